@@ -1,0 +1,2 @@
+//! The `tare` command.
+fn main() {}

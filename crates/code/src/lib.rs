@@ -1,0 +1,141 @@
+//! Instructions to functions, blocks, edges, loops, calls and metrics (paper 2).
+//!
+//! What is absent: nothing here knows of patches or of MPI, and files are not opened.
+
+use std::ops::Range;
+
+/// The functions of an image.
+pub struct Program {
+    /// In order of their entries.
+    pub functions: Vec<Function>,
+}
+
+/// A function: an entry and its parts (cold parts joined).
+pub struct Function {
+    /// Raw name; `fn_<hex address>` where the image has none; `main` for the program's main function.
+    pub name: String,
+    /// Other names of the same address.
+    pub aliases: Vec<String>,
+    /// Entry, a link address.
+    pub entry: u64,
+    /// Ranges of code; the first one holds the entry at its start.
+    pub parts: Vec<Range<u64>>,
+    /// Why it must not be moved, if so.
+    pub refusal: Option<Refusal>,
+}
+
+/// Why a function is never moved (rewriting) or not understood (analysis).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The program's entry point or start-up code.
+    StartUp,
+    /// Resolver of an indirect function.
+    IfuncResolver,
+    /// Unwinds its caller (`eh_return`), or is a signal frame.
+    SpecialUnwinding,
+    /// An indirect jump whose targets are not known.
+    UnknownJump,
+    /// A branch into the middle of an instruction.
+    OverlappingCode,
+    /// Calls into its own body.
+    CallIntoBody,
+    /// Begins a hardware transaction.
+    Transaction,
+    /// Bytes that do not decode.
+    Undecodable,
+    /// Lies outside of the text sections, or has no range.
+    OutsideText,
+    /// Too short to take a jump at its entry.
+    ShortEntry,
+}
+
+/// The decoded body of a function, made on request: [`Program`] keeps no instructions.
+pub struct Body {
+    /// In address order, part by part.
+    pub instructions: Vec<Instruction>,
+    /// Jump tables that the function's indirect jumps go through.
+    pub tables: Vec<JumpTable>,
+}
+
+/// One decoded instruction, as far as others need it.
+#[derive(Clone, Copy, Debug)]
+pub struct Instruction {
+    /// Link address.
+    pub address: u64,
+    /// Bytes.
+    pub length: u8,
+    /// Where it goes next.
+    pub flow: Flow,
+}
+
+/// Where control goes after an instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Flow {
+    /// To the next instruction.
+    Next,
+    /// A call of a known address; `returns` is false for callees that never return.
+    Call {
+        /// Link address of the callee (a PLT entry is one).
+        target: u64,
+        /// Whether control comes back.
+        returns: bool,
+    },
+    /// A call through a register or memory.
+    IndirectCall,
+    /// Unconditional jump within the function.
+    Jump {
+        /// Link address.
+        target: u64,
+    },
+    /// Conditional jump within the function (`jcc`, `jrcxz`, `loop`).
+    Branch {
+        /// Link address.
+        target: u64,
+    },
+    /// Jump to another function: an exit.
+    TailCall {
+        /// Link address.
+        target: u64,
+    },
+    /// Conditional jump to another function: an exit on the taken side.
+    BranchTailCall {
+        /// Link address.
+        target: u64,
+    },
+    /// Jump through one of [`Body::tables`] (by index).
+    TableJump {
+        /// Index of the table; more than one table may serve a jump.
+        table: usize,
+    },
+    /// Jump through a register or memory out of the function: an exit.
+    IndirectTailCall,
+    /// Return.
+    Return,
+    /// `ud2`, `hlt`, `int3` and the like: control ends.
+    Stop,
+}
+
+/// A jump table.
+#[derive(Clone, Debug)]
+pub struct JumpTable {
+    /// Link address of the first entry.
+    pub address: u64,
+    /// How an entry becomes a target.
+    pub form: TableForm,
+    /// Targets of the entries, as link addresses, in order (entries that are not understood included).
+    pub targets: Vec<u64>,
+    /// Instructions that hold the table's address: `lea` (rip-relative) or an absolute displacement.
+    pub references: Vec<u64>,
+}
+
+/// How an entry of a jump table becomes a target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TableForm {
+    /// 32-bit offset from the table's start.
+    Relative32,
+    /// 64-bit address (position-dependent images).
+    Absolute64,
+    /// 64-bit address that is relocated (position-independent images).
+    Relocated64,
+}

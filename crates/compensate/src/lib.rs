@@ -1,0 +1,1 @@
+//! Raw profile and costs to compensated profile with uncertainty

@@ -1,0 +1,1 @@
+//! Virtual time, delays and probe costs as pure arithmetic

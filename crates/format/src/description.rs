@@ -1,0 +1,271 @@
+//! The description: the table that ties region numbers to the program.
+//!
+//! Written by the rewriter into the instrumented image and by the interposer for the MPI functions; the
+//! runtime copies it, byte for byte, into the run directory as `<identity>.regions`; the tools read it.
+//!
+//! ```text
+//! header   0 [u8;8] "TAREDESC"   8 u32 version   12 u32 regions   16 [u8;16] identity
+//!         32 u64 strings: offset from the header   40 u64 strings: bytes
+//!         48 u32 path   52 u32 path length        56 u32 build id (hex)   60 u32 its length
+//! regions 64 + 48·i for region number i + 1:
+//!          0 u8 kind   1 u8 flags   2 u16 0   4 u32 line
+//!          8 u32 name  12 u32 name length   16 u32 file   20 u32 file length
+//!         24 u64 address   32 u64 size   40 u32 last line   44 u32 0
+//! strings  UTF-8 without terminators; offsets count from the start of the strings
+//! ```
+
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// First bytes of a description.
+pub const MAGIC: [u8; 8] = *b"TAREDESC";
+/// Version of this layout.
+pub const VERSION: u32 = 1;
+const HEADER: usize = 64;
+const RECORD: usize = 48;
+
+/// What a region is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum RegionKind {
+    /// The whole process, or a whole thread: the root of a region graph.
+    Program = 0,
+    /// A function.
+    Function = 1,
+    /// An operation of MPI.
+    Mpi = 2,
+}
+
+impl RegionKind {
+    /// The kind for its number; `None` for numbers of later versions.
+    #[must_use]
+    pub const fn from_number(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Self::Program),
+            1 => Some(Self::Function),
+            2 => Some(Self::Mpi),
+            _ => None,
+        }
+    }
+}
+
+/// Set where the region contains no other region that is measured, and so may run without probes.
+pub const FLAG_LEAF: u8 = 1;
+
+/// One region.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Region {
+    /// What it is.
+    pub kind: RegionKind,
+    /// [`FLAG_LEAF`].
+    pub flags: u8,
+    /// The name as the image has it (mangled).
+    pub name: String,
+    /// Source file; empty where unknown.
+    pub file: String,
+    /// First source line; 0 where unknown.
+    pub line: u32,
+    /// Last source line; 0 where unknown.
+    pub last_line: u32,
+    /// Link address of the original; 0 for regions without one.
+    pub address: u64,
+    /// Bytes of the original.
+    pub size: u64,
+}
+
+/// The regions of one image.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Description {
+    /// Names this description among others.
+    pub identity: [u8; 16],
+    /// Path of the original image, or a name such as `MPI` where there is none.
+    pub path: String,
+    /// Build id of the original image in hexadecimal; empty where it has none.
+    pub build_id: String,
+    /// Regions; the number within the image is the index plus one.
+    pub regions: Vec<Region>,
+}
+
+/// Why bytes are not a description.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DescriptionError {
+    /// They do not begin with [`MAGIC`].
+    NotADescription,
+    /// They are of a version that this reader does not know.
+    UnknownVersion(u32),
+    /// They end early or point outside themselves.
+    Damaged,
+}
+
+impl core::fmt::Display for DescriptionError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::NotADescription => f.write_str("not a description of regions"),
+            Self::UnknownVersion(version) => write!(f, "description of version {version}, this tool knows up to {VERSION}"),
+            Self::Damaged => f.write_str("damaged description of regions"),
+        }
+    }
+}
+
+impl core::error::Error for DescriptionError {}
+
+impl Description {
+    /// The description as it stands in an image or a file.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut strings = Strings::default();
+        let path = strings.put(&self.path);
+        let build_id = strings.put(&self.build_id);
+        let mut records = Vec::with_capacity(self.regions.len() * RECORD);
+        for region in &self.regions {
+            let name = strings.put(&region.name);
+            let file = strings.put(&region.file);
+            records.extend([region.kind as u8, region.flags, 0, 0]);
+            for word in [region.line, name.0, name.1, file.0, file.1] {
+                records.extend(word.to_le_bytes());
+            }
+            records.extend(region.address.to_le_bytes());
+            records.extend(region.size.to_le_bytes());
+            records.extend(region.last_line.to_le_bytes());
+            records.extend([0; 4]);
+        }
+        let count = u32::try_from(self.regions.len()).unwrap_or(u32::MAX);
+        let mut bytes = Vec::with_capacity(HEADER + records.len() + strings.bytes.len());
+        bytes.extend(MAGIC);
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend(count.to_le_bytes());
+        bytes.extend(self.identity);
+        bytes.extend(((HEADER + records.len()) as u64).to_le_bytes());
+        bytes.extend((strings.bytes.len() as u64).to_le_bytes());
+        for word in [path.0, path.1, build_id.0, build_id.1] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.extend(records);
+        bytes.extend(strings.bytes);
+        bytes
+    }
+
+    /// Reads a description.
+    ///
+    /// # Errors
+    /// Where the bytes are not a description of a known version, or damaged.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DescriptionError> {
+        let reader = Reader { bytes };
+        if bytes.get(..8) != Some(&MAGIC[..]) {
+            return Err(DescriptionError::NotADescription);
+        }
+        let version = reader.u32_at(8)?;
+        if version != VERSION {
+            return Err(DescriptionError::UnknownVersion(version));
+        }
+        let count = reader.u32_at(12)? as usize;
+        let mut identity = [0; 16];
+        identity.copy_from_slice(bytes.get(16..32).ok_or(DescriptionError::Damaged)?);
+        let strings = reader.strings(reader.u64_at(32)?, reader.u64_at(40)?)?;
+        let string = |at: usize| -> Result<String, DescriptionError> {
+            let start = reader.u32_at(at)? as usize;
+            let length = reader.u32_at(at + 4)? as usize;
+            let text = strings.get(start..start + length).ok_or(DescriptionError::Damaged)?;
+            Ok(String::from_utf8_lossy(text).to_string())
+        };
+        if bytes.len() < HEADER + count.saturating_mul(RECORD) {
+            return Err(DescriptionError::Damaged);
+        }
+        let regions = (0..count)
+            .map(|index| {
+                let at = HEADER + index * RECORD;
+                Ok(Region {
+                    kind: RegionKind::from_number(bytes[at]).ok_or(DescriptionError::Damaged)?,
+                    flags: bytes[at + 1],
+                    line: reader.u32_at(at + 4)?,
+                    name: string(at + 8)?,
+                    file: string(at + 16)?,
+                    address: reader.u64_at(at + 24)?,
+                    size: reader.u64_at(at + 32)?,
+                    last_line: reader.u32_at(at + 40)?,
+                })
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { identity, path: string(48)?, build_id: string(56)?, regions })
+    }
+}
+
+/// Strings stored once each.
+#[derive(Default)]
+struct Strings {
+    bytes: Vec<u8>,
+    seen: BTreeMap<String, (u32, u32)>,
+}
+
+impl Strings {
+    fn put(&mut self, text: &str) -> (u32, u32) {
+        if let Some(&place) = self.seen.get(text) {
+            return place;
+        }
+        let place = (self.bytes.len() as u32, text.len() as u32);
+        self.bytes.extend(text.as_bytes());
+        self.seen.insert(text.to_string(), place);
+        place
+    }
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn u32_at(&self, at: usize) -> Result<u32, DescriptionError> {
+        let word = self.bytes.get(at..at + 4).ok_or(DescriptionError::Damaged)?;
+        Ok(u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+    }
+
+    fn u64_at(&self, at: usize) -> Result<u64, DescriptionError> {
+        Ok(u64::from(self.u32_at(at)?) | u64::from(self.u32_at(at + 4)?) << 32)
+    }
+
+    fn strings(&self, start: u64, length: u64) -> Result<&'a [u8], DescriptionError> {
+        let start = usize::try_from(start).map_err(|_| DescriptionError::Damaged)?;
+        let length = usize::try_from(length).map_err(|_| DescriptionError::Damaged)?;
+        let end = start.checked_add(length).ok_or(DescriptionError::Damaged)?;
+        self.bytes.get(start..end).ok_or(DescriptionError::Damaged)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Description {
+        let region = |name: &str, line| Region {
+            kind: RegionKind::Function,
+            flags: FLAG_LEAF,
+            name: name.into(),
+            file: "solver.f90".into(),
+            line,
+            last_line: line + 9,
+            address: 0x40_1000,
+            size: 64,
+        };
+        Description {
+            identity: [7; 16],
+            path: "/usr/bin/app".into(),
+            build_id: "c0ffee".into(),
+            regions: alloc::vec![region("__solver_MOD_step", 12), region("MAIN__", 80), region("größe", 1)],
+        }
+    }
+
+    #[test]
+    fn a_description_reads_back_as_written() {
+        let sample = sample();
+        assert_eq!(Description::from_bytes(&sample.to_bytes()), Ok(sample));
+    }
+
+    #[test]
+    fn every_truncation_is_an_error_and_none_a_panic() {
+        let bytes = sample().to_bytes();
+        for length in 0..bytes.len() {
+            assert!(Description::from_bytes(&bytes[..length]).is_err(), "{length} bytes were accepted");
+        }
+    }
+}

@@ -1,0 +1,500 @@
+//! The graph file: the region graphs of one process, in a file that is mapped while the process runs.
+//!
+//! The probe writes its counters here and nowhere else; a monitor reads the same bytes while the program
+//! runs; collecting a run copies them. The file is sparse: a fixed header area, then one arena a thread.
+//!
+//! ```text
+//! 0            Header (HEADER_AREA bytes: header, then IMAGES × ImageRecord)
+//! HEADER_AREA  arena 0 (main thread) · arena 1 · …   each ARENA bytes:
+//!   +0              LocationRecord (one page)
+//!   +FRAMES         frames of open regions, 32 bytes each, from the bottom of the stack up
+//!   +NODES          Node, 64 bytes each: the hot line, written by probes
+//!   +COLD_NODES     ColdNode, 64 bytes each, same index: waits, corrections, messages
+//!   +BATCHES        BatchRecord, 1024 bytes each: for nodes that are short and frequent
+//!   +PEERS          PeerRecord, 64 bytes each: messages by partner
+//! ```
+//!
+//! What always holds: every counter is an aligned word with a single writer, its thread; a record counts as
+//! written once its index is below the count of its table, and a node once its `region` is not 0 (stored
+//! last). A reader that loads a child before its parent never sees more calls below than above. Nothing is
+//! ever moved or freed, so a file found after a crash reads like one that was closed.
+//!
+//! Time is in time-stamp counter ticks; [`Header::anchors`] ties them to nanoseconds. Costs are in
+//! [`COST_UNIT`]ths of a tick.
+
+use core::mem::{offset_of, size_of};
+
+/// First bytes of a graph file.
+pub const MAGIC: [u8; 8] = *b"TAREGRPH";
+/// Version of this layout.
+pub const VERSION: u32 = 1;
+
+/// Bytes before the first arena.
+pub const HEADER_AREA: u64 = 64 << 10;
+/// Image records in the header area.
+pub const IMAGES: usize = 256;
+/// Where the image records begin.
+pub const IMAGE_TABLE: u64 = 4096;
+/// Bytes of an arena.
+pub const ARENA: u64 = 32 << 20;
+/// Threads that can be measured in one process.
+pub const MAX_LOCATIONS: u32 = 1024;
+
+/// From an arena's start to its frames.
+pub const FRAMES: u64 = 4096;
+/// Frames of a location: the depth to which open regions are followed.
+pub const MAX_FRAMES: u64 = (NODES - FRAMES) / size_of::<Frame>() as u64;
+/// From an arena's start to its nodes.
+pub const NODES: u64 = 8 << 20;
+/// From an arena's start to its cold nodes.
+pub const COLD_NODES: u64 = 16 << 20;
+/// Nodes of a location; the last one is the overflow node.
+pub const MAX_NODES: u32 = ((COLD_NODES - NODES) / size_of::<Node>() as u64) as u32;
+/// From an arena's start to its batch records.
+pub const BATCHES: u64 = 24 << 20;
+/// Batch records of a location.
+pub const MAX_BATCHES: u32 = ((PEERS - BATCHES) / size_of::<BatchRecord>() as u64) as u32;
+/// From an arena's start to its peer records.
+pub const PEERS: u64 = 28 << 20;
+/// Peer records of a location.
+pub const MAX_PEERS: u32 = ((ARENA - PEERS) / size_of::<PeerRecord>() as u64) as u32;
+
+/// Costs and overheads are stored in this fraction of a tick.
+pub const COST_UNIT: u64 = 256;
+
+/// Words that a record can be made of.
+trait Word: Sized {
+    fn read(bytes: &[u8]) -> Self;
+}
+
+macro_rules! word {
+    ($($kind:ty),*) => {$(
+        impl Word for $kind {
+            fn read(bytes: &[u8]) -> Self {
+                let mut word = [0; size_of::<Self>()];
+                word.copy_from_slice(&bytes[..size_of::<Self>()]);
+                Self::from_le_bytes(word)
+            }
+        }
+    )*};
+}
+word!(u8, u16, u32, u64, i64);
+
+impl<const N: usize> Word for [u8; N] {
+    fn read(bytes: &[u8]) -> Self {
+        let mut word = [0; N];
+        word.copy_from_slice(&bytes[..N]);
+        word
+    }
+}
+
+impl<const N: usize> Word for [u32; N] {
+    fn read(bytes: &[u8]) -> Self {
+        core::array::from_fn(|index| u32::read(&bytes[4 * index..]))
+    }
+}
+
+/// A record of fixed size whose fields stand at the offsets that are written beside them.
+macro_rules! record {
+    ($(#[$doc:meta])* $name:ident, $size:literal { $($(#[$field_doc:meta])* $at:literal $field:ident: $kind:ty,)* }) => {
+        $(#[$doc])*
+        #[repr(C, align(8))]
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub struct $name {
+            $($(#[$field_doc])* pub $field: $kind,)*
+        }
+
+        impl $name {
+            /// Bytes of the record.
+            pub const SIZE: usize = $size;
+
+            /// Reads a record from its bytes; `None` where they are too few.
+            #[must_use]
+            pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+                let bytes = bytes.get(..Self::SIZE)?;
+                Some(Self { $($field: <$kind as Word>::read(&bytes[$at..]),)* })
+            }
+        }
+
+        const _: () = {
+            assert!(size_of::<$name>() == $size);
+            $(assert!(offset_of!($name, $field) == $at);)*
+        };
+    };
+}
+
+record! {
+    /// The first bytes of a graph file.
+    Header, 512 {
+        /// [`MAGIC`].
+        0 magic: [u8; 8],
+        /// [`VERSION`].
+        8 version: u32,
+        /// One of [`ProcessState`].
+        12 state: u32,
+        /// Process id.
+        16 pid: u32,
+        /// Process id of the parent.
+        20 parent_pid: u32,
+        /// Arenas in use; the release store of this count publishes them.
+        24 locations: u32,
+        /// Image records in use.
+        28 images: u32,
+        /// Rank in `MPI_COMM_WORLD` plus one; 0 outside MPI.
+        32 rank_plus_one: u32,
+        /// Size of `MPI_COMM_WORLD`; 0 outside MPI.
+        36 world_size: u32,
+        /// One of [`MpiLibrary`].
+        40 mpi: u32,
+        /// One of [`DelayModel`].
+        44 model: u32,
+        /// Clock of the runtime's start: ticks, and nanoseconds since 1970.
+        48 start_ticks: u64,
+        /// See `start_ticks`.
+        56 start_ns: u64,
+        /// Clock as last read, in the same two units.
+        64 last_ticks: u64,
+        /// See `last_ticks`.
+        72 last_ns: u64,
+        /// When `MPI_Init` returned (or `main` began); 0 before.
+        80 span_start: u64,
+        /// When `MPI_Finalize` was entered (or the process ended); 0 before.
+        88 span_end: u64,
+        /// Delay (overhead minus wait corrections, ticks, signed) at `span_start`, as it stood then.
+        96 span_start_delay: i64,
+        /// Delay at `span_end`.
+        104 span_end_delay: i64,
+        /// Prior of the cost of a probe pair, measured in a hot loop at start ([`COST_UNIT`]).
+        112 hot_pair_cost: u64,
+        /// Core clock: samples of [`CLOCK_ADDITIONS`] dependent additions.
+        120 clock_samples: u64,
+        /// Sum of their ticks.
+        128 clock_ticks: u64,
+        /// Sum of the squares of their ticks.
+        136 clock_ticks_squared: u64,
+        /// Threads that found no arena.
+        144 lost_threads: u64,
+        /// Messages whose delay did not arrive with them.
+        152 unpaired_messages: u64,
+        /// Messages or collectives that carry no delay, by kind of call.
+        160 uncovered_calls: u64,
+        /// Bit 0: exact (no batch is ever off).
+        168 flags: u64,
+        /// Ticks spent by the runtime itself outside of probes, in set-up.
+        176 setup_ticks: u64,
+        /// Reserved.
+        184 reserved: [u8; 72],
+        /// Host name, padded with zeros.
+        256 host: [u8; 64],
+        /// Path of the executable (of the original where the image is a copy), padded, cut at the front if too long.
+        320 executable: [u8; 192],
+    }
+}
+
+/// Dependent additions in one sample of the core clock: one core cycle each.
+pub const CLOCK_ADDITIONS: u64 = 10_000;
+
+record! {
+    /// One image whose regions are measured.
+    ImageRecord, 64 {
+        /// First region id in this process minus one: id = base + number within the image.
+        0 id_base: u32,
+        /// Regions of the image.
+        4 regions: u32,
+        /// Load bias.
+        8 bias: u64,
+        /// Identity of its description, `<hex>.regions` in the run directory.
+        16 identity: [u8; 16],
+        /// Reserved.
+        32 reserved: [u8; 32],
+    }
+}
+
+record! {
+    /// A thread of the process.
+    LocationRecord, 256 {
+        /// Number of the thread within the process; the main thread is 0.
+        0 thread: u32,
+        /// Thread id of the kernel.
+        4 tid: u32,
+        /// Nodes in use; the release store of this count publishes them.
+        8 nodes: u32,
+        /// Batch records in use.
+        12 batches: u32,
+        /// Peer records in use.
+        16 peers: u32,
+        /// 1 while the thread runs, 2 after its end.
+        20 state: u32,
+        /// First and last event as the slow path saw them.
+        24 start_ticks: u64,
+        /// See `start_ticks`.
+        32 end_ticks: u64,
+        /// Probe events (an entry with its exit is two).
+        40 events: u64,
+        /// Overhead of the location so far ([`COST_UNIT`]), as last written by the slow path.
+        48 overhead: u64,
+        /// Sum of the delays gained (negative: lost) in waits, ticks.
+        56 delay_gain: i64,
+        /// Ticks spent in the tool's own code in wrappers and slow paths.
+        64 tool_ticks: u64,
+        /// Exits that met no open frame.
+        72 unmatched_exits: u64,
+        /// Frames closed because an exception or `longjmp` skipped their exit.
+        80 skipped_frames: u64,
+        /// Calls that went to the overflow node.
+        88 overflow_calls: u64,
+        /// Entries beyond the depth that is followed.
+        96 lost_depth: u64,
+        /// Load address of the thread state, for monitors of the same machine.
+        104 thread_state: u64,
+        /// Slow paths taken.
+        112 slow_paths: u64,
+        /// Batches that were switched off.
+        120 off_batches: u64,
+        /// Reserved.
+        128 reserved: [u8; 128],
+    }
+}
+
+record! {
+    /// A region that is open. Written claim first: node and sp, then the frame pointer moves, then all again.
+    Frame, 32 {
+        /// Load address of the [`Node`].
+        0 node: u64,
+        /// Ticks at entry minus the node's inclusive ticks.
+        8 base: u64,
+        /// Events at entry minus the node's events below.
+        16 events_base: u64,
+        /// Stack pointer at entry: address of the function's return address.
+        24 sp: u64,
+    }
+}
+
+record! {
+    /// A call path: the hot line that probes write.
+    Node, 64 {
+        /// Entries with the probe on.
+        0 calls: u64,
+        /// Ticks during which this node was the innermost open one; may be negative while open.
+        8 exclusive: i64,
+        /// Ticks between entry and exit of the outermost calls.
+        16 inclusive: u64,
+        /// Probe events below, while open.
+        24 events_below: u64,
+        /// The region id; 0 until published; stored last.
+        32 region: u32,
+        /// Index of the parent; the root is its own parent.
+        36 parent: u32,
+        /// Calls in finished batches that were off.
+        40 off_calls: u64,
+        /// Calls left in the batch under way.
+        48 left: u32,
+        /// Calls of a batch.
+        52 batch: u16,
+        /// One of [`Mode`].
+        54 mode: u8,
+        /// Bit 0: folded recursion leads here. Bit 1: overflow node.
+        55 flags: u8,
+        /// Current estimate of the cost of a probe pair on this path ([`COST_UNIT`]).
+        56 cost: u64,
+    }
+}
+
+/// The overflow node: swallows the regions for which there was no node left.
+pub const NODE_OVERFLOW: u8 = 2;
+/// Recursion was folded onto this node.
+pub const NODE_FOLDED: u8 = 1;
+
+record! {
+    /// What the slow path and the wrappers know of a node.
+    ColdNode, 64 {
+        /// Index plus one of its [`BatchRecord`]; 0 for none.
+        0 batch_record: u32,
+        /// Index plus one of its first [`PeerRecord`]; 0 for none.
+        4 first_peer: u32,
+        /// Ticks of the tool's own work between the node's two clock readings.
+        8 tool_ticks: u64,
+        /// Ticks waited, as measured.
+        16 wait_ticks: u64,
+        /// Ticks waited in virtual time.
+        24 virtual_wait_ticks: u64,
+        /// Delay gained while here (negative: lost), ticks.
+        32 delay_gain: i64,
+        /// Bytes sent and received.
+        40 bytes: u64,
+        /// Messages sent and received.
+        48 messages: u64,
+        /// Completions whose delay was not known.
+        56 unpaired: u64,
+    }
+}
+
+record! {
+    /// Batches of one kind for one node.
+    BatchSums, 288 {
+        /// Batches.
+        0 batches: u64,
+        /// Ticks of all of them.
+        8 ticks: u64,
+        /// Calls of all of them.
+        16 calls: u64,
+        /// Ticks of the longest one.
+        24 longest: u64,
+        /// Ticks per call of a random sample of the batches ([`COST_UNIT`]); the first min(batches, 64) are filled.
+        32 sample: [u32; 64],
+    }
+}
+
+record! {
+    /// The differential in place: time per call of one path in batches with the probe on, off, and off with its test doubled.
+    BatchRecord, 1024 {
+        /// Index of the node.
+        0 node: u32,
+        /// Kind of the batch under way: index into the three sums, or 3 while none is taken.
+        4 kind: u32,
+        /// Σ exclusive ticks of node and parent when the batch under way began.
+        8 started: i64,
+        /// State of the random numbers.
+        16 random: u64,
+        /// Re-estimations so far.
+        24 estimates: u64,
+        /// Half-width of the estimate ([`COST_UNIT`]).
+        32 half_width: u64,
+        /// Estimate of the off state's own cost ([`COST_UNIT`]).
+        40 off_cost: u64,
+        /// Calls per batch.
+        48 length: u64,
+        /// Tick of the last boundary.
+        56 boundary: u64,
+        /// Probe on.
+        64 on: [u8; 288],
+        /// Probe off, calls counted.
+        352 off: [u8; 288],
+        /// Probe off, counting done twice: what it adds is what counting costs.
+        640 off_twice: [u8; 288],
+        /// Reserved.
+        928 reserved: [u8; 96],
+    }
+}
+
+record! {
+    /// Messages between this location and one partner, under one node.
+    PeerRecord, 64 {
+        /// Rank of the partner in `MPI_COMM_WORLD`.
+        0 peer: u32,
+        /// Index plus one of the node's next record; 0 at the end.
+        4 next: u32,
+        /// Messages sent to it.
+        8 sent: u64,
+        /// Messages received from it.
+        16 received: u64,
+        /// Bytes, both ways.
+        24 bytes: u64,
+        /// Ticks between sending and the end of receiving.
+        32 transmission: u64,
+        /// Ticks waited for it.
+        40 wait: u64,
+        /// Delay gained from it, ticks.
+        48 delay_gain: i64,
+        /// Ticks waited for it in virtual time.
+        56 virtual_wait: u64,
+    }
+}
+
+macro_rules! numbered {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $number:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u32)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant = $number,)*
+        }
+
+        impl $name {
+            /// The value for its number; `None` for numbers of later versions.
+            #[must_use]
+            pub const fn from_number(number: u32) -> Option<Self> {
+                match number {
+                    $($number => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+numbered! {
+    /// How far a process has come.
+    ProcessState {
+        /// It runs, or was killed.
+        Running = 1,
+        /// It ended through `exit` and closed its file.
+        Finished = 2,
+        /// It replaced itself by another program.
+        Replaced = 3,
+    }
+}
+
+numbered! {
+    /// Which MPI library serves the process.
+    MpiLibrary {
+        /// None.
+        None = 0,
+        /// Open MPI (`libmpi.so.40`).
+        OpenMpi = 1,
+        /// The MPICH ABI (`libmpich.so.12`, `libmpi.so.12`).
+        Mpich = 2,
+    }
+}
+
+numbered! {
+    /// How delays travel through messages (see the `delay` crate).
+    DelayModel {
+        /// Delays are not exchanged.
+        Off = 0,
+        /// Paper 1.
+        Delay = 1,
+        /// Virtual time.
+        Virtual = 2,
+    }
+}
+
+numbered! {
+    /// What the probes of a node do.
+    Mode {
+        /// Path, counts and clock.
+        On = 0,
+        /// Nothing but counting; the body runs without probes.
+        OffCounted = 1,
+        /// As `OffCounted`, the counting done twice.
+        OffTwice = 2,
+        /// Path and counts, no clock.
+        Clockless = 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_stand_one_behind_the_other_and_fill_the_arena() {
+        let ends = [FRAMES, NODES, COLD_NODES, BATCHES, PEERS, ARENA];
+        assert!(ends.is_sorted());
+        assert_eq!(u64::from(MAX_NODES) * Node::SIZE as u64, COLD_NODES - NODES);
+        assert_eq!(COLD_NODES + u64::from(MAX_NODES) * ColdNode::SIZE as u64, BATCHES);
+        assert!(IMAGE_TABLE + (IMAGES * ImageRecord::SIZE) as u64 <= HEADER_AREA);
+    }
+
+    #[test]
+    fn a_record_reads_its_fields_at_their_offsets() {
+        let mut bytes = [0; Node::SIZE];
+        bytes[0] = 5;
+        bytes[8..16].copy_from_slice(&(-3_i64).to_le_bytes());
+        bytes[32] = 9;
+        bytes[54] = 1;
+        let node = Node::from_bytes(&bytes).expect("64 bytes are a node");
+        assert_eq!((node.calls, node.exclusive, node.region, node.mode), (5, -3, 9, 1));
+        assert_eq!(Node::from_bytes(&bytes[1..]), None);
+    }
+}

@@ -1,0 +1,19 @@
+//! The one place where the measuring side and the reading side meet.
+//!
+//! * [`graph`]: the mapped file in which a process keeps its region graphs, one arena a thread.
+//! * [`description`]: the table that ties region ids to names, files, lines and addresses.
+//! * [`note`]: how an instrumented image tells the runtime where its description and slots are.
+//! * [`probe`]: the agreement between a probe site in an image and the runtime that serves it.
+//! * [`ids`]: the numbers that mean something, each with a type of its own.
+//!
+//! What is absent: this crate depends on nothing, opens no file, and the writing half never allocates.
+
+#![no_std]
+
+extern crate alloc;
+
+pub mod description;
+pub mod graph;
+pub mod ids;
+pub mod note;
+pub mod probe;

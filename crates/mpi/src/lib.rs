@@ -1,0 +1,1 @@
+//! The MPI interposer: table of functions, ABIs, transport of delays

@@ -1,0 +1,1 @@
+//! Link target of `libtare_mpich.so`: no logic of its own.

@@ -1,0 +1,1 @@
+//! Link target of `libtare_openmpi.so`: no logic of its own.

@@ -1,0 +1,1 @@
+//! Link target of `libtare.so`: no logic of its own.

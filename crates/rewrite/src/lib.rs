@@ -1,0 +1,1 @@
+//! Binary rewriting: plan, patches, layout, emission, verification

@@ -1,0 +1,1 @@
+//! The measurement runtime that lives inside the program

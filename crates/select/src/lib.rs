@@ -1,0 +1,1 @@
+//! Which functions are worth measuring, and why
