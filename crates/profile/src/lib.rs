@@ -1,1 +1,20 @@
-//! The in-memory model of a run: region graph by locations by metrics
+//! The in-memory model of a run: processes, locations, regions, and a region graph for each location.
+//!
+//! [`Profile::read`] makes it from the bytes of graph files and descriptions; the bytes may come from a
+//! finished run, from one that was killed, or from one that is still going on.
+//!
+//! What always holds: a node's parent stands before it, so a loop from the last node to the first sums
+//! subtrees; every index of the model is valid within the model; what was damaged or lost is counted.
+//!
+//! What is absent: no clock is read, no value is corrected, no file is opened, nothing is serialised.
+
+mod graph;
+mod model;
+mod region;
+
+pub use graph::ReadError;
+pub use model::{
+    BatchSums, Batches, Clock, Location, LocationLosses, Messages, Node, Peer, Process, ProcessIndex, Profile,
+    ProfileError, RegionIndex, Span, State, Unreadable,
+};
+pub use region::Region;

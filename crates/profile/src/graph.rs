@@ -1,0 +1,350 @@
+//! Reading one graph file. Only what the counts name is touched: the file is sparse and may be large.
+//!
+//! A record that lies beyond the end of the file, or that points where nothing can be, is left out and
+//! counted; the rest stands. A node whose parent is not before it hangs below the root.
+
+use tare_format::description::{DescriptionError, RegionKind};
+use tare_format::graph::{
+    ARENA, BATCHES, BatchRecord, BatchSums as RawSums, CLOCK_ADDITIONS, COLD_NODES, COST_UNIT, ColdNode, DelayModel,
+    HEADER_AREA, Header, IMAGE_TABLE, IMAGES, ImageRecord, LocationRecord, MAGIC, MAX_BATCHES, MAX_LOCATIONS,
+    MAX_NODES, MAX_PEERS, Mode, MpiLibrary, NODE_FOLDED, NODE_OVERFLOW, NODES, Node as RawNode, PEERS, PeerRecord,
+    ProcessState, VERSION,
+};
+
+use crate::model::{
+    BatchSums, Batches, Clock, Location, LocationLosses, Messages, Node, Peer, Process, RegionIndex, Span, State,
+};
+use crate::region::RegionTable;
+
+/// Why a file cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// It does not begin as graph files do.
+    #[error("not a graph file of Tareweight")]
+    NotAGraph,
+    /// It is of a version that this reader does not know.
+    #[error("graph file of version {found}, this tool knows up to {known}")]
+    UnknownVersion {
+        /// Its version.
+        found: u32,
+        /// The latest one known.
+        known: u32,
+    },
+    /// It ends within its header.
+    #[error("the graph file ends within its header")]
+    Short,
+    /// A description of regions that cannot be read.
+    #[error("{0}")]
+    Description(DescriptionError),
+}
+
+/// Reads a file into a process and its locations, whose `process` is still to be set.
+pub(crate) fn read(name: &str, bytes: &[u8], regions: &mut RegionTable) -> Result<(Process, Vec<Location>), ReadError> {
+    let header = header(bytes)?;
+    let mut reader = Reader {
+        bytes,
+        images: images(bytes, &header),
+        regions,
+        damaged: 0,
+        peers_read: 0,
+        executable: text(&header.executable),
+    };
+    let count = header.locations.min(MAX_LOCATIONS);
+    let locations = (0..count).filter_map(|index| reader.location(u64::from(index))).collect();
+    let damaged = reader.damaged;
+    Ok((process(name, &header, damaged), locations))
+}
+
+fn header(bytes: &[u8]) -> Result<Header, ReadError> {
+    match bytes.get(..8) {
+        Some(magic) if magic == MAGIC => {}
+        _ => return Err(ReadError::NotAGraph),
+    }
+    let header = Header::from_bytes(bytes).ok_or(ReadError::Short)?;
+    if header.version != VERSION {
+        return Err(ReadError::UnknownVersion { found: header.version, known: VERSION });
+    }
+    Ok(header)
+}
+
+fn process(name: &str, header: &Header, damaged_records: u64) -> Process {
+    let rank = header.rank_plus_one.checked_sub(1);
+    let clock = clock(header);
+    Process {
+        file: name.to_string(),
+        rank,
+        world_size: rank.map(|_| header.world_size),
+        host: text(&header.host),
+        pid: header.pid,
+        parent_pid: header.parent_pid,
+        state: match ProcessState::from_number(header.state) {
+            Some(ProcessState::Running) => State::Running,
+            Some(ProcessState::Finished) => State::Finished,
+            Some(ProcessState::Replaced) => State::Replaced,
+            None => State::Unknown(header.state),
+        },
+        executable: text(&header.executable),
+        mpi: MpiLibrary::from_number(header.mpi).unwrap_or(MpiLibrary::None),
+        model: DelayModel::from_number(header.model).unwrap_or(DelayModel::Off),
+        exact: header.flags & 1 != 0,
+        clock,
+        span: span(header),
+        start_ns: header.start_ns,
+        lifetime_s: header.last_ns.saturating_sub(header.start_ns) as f64 * 1e-9,
+        hot_pair_cost: cost(header.hot_pair_cost),
+        lost_threads: header.lost_threads,
+        unpaired_messages: header.unpaired_messages,
+        uncovered_calls: header.uncovered_calls,
+        setup_ticks: header.setup_ticks,
+        damaged_records,
+    }
+}
+
+fn clock(header: &Header) -> Clock {
+    let ticks = header.last_ticks.saturating_sub(header.start_ticks);
+    let nanoseconds = header.last_ns.saturating_sub(header.start_ns);
+    let known = ticks > 0 && nanoseconds > 0;
+    let additions = header.clock_samples.saturating_mul(CLOCK_ADDITIONS);
+    Clock {
+        seconds_per_tick: if known { nanoseconds as f64 * 1e-9 / ticks as f64 } else { 0.0 },
+        ticks_per_cycle: (additions > 0 && header.clock_ticks > 0)
+            .then(|| header.clock_ticks as f64 / additions as f64),
+    }
+}
+
+fn span(header: &Header) -> Option<Span> {
+    let closed = header.span_end != 0;
+    (header.span_start != 0).then_some(Span {
+        start: header.span_start,
+        end: if closed { header.span_end } else { header.last_ticks },
+        closed,
+        start_delay: header.span_start_delay,
+        end_delay: header.span_end_delay,
+    })
+}
+
+fn images(bytes: &[u8], header: &Header) -> Vec<ImageRecord> {
+    let count = (header.images as usize).min(IMAGES);
+    (0..count)
+        .filter_map(|index| record(bytes, IMAGE_TABLE, index as u64, ImageRecord::SIZE, ImageRecord::from_bytes))
+        .collect()
+}
+
+/// The record with this index in a table that starts at `table`.
+fn record<T>(bytes: &[u8], table: u64, index: u64, size: usize, from_bytes: fn(&[u8]) -> Option<T>) -> Option<T> {
+    let start = usize::try_from(table.checked_add(index.checked_mul(size as u64)?)?).ok()?;
+    from_bytes(bytes.get(start..)?)
+}
+
+fn text(padded: &[u8]) -> String {
+    let end = padded.iter().position(|&byte| byte == 0).unwrap_or(padded.len());
+    String::from_utf8_lossy(&padded[..end]).into_owned()
+}
+
+fn cost(units: u64) -> f64 {
+    units as f64 / COST_UNIT as f64
+}
+
+/// Reads the arenas of one file.
+struct Reader<'a> {
+    bytes: &'a [u8],
+    images: Vec<ImageRecord>,
+    regions: &'a mut RegionTable,
+    damaged: u64,
+    /// Of the location that is being read.
+    peers_read: u32,
+    executable: String,
+}
+
+impl Reader<'_> {
+    fn location(&mut self, index: u64) -> Option<Location> {
+        let arena = HEADER_AREA + index * ARENA;
+        let raw = self.record(arena, 0, LocationRecord::SIZE, LocationRecord::from_bytes)?;
+        self.peers_read = 0;
+        Some(Location {
+            thread: raw.thread,
+            tid: raw.tid,
+            nodes: self.nodes(arena, &raw),
+            events: raw.events,
+            start_ticks: raw.start_ticks,
+            end_ticks: raw.end_ticks,
+            tool_ticks: raw.tool_ticks,
+            overhead: cost(raw.overhead),
+            delay_gain: raw.delay_gain,
+            off_batches: raw.off_batches,
+            losses: LocationLosses {
+                overflow_calls: raw.overflow_calls,
+                depth: raw.lost_depth,
+                unmatched_exits: raw.unmatched_exits,
+                skipped_frames: raw.skipped_frames,
+            },
+            ..Location::default()
+        })
+    }
+
+    /// The region graph: nodes that are published, in the order of the file. The root is always there.
+    fn nodes(&mut self, arena: u64, location: &LocationRecord) -> Vec<Node> {
+        let overflow = MAX_NODES - 1;
+        let count = location.nodes.min(overflow);
+        let last = (location.nodes > overflow || location.overflow_calls > 0).then_some(overflow);
+        let mut places = vec![None; count as usize];
+        let mut nodes = Vec::new();
+        for index in (0..count).chain(last) {
+            let Some(raw) = self.record(arena + NODES, u64::from(index), RawNode::SIZE, RawNode::from_bytes) else {
+                break;
+            };
+            if raw.region == 0 && index != 0 {
+                continue;
+            }
+            let parent = if index == 0 { None } else { Some(self.parent(raw.parent, &places)) };
+            if let Some(place) = places.get_mut(index as usize) {
+                *place = Some(nodes.len());
+            }
+            let node = self.node(arena, index, &raw, location);
+            nodes.push(Node { parent, ..node });
+        }
+        if nodes.is_empty() {
+            let region = self.root_region();
+            nodes.push(Node { region, ..Node::default() });
+        }
+        nodes
+    }
+
+    /// Where a node's parent stands in the model; the root for one that cannot be.
+    fn parent(&mut self, parent: u32, places: &[Option<usize>]) -> usize {
+        places.get(parent as usize).copied().flatten().unwrap_or_else(|| {
+            self.damaged += 1;
+            0
+        })
+    }
+
+    fn node(&mut self, arena: u64, index: u32, raw: &RawNode, location: &LocationRecord) -> Node {
+        let cold = self
+            .record(arena + COLD_NODES, u64::from(index), ColdNode::SIZE, ColdNode::from_bytes)
+            .or_else(|| ColdNode::from_bytes(&[0; ColdNode::SIZE]));
+        let overflow = raw.flags & NODE_OVERFLOW != 0 || index == MAX_NODES - 1;
+        let mut node = Node {
+            region: self.region(index, raw, overflow),
+            parent: None,
+            on_calls: raw.calls,
+            off_calls: raw.off_calls.saturating_add(off_so_far(raw)),
+            exclusive: raw.exclusive,
+            inclusive: raw.inclusive,
+            cost: cost(raw.cost),
+            folded: raw.flags & NODE_FOLDED != 0,
+            overflow,
+            ..Node::default()
+        };
+        if let Some(cold) = cold {
+            node.tool_ticks = cold.tool_ticks;
+            node.wait_ticks = cold.wait_ticks;
+            node.virtual_wait_ticks = cold.virtual_wait_ticks;
+            node.delay_gain = cold.delay_gain;
+            node.messages = Messages { count: cold.messages, bytes: cold.bytes, unpaired: cold.unpaired };
+            node.batches = self.batches(arena, cold.batch_record, index, location);
+            node.peers = self.peers(arena, cold.first_peer, location);
+        }
+        node
+    }
+
+    fn region(&mut self, index: u32, raw: &RawNode, overflow: bool) -> RegionIndex {
+        let executable = self.executable.clone();
+        if index == 0 {
+            return self.root_region();
+        }
+        if overflow {
+            return self.regions.made_up(RegionKind::Program, "[beyond the limit of nodes]", &executable);
+        }
+        let image = self.images.iter().find(|image| {
+            raw.region.checked_sub(image.id_base).is_some_and(|number| (1..=image.regions).contains(&number))
+        });
+        let known = image.copied().and_then(|image| self.regions.of_image(&image.identity, raw.region - image.id_base));
+        known.unwrap_or_else(|| {
+            let name = format!("[region {} without description]", raw.region);
+            self.regions.made_up(RegionKind::Function, &name, &executable)
+        })
+    }
+
+    fn root_region(&mut self) -> RegionIndex {
+        let executable = self.executable.clone();
+        self.regions.made_up(RegionKind::Program, "program", &executable)
+    }
+
+    fn batches(&mut self, arena: u64, place: u32, node: u32, location: &LocationRecord) -> Option<Box<Batches>> {
+        let index = place.checked_sub(1)?;
+        if index >= location.batches.min(MAX_BATCHES) {
+            self.damaged += 1;
+            return None;
+        }
+        let raw = self.record(arena + BATCHES, u64::from(index), BatchRecord::SIZE, BatchRecord::from_bytes)?;
+        if raw.node != node {
+            self.damaged += 1;
+            return None;
+        }
+        Some(Box::new(Batches { on: sums(&raw.on)?, off: sums(&raw.off)?, off_twice: sums(&raw.off_twice)? }))
+    }
+
+    /// A list of partners. Each record belongs to one list, so all lists of a location together are no
+    /// longer than its table, in damaged files too.
+    fn peers(&mut self, arena: u64, first: u32, location: &LocationRecord) -> Vec<Peer> {
+        let count = location.peers.min(MAX_PEERS);
+        let mut peers = Vec::new();
+        let mut place = first;
+        while let Some(index) = place.checked_sub(1) {
+            if index >= count || self.peers_read >= count {
+                self.damaged += 1;
+                break;
+            }
+            self.peers_read += 1;
+            let Some(raw) = self.record(arena + PEERS, u64::from(index), PeerRecord::SIZE, PeerRecord::from_bytes)
+            else {
+                break;
+            };
+            peers.push(peer(&raw));
+            place = raw.next;
+        }
+        peers
+    }
+
+    fn record<T>(&mut self, table: u64, index: u64, size: usize, from_bytes: fn(&[u8]) -> Option<T>) -> Option<T> {
+        let found = record(self.bytes, table, index, size, from_bytes);
+        if found.is_none() {
+            self.damaged += 1;
+        }
+        found
+    }
+}
+
+/// Calls counted by the batch under way, if that one is off.
+fn off_so_far(raw: &RawNode) -> u64 {
+    match Mode::from_number(u32::from(raw.mode)) {
+        Some(Mode::OffCounted | Mode::OffTwice) => u64::from(raw.batch).saturating_sub(u64::from(raw.left)),
+        _ => 0,
+    }
+}
+
+fn sums(bytes: &[u8]) -> Option<BatchSums> {
+    let raw = RawSums::from_bytes(bytes)?;
+    let filled = usize::try_from(raw.batches).map_or(raw.sample.len(), |count| count.min(raw.sample.len()));
+    Some(BatchSums {
+        batches: raw.batches,
+        ticks: raw.ticks,
+        calls: raw.calls,
+        longest: raw.longest,
+        sample: raw.sample[..filled].to_vec(),
+    })
+}
+
+fn peer(raw: &PeerRecord) -> Peer {
+    Peer {
+        rank: raw.peer,
+        sent: raw.sent,
+        received: raw.received,
+        bytes: raw.bytes,
+        transmission: raw.transmission,
+        wait: raw.wait,
+        virtual_wait: raw.virtual_wait,
+        delay_gain: raw.delay_gain,
+    }
+}

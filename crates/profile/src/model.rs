@@ -1,0 +1,399 @@
+//! The types of the model. Times are in ticks of the process they belong to; [`Clock`] turns them into seconds.
+
+use tare_format::graph::{DelayModel, MpiLibrary};
+
+use crate::graph::{self, ReadError};
+use crate::region::{Region, RegionTable};
+
+/// Index into [`Profile::processes`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct ProcessIndex(pub usize);
+
+/// Index into [`Profile::regions`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct RegionIndex(pub usize);
+
+/// What a run left, or has left so far.
+#[derive(Clone, Debug, Default)]
+pub struct Profile {
+    /// By rank, then host, then process id; those outside of MPI last.
+    pub processes: Vec<Process>,
+    /// By process, then thread.
+    pub locations: Vec<Location>,
+    /// Over all images and processes: one entry for each image, address and name.
+    pub regions: Vec<Region>,
+    /// Files that could not be read.
+    pub unreadable: Vec<Unreadable>,
+}
+
+/// A file that could not be read, and why.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unreadable {
+    /// Its name.
+    pub name: String,
+    /// The reason.
+    pub error: ReadError,
+}
+
+/// Why there is no profile.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProfileError {
+    /// There are files, and none of them can be read.
+    #[error("{name}: {error}")]
+    NothingReadable {
+        /// The first of them.
+        name: String,
+        /// Its reason.
+        error: ReadError,
+    },
+}
+
+impl Profile {
+    /// Makes the model from graph files (name and bytes) and descriptions (bytes; they name themselves).
+    ///
+    /// # Errors
+    /// Where there are graph files and none of them can be read. A file among others that cannot be read
+    /// is listed in [`Profile::unreadable`].
+    pub fn read(graphs: &[(&str, &[u8])], descriptions: &[&[u8]]) -> Result<Self, ProfileError> {
+        let mut profile = Self::default();
+        let mut regions = RegionTable::default();
+        for bytes in descriptions {
+            if let Err(error) = regions.add_description(bytes) {
+                let name = "description".to_string();
+                profile.unreadable.push(Unreadable { name, error: ReadError::Description(error) });
+            }
+        }
+        let mut parts = Vec::new();
+        for &(name, bytes) in graphs {
+            match graph::read(name, bytes, &mut regions) {
+                Ok(part) => parts.push(part),
+                Err(error) => profile.unreadable.push(Unreadable { name: name.to_string(), error }),
+            }
+        }
+        if parts.is_empty() && !graphs.is_empty() {
+            let first = profile.unreadable.iter().find(|file| graphs.iter().any(|(name, _)| *name == file.name));
+            if let Some(first) = first.cloned() {
+                return Err(ProfileError::NothingReadable { name: first.name, error: first.error });
+            }
+        }
+        parts.sort_by(|(a, _), (b, _)| a.order().cmp(&b.order()));
+        for (process, locations) in parts {
+            let index = ProcessIndex(profile.processes.len());
+            profile.processes.push(process);
+            profile.locations.extend(locations.into_iter().map(|location| Location { process: index, ..location }));
+        }
+        profile.regions = regions.finish();
+        profile.borrow_clocks();
+        Ok(profile)
+    }
+
+    /// The process of a location.
+    #[must_use]
+    pub fn process_of(&self, location: &Location) -> &Process {
+        &self.processes[location.process.0]
+    }
+
+    /// The region of a node.
+    #[must_use]
+    pub fn region_of(&self, node: &Node) -> &Region {
+        &self.regions[node.region.0]
+    }
+
+    /// Ranks of the run: the largest `MPI_COMM_WORLD` that was seen; 0 outside of MPI.
+    #[must_use]
+    pub fn world_size(&self) -> u32 {
+        self.processes.iter().filter_map(|process| process.world_size).max().unwrap_or(0)
+    }
+
+    /// A process killed at once never read its clock a second time: it takes the rate of another one,
+    /// of its own host where possible.
+    fn borrow_clocks(&mut self) {
+        let known: Vec<(String, Clock)> = self
+            .processes
+            .iter()
+            .filter(|process| process.clock.is_known())
+            .map(|process| (process.host.clone(), process.clock))
+            .collect();
+        for process in self.processes.iter_mut().filter(|process| !process.clock.is_known()) {
+            let same_host = known.iter().find(|(host, _)| *host == process.host);
+            if let Some((_, clock)) = same_host.or(known.first()) {
+                process.clock.seconds_per_tick = clock.seconds_per_tick;
+            }
+        }
+    }
+}
+
+/// How far a process has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum State {
+    /// It runs, or was killed.
+    #[default]
+    Running,
+    /// It ended through `exit` and closed its file.
+    Finished,
+    /// It replaced itself by another program.
+    Replaced,
+    /// A number of a later version.
+    Unknown(u32),
+}
+
+/// One process.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// Name of its file.
+    pub file: String,
+    /// Rank in `MPI_COMM_WORLD`.
+    pub rank: Option<u32>,
+    /// Size of `MPI_COMM_WORLD`.
+    pub world_size: Option<u32>,
+    /// Host name.
+    pub host: String,
+    /// Process id.
+    pub pid: u32,
+    /// Process id of the parent.
+    pub parent_pid: u32,
+    /// How far it has come.
+    pub state: State,
+    /// Path of the executable (of the original where a copy ran).
+    pub executable: String,
+    /// The MPI library that served it.
+    pub mpi: MpiLibrary,
+    /// How delays travelled.
+    pub model: DelayModel,
+    /// No batch was ever off.
+    pub exact: bool,
+    /// Ticks to seconds.
+    pub clock: Clock,
+    /// Between `MPI_Init` and `MPI_Finalize`; outside of MPI, of the main program.
+    pub span: Option<Span>,
+    /// Nanoseconds since 1970 at the start.
+    pub start_ns: u64,
+    /// Seconds between the start and the last sign of life.
+    pub lifetime_s: f64,
+    /// Prior of the cost of a probe pair: hot loop at start, in ticks.
+    pub hot_pair_cost: f64,
+    /// Threads that found no room.
+    pub lost_threads: u64,
+    /// Messages whose delay did not arrive with them.
+    pub unpaired_messages: u64,
+    /// Calls that carry no delay.
+    pub uncovered_calls: u64,
+    /// Set-up of the runtime, ticks.
+    pub setup_ticks: u64,
+    /// Bytes that the counts promise and the file does not hold, or contents that contradict themselves:
+    /// records left out.
+    pub damaged_records: u64,
+}
+
+impl Process {
+    /// By rank, those without one last; then by host and process id.
+    fn order(&self) -> (u32, &str, u32, &str) {
+        (self.rank.unwrap_or(u32::MAX), &self.host, self.pid, &self.file)
+    }
+}
+
+/// Ticks to seconds and to core cycles.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Clock {
+    /// Length of a tick; 0 where the clock was never read twice.
+    pub seconds_per_tick: f64,
+    /// Ticks a core cycle takes, as dependent additions measured it.
+    pub ticks_per_cycle: Option<f64>,
+}
+
+impl Clock {
+    /// Whether ticks can be turned into seconds.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.seconds_per_tick > 0.0
+    }
+
+    /// Seconds that a number of ticks takes.
+    #[must_use]
+    pub fn seconds(&self, ticks: f64) -> f64 {
+        ticks * self.seconds_per_tick
+    }
+
+    /// Core cycles in a second, where measured.
+    #[must_use]
+    pub fn core_hertz(&self) -> Option<f64> {
+        self.ticks_per_cycle.filter(|_| self.is_known()).map(|ticks| 1.0 / (ticks * self.seconds_per_tick))
+    }
+}
+
+/// The stretch of a process that counts as its run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Span {
+    /// Tick of its begin.
+    pub start: u64,
+    /// Tick of its end; of the last sign of life where it did not come to its end.
+    pub end: u64,
+    /// Whether the end was reached.
+    pub closed: bool,
+    /// Delay at its begin, ticks.
+    pub start_delay: i64,
+    /// Delay at its end, ticks; meaningless unless `closed`.
+    pub end_delay: i64,
+}
+
+impl Span {
+    /// Its length in ticks.
+    #[must_use]
+    pub fn ticks(&self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+}
+
+/// One thread of a process: rank × thread.
+#[derive(Clone, Debug, Default)]
+pub struct Location {
+    /// Its process.
+    pub process: ProcessIndex,
+    /// Number of the thread; the main thread is 0.
+    pub thread: u32,
+    /// Thread id of the kernel.
+    pub tid: u32,
+    /// Its region graph; the first one is the root, a parent stands before its children.
+    pub nodes: Vec<Node>,
+    /// Probe events.
+    pub events: u64,
+    /// Tick of the first event.
+    pub start_ticks: u64,
+    /// Tick of the last event known.
+    pub end_ticks: u64,
+    /// Ticks spent in the tool's own code in wrappers and slow paths.
+    pub tool_ticks: u64,
+    /// Overhead as the runtime had added it up, ticks.
+    pub overhead: f64,
+    /// Delay gained in waits, ticks.
+    pub delay_gain: i64,
+    /// Batches that were switched off.
+    pub off_batches: u64,
+    /// What it could not record.
+    pub losses: LocationLosses,
+}
+
+/// What a location could not record as it should be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LocationLosses {
+    /// Calls that went to the overflow node.
+    pub overflow_calls: u64,
+    /// Entries beyond the depth that is followed.
+    pub depth: u64,
+    /// Exits that met no open frame.
+    pub unmatched_exits: u64,
+    /// Frames closed because an exception or `longjmp` skipped their exit: nothing is lost by them.
+    pub skipped_frames: u64,
+}
+
+impl LocationLosses {
+    /// Calls that are missing at their place.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.overflow_calls.saturating_add(self.depth).saturating_add(self.unmatched_exits)
+    }
+}
+
+/// A call path, with what was measured on it. Nothing in it is corrected.
+#[derive(Clone, Debug, Default)]
+pub struct Node {
+    /// Its region.
+    pub region: RegionIndex,
+    /// Index of its parent, which is smaller than its own; `None` for the root.
+    pub parent: Option<usize>,
+    /// Calls with the probe on.
+    pub on_calls: u64,
+    /// Calls in batches that were off.
+    pub off_calls: u64,
+    /// Ticks as the innermost open region; negative only while it is open.
+    pub exclusive: i64,
+    /// Ticks between entry and exit of the outermost calls that have ended.
+    pub inclusive: u64,
+    /// The runtime's last estimate of what a probe pair costs here, ticks.
+    pub cost: f64,
+    /// Ticks of the tool's own work between the two clock readings.
+    pub tool_ticks: u64,
+    /// Ticks waited, as measured.
+    pub wait_ticks: u64,
+    /// Ticks waited in virtual time.
+    pub virtual_wait_ticks: u64,
+    /// Delay gained here, ticks.
+    pub delay_gain: i64,
+    /// What was communicated.
+    pub messages: Messages,
+    /// Recursion was folded onto it.
+    pub folded: bool,
+    /// It swallowed regions for which there was no room.
+    pub overflow: bool,
+    /// Batches with the probe on and off.
+    pub batches: Option<Box<Batches>>,
+    /// Messages by partner.
+    pub peers: Vec<Peer>,
+}
+
+impl Node {
+    /// Calls, those in batches that were off included. They are exact.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.on_calls.saturating_add(self.off_calls)
+    }
+}
+
+/// What was communicated under a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Messages {
+    /// Messages sent and received.
+    pub count: u64,
+    /// Bytes sent and received.
+    pub bytes: u64,
+    /// Completions whose delay was not known.
+    pub unpaired: u64,
+}
+
+/// Time per call of one path with the probe on, off, and off with its counting doubled.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Batches {
+    /// Probe on.
+    pub on: BatchSums,
+    /// Probe off, calls counted.
+    pub off: BatchSums,
+    /// Probe off, counted twice.
+    pub off_twice: BatchSums,
+}
+
+/// Batches of one kind.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct BatchSums {
+    /// How many.
+    pub batches: u64,
+    /// Their ticks.
+    pub ticks: u64,
+    /// Their calls.
+    pub calls: u64,
+    /// Ticks of the longest one.
+    pub longest: u64,
+    /// Ticks per call of a random sample of them, in units of `tare_format::graph::COST_UNIT`.
+    pub sample: Vec<u32>,
+}
+
+/// Messages with one partner.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Peer {
+    /// Its rank.
+    pub rank: u32,
+    /// Messages sent to it.
+    pub sent: u64,
+    /// Messages received from it.
+    pub received: u64,
+    /// Bytes, both ways.
+    pub bytes: u64,
+    /// Ticks between sending and the end of receiving.
+    pub transmission: u64,
+    /// Ticks waited for it.
+    pub wait: u64,
+    /// Ticks waited for it in virtual time.
+    pub virtual_wait: u64,
+    /// Delay gained from it, ticks.
+    pub delay_gain: i64,
+}

@@ -1,0 +1,104 @@
+//! Regions over all images: one entry for each image, address and name, however many processes loaded it.
+
+use std::collections::HashMap;
+
+use tare_format::description::{Description, DescriptionError, FLAG_LEAF, RegionKind};
+
+use crate::model::RegionIndex;
+
+/// A piece of program that is measured.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Region {
+    /// What it is.
+    pub kind: RegionKind,
+    /// The name for people: demangled; `main` for the main program of C and Fortran.
+    pub name: String,
+    /// The name as the image has it.
+    pub raw_name: String,
+    /// Path of the image, or a name such as `MPI`.
+    pub image: String,
+    /// Build id of the image in hexadecimal; empty where it has none.
+    pub build_id: String,
+    /// Link address; 0 where there is none.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Source file; empty where unknown.
+    pub file: String,
+    /// First source line; 0 where unknown.
+    pub line: u32,
+    /// It runs without probes at times: no measured region can be called in it.
+    pub leaf: bool,
+}
+
+/// Collects regions while files are read.
+#[derive(Default)]
+pub(crate) struct RegionTable {
+    descriptions: HashMap<[u8; 16], Description>,
+    regions: Vec<Region>,
+    known: HashMap<(String, u64, String), RegionIndex>,
+}
+
+impl RegionTable {
+    pub(crate) fn add_description(&mut self, bytes: &[u8]) -> Result<(), DescriptionError> {
+        let description = Description::from_bytes(bytes)?;
+        self.descriptions.insert(description.identity, description);
+        Ok(())
+    }
+
+    /// The region with this number within the image of this identity.
+    pub(crate) fn of_image(&mut self, identity: &[u8; 16], number: u32) -> Option<RegionIndex> {
+        let description = self.descriptions.get(identity)?;
+        let region = description.regions.get((number as usize).checked_sub(1)?)?;
+        let key = (description.path.clone(), region.address, region.name.clone());
+        let made = Region {
+            kind: region.kind,
+            name: shown_name(&region.name),
+            raw_name: region.name.clone(),
+            image: description.path.clone(),
+            build_id: description.build_id.clone(),
+            address: region.address,
+            size: region.size,
+            file: region.file.clone(),
+            line: region.line,
+            leaf: region.flags & FLAG_LEAF != 0,
+        };
+        Some(self.intern(key, made))
+    }
+
+    /// A region that no description holds: a root, the overflow, or one whose description is missing.
+    pub(crate) fn made_up(&mut self, kind: RegionKind, name: &str, image: &str) -> RegionIndex {
+        let region = Region {
+            kind,
+            name: name.to_string(),
+            raw_name: name.to_string(),
+            image: image.to_string(),
+            build_id: String::new(),
+            address: 0,
+            size: 0,
+            file: String::new(),
+            line: 0,
+            leaf: false,
+        };
+        self.intern((image.to_string(), 0, name.to_string()), region)
+    }
+
+    pub(crate) fn finish(self) -> Vec<Region> {
+        self.regions
+    }
+
+    fn intern(&mut self, key: (String, u64, String), region: Region) -> RegionIndex {
+        *self.known.entry(key).or_insert_with(|| {
+            self.regions.push(region);
+            RegionIndex(self.regions.len() - 1)
+        })
+    }
+}
+
+/// The name for people.
+fn shown_name(raw: &str) -> String {
+    match raw {
+        "MAIN__" => "main".to_string(),
+        _ => raw.to_string(),
+    }
+}
