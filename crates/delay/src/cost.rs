@@ -1,0 +1,251 @@
+//! What a probe costs: the estimator that the runtime applies in place and the tools apply afterwards.
+//!
+//! The cost of one and the same probe depends on the code around it, because the processor overlaps both.
+//! So it is estimated per call path, from batches of calls with the probe on, off, and off with the work of
+//! counting done twice. Writing `on`, `off` and `twice` for the mean time per call in each kind of batch,
+//! counting costs `twice − off`, and a probe that is on costs `on − off + (twice − off)`.
+//!
+//! Means, not medians, because the work of a path may be uneven; winsorised, because a batch that met an
+//! interrupt says nothing about probes. But interrupts stretch overhead as they stretch work: the estimate is
+//! multiplied by the mean of all batches over the winsorised mean.
+//!
+//! What always holds: figures are in [`COST_UNIT`]ths of a tick, `low ≤ value ≤ high`, none is negative, and
+//! equal batches give equal figures on every machine.
+
+use tare_format::graph::BatchSums;
+#[cfg(doc)]
+use tare_format::graph::COST_UNIT;
+
+/// Batches of each kind below which there is no estimate: on, off, off with doubled counting.
+pub const LEAST_BATCHES: [u64; 3] = [6, 4, 2];
+/// Noise beyond this factor is taken for unevenness of the work.
+const MOST_NOISE: f64 = 1.25;
+/// The part of a sample that is clipped at either end.
+const CLIPPED: usize = 10;
+
+/// Cost of a pair of probes on one path, in [`COST_UNIT`]ths of a tick per call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Cost {
+    /// The best estimate.
+    pub value: u64,
+    /// Lower end of the 95 % interval.
+    pub low: u64,
+    /// Upper end of the 95 % interval.
+    pub high: u64,
+    /// What a call costs while the probe is off and calls are counted.
+    pub off_cost: u64,
+}
+
+impl Cost {
+    /// The larger distance from the estimate to an end of its interval.
+    #[must_use]
+    pub const fn half_width(&self) -> u64 {
+        let (below, above) = (self.value - self.low, self.high - self.value);
+        if below > above { below } else { above }
+    }
+}
+
+/// Cost of a path from its batches; `None` where they are too few ([`LEAST_BATCHES`]).
+#[must_use]
+pub fn estimate(on: &BatchSums, off: &BatchSums, off_twice: &BatchSums) -> Option<Cost> {
+    let [with, without, twice] = [on, off, off_twice].map(Mean::of);
+    let kinds = [(on, &with), (off, &without), (off_twice, &twice)];
+    if kinds.iter().zip(LEAST_BATCHES).any(|((sums, _), least)| sums.batches < least) {
+        return None;
+    }
+    let noise = noise_factor(on, &with);
+    let counting = (twice.value - without.value).max(0.0);
+    let value = ((with.value - without.value + counting) * noise).max(0.0);
+    let variance = with.variance + 4.0 * without.variance + twice.variance;
+    let freedom = kinds.iter().map(|(_, mean)| mean.size).min().unwrap_or(2).max(2) - 1;
+    let reach = student(freedom) * square_root(variance) * noise;
+    Some(Cost {
+        value: rounded(value),
+        low: rounded((value - reach).max(0.0)),
+        high: rounded(value + reach),
+        off_cost: rounded(counting * noise),
+    })
+}
+
+/// Mean cost of the paths that were measured in place, weighted by their calls.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct MeasuredMean {
+    calls: u64,
+    cost: u128,
+}
+
+impl MeasuredMean {
+    /// Adds a path with its estimated cost and its calls.
+    pub fn add(&mut self, cost: u64, calls: u64) {
+        self.calls = self.calls.saturating_add(calls);
+        self.cost = self.cost.saturating_add(u128::from(cost) * u128::from(calls));
+    }
+
+    /// The mean; `None` while no path was measured.
+    #[must_use]
+    pub fn value(&self) -> Option<u64> {
+        let mean = self.cost.checked_div(u128::from(self.calls))?;
+        u64::try_from(mean).ok()
+    }
+}
+
+/// Cost of a path that was not measured in place: the mean of those that were, else half of what a pair costs
+/// in a hot loop (`hot_pair`); anything between nothing and that figure is possible.
+#[must_use]
+pub fn prior(hot_pair: u64, measured: Option<u64>) -> Cost {
+    let value = measured.unwrap_or(hot_pair / 2);
+    Cost { value, low: 0, high: hot_pair.max(value), off_cost: 0 }
+}
+
+/// A winsorised mean with the variance of that mean.
+struct Mean {
+    value: f64,
+    variance: f64,
+    size: usize,
+}
+
+impl Mean {
+    fn of(sums: &BatchSums) -> Self {
+        let mut sample = sums.sample;
+        let size = usize::try_from(sums.batches).unwrap_or(usize::MAX).min(sample.len());
+        let Some(sample) = sample.get_mut(..size).filter(|sample| !sample.is_empty()) else {
+            return Self { value: 0.0, variance: 0.0, size: 0 };
+        };
+        sample.sort_unstable();
+        let clipped = size.div_ceil(CLIPPED).min((size - 1) / 2);
+        let (low, high) = (sample[clipped], sample[size - 1 - clipped]);
+        let values = || sample.iter().map(|&value| f64::from(value.clamp(low, high)));
+        let count = size as f64;
+        let mean = values().sum::<f64>() / count;
+        let spread = values().map(|value| (value - mean) * (value - mean)).sum::<f64>() / (count - 1.0).max(1.0);
+        let kept = 1.0 - 2.0 * clipped as f64 / count;
+        Self { value: mean, variance: spread / (count * kept * kept), size }
+    }
+}
+
+/// By how much interrupts and the like stretched the batches as a whole.
+fn noise_factor(sums: &BatchSums, mean: &Mean) -> f64 {
+    let all = sums.ticks as f64 * tare_format::graph::COST_UNIT as f64 / (sums.calls.max(1)) as f64;
+    if mean.value <= 0.0 { 1.0 } else { (all / mean.value).clamp(1.0, MOST_NOISE) }
+}
+
+/// The factor from a standard error to a 95 % interval, on the safe side of Student's.
+fn student(freedom: usize) -> f64 {
+    1.96 + 3.6 / freedom as f64
+}
+
+/// Newton's method; `core` has no square root.
+fn square_root(value: f64) -> f64 {
+    if value <= 0.0 {
+        return 0.0;
+    }
+    let mut root = if value > 1.0 { value } else { 1.0 };
+    loop {
+        let next = 0.5 * (root + value / root);
+        if next >= root {
+            return root;
+        }
+        root = next;
+    }
+}
+
+/// To the nearest whole unit; the values given are not negative and far below 2⁶⁴.
+fn rounded(value: f64) -> u64 {
+    (value + 0.5) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cost, MeasuredMean, estimate, prior, square_root};
+    use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
+    use tare_format::graph::BatchSums;
+
+    /// Batches of 1024 calls with these ticks per call, in 256ths.
+    fn batches(per_call: &[u32]) -> BatchSums {
+        let mut sums = BatchSums { batches: per_call.len() as u64, ticks: 0, calls: 0, longest: 0, sample: [0; 64] };
+        for (index, &value) in per_call.iter().enumerate() {
+            let ticks = u64::from(value) * 1024 / 256;
+            sums.ticks += ticks;
+            sums.calls += 1024;
+            sums.longest = sums.longest.max(ticks);
+            sums.sample[index % 64] = value;
+        }
+        sums
+    }
+
+    #[test]
+    fn the_cost_is_on_minus_off_plus_what_counting_costs() {
+        let cost = estimate(&batches(&[20_000; 30]), &batches(&[9_000; 8]), &batches(&[9_500; 3]));
+        assert_eq!(cost, Some(Cost { value: 11_500, low: 11_500, high: 11_500, off_cost: 500 }));
+    }
+
+    #[test]
+    fn too_few_batches_of_any_kind_give_no_estimate() {
+        let (on, off, twice) = (batches(&[9; 6]), batches(&[5; 4]), batches(&[6; 2]));
+        assert!(estimate(&on, &off, &twice).is_some());
+        assert_eq!(estimate(&batches(&[9; 5]), &off, &twice), None);
+        assert_eq!(estimate(&on, &batches(&[5; 3]), &twice), None);
+        assert_eq!(estimate(&on, &off, &batches(&[6; 1])), None);
+    }
+
+    #[test]
+    fn an_interrupted_batch_counts_as_noise_and_not_as_cost() {
+        let mut on = [20_000; 40];
+        on[7] = 60_000;
+        let cost = estimate(&batches(&on), &batches(&[10_000; 10]), &batches(&[10_000; 4])).expect("enough batches");
+        assert_eq!(cost.value, 10_500, "10,000 × mean 21,000 over 20,000");
+    }
+
+    #[test]
+    fn a_probe_that_hides_behind_the_program_costs_nothing() {
+        let cost = estimate(&batches(&[50_000; 20]), &batches(&[50_100; 6]), &batches(&[50_000; 3]));
+        assert_eq!(cost.map(|cost| (cost.value, cost.low)), Some((0, 0)));
+    }
+
+    #[test]
+    fn the_prior_is_the_mean_of_measured_paths_or_half_the_hot_loop() {
+        let mut mean = MeasuredMean::default();
+        assert_eq!(prior(11_000, mean.value()).value, 5_500);
+        mean.add(1_000, 10);
+        mean.add(4_000, 20);
+        assert_eq!(prior(11_000, mean.value()), Cost { value: 3_000, low: 0, high: 11_000, off_cost: 0 });
+        assert_eq!(prior(2_000, mean.value()).high, 3_000);
+    }
+
+    #[test]
+    fn square_roots_are_exact_to_the_last_digits() {
+        for value in [1e-9, 0.25, 2.0, 1e6, 7.3e18] {
+            assert!((square_root(value) - f64::sqrt(value)).abs() <= f64::sqrt(value) * 1e-12, "{value}");
+        }
+        assert_eq!(square_root(0.0), 0.0);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn intervals_hold_their_value(
+            on in proptest::collection::vec(0_u32..1 << 28, 6..64),
+            off in proptest::collection::vec(0_u32..1 << 28, 4..64),
+            twice in proptest::collection::vec(0_u32..1 << 28, 2..64),
+        ) {
+            let cost = estimate(&batches(&on), &batches(&off), &batches(&twice)).expect("enough batches");
+            prop_assert!(cost.low <= cost.value && cost.value <= cost.high);
+        }
+
+        #[test]
+        fn the_order_of_batches_does_not_matter(mut on in proptest::collection::vec(9_000_u32..11_000, 6..64)) {
+            let others = (batches(&[5_000; 8]), batches(&[5_100; 4]));
+            let forwards = estimate(&batches(&on), &others.0, &others.1);
+            on.reverse();
+            prop_assert_eq!(forwards, estimate(&batches(&on), &others.0, &others.1));
+        }
+
+        #[test]
+        fn work_that_every_call_does_cancels(work in 0_u32..1 << 20) {
+            let plus = |base: u32| batches(&[base + work; 16]);
+            let cost = estimate(&plus(9_000), &plus(4_000), &plus(4_300)).expect("enough batches");
+            prop_assert_eq!((cost.value, cost.off_cost), (5_300, 300));
+        }
+    }
+}
