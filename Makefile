@@ -1,0 +1,66 @@
+# make demo      installs what is missing, builds, measures the example and shows how close compensation comes
+# make test      installs what the tests need, and runs them all
+# make build     builds the command and its libraries; needs no MPI
+# make install   PREFIX=/usr/local: the command to PREFIX/bin, its libraries to PREFIX/lib/tareweight
+# make bench     prints what a probe costs, as a ratio to reading the clock
+
+PREFIX ?= /usr/local
+CARGO ?= cargo
+# Pairs of runs in the demonstration.
+PAIRS ?= 15
+
+RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
+EXAMPLES := $(or $(CARGO_TARGET_DIR),target)/examples
+LIBRARIES := libtare.so libtare_openmpi.so libtare_mpich.so
+
+PACKAGES_FOR_BUILD := gcc libc6-dev
+PACKAGES_FOR_DEMO := $(PACKAGES_FOR_BUILD) openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran g++
+PACKAGES_FOR_TEST := $(PACKAGES_FOR_DEMO) binutils hpcc lammps lammps-examples
+
+# mpirun refuses to run as root unless it is told twice.
+ifeq ($(shell id -u),0)
+export OMPI_ALLOW_RUN_AS_ROOT := 1
+export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
+endif
+
+.PHONY: build demo test bench install examples packages-for-demo packages-for-test rust-components clean
+
+build:
+	$(CARGO) build --release --workspace
+
+packages-for-demo:
+	@tools/install-packages $(PACKAGES_FOR_DEMO)
+
+packages-for-test:
+	@tools/install-packages $(PACKAGES_FOR_TEST)
+
+rust-components:
+	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt
+	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
+
+examples: packages-for-demo
+	@mkdir -p $(EXAMPLES)
+	mpicc.openmpi -O2 -g -o $(EXAMPLES)/pi examples/pi/pi.c -lm
+	mpicc.mpich -O2 -g -o $(EXAMPLES)/pi-mpich examples/pi/pi.c -lm
+
+demo: packages-for-demo build examples
+	$(RELEASE)/tare profile -o $(EXAMPLES)/pi-run -- mpirun.openmpi -n 2 $(EXAMPLES)/pi
+	$(RELEASE)/tare validate -n $(PAIRS) -o $(EXAMPLES)/pi-validation -- mpirun.openmpi -n 2 $(EXAMPLES)/pi
+
+test: packages-for-test rust-components
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
+	$(CARGO) build --release --workspace
+	$(CARGO) test --release --workspace
+
+bench:
+	$(CARGO) bench -p tare-runtime
+
+install: build
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/tareweight
+	install -m 755 $(RELEASE)/tare $(DESTDIR)$(PREFIX)/bin/tare
+	install -m 755 $(addprefix $(RELEASE)/,$(LIBRARIES)) $(DESTDIR)$(PREFIX)/lib/tareweight/
+
+clean:
+	$(CARGO) clean
