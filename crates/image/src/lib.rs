@@ -4,79 +4,460 @@
 //! unwind and exception tables, needed libraries, notes. [`lines`] reads DWARF line tables on request.
 //! What is absent: instructions are not decoded here, files are not opened, and no input makes it panic.
 
+mod bytes;
+mod cfi;
+mod dynamic;
+mod elf;
+mod error;
+pub mod lines;
+mod lsda;
+mod names;
+mod plt;
+mod relocations;
+mod symbols;
+mod unwind;
+
 use std::ops::Range;
 
-/// Why a file cannot be worked on. The sentence for people names the remedy.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ImageError {
-    /// Not an ELF file; `script` holds the interpreter line if it is a script.
-    #[error("not an ELF file")]
-    NotElf {
-        /// What stands behind `#!`, if anything.
-        script: Option<String>,
-    },
-    /// An ELF file for another machine or class.
-    #[error("an ELF file for {machine}, not for x86-64")]
-    OtherMachine {
-        /// Name of the machine, such as `AArch64` or `32-bit x86`.
-        machine: String,
-    },
-    /// Neither an executable nor a shared library.
-    #[error("an ELF {what}, neither an executable nor a shared library")]
-    NotLoadable {
-        /// `object file`, `core file`.
-        what: String,
-    },
-    /// Ends early or contradicts itself.
-    #[error("truncated or damaged: {what}")]
-    Damaged {
-        /// The part that cannot be read.
-        what: String,
-    },
+pub use cfi::{Cfa, CfaRows, CfiInstruction, CfiInstructions, CfiOp};
+pub use dynamic::{Dynamic, DynamicEntry, SearchPath};
+pub use elf::{Section, Segment};
+pub use error::ImageError;
+pub use lsda::{CallSite, Lsda};
+pub use names::demangle;
+pub use plt::PltEntry;
+pub use relocations::{Relocation, RelocationKind};
+pub use symbols::{Binding, Symbol};
+pub use unwind::{Fde, UnwindTables};
+
+/// What an image is, as the loader sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Kind {
+    /// Position-independent executable.
+    Pie,
+    /// Position-dependent executable with a loader.
+    NonPie,
+    /// Position-dependent executable without a loader.
+    Static,
+    /// Position-independent executable without a loader.
+    StaticPie,
+    /// Shared library.
+    SharedLibrary,
+}
+
+impl Kind {
+    /// Whether it may be loaded anywhere.
+    #[must_use]
+    pub const fn is_position_independent(self) -> bool {
+        matches!(self, Self::Pie | Self::StaticPie | Self::SharedLibrary)
+    }
+}
+
+/// Where the bytes of link addresses are in the file.
+pub(crate) struct Map<'data> {
+    data: &'data [u8],
+    pub(crate) segments: Vec<Segment>,
+    pub(crate) sections: Vec<Section<'data>>,
+}
+
+impl<'data> Map<'data> {
+    pub(crate) fn file_bytes(&self, offset: u64, size: u64) -> Option<&'data [u8]> {
+        bytes::slice(self.data, offset, size)
+    }
+
+    fn segment_at(&self, address: u64) -> Option<&Segment> {
+        self.segments.iter().find(|one| one.is_loaded() && one.file_range().contains(&address))
+    }
+
+    pub(crate) fn file_end(&self, address: u64) -> Option<u64> {
+        self.segment_at(address).map(|one| one.file_range().end)
+    }
+
+    fn offset_of(&self, address: u64) -> Option<u64> {
+        self.segment_at(address)?.offset.checked_add(address - self.segment_at(address)?.address)
+    }
+
+    pub(crate) fn bytes_from(&self, address: u64) -> Option<&'data [u8]> {
+        let segment = self.segment_at(address)?;
+        let skip = address - segment.address;
+        self.file_bytes(segment.offset.checked_add(skip)?, segment.file_size - skip)
+    }
+
+    pub(crate) fn bytes_at(&self, address: u64, length: u64) -> Option<&'data [u8]> {
+        self.bytes_from(address)?.get(..usize::try_from(length).ok()?)
+    }
+
+    pub(crate) fn u64_at(&self, address: u64) -> Option<u64> {
+        bytes::u64_at(self.bytes_from(address)?, 0)
+    }
 }
 
 /// A parsed image. All addresses are link addresses as plain `u64` inside ranges, for arithmetic.
 pub struct Image<'data> {
-    data: &'data [u8],
+    map: Map<'data>,
+    kind: Kind,
+    entry: u64,
+    segment_table: u64,
+    section_table: u64,
+    dynamic: Dynamic<'data>,
+    symbols: symbols::Symbols<'data>,
+    relocations: Vec<Relocation<'data>>,
+    plt: plt::Plt<'data>,
+    unwind: unwind::Unwind<'data>,
+    text: Vec<Range<u64>>,
 }
 
-/// A symbol of `.symtab` or `.dynsym` (or of `.gnu_debugdata`).
-pub struct Symbol<'data> {
-    /// Raw name, without version.
-    pub name: &'data str,
-    /// Link address.
-    pub address: u64,
-    /// Bytes; 0 where unknown.
-    pub size: u64,
-    /// STT_FUNC; ifunc resolvers are STT_GNU_IFUNC.
-    pub is_function: bool,
-    /// STT_GNU_IFUNC.
-    pub is_ifunc: bool,
-    /// Defined here (undefined symbols are reached through the PLT).
-    pub is_defined: bool,
+impl<'data> Image<'data> {
+    /// Reads everything but the debug sections.
+    ///
+    /// # Errors
+    /// Says why the file cannot be worked on; any bytes may be given.
+    pub fn parse(data: &'data [u8]) -> Result<Self, ImageError> {
+        let header = elf::parse(data)?;
+        let map = Map { data, segments: header.segments, sections: header.sections };
+        let dynamic = Dynamic::parse(&map);
+        let has_loader = map.segments.iter().any(|one| one.kind == elf::PT_INTERP);
+        let kind = match (header.is_shared_object, has_loader) {
+            (false, true) => Kind::NonPie,
+            (false, false) => Kind::Static,
+            (true, true) if dynamic.is_executable() || dynamic.soname().is_none() => Kind::Pie,
+            (true, false) if dynamic.is_executable() => Kind::StaticPie,
+            (true, _) => Kind::SharedLibrary,
+        };
+        let symbols = symbols::parse(&map, &dynamic);
+        let relocations = relocations::parse(&map, &dynamic, &symbols.dynamic);
+        let plt = plt::parse(&map, &relocations, &symbols.sorted);
+        let unwind = unwind::parse(&map);
+        let text = text(&map, &plt.ranges);
+        Ok(Self {
+            kind,
+            entry: header.entry,
+            segment_table: header.segment_table,
+            section_table: header.section_table,
+            map,
+            dynamic,
+            symbols,
+            relocations,
+            plt,
+            unwind,
+            text,
+        })
+    }
+
+    /// The whole file.
+    #[must_use]
+    pub const fn data(&self) -> &'data [u8] {
+        self.map.data
+    }
+
+    /// What it is, as the loader sees it.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Link address of the first instruction of a program; 0 where there is none.
+    #[must_use]
+    pub const fn entry(&self) -> u64 {
+        self.entry
+    }
+
+    /// Path of the loader.
+    #[must_use]
+    pub fn interpreter(&self) -> Option<&'data str> {
+        let segment = self.map.segments.iter().find(|one| one.kind == elf::PT_INTERP)?;
+        bytes::text_at(self.map.file_bytes(segment.offset, segment.file_size)?, 0)
+    }
+
+    /// The dynamic section: needed libraries, own name, search paths with their places.
+    #[must_use]
+    pub const fn dynamic(&self) -> &Dynamic<'data> {
+        &self.dynamic
+    }
+
+    /// Names of the libraries that are needed.
+    #[must_use]
+    pub fn needed(&self) -> Vec<&'data str> {
+        self.dynamic.needed()
+    }
+
+    /// The build id (`NT_GNU_BUILD_ID`), raw.
+    #[must_use]
+    pub fn build_id(&self) -> Option<&'data [u8]> {
+        self.notes().into_iter().find(|note| note.owner == "GNU" && note.kind == 3).map(|note| note.content)
+    }
+
+    /// The notes of all `PT_NOTE` segments.
+    #[must_use]
+    pub fn notes(&self) -> Vec<Note<'data>> {
+        let segments = self.map.segments.iter().filter(|one| one.kind == elf::PT_NOTE);
+        segments.flat_map(|one| notes(&self.map, one)).collect()
+    }
+
+    /// Whether it has no `.symtab`.
+    #[must_use]
+    pub fn is_stripped(&self) -> bool {
+        !self.map.sections.iter().any(|section| section.kind == elf::SHT_SYMTAB)
+    }
+
+    /// Program headers, in their order.
+    #[must_use]
+    pub fn segments(&self) -> &[Segment] {
+        &self.map.segments
+    }
+
+    /// File offset of the program headers.
+    #[must_use]
+    pub const fn segment_table(&self) -> u64 {
+        self.segment_table
+    }
+
+    /// Section headers, in their order; index 0 is the empty one.
+    #[must_use]
+    pub fn sections(&self) -> &[Section<'data>] {
+        &self.map.sections
+    }
+
+    /// File offset of the section headers; 0 if there are none.
+    #[must_use]
+    pub const fn section_table(&self) -> u64 {
+        self.section_table
+    }
+
+    /// The first section of a name.
+    #[must_use]
+    pub fn section(&self, name: &str) -> Option<&Section<'data>> {
+        self.map.sections.iter().find(|section| section.name == name)
+    }
+
+    /// `length` bytes of the file that are loaded at a link address.
+    #[must_use]
+    pub fn bytes_at(&self, address: u64, length: u64) -> Option<&'data [u8]> {
+        self.map.bytes_at(address, length)
+    }
+
+    /// The bytes of the file from a link address to the end of its segment.
+    #[must_use]
+    pub fn bytes_from(&self, address: u64) -> Option<&'data [u8]> {
+        self.map.bytes_from(address)
+    }
+
+    /// The little-endian word at a link address, as it stands in the file.
+    #[must_use]
+    pub fn u64_at(&self, address: u64) -> Option<u64> {
+        self.map.u64_at(address)
+    }
+
+    /// Position in the file of a link address.
+    #[must_use]
+    pub fn offset_of(&self, address: u64) -> Option<u64> {
+        self.map.offset_of(address)
+    }
+
+    /// The loaded segment that holds a link address (bytes beyond the file included).
+    #[must_use]
+    pub fn segment_at(&self, address: u64) -> Option<&Segment> {
+        let holds = |one: &&Segment| (one.address..one.address.saturating_add(one.memory_size)).contains(&address);
+        self.map.segments.iter().filter(|one| one.is_loaded()).find(holds)
+    }
+
+    /// Code that may be moved: executable sections but the linker's own (`.plt…`, `.init`, `.fini`), in order.
+    #[must_use]
+    pub fn text(&self) -> &[Range<u64>] {
+        &self.text
+    }
+
+    /// The text range that holds a link address.
+    #[must_use]
+    pub fn text_at(&self, address: u64) -> Option<&Range<u64>> {
+        let behind = self.text.partition_point(|range| range.start <= address);
+        self.text.get(behind.checked_sub(1)?).filter(|range| range.contains(&address))
+    }
+
+    /// Symbols of both tables, sorted by address, the best name of an address first.
+    #[must_use]
+    pub fn symbols(&self) -> &[Symbol<'data>] {
+        &self.symbols.sorted
+    }
+
+    /// Dynamic symbols in the order of their table.
+    #[must_use]
+    pub fn dynamic_symbols(&self) -> &[Symbol<'data>] {
+        &self.symbols.dynamic
+    }
+
+    /// Defined symbols at an address, best name first.
+    pub fn symbols_at(&self, address: u64) -> impl Iterator<Item = &Symbol<'data>> {
+        let first = self.symbols.sorted.partition_point(|symbol| symbol.address < address);
+        let rest = self.symbols.sorted.get(first..).unwrap_or_default();
+        rest.iter().take_while(move |symbol| symbol.address == address).filter(|symbol| symbol.is_defined)
+    }
+
+    /// What the loader writes into the image, sorted by address.
+    #[must_use]
+    pub fn relocations(&self) -> &[Relocation<'data>] {
+        &self.relocations
+    }
+
+    /// The relocations of a range of link addresses.
+    #[must_use]
+    pub fn relocations_in(&self, range: &Range<u64>) -> &[Relocation<'data>] {
+        relocations::within(&self.relocations, range)
+    }
+
+    /// The link address in this image that the word at `address` will hold in a running process: by relocation, or,
+    /// in an image that is not moved, as it stands in the file.
+    #[must_use]
+    pub fn pointer_at(&self, address: u64) -> Option<u64> {
+        match self.relocations_in(&(address..address.checked_add(1)?)).first() {
+            Some(relocation) => relocation.link_address(),
+            None if self.kind.is_position_independent() => None,
+            None => self.u64_at(address),
+        }
+    }
+
+    /// Name of the function whose address the loader puts into a slot (a GOT entry).
+    #[must_use]
+    pub fn name_in_slot(&self, slot: u64) -> Option<&'data str> {
+        let relocation = self.relocations_in(&(slot..slot.checked_add(1)?)).first()?;
+        let by_symbol = matches!(relocation.kind, RelocationKind::GlobDat | RelocationKind::JumpSlot | RelocationKind::Absolute64);
+        relocation.symbol.filter(|_| by_symbol).map(|symbol| symbol.name)
+    }
+
+    /// Resolvers of indirect functions: of `IRELATIVE` relocations and `STT_GNU_IFUNC` symbols, sorted.
+    #[must_use]
+    pub fn ifunc_resolvers(&self) -> Vec<u64> {
+        let relocated = self.relocations.iter().filter(|one| one.kind == RelocationKind::Irelative);
+        let symbols = self.symbols.sorted.iter().filter(|symbol| symbol.is_ifunc && symbol.is_defined);
+        let mut found: Vec<u64> = relocated.map(|one| one.addend.cast_unsigned()).collect();
+        found.extend(symbols.map(|symbol| symbol.address));
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// PLT entries, sorted by address.
+    #[must_use]
+    pub fn plt(&self) -> &[PltEntry<'data>] {
+        &self.plt.entries
+    }
+
+    /// The PLT entry that starts at a link address.
+    #[must_use]
+    pub fn plt_at(&self, address: u64) -> Option<&PltEntry<'data>> {
+        let index = self.plt.entries.binary_search_by_key(&address, |entry| entry.address).ok()?;
+        self.plt.entries.get(index)
+    }
+
+    /// Whether a link address lies in a PLT.
+    #[must_use]
+    pub fn is_in_plt(&self, address: u64) -> bool {
+        self.plt.ranges.iter().any(|range| range.contains(&address))
+    }
+
+    /// All unwind entries, sorted by start.
+    #[must_use]
+    pub fn fdes(&self) -> &[Fde<'data>] {
+        &self.unwind.fdes
+    }
+
+    /// The unwind entry that covers a link address.
+    #[must_use]
+    pub fn fde_at(&self, address: u64) -> Option<&Fde<'data>> {
+        let behind = self.unwind.fdes.partition_point(|fde| fde.range.start <= address);
+        self.unwind.fdes.get(behind.checked_sub(1)?).filter(|fde| fde.range.contains(&address))
+    }
+
+    /// Where the unwind tables are.
+    #[must_use]
+    pub const fn unwind_tables(&self) -> UnwindTables {
+        self.unwind.tables
+    }
+
+    /// The exception table of an unwind entry.
+    #[must_use]
+    pub fn lsda(&self, fde: &Fde<'data>) -> Option<Lsda<'data>> {
+        lsda::parse(self, fde)
+    }
+
+    /// Functions run before `main`, as far as they lie in this image.
+    #[must_use]
+    pub fn init_array(&self) -> Vec<u64> {
+        let mut found = self.pointers(".preinit_array", 32, 33);
+        found.extend(self.pointers(".init_array", 25, 27));
+        found
+    }
+
+    /// Functions run at the end.
+    #[must_use]
+    pub fn fini_array(&self) -> Vec<u64> {
+        self.pointers(".fini_array", 26, 28)
+    }
+
+    fn pointers(&self, section: &str, table: u64, size: u64) -> Vec<u64> {
+        let tagged = self.dynamic.value(table).zip(self.dynamic.value(size));
+        let named = self.section(section).map(|section| (section.address, section.size));
+        let Some((address, size)) = tagged.or(named) else { return Vec::new() };
+        let size = size.min(self.map.bytes_from(address).unwrap_or_default().len() as u64);
+        let slots = (0..size & !7).step_by(8);
+        let pointers = slots.filter_map(|at| self.pointer_at(address.checked_add(at)?));
+        pointers.filter(|&address| address != 0 && address != u64::MAX).collect()
+    }
 }
 
-/// One frame description entry.
-pub struct Fde<'data> {
-    /// Code covered.
-    pub range: Range<u64>,
-    /// CFA rule in the first row is rsp + 8: a function start rather than a cold part.
-    pub starts_at_entry: bool,
-    /// The return address is undefined somewhere (`_start`), or it is a signal frame.
-    pub is_special: bool,
-    /// Call-frame instructions of the CIE, raw.
-    pub cie_instructions: &'data [u8],
-    /// Call-frame instructions of the entry, raw.
-    pub instructions: &'data [u8],
-    /// Factors of the CIE.
-    pub code_alignment: u64,
-    /// See `code_alignment`.
-    pub data_alignment: i64,
-    /// Register of the return address.
-    pub return_register: u16,
-    /// Link address of the personality slot (indirect) or routine, with its encoding byte.
-    pub personality: Option<(u8, u64)>,
-    /// Link address of the language-specific data.
-    pub lsda: Option<u64>,
+/// A note.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Note<'data> {
+    /// Who defined its kinds, such as `GNU`.
+    pub owner: &'data str,
+    /// `NT_…`.
+    pub kind: u32,
+    /// Bytes.
+    pub content: &'data [u8],
+    /// Position of the content in the file.
+    pub content_offset: u64,
+}
+
+fn notes<'data>(map: &Map<'data>, segment: &Segment) -> Vec<Note<'data>> {
+    let bytes = map.file_bytes(segment.offset, segment.file_size).unwrap_or_default();
+    let align = if segment.align == 8 { 8 } else { 4 };
+    let mut cursor = bytes::Cursor::new(bytes);
+    let mut found = Vec::new();
+    while let Some(note) = note(&mut cursor, segment.offset, align) {
+        found.push(note);
+    }
+    found
+}
+
+fn note<'data>(cursor: &mut bytes::Cursor<'data>, base: u64, align: usize) -> Option<Note<'data>> {
+    let owner_size = cursor.u32()?;
+    let size = cursor.u32()?;
+    let kind = cursor.u32()?;
+    let owner = cursor.take(u64::from(owner_size))?;
+    cursor.position = cursor.position.checked_next_multiple_of(align)?;
+    let content_offset = base + cursor.position as u64;
+    let content = cursor.take(u64::from(size))?;
+    cursor.position = cursor.position.checked_next_multiple_of(align)?;
+    let owner = owner.strip_suffix(b"\0").unwrap_or(owner);
+    Some(Note { owner: std::str::from_utf8(owner).unwrap_or_default(), kind, content, content_offset })
+}
+
+/// Executable sections without the linker's own; without section headers, executable segments without the PLT.
+fn text(map: &Map<'_>, plt: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut ranges: Vec<Range<u64>> = if map.sections.is_empty() {
+        let code = map.segments.iter().filter(|one| one.is_loaded() && one.is_executable());
+        code.map(|one| one.file_range()).collect()
+    } else {
+        let code = map.sections.iter().filter(|section| section.is_loaded() && section.is_executable());
+        let own = code.filter(|section| {
+            !plt::PLT_SECTIONS.contains(&section.name) && ![".init", ".fini"].contains(&section.name) && !section.is_empty_in_file()
+        });
+        own.map(|section| section.range()).collect()
+    };
+    for hole in plt {
+        ranges = ranges.into_iter().flat_map(|range| [range.start..range.end.min(hole.start), range.start.max(hole.end)..range.end]).collect();
+    }
+    ranges.retain(|range| !range.is_empty());
+    ranges.sort_by_key(|range| range.start);
+    ranges
 }

@@ -1,0 +1,221 @@
+//! Call-frame instructions, one at a time, with their bytes.
+//!
+//! A rewriter copies the bytes of every instruction but those that advance the location; analysis asks where the
+//! canonical frame address (CFA) is. Both read the same iterator.
+
+use std::ops::Range;
+
+use crate::bytes::Cursor;
+
+/// DWARF number of the stack pointer.
+const RSP: u64 = 7;
+
+/// What a call-frame instruction does, as far as others need it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CfiOp {
+    /// Advances the location by so many units of the code alignment factor.
+    Advance(u64),
+    /// The CFA is a register plus an offset in bytes.
+    DefCfa {
+        /// DWARF register number.
+        register: u64,
+        /// Bytes.
+        offset: i64,
+    },
+    /// The register of the CFA changes.
+    DefCfaRegister(u64),
+    /// The offset of the CFA changes, in bytes.
+    DefCfaOffset(i64),
+    /// The CFA is computed.
+    DefCfaExpression,
+    /// Pushes the row.
+    RememberState,
+    /// Pops the row.
+    RestoreState,
+    /// The register's value is lost.
+    Undefined(u64),
+    /// Fills space.
+    Nop,
+    /// Anything else that does not concern the CFA.
+    Other,
+}
+
+/// A call-frame instruction and its bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CfiInstruction<'data> {
+    /// As they stand in the file.
+    pub bytes: &'data [u8],
+    /// What they mean.
+    pub op: CfiOp,
+}
+
+/// Iterates over raw call-frame instructions. An instruction that is unknown, or cannot be moved
+/// (`DW_CFA_set_loc`), ends it, and [`CfiInstructions::is_damaged`] says so.
+#[derive(Clone, Debug)]
+pub struct CfiInstructions<'data> {
+    cursor: Cursor<'data>,
+    data_alignment: i64,
+    damaged: bool,
+}
+
+impl<'data> CfiInstructions<'data> {
+    /// Over `bytes`, under the data alignment factor of their CIE.
+    #[must_use]
+    pub fn new(bytes: &'data [u8], data_alignment: i64) -> Self {
+        Self { cursor: Cursor::new(bytes), data_alignment, damaged: false }
+    }
+
+    /// Whether the iteration ended at something that cannot be understood.
+    #[must_use]
+    pub const fn is_damaged(&self) -> bool {
+        self.damaged
+    }
+
+    fn decode(&mut self) -> Option<CfiOp> {
+        let cursor = &mut self.cursor;
+        let code = cursor.u8()?;
+        Some(match code {
+            0x40..=0x7f => CfiOp::Advance(u64::from(code & 0x3f)),
+            0x80..=0xbf => cursor.uleb().map(|_| CfiOp::Other)?,
+            0xc0..=0xff => CfiOp::Other,
+            0x00 => CfiOp::Nop,
+            0x02 => CfiOp::Advance(u64::from(cursor.u8()?)),
+            0x03 => CfiOp::Advance(u64::from(cursor.u16()?)),
+            0x04 => CfiOp::Advance(u64::from(cursor.u32()?)),
+            0x1d => CfiOp::Advance(cursor.u64()?),
+            0x06 | 0x08 | 0x2e => cursor.uleb().map(|_| CfiOp::Other)?,
+            0x05 | 0x09 | 0x14 | 0x2f => cursor.uleb().and_then(|_| cursor.uleb()).map(|_| CfiOp::Other)?,
+            0x11 | 0x15 => cursor.uleb().and_then(|_| cursor.sleb()).map(|_| CfiOp::Other)?,
+            0x07 => CfiOp::Undefined(cursor.uleb()?),
+            0x0a => CfiOp::RememberState,
+            0x0b => CfiOp::RestoreState,
+            0x0c => CfiOp::DefCfa { register: cursor.uleb()?, offset: cursor.uleb()?.cast_signed() },
+            0x0d => CfiOp::DefCfaRegister(cursor.uleb()?),
+            0x0e => CfiOp::DefCfaOffset(cursor.uleb()?.cast_signed()),
+            0x0f => Self::block(cursor).map(|()| CfiOp::DefCfaExpression)?,
+            0x10 | 0x16 => cursor.uleb().and_then(|_| Self::block(cursor)).map(|()| CfiOp::Other)?,
+            0x12 => CfiOp::DefCfa { register: cursor.uleb()?, offset: cursor.sleb()?.wrapping_mul(self.data_alignment) },
+            0x13 => CfiOp::DefCfaOffset(cursor.sleb()?.wrapping_mul(self.data_alignment)),
+            0x2d => CfiOp::Other,
+            _ => return None,
+        })
+    }
+
+    fn block(cursor: &mut Cursor<'data>) -> Option<()> {
+        let length = cursor.uleb()?;
+        cursor.take(length).map(|_| ())
+    }
+}
+
+impl<'data> Iterator for CfiInstructions<'data> {
+    type Item = CfiInstruction<'data>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.damaged || self.cursor.is_empty() {
+            return None;
+        }
+        let rest = self.cursor.rest();
+        let before = self.cursor.position;
+        match self.decode() {
+            Some(op) => Some(CfiInstruction { bytes: rest.get(..self.cursor.position - before)?, op }),
+            None => {
+                self.damaged = true;
+                None
+            }
+        }
+    }
+}
+
+/// Where the canonical frame address is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cfa {
+    /// A register plus an offset.
+    Register {
+        /// DWARF register number.
+        register: u64,
+        /// Bytes.
+        offset: i64,
+    },
+    /// Computed by an expression, or unknown.
+    Expression,
+}
+
+impl Cfa {
+    /// As at a function's entry, and at its returns and tail calls: `rsp + 8`.
+    #[must_use]
+    pub fn is_entry(self) -> bool {
+        self == Self::Register { register: RSP, offset: 8 }
+    }
+}
+
+/// Rows of the unwind table, as far as the CFA goes.
+#[derive(Clone, Debug, Default)]
+pub struct CfaRows {
+    rows: Vec<(u64, Cfa)>,
+}
+
+impl CfaRows {
+    /// The CFA at an address; `None` in front of the first row.
+    #[must_use]
+    pub fn at(&self, address: u64) -> Option<Cfa> {
+        let behind = self.rows.partition_point(|row| row.0 <= address);
+        self.rows.get(behind.checked_sub(1)?).map(|row| row.1)
+    }
+
+    /// First addresses of the rows and their CFA, in order.
+    #[must_use]
+    pub fn rows(&self) -> &[(u64, Cfa)] {
+        &self.rows
+    }
+
+    /// Runs a CIE's and an FDE's instructions.
+    pub(crate) fn run(initial: &[u8], own: &[u8], range: &Range<u64>, code: u64, data: i64) -> Self {
+        let mut state = State { cfa: Cfa::Expression, saved: Vec::new() };
+        for instruction in CfiInstructions::new(initial, data) {
+            state.apply(instruction.op);
+        }
+        let mut rows = Vec::new();
+        let mut address = range.start;
+        let mut instructions = CfiInstructions::new(own, data);
+        for instruction in instructions.by_ref() {
+            if let CfiOp::Advance(units) = instruction.op {
+                push(&mut rows, address, state.cfa);
+                address = address.saturating_add(units.saturating_mul(code));
+            } else {
+                state.apply(instruction.op);
+            }
+        }
+        push(&mut rows, address, if instructions.is_damaged() { Cfa::Expression } else { state.cfa });
+        Self { rows }
+    }
+}
+
+fn push(rows: &mut Vec<(u64, Cfa)>, address: u64, cfa: Cfa) {
+    match rows.last_mut() {
+        Some(last) if last.0 == address => last.1 = cfa,
+        Some(last) if last.1 == cfa => {}
+        _ => rows.push((address, cfa)),
+    }
+}
+
+struct State {
+    cfa: Cfa,
+    saved: Vec<Cfa>,
+}
+
+impl State {
+    fn apply(&mut self, op: CfiOp) {
+        self.cfa = match (op, self.cfa) {
+            (CfiOp::DefCfa { register, offset }, _) => Cfa::Register { register, offset },
+            (CfiOp::DefCfaRegister(register), Cfa::Register { offset, .. }) => Cfa::Register { register, offset },
+            (CfiOp::DefCfaOffset(offset), Cfa::Register { register, .. }) => Cfa::Register { register, offset },
+            (CfiOp::DefCfaExpression, _) => Cfa::Expression,
+            (CfiOp::RememberState, cfa) => {
+                self.saved.push(cfa);
+                cfa
+            }
+            (CfiOp::RestoreState, _) => self.saved.pop().unwrap_or(Cfa::Expression),
+            (_, cfa) => cfa,
+        };
+    }
+}

@@ -1,0 +1,127 @@
+//! Files and lines from DWARF 2–5.
+//!
+//! [`DebugSections`] holds the sections' bytes (decompressed where they were compressed), [`Lines`] looks into them and
+//! reads the line program of a compilation unit when it is first asked for.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
+
+use addr2line::gimli::{Dwarf, EndianSlice, LittleEndian};
+use object::{Object as _, ObjectSection as _};
+
+use crate::Image;
+
+/// The debug sections of an image.
+#[derive(Default)]
+pub struct DebugSections<'data> {
+    sections: HashMap<&'static str, Cow<'data, [u8]>>,
+}
+
+impl<'data> DebugSections<'data> {
+    /// Those of `image`; empty if it has none.
+    #[must_use]
+    pub fn of(image: &Image<'data>) -> Self {
+        let Ok(file) = object::File::parse(image.data()) else { return Self::default() };
+        let mut sections = HashMap::new();
+        for id in SECTIONS {
+            let section = file.section_by_name(id);
+            if let Some(bytes) = section.and_then(|section| section.uncompressed_data().ok()) {
+                sections.insert(id, bytes);
+            }
+        }
+        Self { sections }
+    }
+
+    /// Whether there is anything to look into.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        !self.sections.contains_key(".debug_line")
+    }
+}
+
+const SECTIONS: [&str; 10] = [
+    ".debug_abbrev",
+    ".debug_addr",
+    ".debug_aranges",
+    ".debug_info",
+    ".debug_line",
+    ".debug_line_str",
+    ".debug_ranges",
+    ".debug_rnglists",
+    ".debug_str",
+    ".debug_str_offsets",
+];
+
+/// A place in the source.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Location {
+    /// Path as the compiler recorded it.
+    pub file: String,
+    /// From 1.
+    pub line: u32,
+}
+
+/// The lines that a stretch of code came from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LineSpan {
+    /// File of the first instruction; lines of other files (inlined functions) are left out.
+    pub file: String,
+    /// Line of the first instruction.
+    pub entry: u32,
+    /// Lowest line.
+    pub first: u32,
+    /// Highest line.
+    pub last: u32,
+}
+
+type Reader<'a> = EndianSlice<'a, LittleEndian>;
+
+/// Looks up lines by link address.
+pub struct Lines<'a> {
+    context: addr2line::Context<Reader<'a>>,
+}
+
+impl<'a> Lines<'a> {
+    /// Over the sections of an image; `None` if they cannot be read.
+    #[must_use]
+    pub fn new(sections: &'a DebugSections<'_>) -> Option<Self> {
+        if sections.is_empty() {
+            return None;
+        }
+        let load = |id: addr2line::gimli::SectionId| {
+            let bytes: &'a [u8] = sections.sections.get(id.name()).map_or(&[], |bytes| bytes);
+            Ok::<_, addr2line::gimli::Error>(EndianSlice::new(bytes, LittleEndian))
+        };
+        let dwarf = Dwarf::load(load).ok()?;
+        Some(Self { context: addr2line::Context::from_dwarf(dwarf).ok()? })
+    }
+
+    /// File and line of the instruction at a link address.
+    #[must_use]
+    pub fn location(&self, address: u64) -> Option<Location> {
+        let found = self.context.find_location(address).ok()??;
+        Some(Location { file: found.file?.to_owned(), line: found.line? })
+    }
+
+    /// The lines of a function whose code fills these ranges; the first one starts with its entry.
+    #[must_use]
+    pub fn span(&self, ranges: &[Range<u64>]) -> Option<LineSpan> {
+        let mut span: Option<LineSpan> = None;
+        for range in ranges {
+            let Ok(rows) = self.context.find_location_range(range.start, range.end) else { continue };
+            for (_, _, row) in rows {
+                let (Some(file), Some(line)) = (row.file, row.line.filter(|&line| line > 0)) else { continue };
+                match &mut span {
+                    None => span = Some(LineSpan { file: file.to_owned(), entry: line, first: line, last: line }),
+                    Some(span) if span.file == file => {
+                        span.first = span.first.min(line);
+                        span.last = span.last.max(line);
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        span
+    }
+}

@@ -1,0 +1,57 @@
+//! Names as people write them.
+
+use std::borrow::Cow;
+
+/// The name as it stands in the source: C++ and Rust demangled, Fortran's `__work_MOD_busy` as `work::busy`;
+/// anything else as it is. Suffixes of compilers (`.part.0`, `.constprop.1`) stay readable behind it.
+#[must_use]
+pub fn demangle(name: &str) -> Cow<'_, str> {
+    let (stem, suffix) = split_suffix(name);
+    if let Some(found) = rust(stem).or_else(|| cpp(stem)).or_else(|| fortran(stem)) {
+        return Cow::Owned(found + suffix);
+    }
+    Cow::Borrowed(name)
+}
+
+/// `_ZN1aEv.constprop.0` is `_ZN1aEv` and `.constprop.0`.
+fn split_suffix(name: &str) -> (&str, &str) {
+    match name.find('.') {
+        Some(at) if at > 0 => name.split_at(at),
+        _ => (name, ""),
+    }
+}
+
+fn rust(name: &str) -> Option<String> {
+    let found = rustc_demangle::try_demangle(name).ok()?;
+    Some(format!("{found:#}"))
+}
+
+fn cpp(name: &str) -> Option<String> {
+    if !name.starts_with("_Z") && !name.starts_with("__Z") {
+        return None;
+    }
+    let symbol = cpp_demangle::Symbol::new(name.as_bytes()).ok()?;
+    symbol.demangle().ok()
+}
+
+fn fortran(name: &str) -> Option<String> {
+    let (module, procedure) = name.strip_prefix("__")?.split_once("_MOD_")?;
+    (!module.is_empty() && !procedure.is_empty()).then(|| format!("{module}::{procedure}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::demangle;
+
+    #[test]
+    fn names_of_four_languages() {
+        assert_eq!(demangle("_ZN4work4busyEi"), "work::busy(int)");
+        assert_eq!(demangle("_ZNSt6vectorIiSaIiEE9push_backERKi.isra.0"), "std::vector<int, std::allocator<int> >::push_back(int const&).isra.0");
+        assert_eq!(demangle("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE"), "core::fmt::Write::write_fmt");
+        assert_eq!(demangle("_RNvCs1234_7mycrate3foo"), "mycrate::foo");
+        assert_eq!(demangle("__work_MOD_busy"), "work::busy");
+        assert_eq!(demangle("MAIN__"), "MAIN__");
+        assert_eq!(demangle("main"), "main");
+        assert_eq!(demangle("sort.part.0"), "sort.part.0");
+    }
+}

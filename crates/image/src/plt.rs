@@ -1,0 +1,106 @@
+//! Entries of the procedure linkage table and the names behind them.
+//!
+//! An entry ends in `jmp *slot(%rip)`, perhaps behind `endbr64` and a `bnd` prefix; the relocation of the slot has the
+//! name. The bytes are recognised as such, so that layouts of different linkers need no cases of their own.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::Map;
+use crate::bytes::u32_at;
+use crate::relocations::{Relocation, RelocationKind, within};
+use crate::symbols::Symbol;
+
+/// An entry of the procedure linkage table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PltEntry<'data> {
+    /// Link address of its first instruction.
+    pub address: u64,
+    /// Link address of the slot it jumps through.
+    pub slot: u64,
+    /// Name of the function it leads to; `None` for an ifunc whose name was stripped.
+    pub name: Option<&'data str>,
+    /// The function's link address where it is defined in this image.
+    pub target: Option<u64>,
+}
+
+/// Sections whose code is the linker's, not the program's.
+pub(crate) const PLT_SECTIONS: [&str; 5] = [".plt", ".plt.got", ".plt.sec", ".iplt", ".plt.bnd"];
+
+pub(crate) struct Plt<'data> {
+    /// Sorted by address.
+    pub(crate) entries: Vec<PltEntry<'data>>,
+    pub(crate) ranges: Vec<Range<u64>>,
+}
+
+pub(crate) fn parse<'data>(map: &Map<'data>, relocations: &[Relocation<'data>], symbols: &[Symbol<'data>]) -> Plt<'data> {
+    let ifuncs = symbols.iter().filter(|symbol| symbol.is_ifunc && symbol.is_defined);
+    let ifuncs: HashMap<u64, &str> = ifuncs.map(|symbol| (symbol.address, symbol.name)).collect();
+    let name = |slot| slot_name(relocations, &ifuncs, slot);
+    let sections = map.sections.iter().filter(|section| PLT_SECTIONS.contains(&section.name));
+    let mut ranges: Vec<Range<u64>> = sections.map(|section| section.range()).collect();
+    let mut entries = Vec::new();
+    for range in &ranges {
+        scan(map, range, &name, &mut entries);
+    }
+    if map.sections.is_empty() {
+        let lazy = |slot| name(slot).filter(|found| found.0 != RelocationKind::GlobDat);
+        for segment in map.segments.iter().filter(|segment| segment.is_loaded() && segment.is_executable()) {
+            scan(map, &segment.file_range(), &lazy, &mut entries);
+        }
+        ranges.extend(without_sections(&entries));
+    }
+    entries.sort_by_key(|entry| entry.address);
+    Plt { entries, ranges }
+}
+
+type Named<'data> = (RelocationKind, Option<&'data str>, Option<u64>);
+
+/// What a slot will hold, if it is relocated to a function.
+fn slot_name<'data>(relocations: &[Relocation<'data>], ifuncs: &HashMap<u64, &'data str>, slot: u64) -> Option<Named<'data>> {
+    let found = within(relocations, &(slot..slot.checked_add(1)?)).first()?;
+    match found.kind {
+        RelocationKind::Irelative => Some((found.kind, ifuncs.get(&found.addend.cast_unsigned()).copied(), None)),
+        RelocationKind::JumpSlot | RelocationKind::GlobDat | RelocationKind::Absolute64 => {
+            Some((found.kind, Some(found.symbol?.name), found.link_address()))
+        }
+        RelocationKind::Relative => Some((found.kind, None, found.link_address())),
+        RelocationKind::Other(_) => None,
+    }
+}
+
+fn scan<'data>(map: &Map<'data>, range: &Range<u64>, name: &dyn Fn(u64) -> Option<Named<'data>>, entries: &mut Vec<PltEntry<'data>>) {
+    let code = map.bytes_at(range.start, range.end.saturating_sub(range.start)).unwrap_or_default();
+    let mut at = 0;
+    while let Some(found) = code.get(at..).and_then(|rest| rest.windows(2).position(|two| two == [0xff, 0x25])) {
+        let jump = at + found;
+        at = jump + 1;
+        let Some(displacement) = u32_at(code, jump + 2) else { return };
+        let behind = range.start + jump as u64 + 6;
+        let slot = behind.wrapping_add_signed(i64::from(displacement.cast_signed()));
+        if let Some((_, name, target)) = name(slot) {
+            let address = range.start + entry_start(code, jump) as u64;
+            entries.push(PltEntry { address, slot, name, target });
+            at = jump + 6;
+        }
+    }
+}
+
+/// Goes back over a `bnd` prefix and an `endbr64`.
+fn entry_start(code: &[u8], jump: usize) -> usize {
+    let ends_with = |end: usize, bytes: &[u8]| code.get(..end).is_some_and(|code| code.ends_with(bytes));
+    let start = if ends_with(jump, &[0xf2]) { jump - 1 } else { jump };
+    if ends_with(start, &[0xf3, 0x0f, 0x1e, 0xfa]) { start - 4 } else { start }
+}
+
+/// Runs of entries at most 16 bytes apart, with the common head of 16 bytes in front.
+fn without_sections(entries: &[PltEntry<'_>]) -> Vec<Range<u64>> {
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    for entry in entries {
+        match ranges.last_mut() {
+            Some(last) if entry.address <= last.end => last.end = entry.address + 16,
+            _ => ranges.push(entry.address.saturating_sub(16)..entry.address + 16),
+        }
+    }
+    ranges
+}
