@@ -5,15 +5,12 @@
 
 use tare_format::description::{DescriptionError, RegionKind};
 use tare_format::graph::{
-    ARENA, BATCHES, BatchRecord, BatchSums as RawSums, CLOCK_ADDITIONS, COLD_NODES, COST_UNIT, ColdNode, DelayModel,
-    HEADER_AREA, Header, IMAGE_TABLE, IMAGES, ImageRecord, LocationRecord, MAGIC, MAX_BATCHES, MAX_LOCATIONS,
-    MAX_NODES, MAX_PEERS, Mode, MpiLibrary, NODE_FOLDED, NODE_OVERFLOW, NODES, Node as RawNode, PEERS, PeerRecord,
-    ProcessState, VERSION,
+    ARENA, BATCHES, BatchRecord, BatchSums, CLOCK_ADDITIONS, COLD_NODES, COST_UNIT, ColdNode, DelayModel, HEADER_AREA,
+    Header, IMAGE_TABLE, IMAGES, ImageRecord, LocationRecord, MAGIC, MAX_BATCHES, MAX_LOCATIONS, MAX_NODES, MAX_PEERS,
+    Mode, MpiLibrary, NODE_FOLDED, NODE_OVERFLOW, NODES, Node as RawNode, PEERS, PeerRecord, ProcessState, VERSION,
 };
 
-use crate::model::{
-    BatchSums, Batches, Clock, Location, LocationLosses, Messages, Node, Peer, Process, RegionIndex, Span, State,
-};
+use crate::model::{Batches, Clock, Location, LocationLosses, Messages, Node, Peer, Process, RegionIndex, Span, State};
 use crate::region::RegionTable;
 
 /// Why a file cannot be read.
@@ -282,7 +279,11 @@ impl Reader<'_> {
             self.damaged += 1;
             return None;
         }
-        Some(Box::new(Batches { on: sums(&raw.on)?, off: sums(&raw.off)?, off_twice: sums(&raw.off_twice)? }))
+        Some(Box::new(Batches {
+            on: BatchSums::from_bytes(&raw.on)?,
+            off: BatchSums::from_bytes(&raw.off)?,
+            off_twice: BatchSums::from_bytes(&raw.off_twice)?,
+        }))
     }
 
     /// A list of partners. Each record belongs to one list, so all lists of a location together are no
@@ -322,18 +323,6 @@ fn off_so_far(raw: &RawNode) -> u64 {
         Some(Mode::OffCounted | Mode::OffTwice) => u64::from(raw.batch).saturating_sub(u64::from(raw.left)),
         _ => 0,
     }
-}
-
-fn sums(bytes: &[u8]) -> Option<BatchSums> {
-    let raw = RawSums::from_bytes(bytes)?;
-    let filled = usize::try_from(raw.batches).map_or(raw.sample.len(), |count| count.min(raw.sample.len()));
-    Some(BatchSums {
-        batches: raw.batches,
-        ticks: raw.ticks,
-        calls: raw.calls,
-        longest: raw.longest,
-        sample: raw.sample[..filled].to_vec(),
-    })
 }
 
 fn peer(raw: &PeerRecord) -> Peer {

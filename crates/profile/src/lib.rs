@@ -14,7 +14,7 @@ mod region;
 
 pub use graph::ReadError;
 pub use model::{
-    BatchSums, Batches, Clock, Location, LocationLosses, Messages, Node, Peer, Process, ProcessIndex, Profile,
-    ProfileError, RegionIndex, Span, State, Unreadable,
+    Batches, Clock, Location, LocationLosses, Messages, Node, Peer, Process, ProcessIndex, Profile, ProfileError,
+    RegionIndex, Span, State, Unreadable,
 };
 pub use region::Region;

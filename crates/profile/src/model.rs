@@ -1,6 +1,6 @@
 //! The types of the model. Times are in ticks of the process they belong to; [`Clock`] turns them into seconds.
 
-use tare_format::graph::{DelayModel, MpiLibrary};
+use tare_format::graph::{BatchSums, DelayModel, MpiLibrary};
 
 use crate::graph::{self, ReadError};
 use crate::region::{Region, RegionTable};
@@ -351,8 +351,9 @@ pub struct Messages {
     pub unpaired: u64,
 }
 
-/// Time per call of one path with the probe on, off, and off with its counting doubled.
-#[derive(Clone, PartialEq, Debug, Default)]
+/// Time per call of one path with the probe on, off, and off with its counting doubled: as the runtime
+/// recorded it, and as the estimator of costs takes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Batches {
     /// Probe on.
     pub on: BatchSums,
@@ -360,21 +361,6 @@ pub struct Batches {
     pub off: BatchSums,
     /// Probe off, counted twice.
     pub off_twice: BatchSums,
-}
-
-/// Batches of one kind.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct BatchSums {
-    /// How many.
-    pub batches: u64,
-    /// Their ticks.
-    pub ticks: u64,
-    /// Their calls.
-    pub calls: u64,
-    /// Ticks of the longest one.
-    pub longest: u64,
-    /// Ticks per call of a random sample of them, in units of `tare_format::graph::COST_UNIT`.
-    pub sample: Vec<u32>,
 }
 
 /// Messages with one partner.

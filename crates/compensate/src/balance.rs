@@ -1,0 +1,82 @@
+//! Among the values that are possible, the ones that fit together.
+//!
+//! Where a region comes out with less than nothing, time goes to it from its children, and then from its
+//! parent, as far as the division of probe costs is uncertain; the sum stays what it was. What is then still
+//! missing is made up within the uncertainty of the costs. What goes beyond that stays negative and is marked.
+
+use tare_profile::Location;
+
+use crate::exclusive::Term;
+use crate::figure::Mark;
+
+/// Balances the exclusive times of a location.
+pub(crate) fn balance(location: &Location, terms: &mut [Term]) {
+    let children = children(location);
+    for index in (0..terms.len()).rev() {
+        if terms[index].value < 0.0 {
+            take_from_children(terms, index, &children[index]);
+        }
+        if terms[index].value < 0.0 {
+            take_from_parent(terms, index, location.nodes[index].parent);
+        }
+    }
+    terms.iter_mut().for_each(settle);
+}
+
+fn children(location: &Location) -> Vec<Vec<usize>> {
+    let mut children = vec![Vec::new(); location.nodes.len()];
+    for (index, node) in location.nodes.iter().enumerate() {
+        if let Some(parent) = node.parent {
+            children[parent].push(index);
+        }
+    }
+    children
+}
+
+/// Each child gives in proportion to what it can give.
+fn take_from_children(terms: &mut [Term], index: usize, children: &[usize]) {
+    let room = |term: &Term| (term.movable * (term.inner_bounds.1 - term.inner)).min(term.value).max(0.0);
+    let all: f64 = children.iter().map(|&child| room(&terms[child])).sum();
+    if all <= 0.0 {
+        return;
+    }
+    let share = (-terms[index].value / all).min(1.0);
+    for &child in children {
+        let given = room(&terms[child]) * share;
+        shift(&mut terms[child], -given);
+        terms[index].value += given;
+    }
+}
+
+fn take_from_parent(terms: &mut [Term], index: usize, parent: Option<usize>) {
+    let Some(parent) = parent else { return };
+    let term = &terms[index];
+    let room = (term.movable * (term.inner - term.inner_bounds.0)).min(terms[parent].value).max(0.0);
+    let taken = room.min(-term.value);
+    shift(&mut terms[index], taken);
+    terms[parent].value -= taken;
+}
+
+/// Changes a value by what the division of its own probe's cost allows.
+fn shift(term: &mut Term, ticks: f64) {
+    if term.movable > 0.0 {
+        term.inner -= ticks / term.movable;
+        term.value += ticks;
+    }
+}
+
+/// Within the interval nothing is less than zero; beyond it, a figure is marked.
+fn settle(term: &mut Term) {
+    let uncertain = term.spread.below().max(term.spread.above());
+    if term.value < 0.0 && -term.value <= term.spread.above() {
+        term.value = 0.0;
+    }
+    if term.mark.is_some() {
+        return;
+    }
+    if term.value < 0.0 {
+        term.mark = Some(Mark::OverheadExceedsTime);
+    } else if uncertain > term.value && term.removed > term.value && term.value + term.spread.above() > 0.0 {
+        term.mark = Some(Mark::OverheadHidesTime);
+    }
+}

@@ -1,0 +1,142 @@
+//! What a pair of probes costs on each call path, in ticks, from the batches that were switched off.
+//!
+//! The arithmetic is that of [`tare_delay::cost`], which the runtime applies to the same batches; here it is
+//! applied to all of them. Only the sum of a pair is known from batches. How it divides into what lies
+//! between the region's own clock readings (paper 4's α) and what lies outside (β) is bounded by two facts:
+//! the region took no less than nothing, and no more than a call took while the probe was off.
+
+use tare_delay::cost::{Cost, MeasuredMean, estimate, prior};
+use tare_format::description::RegionKind;
+use tare_format::graph::COST_UNIT;
+use tare_profile::{Location, Node, Profile};
+
+/// The part of a pair that lies between the two clock readings, where nothing else is known.
+const INNER_PART: f64 = 0.53;
+/// How far it may be off.
+const INNER_PART_REACH: f64 = 0.2;
+
+/// Where a cost comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Basis {
+    /// Batches of this call path.
+    InPlace,
+    /// The mean of other call paths, or the calibration at start.
+    Prior,
+    /// A wrapper, which says itself how long it worked.
+    Wrapper,
+}
+
+/// What a pair of probes costs on one call path: ticks per call.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ProbeCost {
+    /// Best estimate.
+    pub value: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end of its interval.
+    pub high: f64,
+    /// What a call costs that is off and counted.
+    pub off: f64,
+    /// Where it comes from.
+    pub basis: Basis,
+    /// The part of the cost that lies between the region's own clock readings.
+    pub inner: Part,
+}
+
+/// A part of one, with its interval.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Part {
+    /// Best estimate.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Default for Part {
+    fn default() -> Self {
+        Self { value: INNER_PART, low: INNER_PART - INNER_PART_REACH, high: INNER_PART + INNER_PART_REACH }
+    }
+}
+
+impl Part {
+    /// Narrows the interval to what is possible, and moves the estimate into it.
+    fn within(self, low: f64, high: f64) -> Self {
+        let (low, high) = (low.clamp(0.0, 1.0), high.clamp(0.0, 1.0));
+        if low > high {
+            return self;
+        }
+        // What is possible wins over what is usual.
+        let (new_low, new_high) = (self.low.clamp(low, high), self.high.clamp(low, high));
+        Self { value: self.value.clamp(new_low, new_high), low: new_low, high: new_high }
+    }
+}
+
+/// The cost on each call path of a location, in the order of its nodes.
+#[must_use]
+pub fn of_location(profile: &Profile, location: &Location) -> Vec<ProbeCost> {
+    let in_place: Vec<Option<Cost>> = location.nodes.iter().map(in_place).collect();
+    let mut mean = MeasuredMean::default();
+    for (node, cost) in location.nodes.iter().zip(&in_place) {
+        if let Some(cost) = cost {
+            mean.add(cost.value, node.calls());
+        }
+    }
+    let hot_pair = (profile.process_of(location).hot_pair_cost * COST_UNIT as f64) as u64;
+    let elsewhere = prior(hot_pair, mean.value());
+    let of_node = |(node, in_place): (&Node, Option<Cost>)| {
+        if is_wrapper(profile, node) {
+            return wrapper();
+        }
+        match in_place {
+            Some(cost) => probe(&cost, Basis::InPlace, node),
+            None => probe(&elsewhere, Basis::Prior, node),
+        }
+    };
+    location.nodes.iter().zip(in_place).map(of_node).collect()
+}
+
+fn in_place(node: &Node) -> Option<Cost> {
+    let batches = node.batches.as_deref()?;
+    estimate(&batches.on, &batches.off, &batches.off_twice)
+}
+
+/// Roots are entered by nobody, and wrappers time themselves.
+fn is_wrapper(profile: &Profile, node: &Node) -> bool {
+    node.parent.is_none() || profile.region_of(node).kind == RegionKind::Mpi
+}
+
+fn wrapper() -> ProbeCost {
+    ProbeCost { value: 0.0, low: 0.0, high: 0.0, off: 0.0, basis: Basis::Wrapper, inner: Part::default() }
+}
+
+fn probe(cost: &Cost, basis: Basis, node: &Node) -> ProbeCost {
+    let ticks = |units: u64| units as f64 / COST_UNIT as f64;
+    let (value, off) = (ticks(cost.value), ticks(cost.off_cost));
+    ProbeCost {
+        value,
+        low: ticks(cost.low).min(value),
+        high: ticks(cost.high).max(value),
+        off,
+        basis,
+        inner: inner_part(node, value, off),
+    }
+}
+
+/// The part of the cost within the clock readings, from the time per call with the probe on and off.
+fn inner_part(node: &Node, cost: f64, off_cost: f64) -> Part {
+    let usual = Part::default();
+    let own = node.exclusive as f64 - node.tool_ticks as f64;
+    let is_leaf = node.batches.is_some();
+    if !is_leaf || node.on_calls == 0 || cost <= 0.0 || own <= 0.0 {
+        return usual;
+    }
+    let on_time = own / node.on_calls as f64;
+    let longest = node
+        .batches
+        .as_deref()
+        .filter(|batches| batches.off.calls > 0)
+        .map_or(on_time, |batches| batches.off.ticks as f64 / batches.off.calls as f64 - off_cost);
+    usual.within((on_time - longest.max(0.0)) / cost, on_time / cost)
+}

@@ -1,0 +1,162 @@
+//! Paper 4's correction of exclusive times, with costs that differ from path to path.
+//!
+//! With N calls whose probe was on, a region's exclusive time is too long by N·α of its own and by the β of
+//! every call of a child. Calls in batches that were off left their time in the parent: what such a call
+//! takes is known from those that were on, and is moved back, with the cost of counting taken off the
+//! parent. Wrappers say how long they worked; delays that came with messages are taken off in parallel mode.
+//!
+//! Everything that moves between parent and child leaves their sum as it was, so the total over a location
+//! depends on the costs alone and not on how they divide.
+
+use tare_format::description::RegionKind;
+use tare_profile::{Location, Node, Profile};
+
+use crate::Mode;
+use crate::cost::{Basis, ProbeCost};
+use crate::figure::{Mark, Spread};
+use crate::total::Doubt;
+
+/// What a wrapper's own time is known to, in seconds per call: its caller's part of the call is not seen.
+pub(crate) const WRAPPER_REACH_S: f64 = 0.2e-6;
+
+/// The exclusive time of a node with all that may still move, in ticks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Term {
+    /// Exclusive time, compensated.
+    pub(crate) value: f64,
+    /// Uncertainty of `value`.
+    pub(crate) spread: Spread,
+    /// What the probes on this path cost altogether: the uncertainty that it adds to every region above.
+    pub(crate) above: Spread,
+    /// The part of the probe's cost within the clock readings, as chosen, and its bounds.
+    pub(crate) inner: f64,
+    /// See `inner`.
+    pub(crate) inner_bounds: (f64, f64),
+    /// Ticks that pass from this node to its parent if `inner` grows from 0 to 1.
+    pub(crate) movable: f64,
+    /// Overhead that was taken off.
+    pub(crate) removed: f64,
+    /// Why the value is not to be trusted.
+    pub(crate) mark: Option<Mark>,
+}
+
+/// The corrected exclusive times of a location, before they are balanced.
+pub(crate) fn terms(
+    profile: &Profile,
+    location: &Location,
+    costs: &[ProbeCost],
+    mode: Mode,
+    doubt: &Doubt,
+) -> Vec<Term> {
+    let tick = profile.process_of(location).clock.seconds_per_tick;
+    let wrapper_reach = if tick > 0.0 { WRAPPER_REACH_S / tick } else { 0.0 };
+    let mut terms = vec![Term::default(); location.nodes.len()];
+    for (index, (node, cost)) in location.nodes.iter().zip(costs).enumerate() {
+        let call = Call::of(node, cost, mode);
+        call.correct_own(node, cost, &mut terms[index]);
+        if profile.region_of(node).kind == RegionKind::Mpi {
+            let reach = wrapper_reach * node.on_calls as f64;
+            let (below, above) =
+                if mode == Mode::Parallel { doubt.of_delay(node.delay_gain as f64) } else { (0.0, 0.0) };
+            terms[index].spread.add_common(reach + below, reach + above);
+            terms[index].above.add_common(reach + below, reach + above);
+        }
+        if let Some(parent) = node.parent {
+            call.correct_parent(node, cost, &mut terms[parent]);
+        }
+    }
+    terms
+}
+
+/// What the correction of one node needs to know.
+struct Call {
+    on: f64,
+    off: f64,
+    /// Exclusive time without the tool's own and without delays from others.
+    gross: f64,
+    /// Calls for each one that was on.
+    scale: f64,
+    /// Standard error of moving the time of off calls, ticks.
+    moving_error: f64,
+}
+
+impl Call {
+    fn of(node: &Node, cost: &ProbeCost, mode: Mode) -> Self {
+        let (on, off) = (node.on_calls as f64, node.off_calls as f64);
+        let gain = if mode == Mode::Parallel { node.delay_gain as f64 } else { 0.0 };
+        let gross = node.exclusive as f64 - node.tool_ticks as f64 - gain;
+        let scale = if node.on_calls > 0 { (on + off) / on } else { 1.0 };
+        let moving_error = if cost.basis == Basis::InPlace { off * error_of_mean(node) } else { 0.0 };
+        Self { on, off, gross, scale, moving_error }
+    }
+
+    /// Takes the node's own share off, and gives it the time of its calls that were off.
+    fn correct_own(&self, node: &Node, cost: &ProbeCost, term: &mut Term) {
+        let inner = cost.inner;
+        let paid = self.on * cost.value * self.scale;
+        term.value += self.gross * self.scale - paid * inner.value;
+        term.inner = inner.value;
+        term.inner_bounds = (inner.low, inner.high);
+        term.movable = paid;
+        term.removed += paid * inner.value + node.tool_ticks as f64;
+        term.spread.add_common(paid * (inner.high - inner.value), paid * (inner.value - inner.low));
+        let lowering = Lowered { factor: self.on * self.scale * inner.value };
+        lowering.spread(cost, &mut term.spread);
+        term.spread.add_own(self.moving_error, self.moving_error);
+        Lowered { factor: self.on }.spread(cost, &mut term.above);
+        let counting = self.counting(node, cost);
+        term.above.add_own(counting / 2.0, counting / 2.0);
+        if node.on_calls == 0 && node.off_calls > 0 {
+            term.mark = Some(Mark::NeverOn);
+        } else if node.exclusive < 0 {
+            term.mark = Some(Mark::StillOpen);
+        }
+    }
+
+    /// Takes off the parent what lies outside of the node's clock readings, and the calls that were off.
+    fn correct_parent(&self, node: &Node, cost: &ProbeCost, parent: &mut Term) {
+        let inner = cost.inner;
+        let counting = self.counting(node, cost);
+        let outer = self.on * cost.value * (1.0 - inner.value);
+        let moved = if self.on > 0.0 { self.off * (self.gross / self.on - cost.value * inner.value) } else { 0.0 };
+        parent.value -= outer + moved + counting;
+        parent.removed += outer + counting;
+        let movable = self.on * cost.value * self.scale;
+        parent.spread.add_common(movable * (inner.value - inner.low), movable * (inner.high - inner.value));
+        let moved_cost = if self.on > 0.0 { self.off * inner.value } else { 0.0 };
+        let factor = self.on * (1.0 - inner.value) - moved_cost;
+        Lowered { factor }.spread(cost, &mut parent.spread);
+        parent.spread.add_own(self.moving_error + counting / 2.0, self.moving_error + counting / 2.0);
+    }
+
+    /// What counting cost while the probe was off; batches that counted twice paid it twice.
+    fn counting(&self, node: &Node, cost: &ProbeCost) -> f64 {
+        let twice = node.batches.as_deref().map_or(0, |batches| batches.off_twice.calls);
+        (self.off + (twice as f64).min(self.off)) * cost.off
+    }
+}
+
+/// A value from which `factor` times a cost is taken.
+struct Lowered {
+    factor: f64,
+}
+
+impl Lowered {
+    fn spread(&self, cost: &ProbeCost, spread: &mut Spread) {
+        spread.add_cost(-self.factor, cost);
+    }
+}
+
+/// Standard error of the time per call that is carried from batches that were on to those that were off.
+fn error_of_mean(node: &Node) -> f64 {
+    let Some(batches) = node.batches.as_deref() else { return 0.0 };
+    let count = usize::try_from(batches.on.batches).unwrap_or(usize::MAX).min(batches.on.sample.len());
+    if count < 2 || batches.off.batches == 0 {
+        return 0.0;
+    }
+    let sample = || batches.on.sample[..count].iter().map(|&units| f64::from(units));
+    let mean = sample().sum::<f64>() / count as f64;
+    let variance = sample().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1) as f64;
+    let batches = 1.0 / batches.on.batches as f64 + 1.0 / batches.off.batches as f64;
+    1.96 * (variance * batches).sqrt() / tare_format::graph::COST_UNIT as f64
+}

@@ -1,0 +1,120 @@
+//! A figure with its interval, and how uncertainties add up.
+
+/// A value with the ends of its 95 % interval.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Figure {
+    /// The value that fits best, never outside of its interval.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Why it is not to be trusted, if so.
+    pub mark: Option<Mark>,
+}
+
+impl Figure {
+    /// A figure that was read rather than estimated.
+    #[must_use]
+    pub fn exact(value: f64) -> Self {
+        Self { value, low: value, high: value, mark: None }
+    }
+
+    /// The larger distance from the value to an end.
+    #[must_use]
+    pub fn half_width(&self) -> f64 {
+        (self.value - self.low).max(self.high - self.value)
+    }
+
+    /// A value with its spread. A time that is not negative cannot have been negative.
+    pub(crate) fn with_spread(value: f64, spread: &Spread, mark: Option<Mark>) -> Self {
+        let low = value - spread.below();
+        let low = if value >= 0.0 { low.max(0.0) } else { low };
+        Self { value, low, high: value + spread.above(), mark }
+    }
+
+    pub(crate) fn scaled(self, factor: f64) -> Self {
+        Self { value: self.value * factor, low: self.low * factor, high: self.high * factor, mark: self.mark }
+    }
+}
+
+/// Why a figure is not to be trusted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Mark {
+    /// What was taken off is more than what was measured, by more than its uncertainty.
+    OverheadExceedsTime,
+    /// The uncertainty of what was taken off is larger than what is left.
+    OverheadHidesTime,
+    /// All calls so far were in batches that were off: its time stands in its caller's.
+    NeverOn,
+    /// It was open when the file was read, and its time is not yet whole.
+    StillOpen,
+    /// The figure of a region below it is marked, so that the sum of those below stands for it.
+    ChildExceeds,
+}
+
+impl Mark {
+    /// The reason in words.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::OverheadExceedsTime => "the overhead taken off exceeds the time measured",
+            Self::OverheadHidesTime => "the uncertainty of the overhead exceeds the time that is left",
+            Self::NeverOn => "all calls were in batches that were off",
+            Self::StillOpen => "the region was open when the run was read",
+            Self::ChildExceeds => "a region below it is not to be trusted",
+        }
+    }
+}
+
+/// How far a value may be off. What is independent adds in squares, what is common to all adds up.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Spread {
+    common_below: f64,
+    common_above: f64,
+    squares_below: f64,
+    squares_above: f64,
+}
+
+impl Spread {
+    /// Adds an uncertainty that goes the same way in all places.
+    pub(crate) fn add_common(&mut self, below: f64, above: f64) {
+        self.common_below += below.max(0.0);
+        self.common_above += above.max(0.0);
+    }
+
+    /// Adds an uncertainty of its own.
+    pub(crate) fn add_own(&mut self, below: f64, above: f64) {
+        self.squares_below += below.max(0.0).powi(2);
+        self.squares_above += above.max(0.0).powi(2);
+    }
+
+    /// Adds the uncertainty of `factor` times a cost.
+    pub(crate) fn add_cost(&mut self, factor: f64, cost: &crate::cost::ProbeCost) {
+        let (mut below, mut above) = (factor * (cost.value - cost.low), factor * (cost.high - cost.value));
+        if factor < 0.0 {
+            (below, above) = (-above, -below);
+        }
+        match cost.basis {
+            crate::cost::Basis::InPlace => self.add_own(below, above),
+            crate::cost::Basis::Prior | crate::cost::Basis::Wrapper => self.add_common(below, above),
+        }
+    }
+
+    /// Adds the uncertainty of another value that is part of this one.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.common_below += other.common_below;
+        self.common_above += other.common_above;
+        self.squares_below += other.squares_below;
+        self.squares_above += other.squares_above;
+    }
+
+    pub(crate) fn below(&self) -> f64 {
+        self.common_below + self.squares_below.sqrt()
+    }
+
+    pub(crate) fn above(&self) -> f64 {
+        self.common_above + self.squares_above.sqrt()
+    }
+}

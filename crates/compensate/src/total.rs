@@ -1,0 +1,218 @@
+//! Inclusive times, summed from exclusive ones, and what each location took altogether.
+
+use tare_format::description::RegionKind;
+use tare_profile::{Location, Profile, Span};
+
+use crate::cost::{Basis, ProbeCost};
+use crate::exclusive::{Term, WRAPPER_REACH_S};
+use crate::figure::{Figure, Mark, Spread};
+use crate::{CompensatedLocation, CompensatedNode, Mode};
+
+/// How uncertain the overhead of the whole run is, as a part of it: delays are made of it.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Doubt {
+    below: f64,
+    above: f64,
+}
+
+impl Doubt {
+    pub(crate) fn of_run(profile: &Profile, costs: &[Vec<ProbeCost>]) -> Self {
+        let (mut sum, mut below, mut above) = (0.0, 0.0, 0.0);
+        for (location, costs) in profile.locations.iter().zip(costs) {
+            let overhead = Overhead::of(location, costs);
+            let tick = profile.process_of(location).clock.seconds_per_tick;
+            sum += overhead.all() * tick;
+            below += overhead.spread.below() * tick;
+            above += overhead.spread.above() * tick;
+        }
+        if sum > 0.0 { Self { below: below / sum, above: above / sum } } else { Self::default() }
+    }
+
+    /// How far a time may be off below and above from which a delay of this many ticks was taken.
+    pub(crate) fn of_delay(&self, delay: f64) -> (f64, f64) {
+        let (less, more) = (delay.abs() * self.below, delay.abs() * self.above);
+        if delay >= 0.0 { (more, less) } else { (less, more) }
+    }
+}
+
+/// What a location's own probes and wrappers cost over its life, in ticks.
+struct Overhead {
+    probes: f64,
+    tool: f64,
+    in_place: f64,
+    /// By how much `probes` differs from what the runtime had added up.
+    late: f64,
+    spread: Spread,
+}
+
+impl Overhead {
+    fn of(location: &Location, costs: &[ProbeCost]) -> Self {
+        let mut overhead = Self { probes: 0.0, tool: 0.0, in_place: 0.0, late: 0.0, spread: Spread::default() };
+        for (node, cost) in location.nodes.iter().zip(costs) {
+            let on = node.on_calls as f64;
+            let paid = on * cost.value + node.off_calls as f64 * cost.off;
+            overhead.probes += paid;
+            overhead.tool += node.tool_ticks as f64;
+            overhead.late += paid - on * node.cost;
+            overhead.spread.add_cost(-on, cost);
+            if cost.basis != Basis::Prior {
+                overhead.in_place += paid;
+            }
+        }
+        overhead
+    }
+
+    fn all(&self) -> f64 {
+        self.probes + self.tool
+    }
+}
+
+/// Inclusive times as measured, in ticks.
+pub(crate) fn measured_inclusive(location: &Location) -> Vec<f64> {
+    let mut sums: Vec<f64> = location.nodes.iter().map(|node| node.exclusive as f64).collect();
+    for (index, node) in location.nodes.iter().enumerate().rev() {
+        if let Some(parent) = node.parent {
+            sums[parent] += sums[index];
+        }
+    }
+    sums
+}
+
+/// A subtree that is being summed.
+#[derive(Clone, Default)]
+struct Sum {
+    /// Σ exclusive, negative ones included.
+    value: f64,
+    /// Σ inclusive of the children, none less than zero.
+    children: f64,
+    /// Uncertainty of what was taken off below the node.
+    spread: Spread,
+}
+
+/// The nodes of a location from their balanced exclusive times.
+pub(crate) fn nodes(location: &Location, terms: &[Term], mode: Mode, seconds_per_tick: f64) -> Vec<CompensatedNode> {
+    let measured = measured_inclusive(location);
+    let mut sums = vec![Sum::default(); terms.len()];
+    let mut nodes = Vec::with_capacity(terms.len());
+    for (index, node) in location.nodes.iter().enumerate().rev() {
+        let term = &terms[index];
+        let inclusive = inclusive(&sums[index], term);
+        let pure = sums[index].value + term.value;
+        if let Some(parent) = node.parent {
+            let below = sums[index].spread;
+            let above = &mut sums[parent];
+            above.value += pure;
+            above.children += inclusive.value.max(0.0);
+            above.spread.add(&below);
+            above.spread.add(&term.above);
+        }
+        let wait = if mode == Mode::Parallel { node.virtual_wait_ticks } else { node.wait_ticks };
+        nodes.push(CompensatedNode {
+            measured_inclusive_s: measured[index] * seconds_per_tick,
+            measured_exclusive_s: node.exclusive as f64 * seconds_per_tick,
+            inclusive: inclusive.scaled(seconds_per_tick),
+            exclusive: Figure::with_spread(term.value, &term.spread, term.mark).scaled(seconds_per_tick),
+            measured_wait_s: node.wait_ticks as f64 * seconds_per_tick,
+            wait_s: wait as f64 * seconds_per_tick,
+        });
+    }
+    nodes.reverse();
+    nodes
+}
+
+/// The sum of the node and all below it; never less than those below it together.
+fn inclusive(sum: &Sum, term: &Term) -> Figure {
+    let mut spread = sum.spread;
+    spread.add(&term.spread);
+    let value = sum.value + term.value;
+    if value < sum.children {
+        return Figure::with_spread(sum.children, &spread, Some(Mark::ChildExceeds));
+    }
+    Figure::with_spread(value, &spread, term.mark.filter(|_| sum.children <= term.value.abs()))
+}
+
+/// A location with what it took, compensated.
+pub(crate) fn location(
+    profile: &Profile,
+    location: &Location,
+    costs: &[ProbeCost],
+    mode: Mode,
+    doubt: &Doubt,
+    nodes: Vec<CompensatedNode>,
+) -> CompensatedLocation {
+    let clock = profile.process_of(location).clock;
+    let overhead = Overhead::of(location, costs);
+    let (measured_s, total, delay_s) = match mpi_span(profile, location) {
+        Some(span) => {
+            let measured = span.ticks() as f64;
+            let delay = delay_of_span(location, &span, &overhead, mode);
+            let calls = calls_of_wrappers(profile, location);
+            let reach = if clock.is_known() { calls * WRAPPER_REACH_S / clock.seconds_per_tick } else { 0.0 };
+            let (below, above) = doubt.of_delay(delay);
+            let mut spread = Spread::default();
+            spread.add_common(below + reach, above + reach);
+            let value = measured - delay;
+            let mark = (value < 0.0).then_some(Mark::OverheadExceedsTime);
+            let total = Figure::with_spread(value, &spread, mark).scaled(clock.seconds_per_tick);
+            (clock.seconds(measured), total, clock.seconds(delay))
+        }
+        None => {
+            let whole = whole(profile, location);
+            let node = &nodes[whole];
+            (node.measured_inclusive_s, node.inclusive, node.measured_inclusive_s - node.inclusive.value)
+        }
+    };
+    CompensatedLocation {
+        measured_s,
+        total,
+        delay_s,
+        overhead_s: clock.seconds(overhead.all()),
+        certain_overhead_s: clock.seconds(overhead.in_place + overhead.tool),
+        nodes,
+    }
+}
+
+/// A location as measured.
+pub(crate) fn location_as_measured(
+    profile: &Profile,
+    location: &Location,
+    costs: &[ProbeCost],
+    nodes: Vec<CompensatedNode>,
+) -> CompensatedLocation {
+    let parallel = self::location(profile, location, costs, Mode::Parallel, &Doubt::default(), nodes);
+    let delay_s = if mpi_span(profile, location).is_some() { parallel.delay_s } else { parallel.overhead_s };
+    CompensatedLocation { total: Figure::exact(parallel.measured_s), delay_s, ..parallel }
+}
+
+/// The main thread of a rank is measured from `MPI_Init` to `MPI_Finalize`.
+fn mpi_span(profile: &Profile, location: &Location) -> Option<Span> {
+    let process = profile.process_of(location);
+    process.span.filter(|_| process.rank.is_some() && location.thread == 0)
+}
+
+/// How much of the span the measurement made, with the costs as they are known at the end.
+fn delay_of_span(location: &Location, span: &Span, overhead: &Overhead, mode: Mode) -> f64 {
+    let gained: f64 = location.nodes.iter().map(|node| node.delay_gain as f64).sum();
+    let delay = if span.closed {
+        (span.end_delay - span.start_delay) as f64 + overhead.late
+    } else {
+        overhead.all() + gained - span.start_delay as f64
+    };
+    if mode == Mode::Local { delay - gained } else { delay }
+}
+
+fn calls_of_wrappers(profile: &Profile, location: &Location) -> f64 {
+    let wrapped = |node: &&tare_profile::Node| profile.region_of(node).kind == RegionKind::Mpi;
+    location.nodes.iter().filter(wrapped).map(|node| node.on_calls as f64).sum()
+}
+
+/// The node that stands for the whole location: `main`, or the root where there is none or the thread is
+/// another one.
+fn whole(profile: &Profile, location: &Location) -> usize {
+    let is_main = |node: &tare_profile::Node| {
+        let region = profile.region_of(node);
+        region.kind == RegionKind::Function && region.name == "main"
+    };
+    let main = location.nodes.iter().position(is_main);
+    main.filter(|_| location.thread == 0).unwrap_or(0)
+}

@@ -1,0 +1,230 @@
+//! The check of the claim: unmeasured and measured runs in turn, compared rank by rank (paper 1, Table 1).
+//!
+//! What is compared are core cycles, not seconds: the core clock moves by several per cent between two runs while
+//! the program's work does not. Figures are medians over pairs of neighbouring runs, because minima pick the run
+//! with the fastest clock. Beside them stands the noise: what the unmeasured runs differ by among themselves.
+
+/// One rank in one unmeasured run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Unmeasured {
+    /// Length of its span in core cycles (in ticks where the core clock is not known).
+    pub cycles: f64,
+    /// Seconds a cycle took.
+    pub seconds_per_cycle: f64,
+}
+
+/// One rank in one measured run, in the unit of [`Unmeasured::cycles`].
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Measured {
+    /// As measured.
+    pub uncompensated: f64,
+    /// The location's own overhead removed.
+    pub local: f64,
+    /// Also the overhead that came in messages removed.
+    pub parallel: f64,
+}
+
+/// An unmeasured and a measured run, next to each other in time; indexed by rank.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Pair {
+    /// Without us.
+    pub unmeasured: Vec<Unmeasured>,
+    /// With us.
+    pub measured: Vec<Measured>,
+}
+
+/// A figure for each way to compensate.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Each {
+    /// Nothing is removed.
+    pub uncompensated: f64,
+    /// Own overhead is removed.
+    pub local: f64,
+    /// All overhead is removed.
+    pub parallel: f64,
+}
+
+/// One row of the table.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RankRow {
+    /// The rank (0 for a program without MPI).
+    pub rank: u32,
+    /// Median time of the unmeasured runs.
+    pub uninstrumented_s: f64,
+    /// Median error of each way, as a fraction of the unmeasured time.
+    pub error: Each,
+}
+
+impl RankRow {
+    /// The time that each way gives, at the core clock of the unmeasured runs, in seconds.
+    #[must_use]
+    pub fn seconds(&self) -> Each {
+        let with = |error: f64| self.uninstrumented_s * (1.0 + error);
+        Each { uncompensated: with(self.error.uncompensated), local: with(self.error.local), parallel: with(self.error.parallel) }
+    }
+
+    /// Whether parallel compensation is right within a fraction, or within the floor of [`FLOOR_S`].
+    #[must_use]
+    pub fn is_within(&self, fraction: f64) -> bool {
+        self.error.parallel.abs() <= fraction || (self.error.parallel * self.uninstrumented_s).abs() <= FLOOR_S
+    }
+}
+
+/// Errors below this many seconds do not count: the tool's own messages leave as much.
+pub const FLOOR_S: f64 = 50e-6;
+
+/// What the comparison says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// Every rank within 1 % (or the noise of the machine, or the floor).
+    Exact,
+    /// Every rank within 3 %.
+    Close,
+    /// Some rank is further off.
+    Off,
+}
+
+/// The whole table.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Validation {
+    /// Pairs that went into it.
+    pub pairs: usize,
+    /// One row a rank.
+    pub ranks: Vec<RankRow>,
+    /// By what fraction measuring made the slowest rank slower.
+    pub dilation: f64,
+    /// By what fraction the medians of two halves of the unmeasured runs differ (90th percentile over splits, worst rank);
+    /// `None` below four pairs.
+    pub noise: Option<f64>,
+    /// What it says.
+    pub verdict: Verdict,
+}
+
+impl Validation {
+    /// Compares; ranks beyond the fewest of any run are left out. `None` without a pair or without a rank.
+    #[must_use]
+    pub fn of(pairs: &[Pair]) -> Option<Self> {
+        let count = pairs.iter().map(|pair| pair.unmeasured.len().min(pair.measured.len())).min()?;
+        if count == 0 {
+            return None;
+        }
+        let ranks: Vec<RankRow> = (0..count).map(|rank| row(pairs, rank)).collect();
+        let slowest = |lengths: &mut dyn Iterator<Item = f64>| lengths.fold(0.0, f64::max);
+        let dilation = median(
+            pairs
+                .iter()
+                .map(|pair| {
+                    let with = slowest(&mut pair.measured[..count].iter().map(|rank| rank.uncompensated));
+                    let without = slowest(&mut pair.unmeasured[..count].iter().map(|rank| rank.cycles));
+                    with / without - 1.0
+                })
+                .collect(),
+        );
+        let noise = (0..count).filter_map(|rank| noise(&pairs.iter().map(|pair| pair.unmeasured[rank].cycles).collect::<Vec<_>>())).reduce(f64::max);
+        let verdict = if ranks.iter().all(|row| row.is_within(noise.unwrap_or(0.0).clamp(0.01, 0.03))) {
+            Verdict::Exact
+        } else if ranks.iter().all(|row| row.is_within(0.03)) {
+            Verdict::Close
+        } else {
+            Verdict::Off
+        };
+        Some(Self { pairs: pairs.len(), ranks, dilation, noise, verdict })
+    }
+}
+
+fn row(pairs: &[Pair], rank: usize) -> RankRow {
+    let error = |of: fn(&Measured) -> f64| median(pairs.iter().map(|pair| of(&pair.measured[rank]) / pair.unmeasured[rank].cycles - 1.0).collect());
+    let cycles = median(pairs.iter().map(|pair| pair.unmeasured[rank].cycles).collect());
+    let seconds_per_cycle = median(pairs.iter().map(|pair| pair.unmeasured[rank].seconds_per_cycle).collect());
+    RankRow {
+        rank: u32::try_from(rank).unwrap_or(u32::MAX),
+        uninstrumented_s: cycles * seconds_per_cycle,
+        error: Each {
+            uncompensated: error(|measured| measured.uncompensated),
+            local: error(|measured| measured.local),
+            parallel: error(|measured| measured.parallel),
+        },
+    }
+}
+
+/// The middle value, or the mean of the two in the middle; 0 of nothing.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => 0.0,
+        length if length % 2 == 1 => values[length / 2],
+        length => (values[length / 2 - 1] + values[length / 2]) / 2.0,
+    }
+}
+
+/// How far the medians of two random halves lie apart, as a fraction: the 90th percentile over 200 splits.
+fn noise(values: &[f64]) -> Option<f64> {
+    const SPLITS: usize = 200;
+    if values.len() < 4 {
+        return None;
+    }
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut order: Vec<f64> = values.to_vec();
+    let mut apart: Vec<f64> = (0..SPLITS)
+        .map(|_| {
+            for last in (1..order.len()).rev() {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                order.swap(last, (state >> 33) as usize % (last + 1));
+            }
+            let (one, other) = order.split_at(order.len() / 2);
+            (median(one.to_vec()) / median(other.to_vec()) - 1.0).abs()
+        })
+        .collect();
+    apart.sort_by(f64::total_cmp);
+    Some(apart[SPLITS * 9 / 10])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The machine gets faster from pair to pair; measuring doubles the time; compensation is right on rank 1 alone
+    /// when local, on both when parallel.
+    fn drifting(pairs: usize) -> Vec<Pair> {
+        (0..pairs)
+            .map(|index| {
+                let drift = 1.0 - index as f64 * 0.01;
+                let unmeasured = Unmeasured { cycles: 1e9 * drift, seconds_per_cycle: 0.25e-9 / drift };
+                let measured = |local: f64| Measured { uncompensated: 2e9 * drift, local: local * drift, parallel: 1.004e9 * drift };
+                Pair { unmeasured: vec![unmeasured; 2], measured: vec![measured(2e9), measured(1.002e9)] }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn errors_are_told_pair_by_pair_so_that_drift_does_not_matter() {
+        let table = Validation::of(&drifting(15)).expect("15 pairs");
+        let near = |value: f64, wanted: f64| (value - wanted).abs() < 1e-9;
+        assert!(near(table.ranks[0].error.uncompensated, 1.0) && near(table.ranks[0].error.local, 1.0));
+        assert!(near(table.ranks[1].error.local, 0.002) && near(table.ranks[1].error.parallel, 0.004));
+        assert!(near(table.dilation, 1.0) && near(table.ranks[0].seconds().parallel, 0.251));
+        assert_eq!(table.verdict, Verdict::Exact);
+    }
+
+    #[test]
+    fn a_rank_that_is_off_is_not_hidden_by_the_others() {
+        let mut pairs = drifting(15);
+        for pair in &mut pairs {
+            pair.measured[0].parallel *= 1.05;
+        }
+        assert_eq!(Validation::of(&pairs).map(|table| table.verdict), Some(Verdict::Off));
+    }
+
+    #[test]
+    fn noise_needs_four_runs_and_is_nothing_where_all_are_equal() {
+        assert_eq!(noise(&[1.0, 2.0, 3.0]), None);
+        assert_eq!(noise(&[7.0; 9]), Some(0.0));
+        assert!(noise(&[1.0, 1.1, 0.9, 1.05, 0.95, 1.0]).is_some_and(|noise| (0.01..0.25).contains(&noise)));
+    }
+
+    #[test]
+    fn nothing_gives_no_table() {
+        assert_eq!(Validation::of(&[]), None);
+        assert_eq!(Validation::of(&[Pair { unmeasured: Vec::new(), measured: Vec::new() }]), None);
+    }
+}
