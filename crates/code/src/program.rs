@@ -1,0 +1,218 @@
+//! The public types: functions, their bodies, and what is refused.
+
+use std::ops::Range;
+
+/// A function: an entry and its parts (cold parts joined).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Function {
+    /// Raw name; `fn_<hex address>` where the image has none; `main` for the program's main function.
+    pub name: String,
+    /// Other names of the same address.
+    pub aliases: Vec<String>,
+    /// Entry, a link address.
+    pub entry: u64,
+    /// Ranges of code; the first one holds the entry at its start.
+    pub parts: Vec<Range<u64>>,
+    /// Why it must not be moved, if so.
+    pub refusal: Option<Refusal>,
+    /// Other addresses at which it is entered (several entries into one body, as in assembly).
+    pub other_entries: Vec<u64>,
+    /// Whether no path through it returns.
+    pub never_returns: bool,
+}
+
+impl Function {
+    /// Whether a link address lies in one of its parts.
+    #[must_use]
+    pub fn contains(&self, address: u64) -> bool {
+        self.parts.iter().any(|part| part.contains(&address))
+    }
+
+    /// Bytes of all parts.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.parts.iter().map(|part| part.end - part.start).sum()
+    }
+}
+
+/// Why a function is never moved (rewriting) or not understood (analysis).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The program's entry point or start-up code.
+    StartUp,
+    /// Resolver of an indirect function.
+    IfuncResolver,
+    /// Unwinds its caller (`eh_return`), or is a signal frame.
+    SpecialUnwinding,
+    /// An indirect jump whose targets are not known.
+    UnknownJump,
+    /// A branch into the middle of an instruction.
+    OverlappingCode,
+    /// Calls into its own body.
+    CallIntoBody,
+    /// Begins a hardware transaction.
+    Transaction,
+    /// Bytes that do not decode.
+    Undecodable,
+    /// Lies outside of the text sections, or has no range.
+    OutsideText,
+    /// Too short to take a jump at its entry.
+    ShortEntry,
+}
+
+impl Refusal {
+    /// A short name, lower case, for tables and JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::StartUp => "start-up code",
+            Self::IfuncResolver => "ifunc resolver",
+            Self::SpecialUnwinding => "special unwinding",
+            Self::UnknownJump => "unknown jump",
+            Self::OverlappingCode => "overlapping code",
+            Self::CallIntoBody => "call into its own body",
+            Self::Transaction => "hardware transaction",
+            Self::Undecodable => "undecodable",
+            Self::OutsideText => "outside of text",
+            Self::ShortEntry => "short entry",
+        }
+    }
+}
+
+/// The decoded body of a function, made on request: [`crate::Program`] keeps no instructions.
+#[derive(Clone, Debug, Default)]
+pub struct Body {
+    /// In address order, part by part.
+    pub instructions: Vec<Instruction>,
+    /// Jump tables that the function's indirect jumps go through.
+    pub tables: Vec<JumpTable>,
+}
+
+/// One decoded instruction, as far as others need it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Instruction {
+    /// Link address.
+    pub address: u64,
+    /// Bytes.
+    pub length: u8,
+    /// Where it goes next.
+    pub flow: Flow,
+    /// What a patched copy must keep pointing at.
+    pub operand: Operand,
+}
+
+impl Instruction {
+    /// Link address behind it.
+    #[must_use]
+    pub const fn end(&self) -> u64 {
+        self.address.wrapping_add(self.length as u64)
+    }
+}
+
+/// The bytes of an instruction that depend on where it stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operand {
+    /// None: it may be copied anywhere.
+    Fixed,
+    /// A memory operand relative to the instruction pointer: four bytes.
+    RipRelative {
+        /// Position of the displacement within the instruction (an immediate may follow it).
+        at: u8,
+        /// Link address it points at.
+        target: u64,
+    },
+    /// A direct branch or call, whose displacement ends the instruction.
+    Branch {
+        /// Bytes of the displacement: 1 or 4.
+        width: u8,
+        /// Link address it goes to.
+        target: u64,
+    },
+}
+
+/// Where control goes after an instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Flow {
+    /// To the next instruction.
+    Next,
+    /// A call of a known address; `returns` is false for callees that never return.
+    Call {
+        /// Link address of the callee (a PLT entry is one).
+        target: u64,
+        /// Whether control comes back.
+        returns: bool,
+    },
+    /// A call through a register or memory.
+    IndirectCall,
+    /// Unconditional jump within the function.
+    Jump {
+        /// Link address.
+        target: u64,
+    },
+    /// Conditional jump within the function (`jcc`, `jrcxz`, `loop`).
+    Branch {
+        /// Link address.
+        target: u64,
+    },
+    /// Jump to another function: an exit.
+    TailCall {
+        /// Link address.
+        target: u64,
+    },
+    /// Conditional jump to another function: an exit on the taken side.
+    BranchTailCall {
+        /// Link address.
+        target: u64,
+    },
+    /// Jump through one of [`Body::tables`] (by index).
+    TableJump {
+        /// Index of the table; more than one table may serve a jump.
+        table: usize,
+    },
+    /// Jump through a register or memory out of the function: an exit.
+    IndirectTailCall,
+    /// Jump through a register or memory to unknown targets within the function; such a function is refused.
+    UnknownJump,
+    /// Return.
+    Return,
+    /// `ud2`, `hlt`, `int3` and the like: control ends.
+    Stop,
+}
+
+/// A jump table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JumpTable {
+    /// Link address of the first entry.
+    pub address: u64,
+    /// How an entry becomes a target.
+    pub form: TableForm,
+    /// Targets of the entries, as link addresses, in order (entries that are not understood included).
+    pub targets: Vec<u64>,
+    /// Instructions that hold the table's address: `lea` (rip-relative) or an absolute displacement.
+    pub references: Vec<u64>,
+    /// Indirect jumps that go through it.
+    pub jumps: Vec<u64>,
+}
+
+/// How an entry of a jump table becomes a target.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum TableForm {
+    /// 32-bit offset from the table's start.
+    Relative32,
+    /// 64-bit address (position-dependent images).
+    Absolute64,
+    /// 64-bit address that is relocated (position-independent images).
+    Relocated64,
+}
+
+impl TableForm {
+    /// Bytes of an entry.
+    #[must_use]
+    pub const fn entry_size(self) -> u64 {
+        match self {
+            Self::Relative32 => 4,
+            Self::Absolute64 | Self::Relocated64 => 8,
+        }
+    }
+}
