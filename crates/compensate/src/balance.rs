@@ -44,7 +44,7 @@ fn take_from_children(terms: &mut [Term], index: usize, children: &[usize]) {
     for &child in children {
         let given = room(&terms[child]) * share;
         shift(&mut terms[child], -given);
-        terms[index].value += given;
+        terms[index].pass(given);
     }
 }
 
@@ -54,14 +54,22 @@ fn take_from_parent(terms: &mut [Term], index: usize, parent: Option<usize>) {
     let room = (term.movable * (term.inner - term.inner_bounds.0)).min(terms[parent].value).max(0.0);
     let taken = room.min(-term.value);
     shift(&mut terms[index], taken);
-    terms[parent].value -= taken;
+    terms[parent].pass(-taken);
 }
 
 /// Changes a value by what the division of its own probe's cost allows.
 fn shift(term: &mut Term, ticks: f64) {
     if term.movable > 0.0 {
         term.inner -= ticks / term.movable;
-        term.value += ticks;
+        term.pass(ticks);
+    }
+}
+
+impl Term {
+    /// Adds ticks without a change of the interval.
+    fn pass(&mut self, ticks: f64) {
+        self.value += ticks;
+        self.moved += ticks;
     }
 }
 
@@ -69,7 +77,7 @@ fn shift(term: &mut Term, ticks: f64) {
 fn settle(term: &mut Term) {
     let uncertain = term.spread.below().max(term.spread.above());
     if term.value < 0.0 && -term.value <= term.spread.above() {
-        term.value = 0.0;
+        term.pass(-term.value);
     }
     if term.mark.is_some() {
         return;

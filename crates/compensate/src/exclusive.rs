@@ -24,7 +24,9 @@ pub(crate) const WRAPPER_REACH_S: f64 = 0.2e-6;
 pub(crate) struct Term {
     /// Exclusive time, compensated.
     pub(crate) value: f64,
-    /// Uncertainty of `value`.
+    /// By how much balancing has moved `value` within its interval.
+    pub(crate) moved: f64,
+    /// Uncertainty of `value` as it was before it was moved.
     pub(crate) spread: Spread,
     /// What the probes on this path cost altogether: the uncertainty that it adds to every region above.
     pub(crate) above: Spread,

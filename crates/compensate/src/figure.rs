@@ -26,11 +26,12 @@ impl Figure {
         (self.value - self.low).max(self.high - self.value)
     }
 
-    /// A value with its spread. A time that is not negative cannot have been negative.
-    pub(crate) fn with_spread(value: f64, spread: &Spread, mark: Option<Mark>) -> Self {
-        let low = value - spread.below();
+    /// A value that was moved within the spread around where it had been. A time that is not negative
+    /// cannot have been negative.
+    pub(crate) fn with_spread(value: f64, moved: f64, spread: &Spread, mark: Option<Mark>) -> Self {
+        let low = (value - moved - spread.below()).min(value);
         let low = if value >= 0.0 { low.max(0.0) } else { low };
-        Self { value, low, high: value + spread.above(), mark }
+        Self { value, low, high: (value - moved + spread.above()).max(value), mark }
     }
 
     pub(crate) fn scaled(self, factor: f64) -> Self {

@@ -85,6 +85,8 @@ struct Sum {
     value: f64,
     /// Σ inclusive of the children, none less than zero.
     children: f64,
+    /// By how much balancing moved `value`.
+    moved: f64,
     /// Uncertainty of what was taken off below the node.
     spread: Spread,
 }
@@ -98,10 +100,12 @@ pub(crate) fn nodes(location: &Location, terms: &[Term], mode: Mode, seconds_per
         let term = &terms[index];
         let inclusive = inclusive(&sums[index], term);
         let pure = sums[index].value + term.value;
+        let moved = sums[index].moved + term.moved;
         if let Some(parent) = node.parent {
             let below = sums[index].spread;
             let above = &mut sums[parent];
             above.value += pure;
+            above.moved += moved;
             above.children += inclusive.value.max(0.0);
             above.spread.add(&below);
             above.spread.add(&term.above);
@@ -111,7 +115,7 @@ pub(crate) fn nodes(location: &Location, terms: &[Term], mode: Mode, seconds_per
             measured_inclusive_s: measured[index] * seconds_per_tick,
             measured_exclusive_s: node.exclusive as f64 * seconds_per_tick,
             inclusive: inclusive.scaled(seconds_per_tick),
-            exclusive: Figure::with_spread(term.value, &term.spread, term.mark).scaled(seconds_per_tick),
+            exclusive: Figure::with_spread(term.value, term.moved, &term.spread, term.mark).scaled(seconds_per_tick),
             measured_wait_s: node.wait_ticks as f64 * seconds_per_tick,
             wait_s: wait as f64 * seconds_per_tick,
         });
@@ -126,9 +130,9 @@ fn inclusive(sum: &Sum, term: &Term) -> Figure {
     spread.add(&term.spread);
     let value = sum.value + term.value;
     if value < sum.children {
-        return Figure::with_spread(sum.children, &spread, Some(Mark::ChildExceeds));
+        return Figure::with_spread(sum.children, sum.moved, &spread, Some(Mark::ChildExceeds));
     }
-    Figure::with_spread(value, &spread, term.mark.filter(|_| sum.children <= term.value.abs()))
+    Figure::with_spread(value, sum.moved + term.moved, &spread, term.mark.filter(|_| sum.children <= term.value.abs()))
 }
 
 /// A location with what it took, compensated.
@@ -153,7 +157,7 @@ pub(crate) fn location(
             spread.add_common(below + reach, above + reach);
             let value = measured - delay;
             let mark = (value < 0.0).then_some(Mark::OverheadExceedsTime);
-            let total = Figure::with_spread(value, &spread, mark).scaled(clock.seconds_per_tick);
+            let total = Figure::with_spread(value, 0.0, &spread, mark).scaled(clock.seconds_per_tick);
             (clock.seconds(measured), total, clock.seconds(delay))
         }
         None => {

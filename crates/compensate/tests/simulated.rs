@@ -181,10 +181,11 @@ proptest! {
         let probe = Probe { alpha: 0.53 * 80.0, beta: 0.47 * 80.0, off: 3.0 };
         let result = compensate(&measured(&tree, probe, seed), Mode::Local);
         let inclusive = true_inclusive(&tree);
+        let rounding = 2.0 + tree.iter().map(|truth| truth.calls as f64).sum::<f64>() / COST_UNIT as f64;
         for (index, node) in result.locations[0].nodes.iter().enumerate() {
             let exclusive = tree[index].calls as f64 * tree[index].ticks_per_call;
-            prop_assert!((node.exclusive.value - exclusive).abs() < 0.01 * exclusive + 2.0, "{index}: {:?} for {exclusive}", node.exclusive);
-            prop_assert!((node.inclusive.value - inclusive[index]).abs() < 0.002 * inclusive[index] + 2.0);
+            prop_assert!((node.exclusive.value - exclusive).abs() < 0.01 * inclusive[index] + rounding, "{index}: {:?} for {exclusive}", node.exclusive);
+            prop_assert!((node.inclusive.value - inclusive[index]).abs() < 0.002 * inclusive[index] + rounding);
         }
         let total = result.locations[0].total.value;
         prop_assert!((total / inclusive[0] - 1.0).abs() < 0.001, "{total} for {}", inclusive[0]);
@@ -196,15 +197,16 @@ proptest! {
         let probe = Probe { alpha: part * 80.0, beta: (1.0 - part) * 80.0, off: 3.0 };
         let result = compensate(&measured(&tree, probe, seed), Mode::Local);
         let inclusive = true_inclusive(&tree);
+        let rounding = 2.0 + tree.iter().map(|truth| truth.calls as f64).sum::<f64>() / COST_UNIT as f64;
         for (index, node) in result.locations[0].nodes.iter().enumerate() {
             let exclusive = tree[index].calls as f64 * tree[index].ticks_per_call;
-            let slack = exclusive * 0.002 + 2.0;
+            let slack = inclusive[index] * 0.002 + rounding;
             prop_assert!(
                 node.exclusive.low - slack <= exclusive && exclusive <= node.exclusive.high + slack,
                 "{index}: {:?} for {exclusive}", node.exclusive
             );
             // How the cost divides matters to the region's own calls only.
-            let slack = inclusive[index] * 0.002 + 2.0;
+            let slack = inclusive[index] * 0.002 + rounding;
             prop_assert!(node.inclusive.low - slack <= inclusive[index] && inclusive[index] <= node.inclusive.high + slack);
         }
         let total = result.locations[0].total.value;
