@@ -77,14 +77,15 @@ impl Part {
 #[must_use]
 pub fn of_location(profile: &Profile, location: &Location) -> Vec<ProbeCost> {
     let in_place: Vec<Option<Cost>> = location.nodes.iter().map(in_place).collect();
-    let mut mean = MeasuredMean::default();
+    let (mut pairs, mut counting) = (MeasuredMean::default(), MeasuredMean::default());
     for (node, cost) in location.nodes.iter().zip(&in_place) {
         if let Some(cost) = cost {
-            mean.add(cost.value, node.calls());
+            pairs.add(cost.value, node.calls());
+            counting.add(cost.off_cost, node.off_calls);
         }
     }
     let hot_pair = (profile.process_of(location).hot_pair_cost * COST_UNIT as f64) as u64;
-    let elsewhere = prior(hot_pair, mean.value());
+    let elsewhere = Cost { off_cost: counting.value().unwrap_or(0), ..prior(hot_pair, pairs.value()) };
     let of_node = |(node, in_place): (&Node, Option<Cost>)| {
         if is_wrapper(profile, node) {
             return wrapper();
