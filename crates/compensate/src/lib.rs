@@ -16,6 +16,7 @@ pub mod cost;
 mod exclusive;
 mod figure;
 mod total;
+pub mod validation;
 
 use tare_profile::{Location, Profile};
 
