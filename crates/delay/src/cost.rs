@@ -59,12 +59,7 @@ pub fn estimate(on: &BatchSums, off: &BatchSums, off_twice: &BatchSums) -> Optio
     let variance = with.variance + 4.0 * without.variance + twice.variance;
     let freedom = kinds.iter().map(|(_, mean)| mean.size).min().unwrap_or(2).max(2) - 1;
     let reach = student(freedom) * square_root(variance) * noise;
-    Some(Cost {
-        value: rounded(value),
-        low: rounded((value - reach).max(0.0)),
-        high: rounded(value + reach),
-        off_cost: rounded(counting * noise),
-    })
+    Some(Cost { value: rounded(value), low: rounded((value - reach).max(0.0)), high: rounded(value + reach), off_cost: rounded(counting * noise) })
 }
 
 /// Mean cost of the paths that were measured in place, weighted by their calls.

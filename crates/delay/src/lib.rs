@@ -1,7 +1,22 @@
-//! Virtual time, delays and probe costs as pure arithmetic
+//! Virtual time, delays and probe costs: pure arithmetic.
+//!
+//! * [`completion`]: what an operation that waits for other locations does to a location's delay, under the
+//!   delay model of paper 1 and under the virtual-time model.
+//! * [`polling`]: the same where a program asks again and again instead of waiting.
+//! * [`cost`]: what a probe costs, from batches of calls.
+//!
+//! The *delay* x of a location says how much earlier its next event would have happened unmeasured; its
+//! *virtual time* is real time minus delay. Paper 1 is A. Malony, S. Shende, A. Morris, F. Wolf:
+//! *Compensation of Measurement Overhead in Parallel Performance Profiling*, International Journal of High
+//! Performance Computing Applications 21(2), 2007.
+//!
+//! What is absent: clocks, MPI, files, allocation. All times are ticks of one common clock.
+
 #![no_std]
 
 #[cfg(test)]
 extern crate std;
 
+pub mod completion;
 pub mod cost;
+pub mod polling;
