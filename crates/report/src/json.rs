@@ -1,0 +1,387 @@
+//! The documents of the command line. Fields may be added and are never renamed within a schema number.
+//!
+//! Times are in seconds, addresses are integers, ratios are fractions, unknown values are null. The types
+//! here mirror what they describe; nothing else derives `Serialize`.
+
+use serde::Serialize;
+use tare_compensate::{CompensatedNode, Figure};
+use tare_format::graph::{DelayModel, MpiLibrary};
+use tare_profile::{Location, Node};
+
+use crate::run::{Results, Run};
+use crate::view::{Size, kind_name};
+
+/// The schema number of all documents.
+pub const SCHEMA: u32 = 1;
+
+/// A document as it is written: JSON on one line, with its newline.
+pub(crate) fn written(document: &impl Serialize) -> String {
+    // Mirror types hold strings, numbers, lists and structs alone, which always have a JSON form.
+    let mut text = serde_json::to_string(document).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// The `report` document.
+#[must_use]
+pub fn report(run: &Run, results: &Results<'_>) -> String {
+    let profile = results.profile;
+    let mut nodes = Vec::new();
+    for (index, location) in profile.locations.iter().enumerate() {
+        let first = nodes.len();
+        let shown = &results.shown.locations[index].nodes;
+        let tick = profile.process_of(location).clock.seconds_per_tick;
+        let made = location.nodes.iter().zip(shown);
+        nodes.extend(made.map(|(node, shown)| NodeDocument::of(index, first, node, shown, tick)));
+    }
+    written(&ReportDocument {
+        schema: SCHEMA,
+        run: RunDocument::of(run, results),
+        locations: profile
+            .locations
+            .iter()
+            .enumerate()
+            .map(|(index, location)| LocationDocument::of(index, location, results))
+            .collect(),
+        regions: profile.regions.iter().map(RegionDocument::of).collect(),
+        nodes,
+    })
+}
+
+#[derive(Serialize)]
+struct ReportDocument<'a> {
+    schema: u32,
+    run: RunDocument<'a>,
+    locations: Vec<LocationDocument<'a>>,
+    regions: Vec<RegionDocument<'a>>,
+    nodes: Vec<NodeDocument>,
+}
+
+#[derive(Serialize)]
+struct RunDocument<'a> {
+    command: &'a [String],
+    started: Option<&'a str>,
+    wall_s: f64,
+    ranks: usize,
+    mpi: Option<&'static str>,
+    compensate: &'static str,
+    model: &'static str,
+}
+
+impl<'a> RunDocument<'a> {
+    fn of(run: &'a Run, results: &Results<'_>) -> Self {
+        let processes = &results.profile.processes;
+        let mpi = processes.iter().find_map(|process| match process.mpi {
+            MpiLibrary::None => None,
+            MpiLibrary::OpenMpi => Some("openmpi"),
+            MpiLibrary::Mpich => Some("mpich"),
+        });
+        Self {
+            command: &run.command,
+            started: Some(run.started.as_str()).filter(|started| !started.is_empty()),
+            wall_s: run.wall_s,
+            ranks: Size::of(results).ranks,
+            mpi,
+            compensate: results.shown.mode.name(),
+            model: processes.first().map_or("virtual", |process| model_name(process.model)),
+        }
+    }
+}
+
+fn model_name(model: DelayModel) -> &'static str {
+    match model {
+        DelayModel::Off => "off",
+        DelayModel::Delay => "delay",
+        DelayModel::Virtual => "virtual",
+    }
+}
+
+#[derive(Serialize)]
+struct LocationDocument<'a> {
+    process: u32,
+    host: &'a str,
+    rank: Option<u32>,
+    thread: u32,
+    measured_s: f64,
+    compensated_s: f64,
+    low_s: f64,
+    high_s: f64,
+    mark: Option<&'static str>,
+    delay_s: f64,
+    overhead_s: f64,
+    events: u64,
+    lost: u64,
+}
+
+impl<'a> LocationDocument<'a> {
+    fn of(index: usize, location: &Location, results: &Results<'a>) -> Self {
+        let process = results.profile.process_of(location);
+        let shown = &results.shown.locations[index];
+        Self {
+            process: process.pid,
+            host: &process.host,
+            rank: process.rank,
+            thread: location.thread,
+            measured_s: finite(shown.measured_s),
+            compensated_s: finite(shown.total.value),
+            low_s: finite(shown.total.low),
+            high_s: finite(shown.total.high),
+            mark: shown.total.mark.map(tare_compensate::Mark::reason),
+            delay_s: finite(shown.delay_s),
+            overhead_s: finite(shown.overhead_s),
+            events: location.events,
+            lost: location.losses.lost(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct RegionDocument<'a> {
+    name: &'a str,
+    raw_name: &'a str,
+    kind: &'static str,
+    image: &'a str,
+    address: u64,
+    file: Option<&'a str>,
+    line: Option<u32>,
+}
+
+impl<'a> RegionDocument<'a> {
+    fn of(region: &'a tare_profile::Region) -> Self {
+        Self {
+            name: &region.name,
+            raw_name: &region.raw_name,
+            kind: kind_name(region.kind),
+            image: &region.image,
+            address: region.address,
+            file: Some(region.file.as_str()).filter(|file| !file.is_empty()),
+            line: Some(region.line).filter(|&line| line > 0),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct NodeDocument {
+    location: usize,
+    region: usize,
+    parent: Option<usize>,
+    calls: u64,
+    calls_exact: bool,
+    inclusive: TimeDocument,
+    exclusive: TimeDocument,
+    wait: WaitDocument,
+    peers: Vec<PeerDocument>,
+}
+
+impl NodeDocument {
+    /// `first` is the place of the location's root among all nodes.
+    fn of(location: usize, first: usize, node: &Node, shown: &CompensatedNode, tick: f64) -> Self {
+        Self {
+            location,
+            region: node.region.0,
+            parent: node.parent.map(|parent| first + parent),
+            calls: node.calls(),
+            calls_exact: !node.overflow,
+            inclusive: TimeDocument::of(shown.measured_inclusive_s, &shown.inclusive),
+            exclusive: TimeDocument::of(shown.measured_exclusive_s, &shown.exclusive),
+            wait: WaitDocument { measured_s: finite(shown.measured_wait_s), compensated_s: finite(shown.wait_s) },
+            peers: node.peers.iter().map(|peer| PeerDocument::of(peer, tick)).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct TimeDocument {
+    measured_s: f64,
+    compensated_s: f64,
+    low_s: f64,
+    high_s: f64,
+    mark: Option<&'static str>,
+}
+
+impl TimeDocument {
+    fn of(measured_s: f64, figure: &Figure) -> Self {
+        Self {
+            measured_s: finite(measured_s),
+            compensated_s: finite(figure.value),
+            low_s: finite(figure.low),
+            high_s: finite(figure.high),
+            mark: figure.mark.map(tare_compensate::Mark::reason),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WaitDocument {
+    measured_s: f64,
+    compensated_s: f64,
+}
+
+#[derive(Serialize)]
+struct PeerDocument {
+    rank: u32,
+    sent: u64,
+    received: u64,
+    bytes: u64,
+    transmission_s: f64,
+    wait: WaitDocument,
+}
+
+impl PeerDocument {
+    fn of(peer: &tare_profile::Peer, tick: f64) -> Self {
+        let seconds = |ticks: u64| finite(ticks as f64 * tick);
+        Self {
+            rank: peer.rank,
+            sent: peer.sent,
+            received: peer.received,
+            bytes: peer.bytes,
+            transmission_s: seconds(peer.transmission),
+            wait: WaitDocument { measured_s: seconds(peer.wait), compensated_s: seconds(peer.virtual_wait) },
+        }
+    }
+}
+
+/// JSON knows no infinity.
+fn finite(value: f64) -> f64 {
+    if value.is_finite() { value } else { 0.0 }
+}
+
+/// What `inspect` says of an image.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct InspectedImage {
+    /// Its path.
+    pub path: String,
+    /// Build id in hexadecimal; `None` where it has none.
+    pub build_id: Option<String>,
+    /// Position independent.
+    pub pie: bool,
+    /// Without a symbol table.
+    pub stripped: bool,
+}
+
+/// What `inspect` says of a function.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct InspectedFunction {
+    /// Raw name.
+    pub name: String,
+    /// Name for people.
+    pub demangled: String,
+    /// Other names of the same address.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    /// Link address of the entry.
+    pub address: u64,
+    /// Bytes of all parts.
+    pub size: u64,
+    /// Ranges of code.
+    pub parts: Vec<InspectedPart>,
+    /// Source file.
+    pub file: Option<String>,
+    /// First source line.
+    pub line: Option<u32>,
+    /// Lines of code between first entry and last exit.
+    pub lines: Option<u32>,
+    /// Instructions.
+    pub instructions: usize,
+    /// Reachable basic blocks.
+    pub blocks: usize,
+    /// Edges between them.
+    pub edges: usize,
+    /// Exits.
+    pub exits: usize,
+    /// Cyclomatic complexity, exits counted.
+    pub cyclomatic: usize,
+    /// Natural loops.
+    pub loops: usize,
+    /// How deep they nest.
+    pub loop_depth: usize,
+    /// `call` instructions.
+    pub call_sites: usize,
+    /// Names of the functions called.
+    pub callees: Vec<String>,
+    /// Calls through registers and memory.
+    pub indirect_calls: usize,
+    /// Indirect jumps whose targets are not known.
+    pub unresolved_jumps: usize,
+}
+
+/// A range of code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct InspectedPart {
+    /// Link address.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// The `inspect` document.
+#[must_use]
+pub fn inspect(image: &InspectedImage, functions: &[InspectedFunction]) -> String {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        schema: u32,
+        image: &'a InspectedImage,
+        functions: &'a [InspectedFunction],
+    }
+    written(&Document { schema: SCHEMA, image, functions })
+}
+
+/// A function and why it was treated as it was.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Decision {
+    /// Raw name.
+    pub name: String,
+    /// Link address of the entry.
+    pub address: u64,
+    /// The reason.
+    pub reason: String,
+}
+
+/// The `select` document. `expected_dilation` is a fraction, `None` where nothing is known.
+#[must_use]
+pub fn select(selected: &[Decision], rejected: &[Decision], expected_dilation: Option<f64>) -> String {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        schema: u32,
+        selected: &'a [Decision],
+        rejected: &'a [Decision],
+        expected_dilation: Option<f64>,
+    }
+    written(&Document { schema: SCHEMA, selected, rejected, expected_dilation })
+}
+
+/// Numbers of functions of an image that was instrumented.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct FunctionCounts {
+    /// Found.
+    pub found: usize,
+    /// Selected, what is never instrumented left out.
+    pub selected: usize,
+    /// Instrumented.
+    pub instrumented: usize,
+    /// Refused.
+    pub refused: usize,
+}
+
+/// A phase of the work and its time.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Phase {
+    /// Its name.
+    pub name: String,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+/// The `instrument` document.
+#[must_use]
+pub fn instrument(output: &str, functions: &FunctionCounts, refusals: &[Decision], phases: &[Phase]) -> String {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        schema: u32,
+        output: &'a str,
+        functions: &'a FunctionCounts,
+        refusals: &'a [Decision],
+        phases: &'a [Phase],
+    }
+    written(&Document { schema: SCHEMA, output, functions, refusals, phases })
+}

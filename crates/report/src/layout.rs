@@ -1,0 +1,360 @@
+//! Pages, wrapped lines and tables: everything that decides how wide a line becomes.
+//!
+//! What always holds: [`Writer`] never lets a line grow beyond its page. Tables drop their least important
+//! columns first; names are cut in the middle; what is to be copied, such as a path, is broken rather than cut.
+
+use unicode_width::UnicodeWidthStr;
+
+/// The page that text is made for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Page {
+    /// Columns.
+    pub width: usize,
+    /// Whether characters beyond ASCII can be shown.
+    pub unicode: bool,
+    /// Regions shown in a summary.
+    pub top: usize,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self { width: 80, unicode: true, top: 10 }
+    }
+}
+
+impl Page {
+    /// Narrower pages are treated as this wide.
+    pub const LEAST_WIDTH: usize = 24;
+
+    pub(crate) fn glyphs(&self) -> &'static Glyphs {
+        if self.unicode { &Glyphs::UNICODE } else { &Glyphs::ASCII }
+    }
+}
+
+/// The characters beyond ASCII that are used, and what stands for them.
+#[derive(Debug)]
+pub(crate) struct Glyphs {
+    pub(crate) plus_minus: &'static str,
+    pub(crate) minus: &'static str,
+    pub(crate) thin_space: &'static str,
+    pub(crate) microseconds: &'static str,
+    pub(crate) ellipsis: &'static str,
+    pub(crate) dagger: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) dot: &'static str,
+    pub(crate) times: &'static str,
+    pub(crate) unknown: &'static str,
+}
+
+impl Glyphs {
+    pub(crate) const UNICODE: Self = Self {
+        plus_minus: "±",
+        minus: "−",
+        thin_space: "\u{2009}",
+        microseconds: "µs",
+        ellipsis: "…",
+        dagger: "†",
+        about: "≈\u{2009}",
+        dot: "·",
+        times: "×",
+        unknown: "–",
+    };
+    pub(crate) const ASCII: Self = Self {
+        plus_minus: "+/-",
+        minus: "-",
+        thin_space: " ",
+        microseconds: "us",
+        ellipsis: "...",
+        dagger: "(!)",
+        about: "~",
+        dot: "|",
+        times: "x",
+        unknown: "-",
+    };
+}
+
+/// Columns that a text takes.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// The text without characters that a terminal would act on, and within ASCII where the page asks for it.
+pub(crate) fn plain(text: &str, page: &Page) -> String {
+    let shown = |character: char| match character {
+        character if character.is_control() => '?',
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '?',
+        character if !page.unicode && !character.is_ascii() => '?',
+        character => character,
+    };
+    text.chars().map(shown).collect()
+}
+
+/// A name in at most `room` columns: template arguments are folded first, then the middle is left out.
+pub(crate) fn short_name(name: &str, room: usize, page: &Page) -> String {
+    let name = plain(name, page);
+    if width(&name) <= room {
+        return name;
+    }
+    let folded = fold_templates(&name, page.glyphs().ellipsis);
+    if width(&folded) <= room { folded } else { cut_middle(&folded, room, page.glyphs().ellipsis) }
+}
+
+/// `vector<int, allocator<int>>::push` as `vector<…>::push`; operators are left alone.
+fn fold_templates(name: &str, ellipsis: &str) -> String {
+    let mut folded = String::new();
+    let mut depth = 0_usize;
+    let mut previous = ' ';
+    for character in name.chars() {
+        let is_operator = folded.ends_with("operator") || folded.ends_with("operator<") || previous == '-';
+        match character {
+            '<' if depth > 0 || !is_operator => {
+                if depth == 0 {
+                    folded.push('<');
+                    folded.push_str(ellipsis);
+                }
+                depth += 1;
+            }
+            '>' if depth > 0 => {
+                depth -= 1;
+                if depth == 0 {
+                    folded.push('>');
+                }
+            }
+            _ if depth == 0 => folded.push(character),
+            _ => {}
+        }
+        previous = character;
+    }
+    if depth == 0 { folded } else { name.to_string() }
+}
+
+fn cut_middle(text: &str, room: usize, ellipsis: &str) -> String {
+    let Some(kept) = room.checked_sub(width(ellipsis)) else {
+        return take(text.chars(), room).into_iter().collect();
+    };
+    let front = take(text.chars(), kept.div_ceil(2));
+    let taken: usize = front.iter().map(|&character| width(character.encode_utf8(&mut [0; 4]))).sum();
+    let back = take(text.chars().rev(), kept - taken);
+    let mut cut: String = front.into_iter().collect();
+    cut.push_str(ellipsis);
+    cut.extend(back.into_iter().rev());
+    cut
+}
+
+/// The first characters that fit into `room` columns.
+fn take(characters: impl Iterator<Item = char>, room: usize) -> Vec<char> {
+    let mut left = room;
+    let mut taken = Vec::new();
+    for character in characters {
+        let Some(rest) = left.checked_sub(width(character.encode_utf8(&mut [0; 4]))) else { break };
+        left = rest;
+        taken.push(character);
+    }
+    taken
+}
+
+/// Where a column's cells stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Align {
+    Left,
+    Right,
+    /// Values one below the other by their decimal points, half-widths likewise.
+    Point,
+}
+
+/// A column of a table.
+#[derive(Debug)]
+pub(crate) struct Column {
+    pub(crate) head: String,
+    pub(crate) align: Align,
+    /// The column with the largest number is the first to be left out; 0 never is.
+    pub(crate) rank: u32,
+    pub(crate) cells: Vec<String>,
+}
+
+impl Column {
+    pub(crate) fn new(head: impl Into<String>, align: Align, rank: u32, cells: Vec<String>) -> Self {
+        Self { head: head.into(), align, rank, cells }
+    }
+
+    fn width(&self) -> usize {
+        self.cells.iter().map(|cell| width(cell)).max().unwrap_or(0).max(width(&self.head))
+    }
+}
+
+/// The text that is made, line by line, within the width of a page.
+pub(crate) struct Writer<'a> {
+    page: &'a Page,
+    text: String,
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(page: &'a Page) -> Self {
+        Self { page, text: String::new() }
+    }
+
+    pub(crate) fn glyphs(&self) -> &'static Glyphs {
+        self.page.glyphs()
+    }
+
+    pub(crate) fn page(&self) -> &'a Page {
+        self.page
+    }
+
+    fn room(&self) -> usize {
+        self.page.width.max(Page::LEAST_WIDTH)
+    }
+
+    pub(crate) fn finish(self) -> String {
+        self.text
+    }
+
+    pub(crate) fn blank(&mut self) {
+        if !self.text.is_empty() && !self.text.ends_with("\n\n") {
+            self.text.push('\n');
+        }
+    }
+
+    /// Words in as many lines as they need; lines after the first are indented by `indent`.
+    pub(crate) fn words(&mut self, first: &str, indent: usize, text: &str) {
+        let indent = indent.min(self.room() / 2);
+        let text = plain(text, self.page);
+        let mut line = plain(first, self.page);
+        let mut is_empty = true;
+        for word in text.split(' ').filter(|word| !word.is_empty()) {
+            if !is_empty && width(&line) + 1 + width(word) > self.room() {
+                self.line(&line);
+                line = " ".repeat(indent);
+                is_empty = true;
+            }
+            if !is_empty {
+                line.push(' ');
+            }
+            line.push_str(word);
+            is_empty = false;
+        }
+        self.line(&line);
+    }
+
+    /// A label in a column of its own, and words beside it.
+    pub(crate) fn labelled(&mut self, label: &str, text: &str) {
+        let column = if self.room() < 60 { 2 + width(label) + 1 } else { 15 };
+        let first = format!("  {label:<width$}", width = column.saturating_sub(2));
+        self.words(&first, column.min(15), text);
+    }
+
+    /// A line; what does not fit goes on in the next one, so that nothing is lost.
+    pub(crate) fn line(&mut self, line: &str) {
+        let mut rest = line.trim_end();
+        loop {
+            let head: String = take(rest.chars(), self.room()).into_iter().collect();
+            if head.is_empty() {
+                break;
+            }
+            rest = &rest[head.len()..];
+            self.text.push_str(head.trim_end());
+            if rest.is_empty() {
+                break;
+            }
+            self.text.push('\n');
+        }
+        self.text.push('\n');
+    }
+
+    /// A table whose first column takes what the others leave; its names are cut in the middle.
+    pub(crate) fn table(&mut self, names: &Column, others: Vec<Column>) {
+        let mut columns: Vec<Column> = others.into_iter().map(aligned).collect();
+        let wanted = names.width().min(LEAST_NAME);
+        let used = |columns: &[Column]| 2 + columns.iter().map(|column| 2 + column.width()).sum::<usize>();
+        while used(&columns) + wanted > self.room() && columns.len() > 1 {
+            let last = (0..columns.len()).max_by_key(|&index| (columns[index].rank, index)).unwrap_or(0);
+            columns.remove(last);
+        }
+        let room = self.room().saturating_sub(used(&columns)).max(4).min(names.width());
+        let row = |name: String, cell: &dyn Fn(&Column) -> String| {
+            let mut line = format!("  {name}{}", " ".repeat(room.saturating_sub(width(&name))));
+            for column in &columns {
+                let cell = cell(column);
+                let space = " ".repeat(column.width().saturating_sub(width(&cell)));
+                let (before, after) =
+                    if column.align == Align::Left { ("", space.as_str()) } else { (space.as_str(), "") };
+                line.push_str(&format!("  {before}{cell}{after}"));
+            }
+            line
+        };
+        let head = row(short_name(&names.head, room, self.page), &|column| column.head.clone());
+        let rows: Vec<String> = (0..names.cells.len())
+            .map(|index| row(short_name(&names.cells[index], room, self.page), &|column| column.cells[index].clone()))
+            .collect();
+        self.line(&head);
+        rows.iter().for_each(|row| self.line(row));
+    }
+}
+
+/// A name is not cut below this many columns while there are other columns to leave out.
+const LEAST_NAME: usize = 16;
+
+/// Pads the cells of a [`Align::Point`] column so that points stand below each other.
+fn aligned(column: Column) -> Column {
+    if column.align != Align::Point {
+        return column;
+    }
+    let parts: Vec<[String; 4]> = column.cells.iter().map(|cell| point_parts(cell)).collect();
+    let widest = |part: usize| parts.iter().map(|parts| width(&parts[part])).max().unwrap_or(0);
+    let widths = [widest(0), widest(1), widest(2), widest(3)];
+    let pad = |text: &str, to: usize| " ".repeat(to.saturating_sub(width(text)));
+    let cells = parts
+        .iter()
+        .map(|[whole, fraction, middle, end]| {
+            let front = format!("{}{whole}{fraction}{}", pad(whole, widths[0]), pad(fraction, widths[1]));
+            let back = format!("{middle}{}{end}{}", pad(middle, widths[2]), pad(end, widths[3]));
+            format!("{front}{back}")
+        })
+        .collect();
+    Column { cells, align: Align::Right, ..column }
+}
+
+/// Before the first point, from it to the first space, from there to the point of a half-width, and the rest.
+fn point_parts(cell: &str) -> [String; 4] {
+    let (value, rest) =
+        match cell.find(" (").or_else(|| cell.find(" ±")).or_else(|| cell.find(" +/-")).or_else(|| cell.find(" †")) {
+            Some(place) => cell.split_at(place),
+            None => (cell, ""),
+        };
+    let (whole, fraction) = value.split_at(value.find('.').unwrap_or(value.len()));
+    let (middle, end) =
+        if rest.starts_with(" (") { (rest, "") } else { rest.split_at(rest.find('.').unwrap_or(rest.len())) };
+    [whole, fraction, middle, end].map(str::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lose_their_template_arguments_first_and_then_their_middle() {
+        let page = Page::default();
+        let name = "std::vector<int, std::allocator<int>>::push_back(int const&)";
+        assert_eq!(short_name(name, 60, &page), name);
+        assert_eq!(short_name(name, 40, &page), "std::vector<…>::push_back(int const&)");
+        assert_eq!(short_name("CalcFBHourglassForceForElems", 16, &page), "CalcFBHo…orElems");
+        assert_eq!(short_name("operator<<(std::ostream&)", 12, &page), "operat…eam&)");
+    }
+
+    #[test]
+    fn points_stand_below_each_other() {
+        let cells = ["21.41 ± 0.09", "9.6 ± 1.0", "0", "<0.01"].map(String::from).to_vec();
+        let column = aligned(Column::new("s", Align::Point, 0, cells));
+        assert_eq!(column.cells, ["21.41 ± 0.09", " 9.6  ± 1.0 ", " 0          ", "<0.01       "]);
+    }
+
+    #[test]
+    fn a_long_word_is_broken_and_nothing_of_it_is_lost() {
+        let page = Page { width: 24, ..Page::default() };
+        let mut writer = Writer::new(&page);
+        writer.words("  ", 4, "/a/very/long/path/that/does/not/fit/anywhere and more");
+        let text = writer.finish();
+        assert!(text.lines().all(|line| width(line) <= 24), "{text}");
+        assert!(text.replace('\n', "").contains("/a/very/long/path/that/does/not/fit/anywhere"));
+    }
+}

@@ -1,0 +1,298 @@
+//! Figures as text: as many digits as the interval allows, one unit for each column.
+//!
+//! The rounding is that of the Particle Data Group: of the half-width's first three digits 100–354 keep two,
+//! 355–949 keep one, and 950–999 become 1000 and keep two; the value ends at the same place.
+
+use crate::layout::Glyphs;
+use tare_compensate::Figure;
+
+/// A unit of time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Unit {
+    Nanoseconds,
+    Microseconds,
+    Milliseconds,
+    Seconds,
+}
+
+impl Unit {
+    /// The unit in which a number of seconds reads best.
+    pub(crate) fn for_seconds(seconds: f64) -> Self {
+        match seconds.abs() {
+            least if least >= 0.9995 || least == 0.0 => Self::Seconds,
+            least if least >= 0.9995e-3 => Self::Milliseconds,
+            least if least >= 0.9995e-6 => Self::Microseconds,
+            _ => Self::Nanoseconds,
+        }
+    }
+
+    pub(crate) fn name(self, glyphs: &Glyphs) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::Microseconds => glyphs.microseconds,
+            Self::Milliseconds => "ms",
+            Self::Seconds => "s",
+        }
+    }
+
+    fn per_second(self) -> f64 {
+        match self {
+            Self::Nanoseconds => 1e9,
+            Self::Microseconds => 1e6,
+            Self::Milliseconds => 1e3,
+            Self::Seconds => 1.0,
+        }
+    }
+}
+
+/// Digits after the point that a half-width deserves (negative: zeros before it).
+fn decimals_for(half_width: f64) -> i32 {
+    let exponent = half_width.log10().floor() as i32;
+    let first_three = (half_width / 10_f64.powi(exponent - 2)).round();
+    match first_three {
+        digits if digits < 354.5 => 1 - exponent,
+        digits if digits < 949.5 => -exponent,
+        _ => -exponent,
+    }
+}
+
+/// A number with this many decimals; for negative counts the digits before the point become zeros.
+fn fixed(value: f64, decimals: i32, glyphs: &Glyphs) -> String {
+    let rounded = if decimals < 0 {
+        let step = 10_f64.powi(-decimals);
+        format!("{:.0}", (value / step).round() * step)
+    } else {
+        format!("{value:.*}", decimals.min(15) as usize)
+    };
+    grouped(&rounded, glyphs)
+}
+
+/// Thin spaces between groups of three digits from 10 000 on, and a true minus, never before a zero.
+fn grouped(number: &str, glyphs: &Glyphs) -> String {
+    let (sign, digits) = match number.strip_prefix('-') {
+        Some(digits) if digits.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) => (glyphs.minus, digits),
+        Some(digits) => ("", digits),
+        None => ("", number),
+    };
+    let (whole, fraction) = digits.split_once('.').map_or((digits, None), |(whole, fraction)| (whole, Some(fraction)));
+    let mut text = String::from(sign);
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) && whole.len() > 4 {
+            text.push_str(glyphs.thin_space);
+        }
+        text.push(digit);
+    }
+    if let Some(fraction) = fraction {
+        text.push('.');
+        text.push_str(fraction);
+    }
+    text
+}
+
+/// A figure in a column: the unit and the last digit are the column's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column {
+    pub(crate) unit: Unit,
+    /// The largest number of decimals shown.
+    last: i32,
+}
+
+/// Significant digits of a column's largest value.
+const DIGITS: i32 = 5;
+
+impl Column {
+    /// The column for figures of which this is the largest, in seconds.
+    pub(crate) fn for_largest(largest: f64) -> Self {
+        let unit = Unit::for_seconds(largest);
+        let scaled = (largest * unit.per_second()).abs().max(1.0);
+        Self { unit, last: (DIGITS - 1 - scaled.log10().floor() as i32).clamp(0, 4) }
+    }
+
+    /// A time without a known interval: three digits.
+    pub(crate) fn plain(&self, seconds: f64, glyphs: &Glyphs) -> String {
+        let value = seconds * self.unit.per_second();
+        if value == 0.0 {
+            return "0".to_string();
+        }
+        let wanted = 2 - value.abs().log10().floor() as i32;
+        let decimals = wanted.clamp(0, self.last.min(3));
+        if value.abs() < 0.5 * 10_f64.powi(-decimals) {
+            let least = fixed(10_f64.powi(-decimals), decimals, glyphs);
+            return if value < 0.0 { format!(">{}{least}", glyphs.minus) } else { format!("<{least}") };
+        }
+        fixed(value, decimals, glyphs)
+    }
+
+    /// A figure with its interval, without the unit.
+    pub(crate) fn figure(&self, figure: &Figure, glyphs: &Glyphs) -> String {
+        let scale = self.unit.per_second();
+        let (value, half) = (figure.value * scale, figure.half_width() * scale);
+        if figure.mark.is_some() {
+            return format!("{}{} {}", glyphs.about, self.plain(figure.value, glyphs), glyphs.dagger);
+        }
+        if half <= 0.0 || !half.is_finite() {
+            return self.plain(figure.value, glyphs);
+        }
+        let wanted = decimals_for(half);
+        if wanted > self.last {
+            // The interval is below the column's last digit: the digits shown are all certain.
+            return self.certain(value, glyphs);
+        }
+        let symmetric = (figure.high - figure.value) * scale;
+        let other = (figure.value - figure.low) * scale;
+        if (symmetric - other).abs() <= 0.1 * half {
+            return format!("{} {} {}", fixed(value, wanted, glyphs), glyphs.plus_minus, fixed(half, wanted, glyphs));
+        }
+        let text = |value: f64| fixed(value, wanted, glyphs);
+        format!("{} ({} {} {})", text(value), text(figure.low * scale), glyphs.ellipsis, text(figure.high * scale))
+    }
+
+    /// A time with all digits of the column.
+    pub(crate) fn precise(&self, seconds: f64, glyphs: &Glyphs) -> String {
+        self.certain(seconds * self.unit.per_second(), glyphs)
+    }
+
+    /// A value whose interval is smaller than the column's last digit.
+    fn certain(&self, value: f64, glyphs: &Glyphs) -> String {
+        if value != 0.0 && value.abs() < 0.5 * 10_f64.powi(-self.last) {
+            return format!("<{}", fixed(10_f64.powi(-self.last), self.last, glyphs));
+        }
+        if value == 0.0 { "0".to_string() } else { fixed(value, self.last, glyphs) }
+    }
+}
+
+/// A single figure with its unit.
+pub(crate) fn figure_with_unit(figure: &Figure, glyphs: &Glyphs) -> String {
+    let column = Column::for_largest(figure.value.abs().max(figure.half_width()));
+    format!("{}{}{}", column.figure(figure, glyphs), glyphs.thin_space, column.unit.name(glyphs))
+}
+
+/// A single time with its unit and four digits.
+pub(crate) fn time_with_unit(seconds: f64, glyphs: &Glyphs) -> String {
+    if seconds.abs() >= 3600.0 {
+        return duration(seconds);
+    }
+    let unit = Unit::for_seconds(seconds);
+    let value = seconds * unit.per_second();
+    let whole_digits = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
+    let text = fixed(value, (3 - whole_digits).clamp(0, 3), glyphs);
+    format!("{text}{}{}", glyphs.thin_space, unit.name(glyphs))
+}
+
+/// `1 h 02 min 07 s`.
+fn duration(seconds: f64) -> String {
+    let whole = seconds.abs().round() as u64;
+    let sign = if seconds < 0.0 { "-" } else { "" };
+    format!("{sign}{} h {:02} min {:02} s", whole / 3600, whole / 60 % 60, whole % 60)
+}
+
+/// A fraction as a share: one decimal, `<0.1 %`.
+pub(crate) fn share(fraction: f64, glyphs: &Glyphs) -> String {
+    let percent = 100.0 * fraction;
+    if percent == 0.0 {
+        return "0 %".replace(' ', glyphs.thin_space);
+    }
+    if percent > 0.0 && percent < 0.05 {
+        return "<0.1 %".replace(' ', glyphs.thin_space);
+    }
+    format!("{}{}%", fixed(percent, 1, glyphs), glyphs.thin_space)
+}
+
+/// A fraction as a change, always with its sign.
+pub(crate) fn change(fraction: f64, glyphs: &Glyphs) -> String {
+    let percent = 100.0 * fraction;
+    let decimals = if percent.abs() < 99.95 { 1 } else { 0 };
+    let text = fixed(percent, decimals, glyphs);
+    let is_zero = !text.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
+    let sign = if percent > 0.0 && !is_zero { "+" } else { "" };
+    format!("{sign}{text}{}%", glyphs.thin_space)
+}
+
+/// A count in few digits: `812`, `76.8 k`, `1.20 M`.
+pub(crate) fn count(number: u64, glyphs: &Glyphs) -> String {
+    let value = number as f64;
+    let (scaled, prefix) = match number {
+        0..10_000 => return grouped(&number.to_string(), glyphs),
+        10_000..999_500 => (value / 1e3, "k"),
+        999_500..999_500_000 => (value / 1e6, "M"),
+        999_500_000..999_500_000_000 => (value / 1e9, "G"),
+        _ => (value / 1e12, "T"),
+    };
+    let decimals = (2 - scaled.log10().floor() as i32).clamp(0, 2);
+    format!("{}{}{prefix}", fixed(scaled, decimals, glyphs), glyphs.thin_space)
+}
+
+/// A count with all its digits.
+pub(crate) fn exact_count(number: u64, glyphs: &Glyphs) -> String {
+    grouped(&number.to_string(), glyphs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn figure(value: f64, half: f64) -> Figure {
+        Figure { value, low: value - half, high: value + half, mark: None }
+    }
+
+    fn text(value: f64, half: f64) -> String {
+        figure_with_unit(&figure(value, half), &Glyphs::UNICODE).replace('\u{2009}', " ")
+    }
+
+    #[test]
+    fn digits_follow_the_interval() {
+        assert_eq!(text(12.345e-3, 0.4e-3), "12.3 ± 0.4 ms");
+        assert_eq!(text(84.3123, 0.1234), "84.31 ± 0.12 s");
+        assert_eq!(text(9.6e-3, 0.96e-3), "9.6 ± 1.0 ms");
+        assert_eq!(text(21.41, 0.0912), "21.41 ± 0.09 s");
+    }
+
+    #[test]
+    fn an_unsymmetric_interval_names_its_ends() {
+        let figure = Figure { value: 12.3e-3, low: 11.9e-3, high: 13.6e-3, mark: None };
+        let text = figure_with_unit(&figure, &Glyphs::UNICODE).replace('\u{2009}', " ");
+        assert_eq!(text, "12.3 (11.9 … 13.6) ms");
+    }
+
+    #[test]
+    fn small_values_of_a_column_are_below_its_last_digit() {
+        let column = Column::for_largest(123.0);
+        assert_eq!(column.plain(0.001, &Glyphs::ASCII), "<0.01");
+        assert_eq!(column.plain(0.0, &Glyphs::ASCII), "0");
+        assert_eq!(column.plain(-2.5, &Glyphs::UNICODE), "−2.50");
+    }
+
+    #[test]
+    fn counts_shares_and_changes() {
+        let glyphs = Glyphs::ASCII;
+        assert_eq!(count(1_200_000, &glyphs), "1.20 M");
+        assert_eq!(count(76_800, &glyphs), "76.8 k");
+        assert_eq!(exact_count(76_800, &glyphs), "76 800");
+        assert_eq!(share(0.0004, &glyphs), "<0.1 %");
+        assert_eq!(change(0.734, &glyphs), "+73.4 %");
+        assert_eq!(change(-0.00001, &glyphs), "0.0 %");
+        assert_eq!(time_with_unit(3727.0, &glyphs), "1 h 02 min 07 s");
+    }
+
+    /// Places behind the point.
+    fn places(number: &str) -> usize {
+        number.split_once('.').map_or(0, |(_, fraction)| fraction.len())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn value_and_half_width_end_at_the_same_digit_and_none_is_zero(
+            value in -1e4..1e4_f64, half in 1e-12..1e3_f64, largest in 1e-9..1e5_f64,
+        ) {
+            let column = Column::for_largest(largest);
+            let text = column.figure(&figure(value, half), &Glyphs::ASCII);
+            if let Some((value, half)) = text.split_once(" +/- ") {
+                prop_assert_eq!(places(value), places(half), "{}", text);
+                prop_assert!(half.bytes().any(|byte| (b'1'..=b'9').contains(&byte)), "{}", text);
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What a report is made from: what the command line knows of a run, and the profile with its compensations.
+
+use tare_compensate::{Compensated, Mode, compensate};
+use tare_profile::Profile;
+
+/// What the command line knows of a run.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Run {
+    /// The command as it was given.
+    pub command: Vec<String>,
+    /// The program in it with its arguments, for the head line.
+    pub program: String,
+    /// When it began, ISO 8601 with zone.
+    pub started: String,
+    /// How long it took on the wall clock, seconds.
+    pub wall_s: f64,
+    /// How it ended.
+    pub exit: Exit,
+    /// The directory in which it lies, as it is to be typed.
+    pub directory: String,
+    /// Images that were instrumented for it.
+    pub images: Vec<InstrumentedImage>,
+}
+
+/// How a run ended.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Exit {
+    /// With a status.
+    Status(i32),
+    /// By a signal, such as `SIGSEGV`.
+    Signal(String),
+    /// Not known: it goes on, or the measurement was cut off.
+    #[default]
+    Unknown,
+}
+
+/// What became of one image.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct InstrumentedImage {
+    /// Path of the original.
+    pub path: String,
+    /// Functions found.
+    pub found: usize,
+    /// Functions selected.
+    pub selected: usize,
+    /// Functions instrumented.
+    pub instrumented: usize,
+    /// Functions refused, by reason.
+    pub refusals: Vec<(String, usize)>,
+}
+
+/// A profile with its compensations.
+#[derive(Debug)]
+pub struct Results<'a> {
+    /// As measured.
+    pub profile: &'a Profile,
+    /// Compensated as the reader asked for.
+    pub shown: Compensated,
+    /// Compensated locally.
+    pub local: Compensated,
+    /// Compensated in parallel.
+    pub parallel: Compensated,
+}
+
+impl<'a> Results<'a> {
+    /// Compensates a profile in all ways; `shown` is the one that figures in the first place.
+    #[must_use]
+    pub fn new(profile: &'a Profile, shown: Mode) -> Self {
+        let local = compensate(profile, Mode::Local);
+        let parallel = compensate(profile, Mode::Parallel);
+        let shown = match shown {
+            Mode::Off => compensate(profile, Mode::Off),
+            Mode::Local => local.clone(),
+            Mode::Parallel => parallel.clone(),
+        };
+        Self { profile, shown, local, parallel }
+    }
+}

@@ -1,0 +1,308 @@
+//! A run as text: the summary at its end, and the full report.
+
+use tare_compensate::Mode;
+
+use crate::layout::{Align, Column, Page, Writer};
+use crate::number::{Column as Unit, change, count, exact_count, figure_with_unit, share, time_with_unit};
+use crate::run::{Exit, Results, Run};
+use crate::view::{
+    self, Doubt, RankRow, RegionRow, Size, Time, Trust, ending, nothing_measured, rank_rows, region_rows,
+};
+
+/// Ranks that a summary shows one by one.
+const RANKS_IN_SUMMARY: usize = 8;
+
+/// The summary at the end of a run.
+#[must_use]
+pub fn summary(run: &Run, results: &Results<'_>, page: &Page) -> String {
+    Text { run, results, is_full: false }.write(page)
+}
+
+/// The full report: every rank and every region.
+#[must_use]
+pub fn report(run: &Run, results: &Results<'_>, page: &Page) -> String {
+    Text { run, results, is_full: true }.write(page)
+}
+
+struct Text<'a> {
+    run: &'a Run,
+    results: &'a Results<'a>,
+    is_full: bool,
+}
+
+impl Text<'_> {
+    fn write(&self, page: &Page) -> String {
+        let mut writer = Writer::new(page);
+        self.head(&mut writer);
+        writer.blank();
+        self.crash(&mut writer);
+        let measured = Time::of(self.results).filter(|_| nothing_measured(self.results, self.run).is_none());
+        match measured {
+            Some(time) => self.measured(&mut writer, &time),
+            None => self.nothing(&mut writer),
+        }
+        self.selection(&mut writer);
+        writer.blank();
+        self.next(&mut writer);
+        writer.finish()
+    }
+
+    fn head(&self, writer: &mut Writer<'_>) {
+        let glyphs = writer.glyphs();
+        let size = Size::of(self.results);
+        let plural =
+            |number: usize, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
+        let mut parts = vec![self.run.program.clone()];
+        if size.processes > 0 {
+            let processes = match size.ranks {
+                0 => plural(size.processes, "process", "processes"),
+                ranks => plural(ranks, "rank", "ranks"),
+            };
+            parts.push(format!("{processes} {} {}", glyphs.times, plural(size.threads, "thread", "threads")));
+            parts.push(plural(size.hosts, "node", "nodes"));
+        }
+        parts.push(ending(self.run, self.results));
+        writer.words("tare: ", 6, &parts.join(&format!(" {} ", glyphs.dot)));
+    }
+
+    fn crash(&self, writer: &mut Writer<'_>) {
+        if let Exit::Signal(name) = &self.run.exit {
+            let after = time_with_unit(self.run.wall_s, writer.glyphs());
+            let kept = if self.results.profile.processes.is_empty() { "" } else { "; all data up to then is there" };
+            writer.labelled("Stopped", &format!("by {name} after {after}{kept}"));
+        }
+    }
+
+    fn nothing(&self, writer: &mut Writer<'_>) {
+        let reason = nothing_measured(self.results, self.run);
+        let reason = reason.unwrap_or_else(|| "the program ended before its first event".to_string());
+        writer.labelled("Measured", &format!("nothing: {reason}."));
+        let image = self.run.images.first().map_or("IMAGE", |image| image.path.as_str());
+        writer.labelled("Try", &format!("tare select {image} --preset all"));
+    }
+
+    fn measured(&self, writer: &mut Writer<'_>, time: &Time) {
+        let regions = region_rows(self.results);
+        let ranks = rank_rows(self.results);
+        let trust = Trust::of(self.results, &regions, time);
+        if !trust.is_good() {
+            self.trust(writer, &trust);
+        }
+        self.time(writer, time);
+        if trust.is_good() {
+            self.trust(writer, &trust);
+        }
+        writer.blank();
+        let shown_ranks = if self.is_full { ranks.len() } else { ranks.len().min(RANKS_IN_SUMMARY) };
+        self.ranks(writer, &slowest_first(&ranks, shown_ranks), ranks.len() - shown_ranks);
+        writer.blank();
+        let top = if self.is_full { regions.len() } else { writer.page().top.max(1) };
+        self.regions(writer, &regions, top);
+        self.foot(writer, &regions[..top.min(regions.len())], &ranks);
+    }
+
+    fn time(&self, writer: &mut Writer<'_>, time: &Time) {
+        let glyphs = writer.glyphs();
+        let measured = time_with_unit(time.measured_s, glyphs);
+        let text = match self.results.shown.mode {
+            Mode::Off => format!("{measured} measured, not compensated"),
+            mode => {
+                let how = if mode == Mode::Local { "compensated locally" } else { "compensated" };
+                let dilation = change(time.dilation, glyphs);
+                let dilation = dilation.trim_start_matches('+');
+                format!("{} {how}, {measured} measured, dilation {dilation}", figure_with_unit(&time.shown, glyphs))
+            }
+        };
+        writer.labelled("Time", &text);
+    }
+
+    fn trust(&self, writer: &mut Writer<'_>, trust: &Trust) {
+        let glyphs = writer.glyphs();
+        let regions = format!("{} of {} regions", trust.regions_trusted, trust.regions);
+        let mut text = match trust.is_good() {
+            true => format!("good: {regions}"),
+            false => {
+                let doubts: Vec<String> = trust.doubts.iter().map(|doubt| sentence(doubt, glyphs)).collect();
+                format!("limited: {}; {regions}", doubts.join("; "))
+            }
+        };
+        text.push_str(if trust.lost == 0 { "; nothing lost" } else { "" });
+        if trust.off_batches > 0 {
+            text.push_str(&format!("; {} batches off for calibration", count(trust.off_batches, glyphs)));
+        }
+        writer.labelled("Trust", &text);
+        if let Some(remedy) = trust.doubts.iter().find_map(remedy) {
+            writer.labelled("Try", remedy);
+        }
+    }
+
+    fn ranks(&self, writer: &mut Writer<'_>, ranks: &[&RankRow], hidden: usize) {
+        let glyphs = writer.glyphs();
+        let largest = |value: &dyn Fn(&RankRow) -> f64| ranks.iter().map(|row| value(row).abs()).fold(0.0, f64::max);
+        let unit = Unit::for_largest(largest(&|row| row.measured_s.max(row.local.value).max(row.parallel.value)));
+        let delay = Unit::for_largest(largest(&|row| row.delay_s));
+        let cells = |cell: &dyn Fn(&RankRow) -> String| ranks.iter().map(|row| cell(row)).collect::<Vec<_>>();
+        let names = Column::new("Time", Align::Left, 0, cells(&|row| row.label.clone()));
+        let head = |what: &str, unit: &Unit| format!("{what}, {}", unit.unit.name(glyphs));
+        let columns = vec![
+            Column::new(head("measured", &unit), Align::Point, 1, cells(&|row| unit.plain(row.measured_s, glyphs))),
+            Column::new(head("local", &unit), Align::Point, 2, cells(&|row| unit.figure(&row.local, glyphs))),
+            Column::new(head("parallel", &unit), Align::Point, 0, cells(&|row| unit.figure(&row.parallel, glyphs))),
+            Column::new(head("delay", &delay), Align::Point, 3, cells(&|row| delay.plain(row.delay_s, glyphs))),
+            Column::new("lost", Align::Right, 4, cells(&|row| count(row.lost, glyphs))),
+        ];
+        writer.table(&names, columns);
+        if hidden > 0 {
+            writer.words("  ", 2, &format!("({hidden} more that took less time; all of them in the report)"));
+        }
+    }
+
+    fn regions(&self, writer: &mut Writer<'_>, regions: &[RegionRow], top: usize) {
+        let glyphs = writer.glyphs();
+        let shown = &regions[..top.min(regions.len())];
+        let largest = shown.iter().map(|row| row.shown.value.abs().max(row.measured_s.abs())).fold(0.0, f64::max);
+        let unit = Unit::for_largest(largest);
+        let cells = |cell: &dyn Fn(&RegionRow) -> String| shown.iter().map(cell).collect::<Vec<_>>();
+        let names = cells(&|row| match &row.place {
+            Some(place) if self.is_full => format!("{}  {place}", row.name),
+            _ => row.name.clone(),
+        });
+        let names = Column::new("Region", Align::Left, 0, names);
+        let head = |what: &str| format!("{what}, {}", unit.unit.name(glyphs));
+        let mut columns =
+            vec![Column::new(head("measured"), Align::Point, 3, cells(&|row| unit.plain(row.measured_s, glyphs)))];
+        if self.results.shown.mode == Mode::Parallel {
+            columns.push(Column::new(head("local"), Align::Point, 5, cells(&|row| unit.plain(row.local_s, glyphs))));
+        }
+        if self.results.shown.mode != Mode::Off {
+            let how = self.results.shown.mode.name();
+            columns.push(Column::new(head(how), Align::Point, 0, cells(&|row| unit.figure(&row.shown, glyphs))));
+        }
+        columns.push(Column::new("share", Align::Right, 1, cells(&|row| share(row.share, glyphs))));
+        columns.push(Column::new("calls", Align::Right, 2, cells(&|row| count(row.calls, glyphs))));
+        if shown.iter().any(|row| row.waiting_s != 0.0) {
+            let waiting = |row: &RegionRow| unit.plain(row.waiting_s, glyphs);
+            columns.push(Column::new(head("waiting"), Align::Point, 6, cells(&waiting)));
+        }
+        if shown.iter().any(|row| row.slowest.is_some()) {
+            let slowest = |row: &RegionRow| match row.slowest {
+                Some((rank, ahead)) => format!("{rank} ({})", change(ahead, glyphs)),
+                None => glyphs.unknown.to_string(),
+            };
+            columns.push(Column::new("slowest rank", Align::Left, 4, cells(&slowest)));
+        }
+        writer.table(&names, columns);
+        let left = &regions[shown.len()..];
+        if !left.is_empty() {
+            let time: f64 = left.iter().map(|row| row.shown.value).sum();
+            let part: f64 = left.iter().map(|row| row.share).sum();
+            let text =
+                format!("({} more regions: {}, {})", left.len(), time_with_unit(time, glyphs), share(part, glyphs));
+            writer.words("  ", 2, &text);
+        }
+    }
+
+    /// What the figures mean, said once.
+    fn foot(&self, writer: &mut Writer<'_>, regions: &[RegionRow], ranks: &[RankRow]) {
+        let glyphs = writer.glyphs();
+        let size = Size::of(self.results);
+        let mut text = match size.ranks {
+            0 | 1 => "Exclusive time".to_string(),
+            ranks => format!("Exclusive time, mean of {ranks} ranks"),
+        };
+        text.push_str(&format!("; shares of the time of all {} locations.", self.results.profile.locations.len()));
+        if self.results.shown.mode != Mode::Off {
+            text.push_str(&format!(" {} is the 95 % half-width.", glyphs.plus_minus));
+        }
+        writer.words("  ", 2, &text);
+        let marks = regions
+            .iter()
+            .map(|row| row.shown.mark)
+            .chain(ranks.iter().flat_map(|row| [row.local.mark, row.parallel.mark]));
+        for reason in view::reasons(marks) {
+            writer.words(&format!("  {} not to be trusted:", glyphs.dagger), 4, &format!(" {reason}"));
+        }
+    }
+
+    fn selection(&self, writer: &mut Writer<'_>) {
+        if self.run.images.is_empty() {
+            return;
+        }
+        let glyphs = writer.glyphs();
+        writer.blank();
+        let sum =
+            |value: fn(&crate::InstrumentedImage) -> usize| self.run.images.iter().map(value).sum::<usize>() as u64;
+        let (found, selected) = (sum(|image| image.found), sum(|image| image.selected));
+        let instrumented = sum(|image| image.instrumented);
+        let text = format!(
+            "{} of {} functions selected, {} instrumented",
+            exact_count(selected, glyphs),
+            exact_count(found, glyphs),
+            exact_count(instrumented, glyphs)
+        );
+        writer.labelled("Functions", &text);
+        let refusals = view::refusals(self.run);
+        let all: usize = refusals.iter().map(|(_, count)| count).sum();
+        if all > 0 {
+            let shown = if self.is_full { refusals.len() } else { refusals.len().min(4) };
+            let mut reasons: Vec<String> = refusals[..shown]
+                .iter()
+                .map(|(reason, count)| format!("{} {reason}", exact_count(*count as u64, glyphs)))
+                .collect();
+            let others: usize = refusals[shown..].iter().map(|(_, count)| count).sum();
+            if others > 0 {
+                reasons.push(format!("{others} for other reasons"));
+            }
+            writer.labelled("Refused", &format!("{}: {}", exact_count(all as u64, glyphs), reasons.join(", ")));
+        }
+    }
+
+    fn next(&self, writer: &mut Writer<'_>) {
+        for file in &self.results.profile.unreadable {
+            writer.labelled("Unreadable", &format!("{}: {}", file.name, file.error));
+        }
+        if self.run.directory.is_empty() {
+            return;
+        }
+        writer.labelled("Run", &self.run.directory);
+        if !self.is_full {
+            writer.labelled("Report", &format!("tare report {}", self.run.directory));
+        }
+        writer.labelled("As JSON", &format!("tare report {} --format json", self.run.directory));
+    }
+}
+
+/// The ranks that took longest, in their usual order.
+fn slowest_first(ranks: &[RankRow], shown: usize) -> Vec<&RankRow> {
+    let mut order: Vec<usize> = (0..ranks.len()).collect();
+    order.sort_by(|&a, &b| ranks[b].parallel.value.total_cmp(&ranks[a].parallel.value).then(a.cmp(&b)));
+    order.truncate(shown);
+    order.sort_unstable();
+    order.into_iter().map(|index| &ranks[index]).collect()
+}
+
+fn sentence(doubt: &Doubt, glyphs: &crate::layout::Glyphs) -> String {
+    match doubt {
+        Doubt::Lost(calls) => format!("{} calls are not at their place", count(*calls, glyphs)),
+        Doubt::Wide(part) => format!("the time is uncertain by {}", share(*part, glyphs)),
+        Doubt::Prior(part) => format!("only {} of the overhead was measured in place", share(*part, glyphs)),
+        Doubt::Unreadable(files) => format!("{files} files cannot be read"),
+        Doubt::MissingRanks(ranks) => format!("{ranks} ranks left no data"),
+        Doubt::Unpaired(messages) => format!("{} messages carried no delay", count(*messages, glyphs)),
+        Doubt::Damaged(records) => format!("{} records are damaged or missing", count(*records, glyphs)),
+    }
+}
+
+/// What the reader can do about a doubt.
+fn remedy(doubt: &Doubt) -> Option<&'static str> {
+    match doubt {
+        Doubt::Lost(_) => Some("fewer functions: --preset cc3 or --preset mpi-path"),
+        Doubt::Wide(_) | Doubt::Prior(_) => {
+            Some("a longer run, or fewer short functions: --preset cc3 or --preset mpi-path")
+        }
+        Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_) => {
+            Some("look whether a process was killed or the disk is full")
+        }
+        Doubt::Unpaired(_) => None,
+    }
+}
