@@ -1,13 +1,251 @@
 //! Instructions to functions, blocks, edges, loops, calls and metrics (paper 2).
 //!
+//! The phases, in order: `fragments` (starts and ranges), `sweep` (every instruction once), `tables` (indirect jumps),
+//! `group` (fragments to functions), `noreturn`, `refuse`; [`Program::body`] then decodes a function again on request.
+//!
 //! What is absent: nothing here knows of patches or of MPI, and files are not opened.
 
+mod body;
+mod decode;
+mod fragments;
+mod group;
+mod names;
+mod noreturn;
 mod program;
+mod refuse;
+mod stretch;
+mod sweep;
+mod tables;
+mod values;
 
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use tare_image::{CfaRows, Image};
+
+use fragments::Fragments;
 pub use program::{Body, Flow, Function, Instruction, JumpTable, Operand, Refusal, TableForm};
+use sweep::Sweep;
+use tables::{Jumps, Resolver};
+
+/// Why an image has no functions to speak of.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CodeError {
+    /// There is no executable section or segment.
+    #[error("there is no code in it")]
+    NoText,
+}
 
 /// The functions of an image.
 pub struct Program {
     /// In order of their entries.
     pub functions: Vec<Function>,
+    /// Start, end and function of every part, sorted by start.
+    owners: Vec<(u64, u64, usize)>,
+    /// Indirect jumps, by function.
+    jumps: HashMap<usize, Jumps>,
+    /// Entries, PLT entries and slots from which control never comes back.
+    never: HashSet<u64>,
+    main: Option<usize>,
+}
+
+impl Program {
+    /// Finds the functions of an image.
+    ///
+    /// # Errors
+    /// If the image holds no code.
+    pub fn analyse(image: &Image<'_>) -> Result<Self, CodeError> {
+        if image.text().is_empty() {
+            return Err(CodeError::NoText);
+        }
+        let mut fragments = fragments::discover(image);
+        let sweep = sweep::sweep(image, &mut fragments);
+        let jumps = jumps_by_fragment(image, &fragments, &sweep);
+        let groups = group::group(image, &fragments, &sweep, &jumps);
+        let units = units(&fragments, groups.members());
+        let jumps = jumps_by_unit(image, &fragments, &sweep, &units, jumps);
+        Ok(Self::assemble(image, &fragments, &sweep, &units, jumps))
+    }
+
+    fn assemble(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit], jumps: HashMap<usize, Jumps>) -> Self {
+        let main = names::main_function(image);
+        let mut functions: Vec<Function> = units.iter().map(|unit| function(image, fragments, unit, main)).collect();
+        let never = {
+            let walked: Vec<noreturn::Unit<'_>> = units
+                .iter()
+                .zip(&functions)
+                .enumerate()
+                .map(|(index, (unit, function))| noreturn::Unit {
+                    entry: function.entry,
+                    names: std::iter::once(&function.name).chain(&function.aliases).map(String::as_str).collect(),
+                    fragments: &unit.fragments,
+                    jumps: jumps.get(&index),
+                })
+                .collect();
+            noreturn::never_returning(image, fragments, sweep, &walked)
+        };
+        for function in &mut functions {
+            function.never_returns = never.contains(&function.entry);
+        }
+        refuse::refuse(image, fragments, sweep, units, &jumps, &mut functions);
+        let mut program = Self { functions, owners: Vec::new(), jumps, never, main: None };
+        program.add_outside(image);
+        program.index(main);
+        program
+    }
+
+    /// Function symbols in `.init` and `.fini`, which are listed and never moved.
+    fn add_outside(&mut self, image: &Image<'_>) {
+        let symbols = image.symbols().iter().filter(|symbol| symbol.is_function && symbol.is_defined);
+        let mut last = None;
+        for symbol in symbols {
+            let section = image.sections().iter().find(|one| one.is_executable() && one.range().contains(&symbol.address));
+            let Some(section) = section else { continue };
+            let is_new = last != Some(symbol.address) && !image.is_in_plt(symbol.address);
+            if image.text_at(symbol.address).is_some() || !is_new {
+                continue;
+            }
+            last = Some(symbol.address);
+            let size = if symbol.size == 0 { u64::MAX } else { symbol.size };
+            let (name, aliases) = names::name_at(image, symbol.address);
+            let end = symbol.address.saturating_add(size).min(section.range().end);
+            self.functions.push(Function {
+                name,
+                aliases,
+                entry: symbol.address,
+                parts: vec![symbol.address..end],
+                refusal: Some(Refusal::OutsideText),
+                other_entries: Vec::new(),
+                never_returns: false,
+            });
+        }
+    }
+
+    /// Sorts functions by entry and makes the index over their parts.
+    fn index(&mut self, main: Option<u64>) {
+        let mut order: Vec<usize> = (0..self.functions.len()).collect();
+        order.sort_by_key(|&index| self.functions.get(index).map(|function| function.entry));
+        let mut jumps = HashMap::new();
+        let mut functions = Vec::with_capacity(order.len());
+        for (new, old) in order.into_iter().enumerate() {
+            if let Some(own) = self.jumps.remove(&old) {
+                jumps.insert(new, own);
+            }
+            functions.extend(self.functions.get_mut(old).map(std::mem::take));
+        }
+        self.functions = functions;
+        self.jumps = jumps;
+        self.owners = Vec::new();
+        for (index, function) in self.functions.iter().enumerate() {
+            self.owners.extend(function.parts.iter().map(|part| (part.start, part.end, index)));
+        }
+        self.owners.sort_unstable();
+        self.main = main.and_then(|main| self.function_at(main));
+    }
+
+    /// Index of the function whose code holds a link address.
+    #[must_use]
+    pub fn function_at(&self, address: u64) -> Option<usize> {
+        let behind = self.owners.partition_point(|owner| owner.0 <= address);
+        self.owners.get(behind.checked_sub(1)?).filter(|owner| address < owner.1).map(|owner| owner.2)
+    }
+
+    /// Index of the function that is entered at a link address.
+    #[must_use]
+    pub fn function_entered_at(&self, address: u64) -> Option<usize> {
+        self.functions.binary_search_by_key(&address, |function| function.entry).ok()
+    }
+
+    /// Index of the C or Fortran main program's `main`.
+    #[must_use]
+    pub const fn main(&self) -> Option<usize> {
+        self.main
+    }
+
+    /// Whether control never comes back from a call of this address (an entry, a PLT entry, or the slot of an indirect call).
+    #[must_use]
+    pub fn never_returns(&self, target: u64) -> bool {
+        self.never.contains(&target)
+    }
+}
+
+/// The fragments of a function, its entry first.
+struct Unit {
+    fragments: Vec<usize>,
+}
+
+fn units(fragments: &Fragments, members: BTreeMap<usize, Vec<usize>>) -> Vec<Unit> {
+    let rank = |index: &usize| {
+        fragments.list.get(*index).map(|one| {
+            let is_entered = one.traits.is_called || one.traits.is_pointed_at;
+            let is_aligned = one.range.start.is_multiple_of(16);
+            (one.named, !is_entered, !is_aligned, one.range.start)
+        })
+    };
+    let units = members.into_values().map(|mut members| {
+        if let Some(first) = members.iter().copied().min_by_key(|index| rank(index)) {
+            members.retain(|&index| index != first);
+            members.insert(0, first);
+        }
+        Unit { fragments: members }
+    });
+    units.collect()
+}
+
+fn function(image: &Image<'_>, fragments: &Fragments, unit: &Unit, main: Option<u64>) -> Function {
+    let own = || unit.fragments.iter().filter_map(|&index| fragments.list.get(index));
+    let entry = own().next().map_or(0, |one| one.range.start);
+    let (mut name, aliases) = names::name_at(image, entry);
+    if main == Some(entry) && image.symbols_at(entry).next().is_none() {
+        name = "main".to_owned();
+    }
+    let is_entered = |one: &&fragments::Fragment| one.named == fragments::Named::Function || one.traits.is_called || one.traits.is_pointed_at;
+    Function {
+        name,
+        aliases,
+        entry,
+        parts: own().map(|one| one.range.clone()).collect(),
+        refusal: None,
+        other_entries: own().skip(1).filter(is_entered).map(|one| one.range.start).collect(),
+        never_returns: false,
+    }
+}
+
+fn rows(image: &Image<'_>, fragments: &Fragments, index: usize) -> Option<CfaRows> {
+    let fde = fragments.list.get(index)?.fde?;
+    image.fdes().get(fde).map(tare_image::Fde::cfa_rows)
+}
+
+fn jumps_by_fragment(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep) -> BTreeMap<usize, Jumps> {
+    let resolver = Resolver { image, starts: &sweep.starts, bases: &sweep.bases };
+    let with_jumps = fragments.list.iter().enumerate().filter(|(_, one)| one.traits.has_indirect_jump);
+    let resolved = with_jumps.map(|(index, one)| {
+        let cfa = [rows(image, fragments, index)];
+        (index, resolver.resolve(std::slice::from_ref(&one.range), &cfa))
+    });
+    resolved.collect()
+}
+
+/// Jumps whose tables are named in another part are resolved again over the whole function.
+fn jumps_by_unit(
+    image: &Image<'_>,
+    fragments: &Fragments,
+    sweep: &Sweep,
+    units: &[Unit],
+    mut by_fragment: BTreeMap<usize, Jumps>,
+) -> HashMap<usize, Jumps> {
+    let resolver = Resolver { image, starts: &sweep.starts, bases: &sweep.bases };
+    let mut by_unit = HashMap::new();
+    for (index, unit) in units.iter().enumerate() {
+        let mut own: Vec<Jumps> = unit.fragments.iter().filter_map(|one| by_fragment.remove(one)).collect();
+        let is_settled = own.len() == 1 && (unit.fragments.len() == 1 || !own.iter().any(Jumps::has_unknown));
+        if is_settled {
+            by_unit.extend(own.pop().map(|jumps| (index, jumps)));
+        } else if !own.is_empty() {
+            let ranges: Vec<_> = unit.fragments.iter().filter_map(|&one| Some(fragments.list.get(one)?.range.clone())).collect();
+            let cfa: Vec<_> = unit.fragments.iter().map(|&one| rows(image, fragments, one)).collect();
+            by_unit.insert(index, resolver.resolve(&ranges, &cfa));
+        }
+    }
+    by_unit
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// A function: an entry and its parts (cold parts joined).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Function {
     /// Raw name; `fn_<hex address>` where the image has none; `main` for the program's main function.
     pub name: String,
@@ -196,7 +196,7 @@ pub struct JumpTable {
 }
 
 /// How an entry of a jump table becomes a target.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum TableForm {
     /// 32-bit offset from the table's start.
     Relative32,

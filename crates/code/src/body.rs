@@ -1,0 +1,67 @@
+//! The second decoding: a function's instructions with their flow, now that functions and tables are known.
+
+use iced_x86::{Decoder, Instruction as Decoded};
+use tare_image::Image;
+
+use crate::Program;
+use crate::decode::{RawFlow, decoder, raw_flow};
+use crate::program::{Body, Flow, Function, Instruction, Operand};
+use crate::tables::JumpKind;
+
+impl Program {
+    /// Decodes a function of this program.
+    #[must_use]
+    pub fn body(&self, image: &Image<'_>, function: &Function) -> Body {
+        let jumps = self.function_entered_at(function.entry).and_then(|index| self.jumps.get(&index));
+        let size = usize::try_from(function.size() / 4).unwrap_or(0);
+        let mut instructions = Vec::with_capacity(size);
+        let mut decoded = Decoded::default();
+        for part in &function.parts {
+            let mut decoder = decoder(image, part);
+            while decoder.can_decode() {
+                decoder.decode_out(&mut decoded);
+                let flow = self.flow(function, &decoded, |jump| jumps.and_then(|jumps| jumps.kinds.get(&jump)));
+                instructions.push(Instruction {
+                    address: decoded.ip(),
+                    length: u8::try_from(decoded.len()).unwrap_or(0),
+                    flow,
+                    operand: operand(&decoder, &decoded),
+                });
+            }
+        }
+        Body { instructions, tables: jumps.map(|jumps| jumps.tables.clone()).unwrap_or_default() }
+    }
+
+    fn flow<'a>(&self, function: &Function, decoded: &Decoded, kind: impl Fn(u64) -> Option<&'a JumpKind>) -> Flow {
+        match raw_flow(decoded) {
+            RawFlow::Next => Flow::Next,
+            RawFlow::Call(target) => Flow::Call { target, returns: !self.never_returns(target) },
+            RawFlow::IndirectCall => Flow::IndirectCall,
+            RawFlow::Jump(target) if function.contains(target) => Flow::Jump { target },
+            RawFlow::Jump(target) => Flow::TailCall { target },
+            RawFlow::Branch(target) | RawFlow::Transaction(target) if function.contains(target) => Flow::Branch { target },
+            RawFlow::Branch(target) | RawFlow::Transaction(target) => Flow::BranchTailCall { target },
+            RawFlow::Return => Flow::Return,
+            RawFlow::Stop | RawFlow::Invalid => Flow::Stop,
+            RawFlow::IndirectJump => match kind(decoded.ip()) {
+                Some(JumpKind::Table(tables)) => Flow::TableJump { table: tables.first().copied().unwrap_or(0) },
+                Some(JumpKind::TailCall) => Flow::IndirectTailCall,
+                Some(JumpKind::Unknown) | None => Flow::UnknownJump,
+            },
+        }
+    }
+}
+
+fn operand(decoder: &Decoder<'_>, decoded: &Decoded) -> Operand {
+    match raw_flow(decoded) {
+        RawFlow::Call(target) | RawFlow::Jump(target) | RawFlow::Branch(target) | RawFlow::Transaction(target) => {
+            let width = u8::try_from(decoder.get_constant_offsets(decoded).immediate_size()).unwrap_or(0);
+            Operand::Branch { width, target }
+        }
+        _ if decoded.is_ip_rel_memory_operand() => {
+            let at = u8::try_from(decoder.get_constant_offsets(decoded).displacement_offset()).unwrap_or(0);
+            Operand::RipRelative { at, target: decoded.ip_rel_memory_address() }
+        }
+        _ => Operand::Fixed,
+    }
+}

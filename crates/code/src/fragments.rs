@@ -1,0 +1,147 @@
+//! Fragments: stretches of code with one start, before they are joined to functions.
+//!
+//! Starts and ranges are the union of unwind entries, symbols, init and fini arrays and the entry point; direct
+//! targets outside of all of them are added while sweeping. Holds always: fragments are sorted by start and do not
+//! overlap; every one lies in a text range.
+
+use std::ops::Range;
+
+use tare_image::Image;
+
+/// What the symbols say of a start.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Named {
+    /// It is a function.
+    Function,
+    /// Nothing.
+    No,
+    /// It is the cold part of one (`name.cold`).
+    Cold,
+}
+
+/// A stretch of code with one start.
+#[derive(Clone, Debug)]
+pub(crate) struct Fragment {
+    pub(crate) range: Range<u64>,
+    /// Index of its unwind entry.
+    pub(crate) fde: Option<usize>,
+    pub(crate) named: Named,
+    /// Whether the end is known (an unwind entry or a symbol's size) or found by decoding.
+    pub(crate) has_known_end: bool,
+    /// Flow records of the sweep.
+    pub(crate) flows: Range<usize>,
+    pub(crate) traits: Traits,
+}
+
+/// What the sweep saw in a fragment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Traits {
+    pub(crate) is_swept: bool,
+    pub(crate) has_indirect_jump: bool,
+    pub(crate) has_transaction: bool,
+    pub(crate) is_undecodable: bool,
+    /// Unwind entries that overlap.
+    pub(crate) overlaps: bool,
+    /// Someone calls its start directly.
+    pub(crate) is_called: bool,
+    /// Its start is loaded as a value, or stands in relocated data.
+    pub(crate) is_pointed_at: bool,
+}
+
+impl Fragment {
+    fn new(range: Range<u64>, fde: Option<usize>, has_known_end: bool) -> Self {
+        Self { range, fde, named: Named::No, has_known_end, flows: 0..0, traits: Traits::default() }
+    }
+}
+
+/// The fragments of an image.
+#[derive(Default)]
+pub(crate) struct Fragments {
+    pub(crate) list: Vec<Fragment>,
+}
+
+impl Fragments {
+    /// The fragment that holds an address.
+    pub(crate) fn at(&self, address: u64) -> Option<usize> {
+        let behind = self.list.partition_point(|one| one.range.start <= address);
+        let index = behind.checked_sub(1)?;
+        self.list.get(index).filter(|one| one.range.contains(&address)).map(|_| index)
+    }
+
+    /// The fragment that starts at an address.
+    pub(crate) fn starting_at(&self, address: u64) -> Option<usize> {
+        self.list.binary_search_by_key(&address, |one| one.range.start).ok()
+    }
+
+    /// Adds starts of unknown size that lie in text outside of all fragments; says whether there were any.
+    pub(crate) fn add_starts(&mut self, image: &Image<'_>, starts: &mut Vec<u64>) -> bool {
+        starts.sort_unstable();
+        starts.dedup();
+        starts.retain(|&start| self.at(start).is_none() && image.text_at(start).is_some());
+        let sized: Vec<(u64, u64)> = starts.iter().map(|&start| (start, 0)).collect();
+        self.add(image, &sized);
+        !starts.is_empty()
+    }
+
+    /// Adds sorted starts with their sizes (0 if unknown).
+    fn add(&mut self, image: &Image<'_>, sized: &[(u64, u64)]) {
+        let mut added = Vec::new();
+        for (position, &(start, size)) in sized.iter().enumerate() {
+            let Some(text) = image.text_at(start) else { continue };
+            let known = self.list.partition_point(|one| one.range.start <= start);
+            let next_known = self.list.get(known).map_or(u64::MAX, |one| one.range.start);
+            let next_new = sized.get(position + 1).map_or(u64::MAX, |one| one.0);
+            let end = if size > 0 { start.saturating_add(size) } else { u64::MAX };
+            let end = end.min(text.end).min(next_known).min(next_new);
+            added.push(Fragment::new(start..end, None, size > 0));
+        }
+        self.list.extend(added);
+        self.list.sort_by_key(|one| one.range.start);
+    }
+}
+
+/// All starts that the file itself names.
+pub(crate) fn discover(image: &Image<'_>) -> Fragments {
+    let mut fragments = Fragments { list: by_unwind_entries(image) };
+    let functions = image.symbols().iter().filter(|symbol| symbol.is_function && symbol.is_defined);
+    let mut sized: Vec<(u64, u64)> = functions.map(|symbol| (symbol.address, symbol.size)).collect();
+    let arrays = image.init_array().into_iter().chain(image.fini_array());
+    sized.extend(arrays.chain(image.ifunc_resolvers()).chain([image.entry()]).map(|start| (start, 0)));
+    sized.sort_by_key(|&(start, size)| (start, std::cmp::Reverse(size)));
+    sized.dedup_by_key(|one| one.0);
+    sized.retain(|&(start, _)| fragments.at(start).is_none() && image.text_at(start).is_some());
+    fragments.add(image, &sized);
+    name(image, &mut fragments);
+    fragments
+}
+
+fn by_unwind_entries(image: &Image<'_>) -> Vec<Fragment> {
+    let mut list: Vec<Fragment> = Vec::with_capacity(image.fdes().len());
+    for (index, fde) in image.fdes().iter().enumerate() {
+        let Some(text) = image.text_at(fde.range.start) else { continue };
+        let range = fde.range.start..fde.range.end.min(text.end);
+        match list.last_mut() {
+            Some(last) if range.start < last.range.end => last.traits.overlaps = true,
+            _ => list.push(Fragment::new(range, Some(index), true)),
+        }
+    }
+    list
+}
+
+fn name(image: &Image<'_>, fragments: &mut Fragments) {
+    for symbol in image.symbols().iter().filter(|symbol| symbol.is_defined && symbol.is_function) {
+        let Some(fragment) = fragments.starting_at(symbol.address) else { continue };
+        let Some(fragment) = fragments.list.get_mut(fragment) else { continue };
+        if !is_cold(symbol.name) {
+            fragment.named = Named::Function;
+        } else if fragment.named == Named::No {
+            fragment.named = Named::Cold;
+        }
+    }
+}
+
+/// `name.cold` and `name.cold.12`.
+pub(crate) fn is_cold(name: &str) -> bool {
+    let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    name.ends_with(".cold") || stem.ends_with(".cold.")
+}

@@ -1,0 +1,74 @@
+//! Names of functions: the best symbol of an address, and what can be told without symbols.
+
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+use tare_image::{Image, Kind, Symbol};
+
+use crate::decode::{RawFlow, decoder, raw_flow};
+use crate::sweep::constant_address;
+
+/// Name and other names of the code at an address.
+pub(crate) fn name_at(image: &Image<'_>, address: u64) -> (String, Vec<String>) {
+    let mut symbols: Vec<&Symbol<'_>> = image.symbols_at(address).filter(|symbol| names_code(symbol)).collect();
+    symbols.sort_by_key(|symbol| {
+        let underscores = symbol.name.bytes().take_while(|&byte| byte == b'_').count();
+        (!symbol.is_function, symbol.binding, underscores, symbol.name.len(), symbol.name)
+    });
+    let mut names: Vec<String> = Vec::new();
+    for symbol in symbols {
+        if !names.iter().any(|name| name == symbol.name) {
+            names.push(symbol.name.to_owned());
+        }
+    }
+    if names.is_empty() {
+        return (format!("fn_{address:x}"), Vec::new());
+    }
+    let aliases = names.split_off(1);
+    (names.swap_remove(0), aliases)
+}
+
+/// A function, or a label of assembly without a type.
+fn names_code(symbol: &Symbol<'_>) -> bool {
+    symbol.is_function || (symbol.kind == 0 && !symbol.name.starts_with(['.', '$']))
+}
+
+/// The address of `main`: what `_start` hands to `__libc_start_main` in its first argument.
+pub(crate) fn main_function(image: &Image<'_>) -> Option<u64> {
+    if image.kind() == Kind::SharedLibrary {
+        return None;
+    }
+    let by_name = image.symbols().iter().find(|symbol| symbol.name == "main" && symbol.is_function && symbol.is_defined);
+    if let Some(symbol) = by_name {
+        return Some(symbol.address);
+    }
+    let mut argument = None;
+    for instruction in start_code(image) {
+        match raw_flow(&instruction) {
+            RawFlow::Next => {}
+            RawFlow::Call(_) | RawFlow::IndirectCall => return argument,
+            _ => return None,
+        }
+        if instruction.op0_kind() == OpKind::Register && instruction.op0_register().full_register() == Register::RDI {
+            argument = main_argument(image, &instruction);
+        }
+    }
+    None
+}
+
+/// At most 32 instructions from the entry on.
+fn start_code(image: &Image<'_>) -> Vec<Instruction> {
+    let start = image.entry();
+    let end = image.text_at(start).map_or(start, |text| text.end.min(start.saturating_add(128)));
+    decoder(image, &(start..end)).into_iter().take(32).collect()
+}
+
+fn main_argument(image: &Image<'_>, instruction: &Instruction) -> Option<u64> {
+    let value = match instruction.mnemonic() {
+        Mnemonic::Mov if instruction.is_ip_rel_memory_operand() => image.pointer_at(instruction.ip_rel_memory_address()),
+        _ => constant_address(instruction),
+    };
+    value.filter(|&address| image.text_at(address).is_some())
+}
+
+/// Functions of the C start-up code that run before and after the program's own.
+pub(crate) const START_UP: [&str; 6] =
+    ["_start", "__do_global_dtors_aux", "frame_dummy", "register_tm_clones", "deregister_tm_clones", "_dl_relocate_static_pie"];

@@ -1,0 +1,197 @@
+//! The first of two decodings: every instruction of every fragment once, of which only what changes the flow of
+//! control and what may be the address of a jump table is kept.
+
+use iced_x86::{Instruction, OpKind, Register};
+use tare_image::Image;
+
+use crate::decode::{AddressSet, RawFlow, decoder, is_padding, raw_flow};
+use crate::fragments::{Fragment, Fragments, Traits};
+
+/// An instruction that changes the flow of control.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FlowRecord {
+    pub(crate) address: u64,
+    pub(crate) flow: RawFlow,
+    /// Of an indirect call or jump through one: the slot's link address; else 0.
+    pub(crate) slot: u64,
+    pub(crate) length: u8,
+}
+
+impl FlowRecord {
+    pub(crate) fn end(&self) -> u64 {
+        self.address + u64::from(self.length)
+    }
+}
+
+/// What the sweep keeps.
+#[derive(Default)]
+pub(crate) struct Sweep {
+    /// Grouped by fragment ([`Fragment::flows`]), in address order within each.
+    pub(crate) flows: Vec<FlowRecord>,
+    /// Where instructions start.
+    pub(crate) starts: AddressSet,
+    /// Data addresses that instructions refer to in a way that suits a table, sorted: no table runs over one.
+    pub(crate) bases: Vec<u64>,
+    /// Addresses of code that are loaded as values.
+    pointers: Vec<u64>,
+}
+
+impl Sweep {
+    pub(crate) fn flows_of(&self, fragment: &Fragment) -> &[FlowRecord] {
+        self.flows.get(fragment.flows.clone()).unwrap_or_default()
+    }
+}
+
+/// Sweeps all fragments, and those that direct targets outside of them add, until there are no more.
+pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments) -> Sweep {
+    let mut sweep = Sweep { starts: AddressSet::over(image.text()), ..Sweep::default() };
+    loop {
+        let first = sweep.flows.len();
+        for fragment in fragments.list.iter_mut().filter(|one| !one.traits.is_swept) {
+            sweep.fragment(image, fragment);
+        }
+        let recent = sweep.flows.get(first..).unwrap_or_default();
+        let mut targets: Vec<u64> = recent.iter().filter_map(direct_target).collect();
+        if !fragments.add_starts(image, &mut targets) {
+            break;
+        }
+    }
+    sweep.bases.sort_unstable();
+    sweep.bases.dedup();
+    mark_calls(&sweep, fragments);
+    mark_pointers(image, &sweep, fragments);
+    sweep.pointers = Vec::new();
+    sweep
+}
+
+fn direct_target(record: &FlowRecord) -> Option<u64> {
+    match record.flow {
+        RawFlow::Call(target) | RawFlow::Jump(target) | RawFlow::Branch(target) => Some(target),
+        _ => None,
+    }
+}
+
+fn mark_calls(sweep: &Sweep, fragments: &mut Fragments) {
+    for record in &sweep.flows {
+        let RawFlow::Call(target) = record.flow else { continue };
+        if let Some(fragment) = fragments.starting_at(target).and_then(|index| fragments.list.get_mut(index)) {
+            fragment.traits.is_called = true;
+        }
+    }
+}
+
+fn mark_pointers(image: &Image<'_>, sweep: &Sweep, fragments: &mut Fragments) {
+    let relocated = image.relocations().iter().filter_map(|one| match one.kind {
+        tare_image::RelocationKind::Irelative => Some(one.addend.cast_unsigned()),
+        _ => one.link_address(),
+    });
+    for target in sweep.pointers.iter().copied().chain(relocated) {
+        if let Some(fragment) = fragments.starting_at(target).and_then(|index| fragments.list.get_mut(index)) {
+            fragment.traits.is_pointed_at = true;
+        }
+    }
+}
+
+impl Sweep {
+    fn fragment(&mut self, image: &Image<'_>, fragment: &mut Fragment) {
+        let first = self.flows.len();
+        let mut seen = Traits { is_swept: true, ..fragment.traits };
+        let mut decoder = decoder(image, &fragment.range);
+        let mut instruction = Instruction::default();
+        let mut farthest = fragment.range.start;
+        let mut end = fragment.range.start;
+        let mut falls_through = true;
+        while decoder.can_decode() {
+            decoder.decode_out(&mut instruction);
+            let at_end = !falls_through && farthest <= end && !seen.has_indirect_jump;
+            if !fragment.has_known_end && (at_end || (!falls_through && is_padding(&instruction))) {
+                if at_end {
+                    break;
+                }
+                continue;
+            }
+            let flow = raw_flow(&instruction);
+            if flow == RawFlow::Invalid && !fragment.has_known_end {
+                break;
+            }
+            end = instruction.next_ip();
+            self.starts.insert(instruction.ip());
+            if let RawFlow::Jump(target) | RawFlow::Branch(target) = flow {
+                farthest = if fragment.range.contains(&target) { farthest.max(target + 1) } else { farthest };
+            }
+            falls_through = !matches!(flow, RawFlow::Jump(_) | RawFlow::IndirectJump | RawFlow::Return | RawFlow::Stop);
+            self.record(image, &instruction, flow, &mut seen);
+        }
+        if !fragment.has_known_end {
+            seen.is_undecodable |= end == fragment.range.start;
+            fragment.range.end = end.max(fragment.range.start + 1);
+        }
+        fragment.traits = seen;
+        fragment.flows = first..self.flows.len();
+    }
+
+    fn record(&mut self, image: &Image<'_>, instruction: &Instruction, flow: RawFlow, seen: &mut Traits) {
+        match flow {
+            RawFlow::Next => return self.references(image, instruction),
+            RawFlow::Invalid => seen.is_undecodable = true,
+            RawFlow::Transaction(_) => seen.has_transaction = true,
+            RawFlow::IndirectJump => {
+                seen.has_indirect_jump = true;
+                self.references(image, instruction);
+            }
+            _ => {}
+        }
+        let is_slot = instruction.is_ip_rel_memory_operand() && instruction.op0_kind() == OpKind::Memory;
+        self.flows.push(FlowRecord {
+            address: instruction.ip(),
+            flow,
+            slot: if is_slot { instruction.ip_rel_memory_address() } else { 0 },
+            length: u8::try_from(instruction.len()).unwrap_or(0),
+        });
+    }
+
+    fn references(&mut self, image: &Image<'_>, instruction: &Instruction) {
+        if let Some(address) = constant_address(instruction) {
+            if image.text_at(address).is_some() {
+                self.pointers.push(address);
+            } else if instruction.op1_kind() == OpKind::Memory {
+                self.bases.push(address);
+            }
+        } else if let Some(address) = indexed_address(instruction) {
+            if image.segment_at(address).is_some() {
+                self.bases.push(address);
+            }
+        }
+    }
+}
+
+/// The address that `lea r, [rip+x]` or `mov r, imm` puts into a register.
+pub(crate) fn constant_address(instruction: &Instruction) -> Option<u64> {
+    match instruction.mnemonic() {
+        iced_x86::Mnemonic::Lea => {
+            if instruction.is_ip_rel_memory_operand() {
+                return Some(instruction.ip_rel_memory_address());
+            }
+            let is_absolute = instruction.memory_base() == Register::None && instruction.memory_index() == Register::None;
+            is_absolute.then(|| instruction.memory_displacement64())
+        }
+        iced_x86::Mnemonic::Mov if instruction.op0_kind() == OpKind::Register => match instruction.op1_kind() {
+            OpKind::Immediate32 => Some(u64::from(instruction.immediate32())),
+            OpKind::Immediate32to64 => Some(instruction.immediate32to64().cast_unsigned()),
+            OpKind::Immediate64 => Some(instruction.immediate64()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The absolute address in `[table + index*4]` or `[table + index*8]`.
+pub(crate) fn indexed_address(instruction: &Instruction) -> Option<u64> {
+    let has_memory = (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
+    let is_table = has_memory
+        && instruction.memory_base() == Register::None
+        && instruction.memory_index() != Register::None
+        && matches!(instruction.memory_index_scale(), 4 | 8)
+        && instruction.memory_displ_size() != 0;
+    is_table.then(|| instruction.memory_displacement64())
+}

@@ -1,0 +1,189 @@
+//! What a register holds, as far as jump tables need it: a walk backwards from an instruction.
+//!
+//! The walk never guesses: an operation that is not on the short list makes the value unknown, and two pieces that
+//! contradict each other make it refused, which no later rule overrides.
+
+use std::collections::HashSet;
+
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+
+use crate::stretch::Stretch;
+use crate::sweep::{constant_address, indexed_address};
+
+/// How many instructions one question may look at.
+const BUDGET: usize = 4000;
+/// How many definitions deep one question may go.
+const DEPTH: usize = 12;
+
+/// What a register or memory operand holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Value {
+    Unknown,
+    /// Pieces that do not fit a table.
+    Refused,
+    /// An address that the code names.
+    Constant(u64),
+    /// A 32-bit entry of a table; `None` where the table is not known.
+    Entry32(Option<u64>),
+    /// A 64-bit entry of a table.
+    Entry64(u64),
+    /// The word in a slot of known address.
+    Slot(u64),
+    /// A table's start plus one of its 32-bit entries.
+    Target(u64),
+}
+
+/// Answers questions about one stretch.
+pub(crate) struct Values<'a> {
+    stretch: &'a Stretch,
+    factory: InstructionInfoFactory,
+    budget: usize,
+}
+
+impl<'a> Values<'a> {
+    pub(crate) fn new(stretch: &'a Stretch) -> Self {
+        Self { stretch, factory: InstructionInfoFactory::new(), budget: 0 }
+    }
+
+    /// Where an indirect jump goes.
+    pub(crate) fn of_jump(&mut self, index: usize) -> Value {
+        self.budget = BUDGET;
+        let Some(&jump) = self.stretch.code.get(index) else { return Value::Unknown };
+        match jump.op0_kind() {
+            OpKind::Register => self.register(jump.op0_register(), index, DEPTH),
+            OpKind::Memory => self.load(&jump, index, 8, DEPTH),
+            _ => Value::Unknown,
+        }
+    }
+
+    /// What an instruction that reads a table-like operand loads.
+    pub(crate) fn of_load(&mut self, index: usize) -> Value {
+        self.budget = BUDGET;
+        let Some(&load) = self.stretch.code.get(index) else { return Value::Unknown };
+        let size = match load.mnemonic() {
+            Mnemonic::Movsxd => 4,
+            Mnemonic::Mov if load.op0_register().is_gpr32() => 4,
+            Mnemonic::Mov if load.op0_register().is_gpr64() => 8,
+            Mnemonic::Jmp => 8,
+            _ => return Value::Unknown,
+        };
+        self.load(&load, index, size, DEPTH)
+    }
+
+    /// The value of a register in front of an instruction, by the first path that tells.
+    fn register(&mut self, register: Register, index: usize, depth: usize) -> Value {
+        let register = register.full_register();
+        let mut seen = HashSet::from([index]);
+        let mut todo = vec![index];
+        let mut is_first = true;
+        while let Some(at) = todo.pop() {
+            if self.budget == 0 || depth == 0 {
+                return Value::Unknown;
+            }
+            self.budget -= 1;
+            let Some(instruction) = self.stretch.code.get(at) else { continue };
+            if !is_first && self.writes(instruction, register) {
+                match self.definition(&instruction.clone(), at, depth - 1) {
+                    Value::Unknown => continue,
+                    found => return found,
+                }
+            }
+            is_first = false;
+            let first = todo.len();
+            todo.extend(self.stretch.predecessors(at).filter(|&before| seen.insert(before)));
+            if let Some(new) = todo.get_mut(first..) {
+                new.reverse();
+            }
+        }
+        Value::Unknown
+    }
+
+    fn writes(&mut self, instruction: &Instruction, register: Register) -> bool {
+        if instruction.mnemonic() == Mnemonic::Call {
+            return register == Register::RAX;
+        }
+        let used = self.factory.info(instruction).used_registers();
+        used.iter().any(|one| {
+            let writes = matches!(one.access(), OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite);
+            writes && one.register().full_register() == register
+        })
+    }
+
+    fn definition(&mut self, instruction: &Instruction, index: usize, depth: usize) -> Value {
+        if let Some(address) = constant_address(instruction) {
+            return Value::Constant(address);
+        }
+        let from_register = instruction.op1_kind() == OpKind::Register;
+        match instruction.mnemonic() {
+            Mnemonic::Cdqe => self.register(Register::RAX, index, depth),
+            Mnemonic::Mov | Mnemonic::Movsxd if from_register => self.register(instruction.op1_register(), index, depth),
+            Mnemonic::Mov if instruction.op0_register().is_gpr64() => self.load(instruction, index, 8, depth),
+            Mnemonic::Mov if instruction.op0_register().is_gpr32() => self.load(instruction, index, 4, depth),
+            Mnemonic::Movsxd => self.load(instruction, index, 4, depth),
+            Mnemonic::Add if from_register => {
+                let one = self.register(instruction.op0_register(), index, depth);
+                let other = self.register(instruction.op1_register(), index, depth);
+                sum(one, other)
+            }
+            Mnemonic::Add if instruction.op1_kind() == OpKind::Memory => {
+                let one = self.register(instruction.op0_register(), index, depth);
+                let other = self.load(instruction, index, 8, depth);
+                sum(one, other)
+            }
+            Mnemonic::Lea if is_plain_sum(instruction) => {
+                let one = self.register(instruction.memory_base(), index, depth);
+                let other = self.register(instruction.memory_index(), index, depth);
+                sum(one, other)
+            }
+            _ => Value::Unknown,
+        }
+    }
+
+    /// What the memory operand of an instruction holds.
+    fn load(&mut self, instruction: &Instruction, index: usize, size: u8, depth: usize) -> Value {
+        if instruction.is_ip_rel_memory_operand() {
+            return if size == 8 { Value::Slot(instruction.ip_rel_memory_address()) } else { Value::Unknown };
+        }
+        let entry = |table| if size == 8 { Value::Entry64(table) } else { Value::Entry32(Some(table)) };
+        if let Some(table) = indexed_address(instruction) {
+            return entry(table);
+        }
+        let (base, other) = (instruction.memory_base(), instruction.memory_index());
+        if base == Register::None || other == Register::None {
+            return Value::Unknown;
+        }
+        let mut table = self.register(base, index, depth);
+        if !matches!(table, Value::Constant(_)) && instruction.memory_index_scale() == 1 {
+            table = self.register(other, index, depth);
+        }
+        match table {
+            Value::Constant(table) if instruction.memory_displacement64() == 0 => entry(table),
+            Value::Constant(_) => Value::Refused,
+            _ if size == 4 => Value::Entry32(None),
+            _ => Value::Unknown,
+        }
+    }
+}
+
+fn is_plain_sum(instruction: &Instruction) -> bool {
+    instruction.memory_base() != Register::None
+        && instruction.memory_index() != Register::None
+        && instruction.memory_index_scale() == 1
+        && instruction.memory_displacement64() == 0
+}
+
+fn sum(one: Value, other: Value) -> Value {
+    match (one, other) {
+        (Value::Entry32(Some(table)), Value::Constant(base)) | (Value::Constant(base), Value::Entry32(Some(table))) => {
+            if table == base {
+                Value::Target(table)
+            } else {
+                Value::Refused
+            }
+        }
+        (Value::Entry32(None), Value::Constant(table)) | (Value::Constant(table), Value::Entry32(None)) => Value::Target(table),
+        (Value::Entry32(Some(table)), Value::Unknown) | (Value::Unknown, Value::Entry32(Some(table))) => Value::Target(table),
+        (Value::Entry64(_) | Value::Refused, _) | (_, Value::Entry64(_) | Value::Refused) => Value::Refused,
+        _ => Value::Unknown,
+    }
+}
