@@ -6,9 +6,7 @@
 //! the region took no less than nothing, and no more than a call took while the probe was off.
 
 use tare_delay::cost::{Cost, MeasuredMean, estimate, prior};
-use tare_format::description::RegionKind;
-use tare_format::graph::COST_UNIT;
-use tare_profile::{Location, Node, Profile};
+use tare_profile::{COST_UNIT, Location, Node, Profile, RegionKind};
 
 /// The part of a pair that lies between the two clock readings, where nothing else is known.
 const INNER_PART: f64 = 0.53;
@@ -115,14 +113,7 @@ fn wrapper() -> ProbeCost {
 fn probe(cost: &Cost, basis: Basis, node: &Node) -> ProbeCost {
     let ticks = |units: u64| units as f64 / COST_UNIT as f64;
     let (value, off) = (ticks(cost.value), ticks(cost.off_cost));
-    ProbeCost {
-        value,
-        low: ticks(cost.low).min(value),
-        high: ticks(cost.high).max(value),
-        off,
-        basis,
-        inner: inner_part(node, value, off),
-    }
+    ProbeCost { value, low: ticks(cost.low).min(value), high: ticks(cost.high).max(value), off, basis, inner: inner_part(node, value, off) }
 }
 
 /// The part of the cost within the clock readings, from the time per call with the probe on and off.

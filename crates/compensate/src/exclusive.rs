@@ -8,8 +8,7 @@
 //! Everything that moves between parent and child leaves their sum as it was, so the total over a location
 //! depends on the costs alone and not on how they divide.
 
-use tare_format::description::RegionKind;
-use tare_profile::{Location, Node, Profile};
+use tare_profile::{COST_UNIT, Location, Node, Profile, RegionKind};
 
 use crate::Mode;
 use crate::cost::{Basis, ProbeCost};
@@ -43,13 +42,7 @@ pub(crate) struct Term {
 }
 
 /// The corrected exclusive times of a location, before they are balanced.
-pub(crate) fn terms(
-    profile: &Profile,
-    location: &Location,
-    costs: &[ProbeCost],
-    mode: Mode,
-    doubt: &Doubt,
-) -> Vec<Term> {
+pub(crate) fn terms(profile: &Profile, location: &Location, costs: &[ProbeCost], mode: Mode, doubt: &Doubt) -> Vec<Term> {
     let tick = profile.process_of(location).clock.seconds_per_tick;
     let wrapper_reach = if tick > 0.0 { WRAPPER_REACH_S / tick } else { 0.0 };
     let mut terms = vec![Term::default(); location.nodes.len()];
@@ -58,8 +51,7 @@ pub(crate) fn terms(
         call.correct_own(node, cost, &mut terms[index]);
         if profile.region_of(node).kind == RegionKind::Mpi {
             let reach = wrapper_reach * node.on_calls as f64;
-            let (below, above) =
-                if mode == Mode::Parallel { doubt.of_delay(node.delay_gain as f64) } else { (0.0, 0.0) };
+            let (below, above) = if mode == Mode::Parallel { doubt.of_delay(node.delay_gain as f64) } else { (0.0, 0.0) };
             terms[index].spread.add_common(reach + below, reach + above);
             terms[index].above.add_common(reach + below, reach + above);
         }
@@ -160,5 +152,5 @@ fn error_of_mean(node: &Node) -> f64 {
     let mean = sample().sum::<f64>() / count as f64;
     let variance = sample().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1) as f64;
     let batches = 1.0 / batches.on.batches as f64 + 1.0 / batches.off.batches as f64;
-    1.96 * (variance * batches).sqrt() / tare_format::graph::COST_UNIT as f64
+    1.96 * (variance * batches).sqrt() / COST_UNIT as f64
 }

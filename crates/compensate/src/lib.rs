@@ -106,13 +106,7 @@ pub fn compensate(profile: &Profile, mode: Mode) -> Compensated {
     Compensated { mode, locations }
 }
 
-fn compensated(
-    profile: &Profile,
-    location: &Location,
-    costs: &[cost::ProbeCost],
-    mode: Mode,
-    doubt: &total::Doubt,
-) -> CompensatedLocation {
+fn compensated(profile: &Profile, location: &Location, costs: &[cost::ProbeCost], mode: Mode, doubt: &total::Doubt) -> CompensatedLocation {
     let seconds_per_tick = profile.process_of(location).clock.seconds_per_tick;
     let mut terms = exclusive::terms(profile, location, costs, mode, doubt);
     balance::balance(location, &mut terms);

@@ -1,7 +1,6 @@
 //! Inclusive times, summed from exclusive ones, and what each location took altogether.
 
-use tare_format::description::RegionKind;
-use tare_profile::{Location, Profile, Span};
+use tare_profile::{Location, Profile, RegionKind, Span};
 
 use crate::cost::{Basis, ProbeCost};
 use crate::exclusive::{Term, WRAPPER_REACH_S};
@@ -177,12 +176,7 @@ pub(crate) fn location(
 }
 
 /// A location as measured.
-pub(crate) fn location_as_measured(
-    profile: &Profile,
-    location: &Location,
-    costs: &[ProbeCost],
-    nodes: Vec<CompensatedNode>,
-) -> CompensatedLocation {
+pub(crate) fn location_as_measured(profile: &Profile, location: &Location, costs: &[ProbeCost], nodes: Vec<CompensatedNode>) -> CompensatedLocation {
     let parallel = self::location(profile, location, costs, Mode::Parallel, &Doubt::default(), nodes);
     let delay_s = if mpi_span(profile, location).is_some() { parallel.delay_s } else { parallel.overhead_s };
     CompensatedLocation { total: Figure::exact(parallel.measured_s), delay_s, ..parallel }
@@ -197,11 +191,8 @@ fn mpi_span(profile: &Profile, location: &Location) -> Option<Span> {
 /// How much of the span the measurement made, with the costs as they are known at the end.
 fn delay_of_span(location: &Location, span: &Span, overhead: &Overhead, mode: Mode) -> f64 {
     let gained: f64 = location.nodes.iter().map(|node| node.delay_gain as f64).sum();
-    let delay = if span.closed {
-        (span.end_delay - span.start_delay) as f64 + overhead.late
-    } else {
-        overhead.all() + gained - span.start_delay as f64
-    };
+    let delay =
+        if span.closed { (span.end_delay - span.start_delay) as f64 + overhead.late } else { overhead.all() + gained - span.start_delay as f64 };
     if mode == Mode::Local { delay - gained } else { delay }
 }
 

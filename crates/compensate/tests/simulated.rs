@@ -3,9 +3,9 @@
 
 use proptest::prelude::*;
 use tare_compensate::{Mode, compensate};
-use tare_format::description::RegionKind;
-use tare_format::graph::{BatchSums, COST_UNIT, DelayModel, MpiLibrary};
-use tare_profile::{Batches, Clock, Location, Node, Process, Profile, Region, RegionIndex, State};
+use tare_profile::{
+    BatchSums, Batches, COST_UNIT, Clock, DelayModel, Location, MpiLibrary, Node, Process, Profile, Region, RegionIndex, RegionKind, State,
+};
 
 const BATCH: u64 = 1024;
 
@@ -92,9 +92,7 @@ fn measured(tree: &[Truth], probe: Probe, seed: u64) -> Profile {
         let (alpha, beta) = if is_root { (0.0, 0.0) } else { (probe.alpha, probe.beta) };
         exclusive[index] += on_calls as f64 * (truth.ticks_per_call + alpha);
         if let Some(parent) = truth.parent {
-            exclusive[parent] += on_calls as f64 * beta
-                + off_calls as f64 * (truth.ticks_per_call + probe.off)
-                + twice as f64 * probe.off;
+            exclusive[parent] += on_calls as f64 * beta + off_calls as f64 * (truth.ticks_per_call + probe.off) + twice as f64 * probe.off;
         }
         nodes.push(Node {
             region: RegionIndex(index),

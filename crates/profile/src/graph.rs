@@ -5,9 +5,9 @@
 
 use tare_format::description::{DescriptionError, RegionKind};
 use tare_format::graph::{
-    ARENA, BATCHES, BatchRecord, BatchSums, CLOCK_ADDITIONS, COLD_NODES, COST_UNIT, ColdNode, DelayModel, HEADER_AREA,
-    Header, IMAGE_TABLE, IMAGES, ImageRecord, LocationRecord, MAGIC, MAX_BATCHES, MAX_LOCATIONS, MAX_NODES, MAX_PEERS,
-    Mode, MpiLibrary, NODE_FOLDED, NODE_OVERFLOW, NODES, Node as RawNode, PEERS, PeerRecord, ProcessState, VERSION,
+    ARENA, BATCHES, BatchRecord, BatchSums, CLOCK_ADDITIONS, COLD_NODES, COST_UNIT, ColdNode, DelayModel, HEADER_AREA, Header, IMAGE_TABLE, IMAGES,
+    ImageRecord, LocationRecord, MAGIC, MAX_BATCHES, MAX_LOCATIONS, MAX_NODES, MAX_PEERS, Mode, MpiLibrary, NODE_FOLDED, NODE_OVERFLOW, NODES,
+    Node as RawNode, PEERS, PeerRecord, ProcessState, VERSION,
 };
 
 use crate::model::{Batches, Clock, Location, LocationLosses, Messages, Node, Peer, Process, RegionIndex, Span, State};
@@ -39,14 +39,7 @@ pub enum ReadError {
 /// Reads a file into a process and its locations, whose `process` is still to be set.
 pub(crate) fn read(name: &str, bytes: &[u8], regions: &mut RegionTable) -> Result<(Process, Vec<Location>), ReadError> {
     let header = header(bytes)?;
-    let mut reader = Reader {
-        bytes,
-        images: images(bytes, &header),
-        regions,
-        damaged: 0,
-        peers_read: 0,
-        executable: text(&header.executable),
-    };
+    let mut reader = Reader { bytes, images: images(bytes, &header), regions, damaged: 0, peers_read: 0, executable: text(&header.executable) };
     let count = header.locations.min(MAX_LOCATIONS);
     let locations = (0..count).filter_map(|index| reader.location(u64::from(index))).collect();
     let damaged = reader.damaged;
@@ -105,8 +98,7 @@ fn clock(header: &Header) -> Clock {
     let additions = header.clock_samples.saturating_mul(CLOCK_ADDITIONS);
     Clock {
         seconds_per_tick: if known { nanoseconds as f64 * 1e-9 / ticks as f64 } else { 0.0 },
-        ticks_per_cycle: (additions > 0 && header.clock_ticks > 0)
-            .then(|| header.clock_ticks as f64 / additions as f64),
+        ticks_per_cycle: (additions > 0 && header.clock_ticks > 0).then(|| header.clock_ticks as f64 / additions as f64),
     }
 }
 
@@ -123,9 +115,7 @@ fn span(header: &Header) -> Option<Span> {
 
 fn images(bytes: &[u8], header: &Header) -> Vec<ImageRecord> {
     let count = (header.images as usize).min(IMAGES);
-    (0..count)
-        .filter_map(|index| record(bytes, IMAGE_TABLE, index as u64, ImageRecord::SIZE, ImageRecord::from_bytes))
-        .collect()
+    (0..count).filter_map(|index| record(bytes, IMAGE_TABLE, index as u64, ImageRecord::SIZE, ImageRecord::from_bytes)).collect()
 }
 
 /// The record with this index in a table that starts at `table`.
@@ -253,9 +243,8 @@ impl Reader<'_> {
         if overflow {
             return self.regions.made_up(RegionKind::Program, "[beyond the limit of nodes]", &executable);
         }
-        let image = self.images.iter().find(|image| {
-            raw.region.checked_sub(image.id_base).is_some_and(|number| (1..=image.regions).contains(&number))
-        });
+        let image =
+            self.images.iter().find(|image| raw.region.checked_sub(image.id_base).is_some_and(|number| (1..=image.regions).contains(&number)));
         let known = image.copied().and_then(|image| self.regions.of_image(&image.identity, raw.region - image.id_base));
         known.unwrap_or_else(|| {
             let name = format!("[region {} without description]", raw.region);
@@ -298,8 +287,7 @@ impl Reader<'_> {
                 break;
             }
             self.peers_read += 1;
-            let Some(raw) = self.record(arena + PEERS, u64::from(index), PeerRecord::SIZE, PeerRecord::from_bytes)
-            else {
+            let Some(raw) = self.record(arena + PEERS, u64::from(index), PeerRecord::SIZE, PeerRecord::from_bytes) else {
                 break;
             };
             peers.push(peer(&raw));

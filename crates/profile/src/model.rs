@@ -109,12 +109,8 @@ impl Profile {
     /// A process killed at once never read its clock a second time: it takes the rate of another one,
     /// of its own host where possible.
     fn borrow_clocks(&mut self) {
-        let known: Vec<(String, Clock)> = self
-            .processes
-            .iter()
-            .filter(|process| process.clock.is_known())
-            .map(|process| (process.host.clone(), process.clock))
-            .collect();
+        let known: Vec<(String, Clock)> =
+            self.processes.iter().filter(|process| process.clock.is_known()).map(|process| (process.host.clone(), process.clock)).collect();
         for process in self.processes.iter_mut().filter(|process| !process.clock.is_known()) {
             let same_host = known.iter().find(|(host, _)| *host == process.host);
             if let Some((_, clock)) = same_host.or(known.first()) {

@@ -99,6 +99,6 @@ impl RegionTable {
 fn shown_name(raw: &str) -> String {
     match raw {
         "MAIN__" => "main".to_string(),
-        _ => raw.to_string(),
+        _ => tare_image::demangle(raw).into_owned(),
     }
 }

@@ -1,12 +1,11 @@
-//! The documents of the command line. Fields may be added and are never renamed within a schema number.
+//! The `report` document, and what all documents share. Fields may be added and are never renamed within a schema number.
 //!
 //! Times are in seconds, addresses are integers, ratios are fractions, unknown values are null. The types
 //! here mirror what they describe; nothing else derives `Serialize`.
 
 use serde::Serialize;
 use tare_compensate::{CompensatedNode, Figure};
-use tare_format::graph::{DelayModel, MpiLibrary};
-use tare_profile::{Location, Node};
+use tare_profile::{DelayModel, Location, MpiLibrary, Node};
 
 use crate::run::{Results, Run};
 use crate::view::{Size, kind_name};
@@ -14,12 +13,10 @@ use crate::view::{Size, kind_name};
 /// The schema number of all documents.
 pub const SCHEMA: u32 = 1;
 
-/// A document as it is written: JSON on one line, with its newline.
+/// A document as it is written: JSON on one line, without a newline at its end.
 pub(crate) fn written(document: &impl Serialize) -> String {
     // Mirror types hold strings, numbers, lists and structs alone, which always have a JSON form.
-    let mut text = serde_json::to_string(document).unwrap_or_default();
-    text.push('\n');
-    text
+    serde_json::to_string(document).unwrap_or_default()
 }
 
 /// The `report` document.
@@ -37,12 +34,7 @@ pub fn report(run: &Run, results: &Results<'_>) -> String {
     written(&ReportDocument {
         schema: SCHEMA,
         run: RunDocument::of(run, results),
-        locations: profile
-            .locations
-            .iter()
-            .enumerate()
-            .map(|(index, location)| LocationDocument::of(index, location, results))
-            .collect(),
+        locations: profile.locations.iter().enumerate().map(|(index, location)| LocationDocument::of(index, location, results)).collect(),
         regions: profile.regions.iter().map(RegionDocument::of).collect(),
         nodes,
     })
@@ -244,144 +236,4 @@ impl PeerDocument {
 /// JSON knows no infinity.
 fn finite(value: f64) -> f64 {
     if value.is_finite() { value } else { 0.0 }
-}
-
-/// What `inspect` says of an image.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct InspectedImage {
-    /// Its path.
-    pub path: String,
-    /// Build id in hexadecimal; `None` where it has none.
-    pub build_id: Option<String>,
-    /// Position independent.
-    pub pie: bool,
-    /// Without a symbol table.
-    pub stripped: bool,
-}
-
-/// What `inspect` says of a function.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct InspectedFunction {
-    /// Raw name.
-    pub name: String,
-    /// Name for people.
-    pub demangled: String,
-    /// Other names of the same address.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub aliases: Vec<String>,
-    /// Link address of the entry.
-    pub address: u64,
-    /// Bytes of all parts.
-    pub size: u64,
-    /// Ranges of code.
-    pub parts: Vec<InspectedPart>,
-    /// Source file.
-    pub file: Option<String>,
-    /// First source line.
-    pub line: Option<u32>,
-    /// Lines of code between first entry and last exit.
-    pub lines: Option<u32>,
-    /// Instructions.
-    pub instructions: usize,
-    /// Reachable basic blocks.
-    pub blocks: usize,
-    /// Edges between them.
-    pub edges: usize,
-    /// Exits.
-    pub exits: usize,
-    /// Cyclomatic complexity, exits counted.
-    pub cyclomatic: usize,
-    /// Natural loops.
-    pub loops: usize,
-    /// How deep they nest.
-    pub loop_depth: usize,
-    /// `call` instructions.
-    pub call_sites: usize,
-    /// Names of the functions called.
-    pub callees: Vec<String>,
-    /// Calls through registers and memory.
-    pub indirect_calls: usize,
-    /// Indirect jumps whose targets are not known.
-    pub unresolved_jumps: usize,
-}
-
-/// A range of code.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct InspectedPart {
-    /// Link address.
-    pub address: u64,
-    /// Bytes.
-    pub size: u64,
-}
-
-/// The `inspect` document.
-#[must_use]
-pub fn inspect(image: &InspectedImage, functions: &[InspectedFunction]) -> String {
-    #[derive(Serialize)]
-    struct Document<'a> {
-        schema: u32,
-        image: &'a InspectedImage,
-        functions: &'a [InspectedFunction],
-    }
-    written(&Document { schema: SCHEMA, image, functions })
-}
-
-/// A function and why it was treated as it was.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Decision {
-    /// Raw name.
-    pub name: String,
-    /// Link address of the entry.
-    pub address: u64,
-    /// The reason.
-    pub reason: String,
-}
-
-/// The `select` document. `expected_dilation` is a fraction, `None` where nothing is known.
-#[must_use]
-pub fn select(selected: &[Decision], rejected: &[Decision], expected_dilation: Option<f64>) -> String {
-    #[derive(Serialize)]
-    struct Document<'a> {
-        schema: u32,
-        selected: &'a [Decision],
-        rejected: &'a [Decision],
-        expected_dilation: Option<f64>,
-    }
-    written(&Document { schema: SCHEMA, selected, rejected, expected_dilation })
-}
-
-/// Numbers of functions of an image that was instrumented.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct FunctionCounts {
-    /// Found.
-    pub found: usize,
-    /// Selected, what is never instrumented left out.
-    pub selected: usize,
-    /// Instrumented.
-    pub instrumented: usize,
-    /// Refused.
-    pub refused: usize,
-}
-
-/// A phase of the work and its time.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Phase {
-    /// Its name.
-    pub name: String,
-    /// Seconds.
-    pub seconds: f64,
-}
-
-/// The `instrument` document.
-#[must_use]
-pub fn instrument(output: &str, functions: &FunctionCounts, refusals: &[Decision], phases: &[Phase]) -> String {
-    #[derive(Serialize)]
-    struct Document<'a> {
-        schema: u32,
-        output: &'a str,
-        functions: &'a FunctionCounts,
-        refusals: &'a [Decision],
-        phases: &'a [Phase],
-    }
-    written(&Document { schema: SCHEMA, output, functions, refusals, phases })
 }

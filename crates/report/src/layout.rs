@@ -276,8 +276,7 @@ impl<'a> Writer<'a> {
             for column in &columns {
                 let cell = cell(column);
                 let space = " ".repeat(column.width().saturating_sub(width(&cell)));
-                let (before, after) =
-                    if column.align == Align::Left { ("", space.as_str()) } else { (space.as_str(), "") };
+                let (before, after) = if column.align == Align::Left { ("", space.as_str()) } else { (space.as_str(), "") };
                 line.push_str(&format!("  {before}{cell}{after}"));
             }
             line
@@ -316,14 +315,12 @@ fn aligned(column: Column) -> Column {
 
 /// Before the first point, from it to the first space, from there to the point of a half-width, and the rest.
 fn point_parts(cell: &str) -> [String; 4] {
-    let (value, rest) =
-        match cell.find(" (").or_else(|| cell.find(" ±")).or_else(|| cell.find(" +/-")).or_else(|| cell.find(" †")) {
-            Some(place) => cell.split_at(place),
-            None => (cell, ""),
-        };
+    let (value, rest) = match cell.find(" (").or_else(|| cell.find(" ±")).or_else(|| cell.find(" +/-")).or_else(|| cell.find(" †")) {
+        Some(place) => cell.split_at(place),
+        None => (cell, ""),
+    };
     let (whole, fraction) = value.split_at(value.find('.').unwrap_or(value.len()));
-    let (middle, end) =
-        if rest.starts_with(" (") { (rest, "") } else { rest.split_at(rest.find('.').unwrap_or(rest.len())) };
+    let (middle, end) = if rest.starts_with(" (") { (rest, "") } else { rest.split_at(rest.find('.').unwrap_or(rest.len())) };
     [whole, fraction, middle, end].map(str::to_string)
 }
 

@@ -1,9 +1,9 @@
 //! View models of a run and of what the tools found, and their two forms: text and JSON.
 //!
 //! * [`Run`], [`Results`]: what a report is made from.
-//! * [`text::summary`], [`text::report`]: the end of a run, and all of it.
-//! * [`json`]: the documents of the command line, each with its schema number.
-//! * [`Validation`]: measured and compensated against the unmeasured truth.
+//! * [`text::summary`], [`text::report`], [`json::report`]: the end of a run, and all of it.
+//! * [`validate`]: measured and compensated against the unmeasured truth.
+//! * [`inspect`], [`mod@select`], [`instrument`]: what the tools say of an image.
 //!
 //! What always holds: no line of text is longer than the page is wide; a value and its interval end at the
 //! same digit; nothing rests on colour; a document's fields are those of its schema, times in seconds,
@@ -11,14 +11,16 @@
 //!
 //! What is absent: no file is opened, no clock read, nothing measured is corrected here.
 
+pub mod inspect;
+pub mod instrument;
 pub mod json;
 mod layout;
 mod number;
 mod run;
+pub mod select;
 pub mod text;
-mod validation;
+pub mod validate;
 mod view;
 
 pub use layout::Page;
 pub use run::{Exit, InstrumentedImage, Results, Run};
-pub use validation::{RankTruth, Validation};

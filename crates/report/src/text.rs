@@ -5,9 +5,7 @@ use tare_compensate::Mode;
 use crate::layout::{Align, Column, Page, Writer};
 use crate::number::{Column as Unit, change, count, exact_count, figure_with_unit, share, time_with_unit};
 use crate::run::{Exit, Results, Run};
-use crate::view::{
-    self, Doubt, RankRow, RegionRow, Size, Time, Trust, ending, nothing_measured, rank_rows, region_rows,
-};
+use crate::view::{self, Doubt, RankRow, RegionRow, Size, Time, Trust, ending, nothing_measured, rank_rows, region_rows};
 
 /// Ranks that a summary shows one by one.
 const RANKS_IN_SUMMARY: usize = 8;
@@ -50,8 +48,7 @@ impl Text<'_> {
     fn head(&self, writer: &mut Writer<'_>) {
         let glyphs = writer.glyphs();
         let size = Size::of(self.results);
-        let plural =
-            |number: usize, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
+        let plural = |number: usize, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
         let mut parts = vec![self.run.program.clone()];
         if size.processes > 0 {
             let processes = match size.ranks {
@@ -169,8 +166,7 @@ impl Text<'_> {
         });
         let names = Column::new("Region", Align::Left, 0, names);
         let head = |what: &str| format!("{what}, {}", unit.unit.name(glyphs));
-        let mut columns =
-            vec![Column::new(head("measured"), Align::Point, 3, cells(&|row| unit.plain(row.measured_s, glyphs)))];
+        let mut columns = vec![Column::new(head("measured"), Align::Point, 3, cells(&|row| unit.plain(row.measured_s, glyphs)))];
         if self.results.shown.mode == Mode::Parallel {
             columns.push(Column::new(head("local"), Align::Point, 5, cells(&|row| unit.plain(row.local_s, glyphs))));
         }
@@ -196,8 +192,7 @@ impl Text<'_> {
         if !left.is_empty() {
             let time: f64 = left.iter().map(|row| row.shown.value).sum();
             let part: f64 = left.iter().map(|row| row.share).sum();
-            let text =
-                format!("({} more regions: {}, {})", left.len(), time_with_unit(time, glyphs), share(part, glyphs));
+            let text = format!("({} more regions: {}, {})", left.len(), time_with_unit(time, glyphs), share(part, glyphs));
             writer.words("  ", 2, &text);
         }
     }
@@ -215,10 +210,7 @@ impl Text<'_> {
             text.push_str(&format!(" {} is the 95 % half-width.", glyphs.plus_minus));
         }
         writer.words("  ", 2, &text);
-        let marks = regions
-            .iter()
-            .map(|row| row.shown.mark)
-            .chain(ranks.iter().flat_map(|row| [row.local.mark, row.parallel.mark]));
+        let marks = regions.iter().map(|row| row.shown.mark).chain(ranks.iter().flat_map(|row| [row.local.mark, row.parallel.mark]));
         for reason in view::reasons(marks) {
             writer.words(&format!("  {} not to be trusted:", glyphs.dagger), 4, &format!(" {reason}"));
         }
@@ -230,8 +222,7 @@ impl Text<'_> {
         }
         let glyphs = writer.glyphs();
         writer.blank();
-        let sum =
-            |value: fn(&crate::InstrumentedImage) -> usize| self.run.images.iter().map(value).sum::<usize>() as u64;
+        let sum = |value: fn(&crate::InstrumentedImage) -> usize| self.run.images.iter().map(value).sum::<usize>() as u64;
         let (found, selected) = (sum(|image| image.found), sum(|image| image.selected));
         let instrumented = sum(|image| image.instrumented);
         let text = format!(
@@ -245,10 +236,8 @@ impl Text<'_> {
         let all: usize = refusals.iter().map(|(_, count)| count).sum();
         if all > 0 {
             let shown = if self.is_full { refusals.len() } else { refusals.len().min(4) };
-            let mut reasons: Vec<String> = refusals[..shown]
-                .iter()
-                .map(|(reason, count)| format!("{} {reason}", exact_count(*count as u64, glyphs)))
-                .collect();
+            let mut reasons: Vec<String> =
+                refusals[..shown].iter().map(|(reason, count)| format!("{} {reason}", exact_count(*count as u64, glyphs))).collect();
             let others: usize = refusals[shown..].iter().map(|(_, count)| count).sum();
             if others > 0 {
                 reasons.push(format!("{others} for other reasons"));
@@ -297,12 +286,8 @@ fn sentence(doubt: &Doubt, glyphs: &crate::layout::Glyphs) -> String {
 fn remedy(doubt: &Doubt) -> Option<&'static str> {
     match doubt {
         Doubt::Lost(_) => Some("fewer functions: --preset cc3 or --preset mpi-path"),
-        Doubt::Wide(_) | Doubt::Prior(_) => {
-            Some("a longer run, or fewer short functions: --preset cc3 or --preset mpi-path")
-        }
-        Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_) => {
-            Some("look whether a process was killed or the disk is full")
-        }
+        Doubt::Wide(_) | Doubt::Prior(_) => Some("a longer run, or fewer short functions: --preset cc3 or --preset mpi-path"),
+        Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_) => Some("look whether a process was killed or the disk is full"),
         Doubt::Unpaired(_) => None,
     }
 }

@@ -3,8 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use tare_compensate::{CompensatedLocation, Figure, Mark};
-use tare_format::description::RegionKind;
-use tare_profile::{Location, State};
+use tare_profile::{Location, RegionKind, State};
 
 use crate::run::{Exit, Results, Run};
 
@@ -25,12 +24,7 @@ impl Size {
         profile.locations.iter().for_each(|location| threads[location.process.0] += 1);
         let hosts: BTreeSet<&str> = profile.processes.iter().map(|process| process.host.as_str()).collect();
         let ranks: BTreeSet<u32> = profile.processes.iter().filter_map(|process| process.rank).collect();
-        Self {
-            ranks: ranks.len(),
-            processes: profile.processes.len(),
-            threads: threads.into_iter().max().unwrap_or(0),
-            hosts: hosts.len(),
-        }
+        Self { ranks: ranks.len(), processes: profile.processes.len(), threads: threads.into_iter().max().unwrap_or(0), hosts: hosts.len() }
     }
 }
 
@@ -63,8 +57,7 @@ impl Time {
 fn counted_locations(results: &Results<'_>) -> Vec<usize> {
     let profile = results.profile;
     let any_rank = profile.processes.iter().any(|process| process.rank.is_some());
-    let counts =
-        |location: &Location| location.thread == 0 && (!any_rank || profile.process_of(location).rank.is_some());
+    let counts = |location: &Location| location.thread == 0 && (!any_rank || profile.process_of(location).rank.is_some());
     (0..profile.locations.len()).filter(|&index| counts(&profile.locations[index])).collect()
 }
 
@@ -199,7 +192,8 @@ fn slowest(by_rank: &HashMap<u32, f64>, ranks: f64) -> Option<(u32, f64)> {
     (ranks > 1.0 && mean > 0.0).then(|| (rank, most / mean - 1.0))
 }
 
-fn place(file: &str, line: u32) -> Option<String> {
+/// `solver.f90:212`; `None` where no file is known.
+pub(crate) fn place(file: &str, line: u32) -> Option<String> {
     let name = file.rsplit('/').next().filter(|name| !name.is_empty())?;
     Some(if line > 0 { format!("{name}:{line}") } else { name.to_string() })
 }
@@ -315,11 +309,7 @@ pub(crate) fn ending(run: &Run, results: &Results<'_>) -> String {
         Exit::Signal(name) => format!("stopped by {name}"),
         Exit::Unknown => {
             let open = results.profile.processes.iter().filter(|process| process.state == State::Running).count();
-            if open > 0 {
-                format!("{open} of {} processes still open", results.profile.processes.len())
-            } else {
-                "ended".into()
-            }
+            if open > 0 { format!("{open} of {} processes still open", results.profile.processes.len()) } else { "ended".into() }
         }
     }
 }
