@@ -1,0 +1,175 @@
+//! From a function's instructions to what moving them takes.
+//!
+//! Instructions are copied byte by byte; of each, at most one field is ever patched. Which flow an instruction
+//! has is the analysis' word; here it becomes the form of its copy.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use tare_code::{Body, Flow, Function, Instruction, Operand, Refusal};
+use tare_image::Image;
+
+use crate::reason::Reason;
+
+/// How an instruction is copied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    /// As it stands.
+    Plain,
+    /// With a displacement from its end, or an address, in the field.
+    Memory { field: u8, what: Reference },
+    /// A call with a 32-bit displacement at its end.
+    Call,
+    /// A jump with a 32-bit displacement at its end.
+    Near { condition: Option<u8> },
+    /// A jump with an 8-bit displacement at its end.
+    Short { condition: Option<u8> },
+    /// `loop`, `jrcxz`: 8-bit displacements only.
+    Counter,
+}
+
+/// What the memory field of an instruction refers to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reference {
+    /// The link address in [`Item::target`], relative to the end of the instruction.
+    Data,
+    /// A jump table, relative to the end of the instruction.
+    Table(u32),
+    /// A jump table, by its address.
+    AbsoluteTable(u32),
+}
+
+/// An instruction on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Item {
+    /// Offset in its part.
+    pub(crate) at: u32,
+    pub(crate) length: u8,
+    pub(crate) form: Form,
+    /// Whether the function ends here; of a conditional jump, on the taken side.
+    pub(crate) is_exit: bool,
+    /// Link address that it refers to, if it does.
+    pub(crate) target: u64,
+}
+
+/// The instructions of one part.
+pub(crate) struct Part<'data> {
+    pub(crate) range: Range<u64>,
+    pub(crate) bytes: &'data [u8],
+    pub(crate) items: Vec<Item>,
+    /// Whether control may run over the end (a call that does not return, seldom more).
+    pub(crate) runs_over: bool,
+}
+
+/// Instructions that hold the address of a table: which table, and its address.
+type References = HashMap<u64, (u32, u64)>;
+
+/// Takes a function apart; the parts are in the function's order.
+pub(crate) fn decode<'data>(
+    image: &Image<'data>,
+    function: &Function,
+    body: &Body,
+) -> Result<Vec<Part<'data>>, Reason> {
+    let references = references(body);
+    function.parts.iter().map(|range| part(image, function, range, body, &references)).collect()
+}
+
+fn references(body: &Body) -> References {
+    let tables = body.tables.iter().zip(0_u32..);
+    tables.flat_map(|(table, index)| table.references.iter().map(move |&at| (at, (index, table.address)))).collect()
+}
+
+fn part<'data>(
+    image: &Image<'data>,
+    function: &Function,
+    range: &Range<u64>,
+    body: &Body,
+    references: &References,
+) -> Result<Part<'data>, Reason> {
+    let length = range.end.saturating_sub(range.start);
+    let bytes = image.bytes_at(range.start, length).ok_or(Reason::Analysis(Refusal::OutsideText))?;
+    let first = body.instructions.iter().position(|one| one.address == range.start);
+    let rest = body.instructions.get(first.ok_or(Reason::Analysis(Refusal::Undecodable))?..).unwrap_or_default();
+    let mut items = Vec::with_capacity(bytes.len() / 4);
+    let mut next = range.start;
+    let mut last = None;
+    for one in rest.iter().take_while(|one| range.contains(&one.address)) {
+        if one.address != next {
+            return Err(Reason::Analysis(Refusal::Undecodable));
+        }
+        let at = usize::try_from(one.address - range.start).map_err(|_| Reason::TooLarge)?;
+        let own = bytes.get(at..at + usize::from(one.length)).ok_or(Reason::StrayBranch)?;
+        items.push(item(function, one, at, own, references)?);
+        next = one.end();
+        last = Some(one.flow);
+    }
+    if next != range.end {
+        return Err(Reason::Analysis(Refusal::Undecodable));
+    }
+    Ok(Part { range: range.clone(), bytes, items, runs_over: last.is_some_and(may_run_over) })
+}
+
+const fn may_run_over(flow: Flow) -> bool {
+    matches!(
+        flow,
+        Flow::Next | Flow::Call { .. } | Flow::IndirectCall | Flow::Branch { .. } | Flow::BranchTailCall { .. }
+    )
+}
+
+fn item(
+    function: &Function,
+    one: &Instruction,
+    at: usize,
+    bytes: &[u8],
+    references: &References,
+) -> Result<Item, Reason> {
+    let is_exit = match one.flow {
+        Flow::Return | Flow::IndirectTailCall => true,
+        // A tail call of itself is a loop.
+        Flow::TailCall { target } | Flow::BranchTailCall { target } => !function.contains(target),
+        Flow::UnknownJump => return Err(Reason::Analysis(Refusal::UnknownJump)),
+        _ => false,
+    };
+    let table = if references.is_empty() { None } else { references.get(&one.address).copied() };
+    let (form, target) = match (one.operand, table) {
+        (Operand::Branch { target, .. }, _) => (branch(bytes).ok_or(Reason::StrayBranch)?, target),
+        (Operand::RipRelative { at, target }, Some((table, _))) => {
+            (Form::Memory { field: at, what: Reference::Table(table) }, target)
+        }
+        (Operand::RipRelative { at, target }, None) => (Form::Memory { field: at, what: Reference::Data }, target),
+        (Operand::Fixed, Some((table, address))) => {
+            let field = word(bytes, address).ok_or(Reason::TableReference)?;
+            (Form::Memory { field, what: Reference::AbsoluteTable(table) }, address)
+        }
+        (Operand::Fixed, None) => (Form::Plain, 0),
+    };
+    if form == Form::Counter && is_exit {
+        return Err(Reason::CounterExit);
+    }
+    let at = u32::try_from(at).map_err(|_| Reason::TooLarge)?;
+    Ok(Item { at, length: one.length, form, is_exit, target })
+}
+
+/// Where an instruction holds an address of 32 bits; `None` where it does not, or more than once.
+fn word(bytes: &[u8], address: u64) -> Option<u8> {
+    let address = u32::try_from(address).ok()?.to_le_bytes();
+    let mut places = bytes.windows(4).enumerate().skip(1).filter(|(_, window)| *window == address);
+    let (place, _) = places.next()?;
+    if places.next().is_some() { None } else { u8::try_from(place).ok() }
+}
+
+/// The form of a direct branch, by its opcode behind the prefixes.
+fn branch(bytes: &[u8]) -> Option<Form> {
+    let is_prefix = |byte: &&u8| matches!(**byte, 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf2 | 0xf3 | 0x40..=0x4f);
+    let skip = bytes.iter().take_while(is_prefix).count();
+    let rest = bytes.get(skip..)?;
+    Some(match (rest.first()?, rest.get(1), rest.len()) {
+        (0xeb, _, 2) => Form::Short { condition: None },
+        (code @ 0x70..=0x7f, _, 2) => Form::Short { condition: Some(code & 0x0f) },
+        (0xe0..=0xe3, _, 2) => Form::Counter,
+        (0xe8, _, 5) => Form::Call,
+        (0xe9, _, 5) => Form::Near { condition: None },
+        (0x0f, Some(code @ 0x80..=0x8f), 6) => Form::Near { condition: Some(code & 0x0f) },
+        _ => return None,
+    })
+}

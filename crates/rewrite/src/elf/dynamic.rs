@@ -1,0 +1,102 @@
+//! Changes to the dynamic section: search paths and the relocation table.
+//!
+//! Entries are changed where they stand. A string that the original does not have is placed in the new segment;
+//! its position counts from the string table's start all the same, since loaders add the two.
+
+use tare_image::{Image, SearchPath};
+
+use crate::copies::Target;
+use crate::layout::{Layout, RELOCATION_SIZE};
+use crate::plan::Moved;
+
+const DT_RELA: u64 = 7;
+const DT_RELASZ: u64 = 8;
+const DT_RELACOUNT: u64 = 0x6fff_fff9;
+const R_X86_64_RELATIVE: u64 = 8;
+
+/// Eight bytes at a position in the file.
+pub(crate) type Patch = (u64, u64);
+
+/// Search paths with the original's directory in the place of `$ORIGIN`, as strings to be added and the entries
+/// that will point at them.
+#[derive(Default)]
+pub(crate) struct Paths {
+    pub(crate) strings: Vec<u8>,
+    /// Position of the value in the file, and position of the string in `strings`.
+    entries: Vec<(u64, u64)>,
+}
+
+impl Paths {
+    /// Replaces `$ORIGIN` in both kinds of search path.
+    pub(crate) fn new(image: &Image<'_>, origin: Option<&str>) -> Self {
+        let mut paths = Self::default();
+        let Some(origin) = origin else { return paths };
+        for path in [image.dynamic().rpath(), image.dynamic().runpath()].into_iter().flatten() {
+            paths.add(&path, origin);
+        }
+        paths
+    }
+
+    fn add(&mut self, path: &SearchPath<'_>, origin: &str) {
+        let replaced = path.text.replace("${ORIGIN}", origin).replace("$ORIGIN", origin);
+        if replaced != path.text {
+            self.entries.push((path.entry.value_offset, self.strings.len() as u64));
+            self.strings.extend(replaced.bytes());
+            self.strings.push(0);
+        }
+    }
+
+    /// The changed values, for strings at a link address.
+    pub(crate) fn patches(&self, image: &Image<'_>, strings: u64) -> Vec<Patch> {
+        let table = image.dynamic().string_table();
+        self.entries.iter().map(|&(value, at)| (value, (strings + at).wrapping_sub(table))).collect()
+    }
+}
+
+/// Bytes of the relocation table, where it can be extended.
+pub(crate) fn relocation_table_size(image: &Image<'_>) -> Option<u64> {
+    let dynamic = image.dynamic();
+    let table = dynamic.value(DT_RELA)?;
+    let size = dynamic.value(DT_RELASZ)?;
+    let is_usual = size % RELOCATION_SIZE == 0 && image.bytes_at(table, size).is_some();
+    is_usual.then_some(size)
+}
+
+/// The relocation table with entries for our relocated jump tables in front: relative ones come first.
+pub(crate) fn relocations(image: &Image<'_>, moved: &[Moved]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for copy in moved.iter().flat_map(Moved::copies) {
+        let tables = copy.tables.iter().filter(|table| table.form == tare_code::TableForm::Relocated64);
+        for table in tables {
+            for (&target, address) in table.targets.iter().zip((table.address..).step_by(8)) {
+                let target: Target = target;
+                bytes.extend(address.to_le_bytes());
+                bytes.extend(R_X86_64_RELATIVE.to_le_bytes());
+                bytes.extend(copy.address_of(target, |_| None).to_le_bytes());
+            }
+        }
+    }
+    let dynamic = image.dynamic();
+    let original = dynamic.value(DT_RELA).zip(dynamic.value(DT_RELASZ));
+    bytes.extend(original.and_then(|(table, size)| image.bytes_at(table, size)).unwrap_or_default());
+    bytes
+}
+
+/// The dynamic section's values for the extended relocation table.
+pub(crate) fn relocation_patches(image: &Image<'_>, layout: &Layout) -> Vec<Patch> {
+    let size = layout.relocations.end - layout.relocations.start;
+    if size == 0 {
+        return Vec::new();
+    }
+    let added = (size - relocation_table_size(image).unwrap_or(0)) / RELOCATION_SIZE;
+    let entries = image.dynamic().entries().iter();
+    entries
+        .filter_map(|entry| match entry.tag {
+            DT_RELA => Some((entry.value_offset, layout.relocations.start)),
+            DT_RELASZ => Some((entry.value_offset, size)),
+            DT_RELACOUNT => Some((entry.value_offset, entry.value + added)),
+            _ => None,
+        })
+        .collect()
+}
+

@@ -1,0 +1,96 @@
+//! `.symtab`: the original's symbols, and names for stubs and moved code.
+//!
+//! Moved copies are called `name.moved`, clean copies `name.clean`, further parts as the first one with
+//! `.cold`; demanglers show the rest of the name as usual. A stripped image gets a table of these alone.
+
+use tare_code::Program;
+use tare_image::{Image, Section};
+
+use crate::copies::{FunctionCopy, SiteKind};
+use crate::layout::Layout;
+use crate::plan::Moved;
+use crate::sites::{STUB_SIZE, stub_offset};
+
+const SHT_SYMTAB: u32 = 2;
+const GLOBAL_FUNCTION: u8 = 0x12;
+const LOCAL_FUNCTION: u8 = 0x02;
+/// Bytes of an `Elf64_Sym`.
+pub(crate) const SYMBOL_SIZE: u64 = 24;
+
+/// The symbol table of the output, its strings, and the index of its first global symbol.
+pub(crate) struct SymbolTable {
+    pub(crate) symbols: Vec<u8>,
+    pub(crate) strings: Vec<u8>,
+    pub(crate) first_global: u32,
+}
+
+impl SymbolTable {
+    /// Makes the table. Our symbols refer to the section with index `section`.
+    pub(crate) fn new(image: &Image<'_>, program: &Program, moved: &[Moved], layout: &Layout, section: u16) -> Self {
+        let mut table = Self::original(image);
+        let is_new = table.symbols.is_empty();
+        let mut writer = Writer { section, binding: GLOBAL_FUNCTION, table: &mut table };
+        if is_new {
+            writer.table.symbols.resize(SYMBOL_SIZE as usize, 0);
+            writer.table.strings.push(0);
+            writer.binding = LOCAL_FUNCTION;
+        }
+        for kind in SiteKind::ALL {
+            writer.push(&[kind.stub_name()], layout.stubs() + stub_offset(kind), STUB_SIZE);
+        }
+        for one in moved {
+            let name = program.functions.get(one.function).map_or("", |function| function.name.as_str());
+            writer.push_copy(name, ".moved", &one.probed);
+            if let Some(clean) = &one.clean {
+                writer.push_copy(name, ".clean", clean);
+            }
+        }
+        if is_new {
+            table.first_global = u32::try_from(table.symbols.len() as u64 / SYMBOL_SIZE).unwrap_or(0);
+        }
+        table
+    }
+
+    fn original(image: &Image<'_>) -> Self {
+        let empty = Self { symbols: Vec::new(), strings: Vec::new(), first_global: 0 };
+        let Some(table) = image.sections().iter().find(|section| section.kind == SHT_SYMTAB) else { return empty };
+        let Some(strings) = image.sections().get(table.link as usize) else { return empty };
+        let (Some(symbols), Some(strings)) = (content(image, table), content(image, strings)) else { return empty };
+        Self { symbols: symbols.to_vec(), strings: strings.to_vec(), first_global: table.info }
+    }
+}
+
+/// The bytes of a section in the file.
+pub(crate) fn content<'data>(image: &Image<'data>, section: &Section<'_>) -> Option<&'data [u8]> {
+    let start = usize::try_from(section.offset).ok()?;
+    image.data().get(start..start.checked_add(usize::try_from(section.size).ok()?)?)
+}
+
+struct Writer<'a> {
+    section: u16,
+    binding: u8,
+    table: &'a mut SymbolTable,
+}
+
+impl Writer<'_> {
+    fn push_copy(&mut self, name: &str, suffix: &str, copy: &FunctionCopy) {
+        for (index, fragment) in copy.fragments.iter().enumerate() {
+            let cold = if index == 0 { "" } else { ".cold" };
+            self.push(&[name, suffix, cold], fragment.address, u64::from(fragment.length()));
+        }
+    }
+
+    fn push(&mut self, name: &[&str], address: u64, size: u64) {
+        let position = u32::try_from(self.table.strings.len()).unwrap_or(0);
+        for part in name {
+            self.table.strings.extend(part.bytes());
+        }
+        self.table.strings.push(0);
+        let symbols = &mut self.table.symbols;
+        symbols.extend(position.to_le_bytes());
+        symbols.extend([self.binding, 0]);
+        symbols.extend(self.section.to_le_bytes());
+        symbols.extend(address.to_le_bytes());
+        symbols.extend(size.to_le_bytes());
+    }
+}

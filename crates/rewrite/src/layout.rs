@@ -1,0 +1,222 @@
+//! Where everything new goes.
+//!
+//! Two segments follow the last one of the original, each on pages of its own:
+//! ```text
+//! R-X  head (program headers or notes, note, description, strings) · tables · exception tables
+//!      · stubs · moved code · clean copies · cold parts · relocations · .eh_frame · .eh_frame_hdr
+//! RW-  slots · relocated jump tables
+//! ```
+//! Moved code keeps the alignment that its original had, counted from behind the entry probe, so that loops stay
+//! where the compiler wanted them.
+
+use std::ops::Range;
+
+use tare_code::TableForm;
+use tare_image::Image;
+
+use crate::copies::{Fragment, FunctionCopy};
+use crate::error::RewriteError;
+use crate::plan::Moved;
+use crate::sites::STUBS_SIZE;
+use crate::unwind::table::{Entry, FrameTable};
+
+/// Bytes of a page.
+pub(crate) const PAGE: u64 = 0x1000;
+/// Bytes of the slots in the writable segment.
+const SLOTS_SIZE: u64 = 32;
+/// Bytes of an `Elf64_Rela`.
+pub(crate) const RELOCATION_SIZE: u64 = 24;
+const FRAME_ALIGNMENT: u64 = 8;
+const CODE_ALIGNMENT: u64 = 64;
+const FUNCTION_ALIGNMENT: u64 = 16;
+
+/// Addresses of the new segments and what is in them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Layout {
+    /// The first new segment.
+    pub(crate) start: u64,
+    pub(crate) head_end: u64,
+    /// Jump tables and exception tables.
+    pub(crate) tables: Range<u64>,
+    /// Stubs and all moved code.
+    pub(crate) code: Range<u64>,
+    /// The relocation table, extended; empty where none is needed.
+    pub(crate) relocations: Range<u64>,
+    pub(crate) frames: Range<u64>,
+    pub(crate) frame_index: Range<u64>,
+    /// The second new segment, which begins with the slots.
+    pub(crate) data: Range<u64>,
+}
+
+impl Layout {
+    /// Where the stubs are.
+    pub(crate) const fn stubs(&self) -> u64 {
+        self.code.start
+    }
+
+    /// What landing pads in other fragments are relative to: less than every address of moved code.
+    pub(crate) const fn landing_base(&self) -> u64 {
+        self.code.start
+    }
+
+    /// Where the slots are.
+    pub(crate) const fn slots(&self) -> u64 {
+        self.data.start
+    }
+}
+
+/// The unwind table and its index, with their final addresses in it.
+pub(crate) struct UnwindBytes {
+    pub(crate) frames: Vec<u8>,
+    pub(crate) index: Vec<u8>,
+}
+
+/// Gives every copy its addresses, for a first segment at `start` whose head takes `head` bytes and whose
+/// relocations, if any have to be added, take `relocations` more than the added ones.
+pub(crate) fn assign(
+    image: &Image<'_>,
+    moved: &mut [Moved],
+    start: u64,
+    head: u64,
+    relocations: u64,
+) -> Result<(Layout, UnwindBytes), RewriteError> {
+    let mut layout = Layout { start, head_end: start + head, ..Layout::default() };
+    let mut next = layout.head_end.next_multiple_of(8);
+    layout.tables.start = next;
+    place_tables(moved, &mut next, false);
+    place_exceptions(moved, &mut next);
+    layout.tables.end = next;
+    next = next.next_multiple_of(CODE_ALIGNMENT);
+    layout.code.start = next;
+    next += STUBS_SIZE;
+    place_code(moved, &mut next);
+    layout.code.end = next;
+    next = next.next_multiple_of(FRAME_ALIGNMENT);
+    let added = relocated_entries(moved);
+    let size = if added == 0 { 0 } else { relocations + added * RELOCATION_SIZE };
+    layout.relocations = next..next + size;
+    next += size;
+    let unwind = unwind(image, moved, &layout, next).ok_or(RewriteError::TooFar { what: "unwind information" })?;
+    layout.frames = next..next + unwind.frames.len() as u64;
+    layout.frame_index = layout.frames.end..layout.frames.end + unwind.index.len() as u64;
+    layout.data.start = layout.frame_index.end.next_multiple_of(PAGE);
+    next = layout.data.start + SLOTS_SIZE;
+    place_tables(moved, &mut next, true);
+    layout.data.end = next;
+    Ok((layout, unwind))
+}
+
+/// Entries of jump tables that the loader relocates.
+pub(crate) fn relocated_entries(moved: &[Moved]) -> u64 {
+    let tables = moved.iter().flat_map(Moved::copies).flat_map(|copy| &copy.tables);
+    tables.filter(|table| table.form == TableForm::Relocated64).map(|table| table.targets.len() as u64).sum()
+}
+
+fn place_tables(moved: &mut [Moved], next: &mut u64, are_relocated: bool) {
+    for table in moved.iter_mut().flat_map(Moved::copies_mut).flat_map(|copy| &mut copy.tables) {
+        if (table.form == TableForm::Relocated64) == are_relocated {
+            *next = next.next_multiple_of(table.form.entry_size());
+            table.address = *next;
+            *next += table.size();
+        }
+    }
+}
+
+fn place_exceptions(moved: &mut [Moved], next: &mut u64) {
+    let frames = moved.iter_mut().flat_map(Moved::copies_mut).flat_map(|copy| &mut copy.frames);
+    for table in frames.filter_map(|frame| frame.exceptions.as_mut()) {
+        *next = next.next_multiple_of(4);
+        table.address = *next;
+        *next += table.bytes.len() as u64;
+    }
+}
+
+/// Hot parts first, then clean copies, then cold parts.
+fn place_code(moved: &mut [Moved], next: &mut u64) {
+    for one in moved.iter_mut() {
+        let head = one.entry_site_length();
+        if let Some(first) = one.probed.fragments.first_mut() {
+            place_aligned(first, head, next);
+        }
+    }
+    for copy in moved.iter_mut().filter_map(|one| one.clean.as_mut()) {
+        for fragment in &mut copy.fragments {
+            place_aligned(fragment, 0, next);
+        }
+    }
+    for fragment in moved.iter_mut().flat_map(|one| one.probed.fragments.iter_mut().skip(1)) {
+        fragment.address = *next;
+        *next += u64::from(fragment.length());
+    }
+}
+
+fn place_aligned(fragment: &mut Fragment, head: u64, next: &mut u64) {
+    let wanted = fragment.original.start.wrapping_sub(head) % FUNCTION_ALIGNMENT;
+    let behind = next.wrapping_sub(wanted) % FUNCTION_ALIGNMENT;
+    fragment.address = *next + (FUNCTION_ALIGNMENT - behind) % FUNCTION_ALIGNMENT;
+    *next = fragment.address + u64::from(fragment.length());
+}
+
+fn unwind(image: &Image<'_>, moved: &[Moved], layout: &Layout, address: u64) -> Option<UnwindBytes> {
+    let fdes = image.fdes();
+    let mut table = FrameTable::new(address, fdes.len() * 2);
+    for fde in fdes {
+        table.push(&Entry {
+            common: fde,
+            code_alignment: fde.code_alignment,
+            start: fde.range.start,
+            length: fde.range.end - fde.range.start,
+            instructions: fde.instructions,
+            exceptions: fde.lsda,
+        })?;
+    }
+    let stub = tare_image::Fde {
+        range: layout.stubs()..layout.stubs() + STUBS_SIZE,
+        starts_at_entry: true,
+        is_special: false,
+        cie_instructions: STUB_ROW,
+        instructions: &[],
+        code_alignment: 1,
+        data_alignment: -8,
+        return_register: 16,
+        personality: None,
+        lsda: None,
+        address: 0,
+        is_signal_frame: false,
+    };
+    push_stubs(&mut table, &stub)?;
+    for copy in moved.iter().flat_map(Moved::copies) {
+        push_copy(&mut table, fdes, copy)?;
+    }
+    let (frames, index) = table.finish()?;
+    Some(UnwindBytes { frames, index })
+}
+
+/// At every instruction of a stub: CFA = rsp + 8, return address at CFA − 8.
+const STUB_ROW: &[u8] = &[0x0c, 7, 8, 0x90, 1];
+
+fn push_stubs<'a>(table: &mut FrameTable<'a>, stub: &'a tare_image::Fde<'a>) -> Option<()> {
+    table.push(&Entry {
+        common: stub,
+        code_alignment: 1,
+        start: stub.range.start,
+        length: STUBS_SIZE,
+        instructions: &[],
+        exceptions: None,
+    })
+}
+
+fn push_copy<'a>(table: &mut FrameTable<'a>, fdes: &'a [tare_image::Fde<'a>], copy: &'a FunctionCopy) -> Option<()> {
+    for frame in &copy.frames {
+        let fragment = copy.fragments.get(frame.part as usize)?;
+        table.push(&Entry {
+            common: fdes.get(frame.original)?,
+            code_alignment: 1,
+            start: fragment.address + u64::from(frame.start),
+            length: u64::from(frame.end - frame.start),
+            instructions: &frame.instructions,
+            exceptions: frame.exceptions.as_ref().map(|table| table.address),
+        })?;
+    }
+    Some(())
+}

@@ -1,0 +1,182 @@
+//! The output file: the original's loaded bytes with their few changes, the new segments, and the rest.
+
+use tare_code::Program;
+use tare_format::note::{ImageNote, NOTE_VERSION};
+use tare_image::Image;
+
+use crate::elf::dynamic::{self, Paths};
+use crate::elf::head::{Head, note_bytes};
+use crate::elf::sections::{self, Places};
+use crate::elf::{PT_LOAD, segment_bytes};
+use crate::emit::{self, Window};
+use crate::error::RewriteError;
+use crate::layout::{Layout, PAGE, UnwindBytes};
+use crate::plan::{JUMP_LENGTH, Moved};
+use crate::sites::displacement;
+
+/// Zeros that may be written so that file positions and addresses keep their distance.
+const LARGEST_HOLE: u64 = 4 << 20;
+const TRAP: u8 = 0xcc;
+
+const DAMAGED: RewriteError = RewriteError::Headers { what: "a header lies outside of the file" };
+
+/// Where the first new segment goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Start {
+    /// How much of the original comes first.
+    pub(crate) kept: u64,
+    pub(crate) offset: u64,
+    pub(crate) address: u64,
+}
+
+impl Start {
+    /// Behind the last segment. Where the program headers move, their file position must equal their distance
+    /// from the first segment: kernels before 5.18 tell programs so.
+    pub(crate) fn choose(image: &Image<'_>, head: &Head) -> Self {
+        let loaded = || image.segments().iter().filter(|segment| segment.kind == PT_LOAD);
+        let memory = loaded().map(|one| one.address + one.memory_size).max().unwrap_or(0).next_multiple_of(PAGE);
+        let file = loaded().map(|one| one.offset + one.file_size).max().unwrap_or(0);
+        let kept = if image.sections().is_empty() { image.data().len() as u64 } else { file };
+        let offset = kept.next_multiple_of(PAGE);
+        let first = loaded().next().map_or(0, |one| one.address.wrapping_sub(one.offset));
+        let apart = memory.wrapping_sub(first);
+        if head.table_at.is_none() {
+            return Self { kept, offset, address: memory };
+        }
+        match apart.checked_sub(offset) {
+            Some(hole) if hole > LARGEST_HOLE => Self { kept, offset, address: memory },
+            Some(_) => Self { kept, offset: apart, address: memory },
+            None => Self { kept, offset, address: first.wrapping_add(offset) },
+        }
+    }
+}
+
+/// Everything that is needed to write the file.
+pub(crate) struct Job<'a, 'data> {
+    pub(crate) image: &'a Image<'data>,
+    pub(crate) program: &'a Program,
+    pub(crate) moved: &'a [Moved],
+    pub(crate) head: &'a Head,
+    pub(crate) start: Start,
+    pub(crate) layout: &'a Layout,
+    pub(crate) unwind: &'a UnwindBytes,
+    pub(crate) description: &'a [u8],
+    pub(crate) paths: &'a Paths,
+    pub(crate) identity: [u8; 16],
+    pub(crate) poison: bool,
+}
+
+impl Job<'_, '_> {
+    /// The file.
+    pub(crate) fn write(&self) -> Result<Vec<u8>, RewriteError> {
+        let data = self.image.data();
+        let kept = usize::try_from(self.start.kept).map_err(|_| DAMAGED)?;
+        let end = self.start.offset + (self.layout.data.end - self.layout.start);
+        let places = Places { head: self.head, layout: self.layout, offset: self.start.offset, kept: self.start.kept };
+        let tail = sections::tail(self.image, self.program, self.moved, &places, end);
+        let length = usize::try_from(end).map_err(|_| DAMAGED)?;
+        let mut out = Vec::with_capacity(length + tail.as_ref().map_or(0, |tail| tail.bytes.len()));
+        out.extend_from_slice(data.get(..kept).ok_or(DAMAGED)?);
+        out.resize(length, 0);
+        self.segments(&mut out)?;
+        self.originals(&mut out)?;
+        if let Some(tail) = &tail {
+            out.extend_from_slice(&tail.bytes);
+            put(&mut out, 40, &tail.table.to_le_bytes())?;
+            put(&mut out, 60, &tail.count.to_le_bytes())?;
+            put(&mut out, 62, &tail.names.to_le_bytes())?;
+        }
+        self.headers(&mut out)?;
+        Ok(out)
+    }
+
+    /// The new segments.
+    fn segments(&self, out: &mut [u8]) -> Result<(), RewriteError> {
+        let offset = usize::try_from(self.start.offset).map_err(|_| DAMAGED)?;
+        let (head, layout) = (self.head, self.layout);
+        let mut window = Window { start: layout.start, bytes: out.get_mut(offset..).ok_or(DAMAGED)? };
+        let block = usize::try_from(head.block.start).map_err(|_| DAMAGED)?
+            ..usize::try_from(head.block.end).map_err(|_| DAMAGED)?;
+        window.put(layout.start + head.block_at, self.image.data().get(block).ok_or(DAMAGED)?)?;
+        let descriptor = layout.start + head.note_at + 24;
+        let description = layout.start + head.description_at;
+        let note = ImageNote {
+            version: NOTE_VERSION,
+            regions: u32::try_from(self.moved.len()).unwrap_or(u32::MAX),
+            description: description.wrapping_sub(descriptor).cast_signed(),
+            description_length: self.description.len() as u64,
+            slots: layout.slots().wrapping_sub(descriptor).cast_signed(),
+            identity: self.identity,
+        };
+        window.put(layout.start + head.note_at, &note_bytes(&note))?;
+        window.put(description, self.description)?;
+        window.put(layout.start + head.strings_at, &self.paths.strings)?;
+        emit::write(&mut window, self.moved, layout)?;
+        if !layout.relocations.is_empty() {
+            window.put(layout.relocations.start, &dynamic::relocations(self.image, self.moved))?;
+        }
+        window.put(layout.frames.start, &self.unwind.frames)?;
+        window.put(layout.frame_index.start, &self.unwind.index)
+    }
+
+    /// What changes in the original's bytes: springboards, and values of the dynamic section.
+    fn originals(&self, out: &mut [u8]) -> Result<(), RewriteError> {
+        if self.poison {
+            for one in self.moved {
+                self.poison(out, one)?;
+            }
+        }
+        for one in self.moved {
+            let target = displacement(one.probed.entry(), one.springboard + JUMP_LENGTH);
+            let target = target.ok_or(RewriteError::TooFar { what: "moved code" })?;
+            let at = self.image.offset_of(one.springboard).ok_or(DAMAGED)?;
+            put(out, at, &[0xe9])?;
+            put(out, at + 1, &target)?;
+        }
+        let strings = self.layout.start + self.head.strings_at;
+        let patches = self.paths.patches(self.image, strings).into_iter();
+        for (at, value) in patches.chain(dynamic::relocation_patches(self.image, self.layout)) {
+            put(out, at, &value.to_le_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Fills the original body with traps, but for what must be there: an `endbr64`, and bodies that have
+    /// further entries.
+    fn poison(&self, out: &mut [u8], one: &Moved) -> Result<(), RewriteError> {
+        let function = self.program.functions.get(one.function);
+        if function.is_none_or(|function| !function.other_entries.is_empty()) {
+            return Ok(());
+        }
+        for (index, fragment) in one.probed.fragments.iter().enumerate() {
+            let start = if index == 0 { one.springboard } else { fragment.original.start };
+            let length = usize::try_from(fragment.original.end.saturating_sub(start)).map_err(|_| DAMAGED)?;
+            put(out, self.image.offset_of(start).ok_or(DAMAGED)?, &vec![TRAP; length])?;
+        }
+        Ok(())
+    }
+
+    /// The ELF header and the program headers.
+    fn headers(&self, out: &mut [u8]) -> Result<(), RewriteError> {
+        let segments = self.head.segments(self.image, self.layout, self.start.offset);
+        let table = match self.head.table_at {
+            Some(at) => self.start.offset + at,
+            None => self.image.segment_table(),
+        };
+        if self.head.table_at.is_none() {
+            let length = usize::try_from(self.head.block.end - self.head.block.start).map_err(|_| DAMAGED)?;
+            put(out, self.head.block.start, &vec![0; length])?;
+        }
+        let bytes: Vec<u8> = segments.iter().flat_map(segment_bytes).collect();
+        put(out, table, &bytes)?;
+        put(out, 32, &table.to_le_bytes())?;
+        let count = u16::try_from(segments.len()).map_err(|_| DAMAGED)?;
+        put(out, 56, &count.to_le_bytes())
+    }
+}
+
+fn put(out: &mut [u8], at: u64, bytes: &[u8]) -> Result<(), RewriteError> {
+    let at = usize::try_from(at).map_err(|_| DAMAGED)?;
+    out.get_mut(at..at + bytes.len()).ok_or(DAMAGED)?.copy_from_slice(bytes);
+    Ok(())
+}
