@@ -95,10 +95,9 @@ impl AddressSet {
     }
 
     pub(crate) fn insert(&mut self, address: u64) {
-        if let Some((word, mask)) = self.position(address) {
-            if let Some(word) = self.words.get_mut(word) {
-                *word |= mask;
-            }
+        let Some((word, mask)) = self.position(address) else { return };
+        if let Some(word) = self.words.get_mut(word) {
+            *word |= mask;
         }
     }
 

@@ -39,6 +39,8 @@ pub(crate) struct Traits {
     pub(crate) is_swept: bool,
     pub(crate) has_indirect_jump: bool,
     pub(crate) has_transaction: bool,
+    /// Enters the kernel by itself.
+    pub(crate) has_syscall: bool,
     pub(crate) is_undecodable: bool,
     /// Unwind entries that overlap.
     pub(crate) overlaps: bool,

@@ -1,14 +1,19 @@
 //! Instructions to functions, blocks, edges, loops, calls and metrics (paper 2).
 //!
 //! The phases, in order: `fragments` (starts and ranges), `sweep` (every instruction once), `tables` (indirect jumps),
-//! `group` (fragments to functions), `noreturn`, `refuse`; [`Program::body`] then decodes a function again on request.
+//! `group` (fragments to functions), `noreturn`, `refuse`, `calls`; [`Program::body`] then decodes a function again on
+//! request, and `cfg` and `metrics` look at what it found.
 //!
 //! What is absent: nothing here knows of patches or of MPI, and files are not opened.
 
 mod body;
+mod calls;
+mod cfg;
 mod decode;
 mod fragments;
 mod group;
+mod harmless;
+mod metrics;
 mod names;
 mod noreturn;
 mod program;
@@ -22,7 +27,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tare_image::{CfaRows, Image};
 
+pub use calls::CallGraph;
+pub use cfg::{Block, Cfg, Loop};
 use fragments::Fragments;
+pub use harmless::is_harmless;
+pub use metrics::{Metrics, Source};
 pub use program::{Body, Flow, Function, Instruction, JumpTable, Operand, Refusal, TableForm};
 use sweep::Sweep;
 use tables::{Jumps, Resolver};
@@ -47,6 +56,7 @@ pub struct Program {
     /// Entries, PLT entries and slots from which control never comes back.
     never: HashSet<u64>,
     main: Option<usize>,
+    calls: CallGraph,
 }
 
 impl Program {
@@ -88,9 +98,10 @@ impl Program {
             function.never_returns = never.contains(&function.entry);
         }
         refuse::refuse(image, fragments, sweep, units, &jumps, &mut functions);
-        let mut program = Self { functions, owners: Vec::new(), jumps, never, main: None };
+        let mut program = Self { functions, owners: Vec::new(), jumps, never, main: None, calls: CallGraph::default() };
         program.add_outside(image);
         program.index(main);
+        program.calls = calls::graph(image, &program, fragments, sweep, units);
         program
     }
 
@@ -108,12 +119,12 @@ impl Program {
             last = Some(symbol.address);
             let size = if symbol.size == 0 { u64::MAX } else { symbol.size };
             let (name, aliases) = names::name_at(image, symbol.address);
-            let end = symbol.address.saturating_add(size).min(section.range().end);
+            let range = symbol.address..symbol.address.saturating_add(size).min(section.range().end);
             self.functions.push(Function {
                 name,
                 aliases,
                 entry: symbol.address,
-                parts: vec![symbol.address..end],
+                parts: Vec::from([range]),
                 refusal: Some(Refusal::OutsideText),
                 other_entries: Vec::new(),
                 never_returns: false,

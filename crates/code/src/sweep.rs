@@ -132,7 +132,10 @@ impl Sweep {
 
     fn record(&mut self, image: &Image<'_>, instruction: &Instruction, flow: RawFlow, seen: &mut Traits) {
         match flow {
-            RawFlow::Next => return self.references(image, instruction),
+            RawFlow::Next => {
+                seen.has_syscall |= enters_kernel(instruction);
+                return self.references(image, instruction);
+            }
             RawFlow::Invalid => seen.is_undecodable = true,
             RawFlow::Transaction(_) => seen.has_transaction = true,
             RawFlow::IndirectJump => {
@@ -157,12 +160,13 @@ impl Sweep {
             } else if instruction.op1_kind() == OpKind::Memory {
                 self.bases.push(address);
             }
-        } else if let Some(address) = indexed_address(instruction) {
-            if image.segment_at(address).is_some() {
-                self.bases.push(address);
-            }
         }
+        self.bases.extend(indexed_address(instruction).filter(|&address| image.segment_at(address).is_some()));
     }
+}
+
+fn enters_kernel(instruction: &Instruction) -> bool {
+    matches!(instruction.mnemonic(), iced_x86::Mnemonic::Syscall | iced_x86::Mnemonic::Sysenter | iced_x86::Mnemonic::Int)
 }
 
 /// The address that `lea r, [rip+x]` or `mov r, imm` puts into a register.

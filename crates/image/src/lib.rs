@@ -320,7 +320,7 @@ impl<'data> Image<'data> {
     #[must_use]
     pub fn name_in_slot(&self, slot: u64) -> Option<&'data str> {
         let relocation = self.relocations_in(&(slot..slot.checked_add(1)?)).first()?;
-        let by_symbol = matches!(relocation.kind, RelocationKind::GlobDat | RelocationKind::JumpSlot | RelocationKind::Absolute64);
+        let by_symbol = matches!(relocation.kind, RelocationKind::GlobDat | RelocationKind::JumpSlot);
         relocation.symbol.filter(|_| by_symbol).map(|symbol| symbol.name)
     }
 
