@@ -1,0 +1,173 @@
+//! Graph files as processes leave them, in every state, and as they must not be.
+
+mod support;
+
+use proptest::prelude::*;
+use support::{GraphFile, descriptions, sample};
+use tare_profile::{MpiLibrary, Profile, ProfileError, ReadError, RegionKind, State};
+
+fn read(graphs: &[(&str, &[u8])]) -> Result<Profile, ProfileError> {
+    let descriptions = descriptions();
+    let descriptions: Vec<&[u8]> = descriptions.iter().map(Vec::as_slice).collect();
+    Profile::read(graphs, &descriptions)
+}
+
+#[test]
+fn a_process_is_read_as_it_was_written() {
+    let profile = read(&[("a.graph", &sample().0)]).expect("a sound file");
+    let process = &profile.processes[0];
+    assert_eq!((process.rank, process.world_size, process.pid), (Some(1), Some(2), 4711));
+    assert_eq!((process.host.as_str(), process.executable.as_str()), ("n01", "/usr/bin/app"));
+    assert_eq!((process.state, process.mpi, process.damaged_records), (State::Finished, MpiLibrary::OpenMpi, 0));
+    assert!((process.clock.seconds_per_tick - 0.5e-9).abs() < 1e-15);
+    let span = process.span.expect("it went through MPI_Init and MPI_Finalize");
+    assert_eq!((span.ticks(), span.closed, span.start_delay, span.end_delay), (1_899_000_000, true, 5, 77));
+
+    let location = &profile.locations[0];
+    let names: Vec<&str> = location.nodes.iter().map(|node| profile.region_of(node).name.as_str()).collect();
+    assert_eq!(names, ["program", "main", "work::busy", "leaf", "MPI_Recv"]);
+    let parents: Vec<Option<usize>> = location.nodes.iter().map(|node| node.parent).collect();
+    assert_eq!(parents, [None, Some(0), Some(1), Some(2), Some(1)]);
+    assert_eq!(profile.region_of(&location.nodes[4]).kind, RegionKind::Mpi);
+    assert!(profile.region_of(&location.nodes[3]).leaf);
+}
+
+#[test]
+fn calls_are_exact_in_the_middle_of_a_batch_that_is_off() {
+    let profile = read(&[("a.graph", &sample().0)]).expect("a sound file");
+    let leaf = &profile.locations[0].nodes[3];
+    assert_eq!((leaf.on_calls, leaf.off_calls, leaf.calls()), (9_000, 2048 + 1000, 12_048));
+    assert_eq!(leaf.batches.as_ref().map(|batches| batches.on.batches), Some(7));
+}
+
+#[test]
+fn partners_are_listed_in_their_order() {
+    let profile = read(&[("a.graph", &sample().0)]).expect("a sound file");
+    let receive = &profile.locations[0].nodes[4];
+    let peers: Vec<(u32, u64)> = receive.peers.iter().map(|peer| (peer.rank, peer.bytes)).collect();
+    assert_eq!(peers, [(0, 64), (3, 8)]);
+    assert_eq!((receive.tool_ticks, receive.delay_gain), (300, -40));
+}
+
+#[test]
+fn ranks_share_their_regions_and_stand_in_order() {
+    let mut other = sample();
+    // Another rank on another host, whose loader gave the images other ids.
+    other.u32(32, 1).bytes(256, b"n02").image(0, 200, 3, support::APP);
+    other.node(1, 201, 0, 1, 1_000).node(2, 202, 1, 10, 20_000).node(3, 203, 2, 9_000, 300_000);
+    let profile = read(&[("b.graph", &sample().0), ("a.graph", &other.0)]).expect("sound files");
+    let ranks: Vec<Option<u32>> = profile.processes.iter().map(|process| process.rank).collect();
+    assert_eq!(ranks, [Some(0), Some(1)]);
+    assert_eq!(profile.regions.len(), 5);
+    let regions = |index: usize| profile.locations[index].nodes.iter().map(|node| node.region).collect::<Vec<_>>();
+    assert_eq!(regions(0), regions(1));
+}
+
+#[test]
+fn a_process_that_was_killed_is_read_up_to_its_last_sign_of_life() {
+    let mut file = sample();
+    file.u32(12, 1).u64(88, 0);
+    let profile = read(&[("a.graph", &file.0)]).expect("a sound file");
+    let span = profile.processes[0].span.expect("it went through MPI_Init");
+    assert_eq!((profile.processes[0].state, span.closed, span.end), (State::Running, false, 2_000_001_000));
+}
+
+#[test]
+fn a_process_killed_at_once_borrows_the_clock_of_its_neighbour() {
+    let mut file = sample();
+    file.u64(64, 1_000).u64(72, 5_000_000_000).u32(32, 1);
+    let profile = read(&[("a.graph", &file.0), ("b.graph", &sample().0)]).expect("sound files");
+    assert!(profile.processes.iter().all(|process| process.clock.is_known()));
+}
+
+#[test]
+fn a_node_that_is_not_yet_published_is_left_out() {
+    let mut file = sample();
+    file.counts(6, 1, 2).node(5, 0, 2, 3, 3);
+    let profile = read(&[("a.graph", &file.0)]).expect("a sound file");
+    assert_eq!(profile.locations[0].nodes.len(), 5);
+    assert_eq!(profile.processes[0].damaged_records, 0);
+}
+
+#[test]
+fn regions_without_a_description_keep_their_numbers_and_their_figures() {
+    let profile = Profile::read(&[("a.graph", &sample().0)], &[]).expect("a sound file");
+    let busy = &profile.locations[0].nodes[2];
+    assert_eq!((profile.region_of(busy).name.as_str(), busy.exclusive), ("[region 2 without description]", 20_000));
+}
+
+#[test]
+fn foreign_and_future_files_are_named() {
+    let mut future = sample();
+    future.u32(8, 2);
+    let error = read(&[("x.graph", &future.0)]).expect_err("a later version");
+    assert_eq!(error.to_string(), "x.graph: graph file of version 2, this tool knows up to 1");
+    let error = read(&[("x.graph", b"\x7fELF and so on")]).expect_err("not ours");
+    assert_eq!(error.to_string(), "x.graph: not a graph file of Tareweight");
+    let error = read(&[("x.graph", &sample().0[..300])]).expect_err("cut off");
+    assert_eq!(error, ProfileError::NothingReadable { name: "x.graph".into(), error: ReadError::Short });
+    let profile = read(&[("x.graph", &future.0), ("a.graph", &sample().0)]).expect("one of two is sound");
+    assert_eq!((profile.processes.len(), profile.unreadable.len()), (1, 1));
+    assert_eq!(read(&[]).map(|profile| profile.processes.len()), Ok(0));
+}
+
+#[test]
+fn a_file_that_ends_early_keeps_what_it_holds_and_counts_the_rest() {
+    let whole = sample().0;
+    // Within the nodes: the first two are there.
+    let cut = support_nodes() + 64 * 2 + 10;
+    let profile = read(&[("a.graph", &whole[..cut])]).expect("its header is whole");
+    assert_eq!(profile.locations[0].nodes.len(), 2);
+    assert!(profile.processes[0].damaged_records > 0);
+}
+
+fn support_nodes() -> usize {
+    (tare_format::graph::HEADER_AREA + tare_format::graph::NODES) as usize
+}
+
+#[test]
+fn lists_that_bite_their_tail_end() {
+    let mut file = sample();
+    file.peer(1, 3, 1, 8);
+    let profile = read(&[("a.graph", &file.0)]).expect("a sound file but for the list");
+    assert_eq!(profile.locations[0].nodes[4].peers.len(), 2);
+    assert_eq!(profile.processes[0].damaged_records, 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damage_never_panics_and_the_model_stays_sound(
+        hits in prop::collection::vec((0..4_usize, any::<prop::sample::Index>(), any::<u64>()), 1..40),
+        cut in proptest::option::of(any::<prop::sample::Index>()),
+    ) {
+        let mut file = sample();
+        let length = file.0.len() as u64;
+        for (area, place, value) in hits {
+            let (start, size) = [(8, 248), (4096, 128), (1 << 16, 256), ((1 << 16) + (8 << 20), 64 * 6)][area];
+            let at = (start + place.index(size / 4) * 4) as u64;
+            if at + 8 < length {
+                // Words of any kind, small ones above all: those are indices.
+                let value = if value % 3 == 0 { value } else { value % 200 };
+                file.bytes(at, &value.to_le_bytes()[..4]);
+            }
+        }
+        if let Some(cut) = cut {
+            let keep = cut.index(file.0.len());
+            file.0.truncate(keep);
+        }
+        check(&file);
+    }
+}
+
+fn check(file: &GraphFile) {
+    let Ok(profile) = read(&[("a.graph", &file.0)]) else { return };
+    for location in &profile.locations {
+        assert!(location.process.0 < profile.processes.len() && !location.nodes.is_empty());
+        for (index, node) in location.nodes.iter().enumerate() {
+            assert!(node.region.0 < profile.regions.len());
+            assert!(node.parent.map_or(index == 0, |parent| parent < index));
+        }
+    }
+}
