@@ -1,1 +1,3 @@
-//! Link target of `libtare.so`: no logic of its own.
+//! The library that is preloaded into measured programs without MPI: the runtime and nothing else.
+
+use tare_runtime as _;

@@ -2,6 +2,11 @@
 //!
 //! * [`wrapper`]: what an interposer builds on: regions of wrapped functions, delays, waits, partners.
 //! * [`process`]: what is asked of this process, its graph file and header.
+//! * [`probe`]: the routines behind the probes of instrumented images.
+//! * [`executable`]: the functions by which a program asks for its own path.
+//!
+//! A process goes through `start` (environment, images, prior of the cost), `thread` (each thread at its
+//! first probe), then the probe routines alone, with `slow` for what they cannot do, and `finish`.
 //!
 //! What always holds: nothing here allocates, locks, prints or unwinds into the program; memory comes from
 //! `mmap` alone; every loss is counted in the graph file.
@@ -11,5 +16,28 @@
 #[cfg(test)]
 extern crate std;
 
+mod arena;
+mod batch;
+mod calibration;
+mod clock;
+mod costs;
+mod edges;
+pub mod executable;
+mod finish;
+mod fork;
+mod graph_file;
+mod images;
+mod live;
+mod local;
+mod once;
+pub mod probe;
 pub mod process;
+mod settings;
+mod slow;
+mod start;
+mod state;
+mod sys;
+mod text;
+mod thread;
+mod vectors;
 pub mod wrapper;

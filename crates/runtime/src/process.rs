@@ -1,5 +1,9 @@
 //! The process as a whole: what is asked of it, and what its graph file says about it.
 
+use crate::live::LiveHeader;
+use crate::settings::settings;
+use crate::{clock, graph_file, images, wrapper};
+use core::sync::atomic::Ordering::{Relaxed, Release};
 use tare_format::graph::{DelayModel, MpiLibrary};
 use tare_format::ids::{Rank, RegionId, Ticks};
 
@@ -17,19 +21,19 @@ pub enum Mode {
 /// What is asked of this process.
 #[must_use]
 pub fn mode() -> Mode {
-    Mode::None
+    settings().mode
 }
 
 /// Whether regions are recorded: [`Mode::Measure`], and there is a graph file to write to.
 #[must_use]
 pub fn is_measuring() -> bool {
-    false
+    settings().mode == Mode::Measure && graph_file::header().is_some()
 }
 
 /// The model by which delays travel through messages, as the environment names it.
 #[must_use]
 pub fn delay_model() -> DelayModel {
-    DelayModel::Virtual
+    settings().model
 }
 
 /// The time-stamp counter now.
@@ -48,11 +52,10 @@ pub fn now() -> Ticks {
 /// `description` is what `Description::to_bytes` made, `regions` the number of its regions and `identity`
 /// its identity. Region number `i` (from 1) has the id that [`IdBase::region`] says. `None` while nothing
 /// is to be recorded ([`Mode::None`]) or where no file can be created. In [`Mode::Clock`] the file is
-/// created, and [`crate::wrapper::thread`] still says `None`.
+/// created, and [`wrapper::thread`] still says `None`.
 #[must_use]
 pub fn register_pseudo_image(description: &[u8], regions: u32, identity: [u8; 16]) -> Option<IdBase> {
-    let _ = (description, regions, identity);
-    None
+    images::register(description, regions, &identity, 0)
 }
 
 /// Where the region ids of an image begin.
@@ -69,22 +72,57 @@ impl IdBase {
 
 /// Notes who this process is in MPI. Does nothing without a graph file.
 pub fn set_rank(rank: Rank, world_size: u32, library: MpiLibrary) {
-    let _ = (rank, world_size, library);
+    if let Some(header) = graph_file::header() {
+        header.mpi.store(library as u32, Relaxed);
+        header.world_size.store(world_size, Relaxed);
+        header.rank_plus_one.store(rank.0.saturating_add(1), Release);
+    }
 }
 
 /// Notes the moment when the program proper begins (the return of `MPI_Init`) with the delay of the calling
-/// thread at that moment.
-pub fn span_start() {}
+/// thread at that moment. Without it the program begins when the runtime starts.
+pub fn span_start() {
+    at_boundary(|header, delay| {
+        header.span_start_delay.store(delay, Relaxed);
+        header.span_start.store(now().0, Release);
+    });
+}
 
-/// Notes the moment when the program proper ends (the entry of `MPI_Finalize`), as [`span_start`].
-pub fn span_end() {}
+/// Notes the moment when the program proper ends (the entry of `MPI_Finalize`), as [`span_start`]. Without it
+/// the program ends when the process exits.
+pub fn span_end() {
+    at_boundary(|header, delay| {
+        header.span_end_delay.store(delay, Relaxed);
+        header.span_end.store(now().0, Release);
+    });
+}
+
+fn at_boundary(note: impl FnOnce(&LiveHeader, i64)) {
+    if let Some(header) = graph_file::header() {
+        clock::sample_core_clock(header);
+        clock::anchor(header);
+        note(header, wrapper::current_delay());
+    }
+}
+
+/// Samples the core clock and ties ticks to nanoseconds, where the last time is some 10 ms ago. What
+/// interposers call now and then in [`Mode::Clock`], in which nothing else does.
+pub fn refresh_clocks() {
+    if let Some(header) = graph_file::header() {
+        clock::refresh(header);
+    }
+}
 
 /// Counts messages whose delay did not arrive with them.
 pub fn count_unpaired(messages: u64) {
-    let _ = messages;
+    if let Some(header) = graph_file::header() {
+        header.unpaired_messages.fetch_add(messages, Relaxed);
+    }
 }
 
 /// Counts messages or collective calls that carry no delay.
 pub fn count_uncovered(calls: u64) {
-    let _ = calls;
+    if let Some(header) = graph_file::header() {
+        header.uncovered_calls.fetch_add(calls, Relaxed);
+    }
 }

@@ -15,13 +15,24 @@
 //! A wrapper's nodes have no estimated cost: everything that a wrapper adds is between its two clock
 //! readings, and it says how much by `add_tool` and `exit`.
 
-use core::marker::PhantomData;
+use crate::arena::PAGE;
+use crate::clock;
+use crate::edges::{Edges, Inserted, key};
+use crate::live::{LiveCold, LiveNode, LivePeer, add, add_signed};
+use crate::local::{Door, Local};
+use crate::process;
+use crate::slow;
+use crate::state::ThreadState;
+use crate::sys::SignalsBlocked;
+use crate::thread;
+use core::sync::atomic::{Ordering::Relaxed, Ordering::Release};
+use tare_format::graph::{COST_UNIT, MAX_PEERS, PEERS, PeerRecord};
 use tare_format::ids::{Rank, RegionId, Ticks};
 
 /// The calling thread, set up for recording. It cannot leave its thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Thread {
-    only_here: PhantomData<*mut ()>,
+    local: Local,
 }
 
 /// The calling thread's token; sets the thread up at its first call. `None` while nothing is recorded.
@@ -29,42 +40,95 @@ pub struct Thread {
 /// # Probe-safe
 #[must_use]
 pub fn thread() -> Option<Thread> {
-    None
+    let state = ThreadState::current();
+    if let Some(local) = Local::of(state) {
+        return Some(Thread { local });
+    }
+    let _signals = SignalsBlocked::new();
+    thread::ready(state).map(|local| Thread { local })
+}
+
+/// The delay of the calling thread so far; 0 where it is not set up.
+pub(crate) fn current_delay() -> i64 {
+    Local::of(ThreadState::current()).map_or(0, |local| Thread { local }.delay())
 }
 
 impl Thread {
     /// Opens a region below the innermost open one.
-    #[must_use]
     pub fn enter(self, region: RegionId) -> Open {
-        let _ = region;
-        Open { entered: crate::process::now(), only_here: PhantomData }
+        let local = self.local;
+        let here = stack_pointer();
+        if local.state.frame().sp.load(Relaxed) <= here {
+            let _signals = SignalsBlocked::new();
+            slow::close_dead_frames(local, here, process::now().0);
+        }
+        if !local.has_room_for_frame() {
+            add(&local.arena.location().lost_depth, 1);
+            return Open { local, entered: process::now(), node: local.current(), depth: None };
+        }
+        let node = local.find(local.current(), region.0).unwrap_or_else(|| {
+            let _signals = SignalsBlocked::new();
+            local.find_or_create(local.current(), region.0, Door::Wrapper).0
+        });
+        // Below the caller's frame, and above whatever the wrapped function may call back.
+        let sp = local.state.frame().sp.load(Relaxed) - 1;
+        let (frame, ticks) = local.open(node, sp);
+        Open { local, entered: Ticks(ticks), node, depth: Some(local.arena.frame_index(frame)) }
     }
 
     /// Closes a region, and whatever was left open inside it. The time since `returned` counts as the
     /// tool's own.
     pub fn exit(self, open: Open, returned: Ticks) {
-        let _ = (open, returned);
+        clock::refresh_now_and_then();
+        let local = self.local;
+        let Some(depth) = open.depth else { return };
+        let top = local.arena.frame_index(local.state.frame());
+        let ticks = process::now().0;
+        local.attribute(local.current(), ticks);
+        if top < depth {
+            add(&local.arena.location().unmatched_exits, 1);
+            return;
+        }
+        (depth..top).for_each(|_| local.close_skipped(ticks));
+        local.close(ticks);
+        add(&local.state.events, 1);
+        open.add_tool(ticks.saturating_sub(returned.0));
+        local.publish(ticks);
     }
 
     /// Delay of this thread so far in ticks: overhead of probes, the tool's own time, delays gained in waits.
     #[must_use]
     pub fn delay(self) -> i64 {
-        0
+        let location = self.local.arena.location();
+        let tool = location.tool_ticks.load(Relaxed).cast_signed();
+        self.probe_overhead() + tool + location.delay_gain.load(Relaxed)
     }
 
     /// Overhead of this thread's probes so far in ticks, without the tool's own time in wrappers.
     #[must_use]
     pub fn probe_overhead(self) -> i64 {
-        0
+        self.local.state.overhead.load(Relaxed) / COST_UNIT.cast_signed()
     }
+}
+
+/// The stack pointer here; every frame of a function that is still open is above it.
+#[inline]
+fn stack_pointer() -> u64 {
+    let pointer: u64;
+    // SAFETY: reads a register.
+    unsafe { core::arch::asm!("mov {}, rsp", out(reg) pointer, options(nomem, nostack, preserves_flags)) };
+    pointer
 }
 
 /// A region that a wrapper has opened.
 #[derive(Debug)]
 #[must_use = "a region that is opened is to be closed"]
 pub struct Open {
+    local: Local,
     entered: Ticks,
-    only_here: PhantomData<*mut ()>,
+    node: &'static LiveNode,
+    /// Index of its frame; `None` where there was no room for one.
+    depth: Option<u64>,
 }
 
 impl Open {
@@ -76,32 +140,92 @@ impl Open {
 
     /// Counts ticks as the tool's own work in this region, and so as delay.
     pub fn add_tool(&self, ticks: u64) {
-        let _ = ticks;
+        self.local.count_tool(self.node, ticks);
     }
 
     /// Counts ticks waited, as measured and in virtual time.
     pub fn add_wait(&self, measured: u64, in_virtual_time: u64) {
-        let _ = (measured, in_virtual_time);
+        add(&self.cold().wait_ticks, measured);
+        add(&self.cold().virtual_wait_ticks, in_virtual_time);
     }
 
     /// Counts delay gained (negative: lost) here; changes the thread's delay.
     pub fn add_delay_gain(&self, ticks: i64) {
-        let _ = ticks;
+        add_signed(&self.cold().delay_gain, ticks);
+        add_signed(&self.local.arena.location().delay_gain, ticks);
     }
 
     /// Counts messages and bytes sent or received.
     pub fn add_messages(&self, messages: u64, bytes: u64) {
-        let _ = (messages, bytes);
+        add(&self.cold().messages, messages);
+        add(&self.cold().bytes, bytes);
     }
 
     /// Counts completions whose delay was not known (here and in the header).
     pub fn add_unpaired(&self, completions: u64) {
-        let _ = completions;
+        add(&self.cold().unpaired, completions);
+        process::count_unpaired(completions);
     }
 
-    /// Adds to what this region exchanged with one partner.
+    /// Adds to what this region exchanged with one partner. Nothing where there is no room for the partner.
     pub fn add_peer(&self, peer: Rank, exchange: &Exchange) {
-        let _ = (peer, exchange);
+        let Some(record) = self.peer(peer) else { return };
+        add(&record.sent, exchange.sent);
+        add(&record.received, exchange.received);
+        add(&record.bytes, exchange.bytes);
+        add(&record.transmission, exchange.transmission);
+        add(&record.wait, exchange.wait);
+        add(&record.virtual_wait, exchange.virtual_wait);
+        add_signed(&record.delay_gain, exchange.delay_gain);
+    }
+
+    fn cold(&self) -> &'static LiveCold {
+        self.local.cold_of(self.node)
+    }
+
+    /// The record of a partner, found through a table of the thread, or a new one at the list's head.
+    fn peer(&self, peer: Rank) -> Option<&'static LivePeer> {
+        let arena = self.local.arena;
+        let key = key(arena.offset_of(self.node), peer.0);
+        if let Some(index) = self.local.state.partners().and_then(|partners| partners.find(key)) {
+            return Some(arena.peer(index));
+        }
+        let _signals = SignalsBlocked::new();
+        let index = self.new_peer(peer)?;
+        let partners = match self.local.state.partners() {
+            Some(partners) => partners,
+            None => {
+                let table = Edges::new()?;
+                self.local.state.partners.store(table.as_ptr(), Release);
+                self.local.state.partners()?
+            }
+        };
+        if let Inserted::Grown(table) = partners.insert(key, index) {
+            self.local.state.partners.store(table.as_ptr(), Release);
+        }
+        Some(arena.peer(index))
+    }
+
+    fn new_peer(&self, peer: Rank) -> Option<u32> {
+        let (arena, location) = (self.local.arena, self.local.arena.location());
+        let index = location.peers.load(Relaxed);
+        let ready = &self.local.state.peers_ready;
+        if index >= MAX_PEERS {
+            return None;
+        }
+        if index >= ready.load(Relaxed) {
+            let offset = PEERS + u64::from(index) * PeerRecord::SIZE as u64;
+            if !arena.allocate(offset, PAGE) {
+                return None;
+            }
+            ready.store(index + PAGE as u32 / PeerRecord::SIZE as u32, Relaxed);
+        }
+        let record = arena.peer(index);
+        record.peer.store(peer.0, Relaxed);
+        record.next.store(self.cold().first_peer.load(Relaxed), Relaxed);
+        location.peers.store(index + 1, Release);
+        self.cold().first_peer.store(index + 1, Release);
+        Some(index)
     }
 }
 

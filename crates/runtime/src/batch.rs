@@ -1,0 +1,150 @@
+//! Batches: calls of one path with its probes on, off, or off with the counting done twice.
+//!
+//! A leaf's first batch shows whether the path is short and frequent. If it is, each further batch gets its
+//! kind by chance, and what is compared between kinds is the time per call that went to the path and its
+//! parent, the tool's own time left out. Boundaries are fenced, and lie in the slow path.
+
+use crate::arena::PAGE;
+use crate::costs;
+use crate::live::{LiveBatch, LiveNode, LiveSums, add, add_signed};
+use crate::local::{BATCH, Local, NEVER};
+use crate::settings::settings;
+use core::sync::atomic::{Ordering::Relaxed, Ordering::Release};
+use tare_format::graph::{BATCHES, BatchRecord, COST_UNIT, MAX_BATCHES, Mode};
+
+/// Ticks per call beyond which a path is not short (some 2 µs).
+const SHORT: u64 = 6_000;
+/// Batches of each kind that are kept as a sample.
+const SAMPLE: u64 = 64;
+/// Batches of a record that are taken oftener off, so that a first estimate is there soon.
+const EARLY: u64 = 48;
+
+/// Ends the batch of a leaf under way and begins the next; its call counts in the new batch.
+pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64) {
+    if node.batch.load(Relaxed) == 0 || settings().exact {
+        node.left.store(NEVER, Relaxed);
+        return;
+    }
+    let cold = local.cold_of(node);
+    let record = match cold.batch_record.load(Relaxed).checked_sub(1) {
+        Some(index) => {
+            let record = local.arena.batch(index);
+            end(local, node, record, ticks);
+            record
+        }
+        None => match is_short(node).then(|| allocate(local, node)).flatten() {
+            Some(record) => record,
+            None => {
+                node.batch.store(0, Relaxed);
+                node.left.store(NEVER, Relaxed);
+                return;
+            }
+        },
+    };
+    begin(local, node, record, ticks);
+}
+
+fn is_short(node: &LiveNode) -> bool {
+    let exclusive = node.exclusive.load(Relaxed).max(0).cast_unsigned();
+    exclusive / node.calls.load(Relaxed).max(1) < SHORT
+}
+
+/// Ticks that went to a path and its parent, the tool's own left out.
+fn spent(local: Local, node: &LiveNode) -> i64 {
+    let parent = local.arena.node(node.parent.load(Relaxed));
+    let own = |node: &LiveNode| node.exclusive.load(Relaxed) - local.cold_of(node).tool_ticks.load(Relaxed).cast_signed();
+    own(node) + own(parent)
+}
+
+fn allocate(local: Local, node: &LiveNode) -> Option<&'static LiveBatch> {
+    let location = local.arena.location();
+    let index = location.batches.load(Relaxed);
+    let ready = local.state.batches_ready.load(Relaxed);
+    if index >= MAX_BATCHES {
+        return None;
+    }
+    if index >= ready {
+        let offset = BATCHES + u64::from(ready) * BatchRecord::SIZE as u64;
+        if !local.arena.allocate(offset, PAGE) {
+            return None;
+        }
+        local.state.batches_ready.store(ready + PAGE as u32 / BatchRecord::SIZE as u32, Relaxed);
+    }
+    let record = local.arena.batch(index);
+    let place = local.arena.index_of(node);
+    record.node.store(place, Relaxed);
+    record.length.store(u64::from(BATCH), Relaxed);
+    let seed = crate::process::now().0 ^ u64::from(place) << 40;
+    record.random.store(seed | 1, Relaxed);
+    location.batches.store(index + 1, Release);
+    local.cold_of(node).batch_record.store(index + 1, Release);
+    Some(record)
+}
+
+fn begin(local: Local, node: &LiveNode, record: &LiveBatch, ticks: u64) {
+    let kind = next_kind(record);
+    record.kind.store(kind as u32, Relaxed);
+    record.started.store(spent(local, node), Relaxed);
+    record.boundary.store(ticks, Relaxed);
+    node.left.store(u32::from(BATCH), Relaxed);
+    node.mode.store(kind as u8, Relaxed);
+}
+
+/// One batch in 40 is off with doubled counting, one in 10 off; the first ones oftener.
+fn next_kind(record: &LiveBatch) -> Mode {
+    let mut random = record.random.load(Relaxed);
+    random ^= random << 13;
+    random ^= random >> 7;
+    random ^= random << 17;
+    record.random.store(random, Relaxed);
+    let taken: u64 = record.on.iter().map(|sums| sums.batches.load(Relaxed)).sum();
+    let (off, twice) = if taken < EARLY { (10, 5) } else { (4, 1) };
+    match (random >> 33) % 40 {
+        chance if chance < twice => Mode::OffTwice,
+        chance if chance < twice + off => Mode::OffCounted,
+        _ => Mode::On,
+    }
+}
+
+fn end(local: Local, node: &LiveNode, record: &LiveBatch, ticks: u64) {
+    let kind = record.kind.load(Relaxed);
+    let Some(sums) = record.on.get(kind as usize) else { return };
+    let spent = (spent(local, node) - record.started.load(Relaxed)).max(0).cast_unsigned();
+    // Calls that a signal handler slipped in behind the last one of the batch.
+    let calls = u64::from(BATCH) + u64::from(u32::MAX - node.left.load(Relaxed));
+    take(sums, record, spent, calls);
+    record.boundary.store(ticks, Relaxed);
+    if kind == Mode::On as u32 {
+        return;
+    }
+    node.left.store(u32::from(BATCH), Relaxed);
+    add(&node.off_calls, calls);
+    add(&local.arena.location().off_batches, 1);
+    let counting = record.off_cost.load(Relaxed).wrapping_mul(calls);
+    add_signed(&local.state.overhead, counting.cast_signed());
+    if is_time_to_estimate(record) {
+        costs::estimate(local, node, record);
+    }
+}
+
+/// Adds a batch to the sums of its kind and, by chance, to their sample.
+fn take(sums: &LiveSums, record: &LiveBatch, spent: u64, calls: u64) {
+    let number = sums.batches.load(Relaxed);
+    add(&sums.ticks, spent);
+    add(&sums.calls, calls);
+    sums.longest.fetch_max(spent, Relaxed);
+    let slot = if number < SAMPLE { number } else { (record.random.load(Relaxed) >> 20) % (number + 1) };
+    if let Some(word) = sums.sample.get(slot as usize) {
+        let per_call = spent.saturating_mul(COST_UNIT) / calls;
+        word.store(u32::try_from(per_call).unwrap_or(u32::MAX), Relaxed);
+    }
+    sums.batches.store(number + 1, Release);
+}
+
+/// Estimates get rarer as batches get more: every eighth to fourth part of them.
+fn is_time_to_estimate(record: &LiveBatch) -> bool {
+    let [_, off, twice] = &record.on;
+    let taken = off.batches.load(Relaxed) + twice.batches.load(Relaxed);
+    let step = (taken.max(1).ilog2()).saturating_sub(2);
+    taken >= 6 && taken.trailing_zeros() >= step
+}

@@ -1,0 +1,84 @@
+//! Clocks: ticks, the nanoseconds they are tied to, and the core clock beside them.
+
+use crate::graph_file;
+use crate::live::LiveHeader;
+use crate::process::now;
+use crate::sys;
+use core::sync::atomic::{AtomicU64, Ordering};
+use tare_format::graph::CLOCK_ADDITIONS;
+
+/// Ticks between two samples of the core clock: 10 ms or more on processors of up to 4 GHz.
+const BETWEEN_SAMPLES: u64 = 40_000_000;
+
+/// When the next sample is due.
+static NEXT_SAMPLE: AtomicU64 = AtomicU64::new(0);
+
+/// The time-stamp counter with everything before it done, and nothing after it begun.
+#[inline]
+pub(crate) fn fenced() -> u64 {
+    // SAFETY: SSE2 is part of x86-64.
+    unsafe { core::arch::x86_64::_mm_lfence() };
+    let ticks = now().0;
+    // SAFETY: as above.
+    unsafe { core::arch::x86_64::_mm_lfence() };
+    ticks
+}
+
+/// Ties ticks to nanoseconds anew and samples the core clock, where the last time is long enough ago.
+pub(crate) fn refresh(header: &LiveHeader) {
+    let due = NEXT_SAMPLE.load(Ordering::Relaxed);
+    let ticks = now().0;
+    if ticks < due {
+        return;
+    }
+    let next = ticks + BETWEEN_SAMPLES;
+    if NEXT_SAMPLE.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        anchor(header);
+        sample_core_clock(header);
+    }
+}
+
+/// Ties ticks to nanoseconds.
+pub(crate) fn anchor(header: &LiveHeader) {
+    let ns = sys::clock_ns(libc::CLOCK_REALTIME);
+    header.last_ticks.store(now().0, Ordering::Relaxed);
+    header.last_ns.store(ns, Ordering::Relaxed);
+}
+
+/// Takes a sample of the core clock: the shorter of two, because an interrupt may hit one.
+pub(crate) fn sample_core_clock(header: &LiveHeader) {
+    let ticks = dependent_additions().min(dependent_additions());
+    header.clock_ticks.fetch_add(ticks, Ordering::Relaxed);
+    header.clock_ticks_squared.fetch_add(ticks.wrapping_mul(ticks), Ordering::Relaxed);
+    header.clock_samples.fetch_add(1, Ordering::Release);
+}
+
+/// Ticks that [`CLOCK_ADDITIONS`] additions take when each needs the one before: a core cycle each.
+fn dependent_additions() -> u64 {
+    let begin = fenced();
+    // SAFETY: arithmetic on registers alone.
+    unsafe {
+        core::arch::asm!(
+            "2:", "add {sum}, {count}", "add {sum}, {count}", "add {sum}, {count}", "add {sum}, {count}",
+            "add {sum}, {count}", "add {sum}, {count}", "add {sum}, {count}", "add {sum}, {count}",
+            "add {sum}, {count}", "add {sum}, {count}", "dec {count}", "jnz 2b",
+            sum = inout(reg) 0_u64 => _, count = inout(reg) CLOCK_ADDITIONS / 10 => _, options(nomem, nostack));
+    }
+    fenced() - begin
+}
+
+/// Refreshes the clocks of the graph file, if there is one.
+pub(crate) fn refresh_now_and_then() {
+    if let Some(header) = graph_file::header() {
+        refresh(header);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn additions_that_need_each_other_take_a_cycle_each() {
+        let ticks = (0..20).map(|_| super::dependent_additions()).min().expect("samples");
+        assert!(ticks > 1_000, "10,000 additions in {ticks} ticks");
+    }
+}

@@ -1,0 +1,89 @@
+//! Estimates of what probes cost, as the process goes, and the overhead that follows from them.
+//!
+//! What always holds: a location's overhead is what it would be had every call been charged the estimate of
+//! today: a new estimate charges the difference for all calls so far.
+
+use crate::live::{LiveBatch, LiveNode, LiveSums, add, add_signed};
+use crate::local::Local;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tare_delay::cost::{Cost, MeasuredMean};
+use tare_format::graph::{BatchSums, NODE_OVERFLOW};
+
+/// Cost of a pair in a hot loop.
+static HOT_PAIR: AtomicU64 = AtomicU64::new(0);
+/// Mean cost of the paths measured so far, plus one; 0 while there is none.
+static MEASURED: AtomicU64 = AtomicU64::new(0);
+
+/// Notes what a pair costs in a hot loop.
+pub(crate) fn set_hot_pair(cost: u64) {
+    HOT_PAIR.store(cost, Relaxed);
+}
+
+/// Cost of a path that has not been measured in place.
+pub(crate) fn prior() -> Cost {
+    tare_delay::cost::prior(HOT_PAIR.load(Relaxed), MEASURED.load(Relaxed).checked_sub(1))
+}
+
+/// Estimates a path anew from its batches.
+pub(crate) fn estimate(local: Local, node: &LiveNode, record: &LiveBatch) {
+    let [on, off, twice] = &record.on;
+    let Some(cost) = tare_delay::cost::estimate(&snapshot(on), &snapshot(off), &snapshot(twice)) else {
+        return;
+    };
+    recharge(local, node, cost.value);
+    let difference = cost.off_cost.wrapping_sub(record.off_cost.load(Relaxed));
+    let charge = difference.wrapping_mul(node.off_calls.load(Relaxed));
+    add_signed(&local.state.overhead, charge.cast_signed());
+    record.off_cost.store(cost.off_cost, Relaxed);
+    record.half_width.store(cost.half_width(), Relaxed);
+    add(&record.estimates, 1);
+    let made = local.state.estimates.load(Relaxed) + 1;
+    local.state.estimates.store(made, Relaxed);
+    if made.is_power_of_two() {
+        revise_priors(local);
+    }
+}
+
+/// Sets the cost of a path and charges the difference for all its calls so far.
+fn recharge(local: Local, node: &LiveNode, cost: u64) {
+    let difference = cost.wrapping_sub(node.cost.load(Relaxed));
+    let charge = difference.wrapping_mul(node.calls.load(Relaxed));
+    node.cost.store(cost, Relaxed);
+    add_signed(&local.state.overhead, charge.cast_signed());
+}
+
+/// Gives the paths that are not measured in place the mean of those that are.
+fn revise_priors(local: Local) {
+    let location = local.arena.location();
+    let mut mean = MeasuredMean::default();
+    for index in 0..location.batches.load(Relaxed) {
+        let record = local.arena.batch(index);
+        if record.estimates.load(Relaxed) > 0 {
+            let node = local.arena.node(record.node.load(Relaxed));
+            mean.add(node.cost.load(Relaxed), node.calls.load(Relaxed));
+        }
+    }
+    let Some(value) = mean.value() else { return };
+    MEASURED.store(value.saturating_add(1), Relaxed);
+    for index in 1..location.nodes.load(Relaxed) {
+        let node = local.arena.node(index);
+        if node.cost.load(Relaxed) != 0 && node.flags.load(Relaxed) & NODE_OVERFLOW == 0 && !is_measured(local, index) {
+            recharge(local, node, value.max(1));
+        }
+    }
+}
+
+fn is_measured(local: Local, index: u32) -> bool {
+    let record = local.arena.cold(index).batch_record.load(Relaxed).checked_sub(1);
+    record.is_some_and(|record| local.arena.batch(record).estimates.load(Relaxed) > 0)
+}
+
+fn snapshot(sums: &LiveSums) -> BatchSums {
+    BatchSums {
+        batches: sums.batches.load(Relaxed),
+        ticks: sums.ticks.load(Relaxed),
+        calls: sums.calls.load(Relaxed),
+        longest: sums.longest.load(Relaxed),
+        sample: core::array::from_fn(|index| sums.sample.get(index).map_or(0, |word| word.load(Relaxed))),
+    }
+}

@@ -1,0 +1,170 @@
+//! A program that asks for its own path gets that of the original whose instrumented copy it is.
+//!
+//! Programs find their data beside their executable by `/proc/self/exe`; so does an `$ORIGIN` of their own
+//! making. Only the process that is the copy is answered so: the program itself must be an instrumented image.
+
+use crate::images;
+use crate::settings::settings;
+use crate::sys;
+use crate::text::Text;
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+/// Whether the environment names an original.
+pub(crate) fn is_named() -> bool {
+    !settings().executable.bytes().is_empty()
+}
+
+/// Whether this process is the instrumented copy of the original that the environment names.
+pub(crate) fn is_copy() -> bool {
+    is_named() && images::program_is_image()
+}
+
+/// Whether this process is the original itself.
+pub(crate) fn is_original() -> bool {
+    let mut link = [0; 1024];
+    let length = sys::read_link_at(libc::AT_FDCWD, c"/proc/self/exe", &mut link).unwrap_or(0);
+    is_named() && link.get(..length) == Some(settings().executable.bytes())
+}
+
+/// The path of the original, if `path` names this process's executable and this is a copy.
+///
+/// # Safety
+/// `path` must be null or a string.
+unsafe fn original(path: *const c_char) -> Option<&'static CStr> {
+    if path.is_null() || !is_copy() {
+        return None;
+    }
+    // SAFETY: not null, and a string, as the caller vouches.
+    let path = unsafe { CStr::from_ptr(path) };
+    let own = Text::<64>::EMPTY.then(b"/proc/").number(u64::from(sys::process_id())).then(b"/exe");
+    let is_own = path == c"/proc/self/exe" || own.as_c_str() == Some(path);
+    is_own.then(|| settings().executable.as_c_str()).flatten()
+}
+
+/// Copies a path without its terminating zero, as `readlink` does.
+///
+/// # Safety
+/// `size` bytes must be writable at `buffer`.
+unsafe fn answer(path: &CStr, buffer: *mut c_char, size: usize) -> isize {
+    let length = path.to_bytes().len().min(size);
+    // SAFETY: at most `size` bytes, which the caller vouches for; the path is not in the program's buffer.
+    unsafe { core::ptr::copy_nonoverlapping(path.as_ptr(), buffer, length) };
+    length as isize
+}
+
+/// `readlink`, which knows the original of a copy.
+///
+/// # Safety
+/// As `readlink` in POSIX.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn readlink(path: *const c_char, buffer: *mut c_char, size: usize) -> isize {
+    // SAFETY: as the caller vouches.
+    unsafe { readlinkat(libc::AT_FDCWD, path, buffer, size) }
+}
+
+/// `readlinkat`, which knows the original of a copy.
+///
+/// # Safety
+/// As `readlinkat` in POSIX.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn readlinkat(directory: c_int, path: *const c_char, buffer: *mut c_char, size: usize) -> isize {
+    // SAFETY: as the caller vouches.
+    match unsafe { original(path) } {
+        // SAFETY: as the caller vouches.
+        Some(original) => unsafe { answer(original, buffer, size) },
+        // SAFETY: the arguments are those of the call; libc sets `errno`.
+        None => unsafe { libc::syscall(libc::SYS_readlinkat, directory, path, buffer, size) as isize },
+    }
+}
+
+/// `readlink` as fortified programs call it.
+///
+/// # Safety
+/// As `readlink`, with a buffer of `room` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __readlink_chk(path: *const c_char, buffer: *mut c_char, size: usize, room: usize) -> isize {
+    if size > room {
+        overflow();
+    }
+    // SAFETY: as the caller vouches.
+    unsafe { readlink(path, buffer, size) }
+}
+
+/// `readlinkat` as fortified programs call it.
+///
+/// # Safety
+/// As `readlinkat`, with a buffer of `room` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __readlinkat_chk(directory: c_int, path: *const c_char, buffer: *mut c_char, size: usize, room: usize) -> isize {
+    if size > room {
+        overflow();
+    }
+    // SAFETY: as the caller vouches.
+    unsafe { readlinkat(directory, path, buffer, size) }
+}
+
+type RealPath = unsafe extern "C" fn(*const c_char, *mut c_char) -> *mut c_char;
+
+/// `realpath`, which knows the original of a copy.
+///
+/// # Safety
+/// As `realpath` in POSIX.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn realpath(path: *const c_char, resolved: *mut c_char) -> *mut c_char {
+    static NEXT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+    let next = next(&NEXT, c"realpath");
+    if next.is_null() {
+        return core::ptr::null_mut();
+    }
+    // SAFETY: the next `realpath` is libc's, of this type.
+    let next = unsafe { core::mem::transmute::<*mut c_void, RealPath>(next) };
+    // SAFETY: as the caller vouches.
+    let path = unsafe { original(path) }.map_or(path, CStr::as_ptr);
+    // SAFETY: as the caller vouches.
+    unsafe { next(path, resolved) }
+}
+
+/// `realpath` as fortified programs call it.
+///
+/// # Safety
+/// As `realpath`, with a buffer of `room` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __realpath_chk(path: *const c_char, resolved: *mut c_char, room: usize) -> *mut c_char {
+    if room < libc::PATH_MAX as usize {
+        overflow();
+    }
+    // SAFETY: as the caller vouches.
+    unsafe { realpath(path, resolved) }
+}
+
+/// `canonicalize_file_name`, which knows the original of a copy.
+///
+/// # Safety
+/// As `canonicalize_file_name` in glibc.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn canonicalize_file_name(path: *const c_char) -> *mut c_char {
+    // SAFETY: as the caller vouches; null asks for memory.
+    unsafe { realpath(path, core::ptr::null_mut()) }
+}
+
+/// The next definition of a function behind ours, looked up once.
+fn next(cached: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
+    let known = cached.load(Ordering::Relaxed);
+    if !known.is_null() {
+        return known;
+    }
+    // SAFETY: a lookup by name.
+    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    cached.store(found, Ordering::Relaxed);
+    found
+}
+
+/// What libc does where a fortified call would write beyond its buffer.
+fn overflow() -> ! {
+    unsafe extern "C" {
+        fn __chk_fail() -> !;
+    }
+    // SAFETY: ends the process.
+    unsafe { __chk_fail() }
+}

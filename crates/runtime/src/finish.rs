@@ -1,0 +1,101 @@
+//! The end of a process: the graph file is closed and collected into the run directory.
+
+use crate::clock;
+use crate::graph_file::{self, FilePlace};
+use crate::live::LiveHeader;
+use crate::local::Local;
+use crate::process;
+use crate::state::ThreadState;
+use crate::sys::{self, Descriptor, Errno};
+use crate::thread;
+use core::ffi::CStr;
+use core::ptr::NonNull;
+use core::sync::atomic::Ordering::{Relaxed, Release};
+use tare_format::graph::ProcessState;
+
+/// Samples of the core clock at the end.
+const LAST_SAMPLES: usize = 4;
+/// Bytes that are copied at a time.
+const BUFFER: usize = 1 << 18;
+
+/// Closes the graph file. Does nothing in a child that shares its parent's memory.
+pub(crate) fn finish() {
+    let Some(header) = graph_file::header() else { return };
+    if header.pid.load(Relaxed) != sys::process_id() {
+        return;
+    }
+    close(header);
+    if let Some(place) = graph_file::place().filter(|place| place.is_moved) {
+        // What cannot be copied stays where it is; `tare` looks there too.
+        if collect(place).is_ok()
+            && let Some(live) = place.live.as_c_str()
+        {
+            sys::unlink(live);
+        }
+    }
+}
+
+fn close(header: &LiveHeader) {
+    if let Some(local) = Local::of(ThreadState::current()) {
+        thread::close_location(local);
+    }
+    if header.span_end.load(Relaxed) == 0 {
+        process::span_end();
+    }
+    for _ in 0..LAST_SAMPLES {
+        clock::sample_core_clock(header);
+    }
+    clock::anchor(header);
+    header.state.store(ProcessState::Finished as u32, Release);
+}
+
+fn collect(place: &FilePlace) -> Result<(), Errno> {
+    const TOO_LONG: Errno = Errno(libc::ENAMETOOLONG);
+    let draft = place.collected.then(b".draft");
+    let draft = draft.as_c_str().ok_or(TOO_LONG)?;
+    let collected = place.collected.as_c_str().ok_or(TOO_LONG)?;
+    let copied = copy(place.live.as_c_str().ok_or(TOO_LONG)?, draft).and_then(|()| sys::rename(draft, collected));
+    if copied.is_err() {
+        sys::unlink(draft);
+    }
+    copied
+}
+
+/// Copies a file, its holes as holes.
+fn copy(from: &CStr, to: &CStr) -> Result<(), Errno> {
+    let source = sys::open(from, libc::O_RDONLY, 0)?;
+    let target = sys::open(to, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC, 0o644);
+    let result = target.and_then(|target| {
+        let buffer = sys::map_memory(BUFFER)?;
+        let result = copy_data(source, target, buffer);
+        // SAFETY: the buffer was used by the copying alone.
+        unsafe { sys::unmap(buffer, BUFFER) };
+        sys::close(target);
+        result
+    });
+    sys::close(source);
+    result
+}
+
+fn copy_data(source: Descriptor, target: Descriptor, buffer: NonNull<u8>) -> Result<(), Errno> {
+    // SAFETY: the buffer is mapped with this length, and nobody else uses it.
+    let buffer = unsafe { core::slice::from_raw_parts_mut(buffer.as_ptr(), BUFFER) };
+    let length = sys::seek(source, 0, libc::SEEK_END)?;
+    sys::set_length(target, length)?;
+    let mut at = 0;
+    while let Ok(start) = sys::seek(source, at, libc::SEEK_DATA) {
+        let end = sys::seek(source, start, libc::SEEK_HOLE)?;
+        at = start;
+        while at < end {
+            let room = BUFFER.min((end - at) as usize);
+            let Some(room) = buffer.get_mut(..room) else { break };
+            let read = sys::read_at(source, room, at)?;
+            let written = sys::write_at(target, room.get(..read).unwrap_or(&[]), at)?;
+            if written == 0 {
+                return Err(Errno(libc::ENOSPC));
+            }
+            at += written as u64;
+        }
+    }
+    Ok(())
+}

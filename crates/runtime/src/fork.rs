@@ -1,0 +1,118 @@
+//! A forked child gets a graph file of its own, before it does anything else.
+//!
+//! The child's thread goes on inside the regions that its parent had open. So the graph of the forking thread
+//! is taken over, its paths and open frames at the same addresses, with all counters at zero and all times
+//! beginning now. What the parent's other threads had is the parent's.
+
+use crate::arena::{Arena, NODE_CHUNK, PAGE};
+use crate::graph_file::{self, FilePlace};
+use crate::live::{LiveFrame, LiveHeader};
+use crate::local::{Local, restart_node};
+use crate::process::now;
+use crate::state::ThreadState;
+use crate::sys;
+use crate::thread;
+use core::ptr::NonNull;
+use core::sync::atomic::Ordering::Relaxed;
+use tare_format::graph::{ARENA, COLD_NODES, ColdNode, FRAMES, HEADER_AREA, IMAGE_TABLE, NODES, Node};
+
+/// Asks to be called in every forked child.
+pub(crate) fn watch() {
+    // SAFETY: the handler has the right type, does not unwind, and only makes system calls.
+    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+}
+
+extern "C" fn in_child() {
+    let Some(old) = graph_file::header_area() else { return };
+    let own = new_file(old);
+    let state = ThreadState::current();
+    let taken_over = match (&own, Local::of(state)) {
+        (Some(place), Some(local)) => take_over(place, local).is_some(),
+        (_, None) => true,
+        (None, Some(_)) => false,
+    };
+    if !taken_over {
+        state.reset();
+    }
+    // SAFETY: a forked child has a single thread.
+    unsafe { graph_file::replace(own) };
+}
+
+/// A new file whose header area takes the place of the parent's.
+fn new_file(old: NonNull<u8>) -> Option<FilePlace> {
+    let (place, fresh) = graph_file::create()?;
+    // SAFETY: both are mapped header areas.
+    let (before, after) = unsafe { (old.cast::<LiveHeader>().as_ref(), fresh.cast::<LiveHeader>().as_ref()) };
+    after.hot_pair_cost.store(before.hot_pair_cost.load(Relaxed), Relaxed);
+    after.images.store(before.images.load(Relaxed), Relaxed);
+    let length = (HEADER_AREA - IMAGE_TABLE) as usize;
+    // SAFETY: the table begins there in the old area …
+    let table = unsafe { old.add(IMAGE_TABLE as usize) };
+    // SAFETY: … and in the new one …
+    let copy = unsafe { fresh.add(IMAGE_TABLE as usize) };
+    // SAFETY: … and both reach to the end of their areas, which do not overlap.
+    unsafe { copy.copy_from_nonoverlapping(table, length) };
+    // SAFETY: both are header areas; the new one is referred to by nobody after this.
+    unsafe { sys::move_mapping(fresh, old, HEADER_AREA as usize) }.ok()?;
+    Some(place)
+}
+
+/// Gives the thread an arena in the new file, at the address of the one it had.
+fn take_over(place: &FilePlace, local: Local) -> Option<()> {
+    let old = local.arena;
+    let fresh = graph_file::map_arena(place, 0)?;
+    let depth = old.frame_index(local.state.frame());
+    let nodes = old.location().nodes.load(Relaxed);
+    if !allocate(fresh, local, nodes) {
+        return None;
+    }
+    let ticks = now().0;
+    for index in 0..nodes {
+        restart_node(old.node(index), fresh.node(index));
+    }
+    for index in 0..=depth {
+        restart_frame(old.frame(index), fresh.frame(index), ticks);
+    }
+    let location = fresh.location();
+    location.nodes.store(nodes, Relaxed);
+    location.tid.store(sys::thread_id(), Relaxed);
+    location.start_ticks.store(ticks, Relaxed);
+    location.thread_state.store(old.location().thread_state.load(Relaxed), Relaxed);
+    location.state.store(thread::RUNS, Relaxed);
+    // SAFETY: both are arenas; nothing refers to the new one at its first address after this.
+    unsafe { sys::move_mapping(fresh.start(), old.start(), ARENA as usize) }.ok()?;
+    restart_state(local.state, ticks);
+    graph_file::header()?.locations.store(1, Relaxed);
+    Some(())
+}
+
+/// Room for as many nodes and frames as the thread may touch without asking.
+fn allocate(fresh: Arena, local: Local, nodes: u32) -> bool {
+    let chunks = u64::from(nodes.div_ceil(NODE_CHUNK).max(local.state.nodes_ready.load(Relaxed) / NODE_CHUNK));
+    let last = local.state.limit.load(Relaxed);
+    // SAFETY: the limit is a frame of the thread's arena.
+    let frames = local.arena.frame_index(unsafe { &*last }) + 1;
+    let frames = (frames * size_of::<LiveFrame>() as u64).next_multiple_of(PAGE);
+    const _: () = assert!(Node::SIZE == ColdNode::SIZE);
+    fresh.allocate_first() && fresh.allocate(FRAMES, frames) && fresh.allocate(NODES, chunks * PAGE) && fresh.allocate(COLD_NODES, chunks * PAGE) && {
+        restart_node(local.arena.node(crate::arena::OVERFLOW), fresh.node(crate::arena::OVERFLOW));
+        true
+    }
+}
+
+fn restart_frame(old: &LiveFrame, fresh: &LiveFrame, ticks: u64) {
+    let segment = old.base.load(Relaxed) == crate::local::SEGMENT;
+    fresh.node.store(old.node.load(Relaxed), Relaxed);
+    fresh.sp.store(old.sp.load(Relaxed), Relaxed);
+    fresh.base.store(if segment { crate::local::SEGMENT } else { ticks }, Relaxed);
+}
+
+fn restart_state(state: &ThreadState, ticks: u64) {
+    state.last.store(ticks, Relaxed);
+    state.events.store(0, Relaxed);
+    state.overhead.store(0, Relaxed);
+    state.partners.store(core::ptr::null_mut(), Relaxed);
+    for count in [&state.batches_ready, &state.peers_ready, &state.lost_open, &state.estimates] {
+        count.store(0, Relaxed);
+    }
+}

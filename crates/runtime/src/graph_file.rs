@@ -1,0 +1,281 @@
+//! The graph file of this process: created, mapped, extended by an arena for each thread.
+//!
+//! What always holds: no descriptor stays open (a program may close all of them and use their numbers
+//! again), so the file is opened by its path whenever it has to grow; nothing is touched before its pages are
+//! allocated, so that a full file system is an error here and not a signal in the program.
+
+use crate::arena::{Arena, PAGE};
+use crate::live::{LiveHeader, LiveImage};
+use crate::once::Once;
+use crate::process::{Mode, now};
+use crate::settings::{Settings, settings};
+use crate::sys::{self, Descriptor, Errno};
+use crate::text::{Path, Text, until_zero};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
+use tare_format::graph::{ARENA, HEADER_AREA, IMAGE_TABLE, IMAGES, MAGIC, MAX_LOCATIONS, ProcessState, VERSION};
+
+/// Region ids that one process can have.
+const REGION_CAPACITY: u32 = 1 << 21;
+/// What has to be free in node-local memory for a graph file to go there.
+const ROOM_IN_MEMORY: u64 = 16 << 20;
+/// Graph files of one process id in one run.
+const FILES_OF_A_PROCESS: u64 = 10_000;
+
+static HEADER: AtomicPtr<LiveHeader> = AtomicPtr::new(core::ptr::null_mut());
+static CREATION: AtomicU32 = AtomicU32::new(NOT_TRIED);
+const NOT_TRIED: u32 = 0;
+const TRIED: u32 = 1;
+static NEXT_REGION: AtomicU32 = AtomicU32::new(0);
+/// The next thread but the main one, which is number 0.
+static NEXT_LOCATION: AtomicU32 = AtomicU32::new(1);
+static PLACE: Once<FilePlace> = Once::new(FilePlace { live: Path::EMPTY, collected: Path::EMPTY, is_moved: false });
+
+/// Where the graph file stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FilePlace {
+    /// While the process runs.
+    pub(crate) live: Path,
+    /// After its end.
+    pub(crate) collected: Path,
+    /// Whether these are two places.
+    pub(crate) is_moved: bool,
+}
+
+/// Region ids are below this number.
+pub(crate) fn region_capacity() -> u32 {
+    REGION_CAPACITY
+}
+
+/// The header of the graph file, if there is one.
+#[inline]
+pub(crate) fn header() -> Option<&'static LiveHeader> {
+    // SAFETY: null, or the start of the mapped header area, which is never unmapped.
+    unsafe { HEADER.load(Ordering::Acquire).as_ref() }
+}
+
+/// Where the graph file stands.
+pub(crate) fn place() -> Option<&'static FilePlace> {
+    PLACE.get()
+}
+
+/// The header of the graph file, which is created now if it was never tried.
+pub(crate) fn header_or_create() -> Option<&'static LiveHeader> {
+    if settings().mode == Mode::None {
+        return None;
+    }
+    if CREATION.compare_exchange(NOT_TRIED, TRIED, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        let (place, mapped) = create()?;
+        // SAFETY: the exchange lets one thread of this process come here, once.
+        unsafe { PLACE.set(place) };
+        HEADER.store(mapped.cast().as_ptr(), Ordering::Release);
+    }
+    header()
+}
+
+/// Ids for the regions of one more image: the base, to which the numbers within the image are added.
+pub(crate) fn reserve_regions(count: u32) -> Option<u32> {
+    let enough = |used: u32| used.checked_add(count).filter(|&end| end < REGION_CAPACITY);
+    NEXT_REGION.fetch_update(Ordering::Relaxed, Ordering::Relaxed, enough).ok()
+}
+
+/// Enters an image into the header's table. Says whether there was room.
+pub(crate) fn record_image(id_base: u32, regions: u32, bias: u64, identity: &[u8; 16]) -> bool {
+    let Some(header) = header() else { return false };
+    let index = header.images.load(Ordering::Relaxed) as usize;
+    if index >= IMAGES {
+        return false;
+    }
+    let Some(first) = NonNull::new(HEADER.load(Ordering::Relaxed)) else { return false };
+    let offset = IMAGE_TABLE as usize + index * size_of::<LiveImage>();
+    // SAFETY: the table lies in the mapped header area.
+    let record = unsafe { first.cast::<u8>().add(offset) };
+    // SAFETY: aligned, mapped for good, and made of atomics.
+    let image = unsafe { record.cast::<LiveImage>().as_ref() };
+    image.id_base.store(id_base, Ordering::Relaxed);
+    image.regions.store(regions, Ordering::Relaxed);
+    image.bias.store(bias, Ordering::Relaxed);
+    store_bytes(&image.identity, identity);
+    header.images.store(index as u32 + 1, Ordering::Release);
+    true
+}
+
+/// An arena for the calling thread, in the file; `None` where there is no room for one.
+pub(crate) fn new_arena() -> Option<Arena> {
+    let header = header()?;
+    let is_main = sys::thread_id() == header.pid.load(Ordering::Relaxed);
+    let index = if is_main { 0 } else { NEXT_LOCATION.fetch_add(1, Ordering::Relaxed) };
+    let arena = (index < MAX_LOCATIONS).then(|| map_arena(place()?, index)).flatten();
+    let Some(arena) = arena.filter(|arena| arena.allocate_first()) else {
+        header.lost_threads.fetch_add(1, Ordering::Relaxed);
+        return None;
+    };
+    header.locations.fetch_max(index + 1, Ordering::Release);
+    Some(arena)
+}
+
+/// Extends the file by arena `index` and maps it; its first page is allocated and says its number.
+pub(crate) fn map_arena(place: &FilePlace, index: u32) -> Option<Arena> {
+    let offset = HEADER_AREA + u64::from(index) * ARENA;
+    if offset + ARENA > sys::file_size_limit() {
+        return None;
+    }
+    let file = sys::open(place.live.as_c_str()?, libc::O_RDWR, 0).ok()?;
+    let start =
+        allocate(file, offset, PAGE).and_then(|()| allocate(file, offset + ARENA - PAGE, PAGE)).and_then(|()| sys::map_file(file, offset, ARENA));
+    sys::close(file);
+    // SAFETY: just mapped; arenas are not unmapped while the process lives.
+    let arena = unsafe { Arena::at(start.ok()?) };
+    arena.location().thread.store(index, Ordering::Relaxed);
+    Some(arena)
+}
+
+/// Allocates a range of an arena in the file, for kernels that cannot do it through the mapping.
+pub(crate) fn allocate_in_file(arena: Arena, offset: u64, length: u64) -> bool {
+    let index = arena.location().thread.load(Ordering::Relaxed);
+    if index == SCRATCH {
+        return true;
+    }
+    let path = place().and_then(|place| place.live.as_c_str());
+    let Some(file) = path.and_then(|path| sys::open(path, libc::O_RDWR, 0).ok()) else {
+        return false;
+    };
+    let done = allocate(file, HEADER_AREA + u64::from(index) * ARENA + offset, length).is_ok();
+    sys::close(file);
+    done
+}
+
+/// The number of an arena that is not in the file.
+pub(crate) const SCRATCH: u32 = u32::MAX;
+
+/// Memory that looks like an arena and is not in the file: for threads beyond the room, and for calibration.
+pub(crate) fn scratch_arena() -> Option<Arena> {
+    let start = sys::map_memory(ARENA as usize).ok()?;
+    // SAFETY: just mapped, as long as an arena.
+    let arena = unsafe { Arena::at(start) };
+    arena.location().thread.store(SCRATCH, Ordering::Relaxed);
+    Some(arena)
+}
+
+/// Allocates a range of a file, by writing zeros where the file system knows no other way.
+fn allocate(file: Descriptor, offset: u64, length: u64) -> Result<(), Errno> {
+    match sys::allocate(file, offset, length) {
+        Err(Errno(libc::EOPNOTSUPP | libc::ENOSYS)) => {}
+        result => return result,
+    }
+    let zeros = [0; 512];
+    let mut at = offset;
+    while at < offset + length {
+        at += sys::write_at(file, &zeros, at)?.max(1) as u64;
+    }
+    Ok(())
+}
+
+/// Creates a graph file with its header, and maps its header area.
+pub(crate) fn create() -> Option<(FilePlace, NonNull<u8>)> {
+    let begin = now().0;
+    let (place, file) = open_new(settings())?;
+    let mapped = allocate(file, 0, HEADER_AREA).and_then(|()| sys::map_file(file, 0, HEADER_AREA));
+    sys::close(file);
+    let Ok(mapped) = mapped else {
+        sys::unlink(place.live.as_c_str()?);
+        return None;
+    };
+    // SAFETY: just mapped, long enough, aligned, and made of atomics.
+    let header = unsafe { mapped.cast::<LiveHeader>().as_ref() };
+    fill(header, begin);
+    Some((place, mapped))
+}
+
+/// Opens a file that was not there before: in memory of this machine, or else in the run directory.
+fn open_new(settings: &Settings) -> Option<(FilePlace, Descriptor)> {
+    let in_run = settings.run_directory.then(b"/");
+    let in_memory = memory_directory(settings).map(|directory| directory.then(b"/"));
+    let host = sys::host_name();
+    let stem = Text::<256>::EMPTY.then(until_zero(&host)).then(b"-").number(u64::from(sys::process_id()));
+    for directory in [in_memory.as_ref(), Some(&in_run)].into_iter().flatten() {
+        for number in 0..FILES_OF_A_PROCESS {
+            let name = stem.then(b"-").number(number).then(b".graph");
+            let live = directory.then(name.bytes());
+            match sys::open(live.as_c_str()?, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o600) {
+                Ok(file) => {
+                    let collected = in_run.then(name.bytes());
+                    return Some((FilePlace { live, collected, is_moved: directory.bytes() != in_run.bytes() }, file));
+                }
+                Err(Errno(libc::EEXIST)) => {}
+                Err(_) => break,
+            }
+        }
+    }
+    None
+}
+
+/// The directory of this run in memory: ours alone, and with room.
+fn memory_directory(settings: &Settings) -> Option<Path> {
+    let user = sys::user_id();
+    let directory = Path::EMPTY.then(b"/dev/shm/tare-").number(u64::from(user));
+    let directory = directory.then(b"-").then(settings.run_id.bytes());
+    let path = directory.as_c_str()?;
+    match sys::make_directory(path, 0o700) {
+        Ok(()) | Err(Errno(libc::EEXIST)) => {}
+        Err(_) => return None,
+    }
+    let is_ours = sys::owner(path) == Some((user, true));
+    let has_room = sys::free_bytes(path).is_some_and(|free| free >= ROOM_IN_MEMORY);
+    (is_ours && has_room).then_some(directory)
+}
+
+/// Fills a fresh header; the magic bytes, which make it one, last.
+fn fill(header: &LiveHeader, begin: u64) {
+    let settings = settings();
+    header.version.store(VERSION, Ordering::Relaxed);
+    header.state.store(ProcessState::Running as u32, Ordering::Relaxed);
+    header.pid.store(sys::process_id(), Ordering::Relaxed);
+    header.parent_pid.store(sys::parent_id(), Ordering::Relaxed);
+    header.model.store(settings.model as u32, Ordering::Relaxed);
+    header.flags.store(u64::from(settings.exact), Ordering::Relaxed);
+    store_bytes(&header.host, until_zero(&sys::host_name()));
+    let mut link = [0; 1024];
+    let path = if settings.executable.bytes().is_empty() || !crate::executable::is_copy() {
+        let length = sys::read_link_at(libc::AT_FDCWD, c"/proc/self/exe", &mut link).unwrap_or(0);
+        link.get(..length).unwrap_or(&[])
+    } else {
+        settings.executable.bytes()
+    };
+    let room = header.executable.len() - 1;
+    store_bytes(&header.executable, path.get(path.len().saturating_sub(room)..).unwrap_or(path));
+    crate::clock::anchor(header);
+    let (ticks, ns) = (header.last_ticks.load(Ordering::Relaxed), header.last_ns.load(Ordering::Relaxed));
+    header.start_ticks.store(ticks, Ordering::Relaxed);
+    header.start_ns.store(ns, Ordering::Relaxed);
+    header.span_start.store(ticks, Ordering::Relaxed);
+    crate::clock::sample_core_clock(header);
+    header.setup_ticks.store(now().0 - begin, Ordering::Relaxed);
+    core::sync::atomic::fence(Ordering::Release);
+    store_bytes(&header.magic, &MAGIC);
+}
+
+fn store_bytes(field: &[AtomicU8], bytes: &[u8]) {
+    for (word, &byte) in field.iter().zip(bytes) {
+        word.store(byte, Ordering::Relaxed);
+    }
+}
+
+/// The mapped header area.
+pub(crate) fn header_area() -> Option<NonNull<u8>> {
+    NonNull::new(HEADER.load(Ordering::Relaxed)).map(NonNull::cast)
+}
+
+/// After a fork: the header area is that of this other file, in which no thread but the main one is yet; or
+/// there is none.
+///
+/// # Safety
+/// No other thread may run.
+pub(crate) unsafe fn replace(place: Option<FilePlace>) {
+    NEXT_LOCATION.store(1, Ordering::Relaxed);
+    match place {
+        // SAFETY: nobody else runs, and no reference to the old value is kept.
+        Some(place) => unsafe { PLACE.set(place) },
+        None => HEADER.store(core::ptr::null_mut(), Ordering::Relaxed),
+    }
+}

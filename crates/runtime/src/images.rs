@@ -1,0 +1,220 @@
+//! Instrumented images in this process: found by their note, given ids, connected to the probe routines.
+
+use crate::graph_file;
+use crate::probe;
+use crate::process::{IdBase, Mode};
+use crate::settings::settings;
+use crate::sys::{self, Errno};
+use crate::text::Path;
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use tare_format::note::{ImageNote, NOTE_NAME, NOTE_TYPE, NOTE_VERSION};
+use tare_format::probe::slot_offset;
+
+/// Images that are looked at in one process.
+const MOST: usize = tare_format::graph::IMAGES;
+
+/// Whether the program itself (not one of its libraries) is an instrumented image.
+static PROGRAM_IS_IMAGE: AtomicBool = AtomicBool::new(false);
+
+/// Whether the program itself is an instrumented image.
+pub(crate) fn program_is_image() -> bool {
+    PROGRAM_IS_IMAGE.load(Ordering::Relaxed)
+}
+
+/// An image as the dynamic linker lists it.
+#[derive(Clone, Copy, Debug)]
+struct Image {
+    note: ImageNote,
+    /// Address of the note's descriptor.
+    at: usize,
+    bias: u64,
+}
+
+struct Found {
+    images: [Option<Image>; MOST],
+    count: usize,
+    listed: usize,
+}
+
+/// Remembers whether the program is an instrumented image.
+pub(crate) fn look() {
+    find();
+}
+
+/// Looks for instrumented images among those that are loaded, and remembers whether the program is one.
+fn find() -> Found {
+    let mut found = Found { images: [None; MOST], count: 0, listed: 0 };
+    // SAFETY: the callback gets the pointer to `found`, which outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast()) };
+    found
+}
+
+/// Connects each instrumented image to the graph file, which is created for the first one. Says whether there
+/// was any.
+pub(crate) fn connect() -> bool {
+    let found = find();
+    let images = found.images.iter().flatten();
+    match settings().mode {
+        Mode::Measure => images.filter(|image| connect_one(image)).count() > 0,
+        Mode::Clock => found.count > 0 && graph_file::header_or_create().is_some(),
+        Mode::None => false,
+    }
+}
+
+/// Called by the dynamic linker for each image; the first one is the program.
+unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> i32 {
+    // SAFETY: `connect` passes a pointer to a `Found` that nobody else uses meanwhile.
+    let found = unsafe { &mut *found.cast::<Found>() };
+    // SAFETY: the dynamic linker passes a valid record.
+    let info = unsafe { &*info };
+    // SAFETY: as many program headers as the record says stand at that address.
+    let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+    let image = headers.iter().filter(|header| header.p_type == libc::PT_NOTE).find_map(|header| {
+        let start = (info.dlpi_addr + header.p_vaddr) as usize;
+        // SAFETY: a note segment is mapped for reading with its memory size.
+        let bytes = unsafe { memory(start, header.p_memsz as usize) };
+        let (offset, note) = find_note(bytes, if header.p_align == 8 { 8 } else { 4 })?;
+        Some(Image { note, at: start + offset, bias: info.dlpi_addr })
+    });
+    if found.listed == 0 && image.is_some() {
+        PROGRAM_IS_IMAGE.store(true, Ordering::Relaxed);
+    }
+    found.listed += 1;
+    if image.is_some()
+        && let Some(slot) = found.images.get_mut(found.count)
+    {
+        *slot = image;
+        found.count += 1;
+    }
+    0
+}
+
+/// Memory of a loaded image.
+///
+/// # Safety
+/// It must be mapped for reading and stay so.
+unsafe fn memory(start: usize, length: usize) -> &'static [u8] {
+    // SAFETY: as the caller vouches.
+    unsafe { core::slice::from_raw_parts(core::ptr::with_exposed_provenance(start), length) }
+}
+
+/// Our note among those of a segment, with the offset of its descriptor.
+fn find_note(bytes: &[u8], alignment: usize) -> Option<(usize, ImageNote)> {
+    let mut at = 0;
+    loop {
+        let word = |offset: usize| {
+            let word = bytes.get(at + offset..at + offset + 4)?;
+            Some(u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+        };
+        let (name_length, length, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
+        let descriptor = (at + 12 + name_length).next_multiple_of(alignment);
+        if kind == NOTE_TYPE && bytes.get(at + 12..at + 12 + name_length) == Some(NOTE_NAME) {
+            let note = ImageNote::from_bytes(bytes.get(descriptor..descriptor + length)?)?;
+            return (note.version == NOTE_VERSION).then_some((descriptor, note));
+        }
+        at = (descriptor + length).next_multiple_of(alignment);
+    }
+}
+
+/// Gives an image its ids, its description to the run directory, and the routines to its slots.
+fn connect_one(image: &Image) -> bool {
+    let note = &image.note;
+    let start = image.at.wrapping_add_signed(note.description as isize);
+    // SAFETY: the note says where its description is mapped, and how long it is.
+    let description = unsafe { memory(start, note.description_length as usize) };
+    let Some(base) = register(description, note.regions, &note.identity, image.bias) else { return false };
+    let slots = image.at.wrapping_add_signed(note.slots as isize);
+    // SAFETY: the note says where its slots are, in a writable segment; they hold no other word there.
+    unsafe { fill_slots(slots, base) };
+    true
+}
+
+/// Enters a description's regions into the graph file. See [`crate::process::register_pseudo_image`].
+pub(crate) fn register(description: &[u8], regions: u32, identity: &[u8; 16], bias: u64) -> Option<IdBase> {
+    graph_file::header_or_create()?;
+    let base = graph_file::reserve_regions(regions)?;
+    copy_description(description, identity);
+    graph_file::record_image(base, regions, bias, identity).then_some(IdBase(base))
+}
+
+/// Connects an image: the id base first, the way in last.
+///
+/// # Safety
+/// `slots` must be the address of an image's slots.
+pub(crate) unsafe fn fill_slots(slots: usize, base: IdBase) {
+    let word = |offset: u64| core::ptr::with_exposed_provenance_mut::<AtomicU64>(slots + offset as usize);
+    let routines = probe::routines();
+    let id_base = core::ptr::with_exposed_provenance_mut::<AtomicU32>(slots + slot_offset::ID_BASE as usize);
+    // SAFETY: within the slots, aligned.
+    unsafe { &*id_base }.store(base.0, Ordering::Release);
+    // SAFETY: as above.
+    unsafe { &*word(slot_offset::EXIT) }.store(routines.exit, Ordering::Release);
+    // SAFETY: as above.
+    unsafe { &*word(slot_offset::ENTER_LEAF) }.store(routines.enter_leaf, Ordering::Release);
+    // SAFETY: as above.
+    unsafe { &*word(slot_offset::ENTER) }.store(routines.enter, Ordering::Release);
+}
+
+/// Copies a description to the run directory, under its identity, whole or not at all.
+fn copy_description(description: &[u8], identity: &[u8; 16]) -> Option<()> {
+    let directory = settings().run_directory.then(b"/");
+    let path: Path = directory.hexadecimal(identity).then(b".regions");
+    if sys::is_readable(path.as_c_str()?) {
+        return Some(());
+    }
+    let draft = directory.then(b".").hexadecimal(identity).then(b"-").number(u64::from(sys::process_id()));
+    let draft = draft.then(b".draft");
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC;
+    let file = sys::open(draft.as_c_str()?, flags, 0o644).ok()?;
+    let written = write_all(file, description);
+    sys::close(file);
+    let placed =
+        written.and_then(|()| sys::rename(draft.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?, path.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?));
+    if placed.is_err() {
+        sys::unlink(draft.as_c_str()?);
+    }
+    placed.ok()
+}
+
+fn write_all(file: sys::Descriptor, bytes: &[u8]) -> Result<(), Errno> {
+    let mut done = 0;
+    while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+        match sys::write_at(file, rest, done as u64)? {
+            0 => return Err(Errno(libc::ENOSPC)),
+            written => done += written,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find_note;
+    use std::vec::Vec;
+    use tare_format::note::{ImageNote, NOTE_TYPE, NOTE_VERSION};
+
+    fn note(name: &[u8], kind: u32, descriptor: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for word in [name.len() as u32, descriptor.len() as u32, kind] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.extend(name);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes.extend(descriptor);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    }
+
+    #[test]
+    fn our_note_is_found_behind_others() {
+        let ours = ImageNote { version: NOTE_VERSION, regions: 3, description: 64, description_length: 500, slots: 4096, identity: [1; 16] };
+        let mut bytes = note(b"GNU\0", 3, &[7; 20]);
+        let place = bytes.len() + 24;
+        bytes.extend(note(b"Tareweight\0", NOTE_TYPE, &ours.to_bytes()));
+        assert_eq!(find_note(&bytes, 4), Some((place, ours)));
+        for length in 0..bytes.len() {
+            assert_eq!(find_note(&bytes[..length], 4), None, "of {length} bytes");
+        }
+    }
+}

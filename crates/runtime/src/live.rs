@@ -1,0 +1,218 @@
+//! The records of the graph file as they are written while the program runs.
+//!
+//! Each type here has the layout of its counterpart in `tare_format::graph`, with every field an atomic:
+//! a monitor reads at any moment, and a signal handler with probes may interrupt its own thread anywhere.
+//! Loads and stores are relaxed, which on x86-64 is a plain `mov`; publication uses release stores.
+//!
+//! What always holds: a reference to one of these points into a mapping that is never unmapped while its
+//! process lives, at a place whose pages are allocated.
+
+use core::mem::{offset_of, size_of};
+use core::sync::atomic::{AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+use tare_format::graph::{BatchRecord, BatchSums, ColdNode, Frame, Header, ImageRecord, LocationRecord, Node, PeerRecord};
+
+macro_rules! live {
+    ($(#[$doc:meta])* $name:ident = $record:ident { $($field:ident: $kind:ty,)* }) => {
+        $(#[$doc])*
+        #[repr(C, align(8))]
+        #[derive(Debug)]
+        pub(crate) struct $name {
+            $(pub(crate) $field: $kind,)*
+        }
+
+        const _: () = {
+            assert!(size_of::<$name>() == size_of::<$record>());
+            $(assert!(offset_of!($name, $field) == offset_of!($record, $field));)*
+        };
+    };
+}
+
+live! {
+    /// See [`Header`].
+    LiveHeader = Header {
+        magic: [AtomicU8; 8],
+        version: AtomicU32,
+        state: AtomicU32,
+        pid: AtomicU32,
+        parent_pid: AtomicU32,
+        locations: AtomicU32,
+        images: AtomicU32,
+        rank_plus_one: AtomicU32,
+        world_size: AtomicU32,
+        mpi: AtomicU32,
+        model: AtomicU32,
+        start_ticks: AtomicU64,
+        start_ns: AtomicU64,
+        last_ticks: AtomicU64,
+        last_ns: AtomicU64,
+        span_start: AtomicU64,
+        span_end: AtomicU64,
+        span_start_delay: AtomicI64,
+        span_end_delay: AtomicI64,
+        hot_pair_cost: AtomicU64,
+        clock_samples: AtomicU64,
+        clock_ticks: AtomicU64,
+        clock_ticks_squared: AtomicU64,
+        lost_threads: AtomicU64,
+        unpaired_messages: AtomicU64,
+        uncovered_calls: AtomicU64,
+        flags: AtomicU64,
+        setup_ticks: AtomicU64,
+        reserved: [AtomicU8; 72],
+        host: [AtomicU8; 64],
+        executable: [AtomicU8; 192],
+    }
+}
+
+live! {
+    /// See [`ImageRecord`].
+    LiveImage = ImageRecord {
+        id_base: AtomicU32,
+        regions: AtomicU32,
+        bias: AtomicU64,
+        identity: [AtomicU8; 16],
+        reserved: [AtomicU8; 32],
+    }
+}
+
+live! {
+    /// See [`LocationRecord`].
+    LiveLocation = LocationRecord {
+        thread: AtomicU32,
+        tid: AtomicU32,
+        nodes: AtomicU32,
+        batches: AtomicU32,
+        peers: AtomicU32,
+        state: AtomicU32,
+        start_ticks: AtomicU64,
+        end_ticks: AtomicU64,
+        events: AtomicU64,
+        overhead: AtomicU64,
+        delay_gain: AtomicI64,
+        tool_ticks: AtomicU64,
+        unmatched_exits: AtomicU64,
+        skipped_frames: AtomicU64,
+        overflow_calls: AtomicU64,
+        lost_depth: AtomicU64,
+        thread_state: AtomicU64,
+        slow_paths: AtomicU64,
+        off_batches: AtomicU64,
+        reserved: [AtomicU8; 128],
+    }
+}
+
+live! {
+    /// See [`Frame`].
+    LiveFrame = Frame {
+        node: AtomicU64,
+        base: AtomicU64,
+        events_base: AtomicU64,
+        sp: AtomicU64,
+    }
+}
+
+live! {
+    /// See [`Node`].
+    LiveNode = Node {
+        calls: AtomicU64,
+        exclusive: AtomicI64,
+        inclusive: AtomicU64,
+        events_below: AtomicU64,
+        region: AtomicU32,
+        parent: AtomicU32,
+        off_calls: AtomicU64,
+        left: AtomicU32,
+        batch: AtomicU16,
+        mode: AtomicU8,
+        flags: AtomicU8,
+        cost: AtomicU64,
+    }
+}
+
+live! {
+    /// See [`ColdNode`].
+    LiveCold = ColdNode {
+        batch_record: AtomicU32,
+        first_peer: AtomicU32,
+        tool_ticks: AtomicU64,
+        wait_ticks: AtomicU64,
+        virtual_wait_ticks: AtomicU64,
+        delay_gain: AtomicI64,
+        bytes: AtomicU64,
+        messages: AtomicU64,
+        unpaired: AtomicU64,
+    }
+}
+
+live! {
+    /// See [`BatchSums`].
+    LiveSums = BatchSums {
+        batches: AtomicU64,
+        ticks: AtomicU64,
+        calls: AtomicU64,
+        longest: AtomicU64,
+        sample: [AtomicU32; 64],
+    }
+}
+
+live! {
+    /// See [`BatchRecord`]. Its three sums are one array here, indexed by kind.
+    LiveBatch = BatchRecord {
+        node: AtomicU32,
+        kind: AtomicU32,
+        started: AtomicI64,
+        random: AtomicU64,
+        estimates: AtomicU64,
+        half_width: AtomicU64,
+        off_cost: AtomicU64,
+        length: AtomicU64,
+        boundary: AtomicU64,
+        on: [LiveSums; 3],
+        reserved: [AtomicU8; 96],
+    }
+}
+
+const _: () = {
+    assert!(offset_of!(LiveBatch, on) + size_of::<LiveSums>() == offset_of!(BatchRecord, off));
+    assert!(offset_of!(LiveBatch, on) + 2 * size_of::<LiveSums>() == offset_of!(BatchRecord, off_twice));
+};
+
+live! {
+    /// See [`PeerRecord`].
+    LivePeer = PeerRecord {
+        peer: AtomicU32,
+        next: AtomicU32,
+        sent: AtomicU64,
+        received: AtomicU64,
+        bytes: AtomicU64,
+        transmission: AtomicU64,
+        wait: AtomicU64,
+        delay_gain: AtomicI64,
+        virtual_wait: AtomicU64,
+    }
+}
+
+/// Adds to a counter whose only writer is the calling thread, in one instruction, so that a handler that
+/// interrupts the thread and adds to the same counter loses nothing; without the cost of a locked one.
+///
+/// # Probe-safe
+#[inline]
+pub(crate) fn add(counter: &AtomicU64, amount: u64) {
+    // SAFETY: the address is that of a live, aligned 64-bit word, and atomics may be written through it.
+    unsafe {
+        core::arch::asm!("add qword ptr [{counter}], {amount}", counter = in(reg) counter.as_ptr(),
+            amount = in(reg) amount, options(nostack));
+    }
+}
+
+/// [`add`] for signed counters.
+///
+/// # Probe-safe
+#[inline]
+pub(crate) fn add_signed(counter: &AtomicI64, amount: i64) {
+    // SAFETY: the address is that of a live, aligned 64-bit word, and atomics may be written through it.
+    unsafe {
+        core::arch::asm!("add qword ptr [{counter}], {amount}", counter = in(reg) counter.as_ptr(),
+            amount = in(reg) amount, options(nostack));
+    }
+}

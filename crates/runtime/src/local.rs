@@ -1,0 +1,286 @@
+//! The region graph of the calling thread: nodes, edges and open frames, as slow paths and wrappers see them.
+//!
+//! What always holds: whatever here creates or closes runs with signals held back; an entry and an exit of a
+//! wrapper, which do not, claim their frame first, exactly as the probe routines do.
+
+use crate::arena::{Arena, FRAME_CHUNK, NODE_CHUNK, OVERFLOW, PAGE};
+use crate::edges::{Inserted, key};
+use crate::live::{LiveCold, LiveFrame, LiveNode, add, add_signed};
+use crate::process::now;
+use crate::settings::settings;
+use crate::state::ThreadState;
+use core::sync::atomic::{Ordering::Relaxed, Ordering::Release, compiler_fence};
+use tare_format::graph::{COLD_NODES, ColdNode, FRAMES, MAX_FRAMES, Mode, NODE_FOLDED, NODE_OVERFLOW, NODES, Node};
+
+/// Calls of a batch.
+pub(crate) const BATCH: u16 = 1024;
+/// Calls until a node that has no batches asks again. What has been counted down below zero is more.
+pub(crate) const NEVER: u32 = u32::MAX / 2;
+/// The region of the overflow node.
+const NO_REGION: u32 = u32::MAX;
+/// The stack pointer of the root's frame: nothing is above it.
+const TOP: u64 = u64::MAX;
+
+/// By what a region is entered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Door {
+    /// A probe.
+    Probe,
+    /// A probe of a leaf, which may be off.
+    Leaf,
+    /// A wrapper, which accounts for its own cost.
+    Wrapper,
+}
+
+/// The calling thread, set up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Local {
+    pub(crate) state: &'static ThreadState,
+    pub(crate) arena: Arena,
+}
+
+impl Local {
+    /// The calling thread, if it is set up.
+    #[inline]
+    pub(crate) fn of(state: &'static ThreadState) -> Option<Self> {
+        Some(Self { state, arena: state.arena()? })
+    }
+
+    /// Writes the root and the overflow node of a fresh arena, and opens the root.
+    pub(crate) fn open_root(self, ticks: u64) {
+        let overflow = self.arena.node(OVERFLOW);
+        overflow.flags.store(NODE_OVERFLOW, Relaxed);
+        overflow.left.store(NEVER, Relaxed);
+        overflow.region.store(NO_REGION, Relaxed);
+        self.arena.node(0).calls.store(1, Relaxed);
+        self.arena.location().nodes.store(1, Release);
+        self.state.nodes_ready.store(NODE_CHUNK, Relaxed);
+        let sentinel = self.arena.frame(0);
+        sentinel.node.store(core::ptr::from_ref(self.arena.node(0)).addr() as u64, Relaxed);
+        sentinel.base.store(ticks, Relaxed);
+        sentinel.sp.store(TOP, Relaxed);
+        self.state.last.store(ticks, Relaxed);
+        self.state.frame.store(core::ptr::from_ref(sentinel).cast_mut(), Relaxed);
+        self.set_limit(FRAME_CHUNK);
+    }
+
+    fn set_limit(self, frames: u64) {
+        self.state.limit.store(core::ptr::from_ref(self.arena.frame(frames - 1)).cast_mut(), Relaxed);
+    }
+
+    /// The innermost open node.
+    #[inline]
+    pub(crate) fn current(self) -> &'static LiveNode {
+        self.arena.node_of(self.state.frame())
+    }
+
+    pub(crate) fn cold_of(self, node: &LiveNode) -> &'static LiveCold {
+        self.arena.cold(self.arena.index_of(node))
+    }
+
+    /// Gives the time since the last event to the innermost open node.
+    ///
+    /// # Probe-safe
+    #[inline]
+    pub(crate) fn attribute(self, node: &LiveNode, ticks: u64) {
+        let passed = ticks.wrapping_sub(self.state.last.load(Relaxed));
+        add_signed(&node.exclusive, passed.cast_signed());
+        add(&self.state.last, passed);
+    }
+
+    /// Says that the time between two clock readings, already attributed to `node`, was the tool's.
+    pub(crate) fn count_tool(self, node: &LiveNode, ticks: u64) {
+        add(&self.cold_of(node).tool_ticks, ticks);
+        add(&self.arena.location().tool_ticks, ticks);
+    }
+
+    /// The node of a region below another, if that path has been taken before.
+    ///
+    /// # Probe-safe
+    #[inline]
+    pub(crate) fn find(self, parent: &LiveNode, region: u32) -> Option<&'static LiveNode> {
+        let offset = self.state.edges()?.find(key(self.arena.offset_of(parent), region))?;
+        Some(self.arena.node_at(offset))
+    }
+
+    /// The node of a region below another, and whether probes will find it by themselves from now on.
+    pub(crate) fn find_or_create(self, parent: &LiveNode, region: u32, door: Door) -> (&'static LiveNode, bool) {
+        if let Some(node) = self.find(parent, region) {
+            return (node, true);
+        }
+        let node = self.destination(parent, region, door);
+        let key = key(self.arena.offset_of(parent), region);
+        let offset = self.arena.offset_of(node);
+        let Some(edges) = self.state.edges() else { return (node, false) };
+        match edges.insert(key, offset) {
+            Inserted::Here => {}
+            Inserted::Grown(table) => self.state.edges.store(table.as_ptr(), Release),
+            Inserted::Nowhere => return (node, false),
+        }
+        (node, true)
+    }
+
+    /// Where a path that was not taken before leads: to the ancestor of the same region (recursion is folded),
+    /// to a node of its own, or to the overflow node.
+    fn destination(self, parent: &LiveNode, region: u32, door: Door) -> &'static LiveNode {
+        if parent.flags.load(Relaxed) & NODE_OVERFLOW != 0 {
+            return self.overflow();
+        }
+        if let Some(ancestor) = self.open_nodes().find(|node| node.region.load(Relaxed) == region) {
+            ancestor.flags.fetch_or(NODE_FOLDED, Relaxed);
+            return ancestor;
+        }
+        self.create(parent, region, door).unwrap_or_else(|| self.overflow())
+    }
+
+    fn overflow(self) -> &'static LiveNode {
+        let node = self.arena.node(OVERFLOW);
+        self.arena.location().overflow_calls.store(node.calls.load(Relaxed) + 1, Relaxed);
+        node
+    }
+
+    /// The nodes of the open frames, innermost first.
+    fn open_nodes(self) -> impl Iterator<Item = &'static LiveNode> {
+        let top = self.arena.frame_index(self.state.frame());
+        (1..=top).rev().map(move |index| self.arena.node_of(self.arena.frame(index)))
+    }
+
+    fn create(self, parent: &LiveNode, region: u32, door: Door) -> Option<&'static LiveNode> {
+        let location = self.arena.location();
+        let index = location.nodes.load(Relaxed);
+        if index >= OVERFLOW || !self.has_room_for_node(index) {
+            return None;
+        }
+        let node = self.arena.node(index);
+        node.parent.store(self.arena.index_of(parent), Relaxed);
+        let (left, batch) = match door {
+            Door::Leaf if !settings().exact => (u32::from(BATCH), BATCH),
+            _ => (NEVER, 0),
+        };
+        node.left.store(left, Relaxed);
+        node.batch.store(batch, Relaxed);
+        node.mode.store(Mode::On as u8, Relaxed);
+        node.cost.store(if door == Door::Wrapper { 0 } else { crate::costs::prior().value }, Relaxed);
+        node.region.store(region, Release);
+        location.nodes.store(index + 1, Release);
+        Some(node)
+    }
+
+    fn has_room_for_node(self, index: u32) -> bool {
+        let ready = self.state.nodes_ready.load(Relaxed);
+        if index < ready {
+            return true;
+        }
+        let hot = NODES + u64::from(ready) * Node::SIZE as u64;
+        let cold = COLD_NODES + u64::from(ready) * ColdNode::SIZE as u64;
+        let has_room = self.arena.allocate(hot, PAGE) && self.arena.allocate(cold, PAGE);
+        if has_room {
+            self.state.nodes_ready.store(ready + NODE_CHUNK, Relaxed);
+        }
+        has_room
+    }
+
+    /// Whether another frame can be opened; allocates more of them where it must.
+    pub(crate) fn has_room_for_frame(self) -> bool {
+        let index = self.arena.frame_index(self.state.frame());
+        if (core::ptr::from_ref(self.state.frame()).cast_mut()) < self.state.limit.load(Relaxed) {
+            return true;
+        }
+        let (ready, more) = (index + 1, (MAX_FRAMES - index - 1).min(FRAME_CHUNK));
+        let size = size_of::<LiveFrame>() as u64;
+        let has_room = more > 0 && self.arena.allocate(FRAMES + ready * size, more * size);
+        if has_room {
+            self.set_limit(ready + more);
+        }
+        has_room
+    }
+
+    /// Opens a frame above the innermost one, which must have room, and counts the entry. Returns the clock.
+    ///
+    /// # Probe-safe
+    pub(crate) fn open(self, node: &LiveNode, sp: u64) -> (&'static LiveFrame, u64) {
+        let parent = self.current();
+        let frame = self.arena.frame(self.arena.frame_index(self.state.frame()) + 1);
+        let address = core::ptr::from_ref(node).addr() as u64;
+        let claim = || {
+            frame.node.store(address, Relaxed);
+            frame.sp.store(sp, Relaxed);
+            compiler_fence(core::sync::atomic::Ordering::SeqCst);
+        };
+        claim();
+        self.state.frame.store(core::ptr::from_ref(frame).cast_mut(), Relaxed);
+        compiler_fence(core::sync::atomic::Ordering::SeqCst);
+        let ticks = now().0;
+        self.attribute(parent, ticks);
+        add(&node.calls, 1);
+        claim();
+        add_signed(&self.state.overhead, node.cost.load(Relaxed).cast_signed());
+        add(&self.state.events, 1);
+        let below = node.events_below.load(Relaxed);
+        frame.events_base.store(self.state.events.load(Relaxed).wrapping_sub(below), Relaxed);
+        frame.base.store(ticks.wrapping_sub(node.inclusive.load(Relaxed)), Relaxed);
+        (frame, ticks)
+    }
+
+    /// Opens a frame that stands for another stack: below the same node, with a stack pointer of its own.
+    pub(crate) fn open_segment(self, top: u64) {
+        let node = self.current();
+        let frame = self.arena.frame(self.arena.frame_index(self.state.frame()) + 1);
+        frame.node.store(core::ptr::from_ref(node).addr() as u64, Relaxed);
+        frame.sp.store(top, Relaxed);
+        frame.base.store(SEGMENT, Relaxed);
+        self.state.frame.store(core::ptr::from_ref(frame).cast_mut(), Relaxed);
+    }
+
+    /// Closes the innermost frame; the root stays. The time up to `ticks` has been attributed.
+    pub(crate) fn close(self, ticks: u64) {
+        let frame = self.state.frame();
+        let index = self.arena.frame_index(frame);
+        if index == 0 {
+            return;
+        }
+        let base = frame.base.load(Relaxed);
+        if base != SEGMENT {
+            let node = self.arena.node_of(frame);
+            let events = self.state.events.load(Relaxed);
+            node.events_below.store(events.wrapping_sub(frame.events_base.load(Relaxed)), Relaxed);
+            node.inclusive.store(ticks.wrapping_sub(base), Relaxed);
+        }
+        compiler_fence(core::sync::atomic::Ordering::SeqCst);
+        self.state.frame.store(core::ptr::from_ref(self.arena.frame(index - 1)).cast_mut(), Relaxed);
+    }
+
+    /// Closes the innermost frame because its exit was skipped.
+    pub(crate) fn close_skipped(self, ticks: u64) {
+        if self.state.frame().base.load(Relaxed) != SEGMENT {
+            add(&self.arena.location().skipped_frames, 1);
+        }
+        self.close(ticks);
+        self.state.lost_open.store(0, Relaxed);
+    }
+
+    /// Writes what monitors want to know of the thread and only the thread state has.
+    pub(crate) fn publish(self, ticks: u64) {
+        let location = self.arena.location();
+        location.end_ticks.store(ticks, Relaxed);
+        location.events.store(self.state.events.load(Relaxed), Relaxed);
+        location.overhead.store(self.state.overhead.load(Relaxed).max(0).cast_unsigned(), Relaxed);
+        if location.overflow_calls.load(Relaxed) > 0 {
+            location.overflow_calls.store(self.arena.node(OVERFLOW).calls.load(Relaxed), Relaxed);
+        }
+    }
+}
+
+/// In the `base` of a frame that only marks where another stack begins.
+pub(crate) const SEGMENT: u64 = u64::MAX;
+
+/// Writes a node as it would be had its path just been found: no counts, no batches, the cost as estimated.
+pub(crate) fn restart_node(old: &LiveNode, fresh: &LiveNode) {
+    let has_batches = old.batch.load(Relaxed) != 0;
+    fresh.parent.store(old.parent.load(Relaxed), Relaxed);
+    fresh.left.store(if has_batches { u32::from(BATCH) } else { NEVER }, Relaxed);
+    fresh.batch.store(old.batch.load(Relaxed), Relaxed);
+    fresh.flags.store(old.flags.load(Relaxed), Relaxed);
+    fresh.cost.store(old.cost.load(Relaxed), Relaxed);
+    fresh.region.store(old.region.load(Relaxed), Relaxed);
+}

@@ -1,0 +1,108 @@
+//! What the environment asks of this process.
+
+use crate::once::Once;
+use crate::process::Mode;
+use crate::text::{Path, Text};
+use core::ffi::CStr;
+use tare_format::graph::DelayModel;
+
+/// The environment of a measured process, as `tare` sets it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) mode: Mode,
+    /// `TARE_RUN_DIR`: where the run is collected.
+    pub(crate) run_directory: Path,
+    /// `TARE_RUN_ID`: names the run among those of this user on this machine.
+    pub(crate) run_id: Text<64>,
+    /// `TARE_MODEL`.
+    pub(crate) model: DelayModel,
+    /// `TARE_EXACT`: no batch is ever off.
+    pub(crate) exact: bool,
+    /// `TARE_EXECUTABLE`: the program whose copy this process may be.
+    pub(crate) executable: Path,
+}
+
+static SETTINGS: Once<Settings> = Once::new(Settings::NOTHING);
+
+/// The settings of this process.
+pub(crate) fn settings() -> &'static Settings {
+    const NOTHING: &Settings = &Settings::NOTHING;
+    SETTINGS.get().unwrap_or(NOTHING)
+}
+
+/// Reads the environment, once, before the program runs.
+pub(crate) fn read_environment() {
+    let settings = Settings::from_variables(|name| {
+        // SAFETY: called from the constructor, before the program can change the environment.
+        let value = unsafe { libc::getenv(name.as_ptr()) };
+        // SAFETY: a value that is not null is a string of the environment, which stays.
+        (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) }.to_bytes())
+    });
+    // SAFETY: the constructor runs once, in one thread, before any reader.
+    unsafe { SETTINGS.set(settings) };
+}
+
+impl Settings {
+    pub(crate) const NOTHING: Self =
+        Self { mode: Mode::None, run_directory: Path::EMPTY, run_id: Text::EMPTY, model: DelayModel::Virtual, exact: false, executable: Path::EMPTY };
+
+    /// The settings that a set of variables makes. Without an absolute run directory there is nothing to do.
+    fn from_variables<'a>(value: impl Fn(&CStr) -> Option<&'a [u8]>) -> Self {
+        let executable = value(c"TARE_EXECUTABLE").map_or(Path::EMPTY, |path| Path::EMPTY.then(path));
+        let directory = value(c"TARE_RUN_DIR").filter(|path| path.first() == Some(&b'/'));
+        let Some(run_directory) = directory.map(|path| Path::EMPTY.then(path)) else {
+            return Self { executable, ..Self::NOTHING };
+        };
+        let id = value(c"TARE_RUN_ID").filter(|id| !id.is_empty() && id.iter().all(u8::is_ascii_alphanumeric));
+        Self {
+            mode: if value(c"TARE_MODE") == Some(b"clock") { Mode::Clock } else { Mode::Measure },
+            run_directory,
+            run_id: Text::EMPTY.then(id.unwrap_or(b"0")),
+            model: match value(c"TARE_MODEL") {
+                Some(b"off") => DelayModel::Off,
+                Some(b"delay") => DelayModel::Delay,
+                _ => DelayModel::Virtual,
+            },
+            exact: value(c"TARE_EXACT") == Some(b"1"),
+            executable,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Settings;
+    use crate::process::Mode;
+    use tare_format::graph::DelayModel;
+
+    fn settings(variables: &[(&'static core::ffi::CStr, &'static [u8])]) -> Settings {
+        Settings::from_variables(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| *value))
+    }
+
+    #[test]
+    fn without_an_absolute_run_directory_there_is_nothing_to_do() {
+        assert_eq!(settings(&[]).mode, Mode::None);
+        assert_eq!(settings(&[(c"TARE_RUN_DIR", b"runs/7")]).mode, Mode::None);
+        assert_eq!(settings(&[(c"TARE_RUN_DIR", b"/runs/7")]).mode, Mode::Measure);
+    }
+
+    #[test]
+    fn each_variable_says_what_it_says() {
+        let settings = settings(&[
+            (c"TARE_RUN_DIR", b"/runs/7"),
+            (c"TARE_RUN_ID", b"c0ffee01"),
+            (c"TARE_MODEL", b"delay"),
+            (c"TARE_EXACT", b"1"),
+            (c"TARE_MODE", b"clock"),
+            (c"TARE_EXECUTABLE", b"/usr/bin/app"),
+        ]);
+        assert_eq!((settings.mode, settings.model, settings.exact), (Mode::Clock, DelayModel::Delay, true));
+        assert_eq!((settings.run_id.bytes(), settings.executable.bytes()), (&b"c0ffee01"[..], &b"/usr/bin/app"[..]));
+    }
+
+    #[test]
+    fn a_run_id_cannot_lead_out_of_its_directory() {
+        let settings = settings(&[(c"TARE_RUN_DIR", b"/runs/7"), (c"TARE_RUN_ID", b"../../etc")]);
+        assert_eq!(settings.run_id.bytes(), b"0");
+    }
+}

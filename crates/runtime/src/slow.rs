@@ -1,0 +1,141 @@
+//! Where probes go when they cannot do it alone: a thread's first probe, a new path, a batch boundary, a stack
+//! pointer that does not fit.
+//!
+//! The door (`probe/routines.s`) has saved every register and vector, moved the stack past the probe's own
+//! saves, and read the clock. All of what happens here is counted as the tool's time.
+//!
+//! What always holds: signals are held back, no memory is allocated but by `mmap`, nothing unwinds.
+
+use crate::batch;
+use crate::clock::{self, fenced};
+use crate::graph_file;
+use crate::live::{LiveNode, add};
+use crate::local::{Door, Local, NEVER};
+use crate::state::ThreadState;
+use crate::sys::{SignalsBlocked, signal_stack_in_use};
+use crate::thread;
+use core::sync::atomic::Ordering::Relaxed;
+use tare_format::graph::Mode;
+
+/// What a probe does after the slow path.
+#[repr(u32)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Answer {
+    /// Try again; the way is free.
+    Again = 0,
+    /// Return; the body runs with probes, or the exit is done.
+    Done = 1,
+    /// Return; the body runs without probes.
+    Off = 2,
+}
+
+const ENTER_LEAF: u32 = 1;
+const EXIT: u32 = 2;
+
+/// Called by the door. `value` is the region id, or the clock as the exit read it.
+pub(crate) extern "C" fn slow_path(state: &'static ThreadState, value: u64, sp: u64, ticks: u64, kind: u32) -> u32 {
+    let _signals = SignalsBlocked::new();
+    let answer = match kind {
+        EXIT => exit(state, sp, value),
+        ENTER_LEAF => enter(state, value as u32, sp, ticks, Door::Leaf),
+        _ => enter(state, value as u32, sp, ticks, Door::Probe),
+    };
+    answer as u32
+}
+
+fn enter(state: &'static ThreadState, region: u32, sp: u64, ticks: u64, door: Door) -> Answer {
+    let Some(local) = thread::ready(state) else { return Answer::Done };
+    local.attribute(local.current(), ticks);
+    close_dead_frames(local, sp, ticks);
+    let answer = if local.has_room_for_frame() {
+        let parent = local.current();
+        let (node, is_found) = local.find_or_create(parent, region, door);
+        if door == Door::Leaf && node.left.load(Relaxed) > NEVER {
+            batch::boundary(local, node, ticks);
+        }
+        if is_found { Answer::Again } else { enter_here(local, node, sp, door) }
+    } else {
+        add(&local.arena.location().lost_depth, 1);
+        state.lost_open.fetch_add(1, Relaxed);
+        Answer::Done
+    };
+    finish(local, ticks);
+    answer
+}
+
+/// Does what the probe would do, for a path that found no room in the table of edges.
+fn enter_here(local: Local, node: &LiveNode, sp: u64, door: Door) -> Answer {
+    if door == Door::Leaf {
+        node.left.fetch_sub(1, Relaxed);
+        if node.mode.load(Relaxed) != Mode::On as u8 {
+            return Answer::Off;
+        }
+    }
+    local.open(node, sp);
+    Answer::Done
+}
+
+/// An exit whose stack pointer is not that of the innermost frame.
+fn exit(state: &'static ThreadState, sp: u64, ticks: u64) -> Answer {
+    let Some(local) = Local::of(state) else { return Answer::Done };
+    let location = local.arena.location();
+    local.attribute(local.current(), ticks);
+    let depth = local.arena.frame_index(state.frame());
+    let stack_pointer = |index: u64| local.arena.frame(index).sp.load(Relaxed);
+    let is_on_other_stack = is_elsewhere(local, sp);
+    let own = (1..=depth).rev().find(|&index| stack_pointer(index) == sp);
+    if let Some(own) = own {
+        (own..depth).for_each(|_| local.close_skipped(ticks));
+        local.close(ticks);
+        add(&state.events, 1);
+    } else if sp < state.frame().sp.load(Relaxed) || is_on_other_stack {
+        match state.lost_open.load(Relaxed) {
+            0 => add(&location.unmatched_exits, 1),
+            lost => state.lost_open.store(lost - 1, Relaxed),
+        }
+    } else {
+        close_dead_frames(local, sp, ticks);
+        add(&location.unmatched_exits, 1);
+    }
+    finish(local, ticks);
+    Answer::Done
+}
+
+/// Closes the frames that an exception or `longjmp` has skipped: those at or below the stack pointer. Where a
+/// signal handler runs on a stack above, they are alive, and a frame that marks the other stack is opened.
+pub(crate) fn close_dead_frames(local: Local, sp: u64, ticks: u64) {
+    if local.state.frame().sp.load(Relaxed) > sp {
+        return;
+    }
+    if let Some((_, top)) = is_elsewhere(local, sp).then(signal_stack_in_use).flatten() {
+        if local.has_room_for_frame() {
+            local.open_segment(top);
+        }
+        return;
+    }
+    while local.state.frame().sp.load(Relaxed) <= sp {
+        local.close_skipped(ticks);
+    }
+}
+
+/// Whether the thread is on its signal stack while the innermost frame is not.
+fn is_elsewhere(local: Local, sp: u64) -> bool {
+    let frame = local.state.frame().sp.load(Relaxed);
+    signal_stack_in_use().is_some_and(|(low, top)| {
+        let inside = |address: u64| (low..=top).contains(&address);
+        inside(sp) && !inside(frame)
+    })
+}
+
+/// Counts the slow path and its time.
+fn finish(local: Local, begin: u64) {
+    let node = local.current();
+    add(&local.arena.location().slow_paths, 1);
+    if let Some(header) = graph_file::header() {
+        clock::refresh(header);
+    }
+    let end = fenced();
+    local.attribute(node, end);
+    local.count_tool(node, end.saturating_sub(begin));
+    local.publish(end);
+}

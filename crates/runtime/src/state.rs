@@ -1,0 +1,161 @@
+//! The state of a thread: two cache lines of thread-local storage that the probe routines work on.
+//!
+//! What always holds: `frame` points to a live frame, at first the dummy whose stack pointer is below every
+//! other, so that the first probe of a thread takes the slow path, which sets the thread up. Once `arena` is
+//! set, it, `cache` and `edges` are valid for as long as the process lives.
+
+use crate::arena::Arena;
+use crate::edges::{EdgeTable, Edges};
+use crate::live::{LiveFrame, LiveNode};
+use core::mem::{offset_of, size_of};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// The words of a thread that probes read and write. Its image stands in `probe/routines.s`.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(crate) struct ThreadState {
+    /// The innermost open frame.
+    pub(crate) frame: AtomicPtr<LiveFrame>,
+    /// Ticks of the last event.
+    pub(crate) last: AtomicU64,
+    /// Events so far.
+    pub(crate) events: AtomicU64,
+    /// The site cache: for each region id the offsets of its last parent (high half) and node (low half).
+    pub(crate) cache: AtomicPtr<AtomicU64>,
+    /// The table of edges.
+    pub(crate) edges: AtomicPtr<EdgeTable>,
+    /// The first frame that has no room above itself.
+    pub(crate) limit: AtomicPtr<LiveFrame>,
+    /// Overhead so far, in cost units.
+    pub(crate) overhead: AtomicI64,
+    /// The start of the thread's arena.
+    pub(crate) arena: AtomicPtr<u8>,
+    /// What the second count of an off-twice call counts down.
+    pub(crate) again: AtomicU32,
+    /// Nodes whose pages are allocated.
+    pub(crate) nodes_ready: AtomicU32,
+    /// Batch records whose pages are allocated.
+    pub(crate) batches_ready: AtomicU32,
+    /// Peer records whose pages are allocated.
+    pub(crate) peers_ready: AtomicU32,
+    /// Regions open beyond the deepest frame.
+    pub(crate) lost_open: AtomicU32,
+    /// Estimates made by this thread.
+    pub(crate) estimates: AtomicU32,
+    /// From a node and a partner to the partner's record; null before the first message.
+    pub(crate) partners: AtomicPtr<EdgeTable>,
+    reserved: [AtomicU32; 8],
+}
+
+const _: () = assert!(size_of::<ThreadState>() == 128);
+
+unsafe extern "C" {
+    static tare_dummy_frame: LiveFrame;
+}
+
+core::arch::global_asm!(
+    include_str!("probe/routines.s"),
+    STATE_SIZE = const size_of::<ThreadState>(),
+    FRAME = const offset_of!(ThreadState, frame),
+    LAST = const offset_of!(ThreadState, last),
+    EVENTS = const offset_of!(ThreadState, events),
+    CACHE = const offset_of!(ThreadState, cache),
+    EDGES = const offset_of!(ThreadState, edges),
+    LIMIT = const offset_of!(ThreadState, limit),
+    OVERHEAD = const offset_of!(ThreadState, overhead),
+    ARENA = const offset_of!(ThreadState, arena),
+    AGAIN = const offset_of!(ThreadState, again),
+    EDGE_TABLE = const size_of::<EdgeTable>(),
+    FRAME_NODE = const offset_of!(LiveFrame, node),
+    FRAME_BASE = const offset_of!(LiveFrame, base),
+    FRAME_EVENTS = const offset_of!(LiveFrame, events_base),
+    FRAME_SP = const offset_of!(LiveFrame, sp),
+    CALLS = const offset_of!(LiveNode, calls),
+    EXCLUSIVE = const offset_of!(LiveNode, exclusive),
+    INCLUSIVE = const offset_of!(LiveNode, inclusive),
+    EVENTS_BELOW = const offset_of!(LiveNode, events_below),
+    LEFT = const offset_of!(LiveNode, left),
+    MODE = const offset_of!(LiveNode, mode),
+    COST = const offset_of!(LiveNode, cost),
+    ID = const tare_format::probe::ID_AFTER_RETURN,
+    LEAF_ID = const tare_format::probe::LEAF_ID_AFTER_RETURN,
+    SAVE_AREA = const 2752,
+    SLOW_PATH = sym crate::slow::slow_path,
+    options(att_syntax)
+);
+
+impl ThreadState {
+    /// The state of the calling thread.
+    ///
+    /// # Probe-safe
+    #[inline]
+    pub(crate) fn current() -> &'static Self {
+        let address: *const Self;
+        // SAFETY: reads the offset of an initial-exec thread-local and the thread pointer, no memory else.
+        unsafe {
+            core::arch::asm!("mov {0}, qword ptr [rip + tare_thread_state@GOTTPOFF]", "add {0}, qword ptr fs:[0]",
+                out(reg) address, options(nostack, readonly));
+        }
+        // SAFETY: thread-local storage of this layout, only handed to the thread itself, lives as long as it.
+        unsafe { &*address }
+    }
+
+    /// Whether the thread has been set up.
+    #[inline]
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.arena.load(Relaxed).is_null()
+    }
+
+    /// The thread's arena. `None` before it is set up.
+    #[inline]
+    pub(crate) fn arena(&self) -> Option<Arena> {
+        NonNull::new(self.arena.load(Relaxed)).map(|start| {
+            // SAFETY: `arena` is set to the start of a mapped arena, once, and never unmapped.
+            unsafe { Arena::at(start) }
+        })
+    }
+
+    /// The innermost open frame.
+    #[inline]
+    pub(crate) fn frame(&self) -> &'static LiveFrame {
+        // SAFETY: `frame` always points to a live frame: the dummy, or one inside the thread's arena.
+        unsafe { &*self.frame.load(Relaxed) }
+    }
+
+    /// The table of edges. `None` before the thread is set up.
+    #[inline]
+    pub(crate) fn edges(&self) -> Option<Edges> {
+        NonNull::new(self.edges.load(Relaxed)).map(|table| {
+            // SAFETY: `edges` is set to tables that `Edges` made; they are never unmapped.
+            unsafe { Edges::at(table) }
+        })
+    }
+
+    /// The table of partners. `None` before the first message.
+    pub(crate) fn partners(&self) -> Option<Edges> {
+        NonNull::new(self.partners.load(Relaxed)).map(|table| {
+            // SAFETY: `partners` is set to tables that `Edges` made; they are never unmapped.
+            unsafe { Edges::at(table) }
+        })
+    }
+
+    /// Puts the thread back to how a fresh thread begins.
+    pub(crate) fn reset(&self) {
+        let dummy = &raw const tare_dummy_frame;
+        self.frame.store(dummy.cast_mut(), Relaxed);
+        self.cache.store(core::ptr::null_mut(), Relaxed);
+        self.edges.store(core::ptr::null_mut(), Relaxed);
+        self.partners.store(core::ptr::null_mut(), Relaxed);
+        self.limit.store(core::ptr::null_mut(), Relaxed);
+        self.arena.store(core::ptr::null_mut(), Relaxed);
+        for word in [&self.last, &self.events] {
+            word.store(0, Relaxed);
+        }
+        self.overhead.store(0, Relaxed);
+        let counts = [&self.again, &self.nodes_ready, &self.batches_ready, &self.peers_ready];
+        for word in counts.into_iter().chain([&self.lost_open, &self.estimates]) {
+            word.store(0, Relaxed);
+        }
+    }
+}

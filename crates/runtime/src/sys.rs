@@ -1,0 +1,243 @@
+//! System calls, made directly: libc's wrappers set `errno`, which the program may be about to read, and can be
+//! intercepted by other tools.
+
+use core::ffi::CStr;
+use core::ptr::NonNull;
+
+/// Why the kernel refused: the number that libc would store in `errno`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Errno(pub(crate) i32);
+
+/// A file descriptor that is closed by whoever opened it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Descriptor(i32);
+
+/// One system call.
+///
+/// # Safety
+/// The arguments must be what the call `number` asks for, and its effects must be allowed here.
+unsafe fn call(number: i64, arguments: [usize; 6]) -> Result<usize, Errno> {
+    let [a, b, c, d, e, f] = arguments;
+    let mut answer = number as isize;
+    // SAFETY: the caller vouches for the call; the kernel clobbers rcx and r11 and keeps off the red zone.
+    unsafe {
+        core::arch::asm!("syscall", inlateout("rax") answer, in("rdi") a, in("rsi") b, in("rdx") c,
+            in("r10") d, in("r8") e, in("r9") f, lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    if (-4095..0).contains(&answer) { Err(Errno(-answer as i32)) } else { Ok(answer as usize) }
+}
+
+/// Calls that read or write no memory of this process but what their arguments own.
+fn harmless(number: i64, arguments: [usize; 6]) -> Result<usize, Errno> {
+    // SAFETY: every use below passes buffers that outlive the call, with their lengths, or plain numbers.
+    unsafe { call(number, arguments) }
+}
+
+fn address<T>(value: &T) -> usize {
+    core::ptr::from_ref(value).addr()
+}
+
+/// Opens a file, with `O_CLOEXEC` added.
+pub(crate) fn open(path: &CStr, flags: i32, permissions: u32) -> Result<Descriptor, Errno> {
+    let flags = (flags | libc::O_CLOEXEC) as usize;
+    let at = libc::AT_FDCWD as isize as usize;
+    let number = harmless(libc::SYS_openat, [at, path.as_ptr().addr(), flags, permissions as usize, 0, 0])?;
+    Ok(Descriptor(number as i32))
+}
+
+pub(crate) fn close(file: Descriptor) {
+    let _ = harmless(libc::SYS_close, [file.0 as usize, 0, 0, 0, 0, 0]);
+}
+
+/// Allocates a range of a file and extends the file to hold it; never shrinks.
+pub(crate) fn allocate(file: Descriptor, offset: u64, length: u64) -> Result<(), Errno> {
+    harmless(libc::SYS_fallocate, [file.0 as usize, 0, offset as usize, length as usize, 0, 0]).map(|_| ())
+}
+
+/// Writes at a position; returns how many bytes were written.
+pub(crate) fn write_at(file: Descriptor, bytes: &[u8], offset: u64) -> Result<usize, Errno> {
+    let from = bytes.as_ptr().addr();
+    harmless(libc::SYS_pwrite64, [file.0 as usize, from, bytes.len(), offset as usize, 0, 0])
+}
+
+/// Reads at a position; returns how many bytes were read, 0 at the end.
+pub(crate) fn read_at(file: Descriptor, bytes: &mut [u8], offset: u64) -> Result<usize, Errno> {
+    let to = bytes.as_mut_ptr().expose_provenance();
+    harmless(libc::SYS_pread64, [file.0 as usize, to, bytes.len(), offset as usize, 0, 0])
+}
+
+/// Sets the length of a file.
+pub(crate) fn set_length(file: Descriptor, length: u64) -> Result<(), Errno> {
+    harmless(libc::SYS_ftruncate, [file.0 as usize, length as usize, 0, 0, 0, 0]).map(|_| ())
+}
+
+/// The start of the next data (`libc::SEEK_DATA`) or hole (`libc::SEEK_HOLE`) at or after `offset`.
+pub(crate) fn seek(file: Descriptor, offset: u64, what: i32) -> Result<u64, Errno> {
+    let at = harmless(libc::SYS_lseek, [file.0 as usize, offset as usize, what as usize, 0, 0, 0])?;
+    Ok(at as u64)
+}
+
+pub(crate) fn make_directory(path: &CStr, permissions: u32) -> Result<(), Errno> {
+    harmless(libc::SYS_mkdir, [path.as_ptr().addr(), permissions as usize, 0, 0, 0, 0]).map(|_| ())
+}
+
+pub(crate) fn rename(from: &CStr, to: &CStr) -> Result<(), Errno> {
+    harmless(libc::SYS_rename, [from.as_ptr().addr(), to.as_ptr().addr(), 0, 0, 0, 0]).map(|_| ())
+}
+
+pub(crate) fn unlink(path: &CStr) {
+    let _ = harmless(libc::SYS_unlink, [path.as_ptr().addr(), 0, 0, 0, 0, 0]);
+}
+
+/// Whether a file can be read by this process.
+pub(crate) fn is_readable(path: &CStr) -> bool {
+    harmless(libc::SYS_access, [path.as_ptr().addr(), libc::R_OK as usize, 0, 0, 0, 0]).is_ok()
+}
+
+/// The target of a symbolic link, cut to the buffer; returns its length.
+pub(crate) fn read_link_at(directory: i32, path: &CStr, target: &mut [u8]) -> Result<usize, Errno> {
+    let to = target.as_mut_ptr().expose_provenance();
+    let directory = directory as isize as usize;
+    harmless(libc::SYS_readlinkat, [directory, path.as_ptr().addr(), to, target.len(), 0, 0])
+}
+
+/// Owner of a file, not followed where it is a symbolic link, and whether it is a directory.
+pub(crate) fn owner(path: &CStr) -> Option<(u32, bool)> {
+    let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
+    let to = status.as_mut_ptr().expose_provenance();
+    harmless(libc::SYS_lstat, [path.as_ptr().addr(), to, 0, 0, 0, 0]).ok()?;
+    // SAFETY: the call succeeded, so the kernel has filled the whole record.
+    let status = unsafe { status.assume_init() };
+    Some((status.st_uid, status.st_mode & libc::S_IFMT == libc::S_IFDIR))
+}
+
+/// Bytes that this user may still write on the file system of a path.
+pub(crate) fn free_bytes(path: &CStr) -> Option<u64> {
+    let mut status = core::mem::MaybeUninit::<libc::statfs>::uninit();
+    let to = status.as_mut_ptr().expose_provenance();
+    harmless(libc::SYS_statfs, [path.as_ptr().addr(), to, 0, 0, 0, 0]).ok()?;
+    // SAFETY: the call succeeded, so the kernel has filled the whole record.
+    let status = unsafe { status.assume_init() };
+    Some(status.f_bavail.saturating_mul(status.f_bsize as u64))
+}
+
+/// The length beyond which this process must not extend a file (a signal would end it).
+pub(crate) fn file_size_limit() -> u64 {
+    let mut limit = [0_u64; 2];
+    let to = core::ptr::from_mut(&mut limit).expose_provenance();
+    match harmless(libc::SYS_prlimit64, [0, libc::RLIMIT_FSIZE as usize, 0, to, 0, 0]) {
+        Ok(_) => limit[0],
+        Err(_) => u64::MAX,
+    }
+}
+
+pub(crate) fn process_id() -> u32 {
+    harmless(libc::SYS_getpid, [0; 6]).unwrap_or(0) as u32
+}
+
+pub(crate) fn parent_id() -> u32 {
+    harmless(libc::SYS_getppid, [0; 6]).unwrap_or(0) as u32
+}
+
+pub(crate) fn thread_id() -> u32 {
+    harmless(libc::SYS_gettid, [0; 6]).unwrap_or(0) as u32
+}
+
+pub(crate) fn user_id() -> u32 {
+    harmless(libc::SYS_geteuid, [0; 6]).unwrap_or(0) as u32
+}
+
+/// Nanoseconds of a clock.
+pub(crate) fn clock_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = [0_u64; 2];
+    let to = core::ptr::from_mut(&mut time).expose_provenance();
+    let _ = harmless(libc::SYS_clock_gettime, [clock as usize, to, 0, 0, 0, 0]);
+    time[0].wrapping_mul(1_000_000_000).wrapping_add(time[1])
+}
+
+/// The name of this machine, ended by a zero.
+pub(crate) fn host_name() -> [u8; 65] {
+    let mut names = [[0_u8; 65]; 6];
+    let to = core::ptr::from_mut(&mut names).expose_provenance();
+    let _ = harmless(libc::SYS_uname, [to, 0, 0, 0, 0, 0]);
+    names[1]
+}
+
+/// The alternate signal stack that this thread runs on at this moment: its lowest address and its end.
+pub(crate) fn signal_stack_in_use() -> Option<(u64, u64)> {
+    let mut stack = core::mem::MaybeUninit::<libc::stack_t>::uninit();
+    let to = stack.as_mut_ptr().expose_provenance();
+    harmless(libc::SYS_sigaltstack, [0, to, 0, 0, 0, 0]).ok()?;
+    // SAFETY: the call succeeded, so the kernel has filled the whole record.
+    let stack = unsafe { stack.assume_init() };
+    let low = stack.ss_sp.addr() as u64;
+    (stack.ss_flags & libc::SS_ONSTACK != 0).then(|| (low, low + stack.ss_size as u64))
+}
+
+/// All signals of this thread held back until it is dropped.
+#[derive(Debug)]
+pub(crate) struct SignalsBlocked {
+    before: u64,
+}
+
+impl SignalsBlocked {
+    pub(crate) fn new() -> Self {
+        let all = u64::MAX;
+        let mut before = 0_u64;
+        let to = core::ptr::from_mut(&mut before).expose_provenance();
+        let arguments = [libc::SIG_SETMASK as usize, address(&all), to, size_of::<u64>(), 0, 0];
+        let _ = harmless(libc::SYS_rt_sigprocmask, arguments);
+        Self { before }
+    }
+}
+
+impl Drop for SignalsBlocked {
+    fn drop(&mut self) {
+        let arguments = [libc::SIG_SETMASK as usize, address(&self.before), 0, size_of::<u64>(), 0, 0];
+        let _ = harmless(libc::SYS_rt_sigprocmask, arguments);
+    }
+}
+
+/// Maps a range of a file, shared.
+pub(crate) fn map_file(file: Descriptor, offset: u64, length: u64) -> Result<NonNull<u8>, Errno> {
+    let flags = (libc::MAP_SHARED | libc::MAP_NORESERVE) as usize;
+    let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    let arguments = [0, length as usize, protection, flags, file.0 as usize, offset as usize];
+    let start = harmless(libc::SYS_mmap, arguments)?;
+    NonNull::new(core::ptr::with_exposed_provenance_mut(start)).ok_or(Errno(libc::ENOMEM))
+}
+
+/// Maps memory of this process alone, zeroed, allocated as it is touched.
+pub(crate) fn map_memory(length: usize) -> Result<NonNull<u8>, Errno> {
+    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as usize;
+    let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    let start = harmless(libc::SYS_mmap, [0, length, protection, flags, usize::MAX, 0])?;
+    NonNull::new(core::ptr::with_exposed_provenance_mut(start)).ok_or(Errno(libc::ENOMEM))
+}
+
+/// Moves a mapping over another.
+///
+/// # Safety
+/// Both must be ours and of this length, and nothing may refer to the first any more.
+pub(crate) unsafe fn move_mapping(from: NonNull<u8>, to: NonNull<u8>, length: usize) -> Result<(), Errno> {
+    let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as usize;
+    let arguments = [from.addr().get(), length, length, flags, to.addr().get(), 0];
+    // SAFETY: as the caller vouches.
+    unsafe { call(libc::SYS_mremap, arguments) }.map(|_| ())
+}
+
+/// Gives a mapping back.
+///
+/// # Safety
+/// Nothing may refer to it any more.
+pub(crate) unsafe fn unmap(start: NonNull<u8>, length: usize) {
+    // SAFETY: as the caller vouches.
+    let _ = unsafe { call(libc::SYS_munmap, [start.addr().get(), length, 0, 0, 0, 0]) };
+}
+
+/// Allocates the pages of a mapped range for writing. An error, not a signal, where there is no space.
+pub(crate) fn populate(start: NonNull<u8>, length: usize) -> Result<(), Errno> {
+    /// `MADV_POPULATE_WRITE`, from Linux 5.14 on.
+    const POPULATE_WRITE: usize = 23;
+    harmless(libc::SYS_madvise, [start.addr().get(), length, POPULATE_WRITE, 0, 0, 0]).map(|_| ())
+}

@@ -1,0 +1,92 @@
+//! Threads: set up at their first probe, marked at their end.
+
+use crate::edges::Edges;
+use crate::graph_file::{self, region_capacity};
+use crate::local::Local;
+use crate::process::{self, now};
+use crate::state::ThreadState;
+use crate::sys;
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+
+/// State of a location whose thread runs.
+pub(crate) const RUNS: u32 = 1;
+/// State of a location whose thread has ended.
+pub(crate) const ENDED: u32 = 2;
+
+/// The key whose destructor marks the end of a thread; negative without one.
+static KEY: AtomicI64 = AtomicI64::new(-1);
+/// Keys from here on would make `pthread_setspecific` allocate.
+const KEYS_WITHOUT_ALLOCATION: u32 = 32;
+
+/// Makes the key. Called from the constructor, where few keys are taken.
+pub(crate) fn make_key() {
+    let mut key: libc::pthread_key_t = 0;
+    // SAFETY: the destructor has the right type and does not unwind.
+    let result = unsafe { libc::pthread_key_create(&raw mut key, Some(at_end)) };
+    if result == 0 && key < KEYS_WITHOUT_ALLOCATION {
+        KEY.store(i64::from(key), Relaxed);
+    }
+}
+
+/// The thread, set up now if it is not yet. `None` where nothing is to be recorded, or there is no memory.
+pub(crate) fn ready(state: &'static ThreadState) -> Option<Local> {
+    match Local::of(state) {
+        Some(local) => Some(local),
+        None => process::is_measuring().then(|| set_up(state)).flatten(),
+    }
+}
+
+fn set_up(state: &'static ThreadState) -> Option<Local> {
+    let arena = match graph_file::new_arena() {
+        Some(arena) => arena,
+        None => graph_file::scratch_arena().filter(|arena| arena.allocate_first())?,
+    };
+    let local = set_up_on(state, arena)?;
+    let location = arena.location();
+    location.tid.store(sys::thread_id(), Relaxed);
+    location.thread_state.store(core::ptr::from_ref(state).addr() as u64, Relaxed);
+    location.state.store(RUNS, Relaxed);
+    if let Ok(key) = u32::try_from(KEY.load(Relaxed)) {
+        let value = core::ptr::from_ref(state).cast::<c_void>();
+        // SAFETY: the key exists, and is one of those that need no memory.
+        unsafe { libc::pthread_setspecific(key, value) };
+    }
+    Some(local)
+}
+
+/// Connects a thread with an arena: site cache, table of edges, root.
+pub(crate) fn set_up_on(state: &'static ThreadState, arena: crate::arena::Arena) -> Option<Local> {
+    let cache = sys::map_memory(region_capacity() as usize * size_of::<AtomicU64>()).ok()?;
+    let edges = Edges::new()?;
+    let begin = now().0;
+    state.cache.store(cache.cast().as_ptr(), Relaxed);
+    state.edges.store(edges.as_ptr(), Relaxed);
+    state.arena.store(arena.start().as_ptr(), Relaxed);
+    arena.location().start_ticks.store(begin, Relaxed);
+    let local = Local { state, arena };
+    local.open_root(begin);
+    Some(local)
+}
+
+/// The end of a thread, called by the thread itself with its state.
+extern "C" fn at_end(state: *mut c_void) {
+    let own = ThreadState::current();
+    if core::ptr::from_ref(own).addr() != state.addr() {
+        return;
+    }
+    if let Some(local) = Local::of(own) {
+        close_location(local);
+        local.arena.location().state.store(ENDED, Relaxed);
+    }
+}
+
+/// Brings the location of the calling thread up to date: its time so far, and the root's.
+pub(crate) fn close_location(local: Local) {
+    let ticks = now().0;
+    local.attribute(local.current(), ticks);
+    let root = local.arena.node(0);
+    root.inclusive.store(ticks.wrapping_sub(local.arena.frame(0).base.load(Relaxed)), Relaxed);
+    root.events_below.store(local.state.events.load(Relaxed), Relaxed);
+    local.publish(ticks);
+}
