@@ -72,7 +72,7 @@ impl Program {
         let sweep = sweep::sweep(image, &mut fragments);
         let jumps = jumps_by_fragment(image, &fragments, &sweep);
         let groups = group::group(image, &fragments, &sweep, &jumps);
-        let units = units(&fragments, groups.members());
+        let units = units(image, &fragments, groups.members());
         let jumps = jumps_by_unit(image, &fragments, &sweep, &units, jumps);
         Ok(Self::assemble(image, &fragments, &sweep, &units, jumps))
     }
@@ -185,12 +185,14 @@ struct Unit {
     fragments: Vec<usize>,
 }
 
-fn units(fragments: &Fragments, members: BTreeMap<usize, Vec<usize>>) -> Vec<Unit> {
+fn units(image: &Image<'_>, fragments: &Fragments, members: BTreeMap<usize, Vec<usize>>) -> Vec<Unit> {
     let rank = |index: &usize| {
         fragments.list.get(*index).map(|one| {
             let is_entered = one.traits.is_called || one.traits.is_pointed_at;
             let is_aligned = one.range.start.is_multiple_of(16);
-            (one.named, !is_entered, !is_aligned, one.range.start)
+            let fde = one.fde.and_then(|fde| image.fdes().get(fde));
+            let is_cold = fde.is_some_and(|fde| !fde.starts_at_entry);
+            (one.named, is_cold, !is_entered, !is_aligned, one.range.start)
         })
     };
     let units = members.into_values().map(|mut members| {

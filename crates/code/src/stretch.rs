@@ -1,6 +1,6 @@
 //! A function's decoded instructions with the ways backwards through them: what jump tables are found in.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
@@ -27,6 +27,24 @@ impl Stretch {
             }
         }
         Self { code, incoming }
+    }
+
+    /// Adds ways from jumps to the targets of their table.
+    pub(crate) fn connect(&mut self, jumps: &[u64], targets: &[u64]) {
+        let jumps: Vec<usize> = jumps.iter().filter_map(|&jump| self.index_of(jump)).collect();
+        let targets: BTreeSet<u64> = targets.iter().copied().filter(|&target| self.index_of(target).is_some()).collect();
+        for target in targets {
+            let list = self.incoming.entry(target).or_default();
+            for jump in &jumps {
+                if !list.contains(jump) {
+                    list.push(*jump);
+                }
+            }
+        }
+    }
+
+    fn index_of(&self, address: u64) -> Option<usize> {
+        self.code.binary_search_by_key(&address, Instruction::ip).ok()
     }
 
     /// Instructions from which control comes to this one: by falling through first, then by branches.

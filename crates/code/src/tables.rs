@@ -29,7 +29,7 @@ pub(crate) enum JumpKind {
 }
 
 /// The indirect jumps of a function.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Jumps {
     pub(crate) tables: Vec<JumpTable>,
     /// By address of the jump.
@@ -58,10 +58,31 @@ enum Found {
 
 impl Resolver<'_, '_> {
     /// Resolves all indirect jumps in `ranges`; `cfa` has the unwind rows of each range, where there are any.
+    ///
+    /// Code behind a table may hold further jumps whose registers were set before it: what was found leads on until
+    /// nothing new is.
     pub(crate) fn resolve(&self, ranges: &[Range<u64>], cfa: &[Option<CfaRows>]) -> Jumps {
-        let stretch = Stretch::decode(self.image, ranges);
-        let mut values = Values::new(&stretch);
-        let mut tables = self.loaded_tables(&stretch, &mut values, ranges);
+        let mut stretch = Stretch::decode(self.image, ranges);
+        let mut jumps = self.round(&stretch, ranges, cfa);
+        loop {
+            let tables = jumps.kinds.values().filter(|kind| matches!(kind, JumpKind::Table(_))).count();
+            if tables == 0 || tables == jumps.kinds.len() {
+                return jumps;
+            }
+            for table in &jumps.tables {
+                stretch.connect(&table.jumps, &table.targets);
+            }
+            let next = self.round(&stretch, ranges, cfa);
+            if next == jumps {
+                return jumps;
+            }
+            jumps = next;
+        }
+    }
+
+    fn round(&self, stretch: &Stretch, ranges: &[Range<u64>], cfa: &[Option<CfaRows>]) -> Jumps {
+        let mut values = Values::new(stretch);
+        let mut tables = self.loaded_tables(stretch, &mut values, ranges);
         let mut jumps = Jumps::default();
         let mut open = Vec::new();
         let mut through: BTreeMap<(u64, TableForm), Vec<u64>> = BTreeMap::new();
@@ -69,7 +90,7 @@ impl Resolver<'_, '_> {
             if raw_flow(jump) != RawFlow::IndirectJump {
                 continue;
             }
-            let at_entry = self.is_at_entry(&stretch, index, ranges, cfa);
+            let at_entry = self.is_at_entry(stretch, index, ranges, cfa);
             match self.jump(&mut values, index, jump, ranges, at_entry) {
                 Found::Kind(kind) => {
                     jumps.kinds.insert(jump.ip(), kind);
@@ -81,7 +102,7 @@ impl Resolver<'_, '_> {
                 Found::Open => open.push(jump.ip()),
             }
         }
-        self.settle(tables, &mut through, &open, &mut jumps, &stretch);
+        self.settle(tables, &mut through, &open, &mut jumps, stretch);
         jumps
     }
 
