@@ -94,6 +94,47 @@ pub fn json(inspection: &Inspection) -> String {
     crate::json::written(&Document { schema: crate::json::SCHEMA, image: &inspection.image, functions: &inspection.functions })
 }
 
+/// The functions as CSV (RFC 4180), in order of their addresses.
+#[must_use]
+pub fn csv(inspection: &Inspection) -> String {
+    let mut text = String::from(
+        "name,demangled,address,size,file,line,lines,instructions,blocks,edges,exits,cyclomatic,loops,loop_depth,call_sites,indirect_calls,unresolved_jumps\r\n",
+    );
+    let optional = |value: Option<u32>| value.map_or_else(String::new, |value| value.to_string());
+    for function in &inspection.functions {
+        let numbers = [
+            function.instructions,
+            function.blocks,
+            function.edges,
+            function.exits,
+            function.cyclomatic,
+            function.loops,
+            function.loop_depth,
+            function.call_sites,
+            function.indirect_calls,
+            function.unresolved_jumps,
+        ];
+        let mut fields = vec![
+            quoted(&function.name),
+            quoted(&function.demangled),
+            function.address.to_string(),
+            function.size.to_string(),
+            quoted(function.file.as_deref().unwrap_or_default()),
+            optional(function.line),
+            optional(function.lines),
+        ];
+        fields.extend(numbers.map(|number| number.to_string()));
+        text.push_str(&fields.join(","));
+        text.push_str("\r\n");
+    }
+    text
+}
+
+/// A field of a CSV document.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_string() }
+}
+
 /// One line a function.
 #[must_use]
 pub fn text(inspection: &Inspection, page: &Page) -> String {

@@ -16,6 +16,7 @@ pub mod instrument;
 pub mod json;
 mod layout;
 mod number;
+pub mod picture;
 mod run;
 pub mod select;
 pub mod text;

@@ -79,7 +79,12 @@ fn legend(svg: &mut String, table: &Validation) {
         100.0 * table.dilation
     );
     let mut x = 16.0;
-    for (mark, word, width) in [("truth", "unmeasured", 120.0), ("measured", "measured", 110.0), ("local", "local compensation", 170.0), ("compensated", "parallel compensation", 190.0)] {
+    for (mark, word, width) in [
+        ("truth", "unmeasured", 120.0),
+        ("measured", "measured", 110.0),
+        ("local", "local compensation", 170.0),
+        ("compensated", "parallel compensation", 190.0),
+    ] {
         shape(svg, mark, x + 6.0, 51.0);
         let _ = write!(svg, "<text class=\"muted\" x=\"{}\" y=\"56\">{word}</text>", x + 20.0);
         x += width;
@@ -90,7 +95,12 @@ fn rank(svg: &mut String, row: &RankRow, scale: &Scale, top: f64) {
     let y = top + 26.0;
     let seconds = row.seconds();
     let (from, to) = (scale.x(row.uninstrumented_s), scale.x(seconds.uncompensated));
-    let _ = write!(svg, "<text x=\"16\" y=\"{}\">rank {}</text><line class=\"line\" x1=\"{from:.1}\" x2=\"{to:.1}\" y1=\"{y}\" y2=\"{y}\"/>", y + 5.0, row.rank);
+    let _ = write!(
+        svg,
+        "<text x=\"16\" y=\"{}\">rank {}</text><line class=\"line\" x1=\"{from:.1}\" x2=\"{to:.1}\" y1=\"{y}\" y2=\"{y}\"/>",
+        y + 5.0,
+        row.rank
+    );
     shape(svg, "measured", to, y);
     shape(svg, "local", scale.x(seconds.local), y);
     shape(svg, "compensated", scale.x(seconds.parallel), y);

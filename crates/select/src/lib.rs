@@ -3,8 +3,8 @@
 //! evaluates, as presets.
 //!
 //! * [`Preset`]: the filters by their names on the command line.
-//! * [`Facts`]: what a filter needs to know of a function.
 //! * [`choose`]: which functions are let in, and the reason for each that is and each that is not.
+//! * [`Facts`], [`decide`]: the same for functions of which nothing else is known.
 //!
 //! What always holds: every function is selected, rejected, or of a kind that is never instrumented; `main` is
 //! always selected; the same facts give the same selection.
@@ -13,6 +13,8 @@
 
 mod facts;
 mod preset;
+
+use tare_code::{Function, Metrics, Program};
 
 pub use facts::Facts;
 pub use preset::{Preset, UnknownPreset};
@@ -35,9 +37,16 @@ pub struct Decision {
     pub reason: String,
 }
 
-/// Chooses by a preset.
+/// Chooses among the functions of a program. `metrics` is asked for a function's numbers, and only where the
+/// preset depends on them.
 #[must_use]
-pub fn choose(functions: &[Facts], preset: Preset) -> Selection {
+pub fn choose(program: &Program, preset: Preset, metrics: impl FnMut(&Function) -> Metrics) -> Selection {
+    decide(&facts::of_program(program, preset, metrics), preset)
+}
+
+/// Chooses among functions by their facts.
+#[must_use]
+pub fn decide(functions: &[Facts], preset: Preset) -> Selection {
     let mut selection = Selection::default();
     for (function, facts) in functions.iter().enumerate().filter(|(_, facts)| !facts.never_instrumented) {
         let (is_selected, reason) = if facts.is_main { (true, "main program".to_string()) } else { preset.judges(facts) };
@@ -67,7 +76,7 @@ mod tests {
     }
 
     fn selected(preset: Preset) -> Vec<usize> {
-        choose(&program(), preset).selected.iter().map(|decision| decision.function).collect()
+        decide(&program(), preset).selected.iter().map(|decision| decision.function).collect()
     }
 
     #[test]
@@ -83,7 +92,7 @@ mod tests {
     #[test]
     fn the_union_keeps_complex_functions_off_the_path_and_simple_ones_on_it() {
         let functions = [facts(7, None, 50, false), facts(1, None, 5, true), facts(2, None, 5, false)];
-        let selection = choose(&functions, Preset::MpiPathAndCyclomatic3);
+        let selection = decide(&functions, Preset::MpiPathAndCyclomatic3);
         let reasons: Vec<&str> = selection.selected.iter().map(|decision| decision.reason.as_str()).collect();
         assert_eq!(reasons, ["cyclomatic complexity of 3 or more: 7", "on a path to MPI"]);
         assert_eq!(selection.rejected[0].reason, "no path to MPI, and cyclomatic complexity below 3: 2");
@@ -92,7 +101,7 @@ mod tests {
     #[test]
     fn every_function_is_decided_or_never_instrumented() {
         for preset in Preset::ALL {
-            let selection = choose(&program(), preset);
+            let selection = decide(&program(), preset);
             assert_eq!(selection.selected.len() + selection.rejected.len(), 4, "{preset}");
             assert!(selection.selected.iter().chain(&selection.rejected).all(|decision| !decision.reason.is_empty()));
         }
@@ -101,7 +110,7 @@ mod tests {
     #[test]
     fn without_line_information_instructions_stand_for_lines_and_the_reason_says_so() {
         let functions = [facts(1, None, 19, false), facts(1, None, 20, false)];
-        let selection = choose(&functions, Preset::Lines5);
+        let selection = decide(&functions, Preset::Lines5);
         assert_eq!(selection.rejected[0].reason, "lines unknown, below 20 instructions: 19");
         assert_eq!(selection.selected[0].reason, "lines unknown, 20 instructions or more: 20");
     }

@@ -51,6 +51,12 @@ impl Preset {
         matches!(self, Self::MpiPath | Self::MpiPathAndCyclomatic3)
     }
 
+    /// Whether it depends on the numbers of functions.
+    #[must_use]
+    pub const fn counts(self) -> bool {
+        matches!(self, Self::Cyclomatic2 | Self::Cyclomatic3 | Self::Lines5 | Self::MpiPathAndCyclomatic3)
+    }
+
     /// Whether it lets a function in, and the reason.
     pub(crate) fn judges(self, facts: &Facts) -> (bool, String) {
         match self {

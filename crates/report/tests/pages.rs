@@ -1,0 +1,134 @@
+//! What people see, at three widths, in two character sets, for runs that went well and runs that did not.
+//!
+//! The texts are in `golden/`; `TARE_BLESS=1 cargo test -p tare-report` writes them anew.
+
+mod support;
+
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use support::{alone_and_lossy, master_and_worker, run};
+use tare_compensate::Mode;
+use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
+use tare_profile::Profile;
+use tare_report::{Exit, Page, Results, Run, text};
+use unicode_width::UnicodeWidthStr;
+
+fn page(width: usize) -> Page {
+    Page { width, ..Page::default() }
+}
+
+fn fits(text: &str, width: usize) {
+    for line in text.lines() {
+        assert!(line.width() <= width, "{} columns: {line:?}", line.width());
+        assert_eq!(line, line.trim_end(), "blanks at the end");
+    }
+    for nonsense in ["± 0.0 ", "± 0 ", "NaN", "inf ", "\u{1b}"] {
+        assert!(!text.contains(nonsense), "{nonsense:?} in\n{text}");
+    }
+}
+
+fn golden(name: &str, text: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("TARE_BLESS").is_some() {
+        std::fs::write(&path, text).expect("the golden file is written");
+    }
+    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(text, wanted, "{} differs; it is now\n{text}", path.display());
+}
+
+fn check(name: &str, run: &Run, profile: &Profile, mode: Mode, page: &Page) {
+    let text = text::summary(run, &Results::new(profile, mode), page);
+    fits(&text, page.width);
+    golden(name, &text);
+}
+
+#[test]
+fn a_summary_at_three_widths() {
+    for width in [40, 80, 120] {
+        check(&format!("summary-{width}.txt"), &run(), &master_and_worker(), Mode::Parallel, &page(width));
+    }
+}
+
+#[test]
+fn a_summary_in_plain_ascii() {
+    let page = Page { unicode: false, ..page(80) };
+    let text = text::summary(&run(), &Results::new(&master_and_worker(), Mode::Parallel), &page);
+    assert!(text.is_ascii(), "{text}");
+    check("summary-ascii.txt", &run(), &master_and_worker(), Mode::Parallel, &page);
+}
+
+#[test]
+fn what_is_shown_follows_the_compensation_that_was_asked_for() {
+    check("summary-local.txt", &run(), &master_and_worker(), Mode::Local, &page(80));
+    check("summary-off.txt", &run(), &master_and_worker(), Mode::Off, &page(80));
+}
+
+#[test]
+fn the_full_report_shows_every_rank_and_region() {
+    let text = text::report(&run(), &Results::new(&master_and_worker(), Mode::Parallel), &page(120));
+    fits(&text, 120);
+    golden("report-120.txt", &text);
+}
+
+#[test]
+fn a_program_without_mpi_that_lost_calls_says_so_first() {
+    check("alone-80.txt", &Run { program: "solver".into(), ..run() }, &alone_and_lossy(), Mode::Parallel, &page(80));
+}
+
+#[test]
+fn a_crashed_program_keeps_the_skeleton() {
+    let run = Run { exit: Exit::Signal("SIGSEGV".into()), wall_s: 12.4, ..run() };
+    check("crashed-80.txt", &run, &master_and_worker(), Mode::Parallel, &page(80));
+}
+
+#[test]
+fn a_run_without_data_says_why() {
+    let none = Profile::default();
+    check("nothing-instrumented-80.txt", &Run { images: Vec::new(), ..run() }, &none, Mode::Parallel, &page(80));
+    check("nothing-started-80.txt", &run(), &none, Mode::Parallel, &page(80));
+}
+
+#[test]
+fn the_table_of_paper_1() {
+    let pair = |drift: f64| Pair {
+        unmeasured: vec![Unmeasured { cycles: 3e9 * drift, seconds_per_cycle: 0.3e-9 / drift }; 2],
+        measured: vec![
+            Measured { uncompensated: 6.9e9 * drift, local: 6.88e9 * drift, parallel: 3.012e9 * drift },
+            Measured { uncompensated: 6.9e9 * drift, local: 3.009e9 * drift, parallel: 3.009e9 * drift },
+        ],
+    };
+    let pairs: Vec<Pair> = (0..15).map(|index| pair(1.0 + f64::from(index) * 0.001)).collect();
+    let table = Validation::of(&pairs).expect("15 pairs");
+    for width in [40, 80, 120] {
+        let text = tare_report::validate::text(&table, &page(width));
+        fits(&text, width);
+        golden(&format!("validate-{width}.txt"), &text);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_line_is_longer_than_the_page(
+        width in 24_usize..160,
+        unicode: bool,
+        name in "[ -~äß€日本]{0,90}",
+        program in "[ -~]{0,120}",
+        exclusive in prop::collection::vec(-1_000_000_i64..10_000_000_000_000, 2),
+        mode in prop::sample::select(vec![Mode::Off, Mode::Local, Mode::Parallel]),
+    ) {
+        let mut profile = master_and_worker();
+        profile.regions[2].name = name;
+        for (node, ticks) in profile.locations[1].nodes[1..].iter_mut().zip(exclusive) {
+            node.exclusive = ticks;
+        }
+        let results = Results::new(&profile, mode);
+        let run = Run { program, directory: "/scratch/with/a/long/path/to/the/directory/of/the/run".into(), ..run() };
+        let page = Page { width, unicode, top: 3 };
+        for text in [text::summary(&run, &results, &page), text::report(&run, &results, &page)] {
+            fits(&text, width);
+        }
+    }
+}

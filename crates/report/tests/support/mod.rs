@@ -1,0 +1,132 @@
+//! Runs to report on: paper 1's master and worker, and the ways a run can fail.
+
+use tare_profile::{
+    BatchSums, Batches, COST_UNIT, Clock, DelayModel, Location, LocationLosses, Messages, MpiLibrary, Node, Peer, Process, ProcessIndex, Profile,
+    Region, RegionIndex, RegionKind, Span, State,
+};
+use tare_report::{Exit, InstrumentedImage, Run};
+
+const TICK: f64 = 0.5e-9;
+
+/// A process on host `n01` that has ended well.
+pub(crate) fn process(rank: Option<u32>) -> Process {
+    Process {
+        file: format!("n01-{}.graph", 4710 + rank.unwrap_or(0)),
+        rank,
+        world_size: rank.map(|_| 2),
+        host: "n01".into(),
+        pid: 4710 + rank.unwrap_or(0),
+        parent_pid: 4700,
+        state: State::Finished,
+        executable: "/home/user/pi".into(),
+        mpi: if rank.is_some() { MpiLibrary::OpenMpi } else { MpiLibrary::None },
+        model: DelayModel::Virtual,
+        exact: false,
+        clock: Clock { seconds_per_tick: TICK, ticks_per_cycle: Some(0.6) },
+        span: None,
+        start_ns: 0,
+        lifetime_s: 10.0,
+        hot_pair_cost: 40.0,
+        lost_threads: 0,
+        unpaired_messages: 0,
+        uncovered_calls: 0,
+        setup_ticks: 0,
+        damaged_records: 0,
+    }
+}
+
+fn region(kind: RegionKind, name: &str, address: u64, line: u32) -> Region {
+    let image = if kind == RegionKind::Mpi { "MPI" } else { "/home/user/pi" };
+    let file = if address > 0 { "/home/user/pi.c" } else { "" };
+    Region {
+        kind,
+        name: name.into(),
+        raw_name: name.into(),
+        image: image.into(),
+        build_id: "ab12".into(),
+        address,
+        size: 64,
+        file: file.into(),
+        line,
+        leaf: name == "inside",
+    }
+}
+
+fn regions() -> Vec<Region> {
+    vec![
+        region(RegionKind::Program, "program", 0, 0),
+        region(RegionKind::Function, "main", 0x1000, 80),
+        region(RegionKind::Function, "inside", 0x2000, 12),
+        region(RegionKind::Mpi, "MPI_Recv", 0, 0),
+        region(RegionKind::Function, "std::map<std::string, std::vector<double>>::emplace_hint(key const&)", 0x3000, 40),
+    ]
+}
+
+fn node(region: usize, parent: Option<usize>, calls: u64, seconds: f64) -> Node {
+    Node { region: RegionIndex(region), parent, on_calls: calls, exclusive: (seconds / TICK) as i64, ..Node::default() }
+}
+
+/// Batches that say: a pair of probes costs 30 ticks, give or take two, counting 3.
+fn batches() -> Batches {
+    let sums = |batches: u64, ticks_per_call: u64| {
+        let mut sample = [0; 64];
+        for (index, sample) in sample.iter_mut().enumerate() {
+            *sample = ((ticks_per_call * COST_UNIT) as i64 + (index as i64 % 9 - 4) * 120) as u32;
+        }
+        BatchSums { batches, calls: batches * 1024, ticks: batches * 1024 * ticks_per_call, longest: 1100 * ticks_per_call, sample }
+    };
+    Batches { on: sums(2000, 90), off: sums(200, 63), off_twice: sums(50, 66) }
+}
+
+/// Master (rank 0) waits for the worker (rank 1), whose short function runs 100 million times.
+pub(crate) fn master_and_worker() -> Profile {
+    let location = |process: usize, nodes: Vec<Node>| Location { process: ProcessIndex(process), nodes, events: 200_000_000, ..Location::default() };
+    let span = |delay: f64| Some(Span { start: 1_000, end: 18_000_001_000, closed: true, start_delay: 0, end_delay: (delay / TICK) as i64 });
+    let mut receive = node(3, Some(1), 1_000, 8.9);
+    receive.tool_ticks = 600_000;
+    receive.delay_gain = (1.58 / TICK) as i64;
+    receive.wait_ticks = (8.8 / TICK) as u64;
+    receive.virtual_wait_ticks = (7.2 / TICK) as u64;
+    receive.messages = Messages { count: 1_000, bytes: 8_000_000, unpaired: 0 };
+    receive.peers = vec![Peer { rank: 1, received: 1_000, bytes: 8_000_000, transmission: 1_000_000, wait: 17_600_000_000, ..Peer::default() }];
+    let mut inside = node(2, Some(1), 90_000_000, 4.1);
+    inside.off_calls = 10_000_000;
+    inside.cost = 30.0;
+    inside.batches = Some(Box::new(batches()));
+    let hint = node(4, Some(1), 40, 0.3);
+    let master = vec![node(0, None, 0, 0.01), node(1, Some(0), 1, 0.1), receive];
+    let worker = vec![node(0, None, 0, 0.01), node(1, Some(0), 1, 4.6), inside, hint];
+    Profile {
+        processes: vec![Process { span: span(1.58), ..process(Some(0)) }, Process { span: span(1.58), ..process(Some(1)) }],
+        locations: vec![location(0, master), location(1, worker)],
+        regions: regions(),
+        unreadable: Vec::new(),
+    }
+}
+
+/// A program without MPI that lost its way: deep recursion, no room, no batches.
+pub(crate) fn alone_and_lossy() -> Profile {
+    let nodes = vec![node(0, None, 0, 0.000_4), node(1, Some(0), 1, 0.002), node(2, Some(1), 5_000, 0.000_08)];
+    let losses = LocationLosses { overflow_calls: 12_345, depth: 7, unmatched_exits: 0, skipped_frames: 3 };
+    let location = Location { nodes, losses, events: 10_002, ..Location::default() };
+    Profile { processes: vec![process(None)], locations: vec![location], regions: regions(), unreadable: Vec::new() }
+}
+
+/// What the command line knows.
+pub(crate) fn run() -> Run {
+    Run {
+        command: ["mpirun", "-n", "2", "./pi", "100"].map(String::from).to_vec(),
+        program: "pi 100".into(),
+        started: "2026-11-20T09:12:00+00:00".into(),
+        wall_s: 10.0,
+        exit: Exit::Status(0),
+        directory: "tare-pi-20261120-0912".into(),
+        images: vec![InstrumentedImage {
+            path: "/home/user/pi".into(),
+            found: 14,
+            selected: 9,
+            instrumented: 6,
+            refusals: vec![("unknown jump".into(), 1), ("short entry".into(), 2)],
+        }],
+    }
+}
