@@ -17,6 +17,8 @@ use crate::tables::Jumps;
 /// Disjoint sets of fragments.
 pub(crate) struct Groups {
     parent: Vec<usize>,
+    /// Fragments whose start is reached from within their group: they are not where it is entered.
+    branched: Vec<bool>,
 }
 
 impl Groups {
@@ -29,6 +31,19 @@ impl Groups {
             fragment = parent;
         }
         fragment
+    }
+
+    /// Whether a fragment's start is reached by a branch, jump table or unwinding of its own group.
+    pub(crate) fn is_branched_to(&self, fragment: usize) -> bool {
+        self.branched.get(fragment).copied().unwrap_or(false)
+    }
+
+    /// Joins a fragment with the one that goes to its start.
+    fn join_start(&mut self, from: usize, to: usize) {
+        self.join(from, to);
+        if let Some(branched) = self.branched.get_mut(to) {
+            *branched = true;
+        }
     }
 
     fn join(&mut self, one: usize, other: usize) {
@@ -53,7 +68,8 @@ impl Groups {
 type Users = BTreeMap<usize, Vec<usize>>;
 
 pub(crate) fn group(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, jumps: &BTreeMap<usize, Jumps>) -> Groups {
-    let mut groups = Groups { parent: (0..fragments.list.len()).collect() };
+    let count = fragments.list.len();
+    let mut groups = Groups { parent: (0..count).collect(), branched: vec![false; count] };
     let mut users = Users::new();
     for index in 0..fragments.list.len() {
         branches(image, fragments, sweep, index, &mut groups, &mut users);
@@ -76,15 +92,17 @@ fn branches(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, index: usiz
         }
         let Some(to) = fragments.at(target) else { continue };
         let Some(fragment) = fragments.list.get(to) else { continue };
-        if target != fragment.range.start || is_part(image, fragment) {
+        if target != fragment.range.start {
             groups.join(index, to);
+        } else if is_part(image, fragment) {
+            groups.join_start(index, to);
         } else if fragment.named == Named::No {
             let rows = rows.get_or_insert_with(|| from.fde.and_then(|fde| Some(image.fdes().get(fde)?.cfa_rows())));
             let at_entry = rows.as_ref().is_none_or(|rows| rows.at(record.address).is_some_and(|cfa| cfa.is_entry()));
             if at_entry {
                 users.entry(to).or_default().push(index);
             } else {
-                groups.join(index, to);
+                groups.join_start(index, to);
             }
         }
     }
@@ -106,7 +124,10 @@ fn landing_pads(image: &Image<'_>, fragments: &Fragments, index: usize, groups: 
     let Some(lsda) = fde.and_then(|fde| image.lsda(fde)) else { return };
     for pad in lsda.call_sites.iter().filter_map(|site| site.landing_pad) {
         match fragments.at(pad) {
-            Some(other) if other != index => groups.join(index, other),
+            Some(other) if other != index => {
+                let is_start = fragments.list.get(other).is_some_and(|one| one.range.start == pad);
+                if is_start { groups.join_start(index, other) } else { groups.join(index, other) }
+            }
             _ => {}
         }
     }
@@ -119,7 +140,7 @@ fn entries(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, index: usize
         };
         let Some(fragment) = fragments.list.get(to) else { continue };
         if is_part(image, fragment) {
-            groups.join(index, to);
+            groups.join_start(index, to);
         } else if fragment.named == Named::No && target == fragment.range.start {
             users.entry(to).or_default().push(index);
         } else if may_be_part(fragment) {
@@ -145,7 +166,7 @@ fn single_users(fragments: &Fragments, users: &Users, groups: &mut Groups) -> bo
         roots.sort_unstable();
         roots.dedup();
         if let [single] = roots.as_slice() {
-            groups.join(part, *single);
+            groups.join_start(*single, part);
             has_changed = true;
         }
     }

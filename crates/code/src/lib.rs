@@ -72,7 +72,7 @@ impl Program {
         let sweep = sweep::sweep(image, &mut fragments);
         let jumps = jumps_by_fragment(image, &fragments, &sweep);
         let groups = group::group(image, &fragments, &sweep, &jumps);
-        let units = units(image, &fragments, groups.members());
+        let units = units(image, &fragments, &groups);
         let jumps = jumps_by_unit(image, &fragments, &sweep, &units, jumps);
         Ok(Self::assemble(image, &fragments, &sweep, &units, jumps))
     }
@@ -183,24 +183,31 @@ impl Program {
 /// The fragments of a function, its entry first.
 struct Unit {
     fragments: Vec<usize>,
+    /// Fragments that nothing in the function leads to, though they begin as functions do: entered from elsewhere.
+    others: Vec<usize>,
 }
 
-fn units(image: &Image<'_>, fragments: &Fragments, members: BTreeMap<usize, Vec<usize>>) -> Vec<Unit> {
+fn units(image: &Image<'_>, fragments: &Fragments, groups: &group::Groups) -> Vec<Unit> {
     let rank = |index: &usize| {
         fragments.list.get(*index).map(|one| {
             let is_entered = one.traits.is_called || one.traits.is_pointed_at;
             let is_aligned = one.range.start.is_multiple_of(16);
             let fde = one.fde.and_then(|fde| image.fdes().get(fde));
             let is_cold = fde.is_some_and(|fde| !fde.starts_at_entry);
-            (one.named, is_cold, !is_entered, !is_aligned, one.range.start)
+            (one.named, groups.is_branched_to(*index), is_cold, !is_entered, !is_aligned, one.range.start)
         })
     };
-    let units = members.into_values().map(|mut members| {
+    let units = groups.members().into_values().map(|mut members| {
         if let Some(first) = members.iter().copied().min_by_key(|index| rank(index)) {
             members.retain(|&index| index != first);
             members.insert(0, first);
         }
-        Unit { fragments: members }
+        let is_other = |index: &usize| {
+            let fde = fragments.list.get(*index).and_then(|one| image.fdes().get(one.fde?));
+            fde.is_some_and(|fde| fde.starts_at_entry) && !groups.is_branched_to(*index)
+        };
+        let others = members.iter().skip(1).copied().filter(is_other).collect();
+        Unit { fragments: members, others }
     });
     units.collect()
 }
@@ -212,14 +219,20 @@ fn function(image: &Image<'_>, fragments: &Fragments, unit: &Unit, main: Option<
     if main == Some(entry) && image.symbols_at(entry).next().is_none() {
         name = "main".to_owned();
     }
-    let is_entered = |one: &&fragments::Fragment| one.named == fragments::Named::Function || one.traits.is_called || one.traits.is_pointed_at;
+    let is_entered = |index: &usize| {
+        let is_known = fragments.list.get(*index).is_some_and(|one| {
+            one.named == fragments::Named::Function || one.traits.is_called || one.traits.is_pointed_at
+        });
+        is_known || unit.others.contains(index)
+    };
+    let others = unit.fragments.iter().skip(1).filter(|index| is_entered(index));
     Function {
         name,
         aliases,
         entry,
         parts: own().map(|one| one.range.clone()).collect(),
         refusal: None,
-        other_entries: own().skip(1).filter(is_entered).map(|one| one.range.start).collect(),
+        other_entries: others.filter_map(|&index| fragments.list.get(index)).map(|one| one.range.start).collect(),
         never_returns: false,
     }
 }
