@@ -61,7 +61,7 @@ fn two_sends_case_2() {
 fn two_sends_case_3() {
     let (first, second) = two_sends(90, 20, 50, 10, 30, 40);
     check(first, 70, 0);
-    check(second, 100, 40 + (100 - 100));
+    check(second, 100, 40);
 }
 
 /// Figure 4, case 4: a wait for both; x2' = O1.

@@ -1,1 +1,44 @@
-//! The MPI interposer: table of functions, ABIs, transport of delays
+//! The MPI interposer: every function of MPI, timed as a region, with delays carried along messages.
+//!
+//! A preloaded library exports each function as `MPI_X` and as `PMPI_X` ([`export!`]) and calls the next `PMPI_X`. Both
+//! names are needed, because the libraries' Fortran bindings call either; so one set of wrappers serves C,
+//! `mpif.h`, `use mpi` and `use mpi_f08`. What the library calls inside a function is told apart by a guard of
+//! the thread, so nothing is counted twice.
+//!
+//! * [`table`]: every function of the standard with what a call means; [`meaning`] says what there is to mean.
+//! * [`abi`], [`openmpi`], [`mpich`]: what is to be known of a library's binary interface.
+//! * `real`, `guard`, `memory`: calling the real function, telling inner calls apart, reading arguments.
+//! * `session`, `lifecycle`, `communicators`: from `MPI_Init` to `MPI_Finalize`.
+//! * `call`: one call of the program: its region, its clock readings, what it did to the thread's delay.
+//! * `transport`, `matching`: shadow messages.
+//! * `messages`, `completion`, `probing`, `collective`: what is done for each kind of call.
+//!
+//! What always holds: the program's arguments reach the real function unchanged, except that an ignored status
+//! is replaced by one of ours; the real function's result is returned unchanged; a shadow message is sent before
+//! each real message on a communicator that has a shadow, and on no other; nobody waits for a shadow message whose real
+//! message has not arrived; all work of the wrapper is measured and booked as the tool's.
+//!
+//! What is absent: a wrapper written by hand for any one function.
+
+pub mod abi;
+mod call;
+mod collective;
+mod communicators;
+mod completion;
+mod description;
+mod export;
+mod guard;
+mod lifecycle;
+mod matching;
+pub mod meaning;
+mod memory;
+mod messages;
+pub mod mpich;
+pub mod openmpi;
+mod probing;
+mod real;
+mod session;
+pub mod table;
+mod transport;
+
+pub use export::{ARGUMENTS, Arguments, dispatch};

@@ -1,1 +1,7 @@
-//! Link target of `libtare_mpich.so`: no logic of its own.
+//! `libtare_mpich.so`: the runtime and the MPI interposer for the ABI of one family of MPI libraries.
+//!
+//! Nothing stands here but the choice of the ABI; the crates `tare-runtime` and `tare-mpi` do the work.
+
+extern crate tare_runtime as _;
+
+tare_mpi::export!(tare_mpi::mpich::ABI);

@@ -1,0 +1,130 @@
+//! One call of the program: its region, its clock readings, and what it did to the thread's delay.
+//!
+//! What always holds: between the two clock readings of the region, every tick outside of the real function is booked
+//! as the tool's own, at the latest when the moment is asked for, so that the delay of a [`Moment`] is right.
+
+use crate::export::Arguments;
+use crate::real::Real;
+use crate::session::Session;
+use crate::table::{Function, Id, function};
+use tare_delay::completion::Moment;
+use tare_format::ids::{Rank, Ticks};
+use tare_runtime::process::{count_unpaired, now};
+use tare_runtime::wrapper::{Exchange, Open, Thread, thread};
+
+/// A call under way.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) session: &'static Session,
+    pub(crate) arguments: Arguments,
+    id: Id,
+    real: Real,
+    region: Option<(Thread, Open)>,
+    /// Up to when the tool's own time is booked.
+    booked: Ticks,
+}
+
+/// The real function's part of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    /// When it was called.
+    pub(crate) begin: Moment,
+    /// When it returned.
+    pub(crate) end: Ticks,
+    /// What it returned.
+    pub(crate) result: usize,
+}
+
+impl Span {
+    /// Whether the function says `MPI_SUCCESS`.
+    pub(crate) fn succeeded(&self) -> bool {
+        self.error() == 0
+    }
+
+    /// The error code.
+    pub(crate) fn error(&self) -> i32 {
+        crate::memory::int(self.result)
+    }
+}
+
+impl Call {
+    /// Opens the region of a call.
+    pub(crate) fn begin(session: &'static Session, id: Id, real: Real, arguments: Arguments) -> Self {
+        let region = thread().map(|thread| (thread, thread.enter(session.ids.region(id as u32 + 1))));
+        let booked = region.as_ref().map_or_else(now, |(_, open)| open.entered());
+        Self { session, arguments, id, real, region, booked }
+    }
+
+    /// What the table says of the function.
+    pub(crate) fn function(&self) -> &'static Function {
+        function(self.id)
+    }
+
+    /// This moment: books what the tool worked since the last one.
+    pub(crate) fn moment(&mut self) -> Moment {
+        let at = now();
+        let worked = at.0.saturating_sub(self.booked.0);
+        self.booked = at;
+        let delay = self.region.as_ref().map_or(0, |(thread, open)| {
+            open.add_tool(worked);
+            thread.delay()
+        });
+        Moment { at, delay }
+    }
+
+    /// Calls the real function.
+    pub(crate) fn run(&mut self) -> Span {
+        let begin = self.moment();
+        // SAFETY: these are the program's arguments, with ignored statuses replaced at most.
+        let result = unsafe { self.real.invoke(self.function().real, &self.arguments) };
+        let end = now();
+        self.booked = end;
+        Span { begin, end, result }
+    }
+
+    /// Does without the real function.
+    pub(crate) fn skip(&mut self) -> Span {
+        let begin = self.moment();
+        Span { begin, end: begin.at, result: 0 }
+    }
+
+    /// Closes the region, and returns what the program is to get.
+    pub(crate) fn finish(mut self, span: &Span) -> usize {
+        if let Some((thread, open)) = self.region.take() {
+            thread.exit(open, self.booked);
+        }
+        span.result
+    }
+
+    /// Notes what the thread waited, and what that did to its delay.
+    pub(crate) fn waited(&self, measured: u64, in_virtual_time: u64, gain: i64) {
+        if let Some((_, open)) = &self.region {
+            open.add_wait(measured, in_virtual_time);
+            open.add_delay_gain(gain);
+        }
+    }
+
+    /// Counts bytes of a collective.
+    pub(crate) fn moved(&self, bytes: u64) {
+        if let Some((_, open)) = &self.region {
+            open.add_messages(0, bytes);
+        }
+    }
+
+    /// Counts a message to or from a partner.
+    pub(crate) fn exchanged(&self, peer: Option<Rank>, exchange: &Exchange) {
+        let Some((_, open)) = &self.region else { return };
+        open.add_messages(exchange.sent + exchange.received, exchange.bytes);
+        if let Some(peer) = peer {
+            open.add_peer(peer, exchange);
+        }
+    }
+
+    /// Counts messages that came without their delay.
+    pub(crate) fn unpaired(&self, messages: u64) {
+        match &self.region {
+            Some((_, open)) => open.add_unpaired(messages),
+            None => count_unpaired(messages),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Blocking collectives: after the real call the ranks tell each other when they entered it, and how late
+//! they were, by a small collective of the same direction on the shadow communicator.
+
+use crate::call::{Call, Span};
+use crate::communicators::{Comm, root};
+use crate::meaning::{Collective, Dependence};
+use crate::memory::{count, handle};
+use crate::session::Session;
+use crate::table::Id;
+use tare_delay::completion::{Arrivals, complete};
+use tare_runtime::process::count_uncovered;
+
+/// A call of a collective.
+pub(crate) fn run(call: &mut Call, collective: Collective) -> Span {
+    let session = call.session;
+    let comm = session.communicators.get(handle(session.abi, call.arguments[collective.comm]));
+    let span = call.run();
+    let Some(comm) = comm.filter(|comm| !comm.inter) else {
+        count_uncovered(1);
+        return span;
+    };
+    if !span.succeeded() && session.error_class(span.error()) != session.abi.truncated {
+        return span;
+    }
+    if let Some((buffer, number, datatype)) = collective.data
+        && call.arguments[buffer] != session.abi.in_place
+    {
+        let elements = count(call.function().large, call.arguments[number]);
+        call.moved(elements * type_size(session, call.arguments[datatype]));
+    }
+    let at = match collective.dependence {
+        Dependence::OnRoot(position) | Dependence::OfRoot(position) => root(call, position),
+        Dependence::All | Dependence::Prefix => 0,
+    };
+    carry(call, &span, &comm, collective.dependence, at);
+    span
+}
+
+/// Carries the delays of a collective's members; all of them call this.
+pub(crate) fn carry(call: &Call, span: &Span, comm: &Comm, dependence: Dependence, root: i32) {
+    let session = call.session;
+    let Some(shadow) = comm.shadow.filter(|_| comm.size > 1) else { return };
+    let mine = Arrivals::one(span.begin).to_words();
+    let mut joined = if comm.rank == root { mine } else { Arrivals::NONE.to_words() };
+    let (from, to, length) = (mine.as_ptr() as usize, joined.as_mut_ptr() as usize, mine.len());
+    let (int64, max, root_word) = (session.handles.int64, session.handles.max, crate::memory::word(root));
+    let asked = match dependence {
+        Dependence::All => session.ask(Id::MPI_Allreduce, [from, to, length, int64, max, shadow]),
+        Dependence::Prefix => session.ask(Id::MPI_Scan, [from, to, length, int64, max, shadow]),
+        Dependence::OfRoot(_) => session.ask(Id::MPI_Reduce, [from, to, length, int64, max, root_word, shadow]),
+        Dependence::OnRoot(_) => session.ask(Id::MPI_Bcast, [to, length, int64, root_word, shadow]),
+    };
+    if asked.is_none() {
+        return call.unpaired(1);
+    }
+    let depends = match dependence {
+        Dependence::OnRoot(_) => comm.rank != root,
+        Dependence::OfRoot(_) => comm.rank == root,
+        Dependence::All | Dependence::Prefix => true,
+    };
+    if depends {
+        let done = complete(session.model, span.begin, span.end, &Arrivals::from_words(joined));
+        call.waited(done.wait, done.virtual_wait, done.gain());
+    }
+}
+
+/// Bytes of an element; 0 for what is no datatype.
+pub(crate) fn type_size(session: &Session, argument: usize) -> u64 {
+    let datatype = handle(session.abi, argument);
+    let mut size = 0_i32;
+    if datatype == session.handles.datatype_null {
+        return 0;
+    }
+    let asked = session.ask(Id::MPI_Type_size, [datatype, &raw mut size as usize]);
+    asked.map_or(0, |()| u64::try_from(size).unwrap_or(0))
+}

@@ -1,0 +1,220 @@
+//! Communicators and their shadows.
+//!
+//! Each communicator that is made while we watch gets a shadow: the same members in the same order, no attributes (a
+//! duplicate would call the program's copy functions), errors returned. Shadows are made by the members right after
+//! the real call, as every one of them has just returned from it. Communicators that come into being otherwise
+//! (spawned, connected, not yet there when the call returns) have none, and what is sent there carries no delay.
+
+use crate::call::{Call, Span};
+use crate::collective;
+use crate::matching::Queue;
+use crate::meaning::{Dependence, Position};
+use crate::memory::{handle, int, read_handle, word};
+use crate::session::Session;
+use crate::table::Id;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use tare_format::ids::Rank;
+
+/// A communicator.
+#[derive(Debug)]
+pub(crate) struct Comm {
+    /// Names it, as handles are used again.
+    pub(crate) key: u64,
+    /// Its shadow, where delays travel.
+    pub(crate) shadow: Option<usize>,
+    /// Members (of the local group).
+    pub(crate) size: i32,
+    /// Our rank.
+    pub(crate) rank: i32,
+    /// Whether it is an inter-communicator.
+    pub(crate) inter: bool,
+    /// Receives posted and not completed.
+    pub(crate) queue: Mutex<Queue>,
+    /// Shadow messages in a row that did not come.
+    pub(crate) missed: AtomicU32,
+    handle: usize,
+    peers: OnceLock<Box<[u32]>>,
+}
+
+/// All communicators that are known, by their handles.
+#[derive(Debug, Default)]
+pub(crate) struct Communicators {
+    known: RwLock<HashMap<usize, Arc<Comm>, Spread>>,
+    /// Freed by the program while receives were pending there.
+    retired: Mutex<Vec<Arc<Comm>>>,
+    made: AtomicU64,
+}
+
+/// Hashing of handles.
+pub(crate) type Spread = BuildHasherDefault<HandleHasher>;
+
+/// One multiplication: handles are pointers or small numbers.
+#[derive(Debug, Default)]
+pub(crate) struct HandleHasher(u64);
+
+impl Hasher for HandleHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_usize(byte.into());
+        }
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        let mixed = (self.0 ^ value as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+impl Communicators {
+    /// The communicator of a handle.
+    pub(crate) fn get(&self, handle: usize) -> Option<Arc<Comm>> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).get(&handle).cloned()
+    }
+
+    /// Gets to know a communicator; its members call this together.
+    pub(crate) fn add(&self, session: &Session, handle: usize) {
+        let Some(comm) = Comm::new(session, handle, self.made.fetch_add(1, Ordering::Relaxed)) else { return };
+        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(handle, Arc::new(comm));
+    }
+
+    fn remove(&self, handle: usize) -> Option<Arc<Comm>> {
+        self.known.write().unwrap_or_else(PoisonError::into_inner).remove(&handle)
+    }
+
+    /// Frees the shadow of a communicator that the program has freed, once nobody needs it.
+    fn retire(&self, session: &Session, comm: Arc<Comm>) {
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        retired.push(comm);
+        retired.retain(|comm| {
+            let needed = Arc::strong_count(comm) > 1 || !comm.queue.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+            if !needed {
+                comm.free_shadow(session);
+            }
+            needed
+        });
+    }
+
+    /// Frees all shadows.
+    pub(crate) fn close(&self, session: &Session) {
+        let known = std::mem::take(&mut *self.known.write().unwrap_or_else(PoisonError::into_inner));
+        let mut all: Vec<Arc<Comm>> = known.into_values().collect();
+        all.append(&mut self.retired.lock().unwrap_or_else(PoisonError::into_inner));
+        all.sort_by_key(|comm| comm.key);
+        all.iter().for_each(|comm| comm.free_shadow(session));
+    }
+}
+
+impl Comm {
+    fn new(session: &Session, handle: usize, key: u64) -> Option<Self> {
+        let int_of = |id| {
+            let mut value = 0_i32;
+            session.ask(id, [handle, &raw mut value as usize]).map(|()| value)
+        };
+        let (size, rank) = (int_of(Id::MPI_Comm_size)?, int_of(Id::MPI_Comm_rank)?);
+        let inter = int_of(Id::MPI_Comm_test_inter)? != 0;
+        let shadow = if session.carries() { Some(Self::cast_shadow(session, handle, rank)?) } else { None };
+        Some(Self {
+            key,
+            shadow,
+            size,
+            rank,
+            inter,
+            queue: Mutex::default(),
+            missed: AtomicU32::new(0),
+            handle,
+            peers: OnceLock::new(),
+        })
+    }
+
+    /// The same members in the same order.
+    fn cast_shadow(session: &Session, handle: usize, rank: i32) -> Option<usize> {
+        let mut shadow = 0_usize;
+        session.ask(Id::MPI_Comm_split, [handle, 0, word(rank), &raw mut shadow as usize])?;
+        session.ask(Id::MPI_Comm_set_errhandler, [shadow, session.handles.errors_return])?;
+        Some(shadow)
+    }
+
+    fn free_shadow(&self, session: &Session) {
+        if let Some(mut shadow) = self.shadow {
+            // Best effort: a shadow that is not freed costs memory alone.
+            let _ = session.ask(Id::MPI_Comm_free, [&raw mut shadow as usize]);
+        }
+    }
+
+    /// The rank in `MPI_COMM_WORLD` of a partner; `None` where it is not in there.
+    pub(crate) fn world_rank(&self, session: &Session, peer: i32) -> Option<Rank> {
+        let peers = self.peers.get_or_init(|| self.translate(session).unwrap_or_default());
+        let rank = peers.get(usize::try_from(peer).ok()?)?;
+        (*rank != u32::MAX).then_some(Rank(*rank))
+    }
+
+    fn translate(&self, session: &Session) -> Option<Box<[u32]>> {
+        let group_of = |id, comm: usize| {
+            let mut group = 0_usize;
+            session.ask(id, [comm, &raw mut group as usize]).map(|()| group)
+        };
+        let members = if self.inter { Id::MPI_Comm_remote_group } else { Id::MPI_Comm_group };
+        let (mut theirs, mut world) =
+            (group_of(members, self.handle)?, group_of(Id::MPI_Comm_group, session.handles.comm_world)?);
+        let mut size = 0_i32;
+        session.ask(Id::MPI_Group_size, [theirs, &raw mut size as usize])?;
+        let ranks: Vec<i32> = (0..size).collect();
+        let mut translated = vec![-1_i32; ranks.len()];
+        let done = session.ask(
+            Id::MPI_Group_translate_ranks,
+            [theirs, ranks.len(), ranks.as_ptr() as usize, world, translated.as_mut_ptr() as usize],
+        );
+        for group in [&mut theirs, &mut world] {
+            session.ask(Id::MPI_Group_free, [&raw mut *group as usize])?;
+        }
+        done?;
+        Some(translated.into_iter().map(|rank| u32::try_from(rank).unwrap_or(u32::MAX)).collect())
+    }
+}
+
+/// A call that makes a communicator.
+pub(crate) fn create(call: &mut Call, new: Position, by_parent: bool) -> Span {
+    let session = call.session;
+    let parent = session.communicators.get(handle(session.abi, call.arguments[0]));
+    let span = call.run();
+    if !span.succeeded() {
+        return span;
+    }
+    match parent.filter(|parent| by_parent && !parent.inter) {
+        Some(parent) => collective::carry(call, &span, &parent, Dependence::All, 0),
+        None => tare_runtime::process::count_uncovered(1),
+    }
+    let made = read_handle(session.abi, call.arguments[new], 0);
+    if made != session.handles.comm_null {
+        session.communicators.add(session, made);
+    }
+    span
+}
+
+/// A call that frees a communicator.
+pub(crate) fn free(call: &mut Call) -> Span {
+    let session = call.session;
+    let comm = session.communicators.remove(read_handle(session.abi, call.arguments[0], 0));
+    let span = call.run();
+    if let Some(comm) = comm {
+        if span.succeeded() {
+            session.communicators.retire(session, comm);
+        } else {
+            let handle = comm.handle;
+            session.communicators.known.write().unwrap_or_else(PoisonError::into_inner).insert(handle, comm);
+        }
+    }
+    span
+}
+
+/// The root that an argument names.
+pub(crate) fn root(call: &Call, position: Position) -> i32 {
+    int(call.arguments[position])
+}

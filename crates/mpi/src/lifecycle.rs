@@ -1,0 +1,93 @@
+//! From `MPI_Init` to `MPI_Finalize`.
+
+use crate::abi::Abi;
+use crate::call::Call;
+use crate::description::describe;
+use crate::export::Arguments;
+use crate::real::Real;
+use crate::session::{Handles, Session};
+use crate::table::Id;
+use core::sync::atomic::Ordering;
+use tare_format::ids::Rank;
+use tare_runtime::process::{self, IdBase, Mode};
+
+/// `MPI_THREAD_MULTIPLE`, in both ABIs.
+const THREAD_MULTIPLE: i32 = 3;
+
+/// `MPI_Init` and `MPI_Init_thread`: the program proper begins when they return.
+pub(crate) fn init(abi: &'static Abi, id: Id, real: Real, arguments: Arguments) -> usize {
+    let mode = process::mode();
+    if mode == Mode::None || Session::current().is_some() {
+        return pass(real, &arguments);
+    }
+    let description = describe();
+    let regions = u32::try_from(description.regions.len()).unwrap_or(0);
+    let ids = process::register_pseudo_image(&description.to_bytes(), regions, description.identity);
+    if mode == Mode::Clock {
+        let result = pass(real, &arguments);
+        if let Some(handles) = Handles::resolve(abi).filter(|_| crate::memory::int(result) == 0) {
+            note_rank(abi, &handles);
+            process::span_start();
+        }
+        return result;
+    }
+    // A process that cannot record still carries delays: its partners count on it.
+    let Some(session) = Session::open(abi, ids.unwrap_or(IdBase(0)), process::delay_model()) else {
+        return pass(real, &arguments);
+    };
+    let mut call = Call::begin(session, id, real, arguments);
+    let span = call.run();
+    if span.succeeded() {
+        note_rank(abi, &session.handles);
+        let mut level = 0_i32;
+        let asked = session.ask(Id::MPI_Query_thread, [&raw mut level as usize]);
+        session.requests.concurrent.store(asked.is_none() || level >= THREAD_MULTIPLE, Ordering::Relaxed);
+        session.communicators.add(session, session.handles.comm_world);
+        session.communicators.add(session, session.handles.comm_self);
+    } else {
+        Session::close();
+    }
+    let result = call.finish(&span);
+    process::span_start();
+    result
+}
+
+/// `MPI_Finalize`: the program proper ends when it is entered.
+pub(crate) fn finalize(id: Id, real: Real, arguments: Arguments) -> usize {
+    process::span_end();
+    let Some(session) = Session::current() else { return pass(real, &arguments) };
+    let mut call = Call::begin(session, id, real, arguments);
+    session.communicators.close(session);
+    session.pool.close(session);
+    Session::close();
+    let span = call.run();
+    call.finish(&span)
+}
+
+/// `MPI_Abort`: the program proper ends here, and the graph file stays as it is.
+pub(crate) fn abort(id: Id, real: Real, arguments: Arguments) -> usize {
+    process::span_end();
+    let Some(session) = Session::current() else { return pass(real, &arguments) };
+    let mut call = Call::begin(session, id, real, arguments);
+    let span = call.run();
+    call.finish(&span)
+}
+
+fn pass(real: Real, arguments: &Arguments) -> usize {
+    // SAFETY: these are the arguments with which the program called this function, which returns an `int`.
+    unsafe { real.invoke(false, arguments) }
+}
+
+/// Tells the graph file who we are.
+fn note_rank(abi: &'static Abi, handles: &Handles) {
+    let of_world = |id| {
+        let mut value = 0_i32;
+        let real = Real::find(abi, id)?;
+        // SAFETY: both functions take a communicator and the address of an `int`.
+        let result = unsafe { real.call([handles.comm_world, &raw mut value as usize]) };
+        u32::try_from(value).ok().filter(|_| result == 0)
+    };
+    if let (Some(rank), Some(size)) = (of_world(Id::MPI_Comm_rank), of_world(Id::MPI_Comm_size)) {
+        process::set_rank(Rank(rank), size, abi.library);
+    }
+}

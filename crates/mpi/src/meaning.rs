@@ -1,0 +1,289 @@
+//! What a call of an MPI function means to us, and where its arguments stand.
+
+/// Position of an argument, counted from 0.
+pub type Position = usize;
+
+/// What a call means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Meaning {
+    /// Passed through without a region: conversions of handles, which the libraries' Fortran bindings call for
+    /// every call of the program, and the tools interface.
+    Silent,
+    /// Timed, nothing else.
+    Plain,
+    /// Timed; synchronises, but carries no delay: counted.
+    Uncovered,
+    /// `MPI_Init` and `MPI_Init_thread`.
+    Init,
+    /// `MPI_Finalize`.
+    Finalize,
+    /// `MPI_Abort`.
+    Abort,
+    /// A message is sent, now or later.
+    Send(Stage, Message),
+    /// A message is received, now or later; the status or the request stands behind the communicator.
+    Receive(Stage, Message),
+    /// A message is sent and one received.
+    Exchange(Exchange),
+    /// A probe.
+    Probe(Probe),
+    /// Starts persistent requests: position of their number, where there are several, and of the first.
+    Start(Option<Position>, Position),
+    /// Completes requests.
+    Complete(Complete),
+    /// `MPI_Request_free`.
+    FreeRequest,
+    /// `MPI_Cancel`.
+    Cancel,
+    /// A blocking collective that carries delays.
+    Collective(Collective),
+    /// A communicator is made.
+    Create {
+        /// Position of its handle.
+        new: Position,
+        /// Whether all members of the communicator at position 0 take part.
+        by_parent: bool,
+    },
+    /// A communicator ends.
+    FreeComm,
+}
+
+/// When a message goes on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// During the call.
+    Blocking,
+    /// It is started and completed later.
+    Started,
+    /// It is prepared and started later.
+    Prepared,
+}
+
+/// Where the arguments of a message stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// Number of elements.
+    pub count: Position,
+    /// Their type.
+    pub datatype: Position,
+    /// Rank of the partner.
+    pub peer: Position,
+    /// Tag.
+    pub tag: Position,
+    /// Communicator.
+    pub comm: Position,
+}
+
+/// A message each way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Exchange {
+    /// The one sent.
+    pub sent: Message,
+    /// The one received.
+    pub received: Message,
+    /// Whether it blocks.
+    pub stage: Stage,
+}
+
+/// Where the arguments of a probe stand; source, tag and communicator are the first three.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Probe {
+    /// The flag of those that do not block.
+    pub flag: Option<Position>,
+    /// Whether the message is taken off the queue.
+    pub matched: bool,
+    /// The status.
+    pub status: Position,
+}
+
+/// Which requests a call completes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Which {
+    /// The only one.
+    One,
+    /// All or none.
+    All,
+    /// One, whose index is told.
+    Any(Position),
+    /// Those whose indices are told: position of their number and of the first.
+    Some(Position, Position),
+}
+
+/// Where the arguments of a completion stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Complete {
+    /// Number of requests, where there may be several.
+    pub count: Option<Position>,
+    /// The requests.
+    pub requests: Position,
+    /// The flag of those that do not block.
+    pub flag: Option<Position>,
+    /// Status or statuses.
+    pub status: Position,
+    /// Which ones are completed.
+    pub which: Which,
+    /// Whether it returns although nothing is completed.
+    pub asks: bool,
+}
+
+/// Who depends on whom in a collective.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dependence {
+    /// All on all.
+    All,
+    /// Others on the root, whose position this is.
+    OnRoot(Position),
+    /// The root, whose position this is, on all.
+    OfRoot(Position),
+    /// Each on the lower ranks.
+    Prefix,
+}
+
+/// A collective that carries delays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Collective {
+    /// Who depends on whom.
+    pub dependence: Dependence,
+    /// The communicator.
+    pub comm: Position,
+    /// Buffer, count and datatype of the data that this process puts in or takes out, where they are single.
+    pub data: Option<(Position, Position, Position)>,
+}
+
+const FIRST: Message = Message { count: 1, datatype: 2, peer: 3, tag: 4, comm: 5 };
+
+/// `MPI_Init`.
+pub const INIT: Meaning = Meaning::Init;
+/// `MPI_Finalize`.
+pub const FINALIZE: Meaning = Meaning::Finalize;
+/// `MPI_Abort`.
+pub const ABORT: Meaning = Meaning::Abort;
+/// `MPI_Send`.
+pub const SEND: Meaning = Meaning::Send(Stage::Blocking, FIRST);
+/// `MPI_Isend`.
+pub const START_SEND: Meaning = Meaning::Send(Stage::Started, FIRST);
+/// `MPI_Send_init`.
+pub const PREPARE_SEND: Meaning = Meaning::Send(Stage::Prepared, FIRST);
+/// `MPI_Recv`.
+pub const RECEIVE: Meaning = Meaning::Receive(Stage::Blocking, FIRST);
+/// `MPI_Irecv`.
+pub const START_RECEIVE: Meaning = Meaning::Receive(Stage::Started, FIRST);
+/// `MPI_Recv_init`.
+pub const PREPARE_RECEIVE: Meaning = Meaning::Receive(Stage::Prepared, FIRST);
+
+const fn exchange(stage: Stage) -> Meaning {
+    Meaning::Exchange(Exchange {
+        sent: Message { count: 1, datatype: 2, peer: 3, tag: 4, comm: 10 },
+        received: Message { count: 6, datatype: 7, peer: 8, tag: 9, comm: 10 },
+        stage,
+    })
+}
+
+const fn exchange_replace(stage: Stage) -> Meaning {
+    Meaning::Exchange(Exchange {
+        sent: Message { count: 1, datatype: 2, peer: 3, tag: 4, comm: 7 },
+        received: Message { count: 1, datatype: 2, peer: 5, tag: 6, comm: 7 },
+        stage,
+    })
+}
+
+/// `MPI_Sendrecv`.
+pub const EXCHANGE: Meaning = exchange(Stage::Blocking);
+/// `MPI_Isendrecv`.
+pub const START_EXCHANGE: Meaning = exchange(Stage::Started);
+/// `MPI_Sendrecv_replace`.
+pub const EXCHANGE_REPLACE: Meaning = exchange_replace(Stage::Blocking);
+/// `MPI_Isendrecv_replace`.
+pub const START_EXCHANGE_REPLACE: Meaning = exchange_replace(Stage::Started);
+
+/// `MPI_Probe`.
+pub const PROBE: Meaning = Meaning::Probe(Probe { flag: None, matched: false, status: 3 });
+/// `MPI_Iprobe`.
+pub const ASK_PROBE: Meaning = Meaning::Probe(Probe { flag: Some(3), matched: false, status: 4 });
+/// `MPI_Mprobe`.
+pub const MATCH: Meaning = Meaning::Probe(Probe { flag: None, matched: true, status: 4 });
+/// `MPI_Improbe`.
+pub const ASK_MATCH: Meaning = Meaning::Probe(Probe { flag: Some(3), matched: true, status: 5 });
+
+/// `MPI_Start`.
+pub const START: Meaning = Meaning::Start(None, 0);
+/// `MPI_Startall`.
+pub const START_ALL: Meaning = Meaning::Start(Some(0), 1);
+/// `MPI_Request_free`.
+pub const FREE_REQUEST: Meaning = Meaning::FreeRequest;
+/// `MPI_Cancel`.
+pub const CANCEL: Meaning = Meaning::Cancel;
+
+const fn complete(count: Option<Position>, requests: Position, flag: Option<Position>, status: Position, which: Which) -> Meaning {
+    let asks = flag.is_some();
+    Meaning::Complete(Complete { count, requests, flag, status, which, asks })
+}
+
+/// `MPI_Wait`.
+pub const WAIT: Meaning = complete(None, 0, None, 1, Which::One);
+/// `MPI_Waitall`.
+pub const WAIT_ALL: Meaning = complete(Some(0), 1, None, 2, Which::All);
+/// `MPI_Waitany`.
+pub const WAIT_ANY: Meaning = complete(Some(0), 1, None, 3, Which::Any(2));
+/// `MPI_Waitsome`.
+pub const WAIT_SOME: Meaning = complete(Some(0), 1, None, 4, Which::Some(2, 3));
+/// `MPI_Test`.
+pub const TEST: Meaning = complete(None, 0, Some(1), 2, Which::One);
+/// `MPI_Testall`.
+pub const TEST_ALL: Meaning = complete(Some(0), 1, Some(2), 3, Which::All);
+/// `MPI_Testany`.
+pub const TEST_ANY: Meaning = complete(Some(0), 1, Some(3), 4, Which::Any(2));
+/// `MPI_Testsome`: no flag, the number of completed requests tells.
+pub const TEST_SOME: Meaning = Meaning::Complete(Complete {
+    count: Some(0),
+    requests: 1,
+    flag: None,
+    status: 4,
+    which: Which::Some(2, 3),
+    asks: true,
+});
+
+/// `MPI_Comm_free`.
+pub const FREE_COMM: Meaning = Meaning::FreeComm;
+
+/// Positions of buffer, count and datatype.
+#[must_use]
+pub const fn data(buffer: Position, count: Position, datatype: Position) -> Option<(Position, Position, Position)> {
+    Some((buffer, count, datatype))
+}
+
+/// `MPI_Allreduce` and its like.
+#[must_use]
+pub const fn all_to_all(comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+    Meaning::Collective(Collective { dependence: Dependence::All, comm, data })
+}
+
+/// `MPI_Bcast` and its like.
+#[must_use]
+pub const fn from_root(root: Position, comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+    Meaning::Collective(Collective { dependence: Dependence::OnRoot(root), comm, data })
+}
+
+/// `MPI_Reduce` and its like.
+#[must_use]
+pub const fn to_root(root: Position, comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+    Meaning::Collective(Collective { dependence: Dependence::OfRoot(root), comm, data })
+}
+
+/// `MPI_Scan` and its like.
+#[must_use]
+pub const fn prefix(comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+    Meaning::Collective(Collective { dependence: Dependence::Prefix, comm, data })
+}
+
+/// A communicator made by all members of the one at position 0.
+#[must_use]
+pub const fn create(new: Position) -> Meaning {
+    Meaning::Create { new, by_parent: true }
+}
+
+/// A communicator made by others than the members of one intra-communicator.
+#[must_use]
+pub const fn create_apart(new: Position) -> Meaning {
+    Meaning::Create { new, by_parent: false }
+}

@@ -1,0 +1,238 @@
+//! Messages between two ranks: sending, receiving, both at once, starting what was prepared.
+
+use crate::call::{Call, Span};
+use crate::collective::type_size;
+use crate::communicators::Comm;
+use crate::completion::Tracked;
+use crate::matching::{Pattern, Serial, Stream};
+use crate::meaning::{Exchange, Message, Position, Stage};
+use crate::memory::{Status, Statuses, count, handle, int, read_handle};
+use crate::probing;
+use crate::session::Session;
+use crate::transport::{self, Shadow};
+use std::sync::{Arc, PoisonError};
+use tare_delay::completion::{Arrivals, Moment, complete};
+use tare_format::graph::DelayModel;
+use tare_runtime::process::count_uncovered;
+use tare_runtime::wrapper;
+
+/// The partner of a message on a communicator that we know.
+#[derive(Clone, Debug)]
+pub(crate) struct Partner {
+    pub(crate) comm: Arc<Comm>,
+    pub(crate) peer: i32,
+    pub(crate) tag: i32,
+    pub(crate) bytes: u64,
+}
+
+/// A message that has arrived.
+#[derive(Debug)]
+pub(crate) struct Arrived {
+    pub(crate) comm: Arc<Comm>,
+    pub(crate) source: i32,
+    pub(crate) bytes: u64,
+    /// When it was sent, if that is known.
+    pub(crate) sent: Option<Moment>,
+}
+
+/// How a receive ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Outcome {
+    /// With a message, perhaps a truncated one.
+    Message(Stream, u64),
+    /// Without one: cancelled, or an error.
+    Nothing,
+    /// Not yet.
+    Pending,
+}
+
+impl Outcome {
+    /// From the error of the receive and its status.
+    pub(crate) fn of(session: &Session, error: i32, status: Status<'_>) -> Self {
+        let class = if error == 0 { 0 } else { session.error_class(error) };
+        let stream = status.stream(session.abi);
+        if class == session.abi.pending {
+            Self::Pending
+        } else if status.is_cancelled(session.abi) || stream.0 < 0 || (class != 0 && class != session.abi.truncated) {
+            Self::Nothing
+        } else {
+            Self::Message(stream, status.bytes(session.abi))
+        }
+    }
+}
+
+/// Who the call's message goes to or comes from; `None` where there is no message (`MPI_PROC_NULL`), or a
+/// communicator that we do not know.
+fn partner(call: &Call, message: Message) -> Option<Partner> {
+    let session = call.session;
+    let peer = int(call.arguments[message.peer]);
+    if peer == session.abi.proc_null {
+        return None;
+    }
+    let comm = session.communicators.get(handle(session.abi, call.arguments[message.comm]));
+    if comm.is_none() {
+        count_uncovered(1);
+    }
+    Some(Partner { comm: comm?, peer, tag: int(call.arguments[message.tag]), bytes: 0 })
+}
+
+/// Who a message goes to, with its size.
+fn receiver(call: &Call, message: Message) -> Option<Partner> {
+    let mut partner = partner(call, message)?;
+    let elements = count(call.function().large, call.arguments[message.count]);
+    partner.bytes = elements * type_size(call.session, call.arguments[message.datatype]);
+    Some(partner)
+}
+
+/// What a receive asks for.
+fn pattern(session: &Session, partner: &Partner) -> Pattern {
+    Pattern {
+        source: (partner.peer != session.abi.any_source).then_some(partner.peer),
+        tag: (partner.tag != session.abi.any_tag).then_some(partner.tag),
+    }
+}
+
+/// A message went out.
+fn sent(call: &Call, span: &Span, partner: &Partner) {
+    if span.succeeded() {
+        let exchange = wrapper::Exchange { sent: 1, bytes: partner.bytes, ..Default::default() };
+        call.exchanged(partner.comm.world_rank(call.session, partner.peer), &exchange);
+    }
+}
+
+/// The request that a call made, behind its communicator.
+fn request(call: &Call, message: Message) -> usize {
+    read_handle(call.session.abi, call.arguments[message.comm + 1], 0)
+}
+
+/// A call that sends.
+pub(crate) fn send(call: &mut Call, stage: Stage, message: Message) -> Span {
+    let to = receiver(call, message);
+    if let Some(to) = to.as_ref().filter(|_| stage != Stage::Prepared) {
+        transport::post(call, &to.comm, to.peer, to.tag);
+    }
+    let span = call.run();
+    if stage != Stage::Blocking && span.succeeded() {
+        call.session.requests.forget(request(call, message));
+    }
+    match (to, stage) {
+        (Some(to), Stage::Prepared) if span.succeeded() => {
+            call.session.requests.track(request(call, message), Tracked::PreparedSend(to));
+        }
+        (Some(to), _) => sent(call, &span, &to),
+        (None, _) => {}
+    }
+    span
+}
+
+/// A call that receives.
+pub(crate) fn receive(call: &mut Call, stage: Stage, message: Message) -> Span {
+    let Some(from) = partner(call, message) else { return call.run() };
+    if stage == Stage::Blocking {
+        return receive_now(call, message, from);
+    }
+    let span = call.run();
+    if span.succeeded() {
+        receive_later(call, stage, message, from);
+    }
+    span
+}
+
+fn receive_now(call: &mut Call, message: Message, from: Partner) -> Span {
+    let session = call.session;
+    let mut statuses = Statuses::new();
+    statuses.provide(session.abi, &mut call.arguments[message.comm + 1], 1);
+    let span = call.run();
+    if let Outcome::Message(stream, bytes) = Outcome::of(session, span.error(), statuses.get(session.abi, 0)) {
+        let sent = take(session, &from.comm, stream);
+        let probed = probing::probed(session, from.comm.key, stream);
+        let (begin, asked) = probed.map_or((span.begin, false), |probed| (probed.begin, probed.asked));
+        settle(call, begin, &span, asked, &[Arrived { comm: from.comm, source: stream.0, bytes, sent }]);
+    }
+    span
+}
+
+/// The shadow of a message that no receive was posted for beforehand.
+pub(crate) fn take(session: &Session, comm: &Comm, stream: Stream) -> Option<Moment> {
+    let mut queue = comm.queue.lock().unwrap_or_else(PoisonError::into_inner);
+    queue.receive(stream, &mut Shadow { session, comm })
+}
+
+fn receive_later(call: &Call, stage: Stage, message: Message, from: Partner) {
+    let (session, request) = (call.session, request(call, message));
+    let pattern = pattern(session, &from);
+    let tracked = if stage == Stage::Prepared {
+        Tracked::PreparedReceive { comm: from.comm, pattern, active: None }
+    } else {
+        let serial = posted(&from.comm, request, pattern);
+        Tracked::Receive { comm: from.comm, serial }
+    };
+    session.requests.track(request, tracked);
+}
+
+fn posted(comm: &Comm, request: usize, pattern: Pattern) -> Serial {
+    comm.queue.lock().unwrap_or_else(PoisonError::into_inner).post(request, pattern)
+}
+
+/// A call that sends and receives.
+pub(crate) fn exchange(call: &mut Call, exchange: Exchange) -> Span {
+    let to = receiver(call, exchange.sent);
+    if let Some(to) = &to {
+        transport::post(call, &to.comm, to.peer, to.tag);
+    }
+    let span = receive(call, exchange.stage, exchange.received);
+    if let Some(to) = &to {
+        sent(call, &span, to);
+    }
+    span
+}
+
+/// A call that starts persistent requests.
+pub(crate) fn start(call: &mut Call, number: Option<Position>, first: Position) -> Span {
+    let session = call.session;
+    let number = number.map_or(1, |position| usize::try_from(int(call.arguments[position])).unwrap_or(0));
+    let requests: Vec<usize> = (0..number).map(|index| read_handle(session.abi, call.arguments[first], index)).collect();
+    let sends: Vec<Partner> = requests.iter().filter_map(|&request| session.requests.prepared_send(request)).collect();
+    for to in &sends {
+        transport::post(call, &to.comm, to.peer, to.tag);
+    }
+    let span = call.run();
+    sends.iter().for_each(|to| sent(call, &span, to));
+    if span.succeeded() {
+        for request in requests {
+            session.requests.start_receive(request, |comm, pattern| posted(comm, request, pattern));
+        }
+    }
+    span
+}
+
+/// Messages have arrived in a call that began at `begin`: what that does to the thread, and to the records of the partners.
+/// `asked` says that the program asks again and again until they are there.
+pub(crate) fn settle(call: &Call, begin: Moment, span: &Span, asked: bool, arrived: &[Arrived]) {
+    let session = call.session;
+    let arrivals: Arrivals = arrived.iter().filter_map(|message| message.sent).collect();
+    let done = complete(session.model, begin, span.end, &arrivals);
+    let asking = if asked && session.model == DelayModel::Virtual { probing::succeeded(begin, &arrivals) } else { 0 };
+    if !asked {
+        probing::forget();
+    }
+    let gain = done.gain() + asking.cast_signed();
+    call.waited(done.wait, done.virtual_wait, gain);
+    let last = arrived.iter().filter_map(|message| message.sent).map(|sent| sent.at).max();
+    let mut booked = false;
+    for message in arrived {
+        let mut exchange = wrapper::Exchange { received: 1, bytes: message.bytes, ..Default::default() };
+        if let Some(sent) = message.sent {
+            exchange.transmission = span.end.0.saturating_sub(sent.at.0);
+            if !booked && Some(sent.at) == last {
+                booked = true;
+                (exchange.wait, exchange.virtual_wait, exchange.delay_gain) = (done.wait, done.virtual_wait, gain);
+            }
+        }
+        call.exchanged(message.comm.world_rank(session, message.source), &exchange);
+    }
+    let unpaired = arrived.iter().filter(|message| message.sent.is_none() && message.comm.shadow.is_some()).count();
+    if unpaired > 0 {
+        call.unpaired(unpaired as u64);
+    }
+}

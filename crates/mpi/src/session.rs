@@ -1,0 +1,107 @@
+//! What is known between `MPI_Init` and `MPI_Finalize`.
+
+use crate::abi::Abi;
+use crate::communicators::Communicators;
+use crate::completion::Requests;
+use crate::real::Real;
+use crate::table::Id;
+use crate::transport::Pool;
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
+use tare_format::graph::DelayModel;
+use tare_runtime::process::IdBase;
+
+static SESSION: OnceLock<Session> = OnceLock::new();
+/// Whether calls are recorded: from inside `MPI_Init` to inside `MPI_Finalize`.
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+
+/// One per process that measures an MPI program.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) abi: &'static Abi,
+    pub(crate) ids: IdBase,
+    pub(crate) model: DelayModel,
+    pub(crate) handles: Handles,
+    pub(crate) communicators: Communicators,
+    pub(crate) requests: Requests,
+    pub(crate) pool: Pool,
+}
+
+/// Predefined handles as this process has them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Handles {
+    pub(crate) comm_world: usize,
+    pub(crate) comm_self: usize,
+    pub(crate) comm_null: usize,
+    pub(crate) request_null: usize,
+    pub(crate) datatype_null: usize,
+    pub(crate) byte: usize,
+    pub(crate) int64: usize,
+    pub(crate) max: usize,
+    pub(crate) errors_return: usize,
+}
+
+impl Handles {
+    pub(crate) fn resolve(abi: &Abi) -> Option<Self> {
+        Some(Self {
+            comm_world: abi.comm_world.resolve(abi)?,
+            comm_self: abi.comm_self.resolve(abi)?,
+            comm_null: abi.comm_null.resolve(abi)?,
+            request_null: abi.request_null.resolve(abi)?,
+            datatype_null: abi.datatype_null.resolve(abi)?,
+            byte: abi.byte.resolve(abi)?,
+            int64: abi.int64.resolve(abi)?,
+            max: abi.max.resolve(abi)?,
+            errors_return: abi.errors_return.resolve(abi)?,
+        })
+    }
+}
+
+impl Session {
+    /// Begins the session of this process; there is one at most.
+    pub(crate) fn open(abi: &'static Abi, ids: IdBase, model: DelayModel) -> Option<&'static Self> {
+        let handles = Handles::resolve(abi)?;
+        let session = SESSION.get_or_init(|| Self {
+            abi,
+            ids,
+            model,
+            handles,
+            communicators: Communicators::default(),
+            requests: Requests::default(),
+            pool: Pool::default(),
+        });
+        ACTIVE.store(true, Ordering::Release);
+        Some(session)
+    }
+
+    /// Ends the session.
+    pub(crate) fn close() {
+        ACTIVE.store(false, Ordering::Release);
+    }
+
+    /// The session, while it is open.
+    pub(crate) fn current() -> Option<&'static Self> {
+        if ACTIVE.load(Ordering::Acquire) { SESSION.get() } else { None }
+    }
+
+    /// Whether delays travel.
+    pub(crate) fn carries(&self) -> bool {
+        self.model != DelayModel::Off
+    }
+
+    /// Calls a function of the library for ourselves; `None` unless it succeeded. Pointers among the arguments are to
+    /// our own variables, of the types that the standard says.
+    pub(crate) fn ask<const N: usize>(&self, id: Id, arguments: [usize; N]) -> Option<()> {
+        let real = Real::find(self.abi, id)?;
+        // SAFETY: the callers pass what the standard says this function takes.
+        let result = unsafe { real.call(arguments) };
+        (result == 0).then_some(())
+    }
+
+    /// The class of an error.
+    pub(crate) fn error_class(&self, error: i32) -> i32 {
+        let mut class = 0_i32;
+        let asked = self.ask(Id::MPI_Error_class, [crate::memory::word(error), &raw mut class as usize]);
+        if asked.is_some() { class } else { error }
+    }
+}

@@ -1,0 +1,169 @@
+//! Shadow messages: what travels beside each message of the program.
+//!
+//! ```text
+//! 0 u64 S: the sender's clock when it sent      8 i64 x: the sender's delay at that moment
+//! ```
+//!
+//! A shadow message has the tag of its real message and goes to the same rank on the shadow communicator. It is posted
+//! before the real one, so that it is there once the real one is.
+
+use crate::call::Call;
+use crate::communicators::Comm;
+use crate::matching::{Found, Outside, Stream};
+use crate::memory::{Statuses, word};
+use crate::session::Session;
+use crate::table::Id;
+use core::cell::Cell;
+use core::sync::atomic::Ordering;
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use tare_delay::completion::Moment;
+use tare_format::ids::Ticks;
+use tare_runtime::process::now;
+
+/// Bytes of a shadow message.
+const LENGTH: usize = 16;
+/// Ticks for which a shadow message is waited for: it was sent before the real one that has arrived, so this ends
+/// only where the partner sends none.
+const PATIENCE: u64 = 1 << 31;
+/// Shadow messages in a row that may be missing before a communicator is given up.
+const MOST_MISSED: u32 = 3;
+
+thread_local! {
+    /// Ticks that posting took recently.
+    static POSTING: Cell<u64> = const { Cell::new(0) };
+}
+
+/// A message on its way. The library reads it until the request is complete.
+#[derive(Debug, Default)]
+struct Slot {
+    words: [u64; 2],
+    request: usize,
+}
+
+/// Shadow messages sent and not known to be complete, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Pool(Mutex<Slots>);
+
+#[derive(Debug, Default)]
+struct Slots {
+    #[expect(clippy::vec_box, reason = "the library holds the addresses of slots")]
+    free: Vec<Box<Slot>>,
+    flying: VecDeque<Box<Slot>>,
+}
+
+/// Posts the shadow message of a message that the call is about to send.
+pub(crate) fn post(call: &mut Call, comm: &Comm, peer: i32, tag: i32) {
+    let Some(shadow) = comm.shadow else { return };
+    let expected = POSTING.get();
+    let before = call.moment();
+    let sent = Moment { at: Ticks(before.at.0 + expected), delay: before.delay + expected.cast_signed() };
+    call.session.pool.send(call.session, shadow, peer, tag, sent);
+    let took = call.moment().at.0 - before.at.0;
+    POSTING.set(if expected == 0 { took } else { expected - expected / 8 + took.min(4 * expected) / 8 });
+}
+
+impl Pool {
+    fn send(&self, session: &Session, shadow: usize, peer: i32, tag: i32, sent: Moment) {
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.reclaim(session, 2);
+        let mut slot = slots.free.pop().unwrap_or_default();
+        slot.words = [sent.at.0, sent.delay.cast_unsigned()];
+        let (buffer, request) = (slot.words.as_ptr() as usize, &raw mut slot.request as usize);
+        let posted = session.ask(Id::MPI_Isend, [buffer, LENGTH, session.handles.byte, word(peer), word(tag), shadow, request]);
+        match posted {
+            Some(()) => slots.flying.push_back(slot),
+            None => slots.free.push(slot),
+        }
+    }
+
+    /// Lets go of everything; what is still on its way keeps its memory.
+    pub(crate) fn close(&self, session: &Session) {
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.reclaim(session, usize::MAX);
+        while let Some(slot) = slots.flying.pop_front() {
+            let slot = Box::leak(slot);
+            // Best effort, as the process ends.
+            let _ = session.ask(Id::MPI_Request_free, [&raw mut slot.request as usize]);
+        }
+    }
+}
+
+impl Slots {
+    /// Takes back up to `most` of the oldest slots whose messages are gone.
+    fn reclaim(&mut self, session: &Session, most: usize) {
+        for _ in 0..most {
+            let Some(oldest) = self.flying.front_mut() else { return };
+            if !test(session, &mut oldest.request) {
+                return;
+            }
+            self.free.extend(self.flying.pop_front());
+        }
+    }
+}
+
+/// Whether a request of ours is complete.
+fn test(session: &Session, request: &mut usize) -> bool {
+    let mut flag = 0_i32;
+    let asked = session.ask(Id::MPI_Test, [&raw mut *request as usize, &raw mut flag as usize, session.abi.status_ignore]);
+    asked.is_none() || flag != 0
+}
+
+/// The shadow of one communicator, for matching.
+pub(crate) struct Shadow<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) comm: &'a Comm,
+}
+
+impl Outside for Shadow<'_> {
+    fn peek(&mut self, request: usize) -> Found {
+        let abi = self.session.abi;
+        let (mut flag, mut status) = (0_i32, abi.status_ignore);
+        let mut statuses = Statuses::new();
+        statuses.provide(abi, &mut status, 1);
+        let asked = self.session.ask(Id::MPI_Request_get_status, [request, &raw mut flag as usize, status]);
+        if asked.is_none() || flag == 0 {
+            return Found::Unknown;
+        }
+        let status = statuses.get(abi, 0);
+        let stream = status.stream(abi);
+        if status.is_cancelled(abi) || stream.0 < 0 { Found::Nothing } else { Found::Message(stream) }
+    }
+
+    fn take(&mut self, (source, tag): Stream) -> Option<Moment> {
+        let shadow = self.comm.shadow?;
+        let missed = self.comm.missed.load(Ordering::Relaxed);
+        if missed >= MOST_MISSED {
+            return None;
+        }
+        let (mut words, mut request) = ([0_u64; 2], 0_usize);
+        let (buffer, handle) = (words.as_mut_ptr() as usize, &raw mut request as usize);
+        let byte = self.session.handles.byte;
+        self.session.ask(Id::MPI_Irecv, [buffer, LENGTH, byte, word(source), word(tag), shadow, handle])?;
+        let came = self.wait(&mut request);
+        self.comm.missed.store(if came { 0 } else { missed + 1 }, Ordering::Relaxed);
+        came.then_some(Moment { at: Ticks(words[0]), delay: words[1].cast_signed() })
+    }
+}
+
+impl Shadow<'_> {
+    /// Waits for a request of ours, up to [`PATIENCE`], and cancels it then. Whether it was completed.
+    fn wait(&self, request: &mut usize) -> bool {
+        if test(self.session, request) {
+            return true;
+        }
+        let started = now();
+        while now().0.saturating_sub(started.0) < PATIENCE {
+            if test(self.session, request) {
+                return true;
+            }
+        }
+        let abi = self.session.abi;
+        let (mut status, address) = (abi.status_ignore, &raw mut *request as usize);
+        let mut statuses = Statuses::new();
+        statuses.provide(abi, &mut status, 1);
+        let cancelled = self.session.ask(Id::MPI_Cancel, [address]);
+        let waited = self.session.ask(Id::MPI_Wait, [address, status]);
+        cancelled.and(waited).is_some() && !statuses.get(abi, 0).is_cancelled(abi)
+    }
+}
