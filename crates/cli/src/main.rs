@@ -1,2 +1,61 @@
-//! The `tare` command.
-fn main() {}
+//! The `tare` command: measures parallel programs and takes the weight of the measurement off the result.
+//!
+//! This crate is the rim: flags, files, processes, exit codes. Each verb is a file in `verbs`.
+
+mod args;
+mod cache;
+mod child;
+mod collect;
+mod failure;
+mod image_file;
+mod installation;
+mod instrumenting;
+mod launch;
+mod measured;
+mod mpi_library;
+mod progress;
+mod results;
+mod rundir;
+mod verbs;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use args::{Arguments, Verb};
+use clap::Parser;
+use failure::{Code, Failure};
+
+fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    // A program's arguments are its own: `tare exec` passes them on unseen.
+    let outcome = match words.as_slice() {
+        [_, verb, spec, arguments @ ..] if verb == "exec" => verbs::exec::exec(spec.as_ref(), arguments).map(|never| match never {}),
+        _ => act(),
+    };
+    outcome.unwrap_or_else(|failure| {
+        eprintln!("tare: {failure}");
+        failure.exit_code()
+    })
+}
+
+/// Reads the command line and does what its verb says.
+fn act() -> Result<ExitCode, Failure> {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let wrong = error.use_stderr();
+            let _ = error.print();
+            return Ok(if wrong { ExitCode::from(Code::Usage as u8) } else { ExitCode::SUCCESS });
+        }
+    };
+    match arguments.verb {
+        Verb::Profile(arguments) => verbs::profile::profile(&arguments),
+        Verb::Inspect(arguments) => verbs::inspect::inspect(&arguments),
+        Verb::Select(arguments) => verbs::select::select(&arguments),
+        Verb::Instrument(arguments) => verbs::instrument::instrument(&arguments),
+        Verb::Run(arguments) => verbs::run::run(&arguments),
+        Verb::Validate(arguments) => verbs::validate::validate(&arguments),
+        Verb::Report(arguments) => verbs::report::report(&arguments),
+        Verb::Doctor => verbs::doctor::doctor(),
+    }
+}

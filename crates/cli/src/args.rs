@@ -1,0 +1,269 @@
+//! The command line. What the options mean becomes domain values here, before anything else sees them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const AFTER_HELP: &str = "\
+Examples:
+  tare profile -- mpirun -n 2 ./app input        measure, and print where the time went
+  tare profile --preset mpi-path -- mpirun -n 4 ./app
+                                                 only functions on paths to MPI
+  tare validate -- mpirun -n 2 ./app             how close do compensated times come to unmeasured ones?
+  tare inspect ./app                             what is in this executable?
+  tare doctor                                    what this machine offers and lacks
+
+Exit status: that of the measured program (a signal as 128 + n). Errors of our own: 64 usage, 65 bad input,
+66 not found, 69 unavailable, 70 internal, 73 cannot write.";
+
+/// Measures parallel programs and takes the weight of the measurement off the result.
+#[derive(Debug, Parser)]
+#[command(name = "tare", version, after_help = AFTER_HELP, max_term_width = 100)]
+pub(crate) struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Measure a program: analyse, select, instrument a cached copy, run, print the summary
+    Profile(ProfileArguments),
+    /// Show the functions of an executable or library with their properties
+    Inspect(InspectArguments),
+    /// Show what would be measured, and why
+    Select(SelectArguments),
+    /// Write an instrumented copy of an executable or library
+    Instrument(InstrumentArguments),
+    /// Run an instrumented program (or any MPI program) under the runtime
+    Run(RunArguments),
+    /// Run a program unmeasured and measured in turn, and show how close compensation comes
+    Validate(ValidateArguments),
+    /// Show the results of a run
+    Report(ReportArguments),
+    /// Say what this machine offers and lacks, with the remedy
+    Doctor,
+}
+
+/// What is taken off the times that are shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Compensate {
+    /// Nothing: times as measured
+    Off,
+    /// The overhead of the location itself
+    Local,
+    /// Also the overhead that came from other ranks in messages
+    Parallel,
+}
+
+/// How delays travel through messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Model {
+    /// Paper 1's model: needs no common clock, cannot see slack
+    Delay,
+    /// Messages carry their virtual send time
+    Virtual,
+}
+
+/// How a document is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+/// How the table of functions is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum TableFormat {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+    /// For spreadsheets
+    Csv,
+}
+
+/// What to measure.
+#[derive(Debug, Args)]
+pub(crate) struct Selection {
+    /// What to measure: all, mpi-path, cc2, cc3, loc5, mpi-path+cc3
+    #[arg(long, value_name = "PRESET", env = "TARE_PRESET", default_value = "all")]
+    pub(crate) preset: String,
+}
+
+/// How to measure.
+#[derive(Debug, Args)]
+pub(crate) struct Measuring {
+    /// How delays travel through messages
+    #[arg(long, value_enum, env = "TARE_MODEL", default_value = "virtual")]
+    pub(crate) model: Model,
+    /// Leave all probes on, also where their cost would be measured by switching them off
+    #[arg(long, env = "TARE_EXACT", value_parser = clap::builder::FalseyValueParser::new())]
+    pub(crate) exact: bool,
+}
+
+/// What to show.
+#[derive(Debug, Args)]
+pub(crate) struct Showing {
+    /// What is taken off the times that are shown
+    #[arg(long, value_enum, env = "TARE_COMPENSATE", default_value = "parallel")]
+    pub(crate) compensate: Compensate,
+    /// How many regions to show
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
+}
+
+/// `tare profile`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tare profile -- mpirun -n 2 ./app input
+  tare profile -o RUN --preset cc2 --library liblammps -- mpirun -n 2 lmp -in in.melt
+  tare profile --compensate off -- ./serial")]
+pub(crate) struct ProfileArguments {
+    /// Directory for the run (default: named after the program and the time)
+    #[arg(short, long, value_name = "DIR", env = "TARE_OUTPUT")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Also instrument the shared libraries whose name contains PATTERN
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) library: Vec<String>,
+    #[command(flatten)]
+    pub(crate) measuring: Measuring,
+    #[command(flatten)]
+    pub(crate) showing: Showing,
+    /// Print how long each phase took
+    #[arg(long)]
+    pub(crate) timings: bool,
+    /// The command, as you would start it without us
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// `tare inspect`
+#[derive(Debug, Args)]
+pub(crate) struct InspectArguments {
+    /// Executable or shared library
+    pub(crate) image: PathBuf,
+    /// How to write it
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: TableFormat,
+}
+
+/// `tare select`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tare select ./app --preset mpi-path            counts, and the reason for each function
+  tare select ./app --preset cc3 --list          one name a line")]
+pub(crate) struct SelectArguments {
+    /// Executable or shared library
+    pub(crate) image: PathBuf,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Print the selected functions, one name a line
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) list: bool,
+    /// How to write it
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+}
+
+/// `tare instrument`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tare instrument ./app -o app.tare              then: tare run -- mpirun -n 2 ./app.tare")]
+pub(crate) struct InstrumentArguments {
+    /// Executable or shared library
+    pub(crate) image: PathBuf,
+    /// Where to write the instrumented copy
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Overwrite the original bodies of moved functions with traps (a test of the rewriter)
+    #[arg(long)]
+    pub(crate) poison: bool,
+    /// Print how long each phase took
+    #[arg(long)]
+    pub(crate) timings: bool,
+    /// How to report
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+}
+
+/// `tare run`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tare run -- mpirun -n 2 ./app.tare             an instrumented program
+  tare run -- mpirun -n 2 ./app                  MPI operations alone
+  tare run --mpi openmpi -- ./job.sh             a script that starts instrumented programs")]
+pub(crate) struct RunArguments {
+    /// Directory for the run (default: named after the program and the time)
+    #[arg(short, long, value_name = "DIR", env = "TARE_OUTPUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// The MPI of programs that a script hides
+    #[arg(long, value_enum, value_name = "MPI")]
+    pub(crate) mpi: Option<MpiChoice>,
+    #[command(flatten)]
+    pub(crate) measuring: Measuring,
+    #[command(flatten)]
+    pub(crate) showing: Showing,
+    /// The command
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// The MPI of programs that cannot be seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum MpiChoice {
+    /// No MPI
+    None,
+    /// Open MPI
+    Openmpi,
+    /// MPICH and the libraries of its ABI
+    Mpich,
+}
+
+/// `tare validate`
+#[derive(Debug, Args)]
+pub(crate) struct ValidateArguments {
+    /// Pairs of an unmeasured and a measured run
+    #[arg(short = 'n', long, value_name = "RUNS", default_value_t = 15, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) runs: u16,
+    /// Directory for the runs and their output (default: named after the program and the time)
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Also instrument the shared libraries whose name contains PATTERN
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) library: Vec<String>,
+    #[command(flatten)]
+    pub(crate) measuring: Measuring,
+    /// How to write the table
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+    /// The command, as you would start it without us
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// `tare report`
+#[derive(Debug, Args)]
+pub(crate) struct ReportArguments {
+    /// Run directory
+    pub(crate) run: PathBuf,
+    /// How to write it
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) showing: Showing,
+}

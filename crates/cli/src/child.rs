@@ -1,0 +1,69 @@
+//! The command under measurement as a child process: signals are passed on, its end is told.
+//!
+//! The tool outlives Ctrl-C and SIGTERM, so that a run that is interrupted still gets its summary: an interrupt
+//! from the terminal reaches the whole process group anyway, one that is sent to the tool alone is passed on.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitCode, ExitStatus};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Instant;
+
+use crate::failure::{Code, Failure};
+use crate::rundir::Exit;
+
+/// The child to which signals are passed on; 0 while there is none.
+static CHILD: AtomicI32 = AtomicI32::new(0);
+
+const PASSED_ON: [libc::c_int; 5] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
+
+/// Runs a command to its end; returns how it ended and the seconds it took.
+pub(crate) fn run(mut command: Command) -> Result<(Exit, f64), Failure> {
+    for signal in PASSED_ON {
+        pass_on(signal);
+    }
+    let name = command.get_program().to_string_lossy().into_owned();
+    let started = Instant::now();
+    let mut child = command.spawn().map_err(|error| Failure::new(Code::NoInput, format!("cannot start {name}: {error}")))?;
+    CHILD.store(child.id().cast_signed(), Ordering::SeqCst);
+    let status = child.wait();
+    CHILD.store(0, Ordering::SeqCst);
+    let status = status.map_err(|error| Failure::new(Code::Internal, format!("lost {name}: {error}")))?;
+    Ok((end_of(status), started.elapsed().as_secs_f64()))
+}
+
+fn end_of(status: ExitStatus) -> Exit {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Exit::Status(code),
+        (None, signal) => Exit::Signal(signal.unwrap_or(libc::SIGKILL)),
+    }
+}
+
+/// The status with which the tool ends in the child's place: a signal as 128 + n.
+pub(crate) fn exit_code(exit: Exit) -> ExitCode {
+    let number = match exit {
+        Exit::Status(status) => status,
+        Exit::Signal(signal) => 128 + signal,
+    };
+    ExitCode::from(u8::try_from(number & 0xff).unwrap_or(u8::MAX))
+}
+
+fn pass_on(signal: libc::c_int) {
+    // SAFETY: all bit patterns are valid for a struct sigaction.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = on_signal;
+    action.sa_sigaction = handler as usize;
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+    // SAFETY: the action is initialised and its handler calls async-signal-safe functions only.
+    unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) };
+}
+
+/// Passes a signal on to the child, unless the kernel sent it to the whole group (Ctrl-C in a terminal).
+extern "C" fn on_signal(signal: libc::c_int, about: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    let child = CHILD.load(Ordering::SeqCst);
+    // SAFETY: the kernel hands a handler with SA_SIGINFO a valid siginfo.
+    let from_kernel = unsafe { (*about).si_code } == libc::SI_KERNEL;
+    if child > 0 && !from_kernel {
+        // SAFETY: kill is async-signal-safe; the child has not been waited for yet.
+        unsafe { libc::kill(child, signal) };
+    }
+}

@@ -1,0 +1,109 @@
+//! Collecting what a run left in node-local memory: graph files of processes that were killed.
+//!
+//! A process that ends in order copies its own graph into the run directory. Collecting copies the others byte for
+//! byte, holes left out; only then are they removed.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+use tare_format::graph::Header;
+
+use crate::failure::{Code, Failure};
+use crate::rundir::{RunDirectory, node_local};
+
+/// Copies the graphs that run `id` left on this node into its directory; returns how many there were.
+///
+/// Graphs of processes that still run are copied and left in place.
+pub(crate) fn collect(run: &RunDirectory, id: &str) -> Result<usize, Failure> {
+    let local = node_local(id);
+    let Ok(entries) = fs::read_dir(&local) else { return Ok(0) };
+    let mut collected = 0;
+    let mut alive = 0;
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.extension().is_some_and(|ending| ending == "graph")) {
+        let Some(name) = path.file_name() else { continue };
+        let target = run.path.join(name);
+        copy_sparse(&path, &target).map_err(|error| {
+            Failure::io(Code::CannotWrite, "collect a graph into", &target, &error)
+                .remedy(format!("make room there and call `tare report` again; the data stands in {}", local.display()))
+        })?;
+        collected += 1;
+        if is_alive(&path) {
+            alive += 1;
+        } else {
+            fs::remove_file(&path).map_err(|error| Failure::io(Code::CannotWrite, "remove", &path, &error))?;
+        }
+    }
+    if alive == 0 {
+        // Something else in there is nobody's loss: the directory then stays, and `tare doctor` names it.
+        let _ = fs::remove_dir(&local);
+    }
+    Ok(collected)
+}
+
+/// Whether the process that writes a graph still runs on this node.
+pub(crate) fn is_alive(graph: &Path) -> bool {
+    let mut head = [0; Header::SIZE];
+    let read = File::open(graph).and_then(|mut file| file.read_exact(&mut head));
+    let Some(header) = read.ok().and_then(|()| Header::from_bytes(&head)) else { return false };
+    Path::new(&format!("/proc/{}", header.pid)).exists()
+}
+
+/// Copies a file and leaves its holes holes.
+fn copy_sparse(from: &Path, to: &Path) -> std::io::Result<()> {
+    let mut source = File::open(from)?;
+    let length = source.metadata()?.len();
+    let draft = to.with_extension("part");
+    let mut target = File::create(&draft)?;
+    target.set_len(length)?;
+    let mut at = 0;
+    while let Some((start, end)) = next_data(&source, at, length) {
+        source.seek(SeekFrom::Start(start))?;
+        target.seek(SeekFrom::Start(start))?;
+        std::io::copy(&mut (&source).take(end - start), &mut target)?;
+        at = end;
+    }
+    target.flush()?;
+    fs::rename(draft, to)
+}
+
+/// The next stretch of a file that is not a hole.
+fn next_data(file: &File, from: u64, length: u64) -> Option<(u64, u64)> {
+    if from >= length {
+        return None;
+    }
+    let start = seek(file, from, libc::SEEK_DATA)?;
+    let end = seek(file, start, libc::SEEK_HOLE).unwrap_or(length);
+    Some((start, end))
+}
+
+fn seek(file: &File, from: u64, whence: libc::c_int) -> Option<u64> {
+    let from = libc::off_t::try_from(from).ok()?;
+    // SAFETY: the descriptor is open; lseek touches no memory.
+    let found = unsafe { libc::lseek(file.as_raw_fd(), from, whence) };
+    u64::try_from(found).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn a_copy_has_the_same_bytes_and_the_same_holes() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let from = place.path().join("a.graph");
+        let mut file = File::create(&from).expect("a writable directory");
+        file.set_len(64 << 20).expect("room for a sparse file");
+        for (at, byte) in [(0, 1), (8 << 20, 2), (40 << 20, 3)] {
+            file.seek(SeekFrom::Start(at)).expect("a seekable file");
+            file.write_all(&[byte; 5000]).expect("room for data");
+        }
+        drop(file);
+        let to = place.path().join("b.graph");
+        copy_sparse(&from, &to).expect("a copy");
+        assert!(fs::read(&from).expect("original") == fs::read(&to).expect("copy"));
+        assert!(fs::metadata(&to).expect("metadata").blocks() * 512 < 1 << 20, "holes were filled");
+    }
+}

@@ -1,0 +1,70 @@
+//! Errors for people: what happened, what to do next, and the exit code; made once, here at the rim.
+//!
+//! The codes are those of `sysexits.h`, so that they do not collide with the usual codes of programs.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Exit codes of the tool's own errors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Code {
+    /// The command line makes no sense (also used by the parser of options).
+    Usage = 64,
+    /// A file is not what it should be.
+    BadInput = 65,
+    /// A file or command is not there.
+    NoInput = 66,
+    /// Something that is needed is not there: a library, a launcher, a kind of MPI.
+    Unavailable = 69,
+    /// The tool itself is wrong.
+    Internal = 70,
+    /// Output cannot be written.
+    CannotWrite = 73,
+}
+
+/// An error with its remedy.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// One clear sentence, lower case, without full stop, naming the file or word.
+    pub(crate) what: String,
+    /// What to do next.
+    pub(crate) remedy: Option<String>,
+    /// How the tool exits.
+    pub(crate) code: Code,
+}
+
+impl Failure {
+    /// An error without a remedy.
+    pub(crate) fn new(code: Code, what: impl Into<String>) -> Self {
+        Self { what: what.into(), remedy: None, code }
+    }
+
+    /// The same error with what to do next.
+    #[must_use]
+    pub(crate) fn remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = Some(remedy.into());
+        self
+    }
+
+    /// A failure of input or output on a named thing.
+    pub(crate) fn io(code: Code, doing: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
+        Self::new(code, format!("cannot {doing} {}: {error}", path.display()))
+    }
+
+    /// The exit code as the operating system sees it.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.code as u8)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.what)?;
+        match &self.remedy {
+            Some(remedy) => write!(f, "\n      try: {remedy}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,104 @@
+//! Image files as the verbs need them: opened, understood, and refused with a remedy where they cannot be used.
+
+use std::path::{Path, PathBuf};
+
+use tare_image::{Image, ImageError, Kind};
+
+use crate::failure::{Code, Failure};
+use crate::launch::TWO_STEPS;
+use crate::mpi_library::{self, Library, Mpi};
+
+/// Reads a file whole.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    if path.is_dir() {
+        return Err(Failure::new(Code::BadInput, format!("{} is a directory, not an executable or library", path.display())));
+    }
+    std::fs::read(path).map_err(|error| Failure::io(Code::NoInput, "read", path, &error))
+}
+
+/// Parses an image; what is wrong with it is said in one sentence with the remedy.
+pub(crate) fn parse<'data>(path: &Path, bytes: &'data [u8]) -> Result<Image<'data>, Failure> {
+    Image::parse(bytes).map_err(|error| failure(path, &error))
+}
+
+/// The sentence for an image that cannot be worked on.
+fn failure(path: &Path, error: &ImageError) -> Failure {
+    let path = path.display();
+    match error {
+        ImageError::NotElf { script: Some(interpreter) } => {
+            Failure::new(Code::BadInput, format!("{path} is a script for {interpreter}, which hides the program that it starts")).remedy(TWO_STEPS)
+        }
+        ImageError::NotElf { script: None } => {
+            Failure::new(Code::BadInput, format!("{path} is not an ELF file")).remedy("name an executable or a shared library for Linux")
+        }
+        ImageError::OtherMachine { machine } => {
+            Failure::new(Code::BadInput, format!("{path} is for {machine}, not for x86-64")).remedy("name a program built for x86-64")
+        }
+        ImageError::NotLoadable { what } => {
+            Failure::new(Code::BadInput, format!("{path} is an ELF {what}, neither an executable nor a shared library"))
+                .remedy("link it first, and name the executable or library that comes out")
+        }
+        _ => Failure::new(Code::BadInput, format!("{path} cannot be read as an ELF file: {error}")).remedy("copy or build the file again"),
+    }
+}
+
+/// What a program needs in order to be measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Needs {
+    /// The MPI that it uses.
+    pub(crate) mpi: Option<Mpi>,
+    /// The libraries that the loader finds for it.
+    pub(crate) libraries: Vec<Library>,
+}
+
+/// Finds out what a program needs; `None` for a script, whose program cannot be seen.
+pub(crate) fn needs(path: &Path) -> Result<Option<Needs>, Failure> {
+    let bytes = read(path)?;
+    match Image::parse(&bytes) {
+        Err(ImageError::NotElf { script: Some(_) }) => Ok(None),
+        Err(error) => Err(failure(path, &error)),
+        Ok(image) => needs_of(path, &image).map(Some),
+    }
+}
+
+/// Finds out what a program needs; one that cannot be measured is refused with the remedy.
+pub(crate) fn needs_of(path: &Path, image: &Image<'_>) -> Result<Needs, Failure> {
+    let name = path.display();
+    if image.kind() == Kind::SharedLibrary {
+        return Err(Failure::new(Code::BadInput, format!("{name} is a shared library, not a program"))
+            .remedy("name the program that loads it, with --library for the library"));
+    }
+    let defines_mpi = image.symbols().iter().any(|symbol| symbol.is_defined && symbol.is_function && symbol.name == "PMPI_Init");
+    let Some(interpreter) = image.interpreter().filter(|_| matches!(image.kind(), Kind::Pie | Kind::NonPie)) else {
+        let what = if defines_mpi { "statically linked, with its MPI" } else { "statically linked" };
+        return Err(Failure::new(Code::Unavailable, format!("{name} is {what}: the runtime cannot be loaded into it"))
+            .remedy("link the program dynamically (without -static)"));
+    };
+    let libraries = mpi_library::libraries(Path::new(interpreter), path)?;
+    let mpi = mpi_library::of_libraries(path, &libraries)?;
+    if mpi.is_none() && defines_mpi {
+        return Err(Failure::new(Code::Unavailable, format!("{name} has its MPI linked statically: messages cannot be followed"))
+            .remedy("link the program with the shared MPI library (libmpi.so or libmpich.so)"));
+    }
+    Ok(Needs { mpi, libraries })
+}
+
+/// Name and file of each library whose name contains one of the patterns; a pattern that matches nothing is refused.
+pub(crate) fn libraries_named(program: &Path, libraries: &[Library], patterns: &[String]) -> Result<Vec<(String, PathBuf)>, Failure> {
+    let mut found: Vec<(String, PathBuf)> = Vec::new();
+    for pattern in patterns {
+        let matching: Vec<&Library> = libraries.iter().filter(|library| library.name.contains(pattern.as_str())).collect();
+        if matching.is_empty() {
+            let names: Vec<&str> = libraries.iter().map(|library| library.name.as_str()).collect();
+            return Err(Failure::new(Code::NoInput, format!("{} loads no library whose name contains `{pattern}`", program.display()))
+                .remedy(format!("it loads {}", names.join(", "))));
+        }
+        for library in matching {
+            let path = library.path.clone().ok_or_else(|| Failure::new(Code::NoInput, format!("the loader does not find {}", library.name)))?;
+            if !found.iter().any(|(name, _)| *name == library.name) {
+                found.push((library.name.clone(), path));
+            }
+        }
+    }
+    Ok(found)
+}

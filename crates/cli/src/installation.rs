@@ -1,0 +1,31 @@
+//! Where this installation keeps its parts: the preload libraries stand beside the command or in `../lib/tareweight`.
+
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Code, Failure};
+use crate::mpi_library::Mpi;
+
+/// The path of this command.
+pub(crate) fn command() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .and_then(std::fs::canonicalize)
+        .map_err(|error| Failure::new(Code::Internal, format!("cannot tell where this command stands: {error}")))
+}
+
+/// Directories in which the preload libraries may stand.
+fn places(command: &Path) -> Vec<PathBuf> {
+    let folder = command.parent().unwrap_or(Path::new("."));
+    vec![folder.to_path_buf(), folder.join("../lib/tareweight")]
+}
+
+/// The preload library for a kind of MPI.
+pub(crate) fn preload(mpi: Option<Mpi>) -> Result<PathBuf, Failure> {
+    let name = Mpi::preload(mpi);
+    let command = command()?;
+    places(&command).into_iter().map(|place| place.join(name)).find(|path| path.is_file()).and_then(|path| path.canonicalize().ok()).ok_or_else(
+        || {
+            Failure::new(Code::Unavailable, format!("{name} is not beside {} nor in ../lib/tareweight", command.display()))
+                .remedy("build with `make build`, or install with `make install PREFIX=DIR`")
+        },
+    )
+}

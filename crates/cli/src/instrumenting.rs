@@ -1,0 +1,212 @@
+//! From a program in a launch line to its instrumented copy: analyse, select, rewrite, keep.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tare_code::{Function, Metrics, Program};
+use tare_image::Image;
+use tare_image::lines::{DebugSections, Lines};
+use tare_rewrite::{Request, Selection as Chosen};
+use tare_select::{Preset, Selection};
+
+use crate::cache::{Cache, Entry, Key};
+use crate::failure::{Code, Failure};
+use crate::image_file;
+use crate::launch;
+use crate::measured::Target;
+use crate::progress::Step;
+use crate::rundir::{ImageRecord, Refusal as RefusalRecord};
+
+/// What is to be measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice {
+    preset: Preset,
+}
+
+impl Choice {
+    /// The choice that a preset's name stands for.
+    pub(crate) fn named(preset: &str) -> Result<Self, Failure> {
+        let unknown = |error: tare_select::UnknownPreset| {
+            Failure::new(Code::Usage, error.to_string()).remedy("tare select IMAGE --preset cc2 shows what a preset would measure")
+        };
+        preset.parse().map(|preset| Self { preset }).map_err(unknown)
+    }
+
+    /// Its name, as the cache of copies tells it from others.
+    pub(crate) fn name(&self) -> &'static str {
+        self.preset.name()
+    }
+}
+
+/// A phase and the time it took.
+pub(crate) type Phase = (&'static str, Duration);
+
+/// An analysed image.
+pub(crate) struct Analysis<'data> {
+    path: PathBuf,
+    pub(crate) image: Image<'data>,
+    pub(crate) program: Program,
+    sections: DebugSections<'data>,
+    phases: Vec<Phase>,
+}
+
+/// An instrumented copy, not written yet.
+pub(crate) struct Copy {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) image: ImageRecord,
+    pub(crate) phases: Vec<Phase>,
+}
+
+impl<'data> Analysis<'data> {
+    /// Parses and analyses.
+    pub(crate) fn of(path: &Path, bytes: &'data [u8]) -> Result<Self, Failure> {
+        let _step = Step::begin(format!("analysing {}", path.display()));
+        let started = Instant::now();
+        let image = image_file::parse(path, bytes)?;
+        let parsed = started.elapsed();
+        let program = Program::analyse(&image).map_err(|error| {
+            Failure::new(Code::BadInput, format!("{} cannot be analysed: {error}", path.display()))
+                .remedy("name an executable or a shared library with code in it")
+        })?;
+        let phases = vec![("image", parsed), ("code", started.elapsed() - parsed)];
+        Ok(Self { path: path.to_path_buf(), sections: DebugSections::of(&image), image, program, phases })
+    }
+
+    /// Whoever asks for source places gets them from here.
+    pub(crate) fn lines(&self) -> Option<Lines<'_>> {
+        Lines::new(&self.sections)
+    }
+
+    /// All that there is to know of a function.
+    pub(crate) fn metrics(&self, function: &Function, lines: Option<&Lines<'_>>) -> Metrics {
+        let body = self.program.body(&self.image, function);
+        self.program.metrics(&self.image, function, &body, lines)
+    }
+
+    /// Chooses what to measure.
+    pub(crate) fn select(&self, choice: &Choice) -> Selection {
+        let lines = (choice.preset == Preset::Lines5).then(|| self.lines()).flatten();
+        tare_select::choose(&self.program, choice.preset, |function| self.metrics(function, lines.as_ref()))
+    }
+
+    /// What was chosen and why, for people and programs.
+    pub(crate) fn decisions(&self, selection: &Selection) -> tare_report::select::Selected {
+        let named = |decisions: &[tare_select::Decision]| {
+            let decision = |decision: &tare_select::Decision| {
+                let function = &self.program.functions[decision.function];
+                tare_report::select::Decision { name: function.name.clone(), address: function.entry, reason: decision.reason.clone() }
+            };
+            decisions.iter().map(decision).collect()
+        };
+        tare_report::select::Selected { selected: named(&selection.selected), rejected: named(&selection.rejected), expected_dilation: None }
+    }
+
+    /// Makes the instrumented copy.
+    pub(crate) fn instrument(&self, choice: &Choice, key: &Key, poison: bool) -> Result<Copy, Failure> {
+        let _step = Step::begin(format!("instrumenting {}", self.path.display()));
+        let started = Instant::now();
+        let selection = self.select(choice);
+        let mut selected = vec![false; self.program.functions.len()];
+        for decision in &selection.selected {
+            selected[decision.function] = true;
+        }
+        let leaves = self.program.leaves(&selected);
+        let lines = self.lines();
+        let chosen = selection.selected.iter().map(|decision| self.chosen(decision.function, leaves[decision.function], lines.as_ref())).collect();
+        let original = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        let request = Request {
+            selected: chosen,
+            origin: original.parent().map(|folder| folder.to_string_lossy().into_owned()),
+            path: original.to_string_lossy().into_owned(),
+            build_id: self.build_id().unwrap_or_default(),
+            identity: key.identity(),
+            poison,
+        };
+        let selecting = started.elapsed();
+        let output = tare_rewrite::instrument(&self.image, &self.program, &request).map_err(|error| {
+            Failure::new(Code::Internal, format!("{} cannot be instrumented: {error}", self.path.display()))
+                .remedy("measure less of it with --preset mpi-path, and tell us of the program")
+        })?;
+        let mut phases = self.phases.clone();
+        phases.push(("select", selecting));
+        phases.extend(output.phases);
+        let refusals = output
+            .refusals
+            .into_iter()
+            .map(|refused| RefusalRecord { name: refused.name, address: refused.address, reason: refused.reason.to_string() })
+            .collect();
+        let counts = output.functions;
+        let image = ImageRecord { path: original, found: counts.found, selected: counts.selected, instrumented: counts.instrumented, refusals };
+        Ok(Copy { bytes: output.bytes, image, phases })
+    }
+
+    fn chosen(&self, index: usize, is_leaf: bool, lines: Option<&Lines<'_>>) -> Chosen {
+        let place = lines.and_then(|lines| lines.span(&self.program.functions[index].parts));
+        let (file, line, last_line) = place.map_or_else(Default::default, |place| (place.file, place.entry, place.last));
+        Chosen { function: index, is_leaf, file, line, last_line }
+    }
+
+    /// The build id in hexadecimal.
+    pub(crate) fn build_id(&self) -> Option<String> {
+        self.image.build_id().map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+/// Programs that are ready to be measured.
+pub(crate) struct Prepared {
+    pub(crate) targets: Vec<Target>,
+    pub(crate) images: Vec<ImageRecord>,
+    pub(crate) phases: Vec<Phase>,
+}
+
+/// Instruments the programs of a launch line, and the libraries that are asked for, or finds the copies made before.
+pub(crate) fn prepare(programs: Vec<launch::Program>, choice: &Choice, patterns: &[String]) -> Result<Prepared, Failure> {
+    let mut prepared = Prepared { targets: Vec::new(), images: Vec::new(), phases: Vec::new() };
+    let cache = Cache::open()?;
+    for program in programs {
+        let bytes = image_file::read(&program.path)?;
+        let needs = image_file::needs_of(&program.path, &image_file::parse(&program.path, &bytes)?)?;
+        let libraries = image_file::libraries_named(&program.path, &needs.libraries, patterns)?;
+        let executable = prepared.copy_of(&cache, &program.path, None, bytes, choice)?;
+        let mut folders = Vec::new();
+        for (name, path) in libraries {
+            let copy = prepared.copy_of(&cache, &path, Some(&name), image_file::read(&path)?, choice)?;
+            folders.extend(copy.parent().map(Path::to_path_buf));
+        }
+        prepared.targets.push(Target { program, executable, libraries: folders, mpi: needs.mpi });
+    }
+    Ok(prepared)
+}
+
+impl Prepared {
+    /// The instrumented copy of an image, made now or found in the cache; a library's copy bears the name by which it is needed.
+    fn copy_of(&mut self, cache: &Cache, path: &Path, needed_as: Option<&str>, bytes: Vec<u8>, choice: &Choice) -> Result<PathBuf, Failure> {
+        let original = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let file_name = original.file_name().map_or_else(|| "program".into(), |name| name.to_string_lossy().into_owned());
+        let name = needed_as.map_or(file_name, str::to_string);
+        let key = Key::new(&bytes, &original, &[choice.name()]);
+        let (copy, image) = match cache.find(&key, &name) {
+            Some((copy, entry)) => (copy, entry.image),
+            None => {
+                let made = Analysis::of(path, &bytes)?.instrument(choice, &key, false)?;
+                let copy = cache.keep(&key, &name, &made.bytes, &Entry { image: made.image.clone() })?;
+                self.phases.extend(made.phases);
+                (copy, made.image)
+            }
+        };
+        if !self.images.iter().any(|known| known.path == image.path) {
+            self.images.push(image);
+        }
+        Ok(copy)
+    }
+}
+
+/// Prints how long each phase took, to stderr.
+pub(crate) fn print_phases(phases: &[Phase]) {
+    if phases.is_empty() {
+        eprintln!("tare: all copies were found in the cache");
+    }
+    for (name, took) in phases {
+        eprintln!("tare: {name:<10} {:>8.1} ms", 1e3 * took.as_secs_f64());
+    }
+}

@@ -1,0 +1,270 @@
+//! Launch lines: where in a command stand the programs that are to be measured.
+//!
+//! A line is a nest of wrappers (`mpirun -n 4 env A=1 taskset -c 0 ./app args`), in which a launcher may start
+//! several programs (`mpirun -n 1 ./a : -n 3 ./b`). [`programs`] walks through the wrappers that [`wrappers`]
+//! describes and returns the position of each program. What is not an ELF file in the end is refused by name.
+
+mod wrappers;
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Code, Failure};
+use wrappers::{Wrapper, wrapper_named};
+
+/// A program in a launch line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Program {
+    /// Its position in the line.
+    pub(crate) position: usize,
+    /// The file that it names.
+    pub(crate) path: PathBuf,
+}
+
+/// Why the programs of a line cannot be told.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub(crate) enum LaunchError {
+    #[error("no command: nothing stands behind `--`")]
+    Empty,
+    #[error("no executable in the command: `{0}` ends before it names a program")]
+    NoProgram(String),
+    #[error("`{0}` is neither a file nor a command in PATH")]
+    NotFound(String),
+    #[error("`{0}` is a directory, not a program")]
+    Directory(String),
+    #[error("`{0}` is not executable")]
+    NotExecutable(String),
+    #[error("`{script}` is a script, which hides the program that it starts")]
+    Script { script: String },
+    #[error("`{wrapper} {option}` names its programs in a file, which hides them")]
+    ProgramFile { wrapper: String, option: String },
+}
+
+/// The error with its remedy, for people.
+pub(crate) fn failure(error: &LaunchError) -> Failure {
+    let code = match error {
+        LaunchError::Empty | LaunchError::NoProgram(_) => Code::Usage,
+        LaunchError::NotFound(_) => Code::NoInput,
+        LaunchError::Directory(_) | LaunchError::NotExecutable(_) | LaunchError::Script { .. } | LaunchError::ProgramFile { .. } => Code::BadInput,
+    };
+    let remedy = match error {
+        LaunchError::Empty | LaunchError::NoProgram(_) => "name the command as you would start it without us: tare profile -- mpirun -n 2 ./app",
+        LaunchError::NotFound(_) | LaunchError::Directory(_) => "check the name; a program in this directory is called ./NAME",
+        LaunchError::NotExecutable(_) => "chmod +x, or name the program itself",
+        LaunchError::Script { .. } | LaunchError::ProgramFile { .. } => TWO_STEPS,
+    };
+    Failure::new(code, error.to_string()).remedy(remedy)
+}
+
+/// What to do about programs that cannot be seen in the line.
+pub(crate) const TWO_STEPS: &str = "two steps: `tare instrument PROGRAM -o PROGRAM.tare`, let the script start PROGRAM.tare, \
+     then `tare run -- SCRIPT`";
+
+/// Finds the programs of a launch line, in order.
+pub(crate) fn programs(line: &[OsString]) -> Result<Vec<Program>, LaunchError> {
+    if line.is_empty() {
+        return Err(LaunchError::Empty);
+    }
+    let mut found = Vec::new();
+    walk(line, 0, None, &mut found)?;
+    Ok(found)
+}
+
+/// Follows the command that begins at `start`; a launcher's contexts are followed one by one.
+fn walk(line: &[OsString], start: usize, directory: Option<&OsStr>, found: &mut Vec<Program>) -> Result<(), LaunchError> {
+    let command = &line[start];
+    let path = resolve(command, directory)?;
+    match wrapper_named(&path) {
+        None => found.push(Program { position: start, path }),
+        Some(wrapper) if wrapper.hides => {
+            return Err(LaunchError::Script {
+                script: line[start..].iter().take(3).map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "),
+            });
+        }
+        Some(wrapper) => {
+            let mut at = start + 1;
+            loop {
+                let (position, directory) = skip_options(line, at, wrapper, command)?;
+                walk(line, position, directory, found)?;
+                match next_context(line, position, wrapper) {
+                    Some(next) => at = next,
+                    None => break,
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The position behind the next `:` of a launcher that knows several programs.
+fn next_context(line: &[OsString], from: usize, wrapper: &Wrapper) -> Option<usize> {
+    if !wrapper.contexts {
+        return None;
+    }
+    line[from..].iter().position(|word| word == ":").map(|colon| from + colon + 1)
+}
+
+/// The position of the command that a wrapper starts, and the working directory it is given.
+fn skip_options<'line>(
+    line: &'line [OsString],
+    from: usize,
+    wrapper: &Wrapper,
+    command: &OsStr,
+) -> Result<(usize, Option<&'line OsStr>), LaunchError> {
+    let mut at = from;
+    let mut positionals = wrapper.positionals;
+    let mut directory = None;
+    while let Some(word) = line.get(at) {
+        let text = word.to_string_lossy();
+        if text == "--" {
+            at += 1;
+        } else if wrapper.program_files.contains(&&*text) {
+            return Err(LaunchError::ProgramFile { wrapper: command.to_string_lossy().into(), option: text.into() });
+        } else if text.len() > 1 && text.starts_with('-') {
+            if wrapper.directory.contains(&&*text) {
+                directory = line.get(at + 1).map(OsString::as_os_str);
+            }
+            at += 1 + values_of(wrapper, &text, line.get(at + 1));
+        } else if wrapper.assignments && text.contains('=') {
+            at += 1;
+        } else if positionals > 0 {
+            positionals -= 1;
+            at += 1;
+        } else {
+            return Ok((at, directory));
+        }
+    }
+    Err(LaunchError::NoProgram(command.to_string_lossy().into()))
+}
+
+/// How many of the following words belong to an option. One that the table does not know takes the next
+/// word as its value unless that word is the path of an executable file.
+fn values_of(wrapper: &Wrapper, option: &str, next: Option<&OsString>) -> usize {
+    if wrapper.two_values.contains(&option) {
+        return 2;
+    }
+    if wrapper.one_value.contains(&option) || wrapper.directory.contains(&option) {
+        return 1;
+    }
+    if wrapper.flags.contains(&option) || option.contains('=') || !wrapper.guess {
+        return 0;
+    }
+    let is_program = next.is_none_or(|word| {
+        let text = word.as_bytes();
+        text.starts_with(b"-") || resolve(word, None).is_ok()
+    });
+    usize::from(!is_program)
+}
+
+/// The file that a command names: by path, or by name in `PATH`.
+fn resolve(command: &OsStr, directory: Option<&OsStr>) -> Result<PathBuf, LaunchError> {
+    let name = command.to_string_lossy().into_owned();
+    if command.as_bytes().contains(&b'/') {
+        let path = match directory {
+            Some(directory) if !Path::new(command).exists() => Path::new(directory).join(command),
+            _ => PathBuf::from(command),
+        };
+        return check(&path, name);
+    }
+    std::env::var_os("PATH")
+        .iter()
+        .flat_map(std::env::split_paths)
+        .map(|folder| folder.join(command))
+        .find(|path| check(path, String::new()).is_ok())
+        .ok_or_else(|| match Path::new(command).exists() {
+            true => LaunchError::NotFound(format!("{name}` (say `./{name}")),
+            false => LaunchError::NotFound(name),
+        })
+}
+
+fn check(path: &Path, name: String) -> Result<PathBuf, LaunchError> {
+    match std::fs::metadata(path) {
+        Err(_) => Err(LaunchError::NotFound(name)),
+        Ok(about) if about.is_dir() => Err(LaunchError::Directory(name)),
+        Ok(about) if about.permissions().mode() & 0o111 == 0 => Err(LaunchError::NotExecutable(name)),
+        Ok(_) => Ok(path.to_path_buf()),
+    }
+}
+
+/// The line with each program replaced by the words that `replacement` gives for it.
+pub(crate) fn substitute(line: &[OsString], programs: &[Program], replacement: impl Fn(usize) -> Vec<OsString>) -> Vec<OsString> {
+    let mut words = Vec::with_capacity(line.len() + 2 * programs.len());
+    for (position, word) in line.iter().enumerate() {
+        match programs.iter().position(|program| program.position == position) {
+            Some(index) => words.extend(replacement(index)),
+            None => words.push(word.clone()),
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn positions(line: &str) -> Result<Vec<usize>, LaunchError> {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        programs(&words).map(|found| found.iter().map(|program| program.position).collect())
+    }
+
+    #[test]
+    fn a_bare_program_is_found() {
+        assert_eq!(positions("/bin/true a b"), Ok(vec![0]));
+        assert_eq!(positions("true"), Ok(vec![0]));
+    }
+
+    #[test]
+    fn small_wrappers_are_passed() {
+        assert_eq!(positions("env -u X A=1 B=/bin/ls /bin/true"), Ok(vec![5]));
+        assert_eq!(positions("nice -n 5 /bin/true"), Ok(vec![3]));
+        assert_eq!(positions("timeout -s INT 10 /bin/true x"), Ok(vec![4]));
+        assert_eq!(positions("taskset -c 0,1 env A=1 /bin/true"), Ok(vec![5]));
+        assert_eq!(positions("taskset 0x3 /bin/true"), Ok(vec![2]));
+        assert_eq!(positions("nohup nice /bin/true"), Ok(vec![2]));
+    }
+
+    #[test]
+    fn what_hides_a_program_is_refused_by_name() {
+        assert!(matches!(positions("sh -c true"), Err(LaunchError::Script { .. })));
+        assert_eq!(positions(""), Err(LaunchError::Empty));
+        assert_eq!(positions("env A=1"), Err(LaunchError::NoProgram("env".into())));
+        assert_eq!(positions("/nowhere/app"), Err(LaunchError::NotFound("/nowhere/app".into())));
+        assert_eq!(positions("/tmp"), Err(LaunchError::Directory("/tmp".into())));
+        assert_eq!(positions("/etc/passwd"), Err(LaunchError::NotExecutable("/etc/passwd".into())));
+    }
+
+    /// Options are tested on the tables themselves, as no launcher need be installed.
+    fn behind(wrapper: &str, line: &str) -> Option<usize> {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        let wrapper = wrapper_named(Path::new(wrapper)).expect("a wrapper that is known");
+        skip_options(&words, 0, wrapper, OsStr::new("launcher")).ok().map(|(position, _)| position)
+    }
+
+    #[test]
+    fn launchers_are_passed_with_their_options() {
+        assert_eq!(behind("mpirun", "-n 4 ./app -n 3"), Some(2));
+        assert_eq!(behind("mpirun.openmpi", "--mca btl self,vader --map-by node -np 2 -x PATH --oversubscribe ./app"), Some(9));
+        assert_eq!(behind("mpiexec.hydra", "-ppn 2 -genv A 1 -genvall -bind-to core -n 2 ./app"), Some(10));
+        assert_eq!(behind("srun", "-N 2 --ntasks=4 --mpi=pmix -c 2 --exclusive ./app"), Some(7));
+        assert_eq!(behind("mpirun", "--some-new-option value -n 2 ./app"), Some(4));
+        assert_eq!(behind("mpirun", "-n 4"), None);
+    }
+
+    #[test]
+    fn several_programs_in_one_line_are_all_found() {
+        let words: Vec<OsString> = "mpirun -n 1 ./a : -n 3 ./b x".split_whitespace().map(OsString::from).collect();
+        let wrapper = wrapper_named(Path::new("mpirun")).expect("mpirun is known");
+        assert_eq!(next_context(&words, 3, wrapper), Some(5));
+        assert_eq!(next_context(&words, 7, wrapper), None);
+    }
+
+    #[test]
+    fn substitution_touches_the_programs_alone() {
+        let words: Vec<OsString> = "mpirun -n 1 ./a : -n 3 ./b x".split_whitespace().map(OsString::from).collect();
+        let found = [3, 7].map(|position| Program { position, path: PathBuf::new() });
+        let out = substitute(&words, &found, |index| vec!["tare".into(), "exec".into(), index.to_string().into()]);
+        assert_eq!(out.join(OsStr::new(" ")), "mpirun -n 1 tare exec 0 : -n 3 tare exec 1 x");
+    }
+}

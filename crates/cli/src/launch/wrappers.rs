@@ -1,0 +1,224 @@
+//! The commands that start other commands, and which of their options take values.
+//!
+//! Sources: the manual pages of Open MPI 4 and 5 (`mpirun`), MPICH 4 (`mpiexec`, Hydra), Slurm (`srun`), coreutils,
+//! util-linux and numactl.
+
+use std::path::Path;
+
+/// A command that starts another command.
+#[derive(Debug)]
+pub(super) struct Wrapper {
+    /// Its names.
+    names: &'static [&'static str],
+    /// Options with one value in the next word.
+    pub(super) one_value: &'static [&'static str],
+    /// Options with values in the next two words.
+    pub(super) two_values: &'static [&'static str],
+    /// Options without value, where the table would otherwise have to guess.
+    pub(super) flags: &'static [&'static str],
+    /// Options whose value is the working directory of the program.
+    pub(super) directory: &'static [&'static str],
+    /// Options whose value is a file that names the programs.
+    pub(super) program_files: &'static [&'static str],
+    /// Words before the command that are not options.
+    pub(super) positionals: usize,
+    /// Words of the form NAME=VALUE may stand before the command.
+    pub(super) assignments: bool,
+    /// Several commands, separated by `:`.
+    pub(super) contexts: bool,
+    /// Options that the table does not know may have values.
+    pub(super) guess: bool,
+    /// A shell: what it starts cannot be seen.
+    pub(super) hides: bool,
+}
+
+const NOTHING: Wrapper = Wrapper {
+    names: &[],
+    one_value: &[],
+    two_values: &[],
+    flags: &[],
+    directory: &[],
+    program_files: &[],
+    positionals: 0,
+    assignments: false,
+    contexts: false,
+    guess: false,
+    hides: false,
+};
+
+/// Open MPI's and MPICH's launchers share the name `mpirun`, so that one table serves both.
+const MPIRUN: Wrapper = Wrapper {
+    names: &[
+        "mpirun",
+        "mpiexec",
+        "orterun",
+        "prterun",
+        "mpirun.openmpi",
+        "mpiexec.openmpi",
+        "mpirun.mpich",
+        "mpiexec.mpich",
+        "mpiexec.hydra",
+        "mpirun.hydra",
+        "hydra",
+        "ibrun",
+        "mpirun_rsh",
+    ],
+    one_value: &[
+        "-n",
+        "-np",
+        "--np",
+        "-c",
+        "-N",
+        "-x",
+        "-H",
+        "-host",
+        "--host",
+        "-hosts",
+        "-hostfile",
+        "--hostfile",
+        "-machinefile",
+        "--machinefile",
+        "-f",
+        "-map-by",
+        "--map-by",
+        "-rank-by",
+        "--rank-by",
+        "-bind-to",
+        "--bind-to",
+        "-am",
+        "--am",
+        "-tune",
+        "--tune",
+        "-path",
+        "--path",
+        "-prefix",
+        "--prefix",
+        "-rf",
+        "--rankfile",
+        "-rankfile",
+        "-cpu-set",
+        "--cpu-set",
+        "-cpu-list",
+        "--cpu-list",
+        "-output-filename",
+        "--output-filename",
+        "-stdin",
+        "--stdin",
+        "-timeout",
+        "--timeout",
+        "-npernode",
+        "--npernode",
+        "-npersocket",
+        "--npersocket",
+        "-ppn",
+        "-genvlist",
+        "-envlist",
+        "-launcher",
+        "-launcher-exec",
+        "-rmk",
+        "-iface",
+        "-bootstrap",
+        "-membind",
+        "-prepend-pattern",
+        "-outfile-pattern",
+        "-errfile-pattern",
+        "-usize",
+        "-arch",
+        "-soft",
+        "-info",
+        "-genvexcl",
+        "-ofi-provider",
+        "--personality",
+        "--dvm",
+        "--rtos",
+        "-perhost",
+    ],
+    two_values: &["-mca", "--mca", "-gmca", "--gmca", "--pmixmca", "--prtemca", "--omca", "-genv", "-env"],
+    flags: &[
+        "-q",
+        "--quiet",
+        "-v",
+        "--verbose",
+        "-V",
+        "--version",
+        "--oversubscribe",
+        "-oversubscribe",
+        "--allow-run-as-root",
+        "--report-bindings",
+        "-l",
+        "-tag-output",
+        "--tag-output",
+        "--nooversubscribe",
+        "--display-map",
+        "--display-allocation",
+        "-genvall",
+        "-genvnone",
+        "-envall",
+        "-envnone",
+        "-prepend-rank",
+        "-print-all-exitcodes",
+        "-verbose",
+        "--pernode",
+        "-pernode",
+        "--bynode",
+        "--byslot",
+        "--enable-recovery",
+        "--continuous",
+        "-disable-auto-cleanup",
+        "-enable-x",
+        "-disable-x",
+        "--use-hwthread-cpus",
+        "--do-not-launch",
+        "--get-stack-traces",
+        "--report-child-jobs-separately",
+    ],
+    directory: &["-wdir", "--wdir", "-wd", "--wd"],
+    program_files: &["-app", "--app", "-configfile", "--configfile"],
+    contexts: true,
+    guess: true,
+    ..NOTHING
+};
+
+const WRAPPERS: &[Wrapper] = &[
+    MPIRUN,
+    Wrapper {
+        names: &["srun", "aprun", "jsrun", "flux", "lrun"],
+        one_value: &[
+            "-n", "-N", "-c", "-p", "-t", "-A", "-J", "-w", "-x", "-o", "-e", "-i", "-m", "-r", "-S", "-d", "-C", "-q", "-M", "-G", "-L", "-T", "-P",
+            "-b", "-a", "-g",
+        ],
+        flags: &["-l", "-u", "-v", "-Q", "-K", "-W", "--exclusive", "--overlap", "--label", "--unbuffered", "--exact", "--pty", "-s", "-k", "-X"],
+        directory: &["-D", "--chdir"],
+        program_files: &["--multi-prog"],
+        contexts: true,
+        guess: true,
+        ..NOTHING
+    },
+    Wrapper { names: &["env"], one_value: &["-u", "--unset", "-C", "--chdir"], assignments: true, ..NOTHING },
+    Wrapper { names: &["nice"], one_value: &["-n", "--adjustment"], ..NOTHING },
+    Wrapper { names: &["ionice"], one_value: &["-c", "--class", "-n", "--classdata"], ..NOTHING },
+    Wrapper { names: &["nohup", "setsid", "catchsegv"], ..NOTHING },
+    Wrapper { names: &["time"], one_value: &["-f", "--format", "-o", "--output"], ..NOTHING },
+    Wrapper { names: &["timeout"], one_value: &["-s", "--signal", "-k", "--kill-after"], positionals: 1, ..NOTHING },
+    Wrapper { names: &["stdbuf"], one_value: &["-i", "-o", "-e"], ..NOTHING },
+    Wrapper { names: &["taskset"], positionals: 1, ..NOTHING },
+    Wrapper { names: &["chrt"], one_value: &["-T", "-P", "-D"], positionals: 1, ..NOTHING },
+    Wrapper {
+        names: &["numactl"],
+        one_value: &["-i", "-p", "-P", "-N", "-m", "-C", "-w", "--interleave", "--preferred", "--cpunodebind", "--membind", "--physcpubind"],
+        ..NOTHING
+    },
+    Wrapper { names: &["setarch"], positionals: 1, ..NOTHING },
+    Wrapper { names: &["linux64", "x86_64"], ..NOTHING },
+    Wrapper {
+        names: &["sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox", "make", "xargs", "parallel", "ssh"],
+        hides: true,
+        ..NOTHING
+    },
+];
+
+/// The wrapper that a file is, by its name or by the name of the file it links to.
+pub(super) fn wrapper_named(path: &Path) -> Option<&'static Wrapper> {
+    let name = path.file_name()?.to_str()?;
+    WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name))
+}

@@ -1,0 +1,156 @@
+//! A measured run: the launch line with `tare exec` in the place of each program, and the environment of the runtime.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::args::{Measuring, Model};
+use crate::child;
+use crate::failure::{Code, Failure};
+use crate::installation;
+use crate::launch::{self, Program};
+use crate::mpi_library::Mpi;
+use crate::rundir::{Exit, RunDirectory};
+use crate::verbs::exec::{Launch, list_with};
+
+/// What the runtime is to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    /// Measure.
+    Measure,
+    /// Only tell the span of the run and the core clock: the unmeasured side of a comparison.
+    Clock,
+}
+
+/// How a run is measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting {
+    pub(crate) mode: Mode,
+    pub(crate) model: Model,
+    pub(crate) exact: bool,
+}
+
+impl Setting {
+    /// The setting that options ask for.
+    pub(crate) fn of(measuring: &Measuring) -> Self {
+        Self { mode: Mode::Measure, model: measuring.model, exact: measuring.exact }
+    }
+
+    /// The model's name in the environment and in `run.json`.
+    pub(crate) fn model_name(self) -> &'static str {
+        match self.model {
+            Model::Delay => "delay",
+            Model::Virtual => "virtual",
+        }
+    }
+
+    fn environment(self, run: &RunDirectory, id: &str) -> Vec<(String, String)> {
+        let mode = match self.mode {
+            Mode::Measure => "measure",
+            Mode::Clock => "clock",
+        };
+        let flag = if self.exact { "1" } else { "0" };
+        [
+            ("TARE_RUN_DIR", &*run.path.to_string_lossy()),
+            ("TARE_RUN_ID", id),
+            ("TARE_MODEL", self.model_name()),
+            ("TARE_EXACT", flag),
+            ("TARE_MODE", mode),
+        ]
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .to_vec()
+    }
+}
+
+/// A program of the launch line, ready to be started.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    /// Where it stands in the line.
+    pub(crate) program: Program,
+    /// The file to execute: an instrumented copy, or the original.
+    pub(crate) executable: PathBuf,
+    /// Directories of instrumented copies of libraries.
+    pub(crate) libraries: Vec<PathBuf>,
+    /// The MPI that it needs.
+    pub(crate) mpi: Option<Mpi>,
+}
+
+/// Where the output of a run goes.
+pub(crate) enum Output<'a> {
+    /// Where ours goes.
+    Inherit,
+    /// To a file.
+    File(&'a Path),
+}
+
+/// Starts a launch line under the runtime and waits for its end.
+pub(crate) fn launch(
+    run: &RunDirectory,
+    id: &str,
+    line: &[OsString],
+    targets: &[Target],
+    setting: Setting,
+    output: &Output<'_>,
+) -> Result<(Exit, f64), Failure> {
+    let mut specs = Vec::with_capacity(targets.len());
+    for (index, target) in targets.iter().enumerate() {
+        specs.push(write_spec(run, id, index, line, target, setting)?);
+    }
+    let tare = installation::command()?;
+    let programs: Vec<Program> = targets.iter().map(|target| target.program.clone()).collect();
+    let words = launch::substitute(line, &programs, |index| vec![tare.clone().into(), "exec".into(), specs[index].clone().into()]);
+    let mut command = command_of(&words)?;
+    redirect(&mut command, output)?;
+    child::run(command)
+}
+
+/// Starts a line whose programs cannot be seen: the library is preloaded into everything below it.
+pub(crate) fn launch_hidden(run: &RunDirectory, id: &str, line: &[OsString], mpi: Option<Mpi>, setting: Setting) -> Result<(Exit, f64), Failure> {
+    let mut command = command_of(line)?;
+    command.env("LD_PRELOAD", list_with(&installation::preload(mpi)?, std::env::var_os("LD_PRELOAD")));
+    command.envs(setting.environment(run, id));
+    child::run(command)
+}
+
+fn write_spec(run: &RunDirectory, id: &str, index: usize, line: &[OsString], target: &Target, setting: Setting) -> Result<PathBuf, Failure> {
+    let mut environment = setting.environment(run, id);
+    let original = target.program.path.canonicalize().unwrap_or_else(|_| target.program.path.clone());
+    if target.executable != target.program.path {
+        environment.push(("TARE_EXECUTABLE".into(), original.to_string_lossy().into_owned()));
+    }
+    let spec = Launch {
+        program: target.executable.canonicalize().unwrap_or_else(|_| target.executable.clone()),
+        argv0: line[target.program.position].to_string_lossy().into_owned(),
+        preload: installation::preload(target.mpi)?,
+        libraries: target.libraries.clone(),
+        environment,
+    };
+    let path = run.path.join(format!("launch-{index}.json"));
+    spec.write(&path)?;
+    Ok(path)
+}
+
+fn command_of(words: &[OsString]) -> Result<Command, Failure> {
+    let (first, rest) = words.split_first().ok_or_else(|| Failure::new(Code::Usage, "no command: nothing stands behind `--`"))?;
+    let mut command = Command::new(first);
+    command.args(rest);
+    Ok(command)
+}
+
+fn redirect(command: &mut Command, output: &Output<'_>) -> Result<(), Failure> {
+    if let Output::File(path) = output {
+        let failed = |error: &std::io::Error| Failure::io(Code::CannotWrite, "write", path, error);
+        let file = std::fs::File::create(path).map_err(|error| failed(&error))?;
+        let twin = file.try_clone().map_err(|error| failed(&error))?;
+        command.stdin(Stdio::null()).stdout(file).stderr(twin);
+    }
+    Ok(())
+}
+
+/// A name for a run that no other run has.
+pub(crate) fn fresh_id() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&now.to_le_bytes()).update(&std::process::id().to_le_bytes());
+    hasher.finalize().to_hex()[..16].to_string()
+}

@@ -1,0 +1,149 @@
+//! Which MPI a program needs, told from the libraries that the dynamic loader would load for it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::failure::{Code, Failure};
+
+/// The MPI ABIs for which there is an interposer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mpi {
+    /// `libmpi.so.40`.
+    OpenMpi,
+    /// `libmpich.so.12`, and `libmpi.so.12` of the libraries that share its ABI.
+    Mpich,
+}
+
+impl Mpi {
+    /// Its name for people.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::OpenMpi => "Open MPI",
+            Self::Mpich => "MPICH",
+        }
+    }
+
+    /// The preload library that serves it.
+    pub(crate) fn preload(mpi: Option<Self>) -> &'static str {
+        match mpi {
+            None => "libtare.so",
+            Some(Self::OpenMpi) => "libtare_openmpi.so",
+            Some(Self::Mpich) => "libtare_mpich.so",
+        }
+    }
+
+    /// The MPI whose `mpirun` comes first in `PATH`, told by the name of the file that it stands for.
+    pub(crate) fn of_default_launcher() -> Option<Self> {
+        let found = std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join("mpirun")).find(|path| path.is_file())?;
+        let name = found.canonicalize().ok()?.file_name()?.to_string_lossy().into_owned();
+        match name {
+            name if name.contains("orte") || name.contains("openmpi") || name.contains("prte") => Some(Self::OpenMpi),
+            name if name.contains("hydra") || name.contains("mpich") => Some(Self::Mpich),
+            _ => None,
+        }
+    }
+
+    /// The MPI whose library has this name.
+    fn of_library(name: &str) -> Option<Self> {
+        match name {
+            "libmpi.so.40" => Some(Self::OpenMpi),
+            "libmpich.so.12" | "libmpi.so.12" => Some(Self::Mpich),
+            _ => None,
+        }
+    }
+}
+
+/// A library that a program loads at start.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Library {
+    /// The name by which it is needed.
+    pub(crate) name: String,
+    /// The file that the loader finds for it.
+    pub(crate) path: Option<PathBuf>,
+}
+
+/// The libraries that the loader `interpreter` would load for `program`, in its order.
+///
+/// It is asked with `--list`, as `ldd` does: search paths, caches and `$ORIGIN` are then its business.
+pub(crate) fn libraries(interpreter: &Path, program: &Path) -> Result<Vec<Library>, Failure> {
+    let program = std::path::absolute(program).unwrap_or_else(|_| program.to_path_buf());
+    let output = Command::new(interpreter)
+        .arg("--list")
+        .arg(&program)
+        .output()
+        .map_err(|error| Failure::io(Code::Unavailable, "ask the dynamic loader", interpreter, &error))?;
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        return Err(Failure::new(Code::BadInput, format!("{} cannot be loaded: {}", program.display(), why.trim())));
+    }
+    Ok(parse_list(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// Lines such as `libc.so.6 => /lib/libc.so.6 (0x0000…)`.
+fn parse_list(text: &str) -> Vec<Library> {
+    text.lines()
+        .filter_map(|line| {
+            let (name, rest) = line.trim().split_once(" => ")?;
+            let path = rest.split(" (").next().filter(|path| path.starts_with('/')).map(PathBuf::from);
+            Some(Library { name: name.to_string(), path })
+        })
+        .collect()
+}
+
+/// The MPI among the libraries of a program; an MPI that is not known is refused by name.
+pub(crate) fn of_libraries(program: &Path, libraries: &[Library]) -> Result<Option<Mpi>, Failure> {
+    if let Some(mpi) = libraries.iter().find_map(|library| Mpi::of_library(&library.name)) {
+        return Ok(Some(mpi));
+    }
+    match libraries.iter().find(|library| looks_like_mpi(&library.name)) {
+        None => Ok(None),
+        Some(library) => Err(Failure::new(
+            Code::Unavailable,
+            format!("{} uses {}, an MPI library that this version does not know", program.display(), library.name),
+        )
+        .remedy("build the program with Open MPI 4 or 5 (libmpi.so.40) or an MPI of the MPICH ABI (libmpich.so.12, libmpi.so.12)")),
+    }
+}
+
+/// `libmpi.so.20`, `libmpi_abi.so.0`, `libmpich.so.10`, `libmpt.so`, but not `libmpi_cxx` or other companions.
+fn looks_like_mpi(name: &str) -> bool {
+    let stem = name.split(".so").next().unwrap_or(name);
+    matches!(stem, "libmpi" | "libmpich" | "libmpi_abi" | "libmpt" | "libmpi_ibm" | "libmpi_mt" | "libmsmpi" | "libfmpich" | "libmpiwrapper")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(names: &[&str]) -> Vec<Library> {
+        names.iter().map(|name| Library { name: (*name).into(), path: None }).collect()
+    }
+
+    #[test]
+    fn the_list_of_the_loader_is_read() {
+        let text = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibmpi.so.40 => /lib/x86_64-linux-gnu/libmpi.so.40 (0x00007f)\n\tlibx.so => not found\n\t/lib64/ld-linux-x86-64.so.2 (0x7f)\n";
+        assert_eq!(
+            parse_list(text),
+            vec![
+                Library { name: "libmpi.so.40".into(), path: Some("/lib/x86_64-linux-gnu/libmpi.so.40".into()) },
+                Library { name: "libx.so".into(), path: None }
+            ]
+        );
+    }
+
+    #[test]
+    fn each_abi_is_known_by_its_library() {
+        let of = |names: &[&str]| of_libraries(Path::new("app"), &named(names));
+        assert_eq!(of(&["libc.so.6", "libmpi_mpifh.so.40", "libmpi.so.40"]).ok().flatten(), Some(Mpi::OpenMpi));
+        assert_eq!(of(&["libmpichfort.so.12", "libmpich.so.12"]).ok().flatten(), Some(Mpi::Mpich));
+        assert_eq!(of(&["libmpi.so.12"]).ok().flatten(), Some(Mpi::Mpich));
+        assert!(matches!(of(&["libc.so.6", "libm.so.6"]), Ok(None)));
+    }
+
+    #[test]
+    fn an_unknown_mpi_is_refused_by_name() {
+        let failure = of_libraries(Path::new("app"), &named(&["libmpi.so.20"])).expect_err("must be refused");
+        assert!(failure.what.contains("libmpi.so.20"), "{failure}");
+        assert!(failure.remedy.is_some());
+    }
+}

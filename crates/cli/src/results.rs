@@ -1,0 +1,199 @@
+//! From a run directory to what people read: collect, read, compensate, show.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+use memmap2::Mmap;
+use tare_profile::Profile;
+use tare_report::Page;
+
+use crate::args::{Compensate, Showing};
+use crate::collect::collect;
+use crate::failure::{Code, Failure};
+use crate::measured::Setting;
+use crate::rundir::{Exit, ImageRecord, RunDirectory, RunRecord, iso_time, seconds_now};
+
+/// A run that is about to begin.
+pub(crate) struct NewRun<'a> {
+    /// Names it among others.
+    pub(crate) id: String,
+    /// The command.
+    pub(crate) line: &'a [OsString],
+    /// How it is measured.
+    pub(crate) setting: Setting,
+    /// What was instrumented for it.
+    pub(crate) images: Vec<ImageRecord>,
+}
+
+impl NewRun<'_> {
+    fn record(&self) -> RunRecord {
+        RunRecord {
+            schema: 1,
+            id: self.id.clone(),
+            command: self.line.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            started: seconds_now(),
+            wall_s: None,
+            exit: None,
+            model: self.setting.model_name().to_string(),
+            images: self.images.clone(),
+        }
+    }
+
+    /// Writes the record before the command starts, so that a run is readable whatever happens.
+    pub(crate) fn begin(&self, run: &RunDirectory) -> Result<(), Failure> {
+        run.write_record(&self.record())
+    }
+
+    /// Notes how the command ended.
+    pub(crate) fn end(&self, run: &RunDirectory, exit: Exit, wall: f64) -> Result<(), Failure> {
+        let began = run.read_record()?.started;
+        run.write_record(&RunRecord { started: began, wall_s: Some(wall), exit: Some(exit), ..self.record() })
+    }
+}
+
+/// A run, read.
+pub(crate) struct Results {
+    pub(crate) record: RunRecord,
+    pub(crate) run: RunDirectory,
+    pub(crate) profile: Profile,
+}
+
+impl Results {
+    /// Collects what the run left on this node, and reads it.
+    pub(crate) fn read(run: &RunDirectory) -> Result<Self, Failure> {
+        let record = run.read_record()?;
+        collect(run, &record.id)?;
+        let graphs = map_all(run, "graph")?;
+        let descriptions = map_all(run, "regions")?;
+        let graphs: Vec<(&str, &[u8])> = graphs.iter().map(|(name, bytes)| (name.as_str(), &bytes[..])).collect();
+        let descriptions: Vec<&[u8]> = descriptions.iter().map(|(_, bytes)| &bytes[..]).collect();
+        let profile = Profile::read(&graphs, &descriptions)
+            .map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", run.path.display())))?;
+        Ok(Self { record, run: run.clone(), profile })
+    }
+
+    /// What the report is told of the run.
+    fn about(&self) -> tare_report::Run {
+        let record = &self.record;
+        tare_report::Run {
+            command: record.command.clone(),
+            program: program_of(record),
+            started: iso_time(record.started),
+            wall_s: record.wall_s.unwrap_or_else(|| self.profile.processes.iter().map(|process| process.lifetime_s).fold(0.0, f64::max)),
+            exit: match record.exit {
+                None => tare_report::Exit::Unknown,
+                Some(Exit::Status(status)) => tare_report::Exit::Status(status),
+                Some(Exit::Signal(signal)) => tare_report::Exit::Signal(signal_name(signal)),
+            },
+            directory: shortest(&self.run.path),
+            images: record.images.iter().map(about_image).collect(),
+        }
+    }
+
+    /// The report, or its first page, as text.
+    pub(crate) fn text(&self, showing: &Showing, whole: bool) -> String {
+        let results = tare_report::Results::new(&self.profile, mode(showing.compensate));
+        let show = if whole { tare_report::text::report } else { tare_report::text::summary };
+        show(&self.about(), &results, &page(showing.top))
+    }
+
+    /// The report as a JSON document.
+    pub(crate) fn json(&self, showing: &Showing) -> String {
+        tare_report::json::report(&self.about(), &tare_report::Results::new(&self.profile, mode(showing.compensate)))
+    }
+}
+
+/// Prints the first page of a run to stderr.
+pub(crate) fn summarise(run: &RunDirectory, showing: &Showing) -> Result<(), Failure> {
+    let results = Results::read(run)?;
+    eprint!("{}", results.text(showing, false));
+    Ok(())
+}
+
+fn about_image(image: &ImageRecord) -> tare_report::InstrumentedImage {
+    let mut by_reason: BTreeMap<&str, usize> = BTreeMap::new();
+    for refusal in &image.refusals {
+        *by_reason.entry(&refusal.reason).or_default() += 1;
+    }
+    let mut refusals: Vec<(String, usize)> = by_reason.into_iter().map(|(reason, count)| (reason.to_string(), count)).collect();
+    refusals.sort_by(|(_, one), (_, other)| other.cmp(one));
+    tare_report::InstrumentedImage {
+        path: image.path.display().to_string(),
+        found: image.found,
+        selected: image.selected,
+        instrumented: image.instrumented,
+        refusals,
+    }
+}
+
+/// The page that the terminal gives; outside of a terminal 80 columns, or `COLUMNS`.
+pub(crate) fn page(top: Option<usize>) -> Page {
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse::<usize>().ok());
+    let width = terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| usize::from(width.0)).or(columns).unwrap_or(80);
+    let locale =
+        ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty())).unwrap_or_default();
+    let unicode = locale.to_lowercase().replace('-', "").contains("utf8");
+    Page { width: width.clamp(40, 200), unicode, top: top.unwrap_or(Page::default().top) }
+}
+
+/// The program with its arguments: the command from the first measured program on.
+fn program_of(record: &RunRecord) -> String {
+    let named = |image: &ImageRecord| record.command.iter().position(|word| Path::new(word).file_name() == image.path.file_name());
+    let from = record.images.iter().find_map(named).unwrap_or(0);
+    record.command[from..].join(" ")
+}
+
+/// A path as it is typed from here: relative where it lies below.
+fn shortest(path: &Path) -> String {
+    let here = std::env::current_dir().and_then(std::fs::canonicalize).unwrap_or_default();
+    path.strip_prefix(&here).ok().filter(|rest| !rest.as_os_str().is_empty()).unwrap_or(path).display().to_string()
+}
+
+/// The name of a signal, as `kill -l` has it.
+fn signal_name(signal: i32) -> String {
+    const NAMES: [(i32, &str); 12] = [
+        (libc::SIGHUP, "SIGHUP"),
+        (libc::SIGINT, "SIGINT"),
+        (libc::SIGQUIT, "SIGQUIT"),
+        (libc::SIGILL, "SIGILL"),
+        (libc::SIGABRT, "SIGABRT"),
+        (libc::SIGBUS, "SIGBUS"),
+        (libc::SIGFPE, "SIGFPE"),
+        (libc::SIGKILL, "SIGKILL"),
+        (libc::SIGSEGV, "SIGSEGV"),
+        (libc::SIGPIPE, "SIGPIPE"),
+        (libc::SIGTERM, "SIGTERM"),
+        (libc::SIGXCPU, "SIGXCPU"),
+    ];
+    NAMES.iter().find(|(number, _)| *number == signal).map_or_else(|| format!("signal {signal}"), |(_, name)| (*name).to_string())
+}
+
+/// The mode of compensation for its name on the command line.
+fn mode(how: Compensate) -> tare_compensate::Mode {
+    match how {
+        Compensate::Off => tare_compensate::Mode::Off,
+        Compensate::Local => tare_compensate::Mode::Local,
+        Compensate::Parallel => tare_compensate::Mode::Parallel,
+    }
+}
+
+/// Maps all files of a run with an ending: name and bytes.
+fn map_all(run: &RunDirectory, ending: &str) -> Result<Vec<(String, Mmap)>, Failure> {
+    run.files(ending)?
+        .into_iter()
+        .filter(|path| path.metadata().is_ok_and(|about| about.len() > 0))
+        .map(|path| Ok((file_name(&path), map(&path)?)))
+        .collect()
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+fn map(path: &Path) -> Result<Mmap, Failure> {
+    let failed = |error: &std::io::Error| Failure::io(Code::NoInput, "read", path, error);
+    let file = std::fs::File::open(path).map_err(|error| failed(&error))?;
+    // SAFETY: files in a run directory are replaced by renaming, never shortened in place.
+    unsafe { Mmap::map(&file) }.map_err(|error| failed(&error))
+}

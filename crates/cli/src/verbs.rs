@@ -1,0 +1,11 @@
+//! One verb, one file.
+
+pub(crate) mod doctor;
+pub(crate) mod exec;
+pub(crate) mod inspect;
+pub(crate) mod instrument;
+pub(crate) mod profile;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod select;
+pub(crate) mod validate;

@@ -1,0 +1,64 @@
+//! `tare exec SPEC ARGS…` (hidden): starts a program of a measured run in place, on whatever node the launcher chose.
+//!
+//! It stands in a launch line where the program stood, so that the preload library reaches the program and nothing
+//! else: not the launcher, not its daemons. The copy gets the `argv[0]` that the original would have got.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{Code, Failure};
+
+/// What is needed to start one program of a run; `launch-N.json` in the run directory.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Launch {
+    /// The file to execute.
+    pub(crate) program: PathBuf,
+    /// The name under which the launch line has it.
+    pub(crate) argv0: String,
+    /// The library to preload.
+    pub(crate) preload: PathBuf,
+    /// Where instrumented copies of shared libraries stand.
+    pub(crate) libraries: Vec<PathBuf>,
+    /// Environment of the runtime.
+    pub(crate) environment: Vec<(String, String)>,
+}
+
+impl Launch {
+    /// Writes the file.
+    pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
+        let text = serde_json::to_vec(self).map_err(|error| Failure::new(Code::Internal, format!("cannot describe the launch: {error}")))?;
+        std::fs::write(path, text).map_err(|error| Failure::io(Code::CannotWrite, "write", path, &error))
+    }
+}
+
+/// Replaces this process by the program; returns only where that fails.
+pub(crate) fn exec(spec: &Path, arguments: &[OsString]) -> Result<std::convert::Infallible, Failure> {
+    let text = std::fs::read(spec).map_err(|error| {
+        Failure::io(Code::NoInput, "read", spec, &error).remedy("the run directory must be visible on every node: name a shared place with -o DIR")
+    })?;
+    let launch: Launch =
+        serde_json::from_slice(&text).map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", spec.display())))?;
+    let mut command = Command::new(&launch.program);
+    command.arg0(&launch.argv0).args(arguments);
+    command.env("LD_PRELOAD", list_with(&launch.preload, std::env::var_os("LD_PRELOAD")));
+    let paths = launch.libraries.iter().rev().fold(std::env::var_os("LD_LIBRARY_PATH"), |list, folder| Some(list_with(folder, list)));
+    command.envs(paths.filter(|_| !launch.libraries.is_empty()).map(|paths| ("LD_LIBRARY_PATH", paths)));
+    command.envs(launch.environment.iter().map(|(name, value)| (name, value)));
+    let error = command.exec();
+    Err(Failure::io(Code::NoInput, "execute", &launch.program, &error)
+        .remedy("instrumented copies must be visible on every node: set TARE_CACHE to a shared directory"))
+}
+
+/// Ours first, then what the user has in such a list anyway.
+pub(crate) fn list_with(ours: &Path, theirs: Option<OsString>) -> OsString {
+    let mut list = ours.as_os_str().to_os_string();
+    if let Some(theirs) = theirs.filter(|theirs| !theirs.is_empty()) {
+        list.push(":");
+        list.push(theirs);
+    }
+    list
+}

@@ -1,0 +1,62 @@
+//! `tare instrument IMAGE -o OUT`: writes the instrumented copy, and says what was refused.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::args::{Format, InstrumentArguments};
+use crate::cache::{Key, write_executable};
+use crate::failure::{Code, Failure};
+use crate::image_file;
+use crate::instrumenting::{Analysis, Choice, Copy};
+use crate::results::page;
+
+/// Writes the copy, whole or not at all; the report goes to stdout.
+pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Failure> {
+    let choice = Choice::named(&arguments.selection.preset)?;
+    let bytes = image_file::read(&arguments.image)?;
+    let analysis = Analysis::of(&arguments.image, &bytes)?;
+    let key = Key::new(&bytes, &arguments.image, &[choice.name(), if arguments.poison { "poison" } else { "" }]);
+    let copy = analysis.instrument(&choice, &key, arguments.poison)?;
+    write_whole(&arguments.output, &copy.bytes)?;
+    let view = view(&arguments.output, &copy);
+    match arguments.format {
+        Format::Json => println!("{}", tare_report::instrument::json(&view)),
+        Format::Text => print!("{}", tare_report::instrument::text(&view, &page(None))),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a file beside its place and then moves it there.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let failed = |error: &std::io::Error| {
+        Failure::io(Code::CannotWrite, "write", path, error).remedy("name a file in a directory that you may write to with -o OUT")
+    };
+    let draft = tempfile::tempdir_in(folder).map_err(|error| failed(&error))?;
+    let file = draft.path().join("draft");
+    write_executable(&file, bytes).map_err(|error| failed(&error))?;
+    std::fs::rename(&file, path).map_err(|error| failed(&error))
+}
+
+fn view(output: &Path, copy: &Copy) -> tare_report::instrument::Instrumented {
+    let image = &copy.image;
+    tare_report::instrument::Instrumented {
+        output: output.display().to_string(),
+        functions: tare_report::instrument::FunctionCounts {
+            found: image.found,
+            selected: image.selected,
+            instrumented: image.instrumented,
+            refused: image.refusals.len(),
+        },
+        refusals: image
+            .refusals
+            .iter()
+            .map(|refusal| tare_report::select::Decision { name: refusal.name.clone(), address: refusal.address, reason: refusal.reason.clone() })
+            .collect(),
+        phases: copy
+            .phases
+            .iter()
+            .map(|(name, took)| tare_report::instrument::Phase { name: (*name).to_string(), seconds: took.as_secs_f64() })
+            .collect(),
+    }
+}

@@ -1,0 +1,116 @@
+//! `tare validate -- CMD`: the check of the claim. Unmeasured and measured runs in turn, compared rank by rank.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use tare_compensate::Mode as Compensation;
+use tare_compensate::compensate;
+use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
+
+use crate::args::{Format, ValidateArguments};
+use crate::failure::{Code, Failure};
+use crate::instrumenting::{self, Choice};
+use crate::launch;
+use crate::measured::{self, Mode, Output, Setting, Target, fresh_id};
+use crate::progress::Step;
+use crate::results::{NewRun, Results};
+use crate::rundir::{Exit, ImageRecord, RunDirectory};
+
+/// Runs the pairs and prints the table to stdout; fails where a run fails.
+pub(crate) fn validate(arguments: &ValidateArguments) -> Result<ExitCode, Failure> {
+    let setting = Setting::of(&arguments.measuring);
+    let choice = Choice::named(&arguments.selection.preset)?;
+    let programs = launch::programs(&arguments.command).map_err(|error| launch::failure(&error))?;
+    let prepared = instrumenting::prepare(programs, &choice, &arguments.library)?;
+    let run = RunDirectory::create(arguments.output.as_deref(), &prepared.targets[0].program.path)?;
+    let originals: Vec<Target> =
+        prepared.targets.iter().map(|target| Target { executable: target.program.path.clone(), libraries: Vec::new(), ..target.clone() }).collect();
+    let plain = Side { run: &run, line: &arguments.command, targets: &originals, setting: Setting { mode: Mode::Clock, ..setting }, images: &[] };
+    let measured = Side { targets: &prepared.targets, setting, images: &prepared.images, ..plain };
+    let step = Step::begin(format!("{} pairs of runs", arguments.runs));
+    let mut pairs = Vec::with_capacity(arguments.runs.into());
+    for index in 0..arguments.runs {
+        step.says(&format!("{index} done"));
+        // Which of the two goes first alternates, so that neither profits from what the other warmed up.
+        let (unmeasured, with) = if index % 2 == 0 {
+            let unmeasured = plain.run_once(&format!("{index:03}-unmeasured"))?;
+            (unmeasured, measured.run_once(&format!("{index:03}-measured"))?)
+        } else {
+            let with = measured.run_once(&format!("{index:03}-measured"))?;
+            (plain.run_once(&format!("{index:03}-unmeasured"))?, with)
+        };
+        pairs.push(Pair { unmeasured: unmeasured_ranks(&unmeasured), measured: measured_ranks(&with) });
+    }
+    drop(step);
+    let table = Validation::of(&pairs).ok_or_else(|| {
+        Failure::new(Code::BadInput, "there is nothing to compare: no rank was seen in both kinds of runs")
+            .remedy(format!("see the output of the runs in {}", run.path.display()))
+    })?;
+    match arguments.format {
+        Format::Text => print!("{}", tare_report::validate::text(&table, &crate::results::page(None))),
+        Format::Json => println!("{}", tare_report::validate::json(&table)),
+    }
+    eprintln!("tare: runs and their output are in {}", run.path.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One of the two kinds of runs.
+#[derive(Clone, Copy)]
+struct Side<'a> {
+    run: &'a RunDirectory,
+    line: &'a [std::ffi::OsString],
+    targets: &'a [Target],
+    setting: Setting,
+    images: &'a [ImageRecord],
+}
+
+impl Side<'_> {
+    /// Runs the command once, its output in a file, in a run directory of its own within that of all.
+    fn run_once(&self, name: &str) -> Result<Results, Failure> {
+        let inner = RunDirectory::create(Some(&self.run.path.join(name)), Path::new(name))?;
+        let new = NewRun { id: fresh_id(), line: self.line, setting: self.setting, images: self.images.to_vec() };
+        new.begin(&inner)?;
+        let output = inner.path.join("output");
+        let (exit, wall) = measured::launch(&inner, &new.id, self.line, self.targets, self.setting, &Output::File(&output))?;
+        new.end(&inner, exit, wall)?;
+        if exit != Exit::Status(0) {
+            let how = match exit {
+                Exit::Status(status) => format!("ended with status {status}"),
+                Exit::Signal(signal) => format!("was ended by signal {signal}"),
+            };
+            return Err(
+                Failure::new(Code::BadInput, format!("the command {how} in run {name}")).remedy(format!("see its output in {}", output.display()))
+            );
+        }
+        Results::read(&inner)
+    }
+}
+
+/// Main threads in the order of ranks: what a rank of an unmeasured run took.
+fn unmeasured_ranks(results: &Results) -> Vec<Unmeasured> {
+    let processes = results.profile.processes.iter().filter(|process| process.span.is_some());
+    processes
+        .map(|process| {
+            let ticks = process.span.map_or(0, |span| span.ticks()) as f64;
+            let ticks_per_cycle = process.clock.ticks_per_cycle.unwrap_or(1.0);
+            Unmeasured { cycles: ticks / ticks_per_cycle, seconds_per_cycle: ticks_per_cycle * process.clock.seconds_per_tick }
+        })
+        .collect()
+}
+
+/// Main threads in the order of ranks: what a rank of a measured run took under each compensation, in cycles.
+fn measured_ranks(results: &Results) -> Vec<Measured> {
+    let [local, parallel] = [Compensation::Local, Compensation::Parallel].map(|mode| compensate(&results.profile, mode));
+    let main_threads = results.profile.locations.iter().enumerate().filter(|(_, location)| location.thread == 0);
+    main_threads
+        .map(|(index, location)| {
+            let clock = results.profile.process_of(location).clock;
+            let cycles = |seconds: f64| seconds / (clock.seconds_per_tick * clock.ticks_per_cycle.unwrap_or(1.0));
+            Measured {
+                uncompensated: cycles(local.locations[index].measured_s),
+                local: cycles(local.locations[index].total.value),
+                parallel: cycles(parallel.locations[index].total.value),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,131 @@
+//! Bad input gets one clear sentence that names the file and the remedy, and a status that is not 0.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use common::{OPEN_MPI, Place, compile_c, text};
+
+/// Runs `tare` with these words; it must fail with this status and a message with all of these parts.
+fn refused(place: &Place, words: &[&str], status: i32, parts: &[&str]) {
+    let output = place.tare().args(words).output().expect("tare can be started");
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{words:?}: {message}");
+    assert!(output.stdout.is_empty(), "{words:?} printed to stdout: {}", text(&output.stdout));
+    for part in parts {
+        assert!(message.contains(part), "{words:?}: `{part}` is not in: {message}");
+    }
+    assert!(message.lines().count() <= 4, "{words:?}: more than a sentence and a remedy: {message}");
+}
+
+fn file(place: &Place, name: &str, content: &[u8]) {
+    let path = place.path().join(name);
+    fs::write(&path, content).expect("a writable directory");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("our own file");
+}
+
+#[test]
+fn what_is_not_a_program_is_named() {
+    let place = Place::new();
+    file(&place, "text", b"hello");
+    file(&place, "job.sh", b"#!/bin/sh\nmpirun ./app\n");
+    file(&place, "short", b"\x7fELF\x02\x01\x01");
+    refused(&place, &["profile", "--", "./text"], 65, &["./text is not an ELF file", "try:"]);
+    refused(&place, &["profile", "--", "./job.sh"], 65, &["./job.sh is a script", "tare instrument", "tare run"]);
+    refused(&place, &["profile", "--", "sh", "-c", "./app"], 65, &["sh -c ./app", "tare instrument", "tare run"]);
+    refused(&place, &["profile", "--", "./short"], 65, &["./short", "truncated", "try:"]);
+    refused(&place, &["inspect", "./text"], 65, &["./text is not an ELF file"]);
+    refused(&place, &["inspect", "./nothing"], 66, &["./nothing"]);
+    refused(&place, &["inspect", "."], 65, &["directory"]);
+}
+
+#[test]
+fn commands_without_a_program_are_named() {
+    let place = Place::new();
+    refused(&place, &["profile"], 64, &["no command", "try:"]);
+    refused(&place, &["profile", "--"], 64, &["no command"]);
+    refused(&place, &["profile", "--", "env", "A=1"], 64, &["no executable in the command"]);
+    refused(&place, &["profile", "--", "./missing"], 66, &["./missing"]);
+    refused(&place, &["profile", "--", "mpirun.openmpi", "-n", "2"], 64, &["no executable in the command"]);
+    refused(&place, &["run", "--"], 64, &["no command"]);
+}
+
+#[test]
+fn a_truncated_program_and_other_machines_are_named() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/endings.c", place.path(), &[]);
+    let bytes = fs::read(program).expect("a readable program");
+    file(&place, "cut", &bytes[..bytes.len() / 2]);
+    refused(&place, &["profile", "--", "./cut"], 65, &["./cut"]);
+    let mut arm = bytes.clone();
+    arm[18..20].copy_from_slice(&183_u16.to_le_bytes());
+    file(&place, "arm", &arm);
+    refused(&place, &["profile", "--", "./arm"], 65, &["./arm", "AArch64", "x86-64"]);
+    refused(&place, &["instrument", "./arm", "-o", "out"], 65, &["AArch64"]);
+    assert!(!place.path().join("out").exists());
+}
+
+#[test]
+fn unknown_presets_list_the_known_ones() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/endings.c", place.path(), &[]);
+    let program = program.display().to_string();
+    refused(&place, &["profile", "--preset", "everything", "--", &program], 64, &["everything", "mpi-path", "cc3"]);
+    refused(&place, &["select", &program, "--preset", "cc9"], 64, &["cc9", "loc5"]);
+}
+
+#[test]
+fn directories_that_are_not_ours_are_left_alone() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/endings.c", place.path(), &[]);
+    let program = program.display().to_string();
+    fs::create_dir(place.path().join("thesis")).expect("a writable directory");
+    fs::write(place.path().join("thesis/chapter"), "words").expect("a writable directory");
+    refused(&place, &["profile", "-o", "thesis", "--", &program], 73, &["thesis", "not a run of ours", "try:"]);
+    refused(&place, &["profile", "-o", "/proc/nowhere", "--", &program], 73, &["/proc/nowhere", "try:"]);
+    refused(&place, &["report", "thesis"], 65, &["thesis", "not a run"]);
+    refused(&place, &["report", "nowhere"], 66, &["nowhere"]);
+    assert_eq!(fs::read_to_string(place.path().join("thesis/chapter")).ok().as_deref(), Some("words"));
+}
+
+#[test]
+fn static_programs_are_refused() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/endings.c", place.path(), &["-static"]);
+    refused(&place, &["profile", "--", &program.display().to_string()], 69, &["statically linked", "try:"]);
+}
+
+#[test]
+fn an_mpi_that_is_linked_statically_is_refused() {
+    let place = Place::new();
+    fs::write(place.path().join("own.c"), "int MPI_Init(int *c, char ***v) { return !c + !v; }\nint PMPI_Init(int *c, char ***v) { return MPI_Init(c, v); }\nint main(void) { return PMPI_Init(0, 0); }\n").expect("a writable directory");
+    let built = place.command("gcc").args(["-O1", "-o", "own", "own.c"]).status().expect("gcc");
+    assert!(built.success());
+    refused(&place, &["profile", "--", "./own"], 69, &["./own", "statically", "try:"]);
+}
+
+#[test]
+fn an_mpi_library_that_is_not_known_is_named() {
+    let place = Place::new();
+    fs::write(place.path().join("lib.c"), "int MPI_Init(int *c, char ***v) { return !c + !v; }\n").expect("a writable directory");
+    fs::write(place.path().join("app.c"), "int MPI_Init(int *, char ***);\nint main(void) { return MPI_Init(0, 0); }\n")
+        .expect("a writable directory");
+    for words in [
+        &["-shared", "-fPIC", "-Wl,-soname,libmpi.so.20", "-o", "libmpi.so.20", "lib.c"][..],
+        &["-o", "app", "app.c", "./libmpi.so.20", "-Wl,-rpath,$ORIGIN"],
+    ] {
+        assert!(place.command("gcc").args(words).status().expect("gcc").success());
+    }
+    refused(&place, &["profile", "--", "./app"], 69, &["./app", "libmpi.so.20", "libmpi.so.40"]);
+}
+
+#[test]
+fn a_library_pattern_that_matches_nothing_lists_what_is_loaded() {
+    let place = Place::new();
+    let program = OPEN_MPI.compile("examples/pi/pi.c", place.path());
+    let mut words = vec!["profile", "--library", "liblammps", "--"];
+    let line = OPEN_MPI.line(2, &program);
+    words.extend(line.iter().map(String::as_str));
+    refused(&place, &words, 66, &["liblammps", "libmpi.so.40"]);
+}

@@ -1,0 +1,80 @@
+//! Programs under measurement do what they do without us, on both MPIs, and their profiles are exact where they count.
+
+mod common;
+
+use common::{BOTH, Mpi, OPEN_MPI, Place, Report, text};
+
+/// Runs a program of two ranks plainly and measured: same output, same status; the report is checked.
+fn measured(mpi: Mpi, source: &str, arguments: &[&str], options: &[&str]) -> Report {
+    let place = Place::new();
+    let program = mpi.compile(source, place.path());
+    let mut line = mpi.line(2, &program);
+    line.extend(arguments.iter().map(ToString::to_string));
+    let plain = place.plain(&line);
+    let output = place.profile(options, &line);
+    assert_eq!(text(&output.stdout), text(&plain.stdout), "{} {source}: {}", mpi.name, text(&output.stderr));
+    assert_eq!(output.status.code(), plain.status.code(), "{} {source}", mpi.name);
+    let report = place.report();
+    report.check();
+    assert_eq!(report.locations().len(), 2, "{} {source}", mpi.name);
+    for location in report.locations() {
+        assert_eq!(location["lost"], 0, "{} {source}: {location}", mpi.name);
+    }
+    report
+}
+
+#[test]
+fn monte_carlo_pi_by_master_and_worker() {
+    for mpi in BOTH {
+        let report = measured(mpi, "examples/pi/pi.c", &["2e-3"], &[]);
+        let packets = report.calls(0, "fill_packet");
+        assert!(packets > 10, "{packets} packets");
+        assert_eq!(report.calls(1, "throw_dart"), packets * 8000);
+        assert_eq!(report.calls(0, "throw_dart"), 0);
+        assert_eq!(report.calls(0, "MPI_Send"), packets + 1);
+        assert_eq!(report.calls(0, "MPI_Recv"), packets + 1);
+        assert_eq!(report.calls(1, "MPI_Recv"), packets + 1);
+        for rank in 0..2 {
+            for name in ["main", "MPI_Init", "MPI_Finalize"] {
+                assert_eq!(report.calls(rank, name), 1, "{name} on rank {rank} of {}", mpi.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn fortran_by_mpi_f08() {
+    for mpi in BOTH {
+        let report = measured(mpi, "examples/cases/mpi_f08.f90", &[], &[]);
+        for rank in 0..2 {
+            for (name, calls) in [("MPI_Irecv", 800), ("MPI_Isend", 800), ("MPI_Waitall", 400), ("MPI_Allreduce", 1), ("main", 1)] {
+                assert_eq!(report.calls(rank, name), calls, "{name} on rank {rank} of {}", mpi.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn exceptions_through_measured_frames() {
+    for mpi in BOTH {
+        let report = measured(mpi, "examples/cases/exceptions.cpp", &[], &[]);
+        for rank in 0..2 {
+            assert_eq!(report.calls(rank, "MPI_Reduce"), 1);
+            assert_eq!(report.calls(rank, "main"), 1);
+        }
+        assert!(report.nodes().iter().any(|node| node["calls"].as_u64() >= Some(3000)));
+    }
+}
+
+#[test]
+fn with_exact_no_batch_is_off_and_counts_are_the_same() {
+    let report = measured(OPEN_MPI, "examples/pi/pi.c", &["2e-3"], &["--exact"]);
+    assert_eq!(report.calls(1, "throw_dart"), report.calls(0, "fill_packet") * 8000);
+}
+
+#[test]
+fn the_path_to_mpi_leaves_out_what_never_communicates() {
+    let report = measured(OPEN_MPI, "examples/pi/pi.c", &["2e-3"], &["--preset", "mpi-path"]);
+    assert_eq!(report.calls(1, "throw_dart"), 0);
+    assert_eq!(report.calls(0, "main"), 1);
+}

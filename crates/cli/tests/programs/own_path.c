@@ -1,0 +1,30 @@
+/* Prints what a program can find out about its own path. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *last(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+int main(int argc, char **argv)
+{
+    char link[PATH_MAX], real[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", link, sizeof link - 1);
+    link[length < 0 ? 0 : length] = 0;
+    printf("argv[0] %s of %d\n", argv[0], argc);
+    printf("exe %s\n", link);
+    printf("real %s\n", realpath("/proc/self/exe", real));
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)getpid());
+    printf("by pid %s\n", realpath(link, real));
+    const char *name = last(real);
+    char *data = malloc(strlen(real) + 6);
+    sprintf(data, "%.*sdata", (int)(name - real), real);
+    printf("file beside it %s\n", access(data, R_OK) == 0 ? "found" : "missing");
+    free(data);
+    return 0;
+}

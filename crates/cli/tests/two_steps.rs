@@ -1,0 +1,54 @@
+//! `tare instrument` and `tare run`: the way for programs that a script hides.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use common::{BOTH, OPEN_MPI, Place, compile_c, text};
+
+#[test]
+fn a_script_may_start_an_instrumented_program() {
+    for mpi in BOTH {
+        let place = Place::new();
+        let program = mpi.compile("examples/pi/pi.c", place.path());
+        let done = place.tare().arg("instrument").arg(&program).args(["-o", "pi.tare", "--format", "json"]).output().expect("tare can be started");
+        assert!(done.status.success(), "{}", text(&done.stderr));
+        let document: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
+        assert_eq!(document["schema"], 1);
+        assert!(document["functions"]["instrumented"].as_u64() >= Some(4), "{document}");
+        let script = format!("#!/bin/sh\nexec mpirun.{} -n 2 ./pi.tare 2e-3\n", mpi.name);
+        fs::write(place.path().join("job.sh"), script).expect("a writable directory");
+        fs::set_permissions(place.path().join("job.sh"), fs::Permissions::from_mode(0o755)).expect("our own file");
+        let plain = place.plain(&["./job.sh".into()]);
+        assert!(text(&plain.stdout).starts_with("pi is 3.1"), "an instrumented program runs without us: {}", text(&plain.stderr));
+        let output = place.tare().args(["run", "-o", "run", "--mpi", mpi.name, "--", "./job.sh"]).output().expect("tare can be started");
+        assert_eq!(text(&output.stdout), text(&plain.stdout), "{}", text(&output.stderr));
+        let report = place.report();
+        report.check();
+        assert_eq!(report.calls(1, "throw_dart"), report.calls(0, "fill_packet") * 8000);
+        assert_eq!(report.calls(0, "MPI_Init"), 1);
+    }
+}
+
+#[test]
+fn run_times_mpi_in_a_program_that_was_never_touched() {
+    let place = Place::new();
+    let program = OPEN_MPI.compile("examples/pi/pi.c", place.path());
+    let mut line = OPEN_MPI.line(2, &program);
+    line.push("2e-3".into());
+    let output = place.tare().args(["run", "-o", "run", "--"]).args(&line).output().expect("tare can be started");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report = place.report();
+    report.check();
+    assert!(report.calls(0, "MPI_Recv") > 10);
+    assert!(!report.has_region("throw_dart"));
+}
+
+#[test]
+fn a_failed_instrumentation_writes_nothing() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/endings.c", place.path(), &[]);
+    let output = place.tare().arg("instrument").arg(&program).args(["-o", "no/such/place"]).output().expect("tare can be started");
+    assert_eq!(output.status.code(), Some(73), "{}", text(&output.stderr));
+}
