@@ -71,26 +71,62 @@ impl Part {
     }
 }
 
-/// The cost on each call path of a location, in the order of its nodes.
+/// The cost on each call path, for every location of a profile in the order of its nodes.
 #[must_use]
-pub fn of_location(profile: &Profile, location: &Location) -> Vec<ProbeCost> {
-    let in_place: Vec<Option<Cost>> = location.nodes.iter().map(in_place).collect();
-    let (mut pairs, mut counting) = (MeasuredMean::default(), MeasuredMean::default());
-    for (node, cost) in location.nodes.iter().zip(&in_place) {
+pub fn of_profile(profile: &Profile) -> Vec<Vec<ProbeCost>> {
+    let in_place: Vec<Vec<Option<Cost>>> = profile.locations.iter().map(|location| location.nodes.iter().map(in_place).collect()).collect();
+    let mut everywhere = Means::default();
+    let means: Vec<Means> = profile
+        .locations
+        .iter()
+        .zip(&in_place)
+        .map(|(location, costs)| {
+            let mut own = Means::default();
+            for (node, cost) in location.nodes.iter().zip(costs) {
+                own.add(node, cost.as_ref());
+                everywhere.add(node, cost.as_ref());
+            }
+            own
+        })
+        .collect();
+    let costs = |((location, in_place), means): ((&Location, Vec<Option<Cost>>), &Means)| {
+        let elsewhere = means.prior(&everywhere, profile.process_of(location).hot_pair_cost);
+        of_location(profile, location, in_place, &elsewhere)
+    };
+    profile.locations.iter().zip(in_place).zip(&means).map(costs).collect()
+}
+
+/// What was measured in place, on the mean.
+#[derive(Default)]
+struct Means {
+    pairs: MeasuredMean,
+    counting: MeasuredMean,
+}
+
+impl Means {
+    fn add(&mut self, node: &Node, cost: Option<&Cost>) {
         if let Some(cost) = cost {
-            pairs.add(cost.value, node.calls());
-            counting.add(cost.off_cost, node.off_calls);
+            self.pairs.add(cost.value, node.on_calls);
+            self.counting.add(cost.off_cost, node.off_calls);
         }
     }
-    let hot_pair = (profile.process_of(location).hot_pair_cost * COST_UNIT as f64) as u64;
-    let elsewhere = Cost { off_cost: counting.value().unwrap_or(0), ..prior(hot_pair, pairs.value()) };
+
+    /// The cost of paths without enough batches: what others of the location cost, else what others of the run do.
+    fn prior(&self, everywhere: &Self, hot_pair: f64) -> Cost {
+        let value = self.pairs.value().or(everywhere.pairs.value());
+        let off_cost = self.counting.value().or(everywhere.counting.value()).unwrap_or(0);
+        Cost { off_cost, ..prior((hot_pair * COST_UNIT as f64) as u64, value) }
+    }
+}
+
+fn of_location(profile: &Profile, location: &Location, in_place: Vec<Option<Cost>>, elsewhere: &Cost) -> Vec<ProbeCost> {
     let of_node = |(node, in_place): (&Node, Option<Cost>)| {
         if is_wrapper(profile, node) {
             return wrapper();
         }
         match in_place {
             Some(cost) => probe(&cost, Basis::InPlace, node),
-            None => probe(&elsewhere, Basis::Prior, node),
+            None => probe(elsewhere, Basis::Prior, node),
         }
     };
     location.nodes.iter().zip(in_place).map(of_node).collect()

@@ -58,7 +58,7 @@ pub struct Compensated {
 /// A location: seconds.
 #[derive(Clone, Debug)]
 pub struct CompensatedLocation {
-    /// How long it took as measured: from `MPI_Init` to `MPI_Finalize`, or the main program, or the thread.
+    /// How long it took as measured: from `MPI_Init` to `MPI_Finalize`, or the whole program, or the thread.
     pub measured_s: f64,
     /// How long it would have taken.
     pub total: Figure,
@@ -92,7 +92,7 @@ pub struct CompensatedNode {
 /// Compensates every location of a profile.
 #[must_use]
 pub fn compensate(profile: &Profile, mode: Mode) -> Compensated {
-    let costs: Vec<_> = profile.locations.iter().map(|location| cost::of_location(profile, location)).collect();
+    let costs = cost::of_profile(profile);
     let doubt = total::Doubt::of_run(profile, &costs);
     let locations = profile
         .locations

@@ -48,11 +48,12 @@ impl Overhead {
     fn of(location: &Location, costs: &[ProbeCost]) -> Self {
         let mut overhead = Self { probes: 0.0, tool: 0.0, in_place: 0.0, late: 0.0, spread: Spread::default() };
         for (node, cost) in location.nodes.iter().zip(costs) {
-            let on = node.on_calls as f64;
-            let paid = on * cost.value + node.off_calls as f64 * cost.off;
+            let (on, off) = (node.on_calls as f64, node.off_calls as f64);
+            let counted = node.batches.as_deref().map_or(0.0, |batches| batches.off_cost);
+            let paid = on * cost.value + off * cost.off;
             overhead.probes += paid;
             overhead.tool += node.tool_ticks as f64;
-            overhead.late += paid - on * node.cost;
+            overhead.late += paid - on * node.cost - off * counted;
             overhead.spread.add_cost(-on, cost);
             if cost.basis != Basis::Prior {
                 overhead.in_place += paid;
@@ -145,7 +146,7 @@ pub(crate) fn location(
 ) -> CompensatedLocation {
     let clock = profile.process_of(location).clock;
     let overhead = Overhead::of(location, costs);
-    let (measured_s, total, delay_s) = match mpi_span(profile, location) {
+    let (measured_s, total, delay_s) = match span(profile, location) {
         Some(span) => {
             let measured = span.ticks() as f64;
             let delay = delay_of_span(location, &span, &overhead, mode);
@@ -160,8 +161,7 @@ pub(crate) fn location(
             (clock.seconds(measured), total, clock.seconds(delay))
         }
         None => {
-            let whole = whole(profile, location);
-            let node = &nodes[whole];
+            let node = &nodes[0];
             (node.measured_inclusive_s, node.inclusive, node.measured_inclusive_s - node.inclusive.value)
         }
     };
@@ -178,14 +178,15 @@ pub(crate) fn location(
 /// A location as measured.
 pub(crate) fn location_as_measured(profile: &Profile, location: &Location, costs: &[ProbeCost], nodes: Vec<CompensatedNode>) -> CompensatedLocation {
     let parallel = self::location(profile, location, costs, Mode::Parallel, &Doubt::default(), nodes);
-    let delay_s = if mpi_span(profile, location).is_some() { parallel.delay_s } else { parallel.overhead_s };
+    let delay_s = if span(profile, location).is_some() { parallel.delay_s } else { parallel.overhead_s };
     CompensatedLocation { total: Figure::exact(parallel.measured_s), delay_s, ..parallel }
 }
 
-/// The main thread of a rank is measured from `MPI_Init` to `MPI_Finalize`.
-fn mpi_span(profile: &Profile, location: &Location) -> Option<Span> {
-    let process = profile.process_of(location);
-    process.span.filter(|_| process.rank.is_some() && location.thread == 0)
+/// The main thread is measured from `MPI_Init` to `MPI_Finalize`, or from the program's begin to its end.
+fn span(profile: &Profile, location: &Location) -> Option<Span> {
+    let span = profile.process_of(location).span.filter(|_| location.thread == 0)?;
+    let end = if span.closed { span.end } else { span.end.max(location.end_ticks) };
+    Some(Span { end, ..span })
 }
 
 /// How much of the span the measurement made, with the costs as they are known at the end.
@@ -199,15 +200,4 @@ fn delay_of_span(location: &Location, span: &Span, overhead: &Overhead, mode: Mo
 fn calls_of_wrappers(profile: &Profile, location: &Location) -> f64 {
     let wrapped = |node: &&tare_profile::Node| profile.region_of(node).kind == RegionKind::Mpi;
     location.nodes.iter().filter(wrapped).map(|node| node.on_calls as f64).sum()
-}
-
-/// The node that stands for the whole location: `main`, or the root where there is none or the thread is
-/// another one.
-fn whole(profile: &Profile, location: &Location) -> usize {
-    let is_main = |node: &tare_profile::Node| {
-        let region = profile.region_of(node);
-        region.kind == RegionKind::Function && region.name == "main"
-    };
-    let main = location.nodes.iter().position(is_main);
-    main.filter(|_| location.thread == 0).unwrap_or(0)
 }

@@ -272,6 +272,7 @@ impl Reader<'_> {
             on: BatchSums::from_bytes(&raw.on)?,
             off: BatchSums::from_bytes(&raw.off)?,
             off_twice: BatchSums::from_bytes(&raw.off_twice)?,
+            off_cost: cost(raw.off_cost),
         }))
     }
 
@@ -305,10 +306,11 @@ impl Reader<'_> {
     }
 }
 
-/// Calls counted by the batch under way, if that one is off.
+/// Calls counted by the batch under way, if that one is off. At its boundary `left` has passed below zero.
 fn off_so_far(raw: &RawNode) -> u64 {
+    let left = if raw.left > u32::from(raw.batch) { 0 } else { raw.left };
     match Mode::from_number(u32::from(raw.mode)) {
-        Some(Mode::OffCounted | Mode::OffTwice) => u64::from(raw.batch).saturating_sub(u64::from(raw.left)),
+        Some(Mode::OffCounted | Mode::OffTwice) => u64::from(raw.batch).saturating_sub(u64::from(left)),
         _ => 0,
     }
 }

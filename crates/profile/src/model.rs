@@ -349,7 +349,7 @@ pub struct Messages {
 
 /// Time per call of one path with the probe on, off, and off with its counting doubled: as the runtime
 /// recorded it, and as the estimator of costs takes it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Batches {
     /// Probe on.
     pub on: BatchSums,
@@ -357,6 +357,8 @@ pub struct Batches {
     pub off: BatchSums,
     /// Probe off, counted twice.
     pub off_twice: BatchSums,
+    /// The runtime's last estimate of what a call costs that is off and counted, ticks.
+    pub off_cost: f64,
 }
 
 /// Messages with one partner.

@@ -145,7 +145,7 @@ pub fn text(inspection: &Inspection, page: &Page) -> String {
     facts.push(if image.pie { "position independent" } else { "at a fixed address" }.to_string());
     facts.extend(image.stripped.then(|| "stripped".to_string()));
     facts.extend(image.build_id.as_ref().map(|id| format!("build id {id}")));
-    writer.words(&format!("{}:", image.path), 2, &format!(" {}", facts.join(", ")));
+    writer.words("", 2, &format!("{}: {}", image.path, facts.join(", ")));
     writer.blank();
     let cells = |cell: &dyn Fn(&Function) -> String| inspection.functions.iter().map(cell).collect::<Vec<_>>();
     let number = |number: usize| exact_count(number as u64, glyphs);

@@ -135,10 +135,11 @@ fn cut_middle(text: &str, room: usize, ellipsis: &str) -> String {
     let front = take(text.chars(), kept.div_ceil(2));
     let taken: usize = front.iter().map(|&character| width(character.encode_utf8(&mut [0; 4]))).sum();
     let back = take(text.chars().rev(), kept - taken);
-    let mut cut: String = front.into_iter().collect();
-    cut.push_str(ellipsis);
-    cut.extend(back.into_iter().rev());
-    cut
+    let (front, back): (String, String) = (front.into_iter().collect(), back.into_iter().rev().collect());
+    // What was left out before needs no second sign for it.
+    let front = front.trim_end_matches(ellipsis);
+    let back = back.trim_start_matches(ellipsis);
+    format!("{front}{ellipsis}{back}")
 }
 
 /// The first characters that fit into `room` columns.

@@ -98,14 +98,20 @@ pub(crate) struct Column {
 }
 
 /// Significant digits of a column's largest value.
-const DIGITS: i32 = 5;
+const DIGITS: i32 = 4;
+/// The same for a figure that stands alone.
+const DIGITS_ALONE: i32 = 6;
 
 impl Column {
     /// The column for figures of which this is the largest, in seconds.
     pub(crate) fn for_largest(largest: f64) -> Self {
+        Self::with_digits(largest, DIGITS)
+    }
+
+    fn with_digits(largest: f64, digits: i32) -> Self {
         let unit = Unit::for_seconds(largest);
         let scaled = (largest * unit.per_second()).abs().max(1.0);
-        Self { unit, last: (DIGITS - 1 - scaled.log10().floor() as i32).clamp(0, 4) }
+        Self { unit, last: (digits - 1 - scaled.log10().floor() as i32).clamp(0, digits - 1) }
     }
 
     /// A time without a known interval: three digits.
@@ -147,9 +153,9 @@ impl Column {
         format!("{} ({} {} {})", text(value), text(figure.low * scale), glyphs.ellipsis, text(figure.high * scale))
     }
 
-    /// A time with all digits of the column.
+    /// A time with one digit more than the column's figures have.
     pub(crate) fn precise(&self, seconds: f64, glyphs: &Glyphs) -> String {
-        self.certain(seconds * self.unit.per_second(), glyphs)
+        Self { last: self.last + 1, ..*self }.certain(seconds * self.unit.per_second(), glyphs)
     }
 
     /// A value whose interval is smaller than the column's last digit.
@@ -163,7 +169,7 @@ impl Column {
 
 /// A single figure with its unit.
 pub(crate) fn figure_with_unit(figure: &Figure, glyphs: &Glyphs) -> String {
-    let column = Column::for_largest(figure.value.abs().max(figure.half_width()));
+    let column = Column::with_digits(figure.value.abs().max(figure.half_width()), DIGITS_ALONE);
     format!("{}{}{}", column.figure(figure, glyphs), glyphs.thin_space, column.unit.name(glyphs))
 }
 
@@ -257,7 +263,7 @@ mod tests {
 
     #[test]
     fn small_values_of_a_column_are_below_its_last_digit() {
-        let column = Column::for_largest(123.0);
+        let column = Column::for_largest(12.0);
         assert_eq!(column.plain(0.001, &Glyphs::ASCII), "<0.01");
         assert_eq!(column.plain(0.0, &Glyphs::ASCII), "0");
         assert_eq!(column.plain(-2.5, &Glyphs::UNICODE), "−2.50");

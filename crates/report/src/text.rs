@@ -22,6 +22,9 @@ pub fn report(run: &Run, results: &Results<'_>, page: &Page) -> String {
     Text { run, results, is_full: true }.write(page)
 }
 
+/// Ranks that are apart by less than this part are even.
+const EVEN: f64 = 0.005;
+
 struct Text<'a> {
     run: &'a Run,
     results: &'a Results<'a>,
@@ -75,7 +78,7 @@ impl Text<'_> {
         let reason = reason.unwrap_or_else(|| "the program ended before its first event".to_string());
         writer.labelled("Measured", &format!("nothing: {reason}."));
         let image = self.run.images.first().map_or("IMAGE", |image| image.path.as_str());
-        writer.labelled("Try", &format!("tare select {image} --preset all"));
+        writer.labelled("Try", &format!("tare select {image}"));
     }
 
     fn measured(&self, writer: &mut Writer<'_>, time: &Time) {
@@ -138,8 +141,9 @@ impl Text<'_> {
         let largest = |value: &dyn Fn(&RankRow) -> f64| ranks.iter().map(|row| value(row).abs()).fold(0.0, f64::max);
         let unit = Unit::for_largest(largest(&|row| row.measured_s.max(row.local.value).max(row.parallel.value)));
         let delay = Unit::for_largest(largest(&|row| row.delay_s));
+        let is_mpi = Size::of(self.results).ranks > 0;
         let cells = |cell: &dyn Fn(&RankRow) -> String| ranks.iter().map(|row| cell(row)).collect::<Vec<_>>();
-        let names = Column::new("Time", Align::Left, 0, cells(&|row| row.label.clone()));
+        let names = Column::new(if is_mpi { "Rank" } else { "Process" }, Align::Left, 0, cells(&|row| row.label.clone()));
         let head = |what: &str, unit: &Unit| format!("{what}, {}", unit.unit.name(glyphs));
         let columns = vec![
             Column::new(head("measured", &unit), Align::Point, 1, cells(&|row| unit.plain(row.measured_s, glyphs))),
@@ -166,24 +170,24 @@ impl Text<'_> {
         });
         let names = Column::new("Region", Align::Left, 0, names);
         let head = |what: &str| format!("{what}, {}", unit.unit.name(glyphs));
-        let mut columns = vec![Column::new(head("measured"), Align::Point, 3, cells(&|row| unit.plain(row.measured_s, glyphs)))];
+        let mut columns = vec![Column::new(head("measured"), Align::Point, 1, cells(&|row| unit.plain(row.measured_s, glyphs)))];
         if self.results.shown.mode == Mode::Parallel {
-            columns.push(Column::new(head("local"), Align::Point, 5, cells(&|row| unit.plain(row.local_s, glyphs))));
+            columns.push(Column::new(head("local"), Align::Point, 2, cells(&|row| unit.plain(row.local_s, glyphs))));
         }
         if self.results.shown.mode != Mode::Off {
             let how = self.results.shown.mode.name();
             columns.push(Column::new(head(how), Align::Point, 0, cells(&|row| unit.figure(&row.shown, glyphs))));
         }
         columns.push(Column::new("share", Align::Right, 1, cells(&|row| share(row.share, glyphs))));
-        columns.push(Column::new("calls", Align::Right, 2, cells(&|row| count(row.calls, glyphs))));
+        columns.push(Column::new("calls", Align::Right, 3, cells(&|row| count(row.calls, glyphs))));
         if shown.iter().any(|row| row.waiting_s != 0.0) {
             let waiting = |row: &RegionRow| unit.plain(row.waiting_s, glyphs);
-            columns.push(Column::new(head("waiting"), Align::Point, 6, cells(&waiting)));
+            columns.push(Column::new(head("waiting"), Align::Point, 5, cells(&waiting)));
         }
         if shown.iter().any(|row| row.slowest.is_some()) {
             let slowest = |row: &RegionRow| match row.slowest {
-                Some((rank, ahead)) => format!("{rank} ({})", change(ahead, glyphs)),
-                None => glyphs.unknown.to_string(),
+                Some((rank, ahead)) if ahead >= EVEN => format!("{rank} ({})", change(ahead, glyphs)),
+                _ => glyphs.unknown.to_string(),
             };
             columns.push(Column::new("slowest rank", Align::Left, 4, cells(&slowest)));
         }
@@ -205,14 +209,15 @@ impl Text<'_> {
             0 | 1 => "Exclusive time".to_string(),
             ranks => format!("Exclusive time, mean of {ranks} ranks"),
         };
-        text.push_str(&format!("; shares of the time of all {} locations.", self.results.profile.locations.len()));
+        let locations = self.results.profile.locations.len();
+        text.push_str(&if locations == 1 { ".".to_string() } else { format!("; shares of the time of all {locations} locations.") });
         if self.results.shown.mode != Mode::Off {
             text.push_str(&format!(" {} is the 95 % half-width.", glyphs.plus_minus));
         }
         writer.words("  ", 2, &text);
         let marks = regions.iter().map(|row| row.shown.mark).chain(ranks.iter().flat_map(|row| [row.local.mark, row.parallel.mark]));
         for reason in view::reasons(marks) {
-            writer.words(&format!("  {} not to be trusted:", glyphs.dagger), 4, &format!(" {reason}"));
+            writer.words(&format!("  {} ", glyphs.dagger), 4, &format!("not to be trusted: {reason}"));
         }
     }
 

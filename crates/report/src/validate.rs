@@ -110,7 +110,7 @@ pub fn text(table: &Validation, page: &Page) -> String {
         dilation.trim_start_matches('+')
     );
     writer.words("  ", 2, &pairs);
-    writer.words("  Verdict", 2, &format!(" {}.", verdict(table)));
+    writer.words("  Verdict: ", 2, &format!("{}.", verdict(table)));
     if table.ranks.iter().any(|row| row.uninstrumented_s < 100.0 * FLOOR_S) {
         writer.words("  ", 2, &format!("Differences below {} count as none.", time_with_unit(FLOOR_S, glyphs)));
     }

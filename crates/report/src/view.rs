@@ -88,8 +88,8 @@ pub(crate) fn rank_rows(results: &Results<'_>) -> Vec<RankRow> {
 fn location_label(results: &Results<'_>, location: &Location) -> String {
     let process = results.profile.process_of(location);
     let process = match process.rank {
-        Some(rank) => format!("rank {rank}"),
-        None => format!("pid {}", process.pid),
+        Some(rank) => rank.to_string(),
+        None => process.pid.to_string(),
     };
     if location.thread == 0 { process } else { format!("{process} thread {}", location.thread) }
 }

@@ -75,7 +75,7 @@ fn batches() -> Batches {
         }
         BatchSums { batches, calls: batches * 1024, ticks: batches * 1024 * ticks_per_call, longest: 1100 * ticks_per_call, sample }
     };
-    Batches { on: sums(2000, 90), off: sums(200, 63), off_twice: sums(50, 66) }
+    Batches { on: sums(2000, 90), off: sums(200, 63), off_twice: sums(50, 66), off_cost: 3.0 }
 }
 
 /// Master (rank 0) waits for the worker (rank 1), whose short function runs 100 million times.
@@ -89,13 +89,13 @@ pub(crate) fn master_and_worker() -> Profile {
     receive.virtual_wait_ticks = (7.2 / TICK) as u64;
     receive.messages = Messages { count: 1_000, bytes: 8_000_000, unpaired: 0 };
     receive.peers = vec![Peer { rank: 1, received: 1_000, bytes: 8_000_000, transmission: 1_000_000, wait: 17_600_000_000, ..Peer::default() }];
-    let mut inside = node(2, Some(1), 90_000_000, 4.1);
+    let mut inside = node(2, Some(1), 90_000_000, 3.2);
     inside.off_calls = 10_000_000;
     inside.cost = 30.0;
     inside.batches = Some(Box::new(batches()));
     let hint = node(4, Some(1), 40, 0.3);
     let master = vec![node(0, None, 0, 0.01), node(1, Some(0), 1, 0.1), receive];
-    let worker = vec![node(0, None, 0, 0.01), node(1, Some(0), 1, 4.6), inside, hint];
+    let worker = vec![node(0, None, 0, 0.01), node(1, Some(0), 1, 5.5), inside, hint];
     Profile {
         processes: vec![Process { span: span(1.58), ..process(Some(0)) }, Process { span: span(1.58), ..process(Some(1)) }],
         locations: vec![location(0, master), location(1, worker)],
