@@ -300,17 +300,17 @@ fn aligned(column: Column) -> Column {
         return column;
     }
     let parts: Vec<[String; 4]> = column.cells.iter().map(|cell| point_parts(cell)).collect();
+    let is_range = |parts: &[String; 4]| parts[3].starts_with(" (");
     let widest = |part: usize| parts.iter().map(|parts| width(&parts[part])).max().unwrap_or(0);
-    let widths = [widest(0), widest(1), widest(2), widest(3)];
+    let widths = [widest(0), widest(1), widest(2)];
     let pad = |text: &str, to: usize| " ".repeat(to.saturating_sub(width(text)));
-    let cells = parts
+    let fronts = parts.iter().map(|[whole, fraction, ..]| format!("{}{whole}{fraction}{}", pad(whole, widths[0]), pad(fraction, widths[1])));
+    let backs: Vec<String> = parts
         .iter()
-        .map(|[whole, fraction, middle, end]| {
-            let front = format!("{}{whole}{fraction}{}", pad(whole, widths[0]), pad(fraction, widths[1]));
-            let back = format!("{middle}{}{end}{}", pad(middle, widths[2]), pad(end, widths[3]));
-            format!("{front}{back}")
-        })
+        .map(|parts| if is_range(parts) { parts[3].clone() } else { format!("{}{}{}", pad(&parts[2], widths[2]), parts[2], parts[3]) })
         .collect();
+    let room = backs.iter().map(|back| width(back)).max().unwrap_or(0);
+    let cells = fronts.zip(&backs).map(|(front, back)| format!("{front}{back}{}", pad(back, room))).collect();
     Column { cells, align: Align::Right, ..column }
 }
 
@@ -321,7 +321,7 @@ fn point_parts(cell: &str) -> [String; 4] {
         None => (cell, ""),
     };
     let (whole, fraction) = value.split_at(value.find('.').unwrap_or(value.len()));
-    let (middle, end) = if rest.starts_with(" (") { (rest, "") } else { rest.split_at(rest.find('.').unwrap_or(rest.len())) };
+    let (middle, end) = if rest.starts_with(" (") { ("", rest) } else { rest.split_at(rest.find('.').unwrap_or(rest.len())) };
     [whole, fraction, middle, end].map(str::to_string)
 }
 
@@ -341,9 +341,10 @@ mod tests {
 
     #[test]
     fn points_stand_below_each_other() {
-        let cells = ["21.41 ± 0.09", "9.6 ± 1.0", "0", "<0.01"].map(String::from).to_vec();
+        let cells = ["21.41 ± 0.09", "9.6 ± 1.0", "0", "<0.01", "3.2 (3.1 … 3.9)"].map(String::from).to_vec();
         let column = aligned(Column::new("s", Align::Point, 0, cells));
-        assert_eq!(column.cells, ["21.41 ± 0.09", " 9.6  ± 1.0 ", " 0          ", "<0.01       "]);
+        let wanted = ["21.41 ± 0.09        ", " 9.6  ± 1.0         ", " 0                  ", "<0.01               ", " 3.2      (3.1 … 3.9)"];
+        assert_eq!(column.cells, wanted);
     }
 
     #[test]
