@@ -343,7 +343,7 @@ mod tests {
     fn points_stand_below_each_other() {
         let cells = ["21.41 ± 0.09", "9.6 ± 1.0", "0", "<0.01", "3.2 (3.1 … 3.9)"].map(String::from).to_vec();
         let column = aligned(Column::new("s", Align::Point, 0, cells));
-        let wanted = ["21.41 ± 0.09        ", " 9.6  ± 1.0         ", " 0                  ", "<0.01               ", " 3.2      (3.1 … 3.9)"];
+        let wanted = ["21.41 ± 0.09     ", " 9.6  ± 1.0      ", " 0               ", "<0.01            ", " 3.2  (3.1 … 3.9)"];
         assert_eq!(column.cells, wanted);
     }
 
