@@ -29,7 +29,7 @@ impl Arena {
     /// The arena that is mapped at `start`.
     ///
     /// # Safety
-    /// [`ARENA`] bytes must be mapped there for writing for as long as the process lives.
+    /// [`ARENA`] bytes, aligned to as many, must be mapped there for writing for as long as the process lives.
     pub(crate) unsafe fn at(start: NonNull<u8>) -> Self {
         Self { start }
     }
@@ -86,24 +86,29 @@ impl Arena {
 
     /// The index of a node of this arena.
     pub(crate) fn index_of(self, node: &LiveNode) -> u32 {
-        let offset = u64::from(self.offset_of(node)).saturating_sub(NODES);
-        ((offset / Node::SIZE as u64) as u32).min(OVERFLOW)
+        let offset = core::ptr::from_ref(node).addr().wrapping_sub(self.start.addr().get()) as u64;
+        ((offset.saturating_sub(NODES) / Node::SIZE as u64) as u32).min(OVERFLOW)
     }
 
-    /// From the arena's start to a node; what site cache and edges hold.
-    pub(crate) fn offset_of(self, node: &LiveNode) -> u32 {
-        core::ptr::from_ref(node).addr().wrapping_sub(self.start.addr().get()) as u32
+    /// The word that stands for a node in site cache and edges: the low half of its address.
+    pub(crate) fn word_of(self, node: &LiveNode) -> u32 {
+        core::ptr::from_ref(node).addr() as u32
     }
 
-    /// The node at an offset that [`Self::offset_of`] gave.
-    pub(crate) fn node_at(self, offset: u32) -> &'static LiveNode {
-        self.node(((u64::from(offset).saturating_sub(NODES)) / Node::SIZE as u64) as u32)
+    /// What is added to such a word to make an address; the same for all nodes of an aligned arena.
+    pub(crate) fn high_half(self) -> u64 {
+        self.start.addr().get() as u64 & !u64::from(u32::MAX)
+    }
+
+    /// The node that a word stands for.
+    pub(crate) fn node_of_word(self, word: u32) -> &'static LiveNode {
+        let offset = u64::from(word.wrapping_sub(self.start.addr().get() as u32));
+        self.node((offset.saturating_sub(NODES) / Node::SIZE as u64) as u32)
     }
 
     /// The node of a frame.
     pub(crate) fn node_of(self, frame: &LiveFrame) -> &'static LiveNode {
-        let address = frame.node.load(core::sync::atomic::Ordering::Relaxed);
-        self.node_at(address.wrapping_sub(self.start.addr().get() as u64) as u32)
+        self.node_of_word(frame.node.load(core::sync::atomic::Ordering::Relaxed) as u32)
     }
 
     /// The index of a frame of this arena.

@@ -23,7 +23,7 @@ pub(crate) struct EdgeTable {
     used: AtomicU64,
 }
 
-/// An edge: offset of the parent in the high half of the key, region id in the low one; offset of the node.
+/// An edge: the parent's word in the high half of the key, the region id in the low one; the node's word.
 #[repr(C, align(16))]
 #[derive(Debug)]
 struct Edge {
@@ -99,7 +99,7 @@ impl Edges {
         })
     }
 
-    /// The offset of the node that an edge leads to.
+    /// The word of the node that an edge leads to.
     ///
     /// # Probe-safe
     pub(crate) fn find(&self, key: u64) -> Option<u32> {

@@ -121,10 +121,11 @@ pub(crate) fn map_arena(place: &FilePlace, index: u32) -> Option<Arena> {
         return None;
     }
     let file = sys::open(place.live.as_c_str()?, libc::O_RDWR, 0).ok()?;
-    let start =
-        allocate(file, offset, PAGE).and_then(|()| allocate(file, offset + ARENA - PAGE, PAGE)).and_then(|()| sys::map_file(file, offset, ARENA));
+    let start = allocate(file, offset, PAGE)
+        .and_then(|()| allocate(file, offset + ARENA - PAGE, PAGE))
+        .and_then(|()| sys::map_file(file, offset, ARENA as usize, ARENA as usize));
     sys::close(file);
-    // SAFETY: just mapped; arenas are not unmapped while the process lives.
+    // SAFETY: just mapped and aligned; arenas are not unmapped while the process lives.
     let arena = unsafe { Arena::at(start.ok()?) };
     arena.location().thread.store(index, Ordering::Relaxed);
     Some(arena)
@@ -150,8 +151,8 @@ pub(crate) const SCRATCH: u32 = u32::MAX;
 
 /// Memory that looks like an arena and is not in the file: for threads beyond the room, and for calibration.
 pub(crate) fn scratch_arena() -> Option<Arena> {
-    let start = sys::map_memory(ARENA as usize).ok()?;
-    // SAFETY: just mapped, as long as an arena.
+    let start = sys::reserve(ARENA as usize, ARENA as usize).ok()?;
+    // SAFETY: just mapped, as long as an arena and aligned like one.
     let arena = unsafe { Arena::at(start) };
     arena.location().thread.store(SCRATCH, Ordering::Relaxed);
     Some(arena)
@@ -175,7 +176,7 @@ fn allocate(file: Descriptor, offset: u64, length: u64) -> Result<(), Errno> {
 pub(crate) fn create() -> Option<(FilePlace, NonNull<u8>)> {
     let begin = now().0;
     let (place, file) = open_new(settings())?;
-    let mapped = allocate(file, 0, HEADER_AREA).and_then(|()| sys::map_file(file, 0, HEADER_AREA));
+    let mapped = allocate(file, 0, HEADER_AREA).and_then(|()| sys::map_file(file, 0, HEADER_AREA as usize, PAGE as usize));
     sys::close(file);
     let Ok(mapped) = mapped else {
         sys::unlink(place.live.as_c_str()?);

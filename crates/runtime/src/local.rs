@@ -99,8 +99,8 @@ impl Local {
     /// # Probe-safe
     #[inline]
     pub(crate) fn find(self, parent: &LiveNode, region: u32) -> Option<&'static LiveNode> {
-        let offset = self.state.edges()?.find(key(self.arena.offset_of(parent), region))?;
-        Some(self.arena.node_at(offset))
+        let word = self.state.edges()?.find(key(self.arena.word_of(parent), region))?;
+        Some(self.arena.node_of_word(word))
     }
 
     /// The node of a region below another, and whether probes will find it by themselves from now on.
@@ -109,10 +109,10 @@ impl Local {
             return (node, true);
         }
         let node = self.destination(parent, region, door);
-        let key = key(self.arena.offset_of(parent), region);
-        let offset = self.arena.offset_of(node);
+        let key = key(self.arena.word_of(parent), region);
+        let word = self.arena.word_of(node);
         let Some(edges) = self.state.edges() else { return (node, false) };
-        match edges.insert(key, offset) {
+        match edges.insert(key, word) {
             Inserted::Here => {}
             Inserted::Grown(table) => self.state.edges.store(table.as_ptr(), Release),
             Inserted::Nowhere => return (node, false),
@@ -215,9 +215,9 @@ impl Local {
         add(&node.calls, 1);
         claim();
         add_signed(&self.state.overhead, node.cost.load(Relaxed).cast_signed());
+        let events = self.state.events.load(Relaxed);
         add(&self.state.events, 1);
-        let below = node.events_below.load(Relaxed);
-        frame.events_base.store(self.state.events.load(Relaxed).wrapping_sub(below), Relaxed);
+        frame.events_base.store(events.wrapping_sub(node.events_below.load(Relaxed)), Relaxed);
         frame.base.store(ticks.wrapping_sub(node.inclusive.load(Relaxed)), Relaxed);
         (frame, ticks)
     }
@@ -243,7 +243,8 @@ impl Local {
         if base != SEGMENT {
             let node = self.arena.node_of(frame);
             let events = self.state.events.load(Relaxed);
-            node.events_below.store(events.wrapping_sub(frame.events_base.load(Relaxed)), Relaxed);
+            let own = frame.events_base.load(Relaxed).wrapping_add(1);
+            node.events_below.store(events.wrapping_sub(own), Relaxed);
             node.inclusive.store(ticks.wrapping_sub(base), Relaxed);
         }
         compiler_fence(core::sync::atomic::Ordering::SeqCst);

@@ -21,7 +21,7 @@ pub(crate) struct ThreadState {
     pub(crate) last: AtomicU64,
     /// Events so far.
     pub(crate) events: AtomicU64,
-    /// The site cache: for each region id the offsets of its last parent (high half) and node (low half).
+    /// The site cache: for each region id the words of its last node (high half) and parent (low half).
     pub(crate) cache: AtomicPtr<AtomicU64>,
     /// The table of edges.
     pub(crate) edges: AtomicPtr<EdgeTable>,
@@ -29,8 +29,8 @@ pub(crate) struct ThreadState {
     pub(crate) limit: AtomicPtr<LiveFrame>,
     /// Overhead so far, in cost units.
     pub(crate) overhead: AtomicI64,
-    /// The start of the thread's arena.
-    pub(crate) arena: AtomicPtr<u8>,
+    /// What is added to the 32-bit word of a node to make its address.
+    pub(crate) high: AtomicU64,
     /// What the second count of an off-twice call counts down.
     pub(crate) again: AtomicU32,
     /// Nodes whose pages are allocated.
@@ -45,7 +45,9 @@ pub(crate) struct ThreadState {
     pub(crate) estimates: AtomicU32,
     /// From a node and a partner to the partner's record; null before the first message.
     pub(crate) partners: AtomicPtr<EdgeTable>,
-    reserved: [AtomicU32; 8],
+    /// The start of the thread's arena; null before it is set up.
+    pub(crate) arena: AtomicPtr<u8>,
+    reserved: [AtomicU32; 6],
 }
 
 const _: () = assert!(size_of::<ThreadState>() == 128);
@@ -64,7 +66,7 @@ core::arch::global_asm!(
     EDGES = const offset_of!(ThreadState, edges),
     LIMIT = const offset_of!(ThreadState, limit),
     OVERHEAD = const offset_of!(ThreadState, overhead),
-    ARENA = const offset_of!(ThreadState, arena),
+    HIGH = const offset_of!(ThreadState, high),
     AGAIN = const offset_of!(ThreadState, again),
     EDGE_TABLE = const size_of::<EdgeTable>(),
     FRAME_NODE = const offset_of!(LiveFrame, node),

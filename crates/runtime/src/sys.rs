@@ -198,13 +198,41 @@ impl Drop for SignalsBlocked {
     }
 }
 
-/// Maps a range of a file, shared.
-pub(crate) fn map_file(file: Descriptor, offset: u64, length: u64) -> Result<NonNull<u8>, Errno> {
-    let flags = (libc::MAP_SHARED | libc::MAP_NORESERVE) as usize;
+/// Maps a range of a file, shared, at an address aligned to `alignment`.
+pub(crate) fn map_file(file: Descriptor, offset: u64, length: usize, alignment: usize) -> Result<NonNull<u8>, Errno> {
+    let place = reserve(length, alignment)?;
+    let flags = (libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_FIXED) as usize;
     let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
-    let arguments = [0, length as usize, protection, flags, file.0 as usize, offset as usize];
-    let start = harmless(libc::SYS_mmap, arguments)?;
-    NonNull::new(core::ptr::with_exposed_provenance_mut(start)).ok_or(Errno(libc::ENOMEM))
+    let arguments = [place.addr().get(), length, protection, flags, file.0 as usize, offset as usize];
+    // SAFETY: replaces a mapping of this length that was just reserved for it.
+    match unsafe { call(libc::SYS_mmap, arguments) } {
+        Ok(_) => Ok(place),
+        Err(error) => {
+            // SAFETY: the reserved place is referred to by nobody.
+            unsafe { unmap(place, length) };
+            Err(error)
+        }
+    }
+}
+
+/// Zeroed memory of this process alone, allocated as it is touched, at an address aligned to `alignment` (a
+/// power of two).
+pub(crate) fn reserve(length: usize, alignment: usize) -> Result<NonNull<u8>, Errno> {
+    let start = map_memory(length + alignment)?;
+    let before = start.align_offset(alignment).min(alignment);
+    // SAFETY: within the mapping, which is longer by `alignment`.
+    let place = unsafe { start.add(before) };
+    if before > 0 {
+        // SAFETY: the part before the place, referred to by nobody.
+        unsafe { unmap(start, before) };
+    }
+    if before < alignment {
+        // SAFETY: the end of the place is within the mapping.
+        let rest = unsafe { place.add(length) };
+        // SAFETY: the part behind the place, referred to by nobody.
+        unsafe { unmap(rest, alignment - before) };
+    }
+    Ok(place)
 }
 
 /// Maps memory of this process alone, zeroed, allocated as it is touched.

@@ -62,6 +62,7 @@ pub(crate) fn set_up_on(state: &'static ThreadState, arena: crate::arena::Arena)
     let begin = now().0;
     state.cache.store(cache.cast().as_ptr(), Relaxed);
     state.edges.store(edges.as_ptr(), Relaxed);
+    state.high.store(arena.high_half(), Relaxed);
     state.arena.store(arena.start().as_ptr(), Relaxed);
     arena.location().start_ticks.store(begin, Relaxed);
     let local = Local { state, arena };

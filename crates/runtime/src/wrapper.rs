@@ -186,7 +186,7 @@ impl Open {
     /// The record of a partner, found through a table of the thread, or a new one at the list's head.
     fn peer(&self, peer: Rank) -> Option<&'static LivePeer> {
         let arena = self.local.arena;
-        let key = key(arena.offset_of(self.node), peer.0);
+        let key = key(arena.word_of(self.node), peer.0);
         if let Some(index) = self.local.state.partners().and_then(|partners| partners.find(key)) {
             return Some(arena.peer(index));
         }

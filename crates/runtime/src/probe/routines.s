@@ -1,8 +1,11 @@
 # The probe routines. See crates/format/src/probe.rs for what they find and must leave.
 #
-# Registers throughout: rdi thread state, rsi current frame, rcx node of that frame (the parent), eax region
-# id, r8 stack pointer of the measured function (address of its return address), r10 the node looked for,
-# rdx base of the arena, r9 and r11 scratch.
+# Registers throughout: rdi offset of the thread state from the thread pointer, rsi current frame, rcx node of
+# that frame (the parent), eax region id, r8 the node looked for, rdx scratch. Few, because each is saved and
+# restored; the rest is saved where a path needs it.
+#
+# Nodes are 32-bit words in site cache and edges: the low half of their addresses. The high half is the same
+# for all nodes of a thread, since an arena is aligned to its size.
 #
 # Below the stack pointer: -8 free, -16 rax (saved by the stub), -24 … -80 the others, -88 the region id.
 # Signal handlers keep off 128 bytes there.
@@ -52,9 +55,6 @@ tare_mxcsr:
         mov     %rsi, -40(%rsp)
         mov     %rdi, -48(%rsp)
         mov     %r8, -56(%rsp)
-        mov     %r9, -64(%rsp)
-        mov     %r10, -72(%rsp)
-        mov     %r11, -80(%rsp)
         .endm
 
         .macro  RESTORE
@@ -64,44 +64,47 @@ tare_mxcsr:
         mov     -40(%rsp), %rsi
         mov     -48(%rsp), %rdi
         mov     -56(%rsp), %r8
+        .endm
+
+        .macro  SAVE_MORE
+        mov     %r9, -64(%rsp)
+        mov     %r10, -72(%rsp)
+        mov     %r11, -80(%rsp)
+        .endm
+
+        .macro  RESTORE_MORE
         mov     -64(%rsp), %r9
         mov     -72(%rsp), %r10
         mov     -80(%rsp), %r11
         .endm
 
-# The thread state; the one place where thread-local storage is touched.
-        .macro  STATE
-        mov     tare_thread_state@gottpoff(%rip), %rdi
-        add     %fs:0, %rdi
-        .endm
-
-# From rdi and eax: checks the frame, finds the node. Leaves rsi, rcx, r8, r10. Falls through on a hit.
+# From eax: checks the frame, finds the node. Leaves rdi, rsi, rcx, r8. Falls through on a hit. An entry of the
+# site cache is one word, so that a handler that changes it cannot come between its halves.
         .macro  LOOKUP miss, hit, slow
-        mov     {FRAME}(%rdi), %rsi
-        lea     8(%rsp), %r8
-        cmp     %r8, {FRAME_SP}(%rsi)
+        mov     tare_thread_state@gottpoff(%rip), %rdi
+        mov     %fs:{FRAME}(%rdi), %rsi
+        lea     8(%rsp), %rdx
+        cmp     %rdx, {FRAME_SP}(%rsi)
         jbe     \slow
-        cmp     {LIMIT}(%rdi), %rsi
+        cmp     %fs:{LIMIT}(%rdi), %rsi
         jae     \slow
+        mov     %fs:{CACHE}(%rdi), %r8
         mov     {FRAME_NODE}(%rsi), %rcx
-        mov     {ARENA}(%rdi), %rdx
-        mov     {CACHE}(%rdi), %r9
-        mov     %rcx, %r11
-        sub     %rdx, %r11
-        shl     $32, %r11
-        mov     %r11, %r10
-        xor     (%r9,%rax,8), %r10
-        mov     %r10, %r9
-        shr     $32, %r9
-        jnz     \miss
-        add     %rdx, %r10
+        mov     (%r8,%rax,8), %r8
+        cmp     %r8d, %ecx
+        jne     \miss
+        shr     $32, %r8
+        add     %fs:{HIGH}(%rdi), %r8
 \hit:
         .endm
 
-# The site cache knows another parent: look into the table of edges. r11 = parent's offset in the high half.
+# The site cache knows another parent: look into the table of edges, and tell the cache.
         .macro  MISS hit, slow
+        SAVE_MORE
+        mov     %rcx, %r11
+        shl     $32, %r11
         or      %rax, %r11
-        mov     {EDGES}(%rdi), %r9
+        mov     %fs:{EDGES}(%rdi), %r9
         movabs  $0x9e3779b97f4a7c15, %r10
         imul    %r11, %r10
         shr     $28, %r10
@@ -109,43 +112,59 @@ tare_mxcsr:
         cmp     %r11, {EDGE_TABLE}(%r9,%r10)
         je      2f
         cmpq    $0, {EDGE_TABLE}(%r9,%r10)
-        je      \slow
+        je      3f
         add     $16, %r10
         jmp     1b
-2:      mov     {EDGE_TABLE}+8(%r9,%r10), %r10
-        xor     %rax, %r11
-        or      %r10, %r11
-        mov     {CACHE}(%rdi), %r9
-        mov     %r11, (%r9,%rax,8)
-        add     %rdx, %r10
+2:      mov     {EDGE_TABLE}+8(%r9,%r10), %r8
+        mov     %r8, %r10
+        shl     $32, %r10
+        mov     %ecx, %r11d
+        or      %r11, %r10
+        mov     %fs:{CACHE}(%rdi), %r9
+        mov     %r10, (%r9,%rax,8)
+        add     %fs:{HIGH}(%rdi), %r8
+        RESTORE_MORE
         jmp     \hit
+3:      RESTORE_MORE
+        jmp     \slow
         .endm
 
 # Claim the frame first, then read the clock, then the rest: a handler that comes between finds a frame that
 # is its own or nobody's. `last` is moved by addition, so that exclusive times always sum up to it.
         .macro  OPEN
-        mov     %r10, 32+{FRAME_NODE}(%rsi)
-        mov     %r8, 32+{FRAME_SP}(%rsi)
+        mov     %r8, 32+{FRAME_NODE}(%rsi)
+        mov     %rdx, 32+{FRAME_SP}(%rsi)
         add     $32, %rsi
-        mov     %rsi, {FRAME}(%rdi)
+        mov     %rsi, %fs:{FRAME}(%rdi)
         rdtsc
         shl     $32, %rdx
         or      %rdx, %rax
         mov     %rax, %rdx
-        sub     {LAST}(%rdi), %rdx
+        sub     %fs:{LAST}(%rdi), %rdx
         add     %rdx, {EXCLUSIVE}(%rcx)
-        add     %rdx, {LAST}(%rdi)
-        incq    {CALLS}(%r10)
-        mov     %r10, {FRAME_NODE}(%rsi)
-        mov     %r8, {FRAME_SP}(%rsi)
-        mov     {COST}(%r10), %rdx
-        add     %rdx, {OVERHEAD}(%rdi)
-        incq    {EVENTS}(%rdi)
-        mov     {EVENTS}(%rdi), %rdx
-        sub     {EVENTS_BELOW}(%r10), %rdx
+        add     %rdx, %fs:{LAST}(%rdi)
+        incq    {CALLS}(%r8)
+        lea     8(%rsp), %rdx
+        mov     %r8, {FRAME_NODE}(%rsi)
+        mov     %rdx, {FRAME_SP}(%rsi)
+        mov     {COST}(%r8), %rdx
+        add     %rdx, %fs:{OVERHEAD}(%rdi)
+        mov     %fs:{EVENTS}(%rdi), %rdx
+        incq    %fs:{EVENTS}(%rdi)
+        sub     {EVENTS_BELOW}(%r8), %rdx
         mov     %rdx, {FRAME_EVENTS}(%rsi)
-        sub     {INCLUSIVE}(%r10), %rax
+        sub     {INCLUSIVE}(%r8), %rax
         mov     %rax, {FRAME_BASE}(%rsi)
+        .endm
+
+# Into the slow path; its answer is in eax.
+        .macro  SLOW kind
+        SAVE_MORE
+        mov     %rax, -88(%rsp)
+        mov     $\kind, %r9d
+        call    tare_slow_entry_door
+        mov     %r9d, %eax
+        RESTORE_MORE
         .endm
 
         .globl  tare_probe_enter
@@ -158,21 +177,17 @@ tare_probe_enter:
         SAVE
         mov     (%rsp), %rcx
         add     {ID}(%rcx), %eax
-        STATE
 .Lenter_again:
         LOOKUP  .Lenter_miss, .Lenter_hit, .Lenter_slow
         OPEN
 .Lenter_done:
         RESTORE
-        clc
         ret
 .Lenter_miss:
         MISS    .Lenter_hit, .Lenter_slow
 .Lenter_slow:
-        mov     %rax, -88(%rsp)
-        xor     %r9d, %r9d
-        call    tare_slow_entry_door
-        test    %r9d, %r9d
+        SLOW    0
+        test    %eax, %eax
         jnz     .Lenter_done
         mov     -88(%rsp), %rax
         jmp     .Lenter_again
@@ -189,12 +204,11 @@ tare_probe_enter_leaf:
         SAVE
         mov     (%rsp), %rcx
         add     {LEAF_ID}(%rcx), %eax
-        STATE
 .Lleaf_again:
         LOOKUP  .Lleaf_miss, .Lleaf_hit, .Lleaf_slow
-        subl    $1, {LEFT}(%r10)
+        subl    $1, {LEFT}(%r8)
         jb      .Lleaf_slow
-        cmpb    $0, {MODE}(%r10)
+        cmpb    $0, {MODE}(%r8)
         jne     .Lleaf_off
         OPEN
 .Lleaf_on:
@@ -202,7 +216,7 @@ tare_probe_enter_leaf:
         clc
         ret
 .Lleaf_off:
-        cmpb    $2, {MODE}(%r10)
+        cmpb    $2, {MODE}(%r8)
         je      .Lleaf_twice
 .Lleaf_counted:
         RESTORE
@@ -220,10 +234,8 @@ tare_probe_enter_leaf:
 .Lleaf_miss:
         MISS    .Lleaf_hit, .Lleaf_slow
 .Lleaf_slow:
-        mov     %rax, -88(%rsp)
-        mov     $1, %r9d
-        call    tare_slow_entry_door
-        cmp     $1, %r9d
+        SLOW    1
+        cmp     $1, %eax
         je      .Lleaf_on
         ja      .Lleaf_counted
         mov     -88(%rsp), %rax
@@ -255,18 +267,17 @@ tare_count_again:
         mov     (%rsp), %rcx
         add     {ID}(%rcx), %eax
         add     48(%rsp), %eax
-        STATE
         LOOKUP  .Lcount_done, .Lcount_hit, .Lcount_done
-        subl    $1, {AGAIN}(%rdi)
+        subl    $1, %fs:{AGAIN}(%rdi)
         jb      .Lcount_done
-        cmpb    $0, {MODE}(%r10)
+        cmpb    $0, {MODE}(%r8)
         jne     .Lcount_off
 .Lcount_done:
         RESTORE
         stc
         ret
 .Lcount_off:
-        cmpb    $3, {MODE}(%r10)
+        cmpb    $3, {MODE}(%r8)
         je      .Lcount_done
         RESTORE
         stc
@@ -282,30 +293,31 @@ tare_probe_exit:
         .cfi_startproc
         endbr64
         mov     %rdx, -32(%rsp)
+        rdtsc
         mov     %rcx, -24(%rsp)
         mov     %rsi, -40(%rsp)
         mov     %rdi, -48(%rsp)
-        rdtsc
         shl     $32, %rdx
         or      %rdx, %rax
-        STATE
-        mov     {FRAME}(%rdi), %rsi
-        lea     8(%rsp), %rcx
-        cmp     %rcx, {FRAME_SP}(%rsi)
+        mov     tare_thread_state@gottpoff(%rip), %rdi
+        mov     %fs:{FRAME}(%rdi), %rsi
+        lea     8(%rsp), %rdx
+        cmp     %rdx, {FRAME_SP}(%rsi)
         jne     .Lexit_slow
         mov     {FRAME_NODE}(%rsi), %rcx
         mov     %rax, %rdx
-        sub     {LAST}(%rdi), %rdx
+        sub     %fs:{LAST}(%rdi), %rdx
         add     %rdx, {EXCLUSIVE}(%rcx)
-        add     %rdx, {LAST}(%rdi)
-        mov     {EVENTS}(%rdi), %rdx
+        add     %rdx, %fs:{LAST}(%rdi)
+        mov     %fs:{EVENTS}(%rdi), %rdx
         sub     {FRAME_EVENTS}(%rsi), %rdx
+        incq    %fs:{EVENTS}(%rdi)
+        sub     $1, %rdx
         mov     %rdx, {EVENTS_BELOW}(%rcx)
-        incq    {EVENTS}(%rdi)
         sub     {FRAME_BASE}(%rsi), %rax
         mov     %rax, {INCLUSIVE}(%rcx)
         sub     $32, %rsi
-        mov     %rsi, {FRAME}(%rdi)
+        mov     %rsi, %fs:{FRAME}(%rdi)
 .Lexit_done:
         mov     -16(%rsp), %rax
         mov     -24(%rsp), %rcx
@@ -315,24 +327,15 @@ tare_probe_exit:
         ret
 .Lexit_slow:
         mov     %r8, -56(%rsp)
-        mov     %r9, -64(%rsp)
-        mov     %r10, -72(%rsp)
-        mov     %r11, -80(%rsp)
-        mov     %rcx, %r8
-        mov     %rax, -88(%rsp)
-        mov     $2, %r9d
-        call    tare_slow_entry_door
+        SLOW    2
         mov     -56(%rsp), %r8
-        mov     -64(%rsp), %r9
-        mov     -72(%rsp), %r10
-        mov     -80(%rsp), %r11
         jmp     .Lexit_done
         .cfi_endproc
         .size   tare_probe_exit, .-tare_probe_exit
 
-# Into Rust: rdi state, r8 stack pointer of the function, r9d kind (0 enter, 1 enter_leaf, 2 exit), region id
-# or clock of the exit 8 bytes below the caller's saves. Leaves the answer in r9d. The caller's `call` put its
-# return address into the free word at -8, so the saves stand one word further off.
+# Into Rust: r9d kind (0 enter, 1 enter_leaf, 2 exit); region id or clock of the exit in the caller's word at
+# -88. Leaves the answer in r9d. The caller's `call` put its return address into the free word at -8, so the
+# caller's words stand 8 bytes further off; its own stack pointer, less the return address, is the function's.
         .type   tare_slow_entry_door, @function
         .balign 16
 tare_slow_entry_door:
@@ -343,6 +346,9 @@ tare_slow_entry_door:
         shl     $32, %rdx
         or      %rdx, %rax
         mov     -80(%rsp), %rsi
+        lea     16(%rsp), %r8
+        mov     tare_thread_state@gottpoff(%rip), %rdi
+        add     %fs:0, %rdi
         lea     -128(%rsp), %rsp
         .cfi_adjust_cfa_offset 128
         push    %rbp
@@ -393,8 +399,6 @@ tare_slow_entry_door:
         .cfi_restore %rbp
         lea     128(%rsp), %rsp
         .cfi_adjust_cfa_offset -128
-        mov     tare_thread_state@gottpoff(%rip), %rdi
-        add     %fs:0, %rdi
         ret
         .cfi_endproc
         .size   tare_slow_entry_door, .-tare_slow_entry_door
@@ -436,7 +440,9 @@ tare_calibration_loop:
 
         .purgem SAVE
         .purgem RESTORE
-        .purgem STATE
+        .purgem SAVE_MORE
+        .purgem RESTORE_MORE
+        .purgem SLOW
         .purgem LOOKUP
         .purgem MISS
         .purgem OPEN

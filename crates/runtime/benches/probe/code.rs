@@ -1,0 +1,178 @@
+//! Emits functions with probe sites, byte for byte as an instrumented image has them.
+
+use tare_format::probe::Slots;
+use tare_runtime::probe::routines;
+use tare_runtime::process::IdBase;
+
+/// How a function is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Variant {
+    /// Not at all.
+    Plain,
+    /// By two bare readings of the clock.
+    Clock,
+    /// By the probes of a function.
+    Probes,
+    /// By the probes of a leaf.
+    Leaf,
+}
+
+/// A place in emitted code.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Label(usize);
+
+/// Machine code under construction. The slots stand at its start, the stubs behind them.
+#[derive(Debug)]
+pub(crate) struct Code {
+    bytes: Vec<u8>,
+    enter: Label,
+    enter_leaf: Label,
+    exit: Label,
+    next_id: u32,
+}
+
+impl Code {
+    pub(crate) fn new(base: IdBase) -> Self {
+        let routines = routines();
+        let mut code = Self { bytes: Vec::new(), enter: Label(0), enter_leaf: Label(0), exit: Label(0), next_id: 0 };
+        for word in [routines.enter, routines.enter_leaf, routines.exit, u64::from(base.0)] {
+            code.bytes.extend(word.to_le_bytes());
+        }
+        assert_eq!(code.bytes.len(), size_of::<Slots>());
+        [code.enter, code.enter_leaf, code.exit] = [0, 8, 16].map(|slot| code.stub(slot));
+        code
+    }
+
+    fn here(&mut self) -> Label {
+        self.bytes.resize(self.bytes.len().next_multiple_of(32), 0x90);
+        Label(self.bytes.len())
+    }
+
+    fn emit(&mut self, bytes: &[u8]) {
+        self.bytes.extend(bytes);
+    }
+
+    /// A displacement from the end of an instruction that ends `after` bytes behind it.
+    fn relative(&mut self, target: usize, after: usize) {
+        let distance = target as i64 - (self.bytes.len() + 4 + after) as i64;
+        self.emit(&(distance as i32).to_le_bytes());
+    }
+
+    fn stub(&mut self, slot: usize) -> Label {
+        let label = self.here();
+        self.emit(&[0x48, 0x83, 0x3d]);
+        self.relative(slot, 1);
+        self.emit(&[0, 0x74, 17]);
+        self.emit(&[0x48, 0x89, 0x44, 0x24, 0xf0]);
+        self.emit(&[0x8b, 0x05]);
+        self.relative(24, 0);
+        self.emit(&[0xff, 0x25]);
+        self.relative(slot, 0);
+        self.emit(&[0xc3]);
+        label
+    }
+
+    fn call(&mut self, target: Label) {
+        self.emit(&[0xe8]);
+        self.relative(target.0, 0);
+    }
+
+    fn test_id(&mut self, id: u32) {
+        self.emit(&[0xa9]);
+        self.emit(&id.to_le_bytes());
+    }
+
+    /// A function with this body, measured as a region of its own.
+    pub(crate) fn function(&mut self, variant: Variant, body: impl Fn(&mut Self)) -> Label {
+        self.next_id += 1;
+        self.function_again(variant, self.next_id, body)
+    }
+
+    /// A function that is measured as a region that is there already.
+    pub(crate) fn function_again(&mut self, variant: Variant, id: u32, body: impl Fn(&mut Self)) -> Label {
+        let label = self.here();
+        let mut clean = None;
+        match variant {
+            Variant::Plain => {}
+            Variant::Clock => self.emit(&[0x0f, 0x31]),
+            Variant::Probes => {
+                self.call(self.enter);
+                self.test_id(id);
+            }
+            Variant::Leaf => {
+                self.call(self.enter_leaf);
+                self.emit(&[0x0f, 0x82, 0, 0, 0, 0]);
+                clean = Some(self.bytes.len());
+                self.test_id(id);
+            }
+        }
+        body(self);
+        match variant {
+            Variant::Plain => {}
+            Variant::Clock => self.emit(&[0x0f, 0x31]),
+            Variant::Probes | Variant::Leaf => {
+                self.call(self.exit);
+                self.test_id(id);
+            }
+        }
+        self.emit(&[0xc3]);
+        if let Some(jump) = clean {
+            let distance = (self.bytes.len() - jump) as u32;
+            self.bytes[jump - 4..jump].copy_from_slice(&distance.to_le_bytes());
+            body(self);
+            self.emit(&[0xc3]);
+        }
+        label
+    }
+
+    /// One instruction of work.
+    pub(crate) fn work(&mut self) {
+        self.emit(&[0x49, 0xff, 0xc3]);
+    }
+
+    /// A multiplication that needs the one before: a body that takes its time.
+    pub(crate) fn dependent_work(&mut self, multiplications: usize) {
+        for _ in 0..multiplications {
+            self.emit(&[0x4d, 0x0f, 0xaf, 0xdb]);
+        }
+    }
+
+    /// A call out of a body.
+    pub(crate) fn call_function(&mut self, target: Label) {
+        self.call(target);
+    }
+
+    /// Regions so far.
+    pub(crate) fn regions(&self) -> u32 {
+        self.next_id
+    }
+
+    /// Maps the code for execution; functions are found at their labels.
+    pub(crate) fn map(self) -> Mapped {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let protection = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+        // SAFETY: a fresh mapping disturbs nothing.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), self.bytes.len(), protection, flags, -1, 0) };
+        assert_ne!(start, libc::MAP_FAILED, "no memory for code");
+        // SAFETY: just mapped with this length.
+        unsafe { start.cast::<u8>().copy_from_nonoverlapping(self.bytes.as_ptr(), self.bytes.len()) };
+        Mapped { start: start.cast() }
+    }
+}
+
+/// Code that can be called.
+#[derive(Debug)]
+pub(crate) struct Mapped {
+    start: *const u8,
+}
+
+impl Mapped {
+    /// Calls a function. Its body may change r11 and nothing else.
+    pub(crate) fn call(&self, function: Label) {
+        // SAFETY: a label is within its code.
+        let address = unsafe { self.start.add(function.0) };
+        // SAFETY: the code was emitted as a function without arguments that keeps the C convention.
+        let function = unsafe { std::mem::transmute::<*const u8, extern "C" fn()>(address) };
+        function();
+    }
+}

@@ -1,0 +1,143 @@
+//! What a pair of probes costs, over two bare readings of the clock, in several shapes of calls.
+//!
+//! The three variants of a shape take turns, and the shortest round of each counts. The process measures
+//! itself into a directory that is removed at the end.
+
+mod code;
+
+use code::{Code, Label, Variant};
+use std::process::Command;
+use tare_runtime::process::{IdBase, now, register_pseudo_image};
+
+/// Rounds of each variant.
+const ROUNDS: usize = 400;
+/// Calls in a round, at least.
+const CALLS: usize = 4_000;
+/// Regions that all shapes together need, at most.
+const REGIONS: u32 = 5_000;
+
+/// A shape of calls: emitted once for each variant.
+struct Shape {
+    name: &'static str,
+    /// Calls of measured functions in one call of the whole.
+    calls: usize,
+    emit: fn(&mut Code, Variant) -> Label,
+}
+
+const SHAPES: [Shape; 6] = [
+    Shape { name: "one function", calls: 64, emit: one_function },
+    Shape { name: "depth 10", calls: 40, emit: depth_10 },
+    Shape { name: "1000 siblings in turn", calls: 1000, emit: siblings },
+    Shape { name: "100 callers of one leaf", calls: 200, emit: callers },
+    Shape { name: "recursion, depth 100", calls: 100, emit: recursion },
+    Shape { name: "dependent work (40 cycles)", calls: 64, emit: dependent_work },
+];
+
+fn main() {
+    if std::env::var_os("TARE_RUN_DIR").is_none() {
+        run_in_directory();
+        return;
+    }
+    let base = register_pseudo_image(b"", REGIONS, [0xbe; 16]).expect("a graph file");
+    println!("{:28} {:>10} {:>10} {:>10} {:>8}", "shape, ticks a call", "plain", "2 × rdtsc", "probes", "ratio");
+    for shape in &SHAPES {
+        let [plain, clock, probes] = measure(shape, base, [Variant::Plain, Variant::Clock, Variant::Probes]);
+        let ratio = (probes - plain) / (clock - plain);
+        println!("{:28} {plain:10.2} {clock:10.2} {probes:10.2} {ratio:8.3}", shape.name);
+    }
+    for shape in &SHAPES {
+        if matches!(shape.name, "one function" | "dependent work (40 cycles)") {
+            let [plain, on, off] = measure_leaf(shape, base);
+            println!("leaf, {:22} {plain:10.2} plain {on:10.2} on {off:10.2} off and counted", shape.name);
+        }
+    }
+}
+
+/// Runs this program again, as a measured process.
+fn run_in_directory() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = std::env::current_exe().expect("this program");
+    let status = Command::new(program).env("TARE_RUN_DIR", directory.path()).env("TARE_RUN_ID", format!("bench{}", std::process::id())).status();
+    assert!(status.is_ok_and(|status| status.success()), "the measured process failed");
+}
+
+/// Ticks per call of each variant: the shortest round.
+fn measure<const N: usize>(shape: &Shape, base: IdBase, variants: [Variant; N]) -> [f64; N] {
+    let mut code = Code::new(base);
+    let functions = variants.map(|variant| (shape.emit)(&mut code, variant));
+    assert!(code.regions() < REGIONS, "more regions than registered");
+    let code = code.map();
+    let repeats = CALLS.div_ceil(shape.calls);
+    let mut shortest = [u64::MAX; N];
+    for _ in 0..ROUNDS {
+        for (function, shortest) in functions.iter().zip(&mut shortest) {
+            let begin = now().0;
+            (0..repeats).for_each(|_| code.call(*function));
+            *shortest = (now().0 - begin).min(*shortest);
+        }
+    }
+    shortest.map(|ticks| ticks as f64 / (repeats * shape.calls) as f64)
+}
+
+/// Ticks per call of a leaf: plain, with its probes on, and while it is off; rounds of a batch and less, sorted
+/// by their length.
+fn measure_leaf(shape: &Shape, base: IdBase) -> [f64; 3] {
+    let mut code = Code::new(base);
+    let plain = (shape.emit)(&mut code, Variant::Plain);
+    let leaf = (shape.emit)(&mut code, Variant::Leaf);
+    let code = code.map();
+    let rounds = |function: Label| {
+        let mut rounds: Vec<u64> = (0..40_000)
+            .map(|_| {
+                let begin = now().0;
+                code.call(function);
+                now().0 - begin
+            })
+            .collect();
+        rounds.sort_unstable();
+        rounds
+    };
+    let (plain, leaf) = (rounds(plain), rounds(leaf));
+    let per_call = |rounds: &[u64], part: f64| rounds[(rounds.len() as f64 * part) as usize] as f64 / shape.calls as f64;
+    [per_call(&plain, 0.5), per_call(&leaf, 0.5), per_call(&leaf, 0.04)]
+}
+
+fn one_function(code: &mut Code, variant: Variant) -> Label {
+    let function = code.function(variant, Code::work);
+    code.function(Variant::Plain, |code| (0..64).for_each(|_| code.call_function(function)))
+}
+
+fn dependent_work(code: &mut Code, variant: Variant) -> Label {
+    let function = code.function(variant, |code| code.dependent_work(13));
+    code.function(Variant::Plain, |code| (0..64).for_each(|_| code.call_function(function)))
+}
+
+fn depth_10(code: &mut Code, variant: Variant) -> Label {
+    let deepest = code.function(variant, Code::work);
+    let top = (0..9).fold(deepest, |below, _| {
+        code.function(variant, |code| {
+            code.work();
+            code.call_function(below);
+        })
+    });
+    code.function(Variant::Plain, |code| (0..4).for_each(|_| code.call_function(top)))
+}
+
+fn siblings(code: &mut Code, variant: Variant) -> Label {
+    let all: Vec<_> = (0..1000).map(|_| code.function(variant, Code::work)).collect();
+    code.function(Variant::Plain, |code| all.iter().for_each(|&sibling| code.call_function(sibling)))
+}
+
+fn callers(code: &mut Code, variant: Variant) -> Label {
+    let shared = code.function(variant, Code::work);
+    let all: Vec<_> = (0..100).map(|_| code.function(variant, |code| code.call_function(shared))).collect();
+    code.function(Variant::Plain, |code| all.iter().for_each(|&caller| code.call_function(caller)))
+}
+
+/// Recursion is emitted as a chain in which each call enters the same region.
+fn recursion(code: &mut Code, variant: Variant) -> Label {
+    let id = code.regions();
+    let deepest = code.function(variant, Code::work);
+    let top = (0..99).fold(deepest, |below, _| code.function_again(variant, id + 1, |code| code.call_function(below)));
+    code.function(Variant::Plain, |code| code.call_function(top))
+}
