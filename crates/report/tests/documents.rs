@@ -1,0 +1,150 @@
+//! The JSON documents against their schema: every field is there, under its name, with its kind of value.
+
+mod support;
+
+use serde_json::Value;
+use support::{alone_and_lossy, master_and_worker, run};
+use tare_compensate::Mode;
+use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
+use tare_report::inspect::{Function, Image, Inspection, Part};
+use tare_report::instrument::{FunctionCounts, Instrumented, Phase};
+use tare_report::select::{Decision, Selected};
+use tare_report::{Page, Results, json};
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+/// The field at a path such as `nodes.0.inclusive`; fails by its name where it is missing.
+fn at<'a>(document: &'a Value, path: &str) -> &'a Value {
+    path.split('.').fold(document, |value, step| match step.parse::<usize>() {
+        Ok(index) => value.get(index).unwrap_or_else(|| panic!("no {step} of {path}")),
+        Err(_) => value.get(step).unwrap_or_else(|| panic!("no {step} of {path}")),
+    })
+}
+
+fn has_fields(document: &Value, path: &str, names: &str) {
+    let value = at(document, path);
+    for name in names.split_whitespace() {
+        assert!(value.get(name).is_some(), "{path} has no {name}");
+    }
+}
+
+fn report(mode: Mode) -> Value {
+    let profile = master_and_worker();
+    parsed(&json::report(&run(), &Results::new(&profile, mode)))
+}
+
+#[test]
+fn the_report_has_the_fields_of_its_schema() {
+    let document = report(Mode::Parallel);
+    assert_eq!(document["schema"], 1);
+    has_fields(&document, "run", "command started wall_s ranks mpi compensate model");
+    has_fields(&document, "locations.0", "process rank thread measured_s compensated_s low_s high_s delay_s events lost");
+    has_fields(&document, "regions.0", "name kind image address file line");
+    has_fields(&document, "nodes.0", "location region parent calls calls_exact inclusive exclusive wait peers");
+    for time in ["nodes.0.inclusive", "nodes.0.exclusive"] {
+        has_fields(&document, time, "measured_s compensated_s low_s high_s mark");
+    }
+    has_fields(&document, "nodes.0.wait", "measured_s compensated_s");
+    assert_eq!(document["run"]["mpi"], "openmpi");
+    assert_eq!((&document["run"]["compensate"], &document["run"]["model"]), (&"parallel".into(), &"virtual".into()));
+    assert_eq!((&document["locations"][1]["rank"], &document["locations"][1]["thread"]), (&1.into(), &0.into()));
+}
+
+#[test]
+fn indices_of_the_report_point_into_its_lists() {
+    let document = report(Mode::Parallel);
+    let nodes = document["nodes"].as_array().expect("a list");
+    let length = |name: &str| document[name].as_array().expect("a list").len() as u64;
+    for (index, node) in nodes.iter().enumerate() {
+        assert!(node["location"].as_u64().is_some_and(|location| location < length("locations")));
+        assert!(node["region"].as_u64().is_some_and(|region| region < length("regions")));
+        match node["parent"].as_u64() {
+            Some(parent) => {
+                let parent = &nodes[parent as usize];
+                assert_eq!(parent["location"], node["location"]);
+                let inclusive = |node: &Value| at(node, "inclusive.compensated_s").as_f64().expect("a number");
+                assert!(inclusive(node) <= inclusive(parent), "node {index} exceeds its parent");
+            }
+            None => assert!(node["parent"].is_null()),
+        }
+    }
+    let roots = nodes.iter().filter(|node| node["parent"].is_null()).count() as u64;
+    assert_eq!(roots, length("locations"));
+}
+
+#[test]
+fn uncompensated_reports_say_what_was_measured() {
+    let document = report(Mode::Off);
+    for node in document["nodes"].as_array().expect("a list") {
+        for time in ["inclusive", "exclusive"] {
+            assert_eq!(node[time]["measured_s"], node[time]["compensated_s"]);
+        }
+    }
+}
+
+#[test]
+fn outside_of_mpi_there_is_no_rank_and_unknown_places_are_null() {
+    let profile = alone_and_lossy();
+    let document = parsed(&json::report(&run(), &Results::new(&profile, Mode::Parallel)));
+    assert!(document["locations"][0]["rank"].is_null() && document["run"]["mpi"].is_null());
+    assert!(document["regions"][0]["file"].is_null() && document["regions"][0]["line"].is_null());
+    assert_eq!(document["locations"][0]["lost"], 12_352);
+    assert_eq!(document["regions"][1]["line"], 80);
+}
+
+#[test]
+fn the_validation_has_the_fields_of_its_schema() {
+    let pair = Pair {
+        unmeasured: vec![Unmeasured { cycles: 1e9, seconds_per_cycle: 0.4e-9 }],
+        measured: vec![Measured { uncompensated: 2e9, local: 1.9e9, parallel: 1.01e9 }],
+    };
+    let table = Validation::of(&[pair]).expect("a pair");
+    let document = parsed(&tare_report::validate::json(&table));
+    has_fields(&document, "ranks.0", "rank uninstrumented_s uncompensated_s local_s parallel_s error");
+    has_fields(&document, "ranks.0.error", "uncompensated local parallel");
+    for name in ["schema", "pairs", "dilation", "noise", "verdict"] {
+        assert!(document.get(name).is_some(), "no {name}");
+    }
+    let seconds = at(&document, "ranks.0.parallel_s").as_f64().expect("a number");
+    assert!((seconds - 0.404).abs() < 1e-9);
+}
+
+#[test]
+fn the_documents_of_images_have_the_fields_of_their_schemas() {
+    let function = Function { name: "_Z1fv".into(), demangled: "f()".into(), parts: vec![Part { address: 1, size: 2 }], ..Function::default() };
+    let inspection = Inspection { image: Image { path: "app".into(), ..Image::default() }, functions: vec![function] };
+    let document = parsed(&tare_report::inspect::json(&inspection));
+    has_fields(&document, "image", "path build_id pie stripped");
+    let names = "name demangled address size parts file line lines instructions blocks edges exits cyclomatic loops loop_depth call_sites callees \
+                 indirect_calls unresolved_jumps";
+    has_fields(&document, "functions.0", names);
+    has_fields(&document, "functions.0.parts.0", "address size");
+
+    let decision = Decision { name: "f".into(), address: 64, reason: "on a path to MPI".into() };
+    let selected = Selected { selected: vec![decision.clone()], rejected: vec![decision.clone()], expected_dilation: None };
+    let document = parsed(&tare_report::select::json(&selected));
+    has_fields(&document, "selected.0", "name address reason");
+    has_fields(&document, "rejected.0", "name address reason");
+    assert!(document["expected_dilation"].is_null());
+
+    let functions = FunctionCounts { found: 4, selected: 3, instrumented: 2, refused: 1 };
+    let phases = vec![Phase { name: "analyse".into(), seconds: 0.5 }];
+    let instrumented = Instrumented { output: "out".into(), functions, refusals: vec![decision], phases };
+    let document = parsed(&tare_report::instrument::json(&instrumented));
+    has_fields(&document, "functions", "found selected instrumented refused");
+    has_fields(&document, "refusals.0", "name address reason");
+    has_fields(&document, "phases.0", "name seconds");
+    assert_eq!(document["output"], "out");
+
+    for width in [40, 80] {
+        let page = Page { width, ..Page::default() };
+        let texts = [
+            tare_report::inspect::text(&inspection, &page),
+            tare_report::select::text(&selected, &page),
+            tare_report::instrument::text(&instrumented, &page),
+        ];
+        assert!(texts.iter().flat_map(|text| text.lines()).all(|line| line.chars().count() <= width), "{texts:?}");
+    }
+}
