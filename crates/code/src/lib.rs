@@ -79,7 +79,8 @@ impl Program {
 
     fn assemble(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit], jumps: HashMap<usize, Jumps>) -> Self {
         let main = names::main_function(image);
-        let mut functions: Vec<Function> = units.iter().map(|unit| function(image, fragments, unit, main)).collect();
+        let mains = Mains { c: main, fortran: main.and_then(|main| names::fortran_main(image, main)) };
+        let mut functions: Vec<Function> = units.iter().map(|unit| function(image, fragments, unit, mains)).collect();
         let never = {
             let walked: Vec<noreturn::Unit<'_>> = units
                 .iter()
@@ -212,29 +213,35 @@ fn units(image: &Image<'_>, fragments: &Fragments, groups: &group::Groups) -> Ve
     units.collect()
 }
 
-fn function(image: &Image<'_>, fragments: &Fragments, unit: &Unit, main: Option<u64>) -> Function {
+fn function(image: &Image<'_>, fragments: &Fragments, unit: &Unit, mains: Mains) -> Function {
     let own = || unit.fragments.iter().filter_map(|&index| fragments.list.get(index));
     let entry = own().next().map_or(0, |one| one.range.start);
-    let (mut name, aliases) = names::name_at(image, entry);
-    if main == Some(entry) && image.symbols_at(entry).next().is_none() {
-        name = "main".to_owned();
-    }
     let is_entered = |index: &usize| {
-        let is_known = fragments.list.get(*index).is_some_and(|one| {
-            one.named == fragments::Named::Function || one.traits.is_called || one.traits.is_pointed_at
-        });
+        let is_known =
+            fragments.list.get(*index).is_some_and(|one| one.named == fragments::Named::Function || one.traits.is_called || one.traits.is_pointed_at);
         is_known || unit.others.contains(index)
     };
     let others = unit.fragments.iter().skip(1).filter(|index| is_entered(index));
-    Function {
-        name,
-        aliases,
-        entry,
-        parts: own().map(|one| one.range.clone()).collect(),
-        refusal: None,
-        other_entries: others.filter_map(|&index| fragments.list.get(index)).map(|one| one.range.start).collect(),
-        never_returns: false,
-    }
+    let others = others.filter_map(|&index| fragments.list.get(index));
+    let mut other_entries: Vec<u64> = others.map(|one| one.range.start).collect();
+    other_entries.extend(own().flat_map(|one| names::entries_inside(image, &one.range)));
+    let is_nameless = image.symbols_at(entry).next().is_none();
+    let (name, aliases) = if is_nameless && mains.c == Some(entry) {
+        ("main".to_owned(), Vec::new())
+    } else if is_nameless && mains.fortran == Some(entry) {
+        ("MAIN__".to_owned(), Vec::new())
+    } else {
+        let inside = other_entries.iter().copied().find(|&other| is_nameless && image.symbols_at(other).next().is_some());
+        names::name_at(image, inside.unwrap_or(entry))
+    };
+    Function { name, aliases, entry, parts: own().map(|one| one.range.clone()).collect(), refusal: None, other_entries, never_returns: false }
+}
+
+/// Where the main programs are.
+#[derive(Clone, Copy)]
+struct Mains {
+    c: Option<u64>,
+    fortran: Option<u64>,
 }
 
 fn rows(image: &Image<'_>, fragments: &Fragments, index: usize) -> Option<CfaRows> {

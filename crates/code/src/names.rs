@@ -1,10 +1,23 @@
 //! Names of functions: the best symbol of an address, and what can be told without symbols.
 
+use std::ops::Range;
+
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tare_image::{Image, Kind, Symbol};
 
 use crate::decode::{RawFlow, decoder, raw_flow};
 use crate::sweep::constant_address;
+
+/// Addresses of function symbols inside a range, its start left out.
+pub(crate) fn entries_inside(image: &Image<'_>, range: &Range<u64>) -> Vec<u64> {
+    let all = image.symbols();
+    let first = all.partition_point(|symbol| symbol.address <= range.start);
+    let end = all.partition_point(|symbol| symbol.address < range.end);
+    let inside = all.get(first..end.max(first)).unwrap_or_default().iter();
+    let mut found: Vec<u64> = inside.filter(|symbol| symbol.is_function && symbol.is_defined).map(|symbol| symbol.address).collect();
+    found.dedup();
+    found
+}
 
 /// Name and other names of the code at an address.
 pub(crate) fn name_at(image: &Image<'_>, address: u64) -> (String, Vec<String>) {
@@ -50,6 +63,22 @@ pub(crate) fn main_function(image: &Image<'_>) -> Option<u64> {
         if instruction.op0_kind() == OpKind::Register && instruction.op0_register().full_register() == Register::RDI {
             argument = main_argument(image, &instruction);
         }
+    }
+    None
+}
+
+/// The address of Fortran's main program: what `main` calls behind `_gfortran_set_args`.
+pub(crate) fn fortran_main(image: &Image<'_>, main: u64) -> Option<u64> {
+    let end = image.fde_at(main).map_or(main, |fde| fde.range.end.min(main.saturating_add(128)));
+    let mut has_arguments = false;
+    for instruction in &mut decoder(image, &(main..end)) {
+        let callee = match raw_flow(&instruction) {
+            RawFlow::Call(target) if image.text_at(target).is_some() => return has_arguments.then_some(target),
+            RawFlow::Call(target) => image.plt_at(target).and_then(|entry| entry.name),
+            RawFlow::IndirectCall if instruction.is_ip_rel_memory_operand() => image.name_in_slot(instruction.ip_rel_memory_address()),
+            _ => None,
+        };
+        has_arguments |= callee == Some("_gfortran_set_args");
     }
     None
 }

@@ -40,7 +40,8 @@ fn lines_are_those_of_addr2line_for_every_version_of_dwarf() {
             assert_eq!(Some(found.line), line, "{flag} {told}");
             assert!(told.starts_with(&found.file), "{told} {}", found.file);
         }
-        let span = lines.span(&[first.address..first.address + first.size]).expect("a span");
+        let range = first.address..first.address + first.size;
+        let span = lines.span(std::slice::from_ref(&range)).expect("a span");
         assert_eq!((span.entry, span.first, span.last), (4, 4, 9), "{flag}");
     }
 }

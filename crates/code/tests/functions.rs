@@ -1,0 +1,283 @@
+//! Which functions are found, what belongs to them, and what is refused.
+
+mod common;
+
+use std::process::Command;
+
+use common::{Workshop, function, has, run, tool};
+use tare_code::{Program, Refusal};
+use tare_image::Image;
+
+const SHAPES: &str = include_str!("programs/shapes.c");
+
+const COLD: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#define KEEP __attribute__((noinline, noclone))
+KEEP int work(int n, int *a)
+{
+    int s = 0;
+    for (int i = 0; i < n; i++) {
+        if (__builtin_expect(a[i] < 0, 0)) { fprintf(stderr, "negative %d at %d of %d\n", a[i], i, n); abort(); }
+        s += a[i] * i;
+    }
+    return s;
+}
+__attribute__((cold, noinline)) void complain(int n) { fprintf(stderr, "%d\n", n); }
+KEEP int more(int n, int *a)
+{
+    int s = work(n, a);
+    if (s > 100) { complain(s); complain(n); s = a[0] + puts("more"); complain(s); }
+    return s * 2;
+}
+int main(int c, char **v) { int a[] = {c, 2, 3}; return more(c, a) + (v == 0); }
+"#;
+
+#[test]
+fn cold_parts_belong_to_their_function_with_and_without_symbols() {
+    let shop = Workshop::new();
+    shop.compile("gcc", "cold", "c", COLD, &["-O2"]);
+    let whole = shop.read("cold");
+    let image = Image::parse(&whole).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    let cold: Vec<_> = image.symbols().iter().filter(|symbol| symbol.name.ends_with(".cold")).collect();
+    assert!(!cold.is_empty());
+    for symbol in &cold {
+        let owner = &program.functions[program.function_at(symbol.address).expect("an owner")];
+        assert_eq!(Some(owner.name.as_str()), symbol.name.strip_suffix(".cold"));
+        assert!(owner.parts.len() == 2 && owner.parts[0].start == owner.entry);
+    }
+    run(Command::new("strip").arg(shop.path("cold")));
+    let bare = shop.read("cold");
+    let image = Image::parse(&bare).expect("an image");
+    let stripped = Program::analyse(&image).expect("functions");
+    assert_same_functions(&program, &stripped);
+}
+
+/// All functions but those in front of and behind the text, which only symbols name.
+fn assert_same_functions(whole: &Program, stripped: &Program) {
+    let parts = |program: &Program| -> Vec<_> {
+        let moved = program.functions.iter().filter(|one| one.refusal != Some(Refusal::OutsideText));
+        moved.map(|function| (function.entry, function.parts.clone(), function.refusal)).collect()
+    };
+    assert_eq!(parts(whole), parts(stripped));
+}
+
+#[test]
+fn a_stripped_program_has_the_same_functions() {
+    let shop = Workshop::new();
+    let cases: [(&str, &[&str]); 4] =
+        [("pie", &["-O2", "-pie", "-fPIE"]), ("fixed", &["-O2", "-no-pie", "-fno-pie"]), ("slow", &["-O0"]), ("marked", &["-O2", "-fcf-protection"])];
+    for (name, flags) in cases {
+        shop.compile("gcc", name, "c", SHAPES, flags);
+        let whole = shop.read(name);
+        let image = Image::parse(&whole).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        run(Command::new("strip").arg(shop.path(name)));
+        let bare = shop.read(name);
+        let image = Image::parse(&bare).expect("an image");
+        let stripped = Program::analyse(&image).expect("functions");
+        if name != "fixed" {
+            assert_same_functions(&program, &stripped);
+        }
+        let main = program.main().expect("main");
+        assert_eq!(stripped.functions[stripped.main().expect("main")].entry, program.functions[main].entry);
+        assert_eq!(function(&stripped, "main").entry, program.functions[main].entry);
+        assert!(stripped.functions.iter().any(|one| one.name == format!("fn_{:x}", one.entry)));
+    }
+}
+
+#[test]
+fn every_function_symbol_has_its_entry() {
+    let shop = Workshop::new();
+    let cases: [(&str, &[&str]); 3] = [("pie", &["-O2"]), ("static", &["-O2", "-static"]), ("slow", &["-O0"])];
+    for (name, flags) in cases {
+        let bytes = shop.compile("gcc", name, "c", SHAPES, flags);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        for line in tool("nm", &["--defined-only"], &shop.path(name)).lines() {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let [address, "t" | "T", symbol] = fields.as_slice() else { continue };
+            let address = u64::from_str_radix(address, 16).expect("an address");
+            let is_function = image.symbols_at(address).any(|one| one.is_function && one.name == *symbol);
+            if !is_function || symbol.contains(".cold") {
+                continue;
+            }
+            let owner = program.function_at(address).map(|index| &program.functions[index]);
+            let owner = owner.unwrap_or_else(|| panic!("{symbol} in {name}"));
+            let is_entered = owner.entry == address || owner.other_entries.contains(&address);
+            assert!(!owner.name.starts_with("fn_"), "{symbol} in {name}: {owner:x?}");
+            assert!(is_entered, "{symbol} in {name}: {owner:x?}");
+        }
+    }
+}
+
+#[test]
+fn start_up_code_and_resolvers_are_refused() {
+    let shop = Workshop::new();
+    let source = r#"
+        static int one(int x) { return x + 1; }
+        static int (*resolve(void))(int) { return one; }
+        int chosen(int x) __attribute__((ifunc("resolve")));
+        int main(int c, char **v) { return chosen(c) + (v == 0); }
+    "#;
+    let bytes = shop.compile("gcc", "ifunc", "c", source, &["-O1"]);
+    let image = Image::parse(&bytes).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    let refusal = |name: &str| function(&program, name).refusal;
+    assert_eq!(refusal("_start"), Some(Refusal::StartUp));
+    assert_eq!(refusal("frame_dummy"), Some(Refusal::StartUp));
+    assert_eq!(refusal("_init"), Some(Refusal::OutsideText));
+    assert_eq!(refusal("main"), None);
+    let resolver = image.symbols().iter().find(|symbol| symbol.name == "resolve").expect("the resolver");
+    let owner = program.function_entered_at(resolver.address).expect("its function");
+    assert_eq!(program.functions[owner].refusal, Some(Refusal::IfuncResolver));
+}
+
+#[test]
+fn code_that_cannot_be_moved_is_refused_with_its_reason() {
+    let shop = Workshop::new();
+    let source = r#"
+        .macro begin name
+        .globl \name
+        .type \name, @function
+        .p2align 4
+        \name:
+        .cfi_startproc
+        .endm
+        .macro end name
+        .cfi_endproc
+        .size \name, . - \name
+        .endm
+        .text
+        begin locked
+            test %edi, %edi
+            je 1f
+            lock
+        1:  cmpxchg %eax, (%rsi)
+            ret
+        end locked
+        begin inside
+            call 2f
+        2:  pop %rax
+            ret
+        end inside
+        begin transaction
+            xbegin 3f
+        3:  ret
+        end transaction
+        begin unknown
+            push %rbx
+            .cfi_adjust_cfa_offset 8
+            mov %rdi, %rbx
+            jmp *%rbx
+        end unknown
+        begin tail
+            jmp *%rdi
+        end tail
+        begin damaged
+            .byte 0x06, 0x06
+            ret
+        end damaged
+        begin short
+            ret
+        end short
+        .byte 0xc3, 0xc3, 0xc3, 0xc3, 0xc3, 0xc3, 0xc3, 0xc3
+        begin padded
+            ret
+        end padded
+        .p2align 4
+        begin main
+            movl $0, %eax
+            ret
+        end main
+        .section .note.GNU-stack, "", @progbits
+    "#;
+    let bytes = shop.compile("gcc", "odd", "s", source, &[]);
+    let image = Image::parse(&bytes).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    let expected = [
+        ("locked", Some(Refusal::OverlappingCode)),
+        ("inside", Some(Refusal::CallIntoBody)),
+        ("transaction", Some(Refusal::Transaction)),
+        ("unknown", Some(Refusal::UnknownJump)),
+        ("tail", None),
+        ("damaged", Some(Refusal::Undecodable)),
+        ("short", Some(Refusal::ShortEntry)),
+        ("padded", None),
+        ("main", None),
+    ];
+    for (name, refusal) in expected {
+        assert_eq!(function(&program, name).refusal, refusal, "{name}");
+    }
+}
+
+#[test]
+fn functions_that_never_return_are_known_through_their_callers() {
+    let shop = Workshop::new();
+    let source = r#"
+        #include <setjmp.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #define KEEP __attribute__((noinline, noclone, noipa))
+        jmp_buf place;
+        KEEP void die(const char *text) { puts(text); exit(1); }
+        KEEP void usage(void) { die("usage"); }
+        KEEP void back(void) { longjmp(place, 1); }
+        KEEP void forever(void) { for (;;) puts("again"); }
+        KEEP int maybe(int x) { if (x > 2) usage(); return x; }
+        KEEP void sure(int x) { if (x > 2) usage(); else die("else"); }
+        KEEP void jumps(void) { usage(); }
+        int main(int c, char **v) { if (c == 9) { back(); forever(); sure(c); jumps(); } return maybe(c) + (v == 0); }
+    "#;
+    for flag in ["-O0", "-O2"] {
+        let bytes = shop.compile("gcc", "ends", "c", source, &[flag]);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        for name in ["die", "usage", "back", "forever", "sure", "jumps"] {
+            assert!(function(&program, name).never_returns, "{name} {flag}");
+        }
+        for name in ["maybe", "main"] {
+            assert!(!function(&program, name).never_returns, "{name} {flag}");
+        }
+    }
+}
+
+#[test]
+fn a_caught_exception_makes_a_function_return() {
+    let shop = Workshop::new();
+    let source = r#"
+        #include <cstdio>
+        [[gnu::noinline]] void thrower(int x) { throw x; }
+        [[gnu::noinline]] int catcher(int x) { try { thrower(x); } catch (int y) { return y + 1; } __builtin_unreachable(); }
+        int main(int c, char **) { return catcher(c) == 2 ? 0 : 1; }
+    "#;
+    let bytes = shop.compile("g++", "catch", "cc", source, &["-O2"]);
+    let image = Image::parse(&bytes).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    assert!(function(&program, "_Z7throweri").never_returns);
+    assert!(!function(&program, "_Z7catcheri").never_returns);
+    assert!(!function(&program, "main").never_returns);
+}
+
+#[test]
+fn a_stripped_fortran_program_has_its_main_program() {
+    if !has("gfortran") {
+        return;
+    }
+    let shop = Workshop::new();
+    let source = "module work\ncontains\n  subroutine busy(n)\n    integer, intent(in) :: n\n    print *, n\n  end subroutine\n\
+                  end module\nprogram test\n  use work\n  call busy(3)\n  call busy(4)\nend program\n";
+    shop.compile("gfortran", "test", "f90", source, &["-O0"]);
+    let whole = shop.read("test");
+    let image = Image::parse(&whole).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    let entry = function(&program, "MAIN__").entry;
+    assert_eq!(tare_image::demangle(&function(&program, "__work_MOD_busy").name), "work::busy");
+    run(Command::new("strip").arg(shop.path("test")));
+    let bare = shop.read("test");
+    let image = Image::parse(&bare).expect("an image");
+    let stripped = Program::analyse(&image).expect("functions");
+    assert_eq!(function(&stripped, "MAIN__").entry, entry);
+    assert_ne!(function(&stripped, "main").entry, entry);
+}
