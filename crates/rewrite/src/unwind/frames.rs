@@ -1,13 +1,18 @@
 //! Unwind entries of moved parts: each instruction is copied, the advances between them are made anew.
 //!
 //! A row that begins at an instruction begins, in the copy, in front of that instruction's exit probe; the
-//! row at a part's start also covers the entry probe. Probe sites do not move the stack pointer, so that no
-//! further rows are needed.
+//! row at a part's start also covers the entry probe. Probe sites do not move the stack pointer. But compilers
+//! leave a register's rule in force when it was popped, as its slot below the stack pointer still holds
+//! the value, and an exit's probe overwrites that slot: there, a row of its own says that the registers are
+//! the caller's again.
 
-use tare_image::{CfiOp, Fde, Image};
+use std::iter::Peekable;
 
-use crate::copies::{Fragment, FunctionCopy};
+use tare_image::{CfiInstruction, CfiOp, Fde, Image};
+
+use crate::copies::{Fragment, FunctionCopy, SiteKind};
 use crate::reason::Reason;
+use crate::unwind::leb::read_unsigned;
 use crate::unwind::lsda::{self, ExceptionTable};
 
 /// The unwind entry of a moved part.
@@ -56,16 +61,25 @@ fn frame(
         Some(_) => Some(lsda::convert(image, copy, fde, part)?),
         None => None,
     };
-    let instructions = rows(fde, fragment, start)?;
+    let instructions = rows(fde, fragment, (start, end))?;
     Ok(Frame { original: index, part, start, end, instructions, exceptions })
 }
 
 /// The call-frame instructions, with their advances as the copy has them. Rows in front of the fragment take
 /// effect at its start, rows behind its end not at all.
-fn rows(fde: &Fde<'_>, fragment: &Fragment, start: u32) -> Result<Vec<u8>, Reason> {
-    let mut bytes = Vec::with_capacity(fde.instructions.len() + 8);
+fn rows(fde: &Fde<'_>, fragment: &Fragment, (start, end): (u32, u32)) -> Result<Vec<u8>, Reason> {
+    let return_register = u32::from(fde.return_register);
+    let mut writer = Writer {
+        bytes: Vec::with_capacity(fde.instructions.len() + 8),
+        here: start,
+        end,
+        exits: exits(fragment, start, end).peekable(),
+        saved: Saved { registers: 0, return_register, remembered: Vec::new() },
+    };
+    for instruction in fde.cie_cfi() {
+        writer.saved.apply(&instruction);
+    }
     let mut original = fde.range.start;
-    let mut here = start;
     let mut instructions = fde.cfi();
     for instruction in instructions.by_ref() {
         match instruction.op {
@@ -74,13 +88,95 @@ fn rows(fde: &Fde<'_>, fragment: &Fragment, start: u32) -> Result<Vec<u8>, Reaso
             _ if original >= fragment.original.end => {}
             _ => {
                 let next = fragment.edge(original);
-                advance(&mut bytes, next.saturating_sub(here));
-                here = here.max(next);
-                bytes.extend_from_slice(instruction.bytes);
+                writer.exits_before(next);
+                writer.advance_to(next);
+                writer.bytes.extend_from_slice(instruction.bytes);
+                writer.saved.apply(&instruction);
             }
         }
     }
-    if instructions.is_damaged() { Err(Reason::Unwind) } else { Ok(bytes) }
+    writer.exits_before(end);
+    if instructions.is_damaged() { Err(Reason::Unwind) } else { Ok(writer.bytes) }
+}
+
+/// From the start of each exit's probe to the end of the exit.
+fn exits(fragment: &Fragment, start: u32, end: u32) -> impl Iterator<Item = (u32, u32)> {
+    let sites = fragment.sites.iter().filter(move |site| {
+        site.kind == SiteKind::Exit && site.at >= start && site.at < end
+    });
+    sites.map(|site| {
+        let next = fragment.labels.partition_point(|label| label.1 <= site.at);
+        (site.at, fragment.labels.get(next).map_or(site.at, |label| label.1))
+    })
+}
+
+/// Which registers have a rule that says where their value is.
+struct Saved {
+    registers: u32,
+    return_register: u32,
+    remembered: Vec<u32>,
+}
+
+impl Saved {
+    fn apply(&mut self, instruction: &CfiInstruction<'_>) {
+        let code = instruction.bytes.first().copied().unwrap_or(0);
+        let operand = || read_unsigned(instruction.bytes, &mut 1).and_then(|register| u32::try_from(register).ok());
+        let (register, is_saved) = match (instruction.op, code) {
+            (CfiOp::RememberState, _) => return self.remembered.push(self.registers),
+            (CfiOp::RestoreState, _) => return self.registers = self.remembered.pop().unwrap_or(0),
+            (_, 0x80..=0xbf) => (Some(u32::from(code & 0x3f)), true),
+            (_, 0xc0..=0xff) => (Some(u32::from(code & 0x3f)), false),
+            (_, 0x05 | 0x09 | 0x10 | 0x11 | 0x14 | 0x15 | 0x16 | 0x2f) => (operand(), true),
+            (_, 0x06..=0x08) => (operand(), false),
+            _ => return,
+        };
+        let bit = register.filter(|&register| register != self.return_register).and_then(|one| 1_u32.checked_shl(one));
+        if is_saved {
+            self.registers |= bit.unwrap_or(0);
+        } else {
+            self.registers &= !bit.unwrap_or(0);
+        }
+    }
+}
+
+/// Call-frame instructions, being written.
+struct Writer<I: Iterator<Item = (u32, u32)>> {
+    bytes: Vec<u8>,
+    /// Offset that the last advance led to.
+    here: u32,
+    end: u32,
+    exits: Peekable<I>,
+    saved: Saved,
+}
+
+impl<I: Iterator<Item = (u32, u32)>> Writer<I> {
+    fn advance_to(&mut self, next: u32) {
+        advance(&mut self.bytes, next.saturating_sub(self.here));
+        self.here = self.here.max(next);
+    }
+
+    /// Writes the rows of exits that begin in front of an offset.
+    fn exits_before(&mut self, next: u32) {
+        const REMEMBER: u8 = 0x0a;
+        const RESTORE: u8 = 0x0b;
+        const RESTORE_REGISTER: u8 = 0xc0;
+        while let Some((start, end)) = self.exits.next_if(|exit| exit.0 < next) {
+            if self.saved.registers == 0 {
+                continue;
+            }
+            self.advance_to(start);
+            let is_last = end >= self.end;
+            if !is_last {
+                self.bytes.push(REMEMBER);
+            }
+            let registers = (0..32_u8).filter(|&register| self.saved.registers >> register & 1 != 0);
+            self.bytes.extend(registers.map(|register| RESTORE_REGISTER | register));
+            if !is_last {
+                self.advance_to(end);
+                self.bytes.push(RESTORE);
+            }
+        }
+    }
 }
 
 /// Appends the shortest instruction that advances by so many bytes.

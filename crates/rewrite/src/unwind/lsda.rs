@@ -180,8 +180,9 @@ fn extents<'data>(image: &Image<'data>, lsda: &Lsda<'data>) -> Option<Extents<'d
     let type_size = type_size(lsda.type_encoding);
     let type_bytes = usize::try_from(types).ok()?.checked_mul(type_size)?;
     let types = match lsda.type_base {
+        // An empty table may end with its segment.
+        _ if types == 0 => &[],
         Some(base) => image.bytes_at(base.checked_sub(type_bytes as u64)?, type_bytes as u64)?,
-        None if types == 0 => &[],
         None => return None,
     };
     Some(Extents {

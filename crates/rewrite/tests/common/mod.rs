@@ -1,0 +1,119 @@
+//! Builds a program, instruments all of its functions, runs both, and compares.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tare_code::{Flow, Program};
+use tare_image::Image;
+use tare_rewrite::{Output, Request, Selection, instrument};
+use tempfile::TempDir;
+
+/// How a program ended: its status, output and complaints.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Outcome {
+    pub status: Option<i32>,
+    pub stdout: String,
+}
+
+/// How often a region was entered and left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Count {
+    /// Entries that ran with probes.
+    pub entries: u64,
+    /// Entries of leaves, with probes or without.
+    pub leaves: u64,
+    pub exits: u64,
+}
+
+/// A directory with a program in it.
+pub struct Bench {
+    directory: TempDir,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        Self { directory: TempDir::new().expect("a temporary directory") }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Compiles one of the programs beside this file.
+    pub fn build(&self, source: &str, flags: &str, name: &str) -> PathBuf {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
+        let compiler = match source.extension().and_then(|one| one.to_str()) {
+            Some("cpp") => "g++",
+            Some("f90") => "gfortran",
+            _ => "gcc",
+        };
+        let out = self.path(name);
+        let mut command = Command::new(compiler);
+        command.current_dir(self.directory.path()).arg(&source).arg("-o").arg(&out).args(flags.split_whitespace());
+        let done = command.output().expect("the compiler starts");
+        assert!(done.status.success(), "{compiler} {flags}: {}", String::from_utf8_lossy(&done.stderr));
+        out
+    }
+
+    /// Instruments every function of a program.
+    pub fn instrument(&self, program: &Path, name: &str, poison: bool) -> (PathBuf, Output) {
+        let data = std::fs::read(program).expect("the program is there");
+        let output = all(&data, poison);
+        let out = self.path(name);
+        std::fs::write(&out, &output.bytes).expect("room for the copy");
+        let mode = std::fs::metadata(program).expect("the program is there").permissions();
+        std::fs::set_permissions(&out, mode).expect("a mode can be set");
+        (out, output)
+    }
+
+    /// Runs a program.
+    pub fn run(&self, program: &Path) -> Outcome {
+        outcome(Command::new(program).current_dir(self.directory.path()))
+    }
+
+    /// Runs a program under the runtime that counts.
+    pub fn count(&self, program: &Path) -> (Outcome, BTreeMap<u32, Count>) {
+        let runtime = self.path("count.so");
+        if !runtime.exists() {
+            self.build("count.c", "-O2 -shared -fPIC", "count.so");
+        }
+        let file = self.path("counts");
+        let mut command = Command::new(program);
+        command.current_dir(self.directory.path()).env("LD_PRELOAD", &runtime).env("COUNT_FILE", &file);
+        let outcome = outcome(&mut command);
+        let text = std::fs::read_to_string(&file).expect("the counts were written");
+        (outcome, text.lines().filter_map(count).collect())
+    }
+}
+
+fn outcome(command: &mut Command) -> Outcome {
+    let done = command.output().expect("the program starts");
+    Outcome { status: done.status.code(), stdout: String::from_utf8_lossy(&done.stdout).into_owned() }
+}
+
+fn count(line: &str) -> Option<(u32, Count)> {
+    let mut words = line.split_whitespace().map(|word| word.parse::<u64>().ok());
+    let region = u32::try_from(words.next()??).ok()?;
+    Some((region, Count { entries: words.next()??, leaves: words.next()??, exits: words.next()?? }))
+}
+
+/// Instruments every function of an image; leaves are those that call nothing.
+pub fn all(data: &[u8], poison: bool) -> Output {
+    let image = Image::parse(data).expect("an image");
+    let program = Program::analyse(&image).expect("there is code in it");
+    let selection = |(index, function)| {
+        let body = program.body(&image, function);
+        let stays = |flow| {
+            matches!(
+                flow,
+                Flow::Next | Flow::Jump { .. } | Flow::Branch { .. } | Flow::TableJump { .. } | Flow::Return | Flow::Stop
+            )
+        };
+        let is_leaf = body.instructions.iter().all(|one| stays(one.flow));
+        Selection { is_leaf, ..Selection::of(index) }
+    };
+    let selected = program.functions.iter().enumerate().map(selection).collect();
+    let request = Request { selected, poison, path: "program".into(), ..Request::default() };
+    instrument(&image, &program, &request).expect("it can be instrumented")
+}

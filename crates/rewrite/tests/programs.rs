@@ -1,0 +1,92 @@
+//! Programs behave the same with every function instrumented, also when the original bodies are traps.
+
+mod common;
+
+use common::{Bench, Count};
+
+/// How the counts of a program balance.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Balance {
+    /// Every region is left as often as it is entered.
+    Exact,
+    /// Exceptions and jumps skip exits.
+    Skips,
+    /// It takes no preloaded library.
+    Static,
+}
+
+fn check(source: &str, flags: &str, balance: Balance) {
+    let bench = Bench::new();
+    let original = bench.build(source, flags, "original");
+    let expected = bench.run(&original);
+    for poison in [false, true] {
+        let (copy, output) = bench.instrument(&original, "copy", poison);
+        assert!(output.functions.instrumented > 0, "{source} {flags}: nothing was instrumented");
+        assert_eq!(bench.run(&copy), expected, "{source} {flags}, poison: {poison}, without a runtime");
+        if balance == Balance::Static {
+            continue;
+        }
+        let (outcome, counts) = bench.count(&copy);
+        assert_eq!(outcome, expected, "{source} {flags}, poison: {poison}, under the runtime");
+        assert!(!counts.is_empty(), "{source} {flags}: no probe was reached");
+        for (region, count) in &counts {
+            let Count { entries, exits, .. } = *count;
+            let is_balanced = entries == exits || balance == Balance::Skips && entries > exits;
+            assert!(is_balanced, "{source} {flags}: region {region} has {count:?}");
+        }
+    }
+}
+
+#[test]
+fn ways_of_control_in_c() {
+    for flags in ["-O0", "-O1", "-O2", "-O3", "-Os", "-O2 -no-pie", "-O0 -no-pie", "-O2 -fcf-protection=full"] {
+        check("control.c", flags, Balance::Exact);
+    }
+}
+
+#[test]
+fn ways_of_control_in_static_programs() {
+    for flags in ["-O2 -static", "-O2 -static-pie"] {
+        check("control.c", flags, Balance::Static);
+    }
+}
+
+#[test]
+fn jumps_out_of_calls() {
+    for flags in ["-O0 -DJUMPS", "-O2 -DJUMPS", "-O2 -DJUMPS -no-pie -fcf-protection=full"] {
+        check("control.c", flags, Balance::Skips);
+    }
+}
+
+#[test]
+fn relocations_in_packed_form() {
+    check("control.c", "-O2 -Wl,-z,pack-relative-relocs", Balance::Exact);
+}
+
+#[test]
+fn threads_and_stacks_seen_from_signals() {
+    for flags in ["-O0 -pthread", "-O2 -pthread", "-O2 -pthread -no-pie -fomit-frame-pointer"] {
+        check("threads.c", flags, Balance::Exact);
+    }
+}
+
+#[test]
+fn exceptions_through_measured_frames() {
+    for flags in ["-O0", "-O2", "-O3", "-Os", "-O2 -no-pie", "-O2 -flto", "-O2 -fcf-protection=full"] {
+        check("exceptions.cpp", &format!("{flags} -pthread -std=c++17"), Balance::Skips);
+    }
+}
+
+#[test]
+fn exceptions_in_static_programs() {
+    for flags in ["-O2 -static", "-O2 -static-pie"] {
+        check("exceptions.cpp", &format!("{flags} -pthread -std=c++17"), Balance::Static);
+    }
+}
+
+#[test]
+fn fortran() {
+    for flags in ["-O0", "-O2", "-O3 -no-pie"] {
+        check("numeric.f90", flags, Balance::Exact);
+    }
+}
