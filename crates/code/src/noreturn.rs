@@ -1,11 +1,11 @@
 //! Functions that never return: by name where they are imported, by their own code where they are not.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use tare_image::Image;
 
 use crate::decode::RawFlow;
-use crate::fragments::Fragments;
+use crate::fragments::{Fragment, Fragments};
 use crate::sweep::{FlowRecord, Sweep};
 use crate::tables::{JumpKind, Jumps};
 
@@ -105,25 +105,47 @@ pub(crate) struct Unit<'a> {
 
 /// Addresses (entries, PLT entries, slots) from which control never comes back.
 pub(crate) fn never_returning(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit<'_>]) -> HashSet<u64> {
-    let mut never = by_name(image, units);
-    let owner: BTreeMap<u64, usize> = units.iter().enumerate().map(|(index, unit)| (unit.entry, index)).collect();
-    let mut callers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (index, unit) in units.iter().enumerate() {
-        for callee in unit.records(fragments, sweep).filter_map(target).filter_map(|target| owner.get(&target)) {
-            callers.entry(*callee).or_default().push(index);
-        }
-    }
+    let owners = owners(fragments, units);
+    let callers = callers(fragments, sweep, units, &owners);
+    let mut walk = Walk { image, fragments, sweep, owners, never: by_name(image, units), seen: vec![0; sweep.flows.len()], round: 0 };
     let mut todo: Vec<usize> = (0..units.len()).rev().collect();
     while let Some(index) = todo.pop() {
         let Some(unit) = units.get(index) else { continue };
-        let walk = Walk { image, fragments, sweep, unit, never: &never };
-        if never.contains(&unit.entry) || walk.may_return() {
+        if walk.never.contains(&unit.entry) || walk.may_return(index, unit) {
             continue;
         }
-        never.insert(unit.entry);
-        todo.extend(callers.get(&index).into_iter().flatten());
+        walk.never.insert(unit.entry);
+        todo.extend(callers.get(index).into_iter().flatten());
     }
-    never
+    walk.never
+}
+
+/// The unit of every fragment.
+fn owners(fragments: &Fragments, units: &[Unit<'_>]) -> Vec<usize> {
+    let mut owners = vec![usize::MAX; fragments.list.len()];
+    for (index, unit) in units.iter().enumerate() {
+        for fragment in unit.fragments {
+            if let Some(owner) = owners.get_mut(*fragment) {
+                *owner = index;
+            }
+        }
+    }
+    owners
+}
+
+/// The units that go to a unit's entry, for all units.
+fn callers(fragments: &Fragments, sweep: &Sweep, units: &[Unit<'_>], owners: &[usize]) -> Vec<Vec<usize>> {
+    let mut callers = vec![Vec::new(); units.len()];
+    for (fragment, &caller) in fragments.list.iter().zip(owners) {
+        for target in sweep.flows_of(fragment).iter().filter_map(target) {
+            let callee = fragments.starting_at(target).and_then(|callee| owners.get(callee)).filter(|&&callee| callee != caller);
+            let Some(list) = callee.and_then(|&callee| callers.get_mut(callee)) else { continue };
+            if list.last() != Some(&caller) {
+                list.push(caller);
+            }
+        }
+    }
+    callers
 }
 
 fn by_name(image: &Image<'_>, units: &[Unit<'_>]) -> HashSet<u64> {
@@ -148,92 +170,80 @@ fn target(record: &FlowRecord) -> Option<u64> {
     }
 }
 
-impl Unit<'_> {
-    fn records<'s>(&'s self, fragments: &'s Fragments, sweep: &'s Sweep) -> impl Iterator<Item = &'s FlowRecord> {
-        let own = self.fragments.iter().filter_map(|&index| fragments.list.get(index));
-        own.flat_map(|fragment| sweep.flows_of(fragment))
-    }
-}
-
-/// A walk over the reachable code of a unit.
+/// Walks over the reachable code of units.
 struct Walk<'a, 'data> {
     image: &'a Image<'data>,
     fragments: &'a Fragments,
     sweep: &'a Sweep,
-    unit: &'a Unit<'a>,
-    never: &'a HashSet<u64>,
+    owners: Vec<usize>,
+    never: HashSet<u64>,
+    /// The last walk that met a flow record.
+    seen: Vec<u32>,
+    round: u32,
 }
 
 impl Walk<'_, '_> {
-    fn may_return(&self) -> bool {
-        let mut todo = vec![self.unit.entry];
-        todo.extend(self.landing_pads());
-        let mut seen = HashSet::new();
+    fn may_return(&mut self, index: usize, unit: &Unit<'_>) -> bool {
+        self.round += 1;
+        let mut todo = self.landing_pads(unit);
+        todo.push(unit.entry);
         while let Some(address) = todo.pop() {
-            if !self.is_own(address) {
-                continue;
+            let Some(fragment) = self.own_fragment(index, address) else { continue };
+            let mut records = self.sweep.flows_from(fragment, address);
+            let Some(record) = records.next() else { return true };
+            match self.seen.get_mut(record) {
+                Some(seen) if *seen != self.round => *seen = self.round,
+                _ => continue,
             }
-            let Some(record) = self.next_record(address) else { return true };
-            if !seen.insert(record.address) {
-                continue;
-            }
-            match record.flow {
-                RawFlow::Return | RawFlow::Invalid => return true,
-                RawFlow::Stop => {}
-                RawFlow::Call(target) if self.never.contains(&target) => {}
-                RawFlow::IndirectCall if self.never.contains(&record.slot) => {}
-                RawFlow::Jump(target) => {
-                    if self.leaves(target, &mut todo) {
-                        return true;
-                    }
-                }
-                RawFlow::Branch(target) | RawFlow::Transaction(target) => {
-                    todo.push(record.end());
-                    if self.leaves(target, &mut todo) {
-                        return true;
-                    }
-                }
-                RawFlow::IndirectJump => {
-                    if self.leaves_indirectly(record, &mut todo) {
-                        return true;
-                    }
-                }
-                RawFlow::Call(_) | RawFlow::IndirectCall | RawFlow::Next => todo.push(record.end()),
+            let Some(record) = self.sweep.flows.get(record) else { continue };
+            if self.step(index, unit, record, &mut todo) {
+                return true;
             }
         }
         false
     }
 
-    fn landing_pads(&self) -> Vec<u64> {
-        let own = self.unit.fragments.iter().filter_map(|&index| self.fragments.list.get(index)?.fde);
+    /// Follows one record; whether the unit may return by it.
+    fn step(&self, index: usize, unit: &Unit<'_>, record: &FlowRecord, todo: &mut Vec<u64>) -> bool {
+        match record.flow {
+            RawFlow::Return | RawFlow::Invalid => return true,
+            RawFlow::Stop => {}
+            RawFlow::Call(target) if self.never.contains(&target) => {}
+            RawFlow::IndirectCall if self.never.contains(&record.slot) => {}
+            RawFlow::Jump(target) => return self.leaves(index, target, todo),
+            RawFlow::Branch(target) | RawFlow::Transaction(target) => {
+                todo.push(record.end());
+                return self.leaves(index, target, todo);
+            }
+            RawFlow::IndirectJump => return self.leaves_indirectly(unit, record, todo),
+            RawFlow::Call(_) | RawFlow::IndirectCall | RawFlow::Next => todo.push(record.end()),
+        }
+        false
+    }
+
+    fn landing_pads(&self, unit: &Unit<'_>) -> Vec<u64> {
+        let own = unit.fragments.iter().filter_map(|&index| self.fragments.list.get(index)?.fde);
         let fdes = own.filter_map(|fde| self.image.fdes().get(fde)).filter(|fde| fde.lsda.is_some());
         let tables = fdes.filter_map(|fde| self.image.lsda(fde));
         tables.flat_map(|table| table.call_sites).filter_map(|site| site.landing_pad).collect()
     }
 
-    fn is_own(&self, address: u64) -> bool {
-        self.fragments.at(address).is_some_and(|index| self.unit.fragments.contains(&index))
-    }
-
-    /// The first record at or behind an address of the unit; none where code runs on into something else.
-    fn next_record(&self, address: u64) -> Option<&FlowRecord> {
-        let fragment = self.fragments.list.get(self.fragments.at(address)?)?;
-        let records = self.sweep.flows_of(fragment);
-        let first = records.partition_point(|record| record.address < address);
-        records.get(first)
+    fn own_fragment(&self, index: usize, address: u64) -> Option<&Fragment> {
+        let fragment = self.fragments.at(address).filter(|&one| self.owners.get(one) == Some(&index))?;
+        self.fragments.list.get(fragment)
     }
 
     /// Whether a jump may come back to the caller through another function.
-    fn leaves(&self, target: u64, todo: &mut Vec<u64>) -> bool {
-        let is_own = self.is_own(target);
+    fn leaves(&self, index: usize, target: u64, todo: &mut Vec<u64>) -> bool {
+        let is_own = self.own_fragment(index, target).is_some();
         if is_own {
             todo.push(target);
         }
         !is_own && !self.never.contains(&target)
     }
 
-    fn leaves_indirectly(&self, record: &FlowRecord, todo: &mut Vec<u64>) -> bool {
-        let Some(jumps) = self.unit.jumps else { return true };
+    fn leaves_indirectly(&self, unit: &Unit<'_>, record: &FlowRecord, todo: &mut Vec<u64>) -> bool {
+        let Some(jumps) = unit.jumps else { return true };
         match jumps.kinds.get(&record.address) {
             Some(JumpKind::Table(tables)) => {
                 let tables = tables.iter().filter_map(|&table| jumps.tables.get(table));

@@ -117,7 +117,8 @@ fn start_up_helpers(fragments: &Fragments, sweep: &Sweep, units: &[Unit], functi
     for (index, fragment) in fragments.list.iter().enumerate() {
         for record in sweep.flows_of(fragment) {
             let (RawFlow::Call(target) | RawFlow::Jump(target) | RawFlow::Branch(target)) = record.flow else { continue };
-            if let Some(callee) = fragments.starting_at(target).filter(|&callee| callee != index) {
+            let is_helper = |callee: &usize| *callee != index && fragments.list.get(*callee).is_some_and(|one| one.fde.is_none());
+            if let Some(callee) = fragments.starting_at(target).filter(is_helper) {
                 callers.entry(callee).or_default().push(index);
             }
         }

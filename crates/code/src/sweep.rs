@@ -37,6 +37,12 @@ pub(crate) struct Sweep {
 }
 
 impl Sweep {
+    /// Indices of a fragment's records from the first one at or behind an address.
+    pub(crate) fn flows_from(&self, fragment: &Fragment, address: u64) -> std::ops::Range<usize> {
+        let skipped = self.flows_of(fragment).partition_point(|record| record.address < address);
+        fragment.flows.start + skipped..fragment.flows.end
+    }
+
     pub(crate) fn flows_of(&self, fragment: &Fragment) -> &[FlowRecord] {
         self.flows.get(fragment.flows.clone()).unwrap_or_default()
     }
@@ -85,7 +91,8 @@ fn mark_pointers(image: &Image<'_>, sweep: &Sweep, fragments: &mut Fragments) {
         tare_image::RelocationKind::Irelative => Some(one.addend.cast_unsigned()),
         _ => one.link_address(),
     });
-    for target in sweep.pointers.iter().copied().chain(relocated) {
+    let arrays = image.init_array().into_iter().chain(image.fini_array());
+    for target in sweep.pointers.iter().copied().chain(relocated).chain(arrays) {
         if let Some(fragment) = fragments.starting_at(target).and_then(|index| fragments.list.get_mut(index)) {
             fragment.traits.is_pointed_at = true;
         }

@@ -102,6 +102,9 @@ impl<'a> Values<'a> {
         if instruction.mnemonic() == Mnemonic::Call {
             return register == Register::RAX;
         }
+        if let Some(plain) = written_by_plain(instruction) {
+            return plain == register;
+        }
         let used = self.factory.info(instruction).used_registers();
         used.iter().any(|one| {
             let writes = matches!(one.access(), OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite);
@@ -162,6 +165,31 @@ impl<'a> Values<'a> {
             _ if size == 4 => Value::Entry32(None),
             _ => Value::Unknown,
         }
+    }
+}
+
+/// The one register that a common instruction writes ([`Register::None`] if it writes none); `None` for all others.
+fn written_by_plain(instruction: &Instruction) -> Option<Register> {
+    match instruction.mnemonic() {
+        Mnemonic::Mov
+        | Mnemonic::Lea
+        | Mnemonic::Movsxd
+        | Mnemonic::Movzx
+        | Mnemonic::Movsx
+        | Mnemonic::Add
+        | Mnemonic::Sub
+        | Mnemonic::And
+        | Mnemonic::Or
+        | Mnemonic::Xor
+        | Mnemonic::Shl
+        | Mnemonic::Shr
+        | Mnemonic::Sar => match instruction.op0_kind() {
+            OpKind::Register => Some(instruction.op0_register().full_register()),
+            _ => Some(Register::None),
+        },
+        Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Nop => Some(Register::None),
+        _ if instruction.is_jcc_short_or_near() || instruction.is_jmp_short_or_near() => Some(Register::None),
+        _ => None,
     }
 }
 
