@@ -10,7 +10,7 @@ use tare_profile::{COST_UNIT, Location, Node, Profile, RegionKind};
 
 /// The part of a pair that lies between the two clock readings, where nothing else is known.
 const INNER_PART: f64 = 0.53;
-/// How far it may be off.
+/// How far it may be off: twice its standard deviation.
 const INNER_PART_REACH: f64 = 0.2;
 
 /// Where a cost comes from.
@@ -59,15 +59,29 @@ impl Default for Part {
 }
 
 impl Part {
-    /// Narrows the interval to what is possible, and moves the estimate into it.
+    /// Narrows the interval to what is possible, and takes the mean of what is left as the estimate.
     fn within(self, low: f64, high: f64) -> Self {
         let (low, high) = (low.clamp(0.0, 1.0), high.clamp(0.0, 1.0));
         if low > high {
             return self;
         }
         // What is possible wins over what is usual.
-        let (new_low, new_high) = (self.low.clamp(low, high), self.high.clamp(low, high));
-        Self { value: self.value.clamp(new_low, new_high), low: new_low, high: new_high }
+        let (low, high) = (self.low.clamp(low, high), self.high.clamp(low, high));
+        Self { value: self.mean_between(low, high), low, high }
+    }
+
+    /// The mean of the normal distribution around the estimate, of which only the part between two ends is left.
+    fn mean_between(&self, low: f64, high: f64) -> f64 {
+        const STEPS: u32 = 32;
+        let deviation = (self.high - self.low) / 4.0;
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for step in 0..=STEPS {
+            let part = low + (high - low) * f64::from(step) / f64::from(STEPS);
+            let weight = (-0.5 * ((part - self.value) / deviation).powi(2)).exp();
+            sum += part * weight;
+            weights += weight;
+        }
+        (sum / weights).clamp(low, high)
     }
 }
 

@@ -66,6 +66,8 @@ pub(crate) fn terms(profile: &Profile, location: &Location, costs: &[ProbeCost],
 struct Call {
     on: f64,
     off: f64,
+    /// Ticks of the tool's own work. What exceeds the exclusive time was done before the region began.
+    tool: f64,
     /// Exclusive time without the tool's own and without delays from others.
     gross: f64,
     /// Calls for each one that was on.
@@ -78,10 +80,11 @@ impl Call {
     fn of(node: &Node, cost: &ProbeCost, mode: Mode) -> Self {
         let (on, off) = (node.on_calls as f64, node.off_calls as f64);
         let gain = if mode == Mode::Parallel { node.delay_gain as f64 } else { 0.0 };
-        let gross = node.exclusive as f64 - node.tool_ticks as f64 - gain;
+        let tool = (node.tool_ticks as f64).min(node.exclusive.max(0) as f64);
+        let gross = node.exclusive as f64 - tool - gain;
         let scale = if node.on_calls > 0 { (on + off) / on } else { 1.0 };
         let moving_error = if cost.basis == Basis::InPlace { off * error_of_mean(node) } else { 0.0 };
-        Self { on, off, gross, scale, moving_error }
+        Self { on, off, tool, gross, scale, moving_error }
     }
 
     /// Takes the node's own share off, and gives it the time of its calls that were off.
@@ -92,7 +95,7 @@ impl Call {
         term.inner = inner.value;
         term.inner_bounds = (inner.low, inner.high);
         term.movable = paid;
-        term.removed += paid * inner.value + node.tool_ticks as f64;
+        term.removed += paid * inner.value + self.tool;
         term.spread.add_common(paid * (inner.high - inner.value), paid * (inner.value - inner.low));
         let lowering = Lowered { factor: self.on * self.scale * inner.value };
         lowering.spread(cost, &mut term.spread);

@@ -84,7 +84,7 @@ fn measured(tree: &[Truth], probe: Probe, seed: u64) -> Profile {
     let mut exclusive = vec![0.0; tree.len()];
     let mut nodes: Vec<Node> = Vec::new();
     for (index, truth) in tree.iter().enumerate() {
-        let batches = truth.leaf.then(|| batches(truth, probe, 7.0, &mut random));
+        let batches = truth.leaf.then(|| batches(truth, probe, 120.0, &mut random));
         let off_calls = batches.as_ref().map_or(0, |batches| batches.off.calls + batches.off_twice.calls);
         let twice = batches.as_ref().map_or(0, |batches| batches.off_twice.calls);
         let on_calls = truth.calls - off_calls;

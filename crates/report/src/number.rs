@@ -134,7 +134,9 @@ impl Column {
         let scale = self.unit.per_second();
         let (value, half) = (figure.value * scale, figure.half_width() * scale);
         if figure.mark.is_some() {
-            return format!("{}{} {}", glyphs.about, self.plain(figure.value, glyphs), glyphs.dagger);
+            let value = self.plain(figure.value, glyphs);
+            let about = if value.starts_with(['<', '>']) { "" } else { glyphs.about };
+            return format!("{about}{value} {}", glyphs.dagger);
         }
         if half <= 0.0 || !half.is_finite() {
             return self.plain(figure.value, glyphs);

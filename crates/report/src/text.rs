@@ -211,6 +211,9 @@ impl Text<'_> {
         };
         let locations = self.results.profile.locations.len();
         text.push_str(&if locations == 1 { ".".to_string() } else { format!("; shares of the time of all {locations} locations.") });
+        if size.ranks > 0 {
+            text.push_str(" Ranks are timed from MPI_Init to MPI_Finalize.");
+        }
         if self.results.shown.mode != Mode::Off {
             text.push_str(&format!(" {} is the 95 % half-width.", glyphs.plus_minus));
         }
