@@ -21,6 +21,9 @@ const NO_REGION: u32 = u32::MAX;
 /// The stack pointer of the root's frame: nothing is above it.
 const TOP: u64 = u64::MAX;
 
+/// An entry and its exit.
+const EVENTS_OF_A_CALL: u64 = 2;
+
 /// By what a region is entered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Door {
@@ -216,7 +219,7 @@ impl Local {
         claim();
         add_signed(&self.state.overhead, node.cost.load(Relaxed).cast_signed());
         let events = self.state.events.load(Relaxed);
-        add(&self.state.events, 1);
+        add(&self.state.events, EVENTS_OF_A_CALL);
         frame.events_base.store(events.wrapping_sub(node.events_below.load(Relaxed)), Relaxed);
         frame.base.store(ticks.wrapping_sub(node.inclusive.load(Relaxed)), Relaxed);
         (frame, ticks)
@@ -243,7 +246,7 @@ impl Local {
         if base != SEGMENT {
             let node = self.arena.node_of(frame);
             let events = self.state.events.load(Relaxed);
-            let own = frame.events_base.load(Relaxed).wrapping_add(1);
+            let own = frame.events_base.load(Relaxed).wrapping_add(EVENTS_OF_A_CALL);
             node.events_below.store(events.wrapping_sub(own), Relaxed);
             node.inclusive.store(ticks.wrapping_sub(base), Relaxed);
         }

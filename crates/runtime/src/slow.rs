@@ -87,7 +87,6 @@ fn exit(state: &'static ThreadState, sp: u64, ticks: u64) -> Answer {
     if let Some(own) = own {
         (own..depth).for_each(|_| local.close_skipped(ticks));
         local.close(ticks);
-        add(&state.events, 1);
     } else if sp < state.frame().sp.load(Relaxed) || is_on_other_stack {
         match state.lost_open.load(Relaxed) {
             0 => add(&location.unmatched_exits, 1),

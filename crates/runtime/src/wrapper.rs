@@ -91,7 +91,6 @@ impl Thread {
         }
         (depth..top).for_each(|_| local.close_skipped(ticks));
         local.close(ticks);
-        add(&local.state.events, 1);
         open.add_tool(ticks.saturating_sub(returned.0));
         local.publish(ticks);
     }

@@ -1,7 +1,7 @@
 # The probe routines. See crates/format/src/probe.rs for what they find and must leave.
 #
 # Registers throughout: rdi offset of the thread state from the thread pointer, rsi current frame, rcx node of
-# that frame (the parent), eax region id, r8 the node looked for, rdx scratch. Few, because each is saved and
+# that frame (the parent), r8 region id and then the node looked for, rax clock, rdx scratch. Few, because each is saved and
 # restored; the rest is saved where a path needs it.
 #
 # Nodes are 32-bit words in site cache and edges: the low half of their addresses. The high half is the same
@@ -78,8 +78,15 @@ tare_mxcsr:
         mov     -80(%rsp), %r11
         .endm
 
-# From eax: checks the frame, finds the node. Leaves rdi, rsi, rcx, r8. Falls through on a hit. An entry of the
-# site cache is one word, so that a handler that changes it cannot come between its halves.
+        .macro  CLOCK
+        rdtsc
+        shl     $32, %rdx
+        or      %rdx, %rax
+        .endm
+
+# From r8d: checks the frame, finds the node. Leaves rdi, rsi, rcx, r8, and the stack pointer in rdx. Falls
+# through on a hit. An entry of the site cache is one word, so that a handler that changes it cannot come
+# between its halves.
         .macro  LOOKUP miss, hit, slow
         mov     tare_thread_state@gottpoff(%rip), %rdi
         mov     %fs:{FRAME}(%rdi), %rsi
@@ -88,9 +95,9 @@ tare_mxcsr:
         jbe     \slow
         cmp     %fs:{LIMIT}(%rdi), %rsi
         jae     \slow
-        mov     %fs:{CACHE}(%rdi), %r8
+        mov     %fs:{CACHE}(%rdi), %rcx
+        mov     (%rcx,%r8,8), %r8
         mov     {FRAME_NODE}(%rsi), %rcx
-        mov     (%r8,%rax,8), %r8
         cmp     %r8d, %ecx
         jne     \miss
         shr     $32, %r8
@@ -101,9 +108,10 @@ tare_mxcsr:
 # The site cache knows another parent: look into the table of edges, and tell the cache.
         .macro  MISS hit, slow
         SAVE_MORE
+        mov     -88(%rsp), %r8
         mov     %rcx, %r11
         shl     $32, %r11
-        or      %rax, %r11
+        or      %r8, %r11
         mov     %fs:{EDGES}(%rdi), %r9
         movabs  $0x9e3779b97f4a7c15, %r10
         imul    %r11, %r10
@@ -115,13 +123,14 @@ tare_mxcsr:
         je      3f
         add     $16, %r10
         jmp     1b
-2:      mov     {EDGE_TABLE}+8(%r9,%r10), %r8
-        mov     %r8, %r10
-        shl     $32, %r10
-        mov     %ecx, %r11d
-        or      %r11, %r10
+2:      mov     {EDGE_TABLE}+8(%r9,%r10), %r10
+        mov     %r10, %r11
+        shl     $32, %r11
+        mov     %ecx, %r9d
+        or      %r9, %r11
         mov     %fs:{CACHE}(%rdi), %r9
-        mov     %r10, (%r9,%rax,8)
+        mov     %r11, (%r9,%r8,8)
+        mov     %r10, %r8
         add     %fs:{HIGH}(%rdi), %r8
         RESTORE_MORE
         jmp     \hit
@@ -129,28 +138,30 @@ tare_mxcsr:
         jmp     \slow
         .endm
 
-# Claim the frame first, then read the clock, then the rest: a handler that comes between finds a frame that
-# is its own or nobody's. `last` is moved by addition, so that exclusive times always sum up to it.
-        .macro  OPEN
+# A frame is claimed before anything is counted in it: node and stack pointer, then the frame pointer. A
+# handler that comes before that uses the frame for itself, so COUNT writes both once more.
+        .macro  CLAIM
         mov     %r8, 32+{FRAME_NODE}(%rsi)
         mov     %rdx, 32+{FRAME_SP}(%rsi)
         add     $32, %rsi
         mov     %rsi, %fs:{FRAME}(%rdi)
-        rdtsc
-        shl     $32, %rdx
-        or      %rdx, %rax
+        .endm
+
+# From the clock in rax. `last` is moved by addition, so that exclusive times always sum up to it. An entry
+# counts as two events, its own and that of its exit.
+        .macro  COUNT
+        lea     8(%rsp), %rdx
+        mov     %r8, {FRAME_NODE}(%rsi)
+        mov     %rdx, {FRAME_SP}(%rsi)
         mov     %rax, %rdx
         sub     %fs:{LAST}(%rdi), %rdx
         add     %rdx, {EXCLUSIVE}(%rcx)
         add     %rdx, %fs:{LAST}(%rdi)
         incq    {CALLS}(%r8)
-        lea     8(%rsp), %rdx
-        mov     %r8, {FRAME_NODE}(%rsi)
-        mov     %rdx, {FRAME_SP}(%rsi)
         mov     {COST}(%r8), %rdx
         add     %rdx, %fs:{OVERHEAD}(%rdi)
         mov     %fs:{EVENTS}(%rdi), %rdx
-        incq    %fs:{EVENTS}(%rdi)
+        addq    $2, %fs:{EVENTS}(%rdi)
         sub     {EVENTS_BELOW}(%r8), %rdx
         mov     %rdx, {FRAME_EVENTS}(%rsi)
         sub     {INCLUSIVE}(%r8), %rax
@@ -160,7 +171,6 @@ tare_mxcsr:
 # Into the slow path; its answer is in eax.
         .macro  SLOW kind
         SAVE_MORE
-        mov     %rax, -88(%rsp)
         mov     $\kind, %r9d
         call    tare_slow_entry_door
         mov     %r9d, %eax
@@ -176,10 +186,15 @@ tare_probe_enter:
         endbr64
         SAVE
         mov     (%rsp), %rcx
-        add     {ID}(%rcx), %eax
+        mov     %eax, %r8d
+# Between the two loads that lead to the region id, so that the clock's own time hides them.
+        CLOCK
+        add     {ID}(%rcx), %r8d
+        mov     %r8, -88(%rsp)
 .Lenter_again:
         LOOKUP  .Lenter_miss, .Lenter_hit, .Lenter_slow
-        OPEN
+        CLAIM
+        COUNT
 .Lenter_done:
         RESTORE
         ret
@@ -189,7 +204,8 @@ tare_probe_enter:
         SLOW    0
         test    %eax, %eax
         jnz     .Lenter_done
-        mov     -88(%rsp), %rax
+        mov     -88(%rsp), %r8
+        CLOCK
         jmp     .Lenter_again
         .cfi_endproc
         .size   tare_probe_enter, .-tare_probe_enter
@@ -203,14 +219,18 @@ tare_probe_enter_leaf:
         endbr64
         SAVE
         mov     (%rsp), %rcx
-        add     {LEAF_ID}(%rcx), %eax
+        mov     %eax, %r8d
+        add     {LEAF_ID}(%rcx), %r8d
+        mov     %r8, -88(%rsp)
 .Lleaf_again:
         LOOKUP  .Lleaf_miss, .Lleaf_hit, .Lleaf_slow
         subl    $1, {LEFT}(%r8)
         jb      .Lleaf_slow
         cmpb    $0, {MODE}(%r8)
         jne     .Lleaf_off
-        OPEN
+        CLAIM
+        CLOCK
+        COUNT
 .Lleaf_on:
         RESTORE
         clc
@@ -223,7 +243,6 @@ tare_probe_enter_leaf:
         stc
         ret
 .Lleaf_twice:
-        mov     %rax, -88(%rsp)
         lea     -128(%rsp), %rsp
         .cfi_adjust_cfa_offset 128
         call    tare_again_stub
@@ -238,7 +257,7 @@ tare_probe_enter_leaf:
         cmp     $1, %eax
         je      .Lleaf_on
         ja      .Lleaf_counted
-        mov     -88(%rsp), %rax
+        mov     -88(%rsp), %r8
         jmp     .Lleaf_again
         .cfi_endproc
         .size   tare_probe_enter_leaf, .-tare_probe_enter_leaf
@@ -265,8 +284,10 @@ tare_count_again:
         endbr64
         SAVE
         mov     (%rsp), %rcx
-        add     {ID}(%rcx), %eax
-        add     48(%rsp), %eax
+        mov     %eax, %r8d
+        add     {ID}(%rcx), %r8d
+        add     48(%rsp), %r8d
+        mov     %r8, -88(%rsp)
         LOOKUP  .Lcount_done, .Lcount_hit, .Lcount_done
         subl    $1, %fs:{AGAIN}(%rdi)
         jb      .Lcount_done
@@ -293,12 +314,10 @@ tare_probe_exit:
         .cfi_startproc
         endbr64
         mov     %rdx, -32(%rsp)
-        rdtsc
+        CLOCK
         mov     %rcx, -24(%rsp)
         mov     %rsi, -40(%rsp)
         mov     %rdi, -48(%rsp)
-        shl     $32, %rdx
-        or      %rdx, %rax
         mov     tare_thread_state@gottpoff(%rip), %rdi
         mov     %fs:{FRAME}(%rdi), %rsi
         lea     8(%rsp), %rdx
@@ -311,8 +330,7 @@ tare_probe_exit:
         add     %rdx, %fs:{LAST}(%rdi)
         mov     %fs:{EVENTS}(%rdi), %rdx
         sub     {FRAME_EVENTS}(%rsi), %rdx
-        incq    %fs:{EVENTS}(%rdi)
-        sub     $1, %rdx
+        sub     $2, %rdx
         mov     %rdx, {EVENTS_BELOW}(%rcx)
         sub     {FRAME_BASE}(%rsi), %rax
         mov     %rax, {INCLUSIVE}(%rcx)
@@ -327,6 +345,7 @@ tare_probe_exit:
         ret
 .Lexit_slow:
         mov     %r8, -56(%rsp)
+        mov     %rax, -88(%rsp)
         SLOW    2
         mov     -56(%rsp), %r8
         jmp     .Lexit_done
@@ -443,6 +462,8 @@ tare_calibration_loop:
         .purgem SAVE_MORE
         .purgem RESTORE_MORE
         .purgem SLOW
+        .purgem CLOCK
         .purgem LOOKUP
         .purgem MISS
-        .purgem OPEN
+        .purgem CLAIM
+        .purgem COUNT
