@@ -140,16 +140,14 @@ impl Text<'_> {
         let glyphs = writer.glyphs();
         let largest = |value: &dyn Fn(&RankRow) -> f64| ranks.iter().map(|row| value(row).abs()).fold(0.0, f64::max);
         let unit = Unit::for_largest(largest(&|row| row.measured_s.max(row.local.value).max(row.parallel.value)));
-        let delay = Unit::for_largest(largest(&|row| row.delay_s));
-        let is_mpi = Size::of(self.results).ranks > 0;
+        let what = if Size::of(self.results).ranks > 0 { "Rank" } else { "Process" };
         let cells = |cell: &dyn Fn(&RankRow) -> String| ranks.iter().map(|row| cell(row)).collect::<Vec<_>>();
-        let names = Column::new(if is_mpi { "Rank" } else { "Process" }, Align::Left, 0, cells(&|row| row.label.clone()));
-        let head = |what: &str, unit: &Unit| format!("{what}, {}", unit.unit.name(glyphs));
+        let names = Column::new(format!("{what}, {}", unit.unit.name(glyphs)), Align::Left, 0, cells(&|row| row.label.clone()));
         let columns = vec![
-            Column::new(head("measured", &unit), Align::Point, 1, cells(&|row| unit.plain(row.measured_s, glyphs))),
-            Column::new(head("local", &unit), Align::Point, 2, cells(&|row| unit.figure(&row.local, glyphs))),
-            Column::new(head("parallel", &unit), Align::Point, 0, cells(&|row| unit.figure(&row.parallel, glyphs))),
-            Column::new(head("delay", &delay), Align::Point, 3, cells(&|row| delay.plain(row.delay_s, glyphs))),
+            Column::new("measured", Align::Point, 1, cells(&|row| unit.plain(row.measured_s, glyphs))),
+            Column::new("local", Align::Point, 2, cells(&|row| unit.figure(&row.local, glyphs))),
+            Column::new("parallel", Align::Point, 0, cells(&|row| unit.figure(&row.parallel, glyphs))),
+            Column::new("delay", Align::Point, 3, cells(&|row| unit.plain(row.delay_s, glyphs))),
             Column::new("lost", Align::Right, 4, cells(&|row| count(row.lost, glyphs))),
         ];
         writer.table(&names, columns);
@@ -168,21 +166,20 @@ impl Text<'_> {
             Some(place) if self.is_full => format!("{}  {place}", row.name),
             _ => row.name.clone(),
         });
-        let names = Column::new("Region", Align::Left, 0, names);
-        let head = |what: &str| format!("{what}, {}", unit.unit.name(glyphs));
-        let mut columns = vec![Column::new(head("measured"), Align::Point, 1, cells(&|row| unit.plain(row.measured_s, glyphs)))];
+        let names = Column::new(format!("Region, {}", unit.unit.name(glyphs)), Align::Left, 0, names);
+        let mut columns = vec![Column::new("measured", Align::Point, 1, cells(&|row| unit.plain(row.measured_s, glyphs)))];
         if self.results.shown.mode == Mode::Parallel {
-            columns.push(Column::new(head("local"), Align::Point, 2, cells(&|row| unit.plain(row.local_s, glyphs))));
+            columns.push(Column::new("local", Align::Point, 2, cells(&|row| unit.plain(row.local_s, glyphs))));
         }
         if self.results.shown.mode != Mode::Off {
             let how = self.results.shown.mode.name();
-            columns.push(Column::new(head(how), Align::Point, 0, cells(&|row| unit.figure(&row.shown, glyphs))));
+            columns.push(Column::new(how, Align::Point, 0, cells(&|row| unit.figure(&row.shown, glyphs))));
         }
         columns.push(Column::new("share", Align::Right, 1, cells(&|row| share(row.share, glyphs))));
         columns.push(Column::new("calls", Align::Right, 3, cells(&|row| count(row.calls, glyphs))));
         if shown.iter().any(|row| row.waiting_s != 0.0) {
             let waiting = |row: &RegionRow| unit.plain(row.waiting_s, glyphs);
-            columns.push(Column::new(head("waiting"), Align::Point, 5, cells(&waiting)));
+            columns.push(Column::new("waiting", Align::Point, 5, cells(&waiting)));
         }
         if shown.iter().any(|row| row.slowest.is_some()) {
             let slowest = |row: &RegionRow| match row.slowest {
