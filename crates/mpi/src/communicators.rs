@@ -1,7 +1,8 @@
 //! Communicators and their shadows.
 //!
-//! Each communicator that is made while we watch gets a shadow: the same members in the same order, no attributes (a
-//! duplicate would call the program's copy functions), errors returned. Shadows are made by the members right after
+//! Each communicator that is made while we watch gets a shadow: an intra-communicator of the same members in the same order
+//! (of an inter-communicator: of both groups), without attributes (a duplicate would call the program's copy functions,
+//! and Open MPI calls them also for every inter-communicator made from another), errors returned. Shadows are made by the members right after
 //! the real call, as every one of them has just returned from it. Communicators that come into being otherwise
 //! (spawned, connected, not yet there when the call returns) have none, and what is sent there carries no delay.
 
@@ -9,7 +10,7 @@ use crate::call::{Call, Span};
 use crate::collective;
 use crate::matching::Queue;
 use crate::meaning::{Dependence, Position};
-use crate::memory::{handle, int, read_handle, word};
+use crate::memory::{handle, int, read_handle};
 use crate::session::Session;
 use crate::table::Id;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -25,6 +26,8 @@ pub(crate) struct Comm {
     pub(crate) key: u64,
     /// Its shadow, where delays travel.
     pub(crate) shadow: Option<usize>,
+    /// What is added to the rank of a partner to get its rank in the shadow.
+    pub(crate) offset: i32,
     /// Members (of the local group).
     pub(crate) size: i32,
     /// Our rank.
@@ -119,10 +122,11 @@ impl Comm {
         };
         let (size, rank) = (int_of(Id::MPI_Comm_size)?, int_of(Id::MPI_Comm_rank)?);
         let inter = int_of(Id::MPI_Comm_test_inter)? != 0;
-        let shadow = if session.carries() { Some(Self::cast_shadow(session, handle, rank)?) } else { None };
-        Some(Self {
+        let shadow = if session.carries() { Some(Self::cast_shadow(session, handle, inter)?) } else { None };
+        let mut comm = Self {
             key,
             shadow,
+            offset: 0,
             size,
             rank,
             inter,
@@ -130,13 +134,28 @@ impl Comm {
             missed: AtomicU32::new(0),
             handle,
             peers: OnceLock::new(),
-        })
+        };
+        if let Some(shadow) = shadow.filter(|_| inter) {
+            let mut there = 0_i32;
+            session.ask(Id::MPI_Comm_rank, [shadow, &raw mut there as usize])?;
+            // The group that stands first is the one whose ranks stay as they are.
+            comm.offset = if there == rank { size } else { 0 };
+        }
+        Some(comm)
     }
 
-    /// The same members in the same order.
-    fn cast_shadow(session: &Session, handle: usize, rank: i32) -> Option<usize> {
+    /// All members, in their order.
+    fn cast_shadow(session: &Session, handle: usize, inter: bool) -> Option<usize> {
         let mut shadow = 0_usize;
-        session.ask(Id::MPI_Comm_split, [handle, 0, word(rank), &raw mut shadow as usize])?;
+        if inter {
+            session.ask(Id::MPI_Intercomm_merge, [handle, 0, &raw mut shadow as usize])?;
+        } else {
+            let mut group = 0_usize;
+            session.ask(Id::MPI_Comm_group, [handle, &raw mut group as usize])?;
+            let made = session.ask(Id::MPI_Comm_create, [handle, group, &raw mut shadow as usize]);
+            session.ask(Id::MPI_Group_free, [&raw mut group as usize])?;
+            made?;
+        }
         session.ask(Id::MPI_Comm_set_errhandler, [shadow, session.handles.errors_return])?;
         Some(shadow)
     }

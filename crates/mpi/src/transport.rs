@@ -4,7 +4,7 @@
 //! 0 u64 S: the sender's clock when it sent      8 i64 x: the sender's delay at that moment
 //! ```
 //!
-//! A shadow message has the tag of its real message and goes to the same rank on the shadow communicator. It is posted
+//! A shadow message has the tag of its real message and goes to the same process on the shadow communicator. It is posted
 //! before the real one, so that it is there once the real one is.
 
 use crate::call::Call;
@@ -58,7 +58,7 @@ pub(crate) fn post(call: &mut Call, comm: &Comm, peer: i32, tag: i32) {
     let expected = POSTING.get();
     let before = call.moment();
     let sent = Moment { at: Ticks(before.at.0 + expected), delay: before.delay + expected.cast_signed() };
-    call.session.pool.send(call.session, shadow, peer, tag, sent);
+    call.session.pool.send(call.session, shadow, peer + comm.offset, tag, sent);
     let took = call.moment().at.0 - before.at.0;
     POSTING.set(if expected == 0 { took } else { expected - expected / 8 + took.min(4 * expected) / 8 });
 }
@@ -139,7 +139,7 @@ impl Outside for Shadow<'_> {
         let (mut words, mut request) = ([0_u64; 2], 0_usize);
         let (buffer, handle) = (words.as_mut_ptr() as usize, &raw mut request as usize);
         let byte = self.session.handles.byte;
-        self.session.ask(Id::MPI_Irecv, [buffer, LENGTH, byte, word(source), word(tag), shadow, handle])?;
+        self.session.ask(Id::MPI_Irecv, [buffer, LENGTH, byte, word(source + self.comm.offset), word(tag), shadow, handle])?;
         let came = self.wait(&mut request);
         self.comm.missed.store(if came { 0 } else { missed + 1 }, Ordering::Relaxed);
         came.then_some(Moment { at: Ticks(words[0]), delay: words[1].cast_signed() })
