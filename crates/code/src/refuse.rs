@@ -5,13 +5,13 @@ use std::collections::{HashMap, HashSet};
 use iced_x86::Instruction;
 use tare_image::Image;
 
+use crate::Unit;
 use crate::decode::{RawFlow, decoder, is_padding};
-use crate::fragments::{Fragment, Fragments};
+use crate::fragments::{Fragment, Fragments, Named};
 use crate::names::START_UP;
 use crate::program::{Function, Refusal};
 use crate::sweep::Sweep;
 use crate::tables::Jumps;
-use crate::{Unit, fragments};
 
 /// Bytes of the jump that an entry must take.
 const JUMP: u64 = 5;
@@ -24,35 +24,43 @@ pub(crate) fn refuse(
     jumps: &HashMap<usize, Jumps>,
     functions: &mut [Function],
 ) {
-    let resolvers: HashSet<u64> = image.ifunc_resolvers().into_iter().collect();
-    let torn = torn_fragments(fragments, sweep);
+    let judge = Judge { image, fragments, sweep, resolvers: image.ifunc_resolvers(), torn: torn_fragments(fragments, sweep) };
     for (index, (unit, function)) in units.iter().zip(functions.iter_mut()).enumerate() {
-        let own: Vec<&Fragment> = unit.fragments.iter().filter_map(|&one| fragments.list.get(one)).collect();
-        let has = |test: &dyn Fn(&Fragment) -> bool| own.iter().any(|one| test(one));
-        let is_special = |one: &Fragment| one.fde.and_then(|fde| image.fdes().get(fde)).is_some_and(|fde| fde.is_special);
-        function.refusal = if is_start_up(image, function) {
-            Some(Refusal::StartUp)
-        } else if resolvers.contains(&function.entry) {
-            Some(Refusal::IfuncResolver)
-        } else if has(&|one| one.traits.is_undecodable) {
-            Some(Refusal::Undecodable)
-        } else if has(&is_special) {
-            Some(Refusal::SpecialUnwinding)
-        } else if has(&|one| one.traits.overlaps) || unit.fragments.iter().any(|one| torn.contains(one)) {
-            Some(Refusal::OverlappingCode)
-        } else if calls_itself_inside(sweep, &own) {
-            Some(Refusal::CallIntoBody)
-        } else if has(&|one| one.traits.has_transaction) {
-            Some(Refusal::Transaction)
-        } else if jumps.get(&index).is_some_and(Jumps::has_unknown) {
-            Some(Refusal::UnknownJump)
-        } else if own.first().is_some_and(|one| is_short(image, fragments, one)) {
-            Some(Refusal::ShortEntry)
-        } else {
-            None
-        };
+        function.refusal = judge.refusal(unit, function, jumps.get(&index));
     }
     start_up_helpers(fragments, sweep, units, functions);
+}
+
+struct Judge<'a, 'data> {
+    image: &'a Image<'data>,
+    fragments: &'a Fragments,
+    sweep: &'a Sweep,
+    /// Sorted.
+    resolvers: Vec<u64>,
+    torn: HashSet<usize>,
+}
+
+impl Judge<'_, '_> {
+    /// The first reason that applies, the most telling ones first.
+    fn refusal(&self, unit: &Unit, function: &Function, jumps: Option<&Jumps>) -> Option<Refusal> {
+        let own: Vec<&Fragment> = unit.fragments.iter().filter_map(|&one| self.fragments.list.get(one)).collect();
+        let has = |test: &dyn Fn(&Fragment) -> bool| own.iter().any(|one| test(one));
+        let fdes = self.image.fdes();
+        let is_special = |one: &Fragment| one.fde.and_then(|fde| fdes.get(fde)).is_some_and(|fde| fde.is_special);
+        let is_torn = || unit.fragments.iter().any(|one| self.torn.contains(one));
+        let reasons: [(Refusal, &dyn Fn() -> bool); 9] = [
+            (Refusal::StartUp, &|| is_start_up(self.image, function)),
+            (Refusal::IfuncResolver, &|| self.resolvers.binary_search(&function.entry).is_ok()),
+            (Refusal::Undecodable, &|| has(&|one| one.traits.is_undecodable)),
+            (Refusal::SpecialUnwinding, &|| has(&is_special)),
+            (Refusal::OverlappingCode, &|| has(&|one| one.traits.overlaps) || is_torn()),
+            (Refusal::CallIntoBody, &|| calls_itself_inside(self.sweep, &own)),
+            (Refusal::Transaction, &|| has(&|one| one.traits.has_transaction)),
+            (Refusal::UnknownJump, &|| jumps.is_some_and(Jumps::has_unknown)),
+            (Refusal::ShortEntry, &|| own.first().is_some_and(|one| is_short(self.image, self.fragments, one))),
+        ];
+        reasons.into_iter().find(|(_, applies)| applies()).map(|(reason, _)| reason)
+    }
 }
 
 fn is_start_up(image: &Image<'_>, function: &Function) -> bool {
@@ -102,44 +110,51 @@ fn is_short(image: &Image<'_>, fragments: &Fragments, first: &Fragment) -> bool 
 
 /// Start-up code of a stripped program: without unwind entry, and entered by the init and fini arrays or by such code only.
 fn start_up_helpers(fragments: &Fragments, sweep: &Sweep, units: &[Unit], functions: &mut [Function]) {
-    let single = |unit: &Unit| match unit.fragments.as_slice() {
-        [one] => fragments.list.get(*one).filter(|one| one.fde.is_none() && one.named == fragments::Named::No).map(|_| *one),
-        _ => None,
-    };
-    let mut is_start_up: HashSet<usize> = HashSet::new();
-    for (unit, function) in units.iter().zip(&*functions) {
-        if function.refusal == Some(Refusal::StartUp) {
-            is_start_up.extend(&unit.fragments);
+    if !fragments.list.iter().any(|one| one.fde.is_some()) {
+        return;
+    }
+    let helpers: Vec<usize> = units.iter().filter_map(|unit| nameless_without_entry(fragments, unit)).collect();
+    let callers = callers_of(fragments, sweep, &helpers);
+    let refused = units.iter().zip(&*functions).filter(|(_, function)| function.refusal == Some(Refusal::StartUp));
+    let mut start_up: HashSet<usize> = refused.flat_map(|(unit, _)| unit.fragments.iter().copied()).collect();
+    let mut has_changed = true;
+    while has_changed {
+        has_changed = false;
+        for &one in &helpers {
+            let is_pointed_at = fragments.list.get(one).is_some_and(|one| one.traits.is_pointed_at);
+            let by_start_up = match callers.get(&one) {
+                Some(callers) => callers.iter().all(|caller| start_up.contains(caller)),
+                None => is_pointed_at,
+            };
+            has_changed |= by_start_up && start_up.insert(one);
         }
     }
-    let has_unwind_entries = fragments.list.iter().any(|one| one.fde.is_some());
+    for (unit, function) in units.iter().zip(functions) {
+        if nameless_without_entry(fragments, unit).is_some_and(|one| start_up.contains(&one)) {
+            function.refusal = Some(Refusal::StartUp);
+        }
+    }
+}
+
+/// The one fragment of a function that neither symbols nor unwind entries know.
+fn nameless_without_entry(fragments: &Fragments, unit: &Unit) -> Option<usize> {
+    let [single] = unit.fragments.as_slice() else { return None };
+    let fragment = fragments.list.get(*single)?;
+    (fragment.fde.is_none() && fragment.named == Named::No).then_some(*single)
+}
+
+/// Which fragments lead to the starts of some.
+fn callers_of(fragments: &Fragments, sweep: &Sweep, wanted: &[usize]) -> HashMap<usize, Vec<usize>> {
+    let start = |&index: &usize| fragments.list.get(index).map(|one| (one.range.start, index));
+    let starts: HashMap<u64, usize> = wanted.iter().filter_map(start).collect();
     let mut callers: HashMap<usize, Vec<usize>> = HashMap::new();
-    for (index, fragment) in fragments.list.iter().enumerate() {
+    for (index, fragment) in fragments.list.iter().enumerate().filter(|_| !starts.is_empty()) {
         for record in sweep.flows_of(fragment) {
             let (RawFlow::Call(target) | RawFlow::Jump(target) | RawFlow::Branch(target)) = record.flow else { continue };
-            let is_helper = |callee: &usize| *callee != index && fragments.list.get(*callee).is_some_and(|one| one.fde.is_none());
-            if let Some(callee) = fragments.starting_at(target).filter(is_helper) {
+            if let Some(&callee) = starts.get(&target).filter(|&&callee| callee != index) {
                 callers.entry(callee).or_default().push(index);
             }
         }
     }
-    loop {
-        let before = is_start_up.len();
-        for unit in units.iter().filter(|_| has_unwind_entries) {
-            let Some(one) = single(unit) else { continue };
-            let entered = fragments.list.get(one).is_some_and(|one| one.traits.is_pointed_at);
-            let by_start_up = callers.get(&one).is_none_or(|callers| callers.iter().all(|by| is_start_up.contains(by)));
-            if by_start_up && (entered || callers.contains_key(&one)) {
-                is_start_up.insert(one);
-            }
-        }
-        if is_start_up.len() == before {
-            break;
-        }
-    }
-    for (unit, function) in units.iter().zip(functions) {
-        if single(unit).is_some_and(|one| is_start_up.contains(&one)) {
-            function.refusal = Some(Refusal::StartUp);
-        }
-    }
+    callers
 }

@@ -217,8 +217,9 @@ impl Resolver<'_, '_> {
         targets
     }
 
+    /// An address in text or behind its last byte: an unreachable case may lead to an empty block at the end.
     fn is_code(&self, target: u64) -> bool {
-        self.image.text_at(target).is_some()
+        self.image.text_at(target).is_some() || target.checked_sub(1).is_some_and(|last| self.image.text_at(last).is_some())
     }
 
     fn target(&self, table: u64, entry: u64, form: TableForm) -> Option<u64> {
