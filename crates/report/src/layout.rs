@@ -62,7 +62,7 @@ impl Glyphs {
     pub(crate) const ASCII: Self = Self {
         plus_minus: "+/-",
         minus: "-",
-        thin_space: " ",
+        thin_space: NO_BREAK,
         microseconds: "us",
         ellipsis: "...",
         dagger: "(!)",
@@ -72,6 +72,9 @@ impl Glyphs {
         unknown: "-",
     };
 }
+
+/// A space at which no line is broken; it is written as a plain one.
+pub(crate) const NO_BREAK: &str = "\u{a0}";
 
 /// Columns that a text takes.
 pub(crate) fn width(text: &str) -> usize {
@@ -83,6 +86,7 @@ pub(crate) fn plain(text: &str, page: &Page) -> String {
     let shown = |character: char| match character {
         character if character.is_control() => '?',
         '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '?',
+        '\u{a0}' => '\u{a0}',
         character if !page.unicode && !character.is_ascii() => '?',
         character => character,
     };
@@ -246,6 +250,7 @@ impl<'a> Writer<'a> {
 
     /// A line; what does not fit goes on in the next one, so that nothing is lost.
     pub(crate) fn line(&mut self, line: &str) {
+        let line = line.replace(NO_BREAK, " ");
         let mut rest = line.trim_end();
         loop {
             let head: String = take(rest.chars(), self.room()).into_iter().collect();

@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn counts_shares_and_changes() {
-        let glyphs = Glyphs::ASCII;
+        let glyphs = Glyphs { thin_space: " ", ..Glyphs::ASCII };
         assert_eq!(count(1_200_000, &glyphs), "1.20 M");
         assert_eq!(count(76_800, &glyphs), "76.8 k");
         assert_eq!(exact_count(76_800, &glyphs), "76 800");

@@ -2,7 +2,7 @@
 
 use tare_compensate::Mode;
 
-use crate::layout::{Align, Column, Page, Writer};
+use crate::layout::{Align, Column, NO_BREAK, Page, Writer};
 use crate::number::{Column as Unit, change, count, exact_count, figure_with_unit, share, time_with_unit};
 use crate::run::{Exit, Results, Run};
 use crate::view::{self, Doubt, RankRow, RegionRow, Size, Time, Trust, ending, nothing_measured, rank_rows, region_rows};
@@ -212,7 +212,7 @@ impl Text<'_> {
             text.push_str(" Ranks are timed from MPI_Init to MPI_Finalize.");
         }
         if self.results.shown.mode != Mode::Off {
-            text.push_str(&format!(" {} is the 95 % half-width.", glyphs.plus_minus));
+            text.push_str(&format!(" {} is the 95{NO_BREAK}% half-width.", glyphs.plus_minus));
         }
         writer.words("  ", 2, &text);
         let marks = regions.iter().map(|row| row.shown.mark).chain(ranks.iter().flat_map(|row| [row.local.mark, row.parallel.mark]));

@@ -60,14 +60,14 @@ pub fn json(table: &Validation) -> String {
         ranks: table.ranks.iter().map(RankDocument::of).collect(),
         dilation: table.dilation,
         noise: table.noise,
-        verdict: verdict(table),
+        verdict: verdict(table, " "),
     })
 }
 
-/// One sentence on whether parallel compensation found the truth.
-fn verdict(table: &Validation) -> String {
+/// One sentence on whether parallel compensation found the truth, with this space before its units.
+fn verdict(table: &Validation, space: &str) -> String {
     let worst = |of: Way| table.ranks.iter().map(|row| of(&row.error).abs()).fold(0.0, f64::max);
-    let percent = |fraction: f64| format!("{:.1} %", 100.0 * fraction);
+    let percent = |fraction: f64| format!("{:.1}{space}%", 100.0 * fraction);
     let parallel = percent(worst(|error| error.parallel));
     let found = match table.verdict {
         Verdict::Exact => format!("exact: compensated times are within {parallel} of the unmeasured run on every rank"),
@@ -110,7 +110,7 @@ pub fn text(table: &Validation, page: &Page) -> String {
         dilation.trim_start_matches('+')
     );
     writer.words("  ", 2, &pairs);
-    writer.words("  Verdict: ", 2, &format!("{}.", verdict(table)));
+    writer.words("  Verdict: ", 2, &format!("{}.", verdict(table, crate::layout::NO_BREAK)));
     if table.ranks.iter().any(|row| row.uninstrumented_s < 100.0 * FLOOR_S) {
         writer.words("  ", 2, &format!("Differences below {} count as none.", time_with_unit(FLOOR_S, glyphs)));
     }
