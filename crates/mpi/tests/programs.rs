@@ -20,3 +20,60 @@ on_both! {
     edges_of_the_interface "edges.c";
     threads "threads.c";
 }
+
+const BOTH: [Mpi; 2] = [Mpi::OpenMpi, Mpi::Mpich];
+
+#[test]
+fn files_by_romio_within_open_mpi() {
+    Program::compile(Mpi::OpenMpi, "io.c").check(&[("OMPI_MCA_io", "romio321")]);
+}
+
+#[test]
+fn without_a_model_everything_is_counted_as_well() {
+    for mpi in BOTH {
+        Program::compile(mpi, "p2p.c").check(&[("TARE_MODEL", "off")]);
+    }
+}
+
+#[test]
+fn in_clock_mode_only_spans_are_recorded() {
+    for mpi in BOTH {
+        let run = Program::compile(mpi, "p2p.c").measured(&[("TARE_MODE", "clock")]);
+        assert!(run.output.status.success());
+        assert_eq!(run.processes.len(), 2);
+        for process in &run.processes {
+            assert!(process.calls().is_empty());
+            assert!(0 < process.header.span_start && process.header.span_start < process.header.span_end);
+            assert_eq!(process.header.world_size, 2);
+        }
+    }
+}
+
+#[test]
+fn an_aborted_program_leaves_its_graphs() {
+    for mpi in BOTH {
+        let run = Program::compile(mpi, "aborts.c").measured(&[]);
+        assert!(!run.output.status.success());
+        assert_eq!(run.processes.len(), 2);
+        assert_eq!(run.processes[1].calls().get("MPI_Abort"), Some(&1));
+        assert_eq!(run.processes[0].calls().get("MPI_Send"), Some(&1));
+    }
+}
+
+#[test]
+fn without_a_run_directory_nothing_happens() {
+    for mpi in BOTH {
+        let preload = mpi.preload();
+        let program = Program::compile(mpi, "collectives.c");
+        let run = program.plain(&[("LD_PRELOAD", &preload.display().to_string())]);
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    }
+}
+
+#[test]
+fn a_program_without_mpi_starts() {
+    for mpi in BOTH {
+        let run = std::process::Command::new("/bin/true").env("LD_PRELOAD", mpi.preload()).env("LD_BIND_NOW", "1").status();
+        assert!(run.expect("the program starts").success());
+    }
+}

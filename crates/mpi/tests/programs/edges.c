@@ -11,7 +11,7 @@
 //: MPI_Wtime 1
 //: MPI_Wtick 1
 //: MPI_Get_address 2
-//: MPI_Aint_diff 1
+//: mpich: MPI_Aint_diff 1
 //: MPI_Barrier 1
 //: MPI_Initialized 1
 //: unpaired 0

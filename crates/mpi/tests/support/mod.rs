@@ -76,9 +76,12 @@ impl Program {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name);
         let text = std::fs::read_to_string(&source).expect("the program is there");
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let output = Command::new(mpi.compiler(&source))
+        let compiler = mpi.compiler(&source);
+        let legacy = if compiler.starts_with("mpif90") { &["-std=legacy"][..] } else { &[] };
+        let output = Command::new(compiler)
             .current_dir(&directory)
             .args(["-O1", "-g", "-w", "-pthread", "-o", "program"])
+            .args(legacy)
             .arg(&source)
             .output()
             .expect("the compiler runs");

@@ -1,0 +1,92 @@
+//! Delays travel: a rank that the tool makes late hands its delay on to whoever waits for it, and to nobody else.
+
+mod support;
+
+use support::{Mpi, Process, Program};
+
+const BOTH: [Mpi; 2] = [Mpi::OpenMpi, Mpi::Mpich];
+
+/// Delay that each rank had gained when it entered `MPI_Finalize`.
+fn delays(processes: &[Process]) -> [i64; 2] {
+    [0, 1].map(|rank: usize| processes[rank].header.span_end_delay - processes[rank].header.span_start_delay)
+}
+
+fn run(mpi: Mpi, how: &str, variables: &[(&str, &str)]) -> Vec<Process> {
+    let mut all = vec![("HOW", how)];
+    all.extend(variables);
+    let run = Program::compile(mpi, "late.c").measured(&all);
+    assert!(run.output.status.success(), "{}", String::from_utf8_lossy(&run.output.stderr));
+    assert_eq!(run.processes.len(), 2);
+    run.processes
+}
+
+/// The part of rank 1's delay that rank 0 has at the end.
+fn share(mpi: Mpi, how: &str, variables: &[(&str, &str)]) -> f64 {
+    let [waiting, late] = delays(&run(mpi, how, variables));
+    assert!(late > 1_000_000, "that many wrappers cost something, not {late} ticks");
+    waiting as f64 / late as f64
+}
+
+fn hands_on(how: &str) {
+    for mpi in BOTH {
+        let share = share(mpi, how, &[]);
+        assert!((0.7..1.3).contains(&share), "{}: the share is {share}", mpi.name());
+    }
+}
+
+macro_rules! hands_on {
+    ($($name:ident $how:literal;)*) => { $(#[test] fn $name() { hands_on($how); })* };
+}
+
+hands_on! {
+    by_a_receive_from_anywhere "0";
+    by_a_completion_of_all "1";
+    by_a_question "2";
+    by_a_broadcast "3";
+    by_an_all_to_all_collective "4";
+    by_a_reduction_to_the_one_that_waits "5";
+    by_a_probe "6";
+    on_another_communicator "8";
+}
+
+#[test]
+fn not_by_a_message_that_waited_itself() {
+    for mpi in BOTH {
+        let share = share(mpi, "7", &[]);
+        assert!(share < 0.4, "{}: the share is {share}", mpi.name());
+    }
+}
+
+#[test]
+fn the_delay_model_hands_on_as_well() {
+    for mpi in BOTH {
+        let share = share(mpi, "0", &[("TARE_MODEL", "delay")]);
+        assert!((0.7..1.3).contains(&share), "{}: the share is {share}", mpi.name());
+    }
+}
+
+#[test]
+fn nothing_travels_where_no_model_is_asked_for() {
+    for mpi in BOTH {
+        let share = share(mpi, "0", &[("TARE_MODEL", "off")]);
+        assert!(share < 0.4, "{}: the share is {share}", mpi.name());
+    }
+}
+
+#[test]
+fn waits_and_partners_are_recorded_where_they_happened() {
+    for mpi in BOTH {
+        let processes = run(mpi, "0", &[]);
+        let [waiting, late] = [&processes[0], &processes[1]];
+        let receive = waiting.cold("MPI_Recv");
+        assert_eq!((receive.len(), receive[0].messages, receive[0].bytes, receive[0].unpaired), (1, 1, 4, 0));
+        assert!(receive[0].wait_ticks > receive[0].virtual_wait_ticks);
+        let gained = receive[0].wait_ticks.cast_signed() - receive[0].virtual_wait_ticks.cast_signed();
+        assert_eq!(receive[0].delay_gain, gained);
+        let from = &waiting.locations[0].peers[receive[0].first_peer as usize - 1];
+        assert_eq!((from.peer, from.received, from.sent, from.bytes, from.delay_gain), (1, 1, 0, 4, gained));
+        let send = late.cold("MPI_Send");
+        let to = &late.locations[0].peers[send[0].first_peer as usize - 1];
+        assert_eq!((to.peer, to.received, to.sent, to.bytes), (0, 0, 1, 4));
+    }
+}
