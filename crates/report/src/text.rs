@@ -128,7 +128,8 @@ impl Text<'_> {
         };
         text.push_str(if trust.lost == 0 { "; nothing lost" } else { "" });
         if trust.off_batches > 0 {
-            text.push_str(&format!("; {} batches off for calibration", count(trust.off_batches, glyphs)));
+            let batches = if trust.off_batches == 1 { "batch" } else { "batches" };
+            text.push_str(&format!("; {} {batches} off for calibration", count(trust.off_batches, glyphs)));
         }
         writer.labelled("Trust", &text);
         if let Some(remedy) = trust.doubts.iter().find_map(remedy) {

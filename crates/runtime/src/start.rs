@@ -4,7 +4,7 @@
 //! image, nothing happens but that the environment and the list of images are read.
 
 use crate::executable;
-use crate::process::Mode;
+use crate::process::{self, Mode};
 use crate::settings::{read_environment, settings};
 use crate::{calibration, finish, fork, graph_file, images, thread, vectors};
 
@@ -33,6 +33,7 @@ extern "C" fn start() {
     }
     if is_measured && settings().mode == Mode::Measure {
         calibration::calibrate();
+        process::span_start();
     }
 }
 
