@@ -20,20 +20,21 @@ impl Program {
             let mut decoder = decoder(image, part);
             while decoder.can_decode() {
                 decoder.decode_out(&mut decoded);
-                let flow = self.flow(function, &decoded, |jump| jumps.and_then(|jumps| jumps.kinds.get(&jump)));
+                let raw = raw_flow(&decoded);
+                let flow = self.flow(function, raw, || jumps.and_then(|jumps| jumps.kinds.get(&decoded.ip())));
                 instructions.push(Instruction {
                     address: decoded.ip(),
                     length: u8::try_from(decoded.len()).unwrap_or(0),
                     flow,
-                    operand: operand(&decoder, &decoded),
+                    operand: operand(&decoder, &decoded, raw),
                 });
             }
         }
         Body { instructions, tables: jumps.map(|jumps| jumps.tables.clone()).unwrap_or_default() }
     }
 
-    fn flow<'a>(&self, function: &Function, decoded: &Decoded, kind: impl Fn(u64) -> Option<&'a JumpKind>) -> Flow {
-        match raw_flow(decoded) {
+    fn flow<'a>(&self, function: &Function, raw: RawFlow, kind: impl Fn() -> Option<&'a JumpKind>) -> Flow {
+        match raw {
             RawFlow::Next => Flow::Next,
             RawFlow::Call(target) => Flow::Call { target, returns: !self.never_returns(target) },
             RawFlow::IndirectCall => Flow::IndirectCall,
@@ -43,7 +44,7 @@ impl Program {
             RawFlow::Branch(target) | RawFlow::Transaction(target) => Flow::BranchTailCall { target },
             RawFlow::Return => Flow::Return,
             RawFlow::Stop | RawFlow::Invalid => Flow::Stop,
-            RawFlow::IndirectJump => match kind(decoded.ip()) {
+            RawFlow::IndirectJump => match kind() {
                 Some(JumpKind::Table(tables)) => Flow::TableJump { table: tables.first().copied().unwrap_or(0) },
                 Some(JumpKind::TailCall) => Flow::IndirectTailCall,
                 Some(JumpKind::Unknown) | None => Flow::UnknownJump,
@@ -52,8 +53,8 @@ impl Program {
     }
 }
 
-fn operand(decoder: &Decoder<'_>, decoded: &Decoded) -> Operand {
-    match raw_flow(decoded) {
+fn operand(decoder: &Decoder<'_>, decoded: &Decoded, raw: RawFlow) -> Operand {
+    match raw {
         RawFlow::Call(target) | RawFlow::Jump(target) | RawFlow::Branch(target) | RawFlow::Transaction(target) => {
             let width = u8::try_from(decoder.get_constant_offsets(decoded).immediate_size()).unwrap_or(0);
             Operand::Branch { width, target }

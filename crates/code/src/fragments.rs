@@ -8,6 +8,8 @@ use std::ops::Range;
 
 use tare_image::Image;
 
+use crate::names;
+
 /// What the symbols say of a start.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Named {
@@ -108,7 +110,8 @@ pub(crate) fn discover(image: &Image<'_>) -> Fragments {
     let functions = image.symbols().iter().filter(|symbol| symbol.is_function && symbol.is_defined);
     let mut sized: Vec<(u64, u64)> = functions.map(|symbol| (symbol.address, symbol.size)).collect();
     let arrays = image.init_array().into_iter().chain(image.fini_array());
-    sized.extend(arrays.chain(image.ifunc_resolvers()).chain([image.entry()]).map(|start| (start, 0)));
+    let main = names::main_function(image);
+    sized.extend(arrays.chain(image.ifunc_resolvers()).chain([image.entry()]).chain(main).map(|start| (start, 0)));
     sized.sort_by_key(|&(start, size)| (start, std::cmp::Reverse(size)));
     sized.dedup_by_key(|one| one.0);
     sized.retain(|&(start, _)| fragments.at(start).is_none() && image.text_at(start).is_some());

@@ -28,7 +28,7 @@ pub(crate) fn refuse(
     for (index, (unit, function)) in units.iter().zip(functions.iter_mut()).enumerate() {
         function.refusal = judge.refusal(unit, function, jumps.get(&index));
     }
-    start_up_helpers(fragments, sweep, units, functions);
+    start_up_helpers(image, fragments, sweep, units, functions);
 }
 
 struct Judge<'a, 'data> {
@@ -108,11 +108,10 @@ fn is_short(image: &Image<'_>, fragments: &Fragments, first: &Fragment) -> bool 
     first.range.end + padding < needed
 }
 
-/// Start-up code of a stripped program: without unwind entry, and entered by the init and fini arrays or by such code only.
-fn start_up_helpers(fragments: &Fragments, sweep: &Sweep, units: &[Unit], functions: &mut [Function]) {
-    if !fragments.list.iter().any(|one| one.fde.is_some()) {
-        return;
-    }
+/// Start-up code of a stripped program: what the init and fini arrays name first, where it has no unwind entry, and
+/// what such code alone leads to (`frame_dummy`, `__do_global_dtors_aux`, `register_tm_clones`, …).
+fn start_up_helpers(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit], functions: &mut [Function]) {
+    let roots: Vec<u64> = [image.init_array(), image.fini_array()].iter().filter_map(|array| array.first().copied()).collect();
     let helpers: Vec<usize> = units.iter().filter_map(|unit| nameless_without_entry(fragments, unit)).collect();
     let callers = callers_of(fragments, sweep, &helpers);
     let refused = units.iter().zip(&*functions).filter(|(_, function)| function.refusal == Some(Refusal::StartUp));
@@ -121,10 +120,10 @@ fn start_up_helpers(fragments: &Fragments, sweep: &Sweep, units: &[Unit], functi
     while has_changed {
         has_changed = false;
         for &one in &helpers {
-            let is_pointed_at = fragments.list.get(one).is_some_and(|one| one.traits.is_pointed_at);
+            let start = fragments.list.get(one).map(|one| one.range.start);
             let by_start_up = match callers.get(&one) {
                 Some(callers) => callers.iter().all(|caller| start_up.contains(caller)),
-                None => is_pointed_at,
+                None => start.is_some_and(|start| roots.contains(&start)),
             };
             has_changed |= by_start_up && start_up.insert(one);
         }

@@ -1,6 +1,8 @@
 //! The first of two decodings: every instruction of every fragment once, of which only what changes the flow of
 //! control and what may be the address of a jump table is kept.
 
+use std::ops::Range;
+
 use iced_x86::{Instruction, OpKind, Register};
 use tare_image::Image;
 
@@ -105,33 +107,21 @@ impl Sweep {
         let mut seen = Traits { is_swept: true, ..fragment.traits };
         let mut decoder = decoder(image, &fragment.range);
         let mut instruction = Instruction::default();
-        let mut farthest = fragment.range.start;
-        let mut end = fragment.range.start;
-        let mut falls_through = true;
+        let mut extent = Extent::new(fragment);
         while decoder.can_decode() {
             decoder.decode_out(&mut instruction);
-            let at_end = !falls_through && farthest <= end && !seen.has_indirect_jump;
-            if !fragment.has_known_end && (at_end || (!falls_through && is_padding(&instruction))) {
-                if at_end {
-                    break;
-                }
-                continue;
-            }
             let flow = raw_flow(&instruction);
-            if flow == RawFlow::Invalid && !fragment.has_known_end {
-                break;
+            match extent.step(&instruction, flow) {
+                Step::Inside => {}
+                Step::Between => continue,
+                Step::Behind => break,
             }
-            end = instruction.next_ip();
             self.starts.insert(instruction.ip());
-            if let RawFlow::Jump(target) | RawFlow::Branch(target) = flow {
-                farthest = if fragment.range.contains(&target) { farthest.max(target + 1) } else { farthest };
-            }
-            falls_through = !matches!(flow, RawFlow::Jump(_) | RawFlow::IndirectJump | RawFlow::Return | RawFlow::Stop);
             self.record(image, &instruction, flow, &mut seen);
         }
         if !fragment.has_known_end {
-            seen.is_undecodable |= end == fragment.range.start;
-            fragment.range.end = end.max(fragment.range.start + 1);
+            seen.is_undecodable |= extent.end == fragment.range.start;
+            fragment.range.end = extent.end.max(fragment.range.start + 1);
         }
         fragment.traits = seen;
         fragment.flows = first..self.flows.len();
@@ -170,6 +160,63 @@ impl Sweep {
         }
         self.bases.extend(indexed_address(instruction).filter(|&address| image.segment_at(address).is_some()));
     }
+}
+
+/// Finds the end of a fragment that nothing names: where no branch of its own leads beyond code that ends.
+struct Extent {
+    range: Range<u64>,
+    is_known: bool,
+    /// Behind the last instruction that is no padding.
+    end: u64,
+    /// Behind the farthest target of an own branch.
+    farthest: u64,
+    falls_through: bool,
+    /// A jump table may lead to anything that follows.
+    is_open: bool,
+}
+
+enum Step {
+    Inside,
+    /// Padding that is never reached.
+    Between,
+    Behind,
+}
+
+impl Extent {
+    fn new(fragment: &Fragment) -> Self {
+        let range = fragment.range.clone();
+        let start = range.start;
+        Self { range, is_known: fragment.has_known_end, end: start, farthest: start, falls_through: true, is_open: false }
+    }
+
+    fn step(&mut self, instruction: &Instruction, flow: RawFlow) -> Step {
+        if self.is_known {
+            return Step::Inside;
+        }
+        let is_cut = !self.falls_through && self.farthest <= instruction.ip() && !self.is_open;
+        if is_cut || flow == RawFlow::Invalid {
+            return Step::Behind;
+        }
+        if !self.falls_through && is_padding(instruction) {
+            return Step::Between;
+        }
+        if !is_padding(instruction) {
+            self.end = instruction.next_ip();
+        }
+        if let RawFlow::Jump(target) | RawFlow::Branch(target) = flow
+            && self.range.contains(&target)
+        {
+            self.farthest = self.farthest.max(target + 1);
+        }
+        self.is_open |= flow == RawFlow::IndirectJump && may_use_table(instruction);
+        self.falls_through = !matches!(flow, RawFlow::Jump(_) | RawFlow::IndirectJump | RawFlow::Return | RawFlow::Stop);
+        Step::Inside
+    }
+}
+
+/// A jump through a register or an indexed operand; a fixed slot or a member of an object is no table.
+fn may_use_table(jump: &Instruction) -> bool {
+    jump.op0_kind() == OpKind::Register || jump.memory_index() != Register::None
 }
 
 fn enters_kernel(instruction: &Instruction) -> bool {

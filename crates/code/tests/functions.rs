@@ -88,6 +88,26 @@ fn a_stripped_program_has_the_same_functions() {
 }
 
 #[test]
+fn functions_without_symbol_and_unwind_entry_are_found_by_their_callers() {
+    let shop = Workshop::new();
+    shop.compile("gcc", "bare", "c", SHAPES, &["-O2", "-fno-asynchronous-unwind-tables"]);
+    let whole = shop.read("bare");
+    let image = Image::parse(&whole).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    run(Command::new("strip").arg(shop.path("bare")));
+    let bare = shop.read("bare");
+    let image = Image::parse(&bare).expect("an image");
+    let stripped = Program::analyse(&image).expect("functions");
+    // `straight` is reached through a pointer too, but called; nothing calls `main`, which `_start` names.
+    for name in ["straight", "joined", "nested", "fail", "checked", "choice", "threaded", "hand_over", "odd", "main"] {
+        let expected = function(&program, name);
+        let found = stripped.function_entered_at(expected.entry).unwrap_or_else(|| panic!("{name}"));
+        assert_eq!(stripped.functions[found].parts, expected.parts, "{name}");
+    }
+    assert!(function(&stripped, "main").refusal.is_none());
+}
+
+#[test]
 fn every_function_symbol_has_its_entry() {
     let shop = Workshop::new();
     let cases: [(&str, &[&str]); 3] = [("pie", &["-O2"]), ("static", &["-O2", "-static"]), ("slow", &["-O0"])];

@@ -10,12 +10,15 @@ use tare_image::Image;
 
 const SHAPES: &str = include_str!("programs/shapes.c");
 
-const CASES: [(&str, &[&str]); 8] = [
+const CASES: [(&str, &[&str]); 11] = [
     ("gcc", &["-O0", "-pie", "-fPIE"]),
     ("gcc", &["-O2", "-pie", "-fPIE"]),
     ("gcc", &["-O0", "-no-pie", "-fno-pie"]),
     ("gcc", &["-O2", "-no-pie", "-fno-pie"]),
     ("gcc", &["-O2", "-fcf-protection"]),
+    ("gcc", &["-Os"]),
+    ("gcc", &["-O2", "-fno-asynchronous-unwind-tables"]),
+    ("gcc", &["-O3", "-no-pie", "-fno-pie", "-fno-asynchronous-unwind-tables", "-fno-omit-frame-pointer"]),
     ("clang", &["-O0", "-pie", "-fPIE"]),
     ("clang", &["-O2", "-pie", "-fPIE"]),
     ("clang", &["-O2", "-no-pie", "-fno-pie"]),
