@@ -6,8 +6,11 @@ use std::borrow::Cow;
 /// anything else as it is. Suffixes of compilers (`.part.0`, `.constprop.1`) stay readable behind it.
 #[must_use]
 pub fn demangle(name: &str) -> Cow<'_, str> {
+    if let Some(found) = rust(name) {
+        return Cow::Owned(found);
+    }
     let (stem, suffix) = split_suffix(name);
-    if let Some(found) = rust(stem).or_else(|| cpp(stem)).or_else(|| fortran(stem)) {
+    if let Some(found) = cpp(stem).or_else(|| fortran(stem)) {
         return Cow::Owned(found + suffix);
     }
     Cow::Borrowed(name)
@@ -49,6 +52,8 @@ mod tests {
         assert_eq!(demangle("_ZNSt6vectorIiSaIiEE9push_backERKi.isra.0"), "std::vector<int, std::allocator<int> >::push_back(int const&).isra.0");
         assert_eq!(demangle("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE"), "core::fmt::Write::write_fmt");
         assert_eq!(demangle("_RNvCs1234_7mycrate3foo"), "mycrate::foo");
+        let drop = "_ZN4core3ptr42drop_in_place$LT$alloc..string..String$GT$17h0123456789abcdefE";
+        assert_eq!(demangle(drop), "core::ptr::drop_in_place<alloc::string::String>");
         assert_eq!(demangle("__work_MOD_busy"), "work::busy");
         assert_eq!(demangle("MAIN__"), "MAIN__");
         assert_eq!(demangle("main"), "main");
