@@ -3,9 +3,10 @@
 //! Branches start as short as the original has them and only grow, so that the rounds end; a function needs
 //! a handful. Near branches are never shortened: their bytes are copied.
 
+use tare_code::{Body, JumpTable};
 use tare_image::Image;
 
-use crate::copies::{Fixup, Fragment, FunctionCopy, Site, SiteKind, TableCopy, Target};
+use crate::copies::{Fixup, Fragment, FunctionCopy, Site, SiteKind, TableCopy, Target, label};
 use crate::decode::{Form, Item, Part, Reference};
 use crate::reason::Reason;
 use crate::unwind;
@@ -29,7 +30,7 @@ const EXIT: u32 = SiteKind::Exit.length() as u32;
 pub(crate) fn assemble(
     image: &Image<'_>,
     parts: &[Part<'_>],
-    tables: &[tare_code::JumpTable],
+    body: &Body,
     probes: Probes,
 ) -> Result<FunctionCopy, Reason> {
     let mut fragments = Vec::with_capacity(parts.len());
@@ -52,7 +53,7 @@ pub(crate) fn assemble(
     }
     let mut copy = FunctionCopy { fragments, tables: Vec::new(), frames: Vec::new() };
     for ((index, part), wide) in parts.iter().enumerate().zip(&wide) {
-        let mut writer = Writer { part, copy: &copy, tables, probes, written: Written::default() };
+        let mut writer = Writer { part, copy: &copy, tables: &body.tables, probes, written: Written::default() };
         writer.write(index == 0, wide)?;
         let written = writer.written;
         if let Some(fragment) = copy.fragments.get_mut(index) {
@@ -61,13 +62,22 @@ pub(crate) fn assemble(
             fragment.sites = written.sites;
         }
     }
-    copy.tables = tables.iter().map(|table| table_copy(&copy, table)).collect();
+    copy.tables = body.tables.iter().map(|table| table_copy(&copy, parts, body, table)).collect();
     copy.frames = unwind::frames::convert(image, &copy)?;
     Ok(copy)
 }
 
-fn table_copy(copy: &FunctionCopy, table: &tare_code::JumpTable) -> TableCopy {
-    let target = |&address: &u64| copy.label(address).unwrap_or(Target::Data(address));
+/// Entries that lead to instructions of the function lead to their copies, all others where they did.
+fn table_copy(copy: &FunctionCopy, parts: &[Part<'_>], body: &Body, table: &JumpTable) -> TableCopy {
+    let is_instruction = |address: u64| {
+        let part = parts.iter().find(|part| part.range.contains(&address));
+        let own = part.and_then(|part| body.instructions.get(part.instructions.clone())).unwrap_or_default();
+        own.binary_search_by_key(&address, |one| one.address).is_ok()
+    };
+    let target = |&address: &u64| {
+        let label = copy.label(address).filter(|_| is_instruction(address));
+        label.unwrap_or(Target::Data(address))
+    };
     TableCopy {
         original: table.address,
         form: table.form,
@@ -83,26 +93,17 @@ struct Placed {
 
 /// Chooses sizes until every short branch reaches its target.
 fn place(part: &Part<'_>, head: u32, has_probes: bool) -> Result<Placed, Reason> {
-    let length = part.range.end - part.range.start;
-    let length = u32::try_from(length).map_err(|_| Reason::TooLarge)?;
-    let mut labels: Vec<(u32, u32)> = part.items.iter().map(|item| (item.at, 0)).collect();
-    labels.push((length, 0));
+    let limit = u32::MAX / 4;
+    if part.bytes.len() as u64 > u64::from(limit) {
+        return Err(Reason::TooLarge);
+    }
     let mut wide: Vec<bool> = part.items.iter().map(|item| is_wide_at_once(part, item, has_probes)).collect();
-    let short: Vec<(usize, usize)> = short_branches(part, &wide)?;
+    let mut labels = Vec::new();
     loop {
-        let mut offset = head;
-        for ((item, label), &wide) in part.items.iter().zip(&mut labels).zip(&wide) {
-            label.1 = offset;
-            offset = offset.checked_add(size(item, wide, has_probes)).ok_or(Reason::TooLarge)?;
-        }
-        if let Some(last) = labels.last_mut() {
-            last.1 = offset;
-        }
+        arrange(part, head, has_probes, &wide, &mut labels);
         let mut has_grown = false;
-        for &(from, to) in &short {
-            let (Some(end), Some(target)) = (labels.get(from + 1), labels.get(to)) else { continue };
-            let distance = i64::from(target.1) - i64::from(end.1);
-            if let Some(wide) = wide.get_mut(from).filter(|wide| !**wide && i8::try_from(distance).is_err()) {
+        for (item, wide) in part.items.iter().zip(&mut wide) {
+            if !*wide && matches!(item.form, Form::Short { .. } | Form::Counter) && !reaches(part, item, &labels) {
                 *wide = true;
                 has_grown = true;
             }
@@ -113,17 +114,27 @@ fn place(part: &Part<'_>, head: u32, has_probes: bool) -> Result<Placed, Reason>
     }
 }
 
-/// Branches that may stay short, and the index of the instruction each goes to.
-fn short_branches(part: &Part<'_>, wide: &[bool]) -> Result<Vec<(usize, usize)>, Reason> {
-    let mut found = Vec::new();
-    for (index, item) in part.items.iter().enumerate() {
-        if matches!(item.form, Form::Short { .. } | Form::Counter) && wide.get(index) == Some(&false) {
-            let target = u32::try_from(item.target - part.range.start).map_err(|_| Reason::TooLarge)?;
-            let to = part.items.binary_search_by_key(&target, |item| item.at).map_err(|_| Reason::StrayBranch)?;
-            found.push((index, to));
+/// Lists where distances change.
+fn arrange(part: &Part<'_>, head: u32, has_probes: bool, wide: &[bool], labels: &mut Vec<(u32, u32)>) {
+    labels.clear();
+    labels.push((0, head));
+    let mut grown = head;
+    for (item, &wide) in part.items.iter().zip(wide) {
+        let length = u32::from(item.length);
+        let size = size(item, wide, has_probes);
+        if size != length {
+            grown += size;
+            grown -= length;
+            labels.push((item.at + length, item.at + length + grown));
         }
     }
-    Ok(found)
+}
+
+/// Whether a short branch within its part reaches its target.
+fn reaches(part: &Part<'_>, item: &Item, labels: &[(u32, u32)]) -> bool {
+    let target = u32::try_from(item.target - part.range.start).unwrap_or(u32::MAX);
+    let end = label(labels, item.at + u32::from(item.length));
+    i8::try_from(i64::from(label(labels, target)) - i64::from(end)).is_ok()
 }
 
 fn is_wide_at_once(part: &Part<'_>, item: &Item, has_probes: bool) -> bool {
@@ -159,20 +170,25 @@ struct Written {
 struct Writer<'a, 'data> {
     part: &'a Part<'data>,
     copy: &'a FunctionCopy,
-    tables: &'a [tare_code::JumpTable],
+    tables: &'a [JumpTable],
     probes: Probes,
     written: Written,
 }
 
 impl Writer<'_, '_> {
     fn write(&mut self, is_entry: bool, wide: &[bool]) -> Result<(), Reason> {
-        self.written.bytes.reserve(self.part.bytes.len() + self.part.bytes.len() / 8);
+        self.written.bytes.reserve(self.part.bytes.len() + self.part.bytes.len() / 8 + 32);
+        self.written.fixups.reserve(self.part.items.len());
         if let (true, Probes::All(kind)) = (is_entry, self.probes) {
-            self.site(kind);
+            self.site(kind, 0);
         }
+        let mut done = 0;
         for (item, &wide) in self.part.items.iter().zip(wide) {
+            self.copy_bytes(done, item.at);
             self.item(item, wide)?;
+            done = item.at + u32::from(item.length);
         }
+        self.copy_bytes(done, u32::try_from(self.part.bytes.len()).unwrap_or(u32::MAX));
         if self.part.runs_over {
             self.jump(self.code(self.part.range.end));
         }
@@ -184,19 +200,20 @@ impl Writer<'_, '_> {
         match item.form {
             Form::Near { condition: Some(code) } | Form::Short { condition: Some(code) } if is_exit => {
                 self.written.bytes.extend([0x70 | (code ^ 1), (EXIT + JUMP) as u8]);
-                self.site(SiteKind::Exit);
+                self.site(SiteKind::Exit, JUMP);
                 self.jump(self.code(item.target));
                 return Ok(());
             }
-            _ if is_exit => self.site(SiteKind::Exit),
+            Form::Short { condition: None } if is_exit => self.site(SiteKind::Exit, JUMP),
+            _ if is_exit => self.site(SiteKind::Exit, u32::from(item.length)),
             _ => {}
         }
         match item.form {
-            Form::Plain => self.copy_bytes(item),
+            Form::Plain => self.copy_item(item),
             Form::Memory { field, what } => self.memory(item, field, what)?,
             Form::Call | Form::Near { .. } => {
                 let target = self.branch_target(item)?;
-                self.copy_bytes(item);
+                self.copy_item(item);
                 self.field_at_end(target);
             }
             Form::Short { condition: Some(code) } if wide => {
@@ -210,7 +227,7 @@ impl Writer<'_, '_> {
             }
             Form::Counter if wide => {
                 let target = self.branch_target(item)?;
-                self.copy_bytes(item);
+                self.copy_item(item);
                 self.last_byte(OVER as u8);
                 self.written.bytes.extend([0xeb, JUMP as u8]);
                 self.jump(target);
@@ -220,16 +237,19 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    fn copy_bytes(&mut self, item: &Item) {
-        let at = item.at as usize;
-        let bytes = self.part.bytes.get(at..at + usize::from(item.length)).unwrap_or_default();
+    fn copy_item(&mut self, item: &Item) {
+        self.copy_bytes(item.at, item.at + u32::from(item.length));
+    }
+
+    fn copy_bytes(&mut self, start: u32, end: u32) {
+        let bytes = self.part.bytes.get(start as usize..end as usize).unwrap_or_default();
         self.written.bytes.extend_from_slice(bytes);
     }
 
     /// A branch within its fragment, at the distance that the labels give.
     fn short(&mut self, item: &Item) -> Result<(), Reason> {
         let Target::Label { offset, .. } = self.branch_target(item)? else { return Err(Reason::StrayBranch) };
-        self.copy_bytes(item);
+        self.copy_item(item);
         let distance = i64::from(offset) - self.written.bytes.len() as i64;
         let distance = i8::try_from(distance).map_err(|_| Reason::StrayBranch)?;
         self.last_byte(distance.cast_unsigned());
@@ -244,7 +264,7 @@ impl Writer<'_, '_> {
 
     fn memory(&mut self, item: &Item, field: u8, what: Reference) -> Result<(), Reason> {
         let start = self.position();
-        self.copy_bytes(item);
+        self.copy_item(item);
         let (is_absolute, target) = match what {
             Reference::Data => (false, Target::Data(item.target)),
             Reference::Table(table) => (false, self.table(table, item.target)?),
@@ -274,8 +294,11 @@ impl Writer<'_, '_> {
         self.copy.label(address).unwrap_or(Target::Code(address))
     }
 
-    fn site(&mut self, kind: SiteKind) {
-        self.written.sites.push(Site { at: self.position(), kind });
+    /// Appends a site in front of an instruction of this length.
+    fn site(&mut self, kind: SiteKind, length: u32) {
+        let at = self.position();
+        let end = at + kind.template().len() as u32 + length;
+        self.written.sites.push(Site { at, end, kind });
         self.written.bytes.extend_from_slice(kind.template());
     }
 

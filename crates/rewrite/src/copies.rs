@@ -21,10 +21,12 @@ pub(crate) enum SiteKind {
     Exit,
 }
 
-/// A probe site: its kind and where it begins in its fragment.
+/// A probe site in its fragment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Site {
     pub(crate) at: u32,
+    /// Behind the instruction that the site belongs to.
+    pub(crate) end: u32,
     pub(crate) kind: SiteKind,
 }
 
@@ -61,7 +63,8 @@ pub(crate) struct Fragment {
     pub(crate) bytes: Vec<u8>,
     pub(crate) fixups: Vec<Fixup>,
     pub(crate) sites: Vec<Site>,
-    /// Offset in the original part and in the copy, of every instruction and of the end.
+    /// Offsets in the original part and in the copy: what is copied as it stands from the first one on, until the
+    /// next pair, has kept its distance.
     pub(crate) labels: Vec<(u32, u32)>,
     /// Given by the layout.
     pub(crate) address: u64,
@@ -69,31 +72,36 @@ pub(crate) struct Fragment {
 
 impl Fragment {
     /// Where a branch to `original` goes: in front of the exit probe of the instruction there, behind the
-    /// entry probe. `None` where no instruction begins.
+    /// entry probe. `None` outside of the part.
     pub(crate) fn label(&self, original: u64) -> Option<u32> {
         if !self.original.contains(&original) {
             return None;
         }
         let offset = u32::try_from(original - self.original.start).ok()?;
-        let found = self.labels.binary_search_by_key(&offset, |label| label.0).ok()?;
-        self.labels.get(found).map(|label| label.1)
+        Some(label(&self.labels, offset))
     }
 
     /// Where unwind information that begins or ends at `original` does so in the copy: the part's start is
-    /// in front of the entry probe, an address between instructions belongs to the next one.
+    /// in front of the entry probe.
     pub(crate) fn edge(&self, original: u64) -> u32 {
         if original <= self.original.start {
             return 0;
         }
-        let offset = u32::try_from(original - self.original.start).unwrap_or(u32::MAX);
-        let found = self.labels.partition_point(|label| label.0 < offset);
-        self.labels.get(found).or(self.labels.last()).map_or(0, |label| label.1)
+        let offset = original.min(self.original.end) - self.original.start;
+        label(&self.labels, u32::try_from(offset).unwrap_or(u32::MAX))
     }
 
     /// Bytes of the copy.
     pub(crate) fn length(&self) -> u32 {
         u32::try_from(self.bytes.len()).unwrap_or(u32::MAX)
     }
+}
+
+/// The offset in a copy of an offset in the original.
+pub(crate) fn label(labels: &[(u32, u32)], offset: u32) -> u32 {
+    let behind = labels.partition_point(|label| label.0 <= offset);
+    let (from, to) = behind.checked_sub(1).and_then(|index| labels.get(index)).copied().unwrap_or((0, 0));
+    to + (offset - from)
 }
 
 /// The copy of a jump table.

@@ -11,10 +11,10 @@ use tare_image::Image;
 
 use crate::reason::Reason;
 
-/// How an instruction is copied.
+/// How an instruction is copied; most are not even listed, since they are copied as they stand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
-    /// As it stands.
+    /// As it stands: an exit.
     Plain,
     /// With a displacement from its end, or an address, in the field.
     Memory { field: u8, what: Reference },
@@ -52,11 +52,14 @@ pub(crate) struct Item {
     pub(crate) target: u64,
 }
 
-/// The instructions of one part.
+/// One part of a function.
 pub(crate) struct Part<'data> {
     pub(crate) range: Range<u64>,
     pub(crate) bytes: &'data [u8],
+    /// What cannot be copied as it stands, in order.
     pub(crate) items: Vec<Item>,
+    /// Its instructions in the body.
+    pub(crate) instructions: Range<usize>,
     /// Whether control may run over the end (a call that does not return, seldom more).
     pub(crate) runs_over: bool,
 }
@@ -89,24 +92,36 @@ fn part<'data>(
     let length = range.end.saturating_sub(range.start);
     let bytes = image.bytes_at(range.start, length).ok_or(Reason::Analysis(Refusal::OutsideText))?;
     let first = body.instructions.iter().position(|one| one.address == range.start);
-    let rest = body.instructions.get(first.ok_or(Reason::Analysis(Refusal::Undecodable))?..).unwrap_or_default();
-    let mut items = Vec::with_capacity(bytes.len() / 4);
+    let first = first.ok_or(Reason::Analysis(Refusal::Undecodable))?;
+    let rest = body.instructions.get(first..).unwrap_or_default();
+    let mut items = Vec::with_capacity(bytes.len() / 10);
     let mut next = range.start;
-    let mut last = None;
+    let mut last = Flow::Stop;
+    let mut count = 0;
     for one in rest.iter().take_while(|one| range.contains(&one.address)) {
         if one.address != next {
             return Err(Reason::Analysis(Refusal::Undecodable));
         }
-        let at = usize::try_from(one.address - range.start).map_err(|_| Reason::TooLarge)?;
-        let own = bytes.get(at..at + usize::from(one.length)).ok_or(Reason::StrayBranch)?;
-        items.push(item(function, one, at, own, references)?);
+        if !is_copied(one, references) {
+            let at = usize::try_from(one.address - range.start).map_err(|_| Reason::TooLarge)?;
+            let own = bytes.get(at..at + usize::from(one.length)).ok_or(Reason::StrayBranch)?;
+            items.push(item(function, one, at, own, references)?);
+        }
         next = one.end();
-        last = Some(one.flow);
+        last = one.flow;
+        count += 1;
     }
-    if next != range.end {
+    if next != range.end || count == 0 {
         return Err(Reason::Analysis(Refusal::Undecodable));
     }
-    Ok(Part { range: range.clone(), bytes, items, runs_over: last.is_some_and(may_run_over) })
+    let instructions = first..first + count;
+    Ok(Part { range: range.clone(), bytes, items, instructions, runs_over: may_run_over(last) })
+}
+
+/// Whether an instruction is copied as it stands and has no probe.
+fn is_copied(one: &Instruction, references: &References) -> bool {
+    let goes_on = matches!(one.flow, Flow::Next | Flow::IndirectCall | Flow::TableJump { .. } | Flow::Stop);
+    goes_on && one.operand == Operand::Fixed && (references.is_empty() || !references.contains_key(&one.address))
 }
 
 const fn may_run_over(flow: Flow) -> bool {

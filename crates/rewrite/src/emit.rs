@@ -3,11 +3,9 @@
 //! All addresses are known by now; what cannot be reached by 32 bits is an error of the whole image, since the
 //! segments either lie near each other or do not.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use tare_code::TableForm;
 
+use crate::addresses::AddressMap;
 use crate::copies::{Fragment, FunctionCopy, SiteKind, TableCopy, Target};
 use crate::error::RewriteError;
 use crate::layout::Layout;
@@ -17,7 +15,7 @@ use crate::unwind::lsda::ExceptionTable;
 
 /// Entries of moved functions and where they are now.
 pub(crate) struct Entries {
-    moved: HashMap<u64, u64, BuildHasherDefault<AddressHasher>>,
+    moved: AddressMap,
 }
 
 impl Entries {
@@ -31,26 +29,6 @@ impl Entries {
 
     pub(crate) fn get(&self, entry: u64) -> Option<u64> {
         self.moved.get(&entry).copied()
-    }
-}
-
-/// Addresses are spread by a multiplication; collisions cost time only.
-#[derive(Default)]
-struct AddressHasher(u64);
-
-impl Hasher for AddressHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(u64::from(byte));
-        }
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     }
 }
 

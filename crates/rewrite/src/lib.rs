@@ -6,6 +6,7 @@
 //!
 //! What is absent: nothing here chooses what to measure, opens a file, or re-encodes an instruction.
 
+mod addresses;
 mod assemble;
 mod copies;
 mod decode;

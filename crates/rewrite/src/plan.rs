@@ -116,8 +116,8 @@ fn lift(
     let parts = decode(image, function, &body)?;
     let is_leaf = chosen.selection.is_leaf;
     let kind = if is_leaf { SiteKind::EnterLeaf } else { SiteKind::Enter };
-    let probed = assemble(image, &parts, &body.tables, Probes::All(kind))?;
-    let clean = if is_leaf { Some(assemble(image, &parts, &body.tables, Probes::None)?) } else { None };
+    let probed = assemble(image, &parts, &body, Probes::All(kind))?;
+    let clean = if is_leaf { Some(assemble(image, &parts, &body, Probes::None)?) } else { None };
     Ok(Moved { function: index, id: 0, springboard: chosen.springboard, probed, clean })
 }
 

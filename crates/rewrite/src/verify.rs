@@ -7,7 +7,6 @@
 
 mod walk;
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use tare_code::{Program, TableForm};
@@ -15,6 +14,7 @@ use tare_format::description::Description;
 use tare_format::note::{ImageNote, NOTE_NAME, NOTE_TYPE};
 use tare_image::Image;
 
+use crate::addresses::AddressMap;
 use crate::error::RewriteError;
 use walk::Walk;
 
@@ -80,7 +80,7 @@ pub(crate) fn verify(
     };
     let written = Image::parse(bytes).map_err(|_| fail("the headers", Fault::new(0, "the file cannot be read")))?;
     note(&written, claims).map_err(|fault| fail("the note", fault))?;
-    let moved: HashMap<u64, u64> = claims.functions.iter().filter_map(|one| entry(&one.probed)).collect();
+    let moved: AddressMap = claims.functions.iter().filter_map(|one| entry(&one.probed)).collect();
     for claim in &claims.functions {
         let walk = Walk { original, written: &written, moved: &moved, claim, stubs: claims.stubs };
         let checked = springboard(&written, claim)

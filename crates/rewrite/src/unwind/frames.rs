@@ -104,10 +104,7 @@ fn exits(fragment: &Fragment, start: u32, end: u32) -> impl Iterator<Item = (u32
     let sites = fragment.sites.iter().filter(move |site| {
         site.kind == SiteKind::Exit && site.at >= start && site.at < end
     });
-    sites.map(|site| {
-        let next = fragment.labels.partition_point(|label| label.1 <= site.at);
-        (site.at, fragment.labels.get(next).map_or(site.at, |label| label.1))
-    })
+    sites.map(|site| (site.at, site.end))
 }
 
 /// Which registers have a rule that says where their value is.

@@ -3,8 +3,6 @@
 //! The table is written whole: entries of the original code and of the moved code alike, in CIEs whose pointers
 //! are all 32-bit and relative to their field, so that no relocation is needed wherever the image is loaded.
 
-use std::collections::HashMap;
-
 use tare_image::Fde;
 
 use crate::sites::displacement;
@@ -30,7 +28,7 @@ const UDATA4: u8 = 0x03;
 const ALIGNMENT: usize = 8;
 
 /// What entries must share to share a CIE.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq)]
 struct Common<'a> {
     instructions: &'a [u8],
     code_alignment: u64,
@@ -45,7 +43,8 @@ struct Common<'a> {
 pub(crate) struct FrameTable<'a> {
     address: u64,
     bytes: Vec<u8>,
-    common: HashMap<Common<'a>, usize>,
+    /// A handful: an image has few kinds of frames.
+    common: Vec<(Common<'a>, usize)>,
     index: Vec<(u64, u64)>,
 }
 
@@ -53,7 +52,7 @@ impl<'a> FrameTable<'a> {
     /// A table that will stand at `address`.
     pub(crate) fn new(address: u64, entries: usize) -> Self {
         let bytes = Vec::with_capacity(entries * 40);
-        Self { address, bytes, common: HashMap::new(), index: Vec::with_capacity(entries) }
+        Self { address, bytes, common: Vec::new(), index: Vec::with_capacity(entries) }
     }
 
     /// Appends an entry. `None` where something is too far away.
@@ -105,13 +104,13 @@ impl<'a> FrameTable<'a> {
             has_exceptions: entry.exceptions.is_some(),
             is_signal_frame: fde.is_signal_frame,
         };
-        if let Some(&found) = self.common.get(&common) {
-            return Some(found);
+        if let Some(found) = self.common.iter().find(|one| one.0 == common) {
+            return Some(found.1);
         }
         let start = self.begin();
         self.write_common(&common)?;
         self.end(start)?;
-        self.common.insert(common, start);
+        self.common.push((common, start));
         Some(start)
     }
 

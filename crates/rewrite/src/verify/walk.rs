@@ -1,12 +1,12 @@
 //! One function of the written image, instruction by instruction.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 use tare_code::TableForm;
 use tare_image::Image;
 
+use crate::addresses::AddressMap;
 use crate::verify::{Claim, Copy, Fault, Table, relative};
 
 /// What a function is compared with.
@@ -14,7 +14,7 @@ pub(crate) struct Walk<'a, 'data> {
     pub(crate) original: &'a Image<'data>,
     pub(crate) written: &'a Image<'a>,
     /// Original and moved entries of all functions.
-    pub(crate) moved: &'a HashMap<u64, u64>,
+    pub(crate) moved: &'a AddressMap,
     pub(crate) claim: &'a Claim,
     pub(crate) stubs: [u64; 3],
 }
@@ -300,7 +300,54 @@ impl<'a, 'data> Place<'a, 'data> {
             })
     }
 
+    /// A branch or call whose bytes are the original's up to its displacement: the usual case, for which the
+    /// original need not be decoded. Answers the original's target.
+    fn same_branch(&self, at: u64) -> Option<u64> {
+        let length = self.decoded.len();
+        let new = self.decoded_bytes(at, length);
+        let old = self.behind_old().get(..length)?;
+        let end = self.old + length as u64;
+        let field = match (new.first()?, new.get(1)?, length) {
+            (0xe8 | 0xe9, _, 5) => 1,
+            (0x0f, 0x80..=0x8f, 6) => 2,
+            (0xeb | 0x70..=0x7f, _, 2) => 1,
+            _ => return None,
+        };
+        if old.get(..field) != new.get(..field) {
+            return None;
+        }
+        let field = old.get(field..)?;
+        match field.first() {
+            Some(&byte) if field.len() == 1 => Some(end.wrapping_add_signed(i64::from(byte.cast_signed()))),
+            _ => relative(field, end),
+        }
+    }
+
     fn branch(&mut self, seen: &mut Seen, at: u64, has_site: bool) -> Result<(), Fault> {
+        let is_call = self.decoded.flow_control() == FlowControl::Call;
+        if let Some(target) = self.same_branch(at) {
+            let leaves = !is_call && !self.walk.is_inside(self.copy, target);
+            let is_conditional = self.decoded.flow_control() == FlowControl::ConditionalBranch;
+            if has_site == (leaves && self.has_probes) && !(leaves && is_conditional) {
+                self.old += self.decoded.len() as u64;
+                return self.landing(seen, at, is_call, target);
+            }
+        }
+        self.changed_branch(seen, at, has_site)
+    }
+
+    /// Compares where a branch or call goes.
+    fn landing(&self, seen: &mut Seen, at: u64, is_call: bool, target: u64) -> Result<(), Fault> {
+        let copied = self.decoded.near_branch_target();
+        if !is_call {
+            return self.target(seen, at, target, copied);
+        }
+        let expected = self.walk.moved.get(&target).copied().unwrap_or(target);
+        if copied == expected { Ok(()) } else { Err(Fault::new(at, "a call goes elsewhere than the original's")) }
+    }
+
+    /// A branch whose size or form changed.
+    fn changed_branch(&mut self, seen: &mut Seen, at: u64, has_site: bool) -> Result<(), Fault> {
         let original = self.original();
         let target = original.near_branch_target();
         let copied = self.decoded.near_branch_target();
@@ -319,8 +366,7 @@ impl<'a, 'data> Place<'a, 'data> {
             return Err(Fault::new(at, "an exit and its probe do not go together"));
         }
         if is_call {
-            let expected = self.walk.moved.get(&target).copied().unwrap_or(target);
-            return if copied == expected { Ok(()) } else { Err(Fault::new(at, "a call goes elsewhere than the original's")) };
+            return self.landing(seen, at, true, target);
         }
         if self.decoded.len() == original.len() && copied == self.new + 2 && !original.is_jcc_short_or_near() && is_conditional
         {
