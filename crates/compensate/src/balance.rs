@@ -75,8 +75,8 @@ impl Term {
 
 /// Within the interval nothing is less than zero; beyond it, a figure is marked.
 fn settle(term: &mut Term) {
-    let uncertain = term.spread.below().max(term.spread.above());
-    if term.value < 0.0 && -term.value <= term.spread.above() {
+    let spread = term.spread();
+    if term.value < 0.0 && -term.value <= spread.above() {
         term.pass(-term.value);
     }
     if term.mark.is_some() {
@@ -84,7 +84,7 @@ fn settle(term: &mut Term) {
     }
     if term.value < 0.0 {
         term.mark = Some(Mark::OverheadExceedsTime);
-    } else if uncertain > term.value && term.removed > term.value && term.value + term.spread.above() > 0.0 {
+    } else if spread.below().max(spread.above()) > term.value && term.removed > term.value {
         term.mark = Some(Mark::OverheadHidesTime);
     }
 }

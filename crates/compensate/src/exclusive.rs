@@ -25,8 +25,10 @@ pub(crate) struct Term {
     pub(crate) value: f64,
     /// By how much balancing has moved `value` within its interval.
     pub(crate) moved: f64,
-    /// Uncertainty of `value` as it was before it was moved.
-    pub(crate) spread: Spread,
+    /// Uncertainty of `value`, as it was before it was moved, by the node's own probe and wrapper.
+    pub(crate) own: Spread,
+    /// Uncertainty of `value` by the probes of its children; what moves between the two leaves their sum as it is.
+    pub(crate) by_children: Spread,
     /// What the probes on this path cost altogether: the uncertainty that it adds to every region above.
     pub(crate) above: Spread,
     /// The part of the probe's cost within the clock readings, as chosen, and its bounds.
@@ -41,6 +43,15 @@ pub(crate) struct Term {
     pub(crate) mark: Option<Mark>,
 }
 
+impl Term {
+    /// Uncertainty of `value` as it was before it was moved.
+    pub(crate) fn spread(&self) -> Spread {
+        let mut spread = self.own;
+        spread.add(&self.by_children);
+        spread
+    }
+}
+
 /// The corrected exclusive times of a location, before they are balanced.
 pub(crate) fn terms(profile: &Profile, location: &Location, costs: &[ProbeCost], mode: Mode, doubt: &Doubt) -> Vec<Term> {
     let tick = profile.process_of(location).clock.seconds_per_tick;
@@ -52,7 +63,7 @@ pub(crate) fn terms(profile: &Profile, location: &Location, costs: &[ProbeCost],
         if profile.region_of(node).kind == RegionKind::Mpi {
             let reach = wrapper_reach * node.on_calls as f64;
             let (below, above) = if mode == Mode::Parallel { doubt.of_delay(node.delay_gain as f64) } else { (0.0, 0.0) };
-            terms[index].spread.add_common(reach + below, reach + above);
+            terms[index].own.add_common(reach + below, reach + above);
             terms[index].above.add_common(reach + below, reach + above);
         }
         if let Some(parent) = node.parent {
@@ -96,10 +107,10 @@ impl Call {
         term.inner_bounds = (inner.low, inner.high);
         term.movable = paid;
         term.removed += paid * inner.value + self.tool;
-        term.spread.add_common(paid * (inner.high - inner.value), paid * (inner.value - inner.low));
+        term.own.add_common(paid * (inner.high - inner.value), paid * (inner.value - inner.low));
         let lowering = Lowered { factor: self.on * self.scale * inner.value };
-        lowering.spread(cost, &mut term.spread);
-        term.spread.add_own(self.moving_error, self.moving_error);
+        lowering.spread(cost, &mut term.own);
+        term.own.add_own(self.moving_error, self.moving_error);
         Lowered { factor: self.on }.spread(cost, &mut term.above);
         let counting = self.counting(node, cost);
         term.above.add_own(counting / 2.0, counting / 2.0);
@@ -119,11 +130,11 @@ impl Call {
         parent.value -= outer + moved + counting;
         parent.removed += outer + counting;
         let movable = self.on * cost.value * self.scale;
-        parent.spread.add_common(movable * (inner.value - inner.low), movable * (inner.high - inner.value));
+        parent.by_children.add_common(movable * (inner.value - inner.low), movable * (inner.high - inner.value));
         let moved_cost = if self.on > 0.0 { self.off * inner.value } else { 0.0 };
         let factor = self.on * (1.0 - inner.value) - moved_cost;
-        Lowered { factor }.spread(cost, &mut parent.spread);
-        parent.spread.add_own(self.moving_error + counting / 2.0, self.moving_error + counting / 2.0);
+        Lowered { factor }.spread(cost, &mut parent.by_children);
+        parent.by_children.add_own(self.moving_error + counting / 2.0, self.moving_error + counting / 2.0);
     }
 
     /// What counting cost while the probe was off; batches that counted twice paid it twice.

@@ -115,7 +115,7 @@ pub(crate) fn nodes(location: &Location, terms: &[Term], mode: Mode, seconds_per
             measured_inclusive_s: measured[index] * seconds_per_tick,
             measured_exclusive_s: node.exclusive as f64 * seconds_per_tick,
             inclusive: inclusive.scaled(seconds_per_tick),
-            exclusive: Figure::with_spread(term.value, term.moved, &term.spread, term.mark).scaled(seconds_per_tick),
+            exclusive: Figure::with_spread(term.value, term.moved, &term.spread(), term.mark).scaled(seconds_per_tick),
             measured_wait_s: node.wait_ticks as f64 * seconds_per_tick,
             wait_s: wait as f64 * seconds_per_tick,
         });
@@ -127,7 +127,7 @@ pub(crate) fn nodes(location: &Location, terms: &[Term], mode: Mode, seconds_per
 /// The sum of the node and all below it; never less than those below it together.
 fn inclusive(sum: &Sum, term: &Term) -> Figure {
     let mut spread = sum.spread;
-    spread.add(&term.spread);
+    spread.add(&term.own);
     let value = sum.value + term.value;
     if value < sum.children {
         return Figure::with_spread(sum.children, sum.moved, &spread, Some(Mark::ChildExceeds));

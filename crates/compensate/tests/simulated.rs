@@ -1,11 +1,12 @@
 //! Compensation against a simulator that knows the truth: random call trees whose calls take known times,
 //! measured with probes of known α and β and with random batches off.
 
+mod support;
+
 use proptest::prelude::*;
+use support::profile_of;
 use tare_compensate::{Mode, compensate};
-use tare_profile::{
-    BatchSums, Batches, COST_UNIT, Clock, DelayModel, Location, MpiLibrary, Node, Process, Profile, Region, RegionIndex, RegionKind, State,
-};
+use tare_profile::{BatchSums, Batches, COST_UNIT, Node, Profile, RegionIndex};
 
 const BATCH: u64 = 1024;
 
@@ -108,50 +109,6 @@ fn measured(tree: &[Truth], probe: Probe, seed: u64) -> Profile {
         node.exclusive = exclusive as i64;
     }
     profile_of(nodes)
-}
-
-fn region(index: usize) -> Region {
-    Region {
-        kind: if index == 0 { RegionKind::Program } else { RegionKind::Function },
-        name: format!("f{index}"),
-        raw_name: format!("f{index}"),
-        image: "app".into(),
-        build_id: String::new(),
-        address: index as u64,
-        size: 16,
-        file: String::new(),
-        line: 0,
-        leaf: false,
-    }
-}
-
-fn profile_of(nodes: Vec<Node>) -> Profile {
-    let process = Process {
-        file: "a.graph".into(),
-        rank: None,
-        world_size: None,
-        host: "here".into(),
-        pid: 1,
-        parent_pid: 0,
-        state: State::Finished,
-        executable: "app".into(),
-        mpi: MpiLibrary::None,
-        model: DelayModel::Virtual,
-        exact: false,
-        clock: Clock { seconds_per_tick: 1.0, ticks_per_cycle: None },
-        span: None,
-        start_ns: 0,
-        lifetime_s: 1.0,
-        hot_pair_cost: 90.0,
-        lost_threads: 0,
-        unpaired_messages: 0,
-        uncovered_calls: 0,
-        setup_ticks: 0,
-        damaged_records: 0,
-    };
-    let regions = (0..nodes.len()).map(region).collect();
-    let location = Location { nodes, ..Location::default() };
-    Profile { processes: vec![process], locations: vec![location], regions, unreadable: Vec::new() }
 }
 
 fn true_inclusive(tree: &[Truth]) -> Vec<f64> {

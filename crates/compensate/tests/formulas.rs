@@ -1,0 +1,132 @@
+//! The formulas of papers 1 and 4 on cases that can be checked by hand.
+
+mod support;
+
+use support::profile_of;
+use tare_compensate::{Mark, Mode, compensate};
+use tare_profile::{Node, Profile, RegionIndex, RegionKind, Span};
+
+/// What a pair of probes costs in these cases: half of the hot loop's figure, which is the prior.
+const PAIR: f64 = 45.0;
+const INNER: f64 = 0.53;
+
+fn node(region: usize, parent: Option<usize>, on_calls: u64, exclusive: i64) -> Node {
+    Node { region: RegionIndex(region), parent, on_calls, exclusive, cost: if region == 0 { 0.0 } else { PAIR }, ..Node::default() }
+}
+
+fn near(value: f64, wanted: f64) {
+    assert!((value - wanted).abs() < 1e-6 * wanted.abs().max(1.0), "{value} for {wanted}");
+}
+
+/// program → f (10 calls) → g (200 calls) → h (3000 calls)
+fn chain() -> Profile {
+    profile_of(vec![node(0, None, 1, 100_000), node(1, Some(0), 10, 1_000_000), node(2, Some(1), 200, 2_000_000), node(3, Some(2), 3_000, 3_000_000)])
+}
+
+#[test]
+fn inclusive_times_lose_their_own_inner_part_and_the_whole_of_all_below() {
+    let result = compensate(&chain(), Mode::Local);
+    let nodes = &result.locations[0].nodes;
+    let measured = [6_100_000.0, 6_000_000.0, 5_000_000.0, 3_000_000.0];
+    let (own, below) = ([0.0, 10.0, 200.0, 3_000.0], [3_210.0, 3_200.0, 3_000.0, 0.0]);
+    for index in 0..4 {
+        near(nodes[index].measured_inclusive_s, measured[index]);
+        near(nodes[index].inclusive.value, measured[index] - own[index] * PAIR * INNER - below[index] * PAIR);
+    }
+}
+
+#[test]
+fn exclusive_times_lose_their_own_inner_part_and_the_outer_part_of_direct_children() {
+    let result = compensate(&chain(), Mode::Local);
+    let nodes = &result.locations[0].nodes;
+    let outer = PAIR * (1.0 - INNER);
+    near(nodes[1].exclusive.value, 1_000_000.0 - 10.0 * PAIR * INNER - 200.0 * outer);
+    near(nodes[3].exclusive.value, 3_000_000.0 - 3_000.0 * PAIR * INNER);
+}
+
+#[test]
+fn without_batches_the_interval_reaches_from_nothing_to_the_hot_loop() {
+    let result = compensate(&chain(), Mode::Local);
+    let inclusive = result.locations[0].nodes[0].inclusive;
+    near(inclusive.high, 6_100_000.0);
+    near(inclusive.low, 6_100_000.0 - 3_210.0 * 2.0 * PAIR);
+}
+
+#[test]
+fn time_that_the_tool_took_in_a_wrapper_is_taken_off_in_both_modes() {
+    let mut profile = chain();
+    profile.locations[0].nodes[1].tool_ticks = 70_000;
+    for mode in [Mode::Local, Mode::Parallel] {
+        let (with, without) = (compensate(&profile, mode), compensate(&chain(), mode));
+        let inclusive = |result: &tare_compensate::Compensated, node: usize| result.locations[0].nodes[node].inclusive.value;
+        near(inclusive(&without, 0) - inclusive(&with, 0), 70_000.0);
+        near(inclusive(&without, 2), inclusive(&with, 2));
+    }
+}
+
+/// A master that has nothing to measure and receives from a worker that does: rank 0 of paper 1's program.
+fn master(delay: i64) -> Profile {
+    let mut receive = Node { cost: 0.0, wait_ticks: 700_000, virtual_wait_ticks: 200_000, delay_gain: delay, ..node(2, Some(1), 1, 800_000) };
+    receive.tool_ticks = 1_000;
+    let mut profile = profile_of(vec![node(0, None, 1, 10), node(1, Some(0), 1, 200_000), receive]);
+    profile.regions[2].kind = RegionKind::Mpi;
+    profile.processes[0].rank = Some(0);
+    // The runtime has charged one pair for main, the wrapper's own time, and the delay that came along.
+    let end_delay = delay + 1_000 + PAIR as i64;
+    profile.processes[0].span = Some(Span { start: 0, end: 1_000_000, closed: true, start_delay: 0, end_delay });
+    // Ticks of a nanosecond: wrappers are known to 0.2 µs.
+    profile.processes[0].clock.seconds_per_tick = 1e-9;
+    profile
+}
+
+#[test]
+fn a_delay_that_came_in_a_message_is_taken_off_in_parallel_alone() {
+    let delay = 500_000;
+    let (local, parallel) = (compensate(&master(delay), Mode::Local), compensate(&master(delay), Mode::Parallel));
+    let total = |result: &tare_compensate::Compensated| result.locations[0].total.value * 1e9;
+    near(total(&local), 1_000_000.0 - 1_000.0 - PAIR);
+    near(total(&parallel), 1_000_000.0 - 1_000.0 - PAIR - 500_000.0);
+    let receive = |result: &tare_compensate::Compensated| result.locations[0].nodes[2].exclusive.value * 1e9;
+    near(receive(&local), 799_000.0);
+    near(receive(&parallel), 299_000.0);
+    let wait = |result: &tare_compensate::Compensated| result.locations[0].nodes[2].wait_s * 1e9;
+    near(wait(&local), 700_000.0);
+    near(wait(&parallel), 200_000.0);
+}
+
+#[test]
+fn overhead_that_vanished_in_slack_makes_a_wait_longer_again() {
+    let parallel = compensate(&master(-300_000), Mode::Parallel);
+    near(parallel.locations[0].nodes[2].exclusive.value * 1e9, 1_099_000.0);
+}
+
+#[test]
+fn a_span_that_was_cut_off_is_compensated_by_what_the_graph_holds() {
+    let mut profile = master(500_000);
+    if let Some(span) = &mut profile.processes[0].span {
+        (span.closed, span.end_delay) = (false, 0);
+    }
+    near(compensate(&profile, Mode::Parallel).locations[0].total.value * 1e9, 1_000_000.0 - 501_000.0 - PAIR);
+}
+
+#[test]
+fn costs_that_changed_since_the_runtime_charged_them_are_charged_again() {
+    let mut profile = master(500_000);
+    profile.locations[0].nodes[1].cost = PAIR - 20.0;
+    near(compensate(&profile, Mode::Parallel).locations[0].total.value * 1e9, 1_000_000.0 - 501_000.0 - PAIR - 20.0);
+}
+
+#[test]
+fn what_the_overhead_exceeds_is_marked_and_stays_negative() {
+    let mut nodes = chain().locations[0].nodes.clone();
+    // Far more was charged than the region took, and no interval explains it: a delay that is not its own.
+    nodes[3].delay_gain = 9_000_000;
+    let profile = profile_of(nodes);
+    let result = compensate(&profile, Mode::Parallel);
+    let nodes = &result.locations[0].nodes;
+    assert!(nodes[3].exclusive.value < 0.0);
+    assert_eq!(nodes[3].exclusive.mark, Some(Mark::OverheadExceedsTime));
+    for (child, parent) in [(3, 2), (2, 1), (1, 0)] {
+        assert!(nodes[child].inclusive.value <= nodes[parent].inclusive.value);
+    }
+}
