@@ -44,6 +44,8 @@ pub(crate) struct Traits {
     /// Enters the kernel by itself.
     pub(crate) has_syscall: bool,
     pub(crate) is_undecodable: bool,
+    /// Only padding stands where a branch leads: an empty block that is never reached.
+    pub(crate) is_empty: bool,
     /// Unwind entries that overlap.
     pub(crate) overlaps: bool,
     /// Someone calls its start directly.

@@ -91,7 +91,7 @@ fn branches(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, index: usiz
             continue;
         }
         let Some(to) = fragments.at(target) else { continue };
-        let Some(fragment) = fragments.list.get(to) else { continue };
+        let Some(fragment) = fragments.list.get(to).filter(|one| !one.traits.is_empty) else { continue };
         if target != fragment.range.start {
             groups.join(index, to);
         } else if is_part(image, fragment) {

@@ -198,7 +198,9 @@ fn units(image: &Image<'_>, fragments: &Fragments, groups: &group::Groups) -> Ve
             (one.named, groups.is_branched_to(*index), is_cold, !is_entered, !is_aligned, one.range.start)
         })
     };
-    let units = groups.members().into_values().map(|mut members| {
+    let is_empty = |one: &usize| fragments.list.get(*one).is_some_and(|one| one.traits.is_empty);
+    let groups_with_code = groups.members().into_values().filter(|members| !members.iter().all(is_empty));
+    let units = groups_with_code.map(|mut members| {
         if let Some(first) = members.iter().copied().min_by_key(|index| rank(index)) {
             members.retain(|&index| index != first);
             members.insert(0, first);

@@ -7,7 +7,7 @@ use iced_x86::{Instruction, OpKind, Register};
 use tare_image::Image;
 
 use crate::decode::{AddressSet, RawFlow, decoder, is_padding, raw_flow};
-use crate::fragments::{Fragment, Fragments, Traits};
+use crate::fragments::{Fragment, Fragments, Named, Traits};
 
 /// An instruction that changes the flow of control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,7 +120,9 @@ impl Sweep {
             self.record(image, &instruction, flow, &mut seen);
         }
         if !fragment.has_known_end {
-            seen.is_undecodable |= extent.end == fragment.range.start;
+            let has_nothing = extent.end == fragment.range.start;
+            seen.is_undecodable |= has_nothing;
+            seen.is_empty = has_nothing && fragment.named == Named::No;
             fragment.range.end = extent.end.max(fragment.range.start + 1);
         }
         fragment.traits = seen;

@@ -32,7 +32,8 @@ fn look_at(bytes: &[u8]) {
     let _ = (image.dynamic().runpath(), image.dynamic().soname(), image.ifunc_resolvers(), image.is_stripped());
     let sections = DebugSections::of(&image);
     if let Some(lines) = Lines::new(&sections) {
-        let _ = (lines.location(image.entry()), lines.span(&[image.entry()..image.entry().saturating_add(64)]));
+        let range = image.entry()..image.entry().saturating_add(64);
+        let _ = (lines.location(image.entry()), lines.span(std::slice::from_ref(&range)));
     }
 }
 
