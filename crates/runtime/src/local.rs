@@ -232,6 +232,7 @@ impl Local {
         frame.node.store(core::ptr::from_ref(node).addr() as u64, Relaxed);
         frame.sp.store(top, Relaxed);
         frame.base.store(SEGMENT, Relaxed);
+        self.state.segments.fetch_add(1, Relaxed);
         self.state.frame.store(core::ptr::from_ref(frame).cast_mut(), Relaxed);
     }
 
@@ -243,7 +244,9 @@ impl Local {
             return;
         }
         let base = frame.base.load(Relaxed);
-        if base != SEGMENT {
+        if base == SEGMENT {
+            self.state.segments.fetch_sub(1, Relaxed);
+        } else {
             let node = self.arena.node_of(frame);
             let events = self.state.events.load(Relaxed);
             let own = frame.events_base.load(Relaxed).wrapping_add(EVENTS_OF_A_CALL);

@@ -83,7 +83,10 @@ fn exit(state: &'static ThreadState, sp: u64, ticks: u64) -> Answer {
     let depth = local.arena.frame_index(state.frame());
     let stack_pointer = |index: u64| local.arena.frame(index).sp.load(Relaxed);
     let is_on_other_stack = is_elsewhere(local, sp);
-    let own = (1..=depth).rev().find(|&index| stack_pointer(index) == sp);
+    // Stack pointers fall from frame to frame, but for where another stack begins.
+    let is_ordered = state.segments.load(Relaxed) == 0;
+    let own = (1..=depth).rev().take_while(|&index| stack_pointer(index) <= sp || !is_ordered);
+    let own = { own }.find(|&index| stack_pointer(index) == sp);
     if let Some(own) = own {
         (own..depth).for_each(|_| local.close_skipped(ticks));
         local.close(ticks);

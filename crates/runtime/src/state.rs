@@ -47,7 +47,9 @@ pub(crate) struct ThreadState {
     pub(crate) partners: AtomicPtr<EdgeTable>,
     /// The start of the thread's arena; null before it is set up.
     pub(crate) arena: AtomicPtr<u8>,
-    reserved: [AtomicU32; 6],
+    /// Open frames that mark where another stack begins.
+    pub(crate) segments: AtomicU32,
+    reserved: [AtomicU32; 5],
 }
 
 const _: () = assert!(size_of::<ThreadState>() == 128);
@@ -156,7 +158,7 @@ impl ThreadState {
         }
         self.overhead.store(0, Relaxed);
         let counts = [&self.again, &self.nodes_ready, &self.batches_ready, &self.peers_ready];
-        for word in counts.into_iter().chain([&self.lost_open, &self.estimates]) {
+        for word in counts.into_iter().chain([&self.lost_open, &self.estimates, &self.segments]) {
             word.store(0, Relaxed);
         }
     }
