@@ -110,8 +110,7 @@ fn end(local: Local, node: &LiveNode, record: &LiveBatch, ticks: u64) {
     let kind = record.kind.load(Relaxed);
     let Some(sums) = record.on.get(kind as usize) else { return };
     let spent = (spent(local, node) - record.started.load(Relaxed)).max(0).cast_unsigned();
-    // Calls that a signal handler slipped in behind the last one of the batch.
-    let calls = u64::from(BATCH) + u64::from(u32::MAX - node.left.load(Relaxed));
+    let calls = u64::from(BATCH);
     take(sums, record, spent, calls);
     record.boundary.store(ticks, Relaxed);
     if kind == Mode::On as u32 {

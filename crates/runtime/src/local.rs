@@ -14,8 +14,8 @@ use tare_format::graph::{COLD_NODES, ColdNode, FRAMES, MAX_FRAMES, Mode, NODE_FO
 
 /// Calls of a batch.
 pub(crate) const BATCH: u16 = 1024;
-/// Calls until a node that has no batches asks again. What has been counted down below zero is more.
-pub(crate) const NEVER: u32 = u32::MAX / 2;
+/// Calls until a node that has no batches asks again.
+pub(crate) const NEVER: u32 = u32::MAX;
 /// The region of the overflow node.
 const NO_REGION: u32 = u32::MAX;
 /// The stack pointer of the root's frame: nothing is above it.

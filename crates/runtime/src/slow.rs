@@ -10,7 +10,7 @@ use crate::batch;
 use crate::clock::{self, fenced};
 use crate::graph_file;
 use crate::live::{LiveNode, add};
-use crate::local::{Door, Local, NEVER};
+use crate::local::{Door, Local};
 use crate::state::ThreadState;
 use crate::sys::{SignalsBlocked, signal_stack_in_use};
 use crate::thread;
@@ -50,7 +50,7 @@ fn enter(state: &'static ThreadState, region: u32, sp: u64, ticks: u64, door: Do
     let answer = if local.has_room_for_frame() {
         let parent = local.current();
         let (node, is_found) = local.find_or_create(parent, region, door);
-        if door == Door::Leaf && node.left.load(Relaxed) > NEVER {
+        if door == Door::Leaf && node.left.load(Relaxed) == 0 {
             batch::boundary(local, node, ticks);
         }
         if is_found { Answer::Again } else { enter_here(local, node, sp, door) }

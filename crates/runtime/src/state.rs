@@ -31,8 +31,8 @@ pub(crate) struct ThreadState {
     pub(crate) overhead: AtomicI64,
     /// What is added to the 32-bit word of a node to make its address.
     pub(crate) high: AtomicU64,
-    /// What the second count of an off-twice call counts down.
-    pub(crate) again: AtomicU32,
+    /// What the second count of an off-twice call counts down: like the word of a node that is off.
+    pub(crate) again: AtomicU64,
     /// Nodes whose pages are allocated.
     pub(crate) nodes_ready: AtomicU32,
     /// Batch records whose pages are allocated.
@@ -43,16 +43,21 @@ pub(crate) struct ThreadState {
     pub(crate) lost_open: AtomicU32,
     /// Estimates made by this thread.
     pub(crate) estimates: AtomicU32,
+    /// Open frames that mark where another stack begins.
+    pub(crate) segments: AtomicU32,
     /// From a node and a partner to the partner's record; null before the first message.
     pub(crate) partners: AtomicPtr<EdgeTable>,
     /// The start of the thread's arena; null before it is set up.
     pub(crate) arena: AtomicPtr<u8>,
-    /// Open frames that mark where another stack begins.
-    pub(crate) segments: AtomicU32,
-    reserved: [AtomicU32; 5],
+    reserved: [AtomicU64; 2],
 }
 
-const _: () = assert!(size_of::<ThreadState>() == 128);
+const _: () = {
+    assert!(size_of::<ThreadState>() == 128);
+    // The routines take calls left and mode as one word.
+    assert!(offset_of!(LiveNode, mode) == offset_of!(LiveNode, left) + 6);
+    assert!(offset_of!(LiveNode, left) % 8 == 0);
+};
 
 unsafe extern "C" {
     static tare_dummy_frame: LiveFrame;
@@ -80,7 +85,6 @@ core::arch::global_asm!(
     INCLUSIVE = const offset_of!(LiveNode, inclusive),
     EVENTS_BELOW = const offset_of!(LiveNode, events_below),
     LEFT = const offset_of!(LiveNode, left),
-    MODE = const offset_of!(LiveNode, mode),
     COST = const offset_of!(LiveNode, cost),
     ID = const tare_format::probe::ID_AFTER_RETURN,
     LEAF_ID = const tare_format::probe::LEAF_ID_AFTER_RETURN,
@@ -153,11 +157,11 @@ impl ThreadState {
         self.partners.store(core::ptr::null_mut(), Relaxed);
         self.limit.store(core::ptr::null_mut(), Relaxed);
         self.arena.store(core::ptr::null_mut(), Relaxed);
-        for word in [&self.last, &self.events] {
+        for word in [&self.last, &self.events, &self.again] {
             word.store(0, Relaxed);
         }
         self.overhead.store(0, Relaxed);
-        let counts = [&self.again, &self.nodes_ready, &self.batches_ready, &self.peers_ready];
+        let counts = [&self.nodes_ready, &self.batches_ready, &self.peers_ready];
         for word in counts.into_iter().chain([&self.lost_open, &self.estimates, &self.segments]) {
             word.store(0, Relaxed);
         }

@@ -168,6 +168,19 @@ tare_mxcsr:
         mov     %rax, {FRAME_BASE}(%rsi)
         .endm
 
+# Calls left in the batch, and the mode, in one step: a handler that ends the batch cannot come between them.
+# Leaves the mode in al, and whether it is `on` in the flags. The word also holds batch and flags of the node.
+        .macro  COUNT_DOWN empty, word
+        mov     \word, %rax
+1:      test    %eax, %eax
+        jz      \empty
+        lea     -1(%rax), %rdx
+        cmpxchg %rdx, \word
+        jne     1b
+        shr     $48, %rax
+        test    %al, %al
+        .endm
+
 # Into the slow path; its answer is in eax.
         .macro  SLOW kind
         SAVE_MORE
@@ -224,10 +237,9 @@ tare_probe_enter_leaf:
         mov     %r8, -88(%rsp)
 .Lleaf_again:
         LOOKUP  .Lleaf_miss, .Lleaf_hit, .Lleaf_slow
-        subl    $1, {LEFT}(%r8)
-        jb      .Lleaf_slow
-        cmpb    $0, {MODE}(%r8)
+        COUNT_DOWN .Lleaf_slow, {LEFT}(%r8)
         jne     .Lleaf_off
+        lea     8(%rsp), %rdx
         CLAIM
         CLOCK
         COUNT
@@ -236,7 +248,7 @@ tare_probe_enter_leaf:
         clc
         ret
 .Lleaf_off:
-        cmpb    $2, {MODE}(%r8)
+        cmp     $2, %al
         je      .Lleaf_twice
 .Lleaf_counted:
         RESTORE
@@ -289,16 +301,15 @@ tare_count_again:
         add     48(%rsp), %r8d
         mov     %r8, -88(%rsp)
         LOOKUP  .Lcount_done, .Lcount_hit, .Lcount_done
-        subl    $1, %fs:{AGAIN}(%rdi)
-        jb      .Lcount_done
-        cmpb    $0, {MODE}(%r8)
+        COUNT_DOWN .Lcount_again, %fs:{AGAIN}(%rdi)
         jne     .Lcount_off
+.Lcount_again:
 .Lcount_done:
         RESTORE
         stc
         ret
 .Lcount_off:
-        cmpb    $3, {MODE}(%r8)
+        cmp     $2, %al
         je      .Lcount_done
         RESTORE
         stc
@@ -466,4 +477,5 @@ tare_calibration_loop:
         .purgem LOOKUP
         .purgem MISS
         .purgem CLAIM
+        .purgem COUNT_DOWN
         .purgem COUNT
