@@ -27,12 +27,7 @@ const OVER: u32 = 2;
 const EXIT: u32 = SiteKind::Exit.length() as u32;
 
 /// Makes one copy of a function.
-pub(crate) fn assemble(
-    image: &Image<'_>,
-    parts: &[Part<'_>],
-    body: &Body,
-    probes: Probes,
-) -> Result<FunctionCopy, Reason> {
+pub(crate) fn assemble(image: &Image<'_>, parts: &[Part<'_>], body: &Body, probes: Probes) -> Result<FunctionCopy, Reason> {
     let mut fragments = Vec::with_capacity(parts.len());
     let mut wide = Vec::with_capacity(parts.len());
     for (index, part) in parts.iter().enumerate() {
@@ -78,12 +73,7 @@ fn table_copy(copy: &FunctionCopy, parts: &[Part<'_>], body: &Body, table: &Jump
         let label = copy.label(address).filter(|_| is_instruction(address));
         label.unwrap_or(Target::Data(address))
     };
-    TableCopy {
-        original: table.address,
-        form: table.form,
-        targets: table.targets.iter().map(target).collect(),
-        address: 0,
-    }
+    TableCopy { original: table.address, form: table.form, targets: table.targets.iter().map(target).collect(), address: 0 }
 }
 
 struct Placed {

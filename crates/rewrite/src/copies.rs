@@ -135,9 +135,7 @@ pub(crate) struct FunctionCopy {
 impl FunctionCopy {
     /// The label of an address of the original, whichever part it is in.
     pub(crate) fn label(&self, original: u64) -> Option<Target> {
-        self.fragments.iter().zip(0_u32..).find_map(|(fragment, part)| {
-            fragment.label(original).map(|offset| Target::Label { part, offset })
-        })
+        self.fragments.iter().zip(0_u32..).find_map(|(fragment, part)| fragment.label(original).map(|offset| Target::Label { part, offset }))
     }
 
     /// The address of the first fragment: where the function is entered.
@@ -150,13 +148,8 @@ impl FunctionCopy {
         match target {
             Target::Code(address) => moved_entry(address).unwrap_or(address),
             Target::Data(address) => address,
-            Target::Label { part, offset } => {
-                self.fragments.get(part as usize).map_or(0, |fragment| fragment.address + u64::from(offset))
-            }
-            Target::Table { table, delta } => self
-                .tables
-                .get(table as usize)
-                .map_or(0, |table| table.address.wrapping_add_signed(i64::from(delta))),
+            Target::Label { part, offset } => self.fragments.get(part as usize).map_or(0, |fragment| fragment.address + u64::from(offset)),
+            Target::Table { table, delta } => self.tables.get(table as usize).map_or(0, |table| table.address.wrapping_add_signed(i64::from(delta))),
         }
     }
 }

@@ -68,11 +68,7 @@ pub(crate) struct Part<'data> {
 type References = HashMap<u64, (u32, u64)>;
 
 /// Takes a function apart; the parts are in the function's order.
-pub(crate) fn decode<'data>(
-    image: &Image<'data>,
-    function: &Function,
-    body: &Body,
-) -> Result<Vec<Part<'data>>, Reason> {
+pub(crate) fn decode<'data>(image: &Image<'data>, function: &Function, body: &Body) -> Result<Vec<Part<'data>>, Reason> {
     let references = references(body);
     function.parts.iter().map(|range| part(image, function, range, body, &references)).collect()
 }
@@ -82,13 +78,7 @@ fn references(body: &Body) -> References {
     tables.flat_map(|(table, index)| table.references.iter().map(move |&at| (at, (index, table.address)))).collect()
 }
 
-fn part<'data>(
-    image: &Image<'data>,
-    function: &Function,
-    range: &Range<u64>,
-    body: &Body,
-    references: &References,
-) -> Result<Part<'data>, Reason> {
+fn part<'data>(image: &Image<'data>, function: &Function, range: &Range<u64>, body: &Body, references: &References) -> Result<Part<'data>, Reason> {
     let length = range.end.saturating_sub(range.start);
     let bytes = image.bytes_at(range.start, length).ok_or(Reason::Analysis(Refusal::OutsideText))?;
     let first = body.instructions.iter().position(|one| one.address == range.start);
@@ -125,19 +115,10 @@ fn is_copied(one: &Instruction, references: &References) -> bool {
 }
 
 const fn may_run_over(flow: Flow) -> bool {
-    matches!(
-        flow,
-        Flow::Next | Flow::Call { .. } | Flow::IndirectCall | Flow::Branch { .. } | Flow::BranchTailCall { .. }
-    )
+    matches!(flow, Flow::Next | Flow::Call { .. } | Flow::IndirectCall | Flow::Branch { .. } | Flow::BranchTailCall { .. })
 }
 
-fn item(
-    function: &Function,
-    one: &Instruction,
-    at: usize,
-    bytes: &[u8],
-    references: &References,
-) -> Result<Item, Reason> {
+fn item(function: &Function, one: &Instruction, at: usize, bytes: &[u8], references: &References) -> Result<Item, Reason> {
     let is_exit = match one.flow {
         Flow::Return | Flow::IndirectTailCall => true,
         // A tail call of itself is a loop.
@@ -148,9 +129,7 @@ fn item(
     let table = if references.is_empty() { None } else { references.get(&one.address).copied() };
     let (form, target) = match (one.operand, table) {
         (Operand::Branch { target, .. }, _) => (branch(bytes).ok_or(Reason::StrayBranch)?, target),
-        (Operand::RipRelative { at, target }, Some((table, _))) => {
-            (Form::Memory { field: at, what: Reference::Table(table) }, target)
-        }
+        (Operand::RipRelative { at, target }, Some((table, _))) => (Form::Memory { field: at, what: Reference::Table(table) }, target),
         (Operand::RipRelative { at, target }, None) => (Form::Memory { field: at, what: Reference::Data }, target),
         (Operand::Fixed, Some((table, address))) => {
             let field = word(bytes, address).ok_or(Reason::TableReference)?;

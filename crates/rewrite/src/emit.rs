@@ -72,12 +72,7 @@ pub(crate) fn write(window: &mut Window<'_>, moved: &[Moved], layout: &Layout) -
     Ok(())
 }
 
-fn fragment(
-    window: &mut Window<'_>,
-    copy: &FunctionCopy,
-    fragment: &Fragment,
-    entries: &Entries,
-) -> Result<(), RewriteError> {
+fn fragment(window: &mut Window<'_>, copy: &FunctionCopy, fragment: &Fragment, entries: &Entries) -> Result<(), RewriteError> {
     window.put(fragment.address, &fragment.bytes)?;
     for fixup in &fragment.fixups {
         let target = copy.address_of(fixup.target, |entry| entries.get(entry));
@@ -93,13 +88,7 @@ fn fragment(
     Ok(())
 }
 
-fn sites(
-    window: &mut Window<'_>,
-    fragment: &Fragment,
-    id: u32,
-    clean: Option<u64>,
-    layout: &Layout,
-) -> Result<(), RewriteError> {
+fn sites(window: &mut Window<'_>, fragment: &Fragment, id: u32, clean: Option<u64>, layout: &Layout) -> Result<(), RewriteError> {
     for site in &fragment.sites {
         let address = fragment.address + u64::from(site.at);
         let stub = layout.stubs() + stub_offset(site.kind);
@@ -132,12 +121,7 @@ pub(crate) const fn entry_step(form: TableForm) -> usize {
     }
 }
 
-fn exceptions(
-    window: &mut Window<'_>,
-    copy: &FunctionCopy,
-    table: &ExceptionTable,
-    layout: &Layout,
-) -> Result<(), RewriteError> {
+fn exceptions(window: &mut Window<'_>, copy: &FunctionCopy, table: &ExceptionTable, layout: &Layout) -> Result<(), RewriteError> {
     window.put(table.address, &table.bytes)?;
     let base = layout.landing_base();
     if let Some(at) = table.base_at {

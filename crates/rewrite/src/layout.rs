@@ -73,13 +73,7 @@ pub(crate) struct UnwindBytes {
 
 /// Gives every copy its addresses, for a first segment at `start` whose head takes `head` bytes and whose
 /// relocations, if any have to be added, take `relocations` more than the added ones.
-pub(crate) fn assign(
-    image: &Image<'_>,
-    moved: &mut [Moved],
-    start: u64,
-    head: u64,
-    relocations: u64,
-) -> Result<(Layout, UnwindBytes), RewriteError> {
+pub(crate) fn assign(image: &Image<'_>, moved: &mut [Moved], start: u64, head: u64, relocations: u64) -> Result<(Layout, UnwindBytes), RewriteError> {
     let mut layout = Layout { start, head_end: start + head, ..Layout::default() };
     let mut next = layout.head_end.next_multiple_of(8);
     layout.tables.start = next;
@@ -196,14 +190,7 @@ fn unwind(image: &Image<'_>, moved: &[Moved], layout: &Layout, address: u64) -> 
 const STUB_ROW: &[u8] = &[0x0c, 7, 8, 0x90, 1];
 
 fn push_stubs<'a>(table: &mut FrameTable<'a>, stub: &'a tare_image::Fde<'a>) -> Option<()> {
-    table.push(&Entry {
-        common: stub,
-        code_alignment: 1,
-        start: stub.range.start,
-        length: STUBS_SIZE,
-        instructions: &[],
-        exceptions: None,
-    })
+    table.push(&Entry { common: stub, code_alignment: 1, start: stub.range.start, length: STUBS_SIZE, instructions: &[], exceptions: None })
 }
 
 fn push_copy<'a>(table: &mut FrameTable<'a>, fdes: &'a [tare_image::Fde<'a>], copy: &'a FunctionCopy) -> Option<()> {

@@ -126,6 +126,27 @@ pub struct Output {
 /// moved are refused one by one instead.
 pub fn instrument(image: &Image<'_>, program: &Program, request: &Request) -> Result<Output, RewriteError> {
     let mut clock = Clock::new();
+    let (written, refusals) = write_image(image, program, request, &mut clock)?;
+    verify::verify(image, program, &written.bytes, &written.claims)?;
+    clock.phase("verify");
+    Ok(Output {
+        functions: counts(program, written.claims.functions.len(), &refusals),
+        sites: written.sites,
+        bytes: written.bytes,
+        refusals,
+        phases: clock.phases,
+    })
+}
+
+/// A written image that has not been checked.
+struct Written {
+    bytes: Vec<u8>,
+    claims: verify::Claims,
+    sites: usize,
+}
+
+/// All phases but the last.
+fn write_image(image: &Image<'_>, program: &Program, request: &Request, clock: &mut Clock) -> Result<(Written, Vec<Refused>), RewriteError> {
     let (chosen, mut refusals) = plan::choose(image, program, request)?;
     let (mut moved, kept) = plan::lift_all(image, program, &chosen);
     refusals.extend(kept);
@@ -155,26 +176,14 @@ pub fn instrument(image: &Image<'_>, program: &Program, request: &Request) -> Re
     };
     let bytes = job.write()?;
     clock.phase("write");
-
-    verify::verify(image, program, &bytes, &claims(&moved, &layout))?;
-    clock.phase("verify");
-    Ok(Output {
-        functions: counts(program, &moved, &refusals),
-        refusals,
-        phases: clock.phases,
-        sites: moved.iter().flat_map(Moved::copies).flat_map(|copy| &copy.fragments).map(|one| one.sites.len()).sum(),
-        bytes,
-    })
+    let fragments = moved.iter().flat_map(Moved::copies).flat_map(|copy| &copy.fragments);
+    let sites = fragments.map(|fragment| fragment.sites.len()).sum();
+    Ok((Written { bytes, claims: claims(&moved, &layout), sites }, refusals))
 }
 
-fn counts(program: &Program, moved: &[Moved], refusals: &[Refused]) -> Counts {
+fn counts(program: &Program, instrumented: usize, refusals: &[Refused]) -> Counts {
     let refused = refusals.iter().filter(|one| !one.reason.is_by_nature()).count();
-    Counts {
-        found: program.functions.len(),
-        selected: moved.len() + refused,
-        instrumented: moved.len(),
-        refused,
-    }
+    Counts { found: program.functions.len(), selected: instrumented + refused, instrumented, refused }
 }
 
 fn description(program: &Program, request: &Request, moved: &[Moved]) -> Description {
@@ -217,12 +226,7 @@ fn claims(moved: &[Moved], layout: &layout::Layout) -> verify::Claims {
         tables: one
             .tables
             .iter()
-            .map(|table| verify::Table {
-                original: table.original,
-                copy: table.address,
-                form: table.form,
-                entries: table.targets.len() as u64,
-            })
+            .map(|table| verify::Table { original: table.original, copy: table.address, form: table.form, entries: table.targets.len() as u64 })
             .collect(),
     };
     verify::Claims {
@@ -255,5 +259,52 @@ impl Clock {
         let now = Instant::now();
         self.phases.push((name, now - self.last));
         self.last = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "int twice(int x) { return 2 * x; }
+int pick(int x) {
+    switch (x) { case 0: return 5; case 1: return twice(x); case 2: return 7 * x; case 3: return x ^ 3;
+                 case 4: return 99; case 5: return 3; case 6: return 12; default: return -1; }
+}
+int main(int count, char **words) { (void)words; return pick(count) + (count > 2 ? twice(count) : 0); }";
+
+    /// A small program, position-independent or not.
+    fn program(flags: &[&str]) -> Vec<u8> {
+        let directory = tempfile::TempDir::new().expect("a temporary directory");
+        let source = directory.path().join("small.c");
+        std::fs::write(&source, SOURCE).expect("room for the source");
+        let out = directory.path().join("small");
+        let done = std::process::Command::new("gcc").args(flags).arg(&source).arg("-o").arg(&out).status();
+        assert!(done.expect("gcc starts").success());
+        std::fs::read(&out).expect("the program is there")
+    }
+
+    #[test]
+    fn the_check_sees_every_changed_byte_of_moved_code() {
+        for flags in [["-O1", "-fPIE", "-pie"], ["-O0", "-fno-pie", "-no-pie"]] {
+            let data = program(&flags);
+            let image = Image::parse(&data).expect("an image");
+            let code = Program::analyse(&image).expect("there is code");
+            let selected = (0..code.functions.len()).map(Selection::of).collect();
+            let request = Request { selected, ..Request::default() };
+            let (mut written, _) = write_image(&image, &code, &request, &mut Clock::new()).expect("it is written");
+            assert_eq!(verify::verify(&image, &code, &written.bytes, &written.claims), Ok(()));
+            let copy = Image::parse(&written.bytes).expect("an image");
+            let places: Vec<u64> = written.claims.functions.iter().flat_map(|one| one.probed.places()).collect();
+            let places: Vec<usize> = places.into_iter().filter_map(|at| usize::try_from(copy.offset_of(at)?).ok()).collect();
+            assert!(places.len() > 100, "there is little to change");
+            for place in places {
+                let byte = written.bytes[place];
+                written.bytes[place] = byte ^ 0x11;
+                let checked = verify::verify(&image, &code, &written.bytes, &written.claims);
+                assert!(checked.is_err(), "{flags:?}: a changed byte at {place:#x} was not seen");
+                written.bytes[place] = byte;
+            }
+        }
     }
 }

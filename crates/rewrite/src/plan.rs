@@ -58,11 +58,7 @@ pub(crate) struct Chosen<'a> {
 }
 
 /// Tells functions that may be moved from those that are refused before they are even decoded.
-pub(crate) fn choose<'a>(
-    image: &Image<'_>,
-    program: &Program,
-    request: &'a Request,
-) -> Result<(Vec<Chosen<'a>>, Vec<Refused>), RewriteError> {
+pub(crate) fn choose<'a>(image: &Image<'_>, program: &Program, request: &'a Request) -> Result<(Vec<Chosen<'a>>, Vec<Refused>), RewriteError> {
     let neighbours = Neighbours::new(program);
     let mut chosen = Vec::with_capacity(request.selected.len());
     let mut refused = Vec::new();
@@ -91,21 +87,14 @@ pub(crate) fn lift_all(image: &Image<'_>, program: &Program, chosen: &[Chosen<'_
                 lifted.id = u32::try_from(moved.len() + 1).unwrap_or(u32::MAX);
                 moved.push(lifted);
             }
-            Err(reason) => refused.extend(
-                program.functions.get(one.selection.function).map(|function| Refused::new(function, reason)),
-            ),
+            Err(reason) => refused.extend(program.functions.get(one.selection.function).map(|function| Refused::new(function, reason))),
         }
     }
     (moved, refused)
 }
 
 /// Moves one function.
-fn lift(
-    image: &Image<'_>,
-    program: &Program,
-    chosen: &Chosen<'_>,
-    can_relocate: bool,
-) -> Result<Moved, Reason> {
+fn lift(image: &Image<'_>, program: &Program, chosen: &Chosen<'_>, can_relocate: bool) -> Result<Moved, Reason> {
     let index = chosen.selection.function;
     let function = program.functions.get(index).ok_or(Reason::TooLarge)?;
     let body = program.body(image, function);
@@ -154,8 +143,7 @@ fn is_padding(image: &Image<'_>, neighbours: &Neighbours, start: u64, end: u64) 
     while decoder.can_decode() && decoder.ip() < end {
         let one = decoder.decode();
         let is_nop = matches!(one.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)
-            || matches!(one.code(), Code::Xchg_r16_AX | Code::Xchg_r32_EAX | Code::Xchg_r64_RAX)
-                && one.op0_register() == one.op1_register();
+            || matches!(one.code(), Code::Xchg_r16_AX | Code::Xchg_r32_EAX | Code::Xchg_r64_RAX) && one.op0_register() == one.op1_register();
         if !is_nop {
             return false;
         }
@@ -172,8 +160,7 @@ struct Neighbours {
 
 impl Neighbours {
     fn new(program: &Program) -> Self {
-        let mut parts: Vec<(u64, u64)> =
-            program.functions.iter().flat_map(|one| &one.parts).map(|part| (part.start, part.end)).collect();
+        let mut parts: Vec<(u64, u64)> = program.functions.iter().flat_map(|one| &one.parts).map(|part| (part.start, part.end)).collect();
         parts.sort_unstable();
         let mut shared = HashSet::new();
         let mut widest = (0, 0);

@@ -26,6 +26,16 @@ pub(crate) struct Copy {
     pub(crate) tables: Vec<Table>,
 }
 
+#[cfg(test)]
+impl Copy {
+    /// Addresses of all bytes of the copy: code and jump tables.
+    pub(crate) fn places(&self) -> Vec<u64> {
+        let code = self.fragments.iter().flat_map(|(_, copy)| copy.clone());
+        let tables = self.tables.iter().flat_map(|one| one.copy..one.copy + one.entries * one.form.entry_size());
+        code.chain(tables).collect()
+    }
+}
+
 /// Where a jump table is said to be.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -67,17 +77,8 @@ impl Fault {
 }
 
 /// Checks the whole image.
-pub(crate) fn verify(
-    original: &Image<'_>,
-    program: &Program,
-    bytes: &[u8],
-    claims: &Claims,
-) -> Result<(), RewriteError> {
-    let fail = |function: &str, fault: Fault| RewriteError::Check {
-        function: function.to_owned(),
-        address: fault.address,
-        what: fault.what,
-    };
+pub(crate) fn verify(original: &Image<'_>, program: &Program, bytes: &[u8], claims: &Claims) -> Result<(), RewriteError> {
+    let fail = |function: &str, fault: Fault| RewriteError::Check { function: function.to_owned(), address: fault.address, what: fault.what };
     let written = Image::parse(bytes).map_err(|_| fail("the headers", Fault::new(0, "the file cannot be read")))?;
     note(&written, claims).map_err(|fault| fail("the note", fault))?;
     let moved: AddressMap = claims.functions.iter().filter_map(|one| entry(&one.probed)).collect();
@@ -122,11 +123,7 @@ fn note(written: &Image<'_>, claims: &Claims) -> Result<(), Fault> {
     let slots = here.wrapping_add_signed(content.slots);
     let is_writable = written.segment_at(slots).is_some_and(tare_image::Segment::is_writable);
     let is_empty = written.bytes_at(slots, 32) == Some(&[0; 32]);
-    if is_writable && is_empty && slots.is_multiple_of(32) {
-        Ok(())
-    } else {
-        Err(Fault::new(slots, "the slots are not as agreed"))
-    }
+    if is_writable && is_empty && slots.is_multiple_of(32) { Ok(()) } else { Err(Fault::new(slots, "the slots are not as agreed")) }
 }
 
 /// The jump at the original entry lands on the moved entry.

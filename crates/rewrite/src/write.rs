@@ -95,8 +95,7 @@ impl Job<'_, '_> {
         let offset = usize::try_from(self.start.offset).map_err(|_| DAMAGED)?;
         let (head, layout) = (self.head, self.layout);
         let mut window = Window { start: layout.start, bytes: out.get_mut(offset..).ok_or(DAMAGED)? };
-        let block = usize::try_from(head.block.start).map_err(|_| DAMAGED)?
-            ..usize::try_from(head.block.end).map_err(|_| DAMAGED)?;
+        let block = usize::try_from(head.block.start).map_err(|_| DAMAGED)?..usize::try_from(head.block.end).map_err(|_| DAMAGED)?;
         window.put(layout.start + head.block_at, self.image.data().get(block).ok_or(DAMAGED)?)?;
         let descriptor = layout.start + head.note_at + 24;
         let description = layout.start + head.description_at;

@@ -99,4 +99,3 @@ pub(crate) fn relocation_patches(image: &Image<'_>, layout: &Layout) -> Vec<Patc
         })
         .collect()
 }
-

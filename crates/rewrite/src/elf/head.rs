@@ -9,9 +9,7 @@ use std::ops::Range;
 use tare_format::note::{ImageNote, NOTE_NAME, NOTE_TYPE};
 use tare_image::{Image, Segment};
 
-use crate::elf::{
-    PF_R, PF_W, PF_X, PT_GNU_EH_FRAME, PT_GNU_PROPERTY, PT_INTERP, PT_LOAD, PT_NOTE, PT_PHDR, SEGMENT_SIZE,
-};
+use crate::elf::{PF_R, PF_W, PF_X, PT_GNU_EH_FRAME, PT_GNU_PROPERTY, PT_INTERP, PT_LOAD, PT_NOTE, PT_PHDR, SEGMENT_SIZE};
 use crate::layout::{Layout, PAGE};
 
 const SHT_NOTE: u32 = 7;
@@ -56,8 +54,7 @@ impl Head {
     }
 
     fn moved(image: &Image<'_>) -> Self {
-        let mut head =
-            Self { block: 0..0, table_at: Some(0), block_at: 0, note_at: 0, description_at: 0, strings_at: 0, size: 0 };
+        let mut head = Self { block: 0..0, table_at: Some(0), block_at: 0, note_at: 0, description_at: 0, strings_at: 0, size: 0 };
         head.note_at = SEGMENT_SIZE * head.segments(image, &Layout::default(), 0).len() as u64;
         head
     }

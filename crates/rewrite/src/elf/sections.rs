@@ -56,13 +56,7 @@ impl Places<'_> {
 
 /// Makes everything behind the new segments, which end at `start` in the file. `None` where the image has no
 /// section headers to be kept.
-pub(crate) fn tail(
-    image: &Image<'_>,
-    program: &Program,
-    moved: &[Moved],
-    places: &Places<'_>,
-    start: u64,
-) -> Option<Tail> {
+pub(crate) fn tail(image: &Image<'_>, program: &Program, moved: &[Moved], places: &Places<'_>, start: u64) -> Option<Tail> {
     if image.sections().is_empty() {
         return None;
     }
@@ -104,11 +98,8 @@ fn append(bytes: &mut Vec<u8>, start: u64, section: &mut Section<'_>, content: &
 /// Indices of the sections whose content is made anew: symbols, their strings, names of sections.
 fn replaced(image: &Image<'_>) -> Vec<usize> {
     let sections = image.sections().iter().enumerate();
-    let mut found: Vec<usize> = sections
-        .filter(|(_, section)| section.kind == SHT_SYMTAB)
-        .take(1)
-        .flat_map(|(index, section)| [index, section.link as usize])
-        .collect();
+    let mut found: Vec<usize> =
+        sections.filter(|(_, section)| section.kind == SHT_SYMTAB).take(1).flat_map(|(index, section)| [index, section.link as usize]).collect();
     found.extend(names_index(image));
     found
 }
@@ -169,13 +160,7 @@ fn new_sections<'a>(places: &Places<'a>) -> Vec<Header<'a>> {
     ]
 }
 
-fn add_symbols<'a>(
-    image: &Image<'_>,
-    headers: &mut Vec<Header<'a>>,
-    bytes: &mut Vec<u8>,
-    start: u64,
-    table: &SymbolTable,
-) {
+fn add_symbols<'a>(image: &Image<'_>, headers: &mut Vec<Header<'a>>, bytes: &mut Vec<u8>, start: u64, table: &SymbolTable) {
     let existing = image.sections().iter().position(|section| section.kind == SHT_SYMTAB);
     let (symbols, strings) = match existing {
         Some(index) => (index, image.sections().get(index).map_or(0, |section| section.link as usize)),
@@ -198,18 +183,12 @@ fn add_symbols<'a>(
 }
 
 fn unloaded(name: &str, kind: u32, align: u64) -> Header<'_> {
-    let section =
-        Section { name, kind, flags: 0, address: 0, offset: 0, size: 0, link: 0, info: 0, align, entry_size: 0 };
+    let section = Section { name, kind, flags: 0, address: 0, offset: 0, size: 0, link: 0, info: 0, align, entry_size: 0 };
     Header { name, section }
 }
 
 /// Appends the names of all sections; answers the index of their section and the position of each name.
-fn add_names<'a>(
-    image: &Image<'_>,
-    headers: &mut Vec<Header<'a>>,
-    bytes: &mut Vec<u8>,
-    start: u64,
-) -> (usize, Vec<u32>) {
+fn add_names<'a>(image: &Image<'_>, headers: &mut Vec<Header<'a>>, bytes: &mut Vec<u8>, start: u64) -> (usize, Vec<u32>) {
     let existing = names_index(image).filter(|&index| index != 0 && index < image.sections().len());
     let index = existing.unwrap_or(headers.len());
     if existing.is_none() {

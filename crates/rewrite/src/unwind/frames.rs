@@ -46,15 +46,9 @@ pub(crate) fn convert(image: &Image<'_>, copy: &FunctionCopy) -> Result<Vec<Fram
     Ok(frames)
 }
 
-fn frame(
-    image: &Image<'_>,
-    copy: &FunctionCopy,
-    (fragment, part): (&Fragment, u32),
-    (fde, index): (&Fde<'_>, usize),
-) -> Result<Frame, Reason> {
+fn frame(image: &Image<'_>, copy: &FunctionCopy, (fragment, part): (&Fragment, u32), (fde, index): (&Fde<'_>, usize)) -> Result<Frame, Reason> {
     let start = fragment.edge(fde.range.start);
-    let end =
-        if fde.range.end >= fragment.original.end { fragment.length() } else { fragment.edge(fde.range.end) };
+    let end = if fde.range.end >= fragment.original.end { fragment.length() } else { fragment.edge(fde.range.end) };
     let is_whole = fragment.original.start <= fde.range.start && fde.range.end <= fragment.original.end;
     let exceptions = match fde.lsda {
         Some(_) if !is_whole => return Err(Reason::ExceptionTable),
@@ -101,9 +95,7 @@ fn rows(fde: &Fde<'_>, fragment: &Fragment, (start, end): (u32, u32)) -> Result<
 
 /// From the start of each exit's probe to the end of the exit.
 fn exits(fragment: &Fragment, start: u32, end: u32) -> impl Iterator<Item = (u32, u32)> {
-    let sites = fragment.sites.iter().filter(move |site| {
-        site.kind == SiteKind::Exit && site.at >= start && site.at < end
-    });
+    let sites = fragment.sites.iter().filter(move |site| site.kind == SiteKind::Exit && site.at >= start && site.at < end);
     sites.map(|site| (site.at, site.end))
 }
 

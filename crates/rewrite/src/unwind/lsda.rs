@@ -32,12 +32,7 @@ pub(crate) struct ExceptionTable {
 }
 
 /// Converts the exception table of an entry whose code is part number `part` of a copy.
-pub(crate) fn convert(
-    image: &Image<'_>,
-    copy: &FunctionCopy,
-    fde: &Fde<'_>,
-    part: u32,
-) -> Result<ExceptionTable, Reason> {
+pub(crate) fn convert(image: &Image<'_>, copy: &FunctionCopy, fde: &Fde<'_>, part: u32) -> Result<ExceptionTable, Reason> {
     let lsda = image.lsda(fde).ok_or(Reason::ExceptionTable)?;
     let extents = extents(image, &lsda).ok_or(Reason::ExceptionTable)?;
     let sites = call_sites(copy, fde, part, &lsda)?;
@@ -185,12 +180,7 @@ fn extents<'data>(image: &Image<'data>, lsda: &Lsda<'data>) -> Option<Extents<'d
         Some(base) => image.bytes_at(base.checked_sub(type_bytes as u64)?, type_bytes as u64)?,
         None => return None,
     };
-    Some(Extents {
-        actions: actions.get(..action_end)?,
-        types,
-        type_size,
-        specifications: specifications.get(..specification_end)?,
-    })
+    Some(Extents { actions: actions.get(..action_end)?, types, type_size, specifications: specifications.get(..specification_end)? })
 }
 
 const fn type_size(encoding: u8) -> usize {
@@ -202,12 +192,7 @@ const fn type_size(encoding: u8) -> usize {
 }
 
 /// Appends the type table.
-fn types(
-    image: &Image<'_>,
-    table: &mut ExceptionTable,
-    lsda: &Lsda<'_>,
-    extents: &Extents<'_>,
-) -> Result<(), Reason> {
+fn types(image: &Image<'_>, table: &mut ExceptionTable, lsda: &Lsda<'_>, extents: &Extents<'_>) -> Result<(), Reason> {
     let is_relative = lsda.type_encoding & APPLICATION == RELATIVE;
     let is_absolute = lsda.type_encoding & APPLICATION == 0;
     match (extents.types.is_empty(), is_relative, is_absolute) {

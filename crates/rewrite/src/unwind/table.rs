@@ -116,12 +116,7 @@ impl<'a> FrameTable<'a> {
 
     fn write_common(&mut self, common: &Common<'_>) -> Option<()> {
         self.bytes.extend([0, 0, 0, 0, 1, b'z']);
-        let parts = [
-            (common.personality.is_some(), b'P'),
-            (common.has_exceptions, b'L'),
-            (true, b'R'),
-            (common.is_signal_frame, b'S'),
-        ];
+        let parts = [(common.personality.is_some(), b'P'), (common.has_exceptions, b'L'), (true, b'R'), (common.is_signal_frame, b'S')];
         self.bytes.extend(parts.into_iter().filter(|part| part.0).map(|part| part.1));
         self.bytes.push(0);
         write_unsigned(&mut self.bytes, common.code_alignment);

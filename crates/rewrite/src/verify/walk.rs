@@ -112,13 +112,7 @@ struct Place<'a, 'data> {
 }
 
 impl<'a, 'data> Place<'a, 'data> {
-    fn new(
-        walk: &'a Walk<'a, 'data>,
-        copy: &'a Copy,
-        old: &Range<u64>,
-        new: &Range<u64>,
-        has_probes: bool,
-    ) -> Result<Self, Fault> {
+    fn new(walk: &'a Walk<'a, 'data>, copy: &'a Copy, old: &Range<u64>, new: &Range<u64>, has_probes: bool) -> Result<Self, Fault> {
         let fault = Fault::new(new.start, "a part is not in the file");
         let old_bytes = walk.original.bytes_at(old.start, old.end.saturating_sub(old.start)).ok_or(fault)?;
         let new_bytes = walk.written.bytes_at(new.start, new.end.saturating_sub(new.start)).ok_or(fault)?;
@@ -185,11 +179,9 @@ impl<'a, 'data> Place<'a, 'data> {
         let clean = self.walk.claim.clean.as_ref().and_then(|clean| clean.fragments.first());
         let (length, stub) = if clean.is_some() { (16, 1) } else { (10, 0) };
         let bytes = self.ahead(length);
-        let calls = bytes.first() == Some(&0xe8)
-            && relative(bytes.get(1..5).unwrap_or_default(), self.new + 5) == self.walk.stubs.get(stub).copied();
+        let calls = bytes.first() == Some(&0xe8) && relative(bytes.get(1..5).unwrap_or_default(), self.new + 5) == self.walk.stubs.get(stub).copied();
         let branches = clean.is_none_or(|(_, clean)| {
-            bytes.get(5..7) == Some(&[0x0f, 0x82])
-                && relative(bytes.get(7..11).unwrap_or_default(), self.new + 11) == Some(clean.start)
+            bytes.get(5..7) == Some(&[0x0f, 0x82]) && relative(bytes.get(7..11).unwrap_or_default(), self.new + 11) == Some(clean.start)
         });
         if calls && branches && self.has_id(bytes.get(length - 5..).unwrap_or_default()) {
             self.skip(length as u64)
@@ -205,8 +197,7 @@ impl<'a, 'data> Place<'a, 'data> {
     /// Goes behind the site of an exit, if there is one.
     fn exit_site(&mut self) -> Result<bool, Fault> {
         let bytes = self.ahead(SITE as usize);
-        let is_call = bytes.first() == Some(&0xe8)
-            && relative(bytes.get(1..5).unwrap_or_default(), self.new + 5) == self.walk.stubs.last().copied();
+        let is_call = bytes.first() == Some(&0xe8) && relative(bytes.get(1..5).unwrap_or_default(), self.new + 5) == self.walk.stubs.last().copied();
         if !is_call {
             return Ok(false);
         }
@@ -240,9 +231,7 @@ impl<'a, 'data> Place<'a, 'data> {
         let has_site = self.exit_site()?;
         let at = self.next()?;
         match self.decoded.flow_control() {
-            FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch | FlowControl::Call => {
-                self.branch(seen, at, has_site)
-            }
+            FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch | FlowControl::Call => self.branch(seen, at, has_site),
             flow => {
                 let is_exit = flow == FlowControl::Return;
                 let may_be_exit = flow == FlowControl::IndirectBranch;
@@ -368,8 +357,7 @@ impl<'a, 'data> Place<'a, 'data> {
         if is_call {
             return self.landing(seen, at, true, target);
         }
-        if self.decoded.len() == original.len() && copied == self.new + 2 && !original.is_jcc_short_or_near() && is_conditional
-        {
+        if self.decoded.len() == original.len() && copied == self.new + 2 && !original.is_jcc_short_or_near() && is_conditional {
             return self.widened_counter(seen, target);
         }
         self.target(seen, at, target, copied)

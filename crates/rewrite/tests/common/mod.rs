@@ -1,3 +1,4 @@
+#![allow(dead_code, unreachable_pub, reason = "shared by test programs that each use a part")]
 //! Builds a program, instruments all of its functions, runs both, and compares.
 
 use std::collections::BTreeMap;
@@ -104,12 +105,7 @@ pub fn all(data: &[u8], poison: bool) -> Output {
     let program = Program::analyse(&image).expect("there is code in it");
     let selection = |(index, function)| {
         let body = program.body(&image, function);
-        let stays = |flow| {
-            matches!(
-                flow,
-                Flow::Next | Flow::Jump { .. } | Flow::Branch { .. } | Flow::TableJump { .. } | Flow::Return | Flow::Stop
-            )
-        };
+        let stays = |flow| matches!(flow, Flow::Next | Flow::Jump { .. } | Flow::Branch { .. } | Flow::TableJump { .. } | Flow::Return | Flow::Stop);
         let is_leaf = body.instructions.iter().all(|one| stays(one.flow));
         Selection { is_leaf, ..Selection::of(index) }
     };
