@@ -14,6 +14,7 @@ mod elf;
 mod emit;
 mod error;
 mod layout;
+mod parallel;
 mod plan;
 mod reason;
 mod sites;

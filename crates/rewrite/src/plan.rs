@@ -12,6 +12,7 @@ use crate::assemble::{Probes, assemble};
 use crate::copies::{FunctionCopy, SiteKind};
 use crate::decode::decode;
 use crate::elf::dynamic::relocation_table_size;
+use crate::parallel;
 use crate::reason::Reason;
 use crate::{Refused, Request, RewriteError, Selection};
 
@@ -81,13 +82,17 @@ pub(crate) fn lift_all(image: &Image<'_>, program: &Program, chosen: &[Chosen<'_
     let can_relocate = relocation_table_size(image).is_some();
     let mut moved = Vec::with_capacity(chosen.len());
     let mut refused = Vec::new();
-    for one in chosen {
-        match lift(image, program, one, can_relocate) {
+    let lifted = parallel::map(chosen, |one| lift(image, program, one, can_relocate));
+    for (one, lifted) in chosen.iter().zip(lifted) {
+        match lifted {
             Ok(mut lifted) => {
                 lifted.id = u32::try_from(moved.len() + 1).unwrap_or(u32::MAX);
                 moved.push(lifted);
             }
-            Err(reason) => refused.extend(program.functions.get(one.selection.function).map(|function| Refused::new(function, reason))),
+            Err(reason) => {
+                let function = program.functions.get(one.selection.function);
+                refused.extend(function.map(|function| Refused::new(function, reason)));
+            }
         }
     }
     (moved, refused)

@@ -16,6 +16,7 @@ use tare_image::Image;
 
 use crate::addresses::AddressMap;
 use crate::error::RewriteError;
+use crate::parallel;
 use walk::Walk;
 
 /// Where one copy of a function is said to be.
@@ -82,17 +83,20 @@ pub(crate) fn verify(original: &Image<'_>, program: &Program, bytes: &[u8], clai
     let written = Image::parse(bytes).map_err(|_| fail("the headers", Fault::new(0, "the file cannot be read")))?;
     note(&written, claims).map_err(|fault| fail("the note", fault))?;
     let moved: AddressMap = claims.functions.iter().filter_map(|one| entry(&one.probed)).collect();
-    for claim in &claims.functions {
+    let faults = parallel::map(&claims.functions, |claim| {
         let walk = Walk { original, written: &written, moved: &moved, claim, stubs: claims.stubs };
         let checked = springboard(&written, claim)
             .and_then(|()| walk.check(&claim.probed, true))
             .and_then(|()| claim.clean.as_ref().map_or(Ok(()), |clean| walk.check(clean, false)));
-        if let Err(fault) = checked {
-            let name = program.functions.get(claim.function).map_or("", |function| function.name.as_str());
-            return Err(fail(name, fault));
+        checked.err().map(|fault| (claim.function, fault))
+    });
+    match faults.into_iter().flatten().next() {
+        Some((function, fault)) => {
+            let name = program.functions.get(function).map_or("", |function| function.name.as_str());
+            Err(fail(name, fault))
         }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Original and moved entry of a copy.
