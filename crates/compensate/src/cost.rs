@@ -88,7 +88,11 @@ impl Part {
 /// The cost on each call path, for every location of a profile in the order of its nodes.
 #[must_use]
 pub fn of_profile(profile: &Profile) -> Vec<Vec<ProbeCost>> {
-    let in_place: Vec<Vec<Option<Cost>>> = profile.locations.iter().map(|location| location.nodes.iter().map(in_place).collect()).collect();
+    let of_location = |location: &Location| {
+        let hot_pair = units(profile.process_of(location).hot_pair_cost);
+        location.nodes.iter().map(|node| in_place(node, hot_pair)).collect()
+    };
+    let in_place: Vec<Vec<Option<Cost>>> = profile.locations.iter().map(of_location).collect();
     let mut everywhere = Means::default();
     let means: Vec<Means> = profile
         .locations
@@ -105,7 +109,7 @@ pub fn of_profile(profile: &Profile) -> Vec<Vec<ProbeCost>> {
         .collect();
     let costs = |((location, in_place), means): ((&Location, Vec<Option<Cost>>), &Means)| {
         let elsewhere = means.prior(&everywhere, profile.process_of(location).hot_pair_cost);
-        of_location(profile, location, in_place, &elsewhere)
+        with_prior(profile, location, in_place, &elsewhere)
     };
     profile.locations.iter().zip(in_place).zip(&means).map(costs).collect()
 }
@@ -129,11 +133,11 @@ impl Means {
     fn prior(&self, everywhere: &Self, hot_pair: f64) -> Cost {
         let value = self.pairs.value().or(everywhere.pairs.value());
         let off_cost = self.counting.value().or(everywhere.counting.value()).unwrap_or(0);
-        Cost { off_cost, ..prior((hot_pair * COST_UNIT as f64) as u64, value) }
+        Cost { off_cost, ..prior(units(hot_pair), value) }
     }
 }
 
-fn of_location(profile: &Profile, location: &Location, in_place: Vec<Option<Cost>>, elsewhere: &Cost) -> Vec<ProbeCost> {
+fn with_prior(profile: &Profile, location: &Location, in_place: Vec<Option<Cost>>, elsewhere: &Cost) -> Vec<ProbeCost> {
     let of_node = |(node, in_place): (&Node, Option<Cost>)| {
         if is_wrapper(profile, node) {
             return wrapper();
@@ -146,9 +150,14 @@ fn of_location(profile: &Profile, location: &Location, in_place: Vec<Option<Cost
     location.nodes.iter().zip(in_place).map(of_node).collect()
 }
 
-fn in_place(node: &Node) -> Option<Cost> {
+fn in_place(node: &Node, hot_pair: u64) -> Option<Cost> {
     let batches = node.batches.as_deref()?;
-    estimate(&batches.on, &batches.off, &batches.off_twice)
+    estimate(&batches.on, &batches.off, &batches.off_twice).filter(|cost| cost.says_more_than_prior(hot_pair))
+}
+
+/// Ticks in the unit of the estimator.
+fn units(ticks: f64) -> u64 {
+    (ticks * COST_UNIT as f64) as u64
 }
 
 /// Roots are entered by nobody, and wrappers time themselves.

@@ -27,7 +27,8 @@ pub(crate) fn prior() -> Cost {
 /// Estimates a path anew from its batches.
 pub(crate) fn estimate(local: Local, node: &LiveNode, record: &LiveBatch) {
     let [on, off, twice] = &record.on;
-    let Some(cost) = tare_delay::cost::estimate(&snapshot(on), &snapshot(off), &snapshot(twice)) else {
+    let estimate = tare_delay::cost::estimate(&snapshot(on), &snapshot(off), &snapshot(twice));
+    let Some(cost) = estimate.filter(|cost| cost.says_more_than_prior(HOT_PAIR.load(Relaxed))) else {
         return;
     };
     recharge(local, node, cost.value);
