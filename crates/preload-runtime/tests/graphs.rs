@@ -446,3 +446,26 @@ fn a_program_that_is_no_image_leaves_no_file() {
     assert!(command.status().expect("it runs").success());
     assert!(program.graphs().is_empty());
 }
+
+#[test]
+fn paths_beyond_the_limit_are_counted_by_the_overflow_node() {
+    let regions = 370;
+    let names: Vec<_> = (1..=regions).map(|number| format!("r{number}")).collect();
+    let mut source = String::from("#define PATHS 370\ntypedef void region(long);\nvoid shared(long depth);\n");
+    for name in &names {
+        let number = &name[1..];
+        source += &format!("region {name}; __asm__(\".set {name}_body, shared\"); REGION({name}, {number});\n");
+    }
+    source += &format!("static region *const all[] = {{ {} }};\n", names.join(", "));
+    source += "void shared(long depth) { if (depth) for (int i = 0; i < PATHS; i++) all[i](depth - 1); }\n";
+    source += "int main(void) { shared(2); return 0; }\n";
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let program = program(&source, &names);
+    program.run();
+    let graph = program.graph();
+    let calls: u64 = graph.calls().values().sum();
+    assert_eq!(calls, 370 + 370 * 370);
+    let overflow = graph.locations[0].record.overflow_calls;
+    assert_eq!(graph.path("overflow").calls(), overflow);
+    assert!(overflow > 0);
+}

@@ -56,13 +56,13 @@ impl Edges {
     /// The table at an address.
     ///
     /// # Safety
-    /// It must be one that [`Edges::new`] made.
+    /// It must be one that [`Edges::first_table`] or [`Edges::insert`] made.
     pub(crate) unsafe fn at(table: NonNull<EdgeTable>) -> Self {
         Self { table }
     }
 
     /// An empty table of the first size.
-    pub(crate) fn new() -> Option<NonNull<EdgeTable>> {
+    pub(crate) fn first_table() -> Option<NonNull<EdgeTable>> {
         Self::with_room(FIRST)
     }
 
@@ -145,9 +145,9 @@ mod tests {
 
     #[test]
     fn edges_are_found_after_the_table_has_grown() {
-        let mut table = Edges::new().expect("memory");
+        let mut table = Edges::first_table().expect("memory");
         for number in 1..5000_u32 {
-            // SAFETY: `new` or `insert` made the table.
+            // SAFETY: `first_table` or `insert` made the table.
             let edges = unsafe { Edges::at(table) };
             match edges.insert(key(number * 64, number % 7), number) {
                 Inserted::Here => {}

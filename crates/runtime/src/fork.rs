@@ -41,8 +41,10 @@ extern "C" fn in_child() {
 /// A new file whose header area takes the place of the parent's.
 fn new_file(old: NonNull<u8>) -> Option<FilePlace> {
     let (place, fresh) = graph_file::create()?;
-    // SAFETY: both are mapped header areas.
-    let (before, after) = unsafe { (old.cast::<LiveHeader>().as_ref(), fresh.cast::<LiveHeader>().as_ref()) };
+    // SAFETY: a mapped header area begins with the header.
+    let before = unsafe { old.cast::<LiveHeader>().as_ref() };
+    // SAFETY: as above.
+    let after = unsafe { fresh.cast::<LiveHeader>().as_ref() };
     after.hot_pair_cost.store(before.hot_pair_cost.load(Relaxed), Relaxed);
     after.images.store(before.images.load(Relaxed), Relaxed);
     let length = (HEADER_AREA - IMAGE_TABLE) as usize;

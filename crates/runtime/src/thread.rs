@@ -61,7 +61,7 @@ fn set_up(state: &'static ThreadState) -> Option<Local> {
 /// Connects a thread with an arena: site cache, table of edges, root.
 pub(crate) fn set_up_on(state: &'static ThreadState, arena: crate::arena::Arena) -> Option<Local> {
     let cache = sys::map_memory(region_capacity() as usize * size_of::<AtomicU64>()).ok()?;
-    let edges = Edges::new()?;
+    let edges = Edges::first_table()?;
     let begin = now().0;
     state.cache.store(cache.cast().as_ptr(), Relaxed);
     state.edges.store(edges.as_ptr(), Relaxed);

@@ -194,7 +194,7 @@ impl Open {
         let partners = match self.local.state.partners() {
             Some(partners) => partners,
             None => {
-                let table = Edges::new()?;
+                let table = Edges::first_table()?;
                 self.local.state.partners.store(table.as_ptr(), Release);
                 self.local.state.partners()?
             }
