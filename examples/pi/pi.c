@@ -44,7 +44,7 @@ __attribute__((noinline)) static void throw_dart(struct tally *tally, struct poi
     tally->squares += delta * (below - tally->mean);
 }
 
-__attribute__((noinline)) static void fill_packet(struct point *packet, uint64_t *state)
+__attribute__((noinline, noclone)) static void fill_packet(struct point *packet, uint64_t *state)
 {
     for (int i = 0; i < POINTS; i++) {
         packet[i].x = uniform(state);

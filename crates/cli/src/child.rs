@@ -13,6 +13,8 @@ use crate::rundir::Exit;
 
 /// The child to which signals are passed on; 0 while there is none.
 static CHILD: AtomicI32 = AtomicI32::new(0);
+/// A signal that came before the child was known; 0 for none.
+static EARLY: AtomicI32 = AtomicI32::new(0);
 
 const PASSED_ON: [libc::c_int; 5] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
 
@@ -25,6 +27,11 @@ pub(crate) fn run(mut command: Command) -> Result<(Exit, f64), Failure> {
     let started = Instant::now();
     let mut child = command.spawn().map_err(|error| Failure::new(Code::NoInput, format!("cannot start {name}: {error}")))?;
     CHILD.store(child.id().cast_signed(), Ordering::SeqCst);
+    let early = EARLY.swap(0, Ordering::SeqCst);
+    if early != 0 {
+        // SAFETY: the child has not been waited for yet.
+        unsafe { libc::kill(child.id().cast_signed(), early) };
+    }
     let status = child.wait();
     CHILD.store(0, Ordering::SeqCst);
     let status = status.map_err(|error| Failure::new(Code::Internal, format!("lost {name}: {error}")))?;
@@ -59,10 +66,14 @@ fn pass_on(signal: libc::c_int) {
 
 /// Passes a signal on to the child, unless the kernel sent it to the whole group (Ctrl-C in a terminal).
 extern "C" fn on_signal(signal: libc::c_int, about: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    let child = CHILD.load(Ordering::SeqCst);
     // SAFETY: the kernel hands a handler with SA_SIGINFO a valid siginfo.
     let from_kernel = unsafe { (*about).si_code } == libc::SI_KERNEL;
-    if child > 0 && !from_kernel {
+    if from_kernel {
+        return;
+    }
+    EARLY.store(signal, Ordering::SeqCst);
+    let child = CHILD.load(Ordering::SeqCst);
+    if child > 0 && EARLY.swap(0, Ordering::SeqCst) != 0 {
         // SAFETY: kill is async-signal-safe; the child has not been waited for yet.
         unsafe { libc::kill(child, signal) };
     }

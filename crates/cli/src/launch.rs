@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn launchers_are_passed_with_their_options() {
         assert_eq!(behind("mpirun", "-n 4 ./app -n 3"), Some(2));
-        assert_eq!(behind("mpirun.openmpi", "--mca btl self,vader --map-by node -np 2 -x PATH --oversubscribe ./app"), Some(9));
+        assert_eq!(behind("mpirun.openmpi", "--mca btl self,vader --map-by node -np 2 -x PATH --oversubscribe ./app"), Some(10));
         assert_eq!(behind("mpiexec.hydra", "-ppn 2 -genv A 1 -genvall -bind-to core -n 2 ./app"), Some(10));
         assert_eq!(behind("srun", "-N 2 --ntasks=4 --mpi=pmix -c 2 --exclusive ./app"), Some(7));
         assert_eq!(behind("mpirun", "--some-new-option value -n 2 ./app"), Some(4));

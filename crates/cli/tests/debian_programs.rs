@@ -26,9 +26,7 @@ fn hpcc_passes_its_own_checks() {
         .collect();
     fs::write(place.path().join("hpccinf.txt"), small.join("\n") + "\n").expect("a writable directory");
     let line = OPEN_MPI.line(2, "/usr/bin/hpcc".as_ref());
-    let keep = |line: &str| {
-        line.contains("PASSED") && line.contains("||Ax-b||") || line.contains("Success=") || line.contains("Errors") || line.contains("residual:")
-    };
+    let keep = |line: &str| line.contains("PASSED") && line.contains("||Ax-b||") || line.contains("Success=") || line.contains("Errors=");
     let run = |measured: bool| {
         let output = if measured { place.profile(&[], &line) } else { place.plain(&line) };
         assert!(output.status.success(), "hpcc: {}", text(&output.stderr));
@@ -37,7 +35,7 @@ fn hpcc_passes_its_own_checks() {
         (text(&output.stdout), results(&written, keep))
     };
     let plain = run(false);
-    assert!(plain.1.len() > 5, "{:?}", plain.1);
+    assert!(plain.1.len() > 3, "{:?}", plain.1);
     assert_eq!(run(true), plain);
     let report = place.report();
     report.check();

@@ -23,6 +23,8 @@ pub(crate) fn validate(arguments: &ValidateArguments) -> Result<ExitCode, Failur
     let programs = launch::programs(&arguments.command).map_err(|error| launch::failure(&error))?;
     let prepared = instrumenting::prepare(programs, &choice, &arguments.library)?;
     let run = RunDirectory::create(arguments.output.as_deref(), &prepared.targets[0].program.path)?;
+    // The record makes the directory of all runs one of ours, to be replaced the next time.
+    NewRun { id: fresh_id(), line: &arguments.command, setting, images: prepared.images.clone() }.begin(&run)?;
     let originals: Vec<Target> =
         prepared.targets.iter().map(|target| Target { executable: target.program.path.clone(), libraries: Vec::new(), ..target.clone() }).collect();
     let plain = Side { run: &run, line: &arguments.command, targets: &originals, setting: Setting { mode: Mode::Clock, ..setting }, images: &[] };
