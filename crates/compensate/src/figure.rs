@@ -51,6 +51,8 @@ pub enum Mark {
     NeverOn,
     /// It was open when the file was read, and its time is not yet whole.
     StillOpen,
+    /// The delays that were sent with messages rest on costs that turned out to be others.
+    DelaysAstray,
     /// The figure of a region below it is marked, so that the sum of those below stands for it.
     ChildExceeds,
 }
@@ -64,6 +66,7 @@ impl Mark {
             Self::OverheadHidesTime => "the uncertainty of the overhead exceeds the time that is left",
             Self::NeverOn => "all calls were in batches that were off",
             Self::StillOpen => "the region was open when the run was read",
+            Self::DelaysAstray => "delays were sent with messages before the cost of probes was known",
             Self::ChildExceeds => "a region below it is not to be trusted",
         }
     }

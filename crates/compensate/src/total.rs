@@ -154,9 +154,15 @@ pub(crate) fn location(
             let reach = if clock.is_known() { calls * WRAPPER_REACH_S / clock.seconds_per_tick } else { 0.0 };
             let (below, above) = doubt.of_delay(delay);
             let mut spread = Spread::default();
-            spread.add_common(below + reach, above + reach);
+            // Delays that were sent along before a cost was known as it is now went astray by as much.
+            let astray = if mode == Mode::Parallel { overhead.late.abs() } else { 0.0 };
+            spread.add_common(below + reach + astray, above + reach + astray);
             let value = measured - delay;
-            let mark = (value < 0.0).then_some(Mark::OverheadExceedsTime);
+            let mark = match value {
+                less if less < 0.0 => Some(Mark::OverheadExceedsTime),
+                more if more - spread.below() > measured || astray > 0.5 * value => Some(Mark::DelaysAstray),
+                _ => None,
+            };
             let total = Figure::with_spread(value, 0.0, &spread, mark).scaled(clock.seconds_per_tick);
             (clock.seconds(measured), total, clock.seconds(delay))
         }
