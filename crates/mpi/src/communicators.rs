@@ -123,18 +123,8 @@ impl Comm {
         let (size, rank) = (int_of(Id::MPI_Comm_size)?, int_of(Id::MPI_Comm_rank)?);
         let inter = int_of(Id::MPI_Comm_test_inter)? != 0;
         let shadow = if session.carries() { Some(Self::cast_shadow(session, handle, inter)?) } else { None };
-        let mut comm = Self {
-            key,
-            shadow,
-            offset: 0,
-            size,
-            rank,
-            inter,
-            queue: Mutex::default(),
-            missed: AtomicU32::new(0),
-            handle,
-            peers: OnceLock::new(),
-        };
+        let mut comm =
+            Self { key, shadow, offset: 0, size, rank, inter, queue: Mutex::default(), missed: AtomicU32::new(0), handle, peers: OnceLock::new() };
         if let Some(shadow) = shadow.filter(|_| inter) {
             let mut there = 0_i32;
             session.ask(Id::MPI_Comm_rank, [shadow, &raw mut there as usize])?;
@@ -180,16 +170,13 @@ impl Comm {
             session.ask(id, [comm, &raw mut group as usize]).map(|()| group)
         };
         let members = if self.inter { Id::MPI_Comm_remote_group } else { Id::MPI_Comm_group };
-        let (mut theirs, mut world) =
-            (group_of(members, self.handle)?, group_of(Id::MPI_Comm_group, session.handles.comm_world)?);
+        let (mut theirs, mut world) = (group_of(members, self.handle)?, group_of(Id::MPI_Comm_group, session.handles.comm_world)?);
         let mut size = 0_i32;
         session.ask(Id::MPI_Group_size, [theirs, &raw mut size as usize])?;
         let ranks: Vec<i32> = (0..size).collect();
         let mut translated = vec![-1_i32; ranks.len()];
-        let done = session.ask(
-            Id::MPI_Group_translate_ranks,
-            [theirs, ranks.len(), ranks.as_ptr() as usize, world, translated.as_mut_ptr() as usize],
-        );
+        let done =
+            session.ask(Id::MPI_Group_translate_ranks, [theirs, ranks.len(), ranks.as_ptr() as usize, world, translated.as_mut_ptr() as usize]);
         for group in [&mut theirs, &mut world] {
             session.ask(Id::MPI_Group_free, [&raw mut *group as usize])?;
         }

@@ -234,14 +234,8 @@ pub const TEST_ALL: Meaning = complete(Some(0), 1, Some(2), 3, Which::All);
 /// `MPI_Testany`.
 pub const TEST_ANY: Meaning = complete(Some(0), 1, Some(3), 4, Which::Any(2));
 /// `MPI_Testsome`: no flag, the number of completed requests tells.
-pub const TEST_SOME: Meaning = Meaning::Complete(Complete {
-    count: Some(0),
-    requests: 1,
-    flag: None,
-    status: 4,
-    which: Which::Some(2, 3),
-    asks: true,
-});
+pub const TEST_SOME: Meaning =
+    Meaning::Complete(Complete { count: Some(0), requests: 1, flag: None, status: 4, which: Which::Some(2, 3), asks: true });
 
 /// `MPI_Comm_free`.
 pub const FREE_COMM: Meaning = Meaning::FreeComm;

@@ -9,9 +9,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 /// Addresses found so far, in the order of the table.
 static FOUND: [AtomicPtr<c_void>; FUNCTIONS.len()] = [const { AtomicPtr::new(core::ptr::null_mut()) }; FUNCTIONS.len()];
 
-type Words = unsafe extern "C-unwind" fn(
-    usize, usize, usize, usize, usize, usize, usize, usize, usize, usize, usize, usize, usize, usize,
-) -> usize;
+type Words = unsafe extern "C-unwind" fn(usize, usize, usize, usize, usize, usize, usize, usize, usize, usize, usize, usize, usize, usize) -> usize;
 type Double = unsafe extern "C-unwind" fn() -> f64;
 
 /// A function of the real library.

@@ -8,13 +8,12 @@
 //! functions with others, and inside a function without a wrapper those calls would look like the program's.
 
 use crate::meaning::{
-    ABORT, ASK_MATCH, ASK_PROBE, CANCEL, EXCHANGE, EXCHANGE_REPLACE, FINALIZE, FREE_COMM, FREE_REQUEST, INIT, MATCH, Meaning,
-    PREPARE_RECEIVE, PREPARE_SEND, PROBE, RECEIVE, SEND, START, START_ALL, START_EXCHANGE, START_EXCHANGE_REPLACE, START_RECEIVE,
-    START_SEND, TEST, TEST_ALL, TEST_ANY, TEST_SOME, WAIT, WAIT_ALL, WAIT_ANY, WAIT_SOME, all_to_all, create, create_apart, data,
-    from_root, prefix, to_root,
+    ABORT, ASK_MATCH, ASK_PROBE, CANCEL, EXCHANGE, EXCHANGE_REPLACE, FINALIZE, FREE_COMM, FREE_REQUEST, INIT, MATCH, Meaning, PREPARE_RECEIVE,
+    PREPARE_SEND, PROBE, RECEIVE, SEND, START, START_ALL, START_EXCHANGE, START_EXCHANGE_REPLACE, START_RECEIVE, START_SEND, TEST, TEST_ALL,
+    TEST_ANY, TEST_SOME, WAIT, WAIT_ALL, WAIT_ANY, WAIT_SOME, all_to_all, create, create_apart, data, from_root, prefix, to_root,
 };
-use core::ffi::CStr;
 use Meaning::{Plain, Silent, Uncovered};
+use core::ffi::CStr;
 
 /// Hands the table to a macro: `word|real NAME meaning;` for each function.
 #[macro_export]

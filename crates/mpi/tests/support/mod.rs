@@ -254,9 +254,5 @@ fn read_location(arena: &[u8]) -> Location {
         (hot, cold.expect("a cold node"))
     };
     let peer = |index: usize| PeerRecord::from_bytes(&arena[PEERS as usize + index * PeerRecord::SIZE..]).expect("a partner");
-    Location {
-        record,
-        nodes: (0..record.nodes as usize).map(node).collect(),
-        peers: (0..record.peers as usize).map(peer).collect(),
-    }
+    Location { record, nodes: (0..record.nodes as usize).map(node).collect(), peers: (0..record.peers as usize).map(peer).collect() }
 }
