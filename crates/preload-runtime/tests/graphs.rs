@@ -469,3 +469,26 @@ fn paths_beyond_the_limit_are_counted_by_the_overflow_node() {
     assert_eq!(graph.path("overflow").calls(), overflow);
     assert!(overflow > 0);
 }
+
+#[test]
+fn a_program_that_replaces_itself_leaves_two_files() {
+    let program = program(
+        r#"
+        long step(long n);
+        long step_body(long n) { sink += n; return n; }
+        REGION(step, 1);
+        int main(int count, char **arguments) {
+            for (int i = 0; i < 10 * count; i++) step(i);
+            if (count == 1) execl("/proc/self/exe", arguments[0], "again", (char *)0);
+            return 0;
+        }
+        "#,
+        &["step"],
+    );
+    program.run();
+    let [first] = &program.graphs_in(&program.memory())[..] else { panic!("one file is left in memory") };
+    assert_eq!((first.header.state, first.calls()["step"]), (ProcessState::Replaced as u32, 10));
+    let second = program.graph();
+    assert_eq!((second.header.state, second.calls()["step"]), (ProcessState::Finished as u32, 20));
+    assert_eq!(first.header.pid, second.header.pid);
+}

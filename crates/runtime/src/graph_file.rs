@@ -11,6 +11,7 @@ use crate::process::{Mode, now};
 use crate::settings::{Settings, settings};
 use crate::sys::{self, Descriptor, Errno};
 use crate::text::{Path, Text, until_zero};
+use core::ffi::CStr;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use tare_format::graph::{ARENA, HEADER_AREA, IMAGE_TABLE, IMAGES, MAGIC, MAX_LOCATIONS, ProcessState, VERSION};
@@ -203,12 +204,25 @@ fn open_new(settings: &Settings) -> Option<(FilePlace, Descriptor)> {
                     let collected = in_run.then(name.bytes());
                     return Some((FilePlace { live, collected, is_moved: directory.bytes() != in_run.bytes() }, file));
                 }
-                Err(Errno(libc::EEXIST)) => {}
+                Err(Errno(libc::EEXIST)) => mark_replaced(live.as_c_str()?),
                 Err(_) => break,
             }
         }
     }
     None
+}
+
+/// A file of this process id that was not closed is that of the program which this one has replaced.
+fn mark_replaced(path: &CStr) {
+    let Ok(file) = sys::open(path, libc::O_RDWR, 0) else { return };
+    let mut state = [0; 4];
+    let at = core::mem::offset_of!(LiveHeader, state) as u64;
+    let is_open = sys::read_at(file, &mut state, at).is_ok() && state == (ProcessState::Running as u32).to_le_bytes();
+    if is_open {
+        // What cannot be marked reads as a process that was killed.
+        let _ = sys::write_at(file, &(ProcessState::Replaced as u32).to_le_bytes(), at);
+    }
+    sys::close(file);
 }
 
 /// The directory of this run in memory: ours alone, and with room.
