@@ -324,17 +324,18 @@ tare_count_again:
 tare_probe_exit:
         .cfi_startproc
         endbr64
-        mov     %rdx, -32(%rsp)
-        CLOCK
-        mov     %rcx, -24(%rsp)
-        mov     %rsi, -40(%rsp)
+# The loads that lead to the node come before the clock, whose own time hides them.
         mov     %rdi, -48(%rsp)
         mov     tare_thread_state@gottpoff(%rip), %rdi
+        mov     %rsi, -40(%rsp)
         mov     %fs:{FRAME}(%rdi), %rsi
+        mov     %rdx, -32(%rsp)
+        mov     %rcx, -24(%rsp)
+        mov     {FRAME_NODE}(%rsi), %rcx
+        CLOCK
         lea     8(%rsp), %rdx
         cmp     %rdx, {FRAME_SP}(%rsi)
         jne     .Lexit_slow
-        mov     {FRAME_NODE}(%rsi), %rcx
         mov     %rax, %rdx
         sub     %fs:{LAST}(%rdi), %rdx
         add     %rdx, {EXCLUSIVE}(%rcx)
