@@ -76,6 +76,17 @@ pub(crate) enum Format {
     Json,
 }
 
+/// How a comparison is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ComparisonFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// As a picture that stands alone
+    Svg,
+}
+
 /// How the table of functions is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum TableFormat {
@@ -234,6 +245,13 @@ pub(crate) enum MpiChoice {
 
 /// `tare validate`
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tare validate -- mpirun -n 2 ./app             15 pairs of runs; the table of ranks and errors
+  tare validate -n 5 --format svg -- mpirun -n 2 ./app > validate.svg
+
+Compared is the time of each rank from MPI_Init to MPI_Finalize (without MPI: of the main program), in core cycles,
+pair by pair. The command must be one that can be run again and again.")]
 pub(crate) struct ValidateArguments {
     /// Pairs of an unmeasured and a measured run
     #[arg(short = 'n', long, value_name = "RUNS", default_value_t = 15, value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -250,7 +268,7 @@ pub(crate) struct ValidateArguments {
     pub(crate) measuring: Measuring,
     /// How to write the table
     #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: Format,
+    pub(crate) format: ComparisonFormat,
     /// The command, as you would start it without us
     #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,

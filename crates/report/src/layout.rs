@@ -93,14 +93,36 @@ pub(crate) fn plain(text: &str, page: &Page) -> String {
     text.chars().map(shown).collect()
 }
 
-/// A name in at most `room` columns: template arguments are folded first, then the middle is left out.
+/// A name in at most `room` columns: template arguments are folded first, then parameters left out, then the middle.
 pub(crate) fn short_name(name: &str, room: usize, page: &Page) -> String {
     let name = plain(name, page);
     if width(&name) <= room {
         return name;
     }
     let folded = fold_templates(&name, page.glyphs().ellipsis);
-    if width(&folded) <= room { folded } else { cut_middle(&folded, room, page.glyphs().ellipsis) }
+    if width(&folded) <= room {
+        return folded;
+    }
+    let bare = without_parameters(&folded);
+    if width(bare) <= room { bare.to_string() } else { cut_middle(bare, room, page.glyphs().ellipsis) }
+}
+
+/// `Pair::compute(int, int) const` as `Pair::compute`; names that end otherwise are left alone.
+fn without_parameters(name: &str) -> &str {
+    let Some(list) = name.strip_suffix(" const").unwrap_or(name).strip_suffix(')') else { return name };
+    let mut depth = 1_usize;
+    for (place, character) in list.char_indices().rev() {
+        match character {
+            ')' => depth += 1,
+            '(' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            let bare = &name[..place];
+            return if bare.is_empty() || bare.ends_with("operator") { name } else { bare };
+        }
+    }
+    name
 }
 
 /// `vector<int, allocator<int>>::push` as `vector<…>::push`; operators are left alone.
@@ -335,13 +357,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn parameters_give_way_before_the_name_does() {
+        assert_eq!(without_parameters("LAMMPS_NS::PairLJCut::compute(int, int)"), "LAMMPS_NS::PairLJCut::compute");
+        assert_eq!(without_parameters("f(int (*)(char)) const"), "f");
+        for name in ["main", "A::operator()", "(anonymous namespace)"] {
+            assert_eq!(without_parameters(name), name);
+        }
+        assert_eq!(short_name("LAMMPS_NS::PairLJCut::compute(int, int)", 22, &Page::default()), "LAMMPS_NS::…t::compute");
+    }
+
+    #[test]
     fn names_lose_their_template_arguments_first_and_then_their_middle() {
         let page = Page::default();
         let name = "std::vector<int, std::allocator<int>>::push_back(int const&)";
         assert_eq!(short_name(name, 60, &page), name);
         assert_eq!(short_name(name, 40, &page), "std::vector<…>::push_back(int const&)");
         assert_eq!(short_name("CalcFBHourglassForceForElems", 16, &page), "CalcFBHo…orElems");
-        assert_eq!(short_name("operator<<(std::ostream&)", 12, &page), "operat…eam&)");
+        assert_eq!(short_name("operator<<(std::ostream&)", 12, &page), "operator<<");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use tare_compensate::Mode as Compensation;
 use tare_compensate::compensate;
 use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
 
-use crate::args::{Format, ValidateArguments};
+use crate::args::{ComparisonFormat, ValidateArguments};
 use crate::failure::{Code, Failure};
 use crate::instrumenting::{self, Choice};
 use crate::launch;
@@ -49,8 +49,9 @@ pub(crate) fn validate(arguments: &ValidateArguments) -> Result<ExitCode, Failur
             .remedy(format!("see the output of the runs in {}", run.path.display()))
     })?;
     match arguments.format {
-        Format::Text => print!("{}", tare_report::validate::text(&table, &crate::results::page(None))),
-        Format::Json => println!("{}", tare_report::validate::json(&table)),
+        ComparisonFormat::Text => print!("{}", tare_report::validate::text(&table, &crate::results::page(None))),
+        ComparisonFormat::Svg => print!("{}", tare_report::picture::validation(&table)),
+        ComparisonFormat::Json => println!("{}", tare_report::validate::json(&table)),
     }
     eprintln!("tare: runs and their output are in {}", run.path.display());
     Ok(ExitCode::SUCCESS)
