@@ -18,6 +18,7 @@ use crate::copies::{Fragment, FunctionCopy};
 use crate::error::RewriteError;
 use crate::plan::Moved;
 use crate::sites::STUBS_SIZE;
+use crate::springboards::JUMP_LENGTH;
 use crate::unwind::table::{Entry, FrameTable};
 
 /// Bytes of a page.
@@ -178,7 +179,10 @@ fn unwind(image: &Image<'_>, moved: &[Moved], layout: &Layout, address: u64) -> 
         address: 0,
         is_signal_frame: false,
     };
-    push_stubs(&mut table, &stub)?;
+    push_entry_like(&mut table, &stub, stub.range.clone())?;
+    for island in moved.iter().filter_map(|one| one.springboard.island) {
+        push_entry_like(&mut table, &stub, island..island + JUMP_LENGTH)?;
+    }
     for copy in moved.iter().flat_map(Moved::copies) {
         push_copy(&mut table, fdes, copy)?;
     }
@@ -186,11 +190,12 @@ fn unwind(image: &Image<'_>, moved: &[Moved], layout: &Layout, address: u64) -> 
     Some(UnwindBytes { frames, index })
 }
 
-/// At every instruction of a stub: CFA = rsp + 8, return address at CFA − 8.
+/// At every instruction of a stub or an island: CFA = rsp + 8, return address at CFA − 8.
 const STUB_ROW: &[u8] = &[0x0c, 7, 8, 0x90, 1];
 
-fn push_stubs<'a>(table: &mut FrameTable<'a>, stub: &'a tare_image::Fde<'a>) -> Option<()> {
-    table.push(&Entry { common: stub, code_alignment: 1, start: stub.range.start, length: STUBS_SIZE, instructions: &[], exceptions: None })
+/// Code at every instruction of which the stack is as at an entry.
+fn push_entry_like<'a>(table: &mut FrameTable<'a>, stub: &'a tare_image::Fde<'a>, range: Range<u64>) -> Option<()> {
+    table.push(&Entry { common: stub, code_alignment: 1, start: range.start, length: range.end - range.start, instructions: &[], exceptions: None })
 }
 
 fn push_copy<'a>(table: &mut FrameTable<'a>, fdes: &'a [tare_image::Fde<'a>], copy: &'a FunctionCopy) -> Option<()> {

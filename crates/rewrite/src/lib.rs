@@ -18,6 +18,7 @@ mod parallel;
 mod plan;
 mod reason;
 mod sites;
+mod springboards;
 mod unwind;
 mod verify;
 mod write;
@@ -237,7 +238,7 @@ fn claims(moved: &[Moved], layout: &layout::Layout) -> verify::Claims {
             .map(|one| verify::Claim {
                 function: one.function,
                 id: one.id,
-                springboard: one.springboard,
+                springboard: one.springboard.at,
                 probed: copy(&one.probed),
                 clean: one.clean.as_ref().map(copy),
             })

@@ -9,7 +9,7 @@ pub enum Reason {
     /// The analysis says that it must not be moved, or does not understand it.
     #[error("{}", .0.name())]
     Analysis(Refusal),
-    /// Its first bytes have no room for a jump.
+    /// Its first bytes have no room for a jump, and there is none for an island nearby.
     #[error("too short to take a jump at its entry")]
     ShortEntry,
     /// A part of it overlaps a part of another selected function.

@@ -130,18 +130,18 @@ fn note(written: &Image<'_>, claims: &Claims) -> Result<(), Fault> {
     if is_writable && is_empty && slots.is_multiple_of(32) { Ok(()) } else { Err(Fault::new(slots, "the slots are not as agreed")) }
 }
 
-/// The jump at the original entry lands on the moved entry.
+/// The jump at the original entry lands on the moved entry, if it is a short one by a long one elsewhere.
 fn springboard(written: &Image<'_>, claim: &Claim) -> Result<(), Fault> {
-    let at = claim.springboard;
-    let (entry, moved) = entry(&claim.probed).ok_or(Fault::new(at, "there is no moved entry"))?;
-    let bytes = written.bytes_at(at, 5).ok_or(Fault::new(at, "there is no jump at the entry"))?;
-    let target = relative(bytes.get(1..5).unwrap_or_default(), at + 5);
-    let is_near = at == entry || at == entry + 4;
-    if bytes.first() == Some(&0xe9) && target == Some(moved) && is_near {
-        Ok(())
-    } else {
-        Err(Fault::new(at, "the jump at the entry does not lead to the moved entry"))
+    let fault = Fault::new(claim.springboard, "the jump at the entry does not lead to the moved entry");
+    let (entry, moved) = entry(&claim.probed).ok_or(fault)?;
+    let is_near = claim.springboard == entry || claim.springboard == entry + 4;
+    let mut at = claim.springboard;
+    if let Some([0xeb, distance]) = written.bytes_at(at, 2) {
+        at = (at + 2).wrapping_add_signed(i64::from(distance.cast_signed()));
     }
+    let bytes = written.bytes_at(at, 5).ok_or(fault)?;
+    let target = relative(bytes.get(1..5).unwrap_or_default(), at + 5);
+    if bytes.first() == Some(&0xe9) && target == Some(moved) && is_near { Ok(()) } else { Err(fault) }
 }
 
 /// The target of a 32-bit displacement that counts from `end`.

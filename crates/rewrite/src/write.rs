@@ -11,8 +11,9 @@ use crate::elf::{PT_LOAD, segment_bytes};
 use crate::emit::{self, Window};
 use crate::error::RewriteError;
 use crate::layout::{Layout, PAGE, UnwindBytes};
-use crate::plan::{JUMP_LENGTH, Moved};
+use crate::plan::Moved;
 use crate::sites::displacement;
+use crate::springboards::{JUMP_LENGTH, SHORT_JUMP_LENGTH, Springboard};
 
 /// Zeros that may be written so that file positions and addresses keep their distance.
 const LARGEST_HOLE: u64 = 4 << 20;
@@ -126,16 +127,29 @@ impl Job<'_, '_> {
             }
         }
         for one in self.moved {
-            let target = displacement(one.probed.entry(), one.springboard + JUMP_LENGTH);
-            let target = target.ok_or(RewriteError::TooFar { what: "moved code" })?;
-            let at = self.image.offset_of(one.springboard).ok_or(DAMAGED)?;
-            put(out, at, &[0xe9])?;
-            put(out, at + 1, &target)?;
+            self.springboard(out, one)?;
         }
         let strings = self.layout.start + self.head.strings_at;
         let patches = self.paths.patches(self.image, strings).into_iter();
         for (at, value) in patches.chain(dynamic::relocation_patches(self.image, self.layout)) {
             put(out, at, &value.to_le_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// The jump at the original entry; a short one leads to a long one elsewhere.
+    fn springboard(&self, out: &mut [u8], one: &Moved) -> Result<(), RewriteError> {
+        let too_far = RewriteError::TooFar { what: "moved code" };
+        let Springboard { at, island, .. } = one.springboard;
+        let long = island.unwrap_or(at);
+        let target = displacement(one.probed.entry(), long + JUMP_LENGTH).ok_or(too_far.clone())?;
+        let place = self.image.offset_of(long).ok_or(DAMAGED)?;
+        put(out, place, &[0xe9])?;
+        put(out, place + 1, &target)?;
+        if let Some(island) = island {
+            let distance = island.wrapping_sub(at + SHORT_JUMP_LENGTH).cast_signed();
+            let distance = i8::try_from(distance).map_err(|_| too_far)?;
+            put(out, self.image.offset_of(at).ok_or(DAMAGED)?, &[0xeb, distance.cast_unsigned()])?;
         }
         Ok(())
     }
@@ -148,7 +162,7 @@ impl Job<'_, '_> {
             return Ok(());
         }
         for (index, fragment) in one.probed.fragments.iter().enumerate() {
-            let start = if index == 0 { one.springboard } else { fragment.original.start };
+            let start = if index == 0 { one.springboard.at } else { fragment.original.start };
             let length = usize::try_from(fragment.original.end.saturating_sub(start)).map_err(|_| DAMAGED)?;
             put(out, self.image.offset_of(start).ok_or(DAMAGED)?, &vec![TRAP; length])?;
         }

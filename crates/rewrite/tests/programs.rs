@@ -90,3 +90,14 @@ fn fortran() {
         check("numeric.f90", flags, Balance::Exact);
     }
 }
+
+#[test]
+fn short_functions_reach_their_copies_over_islands() {
+    let bench = Bench::new();
+    let original = bench.build("control.c", "-Os -fcf-protection=none", "original");
+    let expected = bench.run(&original);
+    let (copy, output) = bench.instrument(&original, "copy", true);
+    let is_refused = |name: &str| output.refusals.iter().any(|one| one.name == name);
+    assert!(!is_refused("empty") && is_refused("nothing"), "{:?}", output.refusals);
+    assert_eq!(bench.count(&copy).0, expected);
+}
