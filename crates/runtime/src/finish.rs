@@ -31,6 +31,10 @@ pub(crate) fn finish() {
             && let Some(live) = place.live.as_c_str()
         {
             sys::unlink(live);
+            // The last process of the run takes the directory with it.
+            if let Some(directory) = place.directory.as_c_str() {
+                sys::remove_directory(directory);
+            }
         }
     }
 }

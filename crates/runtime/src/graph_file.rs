@@ -30,13 +30,15 @@ const TRIED: u32 = 1;
 static NEXT_REGION: AtomicU32 = AtomicU32::new(0);
 /// The next thread but the main one, which is number 0.
 static NEXT_LOCATION: AtomicU32 = AtomicU32::new(1);
-static PLACE: Once<FilePlace> = Once::new(FilePlace { live: Path::EMPTY, collected: Path::EMPTY, is_moved: false });
+static PLACE: Once<FilePlace> = Once::new(FilePlace { live: Path::EMPTY, directory: Path::EMPTY, collected: Path::EMPTY, is_moved: false });
 
 /// Where the graph file stands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FilePlace {
     /// While the process runs.
     pub(crate) live: Path,
+    /// The directory of that place, with a slash.
+    pub(crate) directory: Path,
     /// After its end.
     pub(crate) collected: Path,
     /// Whether these are two places.
@@ -202,7 +204,7 @@ fn open_new(settings: &Settings) -> Option<(FilePlace, Descriptor)> {
             match sys::open(live.as_c_str()?, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o600) {
                 Ok(file) => {
                     let collected = in_run.then(name.bytes());
-                    return Some((FilePlace { live, collected, is_moved: directory.bytes() != in_run.bytes() }, file));
+                    return Some((FilePlace { live, directory: *directory, collected, is_moved: directory.bytes() != in_run.bytes() }, file));
                 }
                 Err(Errno(libc::EEXIST)) => mark_replaced(live.as_c_str()?),
                 Err(_) => break,

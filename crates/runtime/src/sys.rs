@@ -81,6 +81,11 @@ pub(crate) fn make_directory(path: &CStr, permissions: u32) -> Result<(), Errno>
     harmless(libc::SYS_mkdir, [path.as_ptr().addr(), permissions as usize, 0, 0, 0, 0]).map(|_| ())
 }
 
+/// Removes a directory, if it is empty.
+pub(crate) fn remove_directory(path: &CStr) {
+    let _ = harmless(libc::SYS_rmdir, [path.as_ptr().addr(), 0, 0, 0, 0, 0]);
+}
+
 pub(crate) fn rename(from: &CStr, to: &CStr) -> Result<(), Errno> {
     harmless(libc::SYS_rename, [from.as_ptr().addr(), to.as_ptr().addr(), 0, 0, 0, 0]).map(|_| ())
 }
