@@ -208,6 +208,10 @@ pub(crate) fn create(call: &mut Call, new: Position, by_parent: bool) -> Span {
 pub(crate) fn free(call: &mut Call) -> Span {
     let session = call.session;
     let comm = session.communicators.remove(read_handle(session.abi, call.arguments[0], 0));
+    if let Some(comm) = comm.as_ref().filter(|comm| Arc::strong_count(comm) > 1) {
+        // Requests that outlive the communicator are told apart by partner still; afterwards nobody can ask who that is.
+        comm.peers.get_or_init(|| comm.translate(session).unwrap_or_default());
+    }
     let span = call.run();
     if let Some(comm) = comm {
         if span.succeeded() {

@@ -19,6 +19,7 @@ on_both! {
     fortran_77 "mpifh.f90";
     edges_of_the_interface "edges.c";
     threads "threads.c";
+    requests_that_outlive_their_communicator "freed.c";
 }
 
 const BOTH: [Mpi; 2] = [Mpi::OpenMpi, Mpi::Mpich];
