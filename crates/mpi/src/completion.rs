@@ -135,7 +135,12 @@ pub(crate) fn complete(call: &mut Call, complete: Complete) -> Span {
     show(session, &pending, false);
     let span = call.run();
     show(session, &pending, true);
-    let mut done = completed(call, complete, pending);
+    let in_status = !span.succeeded() && session.error_class(span.error()) == session.abi.in_status;
+    if !span.succeeded() && !in_status && matches!(complete.which, Which::All | Which::Some(..)) {
+        // An argument was wrong: neither counts nor statuses say anything.
+        return span;
+    }
+    let mut done = completed(call, complete, number, pending);
     if done.is_empty() {
         if complete.asks {
             probing::failed(span.begin);
@@ -143,7 +148,6 @@ pub(crate) fn complete(call: &mut Call, complete: Complete) -> Span {
         return span;
     }
     done.sort_by_key(|(pending, _)| pending.serial);
-    let in_status = !span.succeeded() && session.error_class(span.error()) == session.abi.in_status;
     let mut arrived = Vec::with_capacity(done.len());
     for (pending, at) in done {
         let status = statuses.get(session.abi, at);
@@ -168,18 +172,27 @@ fn show(session: &Session, pending: &[Pending], visible: bool) {
 }
 
 /// The receives that the call has completed, each with the number of its status.
-fn completed(call: &Call, complete: Complete, pending: Vec<Pending>) -> Vec<(Pending, usize)> {
+fn completed(call: &Call, complete: Complete, number: usize, pending: Vec<Pending>) -> Vec<(Pending, usize)> {
     let said = |position: usize, index: usize| read_int(call.arguments[position] + 4 * index);
     if complete.flag.is_some_and(|flag| said(flag, 0) == 0) {
         return Vec::new();
     }
-    let status_of = |one: &Pending| match complete.which {
-        Which::One => Some(0),
-        Which::All => Some(one.index),
-        Which::Any(index) => (usize::try_from(said(index, 0)) == Ok(one.index)).then_some(0),
-        Which::Some(number, first) => {
-            let number = usize::try_from(said(number, 0)).unwrap_or(0);
-            (0..number).find(|&at| usize::try_from(said(first, at)) == Ok(one.index))
+    let told = match complete.which {
+        Which::Some(told, first) => {
+            let told = usize::try_from(said(told, 0)).unwrap_or(0).min(number);
+            let mut told: Vec<(i32, usize)> = (0..told).map(|at| (said(first, at), at)).collect();
+            told.sort_unstable();
+            told
+        }
+        Which::One | Which::All | Which::Any(_) => Vec::new(),
+    };
+    let status_of = |one: &Pending| {
+        let index = i32::try_from(one.index).ok()?;
+        match complete.which {
+            Which::One => Some(0),
+            Which::All => Some(one.index),
+            Which::Any(position) => (said(position, 0) == index).then_some(0),
+            Which::Some(..) => told.binary_search_by_key(&index, |&(index, _)| index).ok().map(|at| told[at].1),
         }
     };
     pending.into_iter().filter_map(|one| status_of(&one).map(|at| (one, at))).collect()
