@@ -14,7 +14,6 @@ use core::cell::{Cell, RefCell};
 use tare_delay::completion::{Arrivals, Moment};
 use tare_delay::polling::Polls;
 use tare_format::graph::DelayModel;
-use tare_runtime::process::count_uncovered;
 
 /// A message that a plain probe has found.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +58,6 @@ pub(crate) fn probed(session: &Session, comm: u64, stream: Stream) -> Option<Pro
 pub(crate) fn probe(call: &mut Call, probe: Probe) -> Span {
     let session = call.session;
     let Some(comm) = session.communicators.get(handle(session.abi, call.arguments[2])) else {
-        count_uncovered(1);
         return call.run();
     };
     let mut statuses = Statuses::new();
