@@ -23,6 +23,7 @@ mod sweep;
 mod tables;
 mod values;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tare_image::{CfaRows, Image};
@@ -195,7 +196,8 @@ fn units(image: &Image<'_>, fragments: &Fragments, groups: &group::Groups) -> Ve
             let is_aligned = one.range.start.is_multiple_of(16);
             let fde = one.fde.and_then(|fde| image.fdes().get(fde));
             let is_cold = fde.is_some_and(|fde| !fde.starts_at_entry);
-            (one.named, groups.is_branched_to(*index), is_cold, !is_entered, !is_aligned, one.range.start)
+            let size = one.range.end - one.range.start;
+            (one.named, groups.is_branched_to(*index), is_cold, !is_entered, !is_aligned, Reverse(size), one.range.start)
         })
     };
     let is_empty = |one: &usize| fragments.list.get(*one).is_some_and(|one| one.traits.is_empty);

@@ -102,8 +102,24 @@ impl Resolver<'_, '_> {
                 Found::Open => open.push(jump.ip()),
             }
         }
+        if !open.is_empty() {
+            tables.extend(self.named_tables(stretch, ranges));
+        }
         self.settle(tables, &mut through, &open, &mut jumps, stretch);
         jumps
+    }
+
+    /// Tables whose address the function takes, far from where entries are read: most of their entries lead into it.
+    fn named_tables(&self, stretch: &Stretch, ranges: &[Range<u64>]) -> BTreeSet<(u64, TableForm)> {
+        let form = TableForm::Relative32;
+        let is_own = |table: u64| {
+            let targets = self.targets(table, form);
+            let own = targets.iter().filter(|&&target| self.is_inside(target, ranges)).count();
+            own >= 2 && own * 2 > targets.len()
+        };
+        let addresses = stretch.code.iter().filter(|one| one.mnemonic() == Mnemonic::Lea).filter_map(constant_address);
+        let tables: BTreeSet<u64> = addresses.filter(|&table| self.is_table(table, form, ranges)).collect();
+        tables.into_iter().filter(|&table| is_own(table)).map(|table| (table, form)).collect()
     }
 
     /// Gives every table its jumps: a table whose jump was not found serves the open ones, or the next one behind its load.
