@@ -191,23 +191,33 @@ impl Description {
     }
 }
 
-/// Strings stored once each.
+/// Strings stored once each, but for those whose hash is another's.
 #[derive(Default)]
 struct Strings {
     bytes: Vec<u8>,
-    seen: BTreeMap<String, (u32, u32)>,
+    /// By hash: comparing long names, of which many begin alike, takes longer.
+    seen: BTreeMap<u64, (u32, u32)>,
 }
 
 impl Strings {
     fn put(&mut self, text: &str) -> (u32, u32) {
-        if let Some(&place) = self.seen.get(text) {
-            return place;
+        let hash = hash(text.as_bytes());
+        if let Some(&(start, length)) = self.seen.get(&hash) {
+            let start_at = start as usize;
+            if self.bytes.get(start_at..start_at + length as usize) == Some(text.as_bytes()) {
+                return (start, length);
+            }
         }
         let place = (self.bytes.len() as u32, text.len() as u32);
         self.bytes.extend(text.as_bytes());
-        self.seen.insert(text.to_string(), place);
+        self.seen.insert(hash, place);
         place
     }
+}
+
+/// FNV-1a.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 struct Reader<'a> {

@@ -78,7 +78,7 @@ macro_rules! word {
         }
     )*};
 }
-word!(u8, u16, u32, u64, i64);
+word!(u8, u16, u32, u64, i16, i64);
 
 impl<const N: usize> Word for [u8; N] {
     fn read(bytes: &[u8]) -> Self {
@@ -285,15 +285,16 @@ record! {
         32 region: u32,
         /// Index of the parent; the root is its own parent.
         36 parent: u32,
-        /// Calls in finished batches that were off.
+        /// Calls of the batches that were off, the one under way included.
         40 off_calls: u64,
-        /// Calls left in the batch under way.
-        48 left: u32,
-        /// Calls of a batch.
-        52 batch: u16,
-        /// One of [`Mode`].
+        /// The low half of `calls` at which the probe takes the slow path.
+        48 until: u32,
+        /// Calls of a batch under way that is off which have not come yet: all calls are `calls + off_calls − left`.
+        /// Below zero for a moment where a signal handler ended the batch.
+        52 left: i16,
+        /// One of [`Mode`]: the kind of batch under way.
         54 mode: u8,
-        /// Bit 0: folded recursion leads here. Bit 1: overflow node.
+        /// [`NODE_FOLDED`], [`NODE_OVERFLOW`], [`NODE_BATCHES`].
         55 flags: u8,
         /// Current estimate of the cost of a probe pair on this path ([`COST_UNIT`]).
         56 cost: u64,
@@ -304,6 +305,8 @@ record! {
 pub const NODE_OVERFLOW: u8 = 2;
 /// Recursion was folded onto this node.
 pub const NODE_FOLDED: u8 = 1;
+/// Calls of this node are taken in batches.
+pub const NODE_BATCHES: u8 = 4;
 
 record! {
     /// What the slow path and the wrappers know of a node.

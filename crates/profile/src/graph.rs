@@ -6,7 +6,7 @@
 use tare_format::description::{DescriptionError, RegionKind};
 use tare_format::graph::{
     ARENA, BATCHES, BatchRecord, BatchSums, CLOCK_ADDITIONS, COLD_NODES, COST_UNIT, ColdNode, DelayModel, HEADER_AREA, Header, IMAGE_TABLE, IMAGES,
-    ImageRecord, LocationRecord, MAGIC, MAX_BATCHES, MAX_LOCATIONS, MAX_NODES, MAX_PEERS, Mode, MpiLibrary, NODE_FOLDED, NODE_OVERFLOW, NODES,
+    ImageRecord, LocationRecord, MAGIC, MAX_BATCHES, MAX_LOCATIONS, MAX_NODES, MAX_PEERS, MpiLibrary, NODE_FOLDED, NODE_OVERFLOW, NODES,
     Node as RawNode, PEERS, PeerRecord, ProcessState, VERSION,
 };
 
@@ -215,7 +215,7 @@ impl Reader<'_> {
             region: self.region(index, raw, overflow),
             parent: None,
             on_calls: raw.calls,
-            off_calls: raw.off_calls.saturating_add(off_so_far(raw)),
+            off_calls: off_calls(raw),
             exclusive: raw.exclusive,
             inclusive: raw.inclusive,
             cost: cost(raw.cost),
@@ -306,13 +306,9 @@ impl Reader<'_> {
     }
 }
 
-/// Calls counted by the batch under way, if that one is off. At its boundary `left` has passed below zero.
-fn off_so_far(raw: &RawNode) -> u64 {
-    let left = if raw.left > u32::from(raw.batch) { 0 } else { raw.left };
-    match Mode::from_number(u32::from(raw.mode)) {
-        Some(Mode::OffCounted | Mode::OffTwice) => u64::from(raw.batch).saturating_sub(u64::from(left)),
-        _ => 0,
-    }
+/// Calls while off: of a batch under way, only those that have come.
+fn off_calls(raw: &RawNode) -> u64 {
+    raw.off_calls.saturating_add_signed(-i64::from(raw.left))
 }
 
 fn peer(raw: &PeerRecord) -> Peer {

@@ -3,14 +3,17 @@
 //! A leaf's first batch shows whether the path is short and frequent. If it is, each further batch gets its
 //! kind by chance, and what is compared between kinds is the time per call that went to the path and its
 //! parent, the tool's own time left out. Boundaries are fenced, and lie in the slow path.
+//!
+//! What always holds: of a thread's nodes at most one is in a batch that is off, and the thread state says which;
+//! all calls of a node are its `calls + off_calls − left`, at any moment.
 
 use crate::arena::PAGE;
 use crate::costs;
 use crate::live::{LiveBatch, LiveNode, LiveSums, add, add_signed};
 use crate::local::{BATCH, Local, NEVER};
-use crate::settings::settings;
+use crate::off;
 use core::sync::atomic::{Ordering::Relaxed, Ordering::Release};
-use tare_format::graph::{BATCHES, BatchRecord, COST_UNIT, MAX_BATCHES, Mode};
+use tare_format::graph::{BATCHES, BatchRecord, COST_UNIT, MAX_BATCHES, Mode, NODE_BATCHES};
 
 /// Ticks per call beyond which a path is not short (some 2 µs).
 const SHORT: u64 = 6_000;
@@ -19,10 +22,16 @@ const SAMPLE: u64 = 64;
 /// Batches of a record that are taken oftener off, so that a first estimate is there soon.
 const EARLY: u64 = 48;
 
-/// Ends the batch of a leaf under way and begins the next; its call counts in the new batch.
+/// Whether the batch of a leaf under way has had all its calls.
+pub(crate) fn is_over(local: Local, node: &LiveNode) -> bool {
+    let ahead = node.until.load(Relaxed).wrapping_sub(node.calls.load(Relaxed) as u32).cast_signed();
+    ahead <= 0 || (off::is_open(local, node) && node.left.load(Relaxed) < 0)
+}
+
+/// Ends the batch of a leaf under way and begins the next; the call that found it over belongs to the next.
 pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64) {
-    if node.batch.load(Relaxed) == 0 || settings().exact {
-        node.left.store(NEVER, Relaxed);
+    if node.flags.load(Relaxed) & NODE_BATCHES == 0 {
+        wait_for(node, NEVER);
         return;
     }
     let cold = local.cold_of(node);
@@ -35,13 +44,18 @@ pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64) {
         None => match is_short(node).then(|| allocate(local, node)).flatten() {
             Some(record) => record,
             None => {
-                node.batch.store(0, Relaxed);
-                node.left.store(NEVER, Relaxed);
+                node.flags.fetch_and(!NODE_BATCHES, Relaxed);
+                wait_for(node, NEVER);
                 return;
             }
         },
     };
     begin(local, node, record, ticks);
+}
+
+/// Lets the probe take the slow path after so many calls more that are on.
+fn wait_for(node: &LiveNode, calls: u32) {
+    node.until.store((node.calls.load(Relaxed) as u32).wrapping_add(calls), Relaxed);
 }
 
 fn is_short(node: &LiveNode) -> bool {
@@ -81,13 +95,22 @@ fn allocate(local: Local, node: &LiveNode) -> Option<&'static LiveBatch> {
     Some(record)
 }
 
-fn begin(local: Local, node: &LiveNode, record: &LiveBatch, ticks: u64) {
-    let kind = next_kind(record);
+fn begin(local: Local, node: &'static LiveNode, record: &LiveBatch, ticks: u64) {
+    let kind = match next_kind(record) {
+        Mode::On => Mode::On,
+        kind if off::is_free(local, ticks) => kind,
+        _ => Mode::On,
+    };
     record.kind.store(kind as u32, Relaxed);
     record.started.store(spent(local, node), Relaxed);
     record.boundary.store(ticks, Relaxed);
-    node.left.store(u32::from(BATCH), Relaxed);
     node.mode.store(kind as u8, Relaxed);
+    if kind == Mode::On {
+        wait_for(node, u32::from(BATCH));
+    } else {
+        wait_for(node, NEVER);
+        off::open(local, node, kind, ticks);
+    }
 }
 
 /// One batch in 40 is off with doubled counting, one in 10 off; the first ones oftener.
@@ -109,17 +132,17 @@ fn next_kind(record: &LiveBatch) -> Mode {
 fn end(local: Local, node: &LiveNode, record: &LiveBatch, ticks: u64) {
     let kind = record.kind.load(Relaxed);
     let Some(sums) = record.on.get(kind as usize) else { return };
+    if kind != Mode::On as u32 {
+        off::close(local, node);
+    }
     let spent = (spent(local, node) - record.started.load(Relaxed)).max(0).cast_unsigned();
-    let calls = u64::from(BATCH);
-    take(sums, record, spent, calls);
+    take(sums, record, spent, u64::from(BATCH));
     record.boundary.store(ticks, Relaxed);
     if kind == Mode::On as u32 {
         return;
     }
-    node.left.store(u32::from(BATCH), Relaxed);
-    add(&node.off_calls, calls);
     add(&local.arena.location().off_batches, 1);
-    let counting = record.off_cost.load(Relaxed).wrapping_mul(calls);
+    let counting = record.off_cost.load(Relaxed).wrapping_mul(u64::from(BATCH));
     add_signed(&local.state.overhead, counting.cast_signed());
     if is_time_to_estimate(record) {
         costs::estimate(local, node, record);

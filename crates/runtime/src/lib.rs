@@ -29,6 +29,7 @@ mod graph_file;
 mod images;
 mod live;
 mod local;
+mod off;
 mod once;
 pub mod probe;
 pub mod process;

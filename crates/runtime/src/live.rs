@@ -8,7 +8,7 @@
 //! process lives, at a place whose pages are allocated.
 
 use core::mem::{offset_of, size_of};
-use core::sync::atomic::{AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicI16, AtomicI64, AtomicU8, AtomicU32, AtomicU64};
 use tare_format::graph::{BatchRecord, BatchSums, ColdNode, Frame, Header, ImageRecord, LocationRecord, Node, PeerRecord};
 
 macro_rules! live {
@@ -121,8 +121,8 @@ live! {
         region: AtomicU32,
         parent: AtomicU32,
         off_calls: AtomicU64,
-        left: AtomicU32,
-        batch: AtomicU16,
+        until: AtomicU32,
+        left: AtomicI16,
         mode: AtomicU8,
         flags: AtomicU8,
         cost: AtomicU64,

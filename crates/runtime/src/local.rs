@@ -10,12 +10,12 @@ use crate::process::now;
 use crate::settings::settings;
 use crate::state::ThreadState;
 use core::sync::atomic::{Ordering::Relaxed, Ordering::Release, compiler_fence};
-use tare_format::graph::{COLD_NODES, ColdNode, FRAMES, MAX_FRAMES, Mode, NODE_FOLDED, NODE_OVERFLOW, NODES, Node};
+use tare_format::graph::{COLD_NODES, ColdNode, FRAMES, MAX_FRAMES, Mode, NODE_BATCHES, NODE_FOLDED, NODE_OVERFLOW, NODES, Node};
 
 /// Calls of a batch.
 pub(crate) const BATCH: u16 = 1024;
 /// Calls until a node that has no batches asks again.
-pub(crate) const NEVER: u32 = u32::MAX;
+pub(crate) const NEVER: u32 = i32::MAX.cast_unsigned();
 /// The region of the overflow node.
 const NO_REGION: u32 = u32::MAX;
 /// The stack pointer of the root's frame: nothing is above it.
@@ -53,7 +53,7 @@ impl Local {
     pub(crate) fn open_root(self, ticks: u64) {
         let overflow = self.arena.node(OVERFLOW);
         overflow.flags.store(NODE_OVERFLOW, Relaxed);
-        overflow.left.store(NEVER, Relaxed);
+        overflow.until.store(NEVER, Relaxed);
         overflow.region.store(NO_REGION, Relaxed);
         self.arena.node(0).calls.store(1, Relaxed);
         self.arena.location().nodes.store(1, Release);
@@ -156,12 +156,12 @@ impl Local {
         }
         let node = self.arena.node(index);
         node.parent.store(self.arena.index_of(parent), Relaxed);
-        let (left, batch) = match door {
-            Door::Leaf if !settings().exact => (u32::from(BATCH), BATCH),
+        let (until, flags) = match door {
+            Door::Leaf if !settings().exact => (u32::from(BATCH), NODE_BATCHES),
             _ => (NEVER, 0),
         };
-        node.left.store(left, Relaxed);
-        node.batch.store(batch, Relaxed);
+        node.until.store(until, Relaxed);
+        node.flags.store(flags, Relaxed);
         node.mode.store(Mode::On as u8, Relaxed);
         node.cost.store(if door == Door::Wrapper { 0 } else { crate::costs::prior().value }, Relaxed);
         node.region.store(region, Release);
@@ -283,10 +283,9 @@ pub(crate) const SEGMENT: u64 = u64::MAX;
 
 /// Writes a node as it would be had its path just been found: no counts, no batches, the cost as estimated.
 pub(crate) fn restart_node(old: &LiveNode, fresh: &LiveNode) {
-    let has_batches = old.batch.load(Relaxed) != 0;
+    let has_batches = old.flags.load(Relaxed) & NODE_BATCHES != 0;
     fresh.parent.store(old.parent.load(Relaxed), Relaxed);
-    fresh.left.store(if has_batches { u32::from(BATCH) } else { NEVER }, Relaxed);
-    fresh.batch.store(old.batch.load(Relaxed), Relaxed);
+    fresh.until.store(if has_batches { u32::from(BATCH) } else { NEVER }, Relaxed);
     fresh.flags.store(old.flags.load(Relaxed), Relaxed);
     fresh.cost.store(old.cost.load(Relaxed), Relaxed);
     fresh.region.store(old.region.load(Relaxed), Relaxed);

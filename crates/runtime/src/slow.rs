@@ -9,13 +9,12 @@
 use crate::batch;
 use crate::clock::{self, fenced};
 use crate::graph_file;
-use crate::live::{LiveNode, add};
+use crate::live::add;
 use crate::local::{Door, Local};
 use crate::state::ThreadState;
 use crate::sys::{SignalsBlocked, signal_stack_in_use};
 use crate::thread;
 use core::sync::atomic::Ordering::Relaxed;
-use tare_format::graph::Mode;
 
 /// What a probe does after the slow path.
 #[repr(u32)]
@@ -25,8 +24,6 @@ enum Answer {
     Again = 0,
     /// Return; the body runs with probes, or the exit is done.
     Done = 1,
-    /// Return; the body runs without probes.
-    Off = 2,
 }
 
 const ENTER_LEAF: u32 = 1;
@@ -50,10 +47,15 @@ fn enter(state: &'static ThreadState, region: u32, sp: u64, ticks: u64, door: Do
     let answer = if local.has_room_for_frame() {
         let parent = local.current();
         let (node, is_found) = local.find_or_create(parent, region, door);
-        if door == Door::Leaf && node.left.load(Relaxed) == 0 {
+        if door == Door::Leaf && batch::is_over(local, node) {
             batch::boundary(local, node, ticks);
         }
-        if is_found { Answer::Again } else { enter_here(local, node, sp, door) }
+        if is_found {
+            Answer::Again
+        } else {
+            local.open(node, sp);
+            Answer::Done
+        }
     } else {
         add(&local.arena.location().lost_depth, 1);
         state.lost_open.fetch_add(1, Relaxed);
@@ -61,18 +63,6 @@ fn enter(state: &'static ThreadState, region: u32, sp: u64, ticks: u64, door: Do
     };
     finish(local, ticks);
     answer
-}
-
-/// Does what the probe would do, for a path that found no room in the table of edges.
-fn enter_here(local: Local, node: &LiveNode, sp: u64, door: Door) -> Answer {
-    if door == Door::Leaf {
-        node.left.fetch_sub(1, Relaxed);
-        if node.mode.load(Relaxed) != Mode::On as u8 {
-            return Answer::Off;
-        }
-    }
-    local.open(node, sp);
-    Answer::Done
 }
 
 /// An exit whose stack pointer is not that of the innermost frame.

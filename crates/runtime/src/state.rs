@@ -1,4 +1,4 @@
-//! The state of a thread: two cache lines of thread-local storage that the probe routines work on.
+//! The state of a thread: three cache lines of thread-local storage that the probe routines work on.
 //!
 //! What always holds: `frame` points to a live frame, at first the dummy whose stack pointer is below every
 //! other, so that the first probe of a thread takes the slow path, which sets the thread up. Once `arena` is
@@ -31,8 +31,15 @@ pub(crate) struct ThreadState {
     pub(crate) overhead: AtomicI64,
     /// What is added to the 32-bit word of a node to make its address.
     pub(crate) high: AtomicU64,
-    /// What the second count of an off-twice call counts down: like the word of a node that is off.
-    pub(crate) again: AtomicU64,
+    /// The node whose batch is off: at most one of a thread at any time. Stays when the batch ends, so that a
+    /// probe that is interrupted between its look and its count finds it.
+    pub(crate) off_node: AtomicPtr<LiveNode>,
+    /// The parent of that node.
+    pub(crate) off_parent: AtomicPtr<LiveNode>,
+    /// The region of that node while its batch is off; 0 while none is.
+    pub(crate) off_region: AtomicU32,
+    /// Not 0 while that batch counts twice.
+    pub(crate) off_twice: AtomicU32,
     /// Nodes whose pages are allocated.
     pub(crate) nodes_ready: AtomicU32,
     /// Batch records whose pages are allocated.
@@ -49,15 +56,16 @@ pub(crate) struct ThreadState {
     pub(crate) partners: AtomicPtr<EdgeTable>,
     /// The start of the thread's arena; null before it is set up.
     pub(crate) arena: AtomicPtr<u8>,
-    reserved: [AtomicU64; 2],
+    /// When the batch that is off began.
+    pub(crate) off_since: AtomicU64,
+    /// What stands for `off_region` in the second count of an off-twice call: always 0, the region it asks for.
+    again_region: AtomicU32,
+    /// What that count counts down.
+    again_left: AtomicU32,
+    reserved: [AtomicU64; 5],
 }
 
-const _: () = {
-    assert!(size_of::<ThreadState>() == 128);
-    // The routines take calls left and mode as one word.
-    assert!(offset_of!(LiveNode, mode) == offset_of!(LiveNode, left) + 6);
-    assert!(offset_of!(LiveNode, left) % 8 == 0);
-};
+const _: () = assert!(size_of::<ThreadState>() == 192);
 
 unsafe extern "C" {
     static tare_dummy_frame: LiveFrame;
@@ -74,7 +82,12 @@ core::arch::global_asm!(
     LIMIT = const offset_of!(ThreadState, limit),
     OVERHEAD = const offset_of!(ThreadState, overhead),
     HIGH = const offset_of!(ThreadState, high),
-    AGAIN = const offset_of!(ThreadState, again),
+    OFF_NODE = const offset_of!(ThreadState, off_node),
+    OFF_PARENT = const offset_of!(ThreadState, off_parent),
+    OFF_REGION = const offset_of!(ThreadState, off_region),
+    OFF_TWICE = const offset_of!(ThreadState, off_twice),
+    AGAIN_REGION = const offset_of!(ThreadState, again_region),
+    AGAIN_LEFT = const offset_of!(ThreadState, again_left),
     EDGE_TABLE = const size_of::<EdgeTable>(),
     FRAME_NODE = const offset_of!(LiveFrame, node),
     FRAME_BASE = const offset_of!(LiveFrame, base),
@@ -84,6 +97,7 @@ core::arch::global_asm!(
     EXCLUSIVE = const offset_of!(LiveNode, exclusive),
     INCLUSIVE = const offset_of!(LiveNode, inclusive),
     EVENTS_BELOW = const offset_of!(LiveNode, events_below),
+    UNTIL = const offset_of!(LiveNode, until),
     LEFT = const offset_of!(LiveNode, left),
     COST = const offset_of!(LiveNode, cost),
     ID = const tare_format::probe::ID_AFTER_RETURN,
@@ -157,9 +171,11 @@ impl ThreadState {
         self.partners.store(core::ptr::null_mut(), Relaxed);
         self.limit.store(core::ptr::null_mut(), Relaxed);
         self.arena.store(core::ptr::null_mut(), Relaxed);
-        for word in [&self.last, &self.events, &self.again] {
+        for word in [&self.last, &self.events, &self.off_since] {
             word.store(0, Relaxed);
         }
+        self.off_region.store(0, Relaxed);
+        self.off_node.store(core::ptr::null_mut(), Relaxed);
         self.overhead.store(0, Relaxed);
         let counts = [&self.nodes_ready, &self.batches_ready, &self.peers_ready];
         for word in counts.into_iter().chain([&self.lost_open, &self.estimates, &self.segments]) {

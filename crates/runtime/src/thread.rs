@@ -19,9 +19,6 @@ static KEY: AtomicI64 = AtomicI64::new(-1);
 /// Keys from here on would make `pthread_setspecific` allocate.
 const KEYS_WITHOUT_ALLOCATION: u32 = 32;
 
-/// The word of a node that is off: mode 1, and as many calls left as there can be.
-const OFF_FOR_LONG: u64 = 1 << 48 | u32::MAX as u64;
-
 /// Makes the key. Called from the constructor, where few keys are taken.
 pub(crate) fn make_key() {
     let mut key: libc::pthread_key_t = 0;
@@ -65,7 +62,6 @@ pub(crate) fn set_up_on(state: &'static ThreadState, arena: crate::arena::Arena)
     let begin = now().0;
     state.cache.store(cache.cast().as_ptr(), Relaxed);
     state.edges.store(edges.as_ptr(), Relaxed);
-    state.again.store(OFF_FOR_LONG, Relaxed);
     state.high.store(arena.high_half(), Relaxed);
     state.arena.store(arena.start().as_ptr(), Relaxed);
     arena.location().start_ticks.store(begin, Relaxed);

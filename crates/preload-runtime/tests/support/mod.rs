@@ -182,8 +182,7 @@ impl Graph {
 
 impl CallPath {
     pub(crate) fn calls(&self) -> u64 {
-        let under_way = if self.node.mode == 0 { 0 } else { u64::from(self.node.batch) - u64::from(self.node.left) };
-        self.node.calls + self.node.off_calls + under_way
+        (self.node.calls + self.node.off_calls).saturating_add_signed(-i64::from(self.node.left))
     }
 }
 

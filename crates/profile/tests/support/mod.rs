@@ -104,8 +104,7 @@ pub(crate) fn sample() -> GraphFile {
     file.counts(5, 1, 2).location(40, 99).location(48, 256 * 1000);
     file.node(0, 0, 0, 0, 500).node(1, 1, 0, 1, 1_000).node(2, 2, 1, 10, 20_000);
     file.node(3, 3, 2, 9_000, 300_000).node(4, 101, 1, 4, 80_000);
-    file.node_field(3, 40, &2048_u64.to_le_bytes()).node_field(3, 48, &24_u32.to_le_bytes());
-    file.node_field(3, 52, &1024_u16.to_le_bytes()).node_field(3, 54, &[1]);
+    file.node_field(3, 40, &3072_u64.to_le_bytes()).node_field(3, 52, &24_i16.to_le_bytes()).node_field(3, 54, &[1]);
     file.cold(3, 0, &1_u32.to_le_bytes()).batch_node(0, 3);
     file.cold(4, 4, &1_u32.to_le_bytes()).cold(4, 8, &300_u64.to_le_bytes()).cold(4, 32, &(-40_i64).to_le_bytes());
     file.peer(0, 0, 2, 64).peer(1, 3, 0, 8);

@@ -168,17 +168,23 @@ tare_mxcsr:
         mov     %rax, {FRAME_BASE}(%rsi)
         .endm
 
-# Calls left in the batch, and the mode, in one step: a handler that ends the batch cannot come between them.
-# Leaves the mode in al, and whether it is `on` in the flags. The word also holds batch and flags of the node.
-        .macro  COUNT_DOWN empty, word
-        mov     \word, %rax
-1:      test    %eax, %eax
-        jz      \empty
-        lea     -1(%rax), %rdx
-        cmpxchg %rdx, \word
-        jne     1b
-        shr     $48, %rax
-        test    %al, %al
+# Whether the batch of this call is off: the region and the parent are those that the thread state names, and the
+# frame is alive. If so, counts it down. From the region id in eax; needs rcx and rdi saved. The node is loaded before
+# the look at the region, so that it is the right one whatever a handler does between.
+        .macro  COUNT_OFF region, left, on, elsewhere, over
+        mov     tare_thread_state@gottpoff(%rip), %rdi
+        mov     %fs:{OFF_NODE}(%rdi), %rcx
+        cmp     %eax, %fs:\region(%rdi)
+        jne     \on
+        mov     %fs:{FRAME}(%rdi), %rax
+        cmp     %rsp, {FRAME_SP}(%rax)
+        jbe     \elsewhere
+        mov     {FRAME_NODE}(%rax), %rax
+        cmp     %rax, %fs:{OFF_PARENT}(%rdi)
+        jne     \elsewhere
+        subw    $1, \left
+        jb      \over
+        cmpl    $0, %fs:{OFF_TWICE}(%rdi)
         .endm
 
 # Into the slow path; its answer is in eax.
@@ -230,30 +236,56 @@ tare_probe_enter:
 tare_probe_enter_leaf:
         .cfi_startproc
         endbr64
-        SAVE
+        mov     %rcx, -24(%rsp)
+        mov     %rdi, -48(%rsp)
         mov     (%rsp), %rcx
+        add     {LEAF_ID}(%rcx), %eax
+        mov     %rax, -88(%rsp)
+        COUNT_OFF {OFF_REGION}, {LEFT}(%rcx), .Lleaf_on, .Lleaf_elsewhere, .Lleaf_over
+        jne     .Lleaf_twice
+.Lleaf_counted:
+        mov     -16(%rsp), %rax
+        mov     -24(%rsp), %rcx
+        mov     -48(%rsp), %rdi
+        stc
+        ret
+.Lleaf_elsewhere:
+        mov     -88(%rsp), %rax
+.Lleaf_on:
+        mov     %rdx, -32(%rsp)
+        mov     %rsi, -40(%rsp)
+        mov     %r8, -56(%rsp)
         mov     %eax, %r8d
-        add     {LEAF_ID}(%rcx), %r8d
-        mov     %r8, -88(%rsp)
-.Lleaf_again:
         LOOKUP  .Lleaf_miss, .Lleaf_hit, .Lleaf_slow
-        COUNT_DOWN .Lleaf_slow, {LEFT}(%r8)
-        jne     .Lleaf_off
-        lea     8(%rsp), %rdx
+        mov     {CALLS}(%r8), %eax
+        sub     {UNTIL}(%r8), %eax
+        jns     .Lleaf_slow
         CLAIM
         CLOCK
         COUNT
-.Lleaf_on:
+.Lleaf_done:
         RESTORE
         clc
         ret
-.Lleaf_off:
-        cmp     $2, %al
-        je      .Lleaf_twice
-.Lleaf_counted:
-        RESTORE
-        stc
-        ret
+.Lleaf_miss:
+        MISS    .Lleaf_hit, .Lleaf_slow
+.Lleaf_over:
+        mov     %rdx, -32(%rsp)
+        mov     %rsi, -40(%rsp)
+        mov     %r8, -56(%rsp)
+        lea     8(%rsp), %rdx
+.Lleaf_slow:
+        SLOW    1
+        test    %eax, %eax
+        jnz     .Lleaf_done
+# From the beginning: what the slow path decided is in the thread state.
+        mov     -24(%rsp), %rcx
+        mov     -32(%rsp), %rdx
+        mov     -40(%rsp), %rsi
+        mov     -56(%rsp), %r8
+        mov     -88(%rsp), %rax
+        COUNT_OFF {OFF_REGION}, {LEFT}(%rcx), .Lleaf_on, .Lleaf_elsewhere, .Lleaf_over
+        je      .Lleaf_counted
 .Lleaf_twice:
         lea     -128(%rsp), %rsp
         .cfi_adjust_cfa_offset 128
@@ -262,15 +294,6 @@ tare_probe_enter_leaf:
         lea     128(%rsp), %rsp
         .cfi_adjust_cfa_offset -128
         jmp     .Lleaf_counted
-.Lleaf_miss:
-        MISS    .Lleaf_hit, .Lleaf_slow
-.Lleaf_slow:
-        SLOW    1
-        cmp     $1, %eax
-        je      .Lleaf_on
-        ja      .Lleaf_counted
-        mov     -88(%rsp), %r8
-        jmp     .Lleaf_again
         .cfi_endproc
         .size   tare_probe_enter_leaf, .-tare_probe_enter_leaf
 
@@ -288,30 +311,23 @@ tare_again_stub:
         .cfi_endproc
         .size   tare_again_stub, .-tare_again_stub
 
-# … and the routine. The region id is that of the routine that calls, 136 - 88 bytes above.
+# … and the routine, with a region and a count that stand for the real ones.
         .type   tare_count_again, @function
         .balign 64
 tare_count_again:
         .cfi_startproc
         endbr64
-        SAVE
+        mov     %rcx, -24(%rsp)
+        mov     %rdi, -48(%rsp)
         mov     (%rsp), %rcx
-        mov     %eax, %r8d
-        add     {ID}(%rcx), %r8d
-        add     48(%rsp), %r8d
-        mov     %r8, -88(%rsp)
-        LOOKUP  .Lcount_done, .Lcount_hit, .Lcount_done
-        COUNT_DOWN .Lcount_again, %fs:{AGAIN}(%rdi)
-        jne     .Lcount_off
-.Lcount_again:
-.Lcount_done:
-        RESTORE
-        stc
-        ret
-.Lcount_off:
-        cmp     $2, %al
+        add     {ID}(%rcx), %eax
+        mov     %rax, -88(%rsp)
+        COUNT_OFF {AGAIN_REGION}, %fs:{AGAIN_LEFT}(%rdi), .Lcount_done, .Lcount_done, .Lcount_done
         je      .Lcount_done
-        RESTORE
+.Lcount_done:
+        mov     -16(%rsp), %rax
+        mov     -24(%rsp), %rcx
+        mov     -48(%rsp), %rdi
         stc
         ret
         .cfi_endproc
@@ -478,5 +494,5 @@ tare_calibration_loop:
         .purgem LOOKUP
         .purgem MISS
         .purgem CLAIM
-        .purgem COUNT_DOWN
+        .purgem COUNT_OFF
         .purgem COUNT
