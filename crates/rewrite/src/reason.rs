@@ -33,7 +33,7 @@ pub enum Reason {
     /// Its exception table cannot be converted.
     #[error("an exception table that is not understood")]
     ExceptionTable,
-    /// More than 4 GiB of code or 65,535 parts.
+    /// A part of more than a GiB.
     #[error("too large")]
     TooLarge,
 }

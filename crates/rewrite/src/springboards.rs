@@ -136,7 +136,7 @@ fn is_padding(image: &Image<'_>, neighbours: &Neighbours, start: u64, end: u64) 
         let one = decoder.decode();
         let is_exchange = matches!(one.code(), Code::Xchg_r16_AX | Code::Xchg_r32_EAX | Code::Xchg_r64_RAX);
         let is_nop = matches!(one.mnemonic(), Mnemonic::Nop | Mnemonic::Int3);
-        if !is_nop && !(is_exchange && one.op0_register() == one.op1_register()) {
+        if !(is_nop || is_exchange && one.op0_register() == one.op1_register()) {
             return false;
         }
     }
