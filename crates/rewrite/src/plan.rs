@@ -105,6 +105,12 @@ fn lift(image: &Image<'_>, program: &Program, chosen: &Chosen<'_>, can_relocate:
         return Err(Reason::RelocatedTable);
     }
     let parts = decode(image, function, &body)?;
+    // A body with further entries goes on to be run from there: nothing in it may lead into the jump.
+    let targets = parts.iter().flat_map(|part| &part.items).map(|item| item.target);
+    let mut targets = targets.chain(body.tables.iter().flat_map(|table| table.targets.iter().copied()));
+    if !function.other_entries.is_empty() && targets.any(|target| chosen.springboard.is_within(target)) {
+        return Err(Reason::ShortEntry);
+    }
     let is_leaf = chosen.selection.is_leaf;
     let kind = if is_leaf { SiteKind::EnterLeaf } else { SiteKind::Enter };
     let probed = assemble(image, &parts, &body, Probes::All(kind))?;

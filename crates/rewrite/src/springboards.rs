@@ -35,6 +35,11 @@ pub(crate) struct Springboard {
 }
 
 impl Springboard {
+    /// Whether an address lies inside the jump, so that what leads there would run into half of it.
+    pub(crate) fn is_within(&self, address: u64) -> bool {
+        address > self.at && address < self.at + self.room
+    }
+
     fn needs_island(&self) -> bool {
         self.room < JUMP_LENGTH
     }
