@@ -229,8 +229,8 @@ record! {
         24 start_ticks: u64,
         /// See `start_ticks`.
         32 end_ticks: u64,
-        /// Probe events (an entry with its exit is two).
-        40 events: u64,
+        /// Reserved.
+        40 spare: u64,
         /// Overhead of the location so far ([`COST_UNIT`]), as last written by the slow path.
         48 overhead: u64,
         /// Sum of the delays gained (negative: lost) in waits, ticks.
@@ -263,8 +263,8 @@ record! {
         0 node: u64,
         /// Ticks at entry minus the node's inclusive ticks.
         8 base: u64,
-        /// Events at entry minus the node's events below.
-        16 events_base: u64,
+        /// Reserved for a second metric.
+        16 spare: u64,
         /// Stack pointer at entry: address of the function's return address.
         24 sp: u64,
     }
@@ -279,8 +279,8 @@ record! {
         8 exclusive: i64,
         /// Ticks between entry and exit of the outermost calls.
         16 inclusive: u64,
-        /// Probe events below, while open.
-        24 events_below: u64,
+        /// Reserved for a second metric. (Probe events below a node follow from the calls below it.)
+        24 spare: u64,
         /// The region id; 0 until published; stored last.
         32 region: u32,
         /// Index of the parent; the root is its own parent.

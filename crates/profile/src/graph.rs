@@ -149,11 +149,12 @@ impl Reader<'_> {
         let arena = HEADER_AREA + index * ARENA;
         let raw = self.record(arena, 0, LocationRecord::SIZE, LocationRecord::from_bytes)?;
         self.peers_read = 0;
+        let nodes = self.nodes(arena, &raw);
         Some(Location {
             thread: raw.thread,
             tid: raw.tid,
-            nodes: self.nodes(arena, &raw),
-            events: raw.events,
+            events: nodes.iter().filter(|node| node.parent.is_some()).map(|node| 2 * node.on_calls).sum(),
+            nodes,
             start_ticks: raw.start_ticks,
             end_ticks: raw.end_ticks,
             tool_ticks: raw.tool_ticks,

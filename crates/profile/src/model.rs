@@ -252,7 +252,7 @@ pub struct Location {
     pub tid: u32,
     /// Its region graph; the first one is the root, a parent stands before its children.
     pub nodes: Vec<Node>,
-    /// Probe events.
+    /// Probe events: an entry with its exit is two.
     pub events: u64,
     /// Tick of the first event.
     pub start_ticks: u64,

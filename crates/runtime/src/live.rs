@@ -86,7 +86,7 @@ live! {
         state: AtomicU32,
         start_ticks: AtomicU64,
         end_ticks: AtomicU64,
-        events: AtomicU64,
+        spare: AtomicU64,
         overhead: AtomicU64,
         delay_gain: AtomicI64,
         tool_ticks: AtomicU64,
@@ -106,7 +106,7 @@ live! {
     LiveFrame = Frame {
         node: AtomicU64,
         base: AtomicU64,
-        events_base: AtomicU64,
+        spare: AtomicU64,
         sp: AtomicU64,
     }
 }
@@ -117,7 +117,7 @@ live! {
         calls: AtomicU64,
         exclusive: AtomicI64,
         inclusive: AtomicU64,
-        events_below: AtomicU64,
+        spare: AtomicU64,
         region: AtomicU32,
         parent: AtomicU32,
         off_calls: AtomicU64,

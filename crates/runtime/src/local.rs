@@ -21,9 +21,6 @@ const NO_REGION: u32 = u32::MAX;
 /// The stack pointer of the root's frame: nothing is above it.
 const TOP: u64 = u64::MAX;
 
-/// An entry and its exit.
-const EVENTS_OF_A_CALL: u64 = 2;
-
 /// By what a region is entered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Door {
@@ -218,9 +215,6 @@ impl Local {
         add(&node.calls, 1);
         claim();
         add_signed(&self.state.overhead, node.cost.load(Relaxed).cast_signed());
-        let events = self.state.events.load(Relaxed);
-        add(&self.state.events, EVENTS_OF_A_CALL);
-        frame.events_base.store(events.wrapping_sub(node.events_below.load(Relaxed)), Relaxed);
         frame.base.store(ticks.wrapping_sub(node.inclusive.load(Relaxed)), Relaxed);
         (frame, ticks)
     }
@@ -248,9 +242,6 @@ impl Local {
             self.state.segments.fetch_sub(1, Relaxed);
         } else {
             let node = self.arena.node_of(frame);
-            let events = self.state.events.load(Relaxed);
-            let own = frame.events_base.load(Relaxed).wrapping_add(EVENTS_OF_A_CALL);
-            node.events_below.store(events.wrapping_sub(own), Relaxed);
             node.inclusive.store(ticks.wrapping_sub(base), Relaxed);
         }
         compiler_fence(core::sync::atomic::Ordering::SeqCst);
@@ -270,7 +261,6 @@ impl Local {
     pub(crate) fn publish(self, ticks: u64) {
         let location = self.arena.location();
         location.end_ticks.store(ticks, Relaxed);
-        location.events.store(self.state.events.load(Relaxed), Relaxed);
         location.overhead.store(self.state.overhead.load(Relaxed).max(0).cast_unsigned(), Relaxed);
         if location.overflow_calls.load(Relaxed) > 0 {
             location.overflow_calls.store(self.arena.node(OVERFLOW).calls.load(Relaxed), Relaxed);

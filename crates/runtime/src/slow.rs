@@ -31,12 +31,21 @@ const EXIT: u32 = 2;
 
 /// Called by the door. `value` is the region id, or the clock as the exit read it.
 pub(crate) extern "C" fn slow_path(state: &'static ThreadState, value: u64, sp: u64, ticks: u64, kind: u32) -> u32 {
-    let _signals = SignalsBlocked::new();
+    let signals = SignalsBlocked::new();
     let answer = match kind {
         EXIT => exit(state, sp, value),
         ENTER_LEAF => enter(state, value as u32, sp, ticks, Door::Leaf),
         _ => enter(state, value as u32, sp, ticks, Door::Probe),
     };
+    let local = Local::of(state);
+    if let Some(header) = local.and_then(|_| graph_file::header()) {
+        clock::refresh(header);
+    }
+    // Letting signals in again is a system call: it is done before the tool's time is taken.
+    drop(signals);
+    if let Some(local) = local {
+        count(local, if kind == EXIT { value } else { ticks });
+    }
     answer as u32
 }
 
@@ -44,7 +53,7 @@ fn enter(state: &'static ThreadState, region: u32, sp: u64, ticks: u64, door: Do
     let Some(local) = thread::ready(state) else { return Answer::Done };
     local.attribute(local.current(), ticks);
     close_dead_frames(local, sp, ticks);
-    let answer = if local.has_room_for_frame() {
+    if local.has_room_for_frame() {
         let parent = local.current();
         let (node, is_found) = local.find_or_create(parent, region, door);
         if door == Door::Leaf && batch::is_over(local, node) {
@@ -60,9 +69,7 @@ fn enter(state: &'static ThreadState, region: u32, sp: u64, ticks: u64, door: Do
         add(&local.arena.location().lost_depth, 1);
         state.lost_open.fetch_add(1, Relaxed);
         Answer::Done
-    };
-    finish(local, ticks);
-    answer
+    }
 }
 
 /// An exit whose stack pointer is not that of the innermost frame.
@@ -89,7 +96,6 @@ fn exit(state: &'static ThreadState, sp: u64, ticks: u64) -> Answer {
         close_dead_frames(local, sp, ticks);
         add(&location.unmatched_exits, 1);
     }
-    finish(local, ticks);
     Answer::Done
 }
 
@@ -120,12 +126,9 @@ fn is_elsewhere(local: Local, sp: u64) -> bool {
 }
 
 /// Counts the slow path and its time.
-fn finish(local: Local, begin: u64) {
+fn count(local: Local, begin: u64) {
     let node = local.current();
     add(&local.arena.location().slow_paths, 1);
-    if let Some(header) = graph_file::header() {
-        clock::refresh(header);
-    }
     let end = fenced();
     local.attribute(node, end);
     local.count_tool(node, end.saturating_sub(begin));

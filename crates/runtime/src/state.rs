@@ -19,8 +19,6 @@ pub(crate) struct ThreadState {
     pub(crate) frame: AtomicPtr<LiveFrame>,
     /// Ticks of the last event.
     pub(crate) last: AtomicU64,
-    /// Events so far.
-    pub(crate) events: AtomicU64,
     /// The site cache: for each region id the words of its last node (high half) and parent (low half).
     pub(crate) cache: AtomicPtr<AtomicU64>,
     /// The table of edges.
@@ -62,7 +60,7 @@ pub(crate) struct ThreadState {
     again_region: AtomicU32,
     /// What that count counts down.
     again_left: AtomicU32,
-    reserved: [AtomicU64; 5],
+    reserved: [AtomicU64; 6],
 }
 
 const _: () = assert!(size_of::<ThreadState>() == 192);
@@ -76,7 +74,6 @@ core::arch::global_asm!(
     STATE_SIZE = const size_of::<ThreadState>(),
     FRAME = const offset_of!(ThreadState, frame),
     LAST = const offset_of!(ThreadState, last),
-    EVENTS = const offset_of!(ThreadState, events),
     CACHE = const offset_of!(ThreadState, cache),
     EDGES = const offset_of!(ThreadState, edges),
     LIMIT = const offset_of!(ThreadState, limit),
@@ -91,12 +88,10 @@ core::arch::global_asm!(
     EDGE_TABLE = const size_of::<EdgeTable>(),
     FRAME_NODE = const offset_of!(LiveFrame, node),
     FRAME_BASE = const offset_of!(LiveFrame, base),
-    FRAME_EVENTS = const offset_of!(LiveFrame, events_base),
     FRAME_SP = const offset_of!(LiveFrame, sp),
     CALLS = const offset_of!(LiveNode, calls),
     EXCLUSIVE = const offset_of!(LiveNode, exclusive),
     INCLUSIVE = const offset_of!(LiveNode, inclusive),
-    EVENTS_BELOW = const offset_of!(LiveNode, events_below),
     UNTIL = const offset_of!(LiveNode, until),
     LEFT = const offset_of!(LiveNode, left),
     COST = const offset_of!(LiveNode, cost),
@@ -171,7 +166,7 @@ impl ThreadState {
         self.partners.store(core::ptr::null_mut(), Relaxed);
         self.limit.store(core::ptr::null_mut(), Relaxed);
         self.arena.store(core::ptr::null_mut(), Relaxed);
-        for word in [&self.last, &self.events, &self.off_since] {
+        for word in [&self.last, &self.off_since] {
             word.store(0, Relaxed);
         }
         self.off_region.store(0, Relaxed);

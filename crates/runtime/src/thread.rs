@@ -88,6 +88,5 @@ pub(crate) fn close_location(local: Local) {
     local.attribute(local.current(), ticks);
     let root = local.arena.node(0);
     root.inclusive.store(ticks.wrapping_sub(local.arena.frame(0).base.load(Relaxed)), Relaxed);
-    root.events_below.store(local.state.events.load(Relaxed), Relaxed);
     local.publish(ticks);
 }

@@ -147,8 +147,7 @@ tare_mxcsr:
         mov     %rsi, %fs:{FRAME}(%rdi)
         .endm
 
-# From the clock in rax. `last` is moved by addition, so that exclusive times always sum up to it. An entry
-# counts as two events, its own and that of its exit.
+# From the clock in rax. `last` is moved by addition, so that exclusive times always sum up to it.
         .macro  COUNT
         lea     8(%rsp), %rdx
         mov     %r8, {FRAME_NODE}(%rsi)
@@ -160,10 +159,6 @@ tare_mxcsr:
         incq    {CALLS}(%r8)
         mov     {COST}(%r8), %rdx
         add     %rdx, %fs:{OVERHEAD}(%rdi)
-        mov     %fs:{EVENTS}(%rdi), %rdx
-        addq    $2, %fs:{EVENTS}(%rdi)
-        sub     {EVENTS_BELOW}(%r8), %rdx
-        mov     %rdx, {FRAME_EVENTS}(%rsi)
         sub     {INCLUSIVE}(%r8), %rax
         mov     %rax, {FRAME_BASE}(%rsi)
         .endm
@@ -256,12 +251,13 @@ tare_probe_enter_leaf:
         mov     %rsi, -40(%rsp)
         mov     %r8, -56(%rsp)
         mov     %eax, %r8d
-        LOOKUP  .Lleaf_miss, .Lleaf_hit, .Lleaf_slow
-        mov     {CALLS}(%r8), %eax
-        sub     {UNTIL}(%r8), %eax
-        jns     .Lleaf_slow
-        CLAIM
         CLOCK
+        LOOKUP  .Lleaf_miss, .Lleaf_hit, .Lleaf_slow
+        mov     {CALLS}(%r8), %edx
+        sub     {UNTIL}(%r8), %edx
+        jns     .Lleaf_slow
+        lea     8(%rsp), %rdx
+        CLAIM
         COUNT
 .Lleaf_done:
         RESTORE
@@ -273,7 +269,6 @@ tare_probe_enter_leaf:
         mov     %rdx, -32(%rsp)
         mov     %rsi, -40(%rsp)
         mov     %r8, -56(%rsp)
-        lea     8(%rsp), %rdx
 .Lleaf_slow:
         SLOW    1
         test    %eax, %eax
@@ -356,10 +351,6 @@ tare_probe_exit:
         sub     %fs:{LAST}(%rdi), %rdx
         add     %rdx, {EXCLUSIVE}(%rcx)
         add     %rdx, %fs:{LAST}(%rdi)
-        mov     %fs:{EVENTS}(%rdi), %rdx
-        sub     {FRAME_EVENTS}(%rsi), %rdx
-        sub     $2, %rdx
-        mov     %rdx, {EVENTS_BELOW}(%rcx)
         sub     {FRAME_BASE}(%rsi), %rax
         mov     %rax, {INCLUSIVE}(%rcx)
         sub     $32, %rsi
