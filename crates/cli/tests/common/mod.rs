@@ -10,23 +10,23 @@ use serde_json::Value;
 
 /// An MPI library that is installed.
 #[derive(Clone, Copy, Debug)]
-pub struct Mpi {
-    pub name: &'static str,
+pub(crate) struct Mpi {
+    pub(crate) name: &'static str,
 }
 
 /// Both libraries that are supported.
-pub const BOTH: [Mpi; 2] = [Mpi { name: "openmpi" }, Mpi { name: "mpich" }];
+pub(crate) const BOTH: [Mpi; 2] = [Mpi { name: "openmpi" }, Mpi { name: "mpich" }];
 /// The library that Debian's programs are built with.
-pub const OPEN_MPI: Mpi = BOTH[0];
+pub(crate) const OPEN_MPI: Mpi = BOTH[0];
 
 impl Mpi {
     /// The launcher, with a number of ranks.
-    pub fn line(self, ranks: usize, program: &Path) -> Vec<String> {
+    pub(crate) fn line(self, ranks: usize, program: &Path) -> Vec<String> {
         vec![format!("mpirun.{}", self.name), "-n".into(), ranks.to_string(), program.display().to_string()]
     }
 
     /// Compiles a source file of the examples or of the tests.
-    pub fn compile(self, source: &str, place: &Path) -> PathBuf {
+    pub(crate) fn compile(self, source: &str, place: &Path) -> PathBuf {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(source);
         let compiler = match source.extension().and_then(OsStr::to_str) {
             Some("c") => "mpicc",
@@ -48,7 +48,7 @@ impl Mpi {
 }
 
 /// Compiles a C program without MPI.
-pub fn compile_c(source: &str, place: &Path, options: &[&str]) -> PathBuf {
+pub(crate) fn compile_c(source: &str, place: &Path, options: &[&str]) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(source);
     let program = place.join(source.file_stem().expect("a file name"));
     let status = Command::new("gcc").arg("-o").arg(&program).arg(&source).args(["-O2", "-g"]).args(options).status().expect("gcc");
@@ -57,21 +57,21 @@ pub fn compile_c(source: &str, place: &Path, options: &[&str]) -> PathBuf {
 }
 
 /// A place for one test: programs, runs, a cache of its own.
-pub struct Place {
+pub(crate) struct Place {
     folder: tempfile::TempDir,
 }
 
 impl Place {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().expect("a temporary directory") }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
     /// A command with the environment that tests need: a cache of its own, Open MPI as root, no spinning.
-    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command
             .current_dir(self.path())
@@ -85,50 +85,50 @@ impl Place {
         command
     }
 
-    pub fn tare(&self) -> Command {
+    pub(crate) fn tare(&self) -> Command {
         self.command(env!("CARGO_BIN_EXE_tare"))
     }
 
     /// Runs a command line without us.
-    pub fn plain(&self, line: &[String]) -> Output {
+    pub(crate) fn plain(&self, line: &[String]) -> Output {
         self.command(&line[0]).args(&line[1..]).output().expect("the command can be started")
     }
 
     /// `tare profile -o run … -- line`.
-    pub fn profile(&self, options: &[&str], line: &[String]) -> Output {
+    pub(crate) fn profile(&self, options: &[&str], line: &[String]) -> Output {
         self.tare().args(["profile", "-o", "run"]).args(options).arg("--").args(line).output().expect("tare can be started")
     }
 
     /// The JSON report of the run.
-    pub fn report(&self) -> Report {
+    pub(crate) fn report(&self) -> Report {
         let output = self.tare().args(["report", "run", "--format", "json"]).output().expect("tare can be started");
         assert!(output.status.success(), "report failed: {}", text(&output.stderr));
         Report(serde_json::from_slice(&output.stdout).expect("the report is JSON"))
     }
 }
 
-pub fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// A JSON report.
-pub struct Report(pub Value);
+pub(crate) struct Report(pub(crate) Value);
 
 impl Report {
     fn list(&self, name: &str) -> &[Value] {
         self.0[name].as_array().unwrap_or_else(|| panic!("no {name} in the report"))
     }
 
-    pub fn locations(&self) -> &[Value] {
+    pub(crate) fn locations(&self) -> &[Value] {
         self.list("locations")
     }
 
-    pub fn nodes(&self) -> &[Value] {
+    pub(crate) fn nodes(&self) -> &[Value] {
         self.list("nodes")
     }
 
     /// Calls of a region on a rank, over all its paths.
-    pub fn calls(&self, rank: u64, name: &str) -> u64 {
+    pub(crate) fn calls(&self, rank: u64, name: &str) -> u64 {
         let regions = self.list("regions");
         self.nodes()
             .iter()
@@ -141,12 +141,12 @@ impl Report {
             .sum()
     }
 
-    pub fn has_region(&self, name: &str) -> bool {
+    pub(crate) fn has_region(&self, name: &str) -> bool {
         self.list("regions").iter().any(|region| region["name"] == name)
     }
 
     /// What must hold in every report: intervals hold their values, a child never exceeds its parent.
-    pub fn check(&self) {
+    pub(crate) fn check(&self) {
         for (index, node) in self.nodes().iter().enumerate() {
             for kind in ["inclusive", "exclusive"] {
                 let value = |name: &str| node[kind][name].as_f64().unwrap_or_else(|| panic!("node {index} has no {kind}.{name}"));
