@@ -19,7 +19,7 @@
 //! last). A reader that loads a child before its parent never sees more calls below than above. Nothing is
 //! ever moved or freed, so a file found after a crash reads like one that was closed.
 //!
-//! Time is in time-stamp counter ticks; [`Header::anchors`] ties them to nanoseconds. Costs are in
+//! Time is in time-stamp counter ticks; [`Header::start_ticks`] and [`Header::last_ticks`] tie them to nanoseconds. Costs are in
 //! [`COST_UNIT`]ths of a tick.
 
 use core::mem::{offset_of, size_of};

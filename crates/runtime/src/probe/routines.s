@@ -84,11 +84,15 @@ tare_mxcsr:
         or      %rdx, %rax
         .endm
 
-# From r8d: checks the frame, finds the node. Leaves rdi, rsi, rcx, r8, and the stack pointer in rdx. Falls
+# The offset of the thread state from the thread pointer.
+        .macro  STATE
+        mov     tare_thread_state@gottpoff(%rip), %rdi
+        .endm
+
+# From r8d: checks the frame, finds the node. Leaves rsi, rcx, r8, and the stack pointer in rdx. Falls
 # through on a hit. An entry of the site cache is one word, so that a handler that changes it cannot come
 # between its halves.
         .macro  LOOKUP miss, hit, slow
-        mov     tare_thread_state@gottpoff(%rip), %rdi
         mov     %fs:{FRAME}(%rdi), %rsi
         lea     8(%rsp), %rdx
         cmp     %rdx, {FRAME_SP}(%rsi)
@@ -163,14 +167,13 @@ tare_mxcsr:
         mov     %rax, {FRAME_BASE}(%rsi)
         .endm
 
-# Whether the batch of this call is off: the region and the parent are those that the thread state names, and the
-# frame is alive. If so, counts it down. From the region id in eax; needs rcx and rdi saved. The node is loaded before
-# the look at the region, so that it is the right one whatever a handler does between.
-        .macro  COUNT_OFF region, left, on, elsewhere, over
-        mov     tare_thread_state@gottpoff(%rip), %rdi
+# Whether the batch of this call is off: the region (in eax) and the parent are those that the thread state names,
+# and the frame is alive. If so, counts it down, and says in the flags whether it is to be counted twice. The node
+# is loaded before the look at the region, so that it is the right one whatever a handler does between.
+        .macro  COUNT_OFF region, left, elsewhere, over
         mov     %fs:{OFF_NODE}(%rdi), %rcx
         cmp     %eax, %fs:\region(%rdi)
-        jne     \on
+        jne     \elsewhere
         mov     %fs:{FRAME}(%rdi), %rax
         cmp     %rsp, {FRAME_SP}(%rax)
         jbe     \elsewhere
@@ -206,6 +209,7 @@ tare_probe_enter:
         add     {ID}(%rcx), %r8d
         mov     %r8, -88(%rsp)
 .Lenter_again:
+        STATE
         LOOKUP  .Lenter_miss, .Lenter_hit, .Lenter_slow
         CLAIM
         COUNT
@@ -231,27 +235,18 @@ tare_probe_enter:
 tare_probe_enter_leaf:
         .cfi_startproc
         endbr64
-        mov     %rcx, -24(%rsp)
-        mov     %rdi, -48(%rsp)
-        mov     (%rsp), %rcx
-        add     {LEAF_ID}(%rcx), %eax
-        mov     %rax, -88(%rsp)
-        COUNT_OFF {OFF_REGION}, {LEFT}(%rcx), .Lleaf_on, .Lleaf_elsewhere, .Lleaf_over
-        jne     .Lleaf_twice
-.Lleaf_counted:
-        mov     -16(%rsp), %rax
-        mov     -24(%rsp), %rcx
-        mov     -48(%rsp), %rdi
-        stc
-        ret
-.Lleaf_elsewhere:
-        mov     -88(%rsp), %rax
+        SAVE
+        STATE
+# Most of the time no batch of the thread is off, and the clock can be read before the region is known.
+        cmpl    $0, %fs:{OFF_REGION}(%rdi)
+        jne     .Lleaf_look
 .Lleaf_on:
-        mov     %rdx, -32(%rsp)
-        mov     %rsi, -40(%rsp)
-        mov     %r8, -56(%rsp)
+        mov     (%rsp), %rcx
         mov     %eax, %r8d
         CLOCK
+        add     {LEAF_ID}(%rcx), %r8d
+        mov     %r8, -88(%rsp)
+.Lleaf_again:
         LOOKUP  .Lleaf_miss, .Lleaf_hit, .Lleaf_slow
         mov     {CALLS}(%r8), %edx
         sub     {UNTIL}(%r8), %edx
@@ -263,24 +258,39 @@ tare_probe_enter_leaf:
         RESTORE
         clc
         ret
+.Lleaf_look:
+        mov     (%rsp), %rcx
+        mov     %eax, %r8d
+        add     {LEAF_ID}(%rcx), %eax
+        mov     %rax, -88(%rsp)
+        COUNT_OFF {OFF_REGION}, {LEFT}(%rcx), .Lleaf_elsewhere, .Lleaf_slow
+        jne     .Lleaf_twice
+.Lleaf_counted:
+        mov     -16(%rsp), %rax
+        mov     -24(%rsp), %rcx
+        mov     -48(%rsp), %rdi
+        mov     -56(%rsp), %r8
+        stc
+        ret
+.Lleaf_elsewhere:
+        mov     %r8d, %eax
+        jmp     .Lleaf_on
 .Lleaf_miss:
         MISS    .Lleaf_hit, .Lleaf_slow
-.Lleaf_over:
-        mov     %rdx, -32(%rsp)
-        mov     %rsi, -40(%rsp)
-        mov     %r8, -56(%rsp)
 .Lleaf_slow:
         SLOW    1
         test    %eax, %eax
         jnz     .Lleaf_done
-# From the beginning: what the slow path decided is in the thread state.
-        mov     -24(%rsp), %rcx
-        mov     -32(%rsp), %rdx
-        mov     -40(%rsp), %rsi
-        mov     -56(%rsp), %r8
+# What the slow path decided is in the thread state.
+        STATE
         mov     -88(%rsp), %rax
-        COUNT_OFF {OFF_REGION}, {LEFT}(%rcx), .Lleaf_on, .Lleaf_elsewhere, .Lleaf_over
+        COUNT_OFF {OFF_REGION}, {LEFT}(%rcx), .Lleaf_decided, .Lleaf_slow
         je      .Lleaf_counted
+        jmp     .Lleaf_twice
+.Lleaf_decided:
+        mov     -88(%rsp), %r8
+        CLOCK
+        jmp     .Lleaf_again
 .Lleaf_twice:
         lea     -128(%rsp), %rsp
         .cfi_adjust_cfa_offset 128
@@ -312,17 +322,21 @@ tare_again_stub:
 tare_count_again:
         .cfi_startproc
         endbr64
-        mov     %rcx, -24(%rsp)
-        mov     %rdi, -48(%rsp)
+        SAVE
+        STATE
+        cmpl    $0, %fs:{OFF_REGION}(%rdi)
+        je      .Lcount_done
         mov     (%rsp), %rcx
+        mov     %eax, %r8d
         add     {ID}(%rcx), %eax
         mov     %rax, -88(%rsp)
-        COUNT_OFF {AGAIN_REGION}, %fs:{AGAIN_LEFT}(%rdi), .Lcount_done, .Lcount_done, .Lcount_done
+        COUNT_OFF {AGAIN_REGION}, %fs:{AGAIN_LEFT}(%rdi), .Lcount_done, .Lcount_done
         je      .Lcount_done
 .Lcount_done:
         mov     -16(%rsp), %rax
         mov     -24(%rsp), %rcx
         mov     -48(%rsp), %rdi
+        mov     -56(%rsp), %r8
         stc
         ret
         .cfi_endproc
@@ -483,6 +497,7 @@ tare_calibration_loop:
         .purgem SLOW
         .purgem CLOCK
         .purgem LOOKUP
+        .purgem STATE
         .purgem MISS
         .purgem CLAIM
         .purgem COUNT_OFF
