@@ -281,7 +281,9 @@ tare_probe_enter_leaf:
         SLOW    1
         test    %eax, %eax
         jnz     .Lleaf_done
-# What the slow path decided is in the thread state.
+# What the slow path decided is in the thread state; it used registers that a call that is off leaves alone.
+        mov     -32(%rsp), %rdx
+        mov     -40(%rsp), %rsi
         STATE
         mov     -88(%rsp), %rax
         COUNT_OFF {OFF_REGION}, {LEFT}(%rcx), .Lleaf_decided, .Lleaf_slow
