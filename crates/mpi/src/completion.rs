@@ -110,14 +110,17 @@ impl Requests {
         found
     }
 
-    /// A receive is over.
-    fn completed(&self, request: usize) {
+    /// A receive is over. Where its handle was freed, another thread may have got the same one for a receive of its
+    /// own by now: that one is left alone.
+    fn completed(&self, request: usize, comm: &Arc<Comm>, serial: Serial) {
         let mut all = self.lock();
-        if let Some(Tracked::PreparedReceive { active, .. }) = all.get_mut(&request) {
-            *active = None;
-        } else {
-            all.remove(&request);
-            self.number.store(all.len(), Ordering::Relaxed);
+        match all.get_mut(&request) {
+            Some(Tracked::PreparedReceive { active, .. }) => *active = None,
+            Some(Tracked::Receive { comm: theirs, serial: other }) if *other == serial && Arc::ptr_eq(theirs, comm) => {
+                all.remove(&request);
+                self.number.store(all.len(), Ordering::Relaxed);
+            }
+            _ => {}
         }
     }
 }
@@ -215,7 +218,7 @@ fn end(session: &Session, pending: Pending, outcome: Outcome) -> Option<Arrived>
             }
         }
     };
-    session.requests.completed(request);
+    session.requests.completed(request, &comm, serial);
     arrived.map(|(source, bytes, sent)| Arrived { comm, source, bytes, sent })
 }
 
