@@ -4,6 +4,7 @@
 //! to all nodes. Key: a hash of the original's bytes and place, of what is inserted, and of this tool's version.
 //! Limit: `TARE_CACHE_LIMIT` in MB (default 2048); the copies that were used longest ago go first.
 
+use std::cell::RefCell;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -22,6 +23,8 @@ const LIMIT: u64 = 2048 << 20;
 pub(crate) struct Cache {
     place: PathBuf,
     limit: u64,
+    /// Copies that this process is going to use: they stay.
+    in_use: RefCell<Vec<PathBuf>>,
 }
 
 /// What is kept beside a copy.
@@ -76,7 +79,7 @@ impl Cache {
                 .remedy("set TARE_CACHE to a directory that you may write to")
         })?;
         let limit = std::env::var("TARE_CACHE_LIMIT").ok().and_then(|text| text.parse::<u64>().ok()).map_or(LIMIT, |megabytes| megabytes << 20);
-        Ok(Self { place, limit })
+        Ok(Self { place, limit, in_use: RefCell::default() })
     }
 
     /// The directory.
@@ -94,6 +97,7 @@ impl Cache {
             return None;
         }
         // The time of use decides who goes first; failing to note it does no harm.
+        self.in_use.borrow_mut().push(folder.clone());
         let _ = fs::File::open(folder.join("entry.json")).and_then(|file| file.set_modified(SystemTime::now()));
         Some((copy, entry))
     }
@@ -112,12 +116,14 @@ impl Cache {
         if fs::rename(draft.path(), &folder).is_err() && !folder.join(name).is_file() {
             fs::remove_dir_all(&folder).and_then(|()| fs::rename(draft.path(), &folder)).map_err(failed)?;
         }
-        self.trim(&folder);
-        Ok(folder.join(name))
+        let copy = folder.join(name);
+        self.in_use.borrow_mut().push(folder);
+        self.trim();
+        Ok(copy)
     }
 
-    /// Removes the copies used longest ago until the cache keeps within its limit; `latest` stays.
-    fn trim(&self, latest: &Path) {
+    /// Removes the copies used longest ago until the cache keeps within its limit.
+    fn trim(&self) {
         let mut copies: Vec<(SystemTime, u64, PathBuf)> = fs::read_dir(&self.place)
             .into_iter()
             .flatten()
@@ -134,7 +140,7 @@ impl Cache {
             if total <= self.limit {
                 break;
             }
-            if folder != latest && fs::remove_dir_all(&folder).is_ok() {
+            if !self.in_use.borrow().contains(&folder) && fs::remove_dir_all(&folder).is_ok() {
                 total -= size;
             }
         }
@@ -161,7 +167,7 @@ mod tests {
     use super::*;
 
     fn cache(place: &Path, limit: u64) -> Cache {
-        Cache { place: place.to_path_buf(), limit }
+        Cache { place: place.to_path_buf(), limit, in_use: RefCell::default() }
     }
 
     fn entry() -> Entry {
@@ -187,6 +193,7 @@ mod tests {
         let keys: Vec<Key> = (0..4).map(|index: u8| Key::new(&[index], Path::new("/bin/app"), &[])).collect();
         for key in &keys {
             cache.keep(key, "app", &[0; 1000], &entry()).expect("room for a copy");
+            cache.in_use.borrow_mut().clear();
         }
         let left = keys.iter().filter(|key| cache.find(key, "app").is_some()).count();
         assert!((1..=2).contains(&left), "{left} copies of 1000 bytes in 2500");

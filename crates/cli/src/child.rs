@@ -54,9 +54,15 @@ pub(crate) fn exit_code(exit: Exit) -> ExitCode {
     ExitCode::from(u8::try_from(number & 0xff).unwrap_or(u8::MAX))
 }
 
+/// Passes a signal on from now on, unless it is ignored (as under `nohup`): then the command ignores it as well.
 fn pass_on(signal: libc::c_int) {
     // SAFETY: all bit patterns are valid for a struct sigaction.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: asks for the present action, into a live value of the right type.
+    let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
+    if asked != 0 || action.sa_sigaction == libc::SIG_IGN {
+        return;
+    }
     let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = on_signal;
     action.sa_sigaction = handler as usize;
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;

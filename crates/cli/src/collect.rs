@@ -4,8 +4,9 @@
 //! byte, holes left out; only then are they removed.
 
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use tare_format::graph::Header;
@@ -24,15 +25,19 @@ pub(crate) fn collect(run: &RunDirectory, id: &str) -> Result<usize, Failure> {
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.extension().is_some_and(|ending| ending == "graph")) {
         let Some(name) = path.file_name() else { continue };
         let target = run.path.join(name);
-        copy_sparse(&path, &target).map_err(|error| {
+        // Asked before the copy is made: a process that ends meanwhile has more to tell, and collects its graph itself.
+        let lives = is_alive(&path);
+        let copied = copy_sparse(&path, &target).map_err(|error| {
             Failure::io(Code::CannotWrite, "collect a graph into", &target, &error)
                 .remedy(format!("make room there and call `tare report` again; the data stands in {}", local.display()))
         })?;
-        collected += 1;
-        if is_alive(&path) {
+        collected += usize::from(copied);
+        if lives {
             alive += 1;
-        } else {
-            fs::remove_file(&path).map_err(|error| Failure::io(Code::CannotWrite, "remove", &path, &error))?;
+        } else if let Err(error) = fs::remove_file(&path)
+            && error.kind() != ErrorKind::NotFound
+        {
+            return Err(Failure::io(Code::CannotWrite, "remove", &path, &error));
         }
     }
     if alive == 0 {
@@ -50,45 +55,55 @@ pub(crate) fn is_alive(graph: &Path) -> bool {
     Path::new(&format!("/proc/{}", header.pid)).exists()
 }
 
-/// Copies a file and leaves its holes holes.
-fn copy_sparse(from: &Path, to: &Path) -> std::io::Result<()> {
-    let mut source = File::open(from)?;
+/// Copies a file and leaves its holes holes; false where its process has collected it meanwhile.
+fn copy_sparse(from: &Path, to: &Path) -> std::io::Result<bool> {
+    let mut source = match File::open(from) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        opened => opened?,
+    };
     let length = source.metadata()?.len();
     let draft = to.with_extension("part");
     let mut target = File::create(&draft)?;
     target.set_len(length)?;
     let mut at = 0;
-    while let Some((start, end)) = next_data(&source, at, length) {
+    while let Some((start, end)) = next_data(&source, at, length)? {
         source.seek(SeekFrom::Start(start))?;
         target.seek(SeekFrom::Start(start))?;
         std::io::copy(&mut (&source).take(end - start), &mut target)?;
         at = end;
     }
     target.flush()?;
-    fs::rename(draft, to)
-}
-
-/// The next stretch of a file that is not a hole.
-fn next_data(file: &File, from: u64, length: u64) -> Option<(u64, u64)> {
-    if from >= length {
-        return None;
+    if source.metadata()?.nlink() == 0 {
+        fs::remove_file(draft)?;
+        return Ok(false);
     }
-    let start = seek(file, from, libc::SEEK_DATA)?;
-    let end = seek(file, start, libc::SEEK_HOLE).unwrap_or(length);
-    Some((start, end))
+    fs::rename(draft, to)?;
+    Ok(true)
 }
 
-fn seek(file: &File, from: u64, whence: libc::c_int) -> Option<u64> {
-    let from = libc::off_t::try_from(from).ok()?;
+/// The next stretch of a file that is not a hole. A file system that knows no holes has data all over.
+fn next_data(file: &File, from: u64, length: u64) -> std::io::Result<Option<(u64, u64)>> {
+    if from >= length {
+        return Ok(None);
+    }
+    match seek(file, from, libc::SEEK_DATA) {
+        Ok(start) => Ok(Some((start, seek(file, start, libc::SEEK_HOLE)?))),
+        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Ok(None),
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(Some((from, length))),
+        Err(error) => Err(error),
+    }
+}
+
+fn seek(file: &File, from: u64, whence: libc::c_int) -> std::io::Result<u64> {
+    let from = libc::off_t::try_from(from).map_err(|_| ErrorKind::InvalidInput)?;
     // SAFETY: the descriptor is open; lseek touches no memory.
     let found = unsafe { libc::lseek(file.as_raw_fd(), from, whence) };
-    u64::try_from(found).ok()
+    u64::try_from(found).map_err(|_| std::io::Error::last_os_error())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::MetadataExt;
 
     #[test]
     fn a_copy_has_the_same_bytes_and_the_same_holes() {

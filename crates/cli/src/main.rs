@@ -48,6 +48,9 @@ fn act() -> Result<ExitCode, Failure> {
             return Ok(if wrong { ExitCode::from(Code::Usage as u8) } else { ExitCode::SUCCESS });
         }
     };
+    if !matches!(arguments.verb, Verb::Profile(_) | Verb::Run(_)) {
+        end_with_the_reader();
+    }
     match arguments.verb {
         Verb::Profile(arguments) => verbs::profile::profile(&arguments),
         Verb::Inspect(arguments) => verbs::inspect::inspect(&arguments),
@@ -58,4 +61,10 @@ fn act() -> Result<ExitCode, Failure> {
         Verb::Report(arguments) => verbs::report::report(&arguments),
         Verb::Doctor => verbs::doctor::doctor(),
     }
+}
+
+/// Lets a verb whose output is its result end quietly where nobody reads on, as in `tare select IMAGE --list | head`.
+fn end_with_the_reader() {
+    // SAFETY: the default action needs no handler, and no other thread has been started.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }

@@ -115,11 +115,14 @@ pub(crate) fn launch_hidden(run: &RunDirectory, id: &str, line: &[OsString], mpi
 fn write_spec(run: &RunDirectory, id: &str, index: usize, line: &[OsString], target: &Target, setting: Setting) -> Result<PathBuf, Failure> {
     let mut environment = setting.environment(run, id);
     let original = target.program.path.canonicalize().unwrap_or_else(|_| target.program.path.clone());
-    if target.executable != target.program.path {
+    let program = target.executable.canonicalize().unwrap_or_else(|_| target.executable.clone());
+    // In a copy: whom it stands for. Without MPI, the clock of an original is read in this program alone.
+    if program != original || setting.mode == Mode::Clock {
         environment.push(("TARE_EXECUTABLE".into(), original.to_string_lossy().into_owned()));
+        environment.push(("TARE_COPY".into(), program.to_string_lossy().into_owned()));
     }
     let spec = Launch {
-        program: target.executable.canonicalize().unwrap_or_else(|_| target.executable.clone()),
+        program,
         argv0: line[target.program.position].to_string_lossy().into_owned(),
         preload: installation::preload(target.mpi)?,
         libraries: target.libraries.clone(),

@@ -9,7 +9,7 @@
 //! A directory belongs to its user alone. One that exists and is not empty is refused unless it is a run.
 
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -86,16 +86,20 @@ const RECORD: &str = "run.json";
 impl RunDirectory {
     /// Makes the directory for a new run: `wanted`, or a default name made of the program and the time.
     pub(crate) fn create(wanted: Option<&Path>, program: &Path) -> Result<Self, Failure> {
-        let path = match wanted {
-            Some(path) => path.to_path_buf(),
-            None => default_name(program),
+        let failed = |path: &Path, error: &std::io::Error| {
+            Failure::io(Code::CannotWrite, "make the run directory", path, error).remedy("name a place that you may write to with -o DIR")
         };
-        if path.exists() {
-            empty(&path)?;
-        }
-        fs::DirBuilder::new().mode(0o700).recursive(true).create(&path).map_err(|error| {
-            Failure::io(Code::CannotWrite, "make the run directory", &path, &error).remedy("name a place that you may write to with -o DIR")
-        })?;
+        let path = match wanted {
+            None => create_default(program).map_err(|(path, error)| failed(&path, &error))?,
+            Some(path) => {
+                if path.exists() {
+                    empty(path)?;
+                }
+                fs::DirBuilder::new().mode(0o700).recursive(true).create(path).map_err(|error| failed(path, &error))?;
+                fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(|error| failed(path, &error))?;
+                path.to_path_buf()
+            }
+        };
         let directory = Self { path: fs::canonicalize(&path).map_err(|error| Failure::io(Code::CannotWrite, "find", &path, &error))? };
         directory.check_writable()?;
         Ok(directory)
@@ -186,14 +190,19 @@ fn empty(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `PROGRAM-20261120-0912`, with a counter where that exists.
-fn default_name(program: &Path) -> PathBuf {
+/// Makes `PROGRAM-20261120-0912`, with a counter where that exists; two runs of one minute never share it.
+fn create_default(program: &Path) -> Result<PathBuf, (PathBuf, std::io::Error)> {
     let stem = program.file_name().map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned());
     let base = format!("{stem}-{}", local_time_stamp(seconds_now()));
-    (1..)
-        .map(|count| PathBuf::from(if count == 1 { base.clone() } else { format!("{base}-{count}") }))
-        .find(|path| !path.exists())
-        .unwrap_or_default()
+    let mut count = 1;
+    loop {
+        let path = PathBuf::from(if count == 1 { base.clone() } else { format!("{base}-{count}") });
+        match fs::DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => count += 1,
+            Err(error) => return Err((path, error)),
+        }
+    }
 }
 
 /// Seconds since 1970.

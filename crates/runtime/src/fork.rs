@@ -111,6 +111,8 @@ fn restart_frame(old: &LiveFrame, fresh: &LiveFrame, ticks: u64) {
 
 fn restart_state(state: &ThreadState, ticks: u64) {
     state.last.store(ticks, Relaxed);
+    // The batch that was off in the parent is not one of the child's.
+    state.off_region.store(0, Relaxed);
     state.overhead.store(0, Relaxed);
     state.partners.store(core::ptr::null_mut(), Relaxed);
     for count in [&state.batches_ready, &state.peers_ready, &state.lost_open, &state.estimates] {

@@ -4,7 +4,8 @@
 //! The door (`probe/routines.s`) has saved every register and vector, moved the stack past the probe's own
 //! saves, and read the clock. All of what happens here is counted as the tool's time.
 //!
-//! What always holds: signals are held back, no memory is allocated but by `mmap`, nothing unwinds.
+//! What always holds: signals are held back until all is done but the counting of the time it took, no memory is
+//! allocated but by `mmap`, nothing unwinds.
 
 use crate::batch;
 use crate::clock::{self, fenced};
@@ -41,10 +42,11 @@ pub(crate) extern "C" fn slow_path(state: &'static ThreadState, value: u64, sp: 
     if let Some(header) = local.and_then(|_| graph_file::header()) {
         clock::refresh(header);
     }
-    // Letting signals in again is a system call: it is done before the tool's time is taken.
+    // Letting signals in again is a system call, which belongs to the tool; the handlers that then run do not.
+    let before = fenced();
     drop(signals);
     if let Some(local) = local {
-        count(local, if kind == EXIT { value } else { ticks });
+        count(local, if kind == EXIT { value } else { ticks }, before);
     }
     answer as u32
 }
@@ -125,12 +127,15 @@ fn is_elsewhere(local: Local, sp: u64) -> bool {
     })
 }
 
+/// Ticks that the system call at the end of a slow path may take.
+const SYSTEM_CALL: u64 = 5_000;
+
 /// Counts the slow path and its time.
-fn count(local: Local, begin: u64) {
+fn count(local: Local, begin: u64, before_signals: u64) {
     let node = local.current();
     add(&local.arena.location().slow_paths, 1);
     let end = fenced();
     local.attribute(node, end);
-    local.count_tool(node, end.saturating_sub(begin));
+    local.count_tool(node, end.min(before_signals + SYSTEM_CALL).saturating_sub(begin));
     local.publish(end);
 }

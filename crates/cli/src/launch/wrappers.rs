@@ -185,9 +185,9 @@ const WRAPPERS: &[Wrapper] = &[
         names: &["srun", "aprun", "jsrun", "flux", "lrun"],
         one_value: &[
             "-n", "-N", "-c", "-p", "-t", "-A", "-J", "-w", "-x", "-o", "-e", "-i", "-m", "-r", "-S", "-d", "-C", "-q", "-M", "-G", "-L", "-T", "-P",
-            "-b", "-a", "-g",
+            "-b", "-W", "-a", "-g",
         ],
-        flags: &["-l", "-u", "-v", "-Q", "-K", "-W", "--exclusive", "--overlap", "--label", "--unbuffered", "--exact", "--pty", "-s", "-k", "-X"],
+        flags: &["-l", "-u", "-v", "-Q", "-K", "--exclusive", "--overlap", "--label", "--unbuffered", "--exact", "--pty", "-s", "-k", "-X"],
         directory: &["-D", "--chdir"],
         program_files: &["--multi-prog"],
         contexts: true,

@@ -175,7 +175,9 @@ tare_mxcsr:
         cmp     %eax, %fs:\region(%rdi)
         jne     \elsewhere
         mov     %fs:{FRAME}(%rdi), %rax
-        cmp     %rsp, {FRAME_SP}(%rax)
+        lea     8(%rsp), %rdi
+        cmp     %rdi, {FRAME_SP}(%rax)
+        STATE
         jbe     \elsewhere
         mov     {FRAME_NODE}(%rax), %rax
         cmp     %rax, %fs:{OFF_PARENT}(%rdi)
