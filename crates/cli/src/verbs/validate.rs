@@ -8,6 +8,7 @@ use tare_compensate::compensate;
 use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
 
 use crate::args::{ComparisonFormat, ValidateArguments};
+use crate::collect::collect;
 use crate::failure::{Code, Failure};
 use crate::instrumenting::{self, Choice};
 use crate::launch;
@@ -77,6 +78,7 @@ impl Side<'_> {
         let (exit, wall) = measured::launch(&inner, &new.id, self.line, self.targets, self.setting, &Output::File(&output))?;
         new.end(&inner, exit, wall)?;
         if exit != Exit::Status(0) {
+            collect(&inner, &new.id)?;
             let how = match exit {
                 Exit::Status(status) => format!("ended with status {status}"),
                 Exit::Signal(signal) => format!("was ended by signal {signal}"),

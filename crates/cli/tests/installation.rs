@@ -1,0 +1,39 @@
+//! What is installed: the libraries load under the oldest glibc that README states, and export nothing by accident.
+
+use std::path::Path;
+use std::process::Command;
+
+const LIBRARIES: [&str; 3] = ["libtare.so", "libtare_openmpi.so", "libtare_mpich.so"];
+
+/// Dynamic symbols of a library as `objdump -T` prints them; the libraries stand beside the command.
+fn symbols(library: &str) -> String {
+    let path = Path::new(env!("CARGO_BIN_EXE_tare")).with_file_name(library);
+    let output = Command::new("objdump").arg("-T").arg(&path).output().expect("binutils are installed by `make test`");
+    assert!(output.status.success(), "{} is not there: build the workspace first", path.display());
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn libraries_need_no_newer_glibc_than_stated() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).expect("README.md");
+    let stated = page.split("glibc 2.").nth(1).and_then(|rest| rest.split_whitespace().next()).expect("README states a glibc");
+    let stated: u32 = stated.parse().expect("a number");
+    for library in LIBRARIES {
+        for version in symbols(library).split("GLIBC_2.").skip(1) {
+            let minor: u32 = version.split(|c: char| !c.is_ascii_digit()).next().and_then(|text| text.parse().ok()).expect("a version");
+            assert!(minor <= stated, "{library} needs glibc 2.{minor}");
+        }
+    }
+}
+
+#[test]
+fn interposers_define_mpi_in_both_name_spaces() {
+    for (library, is_interposer) in LIBRARIES.into_iter().zip([false, true, true]) {
+        let symbols = symbols(library);
+        let defines = |name: &str| symbols.lines().any(|line| line.contains(".text") && line.ends_with(&format!(" {name}")));
+        for name in ["MPI_Send", "PMPI_Send", "MPI_File_write_all", "PMPI_Allreduce", "MPI_Pcontrol"] {
+            assert_eq!(defines(name), is_interposer, "{name} in {library}");
+        }
+        assert!(defines("readlink"), "{library}");
+    }
+}
