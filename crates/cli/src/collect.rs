@@ -8,6 +8,7 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use tare_format::graph::Header;
 
@@ -45,6 +46,18 @@ pub(crate) fn collect(run: &RunDirectory, id: &str) -> Result<usize, Failure> {
         let _ = fs::remove_dir(&local);
     }
     Ok(collected)
+}
+
+/// How long processes may take to end after their launcher has.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Waits for the processes of a run whose launcher has ended: one that was told to stop may need a moment.
+pub(crate) fn wait_for_stragglers(id: &str) {
+    let started = Instant::now();
+    let graphs = || fs::read_dir(node_local(id)).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    while graphs().any(|path| is_alive(&path)) && started.elapsed() < GRACE {
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Whether the process that writes a graph still runs on this node.

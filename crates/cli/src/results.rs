@@ -10,7 +10,7 @@ use tare_profile::Profile;
 use tare_report::Page;
 
 use crate::args::{Compensate, Showing};
-use crate::collect::collect;
+use crate::collect::{collect, wait_for_stragglers};
 use crate::failure::{Code, Failure};
 use crate::measured::Setting;
 use crate::rundir::{Exit, ImageRecord, RunDirectory, RunRecord, iso_time, seconds_now};
@@ -48,6 +48,7 @@ impl NewRun<'_> {
 
     /// Notes how the command ended.
     pub(crate) fn end(&self, run: &RunDirectory, exit: Exit, wall: f64) -> Result<(), Failure> {
+        wait_for_stragglers(&self.id);
         let began = run.read_record()?.started;
         run.write_record(&RunRecord { started: began, wall_s: Some(wall), exit: Some(exit), ..self.record() })
     }
