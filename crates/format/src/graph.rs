@@ -279,8 +279,8 @@ record! {
         8 exclusive: i64,
         /// Ticks between entry and exit of the outermost calls.
         16 inclusive: u64,
-        /// Reserved for a second metric. (Probe events below a node follow from the calls below it.)
-        24 spare: u64,
+        /// Where the probes of this process last went from here: region (low half) and a word of theirs.
+        24 last_child: u64,
         /// The region id; 0 until published; stored last.
         32 region: u32,
         /// Index of the parent; the root is its own parent.

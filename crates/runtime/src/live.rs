@@ -117,7 +117,7 @@ live! {
         calls: AtomicU64,
         exclusive: AtomicI64,
         inclusive: AtomicU64,
-        spare: AtomicU64,
+        last_child: AtomicU64,
         region: AtomicU32,
         parent: AtomicU32,
         off_calls: AtomicU64,

@@ -92,6 +92,7 @@ core::arch::global_asm!(
     CALLS = const offset_of!(LiveNode, calls),
     EXCLUSIVE = const offset_of!(LiveNode, exclusive),
     INCLUSIVE = const offset_of!(LiveNode, inclusive),
+    LAST_CHILD = const offset_of!(LiveNode, last_child),
     UNTIL = const offset_of!(LiveNode, until),
     LEFT = const offset_of!(LiveNode, left),
     COST = const offset_of!(LiveNode, cost),

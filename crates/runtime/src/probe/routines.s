@@ -109,9 +109,16 @@ tare_mxcsr:
 \hit:
         .endm
 
-# The site cache knows another parent: look into the table of edges, and tell the cache.
+# The site cache knows another parent: see where the parent led last, then look into the table of edges, and tell
+# both. What a parent remembers is one word as well.
         .macro  MISS hit, slow
-        SAVE_MORE
+        mov     {LAST_CHILD}(%rcx), %r8
+        cmp     %r8d, -88(%rsp)
+        jne     4f
+        shr     $32, %r8
+        add     %fs:{HIGH}(%rdi), %r8
+        jmp     \hit
+4:      SAVE_MORE
         mov     -88(%rsp), %r8
         mov     %rcx, %r11
         shl     $32, %r11
@@ -134,6 +141,10 @@ tare_mxcsr:
         or      %r9, %r11
         mov     %fs:{CACHE}(%rdi), %r9
         mov     %r11, (%r9,%r8,8)
+        mov     %r10, %r11
+        shl     $32, %r11
+        or      %r8, %r11
+        mov     %r11, {LAST_CHILD}(%rcx)
         mov     %r10, %r8
         add     %fs:{HIGH}(%rdi), %r8
         RESTORE_MORE
