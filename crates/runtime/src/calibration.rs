@@ -1,8 +1,10 @@
 //! The prior: what a pair of probes costs in a hot loop, measured once at the start of a process.
 
+use crate::arena::Arena;
 use crate::clock::fenced;
 use crate::costs;
 use crate::graph_file;
+use crate::kit::Kit;
 use crate::probe;
 use crate::state::ThreadState;
 use crate::sys::{self, SignalsBlocked};
@@ -23,8 +25,17 @@ pub(crate) fn calibrate() {
     if state.is_ready() {
         return;
     }
-    let Some(arena) = graph_file::scratch_arena() else { return };
-    if arena.allocate_first() && thread::set_up_on(state, arena).is_some() {
+    let Some(kit) = Kit::take() else { return };
+    if let Some(arena) = graph_file::scratch_arena() {
+        measure_on(state, arena, kit);
+    }
+    // It is this thread's again when it is set up.
+    kit.leave();
+}
+
+fn measure_on(state: &'static ThreadState, arena: Arena, kit: &Kit) {
+    if arena.allocate_first() {
+        thread::set_up_on(state, arena, kit);
         let cost = middle_round();
         costs::set_hot_pair(cost);
         if let Some(header) = graph_file::header() {

@@ -66,6 +66,19 @@ impl Edges {
         Self::with_room(FIRST)
     }
 
+    /// Takes all edges out.
+    ///
+    /// # Safety
+    /// Nobody may use the table meanwhile.
+    pub(crate) unsafe fn clear(&self) -> Result<(), sys::Errno> {
+        let mask = self.head().mask.load(Ordering::Relaxed);
+        let length = size_of::<EdgeTable>() + size_of_val(self.edges());
+        // SAFETY: this is the length of the table's mapping, which nobody uses.
+        unsafe { sys::clear(self.table.cast(), length) }?;
+        self.head().mask.store(mask, Ordering::Relaxed);
+        Ok(())
+    }
+
     fn with_room(edges: usize) -> Option<NonNull<EdgeTable>> {
         let length = size_of::<EdgeTable>() + edges * size_of::<Edge>();
         let table = sys::map_memory(length).ok()?.cast::<EdgeTable>();
@@ -161,5 +174,10 @@ mod tests {
             assert_eq!(edges.find(key(number * 64, number % 7)), Some(number));
         }
         assert_eq!(edges.find(key(64, 6)), None);
+        // SAFETY: no other thread knows the table.
+        unsafe { edges.clear() }.expect("memory");
+        assert_eq!(edges.find(key(64, 1)), None);
+        assert!(matches!(edges.insert(key(64, 1), 7), Inserted::Here));
+        assert_eq!(edges.find(key(64, 1)), Some(7));
     }
 }

@@ -155,10 +155,15 @@ pub(crate) const SCRATCH: u32 = u32::MAX;
 /// Memory that looks like an arena and is not in the file: for threads beyond the room, and for calibration.
 pub(crate) fn scratch_arena() -> Option<Arena> {
     let start = sys::reserve(ARENA as usize, ARENA as usize).ok()?;
-    // SAFETY: just mapped, as long as an arena and aligned like one.
+    Some(scratch_arena_at(start))
+}
+
+/// A scratch arena in memory that [`scratch_arena`] has reserved and that is zeroed again.
+pub(crate) fn scratch_arena_at(start: NonNull<u8>) -> Arena {
+    // SAFETY: mapped for good, as long as an arena and aligned like one.
     let arena = unsafe { Arena::at(start) };
     arena.location().thread.store(SCRATCH, Ordering::Relaxed);
-    Some(arena)
+    arena
 }
 
 /// Allocates a range of a file, by writing zeros where the file system knows no other way.

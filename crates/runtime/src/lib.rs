@@ -27,6 +27,7 @@ mod finish;
 mod fork;
 mod graph_file;
 mod images;
+mod kit;
 mod live;
 mod local;
 mod off;

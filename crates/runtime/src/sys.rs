@@ -148,6 +148,11 @@ pub(crate) fn thread_id() -> u32 {
     harmless(libc::SYS_gettid, [0; 6]).unwrap_or(0) as u32
 }
 
+/// Whether a process has this thread; also where that cannot be said.
+pub(crate) fn is_thread(process: u32, thread: u32) -> bool {
+    harmless(libc::SYS_tgkill, [process as usize, thread as usize, 0, 0, 0, 0]) != Err(Errno(libc::ESRCH))
+}
+
 pub(crate) fn user_id() -> u32 {
     harmless(libc::SYS_geteuid, [0; 6]).unwrap_or(0) as u32
 }
@@ -266,6 +271,17 @@ pub(crate) unsafe fn move_mapping(from: NonNull<u8>, to: NonNull<u8>, length: us
 pub(crate) unsafe fn unmap(start: NonNull<u8>, length: usize) {
     // SAFETY: as the caller vouches.
     let _ = unsafe { call(libc::SYS_munmap, [start.addr().get(), length, 0, 0, 0, 0]) };
+}
+
+/// Zeroes a mapping of [`map_memory`] and gives its pages back.
+///
+/// # Safety
+/// It must be ours alone, and nobody may use it meanwhile.
+pub(crate) unsafe fn clear(start: NonNull<u8>, length: usize) -> Result<(), Errno> {
+    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED) as usize;
+    let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    // SAFETY: as the caller vouches.
+    unsafe { call(libc::SYS_mmap, [start.addr().get(), length, protection, flags, usize::MAX, 0]) }.map(|_| ())
 }
 
 /// Allocates the pages of a mapped range for writing. An error, not a signal, where there is no space.

@@ -1,13 +1,14 @@
 //! Threads: set up at their first probe, marked at their end.
 
-use crate::edges::Edges;
-use crate::graph_file::{self, region_capacity};
+use crate::arena::Arena;
+use crate::graph_file;
+use crate::kit::Kit;
 use crate::local::Local;
 use crate::process::{self, now};
 use crate::state::ThreadState;
 use crate::sys;
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 /// State of a location whose thread runs.
 pub(crate) const RUNS: u32 = 1;
@@ -38,11 +39,13 @@ pub(crate) fn ready(state: &'static ThreadState) -> Option<Local> {
 }
 
 fn set_up(state: &'static ThreadState) -> Option<Local> {
-    let arena = match graph_file::new_arena() {
-        Some(arena) => arena,
-        None => graph_file::scratch_arena().filter(|arena| arena.allocate_first())?,
+    let kit = Kit::take()?;
+    let beyond_room = || kit.scratch_arena().filter(|arena| arena.allocate_first());
+    let Some(arena) = graph_file::new_arena().or_else(beyond_room) else {
+        kit.leave();
+        return None;
     };
-    let local = set_up_on(state, arena)?;
+    let local = set_up_on(state, arena, kit);
     let location = arena.location();
     location.tid.store(sys::thread_id(), Relaxed);
     location.thread_state.store(core::ptr::from_ref(state).addr() as u64, Relaxed);
@@ -56,18 +59,15 @@ fn set_up(state: &'static ThreadState) -> Option<Local> {
 }
 
 /// Connects a thread with an arena: site cache, table of edges, root.
-pub(crate) fn set_up_on(state: &'static ThreadState, arena: crate::arena::Arena) -> Option<Local> {
-    let cache = sys::map_memory(region_capacity() as usize * size_of::<AtomicU64>()).ok()?;
-    let edges = Edges::first_table()?;
+pub(crate) fn set_up_on(state: &'static ThreadState, arena: Arena, kit: &Kit) -> Local {
     let begin = now().0;
-    state.cache.store(cache.cast().as_ptr(), Relaxed);
-    state.edges.store(edges.as_ptr(), Relaxed);
+    kit.equip(state);
     state.high.store(arena.high_half(), Relaxed);
     state.arena.store(arena.start().as_ptr(), Relaxed);
     arena.location().start_ticks.store(begin, Relaxed);
     let local = Local { state, arena };
     local.open_root(begin);
-    Some(local)
+    local
 }
 
 /// The end of a thread, called by the thread itself with its state.
@@ -79,6 +79,10 @@ extern "C" fn at_end(state: *mut c_void) {
     if let Some(local) = Local::of(own) {
         close_location(local);
         local.arena.location().state.store(ENDED, Relaxed);
+        if let Some(kit) = Kit::of(own) {
+            kit.keep_tables(own);
+            kit.leave();
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Compiles a C program with hand-made probe sites, runs it with the library preloaded, reads what it left.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use tare_format::description::{Description, FLAG_LEAF, Region, RegionKind};
@@ -121,6 +122,13 @@ fn description(names: &[&str]) -> Description {
     Description { identity: [0xab; 16], path: "program".into(), build_id: String::new(), regions: names.iter().map(region).collect() }
 }
 
+/// Bytes of a graph file, which is long and mostly holes.
+fn part(file: &std::fs::File, at: u64, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    file.read_exact_at(&mut bytes, at).expect("a whole graph file");
+    bytes
+}
+
 /// A graph file.
 pub(crate) struct Graph {
     pub(crate) header: Header,
@@ -142,7 +150,8 @@ pub(crate) struct CallPath {
 
 impl Graph {
     fn read(path: &Path, names: &[String]) -> Self {
-        let bytes = std::fs::read(path).expect("a graph file");
+        let file = std::fs::File::open(path).expect("a graph file");
+        let bytes = part(&file, 0, HEADER_AREA as usize);
         let header = Header::from_bytes(&bytes).expect("a header");
         assert_eq!(header.magic, tare_format::graph::MAGIC);
         let image = ImageRecord::from_bytes(&bytes[IMAGE_TABLE as usize..]).expect("an image");
@@ -151,7 +160,7 @@ impl Graph {
             number.and_then(|number| names.get(number)).cloned().unwrap_or_else(|| format!("?{id}"))
         };
         let locations = (0..u64::from(header.locations))
-            .map(|index| Location::read(&bytes[(HEADER_AREA + index * ARENA) as usize..], &name))
+            .map(|index| Location::read(|at, length| part(&file, HEADER_AREA + index * ARENA + at, length), &name))
             .filter(|location| location.record.state != 0)
             .collect();
         Self { header, locations }
@@ -187,22 +196,22 @@ impl CallPath {
 }
 
 impl Location {
-    fn read(arena: &[u8], name: &impl Fn(u32) -> String) -> Self {
-        let record = LocationRecord::from_bytes(arena).expect("a location");
+    fn read(arena: impl Fn(u64, usize) -> Vec<u8>, name: &impl Fn(u32) -> String) -> Self {
+        let record = LocationRecord::from_bytes(&arena(0, LocationRecord::SIZE)).expect("a location");
         let mut nodes: Vec<CallPath> = Vec::new();
         let overflow = MAX_NODES - 1;
         for index in (0..record.nodes).chain((record.overflow_calls > 0).then_some(overflow)) {
-            let at = |table: u64| &arena[(table + u64::from(index) * Node::SIZE as u64) as usize..];
-            let node = Node::from_bytes(at(NODES)).expect("a node");
-            let cold = ColdNode::from_bytes(at(COLD_NODES)).expect("a cold node");
+            let at = |table: u64| arena(table + u64::from(index) * Node::SIZE as u64, Node::SIZE);
+            let node = Node::from_bytes(&at(NODES)).expect("a node");
+            let cold = ColdNode::from_bytes(&at(COLD_NODES)).expect("a cold node");
             let path = match index {
                 0 => String::new(),
                 _ if index == overflow => "overflow".into(),
                 _ => format!("{}/{}", nodes[node.parent as usize].path, name(node.region)),
             };
             let batches = cold.batch_record.checked_sub(1).map(|index| {
-                let at = tare_format::graph::BATCHES as usize + index as usize * BatchRecord::SIZE;
-                BatchRecord::from_bytes(&arena[at..]).expect("a batch record")
+                let at = tare_format::graph::BATCHES + u64::from(index) * BatchRecord::SIZE as u64;
+                BatchRecord::from_bytes(&arena(at, BatchRecord::SIZE)).expect("a batch record")
             });
             nodes.push(CallPath { path, node, batches });
         }

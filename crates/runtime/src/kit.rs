@@ -1,0 +1,149 @@
+//! What a thread needs beside its arena: a site cache, a table of edges, and for threads beyond the room of the graph
+//! file an arena of their own. What ended threads leave is used again by new ones.
+//!
+//! What always holds: a kit is used by one thread at a time, from taking it until the kernel knows that thread no
+//! longer. So probes in destructors that run after the thread has left its kit still have it. As many kits are made as
+//! threads live at once.
+
+use crate::arena::Arena;
+use crate::edges::{EdgeTable, Edges};
+use crate::graph_file::{self, region_capacity};
+use crate::state::ThreadState;
+use crate::sys;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use tare_format::graph::ARENA;
+
+/// All kits, the newest first. None is ever taken out.
+static KITS: AtomicPtr<Kit> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Bytes of a site cache, behind which its kit stands.
+fn cache_length() -> usize {
+    region_capacity() as usize * size_of::<AtomicU64>()
+}
+
+/// Stands behind its site cache.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(crate) struct Kit {
+    cache: AtomicPtr<AtomicU64>,
+    edges: AtomicPtr<EdgeTable>,
+    /// Null until its first thread has left.
+    partners: AtomicPtr<EdgeTable>,
+    /// Null until a thread was beyond the room.
+    scratch: AtomicPtr<u8>,
+    next: AtomicPtr<Kit>,
+    /// The thread that has left it; 0 while it is in use.
+    left_by: AtomicU32,
+}
+
+impl Kit {
+    /// A kit for the calling thread, cleared. With signals held back.
+    pub(crate) fn take() -> Option<&'static Self> {
+        Self::left().filter(|kit| kit.clear().is_some()).or_else(Self::make)
+    }
+
+    /// One whose thread has ended.
+    fn left() -> Option<&'static Self> {
+        // SAFETY: null or a kit; kits are never unmapped.
+        let mut next = unsafe { KITS.load(Ordering::Acquire).as_ref() };
+        while let Some(kit) = next {
+            if kit.claim() {
+                return Some(kit);
+            }
+            // SAFETY: as above.
+            next = unsafe { kit.next.load(Ordering::Relaxed).as_ref() };
+        }
+        None
+    }
+
+    /// Whether its thread has ended; then it belongs to the calling thread.
+    fn claim(&self) -> bool {
+        let thread = self.left_by.load(Ordering::Relaxed);
+        if thread == 0 || self.left_by.compare_exchange(thread, 0, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            return false;
+        }
+        let has_ended =
+            thread == sys::thread_id() || graph_file::header().is_some_and(|header| !sys::is_thread(header.pid.load(Ordering::Relaxed), thread));
+        if !has_ended {
+            self.left_by.store(thread, Ordering::Release);
+        }
+        has_ended
+    }
+
+    /// Empties what the last thread wrote. `None` where the kernel refuses; such a kit is not used again.
+    fn clear(&self) -> Option<()> {
+        let cache = NonNull::new(self.cache.load(Ordering::Relaxed))?;
+        // SAFETY: the cache is our mapping of this length, and its last user has ended.
+        unsafe { sys::clear(cache.cast(), cache_length()) }.ok()?;
+        for table in [&self.edges, &self.partners] {
+            if let Some(table) = NonNull::new(table.load(Ordering::Relaxed)) {
+                // SAFETY: a table that `Edges` made.
+                let edges = unsafe { Edges::at(table) };
+                // SAFETY: the last user has ended.
+                unsafe { edges.clear() }.ok()?;
+            }
+        }
+        if let Some(scratch) = NonNull::new(self.scratch.load(Ordering::Relaxed)) {
+            // SAFETY: our mapping of this length, and its last user has ended.
+            unsafe { sys::clear(scratch, ARENA as usize) }.ok()?;
+        }
+        Some(())
+    }
+
+    fn make() -> Option<&'static Self> {
+        let edges = Edges::first_table()?;
+        let cache = sys::map_memory(cache_length() + size_of::<Self>()).ok()?;
+        // SAFETY: the mapping is longer than the cache.
+        let place = unsafe { cache.add(cache_length()) };
+        // SAFETY: zeroed, page aligned, long enough, made of atomics, and never unmapped.
+        let kit = unsafe { place.cast::<Self>().as_ref() };
+        kit.cache.store(cache.cast().as_ptr(), Ordering::Relaxed);
+        kit.edges.store(edges.as_ptr(), Ordering::Relaxed);
+        let mut first = KITS.load(Ordering::Relaxed);
+        loop {
+            kit.next.store(first, Ordering::Relaxed);
+            match KITS.compare_exchange_weak(first, place.cast().as_ptr(), Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return Some(kit),
+                Err(newer) => first = newer,
+            }
+        }
+    }
+
+    /// The kit of a thread that is set up.
+    pub(crate) fn of(state: &ThreadState) -> Option<&'static Self> {
+        let cache = NonNull::new(state.cache.load(Ordering::Relaxed))?;
+        // SAFETY: a kit stands behind each cache.
+        let place = unsafe { cache.cast::<u8>().add(cache_length()) };
+        // SAFETY: as above; kits are never unmapped.
+        Some(unsafe { place.cast::<Self>().as_ref() })
+    }
+
+    /// Hands cache and tables to the calling thread.
+    pub(crate) fn equip(&self, state: &ThreadState) {
+        state.cache.store(self.cache.load(Ordering::Relaxed), Ordering::Relaxed);
+        state.edges.store(self.edges.load(Ordering::Relaxed), Ordering::Relaxed);
+        state.partners.store(self.partners.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// An arena that is not in the file.
+    pub(crate) fn scratch_arena(&self) -> Option<Arena> {
+        let arena = match NonNull::new(self.scratch.load(Ordering::Relaxed)) {
+            Some(start) => graph_file::scratch_arena_at(start),
+            None => graph_file::scratch_arena()?,
+        };
+        self.scratch.store(arena.start().as_ptr(), Ordering::Relaxed);
+        Some(arena)
+    }
+
+    /// The tables of the calling thread, which have grown since it took the kit, stay with it.
+    pub(crate) fn keep_tables(&self, state: &ThreadState) {
+        self.edges.store(state.edges.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.partners.store(state.partners.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// The calling thread is at its end, and leaves the kit to others.
+    pub(crate) fn leave(&self) {
+        self.left_by.store(sys::thread_id(), Ordering::Release);
+    }
+}
