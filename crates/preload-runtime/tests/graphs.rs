@@ -518,6 +518,25 @@ fn paths_beyond_the_limit_are_counted_by_the_overflow_node() {
 }
 
 #[test]
+fn the_delay_of_a_thread_that_exits_for_the_main_one_is_not_that_of_the_span() {
+    let program = program(
+        r#"
+        #include <pthread.h>
+        long step(long n);
+        long step_body(long n) { sink += n; return n; }
+        REGION(step, 1);
+        static void *work(void *x) { for (int i = 0; i < 1000; i++) step(i); exit(0); }
+        int main(void) { pthread_t t; step(0); pthread_create(&t, 0, work, 0); for (;;) pause(); }
+        "#,
+        &["step"],
+    );
+    program.run();
+    let header = program.graph().header;
+    assert_eq!((header.state, header.span_end, header.span_end_delay), (ProcessState::Finished as u32, 0, 0));
+    assert!(header.span_start > 0 && header.last_ticks > header.span_start);
+}
+
+#[test]
 fn a_program_that_replaces_itself_leaves_two_files() {
     let program = program(
         r#"

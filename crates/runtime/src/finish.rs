@@ -43,7 +43,8 @@ fn close(header: &LiveHeader) {
     if let Some(local) = Local::of(ThreadState::current()) {
         thread::close_location(local);
     }
-    if header.span_end.load(Relaxed) == 0 {
+    // The delay at the end of the span is that of the main thread; others leave the span open.
+    if header.span_end.load(Relaxed) == 0 && sys::thread_id() == header.pid.load(Relaxed) {
         process::span_end();
     }
     for _ in 0..LAST_SAMPLES {
