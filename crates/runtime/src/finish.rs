@@ -88,8 +88,7 @@ fn copy_data(source: Descriptor, target: Descriptor, buffer: NonNull<u8>) -> Res
     let length = sys::seek(source, 0, libc::SEEK_END)?;
     sys::set_length(target, length)?;
     let mut at = 0;
-    while let Ok(start) = sys::seek(source, at, libc::SEEK_DATA) {
-        let end = sys::seek(source, start, libc::SEEK_HOLE)?;
+    while let Some((start, end)) = next_data(|at, what| sys::seek(source, at, what), at, length)? {
         at = start;
         while at < end {
             let room = BUFFER.min((end - at) as usize);
@@ -103,4 +102,39 @@ fn copy_data(source: Descriptor, target: Descriptor, buffer: NonNull<u8>) -> Res
         }
     }
     Ok(())
+}
+
+/// The next range of data at or after `at` in a file of this length; `None` where only a hole is left. On file systems
+/// that know no holes, all is data.
+fn next_data(seek: impl Fn(u64, i32) -> Result<u64, Errno>, at: u64, length: u64) -> Result<Option<(u64, u64)>, Errno> {
+    const UNKNOWN: Errno = Errno(libc::EINVAL);
+    if at >= length {
+        return Ok(None);
+    }
+    let start = match seek(at, libc::SEEK_DATA) {
+        Err(Errno(libc::ENXIO)) => return Ok(None),
+        Err(UNKNOWN) => return Ok(Some((at, length))),
+        start => start?,
+    };
+    match seek(start, libc::SEEK_HOLE) {
+        Err(UNKNOWN) => Ok(Some((start, length))),
+        end => end.map(|end| Some((start, end))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_data;
+    use crate::sys::Errno;
+
+    #[test]
+    fn only_a_hole_up_to_the_end_ends_the_copy() {
+        let refuses = |error: i32| move |_, _| Err(Errno(error));
+        let holes = |at: u64, what: i32| Ok(if what == libc::SEEK_DATA { at + 10 } else { at + 5 });
+        assert_eq!(next_data(holes, 20, 100), Ok(Some((30, 35))));
+        assert_eq!(next_data(refuses(libc::ENXIO), 20, 100), Ok(None));
+        assert_eq!(next_data(refuses(libc::EINVAL), 20, 100), Ok(Some((20, 100))));
+        assert_eq!(next_data(refuses(libc::EINVAL), 100, 100), Ok(None));
+        assert_eq!(next_data(refuses(libc::EIO), 20, 100), Err(Errno(libc::EIO)));
+    }
 }
