@@ -463,6 +463,12 @@ fn a_copy_says_that_it_is_the_original_and_its_children_do_not() {
     let (own, child) = text.split_once('\n').expect("two lines");
     assert_eq!(own, "/etc/passwd /etc/passwd /etc/passwd");
     assert!(child.contains("readlink") || child.contains("coreutils"), "{child}");
+    let copy = program.directory().join("program").canonicalize().expect("its path");
+    for (named, answer) in [(copy.as_path(), "/etc/passwd "), (std::path::Path::new("/bin/another"), copy.to_str().expect("a path"))] {
+        let output = program.command().env("TARE_EXECUTABLE", "/etc/passwd").env("TARE_COPY", named).output().expect("it runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.starts_with(answer), "{text}");
+    }
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! A program that asks for its own path gets that of the original whose instrumented copy it is.
 //!
 //! Programs find their data beside their executable by `/proc/self/exe`; so does an `$ORIGIN` of their own
-//! making. Only the process that is the copy is answered so: the program itself must be an instrumented image.
+//! making. Only the process that is the copy is answered so: the program itself must be an instrumented image, and the
+//! very file that the environment names, because children inherit the environment and may be instrumented too.
 
 use crate::images;
 use crate::settings::settings;
 use crate::sys;
 use crate::text::Text;
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 /// Whether the environment names an original.
 pub(crate) fn is_named() -> bool {
@@ -17,14 +18,34 @@ pub(crate) fn is_named() -> bool {
 
 /// Whether this process is the instrumented copy of the original that the environment names.
 pub(crate) fn is_copy() -> bool {
-    is_named() && images::program_is_image()
+    is_named() && images::program_is_image() && is_named_copy()
+}
+
+/// Whether the environment names this process's file as the copy, or no file. Looked at once: a copy may be deleted
+/// while it runs.
+fn is_named_copy() -> bool {
+    const UNKNOWN: u32 = 0;
+    const NO: u32 = 1;
+    const YES: u32 = 2;
+    static ANSWER: AtomicU32 = AtomicU32::new(UNKNOWN);
+    if ANSWER.load(Ordering::Relaxed) == UNKNOWN {
+        let copy = settings().copy.bytes();
+        let answer = if copy.is_empty() || runs(copy) { YES } else { NO };
+        ANSWER.store(answer, Ordering::Relaxed);
+    }
+    ANSWER.load(Ordering::Relaxed) == YES
 }
 
 /// Whether this process is the original itself.
 pub(crate) fn is_original() -> bool {
+    is_named() && runs(settings().executable.bytes())
+}
+
+/// Whether the file that this process runs has this path.
+fn runs(path: &[u8]) -> bool {
     let mut link = [0; 1024];
     let length = sys::read_link_at(libc::AT_FDCWD, c"/proc/self/exe", &mut link).unwrap_or(0);
-    is_named() && link.get(..length) == Some(settings().executable.bytes())
+    link.get(..length) == Some(path)
 }
 
 /// The path of the original, if `path` names this process's executable and this is a copy.

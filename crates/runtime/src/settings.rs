@@ -20,6 +20,8 @@ pub(crate) struct Settings {
     pub(crate) exact: bool,
     /// `TARE_EXECUTABLE`: the program whose copy this process may be.
     pub(crate) executable: Path,
+    /// `TARE_COPY`: that copy; empty where it is not named.
+    pub(crate) copy: Path,
 }
 
 static SETTINGS: Once<Settings> = Once::new(Settings::NOTHING);
@@ -43,15 +45,23 @@ pub(crate) fn read_environment() {
 }
 
 impl Settings {
-    pub(crate) const NOTHING: Self =
-        Self { mode: Mode::None, run_directory: Path::EMPTY, run_id: Text::EMPTY, model: DelayModel::Virtual, exact: false, executable: Path::EMPTY };
+    pub(crate) const NOTHING: Self = Self {
+        mode: Mode::None,
+        run_directory: Path::EMPTY,
+        run_id: Text::EMPTY,
+        model: DelayModel::Virtual,
+        exact: false,
+        executable: Path::EMPTY,
+        copy: Path::EMPTY,
+    };
 
     /// The settings that a set of variables makes. Without an absolute run directory there is nothing to do.
     fn from_variables<'a>(value: impl Fn(&CStr) -> Option<&'a [u8]>) -> Self {
-        let executable = value(c"TARE_EXECUTABLE").map_or(Path::EMPTY, |path| Path::EMPTY.then(path));
+        let path = |name| value(name).map_or(Path::EMPTY, |path| Path::EMPTY.then(path));
+        let (executable, copy) = (path(c"TARE_EXECUTABLE"), path(c"TARE_COPY"));
         let directory = value(c"TARE_RUN_DIR").filter(|path| path.first() == Some(&b'/'));
         let Some(run_directory) = directory.map(|path| Path::EMPTY.then(path)) else {
-            return Self { executable, ..Self::NOTHING };
+            return Self { executable, copy, ..Self::NOTHING };
         };
         let id = value(c"TARE_RUN_ID").filter(|id| !id.is_empty() && id.iter().all(u8::is_ascii_alphanumeric));
         Self {
@@ -65,6 +75,7 @@ impl Settings {
             },
             exact: value(c"TARE_EXACT") == Some(b"1"),
             executable,
+            copy,
         }
     }
 }
@@ -95,9 +106,11 @@ mod tests {
             (c"TARE_EXACT", b"1"),
             (c"TARE_MODE", b"clock"),
             (c"TARE_EXECUTABLE", b"/usr/bin/app"),
+            (c"TARE_COPY", b"/cache/app"),
         ]);
         assert_eq!((settings.mode, settings.model, settings.exact), (Mode::Clock, DelayModel::Delay, true));
         assert_eq!((settings.run_id.bytes(), settings.executable.bytes()), (&b"c0ffee01"[..], &b"/usr/bin/app"[..]));
+        assert_eq!(settings.copy.bytes(), b"/cache/app");
     }
 
     #[test]
