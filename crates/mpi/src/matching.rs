@@ -155,6 +155,14 @@ impl Queue {
         outside.take(stream)
     }
 
+    /// The message of a posted receive is there, and of this stream: its shadow message, which stays for its completion.
+    pub(crate) fn foresee(&mut self, serial: Serial, stream: Stream, outside: &mut impl Outside) -> Option<Moment> {
+        let at = self.serve_earlier(self.position(serial)?, stream, outside)?;
+        let shadow = outside.take(stream);
+        self.posted[at].stash = Some(shadow);
+        shadow
+    }
+
     /// A receive that nobody posted before, such as a blocking one, got a message of this stream.
     pub(crate) fn receive(&mut self, stream: Stream, outside: &mut impl Outside) -> Option<Moment> {
         if self.serve_earlier(self.posted.len(), stream, outside).is_some() {
@@ -236,6 +244,17 @@ mod tests {
 
     fn number(shadow: Option<Moment>) -> Option<u64> {
         shadow.map(|shadow| shadow.at.0)
+    }
+
+    #[test]
+    fn a_message_that_was_foreseen_is_taken_once() {
+        let (mut queue, mut world) = (Queue::default(), World::default());
+        let first = queue.post(1, named(3, 5));
+        let second = queue.post(2, named(3, 5));
+        assert_eq!(number(queue.foresee(second, (3, 5), &mut world)), Some(2));
+        assert_eq!(number(queue.complete(second, (3, 5), &mut world)), Some(2));
+        assert_eq!(number(queue.complete(first, (3, 5), &mut world)), Some(1));
+        assert!(queue.is_empty());
     }
 
     #[test]

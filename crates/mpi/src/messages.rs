@@ -7,11 +7,11 @@ use crate::completion::Tracked;
 use crate::matching::{Pattern, Serial, Stream};
 use crate::meaning::{Exchange, Message, Position, Stage};
 use crate::memory::{Status, Statuses, count, handle, int, read_handle};
-use crate::probing;
+use crate::probing::{self, Probed};
 use crate::session::Session;
 use crate::transport::{self, Shadow};
 use std::sync::{Arc, PoisonError};
-use tare_delay::completion::{Arrivals, Moment, complete};
+use tare_delay::completion::{Arrivals, Completion, Moment, complete};
 use tare_format::graph::DelayModel;
 use tare_runtime::process::count_uncovered;
 use tare_runtime::wrapper;
@@ -133,7 +133,7 @@ pub(crate) fn receive(call: &mut Call, stage: Stage, message: Message) -> Span {
     }
     let span = call.run();
     if span.succeeded() {
-        receive_later(call, stage, message, from);
+        receive_later(call, &span, stage, message, from);
     }
     span
 }
@@ -158,16 +158,35 @@ pub(crate) fn take(session: &Session, comm: &Comm, stream: Stream) -> Option<Mom
     queue.receive(stream, &mut Shadow { session, comm })
 }
 
-fn receive_later(call: &Call, stage: Stage, message: Message, from: Partner) {
+fn receive_later(call: &Call, span: &Span, stage: Stage, message: Message, from: Partner) {
     let (session, request) = (call.session, request(call, message));
     let pattern = pattern(session, &from);
     let tracked = if stage == Stage::Prepared {
         Tracked::PreparedReceive { comm: from.comm, pattern, active: None }
     } else {
         let serial = posted(&from.comm, request, pattern);
+        // A probe of just this source and tag has waited for the message, which is there.
+        if let (Some(source), Some(tag)) = (pattern.source, pattern.tag)
+            && let Some(probed) = probing::probed(session, from.comm.key, (source, tag))
+        {
+            settle_probe(call, &probed, span, &from.comm, serial, (source, tag));
+        }
+        probing::drop_probed();
         Tracked::Receive { comm: from.comm, serial }
     };
     session.requests.track(request, tracked);
+}
+
+/// A receive was started whose message a probe has found: the wait of the probe is over. The message itself is counted
+/// when the receive is completed, which then waits for nothing.
+fn settle_probe(call: &Call, probed: &Probed, span: &Span, comm: &Comm, serial: Serial, stream: Stream) {
+    let session = call.session;
+    let mut queue = comm.queue.lock().unwrap_or_else(PoisonError::into_inner);
+    let sent = queue.foresee(serial, stream, &mut Shadow { session, comm });
+    drop(queue);
+    let (done, gain) = wait(call, probed.begin, span, probed.asked, &sent.into_iter().collect());
+    let exchange = wrapper::Exchange { wait: done.wait, virtual_wait: done.virtual_wait, delay_gain: gain, ..Default::default() };
+    call.exchanged(comm.world_rank(session, stream.0), &exchange);
 }
 
 fn posted(comm: &Comm, request: usize, pattern: Pattern) -> Serial {
@@ -199,6 +218,7 @@ pub(crate) fn start(call: &mut Call, number: Option<Position>, first: Position) 
     let span = call.run();
     sends.iter().for_each(|to| sent(call, &span, to));
     if span.succeeded() {
+        probing::drop_probed();
         for request in requests {
             session.requests.start_receive(request, |comm, pattern| posted(comm, request, pattern));
         }
@@ -211,13 +231,7 @@ pub(crate) fn start(call: &mut Call, number: Option<Position>, first: Position) 
 pub(crate) fn settle(call: &Call, begin: Moment, span: &Span, asked: bool, arrived: &[Arrived]) {
     let session = call.session;
     let arrivals: Arrivals = arrived.iter().filter_map(|message| message.sent).collect();
-    let done = complete(session.model, begin, span.end, &arrivals);
-    let asking = if asked && session.model == DelayModel::Virtual { probing::succeeded(begin, &arrivals) } else { 0 };
-    if !asked {
-        probing::forget();
-    }
-    let gain = done.gain() + asking.cast_signed();
-    call.waited(done.wait, done.virtual_wait, gain);
+    let (done, gain) = wait(call, begin, span, asked, &arrivals);
     let last = arrived.iter().filter_map(|message| message.sent).map(|sent| sent.at).max();
     let mut booked = false;
     for message in arrived {
@@ -235,4 +249,17 @@ pub(crate) fn settle(call: &Call, begin: Moment, span: &Span, asked: bool, arriv
     if unpaired > 0 {
         call.unpaired(unpaired as u64);
     }
+}
+
+/// A wait for messages is over: what it was, and what it changes of the thread's delay.
+fn wait(call: &Call, begin: Moment, span: &Span, asked: bool, arrivals: &Arrivals) -> (Completion, i64) {
+    let model = call.session.model;
+    let done = complete(model, begin, span.end, arrivals);
+    let asking = if asked && model == DelayModel::Virtual { probing::succeeded(begin, arrivals) } else { 0 };
+    if !asked {
+        probing::forget();
+    }
+    let gain = done.gain() + asking.cast_signed();
+    call.waited(done.wait, done.virtual_wait, gain);
+    (done, gain)
 }

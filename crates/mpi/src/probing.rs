@@ -54,6 +54,11 @@ pub(crate) fn probed(session: &Session, comm: u64, stream: Stream) -> Option<Pro
     PROBED.take().filter(|probed| session.model == DelayModel::Virtual && (probed.comm, probed.stream) == (comm, stream))
 }
 
+/// A receive was started that may be for the message that a probe has found.
+pub(crate) fn drop_probed() {
+    PROBED.set(None);
+}
+
 /// A call of a probe.
 pub(crate) fn probe(call: &mut Call, probe: Probe) -> Span {
     let session = call.session;

@@ -47,6 +47,7 @@ hands_on! {
     by_a_reduction_to_the_one_that_waits "5";
     by_a_probe "6";
     on_another_communicator "8";
+    by_a_probe_before_a_receive_that_is_started "9";
 }
 
 #[test]

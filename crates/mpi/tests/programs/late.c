@@ -62,7 +62,17 @@ int main(int argc, char **argv) {
         if (rank == 1) MPI_Sendrecv(&value, 1, MPI_INT, 1, 5, &value, 1, MPI_INT, MPI_PROC_NULL, 5, pair, MPI_STATUS_IGNORE);
         else MPI_Sendrecv(&value, 1, MPI_INT, MPI_PROC_NULL, 5, &index, 1, MPI_INT, 0, 5, pair, MPI_STATUS_IGNORE);
         MPI_Comm_free(&pair);
+        break;
     }
+    case 9:
+        if (rank == 1) {
+            MPI_Send(&value, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
+        } else {
+            MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Irecv(&value, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, &requests[0]);
+            MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        }
+        break;
     }
     MPI_Finalize();
     return 0;
