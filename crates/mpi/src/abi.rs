@@ -50,8 +50,6 @@ pub struct Abi {
     pub any_source: i32,
     /// `MPI_ANY_TAG`.
     pub any_tag: i32,
-    /// `MPI_UNDEFINED`.
-    pub undefined: i32,
     /// `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE`.
     pub status_ignore: usize,
     /// `MPI_IN_PLACE`.

@@ -19,7 +19,6 @@ pub static ABI: Abi = Abi {
     proc_null: -1,
     any_source: -2,
     any_tag: -1,
-    undefined: -32766,
     status_ignore: 1,
     in_place: usize::MAX,
     truncated: 14,

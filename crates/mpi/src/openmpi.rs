@@ -19,7 +19,6 @@ pub static ABI: Abi = Abi {
     proc_null: -2,
     any_source: -1,
     any_tag: -1,
-    undefined: -32766,
     status_ignore: 0,
     in_place: 1,
     truncated: 15,
