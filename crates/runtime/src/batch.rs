@@ -19,8 +19,10 @@ use tare_format::graph::{BATCHES, BatchRecord, COST_UNIT, MAX_BATCHES, Mode, NOD
 const SHORT: u64 = 6_000;
 /// Batches of each kind that are kept as a sample.
 const SAMPLE: u64 = 64;
-/// Batches of a record that are taken oftener off, so that a first estimate is there soon.
+/// The first batches of a record: they are shorter and oftener off, so that an estimate is there soon.
 const EARLY: u64 = 48;
+/// Calls of a batch after these.
+const LATER_BATCH: u16 = 4 * BATCH;
 
 /// Whether the batch of a leaf under way has had all its calls.
 pub(crate) fn is_over(local: Local, node: &LiveNode) -> bool {
@@ -87,7 +89,6 @@ fn allocate(local: Local, node: &LiveNode) -> Option<&'static LiveBatch> {
     let record = local.arena.batch(index);
     let place = local.arena.index_of(node);
     record.node.store(place, Relaxed);
-    record.length.store(u64::from(BATCH), Relaxed);
     let seed = crate::process::now().0 ^ u64::from(place) << 40;
     record.random.store(seed | 1, Relaxed);
     location.batches.store(index + 1, Release);
@@ -101,16 +102,29 @@ fn begin(local: Local, node: &'static LiveNode, record: &LiveBatch, ticks: u64) 
         kind if off::is_free(local, ticks) => kind,
         _ => Mode::On,
     };
+    let length = length_of_next(record);
+    record.length.store(u64::from(length), Relaxed);
     record.kind.store(kind as u32, Relaxed);
     record.started.store(spent(local, node), Relaxed);
     record.boundary.store(ticks, Relaxed);
     node.mode.store(kind as u8, Relaxed);
     if kind == Mode::On {
-        wait_for(node, u32::from(BATCH));
+        wait_for(node, u32::from(length));
     } else {
         wait_for(node, NEVER);
-        off::open(local, node, kind, ticks);
+        off::open(local, node, kind, length, ticks);
     }
+}
+
+/// Batches that a record has taken.
+fn taken(record: &LiveBatch) -> u64 {
+    record.on.iter().map(|sums| sums.batches.load(Relaxed)).sum()
+}
+
+/// The first batches are short, so that an estimate is there soon; later ones are longer, so that little is left of
+/// what a boundary costs beyond the time that it counts.
+fn length_of_next(record: &LiveBatch) -> u16 {
+    if taken(record) < EARLY { BATCH } else { LATER_BATCH }
 }
 
 /// One batch in 40 is off with doubled counting, one in 10 off; the first ones oftener.
@@ -120,8 +134,7 @@ fn next_kind(record: &LiveBatch) -> Mode {
     random ^= random >> 7;
     random ^= random << 17;
     record.random.store(random, Relaxed);
-    let taken: u64 = record.on.iter().map(|sums| sums.batches.load(Relaxed)).sum();
-    let (off, twice) = if taken < EARLY { (10, 5) } else { (4, 1) };
+    let (off, twice) = if taken(record) < EARLY { (10, 5) } else { (4, 1) };
     match (random >> 33) % 40 {
         chance if chance < twice => Mode::OffTwice,
         chance if chance < twice + off => Mode::OffCounted,
@@ -136,13 +149,14 @@ fn end(local: Local, node: &LiveNode, record: &LiveBatch, ticks: u64) {
         off::close(local, node);
     }
     let spent = (spent(local, node) - record.started.load(Relaxed)).max(0).cast_unsigned();
-    take(sums, record, spent, u64::from(BATCH));
+    let calls = record.length.load(Relaxed);
+    take(sums, record, spent, calls);
     record.boundary.store(ticks, Relaxed);
     if kind == Mode::On as u32 {
         return;
     }
     add(&local.arena.location().off_batches, 1);
-    let counting = record.off_cost.load(Relaxed).wrapping_mul(u64::from(BATCH));
+    let counting = record.off_cost.load(Relaxed).wrapping_mul(calls);
     add_signed(&local.state.overhead, counting.cast_signed());
     if is_time_to_estimate(record) {
         costs::estimate(local, node, record);

@@ -5,7 +5,7 @@
 //! have not come. A call that a signal handler cuts off between look and count is counted late, in `left` below zero.
 
 use crate::live::{LiveNode, add};
-use crate::local::{BATCH, Local};
+use crate::local::Local;
 use core::sync::atomic::{Ordering::Relaxed, compiler_fence};
 use tare_format::graph::Mode;
 
@@ -42,11 +42,11 @@ pub(crate) fn is_open(local: Local, node: &LiveNode) -> bool {
     named && local.state.off_region.load(Relaxed) != 0
 }
 
-/// Opens a batch that is off.
-pub(crate) fn open(local: Local, node: &'static LiveNode, kind: Mode, ticks: u64) {
+/// Opens a batch that is off, of so many calls.
+pub(crate) fn open(local: Local, node: &'static LiveNode, kind: Mode, calls: u16, ticks: u64) {
     let state = local.state;
-    add(&node.off_calls, u64::from(BATCH));
-    node.left.fetch_add(BATCH.cast_signed(), Relaxed);
+    add(&node.off_calls, u64::from(calls));
+    node.left.fetch_add(calls.cast_signed(), Relaxed);
     state.off_node.store(core::ptr::from_ref(node).cast_mut(), Relaxed);
     let parent = local.arena.node(node.parent.load(Relaxed));
     state.off_parent.store(core::ptr::from_ref(parent).cast_mut(), Relaxed);
