@@ -82,11 +82,21 @@ pub(crate) fn reserve_regions(count: u32) -> Option<u32> {
     NEXT_REGION.fetch_update(Ordering::Relaxed, Ordering::Relaxed, enough).ok()
 }
 
+/// Counts images for which there is no room in the header's full table: readers see a number beyond its length.
+pub(crate) fn count_lost_images(number: u32) {
+    if let Some(header) = header() {
+        let beyond = |images: u32| (images as usize >= IMAGES).then(|| images.saturating_add(number));
+        // Nothing to count while there is room.
+        let _ = header.images.fetch_update(Ordering::Relaxed, Ordering::Relaxed, beyond);
+    }
+}
+
 /// Enters an image into the header's table. Says whether there was room.
 pub(crate) fn record_image(id_base: u32, regions: u32, bias: u64, identity: &[u8; 16]) -> bool {
     let Some(header) = header() else { return false };
     let index = header.images.load(Ordering::Relaxed) as usize;
     if index >= IMAGES {
+        count_lost_images(1);
         return false;
     }
     let Some(first) = NonNull::new(HEADER.load(Ordering::Relaxed)) else { return false };

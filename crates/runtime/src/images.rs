@@ -35,6 +35,8 @@ struct Found {
     images: [Option<Image>; MOST],
     count: usize,
     listed: usize,
+    /// Images beyond those that are looked at.
+    beyond: u32,
 }
 
 /// Remembers whether the program is an instrumented image.
@@ -44,7 +46,7 @@ pub(crate) fn look() {
 
 /// Looks for instrumented images among those that are loaded, and remembers whether the program is one.
 fn find() -> Found {
-    let mut found = Found { images: [None; MOST], count: 0, listed: 0 };
+    let mut found = Found { images: [None; MOST], count: 0, listed: 0, beyond: 0 };
     // SAFETY: the callback gets the pointer to `found`, which outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast()) };
     found
@@ -56,7 +58,13 @@ pub(crate) fn connect() -> bool {
     let found = find();
     let images = found.images.iter().flatten();
     match settings().mode {
-        Mode::Measure => images.filter(|image| connect_one(image)).count() > 0,
+        Mode::Measure => {
+            let connected = images.filter(|image| connect_one(image)).count();
+            if found.beyond > 0 {
+                graph_file::count_lost_images(found.beyond);
+            }
+            connected > 0
+        }
         Mode::Clock => found.count > 0 && graph_file::header_or_create().is_some(),
         Mode::None => false,
     }
@@ -81,11 +89,14 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, found: *
         PROGRAM_IS_IMAGE.store(true, Ordering::Relaxed);
     }
     found.listed += 1;
-    if image.is_some()
-        && let Some(slot) = found.images.get_mut(found.count)
-    {
-        *slot = image;
-        found.count += 1;
+    if image.is_some() {
+        match found.images.get_mut(found.count) {
+            Some(slot) => {
+                *slot = image;
+                found.count += 1;
+            }
+            None => found.beyond += 1,
+        }
     }
     0
 }

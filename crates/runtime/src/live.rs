@@ -28,7 +28,7 @@ macro_rules! live {
 }
 
 live! {
-    /// See [`Header`].
+    /// See [`Header`]. Its number of images counts those beyond the room of the table, too.
     LiveHeader = Header {
         magic: [AtomicU8; 8],
         version: AtomicU32,
@@ -76,7 +76,7 @@ live! {
 }
 
 live! {
-    /// See [`LocationRecord`].
+    /// See [`LocationRecord`]. Its spare word counts what was exchanged with partners beyond the room for them.
     LiveLocation = LocationRecord {
         thread: AtomicU32,
         tid: AtomicU32,

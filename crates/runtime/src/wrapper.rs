@@ -166,9 +166,13 @@ impl Open {
         process::count_unpaired(completions);
     }
 
-    /// Adds to what this region exchanged with one partner. Nothing where there is no room for the partner.
+    /// Adds to what this region exchanged with one partner. Where there is no room for the partner, it is counted by
+    /// the location.
     pub fn add_peer(&self, peer: Rank, exchange: &Exchange) {
-        let Some(record) = self.peer(peer) else { return };
+        let Some(record) = self.peer(peer) else {
+            add(&self.local.arena.location().spare, 1);
+            return;
+        };
         add(&record.sent, exchange.sent);
         add(&record.received, exchange.received);
         add(&record.bytes, exchange.bytes);

@@ -3,10 +3,13 @@
 //! The test runs itself again as a measured process: the environment is read before `main`.
 
 use std::process::Command;
-use tare_format::graph::{ARENA, COLD_NODES, ColdNode, HEADER_AREA, Header, LocationRecord, NODES, Node, PEERS, PeerRecord, ProcessState};
+use tare_format::graph::{ARENA, COLD_NODES, ColdNode, HEADER_AREA, Header, LocationRecord, MAX_PEERS, NODES, Node, PEERS, PeerRecord, ProcessState};
 use tare_format::ids::{Rank, Ticks};
 use tare_runtime::process::{self, now, register_pseudo_image};
 use tare_runtime::wrapper::{Exchange, thread};
+
+/// Partners beyond the room for them.
+const BEYOND: u32 = 3;
 
 /// What the measured process does: a call with waits and partners, inside another, on two threads.
 fn measured() {
@@ -34,6 +37,13 @@ fn measured() {
     };
     call();
     std::thread::spawn(call).join().expect("the thread ends well");
+    let many_partners = move || {
+        let thread = thread().expect("a measured thread");
+        let open = thread.enter(base.region(2));
+        (0..MAX_PEERS + BEYOND).for_each(|rank| open.add_peer(Rank(rank), &Exchange { sent: 1, ..Exchange::default() }));
+        thread.exit(open, now());
+    };
+    std::thread::spawn(many_partners).join().expect("the thread ends well");
     process::count_uncovered(5);
     process::span_end();
 }
@@ -69,8 +79,10 @@ fn check(bytes: &[u8]) {
     assert!(Ticks(header.span_start) < Ticks(header.span_end));
     let arenas = (0..u64::from(header.locations)).map(|index| &bytes[(HEADER_AREA + index * ARENA) as usize..]);
     let used: Vec<_> = arenas.filter(|arena| LocationRecord::from_bytes(arena).is_some_and(|it| it.state != 0)).collect();
-    assert_eq!(used.len(), 2, "threads");
-    for arena in used {
+    assert_eq!(used.len(), 3, "threads");
+    let crowded = LocationRecord::from_bytes(used[2]).expect("a location");
+    assert_eq!((crowded.peers, crowded.spare), (MAX_PEERS, u64::from(BEYOND)));
+    for arena in &used[..2] {
         check_location(arena);
     }
 }
