@@ -10,12 +10,12 @@ Examples:
   tare profile -- mpirun -n 2 ./app input        measure, and print where the time went
   tare profile --preset mpi-path -- mpirun -n 4 ./app
                                                  only functions on paths to MPI
-  tare validate -- mpirun -n 2 ./app             how close do compensated times come to unmeasured ones?
+  tare validate -- mpirun -n 2 ./app             how close does compensation come?
   tare inspect ./app                             what is in this executable?
   tare doctor                                    what this machine offers and lacks
 
-Exit status: that of the measured program (a signal as 128 + n). Errors of our own: 64 usage, 65 bad input,
-66 not found, 69 unavailable, 70 internal, 73 cannot write.";
+Exit status: that of the measured program (a signal as 128 + n).
+Errors of our own: 64 usage, 65 bad input, 66 not found, 69 unavailable, 70 internal, 73 cannot write.";
 
 /// Measures parallel programs and takes the weight of the measurement off the result.
 #[derive(Debug, Parser)]
@@ -170,7 +170,7 @@ pub(crate) struct InspectArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tare select ./app --preset mpi-path            counts, and the reason for each function
+  tare select ./app --preset mpi-path            counts by reason (--format json: for each function)
   tare select ./app --preset cc3 --list          one name a line")]
 pub(crate) struct SelectArguments {
     /// Executable or shared library

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use tare_format::note::NOTE_NAME;
 use tare_image::{Image, ImageError, Kind};
 
 use crate::failure::{Code, Failure};
@@ -40,6 +41,16 @@ fn failure(path: &Path, error: &ImageError) -> Failure {
         }
         _ => Failure::new(Code::BadInput, format!("{path} cannot be read as an ELF file: {error}")).remedy("copy or build the file again"),
     }
+}
+
+/// Refuses an image that carries our note: it is an instrumented copy already.
+pub(crate) fn refuse_instrumented(path: &Path, image: &Image<'_>) -> Result<(), Failure> {
+    let ours = NOTE_NAME.strip_suffix(b"\0").unwrap_or(NOTE_NAME);
+    if image.notes().iter().any(|note| note.owner.as_bytes() == ours) {
+        return Err(Failure::new(Code::BadInput, format!("{} is an instrumented copy already", path.display()))
+            .remedy(format!("name the original, or run the copy as it is: tare run -- {}", path.display())));
+    }
+    Ok(())
 }
 
 /// What a program needs in order to be measured.

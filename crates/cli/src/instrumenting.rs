@@ -103,6 +103,7 @@ impl<'data> Analysis<'data> {
 
     /// Makes the instrumented copy.
     pub(crate) fn instrument(&self, choice: &Choice, key: &Key, poison: bool) -> Result<Copy, Failure> {
+        image_file::refuse_instrumented(&self.path, &self.image)?;
         let _step = Step::begin(format!("instrumenting {}", self.path.display()));
         let started = Instant::now();
         let selection = self.select(choice);
@@ -127,6 +128,8 @@ impl<'data> Analysis<'data> {
             Failure::new(Code::Internal, format!("{} cannot be instrumented: {error}", self.path.display()))
                 .remedy("measure less of it with --preset mpi-path, and tell us of the program")
         })?;
+        let mut bytes = output.bytes;
+        bytes.extend(self.image.appended());
         let mut phases = self.phases.clone();
         phases.push(("select", selecting));
         phases.extend(output.phases);
@@ -137,7 +140,7 @@ impl<'data> Analysis<'data> {
             .collect();
         let counts = output.functions;
         let image = ImageRecord { path: original, found: counts.found, selected: counts.selected, instrumented: counts.instrumented, refusals };
-        Ok(Copy { bytes: output.bytes, image, phases })
+        Ok(Copy { bytes, image, phases })
     }
 
     fn chosen(&self, index: usize, is_leaf: bool, lines: Option<&Lines<'_>>) -> Chosen {

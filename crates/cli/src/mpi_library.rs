@@ -74,7 +74,8 @@ pub(crate) fn libraries(interpreter: &Path, program: &Path) -> Result<Vec<Librar
         .map_err(|error| Failure::io(Code::Unavailable, "ask the dynamic loader", interpreter, &error))?;
     if !output.status.success() {
         let why = String::from_utf8_lossy(&output.stderr);
-        return Err(Failure::new(Code::BadInput, format!("{} cannot be loaded: {}", program.display(), why.trim())));
+        return Err(Failure::new(Code::BadInput, format!("{} cannot be loaded: {}", program.display(), why.trim()))
+            .remedy("set LD_LIBRARY_PATH so that `ldd` finds all its libraries"));
     }
     Ok(parse_list(&String::from_utf8_lossy(&output.stdout)))
 }

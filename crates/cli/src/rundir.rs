@@ -111,6 +111,9 @@ impl RunDirectory {
             return Err(Failure::new(Code::NoInput, format!("{} is not a directory", path.display()))
                 .remedy("name a run directory, as `tare profile` printed it"));
         }
+        if let Err(error) = fs::read_dir(path) {
+            return Err(Failure::io(Code::NoInput, "read", path, &error).remedy("a run belongs to the user who made it"));
+        }
         if !path.join(RECORD).is_file() {
             return Err(Failure::new(Code::BadInput, format!("{} is not a run: it holds no {RECORD}", path.display()))
                 .remedy("name a run directory, as `tare profile` printed it"));

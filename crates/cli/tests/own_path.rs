@@ -37,3 +37,14 @@ fn a_library_beside_the_program_is_found_by_origin() {
         assert!(place.report().has_region("main"), "{tags}");
     }
 }
+
+#[test]
+fn data_at_the_end_of_the_program_is_found_there() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/payload.c", place.path(), &[]);
+    let mut bytes = fs::read(&program).expect("the program");
+    bytes.extend(b"PAYLOAD!");
+    fs::write(&program, bytes).expect("our own file");
+    let measured = place.profile(&[], &["./payload".into()]);
+    assert_eq!(text(&measured.stdout), "PAYLOAD!\n", "{}", text(&measured.stderr));
+}

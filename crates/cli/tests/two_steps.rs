@@ -52,3 +52,19 @@ fn a_failed_instrumentation_writes_nothing() {
     let output = place.tare().arg("instrument").arg(&program).args(["-o", "no/such/place"]).output().expect("tare can be started");
     assert_eq!(output.status.code(), Some(73), "{}", text(&output.stderr));
 }
+
+#[test]
+fn the_original_is_never_overwritten_and_a_copy_not_instrumented_again() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/endings.c", place.path(), &[]);
+    let before = fs::read(&program).expect("the program");
+    let instrument = |image: &str, out: &str| place.tare().args(["instrument", image, "-o", out]).output().expect("tare can be started");
+    let output = instrument("./endings", "endings");
+    assert_eq!(output.status.code(), Some(73), "{}", text(&output.stderr));
+    assert!(fs::read(&program).expect("the program") == before);
+    assert!(instrument("./endings", "endings.tare").status.success());
+    for refused in [instrument("./endings.tare", "again"), place.profile(&[], &["./endings.tare".into()])] {
+        assert_eq!(refused.status.code(), Some(65));
+        assert!(text(&refused.stderr).contains("an instrumented copy already"), "{}", text(&refused.stderr));
+    }
+}

@@ -138,7 +138,7 @@ record! {
         20 parent_pid: u32,
         /// Arenas in use; the release store of this count publishes them.
         24 locations: u32,
-        /// Image records in use.
+        /// Images that are measured; those beyond [`IMAGES`] have no record.
         28 images: u32,
         /// Rank in `MPI_COMM_WORLD` plus one; 0 outside MPI.
         32 rank_plus_one: u32,
@@ -229,8 +229,8 @@ record! {
         24 start_ticks: u64,
         /// See `start_ticks`.
         32 end_ticks: u64,
-        /// Reserved.
-        40 spare: u64,
+        /// Messages with partners for which there was no peer record left.
+        40 lost_peers: u64,
         /// Overhead of the location so far ([`COST_UNIT`]), as last written by the slow path.
         48 overhead: u64,
         /// Sum of the delays gained (negative: lost) in waits, ticks.

@@ -206,6 +206,19 @@ impl<'data> Image<'data> {
         &self.map.segments
     }
 
+    /// What stands in the file behind everything that the ELF headers speak of: data that a program reads from its own end.
+    #[must_use]
+    pub fn appended(&self) -> &'data [u8] {
+        let segments = self.map.segments.iter().map(|one| one.offset.saturating_add(one.file_size));
+        let sections = self.map.sections.iter().filter(|one| !one.is_empty_in_file()).map(|one| one.offset.saturating_add(one.size));
+        let tables = [
+            self.segment_table.saturating_add(56 * self.map.segments.len() as u64),
+            self.section_table.saturating_add(64 * self.map.sections.len() as u64),
+        ];
+        let end = segments.chain(sections).chain(tables).max().unwrap_or(u64::MAX);
+        usize::try_from(end).ok().and_then(|end| self.map.data.get(end..)).unwrap_or(&[])
+    }
+
     /// File offset of the program headers.
     #[must_use]
     pub const fn segment_table(&self) -> u64 {

@@ -7,9 +7,9 @@ use std::fmt::Write;
 
 use tare_compensate::validation::{RankRow, Validation};
 
-const WIDTH: f64 = 760.0;
+const WIDTH: f64 = 800.0;
 const LEFT: f64 = 90.0;
-const RIGHT: f64 = 150.0;
+const RIGHT: f64 = 190.0;
 const TOP: f64 = 84.0;
 const ROW: f64 = 64.0;
 /// Ranks drawn; those whose compensated time is furthest off come first.

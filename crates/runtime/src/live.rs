@@ -76,7 +76,7 @@ live! {
 }
 
 live! {
-    /// See [`LocationRecord`]. Its spare word counts what was exchanged with partners beyond the room for them.
+    /// See [`LocationRecord`].
     LiveLocation = LocationRecord {
         thread: AtomicU32,
         tid: AtomicU32,
@@ -86,7 +86,7 @@ live! {
         state: AtomicU32,
         start_ticks: AtomicU64,
         end_ticks: AtomicU64,
-        spare: AtomicU64,
+        lost_peers: AtomicU64,
         overhead: AtomicU64,
         delay_gain: AtomicI64,
         tool_ticks: AtomicU64,

@@ -170,7 +170,7 @@ impl Open {
     /// the location.
     pub fn add_peer(&self, peer: Rank, exchange: &Exchange) {
         let Some(record) = self.peer(peer) else {
-            add(&self.local.arena.location().spare, 1);
+            add(&self.local.arena.location().lost_peers, 1);
             return;
         };
         add(&record.sent, exchange.sent);

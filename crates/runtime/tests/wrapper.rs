@@ -81,7 +81,7 @@ fn check(bytes: &[u8]) {
     let used: Vec<_> = arenas.filter(|arena| LocationRecord::from_bytes(arena).is_some_and(|it| it.state != 0)).collect();
     assert_eq!(used.len(), 3, "threads");
     let crowded = LocationRecord::from_bytes(used[2]).expect("a location");
-    assert_eq!((crowded.peers, crowded.spare), (MAX_PEERS, u64::from(BEYOND)));
+    assert_eq!((crowded.peers, crowded.lost_peers), (MAX_PEERS, u64::from(BEYOND)));
     for arena in &used[..2] {
         check_location(arena);
     }

@@ -1,5 +1,6 @@
 //! `tare instrument IMAGE -o OUT`: writes the instrumented copy, and says what was refused.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -14,6 +15,7 @@ use crate::results::page;
 pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Failure> {
     let choice = Choice::named(&arguments.selection.preset)?;
     let bytes = image_file::read(&arguments.image)?;
+    refuse_same_file(&arguments.image, &arguments.output)?;
     let analysis = Analysis::of(&arguments.image, &bytes)?;
     let key = Key::new(&bytes, &arguments.image, &[choice.name(), if arguments.poison { "poison" } else { "" }]);
     let copy = analysis.instrument(&choice, &key, arguments.poison)?;
@@ -24,6 +26,15 @@ pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Fa
         Format::Text => print!("{}", tare_report::instrument::text(&view, &page(None))),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The original is never overwritten, by whatever name it is called.
+fn refuse_same_file(image: &Path, output: &Path) -> Result<(), Failure> {
+    let (Ok(one), Ok(other)) = (std::fs::metadata(image), std::fs::metadata(output)) else { return Ok(()) };
+    if (one.dev(), one.ino()) == (other.dev(), other.ino()) {
+        return Err(Failure::new(Code::CannotWrite, format!("{} is the original itself", output.display())).remedy("name another file with -o OUT"));
+    }
+    Ok(())
 }
 
 /// Writes a file beside its place and then moves it there.

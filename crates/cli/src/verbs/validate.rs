@@ -1,11 +1,13 @@
 //! `tare validate -- CMD`: the check of the claim. Unmeasured and measured runs in turn, compared rank by rank.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
 use tare_compensate::Mode as Compensation;
 use tare_compensate::compensate;
 use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
+use tare_profile::Location;
 
 use crate::args::{ComparisonFormat, ValidateArguments};
 use crate::collect::collect;
@@ -45,7 +47,7 @@ pub(crate) fn validate(arguments: &ValidateArguments) -> Result<ExitCode, Failur
         pairs.push(Pair { unmeasured: unmeasured_ranks(&unmeasured), measured: measured_ranks(&with) });
     }
     drop(step);
-    let table = Validation::of(&pairs).ok_or_else(|| {
+    let table = Validation::of(&whole_pairs(pairs)).ok_or_else(|| {
         Failure::new(Code::BadInput, "there is nothing to compare: no rank was seen in both kinds of runs")
             .remedy(format!("see the output of the runs in {}", run.path.display()))
     })?;
@@ -91,31 +93,51 @@ impl Side<'_> {
     }
 }
 
-/// Main threads in the order of ranks: what a rank of an unmeasured run took.
-fn unmeasured_ranks(results: &Results) -> Vec<Unmeasured> {
-    let processes = results.profile.processes.iter().filter(|process| process.span.is_some());
-    processes
-        .map(|process| {
-            let ticks = process.span.map_or(0, |span| span.ticks()) as f64;
-            let ticks_per_cycle = process.clock.ticks_per_cycle.unwrap_or(1.0);
-            Unmeasured { cycles: ticks / ticks_per_cycle, seconds_per_cycle: ticks_per_cycle * process.clock.seconds_per_tick }
-        })
-        .collect()
+/// The process of each rank; without MPI the one that began first. Children of the program are not compared.
+fn ranks(results: &Results) -> BTreeMap<u32, usize> {
+    let processes = || results.profile.processes.iter().enumerate().filter(|(_, process)| process.span.is_some());
+    let ranked: BTreeMap<u32, usize> = processes().filter_map(|(index, process)| Some((process.rank?, index))).collect();
+    if !ranked.is_empty() {
+        return ranked;
+    }
+    processes().min_by_key(|(_, process)| process.start_ns).map(|(index, _)| (0, index)).into_iter().collect()
 }
 
-/// Main threads in the order of ranks: what a rank of a measured run took under each compensation, in cycles.
+/// What each rank of an unmeasured run took.
+fn unmeasured_ranks(results: &Results) -> Vec<Unmeasured> {
+    let of = |process: usize| {
+        let process = &results.profile.processes[process];
+        let ticks = process.span.map_or(0, |span| span.ticks()) as f64;
+        let ticks_per_cycle = process.clock.ticks_per_cycle.unwrap_or(1.0);
+        Unmeasured { cycles: ticks / ticks_per_cycle, seconds_per_cycle: ticks_per_cycle * process.clock.seconds_per_tick }
+    };
+    ranks(results).into_values().map(of).collect()
+}
+
+/// What each rank of a measured run took under each compensation, in cycles.
 fn measured_ranks(results: &Results) -> Vec<Measured> {
     let [local, parallel] = [Compensation::Local, Compensation::Parallel].map(|mode| compensate(&results.profile, mode));
-    let main_threads = results.profile.locations.iter().enumerate().filter(|(_, location)| location.thread == 0);
-    main_threads
-        .map(|(index, location)| {
-            let clock = results.profile.process_of(location).clock;
-            let cycles = |seconds: f64| seconds / (clock.seconds_per_tick * clock.ticks_per_cycle.unwrap_or(1.0));
-            Measured {
-                uncompensated: cycles(local.locations[index].measured_s),
-                local: cycles(local.locations[index].total.value),
-                parallel: cycles(parallel.locations[index].total.value),
-            }
+    let of = |process: usize| {
+        let is_main = |location: &Location| location.process.0 == process && location.thread == 0;
+        let index = results.profile.locations.iter().position(is_main)?;
+        let clock = results.profile.processes[process].clock;
+        let cycles = |seconds: f64| seconds / (clock.seconds_per_tick * clock.ticks_per_cycle.unwrap_or(1.0));
+        Some(Measured {
+            uncompensated: cycles(local.locations[index].measured_s),
+            local: cycles(local.locations[index].total.value),
+            parallel: cycles(parallel.locations[index].total.value),
         })
-        .collect()
+    };
+    ranks(results).into_values().filter_map(of).collect()
+}
+
+/// Leaves out the pairs in which a rank is missing, and says so.
+fn whole_pairs(mut pairs: Vec<Pair>) -> Vec<Pair> {
+    let ranks = pairs.iter().map(|pair| pair.unmeasured.len().max(pair.measured.len())).max().unwrap_or(0);
+    let all = pairs.len();
+    pairs.retain(|pair| pair.unmeasured.len() == ranks && pair.measured.len() == ranks);
+    if pairs.len() < all {
+        eprintln!("tare: {} of {all} pairs left out: a rank left no data in one of their runs", all - pairs.len());
+    }
+    pairs
 }
