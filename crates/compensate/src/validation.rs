@@ -73,15 +73,20 @@ impl RankRow {
 /// Errors below this many seconds do not count: the tool's own messages leave as much.
 pub const FLOOR_S: f64 = 50e-6;
 
+/// Noise beyond which a difference says nothing about compensation.
+pub const MOST_NOISE: f64 = 0.05;
+
 /// What the comparison says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// Every rank within 1 % (or the noise of the machine, or the floor).
+    /// Every rank within 1 % (or the floor).
     Exact,
-    /// Every rank within 3 %.
+    /// Every rank within 3 % (or the floor).
     Close,
     /// Some rank is further off.
     Off,
+    /// Some rank is further off than 3 %, and unmeasured runs differ by more than [`MOST_NOISE`] among themselves.
+    Unclear,
 }
 
 /// The whole table.
@@ -121,12 +126,12 @@ impl Validation {
                 .collect(),
         );
         let noise = (0..count).filter_map(|rank| noise(&pairs.iter().map(|pair| pair.unmeasured[rank].cycles).collect::<Vec<_>>())).reduce(f64::max);
-        let verdict = if ranks.iter().all(|row| row.is_within(noise.unwrap_or(0.0).clamp(0.01, 0.03))) {
-            Verdict::Exact
-        } else if ranks.iter().all(|row| row.is_within(0.03)) {
-            Verdict::Close
-        } else {
-            Verdict::Off
+        let within = |fraction: f64| ranks.iter().all(|row| row.is_within(fraction));
+        let verdict = match noise {
+            _ if within(0.01) => Verdict::Exact,
+            _ if within(0.03) => Verdict::Close,
+            Some(noise) if noise > MOST_NOISE => Verdict::Unclear,
+            _ => Verdict::Off,
         };
         Some(Self { pairs: pairs.len(), ranks, dilation, noise, verdict })
     }
@@ -188,7 +193,7 @@ mod tests {
     fn drifting(pairs: usize) -> Vec<Pair> {
         (0..pairs)
             .map(|index| {
-                let drift = 1.0 - index as f64 * 0.01;
+                let drift = 1.0 - index as f64 * 0.002;
                 let unmeasured = Unmeasured { cycles: 1e9 * drift, seconds_per_cycle: 0.25e-9 / drift };
                 let measured = |local: f64| Measured { uncompensated: 2e9 * drift, local: local * drift, parallel: 1.004e9 * drift };
                 Pair { unmeasured: vec![unmeasured; 2], measured: vec![measured(2e9), measured(1.002e9)] }
@@ -213,6 +218,17 @@ mod tests {
             pair.measured[0].parallel *= 1.05;
         }
         assert_eq!(Validation::of(&pairs).map(|table| table.verdict), Some(Verdict::Off));
+    }
+
+    #[test]
+    fn on_a_noisy_machine_a_difference_says_nothing() {
+        let mut pairs = drifting(15);
+        for (index, pair) in pairs.iter_mut().enumerate() {
+            let stretch = if index % 2 == 0 { 1.0 } else { 1.8 };
+            pair.unmeasured.iter_mut().for_each(|rank| rank.cycles *= stretch);
+            pair.measured[0].parallel *= 1.05;
+        }
+        assert_eq!(Validation::of(&pairs).map(|table| table.verdict), Some(Verdict::Unclear));
     }
 
     #[test]

@@ -73,6 +73,9 @@ fn verdict(table: &Validation, space: &str) -> String {
         Verdict::Exact => format!("exact: compensated times are within {parallel} of the unmeasured run on every rank"),
         Verdict::Close => format!("close: compensated times are within {parallel} of the unmeasured run on every rank"),
         Verdict::Off => format!("off: compensated times differ from the unmeasured run by up to {parallel}"),
+        Verdict::Unclear => format!(
+            "cannot be told: compensated times differ from the unmeasured run by up to {parallel}, but unmeasured runs are too unlike each other; try an idle machine, or more pairs with -n"
+        ),
     };
     let local = percent(worst(|error| error.local));
     format!("{found}; with local compensation alone by up to {local}")
