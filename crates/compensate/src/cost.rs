@@ -52,6 +52,14 @@ pub struct Part {
     pub high: f64,
 }
 
+impl ProbeCost {
+    /// What counting the calls of a node cost while its probe was off; batches that counted twice paid it twice.
+    pub(crate) fn counting(&self, node: &Node) -> f64 {
+        let twice = node.batches.as_deref().map_or(0, |batches| batches.off_twice.calls);
+        (node.off_calls as f64 + twice.min(node.off_calls) as f64) * self.off
+    }
+}
+
 impl Default for Part {
     fn default() -> Self {
         Self { value: INNER_PART, low: INNER_PART - INNER_PART_REACH, high: INNER_PART + INNER_PART_REACH }

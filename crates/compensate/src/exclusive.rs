@@ -112,7 +112,7 @@ impl Call {
         lowering.spread(cost, &mut term.own);
         term.own.add_own(self.moving_error, self.moving_error);
         Lowered { factor: self.on }.spread(cost, &mut term.above);
-        let counting = self.counting(node, cost);
+        let counting = cost.counting(node);
         term.above.add_own(counting / 2.0, counting / 2.0);
         if node.on_calls == 0 && node.off_calls > 0 {
             term.mark = Some(Mark::NeverOn);
@@ -124,7 +124,7 @@ impl Call {
     /// Takes off the parent what lies outside of the node's clock readings, and the calls that were off.
     fn correct_parent(&self, node: &Node, cost: &ProbeCost, parent: &mut Term) {
         let inner = cost.inner;
-        let counting = self.counting(node, cost);
+        let counting = cost.counting(node);
         let outer = self.on * cost.value * (1.0 - inner.value);
         let moved = if self.on > 0.0 { self.off * (self.gross / self.on - cost.value * inner.value) } else { 0.0 };
         parent.value -= outer + moved + counting;
@@ -135,12 +135,6 @@ impl Call {
         let factor = self.on * (1.0 - inner.value) - moved_cost;
         Lowered { factor }.spread(cost, &mut parent.by_children);
         parent.by_children.add_own(self.moving_error + counting / 2.0, self.moving_error + counting / 2.0);
-    }
-
-    /// What counting cost while the probe was off; batches that counted twice paid it twice.
-    fn counting(&self, node: &Node, cost: &ProbeCost) -> f64 {
-        let twice = node.batches.as_deref().map_or(0, |batches| batches.off_twice.calls);
-        (self.off + (twice as f64).min(self.off)) * cost.off
     }
 }
 

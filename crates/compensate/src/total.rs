@@ -39,7 +39,7 @@ struct Overhead {
     probes: f64,
     tool: f64,
     in_place: f64,
-    /// By how much `probes` differs from what the runtime had added up.
+    /// By how much `probes` differs from what the runtime had added up, which charges doubled counting once.
     late: f64,
     spread: Spread,
 }
@@ -50,7 +50,7 @@ impl Overhead {
         for (node, cost) in location.nodes.iter().zip(costs) {
             let (on, off) = (node.on_calls as f64, node.off_calls as f64);
             let counted = node.batches.as_deref().map_or(0.0, |batches| batches.off_cost);
-            let paid = on * cost.value + off * cost.off;
+            let paid = on * cost.value + cost.counting(node);
             overhead.probes += paid;
             overhead.tool += node.tool_ticks as f64;
             overhead.late += paid - on * node.cost - off * counted;

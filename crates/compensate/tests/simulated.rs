@@ -6,7 +6,7 @@ mod support;
 use proptest::prelude::*;
 use support::profile_of;
 use tare_compensate::{Mode, compensate};
-use tare_profile::{BatchSums, Batches, COST_UNIT, Node, Profile, RegionIndex};
+use tare_profile::{BatchSums, Batches, COST_UNIT, Node, Profile, RegionIndex, Span};
 
 const BATCH: u64 = 1024;
 
@@ -166,6 +166,20 @@ proptest! {
         }
         let total = result.locations[0].total.value;
         prop_assert!((total / inclusive[0] - 1.0).abs() < 0.001);
+    }
+
+    #[test]
+    fn the_total_of_a_span_loses_what_the_root_loses(seed: u64, size in 1_usize..24, off in 1.0..20.0_f64) {
+        let tree = with_a_leaf(program(seed, size));
+        let mut profile = measured(&tree, Probe { alpha: 40.0, beta: 40.0, off }, seed);
+        let nodes = &profile.locations[0].nodes;
+        let end: i64 = nodes.iter().map(|node| node.exclusive).sum();
+        let charged = |node: &Node| node.on_calls as f64 * node.cost + node.batches.as_deref().map_or(0.0, |batches| node.off_calls as f64 * batches.off_cost);
+        let end_delay = nodes.iter().map(charged).sum::<f64>() as i64;
+        profile.processes[0].span = Some(Span { start: 0, end: end.cast_unsigned(), closed: true, start_delay: 0, end_delay });
+        let location = &compensate(&profile, Mode::Local).locations[0];
+        let root: f64 = location.nodes.iter().map(|node| node.exclusive.value).sum();
+        prop_assert!((location.total.value - root).abs() < 2.0 + 1e-9 * root.abs(), "{} for {root}", location.total.value);
     }
 
     #[test]
