@@ -56,9 +56,9 @@ pub fn json(instrumented: &Instrumented) -> String {
     crate::json::written(&Document { schema: crate::json::SCHEMA, output, functions, refusals, phases })
 }
 
-/// Counts, refusals by name, and times.
+/// Counts and refusals by name; how long each phase took where `timings` are asked for.
 #[must_use]
-pub fn text(instrumented: &Instrumented, page: &Page) -> String {
+pub fn text(instrumented: &Instrumented, page: &Page, timings: bool) -> String {
     let mut writer = Writer::new(page);
     let glyphs = writer.glyphs();
     let counts = &instrumented.functions;
@@ -75,7 +75,7 @@ pub fn text(instrumented: &Instrumented, page: &Page) -> String {
     for refusal in &instrumented.refusals {
         writer.labelled("Refused", &format!("{} at {:#x}: {}", refusal.name, refusal.address, refusal.reason));
     }
-    if !instrumented.phases.is_empty() {
+    if timings && !instrumented.phases.is_empty() {
         let phase = |phase: &Phase| format!("{} {}", phase.name, time_with_unit(phase.seconds, glyphs));
         writer.labelled("Time", &instrumented.phases.iter().map(phase).collect::<Vec<_>>().join(", "));
     }

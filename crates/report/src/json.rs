@@ -1,14 +1,14 @@
 //! The `report` document, and what all documents share. Fields may be added and are never renamed within a schema number.
 //!
-//! Times are in seconds, addresses are integers, ratios are fractions, unknown values are null. The types
-//! here mirror what they describe; nothing else derives `Serialize`.
+//! Times are in seconds, addresses are integers, ratios are fractions, unknown values are null: also times of
+//! a process whose clock is not known, as of one that was killed before it read its clock twice. The types here mirror what they describe; nothing else derives `Serialize`.
 
 use serde::Serialize;
 use tare_compensate::{CompensatedNode, Figure};
-use tare_profile::{DelayModel, Location, MpiLibrary, Node};
+use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node};
 
 use crate::run::{Results, Run};
-use crate::view::{Size, kind_name};
+use crate::view::{Size, Undelayed, kind_name};
 
 /// The schema number of all documents.
 pub const SCHEMA: u32 = 1;
@@ -27,9 +27,9 @@ pub fn report(run: &Run, results: &Results<'_>) -> String {
     for (index, location) in profile.locations.iter().enumerate() {
         let first = nodes.len();
         let shown = &results.shown.locations[index].nodes;
-        let tick = profile.process_of(location).clock.seconds_per_tick;
+        let clock = &profile.process_of(location).clock;
         let made = location.nodes.iter().zip(shown);
-        nodes.extend(made.map(|(node, shown)| NodeDocument::of(index, first, node, shown, tick)));
+        nodes.extend(made.map(|(node, shown)| NodeDocument::of(index, first, node, shown, clock)));
     }
     written(&ReportDocument {
         schema: SCHEMA,
@@ -58,6 +58,8 @@ struct RunDocument<'a> {
     mpi: Option<&'static str>,
     compensate: &'static str,
     model: &'static str,
+    uncovered_calls: u64,
+    unpaired_messages: u64,
 }
 
 impl<'a> RunDocument<'a> {
@@ -68,6 +70,7 @@ impl<'a> RunDocument<'a> {
             MpiLibrary::OpenMpi => Some("openmpi"),
             MpiLibrary::Mpich => Some("mpich"),
         });
+        let undelayed = Undelayed::of(results.profile);
         Self {
             command: &run.command,
             started: Some(run.started.as_str()).filter(|started| !started.is_empty()),
@@ -76,6 +79,8 @@ impl<'a> RunDocument<'a> {
             mpi,
             compensate: results.shown.mode.name(),
             model: processes.first().map_or("virtual", |process| model_name(process.model)),
+            uncovered_calls: undelayed.calls,
+            unpaired_messages: undelayed.messages,
         }
     }
 }
@@ -94,13 +99,13 @@ struct LocationDocument<'a> {
     host: &'a str,
     rank: Option<u32>,
     thread: u32,
-    measured_s: f64,
-    compensated_s: f64,
-    low_s: f64,
-    high_s: f64,
+    measured_s: Option<f64>,
+    compensated_s: Option<f64>,
+    low_s: Option<f64>,
+    high_s: Option<f64>,
     mark: Option<&'static str>,
-    delay_s: f64,
-    overhead_s: f64,
+    delay_s: Option<f64>,
+    overhead_s: Option<f64>,
     events: u64,
     lost: u64,
 }
@@ -109,18 +114,19 @@ impl<'a> LocationDocument<'a> {
     fn of(index: usize, location: &Location, results: &Results<'a>) -> Self {
         let process = results.profile.process_of(location);
         let shown = &results.shown.locations[index];
+        let clock = &process.clock;
         Self {
             process: process.pid,
             host: &process.host,
             rank: process.rank,
             thread: location.thread,
-            measured_s: finite(shown.measured_s),
-            compensated_s: finite(shown.total.value),
-            low_s: finite(shown.total.low),
-            high_s: finite(shown.total.high),
+            measured_s: known(shown.measured_s, clock),
+            compensated_s: known(shown.total.value, clock),
+            low_s: known(shown.total.low, clock),
+            high_s: known(shown.total.high, clock),
             mark: shown.total.mark.map(tare_compensate::Mark::reason),
-            delay_s: finite(shown.delay_s),
-            overhead_s: finite(shown.overhead_s),
+            delay_s: known(shown.delay_s, clock),
+            overhead_s: known(shown.overhead_s, clock),
             events: location.events,
             lost: location.losses.lost(),
         }
@@ -167,37 +173,37 @@ struct NodeDocument {
 
 impl NodeDocument {
     /// `first` is the place of the location's root among all nodes.
-    fn of(location: usize, first: usize, node: &Node, shown: &CompensatedNode, tick: f64) -> Self {
+    fn of(location: usize, first: usize, node: &Node, shown: &CompensatedNode, clock: &Clock) -> Self {
         Self {
             location,
             region: node.region.0,
             parent: node.parent.map(|parent| first + parent),
             calls: node.calls(),
             calls_exact: !node.overflow,
-            inclusive: TimeDocument::of(shown.measured_inclusive_s, &shown.inclusive),
-            exclusive: TimeDocument::of(shown.measured_exclusive_s, &shown.exclusive),
-            wait: WaitDocument { measured_s: finite(shown.measured_wait_s), compensated_s: finite(shown.wait_s) },
-            peers: node.peers.iter().map(|peer| PeerDocument::of(peer, tick)).collect(),
+            inclusive: TimeDocument::of(shown.measured_inclusive_s, &shown.inclusive, clock),
+            exclusive: TimeDocument::of(shown.measured_exclusive_s, &shown.exclusive, clock),
+            wait: WaitDocument { measured_s: known(shown.measured_wait_s, clock), compensated_s: known(shown.wait_s, clock) },
+            peers: node.peers.iter().map(|peer| PeerDocument::of(peer, clock)).collect(),
         }
     }
 }
 
 #[derive(Serialize)]
 struct TimeDocument {
-    measured_s: f64,
-    compensated_s: f64,
-    low_s: f64,
-    high_s: f64,
+    measured_s: Option<f64>,
+    compensated_s: Option<f64>,
+    low_s: Option<f64>,
+    high_s: Option<f64>,
     mark: Option<&'static str>,
 }
 
 impl TimeDocument {
-    fn of(measured_s: f64, figure: &Figure) -> Self {
+    fn of(measured_s: f64, figure: &Figure, clock: &Clock) -> Self {
         Self {
-            measured_s: finite(measured_s),
-            compensated_s: finite(figure.value),
-            low_s: finite(figure.low),
-            high_s: finite(figure.high),
+            measured_s: known(measured_s, clock),
+            compensated_s: known(figure.value, clock),
+            low_s: known(figure.low, clock),
+            high_s: known(figure.high, clock),
             mark: figure.mark.map(tare_compensate::Mark::reason),
         }
     }
@@ -205,8 +211,8 @@ impl TimeDocument {
 
 #[derive(Serialize)]
 struct WaitDocument {
-    measured_s: f64,
-    compensated_s: f64,
+    measured_s: Option<f64>,
+    compensated_s: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -215,13 +221,13 @@ struct PeerDocument {
     sent: u64,
     received: u64,
     bytes: u64,
-    transmission_s: f64,
+    transmission_s: Option<f64>,
     wait: WaitDocument,
 }
 
 impl PeerDocument {
-    fn of(peer: &tare_profile::Peer, tick: f64) -> Self {
-        let seconds = |ticks: u64| finite(ticks as f64 * tick);
+    fn of(peer: &tare_profile::Peer, clock: &Clock) -> Self {
+        let seconds = |ticks: u64| known(clock.seconds(ticks as f64), clock);
         Self {
             rank: peer.rank,
             sent: peer.sent,
@@ -233,7 +239,7 @@ impl PeerDocument {
     }
 }
 
-/// JSON knows no infinity.
-fn finite(value: f64) -> f64 {
-    if value.is_finite() { value } else { 0.0 }
+/// A time by a clock, where that is known. JSON knows no infinity.
+fn known(seconds: f64, clock: &Clock) -> Option<f64> {
+    (clock.is_known() && seconds.is_finite()).then_some(seconds)
 }

@@ -355,6 +355,7 @@ fn point_parts(cell: &str) -> [String; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tare_compensate::{Figure, Mark};
 
     #[test]
     fn parameters_give_way_before_the_name_does() {
@@ -382,6 +383,45 @@ mod tests {
         let column = aligned(Column::new("s", Align::Point, 0, cells));
         let wanted = ["21.41 ± 0.09     ", " 9.6  ± 1.0      ", " 0               ", "<0.01            ", " 3.2  (3.1 … 3.9)"];
         assert_eq!(column.cells, wanted);
+    }
+
+    /// Padding may widen the blanks of a cell and never makes one.
+    fn is_whole(column: &Column, cells: &[String]) {
+        let words = |cell: &str| cell.split(' ').filter(|word| !word.is_empty()).map(String::from).collect::<Vec<_>>();
+        for (aligned, cell) in column.cells.iter().zip(cells) {
+            assert_eq!(words(aligned), words(cell), "{aligned:?}");
+        }
+    }
+
+    #[test]
+    fn a_half_width_is_not_torn_apart() {
+        let cells = ["402.5 ± 1.8", "70 (10 … 70)", "61.0 ± 0.4", "12 ± 10", "3.479 ± 0.021", "<0.01 †", "≈\u{2009}0.05 †"].map(String::from);
+        let column = aligned(Column::new("s", Align::Point, 0, cells.to_vec()));
+        is_whole(&column, &cells);
+        assert_eq!(column.cells[..3], ["402.5    ± 1.8   ", " 70     (10 … 70)", " 61.0    ± 0.4   "]);
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..proptest::prelude::ProptestConfig::default() })]
+
+        #[test]
+        fn figures_of_any_kind_stay_whole_in_a_column(figures in proptest::collection::vec((-1e4..1e4_f64, 0.0..1e3_f64, 0.0..1e3_f64, 0..4_u8), 1..8)) {
+            let figure = |&(value, below, above, kind): &(f64, f64, f64, u8)| Figure {
+                value,
+                low: value - below,
+                high: value + if kind == 0 { above } else { below },
+                mark: (kind == 3).then_some(Mark::StillOpen),
+            };
+            let largest = figures.iter().map(|figure| figure.0.abs()).fold(0.0, f64::max);
+            for glyphs in [Glyphs::UNICODE, Glyphs::ASCII] {
+                let unit = crate::number::Column::for_largest(largest);
+                let cells: Vec<String> = figures.iter().map(|of| unit.figure(&figure(of), &glyphs)).collect();
+                let column = aligned(Column::new("s", Align::Point, 0, cells.clone()));
+                is_whole(&column, &cells);
+                let widths: Vec<usize> = column.cells.iter().map(|cell| width(cell)).collect();
+                assert!(widths.iter().all(|&width| width == widths[0]), "{:?}", column.cells);
+            }
+        }
     }
 
     #[test]

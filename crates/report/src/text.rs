@@ -2,10 +2,10 @@
 
 use tare_compensate::Mode;
 
-use crate::layout::{Align, Column, NO_BREAK, Page, Writer};
+use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
 use crate::number::{Column as Unit, change, count, exact_count, figure_with_unit, share, time_with_unit};
 use crate::run::{Exit, Results, Run};
-use crate::view::{self, Doubt, RankRow, RegionRow, Size, Time, Trust, ending, nothing_measured, rank_rows, region_rows};
+use crate::view::{self, Doubt, RankRow, RegionRow, Size, Time, Trust, Undelayed, ending, nothing_measured, rank_rows, region_rows};
 
 /// Ranks that a summary shows one by one.
 const RANKS_IN_SUMMARY: usize = 8;
@@ -131,8 +131,11 @@ impl Text<'_> {
             let batches = if trust.off_batches == 1 { "batch" } else { "batches" };
             text.push_str(&format!("; {} {batches} off for calibration", count(trust.off_batches, glyphs)));
         }
+        if let Some(undelayed) = undelayed(&trust.undelayed, glyphs) {
+            text.push_str(&format!("; {undelayed}"));
+        }
         writer.labelled("Trust", &text);
-        if let Some(remedy) = trust.doubts.iter().find_map(remedy) {
+        if let Some(remedy) = trust.doubts.first().map(remedy) {
             writer.labelled("Try", remedy);
         }
     }
@@ -194,7 +197,8 @@ impl Text<'_> {
         if !left.is_empty() {
             let time: f64 = left.iter().map(|row| row.shown.value).sum();
             let part: f64 = left.iter().map(|row| row.share).sum();
-            let text = format!("({} more regions: {}, {})", left.len(), time_with_unit(time, glyphs), share(part, glyphs));
+            let what = if left.len() == 1 { "region" } else { "regions" };
+            let text = format!("({} more {what}: {}, {})", left.len(), time_with_unit(time, glyphs), share(part, glyphs));
             writer.words("  ", 2, &text);
         }
     }
@@ -207,10 +211,13 @@ impl Text<'_> {
             0 | 1 => "Exclusive time".to_string(),
             ranks => format!("Exclusive time, mean of {ranks} ranks"),
         };
-        let locations = self.results.profile.locations.len();
-        text.push_str(&if locations == 1 { ".".to_string() } else { format!("; shares of the time of all {locations} locations.") });
+        text.push_str(if size.processes == 1 {
+            "; shares are of the whole life of the process."
+        } else {
+            "; shares are of the whole life of all processes."
+        });
         if size.ranks > 0 {
-            text.push_str(" Ranks are timed from MPI_Init to MPI_Finalize.");
+            text.push_str(" Time and ranks are from MPI_Init to MPI_Finalize.");
         }
         if self.results.shown.mode != Mode::Off {
             text.push_str(&format!(" {} is the 95{NO_BREAK}% half-width.", glyphs.plus_minus));
@@ -276,24 +283,34 @@ fn slowest_first(ranks: &[RankRow], shown: usize) -> Vec<&RankRow> {
     order.into_iter().map(|index| &ranks[index]).collect()
 }
 
-fn sentence(doubt: &Doubt, glyphs: &crate::layout::Glyphs) -> String {
+fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
     match doubt {
         Doubt::Lost(calls) => format!("{} calls are not at their place", count(*calls, glyphs)),
         Doubt::Wide(part) => format!("the time is uncertain by {}", share(*part, glyphs)),
         Doubt::Prior(part) => format!("only {} of the overhead was measured in place", share(*part, glyphs)),
         Doubt::Unreadable(files) => format!("{files} files cannot be read"),
         Doubt::MissingRanks(ranks) => format!("{ranks} ranks left no data"),
-        Doubt::Unpaired(messages) => format!("{} messages carried no delay", count(*messages, glyphs)),
+        Doubt::Undelayed(what) => undelayed(what, glyphs).unwrap_or_default(),
         Doubt::Damaged(records) => format!("{} records are damaged or missing", count(*records, glyphs)),
     }
 }
 
+/// `1200 MPI calls carried no delay, 3 messages arrived without theirs`; `None` where all carried theirs.
+fn undelayed(what: &Undelayed, glyphs: &Glyphs) -> Option<String> {
+    let some =
+        |number: u64, one: &str, many: &str| (number > 0).then(|| format!("{} {}", count(number, glyphs), if number == 1 { one } else { many }));
+    let calls = some(what.calls, "MPI call carried no delay", "MPI calls carried no delay");
+    let messages = some(what.messages, "message arrived without its delay", "messages arrived without their delay");
+    let parts: Vec<String> = [calls, messages].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
 /// What the reader can do about a doubt.
-fn remedy(doubt: &Doubt) -> Option<&'static str> {
+fn remedy(doubt: &Doubt) -> &'static str {
     match doubt {
-        Doubt::Lost(_) => Some("fewer functions: --preset cc3 or --preset mpi-path"),
-        Doubt::Wide(_) | Doubt::Prior(_) => Some("a longer run, or fewer short functions: --preset cc3 or --preset mpi-path"),
-        Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_) => Some("look whether a process was killed or the disk is full"),
-        Doubt::Unpaired(_) => None,
+        Doubt::Lost(_) => "fewer functions: --preset cc3 or --preset mpi-path",
+        Doubt::Undelayed(_) => "fewer functions, so that there is less delay to carry: --preset cc3 or --preset mpi-path",
+        Doubt::Wide(_) | Doubt::Prior(_) => "a longer run, or fewer short functions: --preset cc3 or --preset mpi-path",
+        Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_) => "look whether a process was killed or the disk is full",
     }
 }

@@ -72,13 +72,13 @@ fn verdict(table: &Validation, space: &str) -> String {
     let found = match table.verdict {
         Verdict::Exact => format!("exact: compensated times are within {parallel} of the unmeasured run on every rank"),
         Verdict::Close => format!("close: compensated times are within {parallel} of the unmeasured run on every rank"),
-        Verdict::Off => format!("off: compensated times differ from the unmeasured run by up to {parallel}"),
+        Verdict::Off => format!("not good: compensated times differ from the unmeasured run by up to {parallel}"),
         Verdict::Unclear => format!(
             "cannot be told: compensated times differ from the unmeasured run by up to {parallel}, but unmeasured runs are too unlike each other; try an idle machine, or more pairs with -n"
         ),
     };
     let local = percent(worst(|error| error.local));
-    format!("{found}; with local compensation alone by up to {local}")
+    format!("{found}; local compensation alone is off by up to {local}")
 }
 
 /// The table of paper 1 with the errors, and the verdict.
@@ -113,7 +113,7 @@ pub fn text(table: &Validation, page: &Page) -> String {
         dilation.trim_start_matches('+')
     );
     writer.words("  ", 2, &pairs);
-    writer.words("  Verdict: ", 2, &format!("{}.", verdict(table, crate::layout::NO_BREAK)));
+    writer.labelled("Verdict", &format!("{}.", verdict(table, crate::layout::NO_BREAK)));
     if table.ranks.iter().any(|row| row.uninstrumented_s < 100.0 * FLOOR_S) {
         writer.words("  ", 2, &format!("Differences below {} count as none.", time_with_unit(FLOOR_S, glyphs)));
     }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use tare_compensate::{CompensatedLocation, Figure, Mark};
-use tare_profile::{Location, RegionKind, State};
+use tare_compensate::{CompensatedLocation, Figure, Mark, Mode};
+use tare_profile::{Location, Process, Profile, RegionKind, State};
 
 use crate::run::{Exit, Results, Run};
 
@@ -208,7 +208,38 @@ pub(crate) struct Trust {
     pub(crate) lost: u64,
     /// Batches that were off for calibration.
     pub(crate) off_batches: u64,
+    /// What carried no delay, where there was hardly any to carry.
+    pub(crate) undelayed: Undelayed,
 }
+
+/// What carried no delay, summed over the processes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Undelayed {
+    /// Messages and collectives of kinds, or on communicators, that are timed alone.
+    pub(crate) calls: u64,
+    /// Messages whose delay did not arrive with them.
+    pub(crate) messages: u64,
+}
+
+impl Undelayed {
+    pub(crate) fn of(profile: &Profile) -> Self {
+        let sum = |count: fn(&Process) -> u64| profile.processes.iter().map(count).sum();
+        Self { calls: sum(|process| process.uncovered_calls), messages: sum(|process| process.unpaired_messages) }
+    }
+
+    fn is_none(self) -> bool {
+        self == Self::default()
+    }
+
+    /// Whether times are shown that rest on delays, and there was overhead to be carried.
+    fn matters(results: &Results<'_>) -> bool {
+        let is_dilated = |location: &CompensatedLocation| location.overhead_s > DILATED * location.measured_s;
+        results.shown.mode == Mode::Parallel && results.parallel.locations.iter().any(is_dilated)
+    }
+}
+
+/// Overhead below this part of a location's time makes no delay worth the name.
+const DILATED: f64 = 0.01;
 
 /// Why a run is not to be trusted as it stands.
 #[derive(Clone, PartialEq, Debug)]
@@ -223,8 +254,8 @@ pub(crate) enum Doubt {
     Unreadable(usize),
     /// Processes of this number were expected and have left nothing.
     MissingRanks(usize),
-    /// Messages whose delay did not arrive with them.
-    Unpaired(u64),
+    /// Calls and messages carried no delay.
+    Undelayed(Undelayed),
     /// Records of the graph files were damaged or missing.
     Damaged(u64),
 }
@@ -250,9 +281,9 @@ impl Trust {
         if damaged > 0 {
             doubts.push(Doubt::Damaged(damaged));
         }
-        let unpaired: u64 = profile.processes.iter().map(|process| process.unpaired_messages).sum();
-        if unpaired > 0 {
-            doubts.push(Doubt::Unpaired(unpaired));
+        let mut undelayed = Undelayed::of(profile);
+        if !undelayed.is_none() && Undelayed::matters(results) {
+            doubts.push(Doubt::Undelayed(std::mem::take(&mut undelayed)));
         }
         doubts.extend(certainty(&results.parallel.locations, time));
         Self {
@@ -261,6 +292,7 @@ impl Trust {
             doubts,
             lost,
             off_batches: profile.locations.iter().map(|location| location.off_batches).sum(),
+            undelayed,
         }
     }
 

@@ -39,7 +39,7 @@ fn report(mode: Mode) -> Value {
 fn the_report_has_the_fields_of_its_schema() {
     let document = report(Mode::Parallel);
     assert_eq!(document["schema"], 1);
-    has_fields(&document, "run", "command started wall_s ranks mpi compensate model");
+    has_fields(&document, "run", "command started wall_s ranks mpi compensate model uncovered_calls unpaired_messages");
     has_fields(&document, "locations.0", "process rank thread measured_s compensated_s low_s high_s delay_s events lost");
     has_fields(&document, "regions.0", "name kind image address file line");
     has_fields(&document, "nodes.0", "location region parent calls calls_exact inclusive exclusive wait peers");
@@ -95,6 +95,32 @@ fn outside_of_mpi_there_is_no_rank_and_unknown_places_are_null() {
 }
 
 #[test]
+fn calls_without_delays_are_counted() {
+    let mut profile = master_and_worker();
+    profile.processes[0].uncovered_calls = 1_200;
+    profile.processes[1].uncovered_calls = 34;
+    profile.processes[1].unpaired_messages = 5;
+    let document = parsed(&json::report(&run(), &Results::new(&profile, Mode::Parallel)));
+    assert_eq!((&document["run"]["uncovered_calls"], &document["run"]["unpaired_messages"]), (&1_234.into(), &5.into()));
+}
+
+#[test]
+fn times_by_a_clock_that_is_not_known_are_null() {
+    let mut profile = master_and_worker();
+    profile.processes[0].clock.seconds_per_tick = 0.0;
+    let document = parsed(&json::report(&run(), &Results::new(&profile, Mode::Parallel)));
+    for field in ["measured_s", "compensated_s", "low_s", "high_s", "delay_s", "overhead_s"] {
+        let of = |location: usize| &document["locations"][location][field];
+        assert!(of(0).is_null() && of(1).is_number(), "{field}");
+    }
+    let receive = at(&document, "nodes.2");
+    for path in ["inclusive.measured_s", "exclusive.high_s", "wait.compensated_s", "peers.0.transmission_s"] {
+        assert!(at(receive, path).is_null(), "{path}");
+    }
+    assert_eq!(receive["calls"], 1_000);
+}
+
+#[test]
 fn the_validation_has_the_fields_of_its_schema() {
     let pair = Pair {
         unmeasured: vec![Unmeasured { cycles: 1e9, seconds_per_cycle: 0.4e-9 }],
@@ -138,12 +164,14 @@ fn the_documents_of_images_have_the_fields_of_their_schemas() {
     has_fields(&document, "phases.0", "name seconds");
     assert_eq!(document["output"], "out");
 
+    let timed = |timings| tare_report::instrument::text(&instrumented, &Page::default(), timings).contains("analyse");
+    assert!(timed(true) && !timed(false));
     for width in [40, 80] {
         let page = Page { width, ..Page::default() };
         let texts = [
             tare_report::inspect::text(&inspection, &page),
             tare_report::select::text(&selected, &page),
-            tare_report::instrument::text(&instrumented, &page),
+            tare_report::instrument::text(&instrumented, &page, true),
         ];
         assert!(texts.iter().flat_map(|text| text.lines()).all(|line| line.chars().count() <= width), "{texts:?}");
     }

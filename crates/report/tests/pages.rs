@@ -29,6 +29,8 @@ fn fits(text: &str, width: usize) {
 }
 
 fn golden(name: &str, text: &str) {
+    let torn = |pair: &[u8]| matches!(pair, [b' ', b'.', digit] if digit.is_ascii_digit());
+    assert!(!text.as_bytes().windows(3).any(torn), "a number is torn apart in\n{text}");
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("TARE_BLESS").is_some() {
         std::fs::write(&path, text).expect("the golden file is written");
@@ -74,6 +76,33 @@ fn the_full_report_shows_every_rank_and_region() {
 #[test]
 fn a_program_without_mpi_that_lost_calls_says_so_first() {
     check("alone-80.txt", &Run { program: "solver".into(), ..run() }, &alone_and_lossy(), Mode::Parallel, &page(80));
+}
+
+#[test]
+fn calls_without_delays_limit_trust_where_delays_are_shown() {
+    let mut profile = master_and_worker();
+    profile.processes[0].uncovered_calls = 1_200;
+    profile.processes[1].unpaired_messages = 1;
+    check("undelayed-80.txt", &run(), &profile, Mode::Parallel, &page(80));
+    let local = text::summary(&run(), &Results::new(&profile, Mode::Local), &page(120));
+    assert!(local.contains("good: 5 of 5 regions; nothing lost; 1200 MPI calls carried no delay"), "{local}");
+}
+
+#[test]
+fn what_a_summary_leaves_out_is_counted_in_good_words() {
+    let text = |top| text::summary(&run(), &Results::new(&master_and_worker(), Mode::Parallel), &Page { top, ..page(80) });
+    assert!(text(4).contains("(1 more region: ") && text(3).contains("(2 more regions: "));
+}
+
+#[test]
+fn a_mark_is_explained_at_every_width() {
+    let mut profile = master_and_worker();
+    profile.locations[1].nodes[2].on_calls = 0;
+    for width in 24..120 {
+        let text = text::summary(&run(), &Results::new(&profile, Mode::Parallel), &page(width));
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert!(words.join(" ").contains("† not to be trusted: all calls were in batches that were off"), "{text}");
+    }
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Fa
     let view = view(&arguments.output, &copy);
     match arguments.format {
         Format::Json => println!("{}", tare_report::instrument::json(&view)),
-        Format::Text => print!("{}", tare_report::instrument::text(&view, &page(None))),
+        Format::Text => print!("{}", tare_report::instrument::text(&view, &page(None), arguments.timings)),
     }
     Ok(ExitCode::SUCCESS)
 }
