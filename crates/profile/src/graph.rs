@@ -133,6 +133,12 @@ fn cost(units: u64) -> f64 {
     units as f64 / COST_UNIT as f64
 }
 
+/// An entry and an exit for each call that was on; what damage made of the counts is added up as far as numbers go.
+fn events(nodes: &[Node]) -> u64 {
+    let calls = nodes.iter().filter(|node| node.parent.is_some()).map(|node| node.on_calls);
+    calls.fold(0, |sum: u64, calls| sum.saturating_add(calls.saturating_mul(2)))
+}
+
 /// Reads the arenas of one file.
 struct Reader<'a> {
     bytes: &'a [u8],
@@ -153,7 +159,7 @@ impl Reader<'_> {
         Some(Location {
             thread: raw.thread,
             tid: raw.tid,
-            events: nodes.iter().filter(|node| node.parent.is_some()).map(|node| 2 * node.on_calls).sum(),
+            events: events(&nodes),
             nodes,
             start_ticks: raw.start_ticks,
             end_ticks: raw.end_ticks,

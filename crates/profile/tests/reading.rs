@@ -121,6 +121,14 @@ fn a_file_that_ends_early_keeps_what_it_holds_and_counts_the_rest() {
     assert!(profile.processes[0].damaged_records > 0);
 }
 
+#[test]
+fn counts_beyond_all_reason_do_not_overflow() {
+    let mut file = sample();
+    file.node(2, 2, 1, u64::MAX, 20_000).node(3, 3, 1, u64::MAX / 2, 20_000);
+    let profile = read(&[("a.graph", &file.0)]).expect("a sound file but for its counts");
+    assert_eq!(profile.locations[0].events, u64::MAX);
+}
+
 fn support_nodes() -> usize {
     (tare_format::graph::HEADER_AREA + tare_format::graph::NODES) as usize
 }
