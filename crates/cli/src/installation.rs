@@ -29,3 +29,8 @@ pub(crate) fn preload(mpi: Option<Mpi>) -> Result<PathBuf, Failure> {
         },
     )
 }
+
+/// The file that comes first in `PATH` under a name.
+pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(name)).find(|path| path.is_file())
+}

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::failure::{Code, Failure};
+use crate::installation;
 
 /// The MPI ABIs for which there is an interposer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,7 +35,7 @@ impl Mpi {
 
     /// The MPI whose `mpirun` comes first in `PATH`, told by the name of the file that it stands for.
     pub(crate) fn of_default_launcher() -> Option<Self> {
-        let found = std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join("mpirun")).find(|path| path.is_file())?;
+        let found = installation::in_path("mpirun")?;
         let name = found.canonicalize().ok()?.file_name()?.to_string_lossy().into_owned();
         match name {
             name if name.contains("orte") || name.contains("openmpi") || name.contains("prte") => Some(Self::OpenMpi),

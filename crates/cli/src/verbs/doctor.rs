@@ -1,7 +1,7 @@
 //! `tare doctor`: what this machine offers and lacks, with the remedy; leftovers of killed runs.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::cache::Cache;
@@ -9,6 +9,7 @@ use crate::collect::is_alive;
 use crate::failure::Failure;
 use crate::installation;
 use crate::mpi_library::Mpi;
+use crate::rundir::node_local;
 
 /// The state of one thing that was looked at.
 enum Finding {
@@ -86,7 +87,7 @@ fn mpi(kind: Mpi, launchers: &[&str], library_name: &str, packages: &str) -> Fin
     if !loader_knows(library_name) {
         return missing(format!("{library_name} is not installed"));
     }
-    match launchers.iter().find_map(|name| in_path(name)) {
+    match launchers.iter().find_map(|name| installation::in_path(name)) {
         Some(launcher) => Finding::Good(format!("{library_name}, started by {}; interposer {}", launcher.display(), ours.display())),
         None => missing(format!("{library_name} is here, but no launcher is in PATH")),
     }
@@ -95,10 +96,6 @@ fn mpi(kind: Mpi, launchers: &[&str], library_name: &str, packages: &str) -> Fin
 fn loader_knows(name: &str) -> bool {
     let listed = ["ldconfig", "/sbin/ldconfig", "/usr/sbin/ldconfig"].iter().find_map(|ldconfig| Command::new(ldconfig).arg("-p").output().ok());
     listed.is_some_and(|output| String::from_utf8_lossy(&output.stdout).contains(name))
-}
-
-fn in_path(name: &str) -> Option<PathBuf> {
-    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
 fn shared_memory() -> Finding {
@@ -140,8 +137,8 @@ fn counters() -> Finding {
 
 /// Graphs of processes that are gone, in directories that no run has collected.
 fn leftovers() -> Finding {
-    // SAFETY: getuid has no preconditions and cannot fail.
-    let prefix = format!("tare-{}-", unsafe { libc::getuid() });
+    // A run's directory is named by its id behind this.
+    let prefix = node_local("").file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let abandoned: Vec<String> = fs::read_dir("/dev/shm")
         .into_iter()
         .flatten()
