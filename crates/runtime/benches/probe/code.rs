@@ -142,6 +142,57 @@ impl Code {
         self.call(target);
     }
 
+    /// A call of itself, once less than the counter in r11 says.
+    pub(crate) fn call_self(&mut self, start: Label) {
+        self.emit(&[0x49, 0xff, 0xcb]);
+        self.emit(&[0x74, 5]);
+        self.call(start);
+    }
+
+    /// Sets the counter of [`Code::call_self`].
+    pub(crate) fn set_depth(&mut self, depth: u32) {
+        self.emit(&[0x41, 0xbb]);
+        self.emit(&depth.to_le_bytes());
+    }
+
+    /// Calls the functions in this order through one pointer.
+    pub(crate) fn call_in_order(&mut self, order: &[Label]) {
+        // The table holds distances from itself, and stands behind the loop and a jump over it.
+        self.emit(&[0x48, 0x8d, 0x0d, 32, 0, 0, 0]);
+        self.emit(&[0x41, 0xb8]);
+        self.emit(&(order.len() as u32).to_le_bytes());
+        self.emit(&[0x49, 0x89, 0xc9]);
+        self.emit(&[0x4c, 0x63, 0x11]);
+        self.emit(&[0x4d, 0x01, 0xca]);
+        self.emit(&[0x41, 0xff, 0xd2]);
+        self.emit(&[0x48, 0x83, 0xc1, 4]);
+        self.emit(&[0x49, 0xff, 0xc8]);
+        self.emit(&[0x75, 0xee]);
+        self.emit(&[0xe9]);
+        self.emit(&(4 * order.len() as u32).to_le_bytes());
+        let table = self.bytes.len();
+        for function in order {
+            let distance = function.0 as i64 - table as i64;
+            self.emit(&(distance as i32).to_le_bytes());
+        }
+    }
+
+    /// Reads that many cache lines from the data that the code was called with.
+    pub(crate) fn read_lines(&mut self, lines: u32) {
+        self.emit(&[0x48, 0x89, 0xf9]);
+        self.emit(&[0x41, 0xb8]);
+        self.emit(&lines.to_le_bytes());
+        self.emit(&[0x48, 0x8b, 0x01]);
+        self.emit(&[0x48, 0x83, 0xc1, 64]);
+        self.emit(&[0x49, 0xff, 0xc8]);
+        self.emit(&[0x75, 0xf4]);
+    }
+
+    /// Where the function that is emitted next begins.
+    pub(crate) fn next_function(&mut self) -> Label {
+        self.here()
+    }
+
     /// Regions so far.
     pub(crate) fn regions(&self) -> u32 {
         self.next_id
@@ -160,19 +211,24 @@ impl Code {
     }
 }
 
+// SAFETY: code is not written once it is mapped.
+unsafe impl Send for Mapped {}
+// SAFETY: as above.
+unsafe impl Sync for Mapped {}
+
 /// Code that can be called.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Mapped {
     start: *const u8,
 }
 
 impl Mapped {
-    /// Calls a function. Its body may change r11 and nothing else.
-    pub(crate) fn call(&self, function: Label) {
+    /// Calls a function with some data.
+    pub(crate) fn call(&self, function: Label, data: &[u8]) {
         // SAFETY: a label is within its code.
         let address = unsafe { self.start.add(function.0) };
-        // SAFETY: the code was emitted as a function without arguments that keeps the C convention.
-        let function = unsafe { std::mem::transmute::<*const u8, extern "C" fn()>(address) };
-        function();
+        // SAFETY: the code was emitted as a function that keeps the C convention and reads its argument.
+        let function = unsafe { std::mem::transmute::<*const u8, extern "C" fn(*const u8)>(address) };
+        function(data.as_ptr());
     }
 }

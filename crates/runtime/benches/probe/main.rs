@@ -4,9 +4,12 @@
 //! itself into a directory that is removed at the end.
 
 mod code;
+mod shapes;
 
-use code::{Code, Label, Variant};
+use code::{Code, Label, Mapped, Variant};
+use shapes::{DATA, SHAPES, Shape};
 use std::process::Command;
+use std::sync::Barrier;
 use tare_runtime::process::{IdBase, now, register_pseudo_image};
 
 /// Rounds of each variant.
@@ -14,26 +17,7 @@ const ROUNDS: usize = 400;
 /// Calls in a round, at least.
 const CALLS: usize = 4_000;
 /// Regions that all shapes together need, at most.
-const REGIONS: u32 = 5_000;
-
-/// A shape of calls: emitted once for each variant.
-struct Shape {
-    name: &'static str,
-    /// Calls of measured functions in one call of the whole.
-    calls: usize,
-    /// Whether its functions may be leaves.
-    has_leaves: bool,
-    emit: fn(&mut Code, Variant) -> Label,
-}
-
-const SHAPES: [Shape; 6] = [
-    Shape { name: "one function", has_leaves: true, calls: 64, emit: one_function },
-    Shape { name: "depth 10", has_leaves: false, calls: 40, emit: depth_10 },
-    Shape { name: "1000 siblings in turn", has_leaves: true, calls: 1000, emit: siblings },
-    Shape { name: "100 callers of one leaf", has_leaves: false, calls: 200, emit: callers },
-    Shape { name: "recursion, depth 100", has_leaves: false, calls: 100, emit: recursion },
-    Shape { name: "dependent work (40 cycles)", has_leaves: true, calls: 64, emit: dependent_work },
-];
+const REGIONS: u32 = 20_000;
 
 fn main() {
     if std::env::var_os("TARE_RUN_DIR").is_none() {
@@ -50,6 +34,9 @@ fn main() {
     println!("{:28} {:>10} {:>10} {:>10} {:>8}", "shape, ticks a call", "plain", "2 × rdtsc", "probes", "ratio");
     for shape in &SHAPES {
         compare(shape.name, shape, base, Variant::Probes);
+    }
+    for shape in SHAPES.iter().take(2) {
+        compare_in_two_threads(shape, base);
     }
     for shape in SHAPES.iter().filter(|shape| shape.has_leaves && shape.calls == 64) {
         let [plain, off] = measure_leaf(shape, base);
@@ -76,22 +63,49 @@ fn run_in_directory() {
     }
 }
 
+/// As [`compare`], in two threads that begin each round together.
+fn compare_in_two_threads(shape: &Shape, base: IdBase) {
+    let mut code = Code::new(base);
+    let functions = [Variant::Plain, Variant::Clock, Variant::Probes].map(|variant| (shape.emit)(&mut code, variant));
+    let code = code.map();
+    let barrier = Barrier::new(2);
+    let ticks = std::thread::scope(|scope| {
+        let both = [(), ()].map(|()| {
+            scope.spawn(|| {
+                shortest_rounds(&code, functions, shape.calls, || {
+                    barrier.wait();
+                })
+            })
+        });
+        both.map(|thread| thread.join().expect("a thread"))
+    });
+    for [plain, clock, probes] in ticks {
+        let ratio = (probes - plain) / (clock - plain);
+        println!("{:28} {plain:10.2} {clock:10.2} {probes:10.2} {ratio:8.3}", format!("one of 2 threads, {}", shape.name));
+    }
+}
+
 /// Ticks per call of each variant: the shortest round.
 fn measure<const N: usize>(shape: &Shape, base: IdBase, variants: [Variant; N]) -> [f64; N] {
     let mut code = Code::new(base);
     let functions = variants.map(|variant| (shape.emit)(&mut code, variant));
     assert!(code.regions() < REGIONS, "more regions than registered");
-    let code = code.map();
-    let repeats = CALLS.div_ceil(shape.calls);
+    shortest_rounds(&code.map(), functions, shape.calls, || ())
+}
+
+fn shortest_rounds<const N: usize>(code: &Mapped, functions: [Label; N], calls: usize, before: impl Fn()) -> [f64; N] {
+    let data = vec![1; DATA];
+    let repeats = CALLS.div_ceil(calls);
     let mut shortest = [u64::MAX; N];
     for _ in 0..ROUNDS {
         for (function, shortest) in functions.iter().zip(&mut shortest) {
+            before();
             let begin = now().0;
-            (0..repeats).for_each(|_| code.call(*function));
+            (0..repeats).for_each(|_| code.call(*function, &data));
             *shortest = (now().0 - begin).min(*shortest);
         }
     }
-    shortest.map(|ticks| ticks as f64 / (repeats * shape.calls) as f64)
+    shortest.map(|ticks| ticks as f64 / (repeats * calls) as f64)
 }
 
 /// Ticks per call of a leaf: plain, and while it is off, in the shortest of many rounds.
@@ -104,7 +118,7 @@ fn measure_leaf(shape: &Shape, base: IdBase) -> [f64; 2] {
         let mut rounds: Vec<u64> = (0..40_000)
             .map(|_| {
                 let begin = now().0;
-                code.call(function);
+                code.call(function, &[]);
                 now().0 - begin
             })
             .collect();
@@ -114,44 +128,4 @@ fn measure_leaf(shape: &Shape, base: IdBase) -> [f64; 2] {
     let (plain, leaf) = (rounds(plain), rounds(leaf));
     let per_call = |rounds: &[u64], part: f64| rounds[(rounds.len() as f64 * part) as usize] as f64 / shape.calls as f64;
     [per_call(&plain, 0.5), per_call(&leaf, 0.04)]
-}
-
-fn one_function(code: &mut Code, variant: Variant) -> Label {
-    let function = code.function(variant, Code::work);
-    code.function(Variant::Plain, |code| (0..64).for_each(|_| code.call_function(function)))
-}
-
-fn dependent_work(code: &mut Code, variant: Variant) -> Label {
-    let function = code.function(variant, |code| code.dependent_work(13));
-    code.function(Variant::Plain, |code| (0..64).for_each(|_| code.call_function(function)))
-}
-
-fn depth_10(code: &mut Code, variant: Variant) -> Label {
-    let deepest = code.function(variant, Code::work);
-    let top = (0..9).fold(deepest, |below, _| {
-        code.function(variant, |code| {
-            code.work();
-            code.call_function(below);
-        })
-    });
-    code.function(Variant::Plain, |code| (0..4).for_each(|_| code.call_function(top)))
-}
-
-fn siblings(code: &mut Code, variant: Variant) -> Label {
-    let all: Vec<_> = (0..1000).map(|_| code.function(variant, Code::work)).collect();
-    code.function(Variant::Plain, |code| all.iter().for_each(|&sibling| code.call_function(sibling)))
-}
-
-fn callers(code: &mut Code, variant: Variant) -> Label {
-    let shared = code.function(variant, Code::work);
-    let all: Vec<_> = (0..100).map(|_| code.function(variant, |code| code.call_function(shared))).collect();
-    code.function(Variant::Plain, |code| all.iter().for_each(|&caller| code.call_function(caller)))
-}
-
-/// Recursion is emitted as a chain in which each call enters the same region.
-fn recursion(code: &mut Code, variant: Variant) -> Label {
-    let id = code.regions();
-    let deepest = code.function(variant, Code::work);
-    let top = (0..99).fold(deepest, |below, _| code.function_again(variant, id + 1, |code| code.call_function(below)));
-    code.function(Variant::Plain, |code| code.call_function(top))
 }
