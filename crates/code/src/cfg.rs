@@ -1,9 +1,10 @@
-//! The control-flow graph of a function: basic blocks, edges, dominators, natural loops.
+//! The control-flow graph of a function: basic blocks and edges.
 //!
-//! A call does not end a block unless it never returns. Only blocks that are reachable from the entry are in the
-//! graph; landing pads of exceptions are reached by the unwinder alone and are not.
+//! A call does not end a block unless it never returns. Only blocks that are reachable from an entry are in the
+//! graph. Landing pads of exceptions are reached by the unwinder alone: they are in the graph only where they are
+//! asked for ([`Program::cfg_with_unwinding`](crate::Program::cfg_with_unwinding)), and never count as edges.
 
-use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::program::{Body, Flow, Function, Instruction};
 
@@ -13,24 +14,20 @@ pub struct Block {
     /// Link address of its first instruction.
     pub address: u64,
     /// Its instructions, as indices into [`Body::instructions`].
-    pub instructions: std::ops::Range<usize>,
+    pub instructions: Range<usize>,
     /// Blocks that may follow, each once.
     pub successors: Vec<usize>,
+    /// Landing pads to which an exception out of its calls may lead, each once.
+    pub landing_pads: Vec<usize>,
     /// Ways out of the function at its end: 0, or 1.
     pub exits: usize,
 }
 
-/// A natural loop: blocks from which its header is reached again, all entered through it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Loop {
-    /// Link address of its header.
-    pub header: u64,
-    /// From 1; loops within a loop are one deeper.
-    pub depth: usize,
-    /// Link addresses of the instructions that go back to the header.
-    pub back_edges: Vec<u64>,
-    /// Blocks in it, loops within included.
-    pub blocks: Vec<usize>,
+impl Block {
+    /// Blocks that may follow, by unwinding too.
+    pub fn next(&self) -> impl Iterator<Item = usize> + '_ {
+        self.successors.iter().chain(&self.landing_pads).copied()
+    }
 }
 
 /// Reachable blocks; the first one holds the entry.
@@ -38,21 +35,33 @@ pub struct Loop {
 pub struct Cfg {
     /// In the order in which a depth-first walk leaves them, reversed.
     pub blocks: Vec<Block>,
+    /// Blocks at which the function is entered, its entry first.
+    pub entries: Vec<usize>,
 }
 
 /// Whether calls through an instruction's slot come back; direct calls say so themselves.
 pub(crate) type Returns<'a> = &'a dyn Fn(&Instruction) -> bool;
 
+/// Calls of a range of link addresses unwind to a landing pad.
+pub(crate) type Unwinding = (Range<u64>, u64);
+
 impl Cfg {
-    pub(crate) fn of(function: &Function, body: &Body, returns: Returns<'_>) -> Self {
-        let all = Draft::new(function, body, returns);
-        let order = all.reverse_postorder();
-        let position: HashMap<usize, usize> = order.iter().enumerate().map(|(new, &old)| (old, new)).collect();
-        let mut blocks: Vec<Block> = order.iter().filter_map(|&old| all.blocks.get(old).cloned()).collect();
-        for block in &mut blocks {
-            block.successors = block.successors.iter().filter_map(|old| position.get(old).copied()).collect();
+    pub(crate) fn of(function: &Function, body: &Body, returns: Returns<'_>, unwinding: &[Unwinding]) -> Self {
+        let draft = Draft::new(function, body, returns, unwinding);
+        let order = draft.order();
+        let mut position = vec![usize::MAX; draft.blocks.len()];
+        for (new, &old) in order.iter().enumerate() {
+            if let Some(place) = position.get_mut(old) {
+                *place = new;
+            }
         }
-        Self { blocks }
+        let moved = |old: &usize| position.get(*old).copied().filter(|&new| new != usize::MAX);
+        let mut blocks: Vec<Block> = order.iter().filter_map(|&old| draft.blocks.get(old).cloned()).collect();
+        for block in &mut blocks {
+            block.successors = block.successors.iter().filter_map(moved).collect();
+            block.landing_pads = block.landing_pads.iter().filter_map(moved).collect();
+        }
+        Self { blocks, entries: draft.entries.iter().filter_map(moved).collect() }
     }
 
     /// Edges between blocks.
@@ -73,163 +82,115 @@ impl Cfg {
         (self.edges() + self.exits() + 1).saturating_sub(self.blocks.len())
     }
 
-    fn predecessors(&self) -> Vec<Vec<usize>> {
+    /// Blocks that lead to a block, by unwinding too, for all blocks.
+    #[must_use]
+    pub fn predecessors(&self) -> Vec<Vec<usize>> {
         let mut predecessors = vec![Vec::new(); self.blocks.len()];
         for (index, block) in self.blocks.iter().enumerate() {
-            for &successor in &block.successors {
-                if let Some(list) = predecessors.get_mut(successor) {
+            for next in block.next() {
+                if let Some(list) = predecessors.get_mut(next) {
                     list.push(index);
                 }
             }
         }
         predecessors
     }
+}
 
-    /// The immediate dominator of every block (Cooper, Harvey and Kennedy); the entry is its own.
-    fn dominators(&self, predecessors: &[Vec<usize>]) -> Vec<usize> {
-        const NONE: usize = usize::MAX;
-        let mut dominators = vec![NONE; self.blocks.len()];
-        if let Some(entry) = dominators.first_mut() {
-            *entry = 0;
-        }
-        let mut has_changed = true;
-        while has_changed {
-            has_changed = false;
-            for (block, before) in predecessors.iter().enumerate().skip(1) {
-                let known = before.iter().copied().filter(|&one| dominators.get(one).is_some_and(|&of| of != NONE));
-                let found = known.reduce(|one, other| common(&dominators, one, other)).unwrap_or(NONE);
-                if let Some(place) = dominators.get_mut(block).filter(|place| **place != found) {
-                    *place = found;
-                    has_changed = true;
-                }
+/// Finds instructions by their addresses.
+struct Index<'a> {
+    code: &'a [Instruction],
+    /// Stretches of instructions in address order: one for each part.
+    runs: Vec<Range<usize>>,
+}
+
+impl<'a> Index<'a> {
+    fn of(code: &'a [Instruction]) -> Self {
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        let mut first = 0;
+        for (position, pair) in code.windows(2).enumerate() {
+            if pair.first().map(Instruction::end) != pair.last().map(|one| one.address) {
+                runs.push(first..position + 1);
+                first = position + 1;
             }
         }
-        dominators
+        runs.push(first..code.len());
+        Self { code, runs }
     }
 
-    /// Natural loops, by header; back edges to the same header are one loop.
-    #[must_use]
-    pub fn loops(&self, body: &Body) -> Vec<Loop> {
-        let predecessors = self.predecessors();
-        let dominators = self.dominators(&predecessors);
-        let mut loops: Vec<Loop> = Vec::new();
-        for (header, before) in predecessors.iter().enumerate() {
-            let back: Vec<usize> = before.iter().copied().filter(|&one| dominates(&dominators, header, one)).collect();
-            if back.is_empty() {
-                continue;
-            }
-            let ends = back.iter().filter_map(|&one| self.blocks.get(one)?.instructions.clone().last());
-            loops.push(Loop {
-                header: self.blocks.get(header).map_or(0, |block| block.address),
-                depth: 0,
-                back_edges: ends.filter_map(|end| Some(body.instructions.get(end)?.address)).collect(),
-                blocks: loop_body(header, &back, &predecessors),
-            });
-        }
-        let mut depths = vec![0_usize; self.blocks.len()];
-        for block in loops.iter().flat_map(|one| &one.blocks) {
-            if let Some(depth) = depths.get_mut(*block) {
-                *depth += 1;
-            }
-        }
-        for one in &mut loops {
-            let header = one.blocks.first().and_then(|&header| depths.get(header));
-            one.depth = header.copied().unwrap_or(1);
-        }
-        loops
+    fn at(&self, address: u64) -> Option<usize> {
+        self.runs.iter().find_map(|run| {
+            let own = self.code.get(run.clone())?;
+            let is_inside = own.first()?.address <= address && address <= own.last()?.address;
+            let found = is_inside.then(|| own.binary_search_by_key(&address, |one| one.address).ok())?;
+            Some(run.start + found?)
+        })
     }
 }
 
-fn common(dominators: &[usize], mut one: usize, mut other: usize) -> usize {
-    while one != other {
-        let deeper = one.max(other);
-        let up = dominators.get(deeper).copied().unwrap_or(0);
-        (one, other) = (one.min(other), up);
-    }
-    one
-}
-
-fn dominates(dominators: &[usize], header: usize, mut block: usize) -> bool {
-    while block > header {
-        match dominators.get(block) {
-            Some(&up) if up < block => block = up,
-            _ => return false,
-        }
-    }
-    block == header
-}
-
-/// The header first, then what reaches the back edges without passing it.
-fn loop_body(header: usize, back: &[usize], predecessors: &[Vec<usize>]) -> Vec<usize> {
-    let mut inside = vec![header];
-    let mut seen = std::collections::HashSet::from([header]);
-    let mut todo: Vec<usize> = back.to_vec();
-    while let Some(block) = todo.pop() {
-        if seen.insert(block) {
-            inside.push(block);
-            todo.extend(predecessors.get(block).into_iter().flatten());
-        }
-    }
-    inside
-}
-
-/// All blocks, reachable or not, in address order.
+/// All blocks, reachable or not, in the order of the body.
 struct Draft {
     blocks: Vec<Block>,
-    roots: Vec<usize>,
+    entries: Vec<usize>,
 }
 
 impl Draft {
-    fn new(function: &Function, body: &Body, returns: Returns<'_>) -> Self {
-        let code = &body.instructions;
-        let index: HashMap<u64, usize> = code.iter().enumerate().map(|(index, one)| (one.address, index)).collect();
-        let leads: Vec<bool> = leaders(function, body, &index, returns);
+    fn new(function: &Function, body: &Body, returns: Returns<'_>, unwinding: &[Unwinding]) -> Self {
+        let index = Index::of(&body.instructions);
+        let leads = leaders(function, body, &index, returns, unwinding);
         let mut blocks: Vec<Block> = Vec::new();
-        let mut block_of = vec![0; code.len()];
-        for (position, one) in code.iter().enumerate() {
-            if leads.get(position) == Some(&true) || blocks.is_empty() {
-                let instructions = position..position;
-                blocks.push(Block { address: one.address, instructions, successors: Vec::new(), exits: 0 });
-            }
-            if let (Some(block), Some(place)) = (blocks.len().checked_sub(1), block_of.get_mut(position)) {
-                *place = block;
-            }
-            if let Some(block) = blocks.last_mut() {
-                block.instructions.end = position + 1;
+        for (position, one) in body.instructions.iter().enumerate() {
+            match blocks.last_mut() {
+                Some(block) if leads.get(position) != Some(&true) => block.instructions.end = position + 1,
+                _ => blocks.push(Block {
+                    address: one.address,
+                    instructions: position..position + 1,
+                    successors: Vec::new(),
+                    landing_pads: Vec::new(),
+                    exits: 0,
+                }),
             }
         }
-        let block_at = |address: u64| index.get(&address).and_then(|&one| block_of.get(one)).copied();
+        let starts: Vec<usize> = blocks.iter().map(|block| block.instructions.start).collect();
+        let block_at = |address: u64| {
+            let instruction = index.at(address)?;
+            starts.partition_point(|&start| start <= instruction).checked_sub(1)
+        };
         for block in &mut blocks {
-            let Some(last) = code.get(block.instructions.end - 1) else { continue };
-            let (targets, exits) = ways(body, last, returns);
-            let known: Vec<Option<usize>> = targets.into_iter().map(block_at).collect();
-            let falls_off = known.as_slice() == [None];
-            block.successors = known.into_iter().flatten().collect();
+            let Some(last) = body.instructions.get(block.instructions.end - 1) else { continue };
+            block.exits = ways(body, last, returns, &mut |target| block.successors.extend(block_at(target)));
+            if block.successors.is_empty() && block.exits == 0 && !matches!(last.flow, Flow::TableJump { .. }) {
+                block.exits = 1;
+            }
             block.successors.sort_unstable();
             block.successors.dedup();
-            block.exits = if falls_off { 1 } else { exits };
+            if !unwinding.is_empty() {
+                let own = body.instructions.get(block.instructions.clone()).unwrap_or_default();
+                block.landing_pads = pads(own, unwinding).into_iter().filter_map(block_at).collect();
+            }
         }
         let entries = std::iter::once(function.entry).chain(function.other_entries.iter().copied());
-        let roots = entries.filter_map(block_at).collect();
-        Self { blocks, roots }
+        let mut entries: Vec<usize> = entries.filter_map(block_at).collect();
+        let mut seen = std::collections::HashSet::new();
+        entries.retain(|&entry| seen.insert(entry));
+        Self { blocks, entries }
     }
 
-    fn reverse_postorder(&self) -> Vec<usize> {
+    /// Reachable blocks in reverse postorder, the entry moved to the front.
+    fn order(&self) -> Vec<usize> {
         let mut order = Vec::new();
         let mut seen = vec![false; self.blocks.len()];
-        for &root in self.roots.iter().rev() {
-            let mut stack = vec![(root, 0_usize)];
+        let mut visit = |block: usize| seen.get_mut(block).is_some_and(|seen| !std::mem::replace(seen, true));
+        for &entry in &self.entries {
+            if !visit(entry) {
+                continue;
+            }
+            let mut stack = vec![(entry, 0_usize)];
             while let Some((block, next)) = stack.pop() {
-                if next == 0 {
-                    match seen.get_mut(block) {
-                        Some(seen) if !*seen => *seen = true,
-                        _ => continue,
-                    }
-                }
-                match self.blocks.get(block).and_then(|one| one.successors.get(next)) {
-                    Some(&successor) => {
+                match self.blocks.get(block).and_then(|one| one.next().nth(next)) {
+                    Some(successor) => {
                         stack.push((block, next + 1));
-                        if seen.get(successor) == Some(&false) {
+                        if visit(successor) {
                             stack.push((successor, 0));
                         }
                     }
@@ -238,27 +199,41 @@ impl Draft {
             }
         }
         order.reverse();
+        if let Some(place) = order.iter().position(|block| self.entries.first() == Some(block)) {
+            order.get_mut(..=place).unwrap_or_default().rotate_right(1);
+        }
         order
     }
 }
 
+/// Landing pads of the calls among some instructions.
+fn pads(code: &[Instruction], unwinding: &[Unwinding]) -> Vec<u64> {
+    let calls = code.iter().filter(|one| matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall));
+    let of_call = |call: &Instruction| {
+        let behind = unwinding.partition_point(|(range, _)| range.start <= call.address);
+        let last = unwinding.get(behind.checked_sub(1)?)?;
+        last.0.contains(&call.address).then_some(last.1)
+    };
+    let mut found: Vec<u64> = calls.filter_map(of_call).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 /// Which instructions begin a block.
-fn leaders(function: &Function, body: &Body, index: &HashMap<u64, usize>, returns: Returns<'_>) -> Vec<bool> {
-    let code = &body.instructions;
-    let mut leads = vec![false; code.len()];
+fn leaders(function: &Function, body: &Body, index: &Index<'_>, returns: Returns<'_>, unwinding: &[Unwinding]) -> Vec<bool> {
+    let mut leads = vec![false; body.instructions.len()];
     let mut lead = |address: u64| {
-        if let Some(place) = index.get(&address).and_then(|&one| leads.get_mut(one)) {
+        if let Some(place) = index.at(address).and_then(|one| leads.get_mut(one)) {
             *place = true;
         }
     };
     function.parts.iter().for_each(|part| lead(part.start));
     function.other_entries.iter().for_each(|&entry| lead(entry));
-    for one in code {
-        if !ends_block(one, returns) {
-            continue;
-        }
+    unwinding.iter().for_each(|&(_, pad)| lead(pad));
+    for one in body.instructions.iter().filter(|one| ends_block(one, returns)) {
         lead(one.end());
-        ways(body, one, returns).0.into_iter().for_each(&mut lead);
+        ways(body, one, returns, &mut lead);
     }
     leads
 }
@@ -272,17 +247,24 @@ fn ends_block(one: &Instruction, returns: Returns<'_>) -> bool {
     }
 }
 
-/// Where control goes within the function behind an instruction, and how many ways out there are.
-fn ways(body: &Body, one: &Instruction, returns: Returns<'_>) -> (Vec<u64>, usize) {
+/// Hands out where control goes within the function behind an instruction; returns how many ways out there are.
+fn ways(body: &Body, one: &Instruction, returns: Returns<'_>, way: &mut dyn FnMut(u64)) -> usize {
     match one.flow {
-        _ if !ends_block(one, returns) => (vec![one.end()], 0),
-        Flow::Jump { target } => (vec![target], 0),
-        Flow::Branch { target } => (vec![one.end(), target], 0),
-        Flow::BranchTailCall { .. } => (vec![one.end()], 1),
+        _ if !ends_block(one, returns) => way(one.end()),
+        Flow::Jump { target } => way(target),
+        Flow::Branch { target } => {
+            way(one.end());
+            way(target);
+        }
+        Flow::BranchTailCall { .. } => {
+            way(one.end());
+            return 1;
+        }
         Flow::TableJump { .. } => {
             let tables = body.tables.iter().filter(|table| table.jumps.contains(&one.address));
-            (tables.flat_map(|table| table.targets.iter().copied()).collect(), 0)
+            tables.flat_map(|table| &table.targets).for_each(|&target| way(target));
         }
-        _ => (Vec::new(), 1),
+        _ => return 1,
     }
+    0
 }

@@ -9,10 +9,13 @@
 mod body;
 mod calls;
 mod cfg;
+mod components;
 mod decode;
+mod dominators;
 mod fragments;
 mod group;
 mod harmless;
+mod loops;
 mod metrics;
 mod names;
 mod noreturn;
@@ -29,9 +32,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use tare_image::{CfaRows, Image};
 
 pub use calls::CallGraph;
-pub use cfg::{Block, Cfg, Loop};
+pub use cfg::{Block, Cfg};
 use fragments::Fragments;
 pub use harmless::is_harmless;
+pub use loops::Loop;
 pub use metrics::{Metrics, Source};
 pub use program::{Body, Flow, Function, Instruction, JumpTable, Operand, Refusal, TableForm};
 use sweep::Sweep;

@@ -6,7 +6,8 @@ use tare_image::Image;
 use tare_image::lines::Lines;
 
 use crate::Program;
-use crate::cfg::{Cfg, Loop};
+use crate::cfg::Cfg;
+use crate::loops::Loop;
 use crate::program::{Body, Flow, Function, Instruction, Operand};
 
 /// What `inspect` shows and filters ask for.
@@ -22,7 +23,7 @@ pub struct Metrics {
     pub exits: usize,
     /// Cyclomatic complexity with one edge for every exit.
     pub cyclomatic: usize,
-    /// Natural loops.
+    /// Loops, irreducible ones included.
     pub loops: usize,
     /// Greatest nesting of loops; 0 without.
     pub loop_depth: usize,
@@ -53,10 +54,20 @@ impl Program {
     /// The control-flow graph of a function whose body was decoded.
     #[must_use]
     pub fn cfg(&self, function: &Function, body: &Body) -> Cfg {
-        Cfg::of(function, body, &|one| self.comes_back(one))
+        Cfg::of(function, body, &|one| self.comes_back(one), &[])
     }
 
-    /// Natural loops of a function.
+    /// The control-flow graph with landing pads and what only they lead to: catching and cleaning up are in it.
+    #[must_use]
+    pub fn cfg_with_unwinding(&self, image: &Image<'_>, function: &Function, body: &Body) -> Cfg {
+        let fdes = function.parts.iter().filter_map(|part| image.fde_at(part.start)).filter(|fde| fde.lsda.is_some());
+        let sites = fdes.filter_map(|fde| image.lsda(fde)).flat_map(|table| table.call_sites);
+        let mut unwinding: Vec<_> = sites.filter_map(|site| Some((site.range, site.landing_pad?))).collect();
+        unwinding.sort_by_key(|(range, _)| range.start);
+        Cfg::of(function, body, &|one| self.comes_back(one), &unwinding)
+    }
+
+    /// Loops of a function, as its control-flow graph without unwinding has them.
     #[must_use]
     pub fn loops(&self, function: &Function, body: &Body) -> Vec<Loop> {
         self.cfg(function, body).loops(body)

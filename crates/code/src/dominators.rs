@@ -1,0 +1,79 @@
+//! Dominators of a control-flow graph (Cooper, Harvey and Kennedy: *A Simple, Fast Dominance Algorithm*, 2001).
+
+use crate::cfg::Cfg;
+
+/// Which block every way from outside to a block passes last.
+///
+/// Everything is shifted by one: position 0 stands for the outside, from which every entry is reached.
+pub(crate) struct Dominators {
+    /// For each block the first and the last number of what it dominates, in an order that visits a block first.
+    spans: Vec<(usize, usize)>,
+}
+
+impl Dominators {
+    pub(crate) fn of(cfg: &Cfg, predecessors: &[Vec<usize>]) -> Self {
+        let up = immediate(cfg, predecessors);
+        let mut sizes = vec![1_usize; up.len()];
+        for block in (1..up.len()).rev() {
+            let size = sizes.get(block).copied().unwrap_or(0);
+            if let Some(above) = up.get(block).and_then(|&up| sizes.get_mut(up)) {
+                *above += size;
+            }
+        }
+        let mut free = vec![1_usize; up.len()];
+        let mut spans = vec![(0, sizes.first().copied().unwrap_or(0)); up.len()];
+        for block in 1..up.len() {
+            let size = sizes.get(block).copied().unwrap_or(0);
+            let Some(next) = up.get(block).and_then(|&up| free.get_mut(up)) else { continue };
+            let first = *next;
+            *next += size;
+            if let (Some(free), Some(span)) = (free.get_mut(block), spans.get_mut(block)) {
+                *free = first + 1;
+                *span = (first, first + size);
+            }
+        }
+        Self { spans }
+    }
+
+    /// Whether every way to `other` passes `one`; a block dominates itself.
+    pub(crate) fn dominates(&self, one: usize, other: usize) -> bool {
+        match (self.spans.get(one + 1), self.spans.get(other + 1)) {
+            (Some(one), Some(other)) => one.0 <= other.0 && other.0 < one.1,
+            _ => false,
+        }
+    }
+}
+
+/// The immediate dominator of every block, shifted by one.
+fn immediate(cfg: &Cfg, predecessors: &[Vec<usize>]) -> Vec<usize> {
+    const NONE: usize = usize::MAX;
+    let mut up = vec![NONE; cfg.blocks.len() + 1];
+    let entered = cfg.entries.iter().map(|entry| entry + 1);
+    for place in std::iter::once(0).chain(entered) {
+        if let Some(place) = up.get_mut(place) {
+            *place = 0;
+        }
+    }
+    let mut has_changed = true;
+    while has_changed {
+        has_changed = false;
+        for (block, before) in predecessors.iter().enumerate() {
+            let known = before.iter().map(|one| one + 1).filter(|&one| up.get(one).is_some_and(|&of| of != NONE));
+            let Some(found) = known.reduce(|one, other| common(&up, one, other)) else { continue };
+            if let Some(place) = up.get_mut(block + 1).filter(|place| **place != 0 && **place != found) {
+                *place = found;
+                has_changed = true;
+            }
+        }
+    }
+    up.iter_mut().filter(|up| **up == NONE).for_each(|up| *up = 0);
+    up
+}
+
+fn common(up: &[usize], mut one: usize, mut other: usize) -> usize {
+    while one != other {
+        let deeper = one.max(other);
+        (one, other) = (one.min(other), up.get(deeper).copied().unwrap_or(0));
+    }
+    one
+}

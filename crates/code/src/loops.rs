@@ -1,0 +1,176 @@
+//! Loops of a control-flow graph and how they nest.
+//!
+//! An edge to a block that dominates its origin goes back: the natural loop of a header is what reaches its back edges
+//! without passing it. Without the back edges a reducible graph has no cycle; what still goes round is entered at
+//! several places and is one irreducible loop with all that the natural loops in it hold. Any two loops are apart, or
+//! one lies within the other.
+
+use std::cmp::Reverse;
+
+use crate::cfg::Cfg;
+use crate::components::components;
+use crate::dominators::Dominators;
+use crate::program::Body;
+
+/// A loop: blocks from which its header is reached again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Loop {
+    /// Link address of its header.
+    pub header: u64,
+    /// From 1; loops within a loop are one deeper.
+    pub depth: usize,
+    /// The smallest loop around it, by its index in the list.
+    pub parent: Option<usize>,
+    /// Whether it can be entered elsewhere than at its header.
+    pub is_irreducible: bool,
+    /// Blocks at which it is entered; the header first, and alone unless the loop is irreducible.
+    pub entries: Vec<usize>,
+    /// Link addresses of the instructions that go back to the header (the last ones of their blocks, which may just
+    /// fall through into it).
+    pub back_edges: Vec<u64>,
+    /// Blocks in it, loops within included; the header first, then in the order of the graph.
+    pub blocks: Vec<usize>,
+}
+
+impl Loop {
+    /// Whether a block belongs to it.
+    #[must_use]
+    pub fn contains(&self, block: usize) -> bool {
+        let (header, rest) = self.blocks.split_first().map_or((None, [].as_slice()), |(header, rest)| (Some(*header), rest));
+        header == Some(block) || rest.binary_search(&block).is_ok()
+    }
+}
+
+impl Cfg {
+    /// All loops, the outer ones in front of the inner ones; back edges to the same header are one loop.
+    #[must_use]
+    pub fn loops(&self, body: &Body) -> Vec<Loop> {
+        let is_straight = self.blocks.iter().enumerate().all(|(block, one)| one.next().all(|next| next > block));
+        if is_straight {
+            return Vec::new();
+        }
+        let predecessors = self.predecessors();
+        let dominators = Dominators::of(self, &predecessors);
+        let mut found: Vec<Vec<usize>> = Vec::new();
+        for (header, before) in predecessors.iter().enumerate() {
+            let back: Vec<usize> = before.iter().copied().filter(|&one| dominators.dominates(header, one)).collect();
+            if !back.is_empty() {
+                found.push(blocks_of(header, &back, &predecessors));
+            }
+        }
+        found.extend(self.irreducible(&dominators, &found));
+        found.sort_by_key(|blocks| (blocks.first().copied(), Reverse(blocks.len())));
+        let nesting = nesting(self.blocks.len(), &found);
+        let loops = found.into_iter().zip(nesting);
+        loops.map(|(blocks, (parent, depth))| self.describe(body, &predecessors, &dominators, blocks, (parent, depth))).collect()
+    }
+
+    /// Edges that lead into a loop from outside, as blocks; an entry of the function has no origin.
+    #[must_use]
+    pub fn edges_into(&self, one: &Loop) -> Vec<(Option<usize>, usize)> {
+        let outside = self.blocks.iter().enumerate().filter(|(block, _)| !one.contains(*block));
+        let edges = outside.flat_map(|(from, block)| block.next().map(move |to| (Some(from), to)));
+        let entered = self.entries.iter().map(|&entry| (None, entry));
+        entered.chain(edges).filter(|(_, to)| one.contains(*to)).collect()
+    }
+
+    /// Edges that lead out of a loop, as blocks; a way out of the function has no target.
+    #[must_use]
+    pub fn edges_out_of(&self, one: &Loop) -> Vec<(usize, Option<usize>)> {
+        let mut edges = Vec::new();
+        for &from in &one.blocks {
+            let Some(block) = self.blocks.get(from) else { continue };
+            edges.extend(block.next().filter(|&to| !one.contains(to)).map(|to| (from, Some(to))));
+            edges.extend((block.exits > 0).then_some((from, None)));
+        }
+        edges
+    }
+
+    /// Cycles that are left without the back edges; `natural` are the loops that have one.
+    fn irreducible(&self, dominators: &Dominators, natural: &[Vec<usize>]) -> Vec<Vec<usize>> {
+        let forward = |block: usize| {
+            let next = self.blocks.get(block).into_iter().flat_map(|block| block.next());
+            next.filter(move |&to| !dominators.dominates(to, block))
+        };
+        let cycles = components(self.blocks.len(), forward);
+        cycles.into_iter().map(|cycle| with_loops(cycle, natural)).collect()
+    }
+
+    fn describe(
+        &self,
+        body: &Body,
+        predecessors: &[Vec<usize>],
+        dominators: &Dominators,
+        blocks: Vec<usize>,
+        (parent, depth): (Option<usize>, usize),
+    ) -> Loop {
+        let header = blocks.first().copied().unwrap_or(0);
+        let address = |block: usize| self.blocks.get(block).map_or(0, |block| block.address);
+        let mut one = Loop {
+            header: address(header),
+            depth,
+            parent,
+            is_irreducible: blocks.iter().any(|&block| !dominators.dominates(header, block)),
+            entries: Vec::new(),
+            back_edges: Vec::new(),
+            blocks,
+        };
+        let before = |block: usize| predecessors.get(block).into_iter().flatten().copied();
+        let is_entered = |block: usize| block == header || self.entries.contains(&block) || before(block).any(|from| !one.contains(from));
+        one.entries = if one.is_irreducible { one.blocks.iter().copied().filter(|&block| is_entered(block)).collect() } else { vec![header] };
+        let ends = before(header).filter(|&from| one.contains(from)).filter_map(|from| self.blocks.get(from)?.instructions.clone().last());
+        one.back_edges = ends.filter_map(|end| Some(body.instructions.get(end)?.address)).collect();
+        one
+    }
+}
+
+/// The header first, then what reaches the back edges without passing it, in order.
+fn blocks_of(header: usize, back: &[usize], predecessors: &[Vec<usize>]) -> Vec<usize> {
+    let mut inside = Vec::new();
+    let mut seen = std::collections::HashSet::from([header]);
+    let mut todo: Vec<usize> = back.to_vec();
+    while let Some(block) = todo.pop() {
+        if seen.insert(block) {
+            inside.push(block);
+            todo.extend(predecessors.get(block).into_iter().flatten());
+        }
+    }
+    inside.sort_unstable();
+    inside.insert(0, header);
+    inside
+}
+
+/// A cycle and all of every natural loop whose header and some block outside of it lie in the cycle.
+fn with_loops(mut cycle: Vec<usize>, natural: &[Vec<usize>]) -> Vec<usize> {
+    for blocks in natural {
+        let Some(header) = blocks.first() else { continue };
+        if cycle.binary_search(header).is_ok() {
+            cycle.extend(blocks);
+            cycle.sort_unstable();
+            cycle.dedup();
+        }
+    }
+    cycle
+}
+
+/// The smallest loop around each loop, and its depth. `loops` have the outer ones in front.
+fn nesting(blocks: usize, loops: &[Vec<usize>]) -> Vec<(Option<usize>, usize)> {
+    let mut order: Vec<usize> = (0..loops.len()).collect();
+    order.sort_by_key(|&one| Reverse(loops.get(one).map_or(0, Vec::len)));
+    let mut innermost: Vec<Option<usize>> = vec![None; blocks];
+    let mut nesting = vec![(None, 1); loops.len()];
+    for index in order {
+        let Some(own) = loops.get(index) else { continue };
+        let parent = own.first().and_then(|&header| innermost.get(header).copied().flatten());
+        let depth = parent.and_then(|parent| nesting.get(parent)).map_or(1, |&(_, depth)| depth + 1);
+        if let Some(place) = nesting.get_mut(index) {
+            *place = (parent, depth);
+        }
+        for &block in own {
+            if let Some(place) = innermost.get_mut(block) {
+                *place = Some(index);
+            }
+        }
+    }
+    nesting
+}
