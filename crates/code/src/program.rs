@@ -59,6 +59,8 @@ pub enum Refusal {
     OutsideText,
     /// Too short to take a jump at its entry.
     ShortEntry,
+    /// In a Go program: its runtime finds frames, and grows stacks, by tables of its own that know nothing of moved code.
+    GoCode,
 }
 
 impl Refusal {
@@ -76,6 +78,7 @@ impl Refusal {
             Self::Undecodable => "undecodable",
             Self::OutsideText => "outside of text",
             Self::ShortEntry => "short entry",
+            Self::GoCode => "Go code, whose runtime finds frames by tables of its own",
         }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn refuse(
     jumps: &HashMap<usize, Jumps>,
     functions: &mut [Function],
 ) {
-    let judge = Judge { image, fragments, sweep, resolvers: image.ifunc_resolvers(), torn: torn_fragments(fragments, sweep) };
+    let judge = Judge { image, fragments, sweep, resolvers: image.ifunc_resolvers(), torn: torn_fragments(fragments, sweep), is_go: is_go(image) };
     for (index, (unit, function)) in units.iter().zip(functions.iter_mut()).enumerate() {
         function.refusal = judge.refusal(unit, function, jumps.get(&index));
     }
@@ -38,6 +38,7 @@ struct Judge<'a, 'data> {
     /// Sorted.
     resolvers: Vec<u64>,
     torn: HashSet<usize>,
+    is_go: bool,
 }
 
 impl Judge<'_, '_> {
@@ -48,9 +49,10 @@ impl Judge<'_, '_> {
         let fdes = self.image.fdes();
         let is_special = |one: &Fragment| one.fde.and_then(|fde| fdes.get(fde)).is_some_and(|fde| fde.is_special);
         let is_torn = || unit.fragments.iter().any(|one| self.torn.contains(one));
-        let reasons: [(Refusal, &dyn Fn() -> bool); 9] = [
+        let reasons: [(Refusal, &dyn Fn() -> bool); 10] = [
             (Refusal::StartUp, &|| is_start_up(self.image, function)),
             (Refusal::IfuncResolver, &|| self.resolvers.binary_search(&function.entry).is_ok()),
+            (Refusal::GoCode, &|| self.is_go),
             (Refusal::Undecodable, &|| has(&|one| one.traits.is_undecodable)),
             (Refusal::SpecialUnwinding, &|| has(&is_special)),
             (Refusal::OverlappingCode, &|| has(&|one| one.traits.overlaps) || is_torn()),
@@ -61,6 +63,12 @@ impl Judge<'_, '_> {
         ];
         reasons.into_iter().find(|(_, applies)| applies()).map(|(reason, _)| reason)
     }
+}
+
+/// Whether Go's linker made the image: it then has Go's table of program counters, and its note.
+fn is_go(image: &Image<'_>) -> bool {
+    let has_table = image.sections().iter().any(|section| section.name.ends_with("gopclntab"));
+    has_table || image.notes().iter().any(|note| note.owner == "Go")
 }
 
 fn is_start_up(image: &Image<'_>, function: &Function) -> bool {

@@ -301,3 +301,16 @@ fn a_stripped_fortran_program_has_its_main_program() {
     assert_eq!(function(&stripped, "MAIN__").entry, entry);
     assert_ne!(function(&stripped, "main").entry, entry);
 }
+
+#[test]
+fn go_code_is_never_moved() {
+    let shop = Workshop::new();
+    let table = "__attribute__((section(\".gopclntab\"), used)) static const int table[] = { 0xfffffff1 };";
+    let source = "int work(int x) { return x + 1; }\nint main(int c, char **v) { (void)v; return work(c); }\n";
+    for (text, is_go) in [(source.to_string(), false), (format!("{table}\n{source}"), true)] {
+        let bytes = shop.compile("gcc", "go", "c", &text, &["-O1"]);
+        let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
+        assert_eq!(function(&program, "work").refusal == Some(Refusal::GoCode), is_go);
+        assert_eq!(function(&program, "main").refusal == Some(Refusal::GoCode), is_go);
+    }
+}
