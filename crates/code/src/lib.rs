@@ -2,7 +2,7 @@
 //!
 //! The phases, in order: `fragments` (starts and ranges), `sweep` (every instruction once), `tables` (indirect jumps),
 //! `group` (fragments to functions), `noreturn`, `refuse`, `calls`; [`Program::body`] then decodes a function again on
-//! request, and `cfg` and `metrics` look at what it found.
+//! request, and `cfg`, `metrics` and `trips` look at what it found.
 //!
 //! What is absent: nothing here knows of patches or of MPI, and files are not opened.
 
@@ -24,6 +24,7 @@ mod refuse;
 mod stretch;
 mod sweep;
 mod tables;
+mod trips;
 mod values;
 
 use std::cmp::Reverse;
@@ -40,6 +41,7 @@ pub use metrics::{Metrics, Source};
 pub use program::{Body, Flow, Function, Instruction, JumpTable, Operand, Refusal, TableForm};
 use sweep::Sweep;
 use tables::{Jumps, Resolver};
+pub use trips::Trips;
 
 /// Why an image has no functions to speak of.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
