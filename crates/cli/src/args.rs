@@ -87,9 +87,9 @@ pub(crate) enum ComparisonFormat {
     Svg,
 }
 
-/// How the table of functions is written.
+/// How what is in an image is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum TableFormat {
+pub(crate) enum InspectFormat {
     /// For people
     Table,
     /// For programs
@@ -158,12 +158,34 @@ pub(crate) struct ProfileArguments {
 
 /// `tare inspect`
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tare inspect ./app --sort instructions:desc --top 20
+                                                 the largest functions
+  tare inspect ./app --functions solver --calls  who calls what, in functions with `solver` in their name
+  tare inspect ./app --loops --sort depth:desc   the deepest loops, with their place in the source
+  tare inspect ./app --format json --loops --calls > app.json")]
 pub(crate) struct InspectArguments {
     /// Executable or shared library
     pub(crate) image: PathBuf,
+    /// Only functions with PATTERN in their name, raw or shown; /…/ is a regular expression
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) functions: Option<String>,
+    /// Sort by a column of the table or of CSV; with :desc the greatest first
+    #[arg(long, value_name = "COLUMN[:desc]")]
+    pub(crate) sort: Option<String>,
+    /// Only the first N rows
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
+    /// List the loops of the functions
+    #[arg(long)]
+    pub(crate) loops: bool,
+    /// List the calls of the functions
+    #[arg(long)]
+    pub(crate) calls: bool,
     /// How to write it
     #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: TableFormat,
+    pub(crate) format: InspectFormat,
 }
 
 /// `tare select`

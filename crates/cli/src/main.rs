@@ -13,6 +13,7 @@ mod instrumenting;
 mod launch;
 mod measured;
 mod mpi_library;
+mod pattern;
 mod progress;
 mod results;
 mod rundir;

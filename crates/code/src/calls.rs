@@ -9,6 +9,7 @@ use tare_image::Image;
 
 use crate::decode::RawFlow;
 use crate::fragments::Fragments;
+use crate::program::{Flow, Instruction, Operand};
 use crate::sweep::{FlowRecord, Sweep};
 use crate::tables::JumpKind;
 use crate::{Program, Unit, harmless};
@@ -127,6 +128,16 @@ impl Program {
             return entry.name.or_else(|| self.name_entered_at(entry.target?));
         }
         self.name_entered_at(target).or_else(|| image.name_in_slot(target))
+    }
+
+    /// Name of what a call or tail call calls, here or in another image; `None` where it is not known.
+    #[must_use]
+    pub fn callee<'a>(&'a self, image: &Image<'a>, call: &Instruction) -> Option<&'a str> {
+        match (call.flow, call.operand) {
+            (Flow::Call { target, .. } | Flow::TailCall { target } | Flow::BranchTailCall { target }, _)
+            | (Flow::IndirectCall | Flow::IndirectTailCall, Operand::RipRelative { target, .. }) => self.callee_name(image, target),
+            _ => None,
+        }
     }
 
     fn name_entered_at(&self, address: u64) -> Option<&str> {

@@ -1,17 +1,27 @@
-//! The functions of an image with their properties, as a table and as the `inspect` document.
+//! What `inspect` says of an image: its functions with their properties, and on request their loops, calls and
+//! inlined functions.
+//!
+//! [`Listing`] makes rows of it, for people and as CSV; [`json()`] is the document.
+
+mod document;
+mod listing;
+mod rows;
 
 use serde::Serialize;
 
-use crate::layout::{Align, Column, Page, Writer};
-use crate::number::exact_count;
+pub use document::json;
+pub use listing::{Listing, Order, UnknownColumn};
+pub use rows::Rows;
 
 /// What `inspect` says of an image.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Inspection {
     /// The image.
     pub image: Image,
-    /// Its functions, in order of their addresses.
+    /// Its functions.
     pub functions: Vec<Function>,
+    /// How many functions the image has, shown here or not.
+    pub found: usize,
 }
 
 /// An image.
@@ -71,6 +81,14 @@ pub struct Function {
     pub indirect_calls: usize,
     /// Indirect jumps whose targets are not known.
     pub unresolved_jumps: usize,
+    /// The loops themselves, where they are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loop_list: Option<Vec<Loop>>,
+    /// The calls and tail calls themselves, where they are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_list: Option<Vec<Call>>,
+    /// Functions whose code was inlined here; `None` where the image does not say.
+    pub inlined: Option<Vec<Inlined>>,
 }
 
 /// A range of code.
@@ -82,85 +100,55 @@ pub struct Part {
     pub size: u64,
 }
 
-/// The `inspect` document.
-#[must_use]
-pub fn json(inspection: &Inspection) -> String {
-    #[derive(Serialize)]
-    struct Document<'a> {
-        schema: u32,
-        image: &'a Image,
-        functions: &'a [Function],
-    }
-    crate::json::written(&Document { schema: crate::json::SCHEMA, image: &inspection.image, functions: &inspection.functions })
+/// A loop of a function.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Loop {
+    /// Link address of its header.
+    pub header: u64,
+    /// From 1; loops within a loop are one deeper.
+    pub depth: usize,
+    /// Blocks in it, loops within included.
+    pub blocks: usize,
+    /// Instructions of these blocks.
+    pub instructions: usize,
+    /// Link addresses of the instructions that go back to the header.
+    pub back_edges: Vec<u64>,
+    /// Source file of the header.
+    pub file: Option<String>,
+    /// Source line of the header.
+    pub line: Option<u32>,
 }
 
-/// The functions as CSV (RFC 4180), in order of their addresses.
-#[must_use]
-pub fn csv(inspection: &Inspection) -> String {
-    let mut text = String::from(
-        "name,demangled,address,size,file,line,lines,instructions,blocks,edges,exits,cyclomatic,loops,loop_depth,call_sites,indirect_calls,unresolved_jumps\r\n",
-    );
-    let optional = |value: Option<u32>| value.map_or_else(String::new, |value| value.to_string());
-    for function in &inspection.functions {
-        let numbers = [
-            function.instructions,
-            function.blocks,
-            function.edges,
-            function.exits,
-            function.cyclomatic,
-            function.loops,
-            function.loop_depth,
-            function.call_sites,
-            function.indirect_calls,
-            function.unresolved_jumps,
-        ];
-        let mut fields = vec![
-            quoted(&function.name),
-            quoted(&function.demangled),
-            function.address.to_string(),
-            function.size.to_string(),
-            quoted(function.file.as_deref().unwrap_or_default()),
-            optional(function.line),
-            optional(function.lines),
-        ];
-        fields.extend(numbers.map(|number| number.to_string()));
-        text.push_str(&fields.join(","));
-        text.push_str("\r\n");
-    }
-    text
+/// A call or tail call of a function.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Call {
+    /// Link address of the instruction.
+    pub address: u64,
+    /// `call`, `tail call`, `indirect call` or `indirect tail call`.
+    pub kind: &'static str,
+    /// Raw name of what is called; `None` where it is not known.
+    pub callee: Option<String>,
+    /// Its name for people.
+    pub callee_demangled: Option<String>,
+    /// Source file.
+    pub file: Option<String>,
+    /// Source line.
+    pub line: Option<u32>,
 }
 
-/// A field of a CSV document.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_string() }
-}
-
-/// One line a function.
-#[must_use]
-pub fn text(inspection: &Inspection, page: &Page) -> String {
-    let mut writer = Writer::new(page);
-    let glyphs = writer.glyphs();
-    let image = &inspection.image;
-    let mut facts = vec![format!("{} functions", exact_count(inspection.functions.len() as u64, glyphs))];
-    facts.push(if image.pie { "position independent" } else { "at a fixed address" }.to_string());
-    facts.extend(image.stripped.then(|| "stripped".to_string()));
-    facts.extend(image.build_id.as_ref().map(|id| format!("build id {id}")));
-    writer.words("", 2, &format!("{}: {}", image.path, facts.join(", ")));
-    writer.blank();
-    let cells = |cell: &dyn Fn(&Function) -> String| inspection.functions.iter().map(cell).collect::<Vec<_>>();
-    let number = |number: usize| exact_count(number as u64, glyphs);
-    let lines = |function: &Function| function.lines.map_or_else(|| glyphs.unknown.to_string(), |lines| number(lines as usize));
-    let place = |function: &Function| crate::view::place(function.file.as_deref().unwrap_or(""), function.line.unwrap_or(0)).unwrap_or_default();
-    let columns = vec![
-        Column::new("address", Align::Right, 1, cells(&|function| format!("{:#x}", function.address))),
-        Column::new("instr.", Align::Right, 2, cells(&|function| number(function.instructions))),
-        Column::new("blocks", Align::Right, 5, cells(&|function| number(function.blocks))),
-        Column::new("CC", Align::Right, 0, cells(&|function| number(function.cyclomatic))),
-        Column::new("loops", Align::Right, 4, cells(&|function| number(function.loops))),
-        Column::new("calls", Align::Right, 3, cells(&|function| number(function.call_sites))),
-        Column::new("lines", Align::Right, 6, cells(&lines)),
-        Column::new("source", Align::Left, 7, cells(&place)),
-    ];
-    writer.table(&Column::new("Function", Align::Left, 0, cells(&|function| function.demangled.clone())), columns);
-    writer.finish()
+/// A function whose code was inlined into another.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Inlined {
+    /// Raw name.
+    pub name: String,
+    /// Name for people.
+    pub demangled: String,
+    /// Index of the inlined function that called it, in the same list; `None` where the host did.
+    pub within: Option<usize>,
+    /// File of the call.
+    pub call_file: Option<String>,
+    /// Line of the call.
+    pub call_line: Option<u32>,
+    /// Ranges of its code.
+    pub parts: Vec<Part>,
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use support::{alone_and_lossy, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
-use tare_report::inspect::{Function, Image, Inspection, Part};
+use tare_report::inspect::{Function, Image, Inspection, Listing, Part, Rows};
 use tare_report::instrument::{FunctionCounts, Instrumented, Phase};
 use tare_report::select::{Decision, Selected};
 use tare_report::{Page, Results, json};
@@ -140,7 +140,7 @@ fn the_validation_has_the_fields_of_its_schema() {
 #[test]
 fn the_documents_of_images_have_the_fields_of_their_schemas() {
     let function = Function { name: "_Z1fv".into(), demangled: "f()".into(), parts: vec![Part { address: 1, size: 2 }], ..Function::default() };
-    let inspection = Inspection { image: Image { path: "app".into(), ..Image::default() }, functions: vec![function] };
+    let inspection = Inspection { image: Image { path: "app".into(), ..Image::default() }, functions: vec![function], found: 1 };
     let document = parsed(&tare_report::inspect::json(&inspection));
     has_fields(&document, "image", "path build_id pie stripped");
     let names = "name demangled address size parts file line lines instructions blocks edges exits cyclomatic loops loop_depth call_sites callees \
@@ -169,7 +169,7 @@ fn the_documents_of_images_have_the_fields_of_their_schemas() {
     for width in [40, 80] {
         let page = Page { width, ..Page::default() };
         let texts = [
-            tare_report::inspect::text(&inspection, &page),
+            Listing::new(&inspection, Rows::Functions, None, None).text(&page),
             tare_report::select::text(&selected, &page),
             tare_report::instrument::text(&instrumented, &page, true),
         ];

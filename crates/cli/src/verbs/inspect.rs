@@ -1,61 +1,63 @@
 //! `tare inspect IMAGE`: the functions of an image with their properties.
 
+mod gather;
+
 use std::process::ExitCode;
 
-use tare_report::inspect::{Function, Image, Inspection, Part};
+use tare_report::inspect::{Image, Inspection, Listing, Order, Rows, UnknownColumn};
 
-use crate::args::{InspectArguments, TableFormat};
-use crate::failure::Failure;
+use crate::args::{InspectArguments, InspectFormat};
+use crate::failure::{Code, Failure};
 use crate::image_file;
 use crate::instrumenting::Analysis;
-use crate::progress::Step;
+use crate::pattern::Pattern;
 use crate::results::page;
+use gather::Wanted;
 
-/// Prints the table, or the JSON or CSV document.
+/// Prints the table, or the document that is asked for.
 pub(crate) fn inspect(arguments: &InspectArguments) -> Result<ExitCode, Failure> {
+    let rows = rows(arguments)?;
+    let order = arguments.sort.as_deref().map(|text| Order::parse(text, rows).map_err(unknown_column)).transpose()?;
+    let pattern = arguments.functions.as_deref().map(Pattern::parse).transpose()?;
     let bytes = image_file::read(&arguments.image)?;
     let analysis = Analysis::of(&arguments.image, &bytes)?;
-    let step = Step::begin("measuring functions");
-    let lines = analysis.lines();
-    let functions = analysis.program.functions.iter().map(|one| function(&analysis, one, lines.as_ref())).collect();
-    drop(step);
-    let image = Image {
-        path: arguments.image.display().to_string(),
-        build_id: analysis.build_id(),
-        pie: analysis.image.kind().is_position_independent(),
-        stripped: analysis.image.is_stripped(),
+    let wanted = Wanted { pattern, loops: arguments.loops, calls: arguments.calls };
+    let mut inspection = Inspection {
+        image: Image {
+            path: arguments.image.display().to_string(),
+            build_id: analysis.build_id(),
+            pie: analysis.image.kind().is_position_independent(),
+            stripped: analysis.image.is_stripped(),
+        },
+        functions: gather::functions(&analysis, &wanted),
+        found: analysis.program.functions.len(),
     };
-    let inspection = Inspection { image, functions };
     match arguments.format {
-        TableFormat::Table => print!("{}", tare_report::inspect::text(&inspection, &page(None))),
-        TableFormat::Json => println!("{}", tare_report::inspect::json(&inspection)),
-        TableFormat::Csv => print!("{}", tare_report::inspect::csv(&inspection)),
+        InspectFormat::Table => print!("{}", Listing::new(&inspection, rows, order, arguments.top).text(&page(None))),
+        InspectFormat::Csv => print!("{}", Listing::new(&inspection, rows, order, arguments.top).csv()),
+        InspectFormat::Json => {
+            inspection.arrange(order, arguments.top);
+            println!("{}", tare_report::inspect::json(&inspection));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn function(analysis: &Analysis<'_>, function: &tare_code::Function, lines: Option<&tare_image::lines::Lines<'_>>) -> Function {
-    let metrics = analysis.metrics(function, lines);
-    Function {
-        name: function.name.clone(),
-        demangled: tare_image::demangle(&function.name).into_owned(),
-        aliases: function.aliases.clone(),
-        address: function.entry,
-        size: function.size(),
-        parts: function.parts.iter().map(|part| Part { address: part.start, size: part.end - part.start }).collect(),
-        file: metrics.source.as_ref().map(|source| source.file.clone()),
-        line: metrics.source.as_ref().map(|source| source.line),
-        lines: metrics.source.as_ref().map(|source| source.lines),
-        instructions: metrics.instructions,
-        blocks: metrics.blocks,
-        edges: metrics.edges,
-        exits: metrics.exits,
-        cyclomatic: metrics.cyclomatic,
-        loops: metrics.loops,
-        loop_depth: metrics.loop_depth,
-        call_sites: metrics.call_sites,
-        callees: metrics.callees,
-        indirect_calls: metrics.indirect_calls,
-        unresolved_jumps: metrics.unresolved_jumps,
+/// What a row of the output is. A document holds everything beside its functions; tables are about one thing.
+fn rows(arguments: &InspectArguments) -> Result<Rows, Failure> {
+    if arguments.format == InspectFormat::Json {
+        return Ok(Rows::Functions);
     }
+    match (arguments.loops, arguments.calls) {
+        (false, false) => Ok(Rows::Functions),
+        (true, false) => Ok(Rows::Loops),
+        (false, true) => Ok(Rows::Calls),
+        _ => Err(Failure::new(Code::Usage, "a table shows one of --loops and --calls at a time")
+            .remedy("choose one of them, or take both with --format json")),
+    }
+}
+
+fn unknown_column(error: UnknownColumn) -> Failure {
+    Failure::new(Code::Usage, format!("there is no column `{}` to sort by", error.wanted))
+        .remedy(format!("one of {}, with :desc for the greatest first", error.known.join(", ")))
 }

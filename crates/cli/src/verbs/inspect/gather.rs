@@ -1,0 +1,113 @@
+//! From an analysed image to what is said of its functions.
+
+use tare_code::{Flow, Program};
+use tare_image::lines::Lines;
+use tare_report::inspect::{Call, Function, Loop, Part};
+
+use crate::instrumenting::Analysis;
+use crate::pattern::Pattern;
+use crate::progress::Step;
+
+/// Which functions, and how much of each.
+pub(super) struct Wanted {
+    /// What one of a function's names has.
+    pub(super) pattern: Option<Pattern>,
+    pub(super) loops: bool,
+    pub(super) calls: bool,
+}
+
+impl Wanted {
+    /// Whether a function is wanted by one of its names, raw or shown.
+    fn has(&self, function: &tare_code::Function) -> bool {
+        let Some(pattern) = &self.pattern else { return true };
+        let mut names = std::iter::once(&function.name).chain(&function.aliases);
+        names.any(|name| pattern.matches(name) || pattern.matches(&tare_image::demangle(name)))
+    }
+}
+
+/// The wanted functions in order of their addresses.
+pub(super) fn functions(analysis: &Analysis<'_>, wanted: &Wanted) -> Vec<Function> {
+    let step = Step::begin("measuring functions");
+    let lines = analysis.lines();
+    let of_interest: Vec<&tare_code::Function> = analysis.program.functions.iter().filter(|one| wanted.has(one)).collect();
+    let count = of_interest.len();
+    let said = |(index, one): (usize, &tare_code::Function)| {
+        if index % 1024 == 0 {
+            step.says(&format!("{index} of {count}"));
+        }
+        function(analysis, one, lines.as_ref(), wanted)
+    };
+    of_interest.into_iter().enumerate().map(said).collect()
+}
+
+fn function(analysis: &Analysis<'_>, function: &tare_code::Function, lines: Option<&Lines<'_>>, wanted: &Wanted) -> Function {
+    let program = &analysis.program;
+    let body = program.body(&analysis.image, function);
+    let metrics = program.metrics(&analysis.image, function, &body, lines);
+    let source = metrics.source.as_ref();
+    Function {
+        name: function.name.clone(),
+        demangled: tare_image::demangle(&function.name).into_owned(),
+        aliases: function.aliases.clone(),
+        address: function.entry,
+        size: function.size(),
+        parts: function.parts.iter().map(|part| Part { address: part.start, size: part.end - part.start }).collect(),
+        file: source.map(|source| source.file.clone()),
+        line: source.map(|source| source.line),
+        lines: source.map(|source| source.lines),
+        instructions: metrics.instructions,
+        blocks: metrics.blocks,
+        edges: metrics.edges,
+        exits: metrics.exits,
+        cyclomatic: metrics.cyclomatic,
+        loops: metrics.loops,
+        loop_depth: metrics.loop_depth,
+        call_sites: metrics.call_sites,
+        callees: metrics.callees,
+        indirect_calls: metrics.indirect_calls,
+        unresolved_jumps: metrics.unresolved_jumps,
+        loop_list: wanted.loops.then(|| loops(program, function, &body, lines)),
+        call_list: wanted.calls.then(|| calls(analysis, &body, lines)),
+        inlined: None,
+    }
+}
+
+fn loops(program: &Program, function: &tare_code::Function, body: &tare_code::Body, lines: Option<&Lines<'_>>) -> Vec<Loop> {
+    let cfg = program.cfg(function, body);
+    let instructions = |block: &usize| cfg.blocks.get(*block).map_or(0, |block| block.instructions.len());
+    let found = cfg.loops(body).into_iter().map(|one| {
+        let (file, line) = place(lines, one.header);
+        Loop {
+            header: one.header,
+            depth: one.depth,
+            blocks: one.blocks.len(),
+            instructions: one.blocks.iter().map(instructions).sum(),
+            back_edges: one.back_edges,
+            file,
+            line,
+        }
+    });
+    found.collect()
+}
+
+fn calls(analysis: &Analysis<'_>, body: &tare_code::Body, lines: Option<&Lines<'_>>) -> Vec<Call> {
+    let found = body.instructions.iter().filter_map(|one| {
+        let kind = match one.flow {
+            Flow::Call { .. } => "call",
+            Flow::TailCall { .. } | Flow::BranchTailCall { .. } => "tail call",
+            Flow::IndirectCall => "indirect call",
+            Flow::IndirectTailCall => "indirect tail call",
+            _ => return None,
+        };
+        let callee = analysis.program.callee(&analysis.image, one).map(str::to_owned);
+        let (file, line) = place(lines, one.address);
+        let callee_demangled = callee.as_deref().map(|name| tare_image::demangle(name).into_owned());
+        Some(Call { address: one.address, kind, callee, callee_demangled, file, line })
+    });
+    found.collect()
+}
+
+fn place(lines: Option<&Lines<'_>>, address: u64) -> (Option<String>, Option<u32>) {
+    let found = lines.and_then(|lines| lines.location(address));
+    found.map_or((None, None), |place| (Some(place.file), Some(place.line)))
+}
