@@ -6,6 +6,7 @@
 //!
 //! What is absent: nothing here chooses what to measure, opens a file, or re-encodes an instruction.
 
+pub mod adapter;
 mod addresses;
 mod assemble;
 mod copies;
@@ -18,6 +19,7 @@ mod parallel;
 mod plan;
 mod reason;
 mod sites;
+pub mod snippet;
 mod springboards;
 mod unwind;
 mod verify;

@@ -1,0 +1,229 @@
+//! From a snippet as written to one whose names and types are known.
+
+use super::ast::{Action, Binary, Call, Context, Expression, Integer, Kind, Statement, Unary};
+use super::{AdapterError, Place, Problem};
+use crate::adapter::{Level, Point, Variable};
+
+/// A part of a text.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Piece {
+    Literal(String),
+    Context(Context),
+}
+
+/// A text that is joined when a region's record is made.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Template(pub(crate) Vec<Piece>);
+
+impl Template {
+    fn push(&mut self, piece: Piece) {
+        match (self.0.last_mut(), piece) {
+            (_, Piece::Literal(text)) if text.is_empty() => {}
+            (Some(Piece::Literal(last)), Piece::Literal(text)) => last.push_str(&text),
+            (_, piece) => self.0.push(piece),
+        }
+    }
+}
+
+/// A variable that is meant.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Storage {
+    /// Of the snippet, by its number.
+    Local(usize),
+    /// Of the region, by its number in the alternative.
+    Region(usize),
+    /// Of the adapter, by its number.
+    Global(usize),
+}
+
+/// An integer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Value {
+    Number(i64),
+    Context(Context),
+    Load(Storage, Integer),
+    AddressOf(Storage),
+    Call(Invocation),
+    Unary(Unary, Box<Value>),
+    Binary(Binary, Box<Value>, Box<Value>),
+}
+
+/// What a function is given.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Argument {
+    Integer(Value),
+    Text(Template),
+}
+
+/// A call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Invocation {
+    pub(crate) place: Place,
+    pub(crate) function: String,
+    pub(crate) arguments: Vec<Argument>,
+}
+
+/// What is done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    Store(Storage, Integer, Value),
+    Call(Invocation),
+    If(Value, Vec<Step>, Vec<Step>),
+}
+
+/// A checked snippet.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Checked {
+    pub(crate) steps: Vec<Step>,
+    /// How many variables of its own it has.
+    pub(crate) locals: usize,
+}
+
+/// Where a snippet stands, and the variables that it sees there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scope<'a> {
+    pub(crate) level: Level,
+    pub(crate) point: Point,
+    pub(crate) of_region: &'a [Variable],
+    pub(crate) global: &'a [Variable],
+}
+
+/// Checks a snippet.
+pub(crate) fn check(statements: &[Statement], scope: Scope<'_>) -> Result<Checked, AdapterError> {
+    let mut checker = Checker { scope, locals: Vec::new(), count: 0 };
+    let steps = checker.block(statements)?;
+    Ok(Checked { steps, locals: checker.count })
+}
+
+struct Checker<'a> {
+    scope: Scope<'a>,
+    /// Variables that are seen here, innermost last; the number of each block's first one is its caller's to keep.
+    locals: Vec<(String, usize, Integer, usize)>,
+    count: usize,
+}
+
+impl Checker<'_> {
+    fn block(&mut self, statements: &[Statement]) -> Result<Vec<Step>, AdapterError> {
+        let outer = self.locals.len();
+        let mut steps = Vec::with_capacity(statements.len());
+        for statement in statements {
+            self.statement(statement, outer, &mut steps)?;
+        }
+        self.locals.truncate(outer);
+        Ok(steps)
+    }
+
+    fn statement(&mut self, statement: &Statement, block: usize, steps: &mut Vec<Step>) -> Result<(), AdapterError> {
+        match &statement.action {
+            Action::Declare(integer, name, value) => {
+                let value = value.as_ref().map_or(Ok(Value::Number(0)), |value| self.integer(value))?;
+                if self.locals.iter().any(|local| local.0 == *name && local.3 == block) {
+                    return Err(AdapterError::new(statement.place, Problem::Twice { what: "variables", name: name.clone() }));
+                }
+                self.locals.push((name.clone(), self.count, *integer, block));
+                steps.push(Step::Store(Storage::Local(self.count), *integer, value));
+                self.count += 1;
+            }
+            Action::Assign(name, value) => {
+                let (storage, integer) = self.variable(name, statement.place)?;
+                steps.push(Step::Store(storage, integer, self.integer(value)?));
+            }
+            Action::Call(call) => steps.push(Step::Call(self.call(call, statement.place)?)),
+            Action::If(condition, then, otherwise) => {
+                let condition = self.integer(condition)?;
+                let then = self.block(then)?;
+                steps.push(Step::If(condition, then, self.block(otherwise)?));
+            }
+            Action::Block(inner) => steps.extend(self.block(inner)?),
+        }
+        Ok(())
+    }
+
+    fn variable(&self, name: &str, place: Place) -> Result<(Storage, Integer), AdapterError> {
+        if let Some(local) = self.locals.iter().rev().find(|local| local.0 == name) {
+            return Ok((Storage::Local(local.1), local.2));
+        }
+        let named = |variables: &[Variable]| variables.iter().position(|one| one.name == name).and_then(|at| Some((at, variables.get(at)?.integer)));
+        if let Some((at, integer)) = named(self.scope.of_region) {
+            return Ok((Storage::Region(at), integer));
+        }
+        let global = named(self.scope.global).map(|(at, integer)| (Storage::Global(at), integer));
+        global.ok_or_else(|| AdapterError::new(place, Problem::Variable(name.to_owned())))
+    }
+
+    fn integer(&self, expression: &Expression) -> Result<Value, AdapterError> {
+        let place = expression.place;
+        Ok(match &expression.kind {
+            &Kind::Number(number) => Value::Number(number),
+            Kind::Text(_) | Kind::Binary(Binary::Join, ..) => return Err(AdapterError::new(place, Problem::NotInteger)),
+            &Kind::Context(context) => {
+                self.known(context, place)?;
+                if context.is_text() {
+                    return Err(AdapterError::new(place, Problem::NotInteger));
+                }
+                Value::Context(context)
+            }
+            Kind::Name(name) => {
+                let (storage, integer) = self.variable(name, place)?;
+                Value::Load(storage, integer)
+            }
+            Kind::AddressOf(name) => Value::AddressOf(self.variable(name, place)?.0),
+            Kind::Call(call) => Value::Call(self.call(call, place)?),
+            Kind::Unary(operator, operand) => Value::Unary(*operator, Box::new(self.integer(operand)?)),
+            Kind::Binary(operator, left, right) => Value::Binary(*operator, Box::new(self.integer(left)?), Box::new(self.integer(right)?)),
+        })
+    }
+
+    fn call(&self, call: &Call, place: Place) -> Result<Invocation, AdapterError> {
+        let argument = |argument: &Expression| {
+            let is_text = match &argument.kind {
+                Kind::Text(_) | Kind::Binary(Binary::Join, ..) => true,
+                Kind::Context(context) => context.is_text(),
+                _ => false,
+            };
+            if !is_text {
+                return self.integer(argument).map(Argument::Integer);
+            }
+            let mut template = Template(Vec::new());
+            self.join(argument, &mut template)?;
+            Ok(Argument::Text(template))
+        };
+        let arguments = call.arguments.iter().map(argument).collect::<Result<_, _>>()?;
+        Ok(Invocation { place, function: call.function.clone(), arguments })
+    }
+
+    /// Appends the pieces of a text.
+    fn join(&self, expression: &Expression, template: &mut Template) -> Result<(), AdapterError> {
+        match &expression.kind {
+            Kind::Text(text) => template.push(Piece::Literal(text.clone())),
+            Kind::Number(number) => template.push(Piece::Literal(number.to_string())),
+            &Kind::Context(context) => {
+                self.known(context, expression.place)?;
+                if !context.is_static() {
+                    return Err(AdapterError::new(expression.place, Problem::NotKnown));
+                }
+                template.push(Piece::Context(context));
+            }
+            Kind::Binary(Binary::Join, left, right) => {
+                self.join(left, template)?;
+                self.join(right, template)?;
+            }
+            _ => return Err(AdapterError::new(expression.place, Problem::NotKnown)),
+        }
+        Ok(())
+    }
+
+    /// Refuses context variables that have no meaning where the snippet stands.
+    fn known(&self, context: Context, place: Place) -> Result<(), AdapterError> {
+        let Scope { level, point, .. } = self.scope;
+        let is_known = match context {
+            Context::Image => true,
+            Context::Caller => level == Level::Functions && matches!(point, Point::Enter | Point::Exit),
+            Context::Loop => level == Level::Loops,
+            Context::Site | Context::Callee => level == Level::CallSites,
+            _ => level != Level::Adapter,
+        };
+        let problem = Problem::NotHere { name: context.name(), point: point.element(), level: level.element() };
+        if is_known { Ok(()) } else { Err(AdapterError::new(place, problem)) }
+    }
+}

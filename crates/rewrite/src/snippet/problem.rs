@@ -1,0 +1,193 @@
+//! What can be wrong in an adapter, as data; each has its sentence and its remedy.
+
+/// What is wrong.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The file is not well-formed XML.
+    #[error("the file is not well-formed XML: {message}")]
+    Xml {
+        /// What the XML parser says.
+        message: String,
+    },
+    /// An element that has no meaning at its place.
+    #[error("there is no element <{name}> in <{parent}>")]
+    Element {
+        /// The element.
+        name: String,
+        /// What it stands in.
+        parent: String,
+        /// What may stand there.
+        expected: &'static str,
+    },
+    /// The outermost element is another one.
+    #[error("the outermost element is <{name}>, not <adapter>")]
+    Root {
+        /// The element.
+        name: String,
+    },
+    /// An attribute that has no meaning.
+    #[error("<{element}> has no attribute `{name}`")]
+    Attribute {
+        /// The element.
+        element: String,
+        /// The attribute.
+        name: String,
+        /// What it may have.
+        expected: &'static str,
+    },
+    /// An attribute that must be there.
+    #[error("<{element}> needs the attribute `{name}`")]
+    NoAttribute {
+        /// The element.
+        element: String,
+        /// The attribute.
+        name: &'static str,
+    },
+    /// An attribute's value makes no sense.
+    #[error("`{value}` is no {what}")]
+    Value {
+        /// The value.
+        value: String,
+        /// What it should be.
+        what: &'static str,
+        /// What may stand there.
+        expected: &'static str,
+    },
+    /// Text where only elements may stand.
+    #[error("there is text in <{element}>")]
+    StrayText {
+        /// The element.
+        element: String,
+    },
+    /// Two things of one name.
+    #[error("there are two {what} `{name}`")]
+    Twice {
+        /// Variables, elements or alternatives.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// The adapter's filter is wrong.
+    #[error("the adapter's filter: {message}")]
+    Filter {
+        /// What the filter's parser says.
+        message: String,
+    },
+    /// A character that begins nothing.
+    #[error("`{0}` has no meaning here")]
+    Character(char),
+    /// A text, character or context variable without an end.
+    #[error("{what} has no end")]
+    Unended {
+        /// A text, a character, a context variable, a comment.
+        what: &'static str,
+    },
+    /// `\` before a character that it has no meaning for.
+    #[error("`\\{0}` has no meaning in a text")]
+    Escape(char),
+    /// A zero byte in a text would end it.
+    #[error("a text cannot hold a zero byte")]
+    ZeroByte,
+    /// A number that does not fit in 64 bits, or none at all.
+    #[error("`{0}` is no number of 64 bits")]
+    Number(String),
+    /// `@…@` with an unknown name.
+    #[error("there is no context variable @{0}@")]
+    Context(String),
+    /// Something else should stand here.
+    #[error("{found} where {expected} should stand")]
+    Unexpected {
+        /// What stands here.
+        found: String,
+        /// What should.
+        expected: &'static str,
+    },
+    /// More nesting than anybody reads.
+    #[error("more than {limit} levels of nesting")]
+    Deep {
+        /// The limit.
+        limit: usize,
+    },
+    /// A name that was never declared.
+    #[error("there is no variable `{0}`")]
+    Variable(String),
+    /// A text where an integer should be.
+    #[error("a text where an integer should be")]
+    NotInteger,
+    /// A value that is not known before the program runs, in a text.
+    #[error("only texts, numbers and context variables that are known beforehand can be joined")]
+    NotKnown,
+    /// A context variable that does not exist at this level or point.
+    #[error("@{name}@ is not known in <{point}> of <{level}>")]
+    NotHere {
+        /// The context variable.
+        name: &'static str,
+        /// The point.
+        point: &'static str,
+        /// The level.
+        level: &'static str,
+    },
+    /// A function that neither the program nor a dependency has.
+    #[error("neither the program nor a dependency of the adapter has a function `{0}`")]
+    Function(String),
+    /// Several functions of the program bear this name.
+    #[error("the program has several functions `{0}`")]
+    Ambiguous(String),
+    /// A library that a static program cannot load.
+    #[error("the program is linked statically: it cannot load {0}")]
+    StaticDependency(String),
+    /// Thread-local variables in an image that has no room for them.
+    #[error("the thread-local variable `{name}` cannot be kept: {why}")]
+    ThreadLocal {
+        /// The variable.
+        name: String,
+        /// Why.
+        why: &'static str,
+    },
+    /// An alternative that a filter refers to and the adapter does not have.
+    #[error("the adapter has no <{level}> named `{name}`")]
+    Alternative {
+        /// The level's element.
+        level: &'static str,
+        /// The name.
+        name: String,
+    },
+}
+
+impl Problem {
+    /// What to do next.
+    #[must_use]
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Xml { .. } => "write `<` as &lt; and `&` as &amp; in snippets, or put the snippet into <![CDATA[ … ]]>".into(),
+            Self::Root { .. } => "begin the file with <adapter>; tare instrument --print-adapter cyg-profile shows one".into(),
+            Self::Element { expected, .. } | Self::Attribute { expected, .. } | Self::Value { expected, .. } => format!("it may be {expected}"),
+            Self::NoAttribute { name, .. } => format!("add {name}=\"…\""),
+            Self::StrayText { .. } => "put code into <init>, <enter>, <exit>, <before>, <after> or <finalize>".into(),
+            Self::Twice { .. } => "give one of them another name, or remove it".into(),
+            Self::Filter { .. } => "the adapter's filter has the language of filter files, without a root of its own".into(),
+            Self::Character(_) => "snippets have the operators and names of C; texts stand between double quotes".into(),
+            Self::Unended { what } => format!("end {what} as it began"),
+            Self::Escape(_) => "known are \\n \\t \\r \\\\ \\\" \\' \\a \\b \\f \\v \\e and \\xHH".into(),
+            Self::ZeroByte => "take it out: texts end by themselves".into(),
+            Self::Number(_) => "write a decimal number or 0x and hexadecimal digits, of at most 64 bits".into(),
+            Self::Context(_) => format!("there are {}", super::ast::Context::ALL.map(|one| format!("@{}@", one.name())).join(" ")),
+            Self::Unexpected { expected, .. } => format!("write {expected}"),
+            Self::Deep { .. } => "split the expression with variables of its own".into(),
+            Self::Variable(name) => format!("declare it: <variables><var name=\"{name}\" size=\"8\"/></variables>, or `long {name};` in the snippet"),
+            Self::NotInteger => "texts can be joined with `.` and handed to functions, nothing else".into(),
+            Self::NotKnown => "hand the value to a function as an argument of its own, such as printf's %d".into(),
+            Self::NotHere { .. } => "docs/adapters.md lists what is known where".into(),
+            Self::Function(name) => {
+                format!("add <dependencies><library name=\"…\"/></dependencies> with the library that defines {name}, or correct the name")
+            }
+            Self::Ambiguous(_) => "call one whose name is unique in the program".into(),
+            Self::StaticDependency(_) => {
+                "link the program dynamically (without -static), or link the library into it and take the dependency out".into()
+            }
+            Self::ThreadLocal { .. } => "take thread=\"yes\" away, or keep the value in a function of a library".into(),
+            Self::Alternative { level, .. } => format!("name one of its <{level}>, or add one with this name"),
+        }
+    }
+}

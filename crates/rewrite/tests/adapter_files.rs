@@ -1,0 +1,134 @@
+//! Adapters as people write them: what is accepted, and what is said of what is not.
+
+use tare_rewrite::adapter::{Adapter, Level, Point, SHIPPED, shipped};
+
+const PRINTED: &str = r#"<adapter>
+  <functions>
+      <variables><var name="i" size="4" /></variables>
+      <init>i = 0;</init>
+      <enter>i = i + 1;
+           printf("entering %s for the %d time\n",@ROUTINE@,i);
+      </enter>
+      </functions>
+<//adapter>
+"#;
+
+#[test]
+fn figure_2_is_accepted_as_printed() {
+    let adapter = Adapter::parse(PRINTED).expect("it is accepted");
+    let function = adapter.alternative(Level::Functions, "function").expect("the default one");
+    assert_eq!(function.variables.len(), 1);
+    assert_eq!(function.snippet(Point::Initialize).map(|one| one.statements.len()), Some(1));
+    assert_eq!(function.snippet(Point::Enter).map(|one| one.statements.len()), Some(2));
+    assert!(function.snippet(Point::Exit).is_none());
+}
+
+#[test]
+fn shipped_adapters_are_accepted() {
+    for name in SHIPPED {
+        let text = shipped(name).expect("it is there");
+        let adapter = Adapter::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(adapter.name, name);
+    }
+}
+
+/// What is wrong, where (line and column), and a word of the sentence.
+const WRONG: &[(&str, u32, u32, &str)] = &[
+    ("<adapter>\n<functions>", 2, 12, "well-formed"),
+    ("<functions/>", 1, 1, "not <adapter>"),
+    ("<adapter><function/></adapter>", 1, 10, "no element <function> in <adapter>"),
+    ("<adapter><functions><before>i=1;</before></functions></adapter>", 1, 21, "no element <before> in <functions>"),
+    ("<adapter><callsites><enter></enter></callsites></adapter>", 1, 21, "no element <enter> in <callsites>"),
+    ("<adapter>\n  hello\n</adapter>", 1, 10, "text in <adapter>"),
+    ("<adapter><variables><var size='4'/></variables></adapter>", 1, 21, "needs the attribute `name`"),
+    ("<adapter><variables><var name='i' size='3'/></variables></adapter>", 1, 41, "`3` is no size"),
+    ("<adapter><variables><var name='i' size='1' value='300'/></variables></adapter>", 1, 51, "`300` is no value"),
+    ("<adapter><variables><var name='1i' size='1'/></variables></adapter>", 1, 32, "`1i` is no name"),
+    ("<adapter><variables><var name='i' size='1' kind='x'/></variables></adapter>", 1, 44, "no attribute `kind`"),
+    ("<adapter><variables><var name='i' size='1'/><var name='i' size='2'/></variables></adapter>", 1, 45, "two variables `i`"),
+    ("<adapter><functions/><functions/></adapter>", 1, 22, "two functions `function`"),
+    ("<adapter><functions><init/><init/></functions></adapter>", 1, 28, "two elements `init`"),
+    ("<adapter><init>\n  i = 1;</init></adapter>", 2, 3, "no variable `i`"),
+    ("<adapter><init>f(1;</init></adapter>", 1, 19, "`;` where `,` or `)`"),
+    ("<adapter><init>f(1)</init></adapter>", 1, 20, "the end of the snippet where `;`"),
+    ("<adapter><init>f(\"a);\n</init></adapter>", 1, 18, "a text has no end"),
+    ("<adapter><init>f(\"\\q\");</init></adapter>", 1, 19, "`\\q` has no meaning"),
+    ("<adapter><init>f(\"\\0\");</init></adapter>", 1, 19, "zero byte"),
+    ("<adapter><init>f(@ROUTNE@);</init></adapter>", 1, 18, "no context variable @ROUTNE@"),
+    ("<adapter><init>f(@ROUTINE@);</init></adapter>", 1, 18, "@ROUTINE@ is not known in <init> of <adapter>"),
+    ("<adapter><functions><init>f(@CALLER@);</init></functions></adapter>", 1, 29, "@CALLER@ is not known in <init>"),
+    ("<adapter><functions><enter>f(@CALLEE@);</enter></functions></adapter>", 1, 30, "@CALLEE@ is not known"),
+    ("<adapter><init>if (\"a\") f();</init></adapter>", 1, 20, "a text where an integer"),
+    ("<adapter><init>f(\"a\" . f());</init></adapter>", 1, 24, "can be joined"),
+    ("<adapter><init>f(99999999999999999999);</init></adapter>", 1, 18, "no number of 64 bits"),
+    ("<adapter><init>f(017);</init></adapter>", 1, 18, "no number of 64 bits"),
+    ("<adapter><init>f(#);</init></adapter>", 1, 18, "`#` has no meaning"),
+    ("<adapter><init>int a; int a;</init></adapter>", 1, 23, "two variables `a`"),
+    ("<adapter><init>/* </init></adapter>", 1, 16, "a comment has no end"),
+    ("<adapter><init>&amp;&amp; &lt; ;</init></adapter>", 1, 16, "`&&` where a statement"),
+    ("<adapter><init><![CDATA[ if (1 < 2) x = 3; ]]></init></adapter>", 1, 37, "no variable `x`"),
+    ("<adapter runtime='other'/>", 1, 19, "`other` is no runtime"),
+];
+
+#[test]
+fn what_is_wrong_is_said_with_line_column_and_remedy() {
+    for &(text, line, column, words) in WRONG {
+        let error = Adapter::parse(text).expect_err(text);
+        assert!(error.to_string().contains(words), "{text}\n{error}");
+        assert_eq!((error.place.line, error.place.column), (line, column), "{text}\n{error}");
+        assert!(error.problem.remedy().len() > 5, "{text}");
+    }
+}
+
+#[test]
+fn nesting_without_end_is_refused() {
+    for (open, close) in [("(", ")"), ("-", ""), ("1 + ", ""), ("f(", ")"), ("(int)", "")] {
+        let code = format!("<adapter><init>f({}1{});</init></adapter>", open.repeat(100_000), close.repeat(100_000));
+        let error = Adapter::parse(&code).expect_err("too deep");
+        assert!(error.to_string().contains("nesting"), "{open}: {error}");
+    }
+    let blocks = format!("<adapter><init>{}{}</init></adapter>", "{".repeat(100_000), "}".repeat(100_000));
+    assert!(Adapter::parse(&blocks).is_err());
+    let deep = format!("{}{}", "<adapter>".repeat(100_000), "</adapter>".repeat(100_000));
+    assert!(Adapter::parse(&deep).is_err());
+}
+
+/// A generator of numbers that are the same in every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+}
+
+#[test]
+fn changed_files_are_read_or_refused_but_never_more() {
+    let mut numbers = Numbers(7);
+    let pieces =
+        ["<", ">", "</init>", "&lt;", "&", "@", "@LINE@", "\"", "'", "if", "(", ")", "{", "}", "int", "=", ";", "\\", "é", "\u{1}", "/*", "//"];
+    let mut accepted = 0;
+    for round in 0..6000 {
+        let mut text: Vec<char> =
+            if round % 2 == 0 { PRINTED.chars().collect() } else { shipped("counting").expect("it is there").chars().collect() };
+        for _ in 0..=numbers.below(3) {
+            let at = numbers.below(text.len());
+            match numbers.below(3) {
+                0 => drop(text.remove(at)),
+                1 => text.truncate(at.max(40)),
+                _ => drop(text.splice(at..at, pieces[numbers.below(pieces.len())].chars())),
+            }
+        }
+        let text: String = text.into_iter().collect();
+        match Adapter::parse(&text) {
+            Ok(_) => accepted += 1,
+            Err(error) => {
+                let lines = text.lines().count() + 1;
+                assert!((error.place.line as usize) <= lines, "{error} in\n{text}");
+                assert!(!error.problem.remedy().is_empty());
+            }
+        }
+    }
+    assert!(accepted > 0, "nothing was accepted");
+}
