@@ -3,6 +3,7 @@
 # make build     builds the command and its libraries; needs no MPI
 # make install   PREFIX=/usr/local: the command to PREFIX/bin, its libraries to PREFIX/lib/tareweight
 # make bench     prints what a probe costs, as a ratio to reading the clock
+# make survey    instruments real programs whole and has them do real work (an hour; installs what is missing)
 
 PREFIX ?= /usr/local
 CARGO ?= cargo
@@ -15,7 +16,7 @@ LIBRARIES := libtare.so libtare_openmpi.so libtare_mpich.so
 
 PACKAGES_FOR_BUILD := gcc libc6-dev
 PACKAGES_FOR_DEMO := $(PACKAGES_FOR_BUILD) openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran g++
-PACKAGES_FOR_TEST := $(PACKAGES_FOR_DEMO) binutils hpcc lammps lammps-examples
+PACKAGES_FOR_TEST := $(PACKAGES_FOR_DEMO) binutils hpcc lammps lammps-examples git perl python3 sqlite3
 
 # mpirun refuses to run as root unless it is told twice.
 ifeq ($(shell id -u),0)
@@ -23,7 +24,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: build demo test bench install examples packages-for-demo packages-for-test rust-components clean
+.PHONY: build demo test bench survey install examples packages-for-demo packages-for-test rust-components clean
 
 build:
 	$(CARGO) build --release --workspace
@@ -56,6 +57,10 @@ test: packages-for-test rust-components
 
 bench:
 	$(CARGO) bench -p tare-runtime
+
+survey: build
+	@tools/install-packages gcc python3 $$(python3 tools/survey/survey.py --packages)
+	python3 tools/survey/survey.py --tare $(RELEASE)/tare --json $(RELEASE)/survey.json
 
 install: build
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/tareweight

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define REGIONS (1 << 18)
 __attribute__((visibility("hidden"))) uint64_t count_entries[REGIONS], count_leaves[REGIONS], count_exits[REGIONS];
@@ -66,12 +67,17 @@ __attribute__((constructor)) static void begin(void) { dl_iterate_phdr(visit, NU
 
 __attribute__((destructor)) static void end(void)
 {
-    const char *path = getenv("COUNT_FILE");
-    FILE *file = path && regions ? fopen(path, "w") : NULL; /* helpers of the program have none */
+    const char *path = getenv("COUNT_FILE"); /* where it ends in a slash: a directory, in which each process has a file */
+    char name[4096];
+    if (!path || !regions) return; /* helpers of the program have none */
+    snprintf(name, sizeof name, path[strlen(path) - 1] == '/' ? "%s%d" : "%s", path, (int)getpid());
+    FILE *file = fopen(name, "w");
     if (!file) return;
-    for (uint32_t id = 0; id < regions; id++)
-        if (count_entries[id] || count_exits[id] || count_leaves[id])
-            fprintf(file, "%u %lu %lu %lu\n", id, (unsigned long)count_entries[id], (unsigned long)count_leaves[id],
-                    (unsigned long)count_exits[id]);
+    for (uint32_t id = 0; id < regions; id++) {
+        /* In this order, as other threads may still run: what has been left had been entered. */
+        uint64_t exits = __atomic_load_n(&count_exits[id], __ATOMIC_ACQUIRE);
+        uint64_t entries = __atomic_load_n(&count_entries[id], __ATOMIC_ACQUIRE), leaves = __atomic_load_n(&count_leaves[id], __ATOMIC_ACQUIRE);
+        if (entries || exits || leaves) fprintf(file, "%u %lu %lu %lu\n", id, entries, leaves, exits);
+    }
     fclose(file);
 }

@@ -1,0 +1,168 @@
+"""One subject, tried: its images instrumented, its job run in each way, the runs held against each other."""
+
+import collections
+import difflib
+import json
+import re
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass
+class Image:
+    """What became of one image."""
+
+    path: str
+    functions: dict
+    reasons: dict
+    seconds: float
+    size_ratio: float
+
+    @property
+    def share(self):
+        selected = self.functions["selected"]
+        return self.functions["instrumented"] / selected if selected else 1.0
+
+
+@dataclass
+class Result:
+    name: str
+    images: list = field(default_factory=list)
+    entries: int = 0
+    exits: int = 0
+    processes: int = 0
+    calls: int = 0
+    times: dict = field(default_factory=dict)
+    # What does not hold, in words.
+    faults: list = field(default_factory=list)
+    least: float = 0.999
+    why: str = ""
+
+    @property
+    def holds(self):
+        return not self.faults
+
+
+def examine(subject, place):
+    result = Result(subject.name, least=subject.least, why=subject.why)
+    try:
+        originals = prepare(subject, place)
+        copies = instrument(originals, place, result, poison=False)
+        traps = instrument(originals, place, None, poison=True)
+    except Failed as failed:
+        result.faults.append(str(failed))
+        return result
+    plain = place.shell(subject.job)
+    result.times["original"] = plain.seconds
+    if not kept(plain, subject):
+        result.faults.append(f"the job itself fails: status {plain.status}, {plain.errors[-300:]}")
+        return result
+    for image in result.images:
+        if image.share < subject.least:
+            result.faults.append(f"only {image.share:.3%} of {image.path}")
+    ways = [("poisoned", traps)] if not subject.counted else [("counted", copies), ("poisoned", traps)]
+    for way, images in ways:
+        run = counted_run(subject, place, images, result, way)
+        compare(way, plain, run, subject, result)
+    if not subject.counted:
+        compare("copied", plain, place.shell(subject.job, copies), subject, result)
+    if subject.measured:
+        measure(subject, place, copies, plain, result)
+    return result
+
+
+class Failed(Exception):
+    """A step that must succeed did not."""
+
+
+def prepare(subject, place):
+    """Builds what is to be built; the paths of the subject's images, links followed."""
+    if subject.build:
+        place.folder("build")
+        script = f"cd $BUILD\n{subject.build}"
+        run = place.shell("set -e\n" + script)
+        if run.status != 0:
+            raise Failed(f"the build fails: {run.errors[-500:]}")
+    run = place.shell(f"for image in {' '.join(subject.images)}; do realpath -e $image; done")
+    if run.errors:
+        raise Failed(f"not there: {run.errors.strip()}; packages: {' '.join(subject.packages)}")
+    return [Path(line) for line in run.output.splitlines()]
+
+
+def instrument(originals, place, result, poison):
+    """Pairs of an original and its copy; numbers go into the result."""
+    folder = place.folder("poisoned" if poison else "copies")
+    pairs = []
+    for number, original in enumerate(originals):
+        copy = folder / f"{number}-{original.name}"
+        words = [place.tare, "instrument", original, "-o", copy, "--preset", "all", "--format", "json"]
+        words += ["--poison"] if poison else []
+        words += ["--levels", place.levels] if place.levels else []
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Failed(f"{original} is not instrumented: {done.stderr.strip()}")
+        pairs.append((original, copy))
+        if result is not None:
+            said = json.loads(done.stdout)
+            reasons = collections.Counter(refusal["reason"] for refusal in said["refusals"])
+            seconds = sum(phase["seconds"] for phase in said["phases"])
+            ratio = copy.stat().st_size / original.stat().st_size
+            result.images.append(Image(str(original), said["functions"], dict(reasons), seconds, ratio))
+    return pairs
+
+
+def counted_run(subject, place, copies, result, way):
+    """The job under the runtime that counts."""
+    if not subject.counted:
+        return place.shell(subject.job, copies)
+    counts = place.folder("counts")
+    counts.chmod(0o777)
+    run = place.shell(subject.job, copies, {"LD_PRELOAD": place.counter, "COUNT_FILE": f"{counts}/"})
+    entries = exits = 0
+    files = list(counts.iterdir())
+    for file in files:
+        for line in file.read_text().splitlines():
+            region, entered, _, left = map(int, line.split())
+            entries, exits = entries + entered, exits + left
+            if left > entered:
+                result.faults.append(f"{way}: region {region} is entered {entered} times and left {left} times")
+    if entries == 0:
+        result.faults.append(f"{way}: no probe was reached")
+    if way == "counted":
+        result.entries, result.exits, result.processes = entries, exits, len(files)
+    result.times[way] = run.seconds
+    return run
+
+
+def measure(subject, place, copies, plain, result):
+    """The job under Tareweight's own runtime."""
+    folder = place.path / "run"
+    before = [place.tare, "run", "--mpi", subject_mpi(subject), "-o", folder, "--"]
+    run = place.shell(subject.job, copies, before=before)
+    result.times["measured"] = run.seconds
+    compare("measured", plain, run, subject, result)
+    report = subprocess.run([place.tare, "report", folder, "--format", "json"], capture_output=True, text=True, check=False)
+    if report.returncode != 0:
+        result.faults.append(f"no report: {report.stderr.strip()}")
+        return
+    result.calls = sum(node["calls"] for node in json.loads(report.stdout)["nodes"])
+    if result.calls == 0:
+        result.faults.append("measured: no call was seen")
+
+
+def subject_mpi(subject):
+    return "openmpi" if "mpirun" in subject.job else "none"
+
+
+def kept(run, subject):
+    """The lines that must not change, with the status."""
+    lines = [line for line in run.output.splitlines() if re.search(subject.keep, line)]
+    return [*lines, f"status {run.status}"] if lines else []
+
+
+def compare(way, plain, run, subject, result):
+    wanted, found = kept(plain, subject), kept(run, subject)
+    if wanted != found:
+        changes = [line for line in difflib.unified_diff(wanted, found, lineterm="", n=0) if line[:1] in "+-"][2:12]
+        result.faults.append(f"{way}: other output: {' | '.join(changes)[:600]} {run.errors[-600:]}")
