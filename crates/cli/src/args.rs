@@ -101,9 +101,12 @@ pub(crate) enum InspectFormat {
 /// What to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
-    /// What to measure: all, mpi-path, cc2, cc3, loc5, mpi-path+cc3
-    #[arg(long, value_name = "PRESET", env = "TARE_PRESET", default_value = "all")]
-    pub(crate) preset: String,
+    /// What to measure: all, mpi-path, cc2, cc3, loc5, mpi-path+cc3 (default: all, or what the filters say)
+    #[arg(long, value_name = "PRESET", env = "TARE_PRESET")]
+    pub(crate) preset: Option<String>,
+    /// Filter file that goes on from the preset and the filters before it
+    #[arg(long, value_name = "FILE", env = "TARE_FILTER")]
+    pub(crate) filter: Vec<PathBuf>,
 }
 
 /// How to measure.
@@ -193,10 +196,16 @@ pub(crate) struct InspectArguments {
 #[command(after_help = "\
 Examples:
   tare select ./app --preset mpi-path            counts by reason (--format json: for each function)
-  tare select ./app --preset cc3 --list          one name a line")]
+  tare select ./app --preset cc3 --list          one name a line
+  tare select ./app --filter my.xml              what a filter file lets in
+  tare select --print-preset cc3 > my.xml        a filter file to begin with")]
 pub(crate) struct SelectArguments {
     /// Executable or shared library
-    pub(crate) image: PathBuf,
+    #[arg(required_unless_present = "print_preset")]
+    pub(crate) image: Option<PathBuf>,
+    /// Print the filter file of a preset
+    #[arg(long, value_name = "PRESET", conflicts_with_all = ["image", "list", "format"])]
+    pub(crate) print_preset: Option<String>,
     #[command(flatten)]
     pub(crate) selection: Selection,
     /// Print the selected functions, one name a line

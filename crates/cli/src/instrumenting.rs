@@ -7,36 +7,16 @@ use tare_code::{Function, Metrics, Program};
 use tare_image::Image;
 use tare_image::lines::{DebugSections, Lines};
 use tare_rewrite::{Request, Selection as Chosen};
-use tare_select::{Preset, Selection};
+use tare_select::Selection;
 
 use crate::cache::{Cache, Entry, Key};
+use crate::choice::Choice;
 use crate::failure::{Code, Failure};
 use crate::image_file;
 use crate::launch;
 use crate::measured::Target;
 use crate::progress::Step;
 use crate::rundir::{ImageRecord, Refusal as RefusalRecord};
-
-/// What is to be measured.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Choice {
-    preset: Preset,
-}
-
-impl Choice {
-    /// The choice that a preset's name stands for.
-    pub(crate) fn named(preset: &str) -> Result<Self, Failure> {
-        let unknown = |error: tare_select::UnknownPreset| {
-            Failure::new(Code::Usage, error.to_string()).remedy("tare select IMAGE --preset cc2 shows what a preset would measure")
-        };
-        preset.parse().map(|preset| Self { preset }).map_err(unknown)
-    }
-
-    /// Its name, as the cache of copies tells it from others.
-    pub(crate) fn name(&self) -> &'static str {
-        self.preset.name()
-    }
-}
 
 /// A phase and the time it took.
 pub(crate) type Phase = (&'static str, Duration);
@@ -85,20 +65,21 @@ impl<'data> Analysis<'data> {
 
     /// Chooses what to measure.
     pub(crate) fn select(&self, choice: &Choice) -> Selection {
-        let lines = (choice.preset == Preset::Lines5).then(|| self.lines()).flatten();
-        tare_select::choose(&self.program, choice.preset, |function| self.metrics(function, lines.as_ref()))
+        let lines = choice.needs_source().then(|| self.lines()).flatten();
+        tare_select::choose(&self.program, choice.filters(), |function| self.metrics(function, lines.as_ref()))
     }
 
     /// What was chosen and why, for people and programs.
     pub(crate) fn decisions(&self, selection: &Selection) -> tare_report::select::Selected {
-        let named = |decisions: &[tare_select::Decision]| {
-            let decision = |decision: &tare_select::Decision| {
-                let function = &self.program.functions[decision.function];
-                tare_report::select::Decision { name: function.name.clone(), address: function.entry, reason: decision.reason.clone() }
-            };
-            decisions.iter().map(decision).collect()
+        let named = |decision: &tare_select::Decision| {
+            let function = &self.program.functions[decision.function];
+            tare_report::select::Decision { name: function.name.clone(), address: function.entry, reason: decision.reason.to_string() }
         };
-        tare_report::select::Selected { selected: named(&selection.selected), rejected: named(&selection.rejected), expected_dilation: None }
+        tare_report::select::Selected {
+            selected: selection.selected().map(named).collect(),
+            rejected: selection.rejected().map(named).collect(),
+            expected_dilation: None,
+        }
     }
 
     /// Makes the instrumented copy.
@@ -108,12 +89,12 @@ impl<'data> Analysis<'data> {
         let started = Instant::now();
         let selection = self.select(choice);
         let mut selected = vec![false; self.program.functions.len()];
-        for decision in &selection.selected {
+        for decision in selection.selected() {
             selected[decision.function] = true;
         }
         let leaves = self.program.leaves(&selected);
         let lines = self.lines();
-        let chosen = selection.selected.iter().map(|decision| self.chosen(decision.function, leaves[decision.function], lines.as_ref())).collect();
+        let chosen = selection.selected().map(|decision| self.chosen(decision.function, leaves[decision.function], lines.as_ref())).collect();
         let original = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
         let request = Request {
             selected: chosen,
@@ -187,7 +168,7 @@ impl Prepared {
         let original = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let file_name = original.file_name().map_or_else(|| "program".into(), |name| name.to_string_lossy().into_owned());
         let name = needed_as.map_or(file_name, str::to_string);
-        let key = Key::new(&bytes, &original, &[choice.name()]);
+        let key = Key::new(&bytes, &original, &[choice.key()]);
         let (copy, image) = match cache.find(&key, &name) {
             Some((copy, entry)) => (copy, entry.image),
             None => {

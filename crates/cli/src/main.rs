@@ -5,6 +5,7 @@
 mod args;
 mod cache;
 mod child;
+mod choice;
 mod collect;
 mod failure;
 mod image_file;

@@ -13,7 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tare-preload-mpich", &["tare-runtime", "tare-mpi"]),
     ("tare-image", &[]),
     ("tare-code", &["tare-image"]),
-    ("tare-select", &["tare-code"]),
+    ("tare-select", &["tare-code", "tare-image"]),
     ("tare-rewrite", &["tare-code", "tare-image", "tare-format"]),
     ("tare-profile", &["tare-format", "tare-image"]),
     ("tare-compensate", &["tare-profile", "tare-delay"]),

@@ -44,47 +44,71 @@ fn gcc(directory: &Path, arguments: &[&str]) {
     assert!(status.success());
 }
 
-fn chosen(bytes: &[u8], preset: Preset) -> (Selection, Vec<String>) {
+fn chosen(bytes: &[u8], preset: &str) -> (Selection, Vec<String>) {
+    let filter = preset.parse::<Preset>().expect("a preset").filter().expect("a filter");
     let image = Image::parse(bytes).expect("an image");
     let program = Program::analyse(&image).expect("functions");
     let sections = DebugSections::of(&image);
     let lines = Lines::new(&sections);
-    let selection = choose(&program, preset, |function| {
+    let selection = choose(&program, &[filter], |function| {
         let body = program.body(&image, function);
         program.metrics(&image, function, &body, lines.as_ref())
     });
-    let mut names: Vec<String> = selection.selected.iter().map(|decision| program.functions[decision.function].name.clone()).collect();
+    let mut names: Vec<String> = selection.selected().map(|decision| program.functions[decision.function].name.clone()).collect();
     names.sort();
     (selection, names)
 }
 
+fn reasons(selection: &Selection) -> Vec<&str> {
+    selection.rejected().map(|decision| decision.reason.what.as_str()).collect()
+}
+
 #[test]
 fn the_mpi_path_is_who_calls_mpi_and_nobody_else() {
-    let (selection, names) = chosen(&compiled(&[]), Preset::MpiPath);
+    let (selection, names) = chosen(&compiled(&[]), "mpi-path");
     assert_eq!(names, ["exchange", "main", "step"]);
-    assert!(selection.rejected.iter().all(|decision| decision.reason == "no path to MPI"));
+    assert!(reasons(&selection).iter().all(|reason| *reason == "no path to MPI_* PMPI_* /^p?mpi_.*_$/"), "{selection:?}");
 }
 
 #[test]
 fn complexity_drops_functions_with_one_path() {
     let bytes = compiled(&[]);
-    assert_eq!(chosen(&bytes, Preset::Cyclomatic2).1, ["branch", "main", "search"]);
-    assert_eq!(chosen(&bytes, Preset::Cyclomatic3).1, ["main", "search"]);
-    assert_eq!(chosen(&bytes, Preset::MpiPathAndCyclomatic3).1, ["exchange", "main", "search", "step"]);
+    assert_eq!(chosen(&bytes, "cc2").1, ["branch", "main", "search"]);
+    assert_eq!(chosen(&bytes, "cc3").1, ["main", "search"]);
+    let (selection, names) = chosen(&bytes, "mpi-path+cc3");
+    assert_eq!(names, ["exchange", "main", "search", "step"]);
+    let out = "no path to MPI_* PMPI_* /^p?mpi_.*_$/, and cyclomatic complexity below 3";
+    assert!(reasons(&selection).contains(&out), "{selection:?}");
 }
 
 #[test]
 fn lines_come_from_debug_information() {
-    let (selection, names) = chosen(&compiled(&["-g"]), Preset::Lines5);
+    let (selection, names) = chosen(&compiled(&["-g"]), "loc5");
     assert!(!names.contains(&"getter".to_string()), "{names:?}");
     assert!(names.contains(&"search".to_string()), "{names:?}");
-    assert!(selection.rejected.iter().all(|decision| decision.reason.starts_with("below 5 lines: ")));
+    assert!(reasons(&selection).iter().all(|reason| reason.starts_with("lines below 5")), "{selection:?}");
+}
+
+#[test]
+fn without_line_information_instructions_stand_for_lines_and_the_reason_says_so() {
+    let (selection, _) = chosen(&compiled(&[]), "loc5");
+    assert!(reasons(&selection).iter().all(|reason| *reason == "lines unknown, and instructions below 20"), "{selection:?}");
 }
 
 #[test]
 fn start_up_code_is_neither_selected_nor_rejected() {
-    let (selection, names) = chosen(&compiled(&[]), Preset::All);
+    let (selection, names) = chosen(&compiled(&[]), "all");
     assert!(["branch", "exchange", "getter", "main", "search", "step"].iter().all(|name| names.contains(&(*name).to_string())));
     assert!(!names.iter().any(|name| name == "_start" || name == "_init"));
-    assert!(selection.rejected.is_empty());
+    assert_eq!(selection.rejected().count(), 0);
+}
+
+#[test]
+fn every_preset_is_a_filter_that_bears_its_name_and_an_unknown_one_lists_them() {
+    for preset in Preset::ALL {
+        assert_eq!(preset.to_string().parse(), Ok(preset));
+        assert_eq!(*preset.filter().expect("a filter").name, *preset.name());
+    }
+    let error = "cc4".parse::<Preset>().expect_err("there is no such preset");
+    assert_eq!(error.to_string(), "unknown preset `cc4`; known are all, mpi-path, cc2, cc3, loc5, mpi-path+cc3");
 }

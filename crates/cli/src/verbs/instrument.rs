@@ -6,18 +6,19 @@ use std::process::ExitCode;
 
 use crate::args::{Format, InstrumentArguments};
 use crate::cache::{Key, write_executable};
+use crate::choice::Choice;
 use crate::failure::{Code, Failure};
 use crate::image_file;
-use crate::instrumenting::{Analysis, Choice, Copy};
+use crate::instrumenting::{Analysis, Copy};
 use crate::results::page;
 
 /// Writes the copy, whole or not at all; the report goes to stdout.
 pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Failure> {
-    let choice = Choice::named(&arguments.selection.preset)?;
+    let choice = Choice::of(&arguments.selection)?;
     let bytes = image_file::read(&arguments.image)?;
     refuse_same_file(&arguments.image, &arguments.output)?;
     let analysis = Analysis::of(&arguments.image, &bytes)?;
-    let key = Key::new(&bytes, &arguments.image, &[choice.name(), if arguments.poison { "poison" } else { "" }]);
+    let key = Key::new(&bytes, &arguments.image, &[choice.key(), if arguments.poison { "poison" } else { "" }]);
     let copy = analysis.instrument(&choice, &key, arguments.poison)?;
     write_whole(&arguments.output, &copy.bytes)?;
     let view = view(&arguments.output, &copy);

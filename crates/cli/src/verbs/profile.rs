@@ -4,8 +4,9 @@ use std::process::ExitCode;
 
 use crate::args::ProfileArguments;
 use crate::child;
+use crate::choice::Choice;
 use crate::failure::Failure;
-use crate::instrumenting::{self, Choice};
+use crate::instrumenting;
 use crate::launch;
 use crate::measured::{self, Output, Setting, fresh_id};
 use crate::results::{self, NewRun};
@@ -14,7 +15,7 @@ use crate::rundir::RunDirectory;
 /// Measures the command, then prints the summary to stderr; ends with the command's status.
 pub(crate) fn profile(arguments: &ProfileArguments) -> Result<ExitCode, Failure> {
     let setting = Setting::of(&arguments.measuring);
-    let choice = Choice::named(&arguments.selection.preset)?;
+    let choice = Choice::of(&arguments.selection)?;
     let programs = launch::programs(&arguments.command).map_err(|error| launch::failure(&error))?;
     let prepared = instrumenting::prepare(programs, &choice, &arguments.library)?;
     let run = RunDirectory::create(arguments.output.as_deref(), &prepared.targets[0].program.path)?;

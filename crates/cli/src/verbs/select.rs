@@ -3,19 +3,25 @@
 use std::process::ExitCode;
 
 use crate::args::{Format, SelectArguments};
-use crate::failure::Failure;
+use crate::choice::{self, Choice};
+use crate::failure::{Code, Failure};
 use crate::image_file;
-use crate::instrumenting::{Analysis, Choice};
+use crate::instrumenting::Analysis;
 use crate::results::page;
 
 /// Prints counts and reasons, names, or the JSON document.
 pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
-    let choice = Choice::named(&arguments.selection.preset)?;
-    let bytes = image_file::read(&arguments.image)?;
-    let analysis = Analysis::of(&arguments.image, &bytes)?;
+    if let Some(name) = &arguments.print_preset {
+        print!("{}", choice::preset(name)?.text());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let choice = Choice::of(&arguments.selection)?;
+    let image = arguments.image.as_deref().ok_or_else(|| Failure::new(Code::Usage, "no image is named").remedy("tare select IMAGE"))?;
+    let bytes = image_file::read(image)?;
+    let analysis = Analysis::of(image, &bytes)?;
     let selection = analysis.select(&choice);
     if arguments.list {
-        for decision in &selection.selected {
+        for decision in selection.selected() {
             println!("{}", analysis.program.functions[decision.function].name);
         }
         return Ok(ExitCode::SUCCESS);

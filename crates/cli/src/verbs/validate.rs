@@ -10,9 +10,10 @@ use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
 use tare_profile::Location;
 
 use crate::args::{ComparisonFormat, ValidateArguments};
+use crate::choice::Choice;
 use crate::collect::collect;
 use crate::failure::{Code, Failure};
-use crate::instrumenting::{self, Choice};
+use crate::instrumenting;
 use crate::launch;
 use crate::measured::{self, Mode, Output, Setting, Target, fresh_id};
 use crate::progress::Step;
@@ -22,7 +23,7 @@ use crate::rundir::{Exit, ImageRecord, RunDirectory};
 /// Runs the pairs and prints the table to stdout; fails where a run fails.
 pub(crate) fn validate(arguments: &ValidateArguments) -> Result<ExitCode, Failure> {
     let setting = Setting::of(&arguments.measuring);
-    let choice = Choice::named(&arguments.selection.preset)?;
+    let choice = Choice::of(&arguments.selection)?;
     let programs = launch::programs(&arguments.command).map_err(|error| launch::failure(&error))?;
     let prepared = instrumenting::prepare(programs, &choice, &arguments.library)?;
     let run = RunDirectory::create(arguments.output.as_deref(), &prepared.targets[0].program.path)?;

@@ -1,0 +1,76 @@
+//! What is to be measured: the preset, then the filter files in the order given.
+
+use std::path::Path;
+
+use tare_select::{Filter, Preset, UnknownPreset};
+
+use crate::args::Selection;
+use crate::failure::{Code, Failure};
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Choice {
+    filters: Vec<Filter>,
+    key: String,
+}
+
+impl Choice {
+    /// The choice that options stand for.
+    pub(crate) fn of(selection: &Selection) -> Result<Self, Failure> {
+        let mut choice = Self { filters: Vec::new(), key: String::new() };
+        let default = selection.filter.is_empty().then_some("all");
+        if let Some(name) = selection.preset.as_deref().or(default) {
+            let preset = preset(name)?;
+            let broken = |error| Failure::new(Code::Internal, format!("preset {preset} cannot be read: {error}"));
+            choice.add(preset.filter().map_err(broken)?, preset.text());
+        }
+        for path in &selection.filter {
+            let text = read(path)?;
+            let filter = Filter::parse(&text).map_err(|error| {
+                Failure::new(Code::BadInput, format!("{}: {error}", path.display()))
+                    .remedy("tare select --print-preset cc3 prints a filter to begin with")
+            })?;
+            choice.add(filter, &text);
+        }
+        Ok(choice)
+    }
+
+    fn add(&mut self, filter: Filter, text: &str) {
+        self.filters.push(filter);
+        self.key.push_str(&format!("{}\n{text}\n", text.len()));
+    }
+
+    /// The filters, in the order in which they are evaluated.
+    pub(crate) fn filters(&self) -> &[Filter] {
+        &self.filters
+    }
+
+    /// Whether they ask for lines or files.
+    pub(crate) fn needs_source(&self) -> bool {
+        self.filters.iter().any(|filter| filter.needs().source)
+    }
+
+    /// Tells this choice from others: the texts of its filters.
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+/// The preset of a name.
+pub(crate) fn preset(name: &str) -> Result<Preset, Failure> {
+    let unknown = |error: UnknownPreset| {
+        Failure::new(Code::Usage, error.to_string()).remedy("tare select IMAGE --preset cc2 shows what a preset would measure")
+    };
+    name.parse().map_err(unknown)
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let bytes = std::fs::read(path).map_err(|error| {
+        Failure::io(Code::NoInput, "read the filter", path, &error).remedy("tare select --print-preset cc3 prints a filter to begin with")
+    })?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Failure::new(Code::BadInput, format!("{} is not UTF-8 text: byte {at} is {:#04x}", path.display(), error.as_bytes()[at]))
+            .remedy("name a filter file, or convert it to UTF-8")
+    })
+}

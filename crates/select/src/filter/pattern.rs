@@ -1,0 +1,155 @@
+//! Lists of names and how they match.
+
+use std::fmt;
+
+use regex::{RegexSet, RegexSetBuilder};
+
+/// How a name in a filter matches names of the program.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Match {
+    /// It is the whole name.
+    #[default]
+    Simple,
+    /// The name begins with it.
+    Prefix,
+    /// The name ends with it.
+    Suffix,
+    /// The name contains it.
+    Find,
+    /// It is a regular expression that matches somewhere in the name.
+    Regex,
+}
+
+impl Match {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Simple, Self::Prefix, Self::Suffix, Self::Find, Self::Regex];
+
+    /// As it is written in a filter file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Simple => "simple",
+            Self::Prefix => "prefix",
+            Self::Suffix => "suffix",
+            Self::Find => "find",
+            Self::Regex => "regex",
+        }
+    }
+
+    /// The way of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+}
+
+/// A list of names; it matches where one of them does.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    how: Match,
+    words: Vec<String>,
+    expressions: Option<RegexSet>,
+}
+
+/// Bytes that the regular expressions of one list may take when they are compiled.
+const REGEX_LIMIT: usize = 4 << 20;
+
+impl Pattern {
+    /// A list of names.
+    ///
+    /// # Errors
+    /// If a regular expression is none, or too large; says which and why.
+    pub fn new(how: Match, words: Vec<String>) -> Result<Self, (String, String)> {
+        let expressions = match how {
+            Match::Regex => Some(compiled(&words)?),
+            _ => None,
+        };
+        Ok(Self { how, words, expressions })
+    }
+
+    /// How its names match.
+    #[must_use]
+    pub const fn how(&self) -> Match {
+        self.how
+    }
+
+    /// Its names.
+    #[must_use]
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// Whether one of the names matches.
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
+        let one = |matches: fn(&str, &str) -> bool| self.words.iter().any(|word| matches(name, word));
+        match self.how {
+            Match::Simple => one(|name, word| name == word),
+            Match::Prefix => one(|name, word| name.starts_with(word)),
+            Match::Suffix => one(|name, word| name.ends_with(word)),
+            Match::Find => one(|name, word| name.contains(word)),
+            Match::Regex => self.expressions.as_ref().is_some_and(|expressions| expressions.is_match(name)),
+        }
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        (self.how, &self.words) == (other.how, &other.words)
+    }
+}
+
+fn compiled(words: &[String]) -> Result<RegexSet, (String, String)> {
+    let set = |words: &[String]| RegexSetBuilder::new(words).size_limit(REGEX_LIMIT).dfa_size_limit(REGEX_LIMIT).nest_limit(64).build();
+    let failed = match set(words) {
+        Ok(expressions) => return Ok(expressions),
+        Err(error) => error,
+    };
+    // Which one it is: the set does not say.
+    let culprit = words.iter().find_map(|word| set(std::slice::from_ref(word)).err().map(|error| (word.clone(), error)));
+    let (word, error) = culprit.unwrap_or_else(|| (words.join(" "), failed));
+    let what = match error {
+        regex::Error::CompiledTooBig(_) => format!("it takes more than {} MiB when compiled; expected a smaller one", REGEX_LIMIT >> 20),
+        error => error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_string(),
+    };
+    Err((word, what))
+}
+
+impl fmt::Display for Pattern {
+    /// `MPI_*`, `*_`, `*find*`, `/regex/`, with no more than four names.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 4;
+        for (index, word) in self.words.iter().take(SHOWN).enumerate() {
+            let space = if index == 0 { "" } else { " " };
+            match self.how {
+                Match::Simple => write!(f, "{space}{word}"),
+                Match::Prefix => write!(f, "{space}{word}*"),
+                Match::Suffix => write!(f, "{space}*{word}"),
+                Match::Find => write!(f, "{space}*{word}*"),
+                Match::Regex => write!(f, "{space}/{word}/"),
+            }?;
+        }
+        match self.words.len().checked_sub(SHOWN) {
+            Some(more) if more > 0 => write!(f, " and {more} more"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The names in a text: separated by white space; one in double quotes may hold some, as in `"f(int, int)"`.
+///
+/// # Errors
+/// If a quote is not closed: the text behind it.
+pub(crate) fn words(text: &str) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let (word, behind) = match rest.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').ok_or_else(|| quoted.to_string())?,
+            None => rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len())),
+        };
+        words.push(word.to_string());
+        rest = behind.trim_start();
+    }
+    Ok(words)
+}

@@ -1,0 +1,139 @@
+//! The functions of a program as filters see them: names, numbers and distances are made when they are first asked for.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+
+use tare_code::{Function, Metrics, Program, Refusal};
+
+use crate::filter::{Condition, Direction, Edges, Number};
+use crate::reach;
+use crate::scopes::{NamedFunction, Raw, named};
+use crate::world::{Subject, World};
+
+/// What gfortran calls the main program.
+const FORTRAN_MAIN: &str = "MAIN__";
+
+/// What a function is to selection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Standing {
+    /// The program's main function.
+    Main,
+    /// Start-up code, PLT, ifunc resolver: no function of the programmer's, never instrumented.
+    Never,
+    /// Any other function.
+    Ordinary,
+}
+
+/// Whoever measures a function when it is asked for.
+type Ask<'a> = Box<dyn FnMut(&Function) -> Metrics + 'a>;
+
+/// The functions of a program.
+pub(crate) struct Functions<'a> {
+    program: &'a Program,
+    fortran: bool,
+    ask: RefCell<Ask<'a>>,
+    metrics: RefCell<HashMap<usize, Metrics>>,
+    names: OnceCell<Vec<NamedFunction>>,
+    distances: RefCell<Vec<(Query, Vec<Option<u32>>)>>,
+}
+
+/// Distances that were asked for once are asked for again for each function.
+#[derive(Clone, PartialEq)]
+struct Query {
+    direction: Direction,
+    target: Condition,
+    edges: Edges,
+}
+
+impl<'a> Functions<'a> {
+    pub(crate) fn new(program: &'a Program, metrics: impl FnMut(&Function) -> Metrics + 'a) -> Self {
+        Self {
+            program,
+            fortran: program.functions.iter().any(|function| function.name == FORTRAN_MAIN),
+            ask: RefCell::new(Box::new(metrics)),
+            metrics: RefCell::default(),
+            names: OnceCell::new(),
+            distances: RefCell::default(),
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.program.functions.len()
+    }
+
+    pub(crate) fn standing(&self, index: usize) -> Standing {
+        let Some(function) = self.program.functions.get(index) else { return Standing::Never };
+        let is_c_main = self.program.main() == Some(index);
+        if matches!(function.refusal, Some(Refusal::StartUp | Refusal::IfuncResolver | Refusal::OutsideText)) {
+            Standing::Never
+        } else if self.fortran && is_c_main {
+            // In a Fortran program the C function `main` is start-up code that calls the main program.
+            Standing::Never
+        } else if is_c_main || function.name == FORTRAN_MAIN {
+            Standing::Main
+        } else {
+            Standing::Ordinary
+        }
+    }
+
+    fn measured<T>(&self, index: usize, get: impl FnOnce(&Metrics) -> T) -> Option<T> {
+        let function = self.program.functions.get(index)?;
+        let mut known = self.metrics.borrow_mut();
+        Some(get(known.entry(index).or_insert_with(|| (self.ask.borrow_mut())(function))))
+    }
+
+    fn all_names(&self) -> &[NamedFunction] {
+        let raw = |(index, function): (usize, &'a Function)| Raw {
+            name: &function.name,
+            aliases: &function.aliases,
+            is_main: self.standing(index) == Standing::Main,
+        };
+        self.names.get_or_init(|| named(self.program.functions.iter().enumerate().map(raw)))
+    }
+
+    fn distances(&self, query: &Query) -> Vec<Option<u32>> {
+        let calls = self.program.calls();
+        let roots: Vec<usize> = (0..self.count()).filter(|&index| self.satisfies(&query.target, Subject::Function(index))).collect();
+        match query.direction {
+            Direction::From => calls.distances_from(&roots),
+            Direction::To => reach::distances_to(self.program, &roots, &mut |import| self.satisfies(&query.target, Subject::Import(import))),
+        }
+    }
+}
+
+impl World for Functions<'_> {
+    fn names(&self, function: usize) -> &NamedFunction {
+        &self.all_names()[function]
+    }
+
+    fn import_names(&self, raw: &str) -> NamedFunction {
+        named(std::iter::once(Raw { name: raw, aliases: &[], is_main: false })).swap_remove(0)
+    }
+
+    fn file(&self, function: usize) -> Option<String> {
+        self.measured(function, |metrics| metrics.source.as_ref().map(|source| source.file.clone()))?
+    }
+
+    fn number(&self, of: Number, function: usize) -> Option<u64> {
+        self.measured(function, |metrics| match of {
+            Number::LinesOfCode => metrics.source.as_ref().map(|source| u64::from(source.lines)),
+            Number::CyclomaticComplexity => Some(metrics.cyclomatic as u64),
+            Number::Instructions => Some(metrics.instructions as u64),
+            Number::CallSites => Some(metrics.call_sites as u64),
+            Number::Loops => Some(metrics.loops as u64),
+            Number::LoopDepth => Some(metrics.loop_depth as u64),
+        })?
+    }
+
+    fn distance(&self, direction: Direction, target: &Condition, edges: Edges, function: usize) -> Option<u32> {
+        let query = Query { direction, target: target.clone(), edges };
+        let known = self.distances.borrow().iter().find(|(one, _)| *one == query).map(|(_, distances)| distances.get(function).copied().flatten());
+        if let Some(distance) = known {
+            return distance;
+        }
+        let distances = self.distances(&query);
+        let distance = distances.get(function).copied().flatten();
+        self.distances.borrow_mut().push((query, distances));
+        distance
+    }
+}
