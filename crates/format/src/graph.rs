@@ -182,8 +182,10 @@ record! {
         168 flags: u64,
         /// Ticks spent by the runtime itself outside of probes, in set-up.
         176 setup_ticks: u64,
+        /// Cost of a pair of clockless probes in a hot loop ([`COST_UNIT`]); 0 where it was not measured.
+        184 hot_clockless_cost: u64,
         /// Reserved.
-        184 reserved: [u8; 72],
+        192 reserved: [u8; 64],
         /// Host name, padded with zeros.
         256 host: [u8; 64],
         /// Path of the executable (of the original where the image is a copy), padded, cut at the front if too long.
@@ -265,7 +267,8 @@ record! {
         8 base: u64,
         /// Reserved for a second metric.
         16 spare: u64,
-        /// Stack pointer at entry: address of the function's return address.
+        /// Stack pointer at entry: address of the function's return address. Two less where no clock was read; `base` is
+        /// then the address of the node that time goes to meanwhile. Three less than that of its caller in a wrapper.
         24 sp: u64,
     }
 }
@@ -285,16 +288,16 @@ record! {
         32 region: u32,
         /// Index of the parent; the root is its own parent.
         36 parent: u32,
-        /// Calls of the batches that were off, the one under way included.
+        /// Calls of the batches that were off or clockless, the one under way included.
         40 off_calls: u64,
         /// The low half of `calls` at which the probe takes the slow path.
         48 until: u32,
-        /// Calls of a batch under way that is off which have not come yet: all calls are `calls + off_calls − left`.
-        /// Below zero for a moment where a signal handler ended the batch.
+        /// Calls of a batch under way that is off or clockless which have not come yet: all calls are
+        /// `calls + off_calls − left`. Below zero for a moment where a call finds none left.
         52 left: i16,
         /// One of [`Mode`]: the kind of batch under way.
         54 mode: u8,
-        /// [`NODE_FOLDED`], [`NODE_OVERFLOW`], [`NODE_BATCHES`].
+        /// [`NODE_FOLDED`], [`NODE_OVERFLOW`], [`NODE_BATCHES`], [`NODE_LEAF`].
         55 flags: u8,
         /// Current estimate of the cost of a probe pair on this path ([`COST_UNIT`]).
         56 cost: u64,
@@ -307,6 +310,8 @@ pub const NODE_OVERFLOW: u8 = 2;
 pub const NODE_FOLDED: u8 = 1;
 /// Calls of this node are taken in batches.
 pub const NODE_BATCHES: u8 = 4;
+/// The region is entered by a leaf's site: its body runs without probes while it is off. Others are clockless then.
+pub const NODE_LEAF: u8 = 8;
 
 record! {
     /// What the slow path and the wrappers know of a node.
@@ -371,7 +376,7 @@ record! {
         56 boundary: u64,
         /// Probe on.
         64 on: [u8; 288],
-        /// Probe off, calls counted.
+        /// Probe off and calls counted; of regions that are no leaves: path and calls counted without a clock.
         352 off: [u8; 288],
         /// Probe off, counting done twice: what it adds is what counting costs.
         640 off_twice: [u8; 288],
@@ -473,6 +478,8 @@ numbered! {
         OffTwice = 2,
         /// Path and counts, no clock.
         Clockless = 3,
+        /// As `Clockless`, done twice.
+        ClocklessTwice = 4,
     }
 }
 

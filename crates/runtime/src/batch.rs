@@ -1,58 +1,114 @@
-//! Batches: calls of one path with its probes on, off, or off with the counting done twice.
+//! Batches: calls of one path with its probes on, quiet (off for a leaf, clockless otherwise), or quiet with the
+//! counting done twice.
 //!
-//! A leaf's first batch shows whether the path is short and frequent. If it is, each further batch gets its
-//! kind by chance, and what is compared between kinds is the time per call that went to the path and its
-//! parent, the tool's own time left out. Boundaries are fenced, and lie in the slow path.
+//! A path's first batch shows whether it is short and frequent. If it is, it takes batches whose kind is chosen by
+//! chance, and what is compared between kinds is the time per call that went to the path and its parent, the tool's own
+//! time left out. Boundaries are fenced, and lie in the slow path.
 //!
-//! What always holds: of a thread's nodes at most one is in a batch that is off, and the thread state says which;
-//! all calls of a node are its `calls + off_calls − left`, at any moment.
+//! What always holds: of a thread's nodes at most one takes batches, the one in focus, and all others are on: time that
+//! passes from a quiet node to its parent would be taken for that of others. The focus moves on after some batches, or
+//! when its node is not called for long.
 
 use crate::arena::PAGE;
+use crate::aside;
 use crate::costs;
 use crate::live::{LiveBatch, LiveNode, LiveSums, add, add_signed};
 use crate::local::{BATCH, Local, NEVER};
-use crate::off;
 use core::sync::atomic::{Ordering::Relaxed, Ordering::Release};
-use tare_format::graph::{BATCHES, BatchRecord, COST_UNIT, MAX_BATCHES, Mode, NODE_BATCHES};
+use tare_format::graph::{BATCHES, BatchRecord, COST_UNIT, MAX_BATCHES, Mode, NODE_BATCHES, NODE_FOLDED};
 
 /// Ticks per call beyond which a path is not short (some 2 µs).
 const SHORT: u64 = 6_000;
 /// Batches of each kind that are kept as a sample.
 const SAMPLE: u64 = 64;
-/// The first batches of a record: they are shorter and oftener off, so that an estimate is there soon.
+/// The first batches of a record: they are shorter and oftener quiet, so that an estimate is there soon.
 const EARLY: u64 = 48;
 /// Calls of a batch after these.
 const LATER_BATCH: u16 = 4 * BATCH;
+/// Batches after which the focus moves on.
+const SLICE: u64 = 12;
+/// Ticks after which a node in focus whose calls do not come is given up for the sake of others (some ms).
+const LONG: u64 = 10_000_000;
 
-/// Whether the batch of a leaf under way has had all its calls.
-pub(crate) fn is_over(local: Local, node: &LiveNode) -> bool {
-    let ahead = node.until.load(Relaxed).wrapping_sub(node.calls.load(Relaxed) as u32).cast_signed();
-    ahead <= 0 || (off::is_open(local, node) && node.left.load(Relaxed) < 0)
+/// Kinds of batches: what a record's three sums stand for.
+const ON: u32 = 0;
+const QUIET: u32 = 1;
+const TWICE: u32 = 2;
+/// The kind while none is under way.
+const NONE: u32 = 3;
+
+/// Whether the batch of a node under way has had all its calls.
+pub(crate) fn is_over(node: &LiveNode) -> bool {
+    if node.mode.load(Relaxed) == Mode::On as u8 {
+        let ahead = node.until.load(Relaxed).wrapping_sub(node.calls.load(Relaxed) as u32).cast_signed();
+        ahead <= 0
+    } else {
+        node.left.load(Relaxed) <= 0
+    }
 }
 
-/// Ends the batch of a leaf under way and begins the next; the call that found it over belongs to the next.
+/// Ends the batch of a node under way and begins the next; the call that found it over belongs to the next.
 pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64) {
-    if node.flags.load(Relaxed) & NODE_BATCHES == 0 {
+    let flags = node.flags.load(Relaxed);
+    let record = match local.cold_of(node).batch_record.load(Relaxed).checked_sub(1) {
+        Some(index) => Some(local.arena.batch(index)),
+        None if flags & NODE_BATCHES != 0 && is_short(node) => allocate(local, node),
+        None => None,
+    };
+    // Recursion mixes calls within the path's own time with those from outside: it takes no batches.
+    let Some(record) = record.filter(|_| flags & NODE_FOLDED == 0) else {
+        aside::close(local, node);
+        release(local, node);
+        node.flags.fetch_and(!NODE_BATCHES, Relaxed);
         wait_for(node, NEVER);
         return;
-    }
-    let cold = local.cold_of(node);
-    let record = match cold.batch_record.load(Relaxed).checked_sub(1) {
-        Some(index) => {
-            let record = local.arena.batch(index);
-            end(local, node, record, ticks);
-            record
-        }
-        None => match is_short(node).then(|| allocate(local, node)).flatten() {
-            Some(record) => record,
-            None => {
-                node.flags.fetch_and(!NODE_BATCHES, Relaxed);
-                wait_for(node, NEVER);
-                return;
-            }
-        },
     };
+    if is_in_focus(local, node) {
+        end(local, node, record, ticks);
+        if taken(record).is_multiple_of(SLICE) {
+            release(local, node);
+            wait_for(node, pause(record));
+            return;
+        }
+    } else if !is_free(local, ticks) {
+        wait_for(node, u32::from(LATER_BATCH));
+        return;
+    }
+    local.state.focus.store(local.arena.index_of(node) + 1, Relaxed);
+    local.state.focus_since.store(ticks, Relaxed);
     begin(local, node, record, ticks);
+}
+
+/// Calls after a slice until a node asks for the focus again: the more is known of it, the more.
+fn pause(record: &LiveBatch) -> u32 {
+    let slices = (taken(record) / SLICE).min(64) as u32;
+    u32::from(BATCH) * slices
+}
+
+fn is_in_focus(local: Local, node: &LiveNode) -> bool {
+    local.state.focus.load(Relaxed) == local.arena.index_of(node) + 1
+}
+
+fn release(local: Local, node: &LiveNode) {
+    if is_in_focus(local, node) {
+        local.state.focus.store(0, Relaxed);
+    }
+}
+
+/// Whether the focus can go to another node. One that has waited for its calls for long loses it, and its batch.
+fn is_free(local: Local, ticks: u64) -> bool {
+    let state = local.state;
+    let Some(index) = state.focus.load(Relaxed).checked_sub(1) else { return true };
+    if ticks.wrapping_sub(state.focus_since.load(Relaxed)) < LONG {
+        return false;
+    }
+    let node = local.arena.node(index);
+    aside::close(local, node);
+    if let Some(record) = local.cold_of(node).batch_record.load(Relaxed).checked_sub(1) {
+        local.arena.batch(record).kind.store(NONE, Relaxed);
+    }
+    wait_for(node, 0);
+    true
 }
 
 /// Lets the probe take the slow path after so many calls more that are on.
@@ -97,22 +153,16 @@ fn allocate(local: Local, node: &LiveNode) -> Option<&'static LiveBatch> {
 }
 
 fn begin(local: Local, node: &'static LiveNode, record: &LiveBatch, ticks: u64) {
-    let kind = match next_kind(record) {
-        Mode::On => Mode::On,
-        kind if off::is_free(local, ticks) => kind,
-        _ => Mode::On,
-    };
+    let kind = next_kind(record);
     let length = length_of_next(record);
     record.length.store(u64::from(length), Relaxed);
-    record.kind.store(kind as u32, Relaxed);
+    record.kind.store(kind, Relaxed);
     record.started.store(spent(local, node), Relaxed);
     record.boundary.store(ticks, Relaxed);
-    node.mode.store(kind as u8, Relaxed);
-    if kind == Mode::On {
-        wait_for(node, u32::from(length));
-    } else {
-        wait_for(node, NEVER);
-        off::open(local, node, kind, length, ticks);
+    match kind {
+        ON => wait_for(node, u32::from(length)),
+        TWICE => aside::open(local, node, aside::twice_mode(node), length),
+        _ => aside::open(local, node, aside::quiet_mode(node), length),
     }
 }
 
@@ -127,32 +177,30 @@ fn length_of_next(record: &LiveBatch) -> u16 {
     if taken(record) < EARLY { BATCH } else { LATER_BATCH }
 }
 
-/// One batch in 40 is off with doubled counting, one in 10 off; the first ones oftener.
-fn next_kind(record: &LiveBatch) -> Mode {
+/// One batch in 40 is quiet with doubled counting, one in 10 quiet; the first ones oftener.
+fn next_kind(record: &LiveBatch) -> u32 {
     let mut random = record.random.load(Relaxed);
     random ^= random << 13;
     random ^= random >> 7;
     random ^= random << 17;
     record.random.store(random, Relaxed);
-    let (off, twice) = if taken(record) < EARLY { (10, 5) } else { (4, 1) };
+    let (quiet, twice) = if taken(record) < EARLY { (10, 5) } else { (4, 1) };
     match (random >> 33) % 40 {
-        chance if chance < twice => Mode::OffTwice,
-        chance if chance < twice + off => Mode::OffCounted,
-        _ => Mode::On,
+        chance if chance < twice => TWICE,
+        chance if chance < twice + quiet => QUIET,
+        _ => ON,
     }
 }
 
 fn end(local: Local, node: &LiveNode, record: &LiveBatch, ticks: u64) {
     let kind = record.kind.load(Relaxed);
+    aside::close(local, node);
     let Some(sums) = record.on.get(kind as usize) else { return };
-    if kind != Mode::On as u32 {
-        off::close(local, node);
-    }
     let spent = (spent(local, node) - record.started.load(Relaxed)).max(0).cast_unsigned();
     let calls = record.length.load(Relaxed);
     take(sums, record, spent, calls);
     record.boundary.store(ticks, Relaxed);
-    if kind == Mode::On as u32 {
+    if kind == ON {
         return;
     }
     add(&local.arena.location().off_batches, 1);

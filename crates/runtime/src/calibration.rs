@@ -1,16 +1,19 @@
-//! The prior: what a pair of probes costs in a hot loop, measured once at the start of a process.
+//! What probes cost in a hot loop, measured once at the start of a process: a pair that is on, which is the prior, a pair
+//! that is clockless, and the part of the slow path that its own count does not see.
 
 use crate::arena::Arena;
 use crate::clock::fenced;
 use crate::costs;
 use crate::graph_file;
 use crate::kit::Kit;
+use crate::local::{Local, NEVER};
 use crate::probe;
+use crate::slow;
 use crate::state::ThreadState;
 use crate::sys::{self, SignalsBlocked};
 use crate::thread;
 use core::sync::atomic::Ordering::Relaxed;
-use tare_format::graph::{ARENA, COST_UNIT};
+use tare_format::graph::{ARENA, COST_UNIT, Mode};
 
 /// Pairs of one round.
 const PAIRS: u32 = 256;
@@ -35,11 +38,22 @@ pub(crate) fn calibrate() {
 
 fn measure_on(state: &'static ThreadState, arena: Arena, kit: &Kit) {
     if arena.allocate_first() {
-        thread::set_up_on(state, arena, kit);
-        let cost = middle_round();
-        costs::set_hot_pair(cost);
+        let local = thread::set_up_on(state, arena, kit);
+        // The path is new now, and takes no batches.
+        probe::run_pairs(1);
+        let node = arena.node(1);
+        node.flags.store(0, Relaxed);
+        node.until.store(NEVER, Relaxed);
+        let pair = middle_round();
+        costs::set_hot_pair(pair);
+        slow::set_tail(tail_of_slow_path(local, pair));
+        node.mode.store(Mode::Clockless as u8, Relaxed);
+        node.left.store(i16::MAX, Relaxed);
+        state.aside.store(1, Relaxed);
+        let clockless = middle_round();
         if let Some(header) = graph_file::header() {
-            header.hot_pair_cost.store(cost, Relaxed);
+            header.hot_pair_cost.store(pair, Relaxed);
+            header.hot_clockless_cost.store(clockless, Relaxed);
         }
     }
     state.reset();
@@ -47,15 +61,36 @@ fn measure_on(state: &'static ThreadState, arena: Arena, kit: &Kit) {
     unsafe { sys::unmap(arena.start(), ARENA as usize) };
 }
 
+/// Cost of a pair in the middle round, in cost units.
 fn middle_round() -> u64 {
-    let mut rounds = [0; ROUNDS];
-    for round in &mut rounds {
+    let middle = middle_of(|| {
         let begin = fenced();
         probe::run_pairs(PAIRS);
-        *round = fenced() - begin;
-    }
+        fenced() - begin
+    });
+    middle * COST_UNIT / u64::from(PAIRS)
+}
+
+/// Ticks of a slow path that its own count does not see: on the way in before its first clock reading, and on the way
+/// back after its last.
+fn tail_of_slow_path(local: Local, pair: u64) -> u64 {
+    let node = local.arena.node(1);
+    let tool_ticks = || local.arena.location().tool_ticks.load(Relaxed);
+    let middle = middle_of(|| {
+        let counted = tool_ticks();
+        node.until.store(node.calls.load(Relaxed) as u32, Relaxed);
+        let begin = fenced();
+        probe::run_pairs(1);
+        (fenced() - begin).saturating_sub(tool_ticks() - counted)
+    });
+    middle.saturating_sub(pair / COST_UNIT)
+}
+
+/// The middle of the rounds after the first ones.
+fn middle_of(round: impl Fn() -> u64) -> u64 {
+    let mut rounds = [0; ROUNDS];
+    rounds.fill_with(round);
     let Some(measured) = rounds.get_mut(WARM_UP..) else { return 0 };
     measured.sort_unstable();
-    let middle = measured.get(measured.len() / 2).copied().unwrap_or(0);
-    middle * COST_UNIT / u64::from(PAIRS)
+    measured.get(measured.len() / 2).copied().unwrap_or(0)
 }

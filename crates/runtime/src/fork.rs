@@ -46,6 +46,7 @@ fn new_file(old: NonNull<u8>) -> Option<FilePlace> {
     // SAFETY: as above.
     let after = unsafe { fresh.cast::<LiveHeader>().as_ref() };
     after.hot_pair_cost.store(before.hot_pair_cost.load(Relaxed), Relaxed);
+    after.hot_clockless_cost.store(before.hot_clockless_cost.load(Relaxed), Relaxed);
     after.images.store(before.images.load(Relaxed), Relaxed);
     let length = (HEADER_AREA - IMAGE_TABLE) as usize;
     // SAFETY: the table begins there in the old area …
@@ -103,19 +104,18 @@ fn allocate(fresh: Arena, local: Local, nodes: u32) -> bool {
 }
 
 fn restart_frame(old: &LiveFrame, fresh: &LiveFrame, ticks: u64) {
-    let segment = old.base.load(Relaxed) == crate::local::SEGMENT;
+    let base = old.base.load(Relaxed);
+    let is_time = base != crate::local::SEGMENT && !crate::local::is_clockless(old);
     fresh.node.store(old.node.load(Relaxed), Relaxed);
     fresh.sp.store(old.sp.load(Relaxed), Relaxed);
-    fresh.base.store(if segment { crate::local::SEGMENT } else { ticks }, Relaxed);
+    fresh.base.store(if is_time { ticks } else { base }, Relaxed);
 }
 
 fn restart_state(state: &ThreadState, ticks: u64) {
     state.last.store(ticks, Relaxed);
-    // The batch that was off in the parent is not one of the child's.
-    state.off_region.store(0, Relaxed);
     state.overhead.store(0, Relaxed);
     state.partners.store(core::ptr::null_mut(), Relaxed);
-    for count in [&state.batches_ready, &state.peers_ready, &state.lost_open, &state.estimates] {
+    for count in [&state.batches_ready, &state.peers_ready, &state.lost_open, &state.estimates, &state.aside, &state.focus] {
         count.store(0, Relaxed);
     }
 }

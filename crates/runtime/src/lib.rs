@@ -17,6 +17,7 @@
 extern crate std;
 
 mod arena;
+mod aside;
 mod batch;
 mod calibration;
 mod clock;
@@ -30,7 +31,6 @@ mod images;
 mod kit;
 mod live;
 mod local;
-mod off;
 mod once;
 pub mod probe;
 pub mod process;

@@ -58,7 +58,8 @@ live! {
         uncovered_calls: AtomicU64,
         flags: AtomicU64,
         setup_ticks: AtomicU64,
-        reserved: [AtomicU8; 72],
+        hot_clockless_cost: AtomicU64,
+        reserved: [AtomicU8; 64],
         host: [AtomicU8; 64],
         executable: [AtomicU8; 192],
     }

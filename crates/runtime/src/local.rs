@@ -3,14 +3,14 @@
 //! What always holds: whatever here creates or closes runs with signals held back; an entry and an exit of a
 //! wrapper, which do not, claim their frame first, exactly as the probe routines do.
 
-use crate::arena::{Arena, FRAME_CHUNK, NODE_CHUNK, OVERFLOW, PAGE};
+use crate::arena::{AGAIN, Arena, FRAME_CHUNK, NODE_CHUNK, OVERFLOW, PAGE};
 use crate::edges::{Inserted, key};
 use crate::live::{LiveCold, LiveFrame, LiveNode, add, add_signed};
 use crate::process::now;
 use crate::settings::settings;
 use crate::state::ThreadState;
 use core::sync::atomic::{Ordering::Relaxed, Ordering::Release, compiler_fence};
-use tare_format::graph::{COLD_NODES, ColdNode, FRAMES, MAX_FRAMES, Mode, NODE_BATCHES, NODE_FOLDED, NODE_OVERFLOW, NODES, Node};
+use tare_format::graph::{COLD_NODES, ColdNode, FRAMES, MAX_FRAMES, Mode, NODE_BATCHES, NODE_FOLDED, NODE_LEAF, NODE_OVERFLOW, NODES, Node};
 
 /// Calls of a batch.
 pub(crate) const BATCH: u16 = 1024;
@@ -19,7 +19,11 @@ pub(crate) const NEVER: u32 = i32::MAX.cast_unsigned();
 /// The region of the overflow node.
 const NO_REGION: u32 = u32::MAX;
 /// The stack pointer of the root's frame: nothing is above it.
-const TOP: u64 = u64::MAX;
+const TOP: u64 = !7;
+/// What is added to the stack pointer in a frame whose entry read no clock. Stack pointers are multiples of 8.
+const CLOCKLESS: u64 = 2_u64.wrapping_neg();
+/// What is added to the stack pointer of its caller in the frame of a wrapper, which no probe's exit may take for its own.
+const WRAPPED: u64 = 3_u64.wrapping_neg();
 
 /// By what a region is entered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,6 +76,13 @@ impl Local {
     #[inline]
     pub(crate) fn current(self) -> &'static LiveNode {
         self.arena.node_of(self.state.frame())
+    }
+
+    /// The node that time goes to: the innermost one whose clock was read.
+    #[inline]
+    pub(crate) fn owner(self) -> &'static LiveNode {
+        let frame = self.state.frame();
+        if is_clockless(frame) { self.arena.node_of_word(frame.base.load(Relaxed) as u32) } else { self.arena.node_of(frame) }
     }
 
     pub(crate) fn cold_of(self, node: &LiveNode) -> &'static LiveCold {
@@ -148,14 +159,16 @@ impl Local {
     fn create(self, parent: &LiveNode, region: u32, door: Door) -> Option<&'static LiveNode> {
         let location = self.arena.location();
         let index = location.nodes.load(Relaxed);
-        if index >= OVERFLOW || !self.has_room_for_node(index) {
+        if index >= AGAIN || !self.has_room_for_node(index) {
             return None;
         }
         let node = self.arena.node(index);
         node.parent.store(self.arena.index_of(parent), Relaxed);
         let (until, flags) = match door {
-            Door::Leaf if !settings().exact => (u32::from(BATCH), NODE_BATCHES),
-            _ => (NEVER, 0),
+            Door::Wrapper => (NEVER, 0),
+            Door::Probe | Door::Leaf if settings().exact => (NEVER, 0),
+            Door::Probe => (u32::from(BATCH), NODE_BATCHES),
+            Door::Leaf => (u32::from(BATCH), NODE_BATCHES | NODE_LEAF),
         };
         node.until.store(until, Relaxed);
         node.flags.store(flags, Relaxed);
@@ -199,7 +212,7 @@ impl Local {
     ///
     /// # Probe-safe
     pub(crate) fn open(self, node: &LiveNode, sp: u64) -> (&'static LiveFrame, u64) {
-        let parent = self.current();
+        let parent = self.owner();
         let frame = self.arena.frame(self.arena.frame_index(self.state.frame()) + 1);
         let address = core::ptr::from_ref(node).addr() as u64;
         let claim = || {
@@ -219,12 +232,20 @@ impl Local {
         (frame, ticks)
     }
 
+    /// Opens the frame of a wrapper: below its caller's, and above whatever the wrapped function may call back.
+    ///
+    /// # Probe-safe
+    pub(crate) fn open_wrapper(self, node: &LiveNode) -> (&'static LiveFrame, u64) {
+        let caller = self.state.frame().sp.load(Relaxed);
+        self.open(node, (caller.saturating_add(7) & TOP).wrapping_add(WRAPPED))
+    }
+
     /// Opens a frame that stands for another stack: below the same node, with a stack pointer of its own.
     pub(crate) fn open_segment(self, top: u64) {
         let node = self.current();
         let frame = self.arena.frame(self.arena.frame_index(self.state.frame()) + 1);
         frame.node.store(core::ptr::from_ref(node).addr() as u64, Relaxed);
-        frame.sp.store(top, Relaxed);
+        frame.sp.store(top & TOP, Relaxed);
         frame.base.store(SEGMENT, Relaxed);
         self.state.segments.fetch_add(1, Relaxed);
         self.state.frame.store(core::ptr::from_ref(frame).cast_mut(), Relaxed);
@@ -240,7 +261,7 @@ impl Local {
         let base = frame.base.load(Relaxed);
         if base == SEGMENT {
             self.state.segments.fetch_sub(1, Relaxed);
-        } else {
+        } else if !is_clockless(frame) {
             let node = self.arena.node_of(frame);
             node.inclusive.store(ticks.wrapping_sub(base), Relaxed);
         }
@@ -266,6 +287,18 @@ impl Local {
             location.overflow_calls.store(self.arena.node(OVERFLOW).calls.load(Relaxed), Relaxed);
         }
     }
+}
+
+/// Whether the entry of a frame read no clock.
+#[inline]
+pub(crate) fn is_clockless(frame: &LiveFrame) -> bool {
+    frame.sp.load(Relaxed) & 7 == CLOCKLESS & 7
+}
+
+/// The stack pointer of the call that opened a frame.
+pub(crate) fn stack_pointer(frame: &LiveFrame) -> u64 {
+    let sp = frame.sp.load(Relaxed);
+    if is_clockless(frame) { sp.wrapping_sub(CLOCKLESS) } else { sp }
 }
 
 /// In the `base` of a frame that only marks where another stack begins.

@@ -7,15 +7,16 @@
 //! What always holds: signals are held back until all is done but the counting of the time it took, no memory is
 //! allocated but by `mmap`, nothing unwinds.
 
+use crate::aside::AGAIN_REGION;
 use crate::batch;
 use crate::clock::{self, fenced};
 use crate::graph_file;
 use crate::live::add;
-use crate::local::{Door, Local};
+use crate::local::{Door, Local, stack_pointer};
 use crate::state::ThreadState;
 use crate::sys::{SignalsBlocked, signal_stack_in_use};
 use crate::thread;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What a probe does after the slow path.
 #[repr(u32)]
@@ -52,13 +53,13 @@ pub(crate) extern "C" fn slow_path(state: &'static ThreadState, value: u64, sp: 
 }
 
 fn enter(state: &'static ThreadState, region: u32, sp: u64, ticks: u64, door: Door) -> Answer {
-    let Some(local) = thread::ready(state) else { return Answer::Done };
-    local.attribute(local.current(), ticks);
+    let Some(local) = thread::ready(state).filter(|_| region != AGAIN_REGION) else { return Answer::Done };
+    local.attribute(local.owner(), ticks);
     close_dead_frames(local, sp, ticks);
     if local.has_room_for_frame() {
         let parent = local.current();
         let (node, is_found) = local.find_or_create(parent, region, door);
-        if door == Door::Leaf && batch::is_over(local, node) {
+        if batch::is_over(node) {
             batch::boundary(local, node, ticks);
         }
         if is_found {
@@ -78,9 +79,9 @@ fn enter(state: &'static ThreadState, region: u32, sp: u64, ticks: u64, door: Do
 fn exit(state: &'static ThreadState, sp: u64, ticks: u64) -> Answer {
     let Some(local) = Local::of(state) else { return Answer::Done };
     let location = local.arena.location();
-    local.attribute(local.current(), ticks);
+    local.attribute(local.owner(), ticks);
     let depth = local.arena.frame_index(state.frame());
-    let stack_pointer = |index: u64| local.arena.frame(index).sp.load(Relaxed);
+    let stack_pointer = |index: u64| stack_pointer(local.arena.frame(index));
     let is_on_other_stack = is_elsewhere(local, sp);
     // Stack pointers fall from frame to frame, but for where another stack begins.
     let is_ordered = state.segments.load(Relaxed) == 0;
@@ -130,12 +131,20 @@ fn is_elsewhere(local: Local, sp: u64) -> bool {
 /// Ticks that the system call at the end of a slow path may take.
 const SYSTEM_CALL: u64 = 5_000;
 
+/// Ticks of a slow path outside of its own clock readings.
+static TAIL: AtomicU64 = AtomicU64::new(0);
+
+/// Notes how long the slow path takes outside of its own clock readings.
+pub(crate) fn set_tail(ticks: u64) {
+    TAIL.store(ticks, Relaxed);
+}
+
 /// Counts the slow path and its time.
 fn count(local: Local, begin: u64, before_signals: u64) {
-    let node = local.current();
+    let node = local.owner();
     add(&local.arena.location().slow_paths, 1);
     let end = fenced();
     local.attribute(node, end);
-    local.count_tool(node, end.min(before_signals + SYSTEM_CALL).saturating_sub(begin));
+    local.count_tool(node, end.min(before_signals + SYSTEM_CALL).saturating_sub(begin) + TAIL.load(Relaxed));
     local.publish(end);
 }

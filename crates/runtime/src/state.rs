@@ -10,6 +10,7 @@ use crate::live::{LiveFrame, LiveNode};
 use core::mem::{offset_of, size_of};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
+use tare_format::graph::Mode;
 
 /// The words of a thread that probes read and write. Its image stands in `probe/routines.s`.
 #[repr(C, align(64))]
@@ -29,15 +30,10 @@ pub(crate) struct ThreadState {
     pub(crate) overhead: AtomicI64,
     /// What is added to the 32-bit word of a node to make its address.
     pub(crate) high: AtomicU64,
-    /// The node whose batch is off: at most one of a thread at any time. Stays when the batch ends, so that a
-    /// probe that is interrupted between its look and its count finds it.
-    pub(crate) off_node: AtomicPtr<LiveNode>,
-    /// The parent of that node.
-    pub(crate) off_parent: AtomicPtr<LiveNode>,
-    /// The region of that node while its batch is off; 0 while none is.
-    pub(crate) off_region: AtomicU32,
-    /// Not 0 while that batch counts twice.
-    pub(crate) off_twice: AtomicU32,
+    /// Nodes of the thread that are not on.
+    pub(crate) aside: AtomicU32,
+    /// Index plus one of the node that takes batches now; 0 while none does.
+    pub(crate) focus: AtomicU32,
     /// Nodes whose pages are allocated.
     pub(crate) nodes_ready: AtomicU32,
     /// Batch records whose pages are allocated.
@@ -54,13 +50,9 @@ pub(crate) struct ThreadState {
     pub(crate) partners: AtomicPtr<EdgeTable>,
     /// The start of the thread's arena; null before it is set up.
     pub(crate) arena: AtomicPtr<u8>,
-    /// When the batch that is off began.
-    pub(crate) off_since: AtomicU64,
-    /// What stands for `off_region` in the second count of an off-twice call: always 0, the region it asks for.
-    again_region: AtomicU32,
-    /// What that count counts down.
-    again_left: AtomicU32,
-    reserved: [AtomicU64; 6],
+    /// When the node that takes batches last began one.
+    pub(crate) focus_since: AtomicU64,
+    reserved: [AtomicU64; 9],
 }
 
 const _: () = assert!(size_of::<ThreadState>() == 192);
@@ -79,12 +71,7 @@ core::arch::global_asm!(
     LIMIT = const offset_of!(ThreadState, limit),
     OVERHEAD = const offset_of!(ThreadState, overhead),
     HIGH = const offset_of!(ThreadState, high),
-    OFF_NODE = const offset_of!(ThreadState, off_node),
-    OFF_PARENT = const offset_of!(ThreadState, off_parent),
-    OFF_REGION = const offset_of!(ThreadState, off_region),
-    OFF_TWICE = const offset_of!(ThreadState, off_twice),
-    AGAIN_REGION = const offset_of!(ThreadState, again_region),
-    AGAIN_LEFT = const offset_of!(ThreadState, again_left),
+    ASIDE = const offset_of!(ThreadState, aside),
     EDGE_TABLE = const size_of::<EdgeTable>(),
     FRAME_NODE = const offset_of!(LiveFrame, node),
     FRAME_BASE = const offset_of!(LiveFrame, base),
@@ -96,6 +83,9 @@ core::arch::global_asm!(
     UNTIL = const offset_of!(LiveNode, until),
     LEFT = const offset_of!(LiveNode, left),
     COST = const offset_of!(LiveNode, cost),
+    MODE = const offset_of!(LiveNode, mode),
+    OFF_TWICE = const Mode::OffTwice as u8,
+    CLOCKLESS_TWICE = const Mode::ClocklessTwice as u8,
     ID = const tare_format::probe::ID_AFTER_RETURN,
     LEAF_ID = const tare_format::probe::LEAF_ID_AFTER_RETURN,
     SAVE_AREA = const 2752,
@@ -167,14 +157,12 @@ impl ThreadState {
         self.partners.store(core::ptr::null_mut(), Relaxed);
         self.limit.store(core::ptr::null_mut(), Relaxed);
         self.arena.store(core::ptr::null_mut(), Relaxed);
-        for word in [&self.last, &self.off_since] {
+        for word in [&self.last, &self.focus_since] {
             word.store(0, Relaxed);
         }
-        self.off_region.store(0, Relaxed);
-        self.off_node.store(core::ptr::null_mut(), Relaxed);
         self.overhead.store(0, Relaxed);
         let counts = [&self.nodes_ready, &self.batches_ready, &self.peers_ready];
-        for word in counts.into_iter().chain([&self.lost_open, &self.estimates, &self.segments]) {
+        for word in counts.into_iter().chain([&self.lost_open, &self.estimates, &self.segments, &self.aside, &self.focus]) {
             word.store(0, Relaxed);
         }
     }

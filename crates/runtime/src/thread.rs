@@ -89,7 +89,7 @@ extern "C" fn at_end(state: *mut c_void) {
 /// Brings the location of the calling thread up to date: its time so far, and the root's.
 pub(crate) fn close_location(local: Local) {
     let ticks = now().0;
-    local.attribute(local.current(), ticks);
+    local.attribute(local.owner(), ticks);
     let root = local.arena.node(0);
     root.inclusive.store(ticks.wrapping_sub(local.arena.frame(0).base.load(Relaxed)), Relaxed);
     local.publish(ticks);

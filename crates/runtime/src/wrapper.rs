@@ -70,9 +70,7 @@ impl Thread {
             let _signals = SignalsBlocked::new();
             local.find_or_create(local.current(), region.0, Door::Wrapper).0
         });
-        // Below the caller's frame, and above whatever the wrapped function may call back.
-        let sp = local.state.frame().sp.load(Relaxed) - 1;
-        let (frame, ticks) = local.open(node, sp);
+        let (frame, ticks) = local.open_wrapper(node);
         Open { local, entered: Ticks(ticks), node, depth: Some(local.arena.frame_index(frame)) }
     }
 
@@ -84,7 +82,7 @@ impl Thread {
         let Some(depth) = open.depth else { return };
         let top = local.arena.frame_index(local.state.frame());
         let ticks = process::now().0;
-        local.attribute(local.current(), ticks);
+        local.attribute(local.owner(), ticks);
         if top < depth {
             add(&local.arena.location().unmatched_exits, 1);
             return;

@@ -25,30 +25,39 @@ fn main() {
         return;
     }
     let base = register_pseudo_image(b"", REGIONS, [0xbe; 16]).expect("a graph file");
-    if std::env::var_os("TARE_EXACT").is_some() {
-        for shape in SHAPES.iter().filter(|shape| shape.has_leaves) {
-            compare(&format!("leaf, {}", shape.name), shape, base, Variant::Leaf);
-        }
-        return;
-    }
-    println!("{:28} {:>10} {:>10} {:>10} {:>8}", "shape, ticks a call", "plain", "2 × rdtsc", "probes", "ratio");
+    if std::env::var_os("TARE_EXACT").is_some() { probes_on(base) } else { probes_quiet(base) }
+}
+
+fn probes_on(base: IdBase) {
+    println!("{:36} {:>10} {:>10} {:>10} {:>8}", "probes on, ticks a call", "plain", "2 × rdtsc", "probes", "ratio");
     for shape in &SHAPES {
         compare(shape.name, shape, base, Variant::Probes);
     }
     for shape in SHAPES.iter().take(2) {
         compare_in_two_threads(shape, base);
     }
+    for shape in SHAPES.iter().filter(|shape| shape.has_leaves) {
+        compare(&format!("leaf, {}", shape.name), shape, base, Variant::Leaf);
+    }
+}
+
+fn probes_quiet(base: IdBase) {
+    println!("{:36} {:>10} {:>10} {:>10} {:>8}", "probes quiet, ticks a call", "plain", "2 × rdtsc", "probes", "ratio");
     for shape in SHAPES.iter().filter(|shape| shape.has_leaves && shape.calls == 64) {
-        let [plain, off] = measure_leaf(shape, base);
-        println!("{:28} {plain:10.2} {off:32.2} off, counted", format!("leaf, {}", shape.name));
+        for (name, probes) in [("off, counted", Variant::Leaf), ("clockless", Variant::Probes)] {
+            print_ratio(&format!("{name}, {}", shape.name), measure_quiet(shape, base, probes));
+        }
     }
 }
 
 /// Prints ticks a call of a shape without probes, with two bare readings of the clock, and with probes; and the ratio.
 fn compare(name: &str, shape: &Shape, base: IdBase, probes: Variant) {
-    let [plain, clock, probes] = measure(shape, base, [Variant::Plain, Variant::Clock, probes]);
+    print_ratio(name, measure(shape, base, [Variant::Plain, Variant::Clock, probes]));
+}
+
+fn print_ratio(name: &str, [plain, clock, probes]: [f64; 3]) {
     let ratio = (probes - plain) / (clock - plain);
-    println!("{name:28} {plain:10.2} {clock:10.2} {probes:10.2} {ratio:8.3}");
+    println!("{name:36} {plain:10.2} {clock:10.2} {probes:10.2} {ratio:8.3}");
 }
 
 /// Runs this program again, as a measured process.
@@ -79,9 +88,8 @@ fn compare_in_two_threads(shape: &Shape, base: IdBase) {
         });
         both.map(|thread| thread.join().expect("a thread"))
     });
-    for [plain, clock, probes] in ticks {
-        let ratio = (probes - plain) / (clock - plain);
-        println!("{:28} {plain:10.2} {clock:10.2} {probes:10.2} {ratio:8.3}", format!("one of 2 threads, {}", shape.name));
+    for ticks in ticks {
+        print_ratio(&format!("one of 2 threads, {}", shape.name), ticks);
     }
 }
 
@@ -108,11 +116,11 @@ fn shortest_rounds<const N: usize>(code: &Mapped, functions: [Label; N], calls: 
     shortest.map(|ticks| ticks as f64 / (repeats * calls) as f64)
 }
 
-/// Ticks per call of a leaf: plain, and while it is off, in the shortest of many rounds.
-fn measure_leaf(shape: &Shape, base: IdBase) -> [f64; 2] {
+/// Ticks per call: plain, with two bare readings of the clock, and while the probe is off or clockless, in the shortest of
+/// many rounds.
+fn measure_quiet(shape: &Shape, base: IdBase, probes: Variant) -> [f64; 3] {
     let mut code = Code::new(base);
-    let plain = (shape.emit)(&mut code, Variant::Plain);
-    let leaf = (shape.emit)(&mut code, Variant::Leaf);
+    let functions = [Variant::Plain, Variant::Clock, probes].map(|variant| (shape.emit)(&mut code, variant));
     let code = code.map();
     let rounds = |function: Label| {
         let mut rounds: Vec<u64> = (0..40_000)
@@ -125,7 +133,7 @@ fn measure_leaf(shape: &Shape, base: IdBase) -> [f64; 2] {
         rounds.sort_unstable();
         rounds
     };
-    let (plain, leaf) = (rounds(plain), rounds(leaf));
+    let [plain, clock, probes] = functions.map(rounds);
     let per_call = |rounds: &[u64], part: f64| rounds[(rounds.len() as f64 * part) as usize] as f64 / shape.calls as f64;
-    [per_call(&plain, 0.5), per_call(&leaf, 0.04)]
+    [per_call(&plain, 0.5), per_call(&clock, 0.5), per_call(&probes, 0.01)]
 }

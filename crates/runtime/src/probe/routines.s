@@ -1,5 +1,7 @@
 # The probe routines. See crates/format/src/probe.rs for what they find and must leave.
 #
+# Stack pointers in frames are even words of eight bytes; two less in a frame that is clockless (local.rs says what else).
+#
 # Registers throughout: rdi offset of the thread state from the thread pointer, rsi current frame, rcx node of
 # that frame (the parent), r8 region id and then the node looked for, rax clock, rdx scratch. Few, because each is saved and
 # restored; the rest is saved where a path needs it.
@@ -36,9 +38,9 @@ tare_dummy_frame:
         .hidden tare_xsave_mask
 tare_xsave_mask:
         .quad   0
-# What the stub of an image tests and loads, for the second count of an off-twice call.
-tare_again_slot:
-        .quad   tare_count_again
+# What the stubs of an image test and load, for calls that do their work twice and for calibration.
+tare_again_leaf:
+        .quad   tare_probe_enter_leaf
 tare_calibration_enter:
         .quad   tare_probe_enter
 tare_calibration_exit:
@@ -178,24 +180,40 @@ tare_mxcsr:
         mov     %rax, {FRAME_BASE}(%rsi)
         .endm
 
-# Whether the batch of this call is off: the region (in eax) and the parent are those that the thread state names,
-# and the frame is alive. If so, counts it down, and says in the flags whether it is to be counted twice. The node
-# is loaded before the look at the region, so that it is the right one whatever a handler does between.
-        .macro  COUNT_OFF region, left, elsewhere, over
-        mov     %fs:{OFF_NODE}(%rdi), %rcx
-        cmp     %eax, %fs:\region(%rdi)
-        jne     \elsewhere
-        mov     %fs:{FRAME}(%rdi), %rax
-        lea     8(%rsp), %rdi
-        cmp     %rdi, {FRAME_SP}(%rax)
-        STATE
-        jbe     \elsewhere
-        mov     {FRAME_NODE}(%rax), %rax
-        cmp     %rax, %fs:{OFF_PARENT}(%rdi)
-        jne     \elsewhere
-        subw    $1, \left
-        jb      \over
-        cmpl    $0, %fs:{OFF_TWICE}(%rdi)
+# A clockless frame: as CLAIM, with a stack pointer that says so, and in place of a base the node that time goes to while
+# it is open: the parent, or where that is clockless itself, what the parent's frame names.
+        .macro  CLAIM_CLOCKLESS
+        testb   $2, {FRAME_SP}(%rsi)
+        jz      1f
+        mov     {FRAME_BASE}(%rsi), %rcx
+1:      sub     $2, %rdx
+        CLAIM
+        mov     %r8, {FRAME_NODE}(%rsi)
+        mov     %rdx, {FRAME_SP}(%rsi)
+        mov     %rcx, {FRAME_BASE}(%rsi)
+        .endm
+
+# The region of a site, from its return address; kept for the slow path.
+        .macro  REGION id
+        mov     (%rsp), %rcx
+        mov     %eax, %r8d
+        add     \id(%rcx), %r8d
+        mov     %r8, -88(%rsp)
+        .endm
+
+# Whether the batch under way has had its calls.
+        .macro  UNTIL slow
+        mov     {CALLS}(%r8), %edx
+        sub     {UNTIL}(%r8), %edx
+        jns     \slow
+        lea     8(%rsp), %rdx
+        .endm
+
+# Counts a call of a batch that is off or clockless. One that finds none left is taken back, in one instruction each,
+# so that a handler between the two changes nothing.
+        .macro  COUNT_ASIDE over
+        subw    $1, {LEFT}(%r8)
+        js      \over
         .endm
 
 # Into the slow path; its answer is in eax.
@@ -215,29 +233,69 @@ tare_probe_enter:
         .cfi_startproc
         endbr64
         SAVE
+        STATE
+# Where all nodes of the thread are on, the clock is read between the two loads that lead to the region id, so that its
+# own time hides them.
+        cmpl    $0, %fs:{ASIDE}(%rdi)
+        jne     .Lenter_aside
         mov     (%rsp), %rcx
         mov     %eax, %r8d
-# Between the two loads that lead to the region id, so that the clock's own time hides them.
         CLOCK
         add     {ID}(%rcx), %r8d
         mov     %r8, -88(%rsp)
-.Lenter_again:
-        STATE
         LOOKUP  .Lenter_miss, .Lenter_hit, .Lenter_slow
+        UNTIL   .Lenter_slow
         CLAIM
         COUNT
 .Lenter_done:
         RESTORE
         ret
+.Lenter_aside:
+        REGION  {ID}
+.Lenter_again:
+        LOOKUP  .Lenter_aside_miss, .Lenter_aside_hit, .Lenter_slow
+        cmpb    $0, {MODE}(%r8)
+        jne     .Lenter_clockless
+        UNTIL   .Lenter_slow
+        testb   $2, {FRAME_SP}(%rsi)
+        jz      1f
+        mov     {FRAME_BASE}(%rsi), %rcx
+1:      CLAIM
+        CLOCK
+        COUNT
+        RESTORE
+        ret
+.Lenter_clockless:
+        COUNT_ASIDE .Lenter_over
+        cmpb    ${CLOCKLESS_TWICE}, {MODE}(%r8)
+        je      .Lenter_twice
+.Lenter_push:
+        CLAIM_CLOCKLESS
+        RESTORE
+        ret
 .Lenter_miss:
         MISS    .Lenter_hit, .Lenter_slow
+.Lenter_aside_miss:
+        MISS    .Lenter_aside_hit, .Lenter_slow
+.Lenter_over:
+        addw    $1, {LEFT}(%r8)
 .Lenter_slow:
         SLOW    0
         test    %eax, %eax
         jnz     .Lenter_done
+        STATE
         mov     -88(%rsp), %r8
-        CLOCK
         jmp     .Lenter_again
+.Lenter_twice:
+        lea     -128(%rsp), %rsp
+        .cfi_adjust_cfa_offset 128
+        call    tare_again_enter_stub
+        test    $0, %eax
+        call    tare_again_exit_stub
+        test    $0, %eax
+        lea     128(%rsp), %rsp
+        .cfi_adjust_cfa_offset -128
+        jmp     .Lenter_push
         .cfi_endproc
         .size   tare_probe_enter, .-tare_probe_enter
 
@@ -250,66 +308,63 @@ tare_probe_enter_leaf:
         endbr64
         SAVE
         STATE
-# Most of the time no batch of the thread is off, and the clock can be read before the region is known.
-        cmpl    $0, %fs:{OFF_REGION}(%rdi)
-        jne     .Lleaf_look
-.Lleaf_on:
+        cmpl    $0, %fs:{ASIDE}(%rdi)
+        jne     .Lleaf_aside
         mov     (%rsp), %rcx
         mov     %eax, %r8d
         CLOCK
         add     {LEAF_ID}(%rcx), %r8d
         mov     %r8, -88(%rsp)
-.Lleaf_again:
         LOOKUP  .Lleaf_miss, .Lleaf_hit, .Lleaf_slow
-        mov     {CALLS}(%r8), %edx
-        sub     {UNTIL}(%r8), %edx
-        jns     .Lleaf_slow
-        lea     8(%rsp), %rdx
+        UNTIL   .Lleaf_slow
         CLAIM
         COUNT
 .Lleaf_done:
         RESTORE
         clc
         ret
-.Lleaf_look:
-        mov     (%rsp), %rcx
-        mov     %eax, %r8d
-        add     {LEAF_ID}(%rcx), %eax
-        mov     %rax, -88(%rsp)
-        COUNT_OFF {OFF_REGION}, {LEFT}(%rcx), .Lleaf_elsewhere, .Lleaf_slow
-        jne     .Lleaf_twice
+.Lleaf_aside:
+        REGION  {LEAF_ID}
+.Lleaf_again:
+        LOOKUP  .Lleaf_aside_miss, .Lleaf_aside_hit, .Lleaf_slow
+        cmpb    $0, {MODE}(%r8)
+        jne     .Lleaf_off
+        UNTIL   .Lleaf_slow
+        testb   $2, {FRAME_SP}(%rsi)
+        jz      1f
+        mov     {FRAME_BASE}(%rsi), %rcx
+1:      CLAIM
+        CLOCK
+        COUNT
+        RESTORE
+        clc
+        ret
+.Lleaf_off:
+        COUNT_ASIDE .Lleaf_over
+        cmpb    ${OFF_TWICE}, {MODE}(%r8)
+        je      .Lleaf_twice
 .Lleaf_counted:
-        mov     -16(%rsp), %rax
-        mov     -24(%rsp), %rcx
-        mov     -48(%rsp), %rdi
-        mov     -56(%rsp), %r8
+        RESTORE
         stc
         ret
-.Lleaf_elsewhere:
-        mov     %r8d, %eax
-        jmp     .Lleaf_on
 .Lleaf_miss:
         MISS    .Lleaf_hit, .Lleaf_slow
+.Lleaf_aside_miss:
+        MISS    .Lleaf_aside_hit, .Lleaf_slow
+.Lleaf_over:
+        addw    $1, {LEFT}(%r8)
 .Lleaf_slow:
         SLOW    1
         test    %eax, %eax
         jnz     .Lleaf_done
-# What the slow path decided is in the thread state; it used registers that a call that is off leaves alone.
-        mov     -32(%rsp), %rdx
-        mov     -40(%rsp), %rsi
         STATE
-        mov     -88(%rsp), %rax
-        COUNT_OFF {OFF_REGION}, {LEFT}(%rcx), .Lleaf_decided, .Lleaf_slow
-        je      .Lleaf_counted
-        jmp     .Lleaf_twice
-.Lleaf_decided:
         mov     -88(%rsp), %r8
-        CLOCK
         jmp     .Lleaf_again
 .Lleaf_twice:
         lea     -128(%rsp), %rsp
         .cfi_adjust_cfa_offset 128
-        call    tare_again_stub
+        call    tare_again_leaf_stub
+        .byte   0x0f, 0x82, 0, 0, 0, 0
         test    $0, %eax
         lea     128(%rsp), %rsp
         .cfi_adjust_cfa_offset -128
@@ -317,45 +372,38 @@ tare_probe_enter_leaf:
         .cfi_endproc
         .size   tare_probe_enter_leaf, .-tare_probe_enter_leaf
 
-# What a counted call does, once more: the image's stub …
-        .type   tare_again_stub, @function
+# What a call that is off or clockless does, once more: sites of region 0, which stands for the real one (`aside.rs`),
+# through the stubs that an image has.
+        .type   tare_again_leaf_stub, @function
         .balign 16
-tare_again_stub:
+tare_again_leaf_stub:
         .cfi_startproc
-        cmpq    $0, tare_again_slot(%rip)
+        cmpq    $0, tare_again_leaf(%rip)
         je      1f
         mov     %rax, -16(%rsp)
         mov     tare_again_base(%rip), %eax
-        jmp     *tare_again_slot(%rip)
+        jmp     *tare_again_leaf(%rip)
 1:      ret
+        .size   tare_again_leaf_stub, .-tare_again_leaf_stub
+        .type   tare_again_enter_stub, @function
+        .balign 16
+tare_again_enter_stub:
+        cmpq    $0, tare_calibration_enter(%rip)
+        je      1b
+        mov     %rax, -16(%rsp)
+        mov     tare_again_base(%rip), %eax
+        jmp     *tare_calibration_enter(%rip)
+        .size   tare_again_enter_stub, .-tare_again_enter_stub
+        .type   tare_again_exit_stub, @function
+        .balign 16
+tare_again_exit_stub:
+        cmpq    $0, tare_calibration_exit(%rip)
+        je      1b
+        mov     %rax, -16(%rsp)
+        mov     tare_again_base(%rip), %eax
+        jmp     *tare_calibration_exit(%rip)
         .cfi_endproc
-        .size   tare_again_stub, .-tare_again_stub
-
-# … and the routine, with a region and a count that stand for the real ones.
-        .type   tare_count_again, @function
-        .balign 64
-tare_count_again:
-        .cfi_startproc
-        endbr64
-        SAVE
-        STATE
-        cmpl    $0, %fs:{OFF_REGION}(%rdi)
-        je      .Lcount_done
-        mov     (%rsp), %rcx
-        mov     %eax, %r8d
-        add     {ID}(%rcx), %eax
-        mov     %rax, -88(%rsp)
-        COUNT_OFF {AGAIN_REGION}, %fs:{AGAIN_LEFT}(%rdi), .Lcount_done, .Lcount_done
-        je      .Lcount_done
-.Lcount_done:
-        mov     -16(%rsp), %rax
-        mov     -24(%rsp), %rcx
-        mov     -48(%rsp), %rdi
-        mov     -56(%rsp), %r8
-        stc
-        ret
-        .cfi_endproc
-        .size   tare_count_again, .-tare_count_again
+        .size   tare_again_exit_stub, .-tare_again_exit_stub
 
         .globl  tare_probe_exit
         .hidden tare_probe_exit
@@ -372,16 +420,17 @@ tare_probe_exit:
         mov     %rdx, -32(%rsp)
         mov     %rcx, -24(%rsp)
         mov     {FRAME_NODE}(%rsi), %rcx
-        CLOCK
         lea     8(%rsp), %rdx
         cmp     %rdx, {FRAME_SP}(%rsi)
-        jne     .Lexit_slow
+        jne     .Lexit_other
+        CLOCK
         mov     %rax, %rdx
         sub     %fs:{LAST}(%rdi), %rdx
         add     %rdx, {EXCLUSIVE}(%rcx)
         add     %rdx, %fs:{LAST}(%rdi)
         sub     {FRAME_BASE}(%rsi), %rax
         mov     %rax, {INCLUSIVE}(%rcx)
+.Lexit_pop:
         sub     $32, %rsi
         mov     %rsi, %fs:{FRAME}(%rdi)
 .Lexit_done:
@@ -391,7 +440,11 @@ tare_probe_exit:
         mov     -40(%rsp), %rsi
         mov     -48(%rsp), %rdi
         ret
-.Lexit_slow:
+.Lexit_other:
+        sub     $2, %rdx
+        cmp     %rdx, {FRAME_SP}(%rsi)
+        je      .Lexit_pop
+        CLOCK
         mov     %r8, -56(%rsp)
         mov     %rax, -88(%rsp)
         SLOW    2
@@ -481,9 +534,9 @@ tare_calibration_loop:
         .cfi_adjust_cfa_offset 8
         .cfi_rel_offset %rbx, 0
         mov     %edi, %ebx
-1:      call    2f
+1:      call    tare_again_enter_stub
         test    $1, %eax
-        call    3f
+        call    tare_again_exit_stub
         test    $1, %eax
         dec     %ebx
         jnz     1b
@@ -492,17 +545,6 @@ tare_calibration_loop:
         .cfi_restore %rbx
         ret
         .cfi_endproc
-2:      cmpq    $0, tare_calibration_enter(%rip)
-        je      4f
-        mov     %rax, -16(%rsp)
-        mov     tare_again_base(%rip), %eax
-        jmp     *tare_calibration_enter(%rip)
-3:      cmpq    $0, tare_calibration_exit(%rip)
-        je      4f
-        mov     %rax, -16(%rsp)
-        mov     tare_again_base(%rip), %eax
-        jmp     *tare_calibration_exit(%rip)
-4:      ret
         .size   tare_calibration_loop, .-tare_calibration_loop
 
         .purgem SAVE
@@ -515,5 +557,8 @@ tare_calibration_loop:
         .purgem STATE
         .purgem MISS
         .purgem CLAIM
-        .purgem COUNT_OFF
+        .purgem CLAIM_CLOCKLESS
+        .purgem REGION
+        .purgem UNTIL
+        .purgem COUNT_ASIDE
         .purgem COUNT
