@@ -1,31 +1,72 @@
-//! The call graph as far as it is sure: direct calls and tail calls, through the PLT too.
+//! The call graph: sure edges by direct calls and tail calls, through the PLT too, and possible ones by pointers.
 //!
 //! What cannot be seen is said: a function that calls through a pointer is marked, and every answer that needs to be
-//! sure takes it for able to reach anything.
+//! sure takes it for able to reach anything. Possible edges are an approximation that is built to hold more than what
+//! happens (`targets` says what it leaves out): calls through pointers to what they may reach, and, since a function
+//! whose address is handed on may be called back, from whoever loads an address to its function.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tare_image::Image;
 
-use crate::decode::RawFlow;
-use crate::fragments::Fragments;
 use crate::program::{Flow, Instruction, Operand};
-use crate::sweep::{FlowRecord, Sweep};
-use crate::tables::JumpKind;
-use crate::{Program, Unit, harmless};
+use crate::targets::Targets;
+use crate::{Program, harmless};
+
+/// Which edges of the call graph an answer follows.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Edges {
+    /// Direct calls and tail calls.
+    #[default]
+    Sure,
+    /// Those, and what calls through pointers may reach.
+    Possible,
+}
 
 /// The call graph of a program; functions are named by their index in [`Program::functions`].
 #[derive(Debug, Default)]
 pub struct CallGraph {
-    nodes: Vec<Node>,
-    imports: Vec<String>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) imports: Vec<String>,
+    /// Sets of functions that calls through pointers may reach.
+    pub(crate) sets: Vec<Targets>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Node {
-    callees: Vec<usize>,
-    imports: Vec<usize>,
-    is_open: bool,
+pub(crate) struct Node {
+    pub(crate) callees: Vec<usize>,
+    pub(crate) imports: Vec<usize>,
+    pub(crate) is_open: bool,
+    /// Whose addresses it loads.
+    pub(crate) handed_on: Targets,
+    /// What its calls through pointers may reach: indices of sets.
+    pub(crate) sets: Vec<usize>,
+}
+
+/// Names of imports, each with a number.
+#[derive(Default)]
+pub(crate) struct Names {
+    ids: BTreeMap<String, usize>,
+}
+
+impl Names {
+    pub(crate) fn id(&mut self, name: &str) -> usize {
+        let next = self.ids.len();
+        match self.ids.get(name) {
+            Some(&id) => id,
+            None => *self.ids.entry(name.to_owned()).or_insert(next),
+        }
+    }
+
+    pub(crate) fn list(self) -> Vec<String> {
+        let mut list = vec![String::new(); self.ids.len()];
+        for (name, id) in self.ids {
+            if let Some(place) = list.get_mut(id) {
+                *place = name;
+            }
+        }
+        list
+    }
 }
 
 impl CallGraph {
@@ -41,57 +82,175 @@ impl CallGraph {
         own.filter_map(|&import| self.imports.get(import)).map(String::as_str)
     }
 
+    /// Functions of the image that a function may call beyond its [callees](Self::callees), sorted: what its calls
+    /// through pointers may reach, and what it hands on.
+    #[must_use]
+    pub fn possible_callees(&self, function: usize) -> Vec<usize> {
+        let possible: BTreeSet<usize> = self.possible(function).flat_map(|targets| &targets.functions).copied().collect();
+        let sure = self.callees(function);
+        possible.into_iter().filter(|callee| sure.binary_search(callee).is_err()).collect()
+    }
+
+    /// Names that a function may call in other images beyond its [imports](Self::imports).
+    #[must_use]
+    pub fn possible_imports(&self, function: usize) -> Vec<&str> {
+        let possible: BTreeSet<usize> = self.possible(function).flat_map(|targets| &targets.imports).copied().collect();
+        let sure = self.nodes.get(function).map_or([].as_slice(), |node| &node.imports);
+        let more = possible.into_iter().filter(|import| sure.binary_search(import).is_err());
+        more.filter_map(|import| self.imports.get(import)).map(String::as_str).collect()
+    }
+
     /// Whether a function may call what is not known: through pointers, by system calls, into undecoded bytes.
     #[must_use]
     pub fn is_open(&self, function: usize) -> bool {
         self.nodes.get(function).is_none_or(|node| node.is_open)
     }
 
-    /// Functions that call a function, for all functions.
+    /// What a function hands on, and the sets of its calls through pointers.
+    fn possible(&self, function: usize) -> impl Iterator<Item = &Targets> {
+        let node = self.nodes.get(function).into_iter();
+        node.flat_map(|node| std::iter::once(&node.handed_on).chain(node.sets.iter().filter_map(|&set| self.sets.get(set))))
+    }
+
+    /// Functions that call a function for sure, for all functions.
     fn callers(&self) -> Vec<Vec<usize>> {
-        let mut callers = vec![Vec::new(); self.nodes.len()];
-        for (caller, node) in self.nodes.iter().enumerate() {
-            for &callee in &node.callees {
-                if let Some(callers) = callers.get_mut(callee) {
-                    callers.push(caller);
+        let calls = |node: &'_ Node| node.callees.clone();
+        self.turned(self.nodes.len(), calls)
+    }
+
+    /// For every number that a function leads to, the functions that do.
+    fn turned(&self, count: usize, leads: impl Fn(&Node) -> Vec<usize>) -> Vec<Vec<usize>> {
+        let mut turned = vec![Vec::new(); count];
+        for (from, node) in self.nodes.iter().enumerate() {
+            for to in leads(node) {
+                if let Some(list) = turned.get_mut(to) {
+                    list.push(from);
                 }
             }
         }
-        callers
+        turned
     }
 
-    /// Shortest number of calls from each given function to every function; `None` where no sure path leads.
+    /// Shortest number of calls from the given functions to every function; `None` where no path leads.
     #[must_use]
-    pub fn distances_from(&self, roots: &[usize]) -> Vec<Option<u32>> {
-        breadth_first(self.nodes.len(), roots.iter().map(|&root| (root, 0)), |function| self.callees(function))
+    pub fn distances_from(&self, roots: &[usize], edges: Edges) -> Vec<Option<u32>> {
+        let mut walk = Walk::new(self.nodes.len(), self.sets.len());
+        walk.todo.extend(roots.iter().map(|&root| (root, 0)));
+        while let Some((function, distance)) = walk.next() {
+            walk.reach(self.callees(function), distance + 1);
+            let Some(node) = self.nodes.get(function).filter(|_| edges == Edges::Possible) else { continue };
+            walk.reach(&node.handed_on.functions, distance + 1);
+            for &set in &node.sets {
+                let members = self.sets.get(set).map_or([].as_slice(), |set| &set.functions);
+                walk.reach_once(set, members, distance + 1);
+            }
+        }
+        walk.distances
+    }
+
+    /// Shortest number of calls from every function to one of the given functions or to a wanted import; 0 for a given
+    /// function itself, `None` where no path leads.
+    #[must_use]
+    pub fn distances_to(&self, targets: &[usize], import: &mut dyn FnMut(&str) -> bool, edges: Edges) -> Vec<Option<u32>> {
+        let callers = Callers::of(self, edges);
+        let imports: Vec<bool> = self.imports.iter().map(|name| import(name)).collect();
+        let is_wanted = |list: &[usize]| list.iter().any(|&import| imports.get(import) == Some(&true));
+        let sets: Vec<bool> = self.sets.iter().map(|set| is_wanted(&set.imports)).collect();
+        let mut walk = Walk::new(self.nodes.len(), self.sets.len());
+        walk.reach(targets, 0);
+        for (index, node) in self.nodes.iter().enumerate() {
+            let may_call = || is_wanted(&node.handed_on.imports) || node.sets.iter().any(|&set| sets.get(set) == Some(&true));
+            if is_wanted(&node.imports) || (edges == Edges::Possible && may_call()) {
+                walk.reach(&[index], 1);
+            }
+        }
+        while let Some((function, distance)) = walk.next() {
+            walk.reach(list(&callers.sure, function), distance + 1);
+            walk.reach(list(&callers.handed, function), distance + 1);
+            for &set in list(&callers.sets, function) {
+                walk.reach_once(set, list(&callers.users, set), distance + 1);
+            }
+        }
+        walk.distances
     }
 }
 
+/// A walk in breadth first; sets are walked through once.
+struct Walk {
+    distances: Vec<Option<u32>>,
+    seen_sets: Vec<bool>,
+    todo: VecDeque<(usize, u32)>,
+}
+
+impl Walk {
+    fn new(functions: usize, sets: usize) -> Self {
+        Self { distances: vec![None; functions], seen_sets: vec![false; sets], todo: VecDeque::new() }
+    }
+
+    /// The next function that was not met, with its distance.
+    fn next(&mut self) -> Option<(usize, u32)> {
+        loop {
+            let (function, distance) = self.todo.pop_front()?;
+            if let Some(found) = self.distances.get_mut(function).filter(|found| found.is_none()) {
+                *found = Some(distance);
+                return Some((function, distance));
+            }
+        }
+    }
+
+    fn reach(&mut self, functions: &[usize], distance: u32) {
+        self.todo.extend(functions.iter().map(|&function| (function, distance)));
+    }
+
+    fn reach_once(&mut self, set: usize, functions: &[usize], distance: u32) {
+        if self.seen_sets.get_mut(set).is_some_and(|seen| !std::mem::replace(seen, true)) {
+            self.reach(functions, distance);
+        }
+    }
+}
+
+/// The graph against its edges.
+struct Callers {
+    /// Of every function: who calls it.
+    sure: Vec<Vec<usize>>,
+    /// Of every function: who hands it on.
+    handed: Vec<Vec<usize>>,
+    /// Of every function: the sets that hold it.
+    sets: Vec<Vec<usize>>,
+    /// Of every set: who may call its members.
+    users: Vec<Vec<usize>>,
+}
+
+impl Callers {
+    fn of(graph: &CallGraph, edges: Edges) -> Self {
+        let count = graph.nodes.len();
+        let sure = graph.callers();
+        if edges == Edges::Sure {
+            return Self { sure, handed: Vec::new(), sets: Vec::new(), users: Vec::new() };
+        }
+        let handed = graph.turned(count, |node| node.handed_on.functions.clone());
+        let users = graph.turned(graph.sets.len(), |node| node.sets.clone());
+        let mut sets = vec![Vec::new(); count];
+        for (index, set) in graph.sets.iter().enumerate() {
+            for &function in &set.functions {
+                if let Some(list) = sets.get_mut(function) {
+                    list.push(index);
+                }
+            }
+        }
+        Self { sure, handed, sets, users }
+    }
+}
+
+fn list(lists: &[Vec<usize>], index: usize) -> &[usize] {
+    lists.get(index).map_or(&[], Vec::as_slice)
+}
+
 impl Program {
-    /// The sure calls.
+    /// Who calls whom.
     #[must_use]
     pub const fn calls(&self) -> &CallGraph {
         &self.calls
-    }
-
-    /// For every function, the shortest number of calls to a function whose name is wanted, here or in another image;
-    /// 0 for a wanted function itself, `None` where no sure path leads to one.
-    #[must_use]
-    pub fn distances_to(&self, wanted: &dyn Fn(&str) -> bool) -> Vec<Option<u32>> {
-        let imports: Vec<bool> = self.calls.imports.iter().map(|name| wanted(name)).collect();
-        let mut starts: Vec<(usize, u32)> = Vec::new();
-        for (index, function) in self.functions.iter().enumerate() {
-            if wanted(&function.name) || function.aliases.iter().any(|name| wanted(name)) {
-                starts.push((index, 0));
-            }
-        }
-        for (index, node) in self.calls.nodes.iter().enumerate() {
-            if node.imports.iter().any(|&import| imports.get(import) == Some(&true)) {
-                starts.push((index, 1));
-            }
-        }
-        let callers = self.calls.callers();
-        breadth_first(self.functions.len(), starts, |function| callers.get(function).map_or(&[], Vec::as_slice))
     }
 
     /// Which functions are leaves under a selection (one flag for each function): below a leaf, no selected function
@@ -143,108 +302,5 @@ impl Program {
     fn name_entered_at(&self, address: u64) -> Option<&str> {
         let index = self.function_entered_at(address).or_else(|| self.function_at(address))?;
         self.functions.get(index).map(|function| function.name.as_str())
-    }
-}
-
-fn breadth_first<'a>(count: usize, starts: impl IntoIterator<Item = (usize, u32)>, next: impl Fn(usize) -> &'a [usize]) -> Vec<Option<u32>> {
-    let mut distances = vec![None; count];
-    let mut todo: VecDeque<(usize, u32)> = starts.into_iter().collect();
-    while let Some((function, distance)) = todo.pop_front() {
-        match distances.get_mut(function) {
-            Some(found) if found.is_none() => *found = Some(distance),
-            _ => continue,
-        }
-        todo.extend(next(function).iter().map(|&other| (other, distance + 1)));
-    }
-    distances
-}
-
-/// Builds the graph from the flow records of the sweep.
-pub(crate) fn graph(image: &Image<'_>, program: &Program, fragments: &Fragments, sweep: &Sweep, units: &[Unit]) -> CallGraph {
-    let mut names: BTreeMap<String, usize> = BTreeMap::new();
-    let mut nodes = vec![Node { is_open: true, ..Node::default() }; program.functions.len()];
-    for unit in units {
-        let own: Vec<_> = unit.fragments.iter().filter_map(|&index| fragments.list.get(index)).collect();
-        let Some(index) = own.first().and_then(|first| program.function_entered_at(first.range.start)) else { continue };
-        let mut builder = Builder { image, program, index, names: &mut names, node: Node::default() };
-        for fragment in own {
-            builder.node.is_open |= fragment.traits.has_syscall || fragment.traits.is_undecodable;
-            for record in sweep.flows_of(fragment) {
-                builder.record(record);
-            }
-        }
-        let mut node = builder.node;
-        node.callees.sort_unstable();
-        node.callees.dedup();
-        node.imports.sort_unstable();
-        node.imports.dedup();
-        if let Some(place) = nodes.get_mut(index) {
-            *place = node;
-        }
-    }
-    let mut imports = vec![String::new(); names.len()];
-    for (name, index) in names {
-        if let Some(place) = imports.get_mut(index) {
-            *place = name;
-        }
-    }
-    CallGraph { nodes, imports }
-}
-
-struct Builder<'a, 'data> {
-    image: &'a Image<'data>,
-    program: &'a Program,
-    index: usize,
-    names: &'a mut BTreeMap<String, usize>,
-    node: Node,
-}
-
-impl Builder<'_, '_> {
-    fn record(&mut self, record: &FlowRecord) {
-        let is_own = |target| self.program.function_at(target) == Some(self.index);
-        match record.flow {
-            RawFlow::Call(target) => self.target(target),
-            RawFlow::Jump(target) | RawFlow::Branch(target) if !is_own(target) => self.target(target),
-            RawFlow::IndirectCall => self.slot(record.slot),
-            RawFlow::IndirectJump => {
-                let kind = self.program.jumps.get(&self.index).and_then(|jumps| jumps.kinds.get(&record.address));
-                if !matches!(kind, Some(JumpKind::Table(_))) {
-                    self.slot(record.slot);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn target(&mut self, target: u64) {
-        if let Some(entry) = self.image.plt_at(target) {
-            let own = entry.target.and_then(|target| self.program.function_at(target));
-            self.node.callees.extend(own);
-            match (entry.name, own) {
-                (Some(name), None) => self.import(name),
-                (None, None) => self.node.is_open = true,
-                _ => {}
-            }
-        } else if let Some(function) = self.program.function_at(target) {
-            self.node.callees.push(function);
-        } else {
-            self.node.is_open = true;
-        }
-    }
-
-    fn slot(&mut self, slot: u64) {
-        match self.image.name_in_slot(slot).filter(|_| slot != 0) {
-            Some(name) => self.import(name),
-            None => self.node.is_open = true,
-        }
-    }
-
-    fn import(&mut self, name: &str) {
-        let next = self.names.len();
-        let id = match self.names.get(name) {
-            Some(&id) => id,
-            None => *self.names.entry(name.to_owned()).or_insert(next),
-        };
-        self.node.imports.push(id);
     }
 }

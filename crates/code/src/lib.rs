@@ -13,6 +13,7 @@ mod components;
 mod decode;
 mod dominators;
 mod fragments;
+mod gather;
 mod group;
 mod harmless;
 mod loops;
@@ -24,6 +25,8 @@ mod refuse;
 mod stretch;
 mod sweep;
 mod tables;
+mod targets;
+mod through;
 mod trips;
 mod values;
 
@@ -32,7 +35,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tare_image::{CfaRows, Image};
 
-pub use calls::CallGraph;
+pub use calls::{CallGraph, Edges};
 pub use cfg::{Block, Cfg};
 use fragments::Fragments;
 pub use harmless::is_harmless;
@@ -109,7 +112,7 @@ impl Program {
         let mut program = Self { functions, owners: Vec::new(), jumps, never, main: None, calls: CallGraph::default() };
         program.add_outside(image);
         program.index(main);
-        program.calls = calls::graph(image, &program, fragments, sweep, units);
+        program.calls = gather::graph(image, &program, fragments, sweep, units);
         program
     }
 
@@ -179,6 +182,12 @@ impl Program {
     #[must_use]
     pub const fn main(&self) -> Option<usize> {
         self.main
+    }
+
+    /// Whether an address lies in start-up code.
+    fn is_start_up(&self, address: u64) -> bool {
+        let function = self.function_at(address).and_then(|index| self.functions.get(index));
+        function.is_some_and(|function| function.refusal == Some(Refusal::StartUp))
     }
 
     /// Whether control never comes back from a call of this address (an entry, a PLT entry, or the slot of an indirect call).

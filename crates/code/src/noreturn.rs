@@ -209,7 +209,7 @@ impl Walk<'_, '_> {
             RawFlow::Return | RawFlow::Invalid => return true,
             RawFlow::Stop => {}
             RawFlow::Call(target) if self.never.contains(&target) => {}
-            RawFlow::IndirectCall if self.never.contains(&record.slot) => {}
+            RawFlow::IndirectCall if record.slot().is_some_and(|slot| self.never.contains(&slot)) => {}
             RawFlow::Jump(target) => return self.leaves(index, target, todo),
             RawFlow::Branch(target) | RawFlow::Transaction(target) => {
                 todo.push(record.end());
@@ -250,7 +250,7 @@ impl Walk<'_, '_> {
                 todo.extend(tables.flat_map(|table| &table.targets));
                 false
             }
-            _ => !self.never.contains(&record.slot),
+            _ => record.slot().is_none_or(|slot| !self.never.contains(&slot)),
         }
     }
 }

@@ -8,20 +8,37 @@ use tare_image::Image;
 
 use crate::decode::{AddressSet, RawFlow, decoder, is_padding, raw_flow};
 use crate::fragments::{Fragment, Fragments, Named, Traits};
+use crate::through::{Recent, Through};
 
 /// An instruction that changes the flow of control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FlowRecord {
     pub(crate) address: u64,
     pub(crate) flow: RawFlow,
-    /// Of an indirect call or jump through one: the slot's link address; else 0.
-    pub(crate) slot: u64,
+    pub(crate) through: Through,
     pub(crate) length: u8,
+}
+
+/// What an instruction of the code does with the address of a function: it may hand it on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Pointer {
+    /// The instruction.
+    pub(crate) at: u64,
+    /// The function or PLT entry; of a slot of an import, the slot.
+    pub(crate) target: u64,
 }
 
 impl FlowRecord {
     pub(crate) fn end(&self) -> u64 {
         self.address + u64::from(self.length)
+    }
+
+    /// Of an indirect call or jump through a slot: its link address.
+    pub(crate) const fn slot(&self) -> Option<u64> {
+        match self.through {
+            Through::Slot(slot) => Some(slot),
+            _ => None,
+        }
     }
 }
 
@@ -34,8 +51,12 @@ pub(crate) struct Sweep {
     pub(crate) starts: AddressSet,
     /// Data addresses that instructions refer to in a way that suits a table, sorted: no table runs over one.
     pub(crate) bases: Vec<u64>,
-    /// Addresses of code that are loaded as values.
-    pointers: Vec<u64>,
+    /// Addresses of functions that are loaded as values, in the order of the fragments.
+    pub(crate) pointers: Vec<Pointer>,
+    /// Data addresses that the code names as constants, sorted.
+    pub(crate) constants: Vec<u64>,
+    /// Where the linker keeps addresses.
+    slots: Vec<Range<u64>>,
 }
 
 impl Sweep {
@@ -52,7 +73,8 @@ impl Sweep {
 
 /// Sweeps all fragments, and those that direct targets outside of them add, until there are no more.
 pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments) -> Sweep {
-    let mut sweep = Sweep { starts: AddressSet::over(image.text()), ..Sweep::default() };
+    let slots = [".got", ".got.plt"].into_iter().filter_map(|name| Some(image.section(name)?.range())).collect();
+    let mut sweep = Sweep { starts: AddressSet::over(image.text()), slots, ..Sweep::default() };
     loop {
         let first = sweep.flows.len();
         for fragment in fragments.list.iter_mut().filter(|one| !one.traits.is_swept) {
@@ -66,9 +88,11 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments) -> Sweep {
     }
     sweep.bases.sort_unstable();
     sweep.bases.dedup();
+    sweep.constants.sort_unstable();
+    sweep.constants.dedup();
+    sweep.pointers.sort_unstable_by_key(|pointer| pointer.at);
     mark_calls(&sweep, fragments);
     mark_pointers(image, &sweep, fragments);
-    sweep.pointers = Vec::new();
     sweep
 }
 
@@ -94,7 +118,7 @@ fn mark_pointers(image: &Image<'_>, sweep: &Sweep, fragments: &mut Fragments) {
         _ => one.link_address(),
     });
     let arrays = image.init_array().into_iter().chain(image.fini_array());
-    for target in sweep.pointers.iter().copied().chain(relocated).chain(arrays) {
+    for target in sweep.pointers.iter().map(|pointer| pointer.target).chain(relocated).chain(arrays) {
         if let Some(fragment) = fragments.starting_at(target).and_then(|index| fragments.list.get_mut(index)) {
             fragment.traits.is_pointed_at = true;
         }
@@ -106,18 +130,19 @@ impl Sweep {
         let first = self.flows.len();
         let mut seen = Traits { is_swept: true, ..fragment.traits };
         let mut decoder = decoder(image, &fragment.range);
-        let mut instruction = Instruction::default();
+        let mut recent = Recent::default();
         let mut extent = Extent::new(fragment);
         while decoder.can_decode() {
-            decoder.decode_out(&mut instruction);
-            let flow = raw_flow(&instruction);
-            match extent.step(&instruction, flow) {
+            let instruction = recent.next();
+            decoder.decode_out(instruction);
+            let flow = raw_flow(instruction);
+            match extent.step(instruction, flow) {
                 Step::Inside => {}
                 Step::Between => continue,
                 Step::Behind => break,
             }
             self.starts.insert(instruction.ip());
-            self.record(image, &instruction, flow, &mut seen);
+            self.record(image, &recent, flow, &mut seen);
         }
         if !fragment.has_known_end {
             let has_nothing = extent.end == fragment.range.start;
@@ -129,38 +154,64 @@ impl Sweep {
         fragment.flows = first..self.flows.len();
     }
 
-    fn record(&mut self, image: &Image<'_>, instruction: &Instruction, flow: RawFlow, seen: &mut Traits) {
+    fn record(&mut self, image: &Image<'_>, recent: &Recent, flow: RawFlow, seen: &mut Traits) {
+        let instruction = recent.last();
         match flow {
             RawFlow::Next => {
                 seen.has_syscall |= enters_kernel(instruction);
-                return self.references(image, instruction);
+                return self.references(image, recent);
             }
             RawFlow::Invalid => seen.is_undecodable = true,
             RawFlow::Transaction(_) => seen.has_transaction = true,
             RawFlow::IndirectJump => {
                 seen.has_indirect_jump = true;
-                self.references(image, instruction);
+                self.references(image, recent);
             }
             _ => {}
         }
-        let is_slot = instruction.is_ip_rel_memory_operand() && instruction.op0_kind() == OpKind::Memory;
+        let is_indirect = matches!(flow, RawFlow::IndirectCall | RawFlow::IndirectJump);
         self.flows.push(FlowRecord {
             address: instruction.ip(),
             flow,
-            slot: if is_slot { instruction.ip_rel_memory_address() } else { 0 },
+            through: if is_indirect { recent.through() } else { Through::Nothing },
             length: u8::try_from(instruction.len()).unwrap_or(0),
         });
     }
 
-    fn references(&mut self, image: &Image<'_>, instruction: &Instruction) {
+    fn references(&mut self, image: &Image<'_>, recent: &Recent) {
+        let instruction = recent.last();
+        let at = instruction.ip();
+        if instruction.mnemonic() == iced_x86::Mnemonic::Cmp {
+            return self.forget_compared(recent);
+        }
         if let Some(address) = constant_address(instruction) {
-            if image.text_at(address).is_some() {
-                self.pointers.push(address);
-            } else if instruction.op1_kind() == OpKind::Memory {
-                self.bases.push(address);
+            if image.text_at(address).is_some() || image.is_in_plt(address) {
+                self.pointers.push(Pointer { at, target: address });
+            } else {
+                self.constants.extend(image.segment_at(address).map(|_| address));
+                self.bases.extend((instruction.op1_kind() == OpKind::Memory).then_some(address));
             }
+        } else if let Some(address) = stored_address(instruction) {
+            if image.text_at(address).is_some() || image.is_in_plt(address) {
+                self.pointers.push(Pointer { at, target: address });
+            } else {
+                self.constants.extend(image.segment_at(address).map(|_| address));
+            }
+        } else if let Some(slot) = loaded_slot(instruction).filter(|slot| self.slots.iter().any(|range| range.contains(slot))) {
+            self.pointers.push(Pointer { at, target: image.pointer_at(slot).unwrap_or(slot) });
         }
         self.bases.extend(indexed_address(instruction).filter(|&address| image.segment_at(address).is_some()));
+    }
+
+    /// An address that is loaded to be compared is not handed on: so compilers guess the target of a virtual call.
+    fn forget_compared(&mut self, recent: &Recent) {
+        let Some(pointer) = self.pointers.last() else { return };
+        let compare = recent.last();
+        let registers = [(compare.op0_kind(), compare.op0_register()), (compare.op1_kind(), compare.op1_register())];
+        let mut loads = registers.into_iter().filter(|(kind, _)| *kind == OpKind::Register).filter_map(|(_, register)| recent.definition(register));
+        if loads.any(|load| load.ip() == pointer.at) {
+            self.pointers.pop();
+        }
     }
 }
 
@@ -243,6 +294,18 @@ pub(crate) fn constant_address(instruction: &Instruction) -> Option<u64> {
         },
         _ => None,
     }
+}
+
+/// The immediate that `mov [m], imm32` stores: an address in position-dependent code.
+fn stored_address(instruction: &Instruction) -> Option<u64> {
+    let is_store = instruction.mnemonic() == iced_x86::Mnemonic::Mov && instruction.op0_kind() == OpKind::Memory;
+    (is_store && instruction.op1_kind() == OpKind::Immediate32to64).then(|| instruction.immediate32to64().cast_unsigned())
+}
+
+/// The slot that `mov r, [rip+x]` reads.
+fn loaded_slot(instruction: &Instruction) -> Option<u64> {
+    let is_load = instruction.mnemonic() == iced_x86::Mnemonic::Mov && instruction.op1_kind() == OpKind::Memory;
+    (is_load && instruction.is_ip_rel_memory_operand()).then(|| instruction.ip_rel_memory_address())
 }
 
 /// The absolute address in `[table + index*4]` or `[table + index*8]`.

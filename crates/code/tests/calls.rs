@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{Workshop, function};
-use tare_code::Program;
+use common::{Workshop, function, has};
+use tare_code::{Edges, Program};
 use tare_image::Image;
 
 const PROGRAM: &str = r#"
@@ -44,17 +44,23 @@ fn index(program: &Program, name: &str) -> usize {
     program.function_entered_at(function(program, name).entry).expect("its index")
 }
 
+/// Calls from every function to those of a name, here or in another image.
+fn distances_to(program: &Program, name: &str, edges: Edges) -> Vec<Option<u32>> {
+    let own: Vec<usize> = (0..program.functions.len()).filter(|&one| program.functions[one].name == name).collect();
+    program.calls().distances_to(&own, &mut |import| import == name, edges)
+}
+
 #[test]
 fn paths_lead_through_calls_and_tail_calls() {
     with(|program| {
-        let distances = program.distances_to(&|name| name == "qsort");
+        let distances = distances_to(program, "qsort", Edges::Sure);
         let to = |name: &str| distances[index(program, name)];
         assert_eq!((to("sorts"), to("hands_over"), to("main")), (Some(1), Some(2), Some(3)));
         assert_eq!((to("kernel"), to("compare"), to("pointer")), (None, None, None));
-        let down = program.calls().distances_from(&[index(program, "main")]);
+        let down = program.calls().distances_from(&[index(program, "main")], Edges::Sure);
         assert_eq!(down[index(program, "kernel")], Some(2));
         assert_eq!(down[index(program, "compare")], None);
-        assert_eq!(program.distances_to(&|name| name == "kernel")[index(program, "kernel")], Some(0));
+        assert_eq!(distances_to(program, "kernel", Edges::Sure)[index(program, "kernel")], Some(0));
     });
 }
 
@@ -74,4 +80,81 @@ fn leaves_call_nothing_selected_and_nothing_unknown() {
         assert!(leaf(&["fill"], "fill") && leaf(&["above"], "above"));
         assert!(!leaf(&["sorts"], "sorts") && !leaf(&["pointer"], "pointer") && !leaf(&["again"], "again"));
     });
+}
+
+#[test]
+fn what_is_handed_on_and_called_back_is_possible() {
+    with(|program| {
+        let possible = distances_to(program, "compare", Edges::Possible);
+        let to = |name: &str| possible[index(program, name)];
+        assert_eq!((to("sorts"), to("hands_over"), to("main")), (Some(1), Some(2), Some(2)));
+        let sure = distances_to(program, "compare", Edges::Sure);
+        assert_eq!(sure[index(program, "sorts")], None);
+        assert_eq!(program.calls().possible_callees(index(program, "sorts")), [index(program, "compare")]);
+        let called = program.calls().possible_callees(index(program, "pointer"));
+        assert!(called.contains(&index(program, "pure")) && !called.contains(&index(program, "again")));
+        let down = program.calls().distances_from(&[index(program, "pointer")], Edges::Possible);
+        assert_eq!(down[index(program, "pure")], Some(1));
+    });
+}
+
+const VIRTUAL: &str = r#"
+#include <cstdio>
+#include <cstdlib>
+#define KEEP [[gnu::noinline]]
+struct Shape { virtual double area() const = 0; virtual void grow(double) = 0; virtual ~Shape() {} };
+struct Circle : Shape { double r = 1; double area() const override; void grow(double) override; };
+struct Square : Shape { double a = 1; double area() const override; void grow(double) override; };
+KEEP double Circle::area() const { return r * r * 3; }
+KEEP void Circle::grow(double by) { r *= by; }
+KEEP double Square::area() const { return a * a; }
+KEEP void Square::grow(double by) { a *= by; std::puts("square"); }
+struct Operations { int (*open)(int); int (*shut)(int); };
+KEEP int opens(int n) { return n + 1; }
+KEEP int shuts(int n) { return n - 1; }
+const Operations operations = {opens, shuts};
+KEEP double asks(const Shape *shape) { return shape->area() + 1; }
+KEEP int uses(const Operations *table, int n) { return table->shut(n) * 2; }
+KEEP void enlarges(Shape *shape) { shape->grow(2); std::printf("%g\n", shape->area()); }
+int main(int c, char **) {
+    Shape *shape = c > 1 ? static_cast<Shape *>(new Circle) : new Square;
+    enlarges(shape);
+    return asks(shape) + uses(c > 7 ? nullptr : &operations, c) > 9;
+}
+"#;
+
+#[test]
+fn virtual_calls_may_reach_what_stands_in_their_slot() {
+    let shop = Workshop::new();
+    let cases: [&[&str]; 5] = [
+        &["-O2", "-pie", "-fPIE"],
+        &["-O2", "-no-pie", "-fno-pie"],
+        &["-O0", "-pie", "-fPIE"],
+        &["-O2", "-no-pie", "-fno-pie", "-fno-rtti"],
+        &["-O2", "-pie", "-fPIE", "-fno-rtti", "-Wl,-z,pack-relative-relocs"],
+    ];
+    for (compiler, flags) in ["g++", "clang++"].into_iter().flat_map(|compiler| cases.map(|flags| (compiler, flags))) {
+        if !has(compiler) || (compiler == "clang++" && flags.len() > 4) {
+            continue;
+        }
+        let bytes = shop.compile(compiler, "virtual", "cc", VIRTUAL, flags);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        let about = format!("{compiler} {flags:?}");
+        let reached = |from: &str| -> Vec<String> {
+            let from = index(&program, from);
+            let possible = program.calls().possible_callees(from).into_iter();
+            possible.chain(program.calls().callees(from).iter().copied()).map(|callee| program.functions[callee].name.clone()).collect()
+        };
+        let asked = reached("_Z4asksPK5Shape");
+        for area in ["_ZNK6Circle4areaEv", "_ZNK6Square4areaEv"] {
+            assert!(asked.iter().any(|name| name == area), "{about}: {asked:?}");
+        }
+        assert!(!asked.iter().any(|name| name.contains("grow")), "{about}: {asked:?}");
+        let used = reached("_Z4usesPK10Operationsi");
+        assert!(used.iter().any(|name| name == "_Z5shutsi"), "{about}: {used:?}");
+        let paths = distances_to(&program, "puts", Edges::Possible);
+        assert_eq!(paths[index(&program, "_Z8enlargesP5Shape")], Some(2), "{about}");
+        assert_eq!(distances_to(&program, "puts", Edges::Sure)[index(&program, "main")], None, "{about}");
+    }
 }

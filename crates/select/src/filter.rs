@@ -22,6 +22,7 @@ pub use levels::{Change, Level, Snippet, Snippets};
 pub use pattern::{Match, Pattern};
 pub use phrase::Reason;
 pub(crate) use phrase::reason;
+pub use tare_code::Edges;
 
 /// A filter.
 #[derive(Clone, PartialEq, Debug)]
@@ -198,16 +199,6 @@ pub enum Direction {
     To,
     /// `depth`: from the target to the function.
     From,
-}
-
-/// Which calls are followed.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Edges {
-    /// Those that the code names.
-    #[default]
-    Sure,
-    /// Also those through pointers and virtual functions, to whatever they may reach.
-    Possible,
 }
 
 /// What a filter asks of the analysis.

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use tare_code::{Function, Metrics, Program, Refusal};
 
 use crate::filter::{Condition, Direction, Edges, Number};
-use crate::reach;
 use crate::scopes::{NamedFunction, Raw, named};
 use crate::world::{Subject, World};
 
@@ -95,8 +94,8 @@ impl<'a> Functions<'a> {
         let calls = self.program.calls();
         let roots: Vec<usize> = (0..self.count()).filter(|&index| self.satisfies(&query.target, Subject::Function(index))).collect();
         match query.direction {
-            Direction::From => calls.distances_from(&roots),
-            Direction::To => reach::distances_to(self.program, &roots, &mut |import| self.satisfies(&query.target, Subject::Import(import))),
+            Direction::From => calls.distances_from(&roots, query.edges),
+            Direction::To => calls.distances_to(&roots, &mut |import| self.satisfies(&query.target, Subject::Import(import)), query.edges),
         }
     }
 }

@@ -13,7 +13,6 @@ mod evaluate;
 pub mod filter;
 mod functions;
 mod preset;
-mod reach;
 mod scopes;
 mod world;
 

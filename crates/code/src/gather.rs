@@ -1,0 +1,114 @@
+//! Building the call graph from the flow records of the sweep.
+
+use std::collections::BTreeSet;
+
+use tare_image::Image;
+
+use crate::calls::{CallGraph, Names, Node};
+use crate::decode::RawFlow;
+use crate::fragments::Fragments;
+use crate::sweep::{FlowRecord, Sweep};
+use crate::tables::JumpKind;
+use crate::targets::{Callee, Reader, TargetSets, Targets};
+use crate::{Program, Unit};
+
+/// Builds the graph.
+pub(crate) fn graph(image: &Image<'_>, program: &Program, fragments: &Fragments, sweep: &Sweep, units: &[Unit]) -> CallGraph {
+    let mut names = Names::default();
+    let targets = TargetSets::find(image, program, sweep, &mut names);
+    let mut nodes = vec![Node { is_open: true, ..Node::default() }; program.functions.len()];
+    for unit in units {
+        let own: Vec<_> = unit.fragments.iter().filter_map(|&index| fragments.list.get(index)).collect();
+        let Some(index) = own.first().and_then(|first| program.function_entered_at(first.range.start)) else { continue };
+        let mut builder = Builder { image, program, index, names: &mut names, targets: &targets, node: Node::default() };
+        for fragment in own {
+            builder.node.is_open |= fragment.traits.has_syscall || fragment.traits.is_undecodable;
+            for record in sweep.flows_of(fragment) {
+                builder.record(record);
+            }
+            builder.hands_on(sweep, &fragment.range);
+        }
+        if let Some(place) = nodes.get_mut(index) {
+            *place = builder.finish();
+        }
+    }
+    CallGraph { nodes, imports: names.list(), sets: targets.sets }
+}
+
+struct Builder<'a, 'data> {
+    image: &'a Image<'data>,
+    program: &'a Program,
+    index: usize,
+    names: &'a mut Names,
+    targets: &'a TargetSets,
+    node: Node,
+}
+
+impl Builder<'_, '_> {
+    fn finish(mut self) -> Node {
+        for list in [&mut self.node.callees, &mut self.node.imports, &mut self.node.sets] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        self.node
+    }
+
+    fn record(&mut self, record: &FlowRecord) {
+        let is_own = |target| self.program.function_at(target) == Some(self.index);
+        match record.flow {
+            RawFlow::Call(target) => self.target(target),
+            RawFlow::Jump(target) | RawFlow::Branch(target) if !is_own(target) => self.target(target),
+            RawFlow::IndirectCall => self.indirect(record),
+            RawFlow::IndirectJump => {
+                let kind = self.program.jumps.get(&self.index).and_then(|jumps| jumps.kinds.get(&record.address));
+                if !matches!(kind, Some(JumpKind::Table(_))) {
+                    self.indirect(record);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn target(&mut self, target: u64) {
+        if let Some(entry) = self.image.plt_at(target) {
+            let own = entry.target.and_then(|target| self.program.function_at(target));
+            self.node.callees.extend(own);
+            match (entry.name, own) {
+                (Some(name), None) => self.import(name),
+                (None, None) => self.node.is_open = true,
+                _ => {}
+            }
+        } else if let Some(function) = self.program.function_at(target) {
+            self.node.callees.push(function);
+        } else {
+            self.node.is_open = true;
+        }
+    }
+
+    fn indirect(&mut self, record: &FlowRecord) {
+        match record.slot().and_then(|slot| self.image.name_in_slot(slot)) {
+            Some(name) => self.import(name),
+            None => {
+                self.node.is_open = true;
+                self.node.sets.extend(self.targets.of(record.through));
+            }
+        }
+    }
+
+    /// Functions whose addresses are loaded in a part.
+    fn hands_on(&mut self, sweep: &Sweep, part: &std::ops::Range<u64>) {
+        let first = sweep.pointers.partition_point(|pointer| pointer.at < part.start);
+        let end = sweep.pointers.partition_point(|pointer| pointer.at < part.end);
+        let mut reader = Reader { image: self.image, program: self.program, names: self.names };
+        let own = sweep.pointers.get(first..end.max(first)).unwrap_or_default();
+        let callees: BTreeSet<Callee> = own.iter().filter_map(|pointer| reader.callee(pointer.target)).collect();
+        let more = Targets::of(&callees);
+        self.node.handed_on.functions.extend(more.functions);
+        self.node.handed_on.imports.extend(more.imports);
+    }
+
+    fn import(&mut self, name: &str) {
+        let import = self.names.id(name);
+        self.node.imports.push(import);
+    }
+}

@@ -1,0 +1,130 @@
+//! What an indirect call or jump goes through, as far as the instructions in front of it tell.
+
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
+
+/// How many instructions back the load of a pointer is looked for.
+const ROOM: usize = 32;
+
+/// Where an indirect call or jump finds its target.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Through {
+    /// Not asked for: the instruction is direct.
+    Nothing,
+    /// A word of known link address.
+    Slot(u64),
+    /// A word that lies so many bytes behind where a register points: an entry of a table of virtual functions, or a
+    /// member of a structure.
+    Member(u64),
+    /// Another pointer that was read from memory at a known or computed place.
+    Pointer,
+    /// Not known.
+    Unknown,
+}
+
+/// The last instructions of a straight walk.
+pub(crate) struct Recent {
+    ring: [Instruction; ROOM],
+    /// Instructions seen so far.
+    count: usize,
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self { ring: [Instruction::default(); ROOM], count: 0 }
+    }
+}
+
+impl Recent {
+    /// The place for the next instruction.
+    pub(crate) fn next(&mut self) -> &mut Instruction {
+        self.count += 1;
+        let at = (self.count - 1) % ROOM;
+        &mut self.ring[at]
+    }
+
+    /// The last instruction.
+    pub(crate) const fn last(&self) -> &Instruction {
+        &self.ring[self.count.wrapping_sub(1) % ROOM]
+    }
+
+    /// What the last instruction, an indirect call or jump, goes through.
+    pub(crate) fn through(&self) -> Through {
+        let last = self.last();
+        if last.op0_kind() != OpKind::Register {
+            return self.of_operand(last, 1);
+        }
+        match self.definition_before(last.op0_register(), 1) {
+            Some((back, load)) if load.mnemonic() == Mnemonic::Mov && load.op1_kind() == OpKind::Memory => self.of_operand(load, back),
+            _ => Through::Unknown,
+        }
+    }
+
+    /// The last instruction in front of the last one that writes a register, wherever control came from.
+    pub(crate) fn definition(&self, register: Register) -> Option<&Instruction> {
+        self.definition_before(register, 1).map(|(_, definition)| definition)
+    }
+
+    /// The same in front of the instruction that stands `behind` from the end (1 is the last), and where it stands.
+    fn definition_before(&self, register: Register, behind: usize) -> Option<(usize, &Instruction)> {
+        let register = register.full_register();
+        for back in behind + 1..=ROOM.min(self.count) {
+            let one = &self.ring[(self.count - back) % ROOM];
+            let is_lost = one.mnemonic() == Mnemonic::Call && !is_kept_by_calls(register);
+            if is_lost || one.flow_control() == FlowControl::Return {
+                return None;
+            }
+            if writes(one, register) {
+                return Some((back, one));
+            }
+        }
+        None
+    }
+
+    /// Where a pointer that is read from memory stands; code that is not optimised adds a constant to the base first.
+    fn of_operand(&self, instruction: &Instruction, back: usize) -> Through {
+        match of_operand(instruction) {
+            Through::Member(offset) => match self.definition_before(instruction.memory_base(), back) {
+                Some((_, add)) if add.mnemonic() == Mnemonic::Add => match add.op1_kind() {
+                    OpKind::Register | OpKind::Memory => Through::Unknown,
+                    _ => Through::Member(offset.wrapping_add(add.immediate(1))),
+                },
+                _ => Through::Member(offset),
+            },
+            other => other,
+        }
+    }
+}
+
+fn of_operand(instruction: &Instruction) -> Through {
+    if instruction.is_ip_rel_memory_operand() {
+        return match instruction.op0_kind() {
+            OpKind::Memory => Through::Slot(instruction.ip_rel_memory_address()),
+            _ => Through::Pointer,
+        };
+    }
+    match (instruction.memory_base(), instruction.memory_index()) {
+        (Register::RSP | Register::RBP, _) => Through::Unknown,
+        (Register::None, _) => Through::Pointer,
+        (_, Register::None) => Through::Member(instruction.memory_displacement64()),
+        _ => Through::Unknown,
+    }
+}
+
+const fn is_kept_by_calls(register: Register) -> bool {
+    matches!(register, Register::RBX | Register::RBP | Register::R12 | Register::R13 | Register::R14 | Register::R15)
+}
+
+fn writes(instruction: &Instruction, register: Register) -> bool {
+    let is_operand = |kind: OpKind, operand: Register| kind == OpKind::Register && operand.full_register() == register;
+    if is_operand(instruction.op0_kind(), instruction.op0_register()) {
+        return !matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push);
+    }
+    match instruction.mnemonic() {
+        Mnemonic::Xchg | Mnemonic::Xadd => is_operand(instruction.op1_kind(), instruction.op1_register()),
+        Mnemonic::Mul | Mnemonic::Div | Mnemonic::Idiv | Mnemonic::Cdqe | Mnemonic::Cqo | Mnemonic::Cpuid | Mnemonic::Rdtsc | Mnemonic::Syscall => {
+            matches!(register, Register::RAX | Register::RBX | Register::RCX | Register::RDX | Register::R11)
+        }
+        Mnemonic::Imul => instruction.op_count() == 1 && matches!(register, Register::RAX | Register::RDX),
+        _ => false,
+    }
+}
