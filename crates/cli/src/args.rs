@@ -220,24 +220,31 @@ pub(crate) struct SelectArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tare instrument ./app -o app.tare              then: tare run -- mpirun -n 2 ./app.tare")]
+  tare instrument ./app -o app.tare              then: tare run -- mpirun -n 2 ./app.tare
+  tare instrument ./app --bisect -- ./app input  which function must not be instrumented?")]
 pub(crate) struct InstrumentArguments {
     /// Executable or shared library
     pub(crate) image: PathBuf,
     /// Where to write the instrumented copy
-    #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: PathBuf,
+    #[arg(short, long, value_name = "OUT", required_unless_present = "bisect")]
+    pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) selection: Selection,
     /// Overwrite the original bodies of moved functions with traps (a test of the rewriter)
     #[arg(long)]
     pub(crate) poison: bool,
+    /// Find the function whose instrumentation makes CMD misbehave: end otherwise, or print something else, than with the original
+    #[arg(long, requires = "command", conflicts_with = "output")]
+    pub(crate) bisect: bool,
     /// Print how long each phase took
     #[arg(long)]
     pub(crate) timings: bool,
     /// How to report
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
+    /// With --bisect: a command that starts or loads the image
+    #[arg(last = true, value_name = "CMD", requires = "bisect")]
+    pub(crate) command: Vec<OsString>,
 }
 
 /// `tare run`

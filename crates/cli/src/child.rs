@@ -6,7 +6,7 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::failure::{Code, Failure};
 use crate::rundir::Exit;
@@ -17,6 +17,37 @@ static CHILD: AtomicI32 = AtomicI32::new(0);
 static EARLY: AtomicI32 = AtomicI32::new(0);
 
 const PASSED_ON: [libc::c_int; 5] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
+
+/// How often a child that has a limit is looked at.
+const GLANCE: Duration = Duration::from_millis(2);
+/// What a child that is told to stop gets to do so.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Runs a command to its end, or until it takes too long: then it is stopped, and `None` returned.
+pub(crate) fn run_for(mut command: Command, limit: Option<Duration>) -> Result<Option<Exit>, Failure> {
+    let Some(limit) = limit else { return run(command).map(|(exit, _)| Some(exit)) };
+    let name = command.get_program().to_string_lossy().into_owned();
+    let lost = |error| Failure::new(Code::Internal, format!("lost {name}: {error}"));
+    let mut child = command.spawn().map_err(|error| Failure::new(Code::NoInput, format!("cannot start {name}: {error}")))?;
+    let started = Instant::now();
+    let mut is_told = false;
+    loop {
+        if let Some(status) = child.try_wait().map_err(lost)? {
+            return Ok((!is_told).then(|| end_of(status)));
+        }
+        if started.elapsed() > limit + GRACE {
+            child.kill().and_then(|()| child.wait()).map_err(lost)?;
+            return Ok(None);
+        }
+        if started.elapsed() > limit && !is_told {
+            is_told = true;
+            // A launcher that is told stops its ranks; one that is killed cannot.
+            // SAFETY: the child has not been waited for yet.
+            unsafe { libc::kill(child.id().cast_signed(), libc::SIGTERM) };
+        }
+        std::thread::sleep(GLANCE);
+    }
+}
 
 /// Runs a command to its end; returns how it ended and the seconds it took.
 pub(crate) fn run(mut command: Command) -> Result<(Exit, f64), Failure> {

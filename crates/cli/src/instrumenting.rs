@@ -52,6 +52,11 @@ impl<'data> Analysis<'data> {
         Ok(Self { path: path.to_path_buf(), sections: DebugSections::of(&image), image, program, phases })
     }
 
+    /// The image's file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Whoever asks for source places gets them from here.
     pub(crate) fn lines(&self) -> Option<Lines<'_>> {
         Lines::new(&self.sections)
@@ -88,6 +93,15 @@ impl<'data> Analysis<'data> {
         let _step = Step::begin(format!("instrumenting {}", self.path.display()));
         let started = Instant::now();
         let selection = self.select(choice);
+        let selecting = started.elapsed();
+        let mut copy = self.instrument_selected(&selection, key, poison)?;
+        copy.phases.insert(self.phases.len(), ("select", selecting));
+        Ok(copy)
+    }
+
+    /// Makes the copy in which these functions are instrumented.
+    pub(crate) fn instrument_selected(&self, selection: &Selection, key: &Key, poison: bool) -> Result<Copy, Failure> {
+        let started = Instant::now();
         let mut selected = vec![false; self.program.functions.len()];
         for decision in selection.selected() {
             selected[decision.function] = true;
@@ -104,7 +118,7 @@ impl<'data> Analysis<'data> {
             identity: key.identity(),
             poison,
         };
-        let selecting = started.elapsed();
+        let requesting = started.elapsed();
         let output = tare_rewrite::instrument(&self.image, &self.program, &request).map_err(|error| {
             Failure::new(Code::Internal, format!("{} cannot be instrumented: {error}", self.path.display()))
                 .remedy("measure less of it with --preset mpi-path, and tell us of the program")
@@ -112,7 +126,7 @@ impl<'data> Analysis<'data> {
         let mut bytes = output.bytes;
         bytes.extend(self.image.appended());
         let mut phases = self.phases.clone();
-        phases.push(("select", selecting));
+        phases.push(("request", requesting));
         phases.extend(output.phases);
         let refusals = output
             .refusals

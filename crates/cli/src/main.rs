@@ -3,6 +3,7 @@
 //! This crate is the rim: flags, files, processes, exit codes. Each verb is a file in `verbs`.
 
 mod args;
+mod bisect;
 mod cache;
 mod child;
 mod choice;

@@ -31,6 +31,9 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
+    /// The setting where no option asks for another.
+    pub(crate) const DEFAULT: Self = Self { mode: Mode::Measure, model: Model::Virtual, exact: false };
+
     /// The setting that options ask for.
     pub(crate) fn of(measuring: &Measuring) -> Self {
         Self { mode: Mode::Measure, model: measuring.model, exact: measuring.exact }
@@ -92,6 +95,13 @@ pub(crate) fn launch(
     setting: Setting,
     output: &Output<'_>,
 ) -> Result<(Exit, f64), Failure> {
+    let mut command = command(run, id, line, targets, setting)?;
+    redirect(&mut command, output)?;
+    child::run(command)
+}
+
+/// The command that a launch line becomes under the runtime.
+pub(crate) fn command(run: &RunDirectory, id: &str, line: &[OsString], targets: &[Target], setting: Setting) -> Result<Command, Failure> {
     let mut specs = Vec::with_capacity(targets.len());
     for (index, target) in targets.iter().enumerate() {
         specs.push(write_spec(run, id, index, line, target, setting)?);
@@ -99,9 +109,7 @@ pub(crate) fn launch(
     let tare = installation::command()?;
     let programs: Vec<Program> = targets.iter().map(|target| target.program.clone()).collect();
     let words = launch::substitute(line, &programs, |index| vec![tare.clone().into(), "exec".into(), specs[index].clone().into()]);
-    let mut command = command_of(&words)?;
-    redirect(&mut command, output)?;
-    child::run(command)
+    command_of(&words)
 }
 
 /// Starts a line whose programs cannot be seen: the library is preloaded into everything below it.

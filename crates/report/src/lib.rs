@@ -3,7 +3,7 @@
 //! * [`Run`], [`Results`]: what a report is made from.
 //! * [`text::summary`], [`text::report`], [`json::report`]: the end of a run, and all of it.
 //! * [`validate`]: measured and compensated against the unmeasured truth.
-//! * [`inspect`], [`mod@select`], [`instrument`]: what the tools say of an image.
+//! * [`inspect`], [`mod@select`], [`instrument`], [`bisect`]: what the tools say of an image.
 //!
 //! What always holds: no line of text is longer than the page is wide; a value and its interval end at the
 //! same digit; nothing rests on colour; a document's fields are those of its schema, times in seconds,
@@ -11,6 +11,7 @@
 //!
 //! What is absent: no file is opened, no clock read, nothing measured is corrected here.
 
+pub mod bisect;
 pub mod inspect;
 pub mod instrument;
 pub mod json;

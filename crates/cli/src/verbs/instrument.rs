@@ -11,17 +11,19 @@ use crate::failure::{Code, Failure};
 use crate::image_file;
 use crate::instrumenting::{Analysis, Copy};
 use crate::results::page;
+use crate::verbs::bisect::bisect;
 
 /// Writes the copy, whole or not at all; the report goes to stdout.
 pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Failure> {
+    let Some(output) = arguments.output.as_deref() else { return bisect(arguments) };
     let choice = Choice::of(&arguments.selection)?;
     let bytes = image_file::read(&arguments.image)?;
-    refuse_same_file(&arguments.image, &arguments.output)?;
+    refuse_same_file(&arguments.image, output)?;
     let analysis = Analysis::of(&arguments.image, &bytes)?;
     let key = Key::new(&bytes, &arguments.image, &[choice.key(), if arguments.poison { "poison" } else { "" }]);
     let copy = analysis.instrument(&choice, &key, arguments.poison)?;
-    write_whole(&arguments.output, &copy.bytes)?;
-    let view = view(&arguments.output, &copy);
+    write_whole(output, &copy.bytes)?;
+    let view = view(output, &copy);
     match arguments.format {
         Format::Json => println!("{}", tare_report::instrument::json(&view)),
         Format::Text => print!("{}", tare_report::instrument::text(&view, &page(None), arguments.timings)),

@@ -1,0 +1,246 @@
+//! `tare instrument IMAGE --bisect -- CMD…`: for a program that misbehaves when it is instrumented, the function whose
+//! instrumentation does it.
+//!
+//! The command is run with the original, then with copies in which ever fewer functions are instrumented. It
+//! misbehaves where its status or, if two runs of the original agree in it, its output is another.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use tare_report::bisect::{Culprit, Culprits, Found};
+use tare_select::{Decision, Selection};
+
+use crate::args::{Format, InstrumentArguments};
+use crate::bisect::smallest;
+use crate::cache::{Cache, Key, write_executable};
+use crate::child;
+use crate::choice::Choice;
+use crate::collect::collect;
+use crate::failure::{Code, Failure};
+use crate::image_file;
+use crate::instrumenting::{Analysis, Copy};
+use crate::launch;
+use crate::measured::{self, Mode, Setting, Target, fresh_id};
+use crate::progress::Step;
+use crate::results::{NewRun, page};
+use crate::rundir::{Exit, RunDirectory};
+
+/// Sets of functions that are searched for, each in the copy without the ones before.
+const MOST_SETS: usize = 8;
+/// A trial may take this many times as long as the original, and some time more.
+const PATIENCE: u32 = 10;
+const MORE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Searches, and prints what was found to stdout.
+pub(crate) fn bisect(arguments: &InstrumentArguments) -> Result<ExitCode, Failure> {
+    let choice = Choice::of(&arguments.selection)?;
+    let bytes = image_file::read(&arguments.image)?;
+    let analysis = Analysis::of(&arguments.image, &bytes)?;
+    let bench = Bench::new(&arguments.image, &arguments.command)?;
+    let step = Step::begin("searching");
+    let chosen = analysis.select(&choice).selected().cloned().collect();
+    let mut search = Search { analysis: &analysis, chosen, bench: &bench, trials: 0, step: &step, poison: arguments.poison };
+    let found = search.run(&bytes)?;
+    drop(step);
+    match arguments.format {
+        Format::Json => println!("{}", tare_report::bisect::json(&found)),
+        Format::Text => print!("{}", tare_report::bisect::text(&found, &page(None))),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+struct Search<'a, 'data> {
+    analysis: &'a Analysis<'data>,
+    /// The functions that were chosen.
+    chosen: Vec<Decision>,
+    bench: &'a Bench<'a>,
+    trials: usize,
+    step: &'a Step,
+    poison: bool,
+}
+
+impl Search<'_, '_> {
+    fn run(&mut self, original: &[u8]) -> Result<Found, Failure> {
+        let first = self.bench.run(original, None)?;
+        let limit = first.took * PATIENCE + MORE_PATIENCE;
+        let second = self.bench.run(original, Some(limit))?;
+        if first.end != second.end {
+            return Err(Failure::new(
+                Code::BadInput,
+                format!("without us the command {} and then {}: there is nothing to hold against", first.end.words(), second.end.words()),
+            )
+            .remedy("make the command do the same each time"));
+        }
+        let expected = Expected { has_output: first.output == second.output, outcome: first, limit };
+        let all = self.instrumented()?;
+        let mut found = Found {
+            image: self.analysis.path().display().to_string(),
+            functions: all.len(),
+            criterion: if expected.has_output { "exit status and output" } else { "exit status (the output differs from run to run)" }.to_string(),
+            expected: expected.outcome.end.words(),
+            ..Found::default()
+        };
+        let bare = self.outcome(&[], &expected)?;
+        if expected.differs(&bare) {
+            found.bare_copy = Some(expected.words(&bare));
+        } else {
+            (found.culprits, found.more) = self.sets(all, &expected)?;
+        }
+        found.trials = self.trials;
+        Ok(found)
+    }
+
+    /// Sets of functions each of which is enough, and whether there are more.
+    fn sets(&mut self, mut left: Vec<usize>, expected: &Expected) -> Result<(Vec<Culprits>, bool), Failure> {
+        let mut sets = Vec::new();
+        while expected.differs(&self.outcome(&left, expected)?) {
+            if sets.len() == MOST_SETS {
+                return Ok((sets, true));
+            }
+            let set = smallest(&left, |part| Ok::<_, Failure>(expected.differs(&self.outcome(part, expected)?)))?;
+            let outcome = expected.words(&self.outcome(&set, expected)?);
+            sets.push(Culprits { functions: set.iter().map(|&one| self.culprit(one)).collect(), outcome });
+            left.retain(|one| !set.contains(one));
+        }
+        Ok((sets, false))
+    }
+
+    /// The chosen functions (by their index among the chosen) that can be instrumented.
+    fn instrumented(&self) -> Result<Vec<usize>, Failure> {
+        let all: Vec<usize> = (0..self.chosen.len()).collect();
+        let refused: HashSet<u64> = self.copy_of(&all)?.image.refusals.iter().map(|refusal| refusal.address).collect();
+        let address = |&one: &usize| self.analysis.program.functions[self.chosen[one].function].entry;
+        Ok(all.into_iter().filter(|one| !refused.contains(&address(one))).collect())
+    }
+
+    fn copy_of(&self, indices: &[usize]) -> Result<Copy, Failure> {
+        let decisions = indices.iter().map(|&one| self.chosen[one].clone()).collect();
+        let part = Selection { decisions };
+        let names: Vec<String> = indices.iter().map(ToString::to_string).collect();
+        let key = Key::new(&[], self.analysis.path(), &names.iter().map(String::as_str).collect::<Vec<_>>());
+        self.analysis.instrument_selected(&part, &key, self.poison)
+    }
+
+    /// How the command ends with these functions instrumented.
+    fn outcome(&mut self, decisions: &[usize], expected: &Expected) -> Result<Outcome, Failure> {
+        self.trials += 1;
+        self.step.says(&format!("trial {}, {} functions", self.trials, decisions.len()));
+        self.bench.run(&self.copy_of(decisions)?.bytes, Some(expected.limit))
+    }
+
+    fn culprit(&self, decision: usize) -> Culprit {
+        let function = &self.analysis.program.functions[self.chosen[decision].function];
+        let place = self.analysis.lines().and_then(|lines| lines.span(&function.parts));
+        let (file, line) = place.map_or_else(Default::default, |place| (place.file, place.entry));
+        Culprit { name: function.name.clone(), address: function.entry, file, line }
+    }
+}
+
+/// How the command should end.
+struct Expected {
+    outcome: Outcome,
+    has_output: bool,
+    limit: Duration,
+}
+
+impl Expected {
+    fn differs(&self, other: &Outcome) -> bool {
+        other.end != self.outcome.end || self.has_output && other.output != self.outcome.output
+    }
+
+    fn words(&self, other: &Outcome) -> String {
+        if other.end == self.outcome.end { format!("{} with other output", other.end.words()) } else { other.end.words() }
+    }
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum End {
+    Exit(Exit),
+    /// It took too long, and was stopped.
+    Stopped,
+}
+
+impl End {
+    fn words(self) -> String {
+        match self {
+            Self::Exit(Exit::Status(status)) => format!("ends with status {status}"),
+            Self::Exit(Exit::Signal(signal)) => format!("is ended by signal {signal}"),
+            Self::Stopped => "does not end".to_string(),
+        }
+    }
+}
+
+/// One run of the command.
+struct Outcome {
+    end: End,
+    output: blake3::Hash,
+    took: Duration,
+}
+
+/// Where trials are made: the command with a file of ours in the place of the image.
+struct Bench<'a> {
+    line: &'a [OsString],
+    folder: tempfile::TempDir,
+    /// The copy under trial.
+    copy: PathBuf,
+    targets: Vec<Target>,
+}
+
+impl<'a> Bench<'a> {
+    /// Finds the image among the programs of a launch line and the libraries that they load.
+    fn new(image: &Path, line: &'a [OsString]) -> Result<Self, Failure> {
+        let programs = launch::programs(line).map_err(|error| launch::failure(&error))?;
+        let wanted = image.canonicalize().map_err(|error| Failure::io(Code::NoInput, "find", image, &error))?;
+        let is_wanted = |path: &Path| path.canonicalize().is_ok_and(|path| path == wanted);
+        let place = Cache::open()?;
+        let folder = tempfile::tempdir_in(place.place()).map_err(|error| Failure::io(Code::CannotWrite, "write into", place.place(), &error))?;
+        let mut copy = None;
+        let mut targets = Vec::new();
+        for program in programs {
+            let bytes = image_file::read(&program.path)?;
+            let needs = image_file::needs_of(&program.path, &image_file::parse(&program.path, &bytes)?)?;
+            let mut target = Target { executable: program.path.clone(), libraries: Vec::new(), mpi: needs.mpi, program };
+            if is_wanted(&target.program.path) {
+                let path = folder.path().join(wanted.file_name().unwrap_or_default());
+                target.executable.clone_from(&path);
+                copy = Some(path);
+            } else if let Some(library) = needs.libraries.iter().find(|library| library.path.as_deref().is_some_and(is_wanted)) {
+                target.libraries.push(folder.path().to_path_buf());
+                copy = Some(folder.path().join(&library.name));
+            }
+            targets.push(target);
+        }
+        let copy = copy.ok_or_else(|| {
+            Failure::new(Code::Usage, format!("the command neither starts nor loads {}", image.display()))
+                .remedy("name a command that starts it: tare instrument ./app --bisect -- mpirun -n 2 ./app")
+        })?;
+        Ok(Self { line, folder, copy, targets })
+    }
+
+    /// Runs the command with these bytes in the place of the image, under the runtime, for at most `limit`.
+    fn run(&self, bytes: &[u8], limit: Option<Duration>) -> Result<Outcome, Failure> {
+        let failed = |error: &std::io::Error| Failure::io(Code::CannotWrite, "write into", self.folder.path(), error);
+        // A new file each time: what still runs of the last trial keeps its own.
+        let _ = std::fs::remove_file(&self.copy);
+        write_executable(&self.copy, bytes).map_err(|error| failed(&error))?;
+        let run = RunDirectory::create(Some(&self.folder.path().join("run")), &self.copy)?;
+        let setting = Setting { mode: Mode::Measure, ..Setting::DEFAULT };
+        let new = NewRun { id: fresh_id(), line: self.line, setting, images: Vec::new() };
+        new.begin(&run)?;
+        let mut command = measured::command(&run, &new.id, self.line, &self.targets, setting)?;
+        let path = self.folder.path().join("output");
+        let output = File::create(&path).map_err(|error| failed(&error))?;
+        command.stdin(Stdio::null()).stdout(output).stderr(Stdio::null());
+        let started = Instant::now();
+        let end = child::run_for(command, limit)?.map_or(End::Stopped, End::Exit);
+        let took = started.elapsed();
+        collect(&run, &new.id)?;
+        let output = blake3::hash(&std::fs::read(&path).map_err(|error| failed(&error))?);
+        Ok(Outcome { end, output, took })
+    }
+}

@@ -1,0 +1,156 @@
+//! Which functions make a program misbehave when they are instrumented, as text and as the `bisect` document.
+
+use serde::Serialize;
+
+use crate::layout::{Page, Writer};
+use crate::number::exact_count;
+
+/// A function that was found.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Culprit {
+    /// Raw name.
+    pub name: String,
+    /// Link address of the entry.
+    pub address: u64,
+    /// Source file; empty where unknown.
+    pub file: String,
+    /// Source line; 0 where unknown.
+    pub line: u32,
+}
+
+/// Functions that make the command misbehave together: without any one of them it does not.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Culprits {
+    /// The functions.
+    pub functions: Vec<Culprit>,
+    /// How the command ends with them, in words.
+    pub outcome: String,
+}
+
+/// What a search found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Found {
+    /// Path of the original.
+    pub image: String,
+    /// Functions that were instrumented at the outset.
+    pub functions: usize,
+    /// How often the command was run.
+    pub trials: usize,
+    /// What was compared, in words.
+    pub criterion: String,
+    /// How the command ends as it should, in words.
+    pub expected: String,
+    /// How it ends with a copy in which no function is instrumented, where that is wrong already.
+    pub bare_copy: Option<String>,
+    /// Sets of functions, each of which is enough.
+    pub culprits: Vec<Culprits>,
+    /// Whether other functions make it misbehave as well, which were not searched for.
+    pub more: bool,
+}
+
+/// The `bisect` document.
+#[must_use]
+pub fn json(found: &Found) -> String {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        schema: u32,
+        image: &'a str,
+        functions: usize,
+        trials: usize,
+        criterion: &'a str,
+        expected: &'a str,
+        bare_copy: Option<&'a str>,
+        culprits: &'a [Culprits],
+        more: bool,
+    }
+    let Found { image, functions, trials, criterion, expected, bare_copy, culprits, more } = found;
+    let bare_copy = bare_copy.as_deref();
+    crate::json::written(&Document {
+        schema: crate::json::SCHEMA,
+        image,
+        functions: *functions,
+        trials: *trials,
+        criterion,
+        expected,
+        bare_copy,
+        culprits,
+        more: *more,
+    })
+}
+
+/// The sets of functions, one function a line.
+#[must_use]
+pub fn text(found: &Found, page: &Page) -> String {
+    let mut writer = Writer::new(page);
+    let glyphs = writer.glyphs();
+    let number = |number: usize| exact_count(number as u64, glyphs);
+    writer.words("", 2, &format!("{}:", found.image));
+    writer.labelled("Trials", &format!("{} of up to {} functions; compared: {}", number(found.trials), number(found.functions), found.criterion));
+    writer.labelled("Expected", &found.expected);
+    if let Some(outcome) = &found.bare_copy {
+        writer.labelled("Found", &format!("a copy in which no function is instrumented {outcome}: the program looks at its own file"));
+    } else if found.culprits.is_empty() {
+        writer.labelled("Found", "nothing: the command does the same with all of them instrumented");
+    }
+    for culprits in &found.culprits {
+        let count = culprits.functions.len();
+        let subject = if count == 1 { "this function".to_string() } else { format!("these {} functions together", number(count)) };
+        writer.labelled("Found", &format!("with {subject} instrumented the command {}", culprits.outcome));
+        for culprit in &culprits.functions {
+            let place = if culprit.file.is_empty() { String::new() } else { format!(", {}:{}", culprit.file, culprit.line) };
+            writer.labelled("", &format!("{} at {:#x}{place}", culprit.name, culprit.address));
+        }
+    }
+    if let Some(names) = names(found) {
+        writer.labelled("Try", "--filter FILE, in which stands");
+        writer.labelled(
+            "",
+            &format!("<filter name=\"without\"><exclude><property name=\"functionnames\" match=\"simple\">{names}</property></exclude></filter>"),
+        );
+    }
+    if found.more {
+        writer.labelled("More", "there are others; leave these out and search again");
+    }
+    writer.finish()
+}
+
+/// One function of each set: without these the command does as it should. `None` where there is none, or where a
+/// name would not stand for itself in a filter.
+fn names(found: &Found) -> Option<String> {
+    let firsts = found.culprits.iter().map(|culprits| culprits.functions.first().map(|one| one.name.as_str()));
+    let names: Vec<&str> = firsts.collect::<Option<_>>()?;
+    let is_plain = |name: &&str| name.chars().all(|one| one.is_ascii_alphanumeric() || "_.$".contains(one));
+    (!names.is_empty() && names.iter().all(is_plain)).then(|| names.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found() -> Found {
+        let culprit = Culprit { name: "sum".into(), address: 0x1234, file: "own.c".into(), line: 7 };
+        Found {
+            image: "/bin/app".into(),
+            functions: 900,
+            trials: 12,
+            criterion: "exit status and output".into(),
+            expected: "ends with status 0".into(),
+            culprits: vec![Culprits { functions: vec![culprit], outcome: "ends with status 3".into() }],
+            ..Found::default()
+        }
+    }
+
+    #[test]
+    fn what_was_found_is_named_with_its_place() {
+        let page = text(&found(), &Page::default());
+        assert!(page.contains("with this function instrumented the command ends with status 3"), "{page}");
+        assert!(page.contains("sum at 0x1234, own.c:7"), "{page}");
+    }
+
+    #[test]
+    fn the_document_keeps_its_fields() {
+        let document: serde_json::Value = serde_json::from_str(&json(&found())).expect("JSON");
+        assert_eq!(document["culprits"][0]["functions"][0]["name"], "sum");
+        assert_eq!(document["bare_copy"], serde_json::Value::Null);
+    }
+}
