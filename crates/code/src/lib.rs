@@ -7,11 +7,13 @@
 //! What is absent: nothing here knows of patches or of MPI, and files are not opened.
 
 mod body;
+mod callee;
 mod calls;
 mod cfg;
 mod components;
 mod decode;
 mod dominators;
+mod effort;
 mod fragments;
 mod gather;
 mod group;
@@ -35,6 +37,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tare_image::{CfaRows, Image};
 
+pub use callee::Callee;
 pub use calls::{CallGraph, Edges};
 pub use cfg::{Block, Cfg};
 use fragments::Fragments;
