@@ -1,14 +1,17 @@
 //! ELF and DWARF: bytes in, values out.
 //!
 //! [`Image::parse`] reads what an x86-64 ELF file says of itself: segments, symbols, relocations, PLT entries,
-//! unwind and exception tables, needed libraries, notes. [`lines`] reads DWARF line tables on request.
+//! unwind and exception tables, needed libraries, notes. On request [`debug`] finds DWARF sections and says which other
+//! files hold more of them, [`lines`] reads line tables, [`inlines`] the functions that were inlined.
 //! What is absent: instructions are not decoded here, files are not opened, and no input makes it panic.
 
 mod bytes;
 mod cfi;
+pub mod debug;
 mod dynamic;
 mod elf;
 mod error;
+pub mod inlines;
 pub mod lines;
 mod lsda;
 mod names;
@@ -291,6 +294,11 @@ impl<'data> Image<'data> {
     #[must_use]
     pub fn symbols(&self) -> &[Symbol<'data>] {
         &self.symbols.sorted
+    }
+
+    /// Adds the symbols that a separate debug file has of this image.
+    pub fn add_symbols(&mut self, file: &debug::DebugFile<'data>) {
+        self.symbols.add(file.symbols());
     }
 
     /// Dynamic symbols in the order of their table.

@@ -1,57 +1,10 @@
 //! Files and lines from DWARF 2–5.
 //!
-//! [`DebugSections`] holds the sections' bytes (decompressed where they were compressed), [`Lines`] looks into them and
-//! reads the line program of a compilation unit when it is first asked for.
+//! [`Lines`] looks into the [`DebugSections`] and reads the line program of a compilation unit when it is first asked for.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
 use std::ops::Range;
 
-use addr2line::gimli::{Dwarf, EndianSlice, LittleEndian};
-use object::{Object as _, ObjectSection as _};
-
-use crate::Image;
-
-/// The debug sections of an image.
-#[derive(Default)]
-pub struct DebugSections<'data> {
-    sections: HashMap<&'static str, Cow<'data, [u8]>>,
-}
-
-impl<'data> DebugSections<'data> {
-    /// Those of `image`; empty if it has none.
-    #[must_use]
-    pub fn of(image: &Image<'data>) -> Self {
-        let Ok(file) = object::File::parse(image.data()) else { return Self::default() };
-        let mut sections = HashMap::new();
-        for id in SECTIONS {
-            let section = file.section_by_name(id);
-            if let Some(bytes) = section.and_then(|section| section.uncompressed_data().ok()) {
-                sections.insert(id, bytes);
-            }
-        }
-        Self { sections }
-    }
-
-    /// Whether there is anything to look into.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        !self.sections.contains_key(".debug_line")
-    }
-}
-
-const SECTIONS: [&str; 10] = [
-    ".debug_abbrev",
-    ".debug_addr",
-    ".debug_aranges",
-    ".debug_info",
-    ".debug_line",
-    ".debug_line_str",
-    ".debug_ranges",
-    ".debug_rnglists",
-    ".debug_str",
-    ".debug_str_offsets",
-];
+use crate::debug::{DebugSections, Reader};
 
 /// A place in the source.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -75,8 +28,6 @@ pub struct LineSpan {
     pub last: u32,
 }
 
-type Reader<'a> = EndianSlice<'a, LittleEndian>;
-
 /// Looks up lines by link address.
 pub struct Lines<'a> {
     context: addr2line::Context<Reader<'a>>,
@@ -89,11 +40,7 @@ impl<'a> Lines<'a> {
         if sections.is_empty() {
             return None;
         }
-        let load = |id: addr2line::gimli::SectionId| {
-            let bytes: &'a [u8] = sections.sections.get(id.name()).map_or(&[], |bytes| bytes);
-            Ok::<_, addr2line::gimli::Error>(EndianSlice::new(bytes, LittleEndian))
-        };
-        let dwarf = Dwarf::load(load).ok()?;
+        let dwarf = sections.dwarf()?;
         Some(Self { context: addr2line::Context::from_dwarf(dwarf).ok()? })
     }
 

@@ -58,12 +58,19 @@ pub(crate) struct Symbols<'data> {
 pub(crate) fn parse<'data>(map: &Map<'data>, dynamic: &Dynamic<'data>) -> Symbols<'data> {
     let by_section = table_by_section(map, SHT_DYNSYM, true);
     let dynamic = if by_section.is_empty() { table_by_loader(map, dynamic) } else { by_section };
-    let mut sorted = table_by_section(map, SHT_SYMTAB, false);
-    sorted.extend(dynamic.iter().copied());
-    sorted.retain(|symbol| !symbol.name.is_empty());
-    sorted.sort_by_key(|symbol| (symbol.address, symbol.binding, symbol.name, symbol.is_dynamic));
-    sorted.dedup_by(|b, a| a.address == b.address && a.name == b.name && a.kind == b.kind);
-    Symbols { sorted, dynamic }
+    let mut symbols = Symbols { sorted: Vec::new(), dynamic };
+    symbols.add(table_by_section(map, SHT_SYMTAB, false));
+    symbols.add(symbols.dynamic.clone());
+    symbols
+}
+
+impl<'data> Symbols<'data> {
+    /// Sorts more symbols in.
+    pub(crate) fn add(&mut self, more: Vec<Symbol<'data>>) {
+        self.sorted.extend(more.into_iter().filter(|symbol| !symbol.name.is_empty()));
+        self.sorted.sort_by_key(|symbol| (symbol.address, symbol.binding, symbol.name, symbol.is_dynamic));
+        self.sorted.dedup_by(|b, a| a.address == b.address && a.name == b.name && a.kind == b.kind);
+    }
 }
 
 fn table_by_section<'data>(map: &Map<'data>, kind: u32, is_dynamic: bool) -> Vec<Symbol<'data>> {
@@ -109,7 +116,8 @@ fn gnu_hash_count(table: &[u8]) -> Option<u32> {
     }
 }
 
-fn table<'data>(bytes: &'data [u8], strings: &'data [u8], is_dynamic: bool) -> Vec<Symbol<'data>> {
+/// The entries of a symbol table.
+pub(crate) fn table<'data>(bytes: &'data [u8], strings: &'data [u8], is_dynamic: bool) -> Vec<Symbol<'data>> {
     let entries = bytes.chunks_exact(ENTRY_SIZE as usize);
     entries.filter_map(|entry| symbol(entry, strings, is_dynamic)).collect()
 }

@@ -1,0 +1,224 @@
+//! The files that hold what a stripped or small image leaves out: symbols and debug information.
+//!
+//! They are looked for where distributions and debuggers keep them: by build id below the debug directories
+//! (`TARE_DEBUG_PATH`, by default `/usr/lib/debug`) and in the cache of debuginfod; by the name that the
+//! image gives, beside it, in `.debug` beside it, and below the debug directories; split files where the compiler left
+//! them or beside the image. Nothing is downloaded.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+use tare_image::debug::{DebugFile, DebugLink, DebugSections, SharedFile, SplitUnit, embedded_symbols};
+
+/// Where debug files are installed, unless a setting says otherwise.
+const DEBUG_PATH: &str = "/usr/lib/debug";
+
+/// The files that were found for an image, and what was not.
+#[derive(Default)]
+pub(crate) struct DebugFiles {
+    separate: Option<Mmap>,
+    shared: Option<Mmap>,
+    split: Vec<Mmap>,
+    /// Symbols that the image itself keeps compressed.
+    embedded: Option<Vec<u8>>,
+    missing: Vec<String>,
+}
+
+impl DebugFiles {
+    /// Looks for all files that belong to an image.
+    pub(crate) fn find(path: &Path, image: &[u8]) -> Self {
+        let mut found = Self::default();
+        let Some(file) = DebugFile::parse(image) else { return found };
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        found.embedded = match embedded_symbols(&file) {
+            Some(Ok(bytes)) => Some(bytes),
+            Some(Err(error)) => {
+                found.missing.push(format!("its embedded symbols cannot be read: {error}"));
+                None
+            }
+            None => None,
+        };
+        let mut home = path.clone();
+        if !file.has_dwarf() {
+            match separate(&path, &file) {
+                Found::At(place, bytes) => {
+                    home = place;
+                    found.separate = Some(bytes);
+                }
+                Found::Missing(what) => found.missing.push(format!("its debug information is in another file, which is not here ({what})")),
+                Found::NotWanted => {}
+            }
+        }
+        let (shared, split) = {
+            let with_dwarf = found.separate.as_deref().and_then(DebugFile::parse).unwrap_or(file);
+            let shared = with_dwarf.shared_file().map(|wanted| (shared(&home, wanted), wanted.path.to_string()));
+            let split = DebugSections::in_file(&with_dwarf).split_units();
+            (shared, split)
+        };
+        match shared {
+            Some((None, name)) => found.missing.push(format!("debug information that it shares with others is not here ({name})")),
+            Some((shared, _)) => found.shared = shared,
+            None => {}
+        }
+        found.add_split(&path, &home, &split);
+        found
+    }
+
+    /// The separate debug file.
+    pub(crate) fn separate(&self) -> Option<DebugFile<'_>> {
+        self.separate.as_deref().and_then(DebugFile::parse)
+    }
+
+    /// Files with symbols, the fullest first.
+    pub(crate) fn with_symbols(&self) -> Option<DebugFile<'_>> {
+        self.separate().filter(|file| !file.symbols().is_empty()).or_else(|| self.embedded.as_deref().and_then(DebugFile::parse))
+    }
+
+    /// Adds what shared and split files hold.
+    pub(crate) fn complete<'data>(&'data self, sections: &mut DebugSections<'data>) {
+        if let Some(file) = self.shared.as_deref().and_then(DebugFile::parse) {
+            sections.add_shared(&file);
+        }
+        for file in self.split.iter().filter_map(|bytes| DebugFile::parse(bytes)) {
+            sections.add_split(&file);
+        }
+    }
+
+    /// Says in one line what was not found.
+    pub(crate) fn say_missing(&self, path: &Path) {
+        if !self.missing.is_empty() {
+            eprintln!("tare: {}: {}", path.display(), self.missing.join("; "));
+            eprintln!("      try: install its debug symbols, or name their directory in {SETTING}");
+        }
+    }
+
+    /// One package beside the image, or a file for each unit.
+    fn add_split(&mut self, path: &Path, home: &Path, units: &[SplitUnit]) {
+        if units.is_empty() {
+            return;
+        }
+        let package = [path, home].into_iter().find_map(|place| open(&with_suffix(place, ".dwp")));
+        if let Some(package) = package {
+            self.split.push(package);
+            return;
+        }
+        let mut missing = Vec::new();
+        for unit in units {
+            match split_file(path, unit) {
+                Some(bytes) => self.split.push(bytes),
+                None => missing.push(unit.path.as_str()),
+            }
+        }
+        if let Some(first) = missing.first() {
+            let others = if missing.len() > 1 { format!(" and {} others", missing.len() - 1) } else { String::new() };
+            self.missing.push(format!("split debug information is not here ({first}{others})"));
+        }
+    }
+}
+
+/// What names the directories with debug files.
+const SETTING: &str = "TARE_DEBUG_PATH";
+
+/// The outcome of a search.
+enum Found {
+    At(PathBuf, Mmap),
+    Missing(String),
+    NotWanted,
+}
+
+/// The separate debug file of an image: the one with its build id, or with the checksum that it names.
+fn separate(path: &Path, file: &DebugFile<'_>) -> Found {
+    let link = file.debug_link();
+    let id = file.build_id();
+    let by_id = id.into_iter().flat_map(build_id_places);
+    let by_name = link.iter().flat_map(|link| name_places(path, link));
+    for place in by_id.chain(by_name) {
+        if place == path {
+            continue;
+        }
+        let Some(bytes) = open(&place) else { continue };
+        let Some(candidate) = DebugFile::parse(&bytes) else { continue };
+        let belongs = match (id, candidate.build_id()) {
+            (Some(id), Some(other)) => id == other,
+            _ => link.as_ref().is_some_and(|link| crc32fast::hash(&bytes) == link.crc),
+        };
+        if belongs && candidate.has_dwarf() | !candidate.symbols().is_empty() {
+            return Found::At(place, bytes);
+        }
+    }
+    match link {
+        Some(link) => Found::Missing(link.name.to_string()),
+        None => Found::NotWanted,
+    }
+}
+
+/// Where a file with a build id may be.
+fn build_id_places(id: &[u8]) -> Vec<PathBuf> {
+    let Some((first, rest)) = id.split_first() else { return Vec::new() };
+    let (first, rest) = (hexadecimal(&[*first]), hexadecimal(rest));
+    let mut places: Vec<PathBuf> = debug_path().into_iter().map(|directory| directory.join(".build-id").join(&first).join(format!("{rest}.debug"))).collect();
+    let cache = std::env::var_os("DEBUGINFOD_CACHE_PATH").map(PathBuf::from);
+    let cache = cache.or_else(|| {
+        let home = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache")));
+        Some(home?.join("debuginfod_client"))
+    });
+    places.extend(cache.map(|cache| cache.join(format!("{first}{rest}")).join("debuginfo")));
+    places
+}
+
+/// Where a file that is named by a link may be.
+fn name_places(path: &Path, link: &DebugLink<'_>) -> Vec<PathBuf> {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let mut places = vec![directory.join(link.name), directory.join(".debug").join(link.name)];
+    let below_root = directory.strip_prefix("/").unwrap_or(directory);
+    places.extend(debug_path().into_iter().map(|debug| debug.join(below_root).join(link.name)));
+    places
+}
+
+/// The file that a debug file shares with others; it must have the build id that is named.
+fn shared(home: &Path, wanted: SharedFile<'_>) -> Option<Mmap> {
+    let directory = home.parent().unwrap_or(Path::new("/"));
+    let named = std::iter::once(directory.join(wanted.path));
+    named.chain(build_id_places(wanted.build_id)).find_map(|place| {
+        let bytes = open(&place)?;
+        let is_it = DebugFile::parse(&bytes)?.build_id().is_none_or(|id| id == wanted.build_id);
+        is_it.then_some(bytes)
+    })
+}
+
+/// The split file of a unit: where the compiler left it, or beside the image.
+fn split_file(path: &Path, unit: &SplitUnit) -> Option<Mmap> {
+    let name = Path::new(&unit.path);
+    let beside = path.parent().unwrap_or(Path::new("/"));
+    let places = [Path::new(&unit.directory).join(name), beside.join(name), beside.join(name.file_name()?)];
+    places.into_iter().find_map(|place| open(&place))
+}
+
+fn debug_path() -> Vec<PathBuf> {
+    match std::env::var_os(SETTING) {
+        Some(value) => std::env::split_paths(&value).filter(|path| path.is_absolute()).collect(),
+        None => vec![PathBuf::from(DEBUG_PATH)],
+    }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// A file's bytes, if it is a file that may be read.
+fn open(path: &Path) -> Option<Mmap> {
+    let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|about| about.is_file() && about.len() > 0))?;
+    // SAFETY: debug files are written once and replaced by renaming; nobody shortens them while they are read.
+    unsafe { Mmap::map(&file) }.ok()
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
