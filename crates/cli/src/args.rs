@@ -186,9 +186,15 @@ pub(crate) struct InspectArguments {
     /// List the calls of the functions
     #[arg(long)]
     pub(crate) calls: bool,
+    /// List the functions that were inlined into the functions
+    #[arg(long)]
+    pub(crate) inlined: bool,
     /// How to write it
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: InspectFormat,
+    /// Directories with separate debug files, with colons between them
+    #[arg(long, value_name = "DIRS", env = "TARE_DEBUG_PATH", default_value = "/usr/lib/debug")]
+    pub(crate) debug_path: OsString,
 }
 
 /// `tare select`

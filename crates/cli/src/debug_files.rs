@@ -5,15 +5,33 @@
 //! image gives, beside it, in `.debug` beside it, and below the debug directories; split files where the compiler left
 //! them or beside the image. Nothing is downloaded.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
+use tare_image::Image;
 use tare_image::debug::{DebugFile, DebugLink, DebugSections, SharedFile, SplitUnit, embedded_symbols};
 
-/// Where debug files are installed, unless a setting says otherwise.
-const DEBUG_PATH: &str = "/usr/lib/debug";
+/// What names the directories with debug files.
+const SETTING: &str = "TARE_DEBUG_PATH";
+
+/// The directories with debug files.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct DebugPath(Vec<PathBuf>);
+
+impl DebugPath {
+    /// As the environment says, or where debug files are installed.
+    pub(crate) fn of_environment() -> Self {
+        std::env::var_os(SETTING).map_or_else(|| Self(vec![PathBuf::from("/usr/lib/debug")]), |value| Self::parse(&value))
+    }
+
+    /// Directories with colons between them.
+    pub(crate) fn parse(value: &OsStr) -> Self {
+        Self(std::env::split_paths(value).filter(|path| !path.as_os_str().is_empty()).collect())
+    }
+}
 
 /// The files that were found for an image, and what was not.
 #[derive(Default)]
@@ -28,7 +46,7 @@ pub(crate) struct DebugFiles {
 
 impl DebugFiles {
     /// Looks for all files that belong to an image.
-    pub(crate) fn find(path: &Path, image: &[u8]) -> Self {
+    pub(crate) fn find(path: &Path, image: &[u8], debug_path: &DebugPath) -> Self {
         let mut found = Self::default();
         let Some(file) = DebugFile::parse(image) else { return found };
         let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
@@ -42,7 +60,7 @@ impl DebugFiles {
         };
         let mut home = path.clone();
         if !file.has_dwarf() {
-            match separate(&path, &file) {
+            match separate(&path, &file, debug_path) {
                 Found::At(place, bytes) => {
                     home = place;
                     found.separate = Some(bytes);
@@ -53,7 +71,7 @@ impl DebugFiles {
         }
         let (shared, split) = {
             let with_dwarf = found.separate.as_deref().and_then(DebugFile::parse).unwrap_or(file);
-            let shared = with_dwarf.shared_file().map(|wanted| (shared(&home, wanted), wanted.path.to_string()));
+            let shared = with_dwarf.shared_file().map(|wanted| (shared(&home, wanted, debug_path), wanted.path.to_string()));
             let split = DebugSections::in_file(&with_dwarf).split_units();
             (shared, split)
         };
@@ -76,14 +94,16 @@ impl DebugFiles {
         self.separate().filter(|file| !file.symbols().is_empty()).or_else(|| self.embedded.as_deref().and_then(DebugFile::parse))
     }
 
-    /// Adds what shared and split files hold.
-    pub(crate) fn complete<'data>(&'data self, sections: &mut DebugSections<'data>) {
+    /// The debug sections of an image: its own, or those of its separate file, with what shared and split files hold.
+    pub(crate) fn sections<'data>(&'data self, image: &Image<'data>) -> DebugSections<'data> {
+        let mut sections = self.separate().map_or_else(|| DebugSections::of(image), |file| DebugSections::in_file(&file));
         if let Some(file) = self.shared.as_deref().and_then(DebugFile::parse) {
             sections.add_shared(&file);
         }
         for file in self.split.iter().filter_map(|bytes| DebugFile::parse(bytes)) {
             sections.add_split(&file);
         }
+        sections
     }
 
     /// Says in one line what was not found.
@@ -118,9 +138,6 @@ impl DebugFiles {
     }
 }
 
-/// What names the directories with debug files.
-const SETTING: &str = "TARE_DEBUG_PATH";
-
 /// The outcome of a search.
 enum Found {
     At(PathBuf, Mmap),
@@ -129,11 +146,11 @@ enum Found {
 }
 
 /// The separate debug file of an image: the one with its build id, or with the checksum that it names.
-fn separate(path: &Path, file: &DebugFile<'_>) -> Found {
+fn separate(path: &Path, file: &DebugFile<'_>, debug_path: &DebugPath) -> Found {
     let link = file.debug_link();
     let id = file.build_id();
-    let by_id = id.into_iter().flat_map(build_id_places);
-    let by_name = link.iter().flat_map(|link| name_places(path, link));
+    let by_id = id.into_iter().flat_map(|id| build_id_places(id, debug_path));
+    let by_name = link.iter().flat_map(|link| name_places(path, link, debug_path));
     for place in by_id.chain(by_name) {
         if place == path {
             continue;
@@ -155,10 +172,11 @@ fn separate(path: &Path, file: &DebugFile<'_>) -> Found {
 }
 
 /// Where a file with a build id may be.
-fn build_id_places(id: &[u8]) -> Vec<PathBuf> {
+fn build_id_places(id: &[u8], debug_path: &DebugPath) -> Vec<PathBuf> {
     let Some((first, rest)) = id.split_first() else { return Vec::new() };
     let (first, rest) = (hexadecimal(&[*first]), hexadecimal(rest));
-    let mut places: Vec<PathBuf> = debug_path().into_iter().map(|directory| directory.join(".build-id").join(&first).join(format!("{rest}.debug"))).collect();
+    let mut places: Vec<PathBuf> =
+        debug_path.0.iter().map(|directory| directory.join(".build-id").join(&first).join(format!("{rest}.debug"))).collect();
     let cache = std::env::var_os("DEBUGINFOD_CACHE_PATH").map(PathBuf::from);
     let cache = cache.or_else(|| {
         let home = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache")));
@@ -169,19 +187,19 @@ fn build_id_places(id: &[u8]) -> Vec<PathBuf> {
 }
 
 /// Where a file that is named by a link may be.
-fn name_places(path: &Path, link: &DebugLink<'_>) -> Vec<PathBuf> {
+fn name_places(path: &Path, link: &DebugLink<'_>, debug_path: &DebugPath) -> Vec<PathBuf> {
     let directory = path.parent().unwrap_or(Path::new("/"));
     let mut places = vec![directory.join(link.name), directory.join(".debug").join(link.name)];
     let below_root = directory.strip_prefix("/").unwrap_or(directory);
-    places.extend(debug_path().into_iter().map(|debug| debug.join(below_root).join(link.name)));
+    places.extend(debug_path.0.iter().map(|debug| debug.join(below_root).join(link.name)));
     places
 }
 
 /// The file that a debug file shares with others; it must have the build id that is named.
-fn shared(home: &Path, wanted: SharedFile<'_>) -> Option<Mmap> {
+fn shared(home: &Path, wanted: SharedFile<'_>, debug_path: &DebugPath) -> Option<Mmap> {
     let directory = home.parent().unwrap_or(Path::new("/"));
     let named = std::iter::once(directory.join(wanted.path));
-    named.chain(build_id_places(wanted.build_id)).find_map(|place| {
+    named.chain(build_id_places(wanted.build_id, debug_path)).find_map(|place| {
         let bytes = open(&place)?;
         let is_it = DebugFile::parse(&bytes)?.build_id().is_none_or(|id| id == wanted.build_id);
         is_it.then_some(bytes)
@@ -194,13 +212,6 @@ fn split_file(path: &Path, unit: &SplitUnit) -> Option<Mmap> {
     let beside = path.parent().unwrap_or(Path::new("/"));
     let places = [Path::new(&unit.directory).join(name), beside.join(name), beside.join(name.file_name()?)];
     places.into_iter().find_map(|place| open(&place))
-}
-
-fn debug_path() -> Vec<PathBuf> {
-    match std::env::var_os(SETTING) {
-        Some(value) => std::env::split_paths(&value).filter(|path| path.is_absolute()).collect(),
-        None => vec![PathBuf::from(DEBUG_PATH)],
-    }
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

@@ -5,12 +5,15 @@ use std::time::{Duration, Instant};
 
 use tare_code::{Function, Metrics, Program};
 use tare_image::Image;
-use tare_image::lines::{DebugSections, Lines};
+use tare_image::debug::DebugSections;
+use tare_image::inlines::Inlines;
+use tare_image::lines::Lines;
 use tare_rewrite::{Request, Selection as Chosen};
 use tare_select::Selection;
 
 use crate::cache::{Cache, Entry, Key};
 use crate::choice::Choice;
+use crate::debug_files::{DebugFiles, DebugPath};
 use crate::failure::{Code, Failure};
 use crate::image_file;
 use crate::launch;
@@ -38,18 +41,21 @@ pub(crate) struct Copy {
 }
 
 impl<'data> Analysis<'data> {
-    /// Parses and analyses.
-    pub(crate) fn of(path: &Path, bytes: &'data [u8]) -> Result<Self, Failure> {
+    /// Parses and analyses an image; what it leaves out is in `files`.
+    pub(crate) fn of(path: &Path, bytes: &'data [u8], files: &'data DebugFiles) -> Result<Self, Failure> {
         let _step = Step::begin(format!("analysing {}", path.display()));
         let started = Instant::now();
-        let image = image_file::parse(path, bytes)?;
+        let mut image = image_file::parse(path, bytes)?;
+        if let Some(file) = files.with_symbols() {
+            image.add_symbols(&file);
+        }
         let parsed = started.elapsed();
         let program = Program::analyse(&image).map_err(|error| {
             Failure::new(Code::BadInput, format!("{} cannot be analysed: {error}", path.display()))
                 .remedy("name an executable or a shared library with code in it")
         })?;
         let phases = vec![("image", parsed), ("code", started.elapsed() - parsed)];
-        Ok(Self { path: path.to_path_buf(), sections: DebugSections::of(&image), image, program, phases })
+        Ok(Self { path: path.to_path_buf(), sections: files.sections(&image), image, program, phases })
     }
 
     /// The image's file.
@@ -60,6 +66,12 @@ impl<'data> Analysis<'data> {
     /// Whoever asks for source places gets them from here.
     pub(crate) fn lines(&self) -> Option<Lines<'_>> {
         Lines::new(&self.sections)
+    }
+
+    /// The functions that were inlined; `None` where the debug information does not say.
+    pub(crate) fn inlines(&self) -> Option<Inlines> {
+        let _step = Step::begin(format!("reading inlined functions of {}", self.path.display()));
+        Inlines::read(&self.sections)
     }
 
     /// All that there is to know of a function.
@@ -186,7 +198,8 @@ impl Prepared {
         let (copy, image) = match cache.find(&key, &name) {
             Some((copy, entry)) => (copy, entry.image),
             None => {
-                let made = Analysis::of(path, &bytes)?.instrument(choice, &key, false)?;
+                let files = DebugFiles::find(path, &bytes, &DebugPath::of_environment());
+                let made = Analysis::of(path, &bytes, &files)?.instrument(choice, &key, false)?;
                 let copy = cache.keep(&key, &name, &made.bytes, &Entry { image: made.image.clone() })?;
                 self.phases.extend(made.phases);
                 (copy, made.image)

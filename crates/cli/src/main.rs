@@ -8,6 +8,7 @@ mod cache;
 mod child;
 mod choice;
 mod collect;
+mod debug_files;
 mod failure;
 mod image_file;
 mod installation;

@@ -124,3 +124,41 @@ fn bad_words_are_answered_with_the_good_ones() {
         assert!(parts.iter().all(|part| message.contains(part)), "{words:?}: {message}");
     }
 }
+
+#[test]
+fn inlined_functions_come_from_wherever_the_debug_information_is() {
+    let place = Place::new();
+    program(&place, &["-O2", "-g"]);
+    for words in [&["--only-keep-debug", "shown", "shown.debug"][..], &["--strip-all", "--add-gnu-debuglink=shown.debug", "shown", "lean"]] {
+        assert!(place.command("objcopy").args(words).status().expect("objcopy").success());
+    }
+    let inlined = |document: &Value| {
+        let list = function(document, "host")["inlined"].as_array().expect("a list").clone();
+        list.iter().map(|one| (one["name"].as_str().expect("a name").to_string(), one["call_line"].as_u64().expect("a line"))).collect::<Vec<_>>()
+    };
+    let whole = inlined(&document(&place, &["shown"]));
+    assert_eq!(whole, [("squared".to_string(), 21)]);
+    assert_eq!(inlined(&document(&place, &["lean"])), whole);
+    assert!(shown(&place, &["lean", "--inlined"]).contains("shown.c:21"));
+
+    let id = document(&place, &["shown"])["image"]["build_id"].as_str().expect("a build id").to_string();
+    let directory = place.path().join("debug/.build-id").join(&id[..2]);
+    fs::create_dir_all(&directory).expect("a writable directory");
+    fs::rename(place.path().join("shown.debug"), directory.join(format!("{}.debug", &id[2..]))).expect("the same file system");
+    let output = place.tare().args(["inspect", "lean", "--format", "json"]).output().expect("tare can be started");
+    let message = text(&output.stderr);
+    assert!(
+        output.status.success() && message.contains("lean") && message.contains("shown.debug") && message.contains("TARE_DEBUG_PATH"),
+        "{message}"
+    );
+    let output: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(output["functions"].as_array().expect("a list").iter().all(|one| one["inlined"].is_null() && one["line"].is_null()));
+    assert_eq!(inlined(&document(&place, &["lean", "--debug-path", "debug"])), whole);
+
+    // A debug file of another build is none.
+    let other = directory.join(format!("{}.debug", &id[2..]));
+    program(&place, &["-O1", "-g", "-o", "other"]);
+    fs::copy(place.path().join("other"), &other).expect("a writable directory");
+    let output = place.tare().args(["inspect", "lean", "--debug-path", "debug"]).output().expect("tare can be started");
+    assert!(text(&output.stderr).contains("is not here"));
+}

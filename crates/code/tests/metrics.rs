@@ -8,7 +8,8 @@ use std::path::Path;
 use common::{Workshop, function, has, tool};
 use tare_code::{Flow, Metrics, Program};
 use tare_image::Image;
-use tare_image::lines::{DebugSections, Lines};
+use tare_image::debug::DebugSections;
+use tare_image::lines::Lines;
 
 const SHAPES: &str = include_str!("programs/shapes.c");
 

@@ -105,13 +105,19 @@ const SECTIONS: &[&str] = &[
     ".debug_str_offsets",
 ];
 
+/// All of them: the index of a package speaks of its sections whether they are read or not.
 const SPLIT_SECTIONS: &[&str] = &[
     ".debug_abbrev.dwo",
     ".debug_cu_index",
     ".debug_info.dwo",
     ".debug_line.dwo",
+    ".debug_loc.dwo",
+    ".debug_loclists.dwo",
+    ".debug_macinfo.dwo",
+    ".debug_macro.dwo",
     ".debug_rnglists.dwo",
     ".debug_str.dwo",
     ".debug_str_offsets.dwo",
     ".debug_tu_index",
+    ".debug_types.dwo",
 ];

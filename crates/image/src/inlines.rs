@@ -57,7 +57,7 @@ impl Inlines {
         }
         let shared = dwarf.sup().map(Units::of);
         let files = sections.split_files();
-        let mut walk = Walk { names: Names::new(&own, shared.as_ref()), calls: Vec::new(), missing: 0 };
+        let mut walk = Walk { main: &dwarf, names: Names::new(&own, shared.as_ref()), calls: Vec::new(), missing: 0 };
         for unit in own.iter() {
             walk.unit(&dwarf, unit, &files);
         }
@@ -102,6 +102,8 @@ fn sorted(calls: Vec<InlinedCall>) -> Vec<InlinedCall> {
 
 /// A walk over all units.
 struct Walk<'a, 'u> {
+    /// The DWARF that has the line programs, also those of split units.
+    main: &'u Dwarf<Reader<'a>>,
     names: Names<'a, 'u>,
     calls: Vec<InlinedCall>,
     missing: usize,
@@ -166,9 +168,12 @@ impl<'a> Walk<'a, '_> {
             return None;
         }
         let name = self.names.of_origin(dwarf, unit, entry)?;
-        let number = |name| entry.attr_value(name).and_then(|value| value.udata_value());
-        let line = number(gimli::DW_AT_call_line).and_then(|line| u32::try_from(line).ok());
-        let file = number(gimli::DW_AT_call_file).and_then(|file| file_name(dwarf, lines, file));
+        let line = entry.attr_value(gimli::DW_AT_call_line).and_then(|value| u32::try_from(value.udata_value()?).ok());
+        let file = match entry.attr_value(gimli::DW_AT_call_file) {
+            // Up to DWARF 4, no file has the number 0.
+            Some(gimli::AttributeValue::FileIndex(index)) if index > 0 || unit.header.version() >= 5 => file_name(self.main, lines, index),
+            _ => None,
+        };
         Some(InlinedCall { name, call: file.zip(line).map(|(file, line)| Location { file, line }), ranges, within })
     }
 }

@@ -5,7 +5,8 @@ mod common;
 use common::Workshop;
 use proptest::prelude::*;
 use tare_image::Image;
-use tare_image::lines::{DebugSections, Lines};
+use tare_image::debug::DebugSections;
+use tare_image::lines::Lines;
 
 const PROGRAM: &str = r#"
 #include <string>

@@ -4,7 +4,8 @@ mod common;
 
 use common::{Workshop, tool};
 use tare_image::Image;
-use tare_image::lines::{DebugSections, Lines};
+use tare_image::debug::DebugSections;
+use tare_image::lines::Lines;
 
 const PROGRAM: &str = "#include <stdio.h>
 

@@ -113,6 +113,10 @@ pub struct Loop {
     pub instructions: usize,
     /// Link addresses of the instructions that go back to the header.
     pub back_edges: Vec<u64>,
+    /// Index of the smallest loop around it, in the same list.
+    pub parent: Option<usize>,
+    /// Whether it can be entered elsewhere than at its header.
+    pub irreducible: bool,
     /// Source file of the header.
     pub file: Option<String>,
     /// Source line of the header.

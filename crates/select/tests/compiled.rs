@@ -5,7 +5,8 @@ use std::process::Command;
 
 use tare_code::Program;
 use tare_image::Image;
-use tare_image::lines::{DebugSections, Lines};
+use tare_image::debug::DebugSections;
+use tare_image::lines::Lines;
 use tare_select::{Preset, Selection, choose};
 
 /// `exchange` calls MPI, `step` calls `exchange`; `getter` has one path, `branch` two, `search` a loop with a branch.

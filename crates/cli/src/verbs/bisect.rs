@@ -20,6 +20,7 @@ use crate::cache::{Cache, Key, write_executable};
 use crate::child;
 use crate::choice::Choice;
 use crate::collect::collect;
+use crate::debug_files::{DebugFiles, DebugPath};
 use crate::failure::{Code, Failure};
 use crate::image_file;
 use crate::instrumenting::{Analysis, Copy};
@@ -39,7 +40,8 @@ const MORE_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) fn bisect(arguments: &InstrumentArguments) -> Result<ExitCode, Failure> {
     let choice = Choice::of(&arguments.selection)?;
     let bytes = image_file::read(&arguments.image)?;
-    let analysis = Analysis::of(&arguments.image, &bytes)?;
+    let files = DebugFiles::find(&arguments.image, &bytes, &DebugPath::of_environment());
+    let analysis = Analysis::of(&arguments.image, &bytes, &files)?;
     let bench = Bench::new(&arguments.image, &arguments.command)?;
     let step = Step::begin("searching");
     let chosen = analysis.select(&choice).selected().cloned().collect();

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use tare_report::inspect::{Image, Inspection, Listing, Order, Rows, UnknownColumn};
 
 use crate::args::{InspectArguments, InspectFormat};
+use crate::debug_files::{DebugFiles, DebugPath};
 use crate::failure::{Code, Failure};
 use crate::image_file;
 use crate::instrumenting::Analysis;
@@ -20,8 +21,11 @@ pub(crate) fn inspect(arguments: &InspectArguments) -> Result<ExitCode, Failure>
     let order = arguments.sort.as_deref().map(|text| Order::parse(text, rows).map_err(unknown_column)).transpose()?;
     let pattern = arguments.functions.as_deref().map(Pattern::parse).transpose()?;
     let bytes = image_file::read(&arguments.image)?;
-    let analysis = Analysis::of(&arguments.image, &bytes)?;
-    let wanted = Wanted { pattern, loops: arguments.loops, calls: arguments.calls };
+    let files = DebugFiles::find(&arguments.image, &bytes, &DebugPath::parse(&arguments.debug_path));
+    let analysis = Analysis::of(&arguments.image, &bytes, &files)?;
+    files.say_missing(&arguments.image);
+    let inlined = arguments.inlined || arguments.format == InspectFormat::Json;
+    let wanted = Wanted { pattern, loops: arguments.loops, calls: arguments.calls, inlined };
     let mut inspection = Inspection {
         image: Image {
             path: arguments.image.display().to_string(),
@@ -48,12 +52,13 @@ fn rows(arguments: &InspectArguments) -> Result<Rows, Failure> {
     if arguments.format == InspectFormat::Json {
         return Ok(Rows::Functions);
     }
-    match (arguments.loops, arguments.calls) {
-        (false, false) => Ok(Rows::Functions),
-        (true, false) => Ok(Rows::Loops),
-        (false, true) => Ok(Rows::Calls),
-        _ => Err(Failure::new(Code::Usage, "a table shows one of --loops and --calls at a time")
-            .remedy("choose one of them, or take both with --format json")),
+    match (arguments.loops, arguments.calls, arguments.inlined) {
+        (false, false, false) => Ok(Rows::Functions),
+        (true, false, false) => Ok(Rows::Loops),
+        (false, true, false) => Ok(Rows::Calls),
+        (false, false, true) => Ok(Rows::Inlined),
+        _ => Err(Failure::new(Code::Usage, "a table shows one of --loops, --calls and --inlined at a time")
+            .remedy("choose one of them, or take them all with --format json")),
     }
 }
 

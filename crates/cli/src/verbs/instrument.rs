@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use crate::args::{Format, InstrumentArguments};
 use crate::cache::{Key, write_executable};
 use crate::choice::Choice;
+use crate::debug_files::{DebugFiles, DebugPath};
 use crate::failure::{Code, Failure};
 use crate::image_file;
 use crate::instrumenting::{Analysis, Copy};
@@ -19,7 +20,8 @@ pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Fa
     let choice = Choice::of(&arguments.selection)?;
     let bytes = image_file::read(&arguments.image)?;
     refuse_same_file(&arguments.image, output)?;
-    let analysis = Analysis::of(&arguments.image, &bytes)?;
+    let files = DebugFiles::find(&arguments.image, &bytes, &DebugPath::of_environment());
+    let analysis = Analysis::of(&arguments.image, &bytes, &files)?;
     let key = Key::new(&bytes, &arguments.image, &[choice.key(), if arguments.poison { "poison" } else { "" }]);
     let copy = analysis.instrument(&choice, &key, arguments.poison)?;
     write_whole(output, &copy.bytes)?;

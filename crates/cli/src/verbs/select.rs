@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use crate::args::{Format, SelectArguments};
 use crate::choice::{self, Choice};
+use crate::debug_files::{DebugFiles, DebugPath};
 use crate::failure::{Code, Failure};
 use crate::image_file;
 use crate::instrumenting::Analysis;
@@ -18,7 +19,8 @@ pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
     let choice = Choice::of(&arguments.selection)?;
     let image = arguments.image.as_deref().ok_or_else(|| Failure::new(Code::Usage, "no image is named").remedy("tare select IMAGE"))?;
     let bytes = image_file::read(image)?;
-    let analysis = Analysis::of(image, &bytes)?;
+    let files = DebugFiles::find(image, &bytes, &DebugPath::of_environment());
+    let analysis = Analysis::of(image, &bytes, &files)?;
     let selection = analysis.select(&choice);
     if arguments.list {
         for decision in selection.selected() {

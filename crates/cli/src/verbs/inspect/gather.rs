@@ -1,8 +1,11 @@
 //! From an analysed image to what is said of its functions.
 
+use std::collections::HashMap;
+
 use tare_code::{Flow, Program};
+use tare_image::inlines::Inlines;
 use tare_image::lines::Lines;
-use tare_report::inspect::{Call, Function, Loop, Part};
+use tare_report::inspect::{Call, Function, Inlined, Loop, Part};
 
 use crate::instrumenting::Analysis;
 use crate::pattern::Pattern;
@@ -14,6 +17,7 @@ pub(super) struct Wanted {
     pub(super) pattern: Option<Pattern>,
     pub(super) loops: bool,
     pub(super) calls: bool,
+    pub(super) inlined: bool,
 }
 
 impl Wanted {
@@ -29,13 +33,14 @@ impl Wanted {
 pub(super) fn functions(analysis: &Analysis<'_>, wanted: &Wanted) -> Vec<Function> {
     let step = Step::begin("measuring functions");
     let lines = analysis.lines();
+    let inlines = if wanted.inlined { analysis.inlines() } else { None };
     let of_interest: Vec<&tare_code::Function> = analysis.program.functions.iter().filter(|one| wanted.has(one)).collect();
     let count = of_interest.len();
     let said = |(index, one): (usize, &tare_code::Function)| {
         if index % 1024 == 0 {
             step.says(&format!("{index} of {count}"));
         }
-        function(analysis, one, lines.as_ref(), wanted)
+        Function { inlined: inlines.as_ref().map(|inlines| inlined(inlines, one)), ..function(analysis, one, lines.as_ref(), wanted) }
     };
     of_interest.into_iter().enumerate().map(said).collect()
 }
@@ -83,6 +88,8 @@ fn loops(program: &Program, function: &tare_code::Function, body: &tare_code::Bo
             blocks: one.blocks.len(),
             instructions: one.blocks.iter().map(instructions).sum(),
             back_edges: one.back_edges,
+            parent: one.parent,
+            irreducible: one.is_irreducible,
             file,
             line,
         }
@@ -105,6 +112,27 @@ fn calls(analysis: &Analysis<'_>, body: &tare_code::Body, lines: Option<&Lines<'
         Some(Call { address: one.address, kind, callee, callee_demangled, file, line })
     });
     found.collect()
+}
+
+/// The calls that were inlined into a function, those within others behind them.
+fn inlined(inlines: &Inlines, function: &tare_code::Function) -> Vec<Inlined> {
+    let mut places = HashMap::new();
+    let mut found = Vec::new();
+    for part in &function.parts {
+        let first = inlines.first_at(part.start);
+        for (index, call) in inlines.beginning_in(part).iter().enumerate() {
+            places.insert(first + index, found.len());
+            found.push(Inlined {
+                name: call.name.to_string(),
+                demangled: tare_image::demangle(&call.name).into_owned(),
+                within: call.within.and_then(|outer| places.get(&outer).copied()),
+                call_file: call.call.as_ref().map(|place| place.file.clone()),
+                call_line: call.call.as_ref().map(|place| place.line),
+                parts: call.ranges.iter().map(|range| Part { address: range.start, size: range.end - range.start }).collect(),
+            });
+        }
+    }
+    found
 }
 
 fn place(lines: Option<&Lines<'_>>, address: u64) -> (Option<String>, Option<u32>) {
