@@ -74,7 +74,7 @@ pub(crate) fn is_padding(instruction: &Instruction) -> bool {
     }
 }
 
-/// One bit for each address of a range.
+/// One bit for each address of a range, which begins at a multiple of 64.
 #[derive(Default)]
 pub(crate) struct AddressSet {
     start: u64,
@@ -83,8 +83,8 @@ pub(crate) struct AddressSet {
 
 impl AddressSet {
     pub(crate) fn over(ranges: &[Range<u64>]) -> Self {
-        let start = ranges.iter().map(|range| range.start).min().unwrap_or(0);
-        let end = ranges.iter().map(|range| range.end).max().unwrap_or(0);
+        let start = ranges.iter().map(|range| range.start).min().unwrap_or(0) / 64 * 64;
+        let end = ranges.iter().map(|range| range.end).max().unwrap_or(start);
         let words = usize::try_from((end - start) / 64 + 1).unwrap_or(0);
         Self { start, words: vec![0; words] }
     }
@@ -98,6 +98,14 @@ impl AddressSet {
         let Some((word, mask)) = self.position(address) else { return };
         if let Some(word) = self.words.get_mut(word) {
             *word |= mask;
+        }
+    }
+
+    /// Adds all of another set that lies within the range of this one.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let Some((first, _)) = self.position(other.start) else { return };
+        for (to, from) in self.words.iter_mut().skip(first).zip(&other.words) {
+            *to |= from;
         }
     }
 

@@ -22,6 +22,7 @@ mod loops;
 mod metrics;
 mod names;
 mod noreturn;
+mod parallel;
 mod program;
 mod refuse;
 mod stretch;
@@ -44,6 +45,7 @@ use fragments::Fragments;
 pub use harmless::is_harmless;
 pub use loops::Loop;
 pub use metrics::{Metrics, Source};
+pub use parallel::Threads;
 pub use program::{Body, Flow, Function, Instruction, JumpTable, Operand, Refusal, TableForm};
 use sweep::Sweep;
 use tables::{Jumps, Resolver};
@@ -78,12 +80,20 @@ impl Program {
     /// # Errors
     /// If the image holds no code.
     pub fn analyse(image: &Image<'_>) -> Result<Self, CodeError> {
+        Self::analyse_on(image, Threads::available())
+    }
+
+    /// The same on so many threads; the result does not depend on their number.
+    ///
+    /// # Errors
+    /// If the image holds no code.
+    pub fn analyse_on(image: &Image<'_>, threads: Threads) -> Result<Self, CodeError> {
         if image.text().is_empty() {
             return Err(CodeError::NoText);
         }
         let mut fragments = fragments::discover(image);
-        let sweep = sweep::sweep(image, &mut fragments);
-        let jumps = jumps_by_fragment(image, &fragments, &sweep);
+        let sweep = sweep::sweep(image, &mut fragments, threads);
+        let jumps = jumps_by_fragment(image, &fragments, &sweep, threads);
         let groups = group::group(image, &fragments, &sweep, &jumps);
         let units = units(image, &fragments, &groups);
         let jumps = jumps_by_unit(image, &fragments, &sweep, &units, jumps);
@@ -271,14 +281,15 @@ fn rows(image: &Image<'_>, fragments: &Fragments, index: usize) -> Option<CfaRow
     image.fdes().get(fde).map(tare_image::Fde::cfa_rows)
 }
 
-fn jumps_by_fragment(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep) -> BTreeMap<usize, Jumps> {
+fn jumps_by_fragment(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, threads: Threads) -> BTreeMap<usize, Jumps> {
     let resolver = Resolver { image, starts: &sweep.starts, bases: &sweep.bases };
-    let with_jumps = fragments.list.iter().enumerate().filter(|(_, one)| one.traits.has_indirect_jump);
-    let resolved = with_jumps.map(|(index, one)| {
-        let cfa = [rows(image, fragments, index)];
-        (index, resolver.resolve(std::slice::from_ref(&one.range), &cfa))
+    let all = fragments.list.iter().enumerate();
+    let with_jumps: Vec<usize> = all.filter(|(_, one)| one.traits.has_indirect_jump).map(|(index, _)| index).collect();
+    let resolved = threads.pieces(&with_jumps, 16, |piece| {
+        let own = piece.iter().filter_map(|&index| Some((index, fragments.list.get(index)?)));
+        own.map(|(index, one)| (index, resolver.resolve(std::slice::from_ref(&one.range), &[rows(image, fragments, index)]))).collect::<Vec<_>>()
     });
-    resolved.collect()
+    resolved.into_iter().flatten().collect()
 }
 
 /// Jumps whose tables are named in another part are resolved again over the whole function.

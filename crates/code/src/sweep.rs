@@ -8,6 +8,7 @@ use tare_image::Image;
 
 use crate::decode::{AddressSet, RawFlow, decoder, is_padding, raw_flow};
 use crate::fragments::{Fragment, Fragments, Named, Traits};
+use crate::parallel::Threads;
 use crate::through::{Recent, Through};
 
 /// An instruction that changes the flow of control.
@@ -55,8 +56,6 @@ pub(crate) struct Sweep {
     pub(crate) pointers: Vec<Pointer>,
     /// Data addresses that the code names as constants, sorted.
     pub(crate) constants: Vec<u64>,
-    /// Where the linker keeps addresses.
-    slots: Vec<Range<u64>>,
 }
 
 impl Sweep {
@@ -71,14 +70,23 @@ impl Sweep {
     }
 }
 
+/// Bytes of code in a piece of work.
+const PIECE: u64 = 1 << 17;
+
 /// Sweeps all fragments, and those that direct targets outside of them add, until there are no more.
-pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments) -> Sweep {
-    let slots = [".got", ".got.plt"].into_iter().filter_map(|name| Some(image.section(name)?.range())).collect();
-    let mut sweep = Sweep { starts: AddressSet::over(image.text()), slots, ..Sweep::default() };
+pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threads) -> Sweep {
+    let mut sweep = Sweep { starts: AddressSet::over(image.text()), ..Sweep::default() };
+    let slots: Vec<Range<u64>> = [".got", ".got.plt"].into_iter().filter_map(|name| Some(image.section(name)?.range())).collect();
     loop {
         let first = sweep.flows.len();
-        for fragment in fragments.list.iter_mut().filter(|one| !one.traits.is_swept) {
-            sweep.fragment(image, fragment);
+        let todo: Vec<usize> = (0..fragments.list.len()).filter(|&one| fragments.list.get(one).is_some_and(|one| !one.traits.is_swept)).collect();
+        let pieces = pieces(fragments, &todo);
+        let done = threads.pieces(&pieces, 1, |piece| {
+            let own = piece.first().and_then(|piece| todo.get(piece.clone())).unwrap_or_default();
+            Portion::of(image, &slots, own.iter().filter_map(|&one| fragments.list.get(one)))
+        });
+        for (piece, portion) in pieces.into_iter().zip(done) {
+            sweep.take(portion, fragments, todo.get(piece).unwrap_or_default());
         }
         let recent = sweep.flows.get(first..).unwrap_or_default();
         let mut targets: Vec<u64> = recent.iter().filter_map(direct_target).collect();
@@ -86,14 +94,32 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments) -> Sweep {
             break;
         }
     }
-    sweep.bases.sort_unstable();
-    sweep.bases.dedup();
-    sweep.constants.sort_unstable();
-    sweep.constants.dedup();
+    for list in [&mut sweep.bases, &mut sweep.constants] {
+        list.sort_unstable();
+        list.dedup();
+    }
     sweep.pointers.sort_unstable_by_key(|pointer| pointer.at);
     mark_calls(&sweep, fragments);
     mark_pointers(image, &sweep, fragments);
     sweep
+}
+
+/// Stretches of the list of fragments with about the same number of bytes.
+fn pieces(fragments: &Fragments, todo: &[usize]) -> Vec<Range<usize>> {
+    let mut pieces: Vec<Range<usize>> = Vec::new();
+    let mut left = 0;
+    for (position, &index) in todo.iter().enumerate() {
+        let bytes = fragments.list.get(index).map_or(0, |one| one.range.end - one.range.start);
+        match pieces.last_mut() {
+            Some(piece) if left > 0 => piece.end = position + 1,
+            _ => {
+                pieces.push(position..position + 1);
+                left = PIECE;
+            }
+        }
+        left = left.saturating_sub(bytes);
+    }
+    pieces
 }
 
 fn direct_target(record: &FlowRecord) -> Option<u64> {
@@ -126,7 +152,63 @@ fn mark_pointers(image: &Image<'_>, sweep: &Sweep, fragments: &mut Fragments) {
 }
 
 impl Sweep {
-    fn fragment(&mut self, image: &Image<'_>, fragment: &mut Fragment) {
+    /// Adds what was seen of some fragments.
+    fn take(&mut self, portion: Portion<'_>, fragments: &mut Fragments, own: &[usize]) {
+        let first = self.flows.len();
+        self.flows.extend(portion.flows);
+        self.bases.extend(portion.bases);
+        self.pointers.extend(portion.pointers);
+        self.constants.extend(portion.constants);
+        self.starts.merge(&portion.starts);
+        for (&index, swept) in own.iter().zip(portion.swept) {
+            if let Some(place) = fragments.list.get_mut(index) {
+                place.range.end = swept.end;
+                place.traits = swept.traits;
+                place.flows = first + swept.flows.start..first + swept.flows.end;
+            }
+        }
+    }
+}
+
+/// What was seen of a fragment.
+struct Swept {
+    end: u64,
+    traits: Traits,
+    /// Within the portion.
+    flows: Range<usize>,
+}
+
+/// What was seen of some fragments.
+struct Portion<'a> {
+    flows: Vec<FlowRecord>,
+    starts: AddressSet,
+    bases: Vec<u64>,
+    pointers: Vec<Pointer>,
+    constants: Vec<u64>,
+    swept: Vec<Swept>,
+    /// Where the linker keeps addresses.
+    slots: &'a [Range<u64>],
+}
+
+impl<'a> Portion<'a> {
+    fn of<'f>(image: &Image<'_>, slots: &'a [Range<u64>], fragments: impl Iterator<Item = &'f Fragment> + Clone) -> Self {
+        let ranges: Vec<Range<u64>> = fragments.clone().map(|one| one.range.clone()).collect();
+        let mut portion = Self {
+            flows: Vec::new(),
+            starts: AddressSet::over(&ranges),
+            bases: Vec::new(),
+            pointers: Vec::new(),
+            constants: Vec::new(),
+            swept: Vec::with_capacity(ranges.len()),
+            slots,
+        };
+        for fragment in fragments {
+            portion.fragment(image, fragment);
+        }
+        portion
+    }
+
+    fn fragment(&mut self, image: &Image<'_>, fragment: &Fragment) {
         let first = self.flows.len();
         let mut seen = Traits { is_swept: true, ..fragment.traits };
         let mut decoder = decoder(image, &fragment.range);
@@ -144,14 +226,14 @@ impl Sweep {
             self.starts.insert(instruction.ip());
             self.record(image, &recent, flow, &mut seen);
         }
+        let mut end = fragment.range.end;
         if !fragment.has_known_end {
             let has_nothing = extent.end == fragment.range.start;
             seen.is_undecodable |= has_nothing;
             seen.is_empty = has_nothing && fragment.named == Named::No;
-            fragment.range.end = extent.end.max(fragment.range.start + 1);
+            end = extent.end.max(fragment.range.start + 1);
         }
-        fragment.traits = seen;
-        fragment.flows = first..self.flows.len();
+        self.swept.push(Swept { end, traits: seen, flows: first..self.flows.len() });
     }
 
     fn record(&mut self, image: &Image<'_>, recent: &Recent, flow: RawFlow, seen: &mut Traits) {

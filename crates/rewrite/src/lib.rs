@@ -15,7 +15,6 @@ mod elf;
 mod emit;
 mod error;
 mod layout;
-mod parallel;
 mod plan;
 mod reason;
 mod sites;

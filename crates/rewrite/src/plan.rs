@@ -2,14 +2,13 @@
 //!
 //! Every function ends as moved or as refused with a reason; a refused one is not touched in any way.
 
-use tare_code::Program;
+use tare_code::{Program, Threads};
 use tare_image::Image;
 
 use crate::assemble::{Probes, assemble};
 use crate::copies::{FunctionCopy, SiteKind};
 use crate::decode::decode;
 use crate::elf::dynamic::relocation_table_size;
-use crate::parallel;
 use crate::reason::Reason;
 use crate::springboards::{self, Neighbours, Springboard};
 use crate::{Refused, Request, RewriteError, Selection};
@@ -74,7 +73,7 @@ pub(crate) fn lift_all(image: &Image<'_>, program: &Program, chosen: &[Chosen<'_
     let can_relocate = relocation_table_size(image).is_some();
     let mut moved = Vec::with_capacity(chosen.len());
     let mut refused = Vec::new();
-    let lifted = parallel::map(chosen, |one| lift(image, program, one, can_relocate));
+    let lifted = Threads::available().map(chosen, |one| lift(image, program, one, can_relocate));
     for (one, lifted) in chosen.iter().zip(lifted) {
         match lifted {
             Ok(lifted) => moved.push(lifted),

@@ -9,14 +9,13 @@ mod walk;
 
 use std::ops::Range;
 
-use tare_code::{Program, TableForm};
+use tare_code::{Program, TableForm, Threads};
 use tare_format::description::Description;
 use tare_format::note::{ImageNote, NOTE_NAME, NOTE_TYPE};
 use tare_image::Image;
 
 use crate::addresses::AddressMap;
 use crate::error::RewriteError;
-use crate::parallel;
 use walk::Walk;
 
 /// Where one copy of a function is said to be.
@@ -83,7 +82,7 @@ pub(crate) fn verify(original: &Image<'_>, program: &Program, bytes: &[u8], clai
     let written = Image::parse(bytes).map_err(|_| fail("the headers", Fault::new(0, "the file cannot be read")))?;
     note(&written, claims).map_err(|fault| fail("the note", fault))?;
     let moved: AddressMap = claims.functions.iter().filter_map(|one| entry(&one.probed)).collect();
-    let faults = parallel::map(&claims.functions, |claim| {
+    let faults = Threads::available().map(&claims.functions, |claim| {
         let walk = Walk { original, written: &written, moved: &moved, claim, stubs: claims.stubs };
         let checked = springboard(&written, claim)
             .and_then(|()| walk.check(&claim.probed, true))
