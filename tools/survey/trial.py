@@ -164,5 +164,6 @@ def kept(run, subject):
 def compare(way, plain, run, subject, result):
     wanted, found = kept(plain, subject), kept(run, subject)
     if wanted != found:
+        said = f" {run.errors[-600:]}" if run.status != plain.status else ""
         changes = [line for line in difflib.unified_diff(wanted, found, lineterm="", n=0) if line[:1] in "+-"][2:12]
-        result.faults.append(f"{way}: other output: {' | '.join(changes)[:600]} {run.errors[-600:]}")
+        result.faults.append(f"{way}: other output: {' | '.join(changes)[:600]}{said}")

@@ -3,28 +3,47 @@
 //! Place: `TARE_CACHE`, or `$XDG_CACHE_HOME/tareweight`, or `~/.cache/tareweight`; on a cluster it must be visible
 //! to all nodes. Key: a hash of the original's bytes and place, of what is inserted, and of this tool's version.
 //! Limit: `TARE_CACHE_LIMIT` in MB (default 2048); the copies that were used longest ago go first.
+//!
+//! ```text
+//! KEY/NAME         the copy, under the name of its original
+//! KEY/entry.json   what was instrumented; its time is that of the last use
+//! .tmp…/           a draft, to be renamed to KEY
+//! ```
+//! What always holds: a KEY that can be seen is whole. Whoever uses a copy holds a lock on its entry (a draft: on the
+//! directory) until his run has ended, and what is locked is never removed; what killed processes left is.
 
 use std::cell::RefCell;
-use std::fs;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Code, Failure};
 use crate::rundir::ImageRecord;
+use crate::whole_file::write_executable;
 
 /// Default of `TARE_CACHE_LIMIT`, in bytes.
 const LIMIT: u64 = 2048 << 20;
+/// Where the file system knows no locks, what was used more recently than this counts as in use.
+const RECENTLY: Duration = Duration::from_secs(24 * 3600);
+/// A draft that is younger may not have its lock yet.
+const YOUNG: Duration = Duration::from_secs(60);
+/// How often a copy is put in its place, where other processes put theirs and remove them.
+const ATTEMPTS: usize = 100;
+/// Drafts have names that begin so.
+const DRAFT: &str = ".tmp";
 
 /// A cache of instrumented copies.
 #[derive(Debug)]
 pub(crate) struct Cache {
     place: PathBuf,
     limit: u64,
-    /// Copies that this process is going to use: they stay.
-    in_use: RefCell<Vec<PathBuf>>,
+    /// Locked entries of the copies that this process is going to use: they stay as long as the cache is open.
+    in_use: RefCell<Vec<File>>,
 }
 
 /// What is kept beside a copy.
@@ -71,15 +90,14 @@ impl Cache {
     /// Opens the cache, making its directory where it is missing.
     pub(crate) fn open() -> Result<Self, Failure> {
         let place = place().ok_or_else(|| {
-            Failure::new(Code::CannotWrite, "there is no place for instrumented copies: HOME is not set")
+            Failure::new(Code::CannotWrite, "there is no place for instrumented copies: this user has no home directory")
                 .remedy("set TARE_CACHE to a directory that all nodes can see")
         })?;
         fs::DirBuilder::new().mode(0o700).recursive(true).create(&place).map_err(|error| {
             Failure::io(Code::CannotWrite, "make the cache of instrumented copies", &place, &error)
                 .remedy("set TARE_CACHE to a directory that you may write to")
         })?;
-        let limit = std::env::var("TARE_CACHE_LIMIT").ok().and_then(|text| text.parse::<u64>().ok()).map_or(LIMIT, |megabytes| megabytes << 20);
-        Ok(Self { place, limit, in_use: RefCell::default() })
+        Ok(Self { place, limit: limit()?, in_use: RefCell::default() })
     }
 
     /// The directory.
@@ -87,19 +105,35 @@ impl Cache {
         &self.place
     }
 
+    /// A directory for files that nobody else looks for. It is removed when dropped, or by others once this process has ended.
+    pub(crate) fn draft(&self) -> std::io::Result<Draft> {
+        let folder = tempfile::Builder::new().prefix(DRAFT).tempdir_in(&self.place)?;
+        let lock = File::open(folder.path())?;
+        // Without locks, time tells what is in use.
+        lock_for(&lock, libc::LOCK_EX);
+        Ok(Draft { folder, _lock: lock })
+    }
+
     /// A copy that was made before.
     pub(crate) fn find(&self, key: &Key, name: &str) -> Option<(PathBuf, Entry)> {
         let folder = self.place.join(&key.0);
-        let text = fs::read(folder.join("entry.json")).ok()?;
-        let entry = serde_json::from_slice(&text).ok()?;
+        let file = self.claim(&folder)?;
+        let entry = serde_json::from_reader(&file).ok()?;
         let copy = folder.join(name);
         if !copy.is_file() {
             return None;
         }
         // The time of use decides who goes first; failing to note it does no harm.
-        self.in_use.borrow_mut().push(folder.clone());
-        let _ = fs::File::open(folder.join("entry.json")).and_then(|file| file.set_modified(SystemTime::now()));
+        let _ = file.set_modified(SystemTime::now());
+        self.in_use.borrow_mut().push(file);
         Some((copy, entry))
+    }
+
+    /// The entry of a directory, locked against removal; `None` where it is being removed.
+    fn claim(&self, folder: &Path) -> Option<File> {
+        let file = File::open(folder.join(ENTRY)).ok()?;
+        lock_for(&file, libc::LOCK_SH);
+        file.metadata().is_ok_and(|about| about.nlink() > 0).then_some(file)
     }
 
     /// Keeps a copy: whole or not at all, also when several processes make the same one.
@@ -108,58 +142,156 @@ impl Cache {
             Failure::io(Code::CannotWrite, "write an instrumented copy into", &self.place, &error)
                 .remedy("make room there, or set TARE_CACHE to another directory")
         };
-        let draft = tempfile::tempdir_in(&self.place).map_err(failed)?;
+        let draft = self.draft().map_err(failed)?;
         write_executable(&draft.path().join(name), bytes).map_err(failed)?;
         let text = serde_json::to_vec(entry).map_err(|error| failed(error.into()))?;
-        fs::write(draft.path().join("entry.json"), text).map_err(failed)?;
+        fs::write(draft.path().join(ENTRY), text).map_err(failed)?;
         let folder = self.place.join(&key.0);
-        if fs::rename(draft.path(), &folder).is_err() && !folder.join(name).is_file() {
-            fs::remove_dir_all(&folder).and_then(|()| fs::rename(draft.path(), &folder)).map_err(failed)?;
+        // Before it can be seen, so that nobody removes it in between.
+        let claimed = self.claim(draft.path());
+        for attempt in 1.. {
+            match fs::rename(draft.path(), &folder) {
+                Ok(()) => {
+                    self.in_use.borrow_mut().extend(claimed);
+                    break;
+                }
+                Err(error) if attempt == ATTEMPTS => return Err(failed(error)),
+                Err(_) if self.find(key, name).is_some() => break,
+                // What stands there is no copy, or another process is removing it.
+                Err(_) => remove(&folder).map_err(failed)?,
+            }
         }
-        let copy = folder.join(name);
-        self.in_use.borrow_mut().push(folder);
         self.trim();
-        Ok(copy)
+        Ok(folder.join(name))
     }
 
-    /// Removes the copies used longest ago until the cache keeps within its limit.
+    /// Removes what killed processes left, and the copies used longest ago until the cache keeps within its limit.
     fn trim(&self) {
-        let mut copies: Vec<(SystemTime, u64, PathBuf)> = fs::read_dir(&self.place)
-            .into_iter()
-            .flatten()
-            .filter_map(|entry| {
-                let folder = entry.ok()?.path();
-                let used = fs::metadata(folder.join("entry.json")).ok()?.modified().ok()?;
-                let size = fs::read_dir(&folder).ok()?.filter_map(|file| Some(file.ok()?.metadata().ok()?.len())).sum();
-                Some((used, size, folder))
-            })
-            .collect();
+        let mut copies = Vec::new();
+        for folder in fs::read_dir(&self.place).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())) {
+            let is_draft = folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(DRAFT.as_bytes()));
+            match used(&folder.join(ENTRY)) {
+                Some((time, size)) if !is_draft => copies.push((time, size, folder)),
+                _ if is_draft && !is_younger(&folder, YOUNG) && !is_in_use(&folder) => drop(remove(&folder)),
+                _ => {}
+            }
+        }
         copies.sort();
         let mut total: u64 = copies.iter().map(|(_, size, _)| size).sum();
         for (_, size, folder) in copies {
             if total <= self.limit {
                 break;
             }
-            if !self.in_use.borrow().contains(&folder) && fs::remove_dir_all(&folder).is_ok() {
+            if !is_in_use(&folder.join(ENTRY)) && remove(&folder).is_ok() {
                 total -= size;
             }
         }
     }
 }
 
-/// Writes a file that can be executed.
-pub(crate) fn write_executable(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    use std::io::Write;
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o755).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+/// The name of what is kept beside a copy.
+const ENTRY: &str = "entry.json";
+
+/// A directory in the cache for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    folder: tempfile::TempDir,
+    _lock: File,
 }
 
+impl Draft {
+    /// The directory.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// When the copy of an entry was used last, and the bytes that it takes.
+fn used(entry: &Path) -> Option<(SystemTime, u64)> {
+    let time = fs::metadata(entry).ok()?.modified().ok()?;
+    let size = fs::read_dir(entry.parent()?).ok()?.filter_map(|file| Some(file.ok()?.metadata().ok()?.len())).sum();
+    Some((time, size))
+}
+
+/// What came of asking for a lock.
+enum Lock {
+    Held,
+    HeldByOthers,
+    /// The file system knows no locks.
+    Unknown,
+}
+
+/// Asks for a lock on an open file, which it keeps until it is closed.
+fn lock_for(file: &File, operation: libc::c_int) -> Lock {
+    // SAFETY: the descriptor is open; flock touches no memory.
+    if unsafe { libc::flock(file.as_raw_fd(), operation) } == 0 {
+        return Lock::Held;
+    }
+    match std::io::Error::last_os_error().kind() {
+        std::io::ErrorKind::WouldBlock => Lock::HeldByOthers,
+        _ => Lock::Unknown,
+    }
+}
+
+/// Whether some process holds a lock on this, or may do so.
+fn is_in_use(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    match lock_for(&file, libc::LOCK_EX | libc::LOCK_NB) {
+        Lock::Held => false,
+        Lock::HeldByOthers => true,
+        Lock::Unknown => is_younger(path, RECENTLY),
+    }
+}
+
+/// Whether this was changed more recently, or cannot be looked at.
+fn is_younger(path: &Path, age: Duration) -> bool {
+    let time = fs::metadata(path).and_then(|about| about.modified()).ok();
+    time.and_then(|time| time.elapsed().ok()).is_none_or(|since| since < age)
+}
+
+/// Removes a directory, which another process may be removing as well.
+fn remove(folder: &Path) -> std::io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
+/// `TARE_CACHE_LIMIT`, in bytes.
+fn limit() -> Result<u64, Failure> {
+    let Some(text) = std::env::var_os("TARE_CACHE_LIMIT").filter(|text| !text.is_empty()) else { return Ok(LIMIT) };
+    let megabytes = text.to_str().and_then(|text| text.parse::<u64>().ok());
+    megabytes.map(|megabytes| megabytes.saturating_mul(1 << 20)).ok_or_else(|| {
+        Failure::new(Code::Usage, format!("TARE_CACHE_LIMIT is `{}`, which is no number of MB", text.to_string_lossy()))
+            .remedy("TARE_CACHE_LIMIT=2048 keeps 2 GB of instrumented copies")
+    })
+}
+
+/// Where the cache is; absolute, since programs may be started in other directories.
 fn place() -> Option<PathBuf> {
     let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    named("TARE_CACHE")
+    let place = named("TARE_CACHE")
         .or_else(|| named("XDG_CACHE_HOME").map(|folder| folder.join("tareweight")))
-        .or_else(|| named("HOME").map(|folder| folder.join(".cache/tareweight")))
+        .or_else(|| named("HOME").or_else(home).map(|folder| folder.join(".cache/tareweight")))?;
+    std::path::absolute(place).ok()
+}
+
+/// The home directory of the user, where the environment names none.
+fn home() -> Option<PathBuf> {
+    let mut buffer = vec![0; 1 << 14];
+    // SAFETY: all bit patterns are valid for the record.
+    let mut record: libc::passwd = unsafe { std::mem::zeroed() };
+    let mut found = std::ptr::null_mut();
+    // SAFETY: getuid has no preconditions and cannot fail.
+    let user = unsafe { libc::getuid() };
+    // SAFETY: record, buffer and result live until the call returns, and the length is that of the buffer.
+    let failed = unsafe { libc::getpwuid_r(user, &raw mut record, buffer.as_mut_ptr(), buffer.len(), &raw mut found) };
+    if failed != 0 || found.is_null() || record.pw_dir.is_null() {
+        return None;
+    }
+    // SAFETY: a string in the buffer, which still lives.
+    let folder = unsafe { std::ffi::CStr::from_ptr(record.pw_dir) }.to_bytes().to_vec();
+    Some(PathBuf::from(std::ffi::OsString::from_vec(folder))).filter(|folder| folder.is_absolute())
 }
 
 #[cfg(test)]
@@ -198,5 +330,57 @@ mod tests {
         let left = keys.iter().filter(|key| cache.find(key, "app").is_some()).count();
         assert!((1..=2).contains(&left), "{left} copies of 1000 bytes in 2500");
         assert!(cache.find(&keys[3], "app").is_some(), "the latest copy stays");
+    }
+
+    #[test]
+    fn a_copy_that_another_process_uses_stays() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let keys: Vec<Key> = (0..3).map(|index: u8| Key::new(&[index], Path::new("/bin/app"), &[])).collect();
+        let running = cache(place.path(), LIMIT);
+        running.keep(&keys[0], "app", &[0; 1000], &entry()).expect("room for a copy");
+        let another = cache(place.path(), 1500);
+        for key in &keys[1..] {
+            another.keep(key, "app", &[0; 1000], &entry()).expect("room for a copy");
+        }
+        assert!(cache(place.path(), LIMIT).find(&keys[0], "app").is_some(), "it was removed while it was in use");
+        drop(running);
+        cache(place.path(), 1500).keep(&Key::new(b"x", Path::new("/bin/app"), &[]), "app", &[0; 1000], &entry()).expect("room for a copy");
+        assert!(cache(place.path(), LIMIT).find(&keys[0], "app").is_none(), "it stays beyond the limit");
+    }
+
+    #[test]
+    fn drafts_of_killed_processes_are_removed_and_those_of_others_are_not() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let cache = cache(place.path(), LIMIT);
+        let left = place.path().join(format!("{DRAFT}left"));
+        fs::create_dir(&left).expect("room");
+        fs::write(left.join("app"), "half").expect("room");
+        File::open(&left).and_then(|left| left.set_modified(SystemTime::now() - 2 * YOUNG)).expect("our own directory");
+        let live = cache.draft().expect("room");
+        File::open(live.path()).and_then(|live| live.set_modified(SystemTime::now() - 2 * YOUNG)).expect("our own directory");
+        cache.keep(&Key::new(b"x", Path::new("/bin/app"), &[]), "app", b"copy", &entry()).expect("room for a copy");
+        assert!(!left.exists() && live.path().exists());
+    }
+
+    #[test]
+    fn many_threads_find_and_keep_and_evict_whole_copies() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        std::thread::scope(|scope| {
+            for thread in 0..4_u8 {
+                let place = place.path();
+                scope.spawn(move || {
+                    for round in 0..40_u8 {
+                        let cache = cache(place, 30_000);
+                        let key = Key::new(&[round.wrapping_mul(7).wrapping_add(thread) % 9], Path::new("/bin/app"), &[]);
+                        let bytes = [key.identity()[0]; 9000];
+                        let copy = match cache.find(&key, "app") {
+                            Some((copy, _)) => copy,
+                            None => cache.keep(&key, "app", &bytes, &entry()).expect("room for a copy"),
+                        };
+                        assert!(fs::read(copy).is_ok_and(|found| found == bytes), "a copy in use is not whole");
+                    }
+                });
+            }
+        });
     }
 }

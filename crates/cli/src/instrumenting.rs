@@ -167,20 +167,21 @@ pub(crate) struct Prepared {
     pub(crate) targets: Vec<Target>,
     pub(crate) images: Vec<ImageRecord>,
     pub(crate) phases: Vec<Phase>,
+    /// Copies stay where they are as long as it is open.
+    cache: Cache,
 }
 
 /// Instruments the programs of a launch line, and the libraries that are asked for, or finds the copies made before.
 pub(crate) fn prepare(programs: Vec<launch::Program>, choice: &Choice, patterns: &[String]) -> Result<Prepared, Failure> {
-    let mut prepared = Prepared { targets: Vec::new(), images: Vec::new(), phases: Vec::new() };
-    let cache = Cache::open()?;
+    let mut prepared = Prepared { targets: Vec::new(), images: Vec::new(), phases: Vec::new(), cache: Cache::open()? };
     for program in programs {
         let bytes = image_file::read(&program.path)?;
         let needs = image_file::needs_of(&program.path, &image_file::parse(&program.path, &bytes)?)?;
         let libraries = image_file::libraries_named(&program.path, &needs.libraries, patterns)?;
-        let executable = prepared.copy_of(&cache, &program.path, None, bytes, choice)?;
+        let executable = prepared.copy_of(&program.path, None, bytes, choice)?;
         let mut folders = Vec::new();
         for (name, path) in libraries {
-            let copy = prepared.copy_of(&cache, &path, Some(&name), image_file::read(&path)?, choice)?;
+            let copy = prepared.copy_of(&path, Some(&name), image_file::read(&path)?, choice)?;
             folders.extend(copy.parent().map(Path::to_path_buf));
         }
         prepared.targets.push(Target { program, executable, libraries: folders, mpi: needs.mpi });
@@ -190,17 +191,17 @@ pub(crate) fn prepare(programs: Vec<launch::Program>, choice: &Choice, patterns:
 
 impl Prepared {
     /// The instrumented copy of an image, made now or found in the cache; a library's copy bears the name by which it is needed.
-    fn copy_of(&mut self, cache: &Cache, path: &Path, needed_as: Option<&str>, bytes: Vec<u8>, choice: &Choice) -> Result<PathBuf, Failure> {
+    fn copy_of(&mut self, path: &Path, needed_as: Option<&str>, bytes: Vec<u8>, choice: &Choice) -> Result<PathBuf, Failure> {
         let original = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let file_name = original.file_name().map_or_else(|| "program".into(), |name| name.to_string_lossy().into_owned());
         let name = needed_as.map_or(file_name, str::to_string);
         let key = Key::new(&bytes, &original, &[choice.key()]);
-        let (copy, image) = match cache.find(&key, &name) {
+        let (copy, image) = match self.cache.find(&key, &name) {
             Some((copy, entry)) => (copy, entry.image),
             None => {
                 let files = DebugFiles::find(path, &bytes, &DebugPath::of_environment());
                 let made = Analysis::of(path, &bytes, &files)?.instrument(choice, &key, false)?;
-                let copy = cache.keep(&key, &name, &made.bytes, &Entry { image: made.image.clone() })?;
+                let copy = self.cache.keep(&key, &name, &made.bytes, &Entry { image: made.image.clone() })?;
                 self.phases.extend(made.phases);
                 (copy, made.image)
             }

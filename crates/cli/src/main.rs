@@ -21,6 +21,7 @@ mod progress;
 mod results;
 mod rundir;
 mod verbs;
+mod whole_file;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -16,7 +16,7 @@ use tare_select::{Decision, Selection};
 
 use crate::args::{Format, InstrumentArguments};
 use crate::bisect::smallest;
-use crate::cache::{Cache, Key, write_executable};
+use crate::cache::{Cache, Draft, Key};
 use crate::child;
 use crate::choice::Choice;
 use crate::collect::collect;
@@ -29,6 +29,7 @@ use crate::measured::{self, Mode, Setting, Target, fresh_id};
 use crate::progress::Step;
 use crate::results::{NewRun, page};
 use crate::rundir::{Exit, RunDirectory};
+use crate::whole_file::write_executable;
 
 /// Sets of functions that are searched for, each in the copy without the ones before.
 const MOST_SETS: usize = 8;
@@ -187,7 +188,7 @@ struct Outcome {
 /// Where trials are made: the command with a file of ours in the place of the image.
 struct Bench<'a> {
     line: &'a [OsString],
-    folder: tempfile::TempDir,
+    folder: Draft,
     /// The copy under trial.
     copy: PathBuf,
     targets: Vec<Target>,
@@ -200,7 +201,7 @@ impl<'a> Bench<'a> {
         let wanted = image.canonicalize().map_err(|error| Failure::io(Code::NoInput, "find", image, &error))?;
         let is_wanted = |path: &Path| path.canonicalize().is_ok_and(|path| path == wanted);
         let place = Cache::open()?;
-        let folder = tempfile::tempdir_in(place.place()).map_err(|error| Failure::io(Code::CannotWrite, "write into", place.place(), &error))?;
+        let folder = place.draft().map_err(|error| Failure::io(Code::CannotWrite, "write into", place.place(), &error))?;
         let mut copy = None;
         let mut targets = Vec::new();
         for program in programs {
@@ -227,8 +228,6 @@ impl<'a> Bench<'a> {
     /// Runs the command with these bytes in the place of the image, under the runtime, for at most `limit`.
     fn run(&self, bytes: &[u8], limit: Option<Duration>) -> Result<Outcome, Failure> {
         let failed = |error: &std::io::Error| Failure::io(Code::CannotWrite, "write into", self.folder.path(), error);
-        // A new file each time: what still runs of the last trial keeps its own.
-        let _ = std::fs::remove_file(&self.copy);
         write_executable(&self.copy, bytes).map_err(|error| failed(&error))?;
         let run = RunDirectory::create(Some(&self.folder.path().join("run")), &self.copy)?;
         let setting = Setting { mode: Mode::Measure, ..Setting::DEFAULT };

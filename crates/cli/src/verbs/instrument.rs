@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::args::{Format, InstrumentArguments};
-use crate::cache::{Key, write_executable};
+use crate::cache::Key;
 use crate::choice::Choice;
 use crate::debug_files::{DebugFiles, DebugPath};
 use crate::failure::{Code, Failure};
@@ -13,6 +13,7 @@ use crate::image_file;
 use crate::instrumenting::{Analysis, Copy};
 use crate::results::page;
 use crate::verbs::bisect::bisect;
+use crate::whole_file::write_executable;
 
 /// Writes the copy, whole or not at all; the report goes to stdout.
 pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Failure> {
@@ -42,16 +43,11 @@ fn refuse_same_file(image: &Path, output: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes a file beside its place and then moves it there.
+/// Writes the copy.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let failed = |error: &std::io::Error| {
-        Failure::io(Code::CannotWrite, "write", path, error).remedy("name a file in a directory that you may write to with -o OUT")
-    };
-    let draft = tempfile::tempdir_in(folder).map_err(|error| failed(&error))?;
-    let file = draft.path().join("draft");
-    write_executable(&file, bytes).map_err(|error| failed(&error))?;
-    std::fs::rename(&file, path).map_err(|error| failed(&error))
+    write_executable(path, bytes).map_err(|error| {
+        Failure::io(Code::CannotWrite, "write", path, &error).remedy("name a file in a directory with room, that you may write to, with -o OUT")
+    })
 }
 
 fn view(output: &Path, copy: &Copy) -> tare_report::instrument::Instrumented {

@@ -1,0 +1,111 @@
+//! Files that are written whole or not at all: also where the disk is full, and where the tool is interrupted.
+//!
+//! A file has no name until all its bytes are on the disk, so that whatever ends the tool leaves nothing behind. Where
+//! the file system cannot do that, it has the name of a draft. Signals that would end the tool wait until it is done.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use std::ffi::CString;
+
+/// Writes an executable file in the place of whatever has its name.
+pub(crate) fn write_executable(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let _undisturbed = Undisturbed::begin();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let draft = folder.join(format!(".tare-{}-{}", std::process::id(), path.file_name().unwrap_or_default().to_string_lossy()));
+    let placed = write_draft(folder, &draft, bytes).and_then(|()| fs::rename(&draft, path));
+    if placed.is_err() {
+        let _ = fs::remove_file(&draft);
+    }
+    placed
+}
+
+/// Writes the file under the name of the draft.
+fn write_draft(folder: &Path, draft: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let nameless = OpenOptions::new().write(true).mode(0o755).custom_flags(libc::O_TMPFILE).open(folder);
+    match nameless {
+        Ok(file) => {
+            fill(&file, bytes)?;
+            name(&file, draft)
+        }
+        // Old and network file systems answer in different ways that they do not know files without a name.
+        Err(_) => fill(&OpenOptions::new().write(true).create(true).truncate(true).mode(0o755).open(draft)?, bytes),
+    }
+}
+
+fn fill(mut file: &File, bytes: &[u8]) -> std::io::Result<()> {
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Gives a file without a name its name.
+fn name(file: &File, path: &Path) -> std::io::Result<()> {
+    let text = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(std::io::Error::from);
+    let own = text(&PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())))?;
+    let path = text(path)?;
+    // SAFETY: both are strings that live until the call returns.
+    let linked = unsafe { libc::linkat(libc::AT_FDCWD, own.as_ptr(), libc::AT_FDCWD, path.as_ptr(), libc::AT_SYMLINK_FOLLOW) };
+    if linked == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+/// While it lives, no signal ends this thread: interrupts wait, and a file that grows beyond its limit is an error.
+struct Undisturbed {
+    mask: libc::sigset_t,
+    file_size: libc::sighandler_t,
+}
+
+impl Undisturbed {
+    fn begin() -> Self {
+        // SAFETY: all bit patterns are valid for a set of signals.
+        let mut held: libc::sigset_t = unsafe { std::mem::zeroed() };
+        let mut mask = held;
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            // SAFETY: a live set, and a signal that exists.
+            unsafe { libc::sigaddset(&raw mut held, signal) };
+        }
+        // SAFETY: both sets live until the call returns.
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const held, &raw mut mask) };
+        // SAFETY: ignoring a signal needs no handler.
+        let file_size = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+        Self { mask, file_size }
+    }
+}
+
+impl Drop for Undisturbed {
+    fn drop(&mut self) {
+        // SAFETY: the action that was there before.
+        unsafe { libc::signal(libc::SIGXFSZ, self.file_size) };
+        // SAFETY: the mask that was there before.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.mask, std::ptr::null_mut()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_file_takes_the_place_of_another_and_leaves_no_draft() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let path = place.path().join("copy");
+        for bytes in [&b"one"[..], b"another"] {
+            write_executable(&path, bytes).expect("room");
+            assert_eq!(fs::read(&path).expect("the file"), bytes);
+        }
+        assert_eq!(fs::metadata(&path).expect("the file").permissions().mode() & 0o100, 0o100);
+        assert_eq!(fs::read_dir(place.path()).expect("the directory").count(), 1);
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_taken_leaves_no_draft() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        fs::create_dir_all(place.path().join("copy/full")).expect("room");
+        assert!(write_executable(&place.path().join("copy"), b"bytes").is_err());
+        assert_eq!(fs::read_dir(place.path()).expect("the directory").count(), 1);
+    }
+}

@@ -1,0 +1,93 @@
+//! A full disk, an interrupt or an error never leaves a half-written output.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use common::{Place, compile_c, text};
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(folder).expect("the directory").map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// A directory `out` for the copy alone, with an older file in the copy's place or without.
+fn place_with(old: Option<&str>) -> Place {
+    let place = Place::new();
+    compile_c("crates/cli/tests/programs/endings.c", place.path(), &["-static"]);
+    fs::create_dir(place.path().join("out")).expect("room");
+    if let Some(old) = old {
+        fs::write(place.path().join("out/copy"), old).expect("room");
+    }
+    place
+}
+
+#[test]
+fn a_file_that_grows_beyond_the_limit_is_an_error_and_leaves_nothing() {
+    for old in [None, Some("old")] {
+        let place = place_with(old);
+        let line = format!("ulimit -f 100; exec {} instrument endings -o out/copy", env!("CARGO_BIN_EXE_tare"));
+        let output = place.command("bash").args(["-c", &line]).output().expect("bash");
+        assert_eq!(output.status.code(), Some(73), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("cannot write out/copy"), "{}", text(&output.stderr));
+        assert_eq!(names(&place.path().join("out")), Vec::from_iter(old.map(|_| "copy")));
+        assert_eq!(fs::read_to_string(place.path().join("out/copy")).ok().as_deref(), old);
+    }
+}
+
+#[test]
+fn a_full_cache_is_an_error_and_leaves_nothing() {
+    let place = Place::new();
+    compile_c("crates/cli/tests/programs/endings.c", place.path(), &[]);
+    let line = format!("ulimit -f 4; exec {} profile -o run -- ./endings return", env!("CARGO_BIN_EXE_tare"));
+    let output = place.command("bash").args(["-c", &line]).output().expect("bash");
+    assert_eq!(output.status.code(), Some(73), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("TARE_CACHE"), "{}", text(&output.stderr));
+    assert!(names(&place.path().join("cache")).is_empty(), "{:?}", names(&place.path().join("cache")));
+}
+
+#[test]
+fn an_interrupt_leaves_the_whole_copy_or_none() {
+    let place = place_with(None);
+    let out = place.path().join("out");
+    let instrument = |signal: Option<(libc::c_int, Duration)>| {
+        let mut tare = place
+            .tare()
+            .args(["instrument", "endings", "-o", "out/copy"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("tare can be started");
+        if let Some((signal, after)) = signal {
+            std::thread::sleep(after);
+            // SAFETY: the process is our child and has not been waited for.
+            unsafe { libc::kill(tare.id().cast_signed(), signal) };
+        }
+        tare.wait().expect("tare ends")
+    };
+    let started = std::time::Instant::now();
+    assert!(instrument(None).success());
+    let took = started.elapsed();
+    let whole = fs::read(out.join("copy")).expect("the copy");
+    for (old, signal) in [(None, libc::SIGINT), (None, libc::SIGTERM), (Some("old"), libc::SIGTERM), (None, libc::SIGKILL)] {
+        for step in 0..8 {
+            let _ = fs::remove_file(out.join("copy"));
+            if let Some(old) = old {
+                fs::write(out.join("copy"), old).expect("room");
+            }
+            instrument(Some((signal, took * step / 7)));
+            match fs::read(out.join("copy")) {
+                Ok(found) => {
+                    assert!(found == whole || Some(&*found) == old.map(str::as_bytes), "signal {signal}: half a copy, {} bytes", found.len())
+                }
+                Err(_) => assert_eq!(old, None, "signal {signal}: the old file is gone"),
+            }
+            assert!(names(&out).iter().all(|name| name == "copy"), "signal {signal}: {:?}", names(&out));
+        }
+    }
+}
