@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tare_select::budget::Budget;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -101,12 +102,18 @@ pub(crate) enum InspectFormat {
 /// What to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
-    /// What to measure: all, mpi-path, cc2, cc3, loc5, mpi-path+cc3 (default: all, or what the filters say)
+    /// What to measure: auto, all, mpi-path, cc2, cc3, loc5, mpi-path+cc3 (default: all, or what the filters say)
     #[arg(long, value_name = "PRESET", env = "TARE_PRESET")]
     pub(crate) preset: Option<String>,
     /// Filter file that goes on from the preset and the filters before it
     #[arg(long, value_name = "FILE", env = "TARE_FILTER")]
     pub(crate) filter: Vec<PathBuf>,
+    /// With --preset auto: how much longer probes may make the run (default: 2%)
+    #[arg(long, value_name = "P%", env = "TARE_BUDGET")]
+    pub(crate) budget: Option<Budget>,
+    /// With --preset auto: calls and times of an earlier run of the program, in the place of estimates
+    #[arg(long, value_name = "DIR", env = "TARE_FROM_RUN")]
+    pub(crate) from_run: Option<PathBuf>,
 }
 
 /// How to measure.
@@ -137,6 +144,8 @@ pub(crate) struct Showing {
 Examples:
   tare profile -- mpirun -n 2 ./app input
   tare profile -o RUN --preset cc2 --library liblammps -- mpirun -n 2 lmp -in in.melt
+  tare profile --preset auto --budget 1% --trial -- mpirun -n 2 ./app input
+                                                 what probes lengthen by 1 % at most
   tare profile --compensate off -- ./serial")]
 pub(crate) struct ProfileArguments {
     /// Directory for the run (default: named after the program and the time)
@@ -147,6 +156,9 @@ pub(crate) struct ProfileArguments {
     /// Also instrument the shared libraries whose name contains PATTERN
     #[arg(long, value_name = "PATTERN")]
     pub(crate) library: Vec<String>,
+    /// With --preset auto: run the command once more before, for calls and times in the place of estimates
+    #[arg(long, env = "TARE_TRIAL", value_parser = clap::builder::FalseyValueParser::new(), conflicts_with = "from_run")]
+    pub(crate) trial: bool,
     #[command(flatten)]
     pub(crate) measuring: Measuring,
     #[command(flatten)]
@@ -202,6 +214,7 @@ pub(crate) struct InspectArguments {
 #[command(after_help = "\
 Examples:
   tare select ./app --preset mpi-path            counts by reason (--format json: for each function)
+  tare select ./app --preset auto --budget 1%    what stays cheap, and what it is expected to cost
   tare select ./app --preset cc3 --list          one name a line
   tare select ./app --filter my.xml              what a filter file lets in
   tare select --print-preset cc3 > my.xml        a filter file to begin with")]
@@ -308,6 +321,9 @@ pub(crate) struct ValidateArguments {
     /// Also instrument the shared libraries whose name contains PATTERN
     #[arg(long, value_name = "PATTERN")]
     pub(crate) library: Vec<String>,
+    /// With --preset auto: run the command once more before, for calls and times in the place of estimates
+    #[arg(long, env = "TARE_TRIAL", value_parser = clap::builder::FalseyValueParser::new(), conflicts_with = "from_run")]
+    pub(crate) trial: bool,
     #[command(flatten)]
     pub(crate) measuring: Measuring,
     /// How to write the table

@@ -303,7 +303,7 @@ mod tests {
     }
 
     fn entry() -> Entry {
-        Entry { image: ImageRecord { path: "app".into(), found: 1, selected: 1, instrumented: 1, refusals: Vec::new() } }
+        Entry { image: ImageRecord { path: "app".into(), found: 1, selected: 1, instrumented: 1, refusals: Vec::new(), expected_dilation: None } }
     }
 
     #[test]

@@ -1,26 +1,30 @@
-//! What is to be measured: the preset, then the filter files in the order given.
+//! What is to be measured: the preset, then the filter files in the order given, then the budget.
 
 use std::path::Path;
 
 use tare_select::{Filter, Preset, UnknownPreset};
 
 use crate::args::Selection;
+use crate::budget::Limiting;
 use crate::failure::{Code, Failure};
+use crate::rundir::RunDirectory;
 
 /// What is to be measured.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
     filters: Vec<Filter>,
+    limiting: Option<Limiting>,
     key: String,
 }
 
 impl Choice {
     /// The choice that options stand for.
     pub(crate) fn of(selection: &Selection) -> Result<Self, Failure> {
-        let mut choice = Self { filters: Vec::new(), key: String::new() };
+        let mut choice = Self { filters: Vec::new(), limiting: None, key: String::new() };
         let default = selection.filter.is_empty().then_some("all");
-        if let Some(name) = selection.preset.as_deref().or(default) {
-            let preset = preset(name)?;
+        let preset = selection.preset.as_deref().or(default).map(preset).transpose()?;
+        choice.limiting = Limiting::of(selection, preset)?;
+        if let Some(preset) = preset {
             let broken = |error| Failure::new(Code::Internal, format!("preset {preset} cannot be read: {error}"));
             choice.add(preset.filter().map_err(broken)?, preset.text());
         }
@@ -50,9 +54,29 @@ impl Choice {
         self.filters.iter().any(|filter| filter.needs().source)
     }
 
-    /// Tells this choice from others: the texts of its filters.
-    pub(crate) fn key(&self) -> &str {
-        &self.key
+    /// What limits what they let in.
+    pub(crate) fn limiting(&self) -> Option<&Limiting> {
+        self.limiting.as_ref()
+    }
+
+    /// The choice of a trial run.
+    pub(crate) fn for_trial(&self) -> Result<Self, Failure> {
+        if self.limiting.is_none() {
+            return Err(Failure::new(Code::Usage, "--trial sharpens the estimates of preset `auto`, and another preset has none")
+                .remedy("use --preset auto: filters that follow it go on from there"));
+        }
+        Ok(Self { limiting: Some(Limiting::for_trial()), ..self.clone() })
+    }
+
+    /// This choice with what a run showed.
+    pub(crate) fn after(self, run: &RunDirectory) -> Result<Self, Failure> {
+        let limiting = self.limiting.map(|limiting| limiting.after(run)).transpose()?;
+        Ok(Self { limiting, ..self })
+    }
+
+    /// Tells this choice from others: the texts of its filters, and its limit.
+    pub(crate) fn key(&self) -> String {
+        format!("{}{}", self.key, self.limiting.as_ref().map(Limiting::key).unwrap_or_default())
     }
 }
 

@@ -8,8 +8,9 @@ use tare_image::Image;
 use tare_image::debug::DebugSections;
 use tare_image::inlines::Inlines;
 use tare_image::lines::Lines;
-use tare_rewrite::{Levels, Native, Request, Selection as Chosen};
+use tare_rewrite::{Request, Selection as Site};
 use tare_select::Selection;
+use tare_select::budget::Expectation;
 
 use crate::cache::{Cache, Entry, Key};
 use crate::choice::Choice;
@@ -26,11 +27,17 @@ pub(crate) type Phase = (&'static str, Duration);
 
 /// An analysed image.
 pub(crate) struct Analysis<'data> {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     pub(crate) image: Image<'data>,
     pub(crate) program: Program,
     sections: DebugSections<'data>,
     phases: Vec<Phase>,
+}
+
+/// What was chosen, and where a budget limits it, what that is expected to cost.
+pub(crate) struct Chosen {
+    pub(crate) selection: Selection,
+    pub(crate) expectation: Option<Expectation>,
 }
 
 /// An instrumented copy, not written yet.
@@ -81,21 +88,24 @@ impl<'data> Analysis<'data> {
     }
 
     /// Chooses what to measure.
-    pub(crate) fn select(&self, choice: &Choice) -> Selection {
+    pub(crate) fn select(&self, choice: &Choice) -> Result<Chosen, Failure> {
         let lines = choice.needs_source().then(|| self.lines()).flatten();
-        tare_select::choose(&self.program, choice.filters(), |function| self.metrics(function, lines.as_ref()))
+        let selection = tare_select::choose(&self.program, choice.filters(), |function| self.metrics(function, lines.as_ref()));
+        let Some(limiting) = choice.limiting() else { return Ok(Chosen { selection, expectation: None }) };
+        let (selection, expectation) = limiting.apply(selection, self)?;
+        Ok(Chosen { selection, expectation: Some(expectation) })
     }
 
     /// What was chosen and why, for people and programs.
-    pub(crate) fn decisions(&self, selection: &Selection) -> tare_report::select::Selected {
+    pub(crate) fn decisions(&self, chosen: &Chosen) -> tare_report::select::Selected {
         let named = |decision: &tare_select::Decision| {
             let function = &self.program.functions[decision.function];
             tare_report::select::Decision { name: function.name.clone(), address: function.entry, reason: decision.reason.to_string() }
         };
         tare_report::select::Selected {
-            selected: selection.selected().map(named).collect(),
-            rejected: selection.rejected().map(named).collect(),
-            expected_dilation: None,
+            selected: chosen.selection.selected().map(named).collect(),
+            rejected: chosen.selection.rejected().map(named).collect(),
+            expected: chosen.expectation.as_ref().map(crate::budget::shown),
         }
     }
 
@@ -104,9 +114,10 @@ impl<'data> Analysis<'data> {
         image_file::refuse_instrumented(&self.path, &self.image)?;
         let _step = Step::begin(format!("instrumenting {}", self.path.display()));
         let started = Instant::now();
-        let selection = self.select(choice);
+        let chosen = self.select(choice)?;
         let selecting = started.elapsed();
-        let mut copy = self.instrument_selected(&selection, key, poison)?;
+        let mut copy = self.instrument_selected(&chosen.selection, key, poison)?;
+        copy.image.expected_dilation = chosen.expectation.map(|expectation| expectation.dilation);
         copy.phases.insert(self.phases.len(), ("select", selecting));
         Ok(copy)
     }
@@ -120,22 +131,18 @@ impl<'data> Analysis<'data> {
         }
         let leaves = self.program.leaves(&selected);
         let lines = self.lines();
-        let chosen = |decision: &tare_select::Decision| self.chosen(decision.function, leaves[decision.function], lines.as_ref());
-        let chosen: Vec<Chosen> = selection.selected().map(chosen).collect();
-        let source = |address| lines.as_ref().and_then(|lines| lines.location(address));
+        let chosen = selection.selected().map(|decision| self.chosen(decision.function, leaves[decision.function], lines.as_ref())).collect();
         let original = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
-        let (folder, path) = (original.parent().map(Path::to_string_lossy), original.to_string_lossy());
         let request = Request {
-            selected: &chosen,
-            source: Some(&source),
-            origin: folder.as_deref(),
-            path: &path,
-            build_id: &self.build_id().unwrap_or_default(),
+            selected: chosen,
+            origin: original.parent().map(|folder| folder.to_string_lossy().into_owned()),
+            path: original.to_string_lossy().into_owned(),
+            build_id: self.build_id().unwrap_or_default(),
             identity: key.identity(),
             poison,
         };
         let requesting = started.elapsed();
-        let output = tare_rewrite::instrument(&self.image, &self.program, &request, &Native).map_err(|error| {
+        let output = tare_rewrite::instrument(&self.image, &self.program, &request).map_err(|error| {
             Failure::new(Code::Internal, format!("{} cannot be instrumented: {error}", self.path.display()))
                 .remedy("measure less of it with --preset mpi-path, and tell us of the program")
         })?;
@@ -150,14 +157,21 @@ impl<'data> Analysis<'data> {
             .map(|refused| RefusalRecord { name: refused.name, address: refused.address, reason: refused.reason.to_string() })
             .collect();
         let counts = output.functions;
-        let image = ImageRecord { path: original, found: counts.found, selected: counts.selected, instrumented: counts.instrumented, refusals };
+        let image = ImageRecord {
+            path: original,
+            found: counts.found,
+            selected: counts.selected,
+            instrumented: counts.instrumented,
+            refusals,
+            expected_dilation: None,
+        };
         Ok(Copy { bytes, image, phases })
     }
 
-    fn chosen(&self, index: usize, is_leaf: bool, lines: Option<&Lines<'_>>) -> Chosen {
+    fn chosen(&self, index: usize, is_leaf: bool, lines: Option<&Lines<'_>>) -> Site {
         let place = lines.and_then(|lines| lines.span(&self.program.functions[index].parts));
         let (file, line, last_line) = place.map_or_else(Default::default, |place| (place.file, place.entry, place.last));
-        Chosen { function: index, is_leaf, file, line, last_line, levels: Levels::FUNCTION }
+        Site { function: index, is_leaf, file, line, last_line }
     }
 
     /// The build id in hexadecimal.
@@ -199,7 +213,7 @@ impl Prepared {
         let original = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let file_name = original.file_name().map_or_else(|| "program".into(), |name| name.to_string_lossy().into_owned());
         let name = needed_as.map_or(file_name, str::to_string);
-        let key = Key::new(&bytes, &original, &[choice.key()]);
+        let key = Key::new(&bytes, &original, &[&choice.key()]);
         let (copy, image) = match self.cache.find(&key, &name) {
             Some((copy, entry)) => (copy, entry.image),
             None => {

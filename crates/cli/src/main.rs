@@ -4,6 +4,7 @@
 
 mod args;
 mod bisect;
+mod budget;
 mod cache;
 mod child;
 mod choice;
@@ -17,9 +18,11 @@ mod launch;
 mod measured;
 mod mpi_library;
 mod pattern;
+mod probe_cost;
 mod progress;
 mod results;
 mod rundir;
+mod trial;
 mod verbs;
 mod whole_file;
 

@@ -13,6 +13,7 @@ use crate::args::{Compensate, Showing};
 use crate::collect::{collect, wait_for_stragglers};
 use crate::failure::{Code, Failure};
 use crate::measured::Setting;
+use crate::probe_cost;
 use crate::rundir::{Exit, ImageRecord, RunDirectory, RunRecord, iso_time, seconds_now};
 
 /// A run that is about to begin.
@@ -109,6 +110,7 @@ impl Results {
 /// Prints the first page of a run to stderr.
 pub(crate) fn summarise(run: &RunDirectory, showing: &Showing) -> Result<(), Failure> {
     let results = Results::read(run)?;
+    probe_cost::keep(&results.profile);
     // Where nobody reads the summary, the program's own status still counts.
     let _ = std::io::stderr().write_all(results.text(showing, false).as_bytes());
     Ok(())
@@ -126,6 +128,7 @@ fn about_image(image: &ImageRecord) -> tare_report::InstrumentedImage {
         found: image.found,
         selected: image.selected,
         instrumented: image.instrumented,
+        expected_dilation: image.expected_dilation,
         refusals,
     }
 }

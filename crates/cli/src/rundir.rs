@@ -61,6 +61,9 @@ pub(crate) struct ImageRecord {
     pub(crate) instrumented: usize,
     /// Refused functions with their reasons.
     pub(crate) refusals: Vec<Refusal>,
+    /// By what fraction probes were expected to make the run longer; absent where no budget was given.
+    #[serde(default)]
+    pub(crate) expected_dilation: Option<f64>,
 }
 
 /// A function that was selected and could not be instrumented.

@@ -35,7 +35,7 @@ pub enum Exit {
 }
 
 /// What became of one image.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct InstrumentedImage {
     /// Path of the original.
     pub path: String,
@@ -45,6 +45,8 @@ pub struct InstrumentedImage {
     pub selected: usize,
     /// Functions instrumented.
     pub instrumented: usize,
+    /// By what fraction probes were expected to make the run longer, where a budget was given.
+    pub expected_dilation: Option<f64>,
     /// Functions refused, by reason.
     pub refusals: Vec<(String, usize)>,
 }

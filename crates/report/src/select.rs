@@ -25,8 +25,21 @@ pub struct Selected {
     pub selected: Vec<Decision>,
     /// Functions that would not.
     pub rejected: Vec<Decision>,
-    /// By what fraction the run would become longer; `None` where that is not known.
-    pub expected_dilation: Option<f64>,
+    /// What it would cost; `None` where no budget was given.
+    pub expected: Option<Expected>,
+}
+
+/// What measuring is expected to cost, as fractions of the run.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Expected {
+    /// All of it.
+    pub dilation: f64,
+    /// The part of what is always kept: the main program, paths to MPI and OpenMP.
+    pub kept: f64,
+    /// What is allowed; `None` where nothing limits it.
+    pub budget: Option<f64>,
+    /// How sure the estimates are: what they rest on, how many of the selected functions, and their dilation.
+    pub certainty: Vec<(String, usize, f64)>,
 }
 
 /// The `select` document.
@@ -38,9 +51,27 @@ pub fn json(selected: &Selected) -> String {
         selected: &'a [Decision],
         rejected: &'a [Decision],
         expected_dilation: Option<f64>,
+        budget: Option<f64>,
+        kept_dilation: Option<f64>,
+        certainty: Vec<Certainty<'a>>,
     }
-    let Selected { selected, rejected, expected_dilation } = selected;
-    crate::json::written(&Document { schema: crate::json::SCHEMA, selected, rejected, expected_dilation: *expected_dilation })
+    #[derive(Serialize)]
+    struct Certainty<'a> {
+        rests_on: &'a str,
+        functions: usize,
+        dilation: f64,
+    }
+    let Selected { selected, rejected, expected } = selected;
+    let rows = expected.iter().flat_map(|expected| &expected.certainty);
+    crate::json::written(&Document {
+        schema: crate::json::SCHEMA,
+        selected,
+        rejected,
+        expected_dilation: expected.as_ref().map(|expected| expected.dilation),
+        budget: expected.as_ref().and_then(|expected| expected.budget),
+        kept_dilation: expected.as_ref().map(|expected| expected.kept),
+        certainty: rows.map(|(rests_on, functions, dilation)| Certainty { rests_on, functions: *functions, dilation: *dilation }).collect(),
+    })
 }
 
 /// How many functions for which reason.
@@ -51,8 +82,8 @@ pub fn text(selected: &Selected, page: &Page) -> String {
     let all = (selected.selected.len() + selected.rejected.len()) as u64;
     let chosen = selected.selected.len() as u64;
     writer.words("", 2, &format!("{} of {} functions selected", exact_count(chosen, glyphs), exact_count(all, glyphs)));
-    if let Some(dilation) = selected.expected_dilation {
-        writer.words("", 2, &format!("expected dilation {}", share(dilation, glyphs)));
+    if let Some(expected) = &selected.expected {
+        write_expected(&mut writer, expected);
     }
     for (head, decisions) in [("Selected because", &selected.selected), ("Left out because", &selected.rejected)] {
         if decisions.is_empty() {
@@ -65,6 +96,22 @@ pub fn text(selected: &Selected, page: &Page) -> String {
         writer.table(&names, vec![Column::new("functions", Align::Right, 0, counts)]);
     }
     writer.finish()
+}
+
+/// What it would cost, and how sure that is.
+fn write_expected(writer: &mut Writer<'_>, expected: &Expected) {
+    let glyphs = writer.glyphs();
+    let allowed = expected.budget.map_or_else(String::new, |budget| format!(" of {} allowed", share(budget, glyphs)));
+    writer.words("", 2, &format!("expected dilation {}{allowed}", share(expected.dilation, glyphs)));
+    if expected.budget.is_some_and(|budget| expected.kept > budget) {
+        let kept = share(expected.kept, glyphs);
+        writer.words("", 2, &format!("over the budget: paths to MPI and OpenMP, which are always kept, take {kept}"));
+    }
+    writer.blank();
+    let rests_on = Column::new("The estimate is", Align::Left, 0, expected.certainty.iter().map(|row| row.0.clone()).collect());
+    let functions = expected.certainty.iter().map(|row| exact_count(row.1 as u64, glyphs)).collect();
+    let dilations = expected.certainty.iter().map(|row| share(row.2, glyphs)).collect();
+    writer.table(&rests_on, vec![Column::new("functions", Align::Right, 0, functions), Column::new("dilation", Align::Right, 0, dilations)]);
 }
 
 /// Reasons with figures in them (`cyclomatic complexity 7`) count as one.

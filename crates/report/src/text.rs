@@ -245,6 +245,11 @@ impl Text<'_> {
             exact_count(instrumented, glyphs)
         );
         writer.labelled("Functions", &text);
+        let expected = |image: &crate::InstrumentedImage| image.expected_dilation;
+        // Shares of the images in a run add up to one: none of them makes it longer by more than the greatest.
+        if let Some(dilation) = self.run.images.iter().filter_map(expected).reduce(f64::max) {
+            writer.labelled("", &format!("probes were expected to take {}", share(dilation, glyphs)));
+        }
         let refusals = view::refusals(self.run);
         let all: usize = refusals.iter().map(|(_, count)| count).sum();
         if all > 0 {

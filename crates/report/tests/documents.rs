@@ -149,7 +149,7 @@ fn the_documents_of_images_have_the_fields_of_their_schemas() {
     has_fields(&document, "functions.0.parts.0", "address size");
 
     let decision = Decision { name: "f".into(), address: 64, reason: "on a path to MPI".into() };
-    let selected = Selected { selected: vec![decision.clone()], rejected: vec![decision.clone()], expected_dilation: None };
+    let selected = Selected { selected: vec![decision.clone()], rejected: vec![decision.clone()], expected: None };
     let document = parsed(&tare_report::select::json(&selected));
     has_fields(&document, "selected.0", "name address reason");
     has_fields(&document, "rejected.0", "name address reason");

@@ -20,12 +20,18 @@ macro_rules! presets {
 
 impl Preset {
     /// All of them.
-    pub const ALL: [Self; 6] = presets!["all", "mpi-path", "cc2", "cc3", "loc5", "mpi-path+cc3"];
+    pub const ALL: [Self; 7] = presets!["auto", "all", "mpi-path", "cc2", "cc3", "loc5", "mpi-path+cc3"];
 
     /// The name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.name
+    }
+
+    /// Whether a budget limits what its filter lets in.
+    #[must_use]
+    pub fn has_budget(self) -> bool {
+        self.name == "auto"
     }
 
     /// The filter file.

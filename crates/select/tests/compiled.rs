@@ -111,5 +111,5 @@ fn every_preset_is_a_filter_that_bears_its_name_and_an_unknown_one_lists_them() 
         assert_eq!(*preset.filter().expect("a filter").name, *preset.name());
     }
     let error = "cc4".parse::<Preset>().expect_err("there is no such preset");
-    assert_eq!(error.to_string(), "unknown preset `cc4`; known are all, mpi-path, cc2, cc3, loc5, mpi-path+cc3");
+    assert_eq!(error.to_string(), "unknown preset `cc4`; known are auto, all, mpi-path, cc2, cc3, loc5, mpi-path+cc3");
 }

@@ -45,7 +45,7 @@ pub(crate) fn bisect(arguments: &InstrumentArguments) -> Result<ExitCode, Failur
     let analysis = Analysis::of(&arguments.image, &bytes, &files)?;
     let bench = Bench::new(&arguments.image, &arguments.command)?;
     let step = Step::begin("searching");
-    let chosen = analysis.select(&choice).selected().cloned().collect();
+    let chosen = analysis.select(&choice)?.selection.selected().cloned().collect();
     let mut search = Search { analysis: &analysis, chosen, bench: &bench, trials: 0, step: &step, poison: arguments.poison };
     let found = search.run(&bytes)?;
     drop(step);

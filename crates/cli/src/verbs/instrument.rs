@@ -23,7 +23,7 @@ pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Fa
     refuse_same_file(&arguments.image, output)?;
     let files = DebugFiles::find(&arguments.image, &bytes, &DebugPath::of_environment());
     let analysis = Analysis::of(&arguments.image, &bytes, &files)?;
-    let key = Key::new(&bytes, &arguments.image, &[choice.key(), if arguments.poison { "poison" } else { "" }]);
+    let key = Key::new(&bytes, &arguments.image, &[&choice.key(), if arguments.poison { "poison" } else { "" }]);
     let copy = analysis.instrument(&choice, &key, arguments.poison)?;
     write_whole(output, &copy.bytes)?;
     let view = view(output, &copy);

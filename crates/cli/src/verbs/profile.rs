@@ -11,11 +11,15 @@ use crate::launch;
 use crate::measured::{self, Output, Setting, fresh_id};
 use crate::results::{self, NewRun};
 use crate::rundir::RunDirectory;
+use crate::trial;
 
 /// Measures the command, then prints the summary to stderr; ends with the command's status.
 pub(crate) fn profile(arguments: &ProfileArguments) -> Result<ExitCode, Failure> {
     let setting = Setting::of(&arguments.measuring);
-    let choice = Choice::of(&arguments.selection)?;
+    let mut choice = Choice::of(&arguments.selection)?;
+    if arguments.trial {
+        choice = trial::sharpened(choice, &arguments.command, &arguments.library, setting)?;
+    }
     let programs = launch::programs(&arguments.command).map_err(|error| launch::failure(&error))?;
     let prepared = instrumenting::prepare(programs, &choice, &arguments.library)?;
     let run = RunDirectory::create(arguments.output.as_deref(), &prepared.targets[0].program.path)?;

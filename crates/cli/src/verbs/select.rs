@@ -21,14 +21,14 @@ pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
     let bytes = image_file::read(image)?;
     let files = DebugFiles::find(image, &bytes, &DebugPath::of_environment());
     let analysis = Analysis::of(image, &bytes, &files)?;
-    let selection = analysis.select(&choice);
+    let chosen = analysis.select(&choice)?;
     if arguments.list {
-        for decision in selection.selected() {
+        for decision in chosen.selection.selected() {
             println!("{}", analysis.program.functions[decision.function].name);
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let decisions = analysis.decisions(&selection);
+    let decisions = analysis.decisions(&chosen);
     match arguments.format {
         Format::Text => print!("{}", tare_report::select::text(&decisions, &page(None))),
         Format::Json => println!("{}", tare_report::select::json(&decisions)),

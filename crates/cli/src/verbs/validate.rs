@@ -19,11 +19,15 @@ use crate::measured::{self, Mode, Output, Setting, Target, fresh_id};
 use crate::progress::Step;
 use crate::results::{NewRun, Results};
 use crate::rundir::{Exit, ImageRecord, RunDirectory};
+use crate::trial;
 
 /// Runs the pairs and prints the table to stdout; fails where a run fails.
 pub(crate) fn validate(arguments: &ValidateArguments) -> Result<ExitCode, Failure> {
     let setting = Setting::of(&arguments.measuring);
-    let choice = Choice::of(&arguments.selection)?;
+    let mut choice = Choice::of(&arguments.selection)?;
+    if arguments.trial {
+        choice = trial::sharpened(choice, &arguments.command, &arguments.library, setting)?;
+    }
     let programs = launch::programs(&arguments.command).map_err(|error| launch::failure(&error))?;
     let prepared = instrumenting::prepare(programs, &choice, &arguments.library)?;
     let run = RunDirectory::create(arguments.output.as_deref(), &prepared.targets[0].program.path)?;

@@ -126,6 +126,7 @@ pub(crate) fn run() -> Run {
             found: 14,
             selected: 9,
             instrumented: 6,
+            expected_dilation: None,
             refusals: vec![("unknown jump".into(), 1), ("short entry".into(), 2)],
         }],
     }

@@ -1,7 +1,6 @@
 # The probe routines. See crates/format/src/probe.rs for what they find and must leave.
 #
-# Stack pointers in frames are even; one less in a frame that is clockless (local.rs says what else). Where one is, counted
-# from the routine's own stack pointer, is `token`: 8 in routines for functions.
+# Stack pointers in frames are even words of eight bytes; two less in a frame that is clockless (local.rs says what else).
 #
 # Registers throughout: rdi offset of the thread state from the thread pointer, rsi current frame, rcx node of
 # that frame (the parent), r8 region id and then the node looked for, rax clock, rdx scratch. Few, because each is saved and
@@ -95,9 +94,9 @@ tare_mxcsr:
 # From r8d: checks the frame, finds the node. Leaves rsi, rcx, r8, and the stack pointer in rdx. Falls
 # through on a hit. An entry of the site cache is one word, so that a handler that changes it cannot come
 # between its halves.
-        .macro  LOOKUP miss, hit, slow, token=8
+        .macro  LOOKUP miss, hit, slow
         mov     %fs:{FRAME}(%rdi), %rsi
-        lea     \token(%rsp), %rdx
+        lea     8(%rsp), %rdx
         cmp     %rdx, {FRAME_SP}(%rsi)
         jbe     \slow
         cmp     %fs:{LIMIT}(%rdi), %rsi
@@ -166,8 +165,8 @@ tare_mxcsr:
         .endm
 
 # From the clock in rax. `last` is moved by addition, so that exclusive times always sum up to it.
-        .macro  COUNT token=8
-        lea     \token(%rsp), %rdx
+        .macro  COUNT
+        lea     8(%rsp), %rdx
         mov     %r8, {FRAME_NODE}(%rsi)
         mov     %rdx, {FRAME_SP}(%rsi)
         mov     %rax, %rdx
@@ -184,10 +183,10 @@ tare_mxcsr:
 # A clockless frame: as CLAIM, with a stack pointer that says so, and in place of a base the node that time goes to while
 # it is open: the parent, or where that is clockless itself, what the parent's frame names.
         .macro  CLAIM_CLOCKLESS
-        testb   $1, {FRAME_SP}(%rsi)
+        testb   $2, {FRAME_SP}(%rsi)
         jz      1f
         mov     {FRAME_BASE}(%rsi), %rcx
-1:      sub     $1, %rdx
+1:      sub     $2, %rdx
         CLAIM
         mov     %r8, {FRAME_NODE}(%rsi)
         mov     %rdx, {FRAME_SP}(%rsi)
@@ -203,11 +202,11 @@ tare_mxcsr:
         .endm
 
 # Whether the batch under way has had its calls.
-        .macro  UNTIL slow, token=8
+        .macro  UNTIL slow
         mov     {CALLS}(%r8), %edx
         sub     {UNTIL}(%r8), %edx
         jns     \slow
-        lea     \token(%rsp), %rdx
+        lea     8(%rsp), %rdx
         .endm
 
 # Counts a call of a batch that is off or clockless. One that finds none left is taken back, in one instruction each,
@@ -218,21 +217,19 @@ tare_mxcsr:
         .endm
 
 # Into the slow path; its answer is in eax.
-        .macro  SLOW kind, token=8
+        .macro  SLOW kind
         SAVE_MORE
         mov     $\kind, %r9d
-        lea     \token(%rsp), %r8
         call    tare_slow_entry_door
         mov     %r9d, %eax
         RESTORE_MORE
         .endm
 
-        .macro  ENTER name, token
-        .globl  \name
-        .hidden \name
-        .type   \name, @function
+        .globl  tare_probe_enter
+        .hidden tare_probe_enter
+        .type   tare_probe_enter, @function
         .balign 64
-\name:
+tare_probe_enter:
         .cfi_startproc
         endbr64
         SAVE
@@ -240,56 +237,56 @@ tare_mxcsr:
 # Where all nodes of the thread are on, the clock is read between the two loads that lead to the region id, so that its
 # own time hides them.
         cmpl    $0, %fs:{ASIDE}(%rdi)
-        jne     .L\name\()_aside
+        jne     .Lenter_aside
         mov     (%rsp), %rcx
         mov     %eax, %r8d
         CLOCK
         add     {ID}(%rcx), %r8d
         mov     %r8, -88(%rsp)
-        LOOKUP  .L\name\()_miss, .L\name\()_hit, .L\name\()_slow, \token
-        UNTIL   .L\name\()_slow, \token
+        LOOKUP  .Lenter_miss, .Lenter_hit, .Lenter_slow
+        UNTIL   .Lenter_slow
         CLAIM
-        COUNT   \token
-.L\name\()_done:
+        COUNT
+.Lenter_done:
         RESTORE
         ret
-.L\name\()_aside:
+.Lenter_aside:
         REGION  {ID}
-.L\name\()_again:
-        LOOKUP  .L\name\()_aside_miss, .L\name\()_aside_hit, .L\name\()_slow, \token
+.Lenter_again:
+        LOOKUP  .Lenter_aside_miss, .Lenter_aside_hit, .Lenter_slow
         cmpb    $0, {MODE}(%r8)
-        jne     .L\name\()_clockless
-        UNTIL   .L\name\()_slow, \token
-        testb   $1, {FRAME_SP}(%rsi)
+        jne     .Lenter_clockless
+        UNTIL   .Lenter_slow
+        testb   $2, {FRAME_SP}(%rsi)
         jz      1f
         mov     {FRAME_BASE}(%rsi), %rcx
 1:      CLAIM
         CLOCK
-        COUNT   \token
+        COUNT
         RESTORE
         ret
-.L\name\()_clockless:
-        COUNT_ASIDE .L\name\()_over
+.Lenter_clockless:
+        COUNT_ASIDE .Lenter_over
         cmpb    ${CLOCKLESS_TWICE}, {MODE}(%r8)
-        je      .L\name\()_twice
-.L\name\()_push:
+        je      .Lenter_twice
+.Lenter_push:
         CLAIM_CLOCKLESS
         RESTORE
         ret
-.L\name\()_miss:
-        MISS    .L\name\()_hit, .L\name\()_slow
-.L\name\()_aside_miss:
-        MISS    .L\name\()_aside_hit, .L\name\()_slow
-.L\name\()_over:
+.Lenter_miss:
+        MISS    .Lenter_hit, .Lenter_slow
+.Lenter_aside_miss:
+        MISS    .Lenter_aside_hit, .Lenter_slow
+.Lenter_over:
         addw    $1, {LEFT}(%r8)
-.L\name\()_slow:
-        SLOW    0, \token
+.Lenter_slow:
+        SLOW    0
         test    %eax, %eax
-        jnz     .L\name\()_done
+        jnz     .Lenter_done
         STATE
         mov     -88(%rsp), %r8
-        jmp     .L\name\()_again
-.L\name\()_twice:
+        jmp     .Lenter_again
+.Lenter_twice:
         lea     -128(%rsp), %rsp
         .cfi_adjust_cfa_offset 128
         call    tare_again_enter_stub
@@ -298,13 +295,9 @@ tare_mxcsr:
         test    $0, %eax
         lea     128(%rsp), %rsp
         .cfi_adjust_cfa_offset -128
-        jmp     .L\name\()_push
+        jmp     .Lenter_push
         .cfi_endproc
-        .size   \name, .-\name
-        .endm
-
-        ENTER tare_probe_enter, 8
-        ENTER tare_probe_enter_region, {REGION_TOKEN}
+        .size   tare_probe_enter, .-tare_probe_enter
 
         .globl  tare_probe_enter_leaf
         .hidden tare_probe_enter_leaf
@@ -337,7 +330,7 @@ tare_probe_enter_leaf:
         cmpb    $0, {MODE}(%r8)
         jne     .Lleaf_off
         UNTIL   .Lleaf_slow
-        testb   $1, {FRAME_SP}(%rsi)
+        testb   $2, {FRAME_SP}(%rsi)
         jz      1f
         mov     {FRAME_BASE}(%rsi), %rcx
 1:      CLAIM
@@ -412,12 +405,11 @@ tare_again_exit_stub:
         .cfi_endproc
         .size   tare_again_exit_stub, .-tare_again_exit_stub
 
-        .macro  EXIT name, token
-        .globl  \name
-        .hidden \name
-        .type   \name, @function
+        .globl  tare_probe_exit
+        .hidden tare_probe_exit
+        .type   tare_probe_exit, @function
         .balign 64
-\name:
+tare_probe_exit:
         .cfi_startproc
         endbr64
 # The loads that lead to the node come before the clock, whose own time hides them.
@@ -428,9 +420,9 @@ tare_again_exit_stub:
         mov     %rdx, -32(%rsp)
         mov     %rcx, -24(%rsp)
         mov     {FRAME_NODE}(%rsi), %rcx
-        lea     \token(%rsp), %rdx
+        lea     8(%rsp), %rdx
         cmp     %rdx, {FRAME_SP}(%rsi)
-        jne     .L\name\()_other
+        jne     .Lexit_other
         CLOCK
         mov     %rax, %rdx
         sub     %fs:{LAST}(%rdi), %rdx
@@ -438,36 +430,32 @@ tare_again_exit_stub:
         add     %rdx, %fs:{LAST}(%rdi)
         sub     {FRAME_BASE}(%rsi), %rax
         mov     %rax, {INCLUSIVE}(%rcx)
-.L\name\()_pop:
+.Lexit_pop:
         sub     $32, %rsi
         mov     %rsi, %fs:{FRAME}(%rdi)
-.L\name\()_done:
+.Lexit_done:
         mov     -16(%rsp), %rax
         mov     -24(%rsp), %rcx
         mov     -32(%rsp), %rdx
         mov     -40(%rsp), %rsi
         mov     -48(%rsp), %rdi
         ret
-.L\name\()_other:
-        sub     $1, %rdx
+.Lexit_other:
+        sub     $2, %rdx
         cmp     %rdx, {FRAME_SP}(%rsi)
-        je      .L\name\()_pop
+        je      .Lexit_pop
         CLOCK
         mov     %r8, -56(%rsp)
         mov     %rax, -88(%rsp)
-        SLOW    2, \token
+        SLOW    2
         mov     -56(%rsp), %r8
-        jmp     .L\name\()_done
+        jmp     .Lexit_done
         .cfi_endproc
-        .size   \name, .-\name
-        .endm
-
-        EXIT tare_probe_exit, 8
-        EXIT tare_probe_exit_region, {REGION_TOKEN}
+        .size   tare_probe_exit, .-tare_probe_exit
 
 # Into Rust: r9d kind (0 enter, 1 enter_leaf, 2 exit); region id or clock of the exit in the caller's word at
 # -88. Leaves the answer in r9d. The caller's `call` put its return address into the free word at -8, so the
-# caller's words stand 8 bytes further off. The stack pointer for the frame is in r8.
+# caller's words stand 8 bytes further off; its own stack pointer, less the return address, is the function's.
         .type   tare_slow_entry_door, @function
         .balign 16
 tare_slow_entry_door:
@@ -478,6 +466,7 @@ tare_slow_entry_door:
         shl     $32, %rdx
         or      %rdx, %rax
         mov     -80(%rsp), %rsi
+        lea     16(%rsp), %r8
         mov     tare_thread_state@gottpoff(%rip), %rdi
         add     %fs:0, %rdi
         lea     -128(%rsp), %rsp
@@ -558,8 +547,6 @@ tare_calibration_loop:
         .cfi_endproc
         .size   tare_calibration_loop, .-tare_calibration_loop
 
-        .purgem ENTER
-        .purgem EXIT
         .purgem SAVE
         .purgem RESTORE
         .purgem SAVE_MORE

@@ -61,6 +61,17 @@ pub struct Estimate {
     pub reaches_openmp: bool,
 }
 
+/// What a run showed of a function.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Observed {
+    /// Calls, of all processes together.
+    pub calls: f64,
+    /// Core cycles in it without what it calls, as far as that was measured, of all calls together.
+    pub own: f64,
+    /// Core cycles in it with what it calls, of all calls together.
+    pub work: f64,
+}
+
 /// Estimates of a whole image.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Estimates {
@@ -103,6 +114,26 @@ impl Estimates {
             })
             .collect();
         Self { functions, total: run.total }
+    }
+
+    /// Puts what a run showed in the place of what was estimated: `observed` by function, `None` for those that were
+    /// not measured, and the core cycles of the whole run, all processes together. What was not measured keeps its
+    /// visits relative to the run.
+    pub fn observe(&mut self, observed: &[Option<Observed>], total: f64) {
+        let scale = if self.total > 0.0 { total / self.total } else { 0.0 };
+        for (index, estimate) in self.functions.iter_mut().enumerate() {
+            let Some(seen) = observed.get(index).copied().flatten() else {
+                estimate.visits *= scale;
+                continue;
+            };
+            estimate.visits = seen.calls;
+            estimate.certainty = Certainty::Measured;
+            if seen.calls > 0.0 {
+                estimate.own = seen.own / seen.calls;
+                estimate.work = seen.work / seen.calls;
+            }
+        }
+        self.total = total;
     }
 }
 

@@ -1,0 +1,170 @@
+//! The budget of preset `auto`: what is allowed, what a probe costs here, and what an earlier run showed.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use tare_compensate::{Mode, compensate};
+use tare_profile::{Location, Profile, Region, RegionKind};
+use tare_select::budget::{Budget, Certainty, Estimates, Expectation, Limit, Observed, ProbeCost, limited};
+use tare_select::{Preset, Selection};
+
+use crate::args;
+use crate::failure::{Code, Failure};
+use crate::instrumenting::Analysis;
+use crate::probe_cost;
+use crate::results::Results;
+use crate::rundir::RunDirectory;
+
+/// What limits a selection.
+#[derive(Clone, Debug)]
+pub(crate) struct Limiting {
+    limit: Limit,
+    cost: ProbeCost,
+    seen: Option<Rc<Seen>>,
+}
+
+impl Limiting {
+    /// What options ask for; nothing where the preset is not `auto`.
+    pub(crate) fn of(options: &args::Selection, preset: Option<Preset>) -> Result<Option<Self>, Failure> {
+        if !preset.is_some_and(Preset::has_budget) {
+            return refuse_without_auto(options, preset).map(|()| None);
+        }
+        let seen = options.from_run.as_deref().map(Seen::in_run).transpose()?.map(Rc::new);
+        let limit = Limit::Budget(options.budget.unwrap_or(Budget::DEFAULT));
+        Ok(Some(Self { limit, cost: probe_cost::known().unwrap_or(ProbeCost::DEFAULT), seen }))
+    }
+
+    /// The selection of a trial run: what takes longer than its probes.
+    pub(crate) fn for_trial() -> Self {
+        Self { limit: Limit::Trial, cost: probe_cost::known().unwrap_or(ProbeCost::DEFAULT), seen: None }
+    }
+
+    /// The same with what a run showed.
+    pub(crate) fn after(self, run: &RunDirectory) -> Result<Self, Failure> {
+        Ok(Self { seen: Some(Rc::new(Seen::in_run(&run.path)?)), ..self })
+    }
+
+    /// Tells this limit from others.
+    pub(crate) fn key(&self) -> String {
+        let limit = match self.limit {
+            Limit::Budget(budget) => budget.to_string(),
+            Limit::Trial => "trial".to_string(),
+        };
+        format!("{limit} at {} cycles, {}", self.cost.cycles(), self.seen.as_ref().map_or("estimated", |seen| &seen.id))
+    }
+
+    /// Takes out of a selection what is over the budget.
+    pub(crate) fn apply(&self, selection: Selection, analysis: &Analysis<'_>) -> Result<(Selection, Expectation), Failure> {
+        let mut estimates = Estimates::of(&analysis.program, &analysis.image);
+        if let Some(seen) = &self.seen {
+            seen.correct(&mut estimates, analysis)?;
+        }
+        Ok(limited(selection, &analysis.program, &estimates, self.cost, self.limit))
+    }
+}
+
+/// A budget, or a run to learn from, means nothing to other presets.
+fn refuse_without_auto(options: &args::Selection, preset: Option<Preset>) -> Result<(), Failure> {
+    let with = preset.map_or_else(|| "filters alone".to_string(), |preset| format!("preset `{preset}`"));
+    let remedy = "use --preset auto: filters that follow it go on from there";
+    if options.budget.is_some() {
+        let what = format!("--budget with {with} would switch probes off while the program runs, which is not there yet");
+        return Err(Failure::new(Code::Usage, what).remedy(remedy));
+    }
+    if options.from_run.is_some() {
+        return Err(Failure::new(Code::Usage, format!("--from-run has no meaning with {with}")).remedy(remedy));
+    }
+    Ok(())
+}
+
+/// What an earlier run showed of functions, by image and link address.
+#[derive(Debug)]
+struct Seen {
+    id: String,
+    functions: HashMap<(PathBuf, u64), Observed>,
+    /// Build ids of the images.
+    builds: HashMap<PathBuf, String>,
+    /// Core cycles of all processes.
+    total: f64,
+}
+
+impl Seen {
+    fn in_run(directory: &Path) -> Result<Self, Failure> {
+        let results = Results::read(&RunDirectory::open(directory)?)?;
+        let total = core_cycles(&results.profile);
+        let functions = observed(&results.profile);
+        if functions.is_empty() || total <= 0.0 {
+            return Err(Failure::new(Code::BadInput, format!("nothing was measured in {}", directory.display()))
+                .remedy("name a run of an instrumented program, for instance one of tare profile --preset all"));
+        }
+        let builds = results.profile.regions.iter().map(|region| (PathBuf::from(&region.image), region.build_id.clone())).collect();
+        Ok(Self { id: results.record.id, functions, builds, total })
+    }
+
+    /// Puts what was seen into estimates; what was not measured in the run stays estimated.
+    fn correct(&self, estimates: &mut Estimates, analysis: &Analysis<'_>) -> Result<(), Failure> {
+        let image = analysis.path.canonicalize().unwrap_or_else(|_| analysis.path.clone());
+        if self.builds.get(&image).is_some_and(|build| *build != analysis.build_id().unwrap_or_default()) {
+            return Err(Failure::new(Code::BadInput, format!("{} was built anew since the run to learn from", image.display()))
+                .remedy("measure it again, and name that run with --from-run"));
+        }
+        let of = |entry| self.functions.get(&(image.clone(), entry)).copied();
+        let observed: Vec<Option<Observed>> = analysis.program.functions.iter().map(|function| of(function.entry)).collect();
+        if observed.iter().any(Option::is_some) {
+            estimates.observe(&observed, self.total);
+        }
+        Ok(())
+    }
+}
+
+/// Core cycles of all threads together: what dilation is held against.
+fn core_cycles(profile: &Profile) -> f64 {
+    let clock = |process: usize| profile.processes.get(process).map(|process| process.clock).unwrap_or_default();
+    let of = |location: &Location| {
+        let ticks = location.end_ticks.saturating_sub(location.start_ticks) as f64;
+        ticks / clock(location.process.0).ticks_per_cycle.unwrap_or(1.0)
+    };
+    profile.locations.iter().map(of).sum()
+}
+
+/// Calls and core cycles of every function that was instrumented, called or not.
+fn observed(profile: &Profile) -> HashMap<(PathBuf, u64), Observed> {
+    let mut functions: HashMap<(PathBuf, u64), Observed> = HashMap::new();
+    let key = |region: &Region| (PathBuf::from(&region.image), region.address);
+    for region in profile.regions.iter().filter(|region| region.kind == RegionKind::Function) {
+        functions.entry(key(region)).or_default();
+    }
+    let compensated = compensate(profile, Mode::Local);
+    for (location, figures) in profile.locations.iter().zip(&compensated.locations) {
+        let clock = profile.processes.get(location.process.0).map(|process| process.clock).unwrap_or_default();
+        let cycle = clock.seconds_per_tick * clock.ticks_per_cycle.unwrap_or(1.0);
+        for (node, figures) in location.nodes.iter().zip(&figures.nodes) {
+            let Some(region) = profile.regions.get(node.region.0) else { continue };
+            let Some(place) = functions.get_mut(&key(region)) else { continue };
+            place.calls += (node.on_calls + node.off_calls) as f64;
+            if cycle > 0.0 {
+                place.own += figures.exclusive.value.max(0.0) / cycle;
+                place.work += figures.inclusive.value.max(0.0) / cycle;
+            }
+        }
+    }
+    functions
+}
+
+/// What `select` shows of an expectation.
+pub(crate) fn shown(expectation: &Expectation) -> tare_report::select::Expected {
+    let word = |certainty| match certainty {
+        Certainty::Measured => "measured",
+        Certainty::Bounded => "bounded by structure",
+        Certainty::Guessed => "guessed: loops without constant bounds",
+        Certainty::Recursive => "unsure: recursion",
+        Certainty::Pointers => "unsure: called through pointers, or from elsewhere",
+    };
+    tare_report::select::Expected {
+        dilation: expectation.dilation,
+        kept: expectation.kept,
+        budget: expectation.budget.map(Budget::fraction),
+        certainty: expectation.certainty.iter().map(|&(certainty, functions, dilation)| (word(certainty).to_string(), functions, dilation)).collect(),
+    }
+}
