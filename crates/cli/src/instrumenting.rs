@@ -8,7 +8,7 @@ use tare_image::Image;
 use tare_image::debug::DebugSections;
 use tare_image::inlines::Inlines;
 use tare_image::lines::Lines;
-use tare_rewrite::{Request, Selection as Site};
+use tare_rewrite::{Levels, Native, Request, Selection as Site};
 use tare_select::Selection;
 use tare_select::budget::Expectation;
 
@@ -131,18 +131,22 @@ impl<'data> Analysis<'data> {
         }
         let leaves = self.program.leaves(&selected);
         let lines = self.lines();
-        let chosen = selection.selected().map(|decision| self.chosen(decision.function, leaves[decision.function], lines.as_ref())).collect();
+        let chosen = |decision: &tare_select::Decision| self.chosen(decision.function, leaves[decision.function], lines.as_ref());
+        let chosen: Vec<Site> = selection.selected().map(chosen).collect();
+        let source = |address| lines.as_ref().and_then(|lines| lines.location(address));
         let original = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        let (folder, path) = (original.parent().map(Path::to_string_lossy), original.to_string_lossy());
         let request = Request {
-            selected: chosen,
-            origin: original.parent().map(|folder| folder.to_string_lossy().into_owned()),
-            path: original.to_string_lossy().into_owned(),
-            build_id: self.build_id().unwrap_or_default(),
+            selected: &chosen,
+            source: Some(&source),
+            origin: folder.as_deref(),
+            path: &path,
+            build_id: &self.build_id().unwrap_or_default(),
             identity: key.identity(),
             poison,
         };
         let requesting = started.elapsed();
-        let output = tare_rewrite::instrument(&self.image, &self.program, &request).map_err(|error| {
+        let output = tare_rewrite::instrument(&self.image, &self.program, &request, &Native).map_err(|error| {
             Failure::new(Code::Internal, format!("{} cannot be instrumented: {error}", self.path.display()))
                 .remedy("measure less of it with --preset mpi-path, and tell us of the program")
         })?;
@@ -171,7 +175,7 @@ impl<'data> Analysis<'data> {
     fn chosen(&self, index: usize, is_leaf: bool, lines: Option<&Lines<'_>>) -> Site {
         let place = lines.and_then(|lines| lines.span(&self.program.functions[index].parts));
         let (file, line, last_line) = place.map_or_else(Default::default, |place| (place.file, place.entry, place.last));
-        Site { function: index, is_leaf, file, line, last_line }
+        Site { function: index, is_leaf, file, line, last_line, levels: Levels::FUNCTION }
     }
 
     /// The build id in hexadecimal.

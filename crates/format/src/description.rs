@@ -7,12 +7,15 @@
 //! header   0 [u8;8] "TAREDESC"   8 u32 version   12 u32 regions   16 [u8;16] identity
 //!         32 u64 strings: offset from the header   40 u64 strings: bytes
 //!         48 u32 path   52 u32 path length        56 u32 build id (hex)   60 u32 its length
-//! regions 64 + 48·i for region number i + 1:
+//! regions 64 + 64·i for region number i + 1:
 //!          0 u8 kind   1 u8 flags   2 u16 0   4 u32 line
 //!          8 u32 name  12 u32 name length   16 u32 file   20 u32 file length
-//!         24 u64 address   32 u64 size   40 u32 last line   44 u32 0
+//!         24 u64 address   32 u64 size   40 u32 last line   44 u32 number in its function
+//!         48 u32 owner     52 u32 owner length   56 u32 parent's region number   60 u32 0
 //! strings  UTF-8 without terminators; offsets count from the start of the strings
 //! ```
+//!
+//! Version 1 has records of 48 bytes, which end in front of the owner.
 
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -21,20 +24,29 @@ use alloc::vec::Vec;
 /// First bytes of a description.
 pub const MAGIC: [u8; 8] = *b"TAREDESC";
 /// Version of this layout.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 const HEADER: usize = 64;
-const RECORD: usize = 48;
+const RECORD: usize = 64;
+/// Bytes of a record in version 1.
+const OLD_RECORD: usize = 48;
 
 /// What a region is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum RegionKind {
     /// The whole process, or a whole thread: the root of a region graph.
+    #[default]
     Program = 0,
     /// A function.
     Function = 1,
     /// An operation of MPI.
     Mpi = 2,
+    /// A loop of a function: from its begin to its end.
+    Loop = 3,
+    /// One iteration of a loop.
+    Iteration = 4,
+    /// A call, as its caller sees it.
+    CallSite = 5,
 }
 
 impl RegionKind {
@@ -45,6 +57,9 @@ impl RegionKind {
             0 => Some(Self::Program),
             1 => Some(Self::Function),
             2 => Some(Self::Mpi),
+            3 => Some(Self::Loop),
+            4 => Some(Self::Iteration),
+            5 => Some(Self::CallSite),
             _ => None,
         }
     }
@@ -54,14 +69,21 @@ impl RegionKind {
 pub const FLAG_LEAF: u8 = 1;
 
 /// One region.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Region {
     /// What it is.
     pub kind: RegionKind,
     /// [`FLAG_LEAF`].
     pub flags: u8,
-    /// The name as the image has it (mangled).
+    /// The name as the image has it (mangled): of the function, also for its loops; of what a call site calls, empty
+    /// where that is not known.
     pub name: String,
+    /// Name of the function that a loop or call site is in, as the image has it; empty for others.
+    pub owner: String,
+    /// Number within the image of the region of that function; 0 where it has none.
+    pub parent: u32,
+    /// Which loop or call site of the function it is, from 0; iterations have the number of their loop.
+    pub number: u32,
     /// Source file; empty where unknown.
     pub file: String,
     /// First source line; 0 where unknown.
@@ -121,14 +143,16 @@ impl Description {
         for region in &self.regions {
             let name = strings.put(&region.name);
             let file = strings.put(&region.file);
+            let owner = strings.put(&region.owner);
             records.extend([region.kind as u8, region.flags, 0, 0]);
             for word in [region.line, name.0, name.1, file.0, file.1] {
                 records.extend(word.to_le_bytes());
             }
             records.extend(region.address.to_le_bytes());
             records.extend(region.size.to_le_bytes());
-            records.extend(region.last_line.to_le_bytes());
-            records.extend([0; 4]);
+            for word in [region.last_line, region.number, owner.0, owner.1, region.parent, 0] {
+                records.extend(word.to_le_bytes());
+            }
         }
         let count = u32::try_from(self.regions.len()).unwrap_or(u32::MAX);
         let mut bytes = Vec::with_capacity(HEADER + records.len() + strings.bytes.len());
@@ -156,9 +180,11 @@ impl Description {
             return Err(DescriptionError::NotADescription);
         }
         let version = reader.u32_at(8)?;
-        if version != VERSION {
-            return Err(DescriptionError::UnknownVersion(version));
-        }
+        let record = match version {
+            VERSION => RECORD,
+            1 => OLD_RECORD,
+            _ => return Err(DescriptionError::UnknownVersion(version)),
+        };
         let count = reader.u32_at(12)? as usize;
         let mut identity = [0; 16];
         identity.copy_from_slice(bytes.get(16..32).ok_or(DescriptionError::Damaged)?);
@@ -169,17 +195,21 @@ impl Description {
             let text = strings.get(start..start + length).ok_or(DescriptionError::Damaged)?;
             Ok(String::from_utf8_lossy(text).to_string())
         };
-        if bytes.len() < HEADER + count.saturating_mul(RECORD) {
+        if bytes.len() < HEADER + count.saturating_mul(record) {
             return Err(DescriptionError::Damaged);
         }
         let regions = (0..count)
             .map(|index| {
-                let at = HEADER + index * RECORD;
+                let at = HEADER + index * record;
+                let is_old = record == OLD_RECORD;
                 Ok(Region {
                     kind: RegionKind::from_number(bytes[at]).ok_or(DescriptionError::Damaged)?,
                     flags: bytes[at + 1],
                     line: reader.u32_at(at + 4)?,
                     name: string(at + 8)?,
+                    owner: if is_old { String::new() } else { string(at + 48)? },
+                    parent: if is_old { 0 } else { reader.u32_at(at + 56)? },
+                    number: if is_old { 0 } else { reader.u32_at(at + 44)? },
                     file: string(at + 16)?,
                     address: reader.u64_at(at + 24)?,
                     size: reader.u64_at(at + 32)?,
@@ -256,12 +286,14 @@ mod tests {
             last_line: line + 9,
             address: 0x40_1000,
             size: 64,
+            ..Region::default()
         };
+        let call = Region { kind: RegionKind::CallSite, owner: "größe".into(), parent: 3, number: 5, ..region("MAIN__", 2) };
         Description {
             identity: [7; 16],
             path: "/usr/bin/app".into(),
             build_id: "c0ffee".into(),
-            regions: alloc::vec![region("__solver_MOD_step", 12), region("MAIN__", 80), region("größe", 1)],
+            regions: alloc::vec![region("__solver_MOD_step", 12), region("MAIN__", 80), region("größe", 1), call],
         }
     }
 

@@ -9,7 +9,19 @@
 //! exit        e8 <stub.exit>                           a9 <id>     call; test $id, %eax
 //! ```
 //!
-//! The stub (one for each of the three in every image) tests its slot and returns with carry clear while
+//! Loops, iterations and call sites begin and end inside a function's body, where values may lie in the 128 bytes
+//! below the stack pointer. Their sites lower it before they call `stub.enter_region` and `stub.exit_region`:
+//!
+//! ```text
+//! region      lea -step(%rsp), %rsp   [pushfq]   e8 <stub> a9 <id>   [popfq]   lea step(%rsp), %rsp
+//! ```
+//!
+//! `pushfq` and `popfq` are there where the flags are read later; the step of the `lea` is then 8 bytes less. The
+//! routine takes `rsp + REGION_TOKEN` for the region's stack pointer, and the step chooses it: an even number that is less
+//! than that of the function and of every region around, and more than that of whatever the region calls. Between two
+//! functions' there is room for [`MOST_OPEN_REGIONS`].
+//!
+//! The stub (one for each of the five in every image) tests its slot and returns with carry clear while
 //! the slot is null; otherwise it saves `rax` at `-16(%rsp)`, loads the image's id base into `eax` and
 //! jumps through the slot:
 //!
@@ -40,12 +52,30 @@ pub const ID_AFTER_RETURN: usize = 1;
 /// From the return address of an `enter_leaf` site to its immediate.
 pub const LEAF_ID_AFTER_RETURN: usize = 7;
 
+/// From the return address of a region's site to the region's stack pointer: no step is less than 136 bytes then, the red
+/// zone and a word for the flags.
+pub const REGION_TOKEN: u32 = 160;
+/// Regions of one function that may be open at once, the function not counted. One more stack pointer is left for a wrapper
+/// of the runtime's that the innermost one calls.
+pub const MOST_OPEN_REGIONS: u8 = 6;
+/// As [`MOST_OPEN_REGIONS`], where the function has nothing on the stack but its return address.
+pub const MOST_OPEN_REGIONS_WITHOUT_FRAME: u8 = 2;
+
+/// Bytes by which the site of a region lowers the stack pointer. `level` counts the open regions of the function, this one
+/// included; `has_frame` says that the function's own stack pointer is at least 8 bytes higher.
+#[must_use]
+pub const fn region_step(level: u8, has_frame: bool) -> u32 {
+    let token = if has_frame { 8 } else { 0 } - 2 * level as i32;
+    (REGION_TOKEN as i32 - 8 - token).cast_unsigned()
+}
+
 /// What the runtime fills in for one image, in the image's own writable segment.
 ///
 /// ```text
 ///  0 u64 enter        8 u64 enter_leaf       16 u64 exit       24 u32 id base     28 u32 reserved
+/// 32 u64 enter_region 40 u64 exit_region     48 [u64; 2] reserved
 /// ```
-#[repr(C, align(32))]
+#[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Slots {
     /// Load address of the runtime's entry routine; 0 until the runtime is there.
@@ -58,7 +88,14 @@ pub struct Slots {
     pub id_base: u32,
     /// Zero.
     pub reserved: u32,
+    /// Load address of the runtime's routine for regions that begin inside a body.
+    pub enter_region: u64,
+    /// Load address of the runtime's routine for regions that end inside a body.
+    pub exit_region: u64,
 }
+
+/// Bytes of the slots.
+pub const SLOTS_SIZE: u64 = size_of::<Slots>() as u64;
 
 /// Byte offsets of the fields of [`Slots`], for code that is emitted rather than compiled.
 pub mod slot_offset {
@@ -70,4 +107,27 @@ pub mod slot_offset {
     pub const EXIT: u64 = 16;
     /// Of [`super::Slots::id_base`].
     pub const ID_BASE: u64 = 24;
+    /// Of [`super::Slots::enter_region`].
+    pub const ENTER_REGION: u64 = 32;
+    /// Of [`super::Slots::exit_region`].
+    pub const EXIT_REGION: u64 = 40;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stack_pointers_of_regions_fall_and_keep_off_the_red_zone() {
+        for (has_frame, most, own) in [(true, MOST_OPEN_REGIONS, 8), (false, MOST_OPEN_REGIONS_WITHOUT_FRAME, 0)] {
+            let mut last = own;
+            for level in 1..=most {
+                let step = region_step(level, has_frame).cast_signed();
+                let token = REGION_TOKEN.cast_signed() - 8 - step;
+                // Less than the one around by more than the byte that marks a clockless frame, more than a callee's.
+                assert!(token < last - 1 && token - 3 > -8 && token % 2 == 0 && step >= 128 + 8, "{level} {has_frame}: {token}");
+                last = token;
+            }
+        }
+    }
 }

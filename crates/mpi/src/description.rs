@@ -14,6 +14,7 @@ pub(crate) fn describe() -> Description {
         last_line: 0,
         address: 0,
         size: 0,
+        ..Region::default()
     };
     Description {
         identity: identity(),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tare_format::description::{Description, DescriptionError, FLAG_LEAF, RegionKind};
+use tare_format::description::{self, Description, DescriptionError, FLAG_LEAF, RegionKind};
 
 use crate::model::RegionIndex;
 
@@ -31,12 +31,15 @@ pub struct Region {
     pub leaf: bool,
 }
 
+/// What tells regions apart: image, address, kind, name.
+type Key = (String, u64, RegionKind, String);
+
 /// Collects regions while files are read.
 #[derive(Default)]
 pub(crate) struct RegionTable {
     descriptions: HashMap<[u8; 16], Description>,
     regions: Vec<Region>,
-    known: HashMap<(String, u64, String), RegionIndex>,
+    known: HashMap<Key, RegionIndex>,
 }
 
 impl RegionTable {
@@ -50,10 +53,10 @@ impl RegionTable {
     pub(crate) fn of_image(&mut self, identity: &[u8; 16], number: u32) -> Option<RegionIndex> {
         let description = self.descriptions.get(identity)?;
         let region = description.regions.get((number as usize).checked_sub(1)?)?;
-        let key = (description.path.clone(), region.address, region.name.clone());
+        let key = (description.path.clone(), region.address, region.kind, region.name.clone());
         let made = Region {
             kind: region.kind,
-            name: shown_name(&region.name),
+            name: shown_name(region),
             raw_name: region.name.clone(),
             image: description.path.clone(),
             build_id: description.build_id.clone(),
@@ -80,14 +83,14 @@ impl RegionTable {
             line: 0,
             leaf: false,
         };
-        self.intern((image.to_string(), 0, name.to_string()), region)
+        self.intern((image.to_string(), 0, kind, name.to_string()), region)
     }
 
     pub(crate) fn finish(self) -> Vec<Region> {
         self.regions
     }
 
-    fn intern(&mut self, key: (String, u64, String), region: Region) -> RegionIndex {
+    fn intern(&mut self, key: Key, region: Region) -> RegionIndex {
         *self.known.entry(key).or_insert_with(|| {
             self.regions.push(region);
             RegionIndex(self.regions.len() - 1)
@@ -96,7 +99,19 @@ impl RegionTable {
 }
 
 /// The name for people.
-fn shown_name(raw: &str) -> String {
+fn shown_name(region: &description::Region) -> String {
+    let name = function_name(&region.name);
+    let owner = || function_name(&region.owner);
+    match region.kind {
+        RegionKind::Loop => format!("loop {} of {}", region.number + 1, owner()),
+        RegionKind::Iteration => format!("iteration of loop {} of {}", region.number + 1, owner()),
+        RegionKind::CallSite if name.is_empty() => format!("indirect call {} in {}", region.number + 1, owner()),
+        RegionKind::CallSite => format!("call {} of {name} in {}", region.number + 1, owner()),
+        _ => name,
+    }
+}
+
+fn function_name(raw: &str) -> String {
     match raw {
         "MAIN__" => "main".to_string(),
         _ => tare_image::demangle(raw).into_owned(),

@@ -369,5 +369,8 @@ pub(crate) fn kind_name(kind: RegionKind) -> &'static str {
         RegionKind::Program => "program",
         RegionKind::Function => "function",
         RegionKind::Mpi => "mpi",
+        RegionKind::Loop => "loop",
+        RegionKind::Iteration => "iteration",
+        RegionKind::CallSite => "call site",
     }
 }

@@ -1,153 +1,219 @@
-//! From taken-apart instructions to fragments: probe sites are inserted, branches get their final size.
+//! From taken-apart instructions to fragments: probes are inserted, branches get their final size.
 //!
+//! ```text
+//! in front of an instruction    what falls in passes   jmp over the arrivals   arrival 0   jmp   arrival 1 …
+//! then, where branches lead     what everybody passes   the instruction
+//! a conditional jump            the opposite condition over: what is passed when it is taken, jmp
+//! ```
 //! Branches start as short as the original has them and only grow, so that the rounds end; a function needs
 //! a handful. Near branches are never shortened: their bytes are copied.
 
 use tare_code::{Body, JumpTable};
 use tare_image::Image;
 
-use crate::copies::{Fixup, Fragment, FunctionCopy, Site, SiteKind, TableCopy, Target, label};
+use crate::copies::{Arrival, Fixup, Fragment, FunctionCopy, Label, Site, TableCopy, Target, label};
 use crate::decode::{Form, Item, Part, Reference};
+use crate::insertion::{Insertion, Point};
+use crate::points::{Placed, Points, Slot, Way};
 use crate::reason::Reason;
 use crate::unwind;
 
-/// Which probes a copy gets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Probes {
-    /// None: the clean copy.
-    None,
-    /// At the entry, of this kind, and at every exit.
-    All(SiteKind),
-}
-
 /// Bytes of `jmp` with a 32-bit displacement.
 const JUMP: u32 = 5;
-/// Bytes of the short jump over a conditional exit's site.
-const OVER: u32 = 2;
-const EXIT: u32 = SiteKind::Exit.length() as u32;
+/// Bytes of a jump with an 8-bit displacement.
+const SHORT: u32 = 2;
+
+/// What is inserted into a copy; nothing in the clean one.
+#[derive(Clone, Copy)]
+pub(crate) struct Probed<'a> {
+    pub(crate) points: &'a Points,
+    /// One for each place.
+    pub(crate) insertions: &'a [Insertion],
+}
+
+impl<'a> Probed<'a> {
+    fn at(self, item: &Item) -> impl Iterator<Item = (u32, &'a Placed, &'a Insertion)> {
+        let places = item.places.0 as usize..item.places.1 as usize;
+        let placed = self.points.placed.get(places.clone()).unwrap_or_default();
+        let insertions = self.insertions.get(places).unwrap_or_default();
+        (item.places.0..).zip(placed).zip(insertions).map(|((index, placed), insertion)| (index, placed, insertion))
+    }
+}
 
 /// Makes one copy of a function.
-pub(crate) fn assemble(image: &Image<'_>, parts: &[Part<'_>], body: &Body, probes: Probes) -> Result<FunctionCopy, Reason> {
+pub(crate) fn assemble(image: &Image<'_>, parts: &[Part<'_>], body: &Body, probed: Option<Probed<'_>>) -> Result<FunctionCopy, Reason> {
     let mut fragments = Vec::with_capacity(parts.len());
     let mut wide = Vec::with_capacity(parts.len());
-    for (index, part) in parts.iter().enumerate() {
-        let head = match probes {
-            Probes::All(kind) if index == 0 => u32::try_from(kind.length()).unwrap_or(0),
-            _ => 0,
-        };
-        let place = place(part, head, probes != Probes::None)?;
+    for part in parts {
+        let place = place(part, probed)?;
         fragments.push(Fragment {
             original: part.range.clone(),
             bytes: Vec::new(),
             fixups: Vec::new(),
             sites: Vec::new(),
             labels: place.labels,
+            arrivals: Vec::new(),
+            jumps: Vec::new(),
             address: 0,
         });
         wide.push(place.wide);
     }
     let mut copy = FunctionCopy { fragments, tables: Vec::new(), frames: Vec::new() };
     for ((index, part), wide) in parts.iter().enumerate().zip(&wide) {
-        let mut writer = Writer { part, copy: &copy, tables: &body.tables, probes, written: Written::default() };
-        writer.write(index == 0, wide)?;
+        let mut writer = Writer { part, copy: &copy, tables: &body.tables, probed, written: Written::default() };
+        writer.write(wide)?;
         let written = writer.written;
         if let Some(fragment) = copy.fragments.get_mut(index) {
             fragment.bytes = written.bytes;
             fragment.fixups = written.fixups;
             fragment.sites = written.sites;
+            fragment.arrivals = written.arrivals;
+            fragment.jumps = written.jumps;
         }
     }
-    copy.tables = body.tables.iter().map(|table| table_copy(&copy, parts, body, table)).collect();
-    copy.frames = unwind::frames::convert(image, &copy)?;
+    let arrival = |way, at| probed.and_then(|probed| probed.points.arrival(way, at));
+    copy.tables =
+        (0..).zip(&body.tables).map(|(number, table)| table_copy(&copy, parts, body, table, |at| arrival(Way::Table(number), at))).collect();
+    copy.frames = unwind::frames::convert(image, &copy, probed)?;
     Ok(copy)
 }
 
 /// Entries that lead to instructions of the function lead to their copies, all others where they did.
-fn table_copy(copy: &FunctionCopy, parts: &[Part<'_>], body: &Body, table: &JumpTable) -> TableCopy {
+fn table_copy(copy: &FunctionCopy, parts: &[Part<'_>], body: &Body, table: &JumpTable, arrival: impl Fn(u64) -> Option<u16>) -> TableCopy {
     let is_instruction = |address: u64| {
         let part = parts.iter().find(|part| part.range.contains(&address));
         let own = part.and_then(|part| body.instructions.get(part.instructions.clone())).unwrap_or_default();
         own.binary_search_by_key(&address, |one| one.address).is_ok()
     };
     let target = |&address: &u64| {
-        let label = copy.label(address).filter(|_| is_instruction(address));
+        let label = copy.arrival(address, arrival(address)).filter(|_| is_instruction(address));
         label.unwrap_or(Target::Data(address))
     };
     TableCopy { original: table.address, form: table.form, targets: table.targets.iter().map(target).collect(), address: 0 }
 }
 
-struct Placed {
-    labels: Vec<(u32, u32)>,
+struct Arranged {
+    labels: Vec<Label>,
     wide: Vec<bool>,
 }
 
 /// Chooses sizes until every short branch reaches its target.
-fn place(part: &Part<'_>, head: u32, has_probes: bool) -> Result<Placed, Reason> {
+fn place(part: &Part<'_>, probed: Option<Probed<'_>>) -> Result<Arranged, Reason> {
     let limit = u32::MAX / 4;
     if part.bytes.len() as u64 > u64::from(limit) {
         return Err(Reason::TooLarge);
     }
-    let mut wide: Vec<bool> = part.items.iter().map(|item| is_wide_at_once(part, item, has_probes)).collect();
+    let mut wide: Vec<bool> = part.items.iter().map(|item| is_wide_at_once(part, item)).collect();
+    let sizes: Vec<Inserted> = part.items.iter().map(|item| Inserted::at(item, probed)).collect();
     let mut labels = Vec::new();
     loop {
-        arrange(part, head, has_probes, &wide, &mut labels);
+        arrange(part, &sizes, &wide, &mut labels);
         let mut has_grown = false;
-        for (item, wide) in part.items.iter().zip(&mut wide) {
-            if !*wide && matches!(item.form, Form::Short { .. } | Form::Counter) && !reaches(part, item, &labels) {
+        for ((item, own), wide) in part.items.iter().zip(&sizes).zip(&mut wide) {
+            let is_short = matches!(item.form, Form::Short { .. } | Form::Counter) && own.taken == 0;
+            if !*wide && is_short && !reaches(part, item, &labels) {
                 *wide = true;
                 has_grown = true;
             }
         }
         if !has_grown {
-            return Ok(Placed { labels, wide });
+            return Ok(Arranged { labels, wide });
         }
     }
 }
 
+/// Bytes that are inserted at an instruction.
+#[derive(Clone, Copy, Default)]
+struct Inserted {
+    /// On the ways to it.
+    head: u32,
+    before: u32,
+    taken: u32,
+}
+
+impl Inserted {
+    fn at(item: &Item, probed: Option<Probed<'_>>) -> Self {
+        let mut inserted = Self::default();
+        let Some(probed) = probed.filter(|_| item.places.0 != item.places.1) else { return inserted };
+        let mut last = None;
+        for (_, placed, insertion) in probed.at(item) {
+            let length = u32::try_from(insertion.bytes.len()).unwrap_or(u32::MAX);
+            match placed.slot {
+                Slot::Fall => inserted.head += length,
+                Slot::Arrival(number) => {
+                    inserted.head += length;
+                    if last != Some(number) && (last.is_some() || item.is_fallen_into) {
+                        inserted.head += JUMP;
+                    }
+                    last = Some(number);
+                }
+                Slot::Before => inserted.before += length,
+                Slot::Taken => inserted.taken += length,
+            }
+        }
+        inserted
+    }
+}
+
 /// Lists where distances change.
-fn arrange(part: &Part<'_>, head: u32, has_probes: bool, wide: &[bool], labels: &mut Vec<(u32, u32)>) {
+fn arrange(part: &Part<'_>, sizes: &[Inserted], wide: &[bool], labels: &mut Vec<Label>) {
     labels.clear();
-    labels.push((0, head));
-    let mut grown = head;
-    for (item, &wide) in part.items.iter().zip(wide) {
+    let mut grown = 0;
+    for ((item, own), &wide) in part.items.iter().zip(sizes).zip(wide) {
+        if own.head != 0 {
+            let front = item.at + grown;
+            grown += own.head;
+            labels.push(Label { from: item.at, front, to: item.at + grown });
+        }
         let length = u32::from(item.length);
-        let size = size(item, wide, has_probes);
+        let size = own.before + size(item, wide, own.taken);
         if size != length {
             grown += size;
             grown -= length;
-            labels.push((item.at + length, item.at + length + grown));
+            let end = item.at + length;
+            labels.push(Label { from: end, front: end + grown, to: end + grown });
         }
     }
 }
 
 /// Whether a short branch within its part reaches its target.
-fn reaches(part: &Part<'_>, item: &Item, labels: &[(u32, u32)]) -> bool {
+fn reaches(part: &Part<'_>, item: &Item, labels: &[Label]) -> bool {
     let target = u32::try_from(item.target - part.range.start).unwrap_or(u32::MAX);
-    let end = label(labels, item.at + u32::from(item.length));
+    // Nothing is inserted between an instruction and its end but on the way that falls through.
+    let end = item.at + u32::from(item.length);
+    let behind = labels.partition_point(|label| label.from < end);
+    let at_end = labels.get(behind).filter(|label| label.from == end).map(|label| label.front);
+    let end = at_end.unwrap_or_else(|| label(labels, end));
     i8::try_from(i64::from(label(labels, target)) - i64::from(end)).is_ok()
 }
 
-fn is_wide_at_once(part: &Part<'_>, item: &Item, has_probes: bool) -> bool {
+fn is_wide_at_once(part: &Part<'_>, item: &Item) -> bool {
+    matches!(item.form, Form::Short { .. } | Form::Counter) && !part.range.contains(&item.target)
+}
+
+/// Bytes of an instruction's copy, with so many that are inserted on its taken side.
+fn size(item: &Item, wide: bool, taken: u32) -> u32 {
+    let length = u32::from(item.length);
     match item.form {
-        Form::Short { .. } => (item.is_exit && has_probes) || !part.range.contains(&item.target),
-        Form::Counter => !part.range.contains(&item.target),
-        _ => false,
+        Form::Near { condition: Some(_) } | Form::Short { condition: Some(_) } if taken != 0 => {
+            over(taken) + u32::from(!is_short(taken)) + taken + JUMP
+        }
+        Form::Counter if taken != 0 => length + over(taken) + taken + JUMP,
+        Form::Short { condition: Some(_) } if wide => JUMP + 1,
+        Form::Short { condition: None } if wide => JUMP,
+        Form::Counter if wide => length + SHORT + JUMP,
+        _ => length,
     }
 }
 
-/// Bytes of an instruction's copy, its site included.
-fn size(item: &Item, wide: bool, has_probes: bool) -> u32 {
-    let length = u32::from(item.length);
-    let is_exit = item.is_exit && has_probes;
-    match item.form {
-        Form::Near { condition: Some(_) } | Form::Short { condition: Some(_) } if is_exit => OVER + EXIT + JUMP,
-        Form::Short { condition: Some(_) } if wide => JUMP + 1,
-        Form::Short { condition: None } if is_exit => EXIT + JUMP,
-        Form::Short { condition: None } if wide => JUMP,
-        Form::Counter if wide => length + OVER + JUMP,
-        _ if is_exit => EXIT + length,
-        _ => length,
-    }
+/// Whether a short jump leads over a taken side.
+const fn is_short(taken: u32) -> bool {
+    taken + JUMP <= 0x7f
+}
+
+/// Bytes of the unconditional jump over a taken side; a conditional one takes a byte more where it is not short.
+const fn over(taken: u32) -> u32 {
+    if is_short(taken) { SHORT } else { JUMP }
 }
 
 #[derive(Default)]
@@ -155,26 +221,26 @@ struct Written {
     bytes: Vec<u8>,
     fixups: Vec<Fixup>,
     sites: Vec<Site>,
+    arrivals: Vec<Arrival>,
+    jumps: Vec<u32>,
 }
 
 struct Writer<'a, 'data> {
     part: &'a Part<'data>,
     copy: &'a FunctionCopy,
     tables: &'a [JumpTable],
-    probes: Probes,
+    probed: Option<Probed<'a>>,
     written: Written,
 }
 
 impl Writer<'_, '_> {
-    fn write(&mut self, is_entry: bool, wide: &[bool]) -> Result<(), Reason> {
+    fn write(&mut self, wide: &[bool]) -> Result<(), Reason> {
         self.written.bytes.reserve(self.part.bytes.len() + self.part.bytes.len() / 8 + 32);
         self.written.fixups.reserve(self.part.items.len());
-        if let (true, Probes::All(kind)) = (is_entry, self.probes) {
-            self.site(kind, 0);
-        }
         let mut done = 0;
         for (item, &wide) in self.part.items.iter().zip(wide) {
             self.copy_bytes(done, item.at);
+            self.ways_to(item);
             self.item(item, wide)?;
             done = item.at + u32::from(item.length);
         }
@@ -185,20 +251,65 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    fn item(&mut self, item: &Item, wide: bool) -> Result<(), Reason> {
-        let is_exit = item.is_exit && self.probes != Probes::None;
-        match item.form {
-            Form::Near { condition: Some(code) } | Form::Short { condition: Some(code) } if is_exit => {
-                self.written.bytes.extend([0x70 | (code ^ 1), (EXIT + JUMP) as u8]);
-                self.site(SiteKind::Exit, JUMP);
-                self.jump(self.code(item.target));
-                return Ok(());
+    /// What is inserted on the ways to an instruction.
+    fn ways_to(&mut self, item: &Item) {
+        let Some(probed) = self.probed.filter(|_| item.places.0 != item.places.1) else { return };
+        let here = self.code(self.part.range.start + u64::from(item.at));
+        let mut last = None;
+        for (index, placed, insertion) in probed.at(item) {
+            match placed.slot {
+                Slot::Fall => self.insert(index, placed, insertion, 0),
+                Slot::Arrival(number) => {
+                    if last != Some(number) {
+                        if last.is_some() || item.is_fallen_into {
+                            self.written.jumps.push(self.position());
+                            self.jump(here);
+                        }
+                        let to = self.position();
+                        self.written.arrivals.push(Arrival { from: item.at, number, to });
+                        last = Some(number);
+                    }
+                    self.insert(index, placed, insertion, 0);
+                }
+                Slot::Before | Slot::Taken => {}
             }
-            Form::Short { condition: None } if is_exit => self.site(SiteKind::Exit, JUMP),
-            _ if is_exit => self.site(SiteKind::Exit, u32::from(item.length)),
-            _ => {}
         }
+    }
+
+    /// What everybody passes in front of an instruction of this length, or what is passed when its jump is taken.
+    fn insert_all(&mut self, item: &Item, slot: Slot, length: u32) {
+        let Some(probed) = self.probed.filter(|_| item.places.0 != item.places.1) else { return };
+        for (index, placed, insertion) in probed.at(item).filter(|(_, placed, _)| placed.slot == slot) {
+            self.insert(index, placed, insertion, length);
+        }
+    }
+
+    fn insert(&mut self, index: u32, placed: &Placed, insertion: &Insertion, length: u32) {
+        if insertion.bytes.is_empty() {
+            return;
+        }
+        let at = self.position();
+        self.written.bytes.extend_from_slice(&insertion.bytes);
+        let end = self.position();
+        let behind = if placed.place.point == Point::FunctionExit { end + length } else { end };
+        let point = placed.place.point;
+        self.written.sites.push(Site { at, length: end - at, end: behind, point, slot: placed.slot, region: placed.region, insertion: index });
+    }
+
+    fn item(&mut self, item: &Item, wide: bool) -> Result<(), Reason> {
+        let taken = Inserted::at(item, self.probed).taken;
+        self.insert_all(item, Slot::Before, size(item, wide, taken));
         match item.form {
+            Form::Near { condition: Some(code) } | Form::Short { condition: Some(code) } if taken != 0 => {
+                self.skip_conditionally(code ^ 1, taken);
+                self.taken_side(item)?;
+            }
+            Form::Counter if taken != 0 => {
+                self.copy_item(item);
+                self.last_byte(over(taken) as u8);
+                self.skip(taken);
+                self.taken_side(item)?;
+            }
             Form::Plain => self.copy_item(item),
             Form::Memory { field, what } => self.memory(item, field, what)?,
             Form::Call | Form::Near { .. } => {
@@ -218,13 +329,39 @@ impl Writer<'_, '_> {
             Form::Counter if wide => {
                 let target = self.branch_target(item)?;
                 self.copy_item(item);
-                self.last_byte(OVER as u8);
+                self.last_byte(SHORT as u8);
                 self.written.bytes.extend([0xeb, JUMP as u8]);
                 self.jump(target);
             }
             Form::Short { .. } | Form::Counter => self.short(item)?,
         }
         Ok(())
+    }
+
+    fn taken_side(&mut self, item: &Item) -> Result<(), Reason> {
+        let target = self.branch_target(item)?;
+        self.insert_all(item, Slot::Taken, JUMP);
+        self.jump(target);
+        Ok(())
+    }
+
+    /// A jump with this condition over a taken side.
+    fn skip_conditionally(&mut self, code: u8, taken: u32) {
+        if is_short(taken) {
+            self.written.bytes.extend([0x70 | code, (taken + JUMP) as u8]);
+        } else {
+            self.written.bytes.extend([0x0f, 0x80 | code]);
+            self.written.bytes.extend((taken + JUMP).to_le_bytes());
+        }
+    }
+
+    fn skip(&mut self, taken: u32) {
+        if is_short(taken) {
+            self.written.bytes.extend([0xeb, (taken + JUMP) as u8]);
+        } else {
+            self.written.bytes.push(0xe9);
+            self.written.bytes.extend((taken + JUMP).to_le_bytes());
+        }
     }
 
     fn copy_item(&mut self, item: &Item) {
@@ -282,14 +419,6 @@ impl Writer<'_, '_> {
     /// A place that control goes to, in this copy where it is one of its own.
     fn code(&self, address: u64) -> Target {
         self.copy.label(address).unwrap_or(Target::Code(address))
-    }
-
-    /// Appends a site in front of an instruction of this length.
-    fn site(&mut self, kind: SiteKind, length: u32) {
-        let at = self.position();
-        let end = at + kind.template().len() as u32 + length;
-        self.written.sites.push(Site { at, end, kind });
-        self.written.bytes.extend_from_slice(kind.template());
     }
 
     fn jump(&mut self, target: Target) {

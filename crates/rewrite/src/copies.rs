@@ -1,33 +1,31 @@
 //! What a moved function is before it has an address.
 //!
-//! A [`FunctionCopy`] holds the bytes of all parts of one function, with probe sites inserted and branches at
-//! their final size, and says which fields depend on addresses. Holds always: within a fragment no offset
-//! changes any more, so that unwind rows, call-site tables and labels can be made from offsets alone.
+//! A [`FunctionCopy`] holds the bytes of all parts of one function, with probes inserted and branches at their final
+//! size, and says which fields depend on addresses. Holds always: within a fragment no offset changes any more, so
+//! that unwind rows, call-site tables and labels can be made from offsets alone.
 
 use std::ops::Range;
 
 use tare_code::TableForm;
 
+use crate::insertion::Point;
+use crate::points::Slot;
 use crate::unwind::frames::Frame;
 
-/// What a probe site tells the runtime.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum SiteKind {
-    /// The function begins.
-    Enter,
-    /// The function begins, and may go on in its clean copy.
-    EnterLeaf,
-    /// The function ends.
-    Exit,
-}
-
-/// A probe site in its fragment.
-#[derive(Clone, Copy, Debug)]
+/// An insertion in its fragment.
+#[derive(Clone, Debug)]
 pub(crate) struct Site {
     pub(crate) at: u32,
-    /// Behind the instruction that the site belongs to.
+    /// Bytes of the insertion.
+    pub(crate) length: u32,
+    /// Behind the instruction that it belongs to, where it is in front of one.
     pub(crate) end: u32,
-    pub(crate) kind: SiteKind,
+    pub(crate) point: Point,
+    pub(crate) slot: Slot,
+    /// Index of the region in the function.
+    pub(crate) region: u32,
+    /// Which of the function's insertions it is.
+    pub(crate) insertion: u32,
 }
 
 /// What a field refers to.
@@ -55,6 +53,27 @@ pub(crate) struct Fixup {
     pub(crate) target: Target,
 }
 
+/// Where an instruction of the original is in the copy, if the distance has changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Label {
+    /// Offset in the original part.
+    pub(crate) from: u32,
+    /// Offset in the copy of what is inserted on the ways to it.
+    pub(crate) front: u32,
+    /// Offset in the copy that branches go to: behind that, in front of what everybody passes.
+    pub(crate) to: u32,
+}
+
+/// A way of its own to an instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    /// Offset of the instruction in the original part.
+    pub(crate) from: u32,
+    pub(crate) number: u16,
+    /// Offset in the copy.
+    pub(crate) to: u32,
+}
+
 /// The copy of one part.
 #[derive(Debug)]
 pub(crate) struct Fragment {
@@ -63,9 +82,11 @@ pub(crate) struct Fragment {
     pub(crate) bytes: Vec<u8>,
     pub(crate) fixups: Vec<Fixup>,
     pub(crate) sites: Vec<Site>,
-    /// Offsets in the original part and in the copy: what is copied as it stands from the first one on, until the
-    /// next pair, has kept its distance.
-    pub(crate) labels: Vec<(u32, u32)>,
+    /// What is copied as it stands from a label on, until the next one, has kept its distance.
+    pub(crate) labels: Vec<Label>,
+    pub(crate) arrivals: Vec<Arrival>,
+    /// Offsets of the jumps over arrivals.
+    pub(crate) jumps: Vec<u32>,
     /// Given by the layout.
     pub(crate) address: u64,
 }
@@ -74,21 +95,31 @@ impl Fragment {
     /// Where a branch to `original` goes: in front of the exit probe of the instruction there, behind the
     /// entry probe. `None` outside of the part.
     pub(crate) fn label(&self, original: u64) -> Option<u32> {
-        if !self.original.contains(&original) {
-            return None;
-        }
-        let offset = u32::try_from(original - self.original.start).ok()?;
-        Some(label(&self.labels, offset))
+        Some(label(&self.labels, self.offset(original)?))
     }
 
-    /// Where unwind information that begins or ends at `original` does so in the copy: the part's start is
-    /// in front of the entry probe.
+    /// Where a way of its own to `original` begins.
+    pub(crate) fn arrival(&self, original: u64, number: u16) -> Option<u32> {
+        let from = self.offset(original)?;
+        self.arrivals.iter().find(|one| one.from == from && one.number == number).map(|one| one.to)
+    }
+
+    fn offset(&self, original: u64) -> Option<u32> {
+        self.original.contains(&original).then(|| u32::try_from(original - self.original.start).ok())?
+    }
+
+    /// Where unwind information that begins or ends at `original` does so in the copy: behind the instruction in front.
     pub(crate) fn edge(&self, original: u64) -> u32 {
         if original <= self.original.start {
             return 0;
         }
         let offset = original.min(self.original.end) - self.original.start;
-        label(&self.labels, u32::try_from(offset).unwrap_or(u32::MAX))
+        let offset = u32::try_from(offset).unwrap_or(u32::MAX);
+        match at_or_before(&self.labels, offset) {
+            Some(label) if label.from == offset => label.front,
+            Some(label) => label.to + (offset - label.from),
+            None => offset,
+        }
     }
 
     /// Bytes of the copy.
@@ -98,10 +129,13 @@ impl Fragment {
 }
 
 /// The offset in a copy of an offset in the original.
-pub(crate) fn label(labels: &[(u32, u32)], offset: u32) -> u32 {
-    let behind = labels.partition_point(|label| label.0 <= offset);
-    let (from, to) = behind.checked_sub(1).and_then(|index| labels.get(index)).copied().unwrap_or((0, 0));
-    to + (offset - from)
+pub(crate) fn label(labels: &[Label], offset: u32) -> u32 {
+    at_or_before(labels, offset).map_or(offset, |label| label.to + (offset - label.from))
+}
+
+fn at_or_before(labels: &[Label], offset: u32) -> Option<Label> {
+    let behind = labels.partition_point(|label| label.from <= offset);
+    behind.checked_sub(1).and_then(|index| labels.get(index)).copied()
 }
 
 /// The copy of a jump table.
@@ -135,7 +169,19 @@ pub(crate) struct FunctionCopy {
 impl FunctionCopy {
     /// The label of an address of the original, whichever part it is in.
     pub(crate) fn label(&self, original: u64) -> Option<Target> {
-        self.fragments.iter().zip(0_u32..).find_map(|(fragment, part)| fragment.label(original).map(|offset| Target::Label { part, offset }))
+        self.place(|fragment| fragment.label(original))
+    }
+
+    /// The way with a number to an address of the original; without a number, the label.
+    pub(crate) fn arrival(&self, original: u64, number: Option<u16>) -> Option<Target> {
+        match number {
+            Some(number) => self.place(|fragment| fragment.arrival(original, number)),
+            None => self.label(original),
+        }
+    }
+
+    fn place(&self, offset: impl Fn(&Fragment) -> Option<u32>) -> Option<Target> {
+        self.fragments.iter().zip(0_u32..).find_map(|(fragment, part)| offset(fragment).map(|offset| Target::Label { part, offset }))
     }
 
     /// The address of the first fragment: where the function is entered.
@@ -143,13 +189,13 @@ impl FunctionCopy {
         self.fragments.first().map_or(0, |fragment| fragment.address)
     }
 
-    /// The address that a target has once the layout is done.
-    pub(crate) fn address_of(&self, target: Target, moved_entry: impl Fn(u64) -> Option<u64>) -> u64 {
-        match target {
-            Target::Code(address) => moved_entry(address).unwrap_or(address),
-            Target::Data(address) => address,
-            Target::Label { part, offset } => self.fragments.get(part as usize).map_or(0, |fragment| fragment.address + u64::from(offset)),
-            Target::Table { table, delta } => self.tables.get(table as usize).map_or(0, |table| table.address.wrapping_add_signed(i64::from(delta))),
-        }
+    /// The address of a place in the copy.
+    pub(crate) fn address(&self, part: u32, offset: u32) -> u64 {
+        self.fragments.get(part as usize).map_or(0, |fragment| fragment.address + u64::from(offset))
+    }
+
+    /// The address of a place in a copied table.
+    pub(crate) fn table_address(&self, table: u32, delta: i32) -> u64 {
+        self.tables.get(table as usize).map_or(0, |table| table.address.wrapping_add_signed(i64::from(delta)))
     }
 }

@@ -9,12 +9,13 @@ use std::ops::Range;
 use tare_code::{Body, Flow, Function, Instruction, Operand, Refusal};
 use tare_image::Image;
 
+use crate::points::Placed;
 use crate::reason::Reason;
 
 /// How an instruction is copied; most are not even listed, since they are copied as they stand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
-    /// As it stands: an exit.
+    /// As it stands: something is inserted at it.
     Plain,
     /// With a displacement from its end, or an address, in the field.
     Memory { field: u8, what: Reference },
@@ -46,10 +47,14 @@ pub(crate) struct Item {
     pub(crate) at: u32,
     pub(crate) length: u8,
     pub(crate) form: Form,
-    /// Whether the function ends here; of a conditional jump, on the taken side.
+    /// Whether its branch leaves the function.
     pub(crate) is_exit: bool,
+    /// Whether control may come here from the instruction in front, or from outside of the part.
+    pub(crate) is_fallen_into: bool,
     /// Link address that it refers to, if it does.
     pub(crate) target: u64,
+    /// What is inserted here, as indices into all places of the function.
+    pub(crate) places: (u32, u32),
 }
 
 /// One part of a function.
@@ -68,9 +73,18 @@ pub(crate) struct Part<'data> {
 type References = HashMap<u64, (u32, u64)>;
 
 /// Takes a function apart; the parts are in the function's order.
-pub(crate) fn decode<'data>(image: &Image<'data>, function: &Function, body: &Body) -> Result<Vec<Part<'data>>, Reason> {
-    let references = references(body);
-    function.parts.iter().map(|range| part(image, function, range, body, &references)).collect()
+pub(crate) fn decode<'data>(image: &Image<'data>, function: &Function, body: &Body, placed: &[Placed]) -> Result<Vec<Part<'data>>, Reason> {
+    let context = Context { image, function, body, references: references(body), placed };
+    function.parts.iter().map(|range| context.part(range)).collect()
+}
+
+/// What all parts of a function are taken apart with.
+struct Context<'a, 'data> {
+    image: &'a Image<'data>,
+    function: &'a Function,
+    body: &'a Body,
+    references: References,
+    placed: &'a [Placed],
 }
 
 fn references(body: &Body) -> References {
@@ -78,39 +92,64 @@ fn references(body: &Body) -> References {
     tables.flat_map(|(table, index)| table.references.iter().map(move |&at| (at, (index, table.address)))).collect()
 }
 
-fn part<'data>(image: &Image<'data>, function: &Function, range: &Range<u64>, body: &Body, references: &References) -> Result<Part<'data>, Reason> {
-    let length = range.end.saturating_sub(range.start);
-    let bytes = image.bytes_at(range.start, length).ok_or(Reason::Analysis(Refusal::OutsideText))?;
-    let first = body.instructions.iter().position(|one| one.address == range.start);
-    let first = first.ok_or(Reason::Analysis(Refusal::Undecodable))?;
-    let rest = body.instructions.get(first..).unwrap_or_default();
-    let mut items = Vec::with_capacity(bytes.len() / 10);
-    let mut next = range.start;
-    let mut last = Flow::Stop;
-    let mut count = 0;
-    for one in rest.iter().take_while(|one| range.contains(&one.address)) {
-        if one.address != next {
+impl<'data> Context<'_, 'data> {
+    fn part(&self, range: &Range<u64>) -> Result<Part<'data>, Reason> {
+        let length = range.end.saturating_sub(range.start);
+        let bytes = self.image.bytes_at(range.start, length).ok_or(Reason::Analysis(Refusal::OutsideText))?;
+        let first = self.body.instructions.iter().position(|one| one.address == range.start);
+        let first = first.ok_or(Reason::Analysis(Refusal::Undecodable))?;
+        let rest = self.body.instructions.get(first..).unwrap_or_default();
+        let mut items = Vec::with_capacity(bytes.len() / 10);
+        let mut places = Places::of(self.placed, range);
+        let mut next = range.start;
+        let mut last = Flow::Next;
+        let mut count = 0;
+        for one in rest.iter().take_while(|one| range.contains(&one.address)) {
+            if one.address != next {
+                return Err(Reason::Analysis(Refusal::Undecodable));
+            }
+            let own = places.at(one.address);
+            if own.0 != own.1 || !is_copied(one, &self.references) {
+                let at = usize::try_from(one.address - range.start).map_err(|_| Reason::TooLarge)?;
+                let bytes = bytes.get(at..at + usize::from(one.length)).ok_or(Reason::StrayBranch)?;
+                items.push(Item { is_fallen_into: may_run_over(last), places: own, ..item(self.function, one, at, bytes, &self.references)? });
+            }
+            next = one.end();
+            last = one.flow;
+            count += 1;
+        }
+        if next != range.end || count == 0 {
             return Err(Reason::Analysis(Refusal::Undecodable));
         }
-        if !is_copied(one, references) {
-            let at = usize::try_from(one.address - range.start).map_err(|_| Reason::TooLarge)?;
-            let own = bytes.get(at..at + usize::from(one.length)).ok_or(Reason::StrayBranch)?;
-            items.push(item(function, one, at, own, references)?);
-        }
-        next = one.end();
-        last = one.flow;
-        count += 1;
+        let instructions = first..first + count;
+        Ok(Part { range: range.clone(), bytes, items, instructions, runs_over: may_run_over(last) })
     }
-    if next != range.end || count == 0 {
-        return Err(Reason::Analysis(Refusal::Undecodable));
-    }
-    let instructions = first..first + count;
-    Ok(Part { range: range.clone(), bytes, items, instructions, runs_over: may_run_over(last) })
 }
 
-/// Whether an instruction is copied as it stands and has no probe.
+/// The places of a part, taken in the order of their addresses.
+struct Places<'a> {
+    placed: &'a [Placed],
+    next: usize,
+}
+
+impl<'a> Places<'a> {
+    fn of(placed: &'a [Placed], range: &Range<u64>) -> Self {
+        Self { placed, next: placed.iter().position(|one| range.contains(&one.at)).unwrap_or(placed.len()) }
+    }
+
+    /// First and last index, the last not included, of what is inserted at an instruction.
+    fn at(&mut self, address: u64) -> (u32, u32) {
+        let first = self.next;
+        let own = self.placed.get(first..).unwrap_or_default().iter().take_while(|one| one.at == address);
+        self.next += own.count();
+        (u32::try_from(first).unwrap_or(u32::MAX), u32::try_from(self.next).unwrap_or(u32::MAX))
+    }
+}
+
+/// Whether an instruction is copied as it stands.
 fn is_copied(one: &Instruction, references: &References) -> bool {
-    let goes_on = matches!(one.flow, Flow::Next | Flow::IndirectCall | Flow::TableJump { .. } | Flow::Stop);
+    let is_indirect = matches!(one.flow, Flow::IndirectCall | Flow::IndirectTailCall | Flow::TableJump { .. });
+    let goes_on = is_indirect || matches!(one.flow, Flow::Next | Flow::Stop | Flow::Return);
     goes_on && one.operand == Operand::Fixed && (references.is_empty() || !references.contains_key(&one.address))
 }
 
@@ -120,7 +159,6 @@ const fn may_run_over(flow: Flow) -> bool {
 
 fn item(function: &Function, one: &Instruction, at: usize, bytes: &[u8], references: &References) -> Result<Item, Reason> {
     let is_exit = match one.flow {
-        Flow::Return | Flow::IndirectTailCall => true,
         // A tail call of itself is a loop.
         Flow::TailCall { target } | Flow::BranchTailCall { target } => !function.contains(target),
         Flow::UnknownJump => return Err(Reason::Analysis(Refusal::UnknownJump)),
@@ -137,11 +175,8 @@ fn item(function: &Function, one: &Instruction, at: usize, bytes: &[u8], referen
         }
         (Operand::Fixed, None) => (Form::Plain, 0),
     };
-    if form == Form::Counter && is_exit {
-        return Err(Reason::CounterExit);
-    }
     let at = u32::try_from(at).map_err(|_| Reason::TooLarge)?;
-    Ok(Item { at, length: one.length, form, is_exit, target })
+    Ok(Item { at, length: one.length, form, is_exit, is_fallen_into: false, target, places: (0, 0) })
 }
 
 /// Where an instruction holds an address of 32 bits; `None` where it does not, or more than once.

@@ -6,11 +6,12 @@
 use tare_code::TableForm;
 
 use crate::addresses::AddressMap;
-use crate::copies::{Fragment, FunctionCopy, SiteKind, TableCopy, Target};
+use crate::copies::{Fragment, FunctionCopy, TableCopy, Target};
+use crate::displacement::displacement;
 use crate::error::RewriteError;
+use crate::insertion::{Additions, Value};
 use crate::layout::Layout;
 use crate::plan::Moved;
-use crate::sites::{LEAF_BRANCH_END, displacement, stub_offset, stubs};
 use crate::unwind::lsda::ExceptionTable;
 
 /// Entries of moved functions and where they are now.
@@ -20,15 +21,13 @@ pub(crate) struct Entries {
 
 impl Entries {
     pub(crate) fn new(moved: &[Moved]) -> Self {
-        let pairs = moved.iter().filter_map(|one| {
-            let fragment = one.probed.fragments.first()?;
-            Some((fragment.original.start, fragment.address))
-        });
+        let pairs = moved.iter().flat_map(|one| one.springboards.iter().map(|springboard| (springboard.entry, one.entry(springboard))));
         Self { moved: pairs.collect() }
     }
 
-    pub(crate) fn get(&self, entry: u64) -> Option<u64> {
-        self.moved.get(&entry).copied()
+    /// Where control goes for an address.
+    fn code(&self, address: u64) -> u64 {
+        self.moved.get(&address).copied().unwrap_or(address)
     }
 }
 
@@ -50,16 +49,19 @@ impl Window<'_> {
     }
 }
 
-/// Writes stubs, code, jump tables and exception tables.
-pub(crate) fn write(window: &mut Window<'_>, moved: &[Moved], layout: &Layout) -> Result<(), RewriteError> {
+/// Writes what the probes bring, code, jump tables and exception tables.
+pub(crate) fn write(window: &mut Window<'_>, moved: &[Moved], additions: &Additions, layout: &Layout) -> Result<(), RewriteError> {
     let entries = Entries::new(moved);
-    window.put(layout.stubs(), &stubs(layout.stubs(), layout.slots()).ok_or(TOO_FAR)?)?;
+    self::additions(window, additions, layout, &entries)?;
     for one in moved {
         let clean = one.clean.as_ref().map(FunctionCopy::entry);
+        window.put(one.constants.address, &one.constants.bytes)?;
+        window.put(one.variables.address, &one.variables.bytes)?;
         for copy in one.copies() {
             for fragment in &copy.fragments {
                 self::fragment(window, copy, fragment, &entries)?;
-                sites(window, fragment, one.id, clean, layout)?;
+                let values = Values { layout, entries: &entries, moved: Some((one, clean)) };
+                sites(window, one, fragment, &values)?;
             }
             for table in &copy.tables {
                 self::table(window, copy, table)?;
@@ -72,10 +74,49 @@ pub(crate) fn write(window: &mut Window<'_>, moved: &[Moved], layout: &Layout) -
     Ok(())
 }
 
+fn additions(window: &mut Window<'_>, additions: &Additions, layout: &Layout, entries: &Entries) -> Result<(), RewriteError> {
+    window.put(layout.shared_constants, &additions.constants)?;
+    window.put(layout.shared_variables, &additions.variables)?;
+    window.put(layout.routines(), &additions.code)?;
+    let values = Values { layout, entries, moved: None };
+    for &(at, tail, value) in &additions.fields {
+        let field = layout.routines() + u64::from(at);
+        let target = values.address(value).ok_or(TOO_FAR)?;
+        window.put(field, &displacement(target, field + u64::from(tail)).ok_or(TOO_FAR)?)?;
+    }
+    Ok(())
+}
+
+/// What the fields of insertions hold.
+pub(crate) struct Values<'a> {
+    layout: &'a Layout,
+    entries: &'a Entries,
+    /// The function, and the entry of its clean copy.
+    moved: Option<(&'a Moved, Option<u64>)>,
+}
+
+impl Values<'_> {
+    /// The address that a value stands for; `None` where it has none.
+    fn address(&self, value: Value) -> Option<u64> {
+        let moved = self.moved.map(|(moved, _)| moved);
+        Some(match value {
+            Value::Region => return None,
+            Value::CleanCopy => self.moved?.1?,
+            Value::Code(address) => self.entries.code(address),
+            Value::Slots(at) => self.layout.slots() + u64::from(at),
+            Value::Routine(at) => self.layout.routines() + u64::from(at),
+            Value::SharedConstant(at) => self.layout.shared_constants + u64::from(at),
+            Value::SharedVariable(at) => self.layout.shared_variables + u64::from(at),
+            Value::Constant(at) => moved?.constants.address + u64::from(at),
+            Value::Variable(at) => moved?.variables.address + u64::from(at),
+        })
+    }
+}
+
 fn fragment(window: &mut Window<'_>, copy: &FunctionCopy, fragment: &Fragment, entries: &Entries) -> Result<(), RewriteError> {
     window.put(fragment.address, &fragment.bytes)?;
     for fixup in &fragment.fixups {
-        let target = copy.address_of(fixup.target, |entry| entries.get(entry));
+        let target = address_of(copy, fixup.target, entries);
         let field = fragment.address + u64::from(fixup.at);
         let value = if fixup.is_absolute {
             // Such an operand is sign-extended: half of its range is enough for addresses of code and tables.
@@ -88,15 +129,36 @@ fn fragment(window: &mut Window<'_>, copy: &FunctionCopy, fragment: &Fragment, e
     Ok(())
 }
 
-fn sites(window: &mut Window<'_>, fragment: &Fragment, id: u32, clean: Option<u64>, layout: &Layout) -> Result<(), RewriteError> {
+fn address_of(copy: &FunctionCopy, target: Target, entries: &Entries) -> u64 {
+    match target {
+        Target::Code(address) => entries.code(address),
+        other => own_address_of(copy, other),
+    }
+}
+
+/// The address that a target stands for in its own copy and the original.
+pub(crate) fn own_address_of(copy: &FunctionCopy, target: Target) -> u64 {
+    match target {
+        Target::Code(address) | Target::Data(address) => address,
+        Target::Label { part, offset } => copy.address(part, offset),
+        Target::Table { table, delta } => copy.table_address(table, delta),
+    }
+}
+
+fn sites(window: &mut Window<'_>, one: &Moved, fragment: &Fragment, values: &Values<'_>) -> Result<(), RewriteError> {
     for site in &fragment.sites {
         let address = fragment.address + u64::from(site.at);
-        let stub = layout.stubs() + stub_offset(site.kind);
-        window.put(address + 1, &displacement(stub, address + 5).ok_or(TOO_FAR)?)?;
-        window.put(address + site.kind.id_at() as u64, &id.to_le_bytes())?;
-        if let (SiteKind::EnterLeaf, Some(clean)) = (site.kind, clean) {
-            let end = address + LEAF_BRANCH_END as u64;
-            window.put(end - 4, &displacement(clean, end).ok_or(TOO_FAR)?)?;
+        let Some(insertion) = one.insertions.get(site.insertion as usize) else { continue };
+        for field in insertion.fields.iter() {
+            let at = address + u64::from(field.at);
+            let value = match field.value {
+                Value::Region => (one.id + site.region).to_le_bytes(),
+                value => {
+                    let target = values.address(value).ok_or(TOO_FAR)?;
+                    displacement(target, at + u64::from(field.tail)).ok_or(TOO_FAR)?
+                }
+            };
+            window.put(at, &value)?;
         }
     }
     Ok(())
@@ -104,7 +166,7 @@ fn sites(window: &mut Window<'_>, fragment: &Fragment, id: u32, clean: Option<u6
 
 fn table(window: &mut Window<'_>, copy: &FunctionCopy, table: &TableCopy) -> Result<(), RewriteError> {
     for (&target, address) in table.targets.iter().zip((table.address..).step_by(entry_step(table.form))) {
-        let target = copy.address_of(target, |_| None);
+        let target = own_address_of(copy, target);
         match table.form {
             TableForm::Relative32 => window.put(address, &displacement(target, table.address).ok_or(TOO_FAR)?)?,
             TableForm::Absolute64 | TableForm::Relocated64 => window.put(address, &target.to_le_bytes())?,
@@ -129,8 +191,7 @@ fn exceptions(window: &mut Window<'_>, copy: &FunctionCopy, table: &ExceptionTab
         window.put(field, &displacement(base, field).ok_or(TOO_FAR)?)?;
     }
     for &(at, target) in &table.landings {
-        let target: Target = target;
-        let distance = copy.address_of(target, |_| None).wrapping_sub(base);
+        let distance = own_address_of(copy, target).wrapping_sub(base);
         let distance = u32::try_from(distance).map_err(|_| TOO_FAR)?;
         window.put(table.address + u64::from(at), &distance.to_le_bytes())?;
     }

@@ -2,9 +2,9 @@
 //!
 //! Two segments follow the last one of the original, each on pages of its own:
 //! ```text
-//! R-X  head (program headers or notes, note, description, strings) · tables · exception tables
-//!      · stubs · moved code · clean copies · cold parts · relocations · .eh_frame · .eh_frame_hdr
-//! RW-  slots · relocated jump tables
+//! R-X  head (program headers or notes, note, description, strings) · constants · tables · exception tables
+//!      · routines of the probes · moved code · clean copies · cold parts · relocations · .eh_frame · .eh_frame_hdr
+//! RW-  slots · variables · relocated jump tables
 //! ```
 //! Moved code keeps the alignment that its original had, counted from behind the entry probe, so that loops stay
 //! where the compiler wanted them.
@@ -14,17 +14,17 @@ use std::ops::Range;
 use tare_code::TableForm;
 use tare_image::Image;
 
+use tare_format::probe::SLOTS_SIZE;
+
 use crate::copies::{Fragment, FunctionCopy};
 use crate::error::RewriteError;
-use crate::plan::Moved;
-use crate::sites::STUBS_SIZE;
+use crate::insertion::{Additions, Routine};
+use crate::plan::{Block, Moved};
 use crate::springboards::JUMP_LENGTH;
 use crate::unwind::table::{Entry, FrameTable};
 
 /// Bytes of a page.
 pub(crate) const PAGE: u64 = 0x1000;
-/// Bytes of the slots in the writable segment.
-const SLOTS_SIZE: u64 = 32;
 /// Bytes of an `Elf64_Rela`.
 pub(crate) const RELOCATION_SIZE: u64 = 24;
 const FRAME_ALIGNMENT: u64 = 8;
@@ -37,9 +37,12 @@ pub(crate) struct Layout {
     /// The first new segment.
     pub(crate) start: u64,
     pub(crate) head_end: u64,
-    /// Jump tables and exception tables.
+    /// Constants, jump tables and exception tables.
     pub(crate) tables: Range<u64>,
-    /// Stubs and all moved code.
+    /// What the probes keep for the whole image.
+    pub(crate) shared_constants: u64,
+    pub(crate) shared_variables: u64,
+    /// Routines of the probes and all moved code.
     pub(crate) code: Range<u64>,
     /// The relocation table, extended; empty where none is needed.
     pub(crate) relocations: Range<u64>,
@@ -50,8 +53,8 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Where the stubs are.
-    pub(crate) const fn stubs(&self) -> u64 {
+    /// Where the routines of the probes are.
+    pub(crate) const fn routines(&self) -> u64 {
         self.code.start
     }
 
@@ -72,33 +75,60 @@ pub(crate) struct UnwindBytes {
     pub(crate) index: Vec<u8>,
 }
 
-/// Gives every copy its addresses, for a first segment at `start` whose head takes `head` bytes and whose
-/// relocations, if any have to be added, take `relocations` more than the added ones.
-pub(crate) fn assign(image: &Image<'_>, moved: &mut [Moved], start: u64, head: u64, relocations: u64) -> Result<(Layout, UnwindBytes), RewriteError> {
-    let mut layout = Layout { start, head_end: start + head, ..Layout::default() };
-    let mut next = layout.head_end.next_multiple_of(8);
+/// What the layout depends on, besides the moved functions.
+pub(crate) struct Needs<'a> {
+    pub(crate) additions: &'a Additions,
+    /// Link address of the first segment.
+    pub(crate) start: u64,
+    /// Bytes of its head.
+    pub(crate) head: u64,
+    /// Bytes of the relocation table without what has to be added.
+    pub(crate) relocations: u64,
+}
+
+/// Gives every copy its addresses.
+pub(crate) fn assign(image: &Image<'_>, moved: &mut [Moved], needs: &Needs<'_>) -> Result<(Layout, UnwindBytes), RewriteError> {
+    let additions = needs.additions;
+    let mut layout = Layout { start: needs.start, head_end: needs.start + needs.head, ..Layout::default() };
+    let mut next = layout.head_end.next_multiple_of(16);
     layout.tables.start = next;
+    layout.shared_constants = next;
+    next += additions.constants.len() as u64;
+    place_blocks(moved.iter_mut().map(|one| &mut one.constants), &mut next);
     place_tables(moved, &mut next, false);
     place_exceptions(moved, &mut next);
     layout.tables.end = next;
     next = next.next_multiple_of(CODE_ALIGNMENT);
     layout.code.start = next;
-    next += STUBS_SIZE;
+    next += additions.code.len() as u64;
     place_code(moved, &mut next);
     layout.code.end = next;
     next = next.next_multiple_of(FRAME_ALIGNMENT);
     let added = relocated_entries(moved);
-    let size = if added == 0 { 0 } else { relocations + added * RELOCATION_SIZE };
+    let size = if added == 0 { 0 } else { needs.relocations + added * RELOCATION_SIZE };
     layout.relocations = next..next + size;
     next += size;
-    let unwind = unwind(image, moved, &layout, next).ok_or(RewriteError::TooFar { what: "unwind information" })?;
+    let unwind = unwind(image, moved, additions, &layout, next).ok_or(RewriteError::TooFar { what: "unwind information" })?;
     layout.frames = next..next + unwind.frames.len() as u64;
     layout.frame_index = layout.frames.end..layout.frames.end + unwind.index.len() as u64;
     layout.data.start = layout.frame_index.end.next_multiple_of(PAGE);
     next = layout.data.start + SLOTS_SIZE;
+    layout.shared_variables = next;
+    next += additions.variables.len() as u64;
+    place_blocks(moved.iter_mut().map(|one| &mut one.variables), &mut next);
     place_tables(moved, &mut next, true);
     layout.data.end = next;
     Ok((layout, unwind))
+}
+
+fn place_blocks<'a>(blocks: impl Iterator<Item = &'a mut Block>, next: &mut u64) {
+    for block in blocks {
+        if !block.bytes.is_empty() {
+            *next = next.next_multiple_of(8);
+        }
+        block.address = *next;
+        *next += block.bytes.len() as u64;
+    }
 }
 
 /// Entries of jump tables that the loader relocates.
@@ -129,7 +159,7 @@ fn place_exceptions(moved: &mut [Moved], next: &mut u64) {
 /// Hot parts first, then clean copies, then cold parts.
 fn place_code(moved: &mut [Moved], next: &mut u64) {
     for one in moved.iter_mut() {
-        let head = one.entry_site_length();
+        let head = one.head;
         if let Some(first) = one.probed.fragments.first_mut() {
             place_aligned(first, head, next);
         }
@@ -152,7 +182,7 @@ fn place_aligned(fragment: &mut Fragment, head: u64, next: &mut u64) {
     *next = fragment.address + u64::from(fragment.length());
 }
 
-fn unwind(image: &Image<'_>, moved: &[Moved], layout: &Layout, address: u64) -> Option<UnwindBytes> {
+fn unwind(image: &Image<'_>, moved: &[Moved], additions: &Additions, layout: &Layout, address: u64) -> Option<UnwindBytes> {
     let fdes = image.fdes();
     let mut table = FrameTable::new(address, fdes.len() * 2);
     for fde in fdes {
@@ -165,23 +195,12 @@ fn unwind(image: &Image<'_>, moved: &[Moved], layout: &Layout, address: u64) -> 
             exceptions: fde.lsda,
         })?;
     }
-    let stub = tare_image::Fde {
-        range: layout.stubs()..layout.stubs() + STUBS_SIZE,
-        starts_at_entry: true,
-        is_special: false,
-        cie_instructions: STUB_ROW,
-        instructions: &[],
-        code_alignment: 1,
-        data_alignment: -8,
-        return_register: 16,
-        personality: None,
-        lsda: None,
-        address: 0,
-        is_signal_frame: false,
-    };
-    push_entry_like(&mut table, &stub, stub.range.clone())?;
-    for island in moved.iter().filter_map(|one| one.springboard.island) {
-        push_entry_like(&mut table, &stub, island..island + JUMP_LENGTH)?;
+    let plain = entry_like();
+    for routine in &additions.routines {
+        push_routine(&mut table, &plain, routine, layout.routines())?;
+    }
+    for island in moved.iter().flat_map(|one| &one.springboards).filter_map(|one| one.island) {
+        push_entry_like(&mut table, &plain, island..island + JUMP_LENGTH)?;
     }
     for copy in moved.iter().flat_map(Moved::copies) {
         push_copy(&mut table, fdes, copy)?;
@@ -190,12 +209,35 @@ fn unwind(image: &Image<'_>, moved: &[Moved], layout: &Layout, address: u64) -> 
     Some(UnwindBytes { frames, index })
 }
 
-/// At every instruction of a stub or an island: CFA = rsp + 8, return address at CFA − 8.
-const STUB_ROW: &[u8] = &[0x0c, 7, 8, 0x90, 1];
+/// CFA = rsp + 8, return address at CFA − 8.
+const ENTRY_ROW: &[u8] = &[0x0c, 7, 8, 0x90, 1];
+
+/// What entries of new code have in common.
+fn entry_like() -> tare_image::Fde<'static> {
+    tare_image::Fde {
+        range: 0..0,
+        starts_at_entry: true,
+        is_special: false,
+        cie_instructions: ENTRY_ROW,
+        instructions: &[],
+        code_alignment: 1,
+        data_alignment: -8,
+        return_register: 16,
+        personality: None,
+        lsda: None,
+        address: 0,
+        is_signal_frame: false,
+    }
+}
+
+fn push_routine<'a>(table: &mut FrameTable<'a>, common: &'a tare_image::Fde<'a>, routine: &'a Routine, base: u64) -> Option<()> {
+    let (start, end) = (base + u64::from(routine.range.start), base + u64::from(routine.range.end));
+    table.push(&Entry { common, code_alignment: 1, start, length: end - start, instructions: &routine.frame, exceptions: None })
+}
 
 /// Code at every instruction of which the stack is as at an entry.
-fn push_entry_like<'a>(table: &mut FrameTable<'a>, stub: &'a tare_image::Fde<'a>, range: Range<u64>) -> Option<()> {
-    table.push(&Entry { common: stub, code_alignment: 1, start: range.start, length: range.end - range.start, instructions: &[], exceptions: None })
+fn push_entry_like<'a>(table: &mut FrameTable<'a>, common: &'a tare_image::Fde<'a>, range: Range<u64>) -> Option<()> {
+    table.push(&Entry { common, code_alignment: 1, start: range.start, length: range.end - range.start, instructions: &[], exceptions: None })
 }
 
 fn push_copy<'a>(table: &mut FrameTable<'a>, fdes: &'a [tare_image::Fde<'a>], copy: &'a FunctionCopy) -> Option<()> {

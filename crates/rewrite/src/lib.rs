@@ -1,4 +1,5 @@
-//! Binary rewriting: whole functions are copied behind the original, with probes at their entry and every exit.
+//! Binary rewriting: whole functions are copied behind the original, with probes at their entry and every exit, at
+//! their loops and their call sites.
 //!
 //! The phases, in order: `plan` (which functions, and their copies), `layout` (addresses of everything new,
 //! unwind tables), `write` (the file), `verify` (the file read back and held against the original).
@@ -11,13 +12,17 @@ mod addresses;
 mod assemble;
 mod copies;
 mod decode;
+mod describe;
+mod displacement;
 mod elf;
 mod emit;
 mod error;
+pub mod insertion;
 mod layout;
+mod native;
 mod plan;
+mod points;
 mod reason;
-mod sites;
 pub mod snippet;
 mod springboards;
 mod unwind;
@@ -27,14 +32,17 @@ mod write;
 use std::time::{Duration, Instant};
 
 use tare_code::{Function, Program};
-use tare_format::description::{Description, FLAG_LEAF, Region, RegionKind};
 use tare_image::Image;
+use tare_image::lines::Location;
 
 use elf::dynamic::{Paths, relocation_table_size};
 use elf::head::Head;
 pub use error::RewriteError;
-use plan::Moved;
-pub use reason::Reason;
+use insertion::{Additions, Probes, Scope};
+pub use native::Native;
+use plan::{Lifting, Moved};
+pub use points::Levels;
+pub use reason::{Reason, SiteReason};
 use write::{Job, Start};
 
 /// A function to be instrumented.
@@ -44,6 +52,8 @@ pub struct Selection {
     pub function: usize,
     /// Whether no measured function can be called below it: it may then run in a copy without probes.
     pub is_leaf: bool,
+    /// What of it is instrumented.
+    pub levels: Levels,
     /// Source file; empty where unknown.
     pub file: String,
     /// First source line; 0 where unknown.
@@ -61,16 +71,18 @@ impl Selection {
 }
 
 /// What is to be done to an image.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Request {
+#[derive(Clone, Copy, Default)]
+pub struct Request<'a> {
     /// The functions to be instrumented, in any order.
-    pub selected: Vec<Selection>,
+    pub selected: &'a [Selection],
+    /// Finds the source places of loops and call sites.
+    pub source: Option<&'a dyn Fn(u64) -> Option<Location>>,
     /// Directory of the original: takes the place of `$ORIGIN` in the image's search paths.
-    pub origin: Option<String>,
+    pub origin: Option<&'a str>,
     /// Path of the original, for the description.
-    pub path: String,
+    pub path: &'a str,
     /// Build id of the original in hexadecimal, for the description.
-    pub build_id: String,
+    pub build_id: &'a str,
     /// Names the description among others.
     pub identity: [u8; 16],
     /// Whether the original bodies of moved functions are overwritten with traps, to show that none is entered.
@@ -90,6 +102,34 @@ pub struct Counts {
     pub refused: usize,
 }
 
+/// How many regions there are of each kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Regions {
+    /// Functions.
+    pub functions: usize,
+    /// Loops.
+    pub loops: usize,
+    /// Loops whose iterations are regions.
+    pub iterations: usize,
+    /// Call sites.
+    pub call_sites: usize,
+}
+
+impl Regions {
+    fn count(moved: &[Moved]) -> Self {
+        let mut counted = Self::default();
+        for region in moved.iter().flat_map(|one| &one.regions) {
+            match region.scope {
+                Scope::Function => counted.functions += 1,
+                Scope::Loop(_) => counted.loops += 1,
+                Scope::Iteration(_) => counted.iterations += 1,
+                Scope::CallSite(_) => counted.call_sites += 1,
+            }
+        }
+        counted
+    }
+}
+
 /// A selected function that was left as it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refused {
@@ -107,6 +147,19 @@ impl Refused {
     }
 }
 
+/// A loop or a call site of an instrumented function that was left alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RefusedSite {
+    /// Index of the function.
+    pub function: usize,
+    /// Which of its regions.
+    pub scope: Scope,
+    /// Link address of the loop's header or the call.
+    pub address: u64,
+    /// Why.
+    pub reason: SiteReason,
+}
+
 /// The instrumented image and what was done.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Output {
@@ -116,27 +169,33 @@ pub struct Output {
     pub functions: Counts,
     /// Selected functions that were left as they are, in order of their entries.
     pub refusals: Vec<Refused>,
+    /// Loops and call sites of instrumented functions that were left alone, in order of the functions.
+    pub refused_sites: Vec<RefusedSite>,
+    /// Regions in the image, by what they are.
+    pub regions: Regions,
     /// How long each phase took, in their order.
     pub phases: Vec<(&'static str, Duration)>,
     /// Probe sites in the image.
     pub sites: usize,
 }
 
-/// Writes an instrumented copy of an image.
+/// Writes an instrumented copy of an image, with probes of a kind.
 ///
 /// # Errors
 /// Where the image as a whole cannot be extended, or the result fails its check. Functions that cannot be
 /// moved are refused one by one instead.
-pub fn instrument(image: &Image<'_>, program: &Program, request: &Request) -> Result<Output, RewriteError> {
+pub fn instrument(image: &Image<'_>, program: &Program, request: &Request<'_>, probes: &dyn Probes) -> Result<Output, RewriteError> {
     let mut clock = Clock::new();
-    let (written, refusals) = write_image(image, program, request, &mut clock)?;
-    verify::verify(image, program, &written.bytes, &written.claims)?;
+    let written = write_image(image, program, request, probes, &mut clock)?;
+    verify::verify(image, program, &written.bytes, &written.claims())?;
     clock.phase("verify");
     Ok(Output {
-        functions: counts(program, written.claims.functions.len(), &refusals),
-        sites: written.sites,
+        functions: counts(program, written.moved.len(), &written.refusals),
+        sites: written.moved.iter().flat_map(Moved::copies).flat_map(|copy| &copy.fragments).map(|fragment| fragment.sites.len()).sum(),
+        regions: Regions::count(&written.moved),
+        refused_sites: written.moved.iter().flat_map(|one| one.refused.iter().copied()).collect(),
         bytes: written.bytes,
-        refusals,
+        refusals: written.refusals,
         phases: clock.phases,
     })
 }
@@ -144,30 +203,42 @@ pub fn instrument(image: &Image<'_>, program: &Program, request: &Request) -> Re
 /// A written image that has not been checked.
 struct Written {
     bytes: Vec<u8>,
-    claims: verify::Claims,
-    sites: usize,
+    moved: Vec<Moved>,
+    refusals: Vec<Refused>,
+    additions: Additions,
+    layout: layout::Layout,
+}
+
+impl Written {
+    /// What the check is told: where everything is said to be.
+    fn claims(&self) -> verify::Claims<'_> {
+        verify::Claims::new(&self.moved, &self.additions, &self.layout)
+    }
 }
 
 /// All phases but the last.
-fn write_image(image: &Image<'_>, program: &Program, request: &Request, clock: &mut Clock) -> Result<(Written, Vec<Refused>), RewriteError> {
+fn write_image(image: &Image<'_>, program: &Program, request: &Request<'_>, probes: &dyn Probes, clock: &mut Clock) -> Result<Written, RewriteError> {
     let (chosen, mut refusals) = plan::choose(image, program, request)?;
-    let (mut moved, kept) = plan::lift_all(image, program, &chosen);
+    let additions = probes.additions();
+    let (mut moved, kept) = plan::lift_all(&Lifting { image, program, probes }, &chosen);
     refusals.extend(kept);
     refusals.sort_by_key(|one| one.address);
     clock.phase("plan");
 
-    let description = description(program, request, &moved).to_bytes();
-    let paths = Paths::new(image, request.origin.as_deref());
+    let description = describe::description(image, program, request, &moved).to_bytes();
+    let paths = Paths::new(image, request.origin);
     let head = Head::arrange(image, description.len() as u64, paths.strings.len() as u64);
     let start = Start::choose(image, &head);
     let relocations = relocation_table_size(image).unwrap_or(0);
-    let (layout, unwind) = layout::assign(image, &mut moved, start.address, head.size, relocations)?;
+    let needs = layout::Needs { additions: &additions, start: start.address, head: head.size, relocations };
+    let (layout, unwind) = layout::assign(image, &mut moved, &needs)?;
     clock.phase("layout");
 
     let job = Job {
         image,
         program,
         moved: &moved,
+        additions: &additions,
         head: &head,
         start,
         layout: &layout,
@@ -179,72 +250,12 @@ fn write_image(image: &Image<'_>, program: &Program, request: &Request, clock: &
     };
     let bytes = job.write()?;
     clock.phase("write");
-    let fragments = moved.iter().flat_map(Moved::copies).flat_map(|copy| &copy.fragments);
-    let sites = fragments.map(|fragment| fragment.sites.len()).sum();
-    Ok((Written { bytes, claims: claims(&moved, &layout), sites }, refusals))
+    Ok(Written { bytes, moved, refusals, additions, layout })
 }
 
 fn counts(program: &Program, instrumented: usize, refusals: &[Refused]) -> Counts {
     let refused = refusals.iter().filter(|one| !one.reason.is_by_nature()).count();
     Counts { found: program.functions.len(), selected: instrumented + refused, instrumented, refused }
-}
-
-fn description(program: &Program, request: &Request, moved: &[Moved]) -> Description {
-    let mut details = vec![None; program.functions.len()];
-    for selection in &request.selected {
-        if let Some(place) = details.get_mut(selection.function) {
-            *place = Some(selection);
-        }
-    }
-    let region = |one: &Moved| {
-        let function = program.functions.get(one.function)?;
-        let details = details.get(one.function).copied().flatten()?;
-        Some(Region {
-            kind: RegionKind::Function,
-            flags: if one.clean.is_some() { FLAG_LEAF } else { 0 },
-            name: function.name.clone(),
-            file: details.file.clone(),
-            line: details.line,
-            last_line: details.last_line,
-            address: function.entry,
-            size: function.size(),
-        })
-    };
-    Description {
-        identity: request.identity,
-        path: request.path.clone(),
-        build_id: request.build_id.clone(),
-        regions: moved.iter().filter_map(region).collect(),
-    }
-}
-
-/// What the check is told: where the copies are said to be.
-fn claims(moved: &[Moved], layout: &layout::Layout) -> verify::Claims {
-    let copy = |one: &copies::FunctionCopy| verify::Copy {
-        fragments: one
-            .fragments
-            .iter()
-            .map(|fragment| (fragment.original.clone(), fragment.address..fragment.address + u64::from(fragment.length())))
-            .collect(),
-        tables: one
-            .tables
-            .iter()
-            .map(|table| verify::Table { original: table.original, copy: table.address, form: table.form, entries: table.targets.len() as u64 })
-            .collect(),
-    };
-    verify::Claims {
-        stubs: copies::SiteKind::ALL.map(|kind| layout.stubs() + sites::stub_offset(kind)),
-        functions: moved
-            .iter()
-            .map(|one| verify::Claim {
-                function: one.function,
-                id: one.id,
-                springboard: one.springboard.at,
-                probed: copy(&one.probed),
-                clean: one.clean.as_ref().map(copy),
-            })
-            .collect(),
-    }
 }
 
 /// Takes the time of phases.
@@ -293,20 +304,23 @@ int main(int count, char **words) { (void)words; return pick(count) + (count > 2
             let data = program(&flags);
             let image = Image::parse(&data).expect("an image");
             let code = Program::analyse(&image).expect("there is code");
-            let selected = (0..code.functions.len()).map(Selection::of).collect();
-            let request = Request { selected, ..Request::default() };
-            let (mut written, _) = write_image(&image, &code, &request, &mut Clock::new()).expect("it is written");
-            assert_eq!(verify::verify(&image, &code, &written.bytes, &written.claims), Ok(()));
+            let levels = Levels::ALL;
+            let selected: Vec<Selection> = (0..code.functions.len()).map(|index| Selection { levels, ..Selection::of(index) }).collect();
+            let request = Request { selected: &selected, ..Request::default() };
+            let written = write_image(&image, &code, &request, &Native, &mut Clock::new()).expect("it is written");
+            let claims = written.claims();
+            assert_eq!(verify::verify(&image, &code, &written.bytes, &claims), Ok(()));
             let copy = Image::parse(&written.bytes).expect("an image");
-            let places: Vec<u64> = written.claims.functions.iter().flat_map(|one| one.probed.places()).collect();
+            let places: Vec<u64> = claims.functions.iter().flat_map(|one| one.probed.places()).collect();
             let places: Vec<usize> = places.into_iter().filter_map(|at| usize::try_from(copy.offset_of(at)?).ok()).collect();
             assert!(places.len() > 100, "there is little to change");
+            let mut bytes = written.bytes.clone();
             for place in places {
-                let byte = written.bytes[place];
-                written.bytes[place] = byte ^ 0x11;
-                let checked = verify::verify(&image, &code, &written.bytes, &written.claims);
+                let byte = bytes[place];
+                bytes[place] = byte ^ 0x11;
+                let checked = verify::verify(&image, &code, &bytes, &claims);
                 assert!(checked.is_err(), "{flags:?}: a changed byte at {place:#x} was not seen");
-                written.bytes[place] = byte;
+                bytes[place] = byte;
             }
         }
     }

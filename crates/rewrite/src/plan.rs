@@ -5,24 +5,51 @@
 use tare_code::{Program, Threads};
 use tare_image::Image;
 
-use crate::assemble::{Probes, assemble};
-use crate::copies::{FunctionCopy, SiteKind};
+use crate::assemble::{Probed, assemble};
+use crate::copies::{FunctionCopy, Target};
 use crate::decode::decode;
 use crate::elf::dynamic::relocation_table_size;
+use crate::insertion::{Insertion, Place, Probes};
+use crate::points::{self, Points, Region, Wanted, Way};
 use crate::reason::Reason;
 use crate::springboards::{self, Neighbours, Springboard};
-use crate::{Refused, Request, RewriteError, Selection};
+use crate::{Refused, RefusedSite, Request, RewriteError, Selection};
 
 /// A function that is moved.
 pub(crate) struct Moved {
     /// Index in the program.
     pub(crate) function: usize,
-    /// Number of the region within the image.
+    /// Number of its first region within the image.
     pub(crate) id: u32,
-    pub(crate) springboard: Springboard,
+    /// Its regions, numbered one after the other.
+    pub(crate) regions: Vec<Region>,
+    /// From each of its entries, the first one that of the function.
+    pub(crate) springboards: Vec<Springboard>,
     pub(crate) probed: FunctionCopy,
     /// Without probes, for a leaf that may run so.
     pub(crate) clean: Option<FunctionCopy>,
+    /// What is inserted, to which the sites refer.
+    pub(crate) insertions: Vec<Insertion>,
+    /// What the probes keep of their own for this function.
+    pub(crate) constants: Block,
+    pub(crate) variables: Block,
+    /// Bytes of what is passed in front of the first instruction.
+    pub(crate) head: u64,
+    /// Loops and call sites that are left alone.
+    pub(crate) refused: Vec<RefusedSite>,
+}
+
+/// Bytes, and the address that the layout gives them.
+#[derive(Default)]
+pub(crate) struct Block {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) address: u64,
+}
+
+impl Block {
+    const fn of(bytes: Vec<u8>) -> Self {
+        Self { bytes, address: 0 }
+    }
 }
 
 impl Moved {
@@ -36,21 +63,21 @@ impl Moved {
         std::iter::once(&mut self.probed).chain(&mut self.clean)
     }
 
-    /// Bytes of the probe at the entry.
-    pub(crate) fn entry_site_length(&self) -> u64 {
-        let kind = if self.clean.is_some() { SiteKind::EnterLeaf } else { SiteKind::Enter };
-        kind.length() as u64
+    /// The moved entry that a springboard leads to.
+    pub(crate) fn entry(&self, springboard: &Springboard) -> u64 {
+        let (part, offset) = springboard.to;
+        self.probed.address(part, offset)
     }
 }
 
-/// The selected functions that are not refused by their nature, with the room at their entry.
+/// The selected functions that are not refused by their nature, with the room at their entries.
 pub(crate) struct Chosen<'a> {
     pub(crate) selection: &'a Selection,
-    pub(crate) springboard: Springboard,
+    pub(crate) springboards: Vec<Springboard>,
 }
 
 /// Tells functions that may be moved from those that are refused before they are even decoded.
-pub(crate) fn choose<'a>(image: &Image<'_>, program: &Program, request: &'a Request) -> Result<(Vec<Chosen<'a>>, Vec<Refused>), RewriteError> {
+pub(crate) fn choose<'a>(image: &Image<'_>, program: &Program, request: &Request<'a>) -> Result<(Vec<Chosen<'a>>, Vec<Refused>), RewriteError> {
     let neighbours = Neighbours::new(program);
     let mut chosen = Vec::with_capacity(request.selected.len());
     let mut refused = Vec::new();
@@ -61,22 +88,30 @@ pub(crate) fn choose<'a>(image: &Image<'_>, program: &Program, request: &'a Requ
         let index = selection.function;
         let function = program.functions.get(index).ok_or(RewriteError::NoSuchFunction { index })?;
         match springboards::find(image, &neighbours, function) {
-            Ok(springboard) => chosen.push(Chosen { selection, springboard }),
+            Ok(springboards) => chosen.push(Chosen { selection, springboards }),
             Err(reason) => refused.push(Refused::new(function, reason)),
         }
     }
     Ok((chosen, refused))
 }
 
-/// Moves all functions that can be, and numbers them from 1.
-pub(crate) fn lift_all(image: &Image<'_>, program: &Program, chosen: &[Chosen<'_>]) -> (Vec<Moved>, Vec<Refused>) {
-    let can_relocate = relocation_table_size(image).is_some();
+/// What all functions are moved with.
+pub(crate) struct Lifting<'a, 'data> {
+    pub(crate) image: &'a Image<'data>,
+    pub(crate) program: &'a Program,
+    pub(crate) probes: &'a dyn Probes,
+}
+
+/// Moves all functions that can be, and numbers their regions from 1.
+pub(crate) fn lift_all(lifting: &Lifting<'_, '_>, chosen: &[Chosen<'_>]) -> (Vec<Moved>, Vec<Refused>) {
+    let program = lifting.program;
+    let can_relocate = relocation_table_size(lifting.image).is_some();
     let mut moved = Vec::with_capacity(chosen.len());
     let mut refused = Vec::new();
-    let lifted = Threads::available().map(chosen, |one| lift(image, program, one, can_relocate));
+    let lifted = Threads::available().map(chosen, |one| lifting.lift(one, can_relocate));
     for (one, lifted) in chosen.iter().zip(lifted) {
         match lifted {
-            Ok(lifted) => moved.push(lifted),
+            Ok(lifted) => moved.extend(lifted),
             Err(reason) => refused.extend(refusal(program, one.selection.function, reason)),
         }
     }
@@ -84,8 +119,10 @@ pub(crate) fn lift_all(image: &Image<'_>, program: &Program, chosen: &[Chosen<'_
         let short = moved.remove(index);
         refused.extend(refusal(program, short.function, Reason::ShortEntry));
     }
-    for (one, id) in moved.iter_mut().zip(1..) {
-        one.id = id;
+    let mut next = 1;
+    for one in &mut moved {
+        one.id = next;
+        next += u32::try_from(one.regions.len()).unwrap_or(0);
     }
     (moved, refused)
 }
@@ -94,25 +131,57 @@ fn refusal(program: &Program, function: usize, reason: Reason) -> Option<Refused
     program.functions.get(function).map(|function| Refused::new(function, reason))
 }
 
-/// Moves one function.
-fn lift(image: &Image<'_>, program: &Program, chosen: &Chosen<'_>, can_relocate: bool) -> Result<Moved, Reason> {
-    let index = chosen.selection.function;
-    let function = program.functions.get(index).ok_or(Reason::TooLarge)?;
-    let body = program.body(image, function);
-    let is_relocated = |table: &tare_code::JumpTable| table.form == tare_code::TableForm::Relocated64;
-    if !can_relocate && body.tables.iter().any(is_relocated) {
-        return Err(Reason::RelocatedTable);
+impl Lifting<'_, '_> {
+    /// Moves one function; `None` where nothing of it is to be measured.
+    fn lift(&self, chosen: &Chosen<'_>, can_relocate: bool) -> Result<Option<Moved>, Reason> {
+        let (image, selection) = (self.image, chosen.selection);
+        let index = selection.function;
+        let function = self.program.functions.get(index).ok_or(Reason::TooLarge)?;
+        let body = self.program.body(image, function);
+        let is_relocated = |table: &tare_code::JumpTable| table.form == tare_code::TableForm::Relocated64;
+        if !can_relocate && body.tables.iter().any(is_relocated) {
+            return Err(Reason::RelocatedTable);
+        }
+        let has_inside = selection.levels.has_regions_inside();
+        let has_clean_copy = selection.is_leaf && selection.levels.function && !has_inside && function.other_entries.is_empty();
+        let wanted = Wanted { levels: selection.levels, has_clean_copy, tail_calls: self.probes.measures_tail_calls() };
+        let points = points::find(image, self.program, function, &body, wanted);
+        if points.placed.is_empty() {
+            return Ok(None);
+        }
+        let places: Vec<Place> = points.placed.iter().map(|one| one.place).collect();
+        let inserted = self.probes.inserted(index, &places);
+        let parts = decode(image, function, &body, &points.placed)?;
+        let probed = assemble(image, &parts, &body, Some(Probed { points: &points, insertions: &inserted.insertions }))?;
+        let clean = if has_clean_copy { Some(assemble(image, &parts, &body, None)?) } else { None };
+        Ok(Some(Moved {
+            function: index,
+            id: 0,
+            springboards: entries(&chosen.springboards, &points, &probed)?,
+            head: head(&probed),
+            probed,
+            clean,
+            insertions: inserted.insertions,
+            constants: Block::of(inserted.constants),
+            variables: Block::of(inserted.variables),
+            refused: points.refused.iter().map(|&(scope, address, reason)| RefusedSite { function: index, scope, address, reason }).collect(),
+            regions: points.regions,
+        }))
     }
-    let parts = decode(image, function, &body)?;
-    // A body with further entries goes on to be run from there: nothing in it may lead into the jump.
-    let targets = parts.iter().flat_map(|part| &part.items).map(|item| item.target);
-    let mut targets = targets.chain(body.tables.iter().flat_map(|table| table.targets.iter().copied()));
-    if !function.other_entries.is_empty() && targets.any(|target| chosen.springboard.is_within(target)) {
-        return Err(Reason::ShortEntry);
+}
+
+/// Where each springboard leads.
+fn entries(springboards: &[Springboard], points: &Points, copy: &FunctionCopy) -> Result<Vec<Springboard>, Reason> {
+    let mut found = springboards.to_vec();
+    for springboard in found.iter_mut().skip(1) {
+        let arrival = points.arrival(Way::Entry, springboard.entry);
+        let Some(Target::Label { part, offset }) = copy.arrival(springboard.entry, arrival) else { return Err(Reason::StrayBranch) };
+        springboard.to = (part, offset);
     }
-    let is_leaf = chosen.selection.is_leaf;
-    let kind = if is_leaf { SiteKind::EnterLeaf } else { SiteKind::Enter };
-    let probed = assemble(image, &parts, &body, Probes::All(kind))?;
-    let clean = if is_leaf { Some(assemble(image, &parts, &body, Probes::None)?) } else { None };
-    Ok(Moved { function: index, id: 0, springboard: chosen.springboard, probed, clean })
+    Ok(found)
+}
+
+fn head(copy: &FunctionCopy) -> u64 {
+    let first = copy.fragments.first();
+    first.and_then(|first| first.label(first.original.start)).map_or(0, u64::from)
 }

@@ -18,9 +18,6 @@ pub enum Reason {
     /// Jumps to a place that is no instruction of its own.
     #[error("a branch into the middle of an instruction")]
     StrayBranch,
-    /// A conditional exit that has no opposite (`loop`, `jrcxz`).
-    #[error("leaves the function by an instruction that has no opposite condition")]
-    CounterExit,
     /// An instruction refers to a jump table in a way that is not understood.
     #[error("refers to a jump table in a way that is not understood")]
     TableReference,
@@ -44,4 +41,34 @@ impl Reason {
     pub const fn is_by_nature(self) -> bool {
         matches!(self, Self::Analysis(Refusal::StartUp | Refusal::IfuncResolver | Refusal::OutsideText))
     }
+}
+
+/// Why a loop or a call site of an instrumented function was left alone.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SiteReason {
+    /// It is entered at several places.
+    #[error("an irreducible loop: it is entered at more than one place")]
+    Irreducible,
+    /// The function has a further entry at its header.
+    #[error("the function is entered at the loop's header")]
+    FurtherEntry,
+    /// Too many regions of the function would be open at once.
+    #[error("nested too deeply: a function can have seven regions open at once")]
+    Depth,
+    /// Jumps in different loops go through one jump table.
+    #[error("a jump table serves jumps in different loops")]
+    SharedTable,
+    /// The stack pointer may differ between its begin and its end.
+    #[error("the stack pointer moves in it")]
+    StackPointer,
+    /// The callee comes back twice, as `setjmp` does.
+    #[error("a call that comes back more than once")]
+    ReturnsTwice,
+    /// Control runs over the end of a part of the function.
+    #[error("control runs over the end of a part of the function")]
+    PartEnd,
+    /// Unwind information in which what is inserted cannot be described.
+    #[error("unwind information that counts from the stack pointer in an expression")]
+    Unwind,
 }

@@ -26,6 +26,10 @@ const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 /// The way from the original entry to the moved one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Springboard {
+    /// Link address of the original entry.
+    pub(crate) entry: u64,
+    /// Part and offset of the moved entry in the copy.
+    pub(crate) to: (u32, u32),
     /// Link address of the jump at the entry.
     pub(crate) at: u64,
     /// Bytes that it may take.
@@ -35,41 +39,47 @@ pub(crate) struct Springboard {
 }
 
 impl Springboard {
-    /// Whether an address lies inside the jump, so that what leads there would run into half of it.
-    pub(crate) fn is_within(&self, address: u64) -> bool {
-        address > self.at && address < self.at + self.room
-    }
-
     fn needs_island(&self) -> bool {
         self.room < JUMP_LENGTH
     }
 }
 
-/// Finds room at the entry of a function that may be moved.
-pub(crate) fn find(image: &Image<'_>, neighbours: &Neighbours, function: &Function) -> Result<Springboard, Reason> {
+/// Finds room at all entries of a function that may be moved.
+pub(crate) fn find(image: &Image<'_>, neighbours: &Neighbours, function: &Function) -> Result<Vec<Springboard>, Reason> {
     // What is short for the analysis may still have padding, or an island.
     if let Some(refusal) = function.refusal.filter(|&refusal| refusal != Refusal::ShortEntry) {
         return Err(Reason::Analysis(refusal));
     }
-    let first = function.parts.first().filter(|part| part.start == function.entry);
-    let first = first.ok_or(Reason::Analysis(Refusal::OutsideText))?;
+    if function.parts.first().is_none_or(|part| part.start != function.entry) {
+        return Err(Reason::Analysis(Refusal::OutsideText));
+    }
     if function.parts.iter().any(|part| neighbours.is_shared(part)) {
         return Err(Reason::SharedCode);
     }
-    let has_mark = image.bytes_at(function.entry, 4) == Some(&ENDBR64);
-    let at = function.entry + if has_mark { ENDBR64.len() as u64 } else { 0 };
+    let mut entries = vec![function.entry];
+    entries.extend(function.other_entries.iter().copied().filter(|&entry| entry != function.entry));
+    let mut seen = HashSet::new();
+    entries.retain(|&entry| seen.insert(entry));
+    entries.iter().map(|&entry| room_at(image, neighbours, function, (entry, &entries))).collect()
+}
+
+fn room_at(image: &Image<'_>, neighbours: &Neighbours, function: &Function, (entry, entries): (u64, &[u64])) -> Result<Springboard, Reason> {
+    let part = function.parts.iter().find(|part| part.contains(&entry)).ok_or(Reason::Analysis(Refusal::OutsideText))?;
+    let has_mark = image.bytes_at(entry, 4) == Some(&ENDBR64);
+    let at = entry + if has_mark { ENDBR64.len() as u64 } else { 0 };
     let end = [at + JUMP_LENGTH, at + SHORT_JUMP_LENGTH].into_iter().find(|&end| {
-        let is_entered_within = function.other_entries.iter().any(|&entry| entry > at && entry < end);
-        let has_room = end <= first.end || is_padding(image, neighbours, first.end, end);
+        let is_entered_within = entries.iter().any(|&other| other > entry && other < end);
+        let has_room = end <= part.end || is_padding(image, neighbours, part.end, end);
         has_room && !is_entered_within
     });
     let end = end.ok_or(Reason::ShortEntry)?;
-    Ok(Springboard { at, room: end - at, island: None })
+    Ok(Springboard { entry, to: (0, 0), at, room: end - at, island: None })
 }
 
 /// Gives islands to the functions that need one; answers those for which there is none.
 pub(crate) fn place_islands(program: &Program, moved: &mut [Moved]) -> Vec<usize> {
-    let short: Vec<usize> = (0..moved.len()).filter(|&index| moved.get(index).is_some_and(|one| one.springboard.needs_island())).collect();
+    let needs = |one: &Moved| one.springboards.iter().any(Springboard::needs_island);
+    let short: Vec<usize> = (0..moved.len()).filter(|&index| moved.get(index).is_some_and(needs)).collect();
     if short.is_empty() {
         return Vec::new();
     }
@@ -77,9 +87,11 @@ pub(crate) fn place_islands(program: &Program, moved: &mut [Moved]) -> Vec<usize
     let mut without = Vec::new();
     for index in short {
         let Some(one) = moved.get_mut(index) else { continue };
-        one.springboard.island = take_room(&mut rooms, one.springboard.at + SHORT_JUMP_LENGTH);
-        if one.springboard.island.is_none() {
-            without.push(index);
+        for springboard in one.springboards.iter_mut().filter(|one| one.needs_island()) {
+            springboard.island = take_room(&mut rooms, springboard.at + SHORT_JUMP_LENGTH);
+            if springboard.island.is_none() && without.last() != Some(&index) {
+                without.push(index);
+            }
         }
     }
     without
@@ -88,12 +100,14 @@ pub(crate) fn place_islands(program: &Program, moved: &mut [Moved]) -> Vec<usize
 /// Ranges of dead bytes, by start.
 fn rooms(program: &Program, moved: &[Moved]) -> Vec<Range<u64>> {
     let mut rooms: Vec<Range<u64>> = Vec::new();
-    for one in moved.iter().filter(|one| !one.springboard.needs_island()) {
+    for one in moved {
+        // A function with one entry, as all that are sealed are.
+        let Some(springboard) = one.springboards.first().filter(|one| !one.needs_island()) else { continue };
         let function = program.functions.get(one.function);
         if function.is_some_and(|function| is_sealed(function, &one.probed)) {
             let parts = one.probed.fragments.iter().map(|fragment| fragment.original.clone());
-            let behind = one.springboard.at + JUMP_LENGTH;
-            let holds = |part: &Range<u64>| part.contains(&one.springboard.at);
+            let behind = springboard.at + JUMP_LENGTH;
+            let holds = |part: &Range<u64>| part.contains(&springboard.at);
             // An island at the very start of a part would have to share its unwind entry.
             rooms.extend(parts.map(|part| if holds(&part) { behind..part.end } else { part.start + 1..part.end }));
         }

@@ -1,10 +1,12 @@
 //! The written image, read back and held against the original.
 //!
-//! Nothing is shared with the phases that wrote it: the file is parsed afresh, its moved code is decoded, and
-//! every instruction must be the original's, byte by byte outside of one field whose target is compared
-//! instead. Every site must be a well-formed call of the right stub with the right number, every exit must
-//! have one, and every jump at an original entry must land on the moved entry.
+//! The file is parsed afresh, its moved code is decoded, and every instruction must be the original's, byte by byte
+//! outside of one field whose target is compared instead. Everything that is inserted must stand where it is said to, be
+//! what the probes asked for, and refer to what they asked for; every exit must have its probe, and every jump at an
+//! original entry must land on the moved entry. Where regions are inside of functions, every way through the function
+//! must open and close them like brackets.
 
+mod regions;
 mod walk;
 
 use std::ops::Range;
@@ -12,25 +14,81 @@ use std::ops::Range;
 use tare_code::{Program, TableForm, Threads};
 use tare_format::description::Description;
 use tare_format::note::{ImageNote, NOTE_NAME, NOTE_TYPE};
+use tare_format::probe::SLOTS_SIZE;
 use tare_image::Image;
 
 use crate::addresses::AddressMap;
+use crate::copies::{self, FunctionCopy};
 use crate::error::RewriteError;
+use crate::insertion::{Additions, Insertion, Point, Scope, Value};
+use crate::layout::Layout;
+use crate::plan::Moved;
+use crate::points::Slot;
 use walk::Walk;
 
 /// Where one copy of a function is said to be.
 #[derive(Debug)]
 pub(crate) struct Copy {
-    /// Link addresses of each part: in the original, and of its copy.
-    pub(crate) fragments: Vec<(Range<u64>, Range<u64>)>,
+    pub(crate) fragments: Vec<Fragment>,
     pub(crate) tables: Vec<Table>,
 }
 
-#[cfg(test)]
+/// Where a part is said to be.
+#[derive(Debug)]
+pub(crate) struct Fragment {
+    /// Link addresses in the original and of the copy.
+    pub(crate) old: Range<u64>,
+    pub(crate) new: Range<u64>,
+    /// What is inserted, in order.
+    pub(crate) sites: Vec<Site>,
+    /// Link addresses of the jumps over arrivals, in order.
+    pub(crate) jumps: Vec<u64>,
+    /// Where ways of their own begin: link addresses in the copy and of the instruction in the original.
+    pub(crate) arrivals: Vec<(u64, u64)>,
+}
+
+/// Something that is inserted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site {
+    /// Link address in the copy.
+    pub(crate) at: u64,
+    pub(crate) length: u64,
+    pub(crate) point: Point,
+    pub(crate) slot: Slot,
+    /// Number of the region in the image.
+    pub(crate) region: u32,
+    pub(crate) insertion: u32,
+}
+
 impl Copy {
+    fn of(copy: &FunctionCopy, id: u32) -> Self {
+        let fragment = |one: &copies::Fragment| {
+            let start = one.address;
+            let at = |offset: u32| start + u64::from(offset);
+            let site = |site: &copies::Site| Site {
+                at: at(site.at),
+                length: u64::from(site.length),
+                point: site.point,
+                slot: site.slot,
+                region: id + site.region,
+                insertion: site.insertion,
+            };
+            Fragment {
+                old: one.original.clone(),
+                new: start..at(one.length()),
+                sites: one.sites.iter().map(site).collect(),
+                jumps: one.jumps.iter().map(|&offset| at(offset)).collect(),
+                arrivals: one.arrivals.iter().map(|way| (at(way.to), one.original.start + u64::from(way.from))).collect(),
+            }
+        };
+        let table = |one: &copies::TableCopy| Table { original: one.original, copy: one.address, form: one.form, entries: one.targets.len() as u64 };
+        Self { fragments: copy.fragments.iter().map(fragment).collect(), tables: copy.tables.iter().map(table).collect() }
+    }
+
     /// Addresses of all bytes of the copy: code and jump tables.
+    #[cfg(test)]
     pub(crate) fn places(&self) -> Vec<u64> {
-        let code = self.fragments.iter().flat_map(|(_, copy)| copy.clone());
+        let code = self.fragments.iter().flat_map(|fragment| fragment.new.clone());
         let tables = self.tables.iter().flat_map(|one| one.copy..one.copy + one.entries * one.form.entry_size());
         code.chain(tables).collect()
     }
@@ -46,21 +104,57 @@ pub(crate) struct Table {
 }
 
 /// Where a function is said to be.
-#[derive(Debug)]
-pub(crate) struct Claim {
+pub(crate) struct Claim<'a> {
     pub(crate) function: usize,
-    pub(crate) id: u32,
-    pub(crate) springboard: u64,
+    /// Its entries: link addresses in the original, of the jump there, and of the moved entry.
+    pub(crate) entries: Vec<(u64, u64, u64)>,
     pub(crate) probed: Copy,
     pub(crate) clean: Option<Copy>,
+    pub(crate) insertions: &'a [Insertion],
+    pub(crate) constants: (u64, &'a [u8]),
+    pub(crate) variables: (u64, &'a [u8]),
+    /// Whether the function itself is a region.
+    pub(crate) is_region: bool,
+    /// Whether other regions are inside.
+    pub(crate) has_regions_inside: bool,
 }
 
 /// What is said of the written image.
-#[derive(Debug)]
-pub(crate) struct Claims {
-    /// Link addresses of the stubs for entries, entries of leaves, and exits.
-    pub(crate) stubs: [u64; 3],
-    pub(crate) functions: Vec<Claim>,
+pub(crate) struct Claims<'a> {
+    pub(crate) functions: Vec<Claim<'a>>,
+    pub(crate) additions: &'a Additions,
+    /// Link addresses.
+    pub(crate) slots: u64,
+    pub(crate) routines: u64,
+    pub(crate) shared_constants: u64,
+    pub(crate) shared_variables: u64,
+    /// How many regions there are.
+    pub(crate) regions: usize,
+}
+
+impl<'a> Claims<'a> {
+    pub(crate) fn new(moved: &'a [Moved], additions: &'a Additions, layout: &Layout) -> Self {
+        let claim = |one: &'a Moved| Claim {
+            function: one.function,
+            entries: one.springboards.iter().map(|springboard| (springboard.entry, springboard.at, one.entry(springboard))).collect(),
+            probed: Copy::of(&one.probed, one.id),
+            clean: one.clean.as_ref().map(|clean| Copy::of(clean, one.id)),
+            insertions: &one.insertions,
+            constants: (one.constants.address, &one.constants.bytes),
+            variables: (one.variables.address, &one.variables.bytes),
+            is_region: one.regions.first().is_some_and(|region| region.scope == Scope::Function),
+            has_regions_inside: one.regions.iter().any(|region| region.scope != Scope::Function),
+        };
+        Self {
+            functions: moved.iter().map(claim).collect(),
+            additions,
+            slots: layout.slots(),
+            routines: layout.routines(),
+            shared_constants: layout.shared_constants,
+            shared_variables: layout.shared_variables,
+            regions: moved.iter().map(|one| one.regions.len()).sum(),
+        }
+    }
 }
 
 /// What is wrong, and where.
@@ -77,14 +171,15 @@ impl Fault {
 }
 
 /// Checks the whole image.
-pub(crate) fn verify(original: &Image<'_>, program: &Program, bytes: &[u8], claims: &Claims) -> Result<(), RewriteError> {
+pub(crate) fn verify(original: &Image<'_>, program: &Program, bytes: &[u8], claims: &Claims<'_>) -> Result<(), RewriteError> {
     let fail = |function: &str, fault: Fault| RewriteError::Check { function: function.to_owned(), address: fault.address, what: fault.what };
     let written = Image::parse(bytes).map_err(|_| fail("the headers", Fault::new(0, "the file cannot be read")))?;
     note(&written, claims).map_err(|fault| fail("the note", fault))?;
-    let moved: AddressMap = claims.functions.iter().filter_map(|one| entry(&one.probed)).collect();
+    let moved: AddressMap = claims.functions.iter().flat_map(|one| &one.entries).map(|&(original, _, entry)| (original, entry)).collect();
+    additions(&written, claims, &moved).map_err(|fault| fail("the probes' own code", fault))?;
     let faults = Threads::available().map(&claims.functions, |claim| {
-        let walk = Walk { original, written: &written, moved: &moved, claim, stubs: claims.stubs };
-        let checked = springboard(&written, claim)
+        let walk = Walk { original, written: &written, program, moved: &moved, claims, claim };
+        let checked = springboards(&written, claim)
             .and_then(|()| walk.check(&claim.probed, true))
             .and_then(|()| claim.clean.as_ref().map_or(Ok(()), |clean| walk.check(clean, false)));
         checked.err().map(|fault| (claim.function, fault))
@@ -98,14 +193,8 @@ pub(crate) fn verify(original: &Image<'_>, program: &Program, bytes: &[u8], clai
     }
 }
 
-/// Original and moved entry of a copy.
-fn entry(copy: &Copy) -> Option<(u64, u64)> {
-    copy.fragments.first().map(|(original, moved)| (original.start, moved.start))
-}
-
-/// The note leads to a description of as many regions as there are moved functions, and to slots that are
-/// writable and empty.
-fn note(written: &Image<'_>, claims: &Claims) -> Result<(), Fault> {
+/// The note leads to a description of as many regions as there are, and to slots that are writable and empty.
+fn note(written: &Image<'_>, claims: &Claims<'_>) -> Result<(), Fault> {
     let owner = std::str::from_utf8(NOTE_NAME).unwrap_or_default().trim_end_matches('\0');
     let notes = written.notes();
     let note = notes.iter().find(|note| note.owner == owner && note.kind == NOTE_TYPE);
@@ -120,27 +209,77 @@ fn note(written: &Image<'_>, claims: &Claims) -> Result<(), Fault> {
     let description = here.wrapping_add_signed(content.description);
     let bytes = written.bytes_at(description, content.description_length);
     let read = bytes.and_then(|bytes| Description::from_bytes(bytes).ok());
-    if read.is_none_or(|read| read.regions.len() != claims.functions.len()) {
+    if read.is_none_or(|read| read.regions.len() != claims.regions) {
         return Err(Fault::new(description, "the description cannot be read"));
     }
     let slots = here.wrapping_add_signed(content.slots);
     let is_writable = written.segment_at(slots).is_some_and(tare_image::Segment::is_writable);
-    let is_empty = written.bytes_at(slots, 32) == Some(&[0; 32]);
-    if is_writable && is_empty && slots.is_multiple_of(32) { Ok(()) } else { Err(Fault::new(slots, "the slots are not as agreed")) }
+    let is_empty = written.bytes_at(slots, SLOTS_SIZE).is_some_and(|bytes| bytes.iter().all(|&byte| byte == 0));
+    let is_agreed = is_writable && is_empty && slots.is_multiple_of(64) && slots == claims.slots;
+    if is_agreed { Ok(()) } else { Err(Fault::new(slots, "the slots are not as agreed")) }
 }
 
-/// The jump at the original entry lands on the moved entry, if it is a short one by a long one elsewhere.
-fn springboard(written: &Image<'_>, claim: &Claim) -> Result<(), Fault> {
-    let fault = Fault::new(claim.springboard, "the jump at the entry does not lead to the moved entry");
-    let (entry, moved) = entry(&claim.probed).ok_or(fault)?;
-    let is_near = claim.springboard == entry || claim.springboard == entry + 4;
-    let mut at = claim.springboard;
-    if let Some([0xeb, distance]) = written.bytes_at(at, 2) {
-        at = (at + 2).wrapping_add_signed(i64::from(distance.cast_signed()));
+/// What the probes bring for the image is there, and refers to what it should.
+fn additions(written: &Image<'_>, claims: &Claims<'_>, moved: &AddressMap) -> Result<(), Fault> {
+    let own = claims.additions;
+    block(written, (claims.shared_constants, &own.constants), "constants differ")?;
+    block(written, (claims.shared_variables, &own.variables), "variables differ")?;
+    let fault = Fault::new(claims.routines, "the routines differ");
+    let bytes = written.bytes_at(claims.routines, own.code.len() as u64).ok_or(fault)?;
+    let mut expected = own.code.clone();
+    for &(at, tail, value) in &own.fields {
+        let place = at as usize..at as usize + 4;
+        let end = claims.routines + u64::from(at) + u64::from(tail);
+        let target = bytes.get(place.clone()).and_then(|field| relative(field, end));
+        if target.is_none() || target != address_of(claims, None, moved, value) {
+            return Err(Fault::new(end - u64::from(tail), "a routine refers elsewhere than it should"));
+        }
+        if let (Some(to), Some(from)) = (expected.get_mut(place.clone()), bytes.get(place)) {
+            to.copy_from_slice(from);
+        }
     }
-    let bytes = written.bytes_at(at, 5).ok_or(fault)?;
-    let target = relative(bytes.get(1..5).unwrap_or_default(), at + 5);
-    if bytes.first() == Some(&0xe9) && target == Some(moved) && is_near { Ok(()) } else { Err(fault) }
+    if expected == bytes { Ok(()) } else { Err(fault) }
+}
+
+fn block(written: &Image<'_>, (address, bytes): (u64, &[u8]), what: &'static str) -> Result<(), Fault> {
+    let is_equal = bytes.is_empty() || written.bytes_at(address, bytes.len() as u64) == Some(bytes);
+    if is_equal { Ok(()) } else { Err(Fault::new(address, what)) }
+}
+
+/// What a value stands for.
+fn address_of(claims: &Claims<'_>, claim: Option<&Claim<'_>>, moved: &AddressMap, value: Value) -> Option<u64> {
+    let (base, at) = match value {
+        Value::Region => return None,
+        Value::CleanCopy => (claim?.clean.as_ref()?.fragments.first()?.new.start, 0),
+        Value::Code(address) => (moved.get(&address).copied().unwrap_or(address), 0),
+        Value::Slots(at) => (claims.slots, at),
+        Value::Routine(at) => (claims.routines, at),
+        Value::SharedConstant(at) => (claims.shared_constants, at),
+        Value::SharedVariable(at) => (claims.shared_variables, at),
+        Value::Constant(at) => (claim?.constants.0, at),
+        Value::Variable(at) => (claim?.variables.0, at),
+    };
+    Some(base + u64::from(at))
+}
+
+/// The jumps at the original entries land on the moved ones, short ones by a long one elsewhere.
+fn springboards(written: &Image<'_>, claim: &Claim<'_>) -> Result<(), Fault> {
+    block(written, claim.constants, "constants differ")?;
+    block(written, claim.variables, "variables differ")?;
+    for &(entry, jump, moved) in &claim.entries {
+        let fault = Fault::new(jump, "the jump at the entry does not lead to the moved entry");
+        let is_near = jump == entry || jump == entry + 4;
+        let mut at = jump;
+        if let Some([0xeb, distance]) = written.bytes_at(at, 2) {
+            at = (at + 2).wrapping_add_signed(i64::from(distance.cast_signed()));
+        }
+        let bytes = written.bytes_at(at, 5).ok_or(fault)?;
+        let target = relative(bytes.get(1..5).unwrap_or_default(), at + 5);
+        if bytes.first() != Some(&0xe9) || target != Some(moved) || !is_near {
+            return Err(fault);
+        }
+    }
+    Ok(())
 }
 
 /// The target of a 32-bit displacement that counts from `end`.

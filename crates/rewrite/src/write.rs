@@ -4,15 +4,16 @@ use tare_code::Program;
 use tare_format::note::{ImageNote, NOTE_VERSION};
 use tare_image::Image;
 
+use crate::displacement::displacement;
 use crate::elf::dynamic::{self, Paths};
 use crate::elf::head::{Head, note_bytes};
 use crate::elf::sections::{self, Places};
 use crate::elf::{PT_LOAD, segment_bytes};
 use crate::emit::{self, Window};
 use crate::error::RewriteError;
+use crate::insertion::Additions;
 use crate::layout::{Layout, PAGE, UnwindBytes};
 use crate::plan::Moved;
-use crate::sites::displacement;
 use crate::springboards::{JUMP_LENGTH, SHORT_JUMP_LENGTH, Springboard};
 
 /// Zeros that may be written so that file positions and addresses keep their distance.
@@ -57,6 +58,7 @@ pub(crate) struct Job<'a, 'data> {
     pub(crate) image: &'a Image<'data>,
     pub(crate) program: &'a Program,
     pub(crate) moved: &'a [Moved],
+    pub(crate) additions: &'a Additions,
     pub(crate) head: &'a Head,
     pub(crate) start: Start,
     pub(crate) layout: &'a Layout,
@@ -73,7 +75,7 @@ impl Job<'_, '_> {
         let data = self.image.data();
         let kept = usize::try_from(self.start.kept).map_err(|_| DAMAGED)?;
         let end = self.start.offset + (self.layout.data.end - self.layout.start);
-        let places = Places { head: self.head, layout: self.layout, offset: self.start.offset, kept: self.start.kept };
+        let places = Places { head: self.head, layout: self.layout, additions: self.additions, offset: self.start.offset, kept: self.start.kept };
         let tail = sections::tail(self.image, self.program, self.moved, &places, end);
         let length = usize::try_from(end).map_err(|_| DAMAGED)?;
         let mut out = Vec::with_capacity(length + tail.as_ref().map_or(0, |tail| tail.bytes.len()));
@@ -102,7 +104,7 @@ impl Job<'_, '_> {
         let description = layout.start + head.description_at;
         let note = ImageNote {
             version: NOTE_VERSION,
-            regions: u32::try_from(self.moved.len()).unwrap_or(u32::MAX),
+            regions: u32::try_from(self.moved.iter().map(|one| one.regions.len()).sum::<usize>()).unwrap_or(u32::MAX),
             description: description.wrapping_sub(descriptor).cast_signed(),
             description_length: self.description.len() as u64,
             slots: layout.slots().wrapping_sub(descriptor).cast_signed(),
@@ -111,7 +113,7 @@ impl Job<'_, '_> {
         window.put(layout.start + head.note_at, &note_bytes(&note))?;
         window.put(description, self.description)?;
         window.put(layout.start + head.strings_at, &self.paths.strings)?;
-        emit::write(&mut window, self.moved, layout)?;
+        emit::write(&mut window, self.moved, self.additions, layout)?;
         if !layout.relocations.is_empty() {
             window.put(layout.relocations.start, &dynamic::relocations(self.image, self.moved))?;
         }
@@ -127,7 +129,9 @@ impl Job<'_, '_> {
             }
         }
         for one in self.moved {
-            self.springboard(out, one)?;
+            for springboard in &one.springboards {
+                self.springboard(out, springboard, one.entry(springboard))?;
+            }
         }
         let strings = self.layout.start + self.head.strings_at;
         let patches = self.paths.patches(self.image, strings).into_iter();
@@ -138,11 +142,11 @@ impl Job<'_, '_> {
     }
 
     /// The jump at the original entry; a short one leads to a long one elsewhere.
-    fn springboard(&self, out: &mut [u8], one: &Moved) -> Result<(), RewriteError> {
+    fn springboard(&self, out: &mut [u8], springboard: &Springboard, entry: u64) -> Result<(), RewriteError> {
         let too_far = RewriteError::TooFar { what: "moved code" };
-        let Springboard { at, island, .. } = one.springboard;
+        let Springboard { at, island, .. } = *springboard;
         let long = island.unwrap_or(at);
-        let target = displacement(one.probed.entry(), long + JUMP_LENGTH).ok_or(too_far.clone())?;
+        let target = displacement(entry, long + JUMP_LENGTH).ok_or(too_far.clone())?;
         let place = self.image.offset_of(long).ok_or(DAMAGED)?;
         put(out, place, &[0xe9])?;
         put(out, place + 1, &target)?;
@@ -154,17 +158,15 @@ impl Job<'_, '_> {
         Ok(())
     }
 
-    /// Fills the original body with traps, but for what must be there: an `endbr64`, and bodies that have
-    /// further entries.
+    /// Fills the original body with traps, but for an `endbr64` at an entry.
     fn poison(&self, out: &mut [u8], one: &Moved) -> Result<(), RewriteError> {
-        let function = self.program.functions.get(one.function);
-        if function.is_none_or(|function| !function.other_entries.is_empty()) {
-            return Ok(());
+        for fragment in &one.probed.fragments {
+            let length = usize::try_from(fragment.original.end.saturating_sub(fragment.original.start)).map_err(|_| DAMAGED)?;
+            put(out, self.image.offset_of(fragment.original.start).ok_or(DAMAGED)?, &vec![TRAP; length])?;
         }
-        for (index, fragment) in one.probed.fragments.iter().enumerate() {
-            let start = if index == 0 { one.springboard.at } else { fragment.original.start };
-            let length = usize::try_from(fragment.original.end.saturating_sub(start)).map_err(|_| DAMAGED)?;
-            put(out, self.image.offset_of(start).ok_or(DAMAGED)?, &vec![TRAP; length])?;
+        for springboard in &one.springboards {
+            let mark = self.image.bytes_at(springboard.entry, springboard.at - springboard.entry).ok_or(DAMAGED)?;
+            put(out, self.image.offset_of(springboard.entry).ok_or(DAMAGED)?, mark)?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use tare_code::Program;
 use tare_format::description::{Description, FLAG_LEAF};
 use tare_format::note::{ImageNote, NOTE_TYPE};
 use tare_image::Image;
-use tare_rewrite::{Reason, Request, Selection, instrument};
+use tare_rewrite::{Levels, Native, Reason, Request, Selection, instrument};
 
 #[test]
 fn the_description_lists_what_was_instrumented() {
@@ -54,8 +54,8 @@ fn search_paths_name_the_directory_of_the_original() {
         let image = Image::parse(&data).expect("an image");
         let program = Program::analyse(&image).expect("code");
         let selected = vec![Selection::of(program.main().expect("main"))];
-        let request = Request { selected, origin: Some("/home/someone/bin".into()), ..Request::default() };
-        let output = instrument(&image, &program, &request).expect("it can be instrumented");
+        let request = Request { selected: &selected, origin: Some("/home/someone/bin"), ..Request::default() };
+        let output = instrument(&image, &program, &request, &Native).expect("it can be instrumented");
         let copy = Image::parse(&output.bytes).expect("an image");
         let position = copy.dynamic().value(29).or(copy.dynamic().value(15));
         let address = copy.dynamic().string_table() + position.expect("a search path");
@@ -72,7 +72,7 @@ fn a_library_runs_in_the_place_of_its_original() {
     let expected = bench.run(&program);
     assert_eq!(expected.status, Some(0));
     for poison in [false, true] {
-        let (copy, output) = bench.instrument(&library, "copy.so", poison);
+        let (copy, output) = bench.instrument(&library, "copy.so", Levels::ALL, poison);
         assert!(output.functions.instrumented >= 4, "{:?}", output.functions);
         let kept = std::fs::read(&library).expect("the library");
         std::fs::copy(&copy, &library).expect("it can be replaced");
@@ -87,7 +87,7 @@ fn strip_and_objcopy_still_work_on_dynamic_programs() {
     for flags in ["-O2", "-O2 -no-pie"] {
         let original = bench.build("exceptions.cpp", &format!("{flags} -g -pthread -std=c++17"), "original");
         let expected = bench.run(&original);
-        let (copy, _) = bench.instrument(&original, "copy", false);
+        let (copy, _) = bench.instrument(&original, "copy", Levels::ALL, false);
         for tool in [["strip", "-o"], ["objcopy", "--strip-debug"]] {
             let out = bench.path("processed");
             let mut command = Command::new(tool[0]);

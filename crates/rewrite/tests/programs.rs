@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Bench, Count};
+use tare_rewrite::Levels;
 
 /// How the counts of a program balance.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,20 +20,20 @@ fn check(source: &str, flags: &str, balance: Balance) {
     let bench = Bench::new();
     let original = bench.build(source, flags, "original");
     let expected = bench.run(&original);
-    for poison in [false, true] {
-        let (copy, output) = bench.instrument(&original, "copy", poison);
+    for (poison, levels) in [(false, Levels::FUNCTION), (true, Levels::FUNCTION), (true, Levels::ALL)] {
+        let (copy, output) = bench.instrument(&original, "copy", levels, poison);
         assert!(output.functions.instrumented > 0, "{source} {flags}: nothing was instrumented");
-        assert_eq!(bench.run(&copy), expected, "{source} {flags}, poison: {poison}, without a runtime");
+        assert_eq!(bench.run(&copy), expected, "{source} {flags}, poison: {poison}, {levels:?}, without a runtime");
         if balance == Balance::Static {
             continue;
         }
         let (outcome, counts) = bench.count(&copy);
-        assert_eq!(outcome, expected, "{source} {flags}, poison: {poison}, under the runtime");
+        assert_eq!(outcome, expected, "{source} {flags}, poison: {poison}, {levels:?}, under the runtime");
         assert!(!counts.is_empty(), "{source} {flags}: no probe was reached");
         for (region, count) in &counts {
             let Count { entries, exits, .. } = *count;
             let is_balanced = entries == exits || balance == Balance::Skips && entries > exits;
-            assert!(is_balanced, "{source} {flags}: region {region} has {count:?}");
+            assert!(is_balanced, "{source} {flags} {levels:?}: region {region} has {count:?}");
         }
     }
 }
@@ -96,7 +97,7 @@ fn short_functions_reach_their_copies_over_islands() {
     let bench = Bench::new();
     let original = bench.build("control.c", "-Os -fcf-protection=none", "original");
     let expected = bench.run(&original);
-    let (copy, output) = bench.instrument(&original, "copy", true);
+    let (copy, output) = bench.instrument(&original, "copy", Levels::FUNCTION, true);
     let is_refused = |name: &str| output.refusals.iter().any(|one| one.name == name);
     assert!(!is_refused("empty") && is_refused("nothing"), "{:?}", output.refusals);
     assert_eq!(bench.count(&copy).0, expected);

@@ -160,6 +160,10 @@ pub(crate) unsafe fn fill_slots(slots: usize, base: IdBase) {
     // SAFETY: within the slots, aligned.
     unsafe { &*id_base }.store(base.0, Ordering::Release);
     // SAFETY: as above.
+    unsafe { &*word(slot_offset::EXIT_REGION) }.store(routines.exit_region, Ordering::Release);
+    // SAFETY: as above.
+    unsafe { &*word(slot_offset::ENTER_REGION) }.store(routines.enter_region, Ordering::Release);
+    // SAFETY: as above.
     unsafe { &*word(slot_offset::EXIT) }.store(routines.exit, Ordering::Release);
     // SAFETY: as above.
     unsafe { &*word(slot_offset::ENTER_LEAF) }.store(routines.enter_leaf, Ordering::Release);

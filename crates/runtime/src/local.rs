@@ -20,10 +20,11 @@ pub(crate) const NEVER: u32 = i32::MAX.cast_unsigned();
 const NO_REGION: u32 = u32::MAX;
 /// The stack pointer of the root's frame: nothing is above it.
 const TOP: u64 = !7;
-/// What is added to the stack pointer in a frame whose entry read no clock. Stack pointers are multiples of 8.
-const CLOCKLESS: u64 = 2_u64.wrapping_neg();
-/// What is added to the stack pointer of its caller in the frame of a wrapper, which no probe's exit may take for its own.
-const WRAPPED: u64 = 3_u64.wrapping_neg();
+/// What is added to the stack pointer in a frame whose entry read no clock. Stack pointers are even: those of functions are
+/// multiples of 8, those of regions inside of them lie between.
+const CLOCKLESS: u64 = 1_u64.wrapping_neg();
+/// What is added to the stack pointer of the region around in the frame of a wrapper.
+const WRAPPED: u64 = 2_u64.wrapping_neg();
 
 /// By what a region is entered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -232,12 +233,12 @@ impl Local {
         (frame, ticks)
     }
 
-    /// Opens the frame of a wrapper: below its caller's, and above whatever the wrapped function may call back.
+    /// Opens the frame of a wrapper: below that of the region around, and above whatever the wrapped function may call
+    /// back, since no region has the last stack pointer in front of a callee's.
     ///
     /// # Probe-safe
     pub(crate) fn open_wrapper(self, node: &LiveNode) -> (&'static LiveFrame, u64) {
-        let caller = self.state.frame().sp.load(Relaxed);
-        self.open(node, (caller.saturating_add(7) & TOP).wrapping_add(WRAPPED))
+        self.open(node, stack_pointer(self.state.frame()).wrapping_add(WRAPPED))
     }
 
     /// Opens a frame that stands for another stack: below the same node, with a stack pointer of its own.
@@ -292,7 +293,7 @@ impl Local {
 /// Whether the entry of a frame read no clock.
 #[inline]
 pub(crate) fn is_clockless(frame: &LiveFrame) -> bool {
-    frame.sp.load(Relaxed) & 7 == CLOCKLESS & 7
+    frame.sp.load(Relaxed) & 1 != 0
 }
 
 /// The stack pointer of the call that opened a frame.

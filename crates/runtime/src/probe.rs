@@ -4,6 +4,8 @@ unsafe extern "C" {
     fn tare_probe_enter();
     fn tare_probe_enter_leaf();
     fn tare_probe_exit();
+    fn tare_probe_enter_region();
+    fn tare_probe_exit_region();
     fn tare_calibration_loop(pairs: u32);
 }
 
@@ -17,13 +19,23 @@ pub struct Routines {
     pub enter_leaf: u64,
     /// Exit.
     pub exit: u64,
+    /// Begin of a region inside a body.
+    pub enter_region: u64,
+    /// End of a region inside a body.
+    pub exit_region: u64,
 }
 
 /// The routines of this process.
 #[must_use]
 pub fn routines() -> Routines {
     let address = |routine: unsafe extern "C" fn()| routine as usize as u64;
-    Routines { enter: address(tare_probe_enter), enter_leaf: address(tare_probe_enter_leaf), exit: address(tare_probe_exit) }
+    Routines {
+        enter: address(tare_probe_enter),
+        enter_leaf: address(tare_probe_enter_leaf),
+        exit: address(tare_probe_exit),
+        enter_region: address(tare_probe_enter_region),
+        exit_region: address(tare_probe_exit_region),
+    }
 }
 
 /// Runs pairs of an entry and an exit in a hot loop.

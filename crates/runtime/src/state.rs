@@ -88,6 +88,7 @@ core::arch::global_asm!(
     CLOCKLESS_TWICE = const Mode::ClocklessTwice as u8,
     ID = const tare_format::probe::ID_AFTER_RETURN,
     LEAF_ID = const tare_format::probe::LEAF_ID_AFTER_RETURN,
+    REGION_TOKEN = const tare_format::probe::REGION_TOKEN,
     SAVE_AREA = const 2752,
     SLOW_PATH = sym crate::slow::slow_path,
     options(att_syntax)

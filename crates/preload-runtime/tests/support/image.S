@@ -5,7 +5,7 @@
         .ascii  "Tareweight\0"
         .balign 4
 descriptor:
-        .long   1, REGIONS
+        .long   2, REGIONS
         .quad   description - descriptor
         .quad   description_end - description
         .quad   slots - descriptor
@@ -18,8 +18,8 @@ description:
 description_end:
 
         .data
-        .balign 32
-slots:  .quad   0, 0, 0, 0
+        .balign 64
+slots:  .quad   0, 0, 0, 0, 0, 0, 0, 0
 
         .macro  STUB name, slot
         .globl  \name
@@ -36,4 +36,6 @@ slots:  .quad   0, 0, 0, 0
         STUB    tare_stub_enter, 0
         STUB    tare_stub_leaf, 8
         STUB    tare_stub_exit, 16
+        STUB    tare_stub_enter_region, 32
+        STUB    tare_stub_exit_region, 40
         .section .note.GNU-stack,"",@progbits

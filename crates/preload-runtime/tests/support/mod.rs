@@ -118,6 +118,7 @@ fn description(names: &[&str]) -> Description {
         last_line: 0,
         address: 0,
         size: 0,
+        ..Region::default()
     };
     Description { identity: [0xab; 16], path: "program".into(), build_id: String::new(), regions: names.iter().map(region).collect() }
 }

@@ -76,7 +76,7 @@ impl GraphFile {
 
 fn region(kind: RegionKind, name: &str, address: u64) -> Region {
     let flags = if name == "leaf" { FLAG_LEAF } else { 0 };
-    Region { kind, flags, name: name.into(), file: "app.f90".into(), line: 12, last_line: 20, address, size: 32 }
+    Region { kind, flags, name: name.into(), file: "app.f90".into(), line: 12, last_line: 20, address, size: 32, ..Region::default() }
 }
 
 pub(crate) const APP: [u8; 16] = [7; 16];

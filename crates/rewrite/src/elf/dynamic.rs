@@ -6,6 +6,7 @@
 use tare_image::{Image, SearchPath};
 
 use crate::copies::Target;
+use crate::emit::own_address_of;
 use crate::layout::{Layout, RELOCATION_SIZE};
 use crate::plan::Moved;
 
@@ -72,7 +73,7 @@ pub(crate) fn relocations(image: &Image<'_>, moved: &[Moved]) -> Vec<u8> {
                 let target: Target = target;
                 bytes.extend(address.to_le_bytes());
                 bytes.extend(R_X86_64_RELATIVE.to_le_bytes());
-                bytes.extend(copy.address_of(target, |_| None).to_le_bytes());
+                bytes.extend(own_address_of(copy, target).to_le_bytes());
             }
         }
     }

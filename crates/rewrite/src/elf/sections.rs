@@ -9,6 +9,7 @@ use tare_image::{Image, Section};
 
 use crate::elf::head::{Head, NOTE_SIZE};
 use crate::elf::symbols::{SYMBOL_SIZE, SymbolTable, content};
+use crate::insertion::Additions;
 use crate::layout::Layout;
 use crate::plan::Moved;
 
@@ -42,6 +43,7 @@ pub(crate) struct Tail {
 pub(crate) struct Places<'a> {
     pub(crate) head: &'a Head,
     pub(crate) layout: &'a Layout,
+    pub(crate) additions: &'a Additions,
     /// Position of the first new segment in the file.
     pub(crate) offset: u64,
     /// How much of the original stands in front of the new segments.
@@ -64,7 +66,7 @@ pub(crate) fn tail(image: &Image<'_>, program: &Program, moved: &[Moved], places
     let code = headers.len() + 3;
     headers.extend(new_sections(places));
     let mut bytes = Vec::new();
-    let symbols = SymbolTable::new(image, program, moved, places.layout, u16::try_from(code).ok()?);
+    let symbols = SymbolTable::new(image, program, moved, places.additions, places.layout, u16::try_from(code).ok()?);
     let replaced = replaced(image);
     for (index, header) in headers.iter_mut().enumerate() {
         let section = &mut header.section;

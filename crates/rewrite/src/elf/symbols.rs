@@ -1,4 +1,4 @@
-//! `.symtab`: the original's symbols, and names for stubs and moved code.
+//! `.symtab`: the original's symbols, and names for routines and moved code.
 //!
 //! Moved copies are called `name.moved`, clean copies `name.clean`, further parts as the first one with
 //! `.cold`; demanglers show the rest of the name as usual. A stripped image gets a table of these alone.
@@ -6,10 +6,10 @@
 use tare_code::Program;
 use tare_image::{Image, Section};
 
-use crate::copies::{FunctionCopy, SiteKind};
+use crate::copies::FunctionCopy;
+use crate::insertion::Additions;
 use crate::layout::Layout;
 use crate::plan::Moved;
-use crate::sites::{STUB_SIZE, stub_offset};
 
 const SHT_SYMTAB: u32 = 2;
 const GLOBAL_FUNCTION: u8 = 0x12;
@@ -26,7 +26,7 @@ pub(crate) struct SymbolTable {
 
 impl SymbolTable {
     /// Makes the table. Our symbols refer to the section with index `section`.
-    pub(crate) fn new(image: &Image<'_>, program: &Program, moved: &[Moved], layout: &Layout, section: u16) -> Self {
+    pub(crate) fn new(image: &Image<'_>, program: &Program, moved: &[Moved], additions: &Additions, layout: &Layout, section: u16) -> Self {
         let mut table = Self::original(image);
         let is_new = table.symbols.is_empty();
         let mut writer = Writer { section, binding: GLOBAL_FUNCTION, table: &mut table };
@@ -35,8 +35,9 @@ impl SymbolTable {
             writer.table.strings.push(0);
             writer.binding = LOCAL_FUNCTION;
         }
-        for kind in SiteKind::ALL {
-            writer.push(&[kind.stub_name()], layout.stubs() + stub_offset(kind), STUB_SIZE);
+        for routine in &additions.routines {
+            let length = routine.range.end.saturating_sub(routine.range.start);
+            writer.push(&[&routine.name], layout.routines() + u64::from(routine.range.start), u64::from(length));
         }
         for one in moved {
             let name = program.functions.get(one.function).map_or("", |function| function.name.as_str());

@@ -4,9 +4,12 @@
 //! table is made relative to its new place. Call sites that come to cover probes are harmless, since a probe
 //! never throws; gaps between call sites, which end the program, stay gaps.
 
-use tare_image::{Fde, Image, Lsda};
+use std::ops::Range;
+
+use tare_image::{CallSite, Fde, Image, Lsda};
 
 use crate::copies::{FunctionCopy, Target};
+use crate::points::Points;
 use crate::reason::Reason;
 use crate::unwind::leb::{read_signed, read_unsigned, write_unsigned};
 
@@ -32,10 +35,10 @@ pub(crate) struct ExceptionTable {
 }
 
 /// Converts the exception table of an entry whose code is part number `part` of a copy.
-pub(crate) fn convert(image: &Image<'_>, copy: &FunctionCopy, fde: &Fde<'_>, part: u32) -> Result<ExceptionTable, Reason> {
+pub(crate) fn convert(image: &Image<'_>, copy: &FunctionCopy, points: Option<&Points>, fde: &Fde<'_>, part: u32) -> Result<ExceptionTable, Reason> {
     let lsda = image.lsda(fde).ok_or(Reason::ExceptionTable)?;
     let extents = extents(image, &lsda).ok_or(Reason::ExceptionTable)?;
-    let sites = call_sites(copy, fde, part, &lsda)?;
+    let sites = call_sites(copy, points, fde, part, &lsda)?;
     let mut table = ExceptionTable {
         bytes: Vec::with_capacity(16 + sites.len() * 14 + extents.actions.len() + extents.specifications.len()),
         base_at: None,
@@ -93,7 +96,7 @@ struct Site {
     action: u64,
 }
 
-fn call_sites(copy: &FunctionCopy, fde: &Fde<'_>, part: u32, lsda: &Lsda<'_>) -> Result<Vec<Site>, Reason> {
+fn call_sites(copy: &FunctionCopy, points: Option<&Points>, fde: &Fde<'_>, part: u32, lsda: &Lsda<'_>) -> Result<Vec<Site>, Reason> {
     let fragment = copy.fragments.get(part as usize).ok_or(Reason::ExceptionTable)?;
     let frame = fragment.edge(fde.range.start);
     let mut sites = Vec::with_capacity(lsda.call_sites.len());
@@ -101,15 +104,37 @@ fn call_sites(copy: &FunctionCopy, fde: &Fde<'_>, part: u32, lsda: &Lsda<'_>) ->
         if site.range.start < fde.range.start || site.range.end > fde.range.end {
             return Err(Reason::ExceptionTable);
         }
-        let landing = match site.landing_pad {
-            Some(address) => Some(copy.label(address).ok_or(Reason::ExceptionTable)?),
-            None => None,
-        };
-        let start = fragment.edge(site.range.start);
-        let length = fragment.edge(site.range.end).saturating_sub(start);
-        sites.push(Site { frame, start: start - frame, length, landing, action: site.action });
+        for (range, arrival) in pieces(points, site) {
+            let landing = match site.landing_pad {
+                Some(address) => Some(copy.arrival(address, arrival).ok_or(Reason::ExceptionTable)?),
+                None => None,
+            };
+            let start = fragment.edge(range.start);
+            let length = fragment.edge(range.end).saturating_sub(start);
+            sites.push(Site { frame, start: start - frame, length, landing, action: site.action });
+        }
     }
     Ok(sites)
+}
+
+/// A call site in pieces, where calls in it have ways of their own to the landing pad.
+fn pieces(points: Option<&Points>, site: &CallSite) -> Vec<(Range<u64>, Option<u16>)> {
+    let mut pieces = Vec::new();
+    let mut next = site.range.start;
+    let ways = points.filter(|_| site.landing_pad.is_some()).map_or(&[][..], |points| points.landings.as_slice());
+    let first = ways.partition_point(|way| way.0.start < site.range.start);
+    let own = ways.get(first..).unwrap_or_default().iter().take_while(|way| way.0.end <= site.range.end);
+    for (call, _, arrival) in own.filter(|way| Some(way.1) == site.landing_pad) {
+        if next < call.start {
+            pieces.push((next..call.start, None));
+        }
+        pieces.push((call.clone(), Some(*arrival)));
+        next = call.end;
+    }
+    if next < site.range.end || pieces.is_empty() {
+        pieces.push((next..site.range.end, None));
+    }
+    pieces
 }
 
 /// The call-site table, and its landing pads that are relative to the explicit base.

@@ -5,7 +5,7 @@
 
 use tare_image::Fde;
 
-use crate::sites::displacement;
+use crate::displacement::displacement;
 use crate::unwind::leb::{write_signed, write_unsigned};
 
 /// An entry to be written.

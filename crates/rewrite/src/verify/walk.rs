@@ -3,36 +3,38 @@
 use std::ops::Range;
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
-use tare_code::TableForm;
+use tare_code::{Program, TableForm};
 use tare_image::Image;
 
 use crate::addresses::AddressMap;
-use crate::verify::{Claim, Copy, Fault, Table, relative};
+use crate::insertion::{Point, Value};
+use crate::points::Slot;
+use crate::verify::{Claim, Claims, Copy, Fault, Fragment, Site, Table, address_of, regions, relative};
 
 /// What a function is compared with.
 pub(crate) struct Walk<'a, 'data> {
     pub(crate) original: &'a Image<'data>,
     pub(crate) written: &'a Image<'a>,
+    pub(crate) program: &'a Program,
     /// Original and moved entries of all functions.
     pub(crate) moved: &'a AddressMap,
-    pub(crate) claim: &'a Claim,
-    pub(crate) stubs: [u64; 3],
+    pub(crate) claims: &'a Claims<'a>,
+    pub(crate) claim: &'a Claim<'a>,
 }
-
-/// Bytes of an exit's site.
-const SITE: u64 = 10;
 
 /// What is known of a copy after its instructions were walked through.
 #[derive(Default)]
-struct Seen {
+pub(crate) struct Seen {
     /// For each fragment, the original and the new address of every instruction.
     labels: Vec<Vec<(u64, u64)>>,
     /// Branches within the function: where, and their targets in the original and in the copy.
     branches: Vec<(u64, u64, u64)>,
+    /// What begins and ends where: the original instruction, its side, the point and the region.
+    pub(crate) events: Vec<(u64, Slot, Point, u32)>,
 }
 
 impl Seen {
-    fn label(&self, original: u64) -> Option<u64> {
+    pub(crate) fn label(&self, original: u64) -> Option<u64> {
         self.labels.iter().find_map(|labels| {
             let found = labels.binary_search_by_key(&original, |label| label.0).ok()?;
             labels.get(found).map(|label| label.1)
@@ -44,29 +46,27 @@ impl Walk<'_, '_> {
     /// Checks one copy.
     pub(crate) fn check(&self, copy: &Copy, has_probes: bool) -> Result<(), Fault> {
         let mut seen = Seen::default();
-        for (index, (old, new)) in copy.fragments.iter().enumerate() {
-            let mut place = Place::new(self, copy, old, new, has_probes)?;
-            if has_probes && index == 0 {
-                place.entry_site()?;
-            }
-            place.run(&mut seen)?;
-            self.unwinding(old, new)?;
+        for fragment in &copy.fragments {
+            Place::new(self, copy, fragment, has_probes)?.run(&mut seen)?;
+            self.unwinding(&fragment.old, &fragment.new)?;
         }
         for &(at, original, copy) in &seen.branches {
             if seen.label(original) != Some(copy) {
                 return Err(Fault::new(at, "a branch goes elsewhere than the original's"));
             }
         }
-        copy.tables.iter().try_for_each(|table| self.table(table, &seen))
+        copy.tables.iter().try_for_each(|table| self.table(copy, table, &seen))?;
+        let has_regions = has_probes && self.claim.has_regions_inside;
+        if has_regions { regions::check(self, copy, &seen) } else { Ok(()) }
     }
 
     /// Every entry leads where the original's does, in the copy where that is an instruction of the function.
-    fn table(&self, table: &Table, seen: &Seen) -> Result<(), Fault> {
+    fn table(&self, copy: &Copy, table: &Table, seen: &Seen) -> Result<(), Fault> {
         let fault = |at| Fault::new(at, "an entry of a jump table differs");
         let size = table.form.entry_size();
         for entry in 0..table.entries {
             let (from, to) = (table.original + entry * size, table.copy + entry * size);
-            let (original, copy) = match table.form {
+            let (original, copied) = match table.form {
                 TableForm::Relative32 => (
                     self.original.bytes_at(from, 4).and_then(|field| relative(field, table.original)),
                     self.written.bytes_at(to, 4).and_then(|field| relative(field, table.copy)),
@@ -75,7 +75,7 @@ impl Walk<'_, '_> {
                 TableForm::Relocated64 => (self.original.pointer_at(from), self.written.pointer_at(to)),
             };
             let original = original.ok_or(fault(to))?;
-            if copy != Some(seen.label(original).unwrap_or(original)) {
+            if copied != Some(seen.label(original).unwrap_or(original)) && !copied.is_some_and(|at| copy.is_way(at, original)) {
                 return Err(fault(to));
             }
         }
@@ -92,7 +92,14 @@ impl Walk<'_, '_> {
     }
 
     fn is_inside(&self, copy: &Copy, address: u64) -> bool {
-        copy.fragments.iter().any(|(old, _)| old.contains(&address))
+        copy.fragments.iter().any(|fragment| fragment.old.contains(&address))
+    }
+}
+
+impl Copy {
+    /// Whether a way of its own to an instruction of the original begins at an address of the copy.
+    pub(crate) fn is_way(&self, address: u64, original: u64) -> bool {
+        self.fragments.iter().any(|fragment| fragment.arrivals.contains(&(address, original)))
     }
 }
 
@@ -100,32 +107,36 @@ impl Walk<'_, '_> {
 struct Place<'a, 'data> {
     walk: &'a Walk<'a, 'data>,
     copy: &'a Copy,
+    fragment: &'a Fragment,
     has_probes: bool,
     old: u64,
-    old_end: u64,
     old_bytes: &'a [u8],
     new: u64,
-    new_end: u64,
     new_bytes: &'a [u8],
+    /// Sites and jumps that were passed.
+    sites: usize,
+    jumps: usize,
     decoder: Decoder<'a>,
     decoded: Instruction,
 }
 
 impl<'a, 'data> Place<'a, 'data> {
-    fn new(walk: &'a Walk<'a, 'data>, copy: &'a Copy, old: &Range<u64>, new: &Range<u64>, has_probes: bool) -> Result<Self, Fault> {
+    fn new(walk: &'a Walk<'a, 'data>, copy: &'a Copy, fragment: &'a Fragment, has_probes: bool) -> Result<Self, Fault> {
+        let (old, new) = (&fragment.old, &fragment.new);
         let fault = Fault::new(new.start, "a part is not in the file");
         let old_bytes = walk.original.bytes_at(old.start, old.end.saturating_sub(old.start)).ok_or(fault)?;
         let new_bytes = walk.written.bytes_at(new.start, new.end.saturating_sub(new.start)).ok_or(fault)?;
         Ok(Self {
             walk,
             copy,
+            fragment,
             has_probes,
             old: old.start,
-            old_end: old.end,
             old_bytes,
             new: new.start,
-            new_end: new.end,
             new_bytes,
+            sites: 0,
+            jumps: 0,
             decoder: Decoder::with_ip(64, new_bytes, new.start, DecoderOptions::NONE),
             decoded: Instruction::default(),
         })
@@ -137,18 +148,18 @@ impl<'a, 'data> Place<'a, 'data> {
 
     /// Bytes of the copy from its next instruction on.
     fn ahead(&self, length: usize) -> &'a [u8] {
-        let at = usize::try_from(self.new_end - self.new).map_or(0, |left| self.new_bytes.len().saturating_sub(left));
+        let at = usize::try_from(self.fragment.new.end - self.new).map_or(0, |left| self.new_bytes.len().saturating_sub(left));
         self.new_bytes.get(at..at + length).unwrap_or_default()
     }
 
     fn behind_old(&self) -> &'a [u8] {
-        let at = usize::try_from(self.old_end - self.old).map_or(0, |left| self.old_bytes.len().saturating_sub(left));
+        let at = usize::try_from(self.fragment.old.end - self.old).map_or(0, |left| self.old_bytes.len().saturating_sub(left));
         self.old_bytes.get(at..).unwrap_or_default()
     }
 
     fn skip(&mut self, length: u64) -> Result<(), Fault> {
         self.new += length;
-        let at = usize::try_from(self.new_end.wrapping_sub(self.new)).ok();
+        let at = usize::try_from(self.fragment.new.end.wrapping_sub(self.new)).ok();
         let at = at.and_then(|left| self.new_bytes.len().checked_sub(left));
         let at = at.ok_or(self.fault("the copy ends early"))?;
         self.decoder.set_position(at).map_err(|_| self.fault("the copy ends early"))?;
@@ -158,7 +169,7 @@ impl<'a, 'data> Place<'a, 'data> {
 
     /// Decodes the next instruction of the copy, and goes behind it.
     fn next(&mut self) -> Result<u64, Fault> {
-        if self.new >= self.new_end {
+        if self.new >= self.fragment.new.end {
             return Err(self.fault("the copy ends early"));
         }
         self.decoder.decode_out(&mut self.decoded);
@@ -175,72 +186,114 @@ impl<'a, 'data> Place<'a, 'data> {
         Decoder::with_ip(64, self.behind_old(), self.old, DecoderOptions::NONE).decode()
     }
 
-    fn entry_site(&mut self) -> Result<(), Fault> {
-        let clean = self.walk.claim.clean.as_ref().and_then(|clean| clean.fragments.first());
-        let (length, stub) = if clean.is_some() { (16, 1) } else { (10, 0) };
-        let bytes = self.ahead(length);
-        let calls = bytes.first() == Some(&0xe8) && relative(bytes.get(1..5).unwrap_or_default(), self.new + 5) == self.walk.stubs.get(stub).copied();
-        let branches = clean.is_none_or(|(_, clean)| {
-            bytes.get(5..7) == Some(&[0x0f, 0x82]) && relative(bytes.get(7..11).unwrap_or_default(), self.new + 11) == Some(clean.start)
-        });
-        if calls && branches && self.has_id(bytes.get(length - 5..).unwrap_or_default()) {
-            self.skip(length as u64)
-        } else {
-            Err(self.fault("the probe at the entry is not as agreed"))
+    /// What is said to be inserted right here on one of these sides.
+    fn site_here(&self, is_side: fn(Slot) -> bool) -> Option<&'a Site> {
+        self.fragment.sites.get(self.sites).filter(|site| site.at == self.new && is_side(site.slot))
+    }
+
+    /// Goes behind what is inserted on a side; answers whether an exit of the function was among it.
+    fn pass(&mut self, seen: &mut Seen, is_side: fn(Slot) -> bool) -> Result<bool, Fault> {
+        let mut has_exit = false;
+        while let Some(site) = self.site_here(is_side) {
+            self.check_site(site)?;
+            self.sites += 1;
+            has_exit |= site.point == Point::FunctionExit;
+            if self.walk.claim.has_regions_inside {
+                seen.events.push((self.old, site.slot, site.point, site.region));
+            }
+            self.skip(site.length)?;
+        }
+        Ok(has_exit)
+    }
+
+    /// A site is what the probes asked for, and its fields hold what they should.
+    fn check_site(&self, site: &Site) -> Result<(), Fault> {
+        let fault = self.fault("a probe is not as agreed");
+        let (walk, bytes) = (self.walk, self.ahead(usize::try_from(site.length).map_err(|_| fault)?));
+        let insertion = walk.claim.insertions.get(site.insertion as usize).filter(|one| one.bytes.len() == bytes.len()).ok_or(fault)?;
+        let mut done = 0;
+        for field in insertion.fields.iter() {
+            let at = usize::from(field.at);
+            let value = bytes.get(at..at + 4).ok_or(fault)?;
+            let is_right = match field.value {
+                Value::Region => value == site.region.to_le_bytes(),
+                other => {
+                    let target = relative(value, self.new + u64::from(field.at) + u64::from(field.tail));
+                    target.is_some() && target == address_of(walk.claims, Some(walk.claim), walk.moved, other)
+                }
+            };
+            if !is_right || bytes.get(done..at) != insertion.bytes.get(done..at) {
+                return Err(fault);
+            }
+            done = at + 4;
+        }
+        if bytes.get(done..) == insertion.bytes.get(done..) && self.has_probes { Ok(()) } else { Err(fault) }
+    }
+
+    /// Goes behind what is inserted on the ways to an instruction, and the jumps over them.
+    fn ways(&mut self, seen: &mut Seen) -> Result<(), Fault> {
+        loop {
+            self.pass(seen, |slot| matches!(slot, Slot::Fall | Slot::Arrival(_)))?;
+            if self.fragment.jumps.get(self.jumps) != Some(&self.new) {
+                return Ok(());
+            }
+            self.jumps += 1;
+            let at = self.next()?;
+            if !self.decoded.is_jmp_near() {
+                return Err(Fault::new(at, "no jump over what is inserted"));
+            }
+            seen.branches.push((at, self.old, self.decoded.near_branch_target()));
         }
     }
 
-    fn has_id(&self, bytes: &[u8]) -> bool {
-        bytes.first() == Some(&0xa9) && bytes.get(1..5) == Some(&self.walk.claim.id.to_le_bytes())
-    }
-
-    /// Goes behind the site of an exit, if there is one.
-    fn exit_site(&mut self) -> Result<bool, Fault> {
-        let bytes = self.ahead(SITE as usize);
-        let is_call = bytes.first() == Some(&0xe8) && relative(bytes.get(1..5).unwrap_or_default(), self.new + 5) == self.walk.stubs.last().copied();
-        if !is_call {
-            return Ok(false);
-        }
-        if !self.has_probes || !self.has_id(bytes.get(5..).unwrap_or_default()) {
-            return Err(self.fault("the probe at an exit is not as agreed"));
-        }
-        self.skip(SITE)?;
-        Ok(true)
-    }
-
+    /// Checks the whole fragment.
     fn run(&mut self, seen: &mut Seen) -> Result<(), Fault> {
+        let is_entry = self.copy.fragments.first().is_some_and(|first| first.old == self.fragment.old);
+        let first = self.fragment.sites.first().filter(|site| site.at == self.new && site.point == Point::FunctionEnter);
+        if is_entry && self.has_probes && self.walk.claim.is_region && first.is_none() {
+            return Err(self.fault("there is no probe at the entry"));
+        }
         let mut labels = Vec::with_capacity(self.old_bytes.len() / 3);
-        while self.old < self.old_end {
+        while self.old < self.fragment.old.end {
+            self.ways(seen)?;
             labels.push((self.old, self.new));
             self.instruction(seen)?;
         }
         seen.labels.push(labels);
-        if self.new == self.new_end {
+        if self.sites != self.fragment.sites.len() || self.jumps != self.fragment.jumps.len() {
+            return Err(self.fault("a probe is missing"));
+        }
+        if self.new == self.fragment.new.end {
             return Ok(());
         }
         let at = self.next()?;
         let target = self.decoded.near_branch_target();
-        let is_jump = self.decoded.is_jmp_near() && self.new == self.new_end;
-        if !is_jump || self.old != self.old_end {
+        let is_jump = self.decoded.is_jmp_near() && self.new == self.fragment.new.end;
+        if !is_jump || self.old != self.fragment.old.end {
             return Err(Fault::new(at, "there is more than the original has"));
         }
-        self.target(seen, at, self.old_end, target)
+        self.target(seen, at, self.fragment.old.end, target)
     }
 
     fn instruction(&mut self, seen: &mut Seen) -> Result<(), Fault> {
-        let has_site = self.exit_site()?;
+        let has_exit = self.pass(seen, |slot| slot == Slot::Before)?;
         let at = self.next()?;
         match self.decoded.flow_control() {
-            FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch | FlowControl::Call => self.branch(seen, at, has_site),
+            FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch | FlowControl::Call => self.branch(seen, at, has_exit),
             flow => {
                 let is_exit = flow == FlowControl::Return;
                 let may_be_exit = flow == FlowControl::IndirectBranch;
-                if has_site && !is_exit && !may_be_exit || is_exit && self.has_probes && !has_site {
+                if has_exit && !is_exit && !may_be_exit || is_exit && self.wants_exit() && !has_exit {
                     return Err(Fault::new(at, "an exit and its probe do not go together"));
                 }
                 self.plain(at)
             }
         }
+    }
+
+    /// Whether exits have probes.
+    const fn wants_exit(&self) -> bool {
+        self.has_probes && self.walk.claim.is_region
     }
 
     /// An instruction whose bytes are the original's, but for at most one field.
@@ -269,7 +322,7 @@ impl<'a, 'data> Place<'a, 'data> {
     }
 
     fn decoded_bytes(&self, at: u64, length: usize) -> &'a [u8] {
-        let left = usize::try_from(self.new_end - at).unwrap_or(0);
+        let left = usize::try_from(self.fragment.new.end - at).unwrap_or(0);
         let start = self.new_bytes.len().saturating_sub(left);
         self.new_bytes.get(start..start + length).unwrap_or_default()
     }
@@ -312,17 +365,29 @@ impl<'a, 'data> Place<'a, 'data> {
         }
     }
 
-    fn branch(&mut self, seen: &mut Seen, at: u64, has_site: bool) -> Result<(), Fault> {
+    fn branch(&mut self, seen: &mut Seen, at: u64, has_exit: bool) -> Result<(), Fault> {
         let is_call = self.decoded.flow_control() == FlowControl::Call;
         if let Some(target) = self.same_branch(at) {
             let leaves = !is_call && !self.walk.is_inside(self.copy, target);
             let is_conditional = self.decoded.flow_control() == FlowControl::ConditionalBranch;
-            if has_site == (leaves && self.has_probes) && !(leaves && is_conditional) {
+            if has_exit == (leaves && self.wants_exit()) && !(is_conditional && self.has_taken_side()) {
                 self.old += self.decoded.len() as u64;
                 return self.landing(seen, at, is_call, target);
             }
         }
-        self.changed_branch(seen, at, has_site)
+        self.changed_branch(seen, at, has_exit)
+    }
+
+    /// Whether the next thing that is inserted is on the taken side of the branch that was just decoded.
+    fn has_taken_side(&self) -> bool {
+        let next = self.fragment.sites.get(self.sites).filter(|site| site.slot == Slot::Taken);
+        // Behind `loop` and `jrcxz` stands a jump over it.
+        let jump = match self.ahead(1) {
+            _ if self.decoded.is_jcc_short_or_near() => 0,
+            [0xeb] => 2,
+            _ => 5,
+        };
+        next.is_some_and(|site| site.at == self.new + jump)
     }
 
     /// Compares where a branch or call goes.
@@ -336,22 +401,22 @@ impl<'a, 'data> Place<'a, 'data> {
     }
 
     /// A branch whose size or form changed.
-    fn changed_branch(&mut self, seen: &mut Seen, at: u64, has_site: bool) -> Result<(), Fault> {
+    fn changed_branch(&mut self, seen: &mut Seen, at: u64, has_exit: bool) -> Result<(), Fault> {
         let original = self.original();
         let target = original.near_branch_target();
         let copied = self.decoded.near_branch_target();
-        self.old = original.next_ip();
         let is_call = self.decoded.flow_control() == FlowControl::Call;
         let leaves = !is_call && !self.walk.is_inside(self.copy, target);
         let is_conditional = original.flow_control() == FlowControl::ConditionalBranch;
-        if leaves && is_conditional && self.has_probes {
-            return self.conditional_exit(seen, &original);
+        if is_conditional && self.has_taken_side() {
+            return self.taken_side(seen, &original, leaves);
         }
+        self.old = original.next_ip();
         let is_same = self.decoded.mnemonic() == original.mnemonic() && self.decoded.op_count() == original.op_count();
         if !is_same {
             return Err(Fault::new(at, "another branch than the original's"));
         }
-        if has_site != (leaves && self.has_probes) {
+        if has_exit != (leaves && self.wants_exit()) {
             return Err(Fault::new(at, "an exit and its probe do not go together"));
         }
         if is_call {
@@ -375,19 +440,32 @@ impl<'a, 'data> Place<'a, 'data> {
         if self.decoded.is_jmp_near() { self.target(seen, at, target, copied) } else { Err(self.fault("no jump")) }
     }
 
-    /// The opposite condition over a site and a jump.
-    fn conditional_exit(&mut self, seen: &mut Seen, original: &Instruction) -> Result<(), Fault> {
-        let fault = self.fault("a conditional exit is not as it should be");
-        let mut opposite = *original;
-        opposite.negate_condition_code();
-        let is_opposite = self.decoded.is_jcc_short() && self.decoded.condition_code() == opposite.condition_code();
-        let over = self.decoded.near_branch_target();
-        if !is_opposite || !self.exit_site()? {
-            return Err(fault);
+    /// The opposite condition over what is inserted and a jump; `loop` and `jrcxz` over a jump over that.
+    fn taken_side(&mut self, seen: &mut Seen, original: &Instruction, leaves: bool) -> Result<(), Fault> {
+        let fault = self.fault("the taken side of a branch is not as it should be");
+        let mut over = self.decoded.near_branch_target();
+        if original.is_jcc_short_or_near() {
+            let mut opposite = *original;
+            opposite.negate_condition_code();
+            if !self.decoded.is_jcc_short_or_near() || self.decoded.condition_code() != opposite.condition_code() {
+                return Err(fault);
+            }
+        } else {
+            if self.decoded.mnemonic() != original.mnemonic() || self.decoded.len() != original.len() {
+                return Err(fault);
+            }
+            let side = over;
+            self.next()?;
+            if !self.decoded.is_jmp_short_or_near() || self.new != side {
+                return Err(fault);
+            }
+            over = self.decoded.near_branch_target();
         }
+        let has_exit = self.pass(seen, |slot| slot == Slot::Taken)?;
+        self.old = original.next_ip();
         let at = self.next()?;
         let copied = self.decoded.near_branch_target();
-        if !self.decoded.is_jmp_near() || self.new != over {
+        if !self.decoded.is_jmp_near() || self.new != over || has_exit != (leaves && self.wants_exit()) {
             return Err(fault);
         }
         self.target(seen, at, original.near_branch_target(), copied)

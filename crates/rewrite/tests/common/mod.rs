@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tare_code::{Flow, Program};
 use tare_image::Image;
-use tare_rewrite::{Output, Request, Selection, instrument};
+use tare_rewrite::{Levels, Native, Output, Request, Selection, instrument};
 use tempfile::TempDir;
 
 /// How a program ended: its status, output and complaints.
@@ -57,10 +57,10 @@ impl Bench {
         out
     }
 
-    /// Instruments every function of a program.
-    pub fn instrument(&self, program: &Path, name: &str, poison: bool) -> (PathBuf, Output) {
+    /// Instruments these levels of every function of a program.
+    pub fn instrument(&self, program: &Path, name: &str, levels: Levels, poison: bool) -> (PathBuf, Output) {
         let data = std::fs::read(program).expect("the program is there");
-        let output = all(&data, poison);
+        let output = at_levels(&data, levels, poison);
         let out = self.path(name);
         std::fs::write(&out, &output.bytes).expect("room for the copy");
         let mode = std::fs::metadata(program).expect("the program is there").permissions();
@@ -101,15 +101,20 @@ fn count(line: &str) -> Option<(u32, Count)> {
 
 /// Instruments every function of an image; leaves are those that call nothing.
 pub fn all(data: &[u8], poison: bool) -> Output {
+    at_levels(data, Levels::FUNCTION, poison)
+}
+
+/// Instruments these levels of every function of an image.
+pub fn at_levels(data: &[u8], levels: Levels, poison: bool) -> Output {
     let image = Image::parse(data).expect("an image");
     let program = Program::analyse(&image).expect("there is code in it");
     let selection = |(index, function)| {
         let body = program.body(&image, function);
         let stays = |flow| matches!(flow, Flow::Next | Flow::Jump { .. } | Flow::Branch { .. } | Flow::TableJump { .. } | Flow::Return | Flow::Stop);
         let is_leaf = body.instructions.iter().all(|one| stays(one.flow));
-        Selection { is_leaf, ..Selection::of(index) }
+        Selection { is_leaf, levels, ..Selection::of(index) }
     };
-    let selected = program.functions.iter().enumerate().map(selection).collect();
-    let request = Request { selected, poison, path: "program".into(), ..Request::default() };
-    instrument(&image, &program, &request).expect("it can be instrumented")
+    let selected: Vec<Selection> = program.functions.iter().enumerate().map(selection).collect();
+    let request = Request { selected: &selected, poison, path: "program", ..Request::default() };
+    instrument(&image, &program, &request, &Native).expect("it can be instrumented")
 }

@@ -12,7 +12,7 @@
 #define REGIONS (1 << 18)
 __attribute__((visibility("hidden"))) uint64_t count_entries[REGIONS], count_leaves[REGIONS], count_exits[REGIONS];
 
-struct slots { void *enter, *enter_leaf, *exit; uint32_t id_base, reserved; };
+struct slots { void *enter, *enter_leaf, *exit; uint32_t id_base, reserved; void *enter_region, *exit_region; };
 struct note { uint32_t version, regions; int64_t description; uint64_t length; int64_t slots; uint8_t identity[16]; };
 
 /* Saved values lie below the word that holds rax at -16(%rsp). */
@@ -52,6 +52,8 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data)
                 struct note *note = (struct note *)content;
                 struct slots *slots = (struct slots *)(content + note->slots);
                 slots->id_base = regions;
+                slots->exit_region = (void *)count_exit;
+                slots->enter_region = (void *)count_enter;
                 slots->exit = (void *)count_exit;
                 slots->enter = (void *)count_enter;
                 slots->enter_leaf = (void *)count_enter_leaf;

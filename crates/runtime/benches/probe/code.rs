@@ -35,7 +35,7 @@ impl Code {
     pub(crate) fn new(base: IdBase) -> Self {
         let routines = routines();
         let mut code = Self { bytes: Vec::new(), enter: Label(0), enter_leaf: Label(0), exit: Label(0), next_id: 0 };
-        for word in [routines.enter, routines.enter_leaf, routines.exit, u64::from(base.0)] {
+        for word in [routines.enter, routines.enter_leaf, routines.exit, u64::from(base.0), routines.enter_region, routines.exit_region, 0, 0] {
             code.bytes.extend(word.to_le_bytes());
         }
         assert_eq!(code.bytes.len(), size_of::<Slots>());

@@ -1,6 +1,7 @@
 # The probe routines. See crates/format/src/probe.rs for what they find and must leave.
 #
-# Stack pointers in frames are even words of eight bytes; two less in a frame that is clockless (local.rs says what else).
+# Stack pointers in frames are even; one less in a frame that is clockless (local.rs says what else). Where one is, counted
+# from the routine's own stack pointer, is `token`: 8 in routines for functions.
 #
 # Registers throughout: rdi offset of the thread state from the thread pointer, rsi current frame, rcx node of
 # that frame (the parent), r8 region id and then the node looked for, rax clock, rdx scratch. Few, because each is saved and
@@ -94,9 +95,9 @@ tare_mxcsr:
 # From r8d: checks the frame, finds the node. Leaves rsi, rcx, r8, and the stack pointer in rdx. Falls
 # through on a hit. An entry of the site cache is one word, so that a handler that changes it cannot come
 # between its halves.
-        .macro  LOOKUP miss, hit, slow
+        .macro  LOOKUP miss, hit, slow, token=8
         mov     %fs:{FRAME}(%rdi), %rsi
-        lea     8(%rsp), %rdx
+        lea     \token(%rsp), %rdx
         cmp     %rdx, {FRAME_SP}(%rsi)
         jbe     \slow
         cmp     %fs:{LIMIT}(%rdi), %rsi
@@ -165,8 +166,8 @@ tare_mxcsr:
         .endm
 
 # From the clock in rax. `last` is moved by addition, so that exclusive times always sum up to it.
-        .macro  COUNT
-        lea     8(%rsp), %rdx
+        .macro  COUNT token=8
+        lea     \token(%rsp), %rdx
         mov     %r8, {FRAME_NODE}(%rsi)
         mov     %rdx, {FRAME_SP}(%rsi)
         mov     %rax, %rdx
@@ -183,10 +184,10 @@ tare_mxcsr:
 # A clockless frame: as CLAIM, with a stack pointer that says so, and in place of a base the node that time goes to while
 # it is open: the parent, or where that is clockless itself, what the parent's frame names.
         .macro  CLAIM_CLOCKLESS
-        testb   $2, {FRAME_SP}(%rsi)
+        testb   $1, {FRAME_SP}(%rsi)
         jz      1f
         mov     {FRAME_BASE}(%rsi), %rcx
-1:      sub     $2, %rdx
+1:      sub     $1, %rdx
         CLAIM
         mov     %r8, {FRAME_NODE}(%rsi)
         mov     %rdx, {FRAME_SP}(%rsi)
@@ -202,11 +203,11 @@ tare_mxcsr:
         .endm
 
 # Whether the batch under way has had its calls.
-        .macro  UNTIL slow
+        .macro  UNTIL slow, token=8
         mov     {CALLS}(%r8), %edx
         sub     {UNTIL}(%r8), %edx
         jns     \slow
-        lea     8(%rsp), %rdx
+        lea     \token(%rsp), %rdx
         .endm
 
 # Counts a call of a batch that is off or clockless. One that finds none left is taken back, in one instruction each,
@@ -217,19 +218,21 @@ tare_mxcsr:
         .endm
 
 # Into the slow path; its answer is in eax.
-        .macro  SLOW kind
+        .macro  SLOW kind, token=8
         SAVE_MORE
         mov     $\kind, %r9d
+        lea     \token(%rsp), %r8
         call    tare_slow_entry_door
         mov     %r9d, %eax
         RESTORE_MORE
         .endm
 
-        .globl  tare_probe_enter
-        .hidden tare_probe_enter
-        .type   tare_probe_enter, @function
+        .macro  ENTER name, token
+        .globl  \name
+        .hidden \name
+        .type   \name, @function
         .balign 64
-tare_probe_enter:
+\name:
         .cfi_startproc
         endbr64
         SAVE
@@ -237,56 +240,56 @@ tare_probe_enter:
 # Where all nodes of the thread are on, the clock is read between the two loads that lead to the region id, so that its
 # own time hides them.
         cmpl    $0, %fs:{ASIDE}(%rdi)
-        jne     .Lenter_aside
+        jne     .L\name\()_aside
         mov     (%rsp), %rcx
         mov     %eax, %r8d
         CLOCK
         add     {ID}(%rcx), %r8d
         mov     %r8, -88(%rsp)
-        LOOKUP  .Lenter_miss, .Lenter_hit, .Lenter_slow
-        UNTIL   .Lenter_slow
+        LOOKUP  .L\name\()_miss, .L\name\()_hit, .L\name\()_slow, \token
+        UNTIL   .L\name\()_slow, \token
         CLAIM
-        COUNT
-.Lenter_done:
+        COUNT   \token
+.L\name\()_done:
         RESTORE
         ret
-.Lenter_aside:
+.L\name\()_aside:
         REGION  {ID}
-.Lenter_again:
-        LOOKUP  .Lenter_aside_miss, .Lenter_aside_hit, .Lenter_slow
+.L\name\()_again:
+        LOOKUP  .L\name\()_aside_miss, .L\name\()_aside_hit, .L\name\()_slow, \token
         cmpb    $0, {MODE}(%r8)
-        jne     .Lenter_clockless
-        UNTIL   .Lenter_slow
-        testb   $2, {FRAME_SP}(%rsi)
+        jne     .L\name\()_clockless
+        UNTIL   .L\name\()_slow, \token
+        testb   $1, {FRAME_SP}(%rsi)
         jz      1f
         mov     {FRAME_BASE}(%rsi), %rcx
 1:      CLAIM
         CLOCK
-        COUNT
+        COUNT   \token
         RESTORE
         ret
-.Lenter_clockless:
-        COUNT_ASIDE .Lenter_over
+.L\name\()_clockless:
+        COUNT_ASIDE .L\name\()_over
         cmpb    ${CLOCKLESS_TWICE}, {MODE}(%r8)
-        je      .Lenter_twice
-.Lenter_push:
+        je      .L\name\()_twice
+.L\name\()_push:
         CLAIM_CLOCKLESS
         RESTORE
         ret
-.Lenter_miss:
-        MISS    .Lenter_hit, .Lenter_slow
-.Lenter_aside_miss:
-        MISS    .Lenter_aside_hit, .Lenter_slow
-.Lenter_over:
+.L\name\()_miss:
+        MISS    .L\name\()_hit, .L\name\()_slow
+.L\name\()_aside_miss:
+        MISS    .L\name\()_aside_hit, .L\name\()_slow
+.L\name\()_over:
         addw    $1, {LEFT}(%r8)
-.Lenter_slow:
-        SLOW    0
+.L\name\()_slow:
+        SLOW    0, \token
         test    %eax, %eax
-        jnz     .Lenter_done
+        jnz     .L\name\()_done
         STATE
         mov     -88(%rsp), %r8
-        jmp     .Lenter_again
-.Lenter_twice:
+        jmp     .L\name\()_again
+.L\name\()_twice:
         lea     -128(%rsp), %rsp
         .cfi_adjust_cfa_offset 128
         call    tare_again_enter_stub
@@ -295,9 +298,13 @@ tare_probe_enter:
         test    $0, %eax
         lea     128(%rsp), %rsp
         .cfi_adjust_cfa_offset -128
-        jmp     .Lenter_push
+        jmp     .L\name\()_push
         .cfi_endproc
-        .size   tare_probe_enter, .-tare_probe_enter
+        .size   \name, .-\name
+        .endm
+
+        ENTER tare_probe_enter, 8
+        ENTER tare_probe_enter_region, {REGION_TOKEN}
 
         .globl  tare_probe_enter_leaf
         .hidden tare_probe_enter_leaf
@@ -330,7 +337,7 @@ tare_probe_enter_leaf:
         cmpb    $0, {MODE}(%r8)
         jne     .Lleaf_off
         UNTIL   .Lleaf_slow
-        testb   $2, {FRAME_SP}(%rsi)
+        testb   $1, {FRAME_SP}(%rsi)
         jz      1f
         mov     {FRAME_BASE}(%rsi), %rcx
 1:      CLAIM
@@ -405,11 +412,12 @@ tare_again_exit_stub:
         .cfi_endproc
         .size   tare_again_exit_stub, .-tare_again_exit_stub
 
-        .globl  tare_probe_exit
-        .hidden tare_probe_exit
-        .type   tare_probe_exit, @function
+        .macro  EXIT name, token
+        .globl  \name
+        .hidden \name
+        .type   \name, @function
         .balign 64
-tare_probe_exit:
+\name:
         .cfi_startproc
         endbr64
 # The loads that lead to the node come before the clock, whose own time hides them.
@@ -420,9 +428,9 @@ tare_probe_exit:
         mov     %rdx, -32(%rsp)
         mov     %rcx, -24(%rsp)
         mov     {FRAME_NODE}(%rsi), %rcx
-        lea     8(%rsp), %rdx
+        lea     \token(%rsp), %rdx
         cmp     %rdx, {FRAME_SP}(%rsi)
-        jne     .Lexit_other
+        jne     .L\name\()_other
         CLOCK
         mov     %rax, %rdx
         sub     %fs:{LAST}(%rdi), %rdx
@@ -430,32 +438,36 @@ tare_probe_exit:
         add     %rdx, %fs:{LAST}(%rdi)
         sub     {FRAME_BASE}(%rsi), %rax
         mov     %rax, {INCLUSIVE}(%rcx)
-.Lexit_pop:
+.L\name\()_pop:
         sub     $32, %rsi
         mov     %rsi, %fs:{FRAME}(%rdi)
-.Lexit_done:
+.L\name\()_done:
         mov     -16(%rsp), %rax
         mov     -24(%rsp), %rcx
         mov     -32(%rsp), %rdx
         mov     -40(%rsp), %rsi
         mov     -48(%rsp), %rdi
         ret
-.Lexit_other:
-        sub     $2, %rdx
+.L\name\()_other:
+        sub     $1, %rdx
         cmp     %rdx, {FRAME_SP}(%rsi)
-        je      .Lexit_pop
+        je      .L\name\()_pop
         CLOCK
         mov     %r8, -56(%rsp)
         mov     %rax, -88(%rsp)
-        SLOW    2
+        SLOW    2, \token
         mov     -56(%rsp), %r8
-        jmp     .Lexit_done
+        jmp     .L\name\()_done
         .cfi_endproc
-        .size   tare_probe_exit, .-tare_probe_exit
+        .size   \name, .-\name
+        .endm
+
+        EXIT tare_probe_exit, 8
+        EXIT tare_probe_exit_region, {REGION_TOKEN}
 
 # Into Rust: r9d kind (0 enter, 1 enter_leaf, 2 exit); region id or clock of the exit in the caller's word at
 # -88. Leaves the answer in r9d. The caller's `call` put its return address into the free word at -8, so the
-# caller's words stand 8 bytes further off; its own stack pointer, less the return address, is the function's.
+# caller's words stand 8 bytes further off. The stack pointer for the frame is in r8.
         .type   tare_slow_entry_door, @function
         .balign 16
 tare_slow_entry_door:
@@ -466,7 +478,6 @@ tare_slow_entry_door:
         shl     $32, %rdx
         or      %rdx, %rax
         mov     -80(%rsp), %rsi
-        lea     16(%rsp), %r8
         mov     tare_thread_state@gottpoff(%rip), %rdi
         add     %fs:0, %rdi
         lea     -128(%rsp), %rsp
@@ -547,6 +558,8 @@ tare_calibration_loop:
         .cfi_endproc
         .size   tare_calibration_loop, .-tare_calibration_loop
 
+        .purgem ENTER
+        .purgem EXIT
         .purgem SAVE
         .purgem RESTORE
         .purgem SAVE_MORE
