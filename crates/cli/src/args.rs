@@ -44,8 +44,6 @@ pub(crate) enum Verb {
     Validate(ValidateArguments),
     /// Show the results of a run
     Report(ReportArguments),
-    /// Switch regions off or on while their program runs
-    Ctl(CtlArguments),
     /// Say what this machine offers and lacks, with the remedy
     Doctor,
 }
@@ -99,6 +97,19 @@ pub(crate) enum InspectFormat {
     Json,
     /// For spreadsheets
     Csv,
+    /// The call graph for graphviz
+    Dot,
+    /// The call graph for MetaCG and its tools (version 4 of their format)
+    Metacg,
+}
+
+/// Which edges of the call graph are followed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum EdgeChoice {
+    /// Direct calls
+    Sure,
+    /// Also what calls through pointers may reach
+    Possible,
 }
 
 /// What to measure.
@@ -127,31 +138,6 @@ pub(crate) struct Measuring {
     /// Leave all probes on, also where their cost would be measured by switching them off
     #[arg(long, env = "TARE_EXACT", value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) exact: bool,
-    /// Switch call paths off for good that have more than CALLS calls of less than MICROSECONDS: `tau` is 100000,10
-    #[arg(long, value_name = "tau|CALLS,MICROSECONDS", env = "TARE_THROTTLE_RULE", value_parser = parse_throttle)]
-    pub(crate) throttle: Option<Throttle>,
-}
-
-/// When a call path is switched off for good.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Throttle {
-    /// After more calls than this …
-    pub(crate) calls: u64,
-    /// … if a call takes less than this, in nanoseconds.
-    pub(crate) nanoseconds: u64,
-}
-
-/// Reads `tau`, or calls and microseconds.
-fn parse_throttle(text: &str) -> Result<Throttle, String> {
-    const TAU: Throttle = Throttle { calls: 100_000, nanoseconds: 10_000 };
-    if text == "tau" {
-        return Ok(TAU);
-    }
-    let rule = text.split_once(',').and_then(|(calls, microseconds)| {
-        let microseconds: f64 = microseconds.trim().parse().ok().filter(|&time| time > 0.0 && time < 1e9)?;
-        Some(Throttle { calls: calls.trim().parse().ok()?, nanoseconds: (microseconds * 1e3) as u64 })
-    });
-    rule.ok_or_else(|| "expected `tau`, or calls and microseconds such as 100000,10".to_string())
 }
 
 /// What to show.
@@ -206,7 +192,10 @@ Examples:
                                                  the largest functions
   tare inspect ./app --functions solver --calls  who calls what, in functions with `solver` in their name
   tare inspect ./app --loops --sort depth:desc   the deepest loops, with their place in the source
-  tare inspect ./app --format json --loops --calls > app.json")]
+  tare inspect ./app --format json --loops --calls > app.json
+  tare inspect ./app --format dot --from main --depth 3 | dot -Tsvg > calls.svg
+  tare inspect ./app --cfg solve | dot -Tsvg > solve.svg
+  tare inspect old/app --compare new/app         what changed from one build to the next")]
 pub(crate) struct InspectArguments {
     /// Executable or shared library
     pub(crate) image: PathBuf,
@@ -231,6 +220,21 @@ pub(crate) struct InspectArguments {
     /// How to write it
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: InspectFormat,
+    /// Call graph: only what is reached from FUNCTION
+    #[arg(long, value_name = "FUNCTION")]
+    pub(crate) from: Option<String>,
+    /// Call graph: at most N calls away from --from
+    #[arg(long, value_name = "N", requires = "from")]
+    pub(crate) depth: Option<usize>,
+    /// Call graph: which calls
+    #[arg(long, value_enum, default_value = "sure")]
+    pub(crate) edges: EdgeChoice,
+    /// Print the control flow of FUNCTION for graphviz
+    #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["functions", "sort", "top", "loops", "calls", "inlined", "from"])]
+    pub(crate) cfg: Option<String>,
+    /// Say what OTHER, a later build, changes
+    #[arg(long, value_name = "OTHER", conflicts_with_all = ["sort", "loops", "calls", "inlined", "from", "cfg"])]
+    pub(crate) compare: Option<PathBuf>,
     /// Directories with separate debug files, with colons between them
     #[arg(long, value_name = "DIRS", env = "TARE_DEBUG_PATH", default_value = "/usr/lib/debug")]
     pub(crate) debug_path: OsString,
@@ -325,32 +329,6 @@ pub(crate) enum MpiChoice {
     Openmpi,
     /// MPICH and the libraries of its ABI
     Mpich,
-}
-
-/// `tare ctl`
-#[derive(Debug, Args)]
-#[command(
-    group = clap::ArgGroup::new("switch").required(true).multiple(true),
-    after_help = "\
-Examples:
-  tare ctl RUN --off push_back                   regions with `push_back` in their name, in all processes of RUN on this node
-  tare ctl RUN --off '/^std::/' --on /sort/      /…/ is a regular expression; what is on comes after what is off
-
-A region that is off costs next to nothing; its calls are not counted, and its time is that of its callers. A process
-follows when it next enters a measured region."
-)]
-pub(crate) struct CtlArguments {
-    /// The run directory of a run that goes on
-    pub(crate) run: PathBuf,
-    /// Switch regions off whose name has PATTERN
-    #[arg(long, value_name = "PATTERN", group = "switch")]
-    pub(crate) off: Vec<String>,
-    /// Switch regions on again whose name has PATTERN
-    #[arg(long, value_name = "PATTERN", group = "switch")]
-    pub(crate) on: Vec<String>,
-    /// How long to wait for processes to follow
-    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
-    pub(crate) wait: f64,
 }
 
 /// `tare validate`

@@ -162,3 +162,120 @@ fn inlined_functions_come_from_wherever_the_debug_information_is() {
     let output = place.tare().args(["inspect", "lean", "--debug-path", "debug"]).output().expect("tare can be started");
     assert!(text(&output.stderr).contains("is not here"));
 }
+
+/// What graphviz reads out of a drawing: lines of nodes and edges in its plain form.
+fn drawn(place: &Place, drawing: &str) -> Vec<String> {
+    fs::write(place.path().join("drawing.dot"), drawing).expect("a writable directory");
+    let output = place.command("dot").args(["-Tplain", "drawing.dot"]).output().expect("graphviz is installed by `make test`");
+    assert!(output.status.success() && output.stderr.is_empty(), "{}\n{drawing}", text(&output.stderr));
+    text(&output.stdout).lines().map(str::to_string).collect()
+}
+
+fn edge(plain: &[String], from: &str, to: &str) -> Option<String> {
+    let id = |name: &str| {
+        let node =
+            plain.iter().find(|line| line.starts_with("node ") && (line.contains(&format!(" {name} ")) || line.contains(&format!("\"{name}\\n"))));
+        node.and_then(|line| line.split(' ').nth(1)).unwrap_or_else(|| panic!("no {name} in {plain:?}")).to_string()
+    };
+    let head = format!("edge {} {} ", id(from), id(to));
+    plain.iter().find(|line| line.starts_with(&head)).cloned()
+}
+
+#[test]
+fn call_graphs_are_drawn_with_possible_calls_dashed() {
+    let place = Place::new();
+    program(&place, &["-g"]);
+    let whole = drawn(&place, &shown(&place, &["shown", "--format", "dot"]));
+    for (from, to) in [("main", "nest"), ("nest", "leaf"), ("host", "leaf"), ("main", "printf")] {
+        assert!(edge(&whole, from, to).is_some_and(|edge| edge.contains("solid")), "{from} calls {to}");
+    }
+    assert!(edge(&whole, "main", "host").is_none(), "an indirect call is not sure");
+    let possible = drawn(&place, &shown(&place, &["shown", "--format", "dot", "--edges", "possible"]));
+    assert!(edge(&possible, "main", "host").is_some_and(|edge| edge.contains("dashed")));
+    let near = shown(&place, &["shown", "--format", "dot", "--from", "main", "--depth", "1"]);
+    assert!(near.contains("nest") && !near.contains("leaf"), "{near}");
+    let callers = shown(&place, &["shown", "--format", "dot", "--functions", "host"]);
+    assert!(callers.contains("leaf") && !callers.contains("nest"), "{callers}");
+}
+
+#[test]
+fn control_flow_is_drawn_with_all_blocks_and_edges() {
+    let place = Place::new();
+    program(&place, &["-g"]);
+    let flow = drawn(&place, &shown(&place, &["shown", "--cfg", "nest"]));
+    let count = |kind: &str| flow.iter().filter(|line| line.starts_with(kind)).count() as u64;
+    let document = document(&place, &["shown"]);
+    let nest = function(&document, "nest");
+    assert_eq!((Some(count("node ")), Some(count("edge "))), (nest["blocks"].as_u64(), nest["edges"].as_u64()));
+    assert_eq!(flow.iter().filter(|line| line.contains("firebrick")).count() as u64, nest["loops"].as_u64().expect("a count"));
+}
+
+#[test]
+fn metacg_has_what_its_reader_asks_for() {
+    let place = Place::new();
+    program(&place, &["-g"]);
+    let graph: Value = serde_json::from_str(&shown(&place, &["shown", "--format", "metacg"])).expect("JSON");
+    assert_eq!(graph["_MetaCG"]["version"], "4.0");
+    for name in ["name", "version", "sha"] {
+        assert!(graph["_MetaCG"]["generator"][name].is_string());
+    }
+    let nodes = graph["_CG"]["nodes"].as_object().expect("nodes");
+    let id = |name: &str| nodes.iter().find(|(_, node)| node["functionName"] == name).unwrap_or_else(|| panic!("no {name}")).0.clone();
+    for node in nodes.values() {
+        assert!(node["hasBody"].is_boolean() && node["meta"].is_object() && node.get("origin").is_some());
+        assert!(node["callees"].as_object().expect("callees").keys().all(|callee| nodes.contains_key(callee)));
+    }
+    let (nest, printf) = (&nodes[&id("nest")], &nodes[&id("printf")]);
+    assert!(nest["callees"].get(id("leaf")).is_some());
+    assert_eq!((&nest["meta"]["loopDepth"], &nest["hasBody"], &printf["hasBody"]), (&3.into(), &true.into(), &false.into()));
+    assert!(nest["origin"].as_str().is_some_and(|file| file.ends_with("shown.c")) && printf["origin"].is_null());
+    assert_eq!(graph["_CG"]["meta"]["entryFunction"], id("main"));
+}
+
+#[test]
+fn two_builds_differ_where_their_sources_do() {
+    let place = Place::new();
+    program(&place, &["-g"]);
+    fs::rename(place.path().join("shown"), place.path().join("before")).expect("the same directory");
+    let same = shown(&place, &["before", "--compare", "before"]);
+    assert!(same.contains("0 functions changed, 0 added, 0 removed"), "{same}");
+    let later = PROGRAM
+        .replace("squared(leaf(x)) + 2.0", "squared(leaf(x)) + sqrt(x)")
+        .replace("int main(", "__attribute__((noinline, used)) int more(int x) { return x + 7; }\n\nint main(");
+    fs::write(place.path().join("later.c"), later).expect("a writable directory");
+    let built = place.command("gcc").args(["-O1", "-g", "-o", "later", "later.c", "-lm"]).status().expect("gcc");
+    assert!(built.success());
+    let output = shown(&place, &["before", "--compare", "later", "--format", "json"]);
+    let document: Value = serde_json::from_str(&output).expect("JSON");
+    let names =
+        |list: &Value| list.as_array().expect("a list").iter().map(|one| one["name"].as_str().expect("a name").to_string()).collect::<Vec<_>>();
+    assert_eq!(document["schema"], 1);
+    assert_eq!(
+        (names(&document["changed"]), names(&document["added"]), names(&document["removed"])),
+        (vec!["host".to_string()], vec!["more".to_string()], vec![])
+    );
+    assert_eq!(document["changed"][0]["callees_added"], serde_json::json!(["sqrt"]));
+    let table = shown(&place, &["before", "--compare", "later"]);
+    assert!(table.contains("1 functions changed, 1 added, 0 removed") && table.contains("+sqrt"), "{table}");
+}
+
+#[test]
+fn options_that_do_not_go_together_are_refused() {
+    let place = Place::new();
+    program(&place, &[]);
+    let cases: [(&[&str], i32, &[&str]); 7] = [
+        (&["--cfg", "nosuch"], 65, &["no function has `nosuch`", "tare inspect"]),
+        (&["--cfg", "e"], 65, &["stands for", "nest"]),
+        (&["--cfg", "nest", "--format", "csv"], 64, &["--cfg", "graphviz"]),
+        (&["--from", "main"], 64, &["--from", "--format dot"]),
+        (&["--depth", "2", "--format", "dot"], 64, &["--from"]),
+        (&["--format", "dot", "--top", "3"], 64, &["--top", "--depth"]),
+        (&["--compare", "shown", "--format", "csv"], 64, &["comparison", "--format json"]),
+    ];
+    for (words, status, parts) in cases {
+        let output = place.tare().args(["inspect", "shown"]).args(words).output().expect("tare can be started");
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{words:?}: {message}");
+        assert!(parts.iter().all(|part| message.contains(part)), "{words:?}: {message}");
+    }
+}

@@ -1,16 +1,25 @@
 //! What `inspect` says of an image: its functions with their properties, and on request their loops, calls and
 //! inlined functions.
 //!
-//! [`Listing`] makes rows of it, for people and as CSV; [`json()`] is the document.
+//! [`Listing`] makes rows of it, for people and as CSV; [`json()`] is the document. [`Graph`] is the call graph, for
+//! graphviz ([`mod@dot`]) and MetaCG; [`Flow`] the control flow of one function; [`compare`] holds two builds against each other.
 
+pub mod compare;
 mod document;
+pub mod dot;
+mod flow;
+mod graph;
 mod listing;
+mod metacg;
 mod rows;
 
 use serde::Serialize;
 
 pub use document::json;
+pub use flow::{Flow, FlowBlock};
+pub use graph::{Body, Graph, Node};
 pub use listing::{Listing, Order, UnknownColumn};
+pub use metacg::metacg;
 pub use rows::Rows;
 
 /// What `inspect` says of an image.

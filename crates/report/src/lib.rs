@@ -20,7 +20,6 @@ mod number;
 pub mod picture;
 mod run;
 pub mod select;
-mod switches;
 pub mod text;
 pub mod validate;
 mod view;

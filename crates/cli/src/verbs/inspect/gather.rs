@@ -7,6 +7,8 @@ use tare_image::inlines::Inlines;
 use tare_image::lines::Lines;
 use tare_report::inspect::{Call, Function, Inlined, Loop, Part};
 
+use crate::args::{InspectArguments, InspectFormat};
+use crate::failure::Failure;
 use crate::instrumenting::Analysis;
 use crate::pattern::Pattern;
 use crate::progress::Step;
@@ -21,11 +23,21 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Whether a function is wanted by one of its names, raw or shown.
+    /// As the options say.
+    pub(super) fn of(arguments: &InspectArguments) -> Result<Self, Failure> {
+        let pattern = arguments.functions.as_deref().map(Pattern::parse).transpose()?;
+        let inlined = arguments.inlined || arguments.format == InspectFormat::Json && arguments.compare.is_none();
+        Ok(Self { pattern, loops: arguments.loops, calls: arguments.calls, inlined })
+    }
+
+    /// Whether a name, raw or shown, is wanted.
+    pub(super) fn has_name(&self, name: &str) -> bool {
+        self.pattern.as_ref().is_none_or(|pattern| pattern.matches(name) || pattern.matches(&tare_image::demangle(name)))
+    }
+
+    /// Whether a function is wanted by one of its names.
     fn has(&self, function: &tare_code::Function) -> bool {
-        let Some(pattern) = &self.pattern else { return true };
-        let mut names = std::iter::once(&function.name).chain(&function.aliases);
-        names.any(|name| pattern.matches(name) || pattern.matches(&tare_image::demangle(name)))
+        std::iter::once(&function.name).chain(&function.aliases).any(|name| self.has_name(name))
     }
 }
 

@@ -1,0 +1,36 @@
+//! Two builds of an image, compared.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use tare_report::inspect::Inspection;
+use tare_report::inspect::compare::{self, Comparison};
+
+use super::gather::Wanted;
+use crate::args::{InspectArguments, InspectFormat};
+use crate::debug_files::{DebugFiles, DebugPath};
+use crate::failure::{Code, Failure};
+use crate::image_file;
+use crate::instrumenting::Analysis;
+use crate::results::page;
+
+/// Prints what the other build changes.
+pub(super) fn compare(arguments: &InspectArguments, other: &Path) -> Result<ExitCode, Failure> {
+    if !matches!(arguments.format, InspectFormat::Table | InspectFormat::Json) {
+        return Err(Failure::new(Code::Usage, "a comparison is a table or JSON").remedy("leave out --format, or take --format json"));
+    }
+    let wanted = Wanted::of(arguments)?;
+    let comparison = Comparison::of(side(arguments, &arguments.image, &wanted)?, side(arguments, other, &wanted)?);
+    match arguments.format {
+        InspectFormat::Json => println!("{}", compare::json(&comparison)),
+        _ => print!("{}", compare::text(&comparison, arguments.top, &page(None))),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn side(arguments: &InspectArguments, path: &Path, wanted: &Wanted) -> Result<Inspection, Failure> {
+    let bytes = image_file::read(path)?;
+    let files = DebugFiles::find(path, &bytes, &DebugPath::parse(&arguments.debug_path));
+    let analysis = Analysis::of(path, &bytes, &files)?;
+    Ok(super::inspection(path, &analysis, wanted))
+}

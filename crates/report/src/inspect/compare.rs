@@ -1,0 +1,94 @@
+//! What changed between two builds of an image.
+//!
+//! Functions are matched by their names. Names that only compilers give — numbers of clones, hashes — are left out
+//! where the full name matches nothing; functions without names are matched where as many of one build as of the other
+//! have the same numbers. That code moved is no change.
+
+mod document;
+mod matching;
+mod text;
+
+use super::{Function, Image, Inspection};
+
+pub use document::json;
+pub use text::text;
+
+/// What changed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Comparison {
+    /// The earlier build.
+    pub before: Image,
+    /// The later one.
+    pub after: Image,
+    /// Functions of the later build alone, the largest first.
+    pub added: Vec<Function>,
+    /// Functions of the earlier build alone, the largest first.
+    pub removed: Vec<Function>,
+    /// Functions of both that differ, those first whose instructions differ most.
+    pub changed: Vec<Change>,
+    /// Functions of both that do not.
+    pub unchanged: usize,
+    /// Nameless functions that could not be matched, of either build.
+    pub nameless: (usize, usize),
+}
+
+/// A function of both builds that differs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Change {
+    /// As it was.
+    pub before: Function,
+    /// As it is.
+    pub after: Function,
+    /// Names of functions that it now calls.
+    pub callees_added: Vec<String>,
+    /// Names of functions that it no longer calls.
+    pub callees_removed: Vec<String>,
+}
+
+impl Change {
+    /// How many instructions more or less.
+    fn distance(&self) -> usize {
+        self.before.instructions.abs_diff(self.after.instructions)
+    }
+}
+
+impl Comparison {
+    /// Compares two inspections.
+    #[must_use]
+    pub fn of(before: Inspection, after: Inspection) -> Self {
+        let matched = matching::matched(before.functions, after.functions);
+        let mut comparison = Self {
+            before: before.image,
+            after: after.image,
+            added: matched.added,
+            removed: matched.removed,
+            changed: Vec::new(),
+            unchanged: 0,
+            nameless: matched.nameless,
+        };
+        for (one, other) in matched.pairs {
+            let callees_added = matching::callees_beyond(&other, &one);
+            let callees_removed = matching::callees_beyond(&one, &other);
+            if numbers(&one) == numbers(&other) && callees_added.is_empty() && callees_removed.is_empty() {
+                comparison.unchanged += 1;
+            } else {
+                comparison.changed.push(Change { before: one, after: other, callees_added, callees_removed });
+            }
+        }
+        comparison.changed.sort_by(|one, other| other.distance().cmp(&one.distance()).then_with(|| one.after.name.cmp(&other.after.name)));
+        for list in [&mut comparison.added, &mut comparison.removed] {
+            list.sort_by(|one, other| other.instructions.cmp(&one.instructions).then_with(|| one.name.cmp(&other.name)));
+        }
+        comparison
+    }
+}
+
+/// What makes two functions differ.
+fn numbers(one: &Function) -> [u64; 10] {
+    let counts = [one.instructions, one.blocks, one.edges, one.exits, one.cyclomatic, one.loops, one.loop_depth, one.call_sites, one.indirect_calls];
+    let mut numbers = [one.size; 10];
+    for (place, count) in numbers.iter_mut().skip(1).zip(counts) {
+        *place = count as u64;
+    }
+    numbers
+}
