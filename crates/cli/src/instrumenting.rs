@@ -83,8 +83,7 @@ impl<'data> Analysis<'data> {
 
     /// All that there is to know of a function.
     pub(crate) fn metrics(&self, function: &Function, lines: Option<&Lines<'_>>) -> Metrics {
-        let body = self.program.body(&self.image, function);
-        self.program.metrics(&self.image, function, &body, lines)
+        self.program.metrics(&self.image, function, lines)
     }
 
     /// Chooses what to measure.

@@ -33,7 +33,7 @@ impl Program {
         Body { instructions, tables: jumps.map(|jumps| jumps.tables.clone()).unwrap_or_default() }
     }
 
-    fn flow<'a>(&self, function: &Function, raw: RawFlow, kind: impl Fn() -> Option<&'a JumpKind>) -> Flow {
+    pub(crate) fn flow<'a>(&self, function: &Function, raw: RawFlow, kind: impl Fn() -> Option<&'a JumpKind>) -> Flow {
         match raw {
             RawFlow::Next => Flow::Next,
             RawFlow::Call(target) => Flow::Call { target, returns: !self.never_returns(target) },

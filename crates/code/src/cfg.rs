@@ -6,17 +6,21 @@
 
 use std::ops::Range;
 
-use crate::program::{Body, Flow, Function, Instruction};
+use smallvec::SmallVec;
+
+use crate::program::{Body, Flow, Function, Instruction, JumpTable};
 
 /// A basic block.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Block {
     /// Link address of its first instruction.
     pub address: u64,
+    /// Link address behind its last one.
+    pub end: u64,
     /// Its instructions, as indices into [`Body::instructions`].
     pub instructions: Range<usize>,
     /// Blocks that may follow, each once.
-    pub successors: Vec<usize>,
+    pub successors: SmallVec<[usize; 2]>,
     /// Landing pads to which an exception out of its calls may lead, each once.
     pub landing_pads: Vec<usize>,
     /// Ways out of the function at its end: 0, or 1.
@@ -39,15 +43,25 @@ pub struct Cfg {
     pub entries: Vec<usize>,
 }
 
-/// Whether calls through an instruction's slot come back; direct calls say so themselves.
-pub(crate) type Returns<'a> = &'a dyn Fn(&Instruction) -> bool;
-
 /// Calls of a range of link addresses unwind to a landing pad.
 pub(crate) type Unwinding = (Range<u64>, u64);
 
+/// What a graph is made of.
+pub(crate) struct Source<'a> {
+    pub(crate) function: &'a Function,
+    /// Instructions that change the flow of control; others may be among them.
+    pub(crate) turns: &'a [Instruction],
+    pub(crate) tables: &'a [JumpTable],
+    /// Whether an instruction starts at an address.
+    pub(crate) is_start: &'a dyn Fn(u64) -> bool,
+    /// Whether calls through an instruction's slot come back; direct calls say so themselves.
+    pub(crate) returns: &'a dyn Fn(&Instruction) -> bool,
+    pub(crate) unwinding: &'a [Unwinding],
+}
+
 impl Cfg {
-    pub(crate) fn of(function: &Function, body: &Body, returns: Returns<'_>, unwinding: &[Unwinding]) -> Self {
-        let draft = Draft::new(function, body, returns, unwinding);
+    pub(crate) fn of(source: &Source<'_>) -> Self {
+        let draft = Draft::new(source);
         let order = draft.order();
         let mut position = vec![usize::MAX; draft.blocks.len()];
         for (new, &old) in order.iter().enumerate() {
@@ -56,12 +70,27 @@ impl Cfg {
             }
         }
         let moved = |old: &usize| position.get(*old).copied().filter(|&new| new != usize::MAX);
-        let mut blocks: Vec<Block> = order.iter().filter_map(|&old| draft.blocks.get(old).cloned()).collect();
+        let entries = draft.entries.iter().filter_map(moved).collect();
+        let mut old_blocks = draft.blocks;
+        let mut take = |old: usize| old_blocks.get_mut(old).map(std::mem::take);
+        let mut blocks: Vec<Block> = order.iter().filter_map(|&old| take(old)).collect();
         for block in &mut blocks {
-            block.successors = block.successors.iter().filter_map(moved).collect();
-            block.landing_pads = block.landing_pads.iter().filter_map(moved).collect();
+            for list in [block.successors.as_mut_slice(), block.landing_pads.as_mut_slice()] {
+                list.iter_mut().for_each(|next| *next = moved(next).unwrap_or(0));
+            }
         }
-        Self { blocks, entries: draft.entries.iter().filter_map(moved).collect() }
+        Self { blocks, entries }
+    }
+
+    /// Says which instructions of a body the blocks hold.
+    pub(crate) fn find_instructions(&mut self, body: &Body) {
+        let index = Index::of(&body.instructions);
+        for block in &mut self.blocks {
+            let first = index.at(block.address).unwrap_or(0);
+            let rest = body.instructions.get(first..).unwrap_or_default();
+            let count = rest.iter().take_while(|one| (block.address..block.end).contains(&one.address)).count();
+            block.instructions = first..first + count;
+        }
     }
 
     /// Edges between blocks.
@@ -128,51 +157,38 @@ impl<'a> Index<'a> {
     }
 }
 
-/// All blocks, reachable or not, in the order of the body.
+/// All blocks, reachable or not, in the order of their addresses.
 struct Draft {
     blocks: Vec<Block>,
     entries: Vec<usize>,
 }
 
 impl Draft {
-    fn new(function: &Function, body: &Body, returns: Returns<'_>, unwinding: &[Unwinding]) -> Self {
-        let index = Index::of(&body.instructions);
-        let leads = leaders(function, body, &index, returns, unwinding);
-        let mut blocks: Vec<Block> = Vec::new();
-        for (position, one) in body.instructions.iter().enumerate() {
-            match blocks.last_mut() {
-                Some(block) if leads.get(position) != Some(&true) => block.instructions.end = position + 1,
-                _ => blocks.push(Block {
-                    address: one.address,
-                    instructions: position..position + 1,
-                    successors: Vec::new(),
-                    landing_pads: Vec::new(),
-                    exits: 0,
-                }),
-            }
+    fn new(source: &Source<'_>) -> Self {
+        let mut parts = source.function.parts.clone();
+        parts.sort_unstable_by_key(|part| part.start);
+        let mut turns: Vec<&Instruction> = source.turns.iter().filter(|one| one.flow != Flow::Next).collect();
+        turns.sort_by_key(|one| one.address);
+        let leaders = leaders(source, &parts, &turns);
+        let block_at = |address: u64| leaders.binary_search(&address).ok();
+        let mut rest = turns.as_slice();
+        let mut parts = parts.into_iter().peekable();
+        let mut blocks = Vec::with_capacity(leaders.len());
+        for (position, &address) in leaders.iter().enumerate() {
+            while parts.next_if(|part| part.end <= address).is_some() {}
+            let part_end = parts.peek().map_or(address, |part| part.end);
+            let end = leaders.get(position + 1).map_or(part_end, |&next| next.min(part_end));
+            let first = rest.partition_point(|one| one.address < address);
+            let behind = first + rest.get(first..).unwrap_or_default().partition_point(|one| one.address < end);
+            blocks.push(block(source, &block_at, address..end, rest.get(first..behind).unwrap_or_default()));
+            rest = rest.get(behind..).unwrap_or_default();
         }
-        let starts: Vec<usize> = blocks.iter().map(|block| block.instructions.start).collect();
-        let block_at = |address: u64| {
-            let instruction = index.at(address)?;
-            starts.partition_point(|&start| start <= instruction).checked_sub(1)
-        };
-        for block in &mut blocks {
-            let Some(last) = body.instructions.get(block.instructions.end - 1) else { continue };
-            block.exits = ways(body, last, returns, &mut |target| block.successors.extend(block_at(target)));
-            if block.successors.is_empty() && block.exits == 0 && !matches!(last.flow, Flow::TableJump { .. }) {
-                block.exits = 1;
-            }
-            block.successors.sort_unstable();
-            block.successors.dedup();
-            if !unwinding.is_empty() {
-                let own = body.instructions.get(block.instructions.clone()).unwrap_or_default();
-                block.landing_pads = pads(own, unwinding).into_iter().filter_map(block_at).collect();
-            }
-        }
-        let entries = std::iter::once(function.entry).chain(function.other_entries.iter().copied());
+        let entries = std::iter::once(source.function.entry).chain(source.function.other_entries.iter().copied());
         let mut entries: Vec<usize> = entries.filter_map(block_at).collect();
-        let mut seen = std::collections::HashSet::new();
-        entries.retain(|&entry| seen.insert(entry));
+        if entries.len() > 1 {
+            let mut seen = std::collections::HashSet::new();
+            entries.retain(|&entry| seen.insert(entry));
+        }
         Self { blocks, entries }
     }
 
@@ -181,13 +197,15 @@ impl Draft {
         let mut order = Vec::new();
         let mut seen = vec![false; self.blocks.len()];
         let mut visit = |block: usize| seen.get_mut(block).is_some_and(|seen| !std::mem::replace(seen, true));
+        let next_of =
+            |block: &Block, next: usize| block.successors.get(next).or_else(|| block.landing_pads.get(next - block.successors.len())).copied();
         for &entry in &self.entries {
             if !visit(entry) {
                 continue;
             }
             let mut stack = vec![(entry, 0_usize)];
             while let Some((block, next)) = stack.pop() {
-                match self.blocks.get(block).and_then(|one| one.next().nth(next)) {
+                match self.blocks.get(block).and_then(|one| next_of(one, next)) {
                     Some(successor) => {
                         stack.push((block, next + 1));
                         if visit(successor) {
@@ -206,10 +224,36 @@ impl Draft {
     }
 }
 
+/// The block of a range; `turns` are those in it.
+fn block(source: &Source<'_>, block_at: &dyn Fn(u64) -> Option<usize>, range: Range<u64>, turns: &[&Instruction]) -> Block {
+    let mut block = Block { address: range.start, end: range.end, ..Block::default() };
+    let last = turns.iter().find(|one| ends_block(source, one));
+    let mut is_table = false;
+    match last {
+        Some(last) => {
+            block.end = last.end();
+            is_table = matches!(last.flow, Flow::TableJump { .. });
+            block.exits = ways(source, last, &mut |target| block.successors.extend(block_at(target)));
+        }
+        None => block.successors.extend(block_at(range.end)),
+    }
+    if block.successors.is_empty() && block.exits == 0 && !is_table {
+        block.exits = 1;
+    }
+    if block.successors.len() > 1 {
+        block.successors.sort_unstable();
+        block.successors.dedup();
+    }
+    if !source.unwinding.is_empty() {
+        block.landing_pads = pads(turns, source.unwinding).into_iter().filter_map(block_at).collect();
+    }
+    block
+}
+
 /// Landing pads of the calls among some instructions.
-fn pads(code: &[Instruction], unwinding: &[Unwinding]) -> Vec<u64> {
-    let calls = code.iter().filter(|one| matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall));
-    let of_call = |call: &Instruction| {
+fn pads(turns: &[&Instruction], unwinding: &[Unwinding]) -> Vec<u64> {
+    let calls = turns.iter().filter(|one| matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall));
+    let of_call = |call: &&Instruction| {
         let behind = unwinding.partition_point(|(range, _)| range.start <= call.address);
         let last = unwinding.get(behind.checked_sub(1)?)?;
         last.0.contains(&call.address).then_some(last.1)
@@ -220,37 +264,40 @@ fn pads(code: &[Instruction], unwinding: &[Unwinding]) -> Vec<u64> {
     found
 }
 
-/// Which instructions begin a block.
-fn leaders(function: &Function, body: &Body, index: &Index<'_>, returns: Returns<'_>, unwinding: &[Unwinding]) -> Vec<bool> {
-    let mut leads = vec![false; body.instructions.len()];
-    let mut lead = |address: u64| {
-        if let Some(place) = index.at(address).and_then(|one| leads.get_mut(one)) {
-            *place = true;
-        }
-    };
-    function.parts.iter().for_each(|part| lead(part.start));
-    function.other_entries.iter().for_each(|&entry| lead(entry));
-    unwinding.iter().for_each(|&(_, pad)| lead(pad));
-    for one in body.instructions.iter().filter(|one| ends_block(one, returns)) {
-        lead(one.end());
-        ways(body, one, returns, &mut lead);
+/// Where blocks begin, in order.
+fn leaders(source: &Source<'_>, parts: &[Range<u64>], turns: &[&Instruction]) -> Vec<u64> {
+    let function = source.function;
+    let mut leaders: Vec<u64> = Vec::with_capacity(turns.len() + parts.len());
+    leaders.extend(parts.iter().map(|part| part.start));
+    leaders.extend(&function.other_entries);
+    leaders.extend(source.unwinding.iter().map(|&(_, pad)| pad));
+    leaders.extend(source.tables.iter().flat_map(|table| &table.targets));
+    for one in turns.iter().filter(|one| ends_block(source, one)) {
+        leaders.push(one.end());
+        leaders.extend(match one.flow {
+            Flow::Jump { target } | Flow::Branch { target } => Some(target),
+            _ => None,
+        });
     }
-    leads
+    leaders.sort_unstable();
+    leaders.dedup();
+    leaders.retain(|&address| function.contains(address) && (source.is_start)(address));
+    leaders
 }
 
-fn ends_block(one: &Instruction, returns: Returns<'_>) -> bool {
+fn ends_block(source: &Source<'_>, one: &Instruction) -> bool {
     match one.flow {
         Flow::Next => false,
         Flow::Call { returns, .. } => !returns,
-        Flow::IndirectCall => !returns(one),
+        Flow::IndirectCall => !(source.returns)(one),
         _ => true,
     }
 }
 
-/// Hands out where control goes within the function behind an instruction; returns how many ways out there are.
-fn ways(body: &Body, one: &Instruction, returns: Returns<'_>, way: &mut dyn FnMut(u64)) -> usize {
+/// Hands out where control goes within the function behind an instruction that ends a block; returns how many ways out
+/// there are.
+fn ways(source: &Source<'_>, one: &Instruction, way: &mut dyn FnMut(u64)) -> usize {
     match one.flow {
-        _ if !ends_block(one, returns) => way(one.end()),
         Flow::Jump { target } => way(target),
         Flow::Branch { target } => {
             way(one.end());
@@ -261,7 +308,7 @@ fn ways(body: &Body, one: &Instruction, returns: Returns<'_>, way: &mut dyn FnMu
             return 1;
         }
         Flow::TableJump { .. } => {
-            let tables = body.tables.iter().filter(|table| table.jumps.contains(&one.address));
+            let tables = source.tables.iter().filter(|table| table.jumps.contains(&one.address));
             tables.flat_map(|table| &table.targets).for_each(|&target| way(target));
         }
         _ => return 1,

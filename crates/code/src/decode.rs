@@ -74,43 +74,61 @@ pub(crate) fn is_padding(instruction: &Instruction) -> bool {
     }
 }
 
-/// One bit for each address of a range, which begins at a multiple of 64.
+/// One bit for each address of some ranges.
 #[derive(Default)]
 pub(crate) struct AddressSet {
+    /// Sorted, apart from each other.
+    stretches: Vec<Stretch>,
+}
+
+struct Stretch {
+    /// A multiple of 64.
     start: u64,
     words: Vec<u64>,
 }
 
 impl AddressSet {
     pub(crate) fn over(ranges: &[Range<u64>]) -> Self {
-        let start = ranges.iter().map(|range| range.start).min().unwrap_or(0) / 64 * 64;
-        let end = ranges.iter().map(|range| range.end).max().unwrap_or(start);
-        let words = usize::try_from((end - start) / 64 + 1).unwrap_or(0);
-        Self { start, words: vec![0; words] }
+        /// Ranges that are no farther apart share a stretch.
+        const NEAR: u64 = 4096;
+        let mut sorted = ranges.to_vec();
+        sorted.sort_unstable_by_key(|range| range.start);
+        let mut joined: Vec<Range<u64>> = Vec::new();
+        for range in sorted {
+            match joined.last_mut() {
+                Some(last) if range.start <= last.end.saturating_add(NEAR) => last.end = last.end.max(range.end),
+                _ => joined.push(range.start / 64 * 64..range.end),
+            }
+        }
+        let words = |range: &Range<u64>| vec![0; usize::try_from(range.end.saturating_sub(range.start) / 64 + 1).unwrap_or(0)];
+        Self { stretches: joined.into_iter().map(|range| Stretch { start: range.start, words: words(&range) }).collect() }
     }
 
-    fn position(&self, address: u64) -> Option<(usize, u64)> {
-        let bit = address.checked_sub(self.start)?;
-        Some((usize::try_from(bit / 64).ok()?, 1 << (bit % 64)))
+    /// Stretch, word and mask of an address.
+    fn position(&self, address: u64) -> Option<(usize, usize, u64)> {
+        let stretch = self.stretches.partition_point(|one| one.start <= address).checked_sub(1)?;
+        let bit = address - self.stretches.get(stretch)?.start;
+        Some((stretch, usize::try_from(bit / 64).ok()?, 1 << (bit % 64)))
     }
 
     pub(crate) fn insert(&mut self, address: u64) {
-        let Some((word, mask)) = self.position(address) else { return };
-        if let Some(word) = self.words.get_mut(word) {
+        let Some((stretch, word, mask)) = self.position(address) else { return };
+        if let Some(word) = self.stretches.get_mut(stretch).and_then(|one| one.words.get_mut(word)) {
             *word |= mask;
         }
     }
 
-    /// Adds all of another set that lies within the range of this one.
+    /// Adds all of another set that lies within the ranges of this one.
     pub(crate) fn merge(&mut self, other: &Self) {
-        let Some((first, _)) = self.position(other.start) else { return };
-        for (to, from) in self.words.iter_mut().skip(first).zip(&other.words) {
-            *to |= from;
+        for own in &other.stretches {
+            let Some((stretch, first, _)) = self.position(own.start) else { continue };
+            let Some(to) = self.stretches.get_mut(stretch) else { continue };
+            to.words.iter_mut().skip(first).zip(&own.words).for_each(|(to, from)| *to |= from);
         }
     }
 
     pub(crate) fn contains(&self, address: u64) -> bool {
-        let found = self.position(address).and_then(|(word, mask)| Some(self.words.get(word)? & mask != 0));
+        let found = self.position(address).and_then(|(stretch, word, mask)| Some(self.stretches.get(stretch)?.words.get(word)? & mask != 0));
         found.unwrap_or(false)
     }
 }

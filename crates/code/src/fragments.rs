@@ -32,6 +32,8 @@ pub(crate) struct Fragment {
     pub(crate) has_known_end: bool,
     /// Flow records of the sweep.
     pub(crate) flows: Range<usize>,
+    /// Instructions in it.
+    pub(crate) instructions: usize,
     pub(crate) traits: Traits,
 }
 
@@ -55,8 +57,8 @@ pub(crate) struct Traits {
 }
 
 impl Fragment {
-    fn new(range: Range<u64>, fde: Option<usize>, has_known_end: bool) -> Self {
-        Self { range, fde, named: Named::No, has_known_end, flows: 0..0, traits: Traits::default() }
+    pub(crate) fn new(range: Range<u64>, fde: Option<usize>, has_known_end: bool) -> Self {
+        Self { range, fde, named: Named::No, has_known_end, flows: 0..0, instructions: 0, traits: Traits::default() }
     }
 }
 

@@ -32,6 +32,14 @@ pub(crate) fn graph(image: &Image<'_>, program: &Program, fragments: &Fragments,
             *place = builder.finish();
         }
     }
+    for outside in &sweep.outside {
+        let Some(index) = program.function_entered_at(outside.entry) else { continue };
+        let mut builder = Builder { image, program, index, names: &mut names, targets: &targets, node: Node { is_open: true, ..Node::default() } };
+        sweep.flows.get(outside.flows.clone()).unwrap_or_default().iter().for_each(|record| builder.record(record));
+        if let Some(place) = nodes.get_mut(index) {
+            *place = builder.finish();
+        }
+    }
     CallGraph { nodes, imports: names.list(), sets: targets.sets }
 }
 

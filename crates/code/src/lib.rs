@@ -41,13 +41,14 @@ use tare_image::{CfaRows, Image};
 pub use callee::Callee;
 pub use calls::{CallGraph, Edges};
 pub use cfg::{Block, Cfg};
+use decode::AddressSet;
 use fragments::Fragments;
 pub use harmless::is_harmless;
 pub use loops::Loop;
 pub use metrics::{Metrics, Source};
 pub use parallel::Threads;
 pub use program::{Body, Flow, Function, Instruction, JumpTable, Operand, Refusal, TableForm};
-use sweep::Sweep;
+use sweep::{FlowRecord, Sweep};
 use tables::{Jumps, Resolver};
 pub use trips::Trips;
 
@@ -72,6 +73,12 @@ pub struct Program {
     never: HashSet<u64>,
     main: Option<usize>,
     calls: CallGraph,
+    /// What changes the flow of control, sorted by address.
+    flows: Vec<FlowRecord>,
+    /// Where instructions start.
+    starts: AddressSet,
+    /// Instructions of each function.
+    counts: Vec<usize>,
 }
 
 impl Program {
@@ -97,10 +104,10 @@ impl Program {
         let groups = group::group(image, &fragments, &sweep, &jumps);
         let units = units(image, &fragments, &groups);
         let jumps = jumps_by_unit(image, &fragments, &sweep, &units, jumps);
-        Ok(Self::assemble(image, &fragments, &sweep, &units, jumps))
+        Ok(Self::assemble(image, &fragments, sweep, &units, jumps))
     }
 
-    fn assemble(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit], jumps: HashMap<usize, Jumps>) -> Self {
+    fn assemble(image: &Image<'_>, fragments: &Fragments, mut sweep: Sweep, units: &[Unit], jumps: HashMap<usize, Jumps>) -> Self {
         let main = names::main_function(image);
         let mains = Mains { c: main, fortran: main.and_then(|main| names::fortran_main(image, main)) };
         let mut functions: Vec<Function> = units.iter().map(|unit| function(image, fragments, unit, mains)).collect();
@@ -116,21 +123,34 @@ impl Program {
                     jumps: jumps.get(&index),
                 })
                 .collect();
-            noreturn::never_returning(image, fragments, sweep, &walked)
+            noreturn::never_returning(image, fragments, &sweep, &walked)
         };
         for function in &mut functions {
             function.never_returns = never.contains(&function.entry);
         }
-        refuse::refuse(image, fragments, sweep, units, &jumps, &mut functions);
-        let mut program = Self { functions, owners: Vec::new(), jumps, never, main: None, calls: CallGraph::default() };
-        program.add_outside(image);
+        refuse::refuse(image, fragments, &sweep, units, &jumps, &mut functions);
+        let mut program = Self {
+            functions,
+            owners: Vec::new(),
+            jumps,
+            never,
+            main: None,
+            calls: CallGraph::default(),
+            flows: Vec::new(),
+            starts: AddressSet::default(),
+            counts: units.iter().map(|unit| unit.instructions(fragments)).collect(),
+        };
+        program.add_outside(image, &mut sweep);
         program.index(main);
-        program.calls = gather::graph(image, &program, fragments, sweep, units);
+        program.calls = gather::graph(image, &program, fragments, &sweep, units);
+        program.starts = sweep.starts;
+        program.flows = sweep.flows;
+        program.flows.sort_by_key(|record| record.address);
         program
     }
 
     /// Function symbols in `.init` and `.fini`, which are listed and never moved.
-    fn add_outside(&mut self, image: &Image<'_>) {
+    fn add_outside(&mut self, image: &Image<'_>, sweep: &mut Sweep) {
         let symbols = image.symbols().iter().filter(|symbol| symbol.is_function && symbol.is_defined);
         let mut last = None;
         for symbol in symbols {
@@ -144,6 +164,7 @@ impl Program {
             let size = if symbol.size == 0 { u64::MAX } else { symbol.size };
             let (name, aliases) = names::name_at(image, symbol.address);
             let range = symbol.address..symbol.address.saturating_add(size).min(section.range().end);
+            self.counts.push(sweep.add_outside(image, range.clone()));
             self.functions.push(Function {
                 name,
                 aliases,
@@ -162,13 +183,16 @@ impl Program {
         order.sort_by_key(|&index| self.functions.get(index).map(|function| function.entry));
         let mut jumps = HashMap::new();
         let mut functions = Vec::with_capacity(order.len());
+        let mut counts = Vec::with_capacity(order.len());
         for (new, old) in order.into_iter().enumerate() {
             if let Some(own) = self.jumps.remove(&old) {
                 jumps.insert(new, own);
             }
             functions.extend(self.functions.get_mut(old).map(std::mem::take));
+            counts.extend(self.counts.get(old));
         }
         self.functions = functions;
+        self.counts = counts;
         self.jumps = jumps;
         self.owners = Vec::new();
         for (index, function) in self.functions.iter().enumerate() {
@@ -215,6 +239,12 @@ struct Unit {
     fragments: Vec<usize>,
     /// Fragments that nothing in the function leads to, though they begin as functions do: entered from elsewhere.
     others: Vec<usize>,
+}
+
+impl Unit {
+    fn instructions(&self, fragments: &Fragments) -> usize {
+        self.fragments.iter().filter_map(|&one| fragments.list.get(one)).map(|one| one.instructions).sum()
+    }
 }
 
 fn units(image: &Image<'_>, fragments: &Fragments, groups: &group::Groups) -> Vec<Unit> {

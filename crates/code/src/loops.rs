@@ -7,7 +7,7 @@
 
 use std::cmp::Reverse;
 
-use crate::cfg::Cfg;
+use crate::cfg::{Block, Cfg};
 use crate::components::components;
 use crate::dominators::Dominators;
 use crate::program::Body;
@@ -41,28 +41,49 @@ impl Loop {
     }
 }
 
+/// The loops of a graph as sets of blocks, and how they were found.
+struct Forest {
+    loops: Vec<Vec<usize>>,
+    /// The loop around each, and its depth.
+    nesting: Vec<(Option<usize>, usize)>,
+    predecessors: Vec<Vec<usize>>,
+    dominators: Dominators,
+}
+
 impl Cfg {
     /// All loops, the outer ones in front of the inner ones; back edges to the same header are one loop.
     #[must_use]
     pub fn loops(&self, body: &Body) -> Vec<Loop> {
+        let Some(forest) = self.forest() else { return Vec::new() };
+        let loops = forest.loops.into_iter().zip(forest.nesting);
+        loops.map(|(blocks, place)| self.describe(body, &forest.predecessors, &forest.dominators, blocks, place)).collect()
+    }
+
+    /// How many loops there are, and how deep they nest.
+    pub(crate) fn count_loops(&self) -> (usize, usize) {
+        let Some(forest) = self.forest() else { return (0, 0) };
+        (forest.loops.len(), forest.nesting.iter().map(|&(_, depth)| depth).max().unwrap_or(0))
+    }
+
+    fn forest(&self) -> Option<Forest> {
         let is_straight = self.blocks.iter().enumerate().all(|(block, one)| one.next().all(|next| next > block));
         if is_straight {
-            return Vec::new();
+            return None;
         }
         let predecessors = self.predecessors();
         let dominators = Dominators::of(self, &predecessors);
-        let mut found: Vec<Vec<usize>> = Vec::new();
+        let mut loops: Vec<Vec<usize>> = Vec::new();
         for (header, before) in predecessors.iter().enumerate() {
             let back: Vec<usize> = before.iter().copied().filter(|&one| dominators.dominates(header, one)).collect();
             if !back.is_empty() {
-                found.push(blocks_of(header, &back, &predecessors));
+                loops.push(blocks_of(header, &back, &predecessors));
             }
         }
-        found.extend(self.irreducible(&dominators, &found));
-        found.sort_by_key(|blocks| (blocks.first().copied(), Reverse(blocks.len())));
-        let nesting = nesting(self.blocks.len(), &found);
-        let loops = found.into_iter().zip(nesting);
-        loops.map(|(blocks, (parent, depth))| self.describe(body, &predecessors, &dominators, blocks, (parent, depth))).collect()
+        let irreducible = self.irreducible(&dominators, &loops);
+        loops.extend(irreducible);
+        loops.sort_by_key(|blocks| (blocks.first().copied(), Reverse(blocks.len())));
+        let nesting = nesting(self.blocks.len(), &loops);
+        Some(Forest { loops, nesting, predecessors, dominators })
     }
 
     /// Edges that lead into a loop from outside, as blocks; an entry of the function has no origin.
@@ -88,6 +109,10 @@ impl Cfg {
 
     /// Cycles that are left without the back edges; `natural` are the loops that have one.
     fn irreducible(&self, dominators: &Dominators, natural: &[Vec<usize>]) -> Vec<Vec<usize>> {
+        let goes_back = |(block, one): (usize, &Block)| one.next().any(|to| to <= block && !dominators.dominates(to, block));
+        if !self.blocks.iter().enumerate().any(goes_back) {
+            return Vec::new();
+        }
         let forward = |block: usize| {
             let next = self.blocks.get(block).into_iter().flat_map(|block| block.next());
             next.filter(move |&to| !dominators.dominates(to, block))

@@ -1,12 +1,12 @@
 //! Numbers about a function (paper 2).
 
-use std::collections::BTreeSet;
+use std::ops::Range;
 
 use tare_image::Image;
 use tare_image::lines::Lines;
 
 use crate::Program;
-use crate::cfg::Cfg;
+use crate::cfg::{self, Cfg};
 use crate::loops::Loop;
 use crate::program::{Body, Flow, Function, Instruction, Operand};
 
@@ -54,7 +54,7 @@ impl Program {
     /// The control-flow graph of a function whose body was decoded.
     #[must_use]
     pub fn cfg(&self, function: &Function, body: &Body) -> Cfg {
-        Cfg::of(function, body, &|one| self.comes_back(one), &[])
+        self.graph(function, &body.instructions, Some(body), &[])
     }
 
     /// The control-flow graph with landing pads and what only they lead to: catching and cleaning up are in it.
@@ -64,7 +64,23 @@ impl Program {
         let sites = fdes.filter_map(|fde| image.lsda(fde)).flat_map(|table| table.call_sites);
         let mut unwinding: Vec<_> = sites.filter_map(|site| Some((site.range, site.landing_pad?))).collect();
         unwinding.sort_by_key(|(range, _)| range.start);
-        Cfg::of(function, body, &|one| self.comes_back(one), &unwinding)
+        self.graph(function, &body.instructions, Some(body), &unwinding)
+    }
+
+    fn graph(&self, function: &Function, turns: &[Instruction], body: Option<&Body>, unwinding: &[(Range<u64>, u64)]) -> Cfg {
+        let tables = self.function_entered_at(function.entry).and_then(|index| self.jumps.get(&index));
+        let mut cfg = Cfg::of(&cfg::Source {
+            function,
+            turns,
+            tables: tables.map_or(&[], |jumps| &jumps.tables),
+            is_start: &|address| self.starts.contains(address),
+            returns: &|one| self.comes_back(one),
+            unwinding,
+        });
+        if let Some(body) = body {
+            cfg.find_instructions(body);
+        }
+        cfg
     }
 
     /// Loops of a function, as its control-flow graph without unwinding has them.
@@ -75,46 +91,50 @@ impl Program {
 
     /// All numbers about a function; `lines` where source places are wanted.
     #[must_use]
-    pub fn metrics(&self, image: &Image<'_>, function: &Function, body: &Body, lines: Option<&Lines<'_>>) -> Metrics {
-        let cfg = self.cfg(function, body);
-        let loops = cfg.loops(body);
-        let mut metrics = Metrics {
-            instructions: body.instructions.len(),
+    pub fn metrics(&self, image: &Image<'_>, function: &Function, lines: Option<&Lines<'_>>) -> Metrics {
+        let Some(index) = self.function_entered_at(function.entry) else { return Metrics::default() };
+        let turns = self.turns(index, function);
+        let cfg = self.graph(function, &turns, None, &[]);
+        let (loops, loop_depth) = cfg.count_loops();
+        Metrics {
+            instructions: self.counts.get(index).copied().unwrap_or(0),
             blocks: cfg.blocks.len(),
             edges: cfg.edges(),
             exits: cfg.exits(),
             cyclomatic: cfg.cyclomatic(),
-            loops: loops.len(),
-            loop_depth: loops.iter().map(|one| one.depth).max().unwrap_or(0),
-            source: lines.and_then(|lines| self.source(function, body, lines)),
-            ..Metrics::default()
-        };
-        self.count_calls(image, body, &mut metrics);
-        metrics
+            loops,
+            loop_depth,
+            call_sites: turns.iter().filter(|one| matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall)).count(),
+            callees: self.callee_names(index),
+            indirect_calls: turns.iter().filter(|one| is_to_unknown(image, one)).count(),
+            unresolved_jumps: turns.iter().filter(|one| one.flow == Flow::UnknownJump).count(),
+            source: lines.and_then(|lines| self.source(function, &turns, lines)),
+        }
     }
 
-    fn count_calls(&self, image: &Image<'_>, body: &Body, metrics: &mut Metrics) {
-        let mut callees = BTreeSet::new();
-        for one in &body.instructions {
-            metrics.call_sites += usize::from(matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall));
-            let target = match one.flow {
-                Flow::Call { target, .. } | Flow::TailCall { target } | Flow::BranchTailCall { target } => Some(target),
-                Flow::IndirectCall | Flow::IndirectTailCall => slot(one),
-                Flow::UnknownJump => {
-                    metrics.unresolved_jumps += 1;
-                    continue;
-                }
-                _ => continue,
-            };
-            match target.and_then(|target| self.callee_name(image, target)) {
-                Some(name) => _ = callees.insert(name.to_owned()),
-                None => {
-                    let is_indirect = matches!(one.flow, Flow::IndirectCall | Flow::IndirectTailCall);
-                    metrics.indirect_calls += usize::from(is_indirect);
-                }
-            }
+    /// The instructions of a function that change the flow of control, as the sweep recorded them.
+    fn turns(&self, index: usize, function: &Function) -> Vec<Instruction> {
+        let jumps = self.jumps.get(&index);
+        let mut turns = Vec::new();
+        for part in &function.parts {
+            let first = self.flows.partition_point(|record| record.address < part.start);
+            let records = self.flows.get(first..).unwrap_or_default().iter().take_while(|record| record.address < part.end);
+            turns.extend(records.map(|record| Instruction {
+                address: record.address,
+                length: record.length,
+                flow: self.flow(function, record.flow, || jumps.and_then(|jumps| jumps.kinds.get(&record.address))),
+                operand: record.slot().map_or(Operand::Fixed, |target| Operand::RipRelative { at: 0, target }),
+            }));
         }
-        metrics.callees = callees.into_iter().collect();
+        turns
+    }
+
+    fn callee_names(&self, index: usize) -> Vec<String> {
+        let own = self.calls.callees(index).iter().filter_map(|&callee| Some(self.functions.get(callee)?.name.as_str()));
+        let mut names: Vec<&str> = own.chain(self.calls.imports(index)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.into_iter().map(str::to_owned).collect()
     }
 
     /// Whether control comes back behind an indirect call.
@@ -122,9 +142,9 @@ impl Program {
         slot(one).is_none_or(|slot| !self.never_returns(slot))
     }
 
-    fn source(&self, function: &Function, body: &Body, lines: &Lines<'_>) -> Option<Source> {
+    fn source(&self, function: &Function, turns: &[Instruction], lines: &Lines<'_>) -> Option<Source> {
         let entry = lines.location(function.entry)?;
-        let exits = body.instructions.iter().filter(|one| self.is_exit(one));
+        let exits = turns.iter().filter(|one| self.is_exit(one));
         let places = exits.filter_map(|one| lines.location(one.address)).filter(|place| place.file == entry.file);
         let last = places.map(|place| place.line).max().unwrap_or(entry.line).max(entry.line);
         Some(Source { file: entry.file, line: entry.line, lines: last - entry.line + 1 })
@@ -138,6 +158,11 @@ impl Program {
             _ => false,
         }
     }
+}
+
+/// Whether it is a call or tail call through a pointer that is not known.
+fn is_to_unknown(image: &Image<'_>, one: &Instruction) -> bool {
+    matches!(one.flow, Flow::IndirectCall | Flow::IndirectTailCall) && slot(one).and_then(|slot| image.name_in_slot(slot)).is_none()
 }
 
 /// The slot that an indirect call or jump reads its target from.

@@ -56,6 +56,7 @@ pub(crate) struct Sweep {
     pub(crate) pointers: Vec<Pointer>,
     /// Data addresses that the code names as constants, sorted.
     pub(crate) constants: Vec<u64>,
+    pub(crate) outside: Vec<Outside>,
 }
 
 impl Sweep {
@@ -75,7 +76,10 @@ const PIECE: u64 = 1 << 17;
 
 /// Sweeps all fragments, and those that direct targets outside of them add, until there are no more.
 pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threads) -> Sweep {
-    let mut sweep = Sweep { starts: AddressSet::over(image.text()), ..Sweep::default() };
+    let sections = image.sections().iter().filter(|one| one.is_executable() && !one.is_empty_in_file());
+    let in_file = sections.filter(|one| image.bytes_at(one.address, one.size).is_some());
+    let code: Vec<Range<u64>> = image.text().iter().cloned().chain(in_file.map(tare_image::Section::range)).collect();
+    let mut sweep = Sweep { starts: AddressSet::over(&code), ..Sweep::default() };
     let slots: Vec<Range<u64>> = [".got", ".got.plt"].into_iter().filter_map(|name| Some(image.section(name)?.range())).collect();
     loop {
         let first = sweep.flows.len();
@@ -151,7 +155,26 @@ fn mark_pointers(image: &Image<'_>, sweep: &Sweep, fragments: &mut Fragments) {
     }
 }
 
+/// Code outside of text.
+pub(crate) struct Outside {
+    pub(crate) entry: u64,
+    /// Its records in [`Sweep::flows`].
+    pub(crate) flows: Range<usize>,
+}
+
 impl Sweep {
+    /// Sweeps a function outside of text; returns how many instructions it has.
+    pub(crate) fn add_outside(&mut self, image: &Image<'_>, range: Range<u64>) -> usize {
+        let entry = range.start;
+        let fragment = Fragment::new(range, None, true);
+        let portion = Portion::of(image, &[], std::iter::once(&fragment));
+        let first = self.flows.len();
+        self.flows.extend(portion.flows);
+        self.starts.merge(&portion.starts);
+        self.outside.push(Outside { entry, flows: first..self.flows.len() });
+        portion.swept.first().map_or(0, |swept| swept.instructions)
+    }
+
     /// Adds what was seen of some fragments.
     fn take(&mut self, portion: Portion<'_>, fragments: &mut Fragments, own: &[usize]) {
         let first = self.flows.len();
@@ -164,6 +187,7 @@ impl Sweep {
             if let Some(place) = fragments.list.get_mut(index) {
                 place.range.end = swept.end;
                 place.traits = swept.traits;
+                place.instructions = swept.instructions;
                 place.flows = first + swept.flows.start..first + swept.flows.end;
             }
         }
@@ -176,6 +200,7 @@ struct Swept {
     traits: Traits,
     /// Within the portion.
     flows: Range<usize>,
+    instructions: usize,
 }
 
 /// What was seen of some fragments.
@@ -214,14 +239,19 @@ impl<'a> Portion<'a> {
         let mut decoder = decoder(image, &fragment.range);
         let mut recent = Recent::default();
         let mut extent = Extent::new(fragment);
+        let (mut decoded, mut instructions) = (0, 0);
         while decoder.can_decode() {
             let instruction = recent.next();
             decoder.decode_out(instruction);
+            decoded += 1;
             let flow = raw_flow(instruction);
             match extent.step(instruction, flow) {
                 Step::Inside => {}
                 Step::Between => continue,
                 Step::Behind => break,
+            }
+            if extent.is_known || extent.end == instruction.next_ip() {
+                instructions = decoded;
             }
             self.starts.insert(instruction.ip());
             self.record(image, &recent, flow, &mut seen);
@@ -233,7 +263,7 @@ impl<'a> Portion<'a> {
             seen.is_empty = has_nothing && fragment.named == Named::No;
             end = extent.end.max(fragment.range.start + 1);
         }
-        self.swept.push(Swept { end, traits: seen, flows: first..self.flows.len() });
+        self.swept.push(Swept { end, traits: seen, flows: first..self.flows.len(), instructions });
     }
 
     fn record(&mut self, image: &Image<'_>, recent: &Recent, flow: RawFlow, seen: &mut Traits) {

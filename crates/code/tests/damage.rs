@@ -30,7 +30,8 @@ fn changed_bytes_never_make_it_panic() {
             let Ok(program) = Program::analyse(&image) else { continue };
             for function in program.functions.iter().take(300) {
                 let body = program.body(&image, function);
-                let _ = program.metrics(&image, function, &body, None);
+                let _ = program.cfg_with_unwinding(&image, function, &body).loops(&body);
+                let _ = program.metrics(&image, function, None);
             }
             let _ = program.leaves(&vec![true; program.functions.len()]);
         }

@@ -15,7 +15,7 @@ const SHAPES: &str = include_str!("programs/shapes.c");
 
 fn metrics_of(image: &Image<'_>, program: &Program, name: &str) -> Metrics {
     let function = function(program, name);
-    program.metrics(image, function, &program.body(image, function), None)
+    program.metrics(image, function, None)
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn lines_reach_from_the_entry_to_the_last_exit() {
     let start = 1 + SHAPES.lines().position(|line| line.starts_with("KEEP int choice")).expect("its line");
     let brace = start + 1;
     let choice = function(&program, "choice");
-    let found = program.metrics(&image, choice, &program.body(&image, choice), lines.as_ref()).source.expect("a place");
+    let found = program.metrics(&image, choice, lines.as_ref()).source.expect("a place");
     assert!(found.file.ends_with("shapes.c"));
     assert_eq!((found.line as usize, found.lines), (brace, 12));
 }
@@ -144,6 +144,10 @@ fn compare_with_objdump(path: &Path) {
         let own = body.instructions.iter().filter(|one| matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall));
         let own: BTreeSet<u64> = own.map(|one| one.address).collect();
         assert_eq!(own, inside(&calls), "{} in {}", function.name, path.display());
+        let (metrics, cfg) = (program.metrics(&image, function, None), program.cfg(function, &body));
+        assert_eq!((metrics.instructions, metrics.call_sites), (found.len(), own.len()), "{} in {}", function.name, path.display());
+        assert_eq!((metrics.blocks, metrics.edges, metrics.loops), (cfg.blocks.len(), cfg.edges(), cfg.loops(&body).len()), "{}", function.name);
+        assert!(cfg.blocks.iter().all(|block| body.instructions[block.instructions.clone()].first().map(|one| one.address) == Some(block.address)));
     }
 }
 

@@ -51,10 +51,7 @@ fn chosen(bytes: &[u8], preset: &str) -> (Selection, Vec<String>) {
     let program = Program::analyse(&image).expect("functions");
     let sections = DebugSections::of(&image);
     let lines = Lines::new(&sections);
-    let selection = choose(&program, &[filter], |function| {
-        let body = program.body(&image, function);
-        program.metrics(&image, function, &body, lines.as_ref())
-    });
+    let selection = choose(&program, &[filter], |function| program.metrics(&image, function, lines.as_ref()));
     let mut names: Vec<String> = selection.selected().map(|decision| program.functions[decision.function].name.clone()).collect();
     names.sort();
     (selection, names)

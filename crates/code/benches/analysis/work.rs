@@ -52,10 +52,7 @@ fn decode(bytes: &[u8]) -> (u64, u64, u64) {
 fn analyse(bytes: &[u8], threads: Threads) -> (u64, u64, u64) {
     let image = Image::parse(bytes).expect("an image");
     let program = Program::analyse_on(&image, threads).expect("functions");
-    let metrics = threads.map(&program.functions, |function| {
-        let body = program.body(&image, function);
-        program.metrics(&image, function, &body, None)
-    });
+    let metrics = threads.map(&program.functions, |function| program.metrics(&image, function, None));
     let mut digest = DefaultHasher::new();
     let mut instructions = 0;
     for (index, (function, metrics)) in program.functions.iter().zip(&metrics).enumerate() {

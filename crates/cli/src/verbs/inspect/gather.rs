@@ -59,8 +59,8 @@ pub(super) fn functions(analysis: &Analysis<'_>, wanted: &Wanted) -> Vec<Functio
 
 fn function(analysis: &Analysis<'_>, function: &tare_code::Function, lines: Option<&Lines<'_>>, wanted: &Wanted) -> Function {
     let program = &analysis.program;
-    let body = program.body(&analysis.image, function);
-    let metrics = program.metrics(&analysis.image, function, &body, lines);
+    let metrics = analysis.metrics(function, lines);
+    let body = || program.body(&analysis.image, function);
     let source = metrics.source.as_ref();
     Function {
         name: function.name.clone(),
@@ -83,8 +83,8 @@ fn function(analysis: &Analysis<'_>, function: &tare_code::Function, lines: Opti
         callees: metrics.callees,
         indirect_calls: metrics.indirect_calls,
         unresolved_jumps: metrics.unresolved_jumps,
-        loop_list: wanted.loops.then(|| loops(program, function, &body, lines)),
-        call_list: wanted.calls.then(|| calls(analysis, &body, lines)),
+        loop_list: wanted.loops.then(|| loops(program, function, &body(), lines)),
+        call_list: wanted.calls.then(|| calls(analysis, &body(), lines)),
         inlined: None,
     }
 }
