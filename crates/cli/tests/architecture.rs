@@ -14,7 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tare-image", &[]),
     ("tare-code", &["tare-image"]),
     ("tare-select", &["tare-code", "tare-image"]),
-    ("tare-rewrite", &["tare-code", "tare-image", "tare-format"]),
+    ("tare-rewrite", &["tare-code", "tare-image", "tare-format", "tare-select"]),
     ("tare-profile", &["tare-format", "tare-image"]),
     ("tare-compensate", &["tare-profile", "tare-delay"]),
     ("tare-report", &["tare-profile", "tare-compensate"]),

@@ -18,11 +18,19 @@
 //! This is the adapter specification of J. Mußler, D. Lorenz, F. Wolf: *Reducing the overhead of direct application
 //! instrumentation using prior static analysis*, Euro-Par 2011, §3.1, with names for what the paper leaves open.
 
+mod link;
 mod parse;
+mod probes;
+pub(crate) mod record;
 mod shipped;
 mod source;
+mod start;
 
+pub use link::Libraries;
+pub use probes::{Snippets, Subject, Wanted};
 pub use shipped::{SHIPPED, shipped};
+
+use tare_select::Filter;
 
 use crate::snippet::ast::{Integer, Statement};
 use crate::snippet::{AdapterError, Place};
@@ -166,17 +174,8 @@ pub struct Library {
     pub place: Place,
 }
 
-/// The rules for what an adapter never instruments, as XML in the language of filters.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FilterText {
-    /// The element.
-    pub text: String,
-    /// Where it begins.
-    pub place: Place,
-}
-
 /// An adapter.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Adapter {
     /// Its name; empty where the file gives none.
     pub name: String,
@@ -184,8 +183,8 @@ pub struct Adapter {
     pub is_native: bool,
     /// What the output loads.
     pub libraries: Vec<Library>,
-    /// What is never instrumented.
-    pub filter: Option<FilterText>,
+    /// What may be instrumented, whatever else is selected.
+    pub filter: Option<Filter>,
     /// Variables that all snippets see.
     pub variables: Vec<Variable>,
     /// Code for the process as a whole.

@@ -2,12 +2,15 @@
 
 pub(crate) mod dynamic;
 pub(crate) mod head;
+pub(crate) mod hooks;
+pub(crate) mod imports;
 pub(crate) mod sections;
 pub(crate) mod symbols;
 
 use tare_image::Segment;
 
 pub(crate) const PT_LOAD: u32 = 1;
+pub(crate) const PT_DYNAMIC: u32 = 2;
 pub(crate) const PT_INTERP: u32 = 3;
 pub(crate) const PT_NOTE: u32 = 4;
 pub(crate) const PT_PHDR: u32 = 6;

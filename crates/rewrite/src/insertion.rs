@@ -86,6 +86,8 @@ pub enum Value {
     CleanCopy,
     /// A function of the program by its link address: its moved entry, if it is moved.
     Code(u64),
+    /// A place of the original by its link address, moved or not.
+    Original(u64),
     /// The image's slots for the runtime, and an offset.
     Slots(u32),
     /// [`Additions::code`], and an offset.
@@ -94,6 +96,10 @@ pub enum Value {
     SharedConstant(u32),
     /// [`Additions::variables`], and an offset.
     SharedVariable(u32),
+    /// Where the variables of all functions begin; a multiple of 8.
+    VariablesStart,
+    /// Where they end.
+    VariablesEnd,
     /// [`Inserted::constants`] of the function, and an offset.
     Constant(u32),
     /// [`Inserted::variables`] of the function, and an offset.
@@ -133,6 +139,17 @@ pub struct Inserted {
     pub constants: Vec<u8>,
     /// Initial bytes of variables, aligned to 8.
     pub variables: Vec<u8>,
+    /// Four-byte fields of the variables, in order: a displacement from the field's end, or the number of the region.
+    pub fields: Vec<(u32, VariableField)>,
+}
+
+/// What a field of a function's variables holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum VariableField {
+    /// The number of the region of the place with this index.
+    Region(u32),
+    /// How far a link address of the original is from the field's end.
+    Original(u64),
 }
 
 /// Code of the probes' own that is not part of a function.
@@ -160,6 +177,14 @@ pub struct Additions {
     pub constants: Vec<u8>,
     /// Initial bytes of variables, aligned to 64.
     pub variables: Vec<u8>,
+    /// What the loader is to find: functions by name, and where among the variables their addresses go.
+    pub imports: Vec<(String, u32)>,
+    /// Libraries that are loaded with the image.
+    pub libraries: Vec<String>,
+    /// A routine that takes the place of the first function of the image's initialisation.
+    pub initialize: Option<u32>,
+    /// A routine that takes the place of the last function of the image's termination.
+    pub finalize: Option<u32>,
 }
 
 /// A kind of probe.

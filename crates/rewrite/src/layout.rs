@@ -3,7 +3,7 @@
 //! Two segments follow the last one of the original, each on pages of its own:
 //! ```text
 //! R-X  head (program headers or notes, note, description, strings) · constants · tables · exception tables
-//!      · routines of the probes · moved code · clean copies · cold parts · relocations · .eh_frame · .eh_frame_hdr
+//!      · routines of the probes · moved code · clean copies · cold parts · dynamic symbols · relocations · .eh_frame · .eh_frame_hdr
 //! RW-  slots · variables · relocated jump tables
 //! ```
 //! Moved code keeps the alignment that its original had, counted from behind the entry probe, so that loops stay
@@ -42,8 +42,12 @@ pub(crate) struct Layout {
     /// What the probes keep for the whole image.
     pub(crate) shared_constants: u64,
     pub(crate) shared_variables: u64,
+    /// What the probes keep for functions.
+    pub(crate) variables: Range<u64>,
     /// Routines of the probes and all moved code.
     pub(crate) code: Range<u64>,
+    /// The tables of dynamic symbols, extended; empty where none are needed.
+    pub(crate) imports: Range<u64>,
     /// The relocation table, extended; empty where none is needed.
     pub(crate) relocations: Range<u64>,
     pub(crate) frames: Range<u64>,
@@ -84,6 +88,8 @@ pub(crate) struct Needs<'a> {
     pub(crate) head: u64,
     /// Bytes of the relocation table without what has to be added.
     pub(crate) relocations: u64,
+    /// Bytes of the extended tables of dynamic symbols.
+    pub(crate) imports: u64,
 }
 
 /// Gives every copy its addresses.
@@ -104,7 +110,9 @@ pub(crate) fn assign(image: &Image<'_>, moved: &mut [Moved], needs: &Needs<'_>) 
     place_code(moved, &mut next);
     layout.code.end = next;
     next = next.next_multiple_of(FRAME_ALIGNMENT);
-    let added = relocated_entries(moved);
+    layout.imports = next..next + needs.imports;
+    next = layout.imports.end.next_multiple_of(FRAME_ALIGNMENT);
+    let added = relocated_entries(moved) + additions.imports.len() as u64;
     let size = if added == 0 { 0 } else { needs.relocations + added * RELOCATION_SIZE };
     layout.relocations = next..next + size;
     next += size;
@@ -115,7 +123,10 @@ pub(crate) fn assign(image: &Image<'_>, moved: &mut [Moved], needs: &Needs<'_>) 
     next = layout.data.start + SLOTS_SIZE;
     layout.shared_variables = next;
     next += additions.variables.len() as u64;
+    next = next.next_multiple_of(8);
+    layout.variables.start = next;
     place_blocks(moved.iter_mut().map(|one| &mut one.variables), &mut next);
+    layout.variables.end = next;
     place_tables(moved, &mut next, true);
     layout.data.end = next;
     Ok((layout, unwind))

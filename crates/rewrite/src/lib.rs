@@ -37,6 +37,7 @@ use tare_image::lines::Location;
 
 use elf::dynamic::{Paths, relocation_table_size};
 use elf::head::Head;
+use elf::imports::Imports;
 pub use error::RewriteError;
 use insertion::{Additions, Probes, Scope};
 pub use native::Native;
@@ -230,8 +231,10 @@ fn write_image(image: &Image<'_>, program: &Program, request: &Request<'_>, prob
     let head = Head::arrange(image, description.len() as u64, paths.strings.len() as u64);
     let start = Start::choose(image, &head);
     let relocations = relocation_table_size(image).unwrap_or(0);
-    let needs = layout::Needs { additions: &additions, start: start.address, head: head.size, relocations };
+    let imports = Imports::new(image, &additions.imports, &additions.libraries)?;
+    let needs = layout::Needs { additions: &additions, start: start.address, head: head.size, relocations, imports: imports.bytes.len() as u64 };
     let (layout, unwind) = layout::assign(image, &mut moved, &needs)?;
+    moved.iter_mut().for_each(Moved::fill_variables);
     clock.phase("layout");
 
     let job = Job {
@@ -245,6 +248,7 @@ fn write_image(image: &Image<'_>, program: &Program, request: &Request<'_>, prob
         unwind: &unwind,
         description: &description,
         paths: &paths,
+        imports: &imports,
         identity: request.identity,
         poison: request.poison,
     };

@@ -8,8 +8,9 @@ use tare_image::Image;
 use crate::assemble::{Probed, assemble};
 use crate::copies::{FunctionCopy, Target};
 use crate::decode::decode;
+use crate::displacement::displacement;
 use crate::elf::dynamic::relocation_table_size;
-use crate::insertion::{Insertion, Place, Probes};
+use crate::insertion::{Insertion, Place, Point, Probes, VariableField};
 use crate::points::{self, Points, Region, Wanted, Way};
 use crate::reason::Reason;
 use crate::springboards::{self, Neighbours, Springboard};
@@ -33,10 +34,34 @@ pub(crate) struct Moved {
     /// What the probes keep of their own for this function.
     pub(crate) constants: Block,
     pub(crate) variables: Block,
+    /// Fields of the variables, with regions by their index in the function.
+    pub(crate) fields: Vec<(u32, VariableField)>,
     /// Bytes of what is passed in front of the first instruction.
     pub(crate) head: u64,
     /// Loops and call sites that are left alone.
     pub(crate) refused: Vec<RefusedSite>,
+    pub(crate) filled: Filled,
+}
+
+/// At which places the probes insert something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Filled {
+    pub(crate) entry: bool,
+    pub(crate) exits: bool,
+    /// Whether regions that begin also end.
+    pub(crate) brackets: bool,
+}
+
+impl Filled {
+    fn of(places: &[Place], insertions: &[Insertion]) -> Self {
+        let all = || places.iter().zip(insertions);
+        let has = |point: Point| all().any(|(place, insertion)| place.point == point && !insertion.bytes.is_empty());
+        Self {
+            entry: has(Point::FunctionEnter),
+            exits: has(Point::FunctionExit),
+            brackets: all().all(|(place, insertion)| place.is_tail_call || !insertion.bytes.is_empty()),
+        }
+    }
 }
 
 /// Bytes, and the address that the layout gives them.
@@ -61,6 +86,20 @@ impl Moved {
     /// All copies.
     pub(crate) fn copies_mut(&mut self) -> impl Iterator<Item = &mut FunctionCopy> {
         std::iter::once(&mut self.probed).chain(&mut self.clean)
+    }
+
+    /// Fills in what depends on addresses and numbers, once they are known.
+    pub(crate) fn fill_variables(&mut self) {
+        for &(at, field) in &self.fields {
+            let end = self.variables.address + u64::from(at) + 4;
+            let value = match field {
+                VariableField::Region(index) => Some((self.id + index).to_le_bytes()),
+                VariableField::Original(address) => displacement(address, end),
+            };
+            if let (Some(value), Some(place)) = (value, self.variables.bytes.get_mut(at as usize..at as usize + 4)) {
+                place.copy_from_slice(&value);
+            }
+        }
     }
 
     /// The moved entry that a springboard leads to.
@@ -159,14 +198,24 @@ impl Lifting<'_, '_> {
             id: 0,
             springboards: entries(&chosen.springboards, &points, &probed)?,
             head: head(&probed),
+            filled: Filled::of(&places, &inserted.insertions),
             probed,
             clean,
             insertions: inserted.insertions,
             constants: Block::of(inserted.constants),
             variables: Block::of(inserted.variables),
+            fields: inserted.fields.into_iter().map(|(at, field)| (at, of_region(&points, field))).collect(),
             refused: points.refused.iter().map(|&(scope, address, reason)| RefusedSite { function: index, scope, address, reason }).collect(),
             regions: points.regions,
         }))
+    }
+}
+
+/// A field that names its region by a place, with the region's index.
+fn of_region(points: &Points, field: VariableField) -> VariableField {
+    match field {
+        VariableField::Region(place) => VariableField::Region(points.placed.get(place as usize).map_or(0, |one| one.region)),
+        other => other,
     }
 }
 

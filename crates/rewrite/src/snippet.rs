@@ -16,11 +16,14 @@
 //!
 //! The phases: `lexer`, `parser` (positions are those of the adapter's file), `check` (names and types), `compile`.
 
+pub(crate) mod assembler;
 pub mod ast;
 pub(crate) mod check;
+pub(crate) mod compile;
 pub(crate) mod lexer;
 pub(crate) mod parser;
 mod problem;
+pub(crate) mod proof;
 
 pub use problem::Problem;
 
@@ -67,3 +70,8 @@ pub(crate) type Text = [(char, Place)];
 pub(crate) fn parse(text: &Text, end: Place) -> Result<Vec<ast::Statement>, AdapterError> {
     parser::parse(&lexer::tokens(text)?, end)
 }
+
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
+mod trial;

@@ -113,8 +113,9 @@ pub(crate) struct Claim<'a> {
     pub(crate) insertions: &'a [Insertion],
     pub(crate) constants: (u64, &'a [u8]),
     pub(crate) variables: (u64, &'a [u8]),
-    /// Whether the function itself is a region.
-    pub(crate) is_region: bool,
+    /// Whether there is a probe at the function's entry, and at its exits.
+    pub(crate) has_entry: bool,
+    pub(crate) has_exits: bool,
     /// Whether other regions are inside.
     pub(crate) has_regions_inside: bool,
 }
@@ -128,6 +129,7 @@ pub(crate) struct Claims<'a> {
     pub(crate) routines: u64,
     pub(crate) shared_constants: u64,
     pub(crate) shared_variables: u64,
+    pub(crate) variables: Range<u64>,
     /// How many regions there are.
     pub(crate) regions: usize,
 }
@@ -142,8 +144,9 @@ impl<'a> Claims<'a> {
             insertions: &one.insertions,
             constants: (one.constants.address, &one.constants.bytes),
             variables: (one.variables.address, &one.variables.bytes),
-            is_region: one.regions.first().is_some_and(|region| region.scope == Scope::Function),
-            has_regions_inside: one.regions.iter().any(|region| region.scope != Scope::Function),
+            has_entry: one.filled.entry,
+            has_exits: one.filled.exits,
+            has_regions_inside: one.filled.brackets && one.regions.iter().any(|region| region.scope != Scope::Function),
         };
         Self {
             functions: moved.iter().map(claim).collect(),
@@ -152,6 +155,7 @@ impl<'a> Claims<'a> {
             routines: layout.routines(),
             shared_constants: layout.shared_constants,
             shared_variables: layout.shared_variables,
+            variables: layout.variables.clone(),
             regions: moved.iter().map(|one| one.regions.len()).sum(),
         }
     }
@@ -252,6 +256,9 @@ fn address_of(claims: &Claims<'_>, claim: Option<&Claim<'_>>, moved: &AddressMap
         Value::Region => return None,
         Value::CleanCopy => (claim?.clean.as_ref()?.fragments.first()?.new.start, 0),
         Value::Code(address) => (moved.get(&address).copied().unwrap_or(address), 0),
+        Value::Original(address) => (address, 0),
+        Value::VariablesStart => (claims.variables.start, 0),
+        Value::VariablesEnd => (claims.variables.end, 0),
         Value::Slots(at) => (claims.slots, at),
         Value::Routine(at) => (claims.routines, at),
         Value::SharedConstant(at) => (claims.shared_constants, at),

@@ -7,6 +7,8 @@ use tare_image::Image;
 use crate::displacement::displacement;
 use crate::elf::dynamic::{self, Paths};
 use crate::elf::head::{Head, note_bytes};
+use crate::elf::hooks::{self, When};
+use crate::elf::imports::Imports;
 use crate::elf::sections::{self, Places};
 use crate::elf::{PT_LOAD, segment_bytes};
 use crate::emit::{self, Window};
@@ -65,6 +67,7 @@ pub(crate) struct Job<'a, 'data> {
     pub(crate) unwind: &'a UnwindBytes,
     pub(crate) description: &'a [u8],
     pub(crate) paths: &'a Paths,
+    pub(crate) imports: &'a Imports,
     pub(crate) identity: [u8; 16],
     pub(crate) poison: bool,
 }
@@ -75,7 +78,15 @@ impl Job<'_, '_> {
         let data = self.image.data();
         let kept = usize::try_from(self.start.kept).map_err(|_| DAMAGED)?;
         let end = self.start.offset + (self.layout.data.end - self.layout.start);
-        let places = Places { head: self.head, layout: self.layout, additions: self.additions, offset: self.start.offset, kept: self.start.kept };
+        let tables = self.imports.tables(self.image, self.layout.imports.start);
+        let places = Places {
+            head: self.head,
+            layout: self.layout,
+            additions: self.additions,
+            tables: &tables,
+            offset: self.start.offset,
+            kept: self.start.kept,
+        };
         let tail = sections::tail(self.image, self.program, self.moved, &places, end);
         let length = usize::try_from(end).map_err(|_| DAMAGED)?;
         let mut out = Vec::with_capacity(length + tail.as_ref().map_or(0, |tail| tail.bytes.len()));
@@ -114,8 +125,11 @@ impl Job<'_, '_> {
         window.put(description, self.description)?;
         window.put(layout.start + head.strings_at, &self.paths.strings)?;
         emit::write(&mut window, self.moved, self.additions, layout)?;
+        window.put(layout.imports.start, &self.imports.bytes)?;
         if !layout.relocations.is_empty() {
-            window.put(layout.relocations.start, &dynamic::relocations(self.image, self.moved))?;
+            let slots = self.additions.imports.iter().map(|&(_, slot)| layout.shared_variables + u64::from(slot));
+            let imports: Vec<(u64, u32)> = slots.zip(self.imports.symbols.iter().copied()).collect();
+            window.put(layout.relocations.start, &dynamic::relocations(self.image, self.moved, &imports))?;
         }
         window.put(layout.frames.start, &self.unwind.frames)?;
         window.put(layout.frame_index.start, &self.unwind.index)
@@ -134,8 +148,32 @@ impl Job<'_, '_> {
             }
         }
         let strings = self.layout.start + self.head.strings_at;
-        let patches = self.paths.patches(self.image, strings).into_iter();
-        for (at, value) in patches.chain(dynamic::relocation_patches(self.image, self.layout)) {
+        let table = self.imports.string_table(self.image, self.layout.imports.start);
+        let patches = self.paths.patches(strings, table).into_iter();
+        let patches = patches.chain(self.imports.patches(self.image, self.layout.imports.start)?);
+        let imported = self.additions.imports.len() as u64;
+        for (at, value) in patches.chain(dynamic::relocation_patches(self.image, self.layout, imported)) {
+            put(out, at, &value.to_le_bytes())?;
+        }
+        self.hook(out, When::Start, self.additions.initialize)?;
+        self.hook(out, When::End, self.additions.finalize)
+    }
+
+    /// Leads the first or the last function that the loader calls through a routine.
+    fn hook(&self, out: &mut [u8], when: When, routine: Option<u32>) -> Result<(), RewriteError> {
+        let Some(routine) = routine else { return Ok(()) };
+        let hook = hooks::find(self.image, when).ok_or(RewriteError::Headers { what: "there is no function that the loader calls" })?;
+        let table = &self.layout.relocations;
+        let size = if table.is_empty() { dynamic::relocation_table_size(self.image).unwrap_or(0) } else { table.end - table.start };
+        let offset = if table.is_empty() {
+            dynamic::relocation_table(self.image).and_then(|address| self.image.offset_of(address)).unwrap_or(0)
+        } else {
+            self.start.offset + (table.start - self.layout.start)
+        };
+        let start = usize::try_from(offset).map_err(|_| DAMAGED)?;
+        let end = usize::try_from(offset + size).map_err(|_| DAMAGED)?;
+        let relocations = out.get(start..end).ok_or(DAMAGED)?;
+        for (at, value) in hook.patches(self.image, self.layout.routines() + u64::from(routine), (offset, relocations)) {
             put(out, at, &value.to_le_bytes())?;
         }
         Ok(())

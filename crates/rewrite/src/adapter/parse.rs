@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use roxmltree::{Document, Node, ParsingOptions};
+use tare_select::{Filter, FilterError};
 
 use super::source::{Positions, characters};
-use super::{Adapter, Alternative, FilterText, Level, Library, Point, Snippet, Variable};
+use super::{Adapter, Alternative, Level, Library, Point, Snippet, Variable};
 use crate::snippet::ast::Integer;
 use crate::snippet::check::{Scope, check};
 use crate::snippet::{self, AdapterError, Place, Problem};
@@ -97,8 +98,7 @@ impl Reader<'_> {
                 "dependencies" => self.libraries(child, &mut adapter.libraries)?,
                 "filter" => {
                     let twice = Problem::Twice { what: "elements", name: "filter".into() };
-                    let text = self.text.get(child.range()).unwrap_or_default().to_owned();
-                    let filter = FilterText { text, place: self.place(child.range().start) };
+                    let filter = Filter::of_element(child).map_err(|error| self.filter(&error))?;
                     adapter.filter.replace(filter).map_or(Ok(()), |_| Err(self.error(child, twice)))?;
                 }
                 "variables" => self.variables(child, &mut adapter.variables)?,
@@ -109,6 +109,11 @@ impl Reader<'_> {
             }
         }
         Ok(adapter)
+    }
+
+    fn filter(&self, error: &FilterError) -> AdapterError {
+        let place = Place { line: error.line, column: error.column };
+        AdapterError::new(place, Problem::Filter { message: error.problem.to_string() })
     }
 
     fn libraries(&self, element: Node<'_, '_>, libraries: &mut Vec<Library>) -> Result<(), AdapterError> {

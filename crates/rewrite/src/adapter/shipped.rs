@@ -1,14 +1,17 @@
 //! The adapters that come with the command.
 
-/// Names of all of them.
-pub const SHIPPED: [&str; 2] = ["tareweight", "counting"];
+/// Names of all of them, the default first.
+pub const SHIPPED: [&str; 5] = ["tareweight", "cyg-profile", "scorep", "tau", "counting"];
 
 /// The file of one of them.
 #[must_use]
 pub fn shipped(name: &str) -> Option<&'static str> {
-    match name {
-        "tareweight" => Some(include_str!("shipped/tareweight.xml")),
-        "counting" => Some(include_str!("shipped/counting.xml")),
-        _ => None,
-    }
+    Some(match name {
+        "tareweight" => include_str!("shipped/tareweight.xml"),
+        "cyg-profile" => include_str!("shipped/cyg-profile.xml"),
+        "scorep" => include_str!("shipped/scorep.xml"),
+        "tau" => include_str!("shipped/tau.xml"),
+        "counting" => include_str!("shipped/counting.xml"),
+        _ => return None,
+    })
 }

@@ -13,7 +13,9 @@ use crate::plan::Moved;
 const DT_RELA: u64 = 7;
 const DT_RELASZ: u64 = 8;
 const DT_RELACOUNT: u64 = 0x6fff_fff9;
-const R_X86_64_RELATIVE: u64 = 8;
+const GLOB_DAT: u64 = 6;
+/// `R_X86_64_RELATIVE`.
+pub(crate) const RELATIVE: u64 = 8;
 
 /// Eight bytes at a position in the file.
 pub(crate) type Patch = (u64, u64);
@@ -47,9 +49,8 @@ impl Paths {
         }
     }
 
-    /// The changed values, for strings at a link address.
-    pub(crate) fn patches(&self, image: &Image<'_>, strings: u64) -> Vec<Patch> {
-        let table = image.dynamic().string_table();
+    /// The changed values, for strings and the table of strings at link addresses.
+    pub(crate) fn patches(&self, strings: u64, table: u64) -> Vec<Patch> {
         self.entries.iter().map(|&(value, at)| (value, (strings + at).wrapping_sub(table))).collect()
     }
 }
@@ -63,8 +64,14 @@ pub(crate) fn relocation_table_size(image: &Image<'_>) -> Option<u64> {
     is_usual.then_some(size)
 }
 
-/// The relocation table with entries for our relocated jump tables in front: relative ones come first.
-pub(crate) fn relocations(image: &Image<'_>, moved: &[Moved]) -> Vec<u8> {
+/// Link address of the relocation table.
+pub(crate) fn relocation_table(image: &Image<'_>) -> Option<u64> {
+    image.dynamic().value(DT_RELA)
+}
+
+/// The relocation table with entries for our relocated jump tables in front, as relative ones come first, and
+/// with entries for imported functions at its end: the address of each slot and the index of its symbol.
+pub(crate) fn relocations(image: &Image<'_>, moved: &[Moved], imports: &[(u64, u32)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for copy in moved.iter().flat_map(Moved::copies) {
         let tables = copy.tables.iter().filter(|table| table.form == tare_code::TableForm::Relocated64);
@@ -72,7 +79,7 @@ pub(crate) fn relocations(image: &Image<'_>, moved: &[Moved]) -> Vec<u8> {
             for (&target, address) in table.targets.iter().zip((table.address..).step_by(8)) {
                 let target: Target = target;
                 bytes.extend(address.to_le_bytes());
-                bytes.extend(R_X86_64_RELATIVE.to_le_bytes());
+                bytes.extend(RELATIVE.to_le_bytes());
                 bytes.extend(own_address_of(copy, target).to_le_bytes());
             }
         }
@@ -80,16 +87,21 @@ pub(crate) fn relocations(image: &Image<'_>, moved: &[Moved]) -> Vec<u8> {
     let dynamic = image.dynamic();
     let original = dynamic.value(DT_RELA).zip(dynamic.value(DT_RELASZ));
     bytes.extend(original.and_then(|(table, size)| image.bytes_at(table, size)).unwrap_or_default());
+    for &(slot, symbol) in imports {
+        bytes.extend(slot.to_le_bytes());
+        bytes.extend((u64::from(symbol) << 32 | GLOB_DAT).to_le_bytes());
+        bytes.extend(0_u64.to_le_bytes());
+    }
     bytes
 }
 
-/// The dynamic section's values for the extended relocation table.
-pub(crate) fn relocation_patches(image: &Image<'_>, layout: &Layout) -> Vec<Patch> {
+/// The dynamic section's values for the extended relocation table, of whose entries so many are of imports.
+pub(crate) fn relocation_patches(image: &Image<'_>, layout: &Layout, imported: u64) -> Vec<Patch> {
     let size = layout.relocations.end - layout.relocations.start;
     if size == 0 {
         return Vec::new();
     }
-    let added = (size - relocation_table_size(image).unwrap_or(0)) / RELOCATION_SIZE;
+    let added = (size - relocation_table_size(image).unwrap_or(0)) / RELOCATION_SIZE - imported;
     let entries = image.dynamic().entries().iter();
     entries
         .filter_map(|entry| match entry.tag {

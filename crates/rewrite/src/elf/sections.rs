@@ -8,6 +8,7 @@ use tare_code::Program;
 use tare_image::{Image, Section};
 
 use crate::elf::head::{Head, NOTE_SIZE};
+use crate::elf::imports::Tables;
 use crate::elf::symbols::{SYMBOL_SIZE, SymbolTable, content};
 use crate::insertion::Additions;
 use crate::layout::Layout;
@@ -43,6 +44,7 @@ pub(crate) struct Tail {
 pub(crate) struct Places<'a> {
     pub(crate) head: &'a Head,
     pub(crate) layout: &'a Layout,
+    pub(crate) tables: &'a Tables,
     pub(crate) additions: &'a Additions,
     /// Position of the first new segment in the file.
     pub(crate) offset: u64,
@@ -129,6 +131,8 @@ fn kept<'a>(section: &Section<'a>, places: &Places<'_>) -> Header<'a> {
         new.kind = SHT_PROGBITS;
     } else if section.name == ".eh_frame_hdr" && section.is_loaded() {
         redirect(layout.frame_index.start, layout.frame_index.end - layout.frame_index.start);
+    } else if let Some((_, range)) = places.tables.moved.iter().find(|table| section.is_loaded() && table.0 == section.address) {
+        redirect(range.start, range.end - range.start);
     } else if section.name == ".rela.dyn" && !layout.relocations.is_empty() {
         redirect(layout.relocations.start, layout.relocations.end - layout.relocations.start);
     }

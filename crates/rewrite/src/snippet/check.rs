@@ -4,6 +4,9 @@ use super::ast::{Action, Binary, Call, Context, Expression, Integer, Kind, State
 use super::{AdapterError, Place, Problem};
 use crate::adapter::{Level, Point, Variable};
 
+/// More arguments than any measurement interface has.
+const MOST_ARGUMENTS: usize = 32;
+
 /// A part of a text.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Piece {
@@ -16,6 +19,15 @@ pub(crate) enum Piece {
 pub(crate) struct Template(pub(crate) Vec<Piece>);
 
 impl Template {
+    /// The text, where it is the same for all regions.
+    pub(crate) fn constant(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [] => Some(""),
+            [Piece::Literal(text)] => Some(text),
+            _ => None,
+        }
+    }
+
     fn push(&mut self, piece: Piece) {
         match (self.0.last_mut(), piece) {
             (_, Piece::Literal(text)) if text.is_empty() => {}
@@ -175,6 +187,9 @@ impl Checker<'_> {
     }
 
     fn call(&self, call: &Call, place: Place) -> Result<Invocation, AdapterError> {
+        if call.arguments.len() > MOST_ARGUMENTS {
+            return Err(AdapterError::new(place, Problem::Arguments { limit: MOST_ARGUMENTS }));
+        }
         let argument = |argument: &Expression| {
             let is_text = match &argument.kind {
                 Kind::Text(_) | Kind::Binary(Binary::Join, ..) => true,

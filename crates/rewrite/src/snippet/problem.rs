@@ -109,6 +109,12 @@ pub enum Problem {
         /// The limit.
         limit: usize,
     },
+    /// More arguments than a frame has room for.
+    #[error("more than {limit} arguments")]
+    Arguments {
+        /// The limit.
+        limit: usize,
+    },
     /// A name that was never declared.
     #[error("there is no variable `{0}`")]
     Variable(String),
@@ -166,7 +172,7 @@ impl Problem {
             Self::NoAttribute { name, .. } => format!("add {name}=\"…\""),
             Self::StrayText { .. } => "put code into <init>, <enter>, <exit>, <before>, <after> or <finalize>".into(),
             Self::Twice { .. } => "give one of them another name, or remove it".into(),
-            Self::Filter { .. } => "the adapter's filter has the language of filter files, without a root of its own".into(),
+            Self::Filter { .. } => "docs/filters.md has the language of filters".into(),
             Self::Character(_) => "snippets have the operators and names of C; texts stand between double quotes".into(),
             Self::Unended { what } => format!("end {what} as it began"),
             Self::Escape(_) => "known are \\n \\t \\r \\\\ \\\" \\' \\a \\b \\f \\v \\e and \\xHH".into(),
@@ -175,6 +181,7 @@ impl Problem {
             Self::Context(_) => format!("there are {}", super::ast::Context::ALL.map(|one| format!("@{}@", one.name())).join(" ")),
             Self::Unexpected { expected, .. } => format!("write {expected}"),
             Self::Deep { .. } => "split the expression with variables of its own".into(),
+            Self::Arguments { .. } => "call a function with fewer, or several functions".into(),
             Self::Variable(name) => format!("declare it: <variables><var name=\"{name}\" size=\"8\"/></variables>, or `long {name};` in the snippet"),
             Self::NotInteger => "texts can be joined with `.` and handed to functions, nothing else".into(),
             Self::NotKnown => "hand the value to a function as an argument of its own, such as printf's %d".into(),

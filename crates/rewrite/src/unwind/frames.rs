@@ -206,7 +206,7 @@ impl<'a, I: Iterator<Item = &'a Site>> Writer<'a, I> {
 }
 
 /// Appends the shortest instruction that advances by so many bytes.
-fn advance(bytes: &mut Vec<u8>, distance: u32) {
+pub(crate) fn advance(bytes: &mut Vec<u8>, distance: u32) {
     const DW_CFA_ADVANCE_LOC: u8 = 0x40;
     match distance {
         0 => {}

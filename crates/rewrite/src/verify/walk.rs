@@ -250,7 +250,7 @@ impl<'a, 'data> Place<'a, 'data> {
     fn run(&mut self, seen: &mut Seen) -> Result<(), Fault> {
         let is_entry = self.copy.fragments.first().is_some_and(|first| first.old == self.fragment.old);
         let first = self.fragment.sites.first().filter(|site| site.at == self.new && site.point == Point::FunctionEnter);
-        if is_entry && self.has_probes && self.walk.claim.is_region && first.is_none() {
+        if is_entry && self.has_probes && self.walk.claim.has_entry && first.is_none() {
             return Err(self.fault("there is no probe at the entry"));
         }
         let mut labels = Vec::with_capacity(self.old_bytes.len() / 3);
@@ -293,7 +293,7 @@ impl<'a, 'data> Place<'a, 'data> {
 
     /// Whether exits have probes.
     const fn wants_exit(&self) -> bool {
-        self.has_probes && self.walk.claim.is_region
+        self.has_probes && self.walk.claim.has_exits
     }
 
     /// An instruction whose bytes are the original's, but for at most one field.

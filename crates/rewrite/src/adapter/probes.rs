@@ -1,0 +1,506 @@
+//! An adapter as a kind of probe: its routines, its records, and the sites that call the one with the other.
+//!
+//! A snippet is compiled once for each point, whatever the number of regions. A site is a call of the routine,
+//! followed by an instruction that does nothing and holds the distance of the region's record:
+//!
+//! ```text
+//! at entry and exits   e8 <routine>  a9 <distance>           call; test $distance, %eax
+//! inside a body        48 8d a4 24 <-128>  e8 <routine>  0f 1f 80 <distance>  48 8d a4 24 <128>
+//!                      lea -128(%rsp), %rsp; call; nopl distance(%rax); lea 128(%rsp), %rsp
+//! ```
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+
+use tare_code::{Flow, Program};
+use tare_image::Image;
+use tare_image::lines::Lines;
+
+use crate::Levels;
+use crate::adapter::link::{Found, Libraries, Linked, Ready, link};
+use crate::adapter::record::{Facts, RecordLayout};
+use crate::adapter::start::{self, Check, Plan};
+use crate::adapter::{Adapter, Alternative, Level, Point};
+use crate::elf::hooks::{self, When};
+use crate::insertion::{self, Additions, Field, Inserted, Insertion, Place, Probes, Routine, Scope, Value, VariableField};
+use crate::snippet::ast::Context;
+use crate::snippet::check::Checked;
+use crate::snippet::compile::{Callee, Compiled, Entry, Environment, Proof, compile};
+use crate::snippet::{self, AdapterError, Problem};
+
+/// Routines begin at multiples of this.
+const ROUTINE_ALIGNMENT: usize = 16;
+
+/// A function and what is inserted in it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Wanted {
+    /// Its index in the program.
+    pub function: usize,
+    /// Name of the alternative at its entry and exits, if something is inserted there.
+    pub functions: Option<String>,
+    /// Name of the alternative at its loops.
+    pub loops: Option<String>,
+    /// Name of the alternative at its call sites.
+    pub callsites: Option<String>,
+    /// Source file; empty where unknown.
+    pub file: String,
+    /// First source line; 0 where unknown.
+    pub line: u32,
+    /// Last source line; 0 where unknown.
+    pub last_line: u32,
+}
+
+/// What an adapter is applied to.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// The image.
+    pub image: &'a Image<'a>,
+    /// Its code.
+    pub program: &'a Program,
+    /// Its source places.
+    pub lines: Option<&'a Lines<'a>>,
+    /// Its path.
+    pub path: &'a str,
+    /// What it will be linked with when it runs.
+    pub libraries: Libraries<'a>,
+}
+
+/// An adapter, compiled for an image.
+pub struct Snippets<'a> {
+    adapter: &'a Adapter,
+    image: &'a Image<'a>,
+    program: &'a Program,
+    path: &'a str,
+    layouts: Vec<RecordLayout>,
+    additions: Additions,
+    routines: Routines,
+    chosen: HashMap<usize, Chosen<'a>>,
+    called: Vec<usize>,
+}
+
+/// Where routines are, by alternative, point, and whether they are called from inside a body.
+type Routines = HashMap<(usize, Point, bool), u32>;
+
+/// What is inserted in a function, by the indices of alternatives.
+struct Chosen<'a> {
+    wanted: &'a Wanted,
+    functions: Option<usize>,
+    loops: Option<usize>,
+    callsites: Option<usize>,
+    /// File and line of calls and of what is jumped back to.
+    places: HashMap<u64, (String, u32)>,
+}
+
+impl<'a> Snippets<'a> {
+    /// Compiles an adapter.
+    ///
+    /// # Errors
+    /// Where a snippet calls a function that is not there, or something is wanted that the adapter does not have.
+    pub fn new(adapter: &'a Adapter, subject: Subject<'a>, wanted: &'a [Wanted]) -> Result<Self, AdapterError> {
+        let linked = link(adapter, subject.image, subject.program, subject.libraries)?;
+        let own = linked.functions.values().filter_map(|found| match found {
+            Found::Own(address) => subject.program.function_entered_at(*address),
+            Found::Imported(_) => None,
+        });
+        let called = own.collect();
+        let of_alternative = adapter.alternatives.iter().zip(&linked.alternatives);
+        let layouts: Vec<RecordLayout> =
+            of_alternative.map(|(alternative, ready)| RecordLayout::new(alternative, ready.iter().map(|one| &one.checked))).collect();
+        let (additions, routines) = Builder::new(adapter, &linked, &layouts)?.build(subject.image);
+        let mut chosen = HashMap::with_capacity(wanted.len());
+        for one in wanted {
+            chosen.insert(one.function, Chosen::new(adapter, subject, one)?);
+        }
+        let Subject { image, program, path, .. } = subject;
+        Ok(Self { adapter, image, program, path, layouts, additions, routines, chosen, called })
+    }
+
+    /// Functions of the program that snippets call: nothing may be inserted in them, or they would call themselves.
+    #[must_use]
+    pub fn called(&self) -> &[usize] {
+        &self.called
+    }
+
+    /// Which places of a function are needed.
+    #[must_use]
+    pub fn levels(&self, function: usize) -> Levels {
+        let chosen = self.chosen.get(&function);
+        let has = |index: Option<usize>, points: &[Point]| {
+            let alternative = index.and_then(|index| self.adapter.alternatives.get(index));
+            alternative.is_some_and(|one| points.iter().any(|&point| one.snippet(point).is_some()))
+        };
+        let (once, loops) = ([Point::Initialize, Point::Finalize], chosen.and_then(|one| one.loops));
+        Levels {
+            function: chosen.is_some_and(|one| one.functions.is_some()),
+            loops: has(loops, &[Point::Before, Point::After]) || has(loops, &once),
+            iterations: has(loops, &[Point::Enter, Point::Exit]),
+            call_sites: chosen.is_some_and(|one| one.callsites.is_some()),
+        }
+    }
+
+    fn alternative(&self, chosen: &Chosen<'_>, scope: Scope) -> Option<(usize, &Alternative)> {
+        let index = match scope {
+            Scope::Function => chosen.functions,
+            Scope::Loop(_) | Scope::Iteration(_) => chosen.loops,
+            Scope::CallSite(_) => chosen.callsites,
+        }?;
+        self.adapter.alternatives.get(index).map(|alternative| (index, alternative))
+    }
+
+    /// Appends the record of a place's region.
+    fn record(&self, chosen: &Chosen<'_>, place: (&Place, u32), inserted: &mut Inserted) {
+        let Some((index, alternative)) = self.alternative(chosen, place.0.scope) else { return };
+        let Some(layout) = self.layouts.get(index) else { return };
+        let start = inserted.variables.len() as u32;
+        let facts = RegionFacts::new(self, chosen, place.0);
+        let number = u8::try_from(index + 1).unwrap_or(u8::MAX);
+        inserted.variables.extend(layout.record(number, alternative, &facts));
+        let fields = [(Context::Id, VariableField::Region(place.1)), (Context::Address, VariableField::Original(facts.address))];
+        for (context, field) in fields {
+            inserted.fields.extend(layout.number(context).map(|at| (start + at, field)));
+        }
+    }
+
+    fn site(&self, chosen: &Chosen<'_>, place: &Place, record: Option<u32>) -> Insertion {
+        let Some((index, _)) = self.alternative(chosen, place.scope) else { return Insertion::default() };
+        let is_inside = place.is_mid_body || !place.flags_are_dead;
+        let routine = self.routines.get(&(index, point_of(place.point), is_inside));
+        match (routine, record) {
+            (Some(&routine), Some(record)) if is_inside => inside(routine, record),
+            (Some(&routine), Some(record)) => at_edge(routine, record),
+            _ => Insertion::default(),
+        }
+    }
+}
+
+impl Probes for Snippets<'_> {
+    fn additions(&self) -> Additions {
+        self.additions.clone()
+    }
+
+    fn inserted(&self, function: usize, places: &[Place]) -> Inserted {
+        let mut inserted = Inserted::default();
+        let Some(chosen) = self.chosen.get(&function) else {
+            inserted.insertions.resize(places.len(), Insertion::default());
+            return inserted;
+        };
+        let mut records: BTreeMap<Scope, u32> = BTreeMap::new();
+        for (place, index) in places.iter().zip(0..) {
+            records.entry(of_loop(place.scope)).or_insert_with(|| {
+                let at = inserted.variables.len() as u32;
+                self.record(chosen, (place, index), &mut inserted);
+                at
+            });
+        }
+        let site = |place: &Place| self.site(chosen, place, records.get(&of_loop(place.scope)).copied());
+        inserted.insertions = places.iter().map(site).collect();
+        inserted
+    }
+}
+
+/// Iterations have their loop's record.
+const fn of_loop(scope: Scope) -> Scope {
+    match scope {
+        Scope::Iteration(number) => Scope::Loop(number),
+        other => other,
+    }
+}
+
+const fn point_of(point: insertion::Point) -> Point {
+    match point {
+        insertion::Point::FunctionEnter | insertion::Point::IterationEnter => Point::Enter,
+        insertion::Point::FunctionExit | insertion::Point::IterationExit => Point::Exit,
+        insertion::Point::LoopBefore | insertion::Point::CallBefore => Point::Before,
+        insertion::Point::LoopAfter | insertion::Point::CallAfter => Point::After,
+    }
+}
+
+fn at_edge(routine: u32, record: u32) -> Insertion {
+    const BYTES: &[u8] = &[0xe8, 0, 0, 0, 0, 0xa9, 0, 0, 0, 0];
+    let fields = vec![Field { at: 1, tail: 4, value: Value::Routine(routine) }, Field { at: 6, tail: 4, value: Value::Variable(record) }];
+    Insertion { bytes: Cow::Borrowed(BYTES), fields: fields.into(), rows: Cow::Borrowed(&[]) }
+}
+
+fn inside(routine: u32, record: u32) -> Insertion {
+    const BYTES: &[u8] =
+        &[0x48, 0x8d, 0xa4, 0x24, 0x80, 0xff, 0xff, 0xff, 0xe8, 0, 0, 0, 0, 0x0f, 0x1f, 0x80, 0, 0, 0, 0, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0];
+    const ROWS: &[(u16, u32)] = &[(8, 128), (28, 0)];
+    let fields = vec![Field { at: 9, tail: 4, value: Value::Routine(routine) }, Field { at: 16, tail: 4, value: Value::Variable(record) }];
+    Insertion { bytes: Cow::Borrowed(BYTES), fields: fields.into(), rows: Cow::Borrowed(ROWS) }
+}
+
+impl<'a> Chosen<'a> {
+    fn new(adapter: &Adapter, subject: Subject<'_>, wanted: &'a Wanted) -> Result<Self, AdapterError> {
+        let find = |level: Level, name: &Option<String>| {
+            let Some(name) = name else { return Ok(None) };
+            let found = adapter.alternatives.iter().position(|one| one.level == level && one.name == *name);
+            let problem = Problem::Alternative { level: level.element(), name: name.clone() };
+            found.map(Some).ok_or(AdapterError::new(snippet::Place::START, problem))
+        };
+        let mut chosen = Self {
+            wanted,
+            functions: find(Level::Functions, &wanted.functions)?,
+            loops: find(Level::Loops, &wanted.loops)?,
+            callsites: find(Level::CallSites, &wanted.callsites)?,
+            places: HashMap::new(),
+        };
+        if chosen.loops.is_some() || chosen.callsites.is_some() {
+            chosen.find_places(subject);
+        }
+        Ok(chosen)
+    }
+
+    /// Looks up the source places of calls and of what is jumped back to.
+    fn find_places(&mut self, subject: Subject<'_>) {
+        let (Some(lines), Some(function)) = (subject.lines, subject.program.functions.get(self.wanted.function)) else { return };
+        for instruction in &subject.program.body(subject.image, function).instructions {
+            let at = match instruction.flow {
+                Flow::Call { .. } | Flow::IndirectCall | Flow::TailCall { .. } | Flow::IndirectTailCall => instruction.address,
+                Flow::Jump { target } | Flow::Branch { target } if target <= instruction.address => target,
+                _ => continue,
+            };
+            if let Some(found) = lines.location(at) {
+                self.places.insert(at, (found.file, found.line));
+            }
+        }
+    }
+}
+
+/// What is known of a region.
+struct RegionFacts<'a> {
+    routine: String,
+    symbol: &'a str,
+    file: &'a str,
+    line: u32,
+    last_line: u32,
+    path: &'a str,
+    callee: String,
+    number: u32,
+    /// Link address: of a function's entry, a loop's header, a call.
+    address: u64,
+}
+
+impl<'a> RegionFacts<'a> {
+    fn new(snippets: &'a Snippets<'_>, chosen: &'a Chosen<'_>, place: &Place) -> Self {
+        let function = snippets.program.functions.get(chosen.wanted.function);
+        let symbol = function.map_or("", |function| function.name.as_str());
+        let Wanted { file, line, last_line, .. } = chosen.wanted;
+        let mut facts = Self {
+            routine: tare_image::demangle(symbol).into_owned(),
+            symbol,
+            file,
+            line: *line,
+            last_line: *last_line,
+            path: snippets.path,
+            callee: String::new(),
+            number: 0,
+            address: function.map_or(0, |function| function.entry),
+        };
+        let number = match place.scope {
+            Scope::Function => return facts,
+            Scope::Loop(number) | Scope::Iteration(number) | Scope::CallSite(number) => number,
+        };
+        let (file, line) = chosen.places.get(&place.address).map_or(("", 0), |(file, line)| (file.as_str(), *line));
+        facts = Self { file, line, last_line: 0, number, address: place.address, ..facts };
+        if let Scope::CallSite(_) = place.scope {
+            facts.callee = snippets.callee(chosen.wanted.function, place.address).unwrap_or_default();
+        }
+        facts
+    }
+}
+
+impl Snippets<'_> {
+    /// The name of what a call leads to; `None` where that is not known.
+    fn callee(&self, function: usize, call: u64) -> Option<String> {
+        let function = self.program.functions.get(function)?;
+        let body = self.program.body(self.image, function);
+        let index = body.instructions.binary_search_by_key(&call, |one| one.address).ok()?;
+        let target = match body.instructions.get(index)?.flow {
+            Flow::Call { target, .. } | Flow::TailCall { target } | Flow::BranchTailCall { target } => target,
+            _ => return None,
+        };
+        let imported = || self.image.plt_at(target).and_then(|entry| entry.name);
+        let own = self.program.function_entered_at(target).and_then(|index| self.program.functions.get(index));
+        let name = own.map(|function| function.name.as_str()).or_else(imported)?;
+        Some(tare_image::demangle(name).into_owned())
+    }
+}
+
+impl Facts for RegionFacts<'_> {
+    fn number(&self, context: Context) -> i64 {
+        i64::from(match context {
+            Context::Line => self.line,
+            Context::EndLine => self.last_line,
+            Context::Loop | Context::Site => self.number,
+            _ => 0,
+        })
+    }
+
+    fn text(&self, context: Context) -> &str {
+        match context {
+            Context::Routine => &self.routine,
+            Context::Symbol => self.symbol,
+            Context::File => self.file,
+            Context::Image => self.path,
+            Context::Callee => &self.callee,
+            _ => "",
+        }
+    }
+}
+
+/// Puts together what the image gets once.
+struct Builder<'a> {
+    adapter: &'a Adapter,
+    linked: &'a Linked<'a>,
+    layouts: &'a [RecordLayout],
+    added: Additions,
+    functions: BTreeMap<String, Callee>,
+    errno: Option<Callee>,
+    texts: BTreeMap<String, u32>,
+    globals: Vec<u32>,
+    state_mask: u32,
+    checks: Vec<Check>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(adapter: &'a Adapter, linked: &'a Linked<'a>, layouts: &'a [RecordLayout]) -> Result<Self, AdapterError> {
+        let mut builder = Self {
+            adapter,
+            linked,
+            layouts,
+            added: Additions::default(),
+            functions: BTreeMap::new(),
+            errno: None,
+            texts: BTreeMap::new(),
+            globals: Vec::new(),
+            state_mask: 0,
+            checks: Vec::new(),
+        };
+        builder.added.libraries = adapter.libraries.iter().map(|library| library.name.clone()).collect();
+        builder.variables()?;
+        builder.state_mask = builder.variable(&[0; 4]);
+        for (name, found) in &linked.functions {
+            let callee = builder.callee(name, found);
+            builder.functions.insert(name.clone(), callee);
+        }
+        builder.errno = linked.errno.as_ref().map(|found| builder.callee("__errno_location", found));
+        for text in &linked.texts {
+            let at = builder.constant(text.bytes().chain([0]));
+            builder.texts.insert(text.clone(), at);
+        }
+        Ok(builder)
+    }
+
+    fn variables(&mut self) -> Result<(), AdapterError> {
+        let of_regions = self.adapter.alternatives.iter().flat_map(|one| &one.variables);
+        if let Some(one) = self.adapter.variables.iter().chain(of_regions).find(|one| one.is_thread_local) {
+            let why = "this version keeps one value for all threads";
+            return Err(AdapterError::new(one.place, Problem::ThreadLocal { name: one.name.clone(), why }));
+        }
+        for variable in &self.adapter.variables {
+            let value = variable.value.to_le_bytes();
+            let at = self.variable(value.get(..usize::from(variable.integer.size)).unwrap_or_default());
+            self.globals.push(at);
+        }
+        Ok(())
+    }
+
+    /// Appends a variable, aligned to its size.
+    fn variable(&mut self, value: &[u8]) -> u32 {
+        let variables = &mut self.added.variables;
+        variables.resize(variables.len().next_multiple_of(value.len().max(1)), 0);
+        let at = variables.len() as u32;
+        variables.extend_from_slice(value);
+        at
+    }
+
+    fn constant(&mut self, bytes: impl Iterator<Item = u8>) -> u32 {
+        let at = self.added.constants.len() as u32;
+        self.added.constants.extend(bytes);
+        at
+    }
+
+    fn callee(&mut self, name: &str, found: &Found<'_>) -> Callee {
+        let small = match found {
+            Found::Own(address) => return Callee::Own(*address),
+            Found::Imported(small) => small,
+        };
+        let slot = self.variable(&[0; 8]);
+        self.added.imports.push((name.to_owned(), slot));
+        let proof = small.as_ref().map(|small| {
+            let flag = self.variable(&[1]);
+            let bytes = self.constant(small.bytes.iter().copied());
+            self.checks.push(Check { slot, bytes, length: small.bytes.len() as u32, flag });
+            Proof { flag, changed: small.changed }
+        });
+        Callee::Imported { slot, proof }
+    }
+
+    /// Compiles everything.
+    fn build(mut self, image: &Image<'_>) -> (Additions, Routines) {
+        let mut routines = Routines::new();
+        let none = RecordLayout::default();
+        let (adapter, linked, layouts) = (self.adapter, self.linked, self.layouts);
+        let mut initialize = Plan { checks: std::mem::take(&mut self.checks), state_mask: Some(self.state_mask), ..Plan::default() };
+        let mut finalize = Plan::default();
+        for ready in &linked.snippets {
+            let routine = self.routine(&ready.checked, Entry::Once, &none, &format!("tare_{}", ready.point.element()));
+            if ready.point == Point::Initialize { initialize.adapter = Some(routine) } else { finalize.adapter = Some(routine) }
+        }
+        for (index, ((alternative, ready), layout)) in adapter.alternatives.iter().zip(&linked.alternatives).zip(layouts).enumerate() {
+            for one in ready {
+                let name = format!("tare_{}_{}", alternative.name, one.point.element());
+                let number = u8::try_from(index + 1).unwrap_or(u8::MAX);
+                match one.point {
+                    Point::Initialize => initialize.regions.push((number, self.routine(&one.checked, Entry::Once, layout, &name))),
+                    Point::Finalize => finalize.regions.push((number, self.routine(&one.checked, Entry::Once, layout, &name))),
+                    _ => self.site_routines((index, alternative.level), one, layout, &name, &mut routines),
+                }
+            }
+        }
+        initialize.original = hooks::find(image, When::Start).map(|hook| hook.function);
+        finalize.original = hooks::find(image, When::End).map(|hook| hook.function);
+        if !initialize.is_empty() {
+            self.added.initialize = Some(self.place(start::initialize(&initialize), "tare_adapter_initialize"));
+        }
+        if !finalize.is_empty() {
+            self.added.finalize = Some(self.place(start::finalize(&finalize), "tare_adapter_finalize"));
+        }
+        (self.added, routines)
+    }
+
+    fn site_routines(&mut self, (index, level): (usize, Level), ready: &Ready, layout: &RecordLayout, name: &str, routines: &mut Routines) {
+        if level == Level::Functions {
+            let at = self.routine(&ready.checked, Entry::Edge, layout, name);
+            routines.insert((index, ready.point, false), at);
+        }
+        let inside = if level == Level::Functions { format!("{name}_inside") } else { name.to_owned() };
+        let at = self.routine(&ready.checked, Entry::Body, layout, &inside);
+        routines.insert((index, ready.point, true), at);
+    }
+
+    fn routine(&mut self, checked: &Checked, entry: Entry, record: &RecordLayout, name: &str) -> u32 {
+        let environment = Environment {
+            functions: &self.functions,
+            record,
+            globals: &self.globals,
+            texts: &self.texts,
+            state_mask: self.state_mask,
+            errno: self.errno.as_ref(),
+        };
+        let compiled = compile(checked, entry, &environment);
+        self.place(compiled, name)
+    }
+
+    /// Appends a routine to the image's code.
+    fn place(&mut self, compiled: Compiled, name: &str) -> u32 {
+        let code = &mut self.added.code;
+        code.resize(code.len().next_multiple_of(ROUTINE_ALIGNMENT), 0xcc);
+        let at = code.len() as u32;
+        code.extend(compiled.bytes);
+        let end = code.len() as u32;
+        self.added.fields.extend(compiled.fields.into_iter().map(|(field, tail, value)| (at + field, tail, value)));
+        self.added.routines.push(Routine { name: name.to_owned(), range: at..end, frame: compiled.frame });
+        at
+    }
+}

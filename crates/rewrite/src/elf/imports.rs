@@ -1,0 +1,147 @@
+//! Functions and libraries that the output wants from the loader besides those of the original.
+//!
+//! The tables of dynamic symbols, of their versions and of their names are copied to the new segment and extended
+//! there; the dynamic section says so in the entries that it has. Libraries take up entries that linkers leave free at
+//! its end. Each function has a slot in the writable segment that the loader fills at start, so that the first call
+//! does not run the loader's resolver.
+
+use std::ops::Range;
+
+use tare_image::Image;
+
+use crate::elf::PT_DYNAMIC;
+use crate::elf::dynamic::{Patch, relocation_table_size};
+use crate::error::RewriteError;
+
+const DT_NEEDED: u64 = 1;
+const DT_STRTAB: u64 = 5;
+const DT_SYMTAB: u64 = 6;
+const DT_STRSZ: u64 = 10;
+const DT_VERSYM: u64 = 0x6fff_fff0;
+const SYMBOL_SIZE: u64 = 24;
+/// Global and of no type: a function or none, as the loader finds it.
+const GLOBAL: u8 = 1 << 4;
+/// In the table of versions: of no particular version.
+const ANY_VERSION: u16 = 1;
+
+/// The extended tables, as one block.
+#[derive(Default)]
+pub(crate) struct Imports {
+    pub(crate) bytes: Vec<u8>,
+    versions_at: Option<u64>,
+    strings_at: u64,
+    /// Index of each function's symbol, in their order.
+    pub(crate) symbols: Vec<u32>,
+    /// Position of each library's name in the strings.
+    libraries: Vec<u64>,
+}
+
+/// Where the tables are in the output, for the section headers.
+pub(crate) struct Tables {
+    /// Link addresses in the original and in the output of the table of symbols, of versions and of strings.
+    pub(crate) moved: Vec<(u64, Range<u64>)>,
+}
+
+impl Imports {
+    /// Extends the tables of an image by functions and libraries.
+    pub(crate) fn new(image: &Image<'_>, functions: &[(String, u32)], libraries: &[String]) -> Result<Self, RewriteError> {
+        if functions.is_empty() && libraries.is_empty() {
+            return Ok(Self::default());
+        }
+        let unusual = RewriteError::Headers { what: "the tables of dynamic symbols cannot be found" };
+        if relocation_table_size(image).is_none() {
+            return Err(RewriteError::Headers { what: "there is no relocation table to be extended" });
+        }
+        let dynamic = image.dynamic();
+        let known = image.dynamic_symbols();
+        let count = known.len() as u64;
+        let table = |tag, size| dynamic.value(tag).and_then(|address| image.bytes_at(address, size));
+        let symbols = table(DT_SYMTAB, count * SYMBOL_SIZE).ok_or(unusual.clone())?;
+        let strings = dynamic.value(DT_STRSZ).and_then(|size| table(DT_STRTAB, size)).ok_or(unusual)?;
+        let versions = table(DT_VERSYM, count * 2);
+        let (mut symbols, mut strings) = (symbols.to_vec(), strings.to_vec());
+        let mut versions = versions.map(<[u8]>::to_vec);
+        let mut imports = Self::default();
+        let mut next = u32::try_from(count).unwrap_or(u32::MAX);
+        for (name, _) in functions {
+            let is_same = |one: &tare_image::Symbol<'_>| one.name == name && !one.is_defined && one.binding == tare_image::Binding::Global;
+            if let Some(index) = known.iter().position(is_same) {
+                imports.symbols.push(u32::try_from(index).unwrap_or(0));
+                continue;
+            }
+            let mut symbol = [0; SYMBOL_SIZE as usize];
+            let at = u32::try_from(append(&mut strings, name)).unwrap_or(0);
+            symbol[..4].copy_from_slice(&at.to_le_bytes());
+            symbol[4] = GLOBAL;
+            symbols.extend(symbol);
+            if let Some(versions) = &mut versions {
+                versions.extend(ANY_VERSION.to_le_bytes());
+            }
+            imports.symbols.push(next);
+            next += 1;
+        }
+        let is_new = |library: &&String| !dynamic.needed().contains(&library.as_str());
+        imports.libraries = libraries.iter().filter(is_new).map(|library| append(&mut strings, library)).collect();
+        imports.bytes = symbols;
+        if let Some(versions) = versions {
+            imports.versions_at = Some(imports.bytes.len() as u64);
+            imports.bytes.extend(versions);
+        }
+        imports.strings_at = imports.bytes.len() as u64;
+        imports.bytes.extend(strings);
+        Ok(imports)
+    }
+
+    /// Where the names are, for a block at a link address: where it is copied, or where it was.
+    pub(crate) fn string_table(&self, image: &Image<'_>, address: u64) -> u64 {
+        if self.bytes.is_empty() { image.dynamic().string_table() } else { address + self.strings_at }
+    }
+
+    /// The dynamic section's values for a block at a link address.
+    pub(crate) fn patches(&self, image: &Image<'_>, address: u64) -> Result<Vec<Patch>, RewriteError> {
+        if self.bytes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let size = self.bytes.len() as u64 - self.strings_at;
+        let value = |tag| match tag {
+            DT_SYMTAB => Some(address),
+            DT_VERSYM => self.versions_at.map(|at| address + at),
+            DT_STRTAB => Some(address + self.strings_at),
+            DT_STRSZ => Some(size),
+            _ => None,
+        };
+        let entries = image.dynamic().entries();
+        let mut patches: Vec<Patch> = entries.iter().filter_map(|entry| Some((entry.value_offset, value(entry.tag)?))).collect();
+        let room = image.segments().iter().find(|segment| segment.kind == PT_DYNAMIC).map_or(0..0, |one| one.offset..one.offset + one.file_size);
+        let mut free = room.start + 16 * entries.len() as u64;
+        for &library in &self.libraries {
+            // One entry of zeros must stay at the end.
+            if free + 32 > room.end {
+                return Err(RewriteError::Headers { what: "the dynamic section has no room for another library" });
+            }
+            patches.extend([(free, DT_NEEDED), (free + 8, library)]);
+            free += 16;
+        }
+        Ok(patches)
+    }
+
+    /// Where the tables went, for a block at a link address.
+    pub(crate) fn tables(&self, image: &Image<'_>, address: u64) -> Tables {
+        let end = address + self.bytes.len() as u64;
+        let strings = address + self.strings_at;
+        let versions = self.versions_at.map(|at| address + at);
+        let tag = |tag| image.dynamic().value(tag);
+        let symbols = tag(DT_SYMTAB).map(|old| (old, address..versions.unwrap_or(strings)));
+        let versions = tag(DT_VERSYM).zip(versions).map(|(old, at)| (old, at..strings));
+        let strings = tag(DT_STRTAB).map(|old| (old, strings..end));
+        let moved = if self.bytes.is_empty() { Vec::new() } else { [symbols, versions, strings].into_iter().flatten().collect() };
+        Tables { moved }
+    }
+}
+
+fn append(strings: &mut Vec<u8>, name: &str) -> u64 {
+    let at = strings.len() as u64;
+    strings.extend(name.bytes());
+    strings.push(0);
+    at
+}

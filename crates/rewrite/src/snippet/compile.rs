@@ -1,0 +1,700 @@
+//! From a checked snippet to machine code.
+//!
+//! A routine keeps a frame with `rbp`, so that its unwind rows are the same for all of its body, and keeps every register
+//! that the program may need. Intermediate values have places in the frame: the stack pointer does not move between
+//! prologue and epilogue, and is aligned at every call.
+//!
+//! ```text
+//! rbp + 16  the program's stack; at a function's entry and exits, the return address of the function
+//! rbp + 8   return address into the site, behind which the distance of the region's record stands
+//! rbp       the program's rbp
+//! rbp - 8…  flags, where the site is inside a body · saved registers · places
+//! rsp       arguments on the stack; above them, aligned to 64, the processor's vector and x87 state
+//! ```
+//!
+//! Where every function that is called has been found to use no vector register, and is at start still the one that was
+//! looked at, a second body is run, which saves what it changes and nothing more.
+
+use std::collections::BTreeMap;
+
+use super::assembler::{
+    AT_LEAST, AT_MOST, Assembler, Condition, EQUAL, GREATER, LESS, Label, Memory, NOT_EQUAL, Operation, R8, R9, RAX, RBP, RBX, RCX, RDI, RDX, RSI,
+    RSP, Register,
+};
+use super::ast::{Binary, Context, Integer, Unary};
+use super::check::{Argument, Checked, Invocation, Step, Storage, Template, Value};
+use crate::adapter::record::RecordLayout;
+use crate::insertion;
+use crate::unwind::frames::advance;
+
+/// What a called function is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Callee {
+    /// A function of the program, by its link address.
+    Own(u64),
+    /// A function of a library.
+    Imported {
+        /// Where its slot is among the shared variables.
+        slot: u32,
+        /// What is known of it beforehand.
+        proof: Option<Proof>,
+    },
+}
+
+/// That a function touches nothing but memory, flags and a few general registers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Proof {
+    /// Where the byte is among the shared variables that is zero once the proof is known to hold.
+    pub(crate) flag: u32,
+    /// Caller-saved general registers that it changes, by number.
+    pub(crate) changed: Registers,
+}
+
+/// A set of general registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Registers(pub(crate) u16);
+
+impl Registers {
+    /// Those that a called function may change.
+    pub(crate) const CALLER_SAVED: Self = Self(0b1111_1100_0111);
+
+    pub(crate) const fn with(self, register: Register) -> Self {
+        Self(self.0 | 1 << register.0)
+    }
+
+    pub(crate) const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    fn iter(self) -> impl Iterator<Item = Register> {
+        (0..16).filter(move |number| self.0 >> number & 1 != 0).map(Register)
+    }
+}
+
+/// What a routine's snippet refers to.
+pub(crate) struct Environment<'a> {
+    pub(crate) functions: &'a BTreeMap<String, Callee>,
+    pub(crate) record: &'a RecordLayout,
+    /// Where each variable of the adapter is among the shared variables.
+    pub(crate) globals: &'a [u32],
+    /// Shared constants: the texts that all regions have in common, by their place.
+    pub(crate) texts: &'a BTreeMap<String, u32>,
+    /// Where the mask of the processor's state is among the shared variables.
+    pub(crate) state_mask: u32,
+    /// `__errno_location`, where it can be called.
+    pub(crate) errno: Option<&'a Callee>,
+}
+
+/// How a routine is called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Entry {
+    /// From a site where flags are dead and nothing lies below the stack pointer.
+    Edge,
+    /// From a site inside a body.
+    Body,
+    /// As a function by the platform's convention, with the record's address in `rbx`.
+    Once,
+}
+
+/// From a site's return address to the record's distance, and to where that counts from.
+const fn distance_at(entry: Entry) -> (i32, i32) {
+    match entry {
+        Entry::Edge | Entry::Once => (1, 5),
+        Entry::Body => (3, 7),
+    }
+}
+
+/// Code with the fields and rows that it has.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Compiled {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) fields: Vec<(u32, u8, insertion::Value)>,
+    /// Call-frame instructions.
+    pub(crate) frame: Vec<u8>,
+}
+
+/// Compiles a snippet.
+pub(crate) fn compile(checked: &Checked, entry: Entry, environment: &Environment<'_>) -> Compiled {
+    let mut needs = Needs::default();
+    needs.steps(&checked.steps, environment);
+    let mut writer = Writer::new(checked, entry, environment);
+    writer.begin();
+    let is_plain = needs.calls == 0 && entry != Entry::Once;
+    if is_plain {
+        writer.body(checked, Keep::Some(needs.changed));
+    } else if entry == Entry::Once {
+        writer.body(checked, Keep::Nothing);
+    } else if needs.is_proven {
+        let general = writer.code.label();
+        for &flag in &needs.flags {
+            writer.code.compare_byte(Memory::Image(insertion::Value::SharedVariable(flag)), 0);
+            writer.code.jump_if(NOT_EQUAL, general);
+        }
+        writer.remember();
+        writer.body(checked, Keep::Some(needs.changed));
+        writer.restore();
+        writer.code.bind(general);
+        writer.body(checked, Keep::All);
+    } else {
+        writer.body(checked, Keep::All);
+    }
+    writer.code.finish();
+    Compiled { bytes: writer.code.bytes, fields: writer.code.fields, frame: writer.frame }
+}
+
+/// What a snippet changes and calls.
+struct Needs {
+    changed: Registers,
+    calls: usize,
+    /// Whether all of the called functions are known to touch little.
+    is_proven: bool,
+    flags: Vec<u32>,
+}
+
+impl Default for Needs {
+    fn default() -> Self {
+        Self { changed: Registers::default().with(RAX).with(RCX), calls: 0, is_proven: true, flags: Vec::new() }
+    }
+}
+
+impl Needs {
+    fn steps(&mut self, steps: &[Step], environment: &Environment<'_>) {
+        for step in steps {
+            match step {
+                Step::Store(_, _, value) => self.value(value, environment),
+                Step::Call(call) => self.call(call, environment),
+                Step::If(condition, then, otherwise) => {
+                    self.value(condition, environment);
+                    self.steps(then, environment);
+                    self.steps(otherwise, environment);
+                }
+            }
+        }
+    }
+
+    fn value(&mut self, value: &Value, environment: &Environment<'_>) {
+        match value {
+            Value::Call(call) => self.call(call, environment),
+            Value::Unary(_, operand) => self.value(operand, environment),
+            Value::Binary(operator, left, right) => {
+                if matches!(operator, Binary::Divide | Binary::Remainder) {
+                    self.changed = self.changed.with(RDX);
+                }
+                self.value(left, environment);
+                self.value(right, environment);
+            }
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, call: &Invocation, environment: &Environment<'_>) {
+        self.calls += 1;
+        for (argument, register) in call.arguments.iter().zip(ARGUMENTS) {
+            self.changed = self.changed.with(register);
+            if let Argument::Integer(value) = argument {
+                self.value(value, environment);
+            }
+        }
+        for argument in call.arguments.iter().skip(ARGUMENTS.len()) {
+            if let Argument::Integer(value) = argument {
+                self.value(value, environment);
+            }
+        }
+        match environment.functions.get(&call.function) {
+            Some(Callee::Imported { proof: Some(proof), .. }) => {
+                self.changed = self.changed.union(proof.changed);
+                if !self.flags.contains(&proof.flag) {
+                    self.flags.push(proof.flag);
+                }
+            }
+            _ => self.is_proven = false,
+        }
+    }
+}
+
+/// What a body saves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Keep {
+    /// Nothing: it is called as a function.
+    Nothing,
+    /// These registers.
+    Some(Registers),
+    /// All registers that a called function may change, and the vector and x87 state.
+    All,
+}
+
+const ARGUMENTS: [Register; 6] = [RDI, RSI, RDX, RCX, R8, R9];
+/// Bytes of the area for `xsave` with x87, SSE, AVX and AVX-512: 2,688 in the standard form.
+const STATE_SIZE: i32 = 2752;
+const STATE_ALIGNMENT: i8 = -64;
+
+/// A place in the frame, by its number.
+#[derive(Clone, Copy)]
+struct Slot(usize);
+
+struct Writer<'a> {
+    code: Assembler,
+    entry: Entry,
+    environment: &'a Environment<'a>,
+    locals: usize,
+    frame: Vec<u8>,
+    /// Up to where the rows are written.
+    described: u32,
+    /// What the present body has pushed.
+    pushed: usize,
+    /// Intermediate values that are alive, and the most that ever were.
+    alive: usize,
+    most: usize,
+    /// Arguments on the stack, at most.
+    stacked: usize,
+}
+
+impl<'a> Writer<'a> {
+    fn new(checked: &Checked, entry: Entry, environment: &'a Environment<'a>) -> Self {
+        Self {
+            code: Assembler::default(),
+            entry,
+            environment,
+            locals: checked.locals,
+            frame: Vec::new(),
+            described: 0,
+            pushed: 0,
+            alive: 0,
+            most: 0,
+            stacked: 0,
+        }
+    }
+
+    /// A row begins here.
+    fn row(&mut self, instructions: &[u8]) {
+        let here = self.code.position();
+        advance(&mut self.frame, here - self.described);
+        self.described = here;
+        self.frame.extend_from_slice(instructions);
+    }
+
+    fn begin(&mut self) {
+        self.code.push(RBP);
+        // CFA = rsp + 16, rbp at CFA − 16; then CFA = rbp + 16.
+        self.row(&[0x0e, 16, 0x86, 2]);
+        self.code.copy(RBP, RSP);
+        self.row(&[0x0d, 6]);
+        if self.entry == Entry::Body {
+            self.code.raw(&[0x9c, 0xfc]);
+        }
+    }
+
+    fn remember(&mut self) {
+        self.row(&[0x0a]);
+    }
+
+    fn restore(&mut self) {
+        self.row(&[0x0b]);
+    }
+
+    fn body(&mut self, checked: &Checked, keep: Keep) {
+        let flags = usize::from(self.entry == Entry::Body);
+        let saved = match keep {
+            Keep::Nothing => Registers::default(),
+            Keep::Some(registers) => registers,
+            Keep::All => Registers::CALLER_SAVED,
+        };
+        saved.iter().for_each(|register| self.code.push(register));
+        self.pushed = flags + saved.iter().count();
+        (self.alive, self.most, self.stacked) = (0, 0, 0);
+        let frame_at = self.open(keep);
+        let errno = self.environment.errno.filter(|_| keep == Keep::All);
+        self.find_record(keep);
+        if let Some(errno) = errno {
+            self.call_plain(errno);
+            self.code.load_sized(RCX, Memory::At(RAX, 0), 4, true);
+            self.code.store(self.slot(ERRNO_PLACE), RAX);
+            self.code.store(self.slot(ERRNO), RCX);
+        }
+        self.steps(&checked.steps);
+        if errno.is_some() {
+            self.code.load(RAX, self.slot(ERRNO_PLACE));
+            self.code.load(RCX, self.slot(ERRNO));
+            self.code.store_sized(Memory::At(RAX, 0), RCX, 4);
+        }
+        self.close(keep, saved, flags, frame_at);
+    }
+
+    /// Makes room in the frame and saves the state; answers where the frame's size is to be written.
+    fn open(&mut self, keep: Keep) -> u32 {
+        self.code.address(RSP, Memory::At(RSP, 0));
+        let frame_at = self.code.position() - 4;
+        match keep {
+            Keep::All => {
+                self.code.align_stack(STATE_ALIGNMENT);
+                self.save_state();
+            }
+            _ => self.code.align_stack(-16),
+        }
+        frame_at
+    }
+
+    /// The state lies above the arguments on the stack, of which there are few.
+    const fn state(offset: i32) -> Memory {
+        Memory::At(RSP, STACKED_ROOM + offset)
+    }
+
+    fn save_state(&mut self) {
+        // What the instruction does not write of its header must be zero.
+        self.code.clear(RAX);
+        for word in 0..8 {
+            self.code.store(Self::state(512 + 8 * word), RAX);
+        }
+        self.with_state(4, 0);
+        // Functions expect an empty x87 stack; the mode stays.
+        self.code.raw(&[0x0f, 0x77]);
+    }
+
+    /// `xsave` or `xrstor` where the system allows them, `fxsave` or `fxrstor` elsewhere.
+    fn with_state(&mut self, opcode: u8, old_opcode: u8) {
+        let (old, end) = (self.code.label(), self.code.label());
+        let mask = insertion::Value::SharedVariable(self.environment.state_mask);
+        self.code.load_sized(RAX, Memory::Image(mask), 4, false);
+        self.code.clear(RDX);
+        self.code.test(RAX);
+        self.code.jump_if(EQUAL, old);
+        self.code.state(opcode, Self::state(0));
+        self.code.jump(end);
+        self.code.bind(old);
+        self.code.state(old_opcode, Self::state(0));
+        self.code.bind(end);
+    }
+
+    fn close(&mut self, keep: Keep, saved: Registers, flags: usize, frame_at: u32) {
+        if keep == Keep::All {
+            self.with_state(5, 1);
+        }
+        for (register, index) in saved.iter().zip(flags..) {
+            self.code.load(register, Memory::At(RBP, -8 * (index as i32 + 1)));
+        }
+        if self.entry == Entry::Body {
+            self.code.address(RSP, Memory::At(RBP, -8));
+            self.code.raw(&[0x9d]);
+            self.code.pop(RBP);
+        } else {
+            self.code.raw(&[0xc9]);
+        }
+        // CFA = rsp + 8, rbp is the caller's.
+        self.row(&[0x0c, 7, 8, 0xc6]);
+        self.code.raw(&[0xc3]);
+        let slots = 8 * (SPECIAL + self.locals + self.most) as i32;
+        let stacked = if keep == Keep::All { STACKED_ROOM + STATE_SIZE } else { 8 * self.stacked as i32 };
+        self.code.patch(frame_at, -(slots + stacked));
+    }
+
+    /// Leaves the record's address in its place, if anything refers to it.
+    fn find_record(&mut self, keep: Keep) {
+        if keep == Keep::Nothing {
+            self.code.store(self.slot(RECORD), RBX);
+            return;
+        }
+        let (at, end) = distance_at(self.entry);
+        self.code.load(RAX, Memory::At(RBP, 8));
+        self.code.load_sized(RCX, Memory::At(RAX, at), 4, true);
+        self.code.operate(Operation::Add, RAX, RCX);
+        self.code.add_number(RAX, end);
+        self.code.store(self.slot(RECORD), RAX);
+    }
+
+    const fn slot(&self, slot: Slot) -> Memory {
+        Memory::At(RBP, -8 * (self.pushed + slot.0 + 1) as i32)
+    }
+
+    fn local(&self, number: usize) -> Memory {
+        self.slot(Slot(SPECIAL + number))
+    }
+
+    /// Takes a place for an intermediate value.
+    fn take(&mut self) -> Memory {
+        self.alive += 1;
+        self.most = self.most.max(self.alive);
+        self.slot(Slot(SPECIAL + self.locals + self.alive - 1))
+    }
+
+    const fn drop_taken(&mut self, count: usize) {
+        self.alive -= count;
+    }
+
+    fn steps(&mut self, steps: &[Step]) {
+        for step in steps {
+            match step {
+                Step::Store(storage, integer, value) => {
+                    self.value(value);
+                    let memory = self.memory(*storage, RCX);
+                    self.code.store_sized(memory, RAX, integer.size);
+                }
+                Step::Call(call) => self.call(call),
+                Step::If(condition, then, otherwise) => self.condition(condition, then, otherwise),
+            }
+        }
+    }
+
+    fn condition(&mut self, condition: &Value, then: &[Step], otherwise: &[Step]) {
+        let (or_else, end) = (self.code.label(), self.code.label());
+        self.value(condition);
+        self.code.test(RAX);
+        self.code.jump_if(EQUAL, or_else);
+        self.steps(then);
+        if !otherwise.is_empty() {
+            self.code.jump(end);
+        }
+        self.code.bind(or_else);
+        self.steps(otherwise);
+        self.code.bind(end);
+    }
+
+    /// Where a variable is; a region's needs a register for the record's address.
+    fn memory(&mut self, storage: Storage, scratch: Register) -> Memory {
+        match storage {
+            Storage::Local(number) => self.local(number),
+            Storage::Region(number) => {
+                self.code.load(scratch, self.slot(RECORD));
+                Memory::At(scratch, self.environment.record.variables.get(number).copied().unwrap_or(0).cast_signed())
+            }
+            Storage::Global(number) => {
+                let at = self.environment.globals.get(number).copied().unwrap_or(0);
+                Memory::Image(insertion::Value::SharedVariable(at))
+            }
+        }
+    }
+
+    /// Leaves a value in `rax`; `rcx`, and for a quotient `rdx`, are changed.
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::Number(_) | Value::Context(_) | Value::Load(..) | Value::AddressOf(_) => self.simple(value, RAX),
+            Value::Call(call) => self.call(call),
+            Value::Unary(operator, operand) => {
+                self.value(operand);
+                self.unary(*operator);
+            }
+            Value::Binary(operator @ (Binary::Both | Binary::Either), left, right) => self.short_circuit(*operator, left, right),
+            Value::Binary(operator, left, right) => {
+                self.value(left);
+                if is_simple(right) {
+                    self.simple(right, RCX);
+                } else {
+                    let place = self.take();
+                    self.code.store(place, RAX);
+                    self.value(right);
+                    self.code.copy(RCX, RAX);
+                    self.code.load(RAX, place);
+                    self.drop_taken(1);
+                }
+                self.binary(*operator);
+            }
+        }
+    }
+
+    /// Leaves a value that needs no computation in a register, and changes no other one.
+    fn simple(&mut self, value: &Value, to: Register) {
+        match value {
+            Value::Number(number) => self.code.set(to, *number),
+            Value::Load(storage, Integer { size, is_signed }) => {
+                let memory = self.memory(*storage, to);
+                self.code.load_sized(to, memory, *size, *is_signed);
+            }
+            Value::AddressOf(storage) => {
+                let memory = self.memory(*storage, to);
+                self.code.address(to, memory);
+            }
+            Value::Context(Context::Caller) => self.code.load(to, Memory::At(RBP, 16)),
+            Value::Context(context) => self.context(*context, to),
+            _ => {}
+        }
+    }
+
+    fn context(&mut self, context: Context, to: Register) {
+        let at = self.environment.record.number(context).unwrap_or(0).cast_signed();
+        self.code.load(to, self.slot(RECORD));
+        if context != Context::Address {
+            self.code.load_sized(to, Memory::At(to, at), 4, true);
+            return;
+        }
+        // The distance counts from the field's end. No second register is free here: a place takes the sum.
+        let place = self.take();
+        self.code.store(place, to);
+        self.code.load_sized(to, Memory::At(to, at), 4, true);
+        self.code.add(to, place);
+        self.code.add_number(to, at + 4);
+        self.drop_taken(1);
+    }
+
+    fn unary(&mut self, operator: Unary) {
+        match operator {
+            Unary::Minus => self.code.negate(RAX),
+            Unary::Invert => self.code.invert(RAX),
+            Unary::Not => {
+                self.code.test(RAX);
+                self.code.set_rax_if(EQUAL);
+            }
+            Unary::Cast(Integer { size, is_signed }) => self.code.narrow(RAX, size, is_signed),
+        }
+    }
+
+    /// `rax` with `rcx`, to `rax`.
+    fn binary(&mut self, operator: Binary) {
+        match operator {
+            Binary::Add => self.code.operate(Operation::Add, RAX, RCX),
+            Binary::Subtract => self.code.operate(Operation::Subtract, RAX, RCX),
+            Binary::And => self.code.operate(Operation::And, RAX, RCX),
+            Binary::Or => self.code.operate(Operation::Or, RAX, RCX),
+            Binary::ExclusiveOr => self.code.operate(Operation::ExclusiveOr, RAX, RCX),
+            Binary::Multiply => self.code.multiply(RAX, RCX),
+            Binary::Left => self.code.shift_rax(true),
+            Binary::Right => self.code.shift_rax(false),
+            Binary::Divide => self.divide(false),
+            Binary::Remainder => self.divide(true),
+            Binary::Less => self.compare(LESS),
+            Binary::LessEqual => self.compare(AT_MOST),
+            Binary::Greater => self.compare(GREATER),
+            Binary::GreaterEqual => self.compare(AT_LEAST),
+            Binary::Equal => self.compare(EQUAL),
+            Binary::NotEqual => self.compare(NOT_EQUAL),
+            Binary::Both | Binary::Either | Binary::Join => {}
+        }
+    }
+
+    fn compare(&mut self, condition: Condition) {
+        self.code.operate(Operation::Compare, RAX, RCX);
+        self.code.set_rax_if(condition);
+    }
+
+    /// By zero: zero. By −1, where the processor would trap at one value: the negative.
+    fn divide(&mut self, is_remainder: bool) {
+        let (zero, plain, end) = (self.code.label(), self.code.label(), self.code.label());
+        self.code.test(RCX);
+        self.code.jump_if(EQUAL, zero);
+        self.code.set(RDX, -1);
+        self.code.operate(Operation::Compare, RCX, RDX);
+        self.code.jump_if(NOT_EQUAL, plain);
+        if !is_remainder {
+            self.code.negate(RAX);
+            self.code.jump(end);
+        }
+        self.code.bind(zero);
+        self.code.clear(RAX);
+        self.code.jump(end);
+        self.code.bind(plain);
+        self.code.divide_by_rcx();
+        if is_remainder {
+            self.code.copy(RAX, RDX);
+        }
+        self.code.bind(end);
+    }
+
+    fn short_circuit(&mut self, operator: Binary, left: &Value, right: &Value) {
+        let (decided, end) = (self.code.label(), self.code.label());
+        let condition = if operator == Binary::Both { EQUAL } else { NOT_EQUAL };
+        for operand in [left, right] {
+            self.value(operand);
+            self.code.test(RAX);
+            self.code.jump_if(condition, decided);
+        }
+        self.decide(operator == Binary::Both, decided, end);
+    }
+
+    fn decide(&mut self, otherwise: bool, decided: Label, end: Label) {
+        self.code.set(RAX, i64::from(otherwise));
+        self.code.jump(end);
+        self.code.bind(decided);
+        self.code.set(RAX, i64::from(!otherwise));
+        self.code.bind(end);
+    }
+
+    /// Calls a function; its result is in `rax`.
+    fn call(&mut self, call: &Invocation) {
+        let are_simple = call.arguments.iter().all(|argument| match argument {
+            Argument::Integer(value) => is_simple(value),
+            Argument::Text(_) => true,
+        });
+        let stacked = call.arguments.len().saturating_sub(ARGUMENTS.len());
+        self.stacked = self.stacked.max(stacked.next_multiple_of(2));
+        if are_simple {
+            for (argument, index) in call.arguments.iter().zip(0..).skip(ARGUMENTS.len()) {
+                self.argument(argument, RAX);
+                self.code.store(Memory::At(RSP, 8 * (index - ARGUMENTS.len() as i32)), RAX);
+            }
+            for (argument, register) in call.arguments.iter().zip(ARGUMENTS) {
+                self.argument(argument, register);
+            }
+        } else {
+            self.computed_arguments(&call.arguments);
+        }
+        match self.environment.functions.get(&call.function) {
+            Some(callee) => self.call_plain(callee),
+            // The linker has refused names that mean nothing.
+            None => self.code.raw(&[0x0f, 0x0b]),
+        }
+    }
+
+    /// All arguments are computed before any of them is where the call wants it.
+    fn computed_arguments(&mut self, arguments: &[Argument]) {
+        let mut places = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            match argument {
+                Argument::Integer(value) => self.value(value),
+                Argument::Text(_) => self.argument(argument, RAX),
+            }
+            let place = self.take();
+            self.code.store(place, RAX);
+            places.push(place);
+        }
+        for (&place, index) in places.iter().zip(0..).skip(ARGUMENTS.len()) {
+            self.code.load(RAX, place);
+            self.code.store(Memory::At(RSP, 8 * (index - ARGUMENTS.len() as i32)), RAX);
+        }
+        for (&place, register) in places.iter().zip(ARGUMENTS) {
+            self.code.load(register, place);
+        }
+        self.drop_taken(places.len());
+    }
+
+    fn argument(&mut self, argument: &Argument, to: Register) {
+        match argument {
+            Argument::Integer(value) => self.simple(value, to),
+            Argument::Text(template) => self.text(template, to),
+        }
+    }
+
+    fn text(&mut self, template: &Template, to: Register) {
+        if let Some(text) = template.constant() {
+            let at = self.environment.texts.get(text).copied().unwrap_or(0);
+            self.code.address(to, Memory::Image(insertion::Value::SharedConstant(at)));
+            return;
+        }
+        let at = self.environment.record.text(template).unwrap_or(0).cast_signed();
+        self.code.load(to, self.slot(RECORD));
+        let place = self.take();
+        self.code.store(place, to);
+        self.code.load_sized(to, Memory::At(to, at), 4, false);
+        self.code.add(to, place);
+        self.drop_taken(1);
+    }
+
+    /// The call itself; `al` says that there is no argument in a vector register.
+    fn call_plain(&mut self, callee: &Callee) {
+        self.code.clear(RAX);
+        match callee {
+            Callee::Own(address) => self.code.call(insertion::Value::Original(*address)),
+            Callee::Imported { slot, .. } => self.code.call_through(insertion::Value::SharedVariable(*slot)),
+        }
+    }
+}
+
+/// Places that every frame has: the record's address, and what keeps `errno`.
+const RECORD: Slot = Slot(0);
+const ERRNO_PLACE: Slot = Slot(1);
+const ERRNO: Slot = Slot(2);
+const SPECIAL: usize = 3;
+/// Room for arguments on the stack below the state, a multiple of 64.
+const STACKED_ROOM: i32 = 512;
+
+/// Whether a value comes into a register without a computation that needs another one.
+const fn is_simple(value: &Value) -> bool {
+    matches!(value, Value::Number(_) | Value::Context(_) | Value::Load(..) | Value::AddressOf(_))
+}

@@ -1,0 +1,158 @@
+//! Adapters applied to programs: what their snippets do when the programs run.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::Bench;
+use tare_code::Program;
+use tare_image::Image;
+use tare_image::debug::DebugSections;
+use tare_image::lines::Lines;
+use tare_rewrite::adapter::{Adapter, Libraries, Snippets, Subject, Wanted};
+use tare_rewrite::snippet::AdapterError;
+use tare_rewrite::{Output, Request, Selection, instrument};
+
+/// What of a program is instrumented.
+#[derive(Clone, Copy, Default)]
+struct Choice<'a> {
+    /// Functions by name; all where empty.
+    names: &'a [&'a str],
+    functions: Option<&'a str>,
+    loops: Option<&'a str>,
+    callsites: Option<&'a str>,
+    libraries: &'a [&'a Path],
+}
+
+const FUNCTIONS: Choice<'static> = Choice { names: &[], functions: Some("function"), loops: None, callsites: None, libraries: &[] };
+
+/// Applies an adapter to an image.
+fn apply(data: &[u8], adapter: &str, choice: Choice<'_>) -> Result<Output, AdapterError> {
+    let adapter = Adapter::parse(adapter)?;
+    let image = Image::parse(data).expect("an image");
+    let program = Program::analyse(&image).expect("code");
+    let sections = DebugSections::of(&image);
+    let lines = Lines::new(&sections);
+    let files: Vec<Vec<u8>> = choice.libraries.iter().map(|path| std::fs::read(path).expect("a library")).collect();
+    let images: Vec<Image<'_>> = files.iter().map(|bytes| Image::parse(bytes).expect("a library")).collect();
+    let name = |one: Option<&str>| one.map(str::to_owned);
+    let wanted = |(function, one): (usize, &tare_code::Function)| {
+        let span = lines.as_ref().and_then(|lines| lines.span(&one.parts));
+        let (file, line, last_line) = span.map_or_else(Default::default, |span| (span.file, span.entry, span.last));
+        let (functions, loops, callsites) = (name(choice.functions), name(choice.loops), name(choice.callsites));
+        Wanted { function, functions, loops, callsites, file, line, last_line }
+    };
+    let is_chosen = |one: &tare_code::Function| choice.names.is_empty() || choice.names.contains(&one.name.as_str());
+    let wanted: Vec<Wanted> = program.functions.iter().enumerate().filter(|one| is_chosen(one.1)).map(wanted).collect();
+    let libraries = Libraries { images: &images, are_all: false };
+    let subject = Subject { image: &image, program: &program, lines: lines.as_ref(), path: "/the/original", libraries };
+    let snippets = Snippets::new(&adapter, subject, &wanted)?;
+    let chosen = wanted.iter().map(|one| one.function).filter(|function| !snippets.called().contains(function));
+    let selected: Vec<Selection> = chosen.map(|function| Selection { levels: snippets.levels(function), ..Selection::of(function) }).collect();
+    let request = Request { selected: &selected, path: "/the/original", ..Request::default() };
+    Ok(instrument(&image, &program, &request, &snippets).expect("it can be instrumented"))
+}
+
+/// Applies an adapter to a program and writes the copy beside it.
+fn copy(bench: &Bench, program: &Path, adapter: &str, choice: Choice<'_>) -> PathBuf {
+    let data = std::fs::read(program).expect("the program");
+    let output = apply(&data, adapter, choice).unwrap_or_else(|error| panic!("{error}"));
+    let out = program.with_extension("copy");
+    std::fs::write(&out, output.bytes).expect("room for the copy");
+    std::fs::set_permissions(&out, std::fs::metadata(program).expect("the program").permissions()).expect("a mode can be set");
+    let _ = bench;
+    out
+}
+
+const FIGURE_2: &str = r#"<adapter>
+  <functions>
+      <variables><var name="i" size="4" /></variables>
+      <init>i = 0;</init>
+      <enter>i = i + 1;
+           printf("entering %s for the %d time\n",@ROUTINE@,i);
+      </enter>
+      </functions>
+<//adapter>
+"#;
+
+const FIGURE_2_SAYS: &str = "entering main for the 1 time
+entering twice for the 1 time
+entering twice for the 2 time
+entering work::busy(int) for the 1 time
+entering twice for the 3 time
+sum 42
+";
+
+#[test]
+fn figure_2_prints_what_the_paper_says() {
+    let bench = Bench::new();
+    for flags in
+        ["-O2", "-O0 -no-pie", "-O1 -static", "-O2 -static-pie", "-O2 -fcf-protection=full -Wl,-z,now", "-O3 -s", "-O2 -Wl,-z,pack-relative-relocs"]
+    {
+        let program = bench.build("visits.cpp", flags, "visits");
+        let names = ["main", "_ZL5twicei", "_ZN4work4busyEi"];
+        let choice = Choice { names: if flags.contains("-s") && !flags.contains("static") { &["main"] } else { &names }, ..FUNCTIONS };
+        let copy = copy(&bench, &program, FIGURE_2, choice);
+        let outcome = bench.run(&copy);
+        let said =
+            if choice.names.len() == 1 { "entering main for the 1 time\nsum 42\n".to_owned() } else { FIGURE_2_SAYS.replace("twice", "twice(int)") };
+        assert_eq!(outcome.stdout, said, "{flags}");
+        assert_eq!(outcome.status, Some(3), "{flags}");
+    }
+}
+
+/// Builds `work.c` with its debug information and one of the measurement interfaces as a library beside it.
+fn measured(bench: &Bench, flags: &str, interface: &str, library: &str, own: &str) -> (PathBuf, PathBuf) {
+    let library = bench.build("interfaces.c", &format!("-O2 -shared -fPIC -D{interface} -Wl,-soname,{library}"), library);
+    let program = bench.build("work.c", &format!("-g -rdynamic {flags} -lm {own}"), &format!("work-{interface}"));
+    (program, library)
+}
+
+const WORK_SAYS: &str = "184.419838 7.500 -1 1234 3628800 1359\n";
+
+/// What an interface saw of a program.
+fn seen(bench: &Bench, program: &Path, paths: &Path) -> (String, String) {
+    let file = bench.path("seen");
+    let mut command = std::process::Command::new(program);
+    let done = command.env("SEEN", &file).env("LD_LIBRARY_PATH", paths.parent().expect("a directory")).output().expect("it starts");
+    assert!(done.status.success(), "{:?}: {}", done.status, String::from_utf8_lossy(&done.stderr));
+    (String::from_utf8_lossy(&done.stdout).into_owned(), std::fs::read_to_string(&file).expect("something was seen"))
+}
+
+const NAMES: [&str; 7] = ["main", "compare", "fails", "sums", "mean", "wide", "factorial"];
+
+fn shipped(name: &str) -> &'static str {
+    tare_rewrite::adapter::shipped(name).expect("it is shipped")
+}
+
+#[test]
+fn hooks_of_the_compiler_see_what_they_see_in_a_compiled_program() {
+    let bench = Bench::new();
+    for flags in ["-O0", "-O2", "-O2 -no-pie", "-O2 -march=native -fcf-protection=full"] {
+        let (program, library) = measured(&bench, flags, "CYG_PROFILE", "libcyg.so", "-L. -lcyg -Wl,--no-as-needed -lcyg");
+        let choice = Choice { names: &NAMES, libraries: &[&library], ..FUNCTIONS };
+        let rewritten = seen(&bench, &copy(&bench, &program, shipped("cyg-profile"), choice), &library);
+        let compiled = measured(&bench, &format!("{flags} -finstrument-functions"), "CYG_PROFILE", "libcyg.so", "-L. -lcyg").0;
+        assert_eq!(rewritten, seen(&bench, &compiled, &library), "{flags}");
+        assert!(rewritten.1.contains("factorial 10\n") && rewritten.1.contains("wrong 0 open 0\n"), "{flags}: {}", rewritten.1);
+    }
+}
+
+#[test]
+fn score_p_and_tau_get_what_their_interfaces_want() {
+    let bench = Bench::new();
+    for (name, interface, library) in [("scorep", "SCOREP", "libscorep_adapter_user_event.so"), ("tau", "TAU", "libTAU.so")] {
+        for flags in ["-O2", "-O1 -no-pie"] {
+            let (program, library) = measured(&bench, flags, interface, library, "");
+            let choice = Choice { names: &NAMES, libraries: &[&library], ..FUNCTIONS };
+            let (stdout, seen) = seen(&bench, &copy(&bench, &program, shipped(name), choice), &library);
+            assert_eq!(stdout, WORK_SAYS, "{name} {flags}");
+            let visits = |function: &str| {
+                let line = seen.lines().find(|line| line.starts_with(function)).unwrap_or_else(|| panic!("{function} is not in\n{seen}"));
+                line.rsplit(' ').next().and_then(|count| count.parse::<u32>().ok())
+            };
+            assert_eq!((visits("main"), visits("mean"), visits("fails")), (Some(1), Some(10), Some(1)), "{name} {flags}");
+            assert!(seen.contains("work.c") && seen.contains("wrong 0 open 0"), "{name} {flags}: {seen}");
+        }
+    }
+}
