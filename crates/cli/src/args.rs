@@ -44,6 +44,8 @@ pub(crate) enum Verb {
     Validate(ValidateArguments),
     /// Show the results of a run
     Report(ReportArguments),
+    /// Switch regions off or on while their program runs
+    Ctl(CtlArguments),
     /// Say what this machine offers and lacks, with the remedy
     Doctor,
 }
@@ -138,6 +140,31 @@ pub(crate) struct Measuring {
     /// Leave all probes on, also where their cost would be measured by switching them off
     #[arg(long, env = "TARE_EXACT", value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) exact: bool,
+    /// Switch call paths off for good that have more than CALLS calls of less than MICROSECONDS: `tau` is 100000,10
+    #[arg(long, value_name = "tau|CALLS,MICROSECONDS", env = "TARE_THROTTLE_RULE", value_parser = parse_throttle)]
+    pub(crate) throttle: Option<Throttle>,
+}
+
+/// When a call path is switched off for good.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Throttle {
+    /// After more calls than this …
+    pub(crate) calls: u64,
+    /// … if a call takes less than this, in nanoseconds.
+    pub(crate) nanoseconds: u64,
+}
+
+/// Reads `tau`, or calls and microseconds.
+fn parse_throttle(text: &str) -> Result<Throttle, String> {
+    const TAU: Throttle = Throttle { calls: 100_000, nanoseconds: 10_000 };
+    if text == "tau" {
+        return Ok(TAU);
+    }
+    let rule = text.split_once(',').and_then(|(calls, microseconds)| {
+        let microseconds: f64 = microseconds.trim().parse().ok().filter(|&time| time > 0.0 && time < 1e9)?;
+        Some(Throttle { calls: calls.trim().parse().ok()?, nanoseconds: (microseconds * 1e3) as u64 })
+    });
+    rule.ok_or_else(|| "expected `tau`, or calls and microseconds such as 100000,10".to_string())
 }
 
 /// What to show.
@@ -329,6 +356,32 @@ pub(crate) enum MpiChoice {
     Openmpi,
     /// MPICH and the libraries of its ABI
     Mpich,
+}
+
+/// `tare ctl`
+#[derive(Debug, Args)]
+#[command(
+    group = clap::ArgGroup::new("switch").required(true).multiple(true),
+    after_help = "\
+Examples:
+  tare ctl RUN --off push_back                   regions with `push_back` in their name, in all processes of RUN on this node
+  tare ctl RUN --off '/^std::/' --on /sort/      /…/ is a regular expression; what is on comes after what is off
+
+A region that is off costs next to nothing; its calls are not counted, and its time is that of its callers. A process
+follows when it next enters a measured region."
+)]
+pub(crate) struct CtlArguments {
+    /// The run directory of a run that goes on
+    pub(crate) run: PathBuf,
+    /// Switch regions off whose name has PATTERN
+    #[arg(long, value_name = "PATTERN", group = "switch")]
+    pub(crate) off: Vec<String>,
+    /// Switch regions on again whose name has PATTERN
+    #[arg(long, value_name = "PATTERN", group = "switch")]
+    pub(crate) on: Vec<String>,
+    /// How long to wait for processes to follow
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
+    pub(crate) wait: f64,
 }
 
 /// `tare validate`

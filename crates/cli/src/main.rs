@@ -67,6 +67,7 @@ fn act() -> Result<ExitCode, Failure> {
         Verb::Run(arguments) => verbs::run::run(&arguments),
         Verb::Validate(arguments) => verbs::validate::validate(&arguments),
         Verb::Report(arguments) => verbs::report::report(&arguments),
+        Verb::Ctl(arguments) => verbs::ctl::ctl(&arguments),
         Verb::Doctor => verbs::doctor::doctor(),
     }
 }

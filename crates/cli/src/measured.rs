@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::args::{Measuring, Model};
+use crate::args::{Measuring, Model, Throttle};
 use crate::child;
 use crate::failure::{Code, Failure};
 use crate::installation;
@@ -28,15 +28,16 @@ pub(crate) struct Setting {
     pub(crate) mode: Mode,
     pub(crate) model: Model,
     pub(crate) exact: bool,
+    pub(crate) throttle: Option<Throttle>,
 }
 
 impl Setting {
     /// The setting where no option asks for another.
-    pub(crate) const DEFAULT: Self = Self { mode: Mode::Measure, model: Model::Virtual, exact: false };
+    pub(crate) const DEFAULT: Self = Self { mode: Mode::Measure, model: Model::Virtual, exact: false, throttle: None };
 
     /// The setting that options ask for.
     pub(crate) fn of(measuring: &Measuring) -> Self {
-        Self { mode: Mode::Measure, model: measuring.model, exact: measuring.exact }
+        Self { mode: Mode::Measure, model: measuring.model, exact: measuring.exact, throttle: measuring.throttle }
     }
 
     /// The model's name in the environment and in `run.json`.
@@ -53,6 +54,7 @@ impl Setting {
             Mode::Clock => "clock",
         };
         let flag = if self.exact { "1" } else { "0" };
+        let throttle = self.throttle.map(|rule| ("TARE_THROTTLE".to_string(), format!("{},{}", rule.calls, rule.nanoseconds)));
         [
             ("TARE_RUN_DIR", &*run.path.to_string_lossy()),
             ("TARE_RUN_ID", id),
@@ -61,7 +63,9 @@ impl Setting {
             ("TARE_MODE", mode),
         ]
         .map(|(name, value)| (name.to_string(), value.to_string()))
-        .to_vec()
+        .into_iter()
+        .chain(throttle)
+        .collect()
     }
 }
 

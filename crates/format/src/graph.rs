@@ -4,7 +4,7 @@
 //! runs; collecting a run copies them. The file is sparse: a fixed header area, then one arena a thread.
 //!
 //! ```text
-//! 0            Header (HEADER_AREA bytes: header, then IMAGES × ImageRecord)
+//! 0            Header (HEADER_AREA bytes: header, then IMAGES × ImageRecord, then SWITCHES × SwitchRecord)
 //! HEADER_AREA  arena 0 (main thread) · arena 1 · …   each ARENA bytes:
 //!   +0              LocationRecord (one page)
 //!   +FRAMES         frames of open regions, 32 bytes each, from the bottom of the stack up
@@ -32,7 +32,13 @@ pub const VERSION: u32 = 1;
 /// Bytes before the first arena.
 pub const HEADER_AREA: u64 = 64 << 10;
 /// Image records in the header area.
-pub const IMAGES: usize = 256;
+pub const IMAGES: usize = 704;
+/// Where the log of switches begins.
+pub const SWITCH_TABLE: u64 = IMAGE_TABLE + (IMAGES * ImageRecord::SIZE) as u64;
+/// Switches in the log.
+pub const SWITCHES: usize = 512;
+/// How the name of a request ends that stands beside the graph file: pairs of a region id and 0 (on) or 1 (off), u32 each.
+pub const REQUEST_ENDING: &str = ".request";
 /// Where the image records begin.
 pub const IMAGE_TABLE: u64 = 4096;
 /// Bytes of an arena.
@@ -184,8 +190,25 @@ record! {
         176 setup_ticks: u64,
         /// Cost of a pair of clockless probes in a hot loop ([`COST_UNIT`]); 0 where it was not measured.
         184 hot_clockless_cost: u64,
+        /// Number of the last request of `tare ctl`, which writes it; the request itself stands in a file beside this one
+        /// whose name ends in [`REQUEST_ENDING`].
+        192 request: u64,
+        /// Number of the last request that the process has followed.
+        200 followed: u64,
+        /// Switches in the log, those beyond its room included.
+        208 switches: u32,
+        /// Sites that are switched off now.
+        212 sites_off: u32,
+        /// Sites that could not be switched.
+        216 sites_refused: u32,
+        /// Budget for the dilation of the run by probes, in hundredths of a percent; 0 for none.
+        220 budget: u32,
+        /// The rule of the throttle: a path with more calls than this … (0: no rule)
+        224 throttle_calls: u64,
+        /// … whose calls take fewer nanoseconds than this is switched off for good.
+        232 throttle_ns: u64,
         /// Reserved.
-        192 reserved: [u8; 64],
+        240 reserved: [u8; 16],
         /// Host name, padded with zeros.
         256 host: [u8; 64],
         /// Path of the executable (of the original where the image is a copy), padded, cut at the front if too long.
@@ -209,6 +232,26 @@ record! {
         16 identity: [u8; 16],
         /// Reserved.
         32 reserved: [u8; 32],
+    }
+}
+
+record! {
+    /// A region that was switched off for good, or on again: its sites do nothing while it is off.
+    SwitchRecord, 32 {
+        /// The region id; 0 until written.
+        0 region: u32,
+        /// 1 off, 0 on.
+        4 off: u8,
+        /// One of [`Why`].
+        5 why: u8,
+        /// Number of the thread that decided.
+        6 thread: u16,
+        /// When.
+        8 ticks: u64,
+        /// Calls of the call path that led to the decision; 0 where none did.
+        16 calls: u64,
+        /// Reserved.
+        24 reserved: u64,
     }
 }
 
@@ -380,8 +423,10 @@ record! {
         352 off: [u8; 288],
         /// Probe off, counting done twice: what it adds is what counting costs.
         640 off_twice: [u8; 288],
+        /// Calls of the node with the probe on when the batch under way began.
+        928 begun: u64,
         /// Reserved.
-        928 reserved: [u8; 96],
+        936 reserved: [u8; 88],
     }
 }
 
@@ -468,6 +513,18 @@ numbered! {
 }
 
 numbered! {
+    /// Why a region was switched.
+    Why {
+        /// By the rule of the throttle.
+        Rule = 1,
+        /// By `tare ctl`.
+        Request = 2,
+        /// Even counting its calls would break the budget.
+        Budget = 3,
+    }
+}
+
+numbered! {
     /// What the probes of a node do.
     Mode {
         /// Path, counts and clock.
@@ -493,7 +550,7 @@ mod tests {
         assert!(ends.is_sorted());
         assert_eq!(u64::from(MAX_NODES) * Node::SIZE as u64, COLD_NODES - NODES);
         assert_eq!(COLD_NODES + u64::from(MAX_NODES) * ColdNode::SIZE as u64, BATCHES);
-        assert!(IMAGE_TABLE + (IMAGES * ImageRecord::SIZE) as u64 <= HEADER_AREA);
+        assert!(SWITCH_TABLE + (SWITCHES * SwitchRecord::SIZE) as u64 <= HEADER_AREA);
     }
 
     #[test]

@@ -7,10 +7,10 @@ use tare_format::description::{DescriptionError, RegionKind};
 use tare_format::graph::{
     ARENA, BATCHES, BatchRecord, BatchSums, CLOCK_ADDITIONS, COLD_NODES, COST_UNIT, ColdNode, DelayModel, HEADER_AREA, Header, IMAGE_TABLE, IMAGES,
     ImageRecord, LocationRecord, MAGIC, MAX_BATCHES, MAX_LOCATIONS, MAX_NODES, MAX_PEERS, MpiLibrary, NODE_FOLDED, NODE_OVERFLOW, NODES,
-    Node as RawNode, PEERS, PeerRecord, ProcessState, VERSION,
+    Node as RawNode, PEERS, PeerRecord, ProcessState, SWITCH_TABLE, SWITCHES, SwitchRecord, VERSION, Why,
 };
 
-use crate::model::{Batches, Clock, Location, LocationLosses, Messages, Node, Peer, Process, RegionIndex, Span, State};
+use crate::model::{Batches, Clock, Location, LocationLosses, Messages, Node, Peer, Process, RegionIndex, Span, State, Switch};
 use crate::region::RegionTable;
 
 /// Why a file cannot be read.
@@ -42,8 +42,9 @@ pub(crate) fn read(name: &str, bytes: &[u8], regions: &mut RegionTable) -> Resul
     let mut reader = Reader { bytes, images: images(bytes, &header), regions, damaged: 0, peers_read: 0, executable: text(&header.executable) };
     let count = header.locations.min(MAX_LOCATIONS);
     let locations = (0..count).filter_map(|index| reader.location(u64::from(index))).collect();
+    let switches = reader.switches(&header);
     let damaged = reader.damaged;
-    Ok((process(name, &header, damaged), locations))
+    Ok((Process { switches, ..process(name, &header, damaged) }, locations))
 }
 
 fn header(bytes: &[u8]) -> Result<Header, ReadError> {
@@ -88,6 +89,9 @@ fn process(name: &str, header: &Header, damaged_records: u64) -> Process {
         uncovered_calls: header.uncovered_calls,
         setup_ticks: header.setup_ticks,
         damaged_records,
+        switches: Vec::new(),
+        unlisted_switches: u64::from(header.switches).saturating_sub(SWITCHES as u64),
+        refused_sites: u64::from(header.sites_refused),
     }
 }
 
@@ -151,6 +155,24 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    fn switches(&mut self, header: &Header) -> Vec<Switch> {
+        let count = u64::from(header.switches).min(SWITCHES as u64);
+        let clock = clock(header);
+        let mut switches = Vec::new();
+        for index in 0..count {
+            let raw = self.record(SWITCH_TABLE, index, SwitchRecord::SIZE, SwitchRecord::from_bytes);
+            let Some(raw) = raw.filter(|raw| raw.region != 0) else { continue };
+            switches.push(Switch {
+                region: self.region_with_id(raw.region),
+                off: raw.off != 0,
+                why: Why::from_number(u32::from(raw.why)),
+                at_s: clock.seconds(raw.ticks.saturating_sub(header.start_ticks) as f64),
+                calls: raw.calls,
+            });
+        }
+        switches
+    }
+
     fn location(&mut self, index: u64) -> Option<Location> {
         let arena = HEADER_AREA + index * ARENA;
         let raw = self.record(arena, 0, LocationRecord::SIZE, LocationRecord::from_bytes)?;
@@ -250,11 +272,15 @@ impl Reader<'_> {
         if overflow {
             return self.regions.made_up(RegionKind::Program, "[beyond the limit of nodes]", &executable);
         }
-        let image =
-            self.images.iter().find(|image| raw.region.checked_sub(image.id_base).is_some_and(|number| (1..=image.regions).contains(&number)));
-        let known = image.copied().and_then(|image| self.regions.of_image(&image.identity, raw.region - image.id_base));
+        self.region_with_id(raw.region)
+    }
+
+    fn region_with_id(&mut self, id: u32) -> RegionIndex {
+        let image = self.images.iter().find(|image| id.checked_sub(image.id_base).is_some_and(|number| (1..=image.regions).contains(&number)));
+        let known = image.copied().and_then(|image| self.regions.of_image(&image.identity, id - image.id_base));
         known.unwrap_or_else(|| {
-            let name = format!("[region {} without description]", raw.region);
+            let executable = self.executable.clone();
+            let name = format!("[region {} without description]", id);
             self.regions.made_up(RegionKind::Function, &name, &executable)
         })
     }

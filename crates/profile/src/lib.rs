@@ -14,10 +14,10 @@ mod region;
 
 pub use graph::ReadError;
 pub use model::{
-    Batches, Clock, Location, LocationLosses, Messages, Node, Peer, Process, ProcessIndex, Profile, ProfileError, RegionIndex, Span, State,
+    Batches, Clock, Location, LocationLosses, Messages, Node, Peer, Process, ProcessIndex, Profile, ProfileError, RegionIndex, Span, State, Switch,
     Unreadable,
 };
 pub use region::Region;
 /// Parts of the format that appear in the model as they are.
 pub use tare_format::description::RegionKind;
-pub use tare_format::graph::{BatchSums, COST_UNIT, DelayModel, MpiLibrary};
+pub use tare_format::graph::{BatchSums, COST_UNIT, DelayModel, MpiLibrary, Why};

@@ -1,6 +1,6 @@
 //! The types of the model. Times are in ticks of the process they belong to; [`Clock`] turns them into seconds.
 
-use tare_format::graph::{BatchSums, DelayModel, MpiLibrary};
+use tare_format::graph::{BatchSums, DelayModel, MpiLibrary, Why};
 
 use crate::graph::{self, ReadError};
 use crate::region::{Region, RegionTable};
@@ -180,9 +180,37 @@ pub struct Process {
     /// Bytes that the counts promise and the file does not hold, or contents that contradict themselves:
     /// records left out.
     pub damaged_records: u64,
+    /// Regions that were switched off for good, or on again, in the order in which it was decided.
+    pub switches: Vec<Switch>,
+    /// Switches beyond the room for them.
+    pub unlisted_switches: u64,
+    /// Sites of regions that are off which could not be switched: their probes were called and did nothing.
+    pub refused_sites: u64,
+}
+
+/// A region was switched off for good, or on again. While it is off its calls are not counted, its time is that of its
+/// callers, and what it calls stands below them.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Switch {
+    /// Which.
+    pub region: RegionIndex,
+    /// Off, or on again.
+    pub off: bool,
+    /// Why; `None` for reasons of later versions.
+    pub why: Option<Why>,
+    /// Seconds after the start of the process.
+    pub at_s: f64,
+    /// Calls of the call path that led to the decision; 0 where none did.
+    pub calls: u64,
 }
 
 impl Process {
+    /// Whether calls of a region were not counted for some time, because it was off.
+    #[must_use]
+    pub fn was_off(&self, region: RegionIndex) -> bool {
+        self.switches.iter().any(|switch| switch.off && switch.region == region)
+    }
+
     /// By rank, those without one last; then by host and process id.
     fn order(&self) -> (u32, &str, u32, &str) {
         (self.rank.unwrap_or(u32::MAX), &self.host, self.pid, &self.file)

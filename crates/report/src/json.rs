@@ -8,6 +8,7 @@ use tare_compensate::{CompensatedNode, Figure};
 use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node};
 
 use crate::run::{Results, Run};
+use crate::switches::{self, SwitchDocument};
 use crate::view::{Size, Undelayed, kind_name};
 
 /// The schema number of all documents.
@@ -28,8 +29,12 @@ pub fn report(run: &Run, results: &Results<'_>) -> String {
         let first = nodes.len();
         let shown = &results.shown.locations[index].nodes;
         let clock = &profile.process_of(location).clock;
+        let process = profile.process_of(location);
         let made = location.nodes.iter().zip(shown);
-        nodes.extend(made.map(|(node, shown)| NodeDocument::of(index, first, node, shown, clock)));
+        nodes.extend(made.map(|(node, shown)| NodeDocument {
+            calls_exact: !node.overflow && !process.was_off(node.region),
+            ..NodeDocument::of(index, first, node, shown, clock)
+        }));
     }
     written(&ReportDocument {
         schema: SCHEMA,
@@ -60,6 +65,7 @@ struct RunDocument<'a> {
     model: &'static str,
     uncovered_calls: u64,
     unpaired_messages: u64,
+    switched: Vec<SwitchDocument>,
 }
 
 impl<'a> RunDocument<'a> {
@@ -81,6 +87,7 @@ impl<'a> RunDocument<'a> {
             model: processes.first().map_or("virtual", |process| model_name(process.model)),
             uncovered_calls: undelayed.calls,
             unpaired_messages: undelayed.messages,
+            switched: switches::documents(results.profile),
         }
     }
 }

@@ -20,6 +20,7 @@ mod number;
 pub mod picture;
 mod run;
 pub mod select;
+mod switches;
 pub mod text;
 pub mod validate;
 mod view;

@@ -5,6 +5,7 @@ use tare_compensate::Mode;
 use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
 use crate::number::{Column as Unit, change, count, exact_count, figure_with_unit, share, time_with_unit};
 use crate::run::{Exit, Results, Run};
+use crate::switches;
 use crate::view::{self, Doubt, RankRow, RegionRow, Size, Time, Trust, Undelayed, ending, nothing_measured, rank_rows, region_rows};
 
 /// Ranks that a summary shows one by one.
@@ -135,6 +136,9 @@ impl Text<'_> {
             text.push_str(&format!("; {undelayed}"));
         }
         writer.labelled("Trust", &text);
+        if let Some(switched) = switches::sentence(self.results.profile, glyphs) {
+            writer.labelled("Off", &switched);
+        }
         if let Some(remedy) = trust.doubts.first().map(remedy) {
             writer.labelled("Try", remedy);
         }

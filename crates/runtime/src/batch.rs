@@ -14,6 +14,8 @@ use crate::aside;
 use crate::costs;
 use crate::live::{LiveBatch, LiveNode, LiveSums, add, add_signed};
 use crate::local::{BATCH, Local, NEVER};
+use crate::settings::settings;
+use crate::throttle;
 use core::sync::atomic::{Ordering::Relaxed, Ordering::Release};
 use tare_format::graph::{BATCHES, BatchRecord, COST_UNIT, MAX_BATCHES, Mode, NODE_BATCHES, NODE_FOLDED};
 
@@ -29,6 +31,9 @@ const LATER_BATCH: u16 = 4 * BATCH;
 const SLICE: u64 = 12;
 /// Ticks after which a node in focus whose calls do not come is given up for the sake of others (some ms).
 const LONG: u64 = 10_000_000;
+
+/// Calls after which a path that the throttle has spared is looked at again.
+const AGAIN: u64 = 1 << 20;
 
 /// Kinds of batches: what a record's three sums stand for.
 const ON: u32 = 0;
@@ -49,6 +54,13 @@ pub(crate) fn is_over(node: &LiveNode) -> bool {
 
 /// Ends the batch of a node under way and begins the next; the call that found it over belongs to the next.
 pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64) {
+    if throttle::applies(node) {
+        aside::close(local, node);
+        release(local, node);
+        wait_for(node, 0);
+        throttle::off(local, node);
+        return;
+    }
     let flags = node.flags.load(Relaxed);
     let record = match local.cold_of(node).batch_record.load(Relaxed).checked_sub(1) {
         Some(index) => Some(local.arena.batch(index)),
@@ -60,7 +72,7 @@ pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64) {
         aside::close(local, node);
         release(local, node);
         node.flags.fetch_and(!NODE_BATCHES, Relaxed);
-        wait_for(node, NEVER);
+        wait_for(node, until_rule(node.calls.load(Relaxed)));
         return;
     };
     if is_in_focus(local, node) {
@@ -111,6 +123,14 @@ fn is_free(local: Local, ticks: u64) -> bool {
     true
 }
 
+/// Calls until the rule of the throttle may apply to a node that takes no batches.
+pub(crate) fn until_rule(calls: u64) -> u32 {
+    let after = settings().throttle.map_or(u64::from(NEVER), |rule| (rule.calls + 1).saturating_sub(calls));
+    // Looked at again now and then: what is long at first may be short later.
+    let after = if after == 0 { AGAIN } else { after };
+    u32::try_from(after).unwrap_or(NEVER).min(NEVER)
+}
+
 /// Lets the probe take the slow path after so many calls more that are on.
 fn wait_for(node: &LiveNode, calls: u32) {
     node.until.store((node.calls.load(Relaxed) as u32).wrapping_add(calls), Relaxed);
@@ -159,6 +179,7 @@ fn begin(local: Local, node: &'static LiveNode, record: &LiveBatch, ticks: u64) 
     record.kind.store(kind, Relaxed);
     record.started.store(spent(local, node), Relaxed);
     record.boundary.store(ticks, Relaxed);
+    record.begun.store(node.calls.load(Relaxed), Relaxed);
     match kind {
         ON => wait_for(node, u32::from(length)),
         TWICE => aside::open(local, node, aside::twice_mode(node), length),
@@ -197,7 +218,11 @@ fn end(local: Local, node: &LiveNode, record: &LiveBatch, ticks: u64) {
     aside::close(local, node);
     let Some(sums) = record.on.get(kind as usize) else { return };
     let spent = (spent(local, node) - record.started.load(Relaxed)).max(0).cast_unsigned();
-    let calls = record.length.load(Relaxed);
+    // A batch that is on ends early where the node was told to look again.
+    let calls = if kind == ON { node.calls.load(Relaxed) - record.begun.load(Relaxed) } else { record.length.load(Relaxed) };
+    if calls == 0 {
+        return;
+    }
     take(sums, record, spent, calls);
     record.boundary.store(ticks, Relaxed);
     if kind == ON {

@@ -5,6 +5,7 @@ use crate::graph_file::{self, FilePlace};
 use crate::live::LiveHeader;
 use crate::local::Local;
 use crate::process;
+use crate::request;
 use crate::state::ThreadState;
 use crate::sys::{self, Descriptor, Errno};
 use crate::thread;
@@ -25,6 +26,7 @@ pub(crate) fn finish() {
         return;
     }
     close(header);
+    request::withdraw();
     if let Some(place) = graph_file::place().filter(|place| place.is_moved) {
         // What cannot be copied stays where it is; `tare` looks there too.
         if collect(place).is_ok()

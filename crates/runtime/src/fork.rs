@@ -25,6 +25,7 @@ pub(crate) fn watch() {
 extern "C" fn in_child() {
     let Some(old) = graph_file::header_area() else { return };
     let own = new_file(old);
+    crate::request::start_anew();
     let state = ThreadState::current();
     let taken_over = match (&own, Local::of(state)) {
         (Some(place), Some(local)) => take_over(place, local).is_some(),
@@ -34,6 +35,7 @@ extern "C" fn in_child() {
     if !taken_over {
         state.reset();
     }
+    graph_file::know_only(Local::of(state).map(|local| local.arena));
     // SAFETY: a forked child has a single thread.
     unsafe { graph_file::replace(own) };
 }
@@ -47,6 +49,11 @@ fn new_file(old: NonNull<u8>) -> Option<FilePlace> {
     let after = unsafe { fresh.cast::<LiveHeader>().as_ref() };
     after.hot_pair_cost.store(before.hot_pair_cost.load(Relaxed), Relaxed);
     after.hot_clockless_cost.store(before.hot_clockless_cost.load(Relaxed), Relaxed);
+    after.throttle_calls.store(before.throttle_calls.load(Relaxed), Relaxed);
+    after.throttle_ns.store(before.throttle_ns.load(Relaxed), Relaxed);
+    after.budget.store(before.budget.load(Relaxed), Relaxed);
+    after.switches.store(before.switches.load(Relaxed), Relaxed);
+    after.sites_off.store(before.sites_off.load(Relaxed), Relaxed);
     after.images.store(before.images.load(Relaxed), Relaxed);
     let length = (HEADER_AREA - IMAGE_TABLE) as usize;
     // SAFETY: the table begins there in the old area …

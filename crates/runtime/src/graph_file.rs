@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use tare_format::graph::{ARENA, HEADER_AREA, IMAGE_TABLE, IMAGES, MAGIC, MAX_LOCATIONS, ProcessState, VERSION};
 
 /// Region ids that one process can have.
-const REGION_CAPACITY: u32 = 1 << 21;
+pub(crate) const REGION_CAPACITY: u32 = 1 << 21;
 /// What has to be free in node-local memory for a graph file to go there.
 const ROOM_IN_MEMORY: u64 = 16 << 20;
 /// Graph files of one process id in one run.
@@ -27,6 +27,8 @@ static HEADER: AtomicPtr<LiveHeader> = AtomicPtr::new(core::ptr::null_mut());
 static CREATION: AtomicU32 = AtomicU32::new(NOT_TRIED);
 const NOT_TRIED: u32 = 0;
 const TRIED: u32 = 1;
+/// The arenas of the file that are mapped, by their number.
+static ARENAS: [AtomicPtr<u8>; MAX_LOCATIONS as usize] = [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_LOCATIONS as usize];
 static NEXT_REGION: AtomicU32 = AtomicU32::new(0);
 /// The next thread but the main one, which is number 0.
 static NEXT_LOCATION: AtomicU32 = AtomicU32::new(1);
@@ -123,8 +125,30 @@ pub(crate) fn new_arena() -> Option<Arena> {
         header.lost_threads.fetch_add(1, Ordering::Relaxed);
         return None;
     };
+    know_arena(index, arena);
     header.locations.fetch_max(index + 1, Ordering::Release);
     Some(arena)
+}
+
+fn know_arena(index: u32, arena: Arena) {
+    if let Some(place) = ARENAS.get(index as usize) {
+        place.store(arena.start().as_ptr(), Ordering::Release);
+    }
+}
+
+/// An arena of the file, of whichever thread.
+pub(crate) fn arena_of(index: u32) -> Option<Arena> {
+    let start = NonNull::new(ARENAS.get(index as usize)?.load(Ordering::Acquire))?;
+    // SAFETY: the arena was mapped when it was entered, and is not unmapped while the process lives.
+    Some(unsafe { Arena::at(start) })
+}
+
+/// After a fork: the only arena of the new file is this one, if any.
+pub(crate) fn know_only(arena: Option<Arena>) {
+    ARENAS.iter().for_each(|place| place.store(core::ptr::null_mut(), Ordering::Relaxed));
+    if let Some(arena) = arena {
+        know_arena(0, arena);
+    }
 }
 
 /// Extends the file by arena `index` and maps it; its first page is allocated and says its number.
@@ -266,6 +290,10 @@ fn fill(header: &LiveHeader, begin: u64) {
     header.parent_pid.store(sys::parent_id(), Ordering::Relaxed);
     header.model.store(settings.model as u32, Ordering::Relaxed);
     header.flags.store(u64::from(settings.exact), Ordering::Relaxed);
+    if let Some(throttle) = settings.throttle {
+        header.throttle_calls.store(throttle.calls, Ordering::Relaxed);
+        header.throttle_ns.store(throttle.nanoseconds, Ordering::Relaxed);
+    }
     store_bytes(&header.host, until_zero(&sys::host_name()));
     let mut link = [0; 1024];
     let path = if settings.executable.bytes().is_empty() || !crate::executable::is_copy() {

@@ -8,8 +8,8 @@
 //! process lives, at a place whose pages are allocated.
 
 use core::mem::{offset_of, size_of};
-use core::sync::atomic::{AtomicI16, AtomicI64, AtomicU8, AtomicU32, AtomicU64};
-use tare_format::graph::{BatchRecord, BatchSums, ColdNode, Frame, Header, ImageRecord, LocationRecord, Node, PeerRecord};
+use core::sync::atomic::{AtomicI16, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+use tare_format::graph::{BatchRecord, BatchSums, ColdNode, Frame, Header, ImageRecord, LocationRecord, Node, PeerRecord, SwitchRecord};
 
 macro_rules! live {
     ($(#[$doc:meta])* $name:ident = $record:ident { $($field:ident: $kind:ty,)* }) => {
@@ -59,7 +59,15 @@ live! {
         flags: AtomicU64,
         setup_ticks: AtomicU64,
         hot_clockless_cost: AtomicU64,
-        reserved: [AtomicU8; 64],
+        request: AtomicU64,
+        followed: AtomicU64,
+        switches: AtomicU32,
+        sites_off: AtomicU32,
+        sites_refused: AtomicU32,
+        budget: AtomicU32,
+        throttle_calls: AtomicU64,
+        throttle_ns: AtomicU64,
+        reserved: [AtomicU8; 16],
         host: [AtomicU8; 64],
         executable: [AtomicU8; 192],
     }
@@ -73,6 +81,19 @@ live! {
         bias: AtomicU64,
         identity: [AtomicU8; 16],
         reserved: [AtomicU8; 32],
+    }
+}
+
+live! {
+    /// See [`SwitchRecord`].
+    LiveSwitch = SwitchRecord {
+        region: AtomicU32,
+        off: AtomicU8,
+        why: AtomicU8,
+        thread: AtomicU16,
+        ticks: AtomicU64,
+        calls: AtomicU64,
+        reserved: AtomicU64,
     }
 }
 
@@ -169,7 +190,8 @@ live! {
         length: AtomicU64,
         boundary: AtomicU64,
         on: [LiveSums; 3],
-        reserved: [AtomicU8; 96],
+        begun: AtomicU64,
+        reserved: [AtomicU8; 88],
     }
 }
 

@@ -4,11 +4,13 @@
 //! wrapper, which do not, claim their frame first, exactly as the probe routines do.
 
 use crate::arena::{AGAIN, Arena, FRAME_CHUNK, NODE_CHUNK, OVERFLOW, PAGE};
+use crate::batch;
 use crate::edges::{Inserted, key};
 use crate::live::{LiveCold, LiveFrame, LiveNode, add, add_signed};
 use crate::process::now;
 use crate::settings::settings;
 use crate::state::ThreadState;
+use crate::switch;
 use core::sync::atomic::{Ordering::Relaxed, Ordering::Release, compiler_fence};
 use tare_format::graph::{COLD_NODES, ColdNode, FRAMES, MAX_FRAMES, Mode, NODE_BATCHES, NODE_FOLDED, NODE_LEAF, NODE_OVERFLOW, NODES, Node};
 
@@ -82,7 +84,10 @@ impl Local {
     /// The node that time goes to: the innermost one whose clock was read.
     #[inline]
     pub(crate) fn owner(self) -> &'static LiveNode {
-        let frame = self.state.frame();
+        self.owner_of(self.state.frame())
+    }
+
+    fn owner_of(self, frame: &LiveFrame) -> &'static LiveNode {
         if is_clockless(frame) { self.arena.node_of_word(frame.base.load(Relaxed) as u32) } else { self.arena.node_of(frame) }
     }
 
@@ -157,6 +162,28 @@ impl Local {
         (1..=top).rev().map(move |index| self.arena.node_of(self.arena.frame(index)))
     }
 
+    /// Ends the calls of a region that are open: their time is counted up to now, and what comes goes to the node below
+    /// them. Their frames stay until the stack pointer says that they are left. The time up to `ticks` has been attributed.
+    pub(crate) fn retire(self, region: u32, ticks: u64) {
+        let top = self.arena.frame_index(self.state.frame());
+        let is_clocked = |frame: &LiveFrame| {
+            let node = self.arena.node_of(frame);
+            node.region.load(Relaxed) == region && frame.base.load(Relaxed) != SEGMENT && !is_clockless(frame)
+        };
+        // The outermost of several frames of one node comes last: its time is the node's.
+        for frame in (1..=top).rev().map(|index| self.arena.frame(index)).filter(|frame| is_clocked(frame)) {
+            self.arena.node_of(frame).inclusive.store(ticks.wrapping_sub(frame.base.load(Relaxed)), Relaxed);
+        }
+        for index in 1..=top {
+            let frame = self.arena.frame(index);
+            if is_clocked(frame) {
+                let owner = self.owner_of(self.arena.frame(index - 1));
+                frame.base.store(core::ptr::from_ref(owner).addr() as u64, Relaxed);
+                frame.sp.store(frame.sp.load(Relaxed).wrapping_add(CLOCKLESS), Relaxed);
+            }
+        }
+    }
+
     fn create(self, parent: &LiveNode, region: u32, door: Door) -> Option<&'static LiveNode> {
         let location = self.arena.location();
         let index = location.nodes.load(Relaxed);
@@ -167,7 +194,7 @@ impl Local {
         node.parent.store(self.arena.index_of(parent), Relaxed);
         let (until, flags) = match door {
             Door::Wrapper => (NEVER, 0),
-            Door::Probe | Door::Leaf if settings().exact => (NEVER, 0),
+            Door::Probe | Door::Leaf if settings().exact => (batch::until_rule(0), 0),
             Door::Probe => (u32::from(BATCH), NODE_BATCHES),
             Door::Leaf => (u32::from(BATCH), NODE_BATCHES | NODE_LEAF),
         };
@@ -270,9 +297,11 @@ impl Local {
         self.state.frame.store(core::ptr::from_ref(self.arena.frame(index - 1)).cast_mut(), Relaxed);
     }
 
-    /// Closes the innermost frame because its exit was skipped.
+    /// Closes the innermost frame because its exit was skipped: a loss, but where the region was switched off meanwhile.
     pub(crate) fn close_skipped(self, ticks: u64) {
-        if self.state.frame().base.load(Relaxed) != SEGMENT {
+        let frame = self.state.frame();
+        let is_expected = frame.base.load(Relaxed) == SEGMENT || switch::is_off(self.arena.node_of(frame).region.load(Relaxed));
+        if !is_expected {
             add(&self.arena.location().skipped_frames, 1);
         }
         self.close(ticks);

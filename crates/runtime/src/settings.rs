@@ -18,10 +18,30 @@ pub(crate) struct Settings {
     pub(crate) model: DelayModel,
     /// `TARE_EXACT`: no batch is ever off.
     pub(crate) exact: bool,
+    /// `TARE_THROTTLE`: paths with more calls than the first number that take fewer nanoseconds than the second are off.
+    pub(crate) throttle: Option<Throttle>,
     /// `TARE_EXECUTABLE`: the program whose copy this process may be.
     pub(crate) executable: Path,
     /// `TARE_COPY`: that copy; empty where it is not named.
     pub(crate) copy: Path,
+}
+
+/// When a path is switched off for good.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Throttle {
+    /// After more calls than this …
+    pub(crate) calls: u64,
+    /// … if a call takes less than this.
+    pub(crate) nanoseconds: u64,
+}
+
+impl Throttle {
+    /// From `CALLS,NANOSECONDS`.
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut numbers = core::str::from_utf8(bytes).ok()?.split(',').map(str::parse::<u64>);
+        let (calls, nanoseconds) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+        numbers.next().is_none().then_some(Self { calls, nanoseconds })
+    }
 }
 
 static SETTINGS: Once<Settings> = Once::new(Settings::NOTHING);
@@ -51,6 +71,7 @@ impl Settings {
         run_id: Text::EMPTY,
         model: DelayModel::Virtual,
         exact: false,
+        throttle: None,
         executable: Path::EMPTY,
         copy: Path::EMPTY,
     };
@@ -74,6 +95,7 @@ impl Settings {
                 _ => DelayModel::Virtual,
             },
             exact: value(c"TARE_EXACT") == Some(b"1"),
+            throttle: value(c"TARE_THROTTLE").and_then(Throttle::from_bytes),
             executable,
             copy,
         }
@@ -82,7 +104,7 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use super::Settings;
+    use super::{Settings, Throttle};
     use crate::process::Mode;
     use tare_format::graph::DelayModel;
 
@@ -104,6 +126,7 @@ mod tests {
             (c"TARE_RUN_ID", b"c0ffee01"),
             (c"TARE_MODEL", b"delay"),
             (c"TARE_EXACT", b"1"),
+            (c"TARE_THROTTLE", b"100000,10000"),
             (c"TARE_MODE", b"clock"),
             (c"TARE_EXECUTABLE", b"/usr/bin/app"),
             (c"TARE_COPY", b"/cache/app"),
@@ -111,6 +134,7 @@ mod tests {
         assert_eq!((settings.mode, settings.model, settings.exact), (Mode::Clock, DelayModel::Delay, true));
         assert_eq!((settings.run_id.bytes(), settings.executable.bytes()), (&b"c0ffee01"[..], &b"/usr/bin/app"[..]));
         assert_eq!(settings.copy.bytes(), b"/cache/app");
+        assert_eq!(settings.throttle, Some(Throttle { calls: 100_000, nanoseconds: 10_000 }));
     }
 
     #[test]

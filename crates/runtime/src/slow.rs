@@ -13,7 +13,9 @@ use crate::clock::{self, fenced};
 use crate::graph_file;
 use crate::live::add;
 use crate::local::{Door, Local, stack_pointer};
+use crate::request;
 use crate::state::ThreadState;
+use crate::switch;
 use crate::sys::{SignalsBlocked, signal_stack_in_use};
 use crate::thread;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -30,14 +32,28 @@ enum Answer {
 
 const ENTER_LEAF: u32 = 1;
 const EXIT: u32 = 2;
+/// The bits of the kind.
+const KINDS: u32 = 3;
 
-/// Called by the door. `value` is the region id, or the clock as the exit read it.
-pub(crate) extern "C" fn slow_path(state: &'static ThreadState, value: u64, sp: u64, ticks: u64, kind: u32) -> u32 {
+/// Where a probe was called.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    region: u32,
+    /// The region's stack pointer.
+    sp: u64,
+    /// Address of the word that says where the probe returns to.
+    return_address: u64,
+}
+
+/// Called by the door, with the clock as it stood there. `kind` is the probe's, plus how much further than 8 bytes the
+/// region's stack pointer is from the word that says where the probe returns to.
+pub(crate) extern "C" fn slow_path(state: &'static ThreadState, region: u32, sp: u64, ticks: u64, kind: u32) -> u32 {
     let signals = SignalsBlocked::new();
-    let answer = match kind {
-        EXIT => exit(state, sp, value),
-        ENTER_LEAF => enter(state, value as u32, sp, ticks, Door::Leaf),
-        _ => enter(state, value as u32, sp, ticks, Door::Probe),
+    let place = Place { region, sp, return_address: sp - 8 - u64::from(kind & !KINDS) };
+    let answer = match kind & KINDS {
+        EXIT => exit(state, place, ticks),
+        ENTER_LEAF => enter(state, place, ticks, Door::Leaf),
+        _ => enter(state, place, ticks, Door::Probe),
     };
     let local = Local::of(state);
     if let Some(header) = local.and_then(|_| graph_file::header()) {
@@ -47,20 +63,34 @@ pub(crate) extern "C" fn slow_path(state: &'static ThreadState, value: u64, sp: 
     let before = fenced();
     drop(signals);
     if let Some(local) = local {
-        count(local, if kind == EXIT { value } else { ticks }, before);
+        count(local, ticks, before);
     }
     answer as u32
 }
 
-fn enter(state: &'static ThreadState, region: u32, sp: u64, ticks: u64, door: Door) -> Answer {
+fn enter(state: &'static ThreadState, place: Place, ticks: u64, door: Door) -> Answer {
+    let Place { region, sp, .. } = place;
     let Some(local) = thread::ready(state).filter(|_| region != AGAIN_REGION) else { return Answer::Done };
     local.attribute(local.owner(), ticks);
     close_dead_frames(local, sp, ticks);
+    if let Some(header) = graph_file::header() {
+        request::follow(local, header);
+    }
+    if switch::is_off(region) {
+        local.retire(region, ticks);
+        switch::switch_site(region, place.return_address);
+        return Answer::Done;
+    }
     if local.has_room_for_frame() {
         let parent = local.current();
         let (node, is_found) = local.find_or_create(parent, region, door);
         if batch::is_over(node) {
             batch::boundary(local, node, ticks);
+        }
+        if switch::is_off(region) {
+            local.retire(region, ticks);
+            switch::switch_site(region, place.return_address);
+            return Answer::Done;
         }
         if is_found {
             Answer::Again
@@ -76,7 +106,8 @@ fn enter(state: &'static ThreadState, region: u32, sp: u64, ticks: u64, door: Do
 }
 
 /// An exit whose stack pointer is not that of the innermost frame.
-fn exit(state: &'static ThreadState, sp: u64, ticks: u64) -> Answer {
+fn exit(state: &'static ThreadState, place: Place, ticks: u64) -> Answer {
+    let Place { region, sp, .. } = place;
     let Some(local) = Local::of(state) else { return Answer::Done };
     let location = local.arena.location();
     local.attribute(local.owner(), ticks);
@@ -90,6 +121,10 @@ fn exit(state: &'static ThreadState, sp: u64, ticks: u64) -> Answer {
     if let Some(own) = own {
         (own..depth).for_each(|_| local.close_skipped(ticks));
         local.close(ticks);
+    } else if switch::is_off(region) {
+        close_dead_frames(local, sp, ticks);
+        local.retire(region, ticks);
+        switch::switch_site(region, place.return_address);
     } else if sp < state.frame().sp.load(Relaxed) || is_on_other_stack {
         match state.lost_open.load(Relaxed) {
             0 => add(&location.unmatched_exits, 1),

@@ -18,9 +18,11 @@
 use crate::arena::PAGE;
 use crate::clock;
 use crate::edges::{Edges, Inserted, key};
+use crate::graph_file;
 use crate::live::{LiveCold, LiveNode, LivePeer, add, add_signed};
 use crate::local::{Door, Local};
 use crate::process;
+use crate::request;
 use crate::slow;
 use crate::state::ThreadState;
 use crate::sys::SignalsBlocked;
@@ -79,6 +81,9 @@ impl Thread {
     pub fn exit(self, open: Open, returned: Ticks) {
         clock::refresh_now_and_then();
         let local = self.local;
+        if let Some(header) = graph_file::header() {
+            request::follow(local, header);
+        }
         let Some(depth) = open.depth else { return };
         let top = local.arena.frame_index(local.state.frame());
         let ticks = process::now().0;

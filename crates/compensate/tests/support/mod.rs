@@ -41,6 +41,9 @@ pub(crate) fn profile_of(nodes: Vec<Node>) -> Profile {
         uncovered_calls: 0,
         setup_ticks: 0,
         damaged_records: 0,
+        switches: Vec::new(),
+        unlisted_switches: 0,
+        refused_sites: 0,
     };
     let regions = (0..nodes.len()).map(region).collect();
     let location = Location { nodes, ..Location::default() };

@@ -32,6 +32,9 @@ pub(crate) fn process(rank: Option<u32>) -> Process {
         uncovered_calls: 0,
         setup_ticks: 0,
         damaged_records: 0,
+        switches: Vec::new(),
+        unlisted_switches: 0,
+        refused_sites: 0,
     }
 }
 

@@ -220,7 +220,7 @@ tare_mxcsr:
 # Into the slow path; its answer is in eax.
         .macro  SLOW kind, token=8
         SAVE_MORE
-        mov     $\kind, %r9d
+        mov     $\kind + \token - 8, %r9d
         lea     \token(%rsp), %r8
         call    tare_slow_entry_door
         mov     %r9d, %eax
@@ -452,7 +452,8 @@ tare_again_exit_stub:
         sub     $1, %rdx
         cmp     %rdx, {FRAME_SP}(%rsi)
         je      .L\name\()_pop
-        CLOCK
+        mov     (%rsp), %rdx
+        add     {ID}(%rdx), %eax
         mov     %r8, -56(%rsp)
         mov     %rax, -88(%rsp)
         SLOW    2, \token
@@ -465,7 +466,7 @@ tare_again_exit_stub:
         EXIT tare_probe_exit, 8
         EXIT tare_probe_exit_region, {REGION_TOKEN}
 
-# Into Rust: r9d kind (0 enter, 1 enter_leaf, 2 exit); region id or clock of the exit in the caller's word at
+# Into Rust: r9d kind (0 enter, 1 enter_leaf, 2 exit), plus the token less 8; region id in the caller's word at
 # -88. Leaves the answer in r9d. The caller's `call` put its return address into the free word at -8, so the
 # caller's words stand 8 bytes further off. The stack pointer for the frame is in r8.
         .type   tare_slow_entry_door, @function

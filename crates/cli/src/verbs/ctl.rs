@@ -1,0 +1,189 @@
+//! `tare ctl DIR --off PATTERN --on PATTERN`: switches regions of a run that goes on.
+//!
+//! Names become region ids here, by the images that each process has recorded. The request goes into a file beside the
+//! process's graph, its number into the header, and the process follows at its next look (`tare_format::graph`).
+
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use memmap2::MmapMut;
+use tare_format::description::Description;
+use tare_format::graph::{ARENA, HEADER_AREA, Header, IMAGE_TABLE, IMAGES, ImageRecord, LocationRecord, MAX_NODES, NODES, Node, REQUEST_ENDING};
+
+use crate::args::CtlArguments;
+use crate::collect::is_alive;
+use crate::failure::{Code, Failure};
+use crate::pattern::Pattern;
+use crate::rundir::{RunDirectory, node_local};
+
+/// What is asked for a region.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Want {
+    On = 0,
+    Off = 1,
+}
+
+/// Asks all processes of the run on this node, and says who followed.
+pub(crate) fn ctl(arguments: &CtlArguments) -> Result<ExitCode, Failure> {
+    let run = RunDirectory::open(&arguments.run)?;
+    let record = run.read_record()?;
+    let wishes = Wishes::parse(&arguments.off, &arguments.on)?;
+    let descriptions = descriptions(&run)?;
+    let graphs = running(&run, &record.id);
+    if graphs.is_empty() {
+        return Err(Failure::new(Code::NoInput, format!("no process of {} runs on this node", run.path.display()))
+            .remedy("regions are switched while their program runs; before it, choose them with --preset or --filter"));
+    }
+    let mut asked = Vec::new();
+    let mut matched = 0;
+    for path in graphs {
+        let Some(mut graph) = Graph::open(&path)? else { continue };
+        let switches = wishes.of(&graph, &descriptions);
+        matched += switches.len();
+        if !switches.is_empty() {
+            graph.ask(&switches)?;
+            asked.push((graph, switches));
+        }
+    }
+    if matched == 0 {
+        return Err(Failure::new(Code::NoInput, "no measured region has such a name").remedy("`tare report RUN` lists the regions"));
+    }
+    let until = Instant::now() + Duration::from_secs_f64(arguments.wait.clamp(0.0, 3600.0));
+    while asked.iter().any(|(graph, _)| !graph.has_followed()) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+        asked.iter_mut().filter(|(graph, _)| !graph.has_followed()).for_each(|(graph, _)| graph.poke());
+    }
+    for (graph, switches) in &asked {
+        let count = |want: Want| switches.iter().filter(|(_, wanted)| *wanted == want).count();
+        let state = if graph.has_followed() { "" } else { " (asked; it follows when it next enters a measured region)" };
+        println!("process {}: {} regions off, {} on{state}", graph.pid(), count(Want::Off), count(Want::On));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What names are to be off and on.
+struct Wishes {
+    off: Vec<Pattern>,
+    on: Vec<Pattern>,
+}
+
+impl Wishes {
+    fn parse(off: &[String], on: &[String]) -> Result<Self, Failure> {
+        let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::parse(text)).collect::<Result<Vec<_>, _>>();
+        Ok(Self { off: patterns(off)?, on: patterns(on)? })
+    }
+
+    /// What is asked of one process: region ids.
+    fn of(&self, graph: &Graph, descriptions: &[Description]) -> Vec<(u32, Want)> {
+        let mut switches = Vec::new();
+        for image in graph.images() {
+            let Some(description) = descriptions.iter().find(|description| description.identity == image.identity) else { continue };
+            for (number, region) in (1..).zip(&description.regions) {
+                let shown = tare_image::demangle(&region.name);
+                let has = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(&shown) || pattern.matches(&region.name));
+                if has(&self.on) {
+                    switches.push((image.id_base + number, Want::On));
+                } else if has(&self.off) {
+                    switches.push((image.id_base + number, Want::Off));
+                }
+            }
+        }
+        switches
+    }
+}
+
+fn descriptions(run: &RunDirectory) -> Result<Vec<Description>, Failure> {
+    let read = |path: PathBuf| fs::read(&path).map_err(|error| Failure::io(Code::NoInput, "read", &path, &error));
+    let bytes = run.files("regions")?.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    Ok(bytes.iter().filter_map(|bytes| Description::from_bytes(bytes).ok()).collect())
+}
+
+/// Graph files of processes of the run that run on this node.
+fn running(run: &RunDirectory, id: &str) -> Vec<PathBuf> {
+    let entries = [node_local(id), run.path.clone()].into_iter().filter_map(|directory| fs::read_dir(directory).ok()).flatten();
+    let graphs = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.extension().is_some_and(|ending| ending == "graph"));
+    graphs.filter(|path| is_alive(path)).collect()
+}
+
+/// The graph file of a running process, mapped for writing.
+struct Graph {
+    path: PathBuf,
+    bytes: MmapMut,
+    number: u64,
+}
+
+impl Graph {
+    /// `None` where its process has ended meanwhile.
+    fn open(path: &Path) -> Result<Option<Self>, Failure> {
+        let file = match OpenOptions::new().read(true).write(true).open(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(|error| Failure::io(Code::NoInput, "open", path, &error))?,
+        };
+        // SAFETY: the process writes there as well; all that is read or written here are single words, as atomics.
+        let bytes = unsafe { MmapMut::map_mut(&file) }.map_err(|error| Failure::io(Code::NoInput, "map", path, &error))?;
+        Ok((bytes.len() >= Header::SIZE).then_some(Self { path: path.to_path_buf(), bytes, number: 0 }))
+    }
+
+    fn header(&self) -> Option<Header> {
+        Header::from_bytes(&self.bytes)
+    }
+
+    fn pid(&self) -> u32 {
+        self.header().map_or(0, |header| header.pid)
+    }
+
+    fn images(&self) -> Vec<ImageRecord> {
+        let count = self.header().map_or(0, |header| (header.images as usize).min(IMAGES));
+        let at = |index: usize| IMAGE_TABLE as usize + index * ImageRecord::SIZE;
+        (0..count).filter_map(|index| ImageRecord::from_bytes(self.bytes.get(at(index)..)?)).collect()
+    }
+
+    /// Writes the request, its number, and lets the process look.
+    fn ask(&mut self, switches: &[(u32, Want)]) -> Result<(), Failure> {
+        let mut place = self.path.clone().into_os_string();
+        place.push(REQUEST_ENDING);
+        let place = PathBuf::from(place);
+        let bytes: Vec<u8> = switches.iter().flat_map(|&(region, want)| [region, want as u32]).flat_map(u32::to_le_bytes).collect();
+        let draft = place.with_extension("draft");
+        fs::write(&draft, bytes)
+            .and_then(|()| fs::rename(&draft, &place))
+            .map_err(|error| Failure::io(Code::CannotWrite, "write", &place, &error))?;
+        let number = self.header().map_or(0, |header| header.request) + 1;
+        self.word(core::mem::offset_of!(Header, request)).store(number, Ordering::Release);
+        self.number = number;
+        self.poke();
+        Ok(())
+    }
+
+    fn has_followed(&self) -> bool {
+        self.header().is_some_and(|header| header.followed >= self.number)
+    }
+
+    /// Lets the next entry of every node take the slow path.
+    fn poke(&mut self) {
+        let locations = self.header().map_or(0, |header| header.locations) as usize;
+        for location in 0..locations {
+            let arena = HEADER_AREA as usize + location * ARENA as usize;
+            let nodes = self.bytes.get(arena..).and_then(LocationRecord::from_bytes).map_or(0, |record| record.nodes.min(MAX_NODES));
+            for index in 1..nodes as usize {
+                let at = arena + NODES as usize + index * Node::SIZE;
+                if let Some(node) = self.bytes.get(at..).and_then(Node::from_bytes) {
+                    self.half_word(at + core::mem::offset_of!(Node, until)).store(node.calls as u32, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    fn word(&mut self, at: usize) -> &AtomicU64 {
+        // SAFETY: within the mapping, which is page aligned, at a multiple of 8.
+        unsafe { AtomicU64::from_ptr(self.bytes[at..at + 8].as_mut_ptr().cast()) }
+    }
+
+    fn half_word(&mut self, at: usize) -> &AtomicU32 {
+        // SAFETY: within the mapping, which is page aligned, at a multiple of 4.
+        unsafe { AtomicU32::from_ptr(self.bytes[at..at + 4].as_mut_ptr().cast()) }
+    }
+}

@@ -1,0 +1,146 @@
+//! Regions are switched off for good, by a rule or from outside while the program runs, and on again.
+
+mod common;
+
+use std::process::{Child, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Place, Report, compile_c, text};
+
+const ROUNDS: &str = "400";
+
+fn program(place: &Place) -> String {
+    compile_c("crates/cli/tests/programs/switched.c", place.path(), &["-pthread", "-O1"]).display().to_string()
+}
+
+/// The names of regions that were switched, with what they became.
+fn switched(report: &Report) -> Vec<(String, bool, String)> {
+    let list = report.0["run"]["switched"].as_array().expect("a list");
+    let of = |switch: &serde_json::Value| {
+        let region = &report.0["regions"][switch["region"].as_u64().expect("an index") as usize];
+        let text = |value: &serde_json::Value| value.as_str().expect("text").to_string();
+        (text(&region["name"]), switch["off"].as_bool().expect("a flag"), text(&switch["why"]))
+    };
+    list.iter().map(of).collect()
+}
+
+/// Calls of a region over all locations, and whether all of them were counted.
+fn calls(report: &Report, name: &str) -> (u64, bool) {
+    let nodes = report.nodes().iter().filter(|node| report.0["regions"][node["region"].as_u64().expect("an index") as usize]["name"] == name);
+    nodes.fold((0, true), |(sum, exact), node| {
+        (sum + node["calls"].as_u64().expect("a count"), exact && node["calls_exact"].as_bool().expect("a flag"))
+    })
+}
+
+fn lost(report: &Report) -> u64 {
+    report.locations().iter().map(|location| location["lost"].as_u64().expect("a count")).sum()
+}
+
+#[test]
+fn the_throttle_switches_off_what_is_short_and_frequent() {
+    let place = Place::new();
+    let line = [program(&place), ROUNDS.into()];
+    let plain = place.plain(&line);
+    let output = place.profile(&["--throttle", "20000,1000"], &line);
+    assert_eq!(text(&output.stdout), text(&plain.stdout));
+    let report = place.report();
+    report.check();
+    let mut off = switched(&report);
+    off.sort();
+    for name in ["fib", "middle", "small"] {
+        assert!(off.contains(&(name.into(), true, "rule".into())), "{name} was not switched off: {off:?}");
+        let (calls, exact) = calls(&report, name);
+        assert!(calls > 20_000 && !exact, "{name}: {calls}");
+    }
+    assert_eq!(calls(&report, "round_of_work"), (800, true));
+    assert_eq!(lost(&report), 0, "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("by the throttle after"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn without_a_rule_nothing_is_switched_and_all_calls_are_counted() {
+    let place = Place::new();
+    place.profile(&[], &[program(&place), ROUNDS.into()]);
+    let report = place.report();
+    report.check();
+    assert_eq!(switched(&report), []);
+    // fib(12) takes 465 calls.
+    assert_eq!(["fib", "middle", "small"].map(|name| calls(&report, name)), [(372_000, true), (800_000, true), (1_600_000, true)]);
+    assert_eq!(lost(&report), 0);
+}
+
+#[test]
+fn a_wrong_rule_is_refused() {
+    let place = Place::new();
+    let output = place.profile(&["--throttle", "often"], &["true".into()]);
+    assert_eq!(output.status.code(), Some(64));
+    assert!(text(&output.stderr).contains("tau"), "{}", text(&output.stderr));
+}
+
+/// A program that runs until it is told to stop.
+struct Running<'a> {
+    place: &'a Place,
+    tare: Child,
+}
+
+impl<'a> Running<'a> {
+    fn start(place: &'a Place) -> Self {
+        let stop = place.path().join("stop");
+        let mut tare = place.tare();
+        tare.args(["profile", "-o", "run", "--", &program(place), "1"]).arg(stop);
+        Self { place, tare: tare.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("tare can be started") }
+    }
+
+    /// Asks until a process is there that knows the region.
+    fn ask(&self, options: &[&str]) -> String {
+        let started = Instant::now();
+        loop {
+            let output = self.place.tare().args(["ctl", "run", "--wait", "60"]).args(options).output().expect("tare can be started");
+            if output.status.success() {
+                return text(&output.stdout);
+            }
+            assert!(started.elapsed() < Duration::from_secs(60), "{}", text(&output.stderr));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn stop(self) -> Output {
+        std::fs::write(self.place.path().join("stop"), "").expect("a writable directory");
+        self.tare.wait_with_output().expect("tare ends")
+    }
+}
+
+#[test]
+fn regions_are_switched_while_the_program_runs() {
+    let place = Place::new();
+    let running = Running::start(&place);
+    let answer = running.ask(&["--off", "/^small$/", "--off", "fib"]);
+    assert!(answer.contains("2 regions off, 0 on") && !answer.contains("asked"), "{answer}");
+    let answer = running.ask(&["--on", "small"]);
+    assert!(answer.contains("0 regions off, 1 on") && !answer.contains("asked"), "{answer}");
+    let output = running.stop();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report = place.report();
+    report.check();
+    let of = |name: &str, off| (name.to_string(), off, "request".to_string());
+    let mut all = switched(&report);
+    all.sort();
+    assert_eq!(all, [of("fib", true), of("small", false), of("small", true)]);
+    assert!(!calls(&report, "small").1 && calls(&report, "middle").1);
+    assert_eq!(lost(&report), 0, "{}", text(&output.stderr));
+}
+
+#[test]
+fn what_does_not_run_or_has_no_such_region_is_said() {
+    let place = Place::new();
+    let running = Running::start(&place);
+    running.ask(&["--off", "fib"]);
+    let output = place.tare().args(["ctl", "run", "--off", "no_such_name"]).output().expect("tare can be started");
+    assert_eq!(output.status.code(), Some(66));
+    running.stop();
+    let output = place.tare().args(["ctl", "run", "--off", "fib"]).output().expect("tare can be started");
+    assert_eq!(output.status.code(), Some(66));
+    assert!(text(&output.stderr).contains("runs on this node"), "{}", text(&output.stderr));
+    let output = place.tare().args(["ctl", "run"]).output().expect("tare can be started");
+    assert_eq!(output.status.code(), Some(64));
+}

@@ -1,0 +1,78 @@
+//! What was off in a run, when and why.
+
+use serde::Serialize;
+use tare_profile::{Process, Profile, Switch, Why};
+
+use crate::layout::Glyphs;
+use crate::number::{count, time_with_unit};
+
+/// Switches that the text lists; the document has all.
+const LISTED: usize = 6;
+
+/// A switch, as the document has it.
+#[derive(Serialize)]
+pub(crate) struct SwitchDocument {
+    process: u32,
+    region: usize,
+    off: bool,
+    why: Option<&'static str>,
+    at_s: f64,
+    calls: Option<u64>,
+}
+
+/// All switches of all processes.
+pub(crate) fn documents(profile: &Profile) -> Vec<SwitchDocument> {
+    let of = |process: &Process, switch: &Switch| SwitchDocument {
+        process: process.pid,
+        region: switch.region.0,
+        off: switch.off,
+        why: switch.why.map(name),
+        at_s: switch.at_s,
+        calls: (switch.calls > 0).then_some(switch.calls),
+    };
+    profile.processes.iter().flat_map(|process| process.switches.iter().map(move |switch| of(process, switch))).collect()
+}
+
+fn name(why: Why) -> &'static str {
+    match why {
+        Why::Rule => "rule",
+        Why::Request => "request",
+        Why::Budget => "budget",
+    }
+}
+
+/// What was off, for people; `None` where nothing was.
+pub(crate) fn sentence(profile: &Profile, glyphs: &Glyphs) -> Option<String> {
+    let all: Vec<(&Process, &Switch)> =
+        profile.processes.iter().flat_map(|process| process.switches.iter().map(move |switch| (process, switch))).collect();
+    let unlisted: u64 = profile.processes.iter().map(|process| process.unlisted_switches).sum();
+    if all.is_empty() {
+        return None;
+    }
+    let several = profile.processes.len() > 1;
+    let mut parts: Vec<String> = all.iter().take(LISTED).map(|(process, switch)| part(profile, process, switch, several, glyphs)).collect();
+    let more = (all.len() - parts.len()) as u64 + unlisted;
+    if more > 0 {
+        parts.push(format!("and {} more (--format json)", count(more, glyphs)));
+    }
+    let refused: u64 = profile.processes.iter().map(|process| process.refused_sites).sum();
+    let refusals = if refused > 0 { format!("; {} sites could not be switched and cost a call each", count(refused, glyphs)) } else { String::new() };
+    Some(format!("{}{refusals}. Calls while off are not counted; their time is their callers'", parts.join(", ")))
+}
+
+fn part(profile: &Profile, process: &Process, switch: &Switch, several: bool, glyphs: &Glyphs) -> String {
+    let region = &profile.regions[switch.region.0].name;
+    let way = if switch.off { "" } else { " on again" };
+    let why = match switch.why {
+        Some(Why::Rule) => format!(" by the throttle after {} calls", count(switch.calls, glyphs)),
+        Some(Why::Request) => " on request".to_string(),
+        Some(Why::Budget) => format!(" for the budget after {} calls", count(switch.calls, glyphs)),
+        None => String::new(),
+    };
+    let place = match process.rank {
+        Some(rank) if several => format!(" on rank {rank}"),
+        None if several => format!(" in process {}", process.pid),
+        _ => String::new(),
+    };
+    format!("{region}{way}{why}{place} at {}", time_with_unit(switch.at_s, glyphs))
+}
