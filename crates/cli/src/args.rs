@@ -129,6 +129,45 @@ pub(crate) struct Selection {
     /// With --preset auto: calls and times of an earlier run of the program, in the place of estimates
     #[arg(long, value_name = "DIR", env = "TARE_FROM_RUN")]
     pub(crate) from_run: Option<PathBuf>,
+    /// Format of the filter files (default: told by what they begin with)
+    #[arg(long, value_enum, value_name = "FORMAT", env = "TARE_FILTER_FORMAT", requires = "filter")]
+    pub(crate) filter_format: Option<FilterFormat>,
+}
+
+/// How filter files are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum FilterFormat {
+    /// The filter language (docs/filters.md)
+    Xml,
+    /// One name a line
+    Names,
+    /// Score-P filter file
+    Scorep,
+    /// TAU select file
+    Tau,
+    /// GCC options that exclude from -finstrument-functions
+    Gcc,
+    /// LLVM XRay attribute list
+    Xray,
+}
+
+/// How a selection is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum SelectFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// For spreadsheets: a row for each function
+    Csv,
+    /// Score-P filter file
+    Scorep,
+    /// TAU select file
+    Tau,
+    /// GCC response file that excludes from -finstrument-functions
+    Gcc,
+    /// LLVM XRay attribute list
+    Xray,
 }
 
 /// How to measure.
@@ -275,22 +314,32 @@ Examples:
   tare select ./app --preset auto --budget 1%    what stays cheap, and what it is expected to cost
   tare select ./app --preset cc3 --list          one name a line
   tare select ./app --filter my.xml              what a filter file lets in
+  tare select ./app --preset cc3 --explain=solve which rule decided on functions with `solve` in their name
+  tare select ./app --preset cc3 --format scorep > app.filter
+                                                 the same choice for another tool
+  tare select --table ./app ./lib.so             how many functions each filter of paper 2 leaves
   tare select --print-preset cc3 > my.xml        a filter file to begin with")]
 pub(crate) struct SelectArguments {
     /// Executable or shared library
-    #[arg(required_unless_present = "print_preset")]
-    pub(crate) image: Option<PathBuf>,
+    #[arg(required_unless_present = "print_preset", value_name = "IMAGE")]
+    pub(crate) images: Vec<PathBuf>,
     /// Print the filter file of a preset
-    #[arg(long, value_name = "PRESET", conflicts_with_all = ["image", "list", "format"])]
+    #[arg(long, value_name = "PRESET", conflicts_with_all = ["images", "list", "format"])]
     pub(crate) print_preset: Option<String>,
     #[command(flatten)]
     pub(crate) selection: Selection,
-    /// Print the selected functions, one name a line
+    /// Print the selected functions, one name a line, as --filter reads them back
     #[arg(long, conflicts_with = "format")]
     pub(crate) list: bool,
+    /// For each function the rule that decided; only functions with PATTERN in their name (/…/ is a regular expression)
+    #[arg(long, value_name = "PATTERN", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with = "list")]
+    pub(crate) explain: Option<String>,
+    /// How many functions the filters of paper 2 leave, for any number of images
+    #[arg(long, conflicts_with_all = ["list", "explain", "preset", "filter"])]
+    pub(crate) table: bool,
     /// How to write it
     #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: Format,
+    pub(crate) format: SelectFormat,
 }
 
 /// `tare instrument`

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use tare_select::lists::ListFormat;
 use tare_select::{Filter, Preset, UnknownPreset};
 
-use crate::args::Selection;
+use crate::args::{FilterFormat, Selection};
 use crate::budget::Limiting;
 use crate::failure::{Code, Failure};
 use crate::rundir::RunDirectory;
@@ -25,18 +26,26 @@ impl Choice {
         let preset = selection.preset.as_deref().or(default).map(preset).transpose()?;
         choice.limiting = Limiting::of(selection, preset)?;
         if let Some(preset) = preset {
-            let broken = |error| Failure::new(Code::Internal, format!("preset {preset} cannot be read: {error}"));
-            choice.add(preset.filter().map_err(broken)?, preset.text());
+            choice.add(filter_of(preset)?, preset.text());
         }
         for path in &selection.filter {
             let text = read(path)?;
-            let filter = Filter::parse(&text).map_err(|error| {
-                Failure::new(Code::BadInput, format!("{}: {error}", path.display()))
-                    .remedy("tare select --print-preset cc3 prints a filter to begin with")
+            let format = selection.filter_format.map_or_else(|| ListFormat::recognised(&text), known_format);
+            let filter = format.read(&text, &stem(path)).map_err(|error| {
+                let remedy = "tare select --print-preset cc3 prints a filter to begin with; --filter-format names another format";
+                Failure::new(Code::BadInput, format!("{}: {error}", path.display())).remedy(remedy)
             })?;
+            choice.warn_of_restart(&filter);
             choice.add(filter, &text);
         }
         Ok(choice)
+    }
+
+    /// A filter that says with which set it begins makes what stands before it useless.
+    fn warn_of_restart(&self, filter: &Filter) {
+        if let (Some(before), Some(start)) = (self.filters.last(), filter.start) {
+            eprintln!("tare: filter {} begins anew ({start}): what {} chose is not used", filter.name, before.name);
+        }
     }
 
     fn add(&mut self, filter: Filter, text: &str) {
@@ -86,6 +95,27 @@ pub(crate) fn preset(name: &str) -> Result<Preset, Failure> {
         Failure::new(Code::Usage, error.to_string()).remedy("tare select IMAGE --preset cc2 shows what a preset would measure")
     };
     name.parse().map_err(unknown)
+}
+
+/// The filter of a preset.
+pub(crate) fn filter_of(preset: Preset) -> Result<Filter, Failure> {
+    preset.filter().map_err(|error| Failure::new(Code::Internal, format!("preset {preset} cannot be read: {error}")))
+}
+
+const fn known_format(format: FilterFormat) -> ListFormat {
+    match format {
+        FilterFormat::Xml => ListFormat::Xml,
+        FilterFormat::Names => ListFormat::Names,
+        FilterFormat::Scorep => ListFormat::ScoreP,
+        FilterFormat::Tau => ListFormat::Tau,
+        FilterFormat::Gcc => ListFormat::Gcc,
+        FilterFormat::Xray => ListFormat::XRay,
+    }
+}
+
+/// The name of a file without folder and ending.
+fn stem(path: &Path) -> String {
+    path.file_stem().map_or_else(|| "list".into(), |stem| stem.to_string_lossy().into_owned())
 }
 
 fn read(path: &Path) -> Result<String, Failure> {

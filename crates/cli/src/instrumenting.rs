@@ -99,7 +99,27 @@ impl<'data> Analysis<'data> {
     pub(crate) fn decisions(&self, chosen: &Chosen) -> tare_report::select::Selected {
         let named = |decision: &tare_select::Decision| {
             let function = &self.program.functions[decision.function];
-            tare_report::select::Decision { name: function.name.clone(), address: function.entry, reason: decision.reason.to_string() }
+            let cause = &decision.cause;
+            let snippet = |snippet: &Option<tare_select::Snippet>| {
+                snippet.as_ref().filter(|_| decision.is_selected).map(|snippet| snippet.name().unwrap_or("default").to_string())
+            };
+            tare_report::select::Decided {
+                name: function.name.clone(),
+                shown: tare_image::demangle(&function.name).into_owned(),
+                address: function.entry,
+                reason: decision.reason.to_string(),
+                kind: decision.reason.what.clone(),
+                rule: tare_report::select::Rule {
+                    filter: cause.filter.as_deref().map(str::to_string),
+                    line: cause.line,
+                    text: cause.text.to_string(),
+                },
+                snippets: tare_report::select::Snippets {
+                    functions: snippet(&decision.snippets.functions),
+                    loops: snippet(&decision.snippets.loops),
+                    callsites: snippet(&decision.snippets.callsites),
+                },
+            }
         };
         tare_report::select::Selected {
             selected: chosen.selection.selected().map(named).collect(),
@@ -130,7 +150,7 @@ impl<'data> Analysis<'data> {
         }
         let leaves = self.program.leaves(&selected);
         let lines = self.lines();
-        let chosen = |decision: &tare_select::Decision| self.chosen(decision.function, leaves[decision.function], lines.as_ref());
+        let chosen = |decision: &tare_select::Decision| self.chosen(decision, leaves[decision.function], lines.as_ref());
         let chosen: Vec<Site> = selection.selected().map(chosen).collect();
         let source = |address| lines.as_ref().and_then(|lines| lines.location(address));
         let original = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
@@ -171,10 +191,17 @@ impl<'data> Analysis<'data> {
         Ok(Copy { bytes, image, phases })
     }
 
-    fn chosen(&self, index: usize, is_leaf: bool, lines: Option<&Lines<'_>>) -> Site {
-        let place = lines.and_then(|lines| lines.span(&self.program.functions[index].parts));
+    fn chosen(&self, decision: &tare_select::Decision, is_leaf: bool, lines: Option<&Lines<'_>>) -> Site {
+        let place = lines.and_then(|lines| lines.span(&self.program.functions[decision.function].parts));
         let (file, line, last_line) = place.map_or_else(Default::default, |place| (place.file, place.entry, place.last));
-        Site { function: index, is_leaf, file, line, last_line, levels: Levels::FUNCTION }
+        let snippets = &decision.snippets;
+        let levels = Levels {
+            function: snippets.functions.is_some(),
+            loops: snippets.loops.is_some(),
+            iterations: false,
+            call_sites: snippets.callsites.is_some(),
+        };
+        Site { function: decision.function, is_leaf, file, line, last_line, levels }
     }
 
     /// The build id in hexadecimal.

@@ -72,3 +72,68 @@ fn another_filter_makes_another_copy() {
     fs::write(place.path().join("no-leaf.xml"), "<filter name='no-leaf'/>").expect("a writable directory");
     assert!(ran("no-leaf.xml"), "the cache sees that a filter file was changed");
 }
+
+/// What `tare select` prints.
+fn printed(place: &Place, words: &[&str]) -> String {
+    let output = place.tare().arg("select").args(words).output().expect("tare can be started");
+    assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
+    text(&output.stdout).to_string()
+}
+
+#[test]
+fn every_function_is_explained_by_the_rule_that_decided() {
+    let (place, program) = place_with_program();
+    let all = printed(&place, &[&program, "--preset", "cc3", "--filter", "leaf.xml", "--explain"]);
+    let line = |name: &str| all.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_else(|| panic!("{name} in {all}")).to_string();
+    for (name, parts) in [
+        ("search", ["in", "cyclomatic complexity of 3 or more: ", "cc3:3"]),
+        ("branch", ["out", "cyclomatic complexity", "cc3:2"]),
+        ("leaf", ["in", "name matches lea*", "leaf:1"]),
+        ("main", ["in", "main program", "main program"]),
+    ] {
+        assert!(parts.iter().all(|part| line(name).contains(part)), "{}", line(name));
+    }
+    let some = printed(&place, &[&program, "--preset", "cc3", "--explain=/^sea/"]);
+    assert_eq!(some.lines().count(), 2, "{some}");
+    let table = printed(&place, &[&program, "--preset", "cc3", "--format", "csv"]);
+    assert!(table.lines().any(|line| line.starts_with("search,search,") && line.contains(",true,cc3,3,")), "{table}");
+    let document: Value = serde_json::from_str(&printed(&place, &[&program, "--preset", "cc3", "--format", "json"])).expect("a document");
+    let branch = document["rejected"].as_array().expect("a list").iter().find(|one| one["name"] == "branch").expect("a function");
+    assert_eq!((&branch["rule"]["filter"], &branch["rule"]["text"]), (&Value::from("cc3"), &Value::from("start=\"none\"")));
+    assert_eq!(branch["reason"], "cyclomatic complexity below 3: 2");
+}
+
+#[test]
+fn lists_for_other_tools_and_of_names_are_filters_that_say_the_same() {
+    let (place, program) = place_with_program();
+    let wanted = selected(&place, &program, &["--preset", "cc3"]);
+    for format in ["scorep", "tau", "gcc", "xray", "names"] {
+        let list = match format {
+            "names" => printed(&place, &[&program, "--preset", "cc3", "--list"]),
+            format => printed(&place, &[&program, "--preset", "cc3", "--format", format]),
+        };
+        fs::write(place.path().join("list"), list).expect("a writable directory");
+        assert_eq!(selected(&place, &program, &["--filter", "list"]), wanted, "{format}");
+        assert_eq!(selected(&place, &program, &["--filter", "list", "--filter-format", format]), wanted, "{format}");
+    }
+}
+
+#[test]
+fn the_table_of_paper_2_has_a_row_for_each_image() {
+    let (place, program) = place_with_program();
+    let document: Value = serde_json::from_str(&printed(&place, &["--table", &program, &program, "--format", "json"])).expect("a document");
+    let [row, again] = document["images"].as_array().expect("a list").as_slice() else { panic!("two rows: {document}") };
+    assert_eq!(row, again);
+    assert_eq!((&row["functions"], &row["has_lines"]), (&Value::from(4), &Value::from(true)));
+    let left: Vec<(&str, u64)> = row["left"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| (one["preset"].as_str().unwrap_or_default(), one["functions"].as_u64().unwrap_or_default()))
+        .collect();
+    assert_eq!(left, [("cc2", 3), ("cc3", 2), ("loc5", 2), ("mpi-path", 1)]);
+    assert_eq!(row["left"][0]["share"], 0.75);
+    let text = printed(&place, &["--table", &program]);
+    assert!(text.contains("CC 2+") && text.contains("75 %"), "{text}");
+    assert!(printed(&place, &["--table", &program, "--format", "csv"]).starts_with("image,functions,has_lines,cc2,cc3,loc5,mpi-path\r\n"));
+}

@@ -1,11 +1,17 @@
 //! What would be measured and why, as text and as the `select` document.
 
+mod explain;
+mod shares;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use crate::layout::{Align, Column, Page, Writer};
 use crate::number::{exact_count, share};
+
+pub use explain::{explained, explained_csv};
+pub use shares::{Share, shares, shares_csv, shares_json};
 
 /// A function and why it was treated as it was.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
@@ -18,13 +24,67 @@ pub struct Decision {
     pub reason: String,
 }
 
+/// A function with the rule that decided on it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Decided {
+    /// Raw name.
+    pub name: String,
+    /// Name for people.
+    #[serde(skip)]
+    pub shown: String,
+    /// Link address of the entry.
+    pub address: u64,
+    /// The reason, with the function's own figures.
+    pub reason: String,
+    /// The reason without figures: the same for all functions of its kind.
+    #[serde(skip)]
+    pub kind: String,
+    /// Who decided.
+    pub rule: Rule,
+    /// What is inserted; empty for functions that are not selected.
+    pub snippets: Snippets,
+}
+
+/// A rule of a filter.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Rule {
+    /// The filter; `None` where the tool itself decided.
+    pub filter: Option<String>,
+    /// Line in the filter's file.
+    pub line: Option<u32>,
+    /// The rule as it is written.
+    pub text: String,
+}
+
+impl Rule {
+    /// `cc3:4`, or what decided where no line did.
+    fn place(&self) -> String {
+        match (&self.filter, self.line) {
+            (Some(filter), Some(line)) => format!("{filter}:{line}"),
+            (Some(filter), None) => filter.clone(),
+            (None, _) => self.text.clone(),
+        }
+    }
+}
+
+/// Names of snippets by level: `default` for an adapter's default.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Snippets {
+    /// At entry and exits.
+    pub functions: Option<String>,
+    /// At loops.
+    pub loops: Option<String>,
+    /// At call sites.
+    pub callsites: Option<String>,
+}
+
 /// What `select` says.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Selected {
     /// Functions that would be measured.
-    pub selected: Vec<Decision>,
+    pub selected: Vec<Decided>,
     /// Functions that would not.
-    pub rejected: Vec<Decision>,
+    pub rejected: Vec<Decided>,
     /// What it would cost; `None` where no budget was given.
     pub expected: Option<Expected>,
 }
@@ -48,8 +108,8 @@ pub fn json(selected: &Selected) -> String {
     #[derive(Serialize)]
     struct Document<'a> {
         schema: u32,
-        selected: &'a [Decision],
-        rejected: &'a [Decision],
+        selected: &'a [Decided],
+        rejected: &'a [Decided],
         expected_dilation: Option<f64>,
         budget: Option<f64>,
         kept_dilation: Option<f64>,
@@ -91,9 +151,11 @@ pub fn text(selected: &Selected, page: &Page) -> String {
         }
         writer.blank();
         let reasons = by_reason(decisions);
-        let names = Column::new(head, Align::Left, 0, reasons.iter().map(|(reason, _)| reason.clone()).collect());
+        let names = Column::new(head, Align::Left, 0, reasons.iter().map(|((_, kind), _)| (*kind).to_string()).collect());
+        let rules = reasons.iter().map(|((place, _), _)| place.clone()).collect();
         let counts = reasons.iter().map(|(_, count)| exact_count(*count, glyphs)).collect();
-        writer.table(&names, vec![Column::new("functions", Align::Right, 0, counts)]);
+        let columns = vec![Column::new("functions", Align::Right, 0, counts), Column::new("rule", Align::Left, 1, rules)];
+        writer.table(&names, columns);
     }
     writer.finish()
 }
@@ -114,14 +176,18 @@ fn write_expected(writer: &mut Writer<'_>, expected: &Expected) {
     writer.table(&rests_on, vec![Column::new("functions", Align::Right, 0, functions), Column::new("dilation", Align::Right, 0, dilations)]);
 }
 
-/// Reasons with figures in them (`cyclomatic complexity 7`) count as one.
-fn by_reason(decisions: &[Decision]) -> Vec<(String, u64)> {
-    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+/// Functions by rule and kind of reason, most frequent first.
+fn by_reason(decisions: &[Decided]) -> Vec<((String, &str), u64)> {
+    let mut counts: BTreeMap<(String, &str), u64> = BTreeMap::new();
     for decision in decisions {
-        let kind = decision.reason.split(": ").next().unwrap_or_default();
-        *counts.entry(kind.to_string()).or_default() += 1;
+        *counts.entry((decision.rule.place(), &decision.kind)).or_default() += 1;
     }
-    let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
+    let mut counts: Vec<((String, &str), u64)> = counts.into_iter().collect();
     counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     counts
+}
+
+/// A field of a CSV document.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_string() }
 }

@@ -8,7 +8,7 @@ use tare_compensate::Mode;
 use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
 use tare_report::inspect::{Function, Image, Inspection, Listing, Part, Rows};
 use tare_report::instrument::{FunctionCounts, Instrumented, Phase};
-use tare_report::select::{Decision, Selected};
+use tare_report::select::{Decided, Decision, Selected};
 use tare_report::{Page, Results, json};
 
 fn parsed(text: &str) -> Value {
@@ -149,10 +149,13 @@ fn the_documents_of_images_have_the_fields_of_their_schemas() {
     has_fields(&document, "functions.0.parts.0", "address size");
 
     let decision = Decision { name: "f".into(), address: 64, reason: "on a path to MPI".into() };
-    let selected = Selected { selected: vec![decision.clone()], rejected: vec![decision.clone()], expected: None };
+    let decided = Decided { name: "f".into(), address: 64, reason: "on a path to MPI".into(), ..Decided::default() };
+    let selected = Selected { selected: vec![decided.clone()], rejected: vec![decided], expected: None };
     let document = parsed(&tare_report::select::json(&selected));
-    has_fields(&document, "selected.0", "name address reason");
-    has_fields(&document, "rejected.0", "name address reason");
+    has_fields(&document, "selected.0", "name address reason rule snippets");
+    has_fields(&document, "selected.0.rule", "filter line text");
+    has_fields(&document, "rejected.0", "name address reason rule snippets");
+    has_fields(&document, "rejected.0.snippets", "functions loops callsites");
     assert!(document["expected_dilation"].is_null());
 
     let functions = FunctionCounts { found: 4, selected: 3, instrumented: 2, refused: 1 };

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 pub use error::{FilterError, Problem};
 pub use levels::{Change, Level, Snippet, Snippets};
+pub(crate) use pattern::Meaning;
 pub use pattern::{Match, Pattern};
 pub use phrase::Reason;
 pub(crate) use phrase::reason;
@@ -132,12 +133,24 @@ pub enum Property {
 pub enum Names {
     /// Raw name, other names of the same address, and the shown name: whole, without parameters, and unqualified.
     Function,
+    /// Raw name and other names of the same address.
+    Raw,
+    /// Those, and the shown name.
+    Listed,
+    /// Those, and the shown name without return type and parameters.
+    Whole,
+    /// The shown name without return type and parameters.
+    Qualified,
+    /// Raw name and address, as in `cleanup@0x4012a0`.
+    Placed,
     /// The class that it is a member of.
     Class,
     /// The namespaces and modules that enclose it.
     Namespace,
     /// The source file: path as recorded, and its last component.
     File,
+    /// The path of the source file as recorded.
+    FullPath,
 }
 
 /// A number that a range is held against.
@@ -222,7 +235,7 @@ impl Filter {
         let mut needs = Needs::default();
         for rule in &self.rules {
             rule.condition.visit(&mut |property| match property {
-                Property::Names { of: Names::File, .. } => needs = Needs { numbers: true, source: true, ..needs },
+                Property::Names { of: Names::File | Names::FullPath, .. } => needs = Needs { numbers: true, source: true, ..needs },
                 Property::Names { .. } => needs.names = true,
                 Property::Number { of: Number::LinesOfCode, .. } => needs = Needs { numbers: true, source: true, ..needs },
                 Property::Number { .. } => needs.numbers = true,

@@ -86,6 +86,7 @@ impl<'a> Functions<'a> {
             name: &function.name,
             aliases: &function.aliases,
             is_main: self.standing(index) == Standing::Main,
+            entry: Some(function.entry),
         };
         self.names.get_or_init(|| named(self.program.functions.iter().enumerate().map(raw)))
     }
@@ -106,7 +107,7 @@ impl World for Functions<'_> {
     }
 
     fn import_names(&self, raw: &str) -> NamedFunction {
-        named(std::iter::once(Raw { name: raw, aliases: &[], is_main: false })).swap_remove(0)
+        named(std::iter::once(Raw { name: raw, aliases: &[], is_main: false, entry: None })).swap_remove(0)
     }
 
     fn file(&self, function: usize) -> Option<String> {

@@ -2,6 +2,7 @@
 //! *Reducing the Overhead of Direct Application Instrumentation Using Prior Static Analysis*, Euro-Par 2011).
 //!
 //! * [`Filter`]: a filter file. [`Preset`]: those that ship with the tool.
+//! * [`lists`]: filters of other tools, read and written.
 //! * [`choose`]: what filters make of a program: a [`Selection`] of [`Decision`]s, each with its [`Cause`].
 //!
 //! What always holds: every function is selected, rejected, or of a kind that is never instrumented; every decision
@@ -13,6 +14,7 @@ pub mod budget;
 mod evaluate;
 pub mod filter;
 mod functions;
+pub mod lists;
 mod preset;
 mod scopes;
 mod world;

@@ -13,20 +13,32 @@ use crate::filter::Names;
 /// What a function is called.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct NamedFunction {
-    /// Raw names, shown name, shown name without parameters, own name.
+    /// Raw names, shown name, the same without return type and parameters, own name; some may be equal.
     all: Vec<String>,
+    /// How many of them are raw.
+    raw: usize,
+    /// Link address of the entry; `None` in another image.
+    entry: Option<u64>,
     classes: Vec<String>,
     namespaces: Vec<String>,
 }
 
 impl NamedFunction {
     /// Whether one of its names of this kind is wanted.
-    pub(crate) fn any(&self, of: Names, wanted: impl FnMut(&str) -> bool) -> bool {
-        let list = match of {
+    pub(crate) fn any(&self, of: Names, mut wanted: impl FnMut(&str) -> bool) -> bool {
+        if of == Names::Placed {
+            let placed = self.all.first().zip(self.entry).map(|(raw, entry)| format!("{raw}@{entry:#x}"));
+            return placed.is_some_and(|placed| wanted(&placed));
+        }
+        let list: &[String] = match of {
             Names::Function => &self.all,
+            Names::Raw => self.all.get(..self.raw).unwrap_or_default(),
+            Names::Listed => self.all.get(..self.raw + 1).unwrap_or_default(),
+            Names::Whole => self.all.get(..self.raw + 2).unwrap_or_default(),
+            Names::Qualified => self.all.get(self.raw + 1..self.raw + 2).unwrap_or_default(),
             Names::Class => &self.classes,
             Names::Namespace => &self.namespaces,
-            Names::File => return false,
+            Names::Placed | Names::File | Names::FullPath => return false,
         };
         list.iter().map(String::as_str).any(wanted)
     }
@@ -37,6 +49,21 @@ pub(crate) struct Raw<'a> {
     pub(crate) name: &'a str,
     pub(crate) aliases: &'a [String],
     pub(crate) is_main: bool,
+    pub(crate) entry: Option<u64>,
+}
+
+/// The shown name with its scopes, without return type, parameters and template arguments of its own.
+pub(crate) fn qualified(shown: &str) -> String {
+    let parts = Parts::of(shown);
+    let own = if parts.own.starts_with("operator") { parts.own.to_string() } else { bare(parts.own) };
+    parts.scopes.iter().copied().chain([own.as_str()]).collect::<Vec<_>>().join("::")
+}
+
+/// Bytes of a shown name before its scopes and own name: the return type that some names have.
+pub(crate) fn name_begins(shown: &str) -> usize {
+    let parts = Parts::of(shown);
+    let first = parts.scopes.first().copied().unwrap_or(parts.own);
+    (first.as_ptr() as usize).saturating_sub(shown.as_ptr() as usize)
 }
 
 /// The names of all functions of a program: what tells of a class is looked for in all of them.
@@ -55,9 +82,9 @@ pub(crate) fn named<'a>(functions: impl Iterator<Item = Raw<'a>>) -> Vec<NamedFu
 fn assemble(raw: &Raw<'_>, shown: &str, parts: &Parts<'_>, classes: &HashSet<String>) -> NamedFunction {
     let mut all = vec![raw.name.to_string()];
     all.extend(raw.aliases.iter().cloned());
+    let count = all.len();
     all.extend([shown.to_string(), parts.qualified(), parts.own.to_string()]);
-    all.dedup();
-    let mut named = NamedFunction { all, ..NamedFunction::default() };
+    let mut named = NamedFunction { all, raw: count, entry: raw.entry, ..NamedFunction::default() };
     for depth in 1..=parts.scopes.len() {
         let (scope, innermost) = (parts.scopes[..depth].join("::"), depth == parts.scopes.len());
         let last = parts.scopes[depth - 1];
@@ -236,7 +263,7 @@ mod tests {
 
     #[test]
     fn scopes_are_classes_where_a_function_shows_it() {
-        let raw = |name| Raw { name, aliases: &[], is_main: false };
+        let raw = |name| Raw { name, aliases: &[], is_main: false, entry: None };
         let names = ["_ZN2ns1AC2Ev", "_ZN2ns1A3runEv", "_ZN2ns4freeEi", "__work_MOD_busy"];
         let named = named(names.into_iter().map(raw));
         let has = |index: usize, of: Names, wanted: &str| named[index].any(of, |name| name == wanted);

@@ -44,6 +44,7 @@ pub(crate) trait World {
     /// Whether a function has a property.
     fn has(&self, property: &Property, function: usize) -> bool {
         match property {
+            Property::Names { of: Names::FullPath, pattern } => self.file(function).is_some_and(|file| pattern.matches(&file)),
             Property::Names { of: Names::File, pattern } => self.file(function).is_some_and(|file| {
                 let last = file.rsplit('/').next().unwrap_or_default();
                 pattern.matches(&file) || pattern.matches(last)

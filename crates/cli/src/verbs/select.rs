@@ -1,37 +1,80 @@
 //! `tare select IMAGE`: what would be measured, and why.
 
+mod shares;
+
 use std::process::ExitCode;
 
-use crate::args::{Format, SelectArguments};
+use tare_select::Selection;
+use tare_select::lists::{ListFormat, listed};
+
+use crate::args::{SelectArguments, SelectFormat};
 use crate::choice::{self, Choice};
 use crate::debug_files::{DebugFiles, DebugPath};
 use crate::failure::{Code, Failure};
 use crate::image_file;
 use crate::instrumenting::Analysis;
+use crate::pattern::Pattern;
+use crate::progress::Step;
 use crate::results::page;
 
-/// Prints counts and reasons, names, or the JSON document.
+/// Prints counts and reasons, decisions, names, a list for another tool, or the JSON document.
 pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
     if let Some(name) = &arguments.print_preset {
         print!("{}", choice::preset(name)?.text());
         return Ok(ExitCode::SUCCESS);
     }
+    if arguments.table {
+        return shares::print(arguments);
+    }
+    let [image] = arguments.images.as_slice() else {
+        return Err(Failure::new(Code::Usage, "more than one image is named").remedy("name one image, or ask for the --table of several"));
+    };
     let choice = Choice::of(&arguments.selection)?;
-    let image = arguments.image.as_deref().ok_or_else(|| Failure::new(Code::Usage, "no image is named").remedy("tare select IMAGE"))?;
+    let pattern = arguments.explain.as_deref().map(Pattern::parse).transpose()?;
     let bytes = image_file::read(image)?;
     let files = DebugFiles::find(image, &bytes, &DebugPath::of_environment());
     let analysis = Analysis::of(image, &bytes, &files)?;
+    let step = Step::begin(format!("selecting functions of {}", image.display()));
     let chosen = analysis.select(&choice)?;
-    if arguments.list {
-        for decision in chosen.selection.selected() {
-            println!("{}", analysis.program.functions[decision.function].name);
-        }
+    drop(step);
+    if let Some(format) = list_format(arguments) {
+        print_list(&analysis, &chosen.selection, format);
         return Ok(ExitCode::SUCCESS);
     }
-    let decisions = analysis.decisions(&chosen);
+    let mut decisions = analysis.decisions(&chosen);
+    if let Some(pattern) = &pattern {
+        let is_wanted = |one: &tare_report::select::Decided| pattern.matches(&one.name) || pattern.matches(&one.shown);
+        decisions.selected.retain(is_wanted);
+        decisions.rejected.retain(is_wanted);
+    }
     match arguments.format {
-        Format::Text => print!("{}", tare_report::select::text(&decisions, &page(None))),
-        Format::Json => println!("{}", tare_report::select::json(&decisions)),
+        SelectFormat::Json => println!("{}", tare_report::select::json(&decisions)),
+        SelectFormat::Csv => print!("{}", tare_report::select::explained_csv(&decisions)),
+        _ if pattern.is_some() => print!("{}", tare_report::select::explained(&decisions, &page(None))),
+        _ => print!("{}", tare_report::select::text(&decisions, &page(None))),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The list that is asked for, if one is.
+fn list_format(arguments: &SelectArguments) -> Option<ListFormat> {
+    match arguments.format {
+        _ if arguments.list => Some(ListFormat::Names),
+        SelectFormat::Scorep => Some(ListFormat::ScoreP),
+        SelectFormat::Tau => Some(ListFormat::Tau),
+        SelectFormat::Gcc => Some(ListFormat::Gcc),
+        SelectFormat::Xray => Some(ListFormat::XRay),
+        SelectFormat::Text | SelectFormat::Json | SelectFormat::Csv => None,
+    }
+}
+
+fn print_list(analysis: &Analysis<'_>, selection: &Selection, format: ListFormat) {
+    let Some(written) = format.write(&listed(&analysis.program, selection)) else { return };
+    print!("{}", written.text);
+    if written.inexact > 0 {
+        eprintln!(
+            "tare: {} functions that are not selected cannot be told from selected ones in this format; --list can tell them apart",
+            written.inexact
+        );
+    }
 }

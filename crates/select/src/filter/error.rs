@@ -106,6 +106,22 @@ pub enum Problem {
         /// The limit.
         limit: usize,
     },
+    /// A word in a list of another tool that means nothing there.
+    #[error("`{found}` means nothing here; expected {expected}")]
+    UnexpectedWord {
+        /// The word.
+        found: String,
+        /// What may stand there.
+        expected: String,
+    },
+    /// A block in a list of another tool that does not end.
+    #[error("{block} is not closed; expected {expected}")]
+    NotClosed {
+        /// What it begins with.
+        block: String,
+        /// What ends it.
+        expected: String,
+    },
     /// A pattern that cannot be used.
     #[error("the pattern `{pattern}` cannot be used: {what}")]
     BadPattern {

@@ -1,5 +1,6 @@
 //! Lists of names and how they match.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use regex::{RegexSet, RegexSetBuilder};
@@ -18,10 +19,12 @@ pub enum Match {
     Find,
     /// It is a regular expression that matches somewhere in the name.
     Regex,
+    /// The whole name, with wildcards as other tools write them; not in filter files of our own.
+    Wildcard,
 }
 
 impl Match {
-    /// All of them.
+    /// Those of filter files.
     pub const ALL: [Self; 5] = [Self::Simple, Self::Prefix, Self::Suffix, Self::Find, Self::Regex];
 
     /// As it is written in a filter file.
@@ -33,6 +36,7 @@ impl Match {
             Self::Suffix => "suffix",
             Self::Find => "find",
             Self::Regex => "regex",
+            Self::Wildcard => "wildcard",
         }
     }
 
@@ -48,6 +52,8 @@ impl Match {
 pub struct Pattern {
     how: Match,
     words: Vec<String>,
+    /// Names that must match whole: lists of other tools have thousands.
+    literals: HashSet<String>,
     expressions: Option<RegexSet>,
 }
 
@@ -64,7 +70,24 @@ impl Pattern {
             Match::Regex => Some(compiled(&words)?),
             _ => None,
         };
-        Ok(Self { how, words, expressions })
+        let literals = if how == Match::Simple { words.iter().cloned().collect() } else { HashSet::new() };
+        Ok(Self { how, words, literals, expressions })
+    }
+
+    /// A list of names with wildcards: as they are written, and what each means.
+    pub(crate) fn wildcards(words: Vec<(String, Meaning)>) -> Result<Self, (String, String)> {
+        let mut literals = HashSet::new();
+        let mut expressions = Vec::new();
+        let mut written = Vec::new();
+        for (word, meaning) in words {
+            match meaning {
+                Meaning::Literal(name) => drop(literals.insert(name)),
+                Meaning::Expression(expression) => expressions.push(expression),
+            }
+            written.push(word);
+        }
+        let expressions = if expressions.is_empty() { None } else { Some(compiled(&expressions)?) };
+        Ok(Self { how: Match::Wildcard, words: written, literals, expressions })
     }
 
     /// How its names match.
@@ -84,13 +107,24 @@ impl Pattern {
     pub fn matches(&self, name: &str) -> bool {
         let one = |matches: fn(&str, &str) -> bool| self.words.iter().any(|word| matches(name, word));
         match self.how {
-            Match::Simple => one(|name, word| name == word),
+            Match::Simple => self.literals.contains(name),
             Match::Prefix => one(|name, word| name.starts_with(word)),
             Match::Suffix => one(|name, word| name.ends_with(word)),
             Match::Find => one(|name, word| name.contains(word)),
-            Match::Regex => self.expressions.as_ref().is_some_and(|expressions| expressions.is_match(name)),
+            Match::Regex | Match::Wildcard => {
+                self.literals.contains(name) || self.expressions.as_ref().is_some_and(|expressions| expressions.is_match(name))
+            }
         }
     }
+}
+
+/// What a name with wildcards means.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Meaning {
+    /// There are none in it.
+    Literal(String),
+    /// The regular expression that does the same.
+    Expression(String),
 }
 
 impl PartialEq for Pattern {
@@ -122,7 +156,7 @@ impl fmt::Display for Pattern {
         for (index, word) in self.words.iter().take(SHOWN).enumerate() {
             let space = if index == 0 { "" } else { " " };
             match self.how {
-                Match::Simple => write!(f, "{space}{word}"),
+                Match::Simple | Match::Wildcard => write!(f, "{space}{word}"),
                 Match::Prefix => write!(f, "{space}{word}*"),
                 Match::Suffix => write!(f, "{space}*{word}"),
                 Match::Find => write!(f, "{space}*{word}*"),

@@ -60,10 +60,10 @@ fn of_property(property: &Property, world: &dyn World, function: usize, holds: b
     match property {
         Property::Names { of, pattern } => {
             let what = match of {
-                Names::Function => "name",
+                Names::Function | Names::Raw | Names::Listed | Names::Whole | Names::Qualified | Names::Placed => "name",
                 Names::Class => "class",
                 Names::Namespace => "namespace",
-                Names::File => "file",
+                Names::File | Names::FullPath => "file",
             };
             Reason::new(if holds { format!("{what} matches {pattern}") } else { format!("{what} does not match {pattern}") })
         }
@@ -130,8 +130,8 @@ fn target_in_words(target: &Condition) -> String {
             let what = match of {
                 Names::Class => "class",
                 Names::Namespace => "namespace",
-                Names::File => "file",
-                Names::Function => "function",
+                Names::File | Names::FullPath => "file",
+                Names::Function | Names::Raw | Names::Listed | Names::Whole | Names::Qualified | Names::Placed => "function",
             };
             format!("{what} {pattern}")
         }

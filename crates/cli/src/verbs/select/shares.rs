@@ -1,0 +1,53 @@
+//! `tare select --table IMAGE…`: paper 2's Table 1.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use tare_report::select::Share;
+use tare_select::{Preset, choose};
+
+use crate::args::{SelectArguments, SelectFormat};
+use crate::choice;
+use crate::debug_files::{DebugFiles, DebugPath};
+use crate::failure::{Code, Failure};
+use crate::image_file;
+use crate::instrumenting::Analysis;
+use crate::progress::Step;
+use crate::results::page;
+
+/// The paper's columns: heading and preset.
+const COLUMNS: [(&str, &str); 4] = [("CC 2+", "cc2"), ("CC 3+", "cc3"), ("LoC 5+", "loc5"), ("MPI path", "mpi-path")];
+
+/// Prints the table of all images.
+pub(crate) fn print(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
+    let rows = arguments.images.iter().map(|image| row(image)).collect::<Result<Vec<Share>, Failure>>()?;
+    match arguments.format {
+        SelectFormat::Text => print!("{}", tare_report::select::shares(&rows, &page(None))),
+        SelectFormat::Json => println!("{}", tare_report::select::shares_json(&rows)),
+        SelectFormat::Csv => print!("{}", tare_report::select::shares_csv(&rows)),
+        _ => return Err(Failure::new(Code::Usage, "the table is no list of functions").remedy("--format text, json or csv")),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn row(image: &Path) -> Result<Share, Failure> {
+    let bytes = image_file::read(image)?;
+    let files = DebugFiles::find(image, &bytes, &DebugPath::of_environment());
+    let analysis = Analysis::of(image, &bytes, &files)?;
+    let _step = Step::begin(format!("measuring the functions of {}", image.display()));
+    let lines = analysis.lines();
+    let metrics: Vec<_> = analysis.program.functions.iter().map(|function| analysis.metrics(function, lines.as_ref())).collect();
+    let mut share = Share { path: image.display().to_string(), has_lines: metrics.iter().any(|one| one.source.is_some()), ..Share::default() };
+    for (head, name) in COLUMNS {
+        let preset: Preset = choice::preset(name)?;
+        let filter = choice::filter_of(preset)?;
+        let known = |function: &tare_code::Function| {
+            let index = analysis.program.function_entered_at(function.entry);
+            index.and_then(|index| metrics.get(index)).cloned().unwrap_or_default()
+        };
+        let selection = choose(&analysis.program, &[filter], known);
+        share.functions = selection.decisions.len();
+        share.left.push((head, name, selection.selected().count()));
+    }
+    Ok(share)
+}

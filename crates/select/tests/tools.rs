@@ -1,0 +1,84 @@
+//! Lists that are written, given to the tools that they are for.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use common::{Analysed, compiled, run};
+use tare_select::lists::{ListFormat, listed};
+
+/// Functions whose names are parts of others, are overloaded, are templates.
+const SOURCE: &str = r#"
+namespace ns {
+struct Box { int value; int get() const; int get(int) const; template <class A> A as() const { return static_cast<A>(value); } };
+int Box::get() const { return value; }
+int Box::get(int more) const { return value + more; }
+int step(int a) { return a + 1; }
+int step_back(int a) { return a - 1; }
+}
+extern "C" int plain(int a) { return a; }
+extern "C" int plain_too(int a) { return a; }
+int main(int argc, char **) {
+    ns::Box box{argc};
+    return box.get() + box.get(2) + box.as<long>() + ns::step(1) + ns::step_back(2) + plain(3) + plain_too(4) == 0;
+}
+"#;
+
+/// Which functions of assembly code have a line with this in it.
+fn with(assembly: &str, mark: &str) -> BTreeMap<String, bool> {
+    let mut found = BTreeMap::new();
+    let mut current = String::new();
+    for line in assembly.lines() {
+        if let Some(label) =
+            line.split(':').next().filter(|label| line.contains(':') && !label.starts_with(['.', '#', '\t', ' ']) && !label.is_empty())
+        {
+            current = label.to_string();
+            found.entry(current.clone()).or_insert(false);
+        }
+        if line.contains(mark) && !current.is_empty() {
+            found.insert(current.clone(), true);
+        }
+    }
+    found
+}
+
+/// Writes the list for every second function, compiles with it, and compares what was instrumented.
+fn agrees(format: ListFormat, compile: &dyn Fn(&Path) -> BTreeMap<String, bool>) {
+    let bytes = compiled(&[("app.cpp", SOURCE)], &["-O0"]);
+    let analysed = Analysed::of(&bytes);
+    for remainder in 0..2 {
+        let mut functions = listed(&analysed.program, &analysed.choose(&[]));
+        functions.retain(|function| SOURCE.contains(function.raw.as_str()) || function.raw.starts_with("_ZN"));
+        functions.iter_mut().enumerate().for_each(|(index, function)| function.is_selected = index % 2 == remainder);
+        let written = format.write(&functions).expect("a format that is written");
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("app.cpp"), SOURCE).expect("a source file");
+        std::fs::write(directory.path().join("list"), &written.text).expect("a list");
+        let instrumented = compile(directory.path());
+        let mut more = 0;
+        for function in &functions {
+            let has_hook = *instrumented.get(&function.raw).unwrap_or_else(|| panic!("{} is not in {instrumented:?}", function.raw));
+            assert!(has_hook || !function.is_selected, "{} is selected and has no hook:\n{}", function.raw, written.text);
+            more += usize::from(has_hook && !function.is_selected);
+        }
+        assert_eq!(more, written.inexact, "{}", written.text);
+        assert!(functions.len() >= 8 && more <= 4, "{functions:?}");
+    }
+}
+
+#[test]
+fn gcc_puts_no_hooks_into_what_its_list_excludes() {
+    agrees(ListFormat::Gcc, &|directory| {
+        run(directory, "g++", &["-O0", "@list", "-S", "-o", "app.s", "app.cpp"]);
+        with(&std::fs::read_to_string(directory.join("app.s")).expect("assembly code"), "__cyg_profile_func_enter")
+    });
+}
+
+#[test]
+fn clang_puts_sleds_into_what_its_list_asks_for() {
+    agrees(ListFormat::XRay, &|directory| {
+        run(directory, "clang++", &["-O0", "-fxray-instrument", "-fxray-attr-list=list", "-S", "-o", "app.s", "app.cpp"]);
+        with(&std::fs::read_to_string(directory.join("app.s")).expect("assembly code"), ".Lxray_sled_")
+    });
+}
