@@ -175,10 +175,10 @@ impl<'a> Definitions<'a> {
     }
 }
 
-/// What calls leave as it was, by the System V ABI.
+/// What calls leave as it was, if it is read behind them: compilers read other registers of the caller only where they
+/// know that the callee does not write them (`-fipa-ra`); in these two a callee returns something.
 fn is_kept_by_calls(register: Register) -> bool {
-    use Register::{R12, R13, R14, R15, RBP, RBX, RSP};
-    matches!(register, RBX | RBP | RSP | R12 | R13 | R14 | R15)
+    !matches!(register, Register::RAX | Register::RDX)
 }
 
 fn is_immediate(kind: OpKind) -> bool {

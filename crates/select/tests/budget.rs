@@ -1,0 +1,204 @@
+//! Estimates held against programs that count themselves, and the reasons of the choice within a budget.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+use tare_code::{Metrics, Program};
+use tare_image::Image;
+use tare_select::budget::{Budget, Certainty, Estimates, Expectation, Limit, Observed, ProbeCost, limited};
+use tare_select::{Preset, Selection, choose};
+
+fn gcc(directory: &Path, words: &[&str]) {
+    let output = Command::new("gcc").current_dir(directory).args(words).output().expect("gcc can be started");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A program of `count` functions that call later ones in loops of constant length, and print how often each was called.
+fn counting_program(seed: u64, count: usize) -> String {
+    let mut state = seed;
+    let mut random = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let mut source = format!("#include <stdio.h>\nlong calls[{count}];\n");
+    for index in (1..count).rev() {
+        let _ = write!(source, "__attribute__((noinline, noclone)) static void f{index}(void) {{ calls[{index}]++;");
+        for callee in index + 1..count {
+            match random(5) {
+                0 => _ = write!(source, " f{callee}();"),
+                1 => _ = write!(source, " for (int i = 0; i < {}; i++) {{ f{callee}(); }}", 2 + random(6)),
+                _ => {}
+            }
+        }
+        source.push_str(" __asm__ volatile(\"\"); }\n");
+    }
+    source.push_str("int main(void) { ");
+    for index in 1..count.min(5) {
+        let _ = write!(source, "for (int i = 0; i < {}; i++) {{ f{index}(); }} ", 2 + random(9));
+    }
+    let _ = writeln!(source, "for (int i = 1; i < {count}; i++) {{ printf(\"f%d %ld\\n\", i, calls[i]); }} return 0; }}");
+    source
+}
+
+#[test]
+fn visits_of_programs_with_constant_loops_are_what_the_programs_count() {
+    for (seed, options) in [(1, "-O1"), (2, "-O2"), (3, "-O0"), (4, "-O1"), (5, "-O2")] {
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("app.c"), counting_program(seed, 14)).expect("a source file");
+        // With `-fipa-ra` a counter may stand in the register of return values, where nothing tells it from one.
+        gcc(directory.path(), &[options, "-fno-optimize-sibling-calls", "-fno-ipa-ra", "-o", "app", "app.c"]);
+        let said = Command::new(directory.path().join("app")).output().expect("the program can be started").stdout;
+        let said = String::from_utf8(said).expect("text");
+        let counted: BTreeMap<&str, f64> =
+            said.lines().filter_map(|line| line.split_once(' ')).map(|(name, count)| (name, count.parse().expect("a number"))).collect();
+        assert_eq!(counted.len(), 13);
+        let bytes = std::fs::read(directory.path().join("app")).expect("the program");
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        let estimates = Estimates::of(&program, &image);
+        for (name, count) in counted {
+            // What is never called may have been left out.
+            let Some(index) = program.functions.iter().position(|function| function.name == name) else { continue };
+            if count == 0.0 {
+                continue;
+            }
+            let estimate = estimates.functions[index];
+            // Without optimisation a loop tests at its head, once more than it runs its body: the bound is higher then.
+            let most = estimate.most.unwrap_or_else(|| panic!("{name} at {options}, seed {seed} has no bound: {estimate:?}"));
+            assert!(if options == "-O0" { most >= count } else { most == count }, "{name} at {options}, seed {seed}: {most} of {count}");
+            assert_eq!(estimate.certainty, Certainty::Bounded);
+            assert!((estimate.visits / count - 1.0).abs() < 1e-6, "{name} at {options}, seed {seed}: {} of {count}", estimate.visits);
+        }
+    }
+}
+
+/// Functions of every kind that a budget tells apart.
+const KINDS: &str = r#"
+#include <stdlib.h>
+#define KEEP __attribute__((noinline, noclone))
+int MPI_Send(int);
+void MPI_Abort(int) __attribute__((noreturn));
+volatile int state;
+double field[100][100];
+KEEP int getter(int a) { return state + a; }
+KEEP void fail(void) { MPI_Abort(1); }
+KEEP int checked(int a) { if (a < 0) { fail(); } return a + state; }
+KEEP int exchange(int a) { return MPI_Send(a) + 1; }
+KEEP int setup(void) { return state = 1; }
+KEEP double sweep(double a) {
+    for (int n = 0; n < 50; n++) for (int i = 0; i < 100; i++) for (int j = 0; j < 100; j++) field[i][j] = field[i][j] * a + n;
+    return field[3][4];
+}
+KEEP int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2) + state; }
+KEEP int compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+int many[1000];
+int main(int argc, char **argv) {
+    int sum = setup();
+    for (int step = 0; step < argc * 1000; step++) {
+        for (int i = 0; i < argc; i++) sum += getter(i) + checked(i);
+        sum += exchange(step) + (int)sweep(step) + fibonacci(argc);
+    }
+    qsort(many, 1000, sizeof many[0], compare);
+    return sum;
+}
+"#;
+
+struct Compiled {
+    bytes: Vec<u8>,
+}
+
+impl Compiled {
+    fn kinds() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| directory.path().join(name);
+        std::fs::write(at("mpi.c"), "#include <stdlib.h>\nint MPI_Send(int a) { return a; } void MPI_Abort(int a) { exit(a); }\n")
+            .expect("a source file");
+        std::fs::write(at("app.c"), KINDS).expect("a source file");
+        gcc(directory.path(), &["-shared", "-fPIC", "-o", "libmpistub.so", "mpi.c"]);
+        gcc(directory.path(), &["-O1", "-o", "app", "app.c", "libmpistub.so"]);
+        Self { bytes: std::fs::read(at("app")).expect("the program") }
+    }
+
+    /// Each function's name with its reason, in front of it `+` or `-`; and what it is expected to cost.
+    fn judged(&self, limit: Limit, seen: &[(&str, Observed)], total: f64) -> (BTreeMap<String, String>, Expectation) {
+        let image = Image::parse(&self.bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        let mut estimates = Estimates::of(&program, &image);
+        if !seen.is_empty() {
+            let of = |function: &tare_code::Function| seen.iter().find(|(name, _)| *name == function.name).map(|(_, seen)| *seen);
+            let observed: Vec<Option<Observed>> = program.functions.iter().map(of).collect();
+            estimates.observe(&observed, total);
+        }
+        let preset: Preset = "auto".parse().expect("a preset");
+        let all: Selection = choose(&program, &[preset.filter().expect("a filter")], |_| Metrics::default());
+        let (selection, expectation) = limited(all, &program, &estimates, ProbeCost::DEFAULT, limit);
+        assert!(selection.decisions.iter().all(|decision| decision.cause.filter.as_deref() == Some("auto")));
+        let line = |decision: &tare_select::Decision| {
+            let sign = if decision.is_selected { '+' } else { '-' };
+            (program.functions[decision.function].name.clone(), format!("{sign} {}", decision.reason))
+        };
+        (selection.decisions.iter().map(line).collect(), expectation)
+    }
+}
+
+fn budget(percent: &str) -> Limit {
+    Limit::Budget(percent.parse().expect("a budget"))
+}
+
+#[test]
+fn each_kind_of_function_has_its_reason() {
+    let (reasons, expectation) = Compiled::kinds().judged(budget("2%"), &[], 0.0);
+    let begins = |name: &str, reason: &str| assert!(reasons[name].starts_with(reason), "{name}: {}", reasons[name]);
+    begins("main", "+ main program");
+    begins("exchange", "+ on a path to MPI");
+    begins("setup", "+ calls are few; at most: 1");
+    begins("sweep", "+ a call is long beside its probes; cycles, at least: ");
+    begins("getter", "- a call may be short beside its probes; cycles: ");
+    // Its only way to MPI is one that does not come back.
+    begins("checked", "- a call may be short beside its probes; cycles: ");
+    begins("fibonacci", "- recursion nobody knows how deep, and a call may be short beside its probes; cycles: ");
+    begins("compare", "- called through pointers nobody knows how often, and a call may be short beside its probes; cycles: ");
+    assert!(expectation.dilation < 0.02 && !expectation.is_over());
+    assert_eq!(
+        expectation.certainty.iter().map(|(_, count, _)| count).sum::<usize>(),
+        reasons.values().filter(|reason| reason.starts_with('+')).count()
+    );
+}
+
+#[test]
+fn more_budget_never_selects_less_and_a_trial_counts_what_outlasts_its_probes() {
+    let program = Compiled::kinds();
+    let selected = |limit| {
+        let (reasons, _) = program.judged(limit, &[], 0.0);
+        reasons.into_iter().filter(|(_, reason)| reason.starts_with('+')).map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    let steps: Vec<Vec<String>> = ["0.01%", "0.5%", "2%", "10%", "1000%"].into_iter().map(|percent| selected(budget(percent))).collect();
+    for pair in steps.windows(2) {
+        assert!(pair[0].iter().all(|name| pair[1].contains(name)), "{pair:?}");
+    }
+    assert!(steps[0].contains(&"exchange".to_string()), "paths to MPI stay whatever the budget");
+    let trial = selected(Limit::Trial);
+    assert!(trial.contains(&"sweep".to_string()) && !trial.contains(&"getter".to_string()), "{trial:?}");
+}
+
+#[test]
+fn what_a_run_showed_decides_in_the_place_of_estimates() {
+    let seen = |calls: f64, work: f64| Observed { calls, own: calls * work, work: calls * work };
+    let total = 1e9;
+    // A million calls of `getter` cost 7.5 %; `checked` was called ten times only; `exchange` stays whatever it costs.
+    let shown = [("getter", seen(1e6, 20.0)), ("checked", seen(10.0, 30.0)), ("sweep", seen(1000.0, 9e5)), ("exchange", seen(1e5, 900.0))];
+    let program = Compiled::kinds();
+    let (reasons, expectation) = program.judged(budget("2%"), &shown, total);
+    assert_eq!(reasons["getter"], "- over the budget; calls and cycles a call: 1000000, 20");
+    assert_eq!(reasons["checked"], "+ calls and cycles a call, as measured: 10, 30");
+    assert_eq!(reasons["sweep"], "+ calls and cycles a call, as measured: 1000, 900000");
+    assert_eq!(reasons["exchange"], "+ on a path to MPI");
+    assert!((expectation.kept - 0.0075).abs() < 0.001, "{expectation:?}");
+    let (_, tight) = program.judged(budget("0.5%"), &shown, total);
+    assert!(tight.is_over(), "paths to MPI alone take 0.75 %: {tight:?}");
+    let (reasons, _) = program.judged(budget("10%"), &shown, total);
+    assert!(reasons["getter"].starts_with('+'), "{}", reasons["getter"]);
+    assert_eq!(Budget::DEFAULT.to_string(), "2 %");
+}
