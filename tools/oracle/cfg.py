@@ -85,7 +85,7 @@ def theirs(image):
         if function.is_plt or function.is_simprocedure:
             continue
         successors = {node.addr: {to.addr for to in function.graph.successors(node)} for node in function.graph.nodes()}
-        calls = {site for site in function.get_call_sites()}
+        calls = {block.addr for block in function.blocks if block.vex.jumpkind == "Ijk_Call"}
         if address in successors:
             functions[address] = merged(address, successors, calls)
     return functions

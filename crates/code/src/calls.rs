@@ -5,7 +5,7 @@
 //! happens (`targets` says what it leaves out): calls through pointers to what they may reach, and, since a function
 //! whose address is handed on may be called back, from whoever loads an address to its function.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use tare_image::Image;
 
@@ -46,7 +46,7 @@ pub(crate) struct Node {
 /// Names of imports, each with a number.
 #[derive(Default)]
 pub(crate) struct Names {
-    ids: BTreeMap<String, usize>,
+    ids: HashMap<String, usize>,
 }
 
 impl Names {

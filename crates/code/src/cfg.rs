@@ -111,18 +111,43 @@ impl Cfg {
         (self.edges() + self.exits() + 1).saturating_sub(self.blocks.len())
     }
 
-    /// Blocks that lead to a block, by unwinding too, for all blocks.
-    #[must_use]
-    pub fn predecessors(&self) -> Vec<Vec<usize>> {
-        let mut predecessors = vec![Vec::new(); self.blocks.len()];
-        for (index, block) in self.blocks.iter().enumerate() {
-            for next in block.next() {
-                if let Some(list) = predecessors.get_mut(next) {
-                    list.push(index);
-                }
+    /// Who leads to each block.
+    pub(crate) fn predecessors(&self) -> Predecessors {
+        let mut ends = vec![0; self.blocks.len()];
+        let edges = || self.blocks.iter().enumerate().flat_map(|(from, block)| block.next().map(move |to| (from, to)));
+        for (_, to) in edges() {
+            if let Some(end) = ends.get_mut(to) {
+                *end += 1;
             }
         }
-        predecessors
+        let mut sum = 0;
+        for end in &mut ends {
+            sum += std::mem::replace(end, sum);
+        }
+        let mut list = vec![0; sum];
+        for (from, to) in edges() {
+            if let Some(end) = ends.get_mut(to) {
+                if let Some(place) = list.get_mut(*end) {
+                    *place = from;
+                }
+                *end += 1;
+            }
+        }
+        Predecessors { ends, list }
+    }
+}
+
+/// Blocks that lead to each block, by unwinding too.
+pub(crate) struct Predecessors {
+    /// Where the blocks that lead to each one end in the list.
+    ends: Vec<usize>,
+    list: Vec<usize>,
+}
+
+impl Predecessors {
+    pub(crate) fn of(&self, block: usize) -> &[usize] {
+        let start = block.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        self.ends.get(block).and_then(|&end| self.list.get(start..end)).unwrap_or_default()
     }
 }
 
@@ -168,7 +193,9 @@ impl Draft {
         let mut parts = source.function.parts.clone();
         parts.sort_unstable_by_key(|part| part.start);
         let mut turns: Vec<&Instruction> = source.turns.iter().filter(|one| one.flow != Flow::Next).collect();
-        turns.sort_by_key(|one| one.address);
+        if !turns.is_sorted_by_key(|one| one.address) {
+            turns.sort_by_key(|one| one.address);
+        }
         let leaders = leaders(source, &parts, &turns);
         let block_at = |address: u64| leaders.binary_search(&address).ok();
         let mut rest = turns.as_slice();
@@ -178,8 +205,8 @@ impl Draft {
             while parts.next_if(|part| part.end <= address).is_some() {}
             let part_end = parts.peek().map_or(address, |part| part.end);
             let end = leaders.get(position + 1).map_or(part_end, |&next| next.min(part_end));
-            let first = rest.partition_point(|one| one.address < address);
-            let behind = first + rest.get(first..).unwrap_or_default().partition_point(|one| one.address < end);
+            let first = rest.iter().take_while(|one| one.address < address).count();
+            let behind = first + rest.get(first..).unwrap_or_default().iter().take_while(|one| one.address < end).count();
             blocks.push(block(source, &block_at, address..end, rest.get(first..behind).unwrap_or_default()));
             rest = rest.get(behind..).unwrap_or_default();
         }

@@ -1,6 +1,6 @@
 //! Dominators of a control-flow graph (Cooper, Harvey and Kennedy: *A Simple, Fast Dominance Algorithm*, 2001).
 
-use crate::cfg::Cfg;
+use crate::cfg::{Cfg, Predecessors};
 
 /// Which block every way from outside to a block passes last.
 ///
@@ -11,7 +11,7 @@ pub(crate) struct Dominators {
 }
 
 impl Dominators {
-    pub(crate) fn of(cfg: &Cfg, predecessors: &[Vec<usize>]) -> Self {
+    pub(crate) fn of(cfg: &Cfg, predecessors: &Predecessors) -> Self {
         let up = immediate(cfg, predecessors);
         let mut sizes = vec![1_usize; up.len()];
         for block in (1..up.len()).rev() {
@@ -45,7 +45,7 @@ impl Dominators {
 }
 
 /// The immediate dominator of every block, shifted by one.
-fn immediate(cfg: &Cfg, predecessors: &[Vec<usize>]) -> Vec<usize> {
+fn immediate(cfg: &Cfg, predecessors: &Predecessors) -> Vec<usize> {
     const NONE: usize = usize::MAX;
     let mut up = vec![NONE; cfg.blocks.len() + 1];
     let entered = cfg.entries.iter().map(|entry| entry + 1);
@@ -57,8 +57,8 @@ fn immediate(cfg: &Cfg, predecessors: &[Vec<usize>]) -> Vec<usize> {
     let mut has_changed = true;
     while has_changed {
         has_changed = false;
-        for (block, before) in predecessors.iter().enumerate() {
-            let known = before.iter().map(|one| one + 1).filter(|&one| up.get(one).is_some_and(|&of| of != NONE));
+        for block in 0..cfg.blocks.len() {
+            let known = predecessors.of(block).iter().map(|one| one + 1).filter(|&one| up.get(one).is_some_and(|&of| of != NONE));
             let Some(found) = known.reduce(|one, other| common(&up, one, other)) else { continue };
             if let Some(place) = up.get_mut(block + 1).filter(|place| **place != 0 && **place != found) {
                 *place = found;

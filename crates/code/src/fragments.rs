@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use tare_image::Image;
 
+use crate::finder::Finder;
 use crate::names;
 
 /// What the symbols say of a start.
@@ -66,19 +67,25 @@ impl Fragment {
 #[derive(Default)]
 pub(crate) struct Fragments {
     pub(crate) list: Vec<Fragment>,
+    finder: Finder,
 }
 
 impl Fragments {
     /// The fragment that holds an address.
     pub(crate) fn at(&self, address: u64) -> Option<usize> {
-        let behind = self.list.partition_point(|one| one.range.start <= address);
-        let index = behind.checked_sub(1)?;
+        let index = self.finder.behind(&self.list, address, |one| one.range.start).checked_sub(1)?;
         self.list.get(index).filter(|one| one.range.contains(&address)).map(|_| index)
     }
 
     /// The fragment that starts at an address.
     pub(crate) fn starting_at(&self, address: u64) -> Option<usize> {
-        self.list.binary_search_by_key(&address, |one| one.range.start).ok()
+        self.at(address).filter(|&index| self.list.get(index).is_some_and(|one| one.range.start == address))
+    }
+
+    /// Makes the index over the starts anew.
+    fn index(&mut self) {
+        let starts: Vec<u64> = self.list.iter().map(|one| one.range.start).collect();
+        self.finder = Finder::over(&starts);
     }
 
     /// Adds starts of unknown size that lie in text outside of all fragments; says whether there were any.
@@ -105,12 +112,14 @@ impl Fragments {
         }
         self.list.extend(added);
         self.list.sort_by_key(|one| one.range.start);
+        self.index();
     }
 }
 
 /// All starts that the file itself names.
 pub(crate) fn discover(image: &Image<'_>) -> Fragments {
-    let mut fragments = Fragments { list: by_unwind_entries(image) };
+    let mut fragments = Fragments { list: by_unwind_entries(image), finder: Finder::default() };
+    fragments.index();
     let functions = image.symbols().iter().filter(|symbol| symbol.is_function && symbol.is_defined);
     let mut sized: Vec<(u64, u64)> = functions.map(|symbol| (symbol.address, symbol.size)).collect();
     let arrays = image.init_array().into_iter().chain(image.fini_array());

@@ -78,6 +78,9 @@ impl Builder<'_, '_> {
     }
 
     fn target(&mut self, target: u64) {
+        if let Some(function) = self.program.function_at(target) {
+            return self.node.callees.push(function);
+        }
         if let Some(entry) = self.image.plt_at(target) {
             let own = entry.target.and_then(|target| self.program.function_at(target));
             self.node.callees.extend(own);
@@ -86,8 +89,6 @@ impl Builder<'_, '_> {
                 (None, None) => self.node.is_open = true,
                 _ => {}
             }
-        } else if let Some(function) = self.program.function_at(target) {
-            self.node.callees.push(function);
         } else {
             self.node.is_open = true;
         }

@@ -14,6 +14,7 @@ mod components;
 mod decode;
 mod dominators;
 mod effort;
+mod finder;
 mod fragments;
 mod gather;
 mod group;
@@ -34,7 +35,7 @@ mod trips;
 mod values;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use tare_image::{CfaRows, Image};
 
@@ -42,10 +43,12 @@ pub use callee::Callee;
 pub use calls::{CallGraph, Edges};
 pub use cfg::{Block, Cfg};
 use decode::AddressSet;
+use finder::Finder;
 use fragments::Fragments;
 pub use harmless::is_harmless;
 pub use loops::Loop;
 pub use metrics::{Metrics, Source};
+use noreturn::Never;
 pub use parallel::Threads;
 pub use program::{Body, Flow, Function, Instruction, JumpTable, Operand, Refusal, TableForm};
 use sweep::{FlowRecord, Sweep};
@@ -67,10 +70,11 @@ pub struct Program {
     pub functions: Vec<Function>,
     /// Start, end and function of every part, sorted by start.
     owners: Vec<(u64, u64, usize)>,
+    finder: Finder,
     /// Indirect jumps, by function.
     jumps: HashMap<usize, Jumps>,
     /// Entries, PLT entries and slots from which control never comes back.
-    never: HashSet<u64>,
+    never: Never,
     main: Option<usize>,
     calls: CallGraph,
     /// What changes the flow of control, sorted by address.
@@ -126,12 +130,13 @@ impl Program {
             noreturn::never_returning(image, fragments, &sweep, &walked)
         };
         for function in &mut functions {
-            function.never_returns = never.contains(&function.entry);
+            function.never_returns = never.contains(function.entry);
         }
         refuse::refuse(image, fragments, &sweep, units, &jumps, &mut functions);
         let mut program = Self {
             functions,
             owners: Vec::new(),
+            finder: Finder::default(),
             jumps,
             never,
             main: None,
@@ -199,20 +204,22 @@ impl Program {
             self.owners.extend(function.parts.iter().map(|part| (part.start, part.end, index)));
         }
         self.owners.sort_unstable();
+        let starts: Vec<u64> = self.owners.iter().map(|owner| owner.0).collect();
+        self.finder = Finder::over(&starts);
         self.main = main.and_then(|main| self.function_at(main));
     }
 
     /// Index of the function whose code holds a link address.
     #[must_use]
     pub fn function_at(&self, address: u64) -> Option<usize> {
-        let behind = self.owners.partition_point(|owner| owner.0 <= address);
+        let behind = self.finder.behind(&self.owners, address, |owner| owner.0);
         self.owners.get(behind.checked_sub(1)?).filter(|owner| address < owner.1).map(|owner| owner.2)
     }
 
     /// Index of the function that is entered at a link address.
     #[must_use]
     pub fn function_entered_at(&self, address: u64) -> Option<usize> {
-        self.functions.binary_search_by_key(&address, |function| function.entry).ok()
+        self.function_at(address).filter(|&index| self.functions.get(index).is_some_and(|function| function.entry == address))
     }
 
     /// Index of the C or Fortran main program's `main`.
@@ -230,7 +237,7 @@ impl Program {
     /// Whether control never comes back from a call of this address (an entry, a PLT entry, or the slot of an indirect call).
     #[must_use]
     pub fn never_returns(&self, target: u64) -> bool {
-        self.never.contains(&target)
+        self.never.contains(target)
     }
 }
 

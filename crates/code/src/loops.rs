@@ -7,7 +7,7 @@
 
 use std::cmp::Reverse;
 
-use crate::cfg::{Block, Cfg};
+use crate::cfg::{Block, Cfg, Predecessors};
 use crate::components::components;
 use crate::dominators::Dominators;
 use crate::program::Body;
@@ -46,7 +46,7 @@ struct Forest {
     loops: Vec<Vec<usize>>,
     /// The loop around each, and its depth.
     nesting: Vec<(Option<usize>, usize)>,
-    predecessors: Vec<Vec<usize>>,
+    predecessors: Predecessors,
     dominators: Dominators,
 }
 
@@ -73,10 +73,12 @@ impl Cfg {
         let predecessors = self.predecessors();
         let dominators = Dominators::of(self, &predecessors);
         let mut loops: Vec<Vec<usize>> = Vec::new();
-        for (header, before) in predecessors.iter().enumerate() {
-            let back: Vec<usize> = before.iter().copied().filter(|&one| dominators.dominates(header, one)).collect();
+        let mut marks = vec![usize::MAX; self.blocks.len()];
+        for header in 0..self.blocks.len() {
+            let before = predecessors.of(header).iter().copied();
+            let back: Vec<usize> = before.filter(|&one| one >= header && dominators.dominates(header, one)).collect();
             if !back.is_empty() {
-                loops.push(blocks_of(header, &back, &predecessors));
+                loops.push(blocks_of(header, back, &predecessors, &mut marks));
             }
         }
         let irreducible = self.irreducible(&dominators, &loops);
@@ -124,7 +126,7 @@ impl Cfg {
     fn describe(
         &self,
         body: &Body,
-        predecessors: &[Vec<usize>],
+        predecessors: &Predecessors,
         dominators: &Dominators,
         blocks: Vec<usize>,
         (parent, depth): (Option<usize>, usize),
@@ -140,7 +142,7 @@ impl Cfg {
             back_edges: Vec::new(),
             blocks,
         };
-        let before = |block: usize| predecessors.get(block).into_iter().flatten().copied();
+        let before = |block: usize| predecessors.of(block).iter().copied();
         let is_entered = |block: usize| block == header || self.entries.contains(&block) || before(block).any(|from| !one.contains(from));
         one.entries = if one.is_irreducible { one.blocks.iter().copied().filter(|&block| is_entered(block)).collect() } else { vec![header] };
         let ends = before(header).filter(|&from| one.contains(from)).filter_map(|from| self.blocks.get(from)?.instructions.clone().last());
@@ -149,19 +151,22 @@ impl Cfg {
     }
 }
 
-/// The header first, then what reaches the back edges without passing it, in order.
-fn blocks_of(header: usize, back: &[usize], predecessors: &[Vec<usize>]) -> Vec<usize> {
-    let mut inside = Vec::new();
-    let mut seen = std::collections::HashSet::from([header]);
-    let mut todo: Vec<usize> = back.to_vec();
+/// The header first, then what reaches the back edges without passing it, in order; `marks` tell the header of the
+/// last loop in which a block was met.
+fn blocks_of(header: usize, back: Vec<usize>, predecessors: &Predecessors, marks: &mut [usize]) -> Vec<usize> {
+    let mut inside = vec![header];
+    let mut todo = back;
+    if let Some(mark) = marks.get_mut(header) {
+        *mark = header;
+    }
     while let Some(block) = todo.pop() {
-        if seen.insert(block) {
+        if let Some(mark) = marks.get_mut(block).filter(|mark| **mark != header) {
+            *mark = header;
             inside.push(block);
-            todo.extend(predecessors.get(block).into_iter().flatten());
+            todo.extend(predecessors.of(block));
         }
     }
-    inside.sort_unstable();
-    inside.insert(0, header);
+    inside.get_mut(1..).unwrap_or_default().sort_unstable();
     inside
 }
 

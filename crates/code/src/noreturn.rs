@@ -1,10 +1,8 @@
 //! Functions that never return: by name where they are imported, by their own code where they are not.
 
-use std::collections::HashSet;
-
 use tare_image::Image;
 
-use crate::decode::RawFlow;
+use crate::decode::{AddressSet, RawFlow};
 use crate::fragments::{Fragment, Fragments};
 use crate::sweep::{FlowRecord, Sweep};
 use crate::tables::{JumpKind, Jumps};
@@ -103,18 +101,43 @@ pub(crate) struct Unit<'a> {
     pub(crate) jumps: Option<&'a Jumps>,
 }
 
-/// Addresses (entries, PLT entries, slots) from which control never comes back.
-pub(crate) fn never_returning(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit<'_>]) -> HashSet<u64> {
+/// Addresses from which control never comes back.
+pub(crate) struct Never {
+    /// Entries and PLT entries.
+    code: AddressSet,
+    /// Slots that the loader fills, sorted.
+    slots: Vec<u64>,
+}
+
+impl Never {
+    /// Of an entry or a PLT entry.
+    fn has_code(&self, target: u64) -> bool {
+        self.code.contains(target)
+    }
+
+    /// Of the slot that an indirect call or jump goes through.
+    fn has_slot(&self, record: &FlowRecord) -> bool {
+        record.slot().is_some_and(|slot| self.slots.binary_search(&slot).is_ok())
+    }
+
+    /// Of an entry, a PLT entry or a slot.
+    pub(crate) fn contains(&self, target: u64) -> bool {
+        self.has_code(target) || self.slots.binary_search(&target).is_ok()
+    }
+}
+
+/// Finds the addresses from which control never comes back.
+pub(crate) fn never_returning(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit<'_>]) -> Never {
     let owners = owners(fragments, units);
     let callers = callers(fragments, sweep, units, &owners);
     let mut walk = Walk { image, fragments, sweep, owners, never: by_name(image, units), seen: vec![0; sweep.flows.len()], round: 0 };
     let mut todo: Vec<usize> = (0..units.len()).rev().collect();
     while let Some(index) = todo.pop() {
         let Some(unit) = units.get(index) else { continue };
-        if walk.never.contains(&unit.entry) || walk.may_return(index, unit) {
+        if walk.never.has_code(unit.entry) || walk.may_return(index, unit) {
             continue;
         }
-        walk.never.insert(unit.entry);
+        walk.never.code.insert(unit.entry);
         todo.extend(callers.get(index).into_iter().flatten());
     }
     walk.never
@@ -148,19 +171,17 @@ fn callers(fragments: &Fragments, sweep: &Sweep, units: &[Unit<'_>], owners: &[u
     callers
 }
 
-fn by_name(image: &Image<'_>, units: &[Unit<'_>]) -> HashSet<u64> {
-    let mut never = HashSet::new();
-    for entry in image.plt() {
-        if entry.name.is_some_and(is_noreturn_name) {
-            never.insert(entry.address);
-            never.insert(entry.slot);
-        }
-    }
-    let slots = image.relocations().iter().filter(|one| image.name_in_slot(one.address).is_some_and(is_noreturn_name));
-    never.extend(slots.map(|one| one.address));
+fn by_name(image: &Image<'_>, units: &[Unit<'_>]) -> Never {
+    let plt = || image.plt().iter().filter(|entry| entry.name.is_some_and(is_noreturn_name));
+    let relocated = image.relocations().iter().filter(|one| image.name_in_slot(one.address).is_some_and(is_noreturn_name));
+    let mut slots: Vec<u64> = relocated.map(|one| one.address).chain(plt().map(|entry| entry.slot)).collect();
+    slots.sort_unstable();
+    slots.dedup();
+    let mut code = AddressSet::over(&crate::sweep::code_ranges(image));
+    plt().for_each(|entry| code.insert(entry.address));
     let own = units.iter().filter(|unit| unit.names.iter().any(|name| NAMES.contains(name)));
-    never.extend(own.map(|unit| unit.entry));
-    never
+    own.for_each(|unit| code.insert(unit.entry));
+    Never { code, slots }
 }
 
 fn target(record: &FlowRecord) -> Option<u64> {
@@ -170,13 +191,22 @@ fn target(record: &FlowRecord) -> Option<u64> {
     }
 }
 
+/// What a record does to a walk.
+enum Step {
+    /// The unit may return by it.
+    Returns,
+    /// Control does not come behind it.
+    Ends,
+    GoesOn,
+}
+
 /// Walks over the reachable code of units.
 struct Walk<'a, 'data> {
     image: &'a Image<'data>,
     fragments: &'a Fragments,
     sweep: &'a Sweep,
     owners: Vec<usize>,
-    never: HashSet<u64>,
+    never: Never,
     /// The last walk that met a flow record.
     seen: Vec<u32>,
     round: u32,
@@ -185,40 +215,61 @@ struct Walk<'a, 'data> {
 impl Walk<'_, '_> {
     fn may_return(&mut self, index: usize, unit: &Unit<'_>) -> bool {
         self.round += 1;
-        let mut todo = self.landing_pads(unit);
-        todo.push(unit.entry);
+        let mut todo = vec![unit.entry];
+        if self.reaches_return(index, unit, &mut todo) {
+            return true;
+        }
+        todo = self.landing_pads(unit);
+        self.reaches_return(index, unit, &mut todo)
+    }
+
+    fn reaches_return(&mut self, index: usize, unit: &Unit<'_>, todo: &mut Vec<u64>) -> bool {
         while let Some(address) = todo.pop() {
             let Some(fragment) = self.own_fragment(index, address) else { continue };
-            let mut records = self.sweep.flows_from(fragment, address);
-            let Some(record) = records.next() else { return true };
-            match self.seen.get_mut(record) {
-                Some(seen) if *seen != self.round => *seen = self.round,
-                _ => continue,
+            let (sweep, end) = (self.sweep, fragment.range.end);
+            let records = sweep.flows_from(fragment, address);
+            let mut behind = address;
+            let mut is_open = true;
+            for position in records {
+                let Some(record) = sweep.flows.get(position) else { break };
+                is_open = self.seen.get_mut(position).is_some_and(|seen| std::mem::replace(seen, self.round) != self.round);
+                if !is_open {
+                    break;
+                }
+                match self.step(index, unit, record, todo) {
+                    Step::Returns => return true,
+                    Step::Ends => is_open = false,
+                    Step::GoesOn => behind = record.end(),
+                }
+                if !is_open {
+                    break;
+                }
             }
-            let Some(record) = self.sweep.flows.get(record) else { continue };
-            if self.step(index, unit, record, &mut todo) {
+            if is_open && behind < end {
                 return true;
+            }
+            if is_open {
+                todo.push(behind);
             }
         }
         false
     }
 
-    /// Follows one record; whether the unit may return by it.
-    fn step(&self, index: usize, unit: &Unit<'_>, record: &FlowRecord, todo: &mut Vec<u64>) -> bool {
-        match record.flow {
-            RawFlow::Return | RawFlow::Invalid => return true,
-            RawFlow::Stop => {}
-            RawFlow::Call(target) if self.never.contains(&target) => {}
-            RawFlow::IndirectCall if record.slot().is_some_and(|slot| self.never.contains(&slot)) => {}
-            RawFlow::Jump(target) => return self.leaves(index, target, todo),
+    /// Follows one record.
+    fn step(&self, index: usize, unit: &Unit<'_>, record: &FlowRecord, todo: &mut Vec<u64>) -> Step {
+        let leaves = match record.flow {
+            RawFlow::Return | RawFlow::Invalid => true,
+            RawFlow::Stop => false,
+            RawFlow::Call(target) if self.never.has_code(target) => false,
+            RawFlow::IndirectCall if self.never.has_slot(record) => false,
+            RawFlow::Jump(target) => self.leaves(index, target, todo),
             RawFlow::Branch(target) | RawFlow::Transaction(target) => {
-                todo.push(record.end());
-                return self.leaves(index, target, todo);
+                return if self.leaves(index, target, todo) { Step::Returns } else { Step::GoesOn };
             }
-            RawFlow::IndirectJump => return self.leaves_indirectly(unit, record, todo),
-            RawFlow::Call(_) | RawFlow::IndirectCall | RawFlow::Next => todo.push(record.end()),
-        }
-        false
+            RawFlow::IndirectJump => self.leaves_indirectly(unit, record, todo),
+            RawFlow::Call(_) | RawFlow::IndirectCall | RawFlow::Next => return Step::GoesOn,
+        };
+        if leaves { Step::Returns } else { Step::Ends }
     }
 
     fn landing_pads(&self, unit: &Unit<'_>) -> Vec<u64> {
@@ -239,7 +290,7 @@ impl Walk<'_, '_> {
         if is_own {
             todo.push(target);
         }
-        !is_own && !self.never.contains(&target)
+        !is_own && !self.never.has_code(target)
     }
 
     fn leaves_indirectly(&self, unit: &Unit<'_>, record: &FlowRecord, todo: &mut Vec<u64>) -> bool {
@@ -250,7 +301,7 @@ impl Walk<'_, '_> {
                 todo.extend(tables.flat_map(|table| &table.targets));
                 false
             }
-            _ => record.slot().is_none_or(|slot| !self.never.contains(&slot)),
+            _ => !self.never.has_slot(record),
         }
     }
 }

@@ -76,10 +76,7 @@ const PIECE: u64 = 1 << 17;
 
 /// Sweeps all fragments, and those that direct targets outside of them add, until there are no more.
 pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threads) -> Sweep {
-    let sections = image.sections().iter().filter(|one| one.is_executable() && !one.is_empty_in_file());
-    let in_file = sections.filter(|one| image.bytes_at(one.address, one.size).is_some());
-    let code: Vec<Range<u64>> = image.text().iter().cloned().chain(in_file.map(tare_image::Section::range)).collect();
-    let mut sweep = Sweep { starts: AddressSet::over(&code), ..Sweep::default() };
+    let mut sweep = Sweep { starts: AddressSet::over(&code_ranges(image)), ..Sweep::default() };
     let slots: Vec<Range<u64>> = [".got", ".got.plt"].into_iter().filter_map(|name| Some(image.section(name)?.range())).collect();
     loop {
         let first = sweep.flows.len();
@@ -106,6 +103,13 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threa
     mark_calls(&sweep, fragments);
     mark_pointers(image, &sweep, fragments);
     sweep
+}
+
+/// Text and all other executable sections that are in the file.
+pub(crate) fn code_ranges(image: &Image<'_>) -> Vec<Range<u64>> {
+    let sections = image.sections().iter().filter(|one| one.is_executable() && !one.is_empty_in_file());
+    let in_file = sections.filter(|one| image.bytes_at(one.address, one.size).is_some());
+    image.text().iter().cloned().chain(in_file.map(tare_image::Section::range)).collect()
 }
 
 /// Stretches of the list of fragments with about the same number of bytes.

@@ -366,6 +366,9 @@ impl<'data> Image<'data> {
     /// The PLT entry that starts at a link address.
     #[must_use]
     pub fn plt_at(&self, address: u64) -> Option<&PltEntry<'data>> {
+        if !self.is_in_plt(address) {
+            return None;
+        }
         let index = self.plt.entries.binary_search_by_key(&address, |entry| entry.address).ok()?;
         self.plt.entries.get(index)
     }
