@@ -137,3 +137,63 @@ fn the_table_of_paper_2_has_a_row_for_each_image() {
     assert!(text.contains("CC 2+") && text.contains("75 %"), "{text}");
     assert!(printed(&place, &["--table", &program, "--format", "csv"]).starts_with("image,functions,has_lines,cc2,cc3,loc5,mpi-path\r\n"));
 }
+
+/// The JSON document of `tare select`.
+fn document(place: &Place, program: &str, words: &[&str]) -> Value {
+    let output = place.tare().args(["select", program, "--format", "json"]).args(words).output().expect("tare can be started");
+    assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("a document")
+}
+
+#[test]
+fn a_budget_is_named_with_what_it_is_expected_to_allow() {
+    let (place, program) = place_with_program();
+    let limited = document(&place, &program, &["--preset", "auto", "--budget", "1%"]);
+    assert_eq!(limited["budget"], 0.01);
+    // In a program of a few thousand cycles main's own probes may be all that is left, and too much.
+    let figure = |name: &str| limited[name].as_f64().expect("a number");
+    assert!(figure("expected_dilation") > 0.0 && figure("expected_dilation") <= figure("kept_dilation").max(0.01), "{limited}");
+    let functions = |row: &Value| row["functions"].as_u64().expect("a number");
+    let rows = limited["certainty"].as_array().expect("a list");
+    assert_eq!(rows.iter().map(functions).sum::<u64>(), limited["selected"].as_array().expect("a list").len() as u64);
+    let free = document(&place, &program, &["--preset", "all"]);
+    assert!(free["budget"].is_null() && free["expected_dilation"].is_null());
+    let output = place.tare().args(["select", &program, "--preset", "auto"]).output().expect("tare can be started");
+    let shown = text(&output.stdout);
+    assert!(shown.contains("expected dilation") && shown.contains("allowed") && shown.contains("The estimate is"), "{shown}");
+}
+
+#[test]
+fn a_budget_goes_with_auto_alone_and_other_presets_refuse_it() {
+    let (place, program) = place_with_program();
+    let cases: [(&[&str], &str); 4] = [
+        (&["--preset", "cc2", "--budget", "2%"], "--preset auto"),
+        (&["--filter", "leaf.xml", "--budget", "2%"], "filters alone"),
+        (&["--preset", "all", "--from-run", "run"], "--from-run has no meaning"),
+        (&["--preset", "auto", "--budget", "much"], "such as 2%"),
+    ];
+    for (words, named) in cases {
+        let output = place.tare().args(["select", &program]).args(words).output().expect("tare can be started");
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(64) && said.contains(named), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn what_a_run_or_a_trial_showed_takes_the_place_of_estimates() {
+    let (place, program) = place_with_program();
+    let output = place.profile(&["--preset", "all"], std::slice::from_ref(&program));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let learnt = document(&place, &program, &["--preset", "auto", "--budget", "1000%", "--from-run", "run"]);
+    let rests = |document: &Value| -> Vec<String> {
+        let rows = document["certainty"].as_array().expect("a list").iter();
+        rows.map(|row| row["rests_on"].as_str().expect("a word").to_string()).collect()
+    };
+    assert!(rests(&learnt).contains(&"measured".to_string()), "{learnt}");
+    let output = place.tare().args(["profile", "--preset", "auto", "--trial", "-o", "after", "--", &program]).output().expect("tare can be started");
+    let said = text(&output.stderr);
+    assert!(output.status.success() && said.contains("the trial run took"), "{said}");
+    assert!(said.contains("probes were expected to take"), "{said}");
+    let output = place.tare().args(["profile", "--preset", "cc2", "--trial", "--", &program]).output().expect("tare can be started");
+    assert_eq!(output.status.code(), Some(64), "{}", text(&output.stderr));
+}

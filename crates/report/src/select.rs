@@ -167,7 +167,7 @@ fn write_expected(writer: &mut Writer<'_>, expected: &Expected) {
     writer.words("", 2, &format!("expected dilation {}{allowed}", share(expected.dilation, glyphs)));
     if expected.budget.is_some_and(|budget| expected.kept > budget) {
         let kept = share(expected.kept, glyphs);
-        writer.words("", 2, &format!("over the budget: paths to MPI and OpenMP, which are always kept, take {kept}"));
+        writer.words("", 2, &format!("over the budget: the main program and paths to MPI and OpenMP are always kept, and take {kept}"));
     }
     writer.blank();
     let rests_on = Column::new("The estimate is", Align::Left, 0, expected.certainty.iter().map(|row| row.0.clone()).collect());

@@ -31,6 +31,7 @@ pub(crate) fn doctor() -> Result<std::process::ExitCode, Failure> {
         ("MPICH", mpi(Mpi::Mpich, &["mpirun.mpich", "mpiexec.hydra", "mpirun"], "libmpich.so.12", "mpich libmpich-dev")),
         ("shared memory", shared_memory()),
         ("copies", copies()),
+        ("probes", probes()),
         ("counters", counters()),
         ("leftovers", leftovers()),
     ];
@@ -68,6 +69,17 @@ fn clock() -> Finding {
         Finding::Weak("the time-stamp counter may stop in deep sleep".into(), "keep the cores awake: boot with intel_idle.max_cstate=1".into())
     } else {
         Finding::Weak("the time-stamp counter is not known to be constant".into(), "measure on another machine, or compare times with care".into())
+    }
+}
+
+/// What budgets reckon with.
+fn probes() -> Finding {
+    match crate::probe_cost::known() {
+        Some(cost) => Finding::Good(format!("a pair of probes costs {} core cycles, as a run measured in a hot loop", cost.cycles())),
+        None => {
+            let assumed = tare_select::budget::ProbeCost::DEFAULT.cycles();
+            Finding::Good(format!("a pair of probes is taken to cost {assumed} core cycles until a run measures it"))
+        }
     }
 }
 
