@@ -3,8 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tare_select::budget::Budget;
+
+use crate::failure::{Code, Failure};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -213,7 +216,7 @@ pub(crate) struct Showing {
     #[arg(long, value_enum, env = "TARE_COMPENSATE", default_value = "parallel")]
     pub(crate) compensate: Compensate,
     /// How many regions to show
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", env = "TARE_TOP")]
     pub(crate) top: Option<usize>,
 }
 
@@ -233,7 +236,7 @@ pub(crate) struct ProfileArguments {
     #[command(flatten)]
     pub(crate) selection: Selection,
     /// Also instrument the shared libraries whose name contains PATTERN
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, value_name = "PATTERN", env = "TARE_LIBRARY", value_delimiter = ',')]
     pub(crate) library: Vec<String>,
     /// With --preset auto: run the command once more before, for calls and times in the place of estimates
     #[arg(long, env = "TARE_TRIAL", value_parser = clap::builder::FalseyValueParser::new(), conflicts_with = "from_run")]
@@ -243,7 +246,7 @@ pub(crate) struct ProfileArguments {
     #[command(flatten)]
     pub(crate) showing: Showing,
     /// Print how long each phase took
-    #[arg(long)]
+    #[arg(long, env = "TARE_TIMINGS", value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) timings: bool,
     /// The command, as you would start it without us
     #[arg(last = true, value_name = "CMD")]
@@ -357,16 +360,16 @@ pub(crate) struct InstrumentArguments {
     #[command(flatten)]
     pub(crate) selection: Selection,
     /// Overwrite the original bodies of moved functions with traps (a test of the rewriter)
-    #[arg(long)]
+    #[arg(long, env = "TARE_POISON", value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) poison: bool,
     /// Find the function whose instrumentation makes CMD misbehave: end otherwise, or print something else, than with the original
     #[arg(long, requires = "command", conflicts_with = "output")]
     pub(crate) bisect: bool,
     /// Print how long each phase took
-    #[arg(long)]
+    #[arg(long, env = "TARE_TIMINGS", value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) timings: bool,
     /// How to report
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, value_enum, env = "TARE_FORMAT", default_value = "text")]
     pub(crate) format: Format,
     /// With --bisect: a command that starts or loads the image
     #[arg(last = true, value_name = "CMD", requires = "bisect")]
@@ -385,7 +388,7 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "DIR", env = "TARE_OUTPUT")]
     pub(crate) output: Option<PathBuf>,
     /// The MPI of programs that a script hides
-    #[arg(long, value_enum, value_name = "MPI")]
+    #[arg(long, value_enum, value_name = "MPI", env = "TARE_MPI")]
     pub(crate) mpi: Option<MpiChoice>,
     #[command(flatten)]
     pub(crate) measuring: Measuring,
@@ -444,7 +447,7 @@ Compared is the time of each rank from MPI_Init to MPI_Finalize (without MPI: of
 pair by pair. The command must be one that can be run again and again.")]
 pub(crate) struct ValidateArguments {
     /// Pairs of an unmeasured and a measured run
-    #[arg(short = 'n', long, value_name = "RUNS", default_value_t = 15, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(short = 'n', long, value_name = "RUNS", env = "TARE_RUNS", default_value_t = 15, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) runs: u16,
     /// Directory for the runs and their output (default: named after the program and the time)
     #[arg(short, long, value_name = "DIR")]
@@ -452,7 +455,7 @@ pub(crate) struct ValidateArguments {
     #[command(flatten)]
     pub(crate) selection: Selection,
     /// Also instrument the shared libraries whose name contains PATTERN
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, value_name = "PATTERN", env = "TARE_LIBRARY", value_delimiter = ',')]
     pub(crate) library: Vec<String>,
     /// With --preset auto: run the command once more before, for calls and times in the place of estimates
     #[arg(long, env = "TARE_TRIAL", value_parser = clap::builder::FalseyValueParser::new(), conflicts_with = "from_run")]
@@ -460,7 +463,7 @@ pub(crate) struct ValidateArguments {
     #[command(flatten)]
     pub(crate) measuring: Measuring,
     /// How to write the table
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, value_enum, env = "TARE_FORMAT", default_value = "text")]
     pub(crate) format: ComparisonFormat,
     /// The command, as you would start it without us
     #[arg(last = true, value_name = "CMD")]
@@ -473,8 +476,41 @@ pub(crate) struct ReportArguments {
     /// Run directory
     pub(crate) run: PathBuf,
     /// How to write it
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, value_enum, env = "TARE_FORMAT", default_value = "text")]
     pub(crate) format: Format,
     #[command(flatten)]
     pub(crate) showing: Showing,
+}
+
+/// What is wrong with a command line, as we say it; `None` where help or the version was asked for.
+pub(crate) fn failure(error: &clap::Error) -> Option<Failure> {
+    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return None;
+    }
+    let text = error.render().to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let what = text.split("\n\n").next().unwrap_or(text).split_whitespace().collect::<Vec<_>>().join(" ").replace(" [possible values", " [known");
+    let behind = |label: &str| text.lines().find_map(|line| line.trim().strip_prefix(label)).map(|rest| rest.trim().to_string());
+    let remedy = behind("tip:").or_else(|| behind("Usage:")).unwrap_or_else(|| "tare --help".into());
+    Some(Failure::new(Code::Usage, what).remedy(remedy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(line: &str) -> String {
+        let error = Arguments::try_parse_from(line.split_whitespace()).expect_err("a wrong line");
+        failure(&error).map_or_else(String::new, |failure| failure.to_string())
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_in_one_sentence_with_the_remedy() {
+        let wrong = said("tare profile --model virtul -- app");
+        assert!(wrong.starts_with("invalid value 'virtul' for '--model <MODEL>' [known: delay, virtual]\n      try: "), "{wrong}");
+        let missing = said("tare instrument app");
+        assert!(missing.starts_with("the following required arguments were not provided: --output <OUT>\n      try: tare instrument"), "{missing}");
+        assert!(said("tare profil -- app").contains("'profil'"));
+        assert_eq!(said("tare --help"), "");
+    }
 }

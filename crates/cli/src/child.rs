@@ -16,6 +16,14 @@ static CHILD: AtomicI32 = AtomicI32::new(0);
 /// A signal that came before the child was known; 0 for none.
 static EARLY: AtomicI32 = AtomicI32::new(0);
 
+/// The signal that told the tool to stop; 0 for none.
+static STOPPED_BY: AtomicI32 = AtomicI32::new(0);
+
+/// The signal that told the tool to stop while a command ran: a launcher then ends with a status of its own making.
+pub(crate) fn stopped_by() -> Option<i32> {
+    Some(STOPPED_BY.load(Ordering::SeqCst)).filter(|&signal| signal != 0)
+}
+
 const PASSED_ON: [libc::c_int; 5] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
 
 /// How often a child that has a limit is looked at.
@@ -103,6 +111,9 @@ fn pass_on(signal: libc::c_int) {
 
 /// Passes a signal on to the child, unless the kernel sent it to the whole group (Ctrl-C in a terminal).
 extern "C" fn on_signal(signal: libc::c_int, about: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    if [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].contains(&signal) {
+        STOPPED_BY.store(signal, Ordering::SeqCst);
+    }
     // SAFETY: the kernel hands a handler with SA_SIGINFO a valid siginfo.
     let from_kernel = unsafe { (*about).si_code } == libc::SI_KERNEL;
     if from_kernel {

@@ -21,6 +21,17 @@ pub(crate) struct Program {
     pub(crate) position: usize,
     /// The file that it names.
     pub(crate) path: PathBuf,
+    /// The position of the debugger that starts it.
+    pub(crate) debugger: Option<usize>,
+}
+
+/// What stands in the line for a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    /// The program itself.
+    Program,
+    /// More options of its debugger.
+    Debugger,
 }
 
 /// Why the programs of a line cannot be told.
@@ -38,6 +49,8 @@ pub(crate) enum LaunchError {
     NotExecutable(String),
     #[error("`{script}` is a script, which hides the program that it starts")]
     Script { script: String },
+    #[error("`{0}` runs programs on a processor of its own, whose time says nothing of this machine's")]
+    Emulator(String),
     #[error("`{wrapper} {option}` names its programs in a file, which hides them")]
     ProgramFile { wrapper: String, option: String },
 }
@@ -47,12 +60,17 @@ pub(crate) fn failure(error: &LaunchError) -> Failure {
     let code = match error {
         LaunchError::Empty | LaunchError::NoProgram(_) => Code::Usage,
         LaunchError::NotFound(_) => Code::NoInput,
-        LaunchError::Directory(_) | LaunchError::NotExecutable(_) | LaunchError::Script { .. } | LaunchError::ProgramFile { .. } => Code::BadInput,
+        LaunchError::Directory(_)
+        | LaunchError::NotExecutable(_)
+        | LaunchError::Script { .. }
+        | LaunchError::Emulator(_)
+        | LaunchError::ProgramFile { .. } => Code::BadInput,
     };
     let remedy = match error {
         LaunchError::Empty | LaunchError::NoProgram(_) => "name the command as you would start it without us: tare profile -- mpirun -n 2 ./app",
         LaunchError::NotFound(_) | LaunchError::Directory(_) => "check the name; a program in this directory is called ./NAME",
         LaunchError::NotExecutable(_) => "chmod +x, or name the program itself",
+        LaunchError::Emulator(_) => "leave it out of the command",
         LaunchError::Script { .. } | LaunchError::ProgramFile { .. } => TWO_STEPS,
     };
     Failure::new(code, error.to_string()).remedy(remedy)
@@ -68,16 +86,26 @@ pub(crate) fn programs(line: &[OsString]) -> Result<Vec<Program>, LaunchError> {
         return Err(LaunchError::Empty);
     }
     let mut found = Vec::new();
-    walk(line, 0, None, &mut found)?;
+    walk(line, 0, &Place::default(), &mut found)?;
     Ok(found)
 }
 
+/// What the wrappers before a command say of it.
+#[derive(Clone, Copy, Default)]
+struct Place<'line> {
+    /// The working directory that it is given.
+    directory: Option<&'line OsStr>,
+    /// The position of the debugger that starts it.
+    debugger: Option<usize>,
+}
+
 /// Follows the command that begins at `start`; a launcher's contexts are followed one by one.
-fn walk(line: &[OsString], start: usize, directory: Option<&OsStr>, found: &mut Vec<Program>) -> Result<(), LaunchError> {
+fn walk(line: &[OsString], start: usize, place: &Place<'_>, found: &mut Vec<Program>) -> Result<(), LaunchError> {
     let command = &line[start];
-    let path = resolve(command, directory)?;
-    match wrapper_named(&path) {
-        None => found.push(Program { position: start, path }),
+    let path = resolve(command, place.directory)?;
+    match wrapper_named(&path).filter(|wrapper| wrapper.wraps(&line[start..])) {
+        None => found.push(Program { position: start, path, debugger: place.debugger }),
+        Some(wrapper) if wrapper.emulates => return Err(LaunchError::Emulator(command.to_string_lossy().into())),
         Some(wrapper) if wrapper.hides => {
             return Err(LaunchError::Script {
                 script: line[start..].iter().take(3).map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "),
@@ -87,7 +115,7 @@ fn walk(line: &[OsString], start: usize, directory: Option<&OsStr>, found: &mut 
             let mut at = start + 1;
             loop {
                 let (position, directory) = skip_options(line, at, wrapper, command)?;
-                walk(line, position, directory, found)?;
+                walk(line, position, &Place { directory, debugger: wrapper.marker.map(|_| start).or(place.debugger) }, found)?;
                 match next_context(line, position, wrapper) {
                     Some(next) => at = next,
                     None => break,
@@ -127,7 +155,7 @@ fn skip_options<'line>(
                 directory = line.get(at + 1).map(OsString::as_os_str);
             }
             at += 1 + values_of(wrapper, &text, line.get(at + 1));
-        } else if wrapper.assignments && text.contains('=') {
+        } else if wrapper.assignments && text.contains('=') || wrapper.optional.contains(&&*text) {
             at += 1;
         } else if positionals > 0 {
             positionals -= 1;
@@ -188,13 +216,16 @@ fn check(path: &Path, name: String) -> Result<PathBuf, LaunchError> {
     }
 }
 
-/// The line with each program replaced by the words that `replacement` gives for it.
-pub(crate) fn substitute(line: &[OsString], programs: &[Program], replacement: impl Fn(usize) -> Vec<OsString>) -> Vec<OsString> {
+/// The line with each program replaced by the words that `replacement` gives for it, and more words behind its debugger.
+pub(crate) fn substitute(line: &[OsString], programs: &[Program], replacement: impl Fn(usize, Part) -> Vec<OsString>) -> Vec<OsString> {
     let mut words = Vec::with_capacity(line.len() + 2 * programs.len());
     for (position, word) in line.iter().enumerate() {
         match programs.iter().position(|program| program.position == position) {
-            Some(index) => words.extend(replacement(index)),
+            Some(index) => words.extend(replacement(index, Part::Program)),
             None => words.push(word.clone()),
+        }
+        if let Some(index) = programs.iter().position(|program| program.debugger == Some(position)) {
+            words.extend(replacement(index, Part::Debugger));
         }
     }
     words
@@ -223,6 +254,25 @@ mod tests {
         assert_eq!(positions("taskset -c 0,1 env A=1 /bin/true"), Ok(vec![5]));
         assert_eq!(positions("taskset 0x3 /bin/true"), Ok(vec![2]));
         assert_eq!(positions("nohup nice /bin/true"), Ok(vec![2]));
+    }
+
+    #[test]
+    fn a_debugger_is_passed_where_it_is_given_a_program_to_start() {
+        let line: Vec<OsString> = "nice /bin/true : -x f --args /bin/false x".split_whitespace().map(OsString::from).collect();
+        let gdb = wrapper_named(Path::new("gdb")).expect("gdb is known");
+        assert!(gdb.wraps(&line) && !gdb.wraps(&line[..4]));
+        assert_eq!(behind("gdb", "-q -batch -ex run -x file --args ./app -n 3"), Some(7));
+        let found = [Program { position: 2, path: PathBuf::new(), debugger: Some(0) }];
+        let out = substitute(&["gdb", "--args", "./app"].map(OsString::from), &found, |_, part| vec![format!("{part:?}").into()]);
+        assert_eq!(out.join(OsStr::new(" ")), "gdb Debugger --args Program");
+    }
+
+    #[test]
+    fn tracers_are_passed_and_emulators_refused() {
+        assert_eq!(behind("strace", "-f -e trace=read -o out ./app x"), Some(5));
+        assert_eq!(behind("perf", "stat -e cycles -r 3 ./app"), Some(5));
+        let valgrind = wrapper_named(Path::new("/usr/bin/valgrind")).expect("valgrind is known");
+        assert!(valgrind.emulates);
     }
 
     #[test]
@@ -263,8 +313,8 @@ mod tests {
     #[test]
     fn substitution_touches_the_programs_alone() {
         let words: Vec<OsString> = "mpirun -n 1 ./a : -n 3 ./b x".split_whitespace().map(OsString::from).collect();
-        let found = [3, 7].map(|position| Program { position, path: PathBuf::new() });
-        let out = substitute(&words, &found, |index| vec!["tare".into(), "exec".into(), index.to_string().into()]);
+        let found = [3, 7].map(|position| Program { position, path: PathBuf::new(), debugger: None });
+        let out = substitute(&words, &found, |index, _| vec!["tare".into(), "exec".into(), index.to_string().into()]);
         assert_eq!(out.join(OsStr::new(" ")), "mpirun -n 1 tare exec 0 : -n 3 tare exec 1 x");
     }
 }

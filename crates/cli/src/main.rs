@@ -51,9 +51,11 @@ fn act() -> Result<ExitCode, Failure> {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            let wrong = error.use_stderr();
+            if let Some(failure) = args::failure(&error) {
+                return Err(failure);
+            }
             let _ = error.print();
-            return Ok(if wrong { ExitCode::from(Code::Usage as u8) } else { ExitCode::SUCCESS });
+            return Ok(if error.use_stderr() { ExitCode::from(Code::Usage as u8) } else { ExitCode::SUCCESS });
         }
     };
     if !matches!(arguments.verb, Verb::Profile(_) | Verb::Run(_)) {

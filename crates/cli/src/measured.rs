@@ -8,7 +8,7 @@ use crate::args::{Measuring, Model, Throttle};
 use crate::child;
 use crate::failure::{Code, Failure};
 use crate::installation;
-use crate::launch::{self, Program};
+use crate::launch::{self, Part, Program};
 use crate::mpi_library::Mpi;
 use crate::rundir::{Exit, RunDirectory};
 use crate::verbs::exec::{Launch, list_with};
@@ -82,6 +82,11 @@ pub(crate) struct Target {
     pub(crate) mpi: Option<Mpi>,
 }
 
+/// Where in the line the programs stand.
+pub(crate) fn positions(targets: &[Target]) -> Vec<usize> {
+    targets.iter().map(|target| target.program.position).collect()
+}
+
 /// Where the output of a run goes.
 pub(crate) enum Output<'a> {
     /// Where ours goes.
@@ -112,7 +117,15 @@ pub(crate) fn command(run: &RunDirectory, id: &str, line: &[OsString], targets: 
     }
     let tare = installation::command()?;
     let programs: Vec<Program> = targets.iter().map(|target| target.program.clone()).collect();
-    let words = launch::substitute(line, &programs, |index| vec![tare.clone().into(), "exec".into(), specs[index].clone().into()]);
+    let words = launch::substitute(line, &programs, |index, part| match (part, programs[index].debugger) {
+        // Under gdb the program is the copy, so that its symbols are seen, and we are what starts it.
+        (Part::Debugger, _) => {
+            let wrapper = format!("set exec-wrapper {} exec {}", quoted(&tare), quoted(&specs[index]));
+            vec!["-iex".into(), wrapper.into()]
+        }
+        (Part::Program, Some(_)) => vec![targets[index].executable.clone().into()],
+        (Part::Program, None) => vec![tare.clone().into(), "exec".into(), specs[index].clone().into()],
+    });
     command_of(&words)
 }
 
@@ -139,10 +152,16 @@ fn write_spec(run: &RunDirectory, id: &str, index: usize, line: &[OsString], tar
         preload: installation::preload(target.mpi)?,
         libraries: target.libraries.clone(),
         environment,
+        drops_first: target.program.debugger.is_some(),
     };
     let path = run.path.join(format!("launch-{index}.json"));
     spec.write(&path)?;
     Ok(path)
+}
+
+/// A path as one word of a shell.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
 fn command_of(words: &[OsString]) -> Result<Command, Failure> {

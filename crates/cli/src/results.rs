@@ -10,6 +10,7 @@ use tare_profile::Profile;
 use tare_report::Page;
 
 use crate::args::{Compensate, Showing};
+use crate::child;
 use crate::collect::{collect, wait_for_stragglers};
 use crate::failure::{Code, Failure};
 use crate::measured::Setting;
@@ -26,6 +27,8 @@ pub(crate) struct NewRun<'a> {
     pub(crate) setting: Setting,
     /// What was instrumented for it.
     pub(crate) images: Vec<ImageRecord>,
+    /// Positions of the measured programs in the command.
+    pub(crate) programs: Vec<usize>,
 }
 
 impl NewRun<'_> {
@@ -37,6 +40,8 @@ impl NewRun<'_> {
             started: seconds_now(),
             wall_s: None,
             exit: None,
+            stopped_by: None,
+            programs: self.programs.clone(),
             model: self.setting.model_name().to_string(),
             images: self.images.clone(),
         }
@@ -51,7 +56,7 @@ impl NewRun<'_> {
     pub(crate) fn end(&self, run: &RunDirectory, exit: Exit, wall: f64) -> Result<(), Failure> {
         wait_for_stragglers(&self.id);
         let began = run.read_record()?.started;
-        run.write_record(&RunRecord { started: began, wall_s: Some(wall), exit: Some(exit), ..self.record() })
+        run.write_record(&RunRecord { started: began, wall_s: Some(wall), exit: Some(exit), stopped_by: child::stopped_by(), ..self.record() })
     }
 }
 
@@ -89,6 +94,7 @@ impl Results {
                 Some(Exit::Status(status)) => tare_report::Exit::Status(status),
                 Some(Exit::Signal(signal)) => tare_report::Exit::Signal(signal_name(signal)),
             },
+            stopped_by: record.stopped_by.map(signal_name),
             directory: shortest(&self.run.path),
             images: record.images.iter().map(about_image).collect(),
         }
@@ -143,11 +149,16 @@ pub(crate) fn page(top: Option<usize>) -> Page {
     Page { width: width.clamp(40, 200), unicode, top: top.unwrap_or(Page::default().top) }
 }
 
-/// The program with its arguments: the command from the first measured program on.
+/// The measured programs with their arguments; the whole command where they are not known.
 fn program_of(record: &RunRecord) -> String {
-    let named = |image: &ImageRecord| record.command.iter().position(|word| Path::new(word).file_name() == image.path.file_name());
-    let from = record.images.iter().find_map(named).unwrap_or(0);
-    record.command[from..].join(" ")
+    let several = record.programs.len() > 1;
+    let from = |&position: &usize| {
+        let words = record.command.get(position..).unwrap_or_default();
+        let count = words.iter().position(|word| several && word == ":").unwrap_or(words.len());
+        words[..count].join(" ")
+    };
+    let programs: Vec<String> = record.programs.iter().map(from).collect();
+    if programs.is_empty() { record.command.join(" ") } else { programs.join(" : ") }
 }
 
 /// A path as it is typed from here: relative where it lies below.

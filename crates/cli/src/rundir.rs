@@ -32,6 +32,12 @@ pub(crate) struct RunRecord {
     pub(crate) wall_s: Option<f64>,
     /// How the command ended.
     pub(crate) exit: Option<Exit>,
+    /// The signal that told the tool to stop meanwhile.
+    #[serde(default)]
+    pub(crate) stopped_by: Option<i32>,
+    /// Positions of the measured programs in the command.
+    #[serde(default)]
+    pub(crate) programs: Vec<usize>,
     /// The delay model.
     pub(crate) model: String,
     /// The programs and libraries that were instrumented.
@@ -186,6 +192,7 @@ fn empty(path: &Path) -> Result<(), Failure> {
     if !ours {
         return Err(taken("exists and is not a run of ours"));
     }
+    eprintln!("tare: {} held an earlier run of yours, which is replaced", path.display());
     for entry in entries {
         if entry.is_file() {
             fs::remove_file(&entry).map_err(|error| Failure::io(Code::CannotWrite, "remove", &entry, &error))?;
@@ -261,6 +268,8 @@ mod tests {
             started: 1,
             wall_s: None,
             exit: Some(Exit::Signal(9)),
+            stopped_by: None,
+            programs: vec![0],
             model: "virtual".into(),
             images: Vec::new(),
         }

@@ -23,6 +23,47 @@ fn a_program_finds_itself_and_the_files_beside_it() {
 }
 
 #[test]
+fn programs_of_debian_find_what_belongs_to_them() {
+    let place = Place::new();
+    let own = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+    for line in [
+        own(&["/usr/bin/python3.11", "-c", "import sys, json; print(sys.executable, sys.prefix, sys.path, sys.argv, json.__file__)"]),
+        own(&["/usr/bin/git", "--exec-path", "--version"]),
+        own(&["/usr/bin/gdb", "-nx", "-batch", "-ex", "show data-directory", "-ex", "python import gdb.types; print(gdb.types.__file__)"]),
+        own(&["/usr/bin/perl", "-e", "print \"$^X @INC\""]),
+    ] {
+        let plain = place.plain(&line);
+        assert!(plain.status.success() && !plain.stdout.is_empty(), "{line:?}: {}", text(&plain.stderr));
+        let measured = place.profile(&["--preset", "cc3"], &line);
+        assert_eq!(text(&measured.stdout), text(&plain.stdout), "{line:?}: {}", text(&measured.stderr));
+        place.report().check();
+    }
+}
+
+#[test]
+fn a_program_of_many_names_is_told_the_one_it_was_called_by() {
+    let place = Place::new();
+    let folder = place.path().canonicalize().expect("a real path");
+    compile_c("crates/cli/tests/programs/own_path.c", &folder, &[]);
+    std::os::unix::fs::symlink("own_path", folder.join("other_name")).expect("a writable directory");
+    let line = ["env".to_string(), "-C".into(), "/".into(), folder.join("other_name").display().to_string(), "x".into()];
+    let measured = place.profile(&[], &line);
+    assert_eq!(text(&measured.stdout), text(&place.plain(&line).stdout), "{}", text(&measured.stderr));
+    assert!(text(&measured.stdout).contains("other_name of 2"), "{}", text(&measured.stdout));
+}
+
+#[test]
+fn call_stacks_through_moved_code_are_seen_as_they_are() {
+    let place = Place::new();
+    compile_c("crates/cli/tests/programs/stacks.c", place.path(), &["-pthread"]);
+    let plain = place.plain(&["./stacks".into()]);
+    let measured = place.profile(&[], &["./stacks".into()]);
+    assert_eq!(text(&measured.stdout), text(&plain.stdout), "{}", text(&measured.stderr));
+    assert!(text(&plain.stdout).contains("in the handler: the whole stack"), "{}", text(&plain.stdout));
+    place.report().check();
+}
+
+#[test]
 fn a_library_beside_the_program_is_found_by_origin() {
     let place = Place::new();
     let folder = place.path();

@@ -16,6 +16,8 @@ pub struct Run {
     pub wall_s: f64,
     /// How it ended.
     pub exit: Exit,
+    /// The signal that told us to stop it, such as `SIGINT`; a launcher makes something else of that.
+    pub stopped_by: Option<String>,
     /// The directory in which it lies, as it is to be typed.
     pub directory: String,
     /// Images that were instrumented for it.

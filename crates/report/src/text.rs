@@ -67,7 +67,12 @@ impl Text<'_> {
     }
 
     fn crash(&self, writer: &mut Writer<'_>) {
-        if let Exit::Signal(name) = &self.run.exit {
+        let ended_by = match &self.run.exit {
+            Exit::Signal(name) => Some(name),
+            _ => None,
+        };
+        let signal = self.run.stopped_by.as_ref().or(ended_by);
+        if let Some(name) = signal {
             let after = time_with_unit(self.run.wall_s, writer.glyphs());
             let kept = if self.results.profile.processes.is_empty() { "" } else { "; all data up to then is there" };
             writer.labelled("Stopped", &format!("by {name} after {after}{kept}"));

@@ -63,6 +63,32 @@ unsafe fn original(path: *const c_char) -> Option<&'static CStr> {
     is_own.then(|| settings().executable.as_c_str()).flatten()
 }
 
+/// Has the auxiliary vector say that the original was executed: `getauxval(AT_EXECFN)` reads it there.
+///
+/// # Safety
+/// `environment` must be the environment where the kernel put it, in front of the auxiliary vector, or null.
+pub(crate) unsafe fn name_original(environment: *mut *mut c_char) {
+    let Some(original) = settings().executable.as_c_str().filter(|_| !environment.is_null() && is_copy()) else { return };
+    let mut end = environment;
+    // SAFETY: the environment ends with a null pointer.
+    while !unsafe { *end }.is_null() {
+        // SAFETY: as above.
+        end = unsafe { end.add(1) };
+    }
+    // SAFETY: the vector begins behind that pointer.
+    let mut entry = unsafe { end.add(1) }.cast::<[u64; 2]>();
+    loop {
+        // SAFETY: the vector ends with an entry of kind AT_NULL.
+        match unsafe { &mut *entry } {
+            [libc::AT_NULL, _] => return,
+            [libc::AT_EXECFN, value] => *value = original.as_ptr() as u64,
+            _ => {}
+        }
+        // SAFETY: as above.
+        entry = unsafe { entry.add(1) };
+    }
+}
+
 /// Copies a path without its terminating zero, as `readlink` does.
 ///
 /// # Safety

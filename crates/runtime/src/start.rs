@@ -3,6 +3,8 @@
 //! What always holds: without a run directory in the environment, and in a program that has no instrumented
 //! image, nothing happens but that the environment and the list of images are read.
 
+use core::ffi::{c_char, c_int};
+
 use crate::executable;
 use crate::process::{self, Mode};
 use crate::settings::{read_environment, settings};
@@ -10,17 +12,20 @@ use crate::{calibration, finish, fork, graph_file, images, thread, vectors};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
-static START: extern "C" fn() = start;
+static START: extern "C" fn(c_int, *const *const c_char, *mut *mut c_char) = start;
 
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static END: extern "C" fn() = end;
 
-extern "C" fn start() {
+/// Called by the dynamic linker with what `main` gets.
+extern "C" fn start(_count: c_int, _words: *const *const c_char, environment: *mut *mut c_char) {
     read_environment();
     if settings().mode == Mode::None {
         if executable::is_named() {
             images::look();
+            // SAFETY: the dynamic linker passes the environment as the kernel laid it out.
+            unsafe { executable::name_original(environment) };
         }
         return;
     }
@@ -28,6 +33,8 @@ extern "C" fn start() {
     thread::make_key();
     fork::watch();
     let is_measured = images::connect();
+    // SAFETY: as above.
+    unsafe { executable::name_original(environment) };
     if settings().mode == Mode::Clock && executable::is_original() {
         graph_file::header_or_create();
     }

@@ -3,6 +3,7 @@
 //! Sources: the manual pages of Open MPI 4 and 5 (`mpirun`), MPICH 4 (`mpiexec`, Hydra), Slurm (`srun`), coreutils,
 //! util-linux and numactl.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 /// A command that starts another command.
@@ -22,6 +23,8 @@ pub(super) struct Wrapper {
     pub(super) program_files: &'static [&'static str],
     /// Words before the command that are not options.
     pub(super) positionals: usize,
+    /// Words that may stand before the command.
+    pub(super) optional: &'static [&'static str],
     /// Words of the form NAME=VALUE may stand before the command.
     pub(super) assignments: bool,
     /// Several commands, separated by `:`.
@@ -30,6 +33,17 @@ pub(super) struct Wrapper {
     pub(super) guess: bool,
     /// A shell: what it starts cannot be seen.
     pub(super) hides: bool,
+    /// A debugger: it starts the program that stands behind this option, and without it is a program like others.
+    pub(super) marker: Option<&'static str>,
+    /// It does not run programs on this machine's processor.
+    pub(super) emulates: bool,
+}
+
+impl Wrapper {
+    /// Whether it starts another program in this line, which begins with it.
+    pub(super) fn wraps(&self, line: &[OsString]) -> bool {
+        self.marker.is_none_or(|marker| line.iter().any(|word| word == marker))
+    }
 }
 
 const NOTHING: Wrapper = Wrapper {
@@ -40,10 +54,13 @@ const NOTHING: Wrapper = Wrapper {
     directory: &[],
     program_files: &[],
     positionals: 0,
+    optional: &[],
     assignments: false,
     contexts: false,
     guess: false,
     hides: false,
+    marker: None,
+    emulates: false,
 };
 
 /// Open MPI's and MPICH's launchers share the name `mpirun`, so that one table serves both.
@@ -208,10 +225,101 @@ const WRAPPERS: &[Wrapper] = &[
         one_value: &["-i", "-p", "-P", "-N", "-m", "-C", "-w", "--interleave", "--preferred", "--cpunodebind", "--membind", "--physcpubind"],
         ..NOTHING
     },
-    Wrapper { names: &["setarch"], positionals: 1, ..NOTHING },
+    Wrapper { names: &["setarch"], optional: &["x86_64", "linux64", "linux32", "i386", "i686"], ..NOTHING },
     Wrapper { names: &["linux64", "x86_64"], ..NOTHING },
     Wrapper {
-        names: &["sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox", "make", "xargs", "parallel", "ssh"],
+        names: &["gdb"],
+        one_value: &[
+            "-ex",
+            "--ex",
+            "-eval-command",
+            "--eval-command",
+            "-x",
+            "--x",
+            "-command",
+            "--command",
+            "-iex",
+            "--iex",
+            "-ix",
+            "--ix",
+            "-cd",
+            "--cd",
+            "-d",
+            "-directory",
+            "--directory",
+            "-s",
+            "-symbols",
+            "--symbols",
+            "-tty",
+            "--tty",
+            "-b",
+            "-l",
+            "-D",
+            "-data-directory",
+            "--data-directory",
+            "-i",
+            "-interpreter",
+            "--interpreter",
+            "-ui",
+            "--ui",
+        ],
+        marker: Some("--args"),
+        ..NOTHING
+    },
+    Wrapper {
+        names: &["strace", "ltrace"],
+        one_value: &["-e", "-o", "-s", "-a", "-E", "-u", "-I", "-O", "-S", "-X", "-b", "-P", "-U", "-A", "-F", "-l", "-n", "-x", "-w"],
+        ..NOTHING
+    },
+    Wrapper {
+        names: &["perf"],
+        one_value: &[
+            "-e",
+            "--event",
+            "-o",
+            "--output",
+            "-r",
+            "--repeat",
+            "-F",
+            "--freq",
+            "-c",
+            "--count",
+            "-g",
+            "-I",
+            "-x",
+            "-C",
+            "--cpu",
+            "--call-graph",
+        ],
+        flags: &["-a", "-v", "-d", "-q"],
+        positionals: 1,
+        ..NOTHING
+    },
+    Wrapper { names: &["valgrind", "qemu-x86_64", "qemu-x86_64-static", "rr"], emulates: true, ..NOTHING },
+    Wrapper {
+        names: &[
+            "sh",
+            "bash",
+            "dash",
+            "zsh",
+            "ksh",
+            "csh",
+            "tcsh",
+            "fish",
+            "busybox",
+            "make",
+            "xargs",
+            "parallel",
+            "ssh",
+            "sudo",
+            "su",
+            "docker",
+            "podman",
+            "apptainer",
+            "singularity",
+            "salloc",
+            "sbatch",
+        ],
         hides: true,
         ..NOTHING
     },

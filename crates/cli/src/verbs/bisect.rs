@@ -229,9 +229,10 @@ impl<'a> Bench<'a> {
     fn run(&self, bytes: &[u8], limit: Option<Duration>) -> Result<Outcome, Failure> {
         let failed = |error: &std::io::Error| Failure::io(Code::CannotWrite, "write into", self.folder.path(), error);
         write_executable(&self.copy, bytes).map_err(|error| failed(&error))?;
-        let run = RunDirectory::create(Some(&self.folder.path().join("run")), &self.copy)?;
+        let run = tempfile::tempdir_in(self.folder.path()).map_err(|error| failed(&error))?;
+        let run = RunDirectory::create(Some(run.path()), &self.copy)?;
         let setting = Setting { mode: Mode::Measure, ..Setting::DEFAULT };
-        let new = NewRun { id: fresh_id(), line: self.line, setting, images: Vec::new() };
+        let new = NewRun { id: fresh_id(), line: self.line, setting, images: Vec::new(), programs: measured::positions(&self.targets) };
         new.begin(&run)?;
         let mut command = measured::command(&run, &new.id, self.line, &self.targets, setting)?;
         let path = self.folder.path().join("output");

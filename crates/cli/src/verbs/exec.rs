@@ -25,6 +25,8 @@ pub(crate) struct Launch {
     pub(crate) libraries: Vec<PathBuf>,
     /// Environment of the runtime.
     pub(crate) environment: Vec<(String, String)>,
+    /// Whether the first argument is the program once more: a debugger names what it starts.
+    pub(crate) drops_first: bool,
 }
 
 impl Launch {
@@ -43,7 +45,7 @@ pub(crate) fn exec(spec: &Path, arguments: &[OsString]) -> Result<std::convert::
     let launch: Launch =
         serde_json::from_slice(&text).map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", spec.display())))?;
     let mut command = Command::new(&launch.program);
-    command.arg0(&launch.argv0).args(arguments);
+    command.arg0(&launch.argv0).args(&arguments[usize::from(launch.drops_first).min(arguments.len())..]);
     command.env("LD_PRELOAD", list_with(&launch.preload, std::env::var_os("LD_PRELOAD")));
     let paths = launch.libraries.iter().rev().fold(std::env::var_os("LD_LIBRARY_PATH"), |list, folder| Some(list_with(folder, list)));
     command.envs(paths.filter(|_| !launch.libraries.is_empty()).map(|paths| ("LD_LIBRARY_PATH", paths)));

@@ -23,7 +23,7 @@ pub(crate) fn profile(arguments: &ProfileArguments) -> Result<ExitCode, Failure>
     let programs = launch::programs(&arguments.command).map_err(|error| launch::failure(&error))?;
     let prepared = instrumenting::prepare(programs, &choice, &arguments.library)?;
     let run = RunDirectory::create(arguments.output.as_deref(), &prepared.targets[0].program.path)?;
-    let new = NewRun { id: fresh_id(), line: &arguments.command, setting, images: prepared.images };
+    let new = NewRun { id: fresh_id(), line: &arguments.command, setting, images: prepared.images, programs: measured::positions(&prepared.targets) };
     new.begin(&run)?;
     let (exit, wall) = measured::launch(&run, &new.id, new.line, &prepared.targets, setting, &Output::Inherit)?;
     new.end(&run, exit, wall)?;

@@ -10,7 +10,7 @@ use crate::child;
 use crate::failure::Failure;
 use crate::image_file::needs;
 use crate::launch::{self, LaunchError};
-use crate::measured::{Setting, Target, fresh_id, launch_hidden};
+use crate::measured::{self, Setting, Target, fresh_id, launch_hidden};
 use crate::mpi_library::Mpi;
 use crate::results::{self, NewRun};
 use crate::rundir::RunDirectory;
@@ -36,12 +36,12 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let named = line.first().map(std::path::PathBuf::from).unwrap_or_default();
     let first = targets.first().map_or(named, |target| target.program.path.clone());
     let directory = RunDirectory::create(arguments.output.as_deref(), &first)?;
-    let new = NewRun { id: fresh_id(), line, setting, images: Vec::new() };
+    let new = NewRun { id: fresh_id(), line, setting, images: Vec::new(), programs: measured::positions(&targets) };
     new.begin(&directory)?;
     let (exit, wall) = if targets.is_empty() {
         launch_hidden(&directory, &new.id, line, hidden_mpi(arguments.mpi), setting)?
     } else {
-        crate::measured::launch(&directory, &new.id, line, &targets, setting, &crate::measured::Output::Inherit)?
+        measured::launch(&directory, &new.id, line, &targets, setting, &measured::Output::Inherit)?
     };
     new.end(&directory, exit, wall)?;
     results::summarise(&directory, &arguments.showing)?;

@@ -32,7 +32,8 @@ pub(crate) fn validate(arguments: &ValidateArguments) -> Result<ExitCode, Failur
     let prepared = instrumenting::prepare(programs, &choice, &arguments.library)?;
     let run = RunDirectory::create(arguments.output.as_deref(), &prepared.targets[0].program.path)?;
     // The record makes the directory of all runs one of ours, to be replaced the next time.
-    NewRun { id: fresh_id(), line: &arguments.command, setting, images: prepared.images.clone() }.begin(&run)?;
+    let programs = measured::positions(&prepared.targets);
+    NewRun { id: fresh_id(), line: &arguments.command, setting, images: prepared.images.clone(), programs }.begin(&run)?;
     let originals: Vec<Target> =
         prepared.targets.iter().map(|target| Target { executable: target.program.path.clone(), libraries: Vec::new(), ..target.clone() }).collect();
     let plain = Side { run: &run, line: &arguments.command, targets: &originals, setting: Setting { mode: Mode::Clock, ..setting }, images: &[] };
@@ -79,7 +80,13 @@ impl Side<'_> {
     /// Runs the command once, its output in a file, in a run directory of its own within that of all.
     fn run_once(&self, name: &str) -> Result<Results, Failure> {
         let inner = RunDirectory::create(Some(&self.run.path.join(name)), Path::new(name))?;
-        let new = NewRun { id: fresh_id(), line: self.line, setting: self.setting, images: self.images.to_vec() };
+        let new = NewRun {
+            id: fresh_id(),
+            line: self.line,
+            setting: self.setting,
+            images: self.images.to_vec(),
+            programs: measured::positions(self.targets),
+        };
         new.begin(&inner)?;
         let output = inner.path.join("output");
         let (exit, wall) = measured::launch(&inner, &new.id, self.line, self.targets, self.setting, &Output::File(&output))?;

@@ -123,6 +123,7 @@ pub(crate) fn run() -> Run {
         started: "2026-11-20T09:12:00+00:00".into(),
         wall_s: 10.0,
         exit: Exit::Status(0),
+        stopped_by: None,
         directory: "tare-pi-20261120-0912".into(),
         images: vec![InstrumentedImage {
             path: "/home/user/pi".into(),

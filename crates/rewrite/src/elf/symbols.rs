@@ -1,7 +1,7 @@
 //! `.symtab`: the original's symbols, and names for routines and moved code.
 //!
-//! Moved copies are called `name.moved`, clean copies `name.clean`, further parts as the first one with
-//! `.cold`; demanglers show the rest of the name as usual. A stripped image gets a table of these alone.
+//! Copies are called as their originals, so that a debugger that is asked to stop in `name` stops in all of them;
+//! further parts have `.cold` behind that. A stripped image gets a table of these alone.
 
 use tare_code::Program;
 use tare_image::{Image, Section};
@@ -41,9 +41,9 @@ impl SymbolTable {
         }
         for one in moved {
             let name = program.functions.get(one.function).map_or("", |function| function.name.as_str());
-            writer.push_copy(name, ".moved", &one.probed);
+            writer.push_copy(name, &one.probed);
             if let Some(clean) = &one.clean {
-                writer.push_copy(name, ".clean", clean);
+                writer.push_copy(name, clean);
             }
         }
         if is_new {
@@ -74,10 +74,10 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn push_copy(&mut self, name: &str, suffix: &str, copy: &FunctionCopy) {
+    fn push_copy(&mut self, name: &str, copy: &FunctionCopy) {
         for (index, fragment) in copy.fragments.iter().enumerate() {
             let cold = if index == 0 { "" } else { ".cold" };
-            self.push(&[name, suffix, cold], fragment.address, u64::from(fragment.length()));
+            self.push(&[name, cold], fragment.address, u64::from(fragment.length()));
         }
     }
 
