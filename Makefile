@@ -58,6 +58,7 @@ test: packages-for-test rust-components
 bench:
 	$(CARGO) bench -p tare-runtime
 	$(CARGO) bench -p tare-code --bench analysis
+	$(CARGO) bench -p tare-rewrite --bench hooks
 
 survey: build
 	@tools/install-packages gcc python3 $$(python3 tools/survey/survey.py --packages)

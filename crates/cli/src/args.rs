@@ -350,15 +350,26 @@ pub(crate) struct SelectArguments {
 #[command(after_help = "\
 Examples:
   tare instrument ./app -o app.tare              then: tare run -- mpirun -n 2 ./app.tare
+  tare instrument ./app -o app.hooks --adapter cyg-profile
+                                                 calls the hooks of -finstrument-functions, without recompiling
+  tare instrument --print-adapter counting > my.xml
+                                                 an adapter of your own (docs/adapters.md): --adapter my.xml
   tare instrument ./app --bisect -- ./app input  which function must not be instrumented?")]
 pub(crate) struct InstrumentArguments {
     /// Executable or shared library
-    pub(crate) image: PathBuf,
+    #[arg(required_unless_present = "print_adapter")]
+    pub(crate) image: Option<PathBuf>,
     /// Where to write the instrumented copy
-    #[arg(short, long, value_name = "OUT", required_unless_present = "bisect")]
+    #[arg(short, long, value_name = "OUT", required_unless_present_any = ["bisect", "print_adapter"])]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) selection: Selection,
+    /// What is inserted: tareweight (our runtime, the default), cyg-profile, scorep, tau, counting, or the file of an adapter
+    #[arg(long, value_name = "NAME|FILE", conflicts_with = "bisect")]
+    pub(crate) adapter: Option<PathBuf>,
+    /// Print the file of a shipped adapter, to begin your own with
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["image", "output", "bisect"])]
+    pub(crate) print_adapter: Option<String>,
     /// Overwrite the original bodies of moved functions with traps (a test of the rewriter)
     #[arg(long, env = "TARE_POISON", value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) poison: bool,

@@ -8,6 +8,7 @@ use tare_image::Image;
 use tare_image::debug::DebugSections;
 use tare_image::inlines::Inlines;
 use tare_image::lines::Lines;
+use tare_rewrite::insertion::Probes;
 use tare_rewrite::{Levels, Native, Request, Selection as Site};
 use tare_select::Selection;
 use tare_select::budget::Expectation;
@@ -151,12 +152,20 @@ impl<'data> Analysis<'data> {
         let leaves = self.program.leaves(&selected);
         let lines = self.lines();
         let chosen = |decision: &tare_select::Decision| self.chosen(decision, leaves[decision.function], lines.as_ref());
-        let chosen: Vec<Site> = selection.selected().map(chosen).collect();
-        let source = |address| lines.as_ref().and_then(|lines| lines.location(address));
+        let sites: Vec<Site> = selection.selected().map(chosen).collect();
+        let requesting = started.elapsed();
+        let mut copy = self.write(&sites, lines.as_ref(), key, poison, &Native)?;
+        copy.phases.insert(self.phases.len(), ("request", requesting));
+        Ok(copy)
+    }
+
+    /// Makes the copy in which these functions get probes of a kind.
+    pub(crate) fn write(&self, sites: &[Site], lines: Option<&Lines<'_>>, key: &Key, poison: bool, probes: &dyn Probes) -> Result<Copy, Failure> {
+        let source = |address| lines.and_then(|lines| lines.location(address));
         let original = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
         let (folder, path) = (original.parent().map(Path::to_string_lossy), original.to_string_lossy());
         let request = Request {
-            selected: &chosen,
+            selected: sites,
             source: Some(&source),
             origin: folder.as_deref(),
             path: &path,
@@ -164,15 +173,13 @@ impl<'data> Analysis<'data> {
             identity: key.identity(),
             poison,
         };
-        let requesting = started.elapsed();
-        let output = tare_rewrite::instrument(&self.image, &self.program, &request, &Native).map_err(|error| {
+        let output = tare_rewrite::instrument(&self.image, &self.program, &request, probes).map_err(|error| {
             Failure::new(Code::Internal, format!("{} cannot be instrumented: {error}", self.path.display()))
                 .remedy("measure less of it with --preset mpi-path, and tell us of the program")
         })?;
         let mut bytes = output.bytes;
         bytes.extend(self.image.appended());
         let mut phases = self.phases.clone();
-        phases.push(("request", requesting));
         phases.extend(output.phases);
         let refusals = output
             .refusals

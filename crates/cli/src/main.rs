@@ -2,6 +2,7 @@
 //!
 //! This crate is the rim: flags, files, processes, exit codes. Each verb is a file in `verbs`.
 
+mod adapter;
 mod args;
 mod bisect;
 mod budget;

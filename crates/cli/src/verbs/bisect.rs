@@ -40,10 +40,12 @@ const MORE_PATIENCE: Duration = Duration::from_secs(10);
 /// Searches, and prints what was found to stdout.
 pub(crate) fn bisect(arguments: &InstrumentArguments) -> Result<ExitCode, Failure> {
     let choice = Choice::of(&arguments.selection)?;
-    let bytes = image_file::read(&arguments.image)?;
-    let files = DebugFiles::find(&arguments.image, &bytes, &DebugPath::of_environment());
-    let analysis = Analysis::of(&arguments.image, &bytes, &files)?;
-    let bench = Bench::new(&arguments.image, &arguments.command)?;
+    let image =
+        arguments.image.as_deref().ok_or_else(|| Failure::new(Code::Usage, "no image is named").remedy("tare instrument IMAGE --bisect -- CMD"))?;
+    let bytes = image_file::read(image)?;
+    let files = DebugFiles::find(image, &bytes, &DebugPath::of_environment());
+    let analysis = Analysis::of(image, &bytes, &files)?;
+    let bench = Bench::new(image, &arguments.command)?;
     let step = Step::begin("searching");
     let chosen = analysis.select(&choice)?.selection.selected().cloned().collect();
     let mut search = Search { analysis: &analysis, chosen, bench: &bench, trials: 0, step: &step, poison: arguments.poison };

@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::adapter;
 use crate::args::{Format, InstrumentArguments};
 use crate::cache::Key;
 use crate::choice::Choice;
@@ -17,14 +18,23 @@ use crate::whole_file::write_executable;
 
 /// Writes the copy, whole or not at all; the report goes to stdout.
 pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Failure> {
+    if let Some(name) = &arguments.print_adapter {
+        print!("{}", adapter::text(name)?);
+        return Ok(ExitCode::SUCCESS);
+    }
     let Some(output) = arguments.output.as_deref() else { return bisect(arguments) };
+    let adapter = arguments.adapter.as_deref().map(adapter::load).transpose()?.filter(|one| !one.is_native());
     let choice = Choice::of(&arguments.selection)?;
-    let bytes = image_file::read(&arguments.image)?;
-    refuse_same_file(&arguments.image, output)?;
-    let files = DebugFiles::find(&arguments.image, &bytes, &DebugPath::of_environment());
-    let analysis = Analysis::of(&arguments.image, &bytes, &files)?;
-    let key = Key::new(&bytes, &arguments.image, &[&choice.key(), if arguments.poison { "poison" } else { "" }]);
-    let copy = analysis.instrument(&choice, &key, arguments.poison)?;
+    let image = arguments.image.as_deref().ok_or_else(|| Failure::new(Code::Usage, "no image is named").remedy("tare instrument IMAGE -o OUT"))?;
+    let bytes = image_file::read(image)?;
+    refuse_same_file(image, output)?;
+    let files = DebugFiles::find(image, &bytes, &DebugPath::of_environment());
+    let analysis = Analysis::of(image, &bytes, &files)?;
+    let key = Key::new(&bytes, image, &[&choice.key(), if arguments.poison { "poison" } else { "" }, adapter.as_ref().map_or("", |one| &one.text)]);
+    let copy = match &adapter {
+        Some(adapter) => adapter::instrument(&analysis, &choice, adapter, &key, arguments.poison)?,
+        None => analysis.instrument(&choice, &key, arguments.poison)?,
+    };
     write_whole(output, &copy.bytes)?;
     let view = view(output, &copy);
     match arguments.format {

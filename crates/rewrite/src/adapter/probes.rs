@@ -301,7 +301,7 @@ impl<'a> RegionFacts<'a> {
             Scope::Loop(number) | Scope::Iteration(number) | Scope::CallSite(number) => number,
         };
         let (file, line) = chosen.places.get(&place.address).map_or(("", 0), |(file, line)| (file.as_str(), *line));
-        facts = Self { file, line, last_line: 0, number, address: place.address, ..facts };
+        facts = Self { file, line, last_line: 0, number: number + 1, address: place.address, ..facts };
         if let Scope::CallSite(_) = place.scope {
             facts.callee = snippets.callee(chosen.wanted.function, place.address).unwrap_or_default();
         }

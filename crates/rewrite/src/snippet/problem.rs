@@ -172,7 +172,7 @@ impl Problem {
             Self::NoAttribute { name, .. } => format!("add {name}=\"…\""),
             Self::StrayText { .. } => "put code into <init>, <enter>, <exit>, <before>, <after> or <finalize>".into(),
             Self::Twice { .. } => "give one of them another name, or remove it".into(),
-            Self::Filter { .. } => "docs/filters.md has the language of filters".into(),
+            Self::Filter { .. } => "write it as a filter file of `tare select --filter`".into(),
             Self::Character(_) => "snippets have the operators and names of C; texts stand between double quotes".into(),
             Self::Unended { what } => format!("end {what} as it began"),
             Self::Escape(_) => "known are \\n \\t \\r \\\\ \\\" \\' \\a \\b \\f \\v \\e and \\xHH".into(),

@@ -1,0 +1,168 @@
+//! `--adapter`: from a name or a file to probes other than our own runtime's.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use tare_image::Image;
+use tare_rewrite::Selection as Site;
+use tare_rewrite::adapter::{Adapter, Level, Libraries, SHIPPED, Snippets, Subject, Wanted, shipped};
+use tare_rewrite::snippet::AdapterError;
+use tare_select::filter::Start;
+use tare_select::{Decision, Filter, Selection, Snippet};
+
+use crate::cache::Key;
+use crate::choice::Choice;
+use crate::failure::{Code, Failure};
+use crate::image_file;
+use crate::instrumenting::{Analysis, Copy};
+use crate::mpi_library;
+
+/// An adapter, and what it is called.
+pub(crate) struct Loaded {
+    adapter: Adapter,
+    name: String,
+    pub(crate) text: String,
+}
+
+impl Loaded {
+    /// Whether sites call our own runtime, as they do without an adapter.
+    pub(crate) fn is_native(&self) -> bool {
+        self.adapter.is_native
+    }
+
+    fn failure(&self, error: &AdapterError) -> Failure {
+        Failure::new(Code::BadInput, format!("{}: {error}", self.name)).remedy(error.problem.remedy())
+    }
+}
+
+/// The file of a shipped adapter.
+pub(crate) fn text(name: &str) -> Result<&'static str, Failure> {
+    let unknown = || Failure::new(Code::Usage, format!("there is no adapter `{name}`")).remedy(format!("there are {}", SHIPPED.join(", ")));
+    shipped(name).ok_or_else(unknown)
+}
+
+/// A shipped adapter by its name, or one from a file.
+pub(crate) fn load(name: &Path) -> Result<Loaded, Failure> {
+    let shown = name.display().to_string();
+    let text = match name.to_str().and_then(shipped) {
+        Some(text) => text.to_owned(),
+        None => std::fs::read_to_string(name).map_err(|error| {
+            Failure::io(Code::NoInput, "read the adapter", name, &error)
+                .remedy(format!("name a file in the language of docs/adapters.md, or one of {}", SHIPPED.join(", ")))
+        })?,
+    };
+    let adapter = Adapter::parse(&text).map_err(|error| Failure::new(Code::BadInput, format!("{shown}: {error}")).remedy(error.problem.remedy()))?;
+    Ok(Loaded { adapter, name: shown, text })
+}
+
+/// Makes the copy that an adapter asks for.
+pub(crate) fn instrument(analysis: &Analysis<'_>, choice: &Choice, adapter: &Loaded, key: &Key, poison: bool) -> Result<Copy, Failure> {
+    image_file::refuse_instrumented(analysis.path(), &analysis.image)?;
+    let started = Instant::now();
+    let chosen = analysis.select(choice)?;
+    let wanted = wanted(analysis, &chosen.selection, &adapter.adapter);
+    let selecting = started.elapsed();
+    let (files, are_all) = libraries(analysis, &adapter.adapter)?;
+    let images: Vec<Image<'_>> = files.iter().filter_map(|bytes| Image::parse(bytes).ok()).collect();
+    let lines = analysis.lines();
+    let original = analysis.path().canonicalize().unwrap_or_else(|_| analysis.path().to_path_buf());
+    let path = original.to_string_lossy();
+    let libraries = Libraries { images: &images, are_all };
+    let subject = Subject { image: &analysis.image, program: &analysis.program, lines: lines.as_ref(), path: &path, libraries };
+    let snippets = Snippets::new(&adapter.adapter, subject, &wanted).map_err(|error| adapter.failure(&error))?;
+    let sites: Vec<Site> = wanted
+        .iter()
+        .filter(|one| !snippets.called().contains(&one.function))
+        .map(|one| Site {
+            levels: snippets.levels(one.function),
+            file: one.file.clone(),
+            line: one.line,
+            last_line: one.last_line,
+            ..Site::of(one.function)
+        })
+        .collect();
+    let mut copy = analysis.write(&sites, lines.as_ref(), key, poison, &snippets)?;
+    let behind_analysis = copy.phases.iter().position(|phase| phase.0 == "plan").unwrap_or(0);
+    copy.phases.insert(behind_analysis, ("select", selecting));
+    Ok(copy)
+}
+
+/// What is inserted in each function that both the selection and the adapter's own filter let in.
+fn wanted(analysis: &Analysis<'_>, selection: &Selection, adapter: &Adapter) -> Vec<Wanted> {
+    let own = adapter.filter.clone().map(|filter| Filter { start: filter.start.or(Some(Start::All)), ..filter });
+    let lines = analysis.lines();
+    let own = own.map(|filter| tare_select::choose(&analysis.program, &[filter], |function| analysis.metrics(function, lines.as_ref())));
+    let mut allowed: Vec<Option<&Decision>> = vec![None; analysis.program.functions.len()];
+    for decision in own.iter().flat_map(Selection::selected) {
+        if let Some(place) = allowed.get_mut(decision.function) {
+            *place = Some(decision);
+        }
+    }
+    let one = |decision: &Decision| {
+        let allowed = allowed.get(decision.function).copied().flatten();
+        if own.is_some() && allowed.is_none() {
+            return None;
+        }
+        // What the user's filter leaves at its default, the adapter's own may choose.
+        let is_default = decision.snippets == tare_select::Snippets::default();
+        let snippets = allowed.filter(|_| is_default).map_or(&decision.snippets, |allowed| &allowed.snippets);
+        let name = |level, snippet: &Option<Snippet>| name(adapter, level, snippet.as_ref());
+        let parts = &analysis.program.functions[decision.function].parts;
+        let place = lines.as_ref().and_then(|lines| lines.span(parts));
+        let (file, line, last_line) = place.map_or_else(Default::default, |place| (place.file, place.entry, place.last));
+        Some(Wanted {
+            function: decision.function,
+            functions: name(Level::Functions, &snippets.functions),
+            loops: name(Level::Loops, &snippets.loops),
+            callsites: name(Level::CallSites, &snippets.callsites),
+            file,
+            line,
+            last_line,
+        })
+    };
+    selection.selected().filter_map(one).collect()
+}
+
+/// The alternative that a filter means; an adapter without a default one inserts nothing by default.
+fn name(adapter: &Adapter, level: Level, snippet: Option<&Snippet>) -> Option<String> {
+    match snippet? {
+        Snippet::Named(name) => Some(name.to_string()),
+        Snippet::Default => adapter.alternative(level, level.default_name()).map(|one| one.name.clone()),
+    }
+}
+
+/// The libraries that the copy will load, as far as they are found, and whether these are all.
+fn libraries(analysis: &Analysis<'_>, adapter: &Adapter) -> Result<(Vec<Vec<u8>>, bool), Failure> {
+    let Some(interpreter) = analysis.image.interpreter() else { return Ok((Vec::new(), false)) };
+    let mut paths = Vec::new();
+    let mut are_all = true;
+    for library in mpi_library::libraries(Path::new(interpreter), analysis.path())? {
+        are_all &= library.path.is_some();
+        paths.extend(library.path);
+    }
+    for library in &adapter.libraries {
+        match find(interpreter, analysis.path(), &library.name) {
+            Some(path) => paths.push(path),
+            None => {
+                are_all = false;
+                eprintln!("tare: {} is not found here; the copy needs it when it starts", library.name);
+            }
+        }
+    }
+    let read = |path: &PathBuf| image_file::read(path);
+    Ok((paths.iter().map(read).collect::<Result<_, _>>()?, are_all))
+}
+
+/// The file that the loader finds for a library that the program does not need yet.
+fn find(interpreter: &str, program: &Path, library: &str) -> Option<PathBuf> {
+    let program = std::path::absolute(program).ok()?;
+    let output = Command::new(interpreter).env("LD_PRELOAD", library).arg("--list").arg(&program).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().find_map(|line| {
+        let (name, rest) = line.trim().split_once(" => ").unwrap_or((line.trim(), line.trim()));
+        let path = rest.split(" (").next().filter(|path| path.starts_with('/'))?;
+        let is_it = name == library || path == library || Path::new(path).file_name().is_some_and(|file| file.to_string_lossy() == library);
+        is_it.then(|| PathBuf::from(path))
+    })
+}

@@ -1,0 +1,99 @@
+//! `tare instrument --adapter`: shipped adapters, files, filters that choose alternatives, errors.
+
+mod common;
+
+use std::fs;
+
+use common::{Place, compile_c, text};
+
+/// Instruments a program with an adapter and answers what the copy prints.
+fn says(place: &Place, program: &str, words: &[&str]) -> String {
+    let output = place.tare().args(["instrument", program, "-o", "copy"]).args(words).output().expect("tare can be started");
+    assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
+    let output = std::process::Command::new(place.path().join("copy")).output().expect("the copy starts");
+    assert!(output.status.success(), "{words:?}: {:?}", output.status);
+    text(&output.stdout)
+}
+
+fn program(place: &Place) -> String {
+    compile_c("crates/cli/tests/programs/rounds.c", place.path(), &["-O1", "-g"]).display().to_string()
+}
+
+const LEVELS: &str = r#"<adapter name="levels">
+  <variables><var name="calls" size="8"/></variables>
+  <finalize>printf("%ld calls\n", calls);</finalize>
+  <functions name="loud"><exit>printf("%s ends\n", @ROUTINE@);</exit></functions>
+  <loops>
+    <variables><var name="turns" size="4"/></variables>
+    <before>printf("loop %d of %s begins\n", @LOOP@, @ROUTINE@);</before>
+    <enter>turns = turns + 1;</enter>
+    <after>printf("loop ends at turn %d\n", turns);</after>
+    <finalize>printf("%s: %d turns\n", @ROUTINE@, turns);</finalize>
+  </loops>
+  <callsites>
+    <variables><var name="own" size="2"/></variables>
+    <before>calls = calls + 1; own = own + 1;</before>
+    <after>if (own == 3) { printf("third time " . @CALLEE@ . "\n"); }</after>
+  </callsites>
+</adapter>"#;
+
+const FILTER: &str = r#"<filter name="some" start="none">
+  <include instrument="functions=none,loops=loop,callsites=callsite"><functionnames>rounds</functionnames></include>
+  <include instrument="functions=loud"><functionnames>main</functionnames></include>
+</filter>"#;
+
+#[test]
+fn a_filter_chooses_alternatives_for_functions_loops_and_call_sites() {
+    let place = Place::new();
+    let program = program(&place);
+    fs::write(place.path().join("levels.xml"), LEVELS).expect("a writable directory");
+    fs::write(place.path().join("some.xml"), FILTER).expect("a writable directory");
+    let said = says(&place, &program, &["--adapter", "levels.xml", "--filter", "some.xml"]);
+    let expected = "loop 1 of rounds begins\nthird time quick\nthird time slow\nloop ends at turn 3\n\
+                    loop 1 of rounds begins\nloop ends at turn 5\n11 0 4\nmain ends\n10 calls\nrounds: 5 turns\n";
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn shipped_adapters_are_printed_and_can_be_used_as_files() {
+    let place = Place::new();
+    let program = program(&place);
+    let printed = place.tare().args(["instrument", "--print-adapter", "counting"]).output().expect("tare can be started");
+    fs::write(place.path().join("mine.xml"), &printed.stdout).expect("a writable directory");
+    let said = says(&place, &program, &["--adapter", "mine.xml"]);
+    assert_eq!(said, says(&place, &program, &["--adapter", "counting"]));
+    assert!(said.contains("entering quick for the 5 time\n") && said.ends_with("11 0 4\n"), "{said}");
+    let help = place.tare().args(["instrument", "--help"]).output().expect("tare can be started");
+    for name in ["tareweight", "cyg-profile", "scorep", "tau", "counting"] {
+        assert!(text(&help.stdout).contains(name), "{name} is not in the help");
+    }
+}
+
+#[test]
+fn errors_name_file_place_and_remedy() {
+    let place = Place::new();
+    let program = program(&place);
+    let wrong = [
+        ("<adapter>\n <functions>\n  <enter>foo(1);</enter></functions></adapter>", "wrong.xml: line 3, column 10: ", "<dependencies>"),
+        ("<adapter>\n <functions><enter>i = 1;</enter></functions></adapter>", "wrong.xml: line 2, column 20: ", "declare it"),
+        ("<adapter>\n <filter name='a'><include><nonsense/></include></filter></adapter>", "wrong.xml: line 2, column ", "tare select --filter"),
+        ("<adapter><variables><var name='t' size='4' thread='yes'/></variables></adapter>", "wrong.xml: line 1, column 21: ", "thread"),
+    ];
+    for (adapter, place_of_error, remedy) in wrong {
+        fs::write(place.path().join("wrong.xml"), adapter).expect("a writable directory");
+        let output = place.tare().args(["instrument", &program, "-o", "copy", "--adapter", "wrong.xml"]).output().expect("tare can be started");
+        let said = text(&output.stderr);
+        assert!(said.contains(place_of_error) && said.contains(remedy), "{adapter}\n{said}");
+        assert_eq!(output.status.code(), Some(65), "{said}");
+        assert!(!place.path().join("copy").exists(), "something was written");
+    }
+}
+
+#[test]
+fn a_library_of_a_static_program_is_refused_by_name() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/rounds.c", place.path(), &["-O1", "-static"]).display().to_string();
+    let output = place.tare().args(["instrument", &program, "-o", "copy", "--adapter", "tau"]).output().expect("tare can be started");
+    assert!(text(&output.stderr).contains("cannot load libTAU.so"), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(65));
+}
