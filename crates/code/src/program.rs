@@ -61,6 +61,8 @@ pub enum Refusal {
     ShortEntry,
     /// In a Go program: its runtime finds frames, and grows stacks, by tables of its own that know nothing of moved code.
     GoCode,
+    /// A function that V8 compiled in advance: V8 tells it, and walks its frames, by where its code stands.
+    V8Builtin,
 }
 
 impl Refusal {
@@ -78,6 +80,7 @@ impl Refusal {
             Self::Undecodable => "undecodable",
             Self::OutsideText => "outside of text",
             Self::ShortEntry => "short entry",
+            Self::V8Builtin => "a builtin of V8, which finds frames by where its code stands",
             Self::GoCode => "Go code, whose runtime finds frames by tables of its own",
         }
     }

@@ -24,7 +24,15 @@ pub(crate) fn refuse(
     jumps: &HashMap<usize, Jumps>,
     functions: &mut [Function],
 ) {
-    let judge = Judge { image, fragments, sweep, resolvers: image.ifunc_resolvers(), torn: torn_fragments(fragments, sweep), is_go: is_go(image) };
+    let judge = Judge {
+        image,
+        fragments,
+        sweep,
+        resolvers: image.ifunc_resolvers(),
+        torn: torn_fragments(fragments, sweep),
+        is_go: is_go(image),
+        v8_builtins: v8_builtins(image),
+    };
     for (index, (unit, function)) in units.iter().zip(functions.iter_mut()).enumerate() {
         function.refusal = judge.refusal(unit, function, jumps.get(&index));
     }
@@ -39,6 +47,8 @@ struct Judge<'a, 'data> {
     resolvers: Vec<u64>,
     torn: HashSet<usize>,
     is_go: bool,
+    /// Sorted.
+    v8_builtins: Vec<u64>,
 }
 
 impl Judge<'_, '_> {
@@ -49,10 +59,11 @@ impl Judge<'_, '_> {
         let fdes = self.image.fdes();
         let is_special = |one: &Fragment| one.fde.and_then(|fde| fdes.get(fde)).is_some_and(|fde| fde.is_special);
         let is_torn = || unit.fragments.iter().any(|one| self.torn.contains(one));
-        let reasons: [(Refusal, &dyn Fn() -> bool); 10] = [
+        let reasons: [(Refusal, &dyn Fn() -> bool); 11] = [
             (Refusal::StartUp, &|| is_start_up(self.image, function)),
             (Refusal::IfuncResolver, &|| self.resolvers.binary_search(&function.entry).is_ok()),
             (Refusal::GoCode, &|| self.is_go),
+            (Refusal::V8Builtin, &|| self.v8_builtins.binary_search(&function.entry).is_ok()),
             (Refusal::Undecodable, &|| has(&|one| one.traits.is_undecodable)),
             (Refusal::SpecialUnwinding, &|| has(&is_special)),
             (Refusal::OverlappingCode, &|| has(&|one| one.traits.overlaps) || is_torn()),
@@ -69,6 +80,16 @@ impl Judge<'_, '_> {
 fn is_go(image: &Image<'_>) -> bool {
     let has_table = image.sections().iter().any(|section| section.name.ends_with("gopclntab"));
     has_table || image.notes().iter().any(|note| note.owner == "Go")
+}
+
+/// Entries of the functions that V8 compiled in advance; there are none without what tells where all of them stand.
+fn v8_builtins(image: &Image<'_>) -> Vec<u64> {
+    let symbols = image.symbols();
+    let has_blob = symbols.iter().any(|symbol| symbol.is_defined && symbol.name.starts_with("v8_Default_embedded_blob_"));
+    let builtins = symbols.iter().filter(|symbol| has_blob && symbol.name.starts_with("Builtins_"));
+    let mut entries: Vec<u64> = builtins.map(|symbol| symbol.address).collect();
+    entries.sort_unstable();
+    entries
 }
 
 fn is_start_up(image: &Image<'_>, function: &Function) -> bool {
