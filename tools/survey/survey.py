@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Instruments every function of real programs and has them do real work.
 
-For each subject (a file in `subjects`) its images are instrumented whole, with `--preset all`. Then its job runs
+For each subject (a file in `subjects`) its images are instrumented whole, with `--preset all` or `levels.xml`. Then its job runs
 three times more than without us: with copies that count entries and exits, with copies whose original bodies are
 traps (`--poison`), and under Tareweight's own runtime. In a mount namespace of its own each copy stands at the place of
 its original, so that whoever starts or loads it gets the copy, and nothing else on the machine does.
@@ -26,7 +26,7 @@ def arguments():
     parser.add_argument("subjects", nargs="*", help="names of files in `subjects` (default: all)")
     parser.add_argument("--fast", action="store_true", help="only subjects that are marked as fast")
     parser.add_argument("--tare", default="target/release/tare", help="the command (default: %(default)s)")
-    parser.add_argument("--levels", help="instrument these levels, for instance functions,loops,callsites")
+    parser.add_argument("--levels", action="store_true", help="instrument loops and call sites as well")
     parser.add_argument("--json", metavar="FILE", help="write the results as JSON as well")
     parser.add_argument("--packages", action="store_true", help="only print the Debian packages that the subjects need")
     parser.add_argument("--keep", metavar="DIR", help="work in DIR and leave everything there")

@@ -9,6 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 
+# Selects functions, loops and call sites.
+LEVELS = Path(__file__).parent / "levels.xml"
+
+
 @dataclass
 class Image:
     """What became of one image."""
@@ -96,9 +100,9 @@ def instrument(originals, place, result, poison):
     pairs = []
     for number, original in enumerate(originals):
         copy = folder / f"{number}-{original.name}"
-        words = [place.tare, "instrument", original, "-o", copy, "--preset", "all", "--format", "json"]
+        words = [place.tare, "instrument", original, "-o", copy, "--format", "json"]
+        words += ["--filter", LEVELS] if place.levels else ["--preset", "all"]
         words += ["--poison"] if poison else []
-        words += ["--levels", place.levels] if place.levels else []
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise Failed(f"{original} is not instrumented: {done.stderr.strip()}")
