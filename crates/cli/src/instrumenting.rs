@@ -154,7 +154,7 @@ impl<'data> Analysis<'data> {
         let chosen = |decision: &tare_select::Decision| self.chosen(decision, leaves[decision.function], lines.as_ref());
         let sites: Vec<Site> = selection.selected().map(chosen).collect();
         let requesting = started.elapsed();
-        let mut copy = self.write(&sites, lines.as_ref(), key, poison, &Native)?;
+        let mut copy = self.write(&sites, lines.as_ref(), key, poison, &native(selection)?)?;
         copy.phases.insert(self.phases.len(), ("request", requesting));
         Ok(copy)
     }
@@ -214,6 +214,19 @@ impl<'data> Analysis<'data> {
     /// The build id in hexadecimal.
     pub(crate) fn build_id(&self) -> Option<String> {
         self.image.build_id().map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+/// The probes that measure. They have no alternatives by name, as adapters do.
+fn native(selection: &Selection) -> Result<Native, Failure> {
+    let named = |decision: &tare_select::Decision| {
+        let tare_select::Snippets { functions, loops, callsites } = &decision.snippets;
+        [functions, loops, callsites].into_iter().flatten().find_map(|snippet| snippet.name().map(str::to_string))
+    };
+    match selection.selected().find_map(named) {
+        Some(name) => Err(Failure::new(Code::Usage, format!("the filter asks for snippet `{name}`, and measuring has default snippets alone"))
+            .remedy("leave out the name, as in instrument=\"functions,loops\", or name the adapter that has it: tare instrument --adapter")),
+        None => Ok(Native),
     }
 }
 

@@ -73,6 +73,42 @@ fn another_filter_makes_another_copy() {
     assert!(ran("no-leaf.xml"), "the cache sees that a filter file was changed");
 }
 
+#[test]
+fn filters_say_which_levels_are_measured() {
+    let (place, program) = place_with_program();
+    fs::write(
+        place.path().join("levels.xml"),
+        "<filter name='levels' start='none' instrument='functions,loops'>
+            <include><functionnames>search</functionnames></include>
+            <include instrument='callsites,functions=none'><functionnames>branch</functionnames></include>
+        </filter>",
+    )
+    .expect("a writable directory");
+    let output = place.tare().args(["profile", "-o", "run", "--filter", "levels.xml", "--", &program]).output().expect("tare can be started");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report = place.tare().args(["report", "run", "--format", "json"]).output().expect("tare can be started");
+    let document: Value = serde_json::from_slice(&report.stdout).expect("a document");
+    let mut names: Vec<String> = document["regions"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter(|region| !matches!(region["kind"].as_str(), Some("program")))
+        .map(|region| format!("{} {}", region["kind"].as_str().unwrap_or_default(), region["name"].as_str().unwrap_or_default()))
+        .collect();
+    names.sort();
+    assert_eq!(names, ["call site call 1 of leaf in branch", "function main", "function search", "loop loop 1 of search"]);
+}
+
+#[test]
+fn snippets_by_name_need_an_adapter() {
+    let (place, program) = place_with_program();
+    fs::write(place.path().join("named.xml"), "<filter name='named' instrument='functions=mine'/>").expect("a writable directory");
+    let output = place.tare().args(["profile", "--filter", "named.xml", "--", &program]).output().expect("tare can be started");
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(64), "{message}");
+    assert!(message.contains("`mine`") && message.contains("try:"), "{message}");
+}
+
 /// What `tare select` prints.
 fn printed(place: &Place, words: &[&str]) -> String {
     let output = place.tare().arg("select").args(words).output().expect("tare can be started");
