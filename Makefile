@@ -16,7 +16,7 @@ LIBRARIES := libtare.so libtare_openmpi.so libtare_mpich.so
 
 PACKAGES_FOR_BUILD := gcc libc6-dev
 PACKAGES_FOR_DEMO := $(PACKAGES_FOR_BUILD) openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran g++
-PACKAGES_FOR_TEST := $(PACKAGES_FOR_DEMO) binutils hpcc lammps lammps-examples git perl python3 sqlite3 gdb numactl strace time clang dwz graphviz llvm xz-utils libxml2-utils
+PACKAGES_FOR_TEST := $(PACKAGES_FOR_DEMO) binutils hpcc lammps lammps-examples git perl python3 sqlite3 gdb numactl strace time clang dwz graphviz llvm xz-utils libxml2-utils python3-jsonschema
 
 # mpirun refuses to run as root unless it is told twice.
 ifeq ($(shell id -u),0)

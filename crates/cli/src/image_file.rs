@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tare_format::note::NOTE_NAME;
-use tare_image::{Image, ImageError, Kind};
+use tare_image::{Foreign, Image, ImageError, Kind};
 
 use crate::failure::{Code, Failure};
 use crate::launch::TWO_STEPS;
@@ -11,10 +11,27 @@ use crate::mpi_library::{self, Library, Mpi};
 
 /// Reads a file whole.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    if path.is_dir() {
-        return Err(Failure::new(Code::BadInput, format!("{} is a directory, not an executable or library", path.display())));
+    let name = path.display();
+    match std::fs::metadata(path) {
+        Ok(about) if about.is_dir() => {
+            return Err(Failure::new(Code::BadInput, format!("{name} is a directory, not an executable or library")).remedy("name a file in it"));
+        }
+        // Reading a pipe or a device might never end.
+        Ok(about) if !about.is_file() => {
+            return Err(
+                Failure::new(Code::BadInput, format!("{name} is no regular file")).remedy("name the file of an executable or a shared library")
+            );
+        }
+        _ => {}
     }
-    std::fs::read(path).map_err(|error| Failure::io(Code::NoInput, "read", path, &error))
+    std::fs::read(path).map_err(|error| {
+        let remedy = match error.kind() {
+            std::io::ErrorKind::NotFound => "check the name; programs are not looked for in PATH here",
+            std::io::ErrorKind::PermissionDenied => "ask its owner for the right to read it, or build it yourself",
+            _ => "copy it to another place, and name the copy",
+        };
+        Failure::io(Code::NoInput, "read", path, &error).remedy(remedy)
+    })
 }
 
 /// Parses an image; what is wrong with it is said in one sentence with the remedy.
@@ -26,21 +43,32 @@ pub(crate) fn parse<'data>(path: &Path, bytes: &'data [u8]) -> Result<Image<'dat
 fn failure(path: &Path, error: &ImageError) -> Failure {
     let path = path.display();
     match error {
-        ImageError::NotElf { script: Some(interpreter) } => {
-            Failure::new(Code::BadInput, format!("{path} is a script for {interpreter}, which hides the program that it starts")).remedy(TWO_STEPS)
-        }
-        ImageError::NotElf { script: None } => {
-            Failure::new(Code::BadInput, format!("{path} is not an ELF file")).remedy("name an executable or a shared library for Linux")
-        }
+        ImageError::NotElf { what } => not_elf(&path.to_string(), what),
         ImageError::OtherMachine { machine } => {
             Failure::new(Code::BadInput, format!("{path} is for {machine}, not for x86-64")).remedy("name a program built for x86-64")
         }
         ImageError::NotLoadable { what } => {
             Failure::new(Code::BadInput, format!("{path} is an ELF {what}, neither an executable nor a shared library"))
-                .remedy("link it first, and name the executable or library that comes out")
+                .remedy(if what == "core file" { "name the program that it is the memory of" } else { LINK_FIRST })
         }
         _ => Failure::new(Code::BadInput, format!("{path} cannot be read as an ELF file: {error}")).remedy("copy or build the file again"),
     }
+}
+
+const LINK_FIRST: &str = "link it first, and name the executable or library that comes out";
+
+/// The sentence for a file that is not ELF.
+fn not_elf(path: &str, what: &Foreign) -> Failure {
+    let (what, remedy) = match what {
+        Foreign::Script(interpreter) => (format!("is a script for {interpreter}, which hides the program that it starts"), TWO_STEPS),
+        Foreign::Empty => ("is empty".to_string(), "copy or build the file again"),
+        Foreign::Archive => ("is a static library, not an ELF file".to_string(), LINK_FIRST),
+        Foreign::Compressed(format) => (format!("is packed with {format}, not an ELF file"), "unpack it first"),
+        Foreign::OtherCode(kind) => (format!("is {kind}, not an ELF file"), "name an executable or a shared library for Linux on x86-64"),
+        Foreign::Text => ("is a text, not an ELF file".to_string(), "name an executable or a shared library for Linux"),
+        _ => ("is not an ELF file".to_string(), "name an executable or a shared library for Linux"),
+    };
+    Failure::new(Code::BadInput, format!("{path} {what}")).remedy(remedy)
 }
 
 /// Refuses an image that carries our note: it is an instrumented copy already.
@@ -66,7 +94,7 @@ pub(crate) struct Needs {
 pub(crate) fn needs(path: &Path) -> Result<Option<Needs>, Failure> {
     let bytes = read(path)?;
     match Image::parse(&bytes) {
-        Err(ImageError::NotElf { script: Some(_) }) => Ok(None),
+        Err(ImageError::NotElf { what: Foreign::Script(_) }) => Ok(None),
         Err(error) => Err(failure(path, &error)),
         Ok(image) => needs_of(path, &image).map(Some),
     }

@@ -31,13 +31,37 @@ fn what_is_not_a_program_is_named() {
     file(&place, "text", b"hello");
     file(&place, "job.sh", b"#!/bin/sh\nmpirun ./app\n");
     file(&place, "short", b"\x7fELF\x02\x01\x01");
-    refused(&place, &["profile", "--", "./text"], 65, &["./text is not an ELF file", "try:"]);
+    refused(&place, &["profile", "--", "./text"], 65, &["./text is a text, not an ELF file", "try:"]);
     refused(&place, &["profile", "--", "./job.sh"], 65, &["./job.sh is a script", "tare instrument", "tare run"]);
     refused(&place, &["profile", "--", "sh", "-c", "./app"], 65, &["sh -c ./app", "tare instrument", "tare run"]);
     refused(&place, &["profile", "--", "./short"], 65, &["./short", "truncated", "try:"]);
-    refused(&place, &["inspect", "./text"], 65, &["./text is not an ELF file"]);
+    refused(&place, &["inspect", "./text"], 65, &["./text is a text, not an ELF file"]);
     refused(&place, &["inspect", "./nothing"], 66, &["./nothing"]);
-    refused(&place, &["inspect", "."], 65, &["directory"]);
+    refused(&place, &["inspect", "."], 65, &["directory", "try:"]);
+}
+
+#[test]
+fn files_of_other_kinds_are_called_what_they_are() {
+    let place = Place::new();
+    let kinds: [(&[u8], &str); 8] = [
+        (b"", "empty"),
+        (b"!<arch>\n", "static library"),
+        (b"/* GNU ld script */\nGROUP ( libc.so.6 )\n", "text"),
+        (b"\x1f\x8b\x08\0", "gzip"),
+        (b"MZ\0\0", "Windows"),
+        (b"\0asm\x01\0\0\0", "WebAssembly"),
+        (b"BC\xc0\xde", "LLVM bitcode"),
+        (b"\x01\x02\x03", "not an ELF file"),
+    ];
+    for (content, name) in kinds {
+        file(&place, "other", content);
+        refused(&place, &["inspect", "./other"], 65, &["./other is", name, "try:"]);
+    }
+    fs::write(place.path().join("unit.c"), "int one(void) { return 1; }\n").expect("a writable directory");
+    assert!(place.command("gcc").args(["-c", "unit.c"]).status().expect("gcc").success());
+    refused(&place, &["inspect", "./unit.o"], 65, &["./unit.o is an ELF object file", "link it first"]);
+    assert!(place.command("mkfifo").arg("pipe").status().expect("mkfifo").success());
+    refused(&place, &["inspect", "./pipe"], 65, &["./pipe is no regular file", "try:"]);
 }
 
 #[test]
@@ -63,6 +87,13 @@ fn a_truncated_program_and_other_machines_are_named() {
     file(&place, "arm", &arm);
     refused(&place, &["profile", "--", "./arm"], 65, &["./arm", "AArch64", "x86-64"]);
     refused(&place, &["instrument", "./arm", "-o", "out"], 65, &["AArch64"]);
+    for (class, machine, name) in [(2, 243_u16, "RISC-V"), (2, 21, "PowerPC"), (1, 40, "32-bit ARM"), (1, 3, "32-bit x86"), (1, 62, "x32")] {
+        let mut other = bytes.clone();
+        other[4] = class;
+        other[18..20].copy_from_slice(&machine.to_le_bytes());
+        file(&place, "other", &other);
+        refused(&place, &["inspect", "./other"], 65, &["./other", name, "x86-64", "try:"]);
+    }
     assert!(!place.path().join("out").exists());
 }
 

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use crate::ImageError;
 use crate::bytes::{slice, text_at, u16_at, u32_at, u64_at};
+use crate::foreign::Foreign;
 
 /// Segment types.
 pub(crate) const PT_LOAD: u32 = 1;
@@ -132,7 +133,7 @@ pub(crate) struct Header<'data> {
 
 pub(crate) fn parse(data: &[u8]) -> Result<Header<'_>, ImageError> {
     if data.get(..4) != Some(b"\x7fELF") {
-        return Err(ImageError::NotElf { script: script(data) });
+        return Err(ImageError::NotElf { what: Foreign::of(data) });
     }
     let damaged = || ImageError::damaged("the ELF header");
     let class = *data.get(4).ok_or_else(damaged)?;
@@ -160,13 +161,6 @@ pub(crate) fn parse(data: &[u8]) -> Result<Header<'_>, ImageError> {
         segments: segments(data, segment_table)?,
         sections: sections(data, section_table)?,
     })
-}
-
-fn script(data: &[u8]) -> Option<String> {
-    let line = data.strip_prefix(b"#!")?;
-    let line = line.get(..line.len().min(256))?;
-    let end = line.iter().position(|&byte| byte == b'\n').unwrap_or(line.len());
-    Some(String::from_utf8_lossy(line.get(..end)?).trim().to_owned())
 }
 
 fn check_machine(class: u8, order: u8, machine: u16) -> Result<(), ImageError> {

@@ -1,14 +1,16 @@
 //! Why a file cannot be worked on.
 
+use crate::foreign::Foreign;
+
 /// Why a file cannot be worked on. The sentence for people names the remedy.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImageError {
-    /// Not an ELF file; `script` holds the interpreter line if it is a script.
+    /// Not an ELF file.
     #[error("not an ELF file")]
     NotElf {
-        /// What stands behind `#!`, if anything.
-        script: Option<String>,
+        /// What it is instead.
+        what: Foreign,
     },
     /// An ELF file for another machine or class.
     #[error("an ELF file for {machine}, not for x86-64")]

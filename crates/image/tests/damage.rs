@@ -5,7 +5,8 @@ mod common;
 use common::Workshop;
 use proptest::prelude::*;
 use tare_image::Image;
-use tare_image::debug::DebugSections;
+use tare_image::debug::{DebugFile, DebugSections, embedded_symbols};
+use tare_image::inlines::Inlines;
 use tare_image::lines::Lines;
 
 const PROGRAM: &str = r#"
@@ -31,10 +32,25 @@ fn look_at(bytes: &[u8]) {
     }
     let _ = (image.init_array(), image.fini_array(), image.build_id(), image.interpreter(), image.needed());
     let _ = (image.dynamic().runpath(), image.dynamic().soname(), image.ifunc_resolvers(), image.is_stripped());
+    look_at_debug_file(bytes);
     let sections = DebugSections::of(&image);
     if let Some(lines) = Lines::new(&sections) {
         let range = image.entry()..image.entry().saturating_add(64);
         let _ = (lines.location(image.entry()), lines.span(std::slice::from_ref(&range)));
+    }
+}
+
+/// Asks a file for all that it says of debug information, taking it for every kind of such file at once.
+fn look_at_debug_file(bytes: &[u8]) {
+    let Some(file) = DebugFile::parse(bytes) else { return };
+    let _ = (file.build_id(), file.debug_link(), file.shared_file(), file.symbols(), embedded_symbols(&file));
+    let mut sections = DebugSections::in_file(&file);
+    sections.add_shared(&file);
+    sections.add_split(&file);
+    let _ = sections.split_units();
+    if let Some(inlines) = Inlines::read(&sections) {
+        let calls = inlines.beginning_in(&(0..u64::MAX));
+        assert!(calls.iter().all(|call| call.within.is_none_or(|outer| outer < calls.len())));
     }
 }
 
@@ -81,6 +97,54 @@ fn changed_bytes_never_make_it_panic() {
         }
     }
 }
+
+/// Where the bytes of a file's sections of some kind of name are.
+fn sections_named(bytes: &[u8], prefix: &str) -> Vec<std::ops::Range<usize>> {
+    let file = object::File::parse(bytes).expect("an ELF file");
+    let named = object::Object::sections(&file).filter(|section| object::ObjectSection::name(section).is_ok_and(|name| name.starts_with(prefix)));
+    let ranges = named.filter_map(|section| object::ObjectSection::file_range(&section));
+    ranges
+        .map(|(start, size)| usize::try_from(start).expect("64-bit")..usize::try_from(start + size).expect("64-bit"))
+        .filter(|range| !range.is_empty())
+        .collect()
+}
+
+#[test]
+fn changed_debug_information_never_makes_it_panic() {
+    let shop = Workshop::new();
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state >> 16).expect("64-bit")
+    };
+    for flags in ["-gdwarf-2", "-gdwarf-4", "-gdwarf-5"] {
+        for extra in ["-gno-split-dwarf", "-gsplit-dwarf"] {
+            shop.compile("g++", "one.o", "cc", INLINING, &["-O2", "-c", flags, extra]);
+            let mut files = vec![shop.compile("g++", "one", "cc", INLINING, &["-O2", flags, "-gno-split-dwarf", "-nostdlib", "-shared", "-fPIC"])];
+            files.extend(std::fs::read(shop.path("one.dwo")).ok());
+            for whole in files {
+                let ranges = sections_named(&whole, ".debug_");
+                for _ in 0..400 {
+                    let mut bytes = whole.clone();
+                    for _ in 0..1 + next() % 4 {
+                        let range = &ranges[next() % ranges.len()];
+                        bytes[range.start + next() % range.len()] = [0, 0xff, 0x80, 0x7f, u8::try_from(next() & 0xff).expect("a byte")][next() % 5];
+                    }
+                    look_at_debug_file(&bytes);
+                }
+            }
+        }
+    }
+}
+
+/// Little code with inlined calls within inlined calls: no header makes its debug information large.
+const INLINING: &str = "
+inline __attribute__((always_inline)) int twice(int x) { return 2 * x + 1; }
+struct Shape { int side; __attribute__((always_inline)) int area() const { return twice(side) * side; } };
+int host(const Shape &shape, int n) { int sum = 0; for (int i = 0; i < n; i++) sum += shape.area() + twice(i); return sum; }
+";
 
 proptest! {
     #[test]

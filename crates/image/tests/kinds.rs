@@ -4,7 +4,7 @@ mod common;
 
 use common::{Workshop, run, tool};
 use std::process::Command;
-use tare_image::{Image, ImageError, Kind};
+use tare_image::{Foreign, Image, ImageError, Kind};
 
 const PROGRAM: &str = r#"
 #include <math.h>
@@ -52,8 +52,8 @@ fn what_cannot_be_worked_on_is_named() {
     let shop = Workshop::new();
     let object = shop.compile("gcc", "object", "c", PROGRAM, &["-c"]);
     let script = b"#!/bin/sh -e\necho\n";
-    assert!(matches!(Image::parse(b"").err(), Some(ImageError::NotElf { script: None })));
-    assert!(matches!(Image::parse(script).err(), Some(ImageError::NotElf { script: Some(line) }) if line == "/bin/sh -e"));
+    assert!(matches!(Image::parse(b"").err(), Some(ImageError::NotElf { what: Foreign::Empty })));
+    assert!(matches!(Image::parse(script).err(), Some(ImageError::NotElf { what: Foreign::Script(line) }) if line == "/bin/sh -e"));
     assert!(matches!(Image::parse(&object).err(), Some(ImageError::NotLoadable { what }) if what == "object file"));
     let with = |at: usize, value: u8| {
         let mut bytes = object.clone();

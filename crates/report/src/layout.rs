@@ -299,11 +299,12 @@ impl<'a> Writer<'a> {
             columns.remove(last);
         }
         let room = self.room().saturating_sub(used(&columns)).max(4).min(names.width());
+        let widths: Vec<usize> = columns.iter().map(Column::width).collect();
         let row = |name: String, cell: &dyn Fn(&Column) -> String| {
             let mut line = format!("  {name}{}", " ".repeat(room.saturating_sub(width(&name))));
-            for column in &columns {
+            for (column, column_width) in columns.iter().zip(&widths) {
                 let cell = cell(column);
-                let space = " ".repeat(column.width().saturating_sub(width(&cell)));
+                let space = " ".repeat(column_width.saturating_sub(width(&cell)));
                 let (before, after) = if column.align == Align::Left { ("", space.as_str()) } else { (space.as_str(), "") };
                 line.push_str(&format!("  {before}{cell}{after}"));
             }

@@ -96,7 +96,7 @@ const FUNCTIONS: &[Column] = &[
     column("exits", "", 0),
     column("cyclomatic", "CC", 0),
     column("loops", "loops", 4),
-    column("loop_depth", "", 0),
+    column("loop_depth", "depth", 8),
     column("call_sites", "calls", 3),
     column("indirect_calls", "", 0),
     column("unresolved_jumps", "", 0),

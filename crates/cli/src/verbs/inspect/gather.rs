@@ -1,8 +1,9 @@
 //! From an analysed image to what is said of its functions.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tare_code::{Flow, Program};
+use tare_code::{Flow, Program, Threads};
 use tare_image::inlines::Inlines;
 use tare_image::lines::Lines;
 use tare_report::inspect::{Call, Function, Inlined, Loop, Part};
@@ -47,14 +48,19 @@ pub(super) fn functions(analysis: &Analysis<'_>, wanted: &Wanted) -> Vec<Functio
     let lines = analysis.lines();
     let inlines = if wanted.inlined { analysis.inlines() } else { None };
     let of_interest: Vec<&tare_code::Function> = analysis.program.functions.iter().filter(|one| wanted.has(one)).collect();
-    let count = of_interest.len();
-    let said = |(index, one): (usize, &tare_code::Function)| {
-        if index % 1024 == 0 {
-            step.says(&format!("{index} of {count}"));
+    let (count, done) = (of_interest.len(), AtomicUsize::new(0));
+    let with_inlined = |one: &tare_code::Function, lines: Option<&Lines<'_>>| {
+        let before = done.fetch_add(1, Ordering::Relaxed);
+        if before.is_multiple_of(1024) {
+            step.says(&format!("{before} of {count}"));
         }
-        Function { inlined: inlines.as_ref().map(|inlines| inlined(inlines, one)), ..function(analysis, one, lines.as_ref(), wanted) }
+        Function { inlined: inlines.as_ref().map(|inlines| inlined(inlines, one)), ..function(analysis, one, lines, wanted) }
     };
-    of_interest.into_iter().enumerate().map(said).collect()
+    match &lines {
+        // What has been read of the lines serves one thread.
+        Some(lines) => of_interest.into_iter().map(|one| with_inlined(one, Some(lines))).collect(),
+        None => Threads::available().map(&of_interest, |one| with_inlined(one, None)),
+    }
 }
 
 fn function(analysis: &Analysis<'_>, function: &tare_code::Function, lines: Option<&Lines<'_>>, wanted: &Wanted) -> Function {
