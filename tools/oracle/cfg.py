@@ -4,8 +4,8 @@
     pip install angr
     tools/oracle/cfg.py [--tare target/release/tare] [--show 20] IMAGE...
 
-angr's CFGFast finds functions and blocks by itself. A block there ends at a call, here it does not: blocks that only
-the return from a call joins are one. Loops are compared by the number of strongly connected components with a
+angr's CFGFast finds functions and blocks by itself. A block there ends at a call and behind a certain length, here it
+does not: blocks that only such an end parts are one. Loops are compared by the number of strongly connected components with a
 cycle, which are the outermost ones. Functions that angr does not find at the same address are left out.
 """
 
@@ -74,6 +74,12 @@ def merged(entry, successors, calls):
     return len(edges) - joined, count - joined, components(edges)
 
 
+def goes_straight_on(block):
+    """Whether it ends at a call, or only because there is a limit to its length."""
+    last = block.capstone.insns[-1].mnemonic if block.capstone.insns else ""
+    return block.vex.jumpkind == "Ijk_Call" or (block.vex.jumpkind == "Ijk_Boring" and not last.startswith(("j", "loop", "rep")))
+
+
 def theirs(image):
     import angr
 
@@ -85,7 +91,7 @@ def theirs(image):
         if function.is_plt or function.is_simprocedure:
             continue
         successors = {node.addr: {to.addr for to in function.graph.successors(node)} for node in function.graph.nodes()}
-        calls = {block.addr for block in function.blocks if block.vex.jumpkind == "Ijk_Call"}
+        calls = {block.addr for block in function.blocks if goes_straight_on(block)}
         if address in successors:
             functions[address] = merged(address, successors, calls)
     return functions

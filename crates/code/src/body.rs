@@ -46,7 +46,7 @@ impl Program {
             RawFlow::Stop | RawFlow::Invalid => Flow::Stop,
             RawFlow::IndirectJump => match kind() {
                 Some(JumpKind::Table(tables)) => Flow::TableJump { table: tables.first().copied().unwrap_or(0) },
-                Some(JumpKind::TailCall) => Flow::IndirectTailCall,
+                Some(JumpKind::TailCall | JumpKind::Unwinding) => Flow::IndirectTailCall,
                 Some(JumpKind::Unknown) | None => Flow::UnknownJump,
             },
         }

@@ -65,7 +65,7 @@ impl Judge<'_, '_> {
             (Refusal::GoCode, &|| self.is_go),
             (Refusal::V8Builtin, &|| self.v8_builtins.binary_search(&function.entry).is_ok()),
             (Refusal::Undecodable, &|| has(&|one| one.traits.is_undecodable)),
-            (Refusal::SpecialUnwinding, &|| has(&is_special)),
+            (Refusal::SpecialUnwinding, &|| has(&is_special) || jumps.is_some_and(Jumps::has_unwinding)),
             (Refusal::OverlappingCode, &|| has(&|one| one.traits.overlaps) || is_torn()),
             (Refusal::CallIntoBody, &|| calls_itself_inside(self.sweep, &own)),
             (Refusal::Transaction, &|| has(&|one| one.traits.has_transaction)),

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use iced_x86::{Instruction, Mnemonic, OpKind};
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tare_image::{CfaRows, Image};
 
 use crate::decode::{AddressSet, RawFlow, has_notrack, raw_flow};
@@ -25,6 +25,8 @@ pub(crate) enum JumpKind {
     /// Through tables, by index into [`Jumps::tables`].
     Table(Vec<usize>),
     TailCall,
+    /// Into another frame, whose stack pointer was set just before: `longjmp`, `eh_return`.
+    Unwinding,
     Unknown,
 }
 
@@ -37,6 +39,10 @@ pub(crate) struct Jumps {
 }
 
 impl Jumps {
+    pub(crate) fn has_unwinding(&self) -> bool {
+        self.kinds.values().any(|kind| *kind == JumpKind::Unwinding)
+    }
+
     pub(crate) fn has_unknown(&self) -> bool {
         self.kinds.values().any(|kind| *kind == JumpKind::Unknown)
     }
@@ -88,6 +94,10 @@ impl Resolver<'_, '_> {
         let mut through: BTreeMap<(u64, TableForm), Vec<u64>> = BTreeMap::new();
         for (index, jump) in stretch.code.iter().enumerate() {
             if raw_flow(jump) != RawFlow::IndirectJump {
+                continue;
+            }
+            if leaves_frame(stretch, index) {
+                jumps.kinds.insert(jump.ip(), JumpKind::Unwinding);
                 continue;
             }
             let at_entry = self.is_at_entry(stretch, index, ranges, cfa);
@@ -257,6 +267,16 @@ impl Resolver<'_, '_> {
             None => stretch.is_at_entry_depth(index),
         }
     }
+}
+
+/// Whether one of the last instructions in front of a jump takes the stack pointer from a register that is not the frame's.
+fn leaves_frame(stretch: &Stretch, jump: usize) -> bool {
+    let before = stretch.code.get(jump.saturating_sub(3)..jump).unwrap_or_default();
+    let straight = before.iter().rev().take_while(|one| raw_flow(one) == RawFlow::Next);
+    straight.into_iter().any(|one| {
+        let is_move = one.mnemonic() == Mnemonic::Mov && one.op0_kind() == OpKind::Register && one.op1_kind() == OpKind::Register;
+        is_move && one.op0_register() == Register::RSP && one.op1_register() != Register::RBP
+    })
 }
 
 fn may_load_entry(instruction: &Instruction) -> bool {

@@ -192,6 +192,12 @@ fn code_that_cannot_be_moved_is_refused_with_its_reason() {
             mov %rdi, %rbx
             jmp *%rbx
         end unknown
+        begin other_frame
+            mov 48(%rdi), %r8
+            mov 56(%rdi), %rdx
+            mov %r8, %rsp
+            jmp *%rdx
+        end other_frame
         begin tail
             jmp *%rdi
         end tail
@@ -221,6 +227,7 @@ fn code_that_cannot_be_moved_is_refused_with_its_reason() {
         ("inside", Some(Refusal::CallIntoBody)),
         ("transaction", Some(Refusal::Transaction)),
         ("unknown", Some(Refusal::UnknownJump)),
+        ("other_frame", Some(Refusal::SpecialUnwinding)),
         ("tail", None),
         ("damaged", Some(Refusal::Undecodable)),
         ("short", Some(Refusal::ShortEntry)),
