@@ -126,7 +126,8 @@ pub(crate) struct Selection {
     /// Filter file that goes on from the preset and the filters before it
     #[arg(long, value_name = "FILE", env = "TARE_FILTER")]
     pub(crate) filter: Vec<PathBuf>,
-    /// With --preset auto: how much longer probes may make the run (default: 2%)
+    /// How much longer probes may make the run: with --preset auto it limits the selection (default: 2%); while the program
+    /// runs, probes of short and frequent regions are off most of the time where it would be exceeded
     #[arg(long, value_name = "P%", env = "TARE_BUDGET")]
     pub(crate) budget: Option<Budget>,
     /// With --preset auto: calls and times of an earlier run of the program, in the place of estimates

@@ -64,14 +64,10 @@ impl Limiting {
     }
 }
 
-/// A budget, or a run to learn from, means nothing to other presets.
+/// A run to learn from means nothing to other presets; a budget holds while the program runs.
 fn refuse_without_auto(options: &args::Selection, preset: Option<Preset>) -> Result<(), Failure> {
     let with = preset.map_or_else(|| "filters alone".to_string(), |preset| format!("preset `{preset}`"));
     let remedy = "use --preset auto: filters that follow it go on from there";
-    if options.budget.is_some() {
-        let what = format!("--budget with {with} would switch probes off while the program runs, which is not there yet");
-        return Err(Failure::new(Code::Usage, what).remedy(remedy));
-    }
     if options.from_run.is_some() {
         return Err(Failure::new(Code::Usage, format!("--from-run has no meaning with {with}")).remedy(remedy));
     }

@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::args::{Measuring, Model, Throttle};
+use tare_select::budget::Budget;
+
+use crate::args::{Measuring, Model, Selection, Throttle};
 use crate::child;
 use crate::failure::{Code, Failure};
 use crate::installation;
@@ -29,15 +31,22 @@ pub(crate) struct Setting {
     pub(crate) model: Model,
     pub(crate) exact: bool,
     pub(crate) throttle: Option<Throttle>,
+    /// What probes may cost while the program runs.
+    pub(crate) duty: Option<Budget>,
 }
 
 impl Setting {
     /// The setting where no option asks for another.
-    pub(crate) const DEFAULT: Self = Self { mode: Mode::Measure, model: Model::Virtual, exact: false, throttle: None };
+    pub(crate) const DEFAULT: Self = Self { mode: Mode::Measure, model: Model::Virtual, exact: false, throttle: None, duty: None };
 
     /// The setting that options ask for.
     pub(crate) fn of(measuring: &Measuring) -> Self {
-        Self { mode: Mode::Measure, model: measuring.model, exact: measuring.exact, throttle: measuring.throttle }
+        Self { mode: Mode::Measure, model: measuring.model, exact: measuring.exact, throttle: measuring.throttle, duty: None }
+    }
+
+    /// The same with the budget that a selection names, if it does.
+    pub(crate) fn within(self, selection: &Selection) -> Self {
+        Self { duty: selection.budget, ..self }
     }
 
     /// The model's name in the environment and in `run.json`.
@@ -55,6 +64,7 @@ impl Setting {
         };
         let flag = if self.exact { "1" } else { "0" };
         let throttle = self.throttle.map(|rule| ("TARE_THROTTLE".to_string(), format!("{},{}", rule.calls, rule.nanoseconds)));
+        let duty = self.duty.map(|budget| ("TARE_DUTY".to_string(), ((budget.fraction() * 1e4).round().max(1.0) as u64).to_string()));
         [
             ("TARE_RUN_DIR", &*run.path.to_string_lossy()),
             ("TARE_RUN_ID", id),
@@ -65,6 +75,7 @@ impl Setting {
         .map(|(name, value)| (name.to_string(), value.to_string()))
         .into_iter()
         .chain(throttle)
+        .chain(duty)
         .collect()
     }
 }

@@ -144,3 +144,22 @@ fn what_does_not_run_or_has_no_such_region_is_said() {
     let output = place.tare().args(["ctl", "run"]).output().expect("tare can be started");
     assert_eq!(output.status.code(), Some(64));
 }
+
+#[test]
+fn with_a_budget_calls_are_counted_or_their_region_is_named() {
+    let place = Place::new();
+    let line = [program(&place), ROUNDS.into()];
+    let plain = place.plain(&line);
+    let output = place.profile(&["--budget", "2%"], &line);
+    assert_eq!(text(&output.stdout), text(&plain.stdout), "{}", text(&output.stderr));
+    let report = place.report();
+    report.check();
+    let off = switched(&report);
+    assert!(off.iter().all(|(_, off, why)| *off && why == "budget"), "{off:?}");
+    for (name, all) in [("fib", 372_000), ("middle", 800_000), ("small", 1_600_000), ("round_of_work", 800)] {
+        let (counted, exact) = calls(&report, name);
+        assert_eq!(exact, off.iter().all(|(region, ..)| region != name), "{name}");
+        assert!(if exact { counted == all } else { counted < all }, "{name}: {counted} of {all}");
+    }
+    assert_eq!(lost(&report), 0, "{}", text(&output.stderr));
+}

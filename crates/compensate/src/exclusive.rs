@@ -5,6 +5,11 @@
 //! takes is known from those that were on, and is moved back, with the cost of counting taken off the
 //! parent. Wrappers say how long they worked; delays that came with messages are taken off in parallel mode.
 //!
+//! In a run with a budget all short paths are quiet but the one in focus, so while a path is on, everything quiet below it
+//! is part of its time: what a call takes is that of the whole quiet subtree, and what its children take, on or off, is
+//! taken off it. While it is quiet itself, all of that goes to the nearest path above that is always on, which lacks
+//! what paths within the subtree took while they were on.
+//!
 //! Everything that moves between parent and child leaves their sum as it was, so the total over a location
 //! depends on the costs alone and not on how they divide.
 
@@ -56,9 +61,10 @@ impl Term {
 pub(crate) fn terms(profile: &Profile, location: &Location, costs: &[ProbeCost], mode: Mode, doubt: &Doubt) -> Vec<Term> {
     let tick = profile.process_of(location).clock.seconds_per_tick;
     let wrapper_reach = if tick > 0.0 { WRAPPER_REACH_S / tick } else { 0.0 };
+    let is_duty = profile.process_of(location).budget.is_some();
     let mut terms = vec![Term::default(); location.nodes.len()];
     for (index, (node, cost)) in location.nodes.iter().zip(costs).enumerate() {
-        let call = Call::of(node, cost, mode);
+        let call = Call::of(node, cost, mode, is_duty && is_quiet(node));
         call.correct_own(node, cost, &mut terms[index]);
         if profile.region_of(node).kind == RegionKind::Mpi {
             let reach = wrapper_reach * node.on_calls as f64;
@@ -66,11 +72,27 @@ pub(crate) fn terms(profile: &Profile, location: &Location, costs: &[ProbeCost],
             terms[index].own.add_common(reach + below, reach + above);
             terms[index].above.add_common(reach + below, reach + above);
         }
-        if let Some(parent) = node.parent {
-            call.correct_parent(node, cost, &mut terms[parent]);
+        match node.parent {
+            None => {}
+            Some(parent) if is_duty && is_quiet(&location.nodes[parent]) => {
+                call.correct_quiet_parent(node, cost, &mut terms[parent]);
+                call.give_back(node, cost, &mut terms[steady_ancestor(location, parent)]);
+            }
+            Some(parent) => call.correct_parent(node, cost, &mut terms[parent]),
         }
     }
     terms
+}
+
+/// Whether a node was off or clockless for most of its calls, in a run with a budget.
+fn is_quiet(node: &Node) -> bool {
+    node.parent.is_some() && node.batches.is_some() && node.off_calls > 0 && node.on_calls > 0
+}
+
+/// The nearest node at or above this one that was always on.
+fn steady_ancestor(location: &Location, from: usize) -> usize {
+    let above = std::iter::successors(Some(from), |&index| location.nodes[index].parent);
+    above.take(location.nodes.len()).find(|&index| !is_quiet(&location.nodes[index])).unwrap_or(0)
 }
 
 /// What the correction of one node needs to know.
@@ -81,6 +103,8 @@ struct Call {
     tool: f64,
     /// Exclusive time without the tool's own and without delays from others.
     gross: f64,
+    /// What all calls would have taken with the probe on, in the unit of `gross`.
+    whole: f64,
     /// Calls for each one that was on.
     scale: f64,
     /// Standard error of moving the time of off calls, ticks.
@@ -88,21 +112,24 @@ struct Call {
 }
 
 impl Call {
-    fn of(node: &Node, cost: &ProbeCost, mode: Mode) -> Self {
+    fn of(node: &Node, cost: &ProbeCost, mode: Mode, is_sampled: bool) -> Self {
         let (on, off) = (node.on_calls as f64, node.off_calls as f64);
         let gain = if mode == Mode::Parallel { node.delay_gain as f64 } else { 0.0 };
         let tool = (node.tool_ticks as f64).min(node.exclusive.max(0) as f64);
         let gross = node.exclusive as f64 - tool - gain;
         let scale = if node.on_calls > 0 { (on + off) / on } else { 1.0 };
         let moving_error = if cost.basis == Basis::InPlace { off * error_of_mean(node) } else { 0.0 };
-        Self { on, off, tool, gross, scale, moving_error }
+        let sampled = node.batches.as_deref().filter(|batches| is_sampled && batches.first_calls < node.on_calls);
+        let whole =
+            sampled.map_or(gross * scale, |batches| (on + off) * (gross - batches.first_ticks as f64) / (node.on_calls - batches.first_calls) as f64);
+        Self { on, off, tool, gross, whole, scale, moving_error }
     }
 
     /// Takes the node's own share off, and gives it the time of its calls that were off.
     fn correct_own(&self, node: &Node, cost: &ProbeCost, term: &mut Term) {
         let inner = cost.inner;
         let paid = self.on * cost.value * self.scale;
-        term.value += self.gross * self.scale - paid * inner.value;
+        term.value += self.whole - paid * inner.value;
         term.inner = inner.value;
         term.inner_bounds = (inner.low, inner.high);
         term.movable = paid;
@@ -121,12 +148,39 @@ impl Call {
         }
     }
 
+    /// Takes off a quiet parent, whose calls stand for all, the time of all calls of this node and of counting them.
+    fn correct_quiet_parent(&self, node: &Node, cost: &ProbeCost, parent: &mut Term) {
+        let paid = self.on * cost.value * self.scale;
+        let counting = cost.counting(node) * self.scale_of_counting();
+        parent.value -= self.whole - paid * cost.inner.value + counting;
+        parent.removed += counting;
+        Lowered { factor: -self.on * self.scale * cost.inner.value }.spread(cost, &mut parent.by_children);
+        parent.by_children.add_common(paid * (cost.inner.high - cost.inner.value), paid * (cost.inner.value - cost.inner.low));
+        let error = self.moving_error + counting / 2.0;
+        parent.by_children.add_own(error, error);
+    }
+
+    /// Gives the node that time went to while the parent was quiet what this one took while it was on, and takes off what
+    /// its probe cost.
+    fn give_back(&self, node: &Node, cost: &ProbeCost, steady: &mut Term) {
+        let counting = cost.counting(node);
+        steady.value += self.gross - self.on * cost.value - counting;
+        steady.removed += self.on * cost.value * (1.0 - cost.inner.value) + counting;
+        Lowered { factor: self.on }.spread(cost, &mut steady.by_children);
+        steady.by_children.add_own(counting / 2.0, counting / 2.0);
+    }
+
+    /// All calls for each one that was counted without clock.
+    fn scale_of_counting(&self) -> f64 {
+        if self.off > 0.0 { (self.on + self.off) / self.off } else { 1.0 }
+    }
+
     /// Takes off the parent what lies outside of the node's clock readings, and the calls that were off.
     fn correct_parent(&self, node: &Node, cost: &ProbeCost, parent: &mut Term) {
         let inner = cost.inner;
         let counting = cost.counting(node);
         let outer = self.on * cost.value * (1.0 - inner.value);
-        let moved = if self.on > 0.0 { self.off * (self.gross / self.on - cost.value * inner.value) } else { 0.0 };
+        let moved = if self.on > 0.0 { self.whole - self.gross - self.off * cost.value * inner.value } else { 0.0 };
         parent.value -= outer + moved + counting;
         parent.removed += outer + counting;
         let movable = self.on * cost.value * self.scale;

@@ -76,7 +76,7 @@ fn batches(truth: &Truth, probe: Probe, around: f64, random: &mut Random) -> Bat
         sums.longest = sums.longest.max((per_call * BATCH as f64) as u64);
     }
     let [on, off, off_twice] = kinds;
-    Batches { on, off, off_twice, off_cost: probe.off }
+    Batches { on, off, off_twice, off_cost: probe.off, first_calls: 0, first_ticks: 0 }
 }
 
 /// What the runtime would have recorded.

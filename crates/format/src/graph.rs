@@ -296,8 +296,10 @@ record! {
         112 slow_paths: u64,
         /// Batches that were switched off.
         120 off_batches: u64,
+        /// Ticks spent in slow paths of probes: the part of `tool_ticks` that is theirs.
+        128 slow_ticks: u64,
         /// Reserved.
-        128 reserved: [u8; 128],
+        136 reserved: [u8; 120],
     }
 }
 
@@ -425,8 +427,12 @@ record! {
         640 off_twice: [u8; 288],
         /// Calls of the node with the probe on when the batch under way began.
         928 begun: u64,
+        /// In a run with a budget: calls of the first batch, in which other paths were on as well …
+        936 first_calls: u64,
+        /// … and its exclusive ticks, the tool's own left out.
+        944 first_ticks: i64,
         /// Reserved.
-        936 reserved: [u8; 88],
+        952 reserved: [u8; 72],
     }
 }
 

@@ -89,6 +89,7 @@ fn process(name: &str, header: &Header, damaged_records: u64) -> Process {
         uncovered_calls: header.uncovered_calls,
         setup_ticks: header.setup_ticks,
         damaged_records,
+        budget: (header.budget > 0).then(|| f64::from(header.budget) / 1e4),
         switches: Vec::new(),
         unlisted_switches: u64::from(header.switches).saturating_sub(SWITCHES as u64),
         refused_sites: u64::from(header.sites_refused),
@@ -306,6 +307,8 @@ impl Reader<'_> {
             off: BatchSums::from_bytes(&raw.off)?,
             off_twice: BatchSums::from_bytes(&raw.off_twice)?,
             off_cost: cost(raw.off_cost),
+            first_calls: raw.first_calls,
+            first_ticks: raw.first_ticks,
         }))
     }
 

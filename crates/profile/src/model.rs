@@ -180,6 +180,8 @@ pub struct Process {
     /// Bytes that the counts promise and the file does not hold, or contents that contradict themselves:
     /// records left out.
     pub damaged_records: u64,
+    /// How much probes were allowed to cost, as a part of the time without them, where the run had a budget.
+    pub budget: Option<f64>,
     /// Regions that were switched off for good, or on again, in the order in which it was decided.
     pub switches: Vec<Switch>,
     /// Switches beyond the room for them.
@@ -387,6 +389,10 @@ pub struct Batches {
     pub off_twice: BatchSums,
     /// The runtime's last estimate of what a call costs that is off and counted, ticks.
     pub off_cost: f64,
+    /// In a run with a budget: calls of the first batch, in which other paths were on as well.
+    pub first_calls: u64,
+    /// Exclusive ticks of the first batch, the tool's own left out.
+    pub first_ticks: i64,
 }
 
 /// Messages with one partner.

@@ -12,6 +12,7 @@
 use crate::arena::PAGE;
 use crate::aside;
 use crate::costs;
+use crate::duty;
 use crate::live::{LiveBatch, LiveNode, LiveSums, add, add_signed};
 use crate::local::{BATCH, Local, NEVER};
 use crate::settings::settings;
@@ -61,34 +62,59 @@ pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64) {
         throttle::off(local, node);
         return;
     }
-    let flags = node.flags.load(Relaxed);
-    let record = match local.cold_of(node).batch_record.load(Relaxed).checked_sub(1) {
-        Some(index) => Some(local.arena.batch(index)),
-        None if flags & NODE_BATCHES != 0 && is_short(node) => allocate(local, node),
-        None => None,
-    };
+    if let Some(budget) = settings().budget {
+        duty::boundary(local, node, ticks, budget);
+        return;
+    }
     // Recursion mixes calls within the path's own time with those from outside: it takes no batches.
-    let Some(record) = record.filter(|_| flags & NODE_FOLDED == 0) else {
-        aside::close(local, node);
-        release(local, node);
-        node.flags.fetch_and(!NODE_BATCHES, Relaxed);
-        wait_for(node, until_rule(node.calls.load(Relaxed)));
+    let record = if node.flags.load(Relaxed) & NODE_FOLDED == 0 { record(local, node) } else { None };
+    let Some(record) = record else {
+        rest(local, node);
         return;
     };
     if is_in_focus(local, node) {
         end(local, node, record, ticks);
-        if taken(record).is_multiple_of(SLICE) {
+        if ends_slice(record) {
             release(local, node);
             wait_for(node, pause(record));
             return;
         }
-    } else if !is_free(local, ticks) {
+    } else if !takes_focus(local, node, ticks) {
         wait_for(node, u32::from(LATER_BATCH));
         return;
     }
-    local.state.focus.store(local.arena.index_of(node) + 1, Relaxed);
-    local.state.focus_since.store(ticks, Relaxed);
     begin(local, node, record, ticks);
+}
+
+/// The record of a node's batches, made now for one that is short.
+pub(crate) fn record(local: Local, node: &'static LiveNode) -> Option<&'static LiveBatch> {
+    match local.cold_of(node).batch_record.load(Relaxed).checked_sub(1) {
+        Some(index) => Some(local.arena.batch(index)),
+        None if node.flags.load(Relaxed) & NODE_BATCHES != 0 && is_short(node) => allocate(local, node),
+        None => None,
+    }
+}
+
+/// A node takes no batches from now on.
+pub(crate) fn rest(local: Local, node: &LiveNode) {
+    aside::close(local, node);
+    release(local, node);
+    node.flags.fetch_and(!NODE_BATCHES, Relaxed);
+    wait_for(node, until_rule(node.calls.load(Relaxed)));
+}
+
+/// Whether a node has the focus, which it takes where that is free.
+pub(crate) fn takes_focus(local: Local, node: &LiveNode, ticks: u64) -> bool {
+    let has_it = is_in_focus(local, node) || is_free(local, ticks);
+    if has_it {
+        local.state.focus.store(local.arena.index_of(node) + 1, Relaxed);
+    }
+    has_it
+}
+
+/// Notes that nothing is to be taken from the batch under way.
+pub(crate) fn take_nothing(record: &LiveBatch) {
+    record.kind.store(NONE, Relaxed);
 }
 
 /// Calls after a slice until a node asks for the focus again: the more is known of it, the more.
@@ -97,11 +123,11 @@ fn pause(record: &LiveBatch) -> u32 {
     u32::from(BATCH) * slices
 }
 
-fn is_in_focus(local: Local, node: &LiveNode) -> bool {
+pub(crate) fn is_in_focus(local: Local, node: &LiveNode) -> bool {
     local.state.focus.load(Relaxed) == local.arena.index_of(node) + 1
 }
 
-fn release(local: Local, node: &LiveNode) {
+pub(crate) fn release(local: Local, node: &LiveNode) {
     if is_in_focus(local, node) {
         local.state.focus.store(0, Relaxed);
     }
@@ -117,7 +143,7 @@ fn is_free(local: Local, ticks: u64) -> bool {
     let node = local.arena.node(index);
     aside::close(local, node);
     if let Some(record) = local.cold_of(node).batch_record.load(Relaxed).checked_sub(1) {
-        local.arena.batch(record).kind.store(NONE, Relaxed);
+        take_nothing(local.arena.batch(record));
     }
     wait_for(node, 0);
     true
@@ -132,13 +158,16 @@ pub(crate) fn until_rule(calls: u64) -> u32 {
 }
 
 /// Lets the probe take the slow path after so many calls more that are on.
-fn wait_for(node: &LiveNode, calls: u32) {
+pub(crate) fn wait_for(node: &LiveNode, calls: u32) {
     node.until.store((node.calls.load(Relaxed) as u32).wrapping_add(calls), Relaxed);
 }
 
 fn is_short(node: &LiveNode) -> bool {
-    let exclusive = node.exclusive.load(Relaxed).max(0).cast_unsigned();
-    exclusive / node.calls.load(Relaxed).max(1) < SHORT
+    let calls = node.calls.load(Relaxed).max(1);
+    if let Some(budget) = settings().budget {
+        return duty::is_short(node.inclusive.load(Relaxed) / calls, budget);
+    }
+    node.exclusive.load(Relaxed).max(0).cast_unsigned() / calls < SHORT
 }
 
 /// Ticks that went to a path and its parent, the tool's own left out.
@@ -172,7 +201,8 @@ fn allocate(local: Local, node: &LiveNode) -> Option<&'static LiveBatch> {
     Some(record)
 }
 
-fn begin(local: Local, node: &'static LiveNode, record: &LiveBatch, ticks: u64) {
+pub(crate) fn begin(local: Local, node: &'static LiveNode, record: &LiveBatch, ticks: u64) {
+    local.state.focus_since.store(ticks, Relaxed);
     let kind = next_kind(record);
     let length = length_of_next(record);
     record.length.store(u64::from(length), Relaxed);
@@ -187,6 +217,11 @@ fn begin(local: Local, node: &'static LiveNode, record: &LiveBatch, ticks: u64) 
     }
 }
 
+/// Whether a slice of batches has just been taken.
+pub(crate) fn ends_slice(record: &LiveBatch) -> bool {
+    taken(record).is_multiple_of(SLICE)
+}
+
 /// Batches that a record has taken.
 fn taken(record: &LiveBatch) -> u64 {
     record.on.iter().map(|sums| sums.batches.load(Relaxed)).sum()
@@ -195,7 +230,7 @@ fn taken(record: &LiveBatch) -> u64 {
 /// The first batches are short, so that an estimate is there soon; later ones are longer, so that little is left of
 /// what a boundary costs beyond the time that it counts.
 fn length_of_next(record: &LiveBatch) -> u16 {
-    if taken(record) < EARLY { BATCH } else { LATER_BATCH }
+    if taken(record) < EARLY || settings().budget.is_some() { BATCH } else { LATER_BATCH }
 }
 
 /// One batch in 40 is quiet with doubled counting, one in 10 quiet; the first ones oftener.
@@ -205,7 +240,7 @@ fn next_kind(record: &LiveBatch) -> u32 {
     random ^= random >> 7;
     random ^= random << 17;
     record.random.store(random, Relaxed);
-    let (quiet, twice) = if taken(record) < EARLY { (10, 5) } else { (4, 1) };
+    let (quiet, twice) = if taken(record) < EARLY || settings().budget.is_some() { (10, 5) } else { (4, 1) };
     match (random >> 33) % 40 {
         chance if chance < twice => TWICE,
         chance if chance < twice + quiet => QUIET,
@@ -213,7 +248,7 @@ fn next_kind(record: &LiveBatch) -> u32 {
     }
 }
 
-fn end(local: Local, node: &LiveNode, record: &LiveBatch, ticks: u64) {
+pub(crate) fn end(local: Local, node: &LiveNode, record: &LiveBatch, ticks: u64) {
     let kind = record.kind.load(Relaxed);
     aside::close(local, node);
     let Some(sums) = record.on.get(kind as usize) else { return };

@@ -51,6 +51,7 @@ fn measure_on(state: &'static ThreadState, arena: Arena, kit: &Kit) {
         node.left.store(i16::MAX, Relaxed);
         state.aside.store(1, Relaxed);
         let clockless = middle_round();
+        costs::set_hot_clockless(clockless);
         if let Some(header) = graph_file::header() {
             header.hot_pair_cost.store(pair, Relaxed);
             header.hot_clockless_cost.store(clockless, Relaxed);

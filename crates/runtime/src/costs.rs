@@ -14,6 +14,19 @@ static HOT_PAIR: AtomicU64 = AtomicU64::new(0);
 /// Mean cost of the paths measured so far, plus one; 0 while there is none.
 static MEASURED: AtomicU64 = AtomicU64::new(0);
 
+/// Cost of a clockless pair in a hot loop.
+static HOT_CLOCKLESS: AtomicU64 = AtomicU64::new(0);
+
+/// Notes what a clockless pair costs in a hot loop.
+pub(crate) fn set_hot_clockless(cost: u64) {
+    HOT_CLOCKLESS.store(cost, Relaxed);
+}
+
+/// Cost of a clockless pair in a hot loop.
+pub(crate) fn hot_clockless() -> u64 {
+    HOT_CLOCKLESS.load(Relaxed)
+}
+
 /// Notes what a pair costs in a hot loop.
 pub(crate) fn set_hot_pair(cost: u64) {
     HOT_PAIR.store(cost, Relaxed);

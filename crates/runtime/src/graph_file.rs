@@ -290,6 +290,9 @@ fn fill(header: &LiveHeader, begin: u64) {
     header.parent_pid.store(sys::parent_id(), Ordering::Relaxed);
     header.model.store(settings.model as u32, Ordering::Relaxed);
     header.flags.store(u64::from(settings.exact), Ordering::Relaxed);
+    if let Some(budget) = settings.budget {
+        header.budget.store(budget.0 as u32, Ordering::Relaxed);
+    }
     if let Some(throttle) = settings.throttle {
         header.throttle_calls.store(throttle.calls, Ordering::Relaxed);
         header.throttle_ns.store(throttle.nanoseconds, Ordering::Relaxed);

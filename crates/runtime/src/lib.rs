@@ -22,6 +22,7 @@ mod batch;
 mod calibration;
 mod clock;
 mod costs;
+mod duty;
 mod edges;
 pub mod executable;
 mod finish;

@@ -119,7 +119,8 @@ live! {
         thread_state: AtomicU64,
         slow_paths: AtomicU64,
         off_batches: AtomicU64,
-        reserved: [AtomicU8; 128],
+        slow_ticks: AtomicU64,
+        reserved: [AtomicU8; 120],
     }
 }
 
@@ -191,7 +192,9 @@ live! {
         boundary: AtomicU64,
         on: [LiveSums; 3],
         begun: AtomicU64,
-        reserved: [AtomicU8; 88],
+        first_calls: AtomicU64,
+        first_ticks: AtomicI64,
+        reserved: [AtomicU8; 72],
     }
 }
 

@@ -195,8 +195,8 @@ impl Local {
         let (until, flags) = match door {
             Door::Wrapper => (NEVER, 0),
             Door::Probe | Door::Leaf if settings().exact => (batch::until_rule(0), 0),
-            Door::Probe => (u32::from(BATCH), NODE_BATCHES),
-            Door::Leaf => (u32::from(BATCH), NODE_BATCHES | NODE_LEAF),
+            Door::Probe => (first_batch(), NODE_BATCHES),
+            Door::Leaf => (first_batch(), NODE_BATCHES | NODE_LEAF),
         };
         node.until.store(until, Relaxed);
         node.flags.store(flags, Relaxed);
@@ -317,6 +317,11 @@ impl Local {
             location.overflow_calls.store(self.arena.node(OVERFLOW).calls.load(Relaxed), Relaxed);
         }
     }
+}
+
+/// Calls of a path's first batch, which is on.
+fn first_batch() -> u32 {
+    if settings().budget.is_some() { crate::duty::FIRST } else { u32::from(BATCH) }
 }
 
 /// Whether the entry of a frame read no clock.

@@ -20,10 +20,26 @@ pub(crate) struct Settings {
     pub(crate) exact: bool,
     /// `TARE_THROTTLE`: paths with more calls than the first number that take fewer nanoseconds than the second are off.
     pub(crate) throttle: Option<Throttle>,
+    /// `TARE_DUTY`: the budget of probes.
+    pub(crate) budget: Option<Budget>,
     /// `TARE_EXECUTABLE`: the program whose copy this process may be.
     pub(crate) executable: Path,
     /// `TARE_COPY`: that copy; empty where it is not named.
     pub(crate) copy: Path,
+}
+
+/// How much probes may cost, in hundredths of a percent of the time without them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Budget(pub(crate) u64);
+
+impl Budget {
+    /// All of the time.
+    pub(crate) const WHOLE: u64 = 10_000;
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let parts = core::str::from_utf8(bytes).ok()?.parse().ok()?;
+        (1..=100 * Self::WHOLE).contains(&parts).then_some(Self(parts))
+    }
 }
 
 /// When a path is switched off for good.
@@ -72,6 +88,7 @@ impl Settings {
         model: DelayModel::Virtual,
         exact: false,
         throttle: None,
+        budget: None,
         executable: Path::EMPTY,
         copy: Path::EMPTY,
     };
@@ -95,6 +112,7 @@ impl Settings {
                 _ => DelayModel::Virtual,
             },
             exact: value(c"TARE_EXACT") == Some(b"1"),
+            budget: value(c"TARE_DUTY").and_then(Budget::from_bytes),
             throttle: value(c"TARE_THROTTLE").and_then(Throttle::from_bytes),
             executable,
             copy,
@@ -104,7 +122,7 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use super::{Settings, Throttle};
+    use super::{Budget, Settings, Throttle};
     use crate::process::Mode;
     use tare_format::graph::DelayModel;
 
@@ -127,6 +145,7 @@ mod tests {
             (c"TARE_MODEL", b"delay"),
             (c"TARE_EXACT", b"1"),
             (c"TARE_THROTTLE", b"100000,10000"),
+            (c"TARE_DUTY", b"200"),
             (c"TARE_MODE", b"clock"),
             (c"TARE_EXECUTABLE", b"/usr/bin/app"),
             (c"TARE_COPY", b"/cache/app"),
@@ -134,6 +153,7 @@ mod tests {
         assert_eq!((settings.mode, settings.model, settings.exact), (Mode::Clock, DelayModel::Delay, true));
         assert_eq!((settings.run_id.bytes(), settings.executable.bytes()), (&b"c0ffee01"[..], &b"/usr/bin/app"[..]));
         assert_eq!(settings.copy.bytes(), b"/cache/app");
+        assert_eq!(settings.budget, Some(Budget(200)));
         assert_eq!(settings.throttle, Some(Throttle { calls: 100_000, nanoseconds: 10_000 }));
     }
 

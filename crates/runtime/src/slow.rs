@@ -180,6 +180,8 @@ fn count(local: Local, begin: u64, before_signals: u64) {
     add(&local.arena.location().slow_paths, 1);
     let end = fenced();
     local.attribute(node, end);
-    local.count_tool(node, end.min(before_signals + SYSTEM_CALL).saturating_sub(begin) + TAIL.load(Relaxed));
+    let tool = end.min(before_signals + SYSTEM_CALL).saturating_sub(begin) + TAIL.load(Relaxed);
+    local.count_tool(node, tool);
+    add(&local.arena.location().slow_ticks, tool);
     local.publish(end);
 }

@@ -41,6 +41,7 @@ pub(crate) fn profile_of(nodes: Vec<Node>) -> Profile {
         uncovered_calls: 0,
         setup_ticks: 0,
         damaged_records: 0,
+        budget: None,
         switches: Vec::new(),
         unlisted_switches: 0,
         refused_sites: 0,

@@ -32,6 +32,7 @@ pub(crate) fn process(rank: Option<u32>) -> Process {
         uncovered_calls: 0,
         setup_ticks: 0,
         damaged_records: 0,
+        budget: None,
         switches: Vec::new(),
         unlisted_switches: 0,
         refused_sites: 0,
@@ -78,7 +79,7 @@ fn batches() -> Batches {
         }
         BatchSums { batches, calls: batches * 1024, ticks: batches * 1024 * ticks_per_call, longest: 1100 * ticks_per_call, sample }
     };
-    Batches { on: sums(2000, 90), off: sums(200, 63), off_twice: sums(50, 66), off_cost: 3.0 }
+    Batches { on: sums(2000, 90), off: sums(200, 63), off_twice: sums(50, 66), off_cost: 3.0, first_calls: 0, first_ticks: 0 }
 }
 
 /// Master (rank 0) waits for the worker (rank 1), whose short function runs 100 million times.

@@ -1,0 +1,176 @@
+//! The duty cycle: probes that together cost no more than a part of the run that the user gives.
+//!
+//! With a budget, short paths are quiet (clockless; leaves off and counted) for most of their batches. The one in focus is
+//! on for some of its, as long as the probes of its thread have cost less than the budget allows. Where even counting
+//! breaks the budget, a region is switched off for good: a leaf, or one below which everything is off already, so that no
+//! path loses a part from its middle. Recursive regions, whose calls do not divide into batches, are on until then.
+//!
+//! What always holds: a decision rests on what the thread has spent and passed so far; calls are exact but of regions
+//! that are off for good, which the log of switches names.
+
+use crate::aside;
+use crate::batch;
+use crate::costs;
+use crate::graph_file;
+use crate::live::{LiveBatch, LiveNode, add_signed};
+use crate::local::{BATCH, Local};
+use crate::settings::Budget;
+use crate::switch;
+use core::sync::atomic::Ordering::Relaxed;
+use tare_format::graph::{COST_UNIT, Mode, NODE_FOLDED, NODE_LEAF, Why};
+
+/// Calls of a path's first batch, which is on.
+pub(crate) const FIRST: u32 = 256;
+/// Ticks of a batch beyond which the next one is shorter: its boundary costs next to nothing.
+const LONG: u64 = 3_000_000;
+/// Calls of the shortest batch that is quiet.
+const SHORTEST: u64 = 64;
+/// Calls of the longest one.
+const LONGEST: u64 = 32_000;
+/// Calls of a recursive region between looks at it.
+const LOOK: u32 = 4096;
+/// Ticks of a slow path at a boundary, about.
+const BOUNDARY: u64 = 3_000;
+/// A path is short if all its calls could take so many times the budget.
+const SHORT: u64 = 16;
+
+/// What a thread's probes have cost and may cost, in ticks.
+#[derive(Clone, Copy, Debug)]
+struct Account {
+    /// What is left; negative where the budget is broken.
+    credit: i64,
+    /// Hundredths of a percent.
+    budget: u64,
+}
+
+impl Account {
+    fn of(local: Local, ticks: u64, budget: Budget) -> Self {
+        let location = local.arena.location();
+        let passed = ticks.saturating_sub(location.start_ticks.load(Relaxed));
+        let probes = local.state.overhead.load(Relaxed).max(0).cast_unsigned() / COST_UNIT;
+        let spent = probes + location.slow_ticks.load(Relaxed);
+        let allowed = u128::from(passed.saturating_sub(spent)) * u128::from(budget.0) / u128::from(Budget::WHOLE);
+        let allowed = i64::try_from(allowed).unwrap_or(i64::MAX);
+        Self { credit: allowed.saturating_sub_unsigned(spent), budget: budget.0 }
+    }
+}
+
+/// Whether the calls of a path are short enough for its probes to matter, from ticks per call.
+pub(crate) fn is_short(ticks_per_call: u64, budget: Budget) -> bool {
+    let pair = costs::prior().high / COST_UNIT;
+    ticks_per_call < pair * SHORT * Budget::WHOLE / budget.0.max(1)
+}
+
+/// Ends the batch of a node under way and begins the next.
+pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64, budget: Budget) {
+    if node.flags.load(Relaxed) & NODE_FOLDED != 0 {
+        recursive(local, node, ticks, budget);
+        return;
+    }
+    let Some(record) = batch::record(local, node) else {
+        batch::rest(local, node);
+        return;
+    };
+    if record.length.load(Relaxed) == 0 {
+        note_first(local, node, record);
+    }
+    let was_quiet = end(local, node, record, ticks);
+    let may_go_on = !batch::is_in_focus(local, node) || !batch::ends_slice(record);
+    let account = Account::of(local, ticks, budget);
+    if was_quiet && account.credit < 0 && counts_too_dear(local, node, record, ticks, account) && switch_off(local, node) {
+        return;
+    }
+    let pair = node.cost.load(Relaxed).max(costs::prior().high) / COST_UNIT;
+    let is_affordable = account.credit > i64::try_from(u64::from(BATCH) * pair + BOUNDARY).unwrap_or(i64::MAX);
+    if is_affordable && may_go_on && batch::takes_focus(local, node, ticks) {
+        batch::begin(local, node, record, ticks);
+        return;
+    }
+    batch::release(local, node);
+    let is_long = ticks.saturating_sub(record.boundary.load(Relaxed)) > LONG;
+    let length = if is_long { record.length.load(Relaxed) / 2 } else { record.length.load(Relaxed) * 2 };
+    let length = length.clamp(SHORTEST, LONGEST);
+    record.length.store(length, Relaxed);
+    record.boundary.store(ticks, Relaxed);
+    batch::take_nothing(record);
+    aside::open(local, node, aside::quiet_mode(node), length as u16);
+}
+
+/// Notes what the first batch of a path took. Other paths below it were on then, whose time is not in its own.
+fn note_first(local: Local, node: &LiveNode, record: &LiveBatch) {
+    let tool = local.cold_of(node).tool_ticks.load(Relaxed).cast_signed();
+    record.first_calls.store(node.calls.load(Relaxed), Relaxed);
+    record.first_ticks.store(node.exclusive.load(Relaxed) - tool, Relaxed);
+}
+
+/// Ends what is under way: a batch of the focus is taken; of another one that was quiet, the counting is charged. Says
+/// whether it was quiet.
+fn end(local: Local, node: &'static LiveNode, record: &LiveBatch, ticks: u64) -> bool {
+    let was_quiet = node.mode.load(Relaxed) != Mode::On as u8;
+    if batch::is_in_focus(local, node) {
+        batch::end(local, node, record, ticks);
+    } else if was_quiet {
+        aside::close(local, node);
+        let charge = counting(node, record).wrapping_mul(record.length.load(Relaxed));
+        add_signed(&local.state.overhead, charge.cast_signed());
+    }
+    was_quiet
+}
+
+/// What a quiet call costs, in cost units.
+fn counting(node: &LiveNode, record: &LiveBatch) -> u64 {
+    if record.estimates.load(Relaxed) > 0 {
+        return record.off_cost.load(Relaxed);
+    }
+    let clockless = costs::hot_clockless();
+    if node.flags.load(Relaxed) & NODE_LEAF == 0 { clockless } else { clockless / 2 }
+}
+
+/// Whether counting the calls of a path takes more of the time than its share of the budget: that of one among the paths
+/// that are quiet.
+fn counts_too_dear(local: Local, node: &LiveNode, record: &LiveBatch, ticks: u64, account: Account) -> bool {
+    let passed = ticks.saturating_sub(record.boundary.load(Relaxed));
+    let calls = record.length.load(Relaxed);
+    // Of batches as long as they get: the first ones say more of boundaries than of counting.
+    let cost = calls * counting(node, record) / COST_UNIT + BOUNDARY * calls / LONGEST;
+    let sharers = u64::from(local.state.aside.load(Relaxed)) + 1;
+    cost * Budget::WHOLE * sharers > passed.saturating_mul(account.budget)
+}
+
+/// A recursive region is on until the budget is broken.
+fn recursive(local: Local, node: &'static LiveNode, ticks: u64, budget: Budget) {
+    aside::close(local, node);
+    batch::release(local, node);
+    if Account::of(local, ticks, budget).credit < 0 && switch_off(local, node) {
+        return;
+    }
+    batch::wait_for(node, LOOK);
+}
+
+/// Switches the region of a path off for good, where nothing below it is on.
+fn switch_off(local: Local, node: &'static LiveNode) -> bool {
+    if node.flags.load(Relaxed) & NODE_LEAF == 0 && !is_bottom(local, node) {
+        return false;
+    }
+    batch::release(local, node);
+    aside::close(local, node);
+    batch::wait_for(node, 0);
+    let region = node.region.load(Relaxed);
+    let calls = node.calls.load(Relaxed) + node.off_calls.load(Relaxed);
+    if switch::off(local, region, Why::Budget, calls)
+        && let Some(header) = graph_file::header()
+    {
+        switch::look_again(header, |other| other == region);
+    }
+    true
+}
+
+/// Whether all paths below a node, on this thread, are off for good.
+fn is_bottom(local: Local, node: &LiveNode) -> bool {
+    let own = local.arena.index_of(node);
+    let nodes = (1..local.arena.location().nodes.load(Relaxed)).map(|index| local.arena.node(index));
+    nodes.filter(|other| other.parent.load(Relaxed) == own).all(|child| {
+        let region = child.region.load(Relaxed);
+        region == node.region.load(Relaxed) || switch::is_off(region)
+    })
+}
