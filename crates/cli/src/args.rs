@@ -136,6 +136,9 @@ pub(crate) struct Selection {
     /// Format of the filter files (default: told by what they begin with)
     #[arg(long, value_enum, value_name = "FORMAT", env = "TARE_FILTER_FORMAT", requires = "filter")]
     pub(crate) filter_format: Option<FilterFormat>,
+    /// What of each chosen function is measured (default: functions, or what the filters say)
+    #[arg(long, value_name = "LEVELS", value_enum, value_delimiter = ',', env = "TARE_LEVELS")]
+    pub(crate) levels: Vec<Level>,
 }
 
 /// How filter files are written.
@@ -172,6 +175,19 @@ pub(crate) enum SelectFormat {
     Gcc,
     /// LLVM XRay attribute list
     Xray,
+}
+
+/// What of a function is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Level {
+    /// Its entry and exits
+    Functions,
+    /// Its loops, from their begin to their end
+    Loops,
+    /// Every iteration of its loops
+    Iterations,
+    /// The calls in it
+    Callsites,
 }
 
 /// How to measure.

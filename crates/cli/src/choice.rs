@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use tare_rewrite::Levels;
 use tare_select::lists::ListFormat;
-use tare_select::{Filter, Preset, UnknownPreset};
+use tare_select::{Filter, Preset, Snippets, UnknownPreset};
 
-use crate::args::{FilterFormat, Selection};
+use crate::args::{FilterFormat, Level, Selection};
 use crate::budget::Limiting;
 use crate::failure::{Code, Failure};
 use crate::rundir::RunDirectory;
@@ -15,13 +16,15 @@ use crate::rundir::RunDirectory;
 pub(crate) struct Choice {
     filters: Vec<Filter>,
     limiting: Option<Limiting>,
+    levels: Option<Levels>,
     key: String,
 }
 
 impl Choice {
     /// The choice that options stand for.
     pub(crate) fn of(selection: &Selection) -> Result<Self, Failure> {
-        let mut choice = Self { filters: Vec::new(), limiting: None, key: String::new() };
+        let levels = levels(&selection.levels);
+        let mut choice = Self { filters: Vec::new(), limiting: None, levels, key: format!("{levels:?}\n") };
         let default = selection.filter.is_empty().then_some("all");
         let preset = selection.preset.as_deref().or(default).map(preset).transpose()?;
         choice.limiting = Limiting::of(selection, preset)?;
@@ -58,6 +61,16 @@ impl Choice {
         &self.filters
     }
 
+    /// What is measured of a function that has these snippets: what was asked for, or what they say.
+    pub(crate) fn levels(&self, snippets: &Snippets) -> Levels {
+        self.levels.unwrap_or_else(|| Levels {
+            function: snippets.functions.is_some(),
+            loops: snippets.loops.is_some(),
+            iterations: false,
+            call_sites: snippets.callsites.is_some(),
+        })
+    }
+
     /// Whether they ask for lines or files.
     pub(crate) fn needs_source(&self) -> bool {
         self.filters.iter().any(|filter| filter.needs().source)
@@ -87,6 +100,16 @@ impl Choice {
     pub(crate) fn key(&self) -> String {
         format!("{}{}", self.key, self.limiting.as_ref().map(Limiting::key).unwrap_or_default())
     }
+}
+
+fn levels(asked: &[Level]) -> Option<Levels> {
+    let has = |level| asked.contains(&level);
+    (!asked.is_empty()).then(|| Levels {
+        function: has(Level::Functions),
+        loops: has(Level::Loops),
+        iterations: has(Level::Iterations),
+        call_sites: has(Level::Callsites),
+    })
 }
 
 /// The preset of a name.

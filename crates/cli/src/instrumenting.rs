@@ -9,7 +9,7 @@ use tare_image::debug::DebugSections;
 use tare_image::inlines::Inlines;
 use tare_image::lines::Lines;
 use tare_rewrite::insertion::Probes;
-use tare_rewrite::{Levels, Native, Request, Selection as Site};
+use tare_rewrite::{Native, Request, Selection as Site};
 use tare_select::Selection;
 use tare_select::budget::Expectation;
 
@@ -136,14 +136,14 @@ impl<'data> Analysis<'data> {
         let started = Instant::now();
         let chosen = self.select(choice)?;
         let selecting = started.elapsed();
-        let mut copy = self.instrument_selected(&chosen.selection, key, poison)?;
+        let mut copy = self.instrument_selected(choice, &chosen.selection, key, poison)?;
         copy.image.expected_dilation = chosen.expectation.map(|expectation| expectation.dilation);
         copy.phases.insert(self.phases.len(), ("select", selecting));
         Ok(copy)
     }
 
     /// Makes the copy in which these functions are instrumented.
-    pub(crate) fn instrument_selected(&self, selection: &Selection, key: &Key, poison: bool) -> Result<Copy, Failure> {
+    pub(crate) fn instrument_selected(&self, choice: &Choice, selection: &Selection, key: &Key, poison: bool) -> Result<Copy, Failure> {
         let started = Instant::now();
         let mut selected = vec![false; self.program.functions.len()];
         for decision in selection.selected() {
@@ -151,7 +151,7 @@ impl<'data> Analysis<'data> {
         }
         let leaves = self.program.leaves(&selected);
         let lines = self.lines();
-        let chosen = |decision: &tare_select::Decision| self.chosen(decision, leaves[decision.function], lines.as_ref());
+        let chosen = |decision: &tare_select::Decision| self.chosen(choice, decision, leaves[decision.function], lines.as_ref());
         let sites: Vec<Site> = selection.selected().map(chosen).collect();
         let requesting = started.elapsed();
         let mut copy = self.write(&sites, lines.as_ref(), key, poison, &native(selection)?)?;
@@ -198,17 +198,10 @@ impl<'data> Analysis<'data> {
         Ok(Copy { bytes, image, phases })
     }
 
-    fn chosen(&self, decision: &tare_select::Decision, is_leaf: bool, lines: Option<&Lines<'_>>) -> Site {
+    fn chosen(&self, choice: &Choice, decision: &tare_select::Decision, is_leaf: bool, lines: Option<&Lines<'_>>) -> Site {
         let place = lines.and_then(|lines| lines.span(&self.program.functions[decision.function].parts));
         let (file, line, last_line) = place.map_or_else(Default::default, |place| (place.file, place.entry, place.last));
-        let snippets = &decision.snippets;
-        let levels = Levels {
-            function: snippets.functions.is_some(),
-            loops: snippets.loops.is_some(),
-            iterations: false,
-            call_sites: snippets.callsites.is_some(),
-        };
-        Site { function: decision.function, is_leaf, file, line, last_line, levels }
+        Site { function: decision.function, is_leaf, file, line, last_line, levels: choice.levels(&decision.snippets) }
     }
 
     /// The build id in hexadecimal.

@@ -36,6 +36,7 @@ mod values;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use tare_image::{CfaRows, Image};
 
@@ -114,7 +115,7 @@ impl Program {
     fn assemble(image: &Image<'_>, fragments: &Fragments, mut sweep: Sweep, units: &[Unit], jumps: HashMap<usize, Jumps>) -> Self {
         let main = names::main_function(image);
         let mains = Mains { c: main, fortran: main.and_then(|main| names::fortran_main(image, main)) };
-        let mut functions: Vec<Function> = units.iter().map(|unit| function(image, fragments, unit, mains)).collect();
+        let mut functions: Vec<Function> = units.iter().map(|unit| function(image, fragments, &sweep, unit, mains)).collect();
         let never = {
             let walked: Vec<noreturn::Unit<'_>> = units
                 .iter()
@@ -282,7 +283,7 @@ fn units(image: &Image<'_>, fragments: &Fragments, groups: &group::Groups) -> Ve
     units.collect()
 }
 
-fn function(image: &Image<'_>, fragments: &Fragments, unit: &Unit, mains: Mains) -> Function {
+fn function(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, unit: &Unit, mains: Mains) -> Function {
     let own = || unit.fragments.iter().filter_map(|&index| fragments.list.get(index));
     let entry = own().next().map_or(0, |one| one.range.start);
     let is_entered = |index: &usize| {
@@ -294,16 +295,27 @@ fn function(image: &Image<'_>, fragments: &Fragments, unit: &Unit, mains: Mains)
     let others = others.filter_map(|&index| fragments.list.get(index));
     let mut other_entries: Vec<u64> = others.map(|one| one.range.start).collect();
     other_entries.extend(own().flat_map(|one| names::entries_inside(image, &one.range)));
+    let named = other_entries.clone();
+    other_entries.extend(own().flat_map(|one| called_inside(sweep, &one.range)));
+    other_entries.sort_unstable();
+    other_entries.dedup();
     let is_nameless = image.symbols_at(entry).next().is_none();
     let (name, aliases) = if is_nameless && mains.c == Some(entry) {
         ("main".to_owned(), Vec::new())
     } else if is_nameless && mains.fortran == Some(entry) {
         ("MAIN__".to_owned(), Vec::new())
     } else {
-        let inside = other_entries.iter().copied().find(|&other| is_nameless && image.symbols_at(other).next().is_some());
+        let inside = named.iter().copied().find(|&other| is_nameless && image.symbols_at(other).next().is_some());
         names::name_at(image, inside.unwrap_or(entry))
     };
     Function { name, aliases, entry, parts: own().map(|one| one.range.clone()).collect(), refusal: None, other_entries, never_returns: false }
+}
+
+/// Instructions behind the start of a range that someone calls directly.
+fn called_inside<'a>(sweep: &'a Sweep, range: &Range<u64>) -> &'a [u64] {
+    let first = sweep.called_inside.partition_point(|&target| target <= range.start);
+    let end = sweep.called_inside.partition_point(|&target| target < range.end);
+    sweep.called_inside.get(first..end.max(first)).unwrap_or_default()
 }
 
 /// Where the main programs are.

@@ -57,6 +57,8 @@ pub(crate) struct Sweep {
     /// Data addresses that the code names as constants, sorted.
     pub(crate) constants: Vec<u64>,
     pub(crate) outside: Vec<Outside>,
+    /// Instructions behind the start of a fragment that someone calls directly, sorted.
+    pub(crate) called_inside: Vec<u64>,
 }
 
 impl Sweep {
@@ -100,7 +102,7 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threa
         list.dedup();
     }
     sweep.pointers.sort_unstable_by_key(|pointer| pointer.at);
-    mark_calls(&sweep, fragments);
+    sweep.called_inside = mark_calls(&sweep, fragments);
     mark_pointers(image, &sweep, fragments);
     sweep
 }
@@ -137,13 +139,20 @@ fn direct_target(record: &FlowRecord) -> Option<u64> {
     }
 }
 
-fn mark_calls(sweep: &Sweep, fragments: &mut Fragments) {
+/// Marks what is called; answers the instructions that are called and start no fragment.
+fn mark_calls(sweep: &Sweep, fragments: &mut Fragments) -> Vec<u64> {
+    let mut inside = Vec::new();
     for record in &sweep.flows {
         let RawFlow::Call(target) = record.flow else { continue };
         if let Some(fragment) = fragments.starting_at(target).and_then(|index| fragments.list.get_mut(index)) {
             fragment.traits.is_called = true;
+        } else if sweep.starts.contains(target) {
+            inside.push(target);
         }
     }
+    inside.sort_unstable();
+    inside.dedup();
+    inside
 }
 
 fn mark_pointers(image: &Image<'_>, sweep: &Sweep, fragments: &mut Fragments) {

@@ -19,7 +19,7 @@
 //! `pushfq` and `popfq` are there where the flags are read later; the step of the `lea` is then 8 bytes less. The
 //! routine takes `rsp + REGION_TOKEN` for the region's stack pointer, and the step chooses it: an even number that is less
 //! than that of the function and of every region around, and more than that of whatever the region calls. Between two
-//! functions' there is room for [`MOST_OPEN_REGIONS`].
+//! functions' there is room for [`MOST_OPEN_REGIONS`]; a function that calls nothing has no such limit.
 //!
 //! The stub (one for each of the five in every image) tests its slot and returns with carry clear while
 //! the slot is null; otherwise it saves `rax` at `-16(%rsp)`, loads the image's id base into `eax` and
@@ -60,6 +60,8 @@ pub const REGION_TOKEN: u32 = 160;
 pub const MOST_OPEN_REGIONS: u8 = 6;
 /// As [`MOST_OPEN_REGIONS`], where the function has nothing on the stack but its return address.
 pub const MOST_OPEN_REGIONS_WITHOUT_FRAME: u8 = 2;
+/// As [`MOST_OPEN_REGIONS`], in a function that calls nothing.
+pub const MOST_OPEN_REGIONS_OF_LEAF: u8 = 30;
 
 /// Bytes by which the site of a region lowers the stack pointer. `level` counts the open regions of the function, this one
 /// included; `has_frame` says that the function's own stack pointer is at least 8 bytes higher.

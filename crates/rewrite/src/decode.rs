@@ -69,12 +69,18 @@ pub(crate) struct Part<'data> {
     pub(crate) runs_over: bool,
 }
 
+/// The opcode of `lea`.
+const LEA: u8 = 0x8d;
+
 /// Instructions that hold the address of a table: which table, and its address.
 type References = HashMap<u64, (u32, u64)>;
 
 /// Takes a function apart; the parts are in the function's order.
 pub(crate) fn decode<'data>(image: &Image<'data>, function: &Function, body: &Body, placed: &[Placed]) -> Result<Vec<Part<'data>>, Reason> {
     let context = Context { image, function, body, references: references(body), placed };
+    if context.hands_out_labels() {
+        return Err(Reason::LabelAddress);
+    }
     function.parts.iter().map(|range| context.part(range)).collect()
 }
 
@@ -93,6 +99,22 @@ fn references(body: &Body) -> References {
 }
 
 impl<'data> Context<'_, 'data> {
+    /// Whether the address of an instruction behind the entry is loaded, and there is an indirect jump that may go there: by
+    /// ways that are not seen, and to the original.
+    fn hands_out_labels(&self) -> bool {
+        let code = &self.body.instructions;
+        let is_label = |address| address != self.function.entry && self.function.contains(address);
+        let loads_label = |one: &Instruction| match one.operand {
+            Operand::RipRelative { at, target } if is_label(target) && !self.references.contains_key(&one.address) => {
+                let opcode = u64::from(at).checked_sub(2).and_then(|at| self.image.bytes_at(one.address + at, 1));
+                opcode == Some(&[LEA])
+            }
+            _ => false,
+        };
+        let is_indirect = |one: &Instruction| matches!(one.flow, Flow::TableJump { .. } | Flow::IndirectTailCall);
+        code.iter().any(is_indirect) && code.iter().any(loads_label)
+    }
+
     fn part(&self, range: &Range<u64>) -> Result<Part<'data>, Reason> {
         let length = range.end.saturating_sub(range.start);
         let bytes = self.image.bytes_at(range.start, length).ok_or(Reason::Analysis(Refusal::OutsideText))?;

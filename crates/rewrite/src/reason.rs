@@ -18,6 +18,9 @@ pub enum Reason {
     /// Jumps to a place that is no instruction of its own.
     #[error("a branch into the middle of an instruction")]
     StrayBranch,
+    /// The address of an instruction inside of it is loaded, and may be jumped to.
+    #[error("jumps to addresses of its own instructions that it keeps in memory")]
+    LabelAddress,
     /// An instruction refers to a jump table in a way that is not understood.
     #[error("refers to a jump table in a way that is not understood")]
     TableReference,

@@ -48,7 +48,7 @@ pub(crate) fn bisect(arguments: &InstrumentArguments) -> Result<ExitCode, Failur
     let bench = Bench::new(image, &arguments.command)?;
     let step = Step::begin("searching");
     let chosen = analysis.select(&choice)?.selection.selected().cloned().collect();
-    let mut search = Search { analysis: &analysis, chosen, bench: &bench, trials: 0, step: &step, poison: arguments.poison };
+    let mut search = Search { analysis: &analysis, choice: &choice, chosen, bench: &bench, trials: 0, step: &step, poison: arguments.poison };
     let found = search.run(&bytes)?;
     drop(step);
     match arguments.format {
@@ -60,6 +60,7 @@ pub(crate) fn bisect(arguments: &InstrumentArguments) -> Result<ExitCode, Failur
 
 struct Search<'a, 'data> {
     analysis: &'a Analysis<'data>,
+    choice: &'a Choice,
     /// The functions that were chosen.
     chosen: Vec<Decision>,
     bench: &'a Bench<'a>,
@@ -127,7 +128,7 @@ impl Search<'_, '_> {
         let part = Selection { decisions };
         let names: Vec<String> = indices.iter().map(ToString::to_string).collect();
         let key = Key::new(&[], self.analysis.path(), &names.iter().map(String::as_str).collect::<Vec<_>>());
-        self.analysis.instrument_selected(&part, &key, self.poison)
+        self.analysis.instrument_selected(self.choice, &part, &key, self.poison)
     }
 
     /// How the command ends with these functions instrumented.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use tare_code::{Body, Cfg, Flow, Function, Instruction, Loop, Program};
-use tare_format::probe::MOST_OPEN_REGIONS;
+use tare_format::probe::{MOST_OPEN_REGIONS, MOST_OPEN_REGIONS_OF_LEAF};
 use tare_image::Image;
 
 use super::flags::Flags;
@@ -155,13 +155,14 @@ impl<'a, 'data> Finder<'a, 'data> {
     fn nest(&mut self) {
         let levels = self.flow.wanted.levels;
         let each = u8::from(levels.loops) + u8::from(levels.iterations);
+        let most = if stack::is_leaf(self.flow.body) { MOST_OPEN_REGIONS_OF_LEAF } else { MOST_OPEN_REGIONS };
         for ((index, one), number) in self.flow.loops.iter().enumerate().zip(0_u32..) {
             if self.refused.contains_key(&Scope::Loop(number)) {
                 continue;
             }
             let header = one.blocks.first().and_then(|&block| self.around.get(block));
             let outside = u8::try_from(header.map_or(0, Vec::len)).unwrap_or(u8::MAX).saturating_mul(each);
-            if outside.saturating_add(each) > MOST_OPEN_REGIONS {
+            if outside.saturating_add(each) > most {
                 self.faults.push((Scope::Loop(number), SiteReason::Depth));
                 continue;
             }

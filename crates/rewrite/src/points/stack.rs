@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use iced_x86::{Decoder, DecoderOptions, Instruction as Decoded, Mnemonic, OpKind, Register};
-use tare_code::{Body, Cfg, Loop};
+use tare_code::{Body, Cfg, Flow, Loop};
 use tare_format::probe::MOST_OPEN_REGIONS_WITHOUT_FRAME;
 use tare_image::{Cfa, CfaRows, Image};
 
@@ -39,7 +39,7 @@ pub(super) fn uneven(
             faults.push((loop_of(scope), SiteReason::Unwind));
         } else if first.is_some_and(|first| first != row) {
             faults.push((loop_of(scope), SiteReason::StackPointer));
-        } else if !one.place.has_frame && one.place.level > MOST_OPEN_REGIONS_WITHOUT_FRAME {
+        } else if !is_leaf(body) && !one.place.has_frame && one.place.level > MOST_OPEN_REGIONS_WITHOUT_FRAME {
             faults.push((loop_of(scope), SiteReason::Depth));
         } else if first.is_none() && matches!(row, Row::Elsewhere | Row::Unknown) {
             open.push(scope);
@@ -58,6 +58,11 @@ pub(super) fn uneven(
         }
     }
     faults
+}
+
+/// Whether a function calls nothing.
+pub(super) fn is_leaf(body: &Body) -> bool {
+    !body.instructions.iter().any(|one| matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall))
 }
 
 /// An iteration and its loop are refused together.
