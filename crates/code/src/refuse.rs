@@ -82,11 +82,11 @@ fn is_go(image: &Image<'_>) -> bool {
     has_table || image.notes().iter().any(|note| note.owner == "Go")
 }
 
-/// Entries of the functions that V8 compiled in advance; there are none without what tells where all of them stand.
+/// Entries of the functions that V8 compiled in advance; there are none without the one that enters its interpreter.
 fn v8_builtins(image: &Image<'_>) -> Vec<u64> {
     let symbols = image.symbols();
-    let has_blob = symbols.iter().any(|symbol| symbol.is_defined && symbol.name.starts_with("v8_Default_embedded_blob_"));
-    let builtins = symbols.iter().filter(|symbol| has_blob && symbol.name.starts_with("Builtins_"));
+    let is_v8 = symbols.iter().any(|symbol| symbol.name == "Builtins_InterpreterEntryTrampoline");
+    let builtins = symbols.iter().filter(|symbol| is_v8 && symbol.name.starts_with("Builtins_"));
     let mut entries: Vec<u64> = builtins.map(|symbol| symbol.address).collect();
     entries.sort_unstable();
     entries
