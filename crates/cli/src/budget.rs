@@ -64,6 +64,17 @@ impl Limiting {
     }
 }
 
+/// A budget without preset `auto` holds while a program runs: it means nothing to verbs that run none.
+pub(crate) fn refuse_where_nothing_runs(options: &args::Selection) -> Result<(), Failure> {
+    let preset = options.preset.as_deref();
+    if options.budget.is_none() || preset.is_some_and(|preset| preset.split('+').any(|part| part == "auto")) {
+        return Ok(());
+    }
+    let with = preset.map_or_else(|| "filters alone".to_string(), |preset| format!("preset `{preset}`"));
+    Err(Failure::new(Code::Usage, format!("--budget with {with} holds while a program runs, and here none does"))
+        .remedy("use --preset auto, which the budget limits, or tare profile"))
+}
+
 /// A run to learn from means nothing to other presets; a budget holds while the program runs.
 fn refuse_without_auto(options: &args::Selection, preset: Option<Preset>) -> Result<(), Failure> {
     let with = preset.map_or_else(|| "filters alone".to_string(), |preset| format!("preset `{preset}`"));

@@ -29,6 +29,7 @@ pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
     let [image] = arguments.images.as_slice() else {
         return Err(Failure::new(Code::Usage, "more than one image is named").remedy("name one image, or ask for the --table of several"));
     };
+    crate::budget::refuse_where_nothing_runs(&arguments.selection)?;
     let choice = Choice::of(&arguments.selection)?;
     let pattern = arguments.explain.as_deref().map(Pattern::parse).transpose()?;
     let bytes = image_file::read(image)?;
