@@ -118,6 +118,12 @@ pub(crate) fn compile(checked: &Checked, entry: Entry, environment: &Environment
     let mut needs = Needs::default();
     needs.steps(&checked.steps, environment);
     let mut writer = Writer::new(checked, entry, environment);
+    if entry == Entry::Edge && needs.calls > 0 && needs.is_proven && checked.steps.iter().all(is_short) {
+        writer.short(checked, &needs);
+        writer.begin();
+        writer.body(checked, Keep::All);
+        return writer.finish();
+    }
     writer.begin();
     let is_plain = needs.calls == 0 && entry != Entry::Once;
     if is_plain {
@@ -138,13 +144,21 @@ pub(crate) fn compile(checked: &Checked, entry: Entry, environment: &Environment
     } else {
         writer.body(checked, Keep::All);
     }
-    writer.code.finish();
-    Compiled { bytes: writer.code.bytes, fields: writer.code.fields, frame: writer.frame }
+    writer.finish()
+}
+
+/// Whether a statement is a call whose arguments are known or stand in the region's record.
+fn is_short(step: &Step) -> bool {
+    let Step::Call(call) = step else { return false };
+    let is_known = |argument: &Argument| matches!(argument, Argument::Text(_) | Argument::Integer(Value::Number(_) | Value::Context(_)));
+    call.arguments.len() <= ARGUMENTS.len() && call.arguments.iter().all(is_known)
 }
 
 /// What a snippet changes and calls.
 struct Needs {
     changed: Registers,
+    /// Of these, what called functions change.
+    callees: Registers,
     calls: usize,
     /// Whether all of the called functions are known to touch little.
     is_proven: bool,
@@ -153,7 +167,7 @@ struct Needs {
 
 impl Default for Needs {
     fn default() -> Self {
-        Self { changed: Registers::default().with(RAX).with(RCX), calls: 0, is_proven: true, flags: Vec::new() }
+        Self { changed: Registers::default().with(RAX).with(RCX), callees: Registers::default(), calls: 0, is_proven: true, flags: Vec::new() }
     }
 }
 
@@ -203,6 +217,7 @@ impl Needs {
         match environment.functions.get(&call.function) {
             Some(Callee::Imported { proof: Some(proof), .. }) => {
                 self.changed = self.changed.union(proof.changed);
+                self.callees = self.callees.union(proof.changed);
                 if !self.flags.contains(&proof.flag) {
                     self.flags.push(proof.flag);
                 }
@@ -263,6 +278,84 @@ impl<'a> Writer<'a> {
             most: 0,
             stacked: 0,
         }
+    }
+
+    fn finish(mut self) -> Compiled {
+        self.code.finish();
+        Compiled { bytes: self.code.bytes, fields: self.code.fields, frame: self.frame }
+    }
+
+    /// The body without a frame for calls of functions that are known to touch little: they need neither an aligned stack
+    /// nor to be told of arguments in vector registers. Behind it, the other body begins.
+    fn short(&mut self, checked: &Checked, needs: &Needs) {
+        let general = self.code.label();
+        for &flag in &needs.flags {
+            self.code.compare_byte(Memory::Image(insertion::Value::SharedVariable(flag)), 0);
+            self.code.jump_if(NOT_EQUAL, general);
+        }
+        self.remember();
+        let without_scratch = Registers(needs.changed.0 & !(1 << RCX.0));
+        let uses_rcx = checked.steps.iter().any(|step| matches!(step, Step::Call(call) if call.arguments.len() > 3));
+        let is_changed = needs.callees.0 >> RCX.0 & 1 != 0;
+        let saved = if uses_rcx || is_changed { needs.changed } else { without_scratch };
+        let mut depth = 8;
+        for register in saved.iter() {
+            self.code.push(register);
+            depth += 8;
+            self.row(&[0x0e, depth as u8]);
+        }
+        for step in &checked.steps {
+            if let Step::Call(call) = step {
+                self.short_call(call, depth - 8);
+            }
+        }
+        for register in saved.iter().collect::<Vec<_>>().into_iter().rev() {
+            self.code.pop(register);
+            depth -= 8;
+            self.row(&[0x0e, depth as u8]);
+        }
+        self.code.raw(&[0xc3]);
+        self.restore();
+        self.code.bind(general);
+    }
+
+    /// A call with the site's return address at a distance from the stack pointer.
+    fn short_call(&mut self, call: &Invocation, back: i32) {
+        for (argument, to) in call.arguments.iter().zip(ARGUMENTS) {
+            match argument {
+                Argument::Integer(Value::Number(number)) => self.code.set(to, *number),
+                Argument::Integer(Value::Context(Context::Caller)) => self.code.load(to, Memory::At(RSP, back + 8)),
+                Argument::Integer(Value::Context(context)) => {
+                    let at = self.environment.record.number(*context).unwrap_or(0).cast_signed();
+                    let end = self.short_record(to, back);
+                    if *context == Context::Address {
+                        self.code.load_sized(RAX, Memory::At(to, end + at), 4, true);
+                        self.code.add_both(to, RAX, end + at + 4);
+                    } else {
+                        self.code.load_sized(to, Memory::At(to, end + at), 4, true);
+                    }
+                }
+                Argument::Text(template) if template.constant().is_none() => {
+                    let at = self.environment.record.text(template).unwrap_or(0).cast_signed();
+                    let end = self.short_record(to, back);
+                    self.code.load_sized(RAX, Memory::At(to, end + at), 4, false);
+                    self.code.add_both(to, RAX, end);
+                }
+                other => self.argument(other, to),
+            }
+        }
+        if let Some(Callee::Imported { slot, .. }) = self.environment.functions.get(&call.function) {
+            self.code.call_through(insertion::Value::SharedVariable(*slot));
+        }
+    }
+
+    /// Leaves the address of the region's record in a register, but for a number that is answered; changes `rax`.
+    fn short_record(&mut self, to: Register, back: i32) -> i32 {
+        let (at, end) = distance_at(self.entry);
+        self.code.load(to, Memory::At(RSP, back));
+        self.code.load_sized(RAX, Memory::At(to, at), 4, true);
+        self.code.operate(Operation::Add, to, RAX);
+        end
     }
 
     /// A row begins here.

@@ -286,7 +286,14 @@ const SMALL: [u8; 5] = [0x31, 0xff, 0x31, 0xf6, 0xc3];
 
 #[test]
 fn a_proven_function_is_called_without_saving_what_it_keeps() {
-    let (_, checked) = checked("f3(g8, 2, 3); r4 = r4 + 1;");
+    proven("f3(g8, 2, 3); r4 = r4 + 1;", 2);
+    // Without a frame of its own.
+    proven("f3(@LINE@, @ADDRESS@, 3);", 0);
+    proven("f3(1, @CALLER@, @LINE@); f3(1, 2, 3);", 0);
+}
+
+fn proven(text: &str, visits: i64) {
+    let (_, checked) = checked(text);
     let proof = Proof { flag: FLAG, changed: Registers(1 << 6 | 1 << 7) };
     for entry in [Entry::Edge, Entry::Body] {
         let trial = Trial::new(&checked, entry, Some(proof.clone()));
@@ -309,8 +316,8 @@ fn a_proven_function_is_called_without_saving_what_it_keeps() {
             after.general[4] = before.general[4];
         }
         assert!(before == after, "{before:x?}\n{after:x?}");
-        assert_eq!(CALLS.with_borrow(Vec::len), 1);
+        assert_eq!(CALLS.with_borrow(Vec::len), text.matches("f3(").count());
         let (at, integer) = VARIABLES.iter().enumerate().map(|(at, one)| (at, one.1)).nth(6).expect("r4");
-        assert_eq!(trial.get(at, integer), 2);
+        assert_eq!(trial.get(at, integer), visits);
     }
 }
