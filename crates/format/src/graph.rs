@@ -43,7 +43,8 @@ pub const REQUEST_ENDING: &str = ".request";
 pub const IMAGE_TABLE: u64 = 4096;
 /// Bytes of an arena.
 pub const ARENA: u64 = 32 << 20;
-/// Threads that can be measured in one process.
+/// Threads that can be measured in one process at once. Where more have been, some share a location: its root has a call
+/// for each of them.
 pub const MAX_LOCATIONS: u32 = 1024;
 
 /// From an arena's start to its frames.
@@ -178,7 +179,7 @@ record! {
         128 clock_ticks: u64,
         /// Sum of the squares of their ticks.
         136 clock_ticks_squared: u64,
-        /// Threads that found no arena.
+        /// Threads that found no arena, nor one whose thread had ended.
         144 lost_threads: u64,
         /// Messages whose delay did not arrive with them.
         152 unpaired_messages: u64,
@@ -260,7 +261,7 @@ record! {
     LocationRecord, 256 {
         /// Number of the thread within the process; the main thread is 0.
         0 thread: u32,
-        /// Thread id of the kernel.
+        /// Thread id of the kernel, of the last thread if several have shared the location.
         4 tid: u32,
         /// Nodes in use; the release store of this count publishes them.
         8 nodes: u32,
@@ -288,7 +289,7 @@ record! {
         80 skipped_frames: u64,
         /// Calls that went to the overflow node.
         88 overflow_calls: u64,
-        /// Entries beyond the depth that is followed.
+        /// Entries beyond the depth that is followed: counted by their nodes, their time is the deepest frame's.
         96 lost_depth: u64,
         /// Load address of the thread state, for monitors of the same machine.
         104 thread_state: u64,

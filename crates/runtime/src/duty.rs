@@ -46,7 +46,8 @@ struct Account {
 impl Account {
     fn of(local: Local, ticks: u64, budget: Budget) -> Self {
         let location = local.arena.location();
-        let passed = ticks.saturating_sub(location.start_ticks.load(Relaxed));
+        // Of all threads that have had this graph, the times between them left out.
+        let passed = ticks.saturating_sub(local.arena.frame(0).base.load(Relaxed));
         let probes = local.state.overhead.load(Relaxed).max(0).cast_unsigned() / COST_UNIT;
         let spent = probes + location.slow_ticks.load(Relaxed);
         let allowed = u128::from(passed.saturating_sub(spent)) * u128::from(budget.0) / u128::from(Budget::WHOLE);

@@ -6,6 +6,7 @@
 
 use crate::arena::{Arena, NODE_CHUNK, PAGE};
 use crate::graph_file::{self, FilePlace};
+use crate::kit::Kit;
 use crate::live::{LiveFrame, LiveHeader};
 use crate::local::{Local, restart_node};
 use crate::process::now;
@@ -32,6 +33,9 @@ extern "C" fn in_child() {
         (_, None) => true,
         (None, Some(_)) => false,
     };
+    if let Some(kit) = Kit::of(state) {
+        kit.keep();
+    }
     if !taken_over {
         state.reset();
     }

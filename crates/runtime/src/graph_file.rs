@@ -115,19 +115,27 @@ pub(crate) fn record_image(id_base: u32, regions: u32, bias: u64, identity: &[u8
     true
 }
 
-/// An arena for the calling thread, in the file; `None` where there is no room for one.
+/// A fresh arena for the calling thread, in the file; `None` where there is no room for one.
 pub(crate) fn new_arena() -> Option<Arena> {
     let header = header()?;
     let is_main = sys::thread_id() == header.pid.load(Ordering::Relaxed);
-    let index = if is_main { 0 } else { NEXT_LOCATION.fetch_add(1, Ordering::Relaxed) };
-    let arena = (index < MAX_LOCATIONS).then(|| map_arena(place()?, index)).flatten();
-    let Some(arena) = arena.filter(|arena| arena.allocate_first()) else {
-        header.lost_threads.fetch_add(1, Ordering::Relaxed);
-        return None;
-    };
+    let index = if is_main { 0 } else { next_location()? };
+    let arena = map_arena(place()?, index).filter(|arena| arena.allocate_first())?;
     know_arena(index, arena);
     header.locations.fetch_max(index + 1, Ordering::Release);
     Some(arena)
+}
+
+fn next_location() -> Option<u32> {
+    let next = |index: u32| (index < MAX_LOCATIONS).then_some(index + 1);
+    NEXT_LOCATION.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()
+}
+
+/// Counts a thread whose calls are not in the file.
+pub(crate) fn count_lost_thread() {
+    if let Some(header) = header() {
+        header.lost_threads.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 fn know_arena(index: u32, arena: Arena) {
@@ -240,11 +248,14 @@ fn open_new(settings: &Settings) -> Option<(FilePlace, Descriptor)> {
         for number in 0..FILES_OF_A_PROCESS {
             let name = stem.then(b"-").number(number).then(b".graph");
             let live = directory.then(name.bytes());
+            let collected = in_run.then(name.bytes());
+            // Left by an earlier process of this id, whose place in memory is free again.
+            let is_moved = directory.bytes() != in_run.bytes();
+            if is_moved && sys::is_there(collected.as_c_str()?) {
+                continue;
+            }
             match sys::open(live.as_c_str()?, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o600) {
-                Ok(file) => {
-                    let collected = in_run.then(name.bytes());
-                    return Some((FilePlace { live, directory: *directory, collected, is_moved: directory.bytes() != in_run.bytes() }, file));
-                }
+                Ok(file) => return Some((FilePlace { live, directory: *directory, collected, is_moved }, file)),
                 Err(Errno(libc::EEXIST)) => mark_replaced(live.as_c_str()?),
                 Err(_) => break,
             }

@@ -142,6 +142,11 @@ impl Kit {
         self.partners.store(state.partners.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
+    /// The calling thread has forked at its end, and goes on with this kit in the child.
+    pub(crate) fn keep(&self) {
+        self.left_by.store(0, Ordering::Release);
+    }
+
     /// The calling thread is at its end, and leaves the kit to others.
     pub(crate) fn leave(&self) {
         self.left_by.store(sys::thread_id(), Ordering::Release);

@@ -29,6 +29,7 @@ mod finish;
 mod fork;
 mod graph_file;
 mod images;
+mod inherit;
 mod kit;
 mod live;
 mod local;

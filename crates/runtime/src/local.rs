@@ -53,18 +53,19 @@ impl Local {
         Some(Self { state, arena: state.arena()? })
     }
 
-    /// Writes the root and the overflow node of a fresh arena, and opens the root.
+    /// Writes the root and the overflow node, and opens the root, whose time goes on where an earlier thread left it.
     pub(crate) fn open_root(self, ticks: u64) {
         let overflow = self.arena.node(OVERFLOW);
         overflow.flags.store(NODE_OVERFLOW, Relaxed);
         overflow.until.store(NEVER, Relaxed);
         overflow.region.store(NO_REGION, Relaxed);
-        self.arena.node(0).calls.store(1, Relaxed);
-        self.arena.location().nodes.store(1, Release);
-        self.state.nodes_ready.store(NODE_CHUNK, Relaxed);
+        let root = self.arena.node(0);
+        add(&root.calls, 1);
+        self.arena.location().nodes.fetch_max(1, Release);
+        self.state.nodes_ready.fetch_max(NODE_CHUNK, Relaxed);
         let sentinel = self.arena.frame(0);
-        sentinel.node.store(core::ptr::from_ref(self.arena.node(0)).addr() as u64, Relaxed);
-        sentinel.base.store(ticks, Relaxed);
+        sentinel.node.store(core::ptr::from_ref(root).addr() as u64, Relaxed);
+        sentinel.base.store(ticks.wrapping_sub(root.inclusive.load(Relaxed)), Relaxed);
         sentinel.sp.store(TOP, Relaxed);
         self.state.last.store(ticks, Relaxed);
         self.state.frame.store(core::ptr::from_ref(sentinel).cast_mut(), Relaxed);

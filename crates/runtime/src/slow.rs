@@ -99,6 +99,8 @@ fn enter(state: &'static ThreadState, place: Place, ticks: u64, door: Door) -> A
             Answer::Done
         }
     } else {
+        // The call counts where it belongs; its time stays with the deepest frame.
+        add(&local.find_or_create(local.current(), region, door).0.calls, 1);
         add(&local.arena.location().lost_depth, 1);
         state.lost_open.fetch_add(1, Relaxed);
         Answer::Done

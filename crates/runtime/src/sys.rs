@@ -94,6 +94,11 @@ pub(crate) fn unlink(path: &CStr) {
     let _ = harmless(libc::SYS_unlink, [path.as_ptr().addr(), 0, 0, 0, 0, 0]);
 }
 
+/// Whether a path names anything.
+pub(crate) fn is_there(path: &CStr) -> bool {
+    harmless(libc::SYS_access, [path.as_ptr().addr(), libc::F_OK as usize, 0, 0, 0, 0]).is_ok()
+}
+
 /// Whether a file can be read by this process.
 pub(crate) fn is_readable(path: &CStr) -> bool {
     harmless(libc::SYS_access, [path.as_ptr().addr(), libc::R_OK as usize, 0, 0, 0, 0]).is_ok()

@@ -1,7 +1,8 @@
-//! Threads: set up at their first probe, marked at their end.
+//! Threads: set up at their first probe, with a graph of their own or that of a thread that has ended, marked at their end.
 
 use crate::arena::Arena;
 use crate::graph_file;
+use crate::inherit::inherit;
 use crate::kit::Kit;
 use crate::local::Local;
 use crate::process::{self, now};
@@ -40,13 +41,12 @@ pub(crate) fn ready(state: &'static ThreadState) -> Option<Local> {
 
 fn set_up(state: &'static ThreadState) -> Option<Local> {
     let kit = Kit::take()?;
-    let beyond_room = || kit.scratch_arena().filter(|arena| arena.allocate_first());
-    let Some(arena) = graph_file::new_arena().or_else(beyond_room) else {
+    let fresh = || graph_file::new_arena().map(|arena| set_up_on(state, arena, kit));
+    let Some(local) = fresh().or_else(|| inherit(state, kit)).or_else(|| beyond_room(state, kit)) else {
         kit.leave();
         return None;
     };
-    let local = set_up_on(state, arena, kit);
-    let location = arena.location();
+    let location = local.arena.location();
     location.tid.store(sys::thread_id(), Relaxed);
     location.thread_state.store(core::ptr::from_ref(state).addr() as u64, Relaxed);
     location.state.store(RUNS, Relaxed);
@@ -58,7 +58,14 @@ fn set_up(state: &'static ThreadState) -> Option<Local> {
     Some(local)
 }
 
-/// Connects a thread with an arena: site cache, table of edges, root.
+/// A thread for which there is no room, because too many live at once: it is counted as lost.
+fn beyond_room(state: &'static ThreadState, kit: &Kit) -> Option<Local> {
+    graph_file::count_lost_thread();
+    let arena = kit.scratch_arena().filter(|arena| arena.allocate_first())?;
+    Some(set_up_on(state, arena, kit))
+}
+
+/// Connects a thread with a fresh arena: site cache, table of edges, root.
 pub(crate) fn set_up_on(state: &'static ThreadState, arena: Arena, kit: &Kit) -> Local {
     let begin = now().0;
     kit.equip(state);

@@ -1,0 +1,304 @@
+//! Programs that do their worst: nothing crashes or hangs, what they print stays the same, and each call is counted or
+//! counted as lost.
+
+#[expect(dead_code, reason = "the tests of graphs use all of it")]
+mod support;
+
+use support::Program;
+
+/// Runs a program unmeasured and measured; both must end well and print the same.
+fn same_output(source: &str, names: &[&str]) -> Program {
+    let includes = "#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n#include \"sites.h\"\nstatic volatile long sink;\n";
+    let program = Program::compile(&format!("{includes}{source}"), names);
+    let measured = program.run();
+    let plain = program.command().env_remove("LD_PRELOAD").output().expect("the program runs");
+    assert!(plain.status.success(), "unmeasured: {}", plain.status);
+    assert_eq!(String::from_utf8_lossy(&measured.stdout), String::from_utf8_lossy(&plain.stdout));
+    assert_eq!(String::from_utf8_lossy(&measured.stderr), String::from_utf8_lossy(&plain.stderr));
+    program
+}
+
+#[test]
+fn handlers_that_jump_out_ten_thousand_times_a_second_lose_no_call() {
+    let program = Program::compile(
+        r#"
+        #include <setjmp.h>
+        #include <signal.h>
+        #include <stdio.h>
+        #include <string.h>
+        #include <sys/time.h>
+        #include "sites.h"
+        long leaf(long n); long work(long n); void handler(int s); long step(long n);
+        static sigjmp_buf back;
+        static volatile long jumps, handled, works, steps, leaves;
+        long leaf_body(long n) { leaves++; return n * n; }
+        long step_body(long n) { steps++; return leaf(n); }
+        void handler_body(int s) { handled++; step(s); if (handled % 2) { jumps++; siglongjmp(back, 1); } }
+        long work_body(long n) { works++; long s = 0; for (long i = 0; i < n; i++) { s += step(i); s += leaf(i); } return s; }
+        REGION(handler, 1); REGION(work, 2); REGION(step, 3); LEAF(leaf, 4);
+        int main(void) {
+            struct sigaction a; memset(&a, 0, sizeof a);
+            a.sa_handler = handler;
+            sigaction(SIGALRM, &a, 0);
+            struct itimerval t = { { 0, 100 }, { 0, 100 } }, none = { { 0, 0 }, { 0, 0 } };
+            setitimer(ITIMER_REAL, &t, 0);
+            while (jumps < 2000) if (!sigsetjmp(back, 1)) work(1000);
+            setitimer(ITIMER_REAL, &none, 0);
+            printf("%ld %ld %ld %ld %ld\n", jumps, handled, works, steps, leaves); return 0;
+        }
+        "#,
+        &["handler", "work", "step", "leaf"],
+    );
+    let output = program.run();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let numbers: Vec<u64> = text.split_whitespace().map(|number| number.parse().expect("a number")).collect();
+    let [jumps, handled, works, steps, leaves] = numbers[..] else { panic!("{text}") };
+    let graph = program.graph();
+    let calls = graph.calls();
+    assert_eq!(calls["handler"], handled);
+    // A jump may come between the probe's count and the body's, of one call.
+    for (name, bodies) in [("work", works), ("step", steps), ("leaf", leaves)] {
+        assert!((bodies..=bodies + jumps).contains(&calls[name]), "{name}: {} of {bodies}, {jumps} jumps", calls[name]);
+    }
+    let record = &graph.locations[0].record;
+    assert_eq!(record.unmatched_exits, 0);
+    assert!(record.skipped_frames >= jumps, "{} frames of {jumps} jumps", record.skipped_frames);
+}
+
+#[test]
+fn coroutines_that_switch_inside_of_regions_lose_no_call() {
+    let program = same_output(
+        r#"
+        #include <ucontext.h>
+        enum { ROUTINES = 50, ROUNDS = 200 };
+        static ucontext_t own, contexts[ROUTINES];
+        static int running;
+        long outer(long n); long inner(long n);
+        static void yield(void) { swapcontext(&contexts[running], &own); }
+        long inner_body(long n) { sink += n; yield(); sink += n; return n; }
+        long outer_body(long n) { long s = 0; for (int i = 0; i < ROUNDS; i++) { s += inner(i); yield(); } return s; }
+        REGION(outer, 1); REGION(inner, 2);
+        static void routine(void) { outer(1); for (;;) yield(); }
+        int main(void) {
+            for (int i = 0; i < ROUTINES; i++) {
+                getcontext(&contexts[i]);
+                contexts[i].uc_stack.ss_size = 1 << 16;
+                contexts[i].uc_stack.ss_sp = malloc(1 << 16);
+                makecontext(&contexts[i], routine, 0);
+            }
+            for (int round = 0; round < 2 * ROUNDS + 1; round++)
+                for (running = 0; running < ROUTINES; running++) swapcontext(&own, &contexts[running]);
+            printf("%ld\n", sink); return 0;
+        }
+        "#,
+        &["outer", "inner"],
+    );
+    let graph = program.graph();
+    let calls = graph.calls();
+    assert_eq!((calls["outer"], calls["inner"]), (50, 50 * 200));
+    let location = &graph.locations[0];
+    // Frames of a routine look as if they were left when another one runs: they are counted.
+    assert!(location.record.skipped_frames > 0 && location.record.unmatched_exits > 0);
+    assert_eq!(location.exclusive(), (location.record.end_ticks - location.record.start_ticks).cast_signed());
+}
+
+#[test]
+fn threads_that_are_cancelled_or_leave_from_deep_inside_lose_no_call() {
+    let program = same_output(
+        r#"
+        #include <pthread.h>
+        #include <semaphore.h>
+        static sem_t inside;
+        long down(long n); long wait_in(long n);
+        long wait_in_body(long n) { sem_post(&inside); for (;;) pause(); return n; }
+        long down_body(long n) { if (n) return 1 + down(n - 1); if (sink) pthread_exit(0); return wait_in(n); }
+        REGION(down, 1); REGION(wait_in, 2);
+        static void *work(void *x) { down(100); return x; }
+        int main(void) {
+            sem_init(&inside, 0, 0);
+            for (sink = 0; sink < 2; sink++)
+                for (int i = 0; i < 50; i++) {
+                    pthread_t t; void *end;
+                    pthread_create(&t, 0, work, 0);
+                    if (!sink) { sem_wait(&inside); pthread_cancel(t); }
+                    pthread_join(t, &end);
+                }
+            puts("done"); return 0;
+        }
+        "#,
+        &["down", "wait_in"],
+    );
+    let graph = program.graph();
+    let calls = graph.calls();
+    assert_eq!((calls["down"], calls["wait_in"]), (100 * 101, 50));
+    assert_eq!((graph.locations.len(), graph.header.lost_threads), (100, 0));
+}
+
+#[test]
+fn each_process_of_a_storm_of_forks_counts_its_own_calls() {
+    let program = same_output(
+        r#"
+        #include <sys/wait.h>
+        long step(long n); void grow(int n);
+        long step_body(long n) { sink += n; return n; }
+        void grow_body(int n) {
+            for (int i = 0; i < 10; i++) step(i);
+            if (!n) return;
+            for (int i = 0; i < 3; i++)
+                if (!fork()) { grow(n - 1); exit(0); }
+            while (wait(0) > 0) {}
+        }
+        REGION(step, 1); REGION(grow, 2);
+        int main(void) { grow(4); puts("done"); return 0; }
+        "#,
+        &["step", "grow"],
+    );
+    let graphs = program.graphs();
+    assert_eq!(graphs.len(), 1 + 3 + 9 + 27 + 81);
+    for graph in &graphs {
+        assert_eq!((graph.calls()["grow"], graph.calls()["step"]), (1, 10));
+        assert_eq!(graph.locations[0].record.unmatched_exits, 0);
+    }
+}
+
+#[test]
+fn a_thread_that_forks_at_its_very_end_keeps_what_is_its_own() {
+    let program = same_output(
+        r#"
+        #include <pthread.h>
+        #include <sys/wait.h>
+        long step(long n); long other(long n);
+        long step_body(long n) { sink += n; return n; }
+        long other_body(long n) { sink += n; return n; }
+        REGION(step, 1); REGION(other, 2);
+        static pthread_key_t key;
+        static void *work(void *x) { for (int i = 0; i < 1000; i++) other(i); return x; }
+        static void *begin(void *x) { pthread_setspecific(key, x); for (int i = 0; i < 10; i++) step(i); return x; }
+        static void last(void *x) {
+            if (fork()) { wait(0); return; }
+            pthread_t t[4];
+            for (int i = 0; i < 4; i++) pthread_create(t + i, 0, work, 0);
+            for (int i = 0; i < 1000; i++) step(i);
+            for (int i = 0; i < 4; i++) pthread_join(t[i], 0);
+            for (int i = 0; i < 1000; i++) step(i);
+            exit(0);
+        }
+        int main(void) {
+            pthread_t t;
+            pthread_key_create(&key, last);
+            pthread_create(&t, 0, begin, &key); pthread_join(t, 0);
+            puts("done"); return 0;
+        }
+        "#,
+        &["step", "other"],
+    );
+    let graphs = program.graphs();
+    let mut calls: Vec<_> = graphs.iter().map(|graph| (graph.calls()["step"], graph.calls().get("other").copied())).collect();
+    calls.sort_unstable();
+    assert_eq!(calls, [(10, None), (2000, Some(4000))]);
+}
+
+#[test]
+fn libraries_that_come_and_go_call_back_without_loss() {
+    let program = Program::compile(
+        r#"
+        #include <dlfcn.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include "sites.h"
+        static volatile long sink;
+        long step(long n);
+        long step_body(long n) { sink += n; return n; }
+        REGION(step, 1);
+        int main(void) {
+            for (int i = 0; i < 300; i++) {
+                void *plugin = dlopen(getenv("PLUGIN"), RTLD_NOW);
+                if (!plugin) return 1;
+                void (*visit)(long (*)(long)) = (void (*)(long (*)(long)))dlsym(plugin, "visit");
+                visit(step);
+                dlclose(plugin);
+            }
+            return 0;
+        }
+        "#,
+        &["step"],
+    );
+    let plugin = program.directory().join("plugin.so");
+    let source = program.directory().join("plugin.c");
+    std::fs::write(&source, "static __thread long own[64]; void visit(long (*step)(long)) { for (int i = 0; i < 64; i++) own[i] = step(i); }\n")
+        .expect("a file");
+    let compiled = std::process::Command::new("gcc").args(["-shared", "-fPIC", "-o"]).arg(&plugin).arg(&source).status().expect("gcc is installed");
+    assert!(compiled.success());
+    assert!(program.command().env("PLUGIN", &plugin).status().expect("it runs").success());
+    assert_eq!(program.graph().calls()["step"], 300 * 64);
+}
+
+#[test]
+fn a_process_with_the_id_of_an_earlier_one_leaves_its_graph_alone() {
+    let program = Program::compile(
+        "#include \"sites.h\"\nlong step(long n); long step_body(long n) { return n; } REGION(step, 1);\nint main(void) { step(1); return 0; }\n",
+        &["step"],
+    );
+    let earlier = format!("cd {}; echo earlier > $(uname -n)-$$-0.graph; echo $(uname -n)-$$-0.graph; exec ./program", program.directory().display());
+    let mut command = std::process::Command::new("sh");
+    let measured = program.command();
+    for (name, value) in measured.get_envs().filter_map(|(name, value)| Some((name, value?))) {
+        command.env(name, value);
+    }
+    let output = command.args(["-c", &earlier]).output().expect("it runs");
+    assert!(output.status.success());
+    let name = String::from_utf8_lossy(&output.stdout).trim().to_string();
+    let kept = program.directory().join(name);
+    assert_eq!(std::fs::read_to_string(&kept).expect("the earlier file"), "earlier\n");
+    std::fs::remove_file(kept).expect("it is there");
+    assert_eq!(program.graph().calls()["step"], 1);
+}
+
+/// Kills in the suite; the variable `TARE_KILLS` asks for more of them.
+const KILLS: u64 = 20;
+
+#[test]
+fn whenever_a_process_is_killed_its_graph_is_whole_and_a_reader_sees_it_grow() {
+    let kills = std::env::var("TARE_KILLS").map_or(KILLS, |text| text.parse().expect("a number of kills"));
+    let program = Program::compile(
+        r#"
+        #include <pthread.h>
+        #include "sites.h"
+        static volatile long sink;
+        long down(long n, unsigned path); long down2(long n, unsigned path); long leaf(long n);
+        long leaf_body(long n) { sink += n; return n; }
+        long down_body(long n, unsigned path) { leaf(n); return n ? (path & 1 ? down : down2)(n - 1, path >> 1) : 0; }
+        long down2_body(long n, unsigned path) { leaf(n); return n ? (path & 1 ? down : down2)(n - 1, path >> 1) : 0; }
+        REGION(down, 1); REGION(down2, 2); LEAF(leaf, 3);
+        static void *work(void *x) { for (unsigned path = 0;; path++) down(12, path * 2654435761u); return x; }
+        int main(void) { pthread_t t; pthread_create(&t, 0, work, 0); work(0); return 0; }
+        "#,
+        &["down", "down2", "leaf"],
+    );
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    for _ in 0..kills {
+        let mut child = program.spawn();
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let mut seen = 0;
+        // The moment is the reader's: after some looks and a part of the next.
+        for _ in 0..random >> 60 {
+            seen = look(&program, seen);
+        }
+        std::thread::sleep(std::time::Duration::from_micros(random >> 33 & 0x3fff));
+        child.kill().expect("it runs");
+        child.wait().expect("it has ended");
+        look(&program, seen);
+        let _ = std::fs::remove_dir_all(program.memory());
+    }
+}
+
+/// Reads the graph of the only process as it stands; says how many calls it has, which are no fewer than before.
+fn look(program: &Program, before: u64) -> u64 {
+    if !program.memory().exists() {
+        return before;
+    }
+    let graphs = program.graphs_in(&program.memory());
+    let calls = graphs.iter().flat_map(|graph| graph.calls().into_values()).sum();
+    assert!(calls >= before, "{calls} calls after {before}");
+    calls
+}
