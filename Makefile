@@ -45,8 +45,8 @@ examples: packages-for-demo
 	mpicc.mpich -O2 -g -o $(EXAMPLES)/pi-mpich examples/pi/pi.c -lm
 
 demo: packages-for-demo build examples
-	$(RELEASE)/tare profile -o $(EXAMPLES)/pi-run -- mpirun.openmpi -n 2 $(EXAMPLES)/pi
-	$(RELEASE)/tare validate -n $(PAIRS) -o $(EXAMPLES)/pi-validation -- mpirun.openmpi -n 2 $(EXAMPLES)/pi
+	$(RELEASE)/tare profile --preset all -o $(EXAMPLES)/pi-run -- mpirun.openmpi -n 2 $(EXAMPLES)/pi
+	$(RELEASE)/tare validate --preset all -n $(PAIRS) -o $(EXAMPLES)/pi-validation -- mpirun.openmpi -n 2 $(EXAMPLES)/pi
 
 test: packages-for-test rust-components
 	$(CARGO) fmt --all --check

@@ -120,7 +120,7 @@ pub(crate) enum EdgeChoice {
 /// What to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
-    /// What to measure: auto, all, mpi-path, cc2, cc3, loc5, mpi-path+cc3 (default: all, or what the filters say)
+    /// What to measure: auto, all, mpi-path, cc2, cc3, loc5, mpi-path+cc3 (default: auto, or what the filters say)
     #[arg(long, value_name = "PRESET", env = "TARE_PRESET")]
     pub(crate) preset: Option<String>,
     /// Filter file that goes on from the preset and the filters before it

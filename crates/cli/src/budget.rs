@@ -67,7 +67,8 @@ impl Limiting {
 /// A budget without preset `auto` holds while a program runs: it means nothing to verbs that run none.
 pub(crate) fn refuse_where_nothing_runs(options: &args::Selection) -> Result<(), Failure> {
     let preset = options.preset.as_deref();
-    if options.budget.is_none() || preset.is_some_and(|preset| preset.split('+').any(|part| part == "auto")) {
+    let is_auto = preset.map_or(options.filter.is_empty(), |preset| preset.split('+').any(|part| part == "auto"));
+    if options.budget.is_none() || is_auto {
         return Ok(());
     }
     let with = preset.map_or_else(|| "filters alone".to_string(), |preset| format!("preset `{preset}`"));

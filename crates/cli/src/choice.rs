@@ -25,7 +25,7 @@ impl Choice {
     pub(crate) fn of(selection: &Selection) -> Result<Self, Failure> {
         let levels = levels(&selection.levels);
         let mut choice = Self { filters: Vec::new(), limiting: None, levels, key: format!("{levels:?}\n") };
-        let default = selection.filter.is_empty().then_some("all");
+        let default = selection.filter.is_empty().then_some("auto");
         let preset = selection.preset.as_deref().or(default).map(preset).transpose()?;
         choice.limiting = Limiting::of(selection, preset)?;
         if let Some(preset) = preset {

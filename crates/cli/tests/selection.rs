@@ -192,6 +192,9 @@ fn a_budget_is_named_with_what_it_is_expected_to_allow() {
     let functions = |row: &Value| row["functions"].as_u64().expect("a number");
     let rows = limited["certainty"].as_array().expect("a list");
     assert_eq!(rows.iter().map(functions).sum::<u64>(), limited["selected"].as_array().expect("a list").len() as u64);
+    let output = place.tare().env_remove("TARE_PRESET").args(["select", &program, "--format", "json"]).output().expect("tare can be started");
+    let unasked: Value = serde_json::from_slice(&output.stdout).expect("a document");
+    assert_eq!(unasked["budget"], 0.02);
     let free = document(&place, &program, &["--preset", "all"]);
     assert!(free["budget"].is_null() && free["expected_dilation"].is_null());
     let output = place.tare().args(["select", &program, "--preset", "auto"]).output().expect("tare can be started");
@@ -204,7 +207,7 @@ fn a_budget_goes_with_auto_alone_and_other_presets_refuse_it() {
     let (place, program) = place_with_program();
     let cases: [(&[&str], &str); 4] = [
         (&["--preset", "cc2", "--budget", "2%"], "--preset auto"),
-        (&["--filter", "leaf.xml", "--budget", "2%"], "filters alone"),
+        (&["--filter", "leaf.xml", "--budget", "2%"], "--preset auto"),
         (&["--preset", "all", "--from-run", "run"], "--from-run has no meaning"),
         (&["--preset", "auto", "--budget", "much"], "such as 2%"),
     ];

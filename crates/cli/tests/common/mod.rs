@@ -77,6 +77,8 @@ impl Place {
             .current_dir(self.path())
             .stdin(Stdio::null())
             .env("TARE_CACHE", self.path().join("cache"))
+            // Test programs are small: within a budget next to nothing of them would be measured.
+            .env("TARE_PRESET", "all")
             .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
             .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
             .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
