@@ -111,7 +111,7 @@ fn snippets_by_name_need_an_adapter() {
 
 /// What `tare select` prints.
 fn printed(place: &Place, words: &[&str]) -> String {
-    let output = place.tare().arg("select").args(words).output().expect("tare can be started");
+    let output = place.tare().env_remove("TARE_PRESET").arg("select").args(words).output().expect("tare can be started");
     assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
     text(&output.stdout).to_string()
 }
