@@ -14,12 +14,14 @@
 //! zero: a snippet never traps. Texts are known when the program is instrumented; they are joined then, and handed
 //! to functions as `const char *`.
 //!
-//! The phases: `lexer`, `parser` (positions are those of the adapter's file), `check` (names and types), `compile`.
+//! The phases: `lexer`, `parser` (positions are those of the adapter's file), `check` (names and types), `compile`
+//! (routines) or `inline` (sites).
 
 pub(crate) mod assembler;
 pub mod ast;
 pub(crate) mod check;
 pub(crate) mod compile;
+pub(crate) mod inline;
 pub(crate) mod lexer;
 pub(crate) mod parser;
 mod problem;

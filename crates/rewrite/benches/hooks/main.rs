@@ -42,7 +42,8 @@ fn compile(folder: &Path, source: &str, flags: &str, name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// Puts the hooks around the small function; what they touch can be found out only where the library is at hand.
+/// Puts the hooks around the small function and the one that calls it, so that the call leads to the moved code as it does
+/// in a program that is instrumented as a whole; what hooks touch can be found out only where the library is at hand.
 fn rewrite(program: &Path, library: &Path, is_known: bool) -> PathBuf {
     let data = std::fs::read(program).expect("the program");
     let hooks = std::fs::read(library).expect("the library");
@@ -50,12 +51,14 @@ fn rewrite(program: &Path, library: &Path, is_known: bool) -> PathBuf {
     let code = Program::analyse(&image).expect("code");
     let adapter = Adapter::parse(shipped("cyg-profile").expect("it is shipped")).expect("an adapter");
     let small = code.functions.iter().position(|function| function.name == "small").expect("the function");
-    let wanted = [Wanted { function: small, functions: Some("function".into()), ..Wanted::default() }];
+    let main = code.functions.iter().position(|function| function.name == "main").expect("the function");
+    let wanted = [main, small].map(|function| Wanted { function, functions: Some("function".into()), ..Wanted::default() });
     let images = [Image::parse(&hooks).expect("a library")];
     let libraries = Libraries { images: if is_known { &images } else { &[] }, are_all: false };
     let subject = Subject { image: &image, program: &code, lines: None, path: "", libraries };
     let snippets = Snippets::new(&adapter, subject, &wanted).expect("it can be applied");
-    let selected = [Selection { levels: snippets.levels(small), ..Selection::of(small) }];
+    let mut selected = [main, small].map(|function| Selection { levels: snippets.levels(function), ..Selection::of(function) });
+    selected.sort_by_key(|one| one.function);
     let request = Request { selected: &selected, ..Request::default() };
     let output = instrument(&image, &code, &request, &snippets).expect("it can be instrumented");
     let copy = program.with_extension(if is_known { "known" } else { "unknown" });

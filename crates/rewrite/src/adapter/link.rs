@@ -37,7 +37,8 @@ pub(crate) struct Ready {
 /// All that the snippets of an adapter refer to.
 pub(crate) struct Linked<'a> {
     pub(crate) functions: BTreeMap<String, Found<'a>>,
-    /// `__errno_location`, where there is one and something is called that may change `errno`.
+    /// `__errno_location`, where there is one and something is called: also a function that a proof was made for may be
+    /// another one when the program runs.
     pub(crate) errno: Option<Found<'a>>,
     /// Texts that are the same for all regions.
     pub(crate) texts: BTreeSet<String>,
@@ -65,8 +66,7 @@ pub(crate) fn link<'a>(adapter: &Adapter, image: &Image<'_>, program: &Program, 
     };
     let snippets = read(Level::Adapter, &adapter.snippets, None)?;
     let alternatives = adapter.alternatives.iter().map(|one| read(one.level, &one.snippets, Some(one))).collect::<Result<_, _>>()?;
-    let may_set = |found: &Found<'_>| !matches!(found, Found::Imported(Some(_)));
-    let errno = if linker.functions.values().any(may_set) { linker.find("__errno_location", Place::START).ok() } else { None };
+    let errno = if linker.functions.is_empty() { None } else { linker.find("__errno_location", Place::START).ok() };
     Ok(Linked { functions: linker.functions, errno, texts: linker.texts, snippets, alternatives })
 }
 

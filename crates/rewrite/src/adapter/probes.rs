@@ -1,7 +1,8 @@
 //! An adapter as a kind of probe: its routines, its records, and the sites that call the one with the other.
 //!
 //! A snippet is compiled once for each point, whatever the number of regions. A site is a call of the routine,
-//! followed by an instruction that does nothing and holds the distance of the region's record:
+//! followed by an instruction that does nothing and holds the distance of the region's record; calls of functions that
+//! are known to touch little stand at entries and exits themselves ([`crate::snippet::inline`]):
 //!
 //! ```text
 //! at entry and exits   e8 <routine>  a9 <distance>           call; test $distance, %eax
@@ -24,8 +25,9 @@ use crate::adapter::{Adapter, Alternative, Level, Point};
 use crate::elf::hooks::{self, When};
 use crate::insertion::{self, Additions, Field, Inserted, Insertion, Place, Probes, Routine, Scope, Value, VariableField};
 use crate::snippet::ast::Context;
-use crate::snippet::check::Checked;
-use crate::snippet::compile::{Callee, Compiled, Entry, Environment, Proof, compile};
+use crate::snippet::check::{Checked, Template};
+use crate::snippet::compile::{Callee, Compiled, Entry, Environment, Proof, compile, gate};
+use crate::snippet::inline::{Calls, Known};
 use crate::snippet::{self, AdapterError, Problem};
 
 /// Routines begin at multiples of this.
@@ -73,13 +75,22 @@ pub struct Snippets<'a> {
     path: &'a str,
     layouts: Vec<RecordLayout>,
     additions: Additions,
-    routines: Routines,
+    sites: Sites,
+    texts: BTreeMap<String, u32>,
     chosen: HashMap<usize, Chosen<'a>>,
     called: Vec<usize>,
 }
 
-/// Where routines are, by alternative, point, and whether they are called from inside a body.
-type Routines = HashMap<(usize, Point, bool), u32>;
+/// What sites are, by alternative, point, and whether they are inside of a body.
+type Sites = HashMap<(usize, Point, bool), Site>;
+
+/// What a site does.
+enum Site {
+    /// It calls a routine.
+    Routine(u32),
+    /// It makes the snippet's calls itself.
+    Inline(Calls),
+}
 
 /// What is inserted in a function, by the indices of alternatives.
 struct Chosen<'a> {
@@ -106,13 +117,13 @@ impl<'a> Snippets<'a> {
         let of_alternative = adapter.alternatives.iter().zip(&linked.alternatives);
         let layouts: Vec<RecordLayout> =
             of_alternative.map(|(alternative, ready)| RecordLayout::new(alternative, ready.iter().map(|one| &one.checked))).collect();
-        let (additions, routines) = Builder::new(adapter, &linked, &layouts)?.build(subject.image);
+        let (additions, sites, texts) = Builder::new(adapter, &linked, &layouts)?.build(subject.image);
         let mut chosen = HashMap::with_capacity(wanted.len());
         for one in wanted {
             chosen.insert(one.function, Chosen::new(adapter, subject, one)?);
         }
         let Subject { image, program, path, .. } = subject;
-        Ok(Self { adapter, image, program, path, layouts, additions, routines, chosen, called })
+        Ok(Self { adapter, image, program, path, layouts, additions, sites, texts, chosen, called })
     }
 
     /// Functions of the program that snippets call: nothing may be inserted in them, or they would call themselves.
@@ -161,14 +172,17 @@ impl<'a> Snippets<'a> {
         }
     }
 
-    fn site(&self, chosen: &Chosen<'_>, place: &Place, record: Option<u32>) -> Insertion {
+    fn site(&self, chosen: &Chosen<'_>, place: &Place, record: (u32, &[u8])) -> Insertion {
         let Some((index, _)) = self.alternative(chosen, place.scope) else { return Insertion::default() };
         let is_inside = place.is_mid_body || !place.flags_are_dead;
-        let routine = self.routines.get(&(index, point_of(place.point), is_inside));
-        match (routine, record) {
-            (Some(&routine), Some(record)) if is_inside => inside(routine, record),
-            (Some(&routine), Some(record)) => at_edge(routine, record),
-            _ => Insertion::default(),
+        match self.sites.get(&(index, point_of(place.point), is_inside)) {
+            Some(Site::Inline(calls)) => {
+                let (facts, layout) = (RegionFacts::new(self, chosen, place), self.layouts.get(index));
+                calls.site(&AtSite { facts, layout, texts: &self.texts, record })
+            }
+            Some(&Site::Routine(routine)) if is_inside => inside(routine, record.0),
+            Some(&Site::Routine(routine)) => at_edge(routine, record.0),
+            None => Insertion::default(),
         }
     }
 }
@@ -192,7 +206,10 @@ impl Probes for Snippets<'_> {
                 at
             });
         }
-        let site = |place: &Place| self.site(chosen, place, records.get(&of_loop(place.scope)).copied());
+        let site = |place: &Place| {
+            let record = records.get(&of_loop(place.scope)).copied().unwrap_or_default();
+            self.site(chosen, place, (record, &inserted.variables))
+        };
         inserted.insertions = places.iter().map(site).collect();
         inserted
     }
@@ -348,6 +365,37 @@ impl Facts for RegionFacts<'_> {
     }
 }
 
+/// What a site that makes calls itself knows.
+struct AtSite<'a> {
+    facts: RegionFacts<'a>,
+    layout: Option<&'a RecordLayout>,
+    /// Texts that are the same for all regions.
+    texts: &'a BTreeMap<String, u32>,
+    /// Where the region's record is among the function's variables, and these.
+    record: (u32, &'a [u8]),
+}
+
+impl Known for AtSite<'_> {
+    /// As wide as in a record.
+    fn number(&self, context: Context) -> i64 {
+        i64::from(self.facts.number(context) as i32)
+    }
+
+    fn address(&self) -> u64 {
+        self.facts.address
+    }
+
+    fn text(&self, template: &Template) -> Value {
+        if let Some(text) = template.constant() {
+            return Value::SharedConstant(self.texts.get(text).copied().unwrap_or(0));
+        }
+        let (start, variables) = self.record;
+        let at = start + self.layout.and_then(|layout| layout.text(template)).unwrap_or(0);
+        let distance = variables.get(at as usize..).and_then(|from| from.first_chunk()).map_or(0, |&bytes| u32::from_le_bytes(bytes));
+        Value::Variable(start + distance)
+    }
+}
+
 /// Puts together what the image gets once.
 struct Builder<'a> {
     adapter: &'a Adapter,
@@ -355,6 +403,8 @@ struct Builder<'a> {
     layouts: &'a [RecordLayout],
     added: Additions,
     functions: BTreeMap<String, Callee>,
+    /// Routines that lead to functions that a proof was made for.
+    gates: BTreeMap<String, u32>,
     errno: Option<Callee>,
     texts: BTreeMap<String, u32>,
     globals: Vec<u32>,
@@ -370,6 +420,7 @@ impl<'a> Builder<'a> {
             layouts,
             added: Additions::default(),
             functions: BTreeMap::new(),
+            gates: BTreeMap::new(),
             errno: None,
             texts: BTreeMap::new(),
             globals: Vec::new(),
@@ -437,8 +488,9 @@ impl<'a> Builder<'a> {
     }
 
     /// Compiles everything.
-    fn build(mut self, image: &Image<'_>) -> (Additions, Routines) {
-        let mut routines = Routines::new();
+    fn build(mut self, image: &Image<'_>) -> (Additions, Sites, BTreeMap<String, u32>) {
+        let mut sites = Sites::new();
+        self.gates();
         let none = RecordLayout::default();
         let (adapter, linked, layouts) = (self.adapter, self.linked, self.layouts);
         let mut initialize = Plan { checks: std::mem::take(&mut self.checks), state_mask: Some(self.state_mask), ..Plan::default() };
@@ -454,7 +506,7 @@ impl<'a> Builder<'a> {
                 match one.point {
                     Point::Initialize => initialize.regions.push((number, self.routine(&one.checked, Entry::Once, layout, &name))),
                     Point::Finalize => finalize.regions.push((number, self.routine(&one.checked, Entry::Once, layout, &name))),
-                    _ => self.site_routines((index, alternative.level), one, layout, &name, &mut routines),
+                    _ => self.site_routines((index, alternative.level), one, layout, &name, &mut sites),
                 }
             }
         }
@@ -466,29 +518,45 @@ impl<'a> Builder<'a> {
         if !finalize.is_empty() {
             self.added.finalize = Some(self.place(start::finalize(&finalize), "tare_adapter_finalize"));
         }
-        (self.added, routines)
+        (self.added, sites, self.texts)
     }
 
-    fn site_routines(&mut self, (index, level): (usize, Level), ready: &Ready, layout: &RecordLayout, name: &str, routines: &mut Routines) {
+    fn gates(&mut self) {
+        for (name, callee) in self.functions.clone() {
+            if let Callee::Imported { slot, proof: Some(proof) } = callee {
+                let compiled = gate((slot, &proof), &self.environment(&RecordLayout::default()));
+                let at = self.place(compiled, &format!("tare_call_{name}"));
+                self.gates.insert(name, at);
+            }
+        }
+    }
+
+    fn site_routines(&mut self, (index, level): (usize, Level), ready: &Ready, layout: &RecordLayout, name: &str, sites: &mut Sites) {
         if level == Level::Functions {
-            let at = self.routine(&ready.checked, Entry::Edge, layout, name);
-            routines.insert((index, ready.point, false), at);
+            let site = match Calls::new(&ready.checked, &self.functions, &self.gates) {
+                Some(calls) => Site::Inline(calls),
+                None => Site::Routine(self.routine(&ready.checked, Entry::Edge, layout, name)),
+            };
+            sites.insert((index, ready.point, false), site);
         }
         let inside = if level == Level::Functions { format!("{name}_inside") } else { name.to_owned() };
         let at = self.routine(&ready.checked, Entry::Body, layout, &inside);
-        routines.insert((index, ready.point, true), at);
+        sites.insert((index, ready.point, true), Site::Routine(at));
     }
 
-    fn routine(&mut self, checked: &Checked, entry: Entry, record: &RecordLayout, name: &str) -> u32 {
-        let environment = Environment {
+    fn environment<'b>(&'b self, record: &'b RecordLayout) -> Environment<'b> {
+        Environment {
             functions: &self.functions,
             record,
             globals: &self.globals,
             texts: &self.texts,
             state_mask: self.state_mask,
             errno: self.errno.as_ref(),
-        };
-        let compiled = compile(checked, entry, &environment);
+        }
+    }
+
+    fn routine(&mut self, checked: &Checked, entry: Entry, record: &RecordLayout, name: &str) -> u32 {
+        let compiled = compile(checked, entry, &self.environment(record));
         self.place(compiled, name)
     }
 

@@ -166,12 +166,6 @@ impl Assembler {
         self.with_memory(true, &[0x8d], to, of, 0);
     }
 
-    /// `to` plus another register plus a number, without touching flags.
-    pub(crate) fn add_both(&mut self, to: Register, other: Register, number: i32) {
-        self.raw(&[0x48 | to.high() << 2 | other.high() << 1 | to.high(), 0x8d, 0x84 | to.low() << 3, other.low() << 3 | to.low()]);
-        self.raw(&number.to_le_bytes());
-    }
-
     /// `xsave64` 4, `xrstor64` 5, `fxsave64` 0, `fxrstor64` 1.
     pub(crate) fn state(&mut self, opcode: u8, memory: Memory) {
         self.with_memory(true, &[0x0f, 0xae], Register(opcode), memory, 0);
@@ -310,6 +304,21 @@ impl Assembler {
     pub(crate) fn jump_to(&mut self, target: Value) {
         self.raw(&[0xe9]);
         self.field(4, target);
+    }
+
+    /// Jumps to what a slot leads to.
+    pub(crate) fn jump_through(&mut self, slot: Value) {
+        self.raw(&[0xff, 0x25]);
+        self.field(4, slot);
+    }
+
+    /// Sets a register to a number of 32 bits that is filled in.
+    pub(crate) fn set_field(&mut self, to: Register, value: Value) {
+        if to.high() != 0 {
+            self.raw(&[0x41]);
+        }
+        self.raw(&[0xb8 | to.low()]);
+        self.field(4, value);
     }
 
     /// Calls what a slot leads to.

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Where every function that is called has been found to use no vector register, and is at start still the one that was
-//! looked at, a second body is run, which saves what it changes and nothing more.
+//! looked at, a second body is run, which saves what it changes and nothing more. Where such calls are all that a snippet
+//! consists of, they stand at the site itself ([`super::inline`]) and lead to the function through a gate.
 
 use std::collections::BTreeMap;
 
@@ -66,7 +67,7 @@ impl Registers {
         Self(self.0 | other.0)
     }
 
-    fn iter(self) -> impl Iterator<Item = Register> {
+    pub(crate) fn iter(self) -> impl DoubleEndedIterator<Item = Register> {
         (0..16).filter(move |number| self.0 >> number & 1 != 0).map(Register)
     }
 }
@@ -118,18 +119,12 @@ pub(crate) fn compile(checked: &Checked, entry: Entry, environment: &Environment
     let mut needs = Needs::default();
     needs.steps(&checked.steps, environment);
     let mut writer = Writer::new(checked, entry, environment);
-    if entry == Entry::Edge && needs.calls > 0 && needs.is_proven && checked.steps.iter().all(is_short) {
-        writer.short(checked, &needs);
-        writer.begin();
-        writer.body(checked, Keep::All);
-        return writer.finish();
-    }
     writer.begin();
     let is_plain = needs.calls == 0 && entry != Entry::Once;
     if is_plain {
-        writer.body(checked, Keep::Some(needs.changed));
+        writer.snippet(checked, Keep::Some(needs.changed));
     } else if entry == Entry::Once {
-        writer.body(checked, Keep::Nothing);
+        writer.snippet(checked, Keep::Nothing);
     } else if needs.is_proven {
         let general = writer.code.label();
         for &flag in &needs.flags {
@@ -137,28 +132,38 @@ pub(crate) fn compile(checked: &Checked, entry: Entry, environment: &Environment
             writer.code.jump_if(NOT_EQUAL, general);
         }
         writer.remember();
-        writer.body(checked, Keep::Some(needs.changed));
+        writer.snippet(checked, Keep::Some(needs.changed));
         writer.restore();
         writer.code.bind(general);
-        writer.body(checked, Keep::All);
+        writer.snippet(checked, Keep::All);
     } else {
-        writer.body(checked, Keep::All);
+        writer.snippet(checked, Keep::All);
     }
     writer.finish()
 }
 
-/// Whether a statement is a call whose arguments are known or stand in the region's record.
-fn is_short(step: &Step) -> bool {
-    let Step::Call(call) = step else { return false };
-    let is_known = |argument: &Argument| matches!(argument, Argument::Text(_) | Argument::Integer(Value::Number(_) | Value::Context(_)));
-    call.arguments.len() <= ARGUMENTS.len() && call.arguments.iter().all(is_known)
+/// A gate: the way from a site to a function that a proof was made for, with its arguments in their registers. Where the
+/// proof does not hold, every register and the vector and x87 state are kept around the call.
+pub(crate) fn gate(callee: (u32, &Proof), environment: &Environment<'_>) -> Compiled {
+    let mut writer = Writer::new(&Checked::default(), Entry::Edge, environment);
+    let general = writer.code.label();
+    writer.code.compare_byte(Memory::Image(insertion::Value::SharedVariable(callee.1.flag)), 0);
+    writer.code.jump_if(NOT_EQUAL, general);
+    writer.code.jump_through(insertion::Value::SharedVariable(callee.0));
+    writer.code.bind(general);
+    writer.begin();
+    writer.body(Keep::All, |writer| {
+        for (register, index) in Registers::CALLER_SAVED.iter().zip(1..) {
+            writer.code.load(register, Memory::At(RBP, -8 * index));
+        }
+        writer.call_plain(&Callee::Imported { slot: callee.0, proof: None });
+    });
+    writer.finish()
 }
 
 /// What a snippet changes and calls.
 struct Needs {
     changed: Registers,
-    /// Of these, what called functions change.
-    callees: Registers,
     calls: usize,
     /// Whether all of the called functions are known to touch little.
     is_proven: bool,
@@ -167,7 +172,7 @@ struct Needs {
 
 impl Default for Needs {
     fn default() -> Self {
-        Self { changed: Registers::default().with(RAX).with(RCX), callees: Registers::default(), calls: 0, is_proven: true, flags: Vec::new() }
+        Self { changed: Registers::default().with(RAX).with(RCX), calls: 0, is_proven: true, flags: Vec::new() }
     }
 }
 
@@ -217,7 +222,6 @@ impl Needs {
         match environment.functions.get(&call.function) {
             Some(Callee::Imported { proof: Some(proof), .. }) => {
                 self.changed = self.changed.union(proof.changed);
-                self.callees = self.callees.union(proof.changed);
                 if !self.flags.contains(&proof.flag) {
                     self.flags.push(proof.flag);
                 }
@@ -238,7 +242,7 @@ enum Keep {
     All,
 }
 
-const ARGUMENTS: [Register; 6] = [RDI, RSI, RDX, RCX, R8, R9];
+pub(crate) const ARGUMENTS: [Register; 6] = [RDI, RSI, RDX, RCX, R8, R9];
 /// Bytes of the area for `xsave` with x87, SSE, AVX and AVX-512: 2,688 in the standard form.
 const STATE_SIZE: i32 = 2752;
 const STATE_ALIGNMENT: i8 = -64;
@@ -285,79 +289,6 @@ impl<'a> Writer<'a> {
         Compiled { bytes: self.code.bytes, fields: self.code.fields, frame: self.frame }
     }
 
-    /// The body without a frame for calls of functions that are known to touch little: they need neither an aligned stack
-    /// nor to be told of arguments in vector registers. Behind it, the other body begins.
-    fn short(&mut self, checked: &Checked, needs: &Needs) {
-        let general = self.code.label();
-        for &flag in &needs.flags {
-            self.code.compare_byte(Memory::Image(insertion::Value::SharedVariable(flag)), 0);
-            self.code.jump_if(NOT_EQUAL, general);
-        }
-        self.remember();
-        let without_scratch = Registers(needs.changed.0 & !(1 << RCX.0));
-        let uses_rcx = checked.steps.iter().any(|step| matches!(step, Step::Call(call) if call.arguments.len() > 3));
-        let is_changed = needs.callees.0 >> RCX.0 & 1 != 0;
-        let saved = if uses_rcx || is_changed { needs.changed } else { without_scratch };
-        let mut depth = 8;
-        for register in saved.iter() {
-            self.code.push(register);
-            depth += 8;
-            self.row(&[0x0e, depth as u8]);
-        }
-        for step in &checked.steps {
-            if let Step::Call(call) = step {
-                self.short_call(call, depth - 8);
-            }
-        }
-        for register in saved.iter().collect::<Vec<_>>().into_iter().rev() {
-            self.code.pop(register);
-            depth -= 8;
-            self.row(&[0x0e, depth as u8]);
-        }
-        self.code.raw(&[0xc3]);
-        self.restore();
-        self.code.bind(general);
-    }
-
-    /// A call with the site's return address at a distance from the stack pointer.
-    fn short_call(&mut self, call: &Invocation, back: i32) {
-        for (argument, to) in call.arguments.iter().zip(ARGUMENTS) {
-            match argument {
-                Argument::Integer(Value::Number(number)) => self.code.set(to, *number),
-                Argument::Integer(Value::Context(Context::Caller)) => self.code.load(to, Memory::At(RSP, back + 8)),
-                Argument::Integer(Value::Context(context)) => {
-                    let at = self.environment.record.number(*context).unwrap_or(0).cast_signed();
-                    let end = self.short_record(to, back);
-                    if *context == Context::Address {
-                        self.code.load_sized(RAX, Memory::At(to, end + at), 4, true);
-                        self.code.add_both(to, RAX, end + at + 4);
-                    } else {
-                        self.code.load_sized(to, Memory::At(to, end + at), 4, true);
-                    }
-                }
-                Argument::Text(template) if template.constant().is_none() => {
-                    let at = self.environment.record.text(template).unwrap_or(0).cast_signed();
-                    let end = self.short_record(to, back);
-                    self.code.load_sized(RAX, Memory::At(to, end + at), 4, false);
-                    self.code.add_both(to, RAX, end);
-                }
-                other => self.argument(other, to),
-            }
-        }
-        if let Some(Callee::Imported { slot, .. }) = self.environment.functions.get(&call.function) {
-            self.code.call_through(insertion::Value::SharedVariable(*slot));
-        }
-    }
-
-    /// Leaves the address of the region's record in a register, but for a number that is answered; changes `rax`.
-    fn short_record(&mut self, to: Register, back: i32) -> i32 {
-        let (at, end) = distance_at(self.entry);
-        self.code.load(to, Memory::At(RSP, back));
-        self.code.load_sized(RAX, Memory::At(to, at), 4, true);
-        self.code.operate(Operation::Add, to, RAX);
-        end
-    }
-
     /// A row begins here.
     fn row(&mut self, instructions: &[u8]) {
         let here = self.code.position();
@@ -385,7 +316,14 @@ impl<'a> Writer<'a> {
         self.row(&[0x0b]);
     }
 
-    fn body(&mut self, checked: &Checked, keep: Keep) {
+    fn snippet(&mut self, checked: &Checked, keep: Keep) {
+        self.body(keep, |writer| {
+            writer.find_record(keep);
+            writer.steps(&checked.steps);
+        });
+    }
+
+    fn body(&mut self, keep: Keep, work: impl FnOnce(&mut Self)) {
         let flags = usize::from(self.entry == Entry::Body);
         let saved = match keep {
             Keep::Nothing => Registers::default(),
@@ -397,14 +335,13 @@ impl<'a> Writer<'a> {
         (self.alive, self.most, self.stacked) = (0, 0, 0);
         let frame_at = self.open(keep);
         let errno = self.environment.errno.filter(|_| keep == Keep::All);
-        self.find_record(keep);
         if let Some(errno) = errno {
             self.call_plain(errno);
             self.code.load_sized(RCX, Memory::At(RAX, 0), 4, true);
             self.code.store(self.slot(ERRNO_PLACE), RAX);
             self.code.store(self.slot(ERRNO), RCX);
         }
-        self.steps(&checked.steps);
+        work(self);
         if errno.is_some() {
             self.code.load(RAX, self.slot(ERRNO_PLACE));
             self.code.load(RCX, self.slot(ERRNO));

@@ -4,9 +4,10 @@ use std::arch::global_asm;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use super::ast::Integer;
-use super::check::{Checked, Scope, check};
-use super::compile::{Callee, Compiled, Entry, Environment, Proof, Registers, compile};
+use super::ast::{Context, Integer};
+use super::check::{Checked, Scope, Template, check};
+use super::compile::{Callee, Compiled, Entry, Environment, Proof, Registers, compile, gate};
+use super::inline::{Calls, Known};
 use super::oracle::{FUNCTIONS, Machine, Numbers, VARIABLES, answer, write};
 use super::{Place, parse};
 use crate::adapter::record::RecordLayout;
@@ -287,8 +288,6 @@ const SMALL: [u8; 5] = [0x31, 0xff, 0x31, 0xf6, 0xc3];
 #[test]
 fn a_proven_function_is_called_without_saving_what_it_keeps() {
     proven("f3(g8, 2, 3); r4 = r4 + 1;", 2);
-    // Without a frame of its own.
-    proven("f3(@LINE@, @ADDRESS@, 3);", 0);
     proven("f3(1, @CALLER@, @LINE@); f3(1, 2, 3);", 0);
 }
 
@@ -319,5 +318,65 @@ fn proven(text: &str, visits: i64) {
         assert_eq!(CALLS.with_borrow(Vec::len), text.matches("f3(").count());
         let (at, integer) = VARIABLES.iter().enumerate().map(|(at, one)| (at, one.1)).nth(6).expect("r4");
         assert_eq!(trial.get(at, integer), visits);
+    }
+}
+
+/// A region of a test.
+struct Region;
+
+impl Known for Region {
+    fn number(&self, _: Context) -> i64 {
+        -7
+    }
+
+    fn address(&self) -> u64 {
+        0x40
+    }
+
+    fn text(&self, _: &Template) -> Value {
+        Value::SharedConstant(0)
+    }
+}
+
+#[test]
+fn calls_at_a_site_keep_every_register_whether_the_proof_holds_or_not() {
+    let (_, checked) = checked("f3(@LINE@, @ADDRESS@, 3); f3(1, @CALLER@, 5);");
+    let proof = Proof { flag: FLAG, changed: Registers(1 << 6 | 1 << 7) };
+    let functions = BTreeMap::from([("f3".to_owned(), Callee::Imported { slot: SLOTS, proof: Some(proof.clone()) })]);
+    let gates = BTreeMap::from([("f3".to_owned(), 0)]);
+    let layout = RecordLayout::default();
+    let environment = Environment { functions: &functions, record: &layout, globals: &[], texts: &BTreeMap::new(), state_mask: MASK, errno: None };
+    let compiled = gate((SLOTS, &proof), &environment);
+    let insertion = Calls::new(&checked, &functions, &gates).expect("calls with known arguments").site(&Region);
+    let stage = Stage::new();
+    stage.load(&compiled, Entry::Edge);
+    stage.put(SITE, &insertion.bytes);
+    stage.put(SITE + insertion.bytes.len(), &[0xc3]);
+    for field in insertion.fields.iter() {
+        let target = match field.value {
+            Value::Routine(at) => i32::try_from(at).expect("a small number"),
+            Value::Original(at) => i32::try_from(at).expect("a small number"),
+            other => panic!("nothing here refers to {other:?}"),
+        };
+        let at = SITE + usize::from(field.at);
+        stage.put(at, &(target - (at as i32 + i32::from(field.tail))).to_le_bytes());
+    }
+    stage.put(VARIABLES_AT + MASK as usize, &0xe7_u32.to_le_bytes());
+    let small = SITE - 16;
+    stage.put(small, &SMALL);
+    let mut numbers = Numbers(78);
+    for (function, flag, calls) in [(stage.memory as u64 + small as u64, 0, 0), (addresses()[2], 1, 2)] {
+        stage.put(VARIABLES_AT + SLOTS as usize, &function.to_le_bytes());
+        stage.put(VARIABLES_AT + FLAG as usize, &[flag]);
+        CALLS.with_borrow_mut(Vec::clear);
+        let (before, mut after) = stage.run(&mut numbers, Entry::Edge);
+        after.general[4] = before.general[4];
+        assert!(before == after, "{before:x?}\n{after:x?}");
+        let made = CALLS.with_borrow(Clone::clone);
+        assert_eq!(made.len(), calls);
+        let arguments = made.iter().map(|one| one.1.clone()).collect::<Vec<_>>();
+        let address = stage.memory as i64 + 0x40;
+        assert!(arguments.first().is_none_or(|first| *first == [-7, address, 3]), "{arguments:x?}");
+        assert!(arguments.get(1).is_none_or(|second| second[0] == 1 && second[1] != 0 && second[2] == 5), "{arguments:x?}");
     }
 }
