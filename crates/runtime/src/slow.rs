@@ -110,7 +110,9 @@ fn enter(state: &'static ThreadState, place: Place, ticks: u64, door: Door) -> A
 /// An exit whose stack pointer is not that of the innermost frame.
 fn exit(state: &'static ThreadState, place: Place, ticks: u64) -> Answer {
     let Place { region, sp, .. } = place;
-    let Some(local) = Local::of(state) else { return Answer::Done };
+    // A handler may end a batch between the two halves of a call that counts twice: then the entry found no way, and
+    // opened nothing.
+    let Some(local) = Local::of(state).filter(|_| region != AGAIN_REGION) else { return Answer::Done };
     let location = local.arena.location();
     local.attribute(local.owner(), ticks);
     let depth = local.arena.frame_index(state.frame());

@@ -182,16 +182,18 @@ tare_mxcsr:
         .endm
 
 # A clockless frame: as CLAIM, with a stack pointer that says so, and in place of a base the node that time goes to while
-# it is open: the parent, or where that is clockless itself, what the parent's frame names.
+# it is open: the parent, or where that is clockless itself, what the parent's frame names. That stands there before the
+# stack pointer does, since a handler that sees the one follows the other.
         .macro  CLAIM_CLOCKLESS
         testb   $1, {FRAME_SP}(%rsi)
         jz      1f
         mov     {FRAME_BASE}(%rsi), %rcx
 1:      sub     $1, %rdx
+        mov     %rcx, 32+{FRAME_BASE}(%rsi)
         CLAIM
         mov     %r8, {FRAME_NODE}(%rsi)
-        mov     %rdx, {FRAME_SP}(%rsi)
         mov     %rcx, {FRAME_BASE}(%rsi)
+        mov     %rdx, {FRAME_SP}(%rsi)
         .endm
 
 # The region of a site, from its return address; kept for the slow path.
