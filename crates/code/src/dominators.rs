@@ -1,6 +1,6 @@
 //! Dominators of a control-flow graph (Cooper, Harvey and Kennedy: *A Simple, Fast Dominance Algorithm*, 2001).
 
-use crate::cfg::{Cfg, Predecessors};
+use crate::graph::{Graph, Lists};
 
 /// Which block every way from outside to a block passes last.
 ///
@@ -11,8 +11,8 @@ pub(crate) struct Dominators {
 }
 
 impl Dominators {
-    pub(crate) fn of(cfg: &Cfg, predecessors: &Predecessors) -> Self {
-        let up = immediate(cfg, predecessors);
+    pub(crate) fn of(graph: &Graph, predecessors: &Lists) -> Self {
+        let up = immediate(graph, predecessors);
         let mut sizes = vec![1_usize; up.len()];
         for block in (1..up.len()).rev() {
             let size = sizes.get(block).copied().unwrap_or(0);
@@ -45,10 +45,10 @@ impl Dominators {
 }
 
 /// The immediate dominator of every block, shifted by one.
-fn immediate(cfg: &Cfg, predecessors: &Predecessors) -> Vec<usize> {
+fn immediate(graph: &Graph, predecessors: &Lists) -> Vec<usize> {
     const NONE: usize = usize::MAX;
-    let mut up = vec![NONE; cfg.blocks.len() + 1];
-    let entered = cfg.entries.iter().map(|entry| entry + 1);
+    let mut up = vec![NONE; graph.len() + 1];
+    let entered = graph.entries.iter().map(|entry| entry + 1);
     for place in std::iter::once(0).chain(entered) {
         if let Some(place) = up.get_mut(place) {
             *place = 0;
@@ -57,7 +57,7 @@ fn immediate(cfg: &Cfg, predecessors: &Predecessors) -> Vec<usize> {
     let mut has_changed = true;
     while has_changed {
         has_changed = false;
-        for block in 0..cfg.blocks.len() {
+        for block in 0..graph.len() {
             let known = predecessors.of(block).iter().map(|one| one + 1).filter(|&one| up.get(one).is_some_and(|&of| of != NONE));
             let Some(found) = known.reduce(|one, other| common(&up, one, other)) else { continue };
             if let Some(place) = up.get_mut(block + 1).filter(|place| **place != 0 && **place != found) {

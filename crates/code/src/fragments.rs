@@ -53,6 +53,8 @@ pub(crate) struct Traits {
     pub(crate) overlaps: bool,
     /// Someone calls its start directly.
     pub(crate) is_called: bool,
+    /// Someone calls what stands behind its start.
+    pub(crate) is_called_inside: bool,
     /// Its start is loaded as a value, or stands in relocated data.
     pub(crate) is_pointed_at: bool,
 }

@@ -13,12 +13,15 @@ mod cfg;
 mod components;
 mod decode;
 mod dominators;
+mod draft;
 mod effort;
 mod finder;
 mod fragments;
 mod gather;
+mod graph;
 mod group;
 mod harmless;
+mod leaders;
 mod loops;
 mod metrics;
 mod names;
@@ -80,6 +83,8 @@ pub struct Program {
     calls: CallGraph,
     /// What changes the flow of control, sorted by address.
     flows: Vec<FlowRecord>,
+    /// The first of those of every owner.
+    first_flows: Vec<usize>,
     /// Where instructions start.
     starts: AddressSet,
     /// Instructions of each function.
@@ -143,6 +148,7 @@ impl Program {
             main: None,
             calls: CallGraph::default(),
             flows: Vec::new(),
+            first_flows: Vec::new(),
             starts: AddressSet::default(),
             counts: units.iter().map(|unit| unit.instructions(fragments)).collect(),
         };
@@ -150,8 +156,7 @@ impl Program {
         program.index(main);
         program.calls = gather::graph(image, &program, fragments, &sweep, units);
         program.starts = sweep.starts;
-        program.flows = sweep.flows;
-        program.flows.sort_by_key(|record| record.address);
+        program.index_flows(sweep.flows);
         program
     }
 
@@ -208,6 +213,26 @@ impl Program {
         let starts: Vec<u64> = self.owners.iter().map(|owner| owner.0).collect();
         self.finder = Finder::over(&starts);
         self.main = main.and_then(|main| self.function_at(main));
+    }
+
+    /// Sorts what changes the flow of control, and says where that of every part begins.
+    fn index_flows(&mut self, mut flows: Vec<FlowRecord>) {
+        flows.sort_by_key(|record| record.address);
+        let mut first = 0;
+        for owner in &self.owners {
+            let rest = flows.get(first..).unwrap_or_default();
+            first += rest.iter().take_while(|record| record.address < owner.0).count();
+            self.first_flows.push(first);
+        }
+        self.flows = flows;
+    }
+
+    /// What changes the flow of control in a part of a function.
+    fn flows_of(&self, part: &Range<u64>) -> impl Iterator<Item = &FlowRecord> {
+        let owner = self.finder.behind(&self.owners, part.start, |owner| owner.0).checked_sub(1);
+        let first = owner.and_then(|owner| self.first_flows.get(owner)).copied().unwrap_or(self.flows.len());
+        let end = part.end;
+        self.flows.get(first..).unwrap_or_default().iter().take_while(move |record| record.address < end)
     }
 
     /// Index of the function whose code holds a link address.

@@ -7,9 +7,10 @@
 
 use std::cmp::Reverse;
 
-use crate::cfg::{Block, Cfg, Predecessors};
+use crate::cfg::Cfg;
 use crate::components::components;
 use crate::dominators::Dominators;
+use crate::graph::{Graph, Lists};
 use crate::program::Body;
 
 /// A loop: blocks from which its header is reached again.
@@ -46,46 +47,60 @@ struct Forest {
     loops: Vec<Vec<usize>>,
     /// The loop around each, and its depth.
     nesting: Vec<(Option<usize>, usize)>,
-    predecessors: Predecessors,
+    predecessors: Lists,
     dominators: Dominators,
 }
 
-impl Cfg {
-    /// All loops, the outer ones in front of the inner ones; back edges to the same header are one loop.
-    #[must_use]
-    pub fn loops(&self, body: &Body) -> Vec<Loop> {
-        let Some(forest) = self.forest() else { return Vec::new() };
-        let loops = forest.loops.into_iter().zip(forest.nesting);
-        loops.map(|(blocks, place)| self.describe(body, &forest.predecessors, &forest.dominators, blocks, place)).collect()
-    }
+/// How many loops a graph has, and how deep they nest.
+pub(crate) fn count(graph: &Graph) -> (usize, usize) {
+    let Some(forest) = Forest::of(graph) else { return (0, 0) };
+    (forest.loops.len(), forest.nesting.iter().map(|&(_, depth)| depth).max().unwrap_or(0))
+}
 
-    /// How many loops there are, and how deep they nest.
-    pub(crate) fn count_loops(&self) -> (usize, usize) {
-        let Some(forest) = self.forest() else { return (0, 0) };
-        (forest.loops.len(), forest.nesting.iter().map(|&(_, depth)| depth).max().unwrap_or(0))
-    }
-
-    fn forest(&self) -> Option<Forest> {
-        let is_straight = self.blocks.iter().enumerate().all(|(block, one)| one.next().all(|next| next > block));
+impl Forest {
+    /// None where all edges lead forward.
+    fn of(graph: &Graph) -> Option<Self> {
+        let is_straight = (0..graph.len()).all(|block| graph.next(block).iter().all(|&next| next > block));
         if is_straight {
             return None;
         }
-        let predecessors = self.predecessors();
-        let dominators = Dominators::of(self, &predecessors);
+        let predecessors = graph.predecessors();
+        let dominators = Dominators::of(graph, &predecessors);
         let mut loops: Vec<Vec<usize>> = Vec::new();
-        let mut marks = vec![usize::MAX; self.blocks.len()];
-        for header in 0..self.blocks.len() {
+        let mut marks = vec![usize::MAX; graph.len()];
+        for header in 0..graph.len() {
             let before = predecessors.of(header).iter().copied();
             let back: Vec<usize> = before.filter(|&one| one >= header && dominators.dominates(header, one)).collect();
             if !back.is_empty() {
                 loops.push(blocks_of(header, back, &predecessors, &mut marks));
             }
         }
-        let irreducible = self.irreducible(&dominators, &loops);
+        let irreducible = irreducible(graph, &dominators, &loops);
         loops.extend(irreducible);
         loops.sort_by_key(|blocks| (blocks.first().copied(), Reverse(blocks.len())));
-        let nesting = nesting(self.blocks.len(), &loops);
-        Some(Forest { loops, nesting, predecessors, dominators })
+        let nesting = nesting(graph.len(), &loops);
+        Some(Self { loops, nesting, predecessors, dominators })
+    }
+}
+
+/// Cycles that are left without the back edges; `natural` are the loops that have one.
+fn irreducible(graph: &Graph, dominators: &Dominators, natural: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let goes_back = |block: usize| graph.next(block).iter().any(|&to| to <= block && !dominators.dominates(to, block));
+    if !(0..graph.len()).any(goes_back) {
+        return Vec::new();
+    }
+    let forward = |block: usize| graph.next(block).iter().copied().filter(move |&to| !dominators.dominates(to, block));
+    let cycles = components(graph.len(), forward);
+    cycles.iter().map(|cycle| with_loops(cycle, natural, graph.len())).collect()
+}
+
+impl Cfg {
+    /// All loops, the outer ones in front of the inner ones; back edges to the same header are one loop.
+    #[must_use]
+    pub fn loops(&self, body: &Body) -> Vec<Loop> {
+        let Some(forest) = Forest::of(&self.graph()) else { return Vec::new() };
+        let loops = forest.loops.into_iter().zip(forest.nesting);
+        loops.map(|(blocks, place)| self.describe(body, &forest.predecessors, &forest.dominators, blocks, place)).collect()
     }
 
     /// Edges that lead into a loop from outside, as blocks; an entry of the function has no origin.
@@ -109,24 +124,10 @@ impl Cfg {
         edges
     }
 
-    /// Cycles that are left without the back edges; `natural` are the loops that have one.
-    fn irreducible(&self, dominators: &Dominators, natural: &[Vec<usize>]) -> Vec<Vec<usize>> {
-        let goes_back = |(block, one): (usize, &Block)| one.next().any(|to| to <= block && !dominators.dominates(to, block));
-        if !self.blocks.iter().enumerate().any(goes_back) {
-            return Vec::new();
-        }
-        let forward = |block: usize| {
-            let next = self.blocks.get(block).into_iter().flat_map(|block| block.next());
-            next.filter(move |&to| !dominators.dominates(to, block))
-        };
-        let cycles = components(self.blocks.len(), forward);
-        cycles.into_iter().map(|cycle| with_loops(cycle, natural)).collect()
-    }
-
     fn describe(
         &self,
         body: &Body,
-        predecessors: &Predecessors,
+        predecessors: &Lists,
         dominators: &Dominators,
         blocks: Vec<usize>,
         (parent, depth): (Option<usize>, usize),
@@ -153,7 +154,7 @@ impl Cfg {
 
 /// The header first, then what reaches the back edges without passing it, in order; `marks` tell the header of the
 /// last loop in which a block was met.
-fn blocks_of(header: usize, back: Vec<usize>, predecessors: &Predecessors, marks: &mut [usize]) -> Vec<usize> {
+fn blocks_of(header: usize, back: Vec<usize>, predecessors: &Lists, marks: &mut [usize]) -> Vec<usize> {
     let mut inside = vec![header];
     let mut todo = back;
     if let Some(mark) = marks.get_mut(header) {
@@ -171,16 +172,18 @@ fn blocks_of(header: usize, back: Vec<usize>, predecessors: &Predecessors, marks
 }
 
 /// A cycle and all of every natural loop whose header and some block outside of it lie in the cycle.
-fn with_loops(mut cycle: Vec<usize>, natural: &[Vec<usize>]) -> Vec<usize> {
+fn with_loops(cycle: &[usize], natural: &[Vec<usize>], count: usize) -> Vec<usize> {
+    let mut is_inside = vec![false; count];
+    let take = |is_inside: &mut [bool], blocks: &[usize]| {
+        blocks.iter().for_each(|&block| is_inside.get_mut(block).into_iter().for_each(|inside| *inside = true));
+    };
+    take(&mut is_inside, cycle);
     for blocks in natural {
-        let Some(header) = blocks.first() else { continue };
-        if cycle.binary_search(header).is_ok() {
-            cycle.extend(blocks);
-            cycle.sort_unstable();
-            cycle.dedup();
+        if blocks.first().is_some_and(|&header| is_inside.get(header) == Some(&true)) {
+            take(&mut is_inside, blocks);
         }
     }
-    cycle
+    is_inside.iter().enumerate().filter(|(_, inside)| **inside).map(|(block, _)| block).collect()
 }
 
 /// The smallest loop around each loop, and its depth. `loops` have the outer ones in front.

@@ -7,7 +7,8 @@ use tare_image::lines::Lines;
 
 use crate::Program;
 use crate::cfg::{self, Cfg};
-use crate::loops::Loop;
+use crate::draft::Draft;
+use crate::loops::{self, Loop};
 use crate::program::{Body, Flow, Function, Instruction, Operand};
 
 /// What `inspect` shows and filters ask for.
@@ -54,7 +55,7 @@ impl Program {
     /// The control-flow graph of a function whose body was decoded.
     #[must_use]
     pub fn cfg(&self, function: &Function, body: &Body) -> Cfg {
-        self.graph(function, &body.instructions, Some(body), &[])
+        self.graph(function, body, &[])
     }
 
     /// The control-flow graph with landing pads and what only they lead to: catching and cleaning up are in it.
@@ -64,23 +65,35 @@ impl Program {
         let sites = fdes.filter_map(|fde| image.lsda(fde)).flat_map(|table| table.call_sites);
         let mut unwinding: Vec<_> = sites.filter_map(|site| Some((site.range, site.landing_pad?))).collect();
         unwinding.sort_by_key(|(range, _)| range.start);
-        self.graph(function, &body.instructions, Some(body), &unwinding)
+        self.graph(function, body, &unwinding)
     }
 
-    fn graph(&self, function: &Function, turns: &[Instruction], body: Option<&Body>, unwinding: &[(Range<u64>, u64)]) -> Cfg {
-        let tables = self.function_entered_at(function.entry).and_then(|index| self.jumps.get(&index));
-        let mut cfg = Cfg::of(&cfg::Source {
+    fn graph(&self, function: &Function, body: &Body, unwinding: &[(Range<u64>, u64)]) -> Cfg {
+        let mut turns: Vec<Instruction> = body.instructions.iter().filter(|one| one.flow != Flow::Next).copied().collect();
+        turns.sort_by_key(|one| one.address);
+        let mut cfg = self.with_source(self.function_entered_at(function.entry), function, &turns, unwinding, Cfg::of);
+        cfg.find_instructions(body);
+        cfg
+    }
+
+    /// Hands what the graph of a function is made of to `make`; `turns` are in the order of their addresses.
+    fn with_source<R>(
+        &self,
+        index: Option<usize>,
+        function: &Function,
+        turns: &[Instruction],
+        unwinding: &[(Range<u64>, u64)],
+        make: impl FnOnce(&cfg::Source<'_>) -> R,
+    ) -> R {
+        let jumps = index.and_then(|index| self.jumps.get(&index));
+        make(&cfg::Source {
             function,
             turns,
-            tables: tables.map_or(&[], |jumps| &jumps.tables),
+            tables: jumps.map_or(&[], |jumps| &jumps.tables),
             is_start: &|address| self.starts.contains(address),
             returns: &|one| self.comes_back(one),
             unwinding,
-        });
-        if let Some(body) = body {
-            cfg.find_instructions(body);
-        }
-        cfg
+        })
     }
 
     /// Loops of a function, as its control-flow graph without unwinding has them.
@@ -94,16 +107,15 @@ impl Program {
     pub fn metrics(&self, image: &Image<'_>, function: &Function, lines: Option<&Lines<'_>>) -> Metrics {
         let Some(index) = self.function_entered_at(function.entry) else { return Metrics::default() };
         let turns = self.turns(index, function);
-        let cfg = self.graph(function, &turns, None, &[]);
-        let (loops, loop_depth) = cfg.count_loops();
+        let shape = self.with_source(Some(index), function, &turns, &[], Shape::of);
         Metrics {
             instructions: self.counts.get(index).copied().unwrap_or(0),
-            blocks: cfg.blocks.len(),
-            edges: cfg.edges(),
-            exits: cfg.exits(),
-            cyclomatic: cfg.cyclomatic(),
-            loops,
-            loop_depth,
+            blocks: shape.blocks,
+            edges: shape.edges,
+            exits: shape.exits,
+            cyclomatic: cfg::cyclomatic(shape.blocks, shape.edges, shape.exits),
+            loops: shape.loops,
+            loop_depth: shape.depth,
             call_sites: turns.iter().filter(|one| matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall)).count(),
             callees: self.callee_names(index),
             indirect_calls: turns.iter().filter(|one| is_to_unknown(image, one)).count(),
@@ -112,19 +124,20 @@ impl Program {
         }
     }
 
-    /// The instructions of a function that change the flow of control, as the sweep recorded them.
+    /// The instructions of a function that change the flow of control, as the sweep recorded them, by address.
     fn turns(&self, index: usize, function: &Function) -> Vec<Instruction> {
         let jumps = self.jumps.get(&index);
-        let mut turns = Vec::new();
+        let mut turns: Vec<Instruction> = Vec::new();
         for part in &function.parts {
-            let first = self.flows.partition_point(|record| record.address < part.start);
-            let records = self.flows.get(first..).unwrap_or_default().iter().take_while(|record| record.address < part.end);
-            turns.extend(records.map(|record| Instruction {
+            turns.extend(self.flows_of(part).map(|record| Instruction {
                 address: record.address,
                 length: record.length,
                 flow: self.flow(function, record.flow, || jumps.and_then(|jumps| jumps.kinds.get(&record.address))),
                 operand: record.slot().map_or(Operand::Fixed, |target| Operand::RipRelative { at: 0, target }),
             }));
+        }
+        if !turns.is_sorted_by_key(|one| one.address) {
+            turns.sort_by_key(|one| one.address);
         }
         turns
     }
@@ -157,6 +170,25 @@ impl Program {
             Flow::IndirectCall => !self.comes_back(one),
             _ => false,
         }
+    }
+}
+
+/// The size of a control-flow graph.
+struct Shape {
+    blocks: usize,
+    edges: usize,
+    exits: usize,
+    loops: usize,
+    depth: usize,
+}
+
+impl Shape {
+    fn of(source: &cfg::Source<'_>) -> Self {
+        let draft = Draft::new(source);
+        let order = draft.order();
+        let graph = draft.graph(&order);
+        let (loops, depth) = loops::count(&graph);
+        Self { blocks: graph.len(), edges: graph.next.total(), exits: draft.exits(&order), loops, depth }
     }
 }
 

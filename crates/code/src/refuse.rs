@@ -67,7 +67,7 @@ impl Judge<'_, '_> {
             (Refusal::Undecodable, &|| has(&|one| one.traits.is_undecodable)),
             (Refusal::SpecialUnwinding, &|| has(&is_special) || jumps.is_some_and(Jumps::has_unwinding)),
             (Refusal::OverlappingCode, &|| has(&|one| one.traits.overlaps) || is_torn()),
-            (Refusal::CallIntoBody, &|| calls_itself_inside(self.sweep, &own)),
+            (Refusal::CallIntoBody, &|| has(&|one| one.traits.is_called_inside) && calls_itself_inside(self.sweep, &own)),
             (Refusal::Transaction, &|| has(&|one| one.traits.has_transaction)),
             (Refusal::UnknownJump, &|| jumps.is_some_and(Jumps::has_unknown)),
             (Refusal::ShortEntry, &|| own.first().is_some_and(|one| is_short(self.image, self.fragments, one))),

@@ -7,26 +7,68 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tare_image::Image;
 
 use crate::decode::{RawFlow, decoder, raw_flow};
+use crate::sweep::{constant_address, indexed_address};
 
 /// Instructions of one or more ranges, in address order.
 pub(crate) struct Stretch {
     pub(crate) code: Vec<Instruction>,
-    /// Direct branches by their targets within.
-    incoming: HashMap<u64, Vec<usize>>,
+    /// Indirect jumps, by index.
+    pub(crate) jumps: Vec<usize>,
+    /// Addresses that instructions name in a way that suits a table, and the instructions' own; sorted.
+    named: Vec<(u64, u64)>,
+    /// Direct branches by their targets within, sorted.
+    branches: Vec<(u64, usize)>,
+    /// Ways that were added.
+    more: HashMap<u64, Vec<usize>>,
 }
 
 impl Stretch {
     pub(crate) fn decode(image: &Image<'_>, ranges: &[Range<u64>]) -> Self {
         let mut ranges = ranges.to_vec();
         ranges.sort_by_key(|range| range.start);
-        let code: Vec<Instruction> = ranges.iter().flat_map(|range| decoder(image, range)).collect();
-        let mut incoming: HashMap<u64, Vec<usize>> = HashMap::new();
-        for (index, instruction) in code.iter().enumerate() {
-            if let RawFlow::Jump(target) | RawFlow::Branch(target) = raw_flow(instruction) {
-                incoming.entry(target).or_default().push(index);
+        let bytes: u64 = ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum();
+        let code = Vec::with_capacity(usize::try_from(bytes / 4).unwrap_or(0));
+        let mut stretch = Self { code, jumps: Vec::new(), named: Vec::new(), branches: Vec::new(), more: HashMap::new() };
+        for range in &ranges {
+            let mut decoder = decoder(image, range);
+            let mut instruction = Instruction::default();
+            while decoder.can_decode() {
+                decoder.decode_out(&mut instruction);
+                stretch.add(instruction);
             }
         }
-        Self { code, incoming }
+        stretch.named.sort_unstable();
+        stretch.branches.sort_unstable();
+        stretch
+    }
+
+    fn add(&mut self, instruction: Instruction) {
+        let index = self.code.len();
+        let mut slot = None;
+        match raw_flow(&instruction) {
+            RawFlow::Jump(target) | RawFlow::Branch(target) => self.branches.push((target, index)),
+            RawFlow::IndirectJump => {
+                self.jumps.push(index);
+                slot = instruction.is_ip_rel_memory_operand().then(|| instruction.ip_rel_memory_address());
+            }
+            _ => {}
+        }
+        let address = slot.or_else(|| constant_address(&instruction)).or_else(|| indexed_address(&instruction));
+        self.named.extend(address.map(|address| (address, instruction.ip())));
+        self.code.push(instruction);
+    }
+
+    /// Instructions that name an address.
+    pub(crate) fn references(&self, address: u64) -> Vec<u64> {
+        let first = self.named.partition_point(|one| one.0 < address);
+        let own = self.named.get(first..).unwrap_or_default().iter().take_while(|one| one.0 == address);
+        own.map(|one| one.1).collect()
+    }
+
+    fn branches_to(&self, address: u64) -> &[(u64, usize)] {
+        let first = self.branches.partition_point(|one| one.0 < address);
+        let rest = self.branches.get(first..).unwrap_or_default();
+        rest.get(..rest.iter().take_while(|one| one.0 == address).count()).unwrap_or_default()
     }
 
     /// Adds ways from jumps to the targets of their table.
@@ -34,7 +76,7 @@ impl Stretch {
         let jumps: Vec<usize> = jumps.iter().filter_map(|&jump| self.index_of(jump)).collect();
         let targets: BTreeSet<u64> = targets.iter().copied().filter(|&target| self.index_of(target).is_some()).collect();
         for target in targets {
-            let list = self.incoming.entry(target).or_default();
+            let list = self.more.entry(target).or_default();
             for jump in &jumps {
                 if !list.contains(jump) {
                     list.push(*jump);
@@ -54,8 +96,9 @@ impl Stretch {
             let previous = self.code.get(before);
             previous.is_some_and(|one| Some(one.next_ip()) == address && falls_through(one))
         });
-        let jumps = address.and_then(|address| self.incoming.get(&address));
-        before.into_iter().chain(jumps.into_iter().flatten().copied())
+        let branches = address.map_or([].as_slice(), |address| self.branches_to(address));
+        let more = address.and_then(|address| self.more.get(&address));
+        before.into_iter().chain(branches.iter().map(|one| one.1)).chain(more.into_iter().flatten().copied())
     }
 
     /// Whether the stack pointer is where it was at the entry, by counting; for code without unwind entries.

@@ -64,7 +64,9 @@ pub(crate) struct Sweep {
 impl Sweep {
     /// Indices of a fragment's records from the first one at or behind an address.
     pub(crate) fn flows_from(&self, fragment: &Fragment, address: u64) -> std::ops::Range<usize> {
-        let skipped = self.flows_of(fragment).partition_point(|record| record.address < address);
+        let own = self.flows_of(fragment);
+        let is_behind = own.first().is_some_and(|record| record.address < address);
+        let skipped = if is_behind { own.partition_point(|record| record.address < address) } else { 0 };
         fragment.flows.start + skipped..fragment.flows.end
     }
 
@@ -92,7 +94,7 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threa
             sweep.take(portion, fragments, todo.get(piece).unwrap_or_default());
         }
         let recent = sweep.flows.get(first..).unwrap_or_default();
-        let mut targets: Vec<u64> = recent.iter().filter_map(direct_target).collect();
+        let mut targets: Vec<u64> = recent.iter().filter_map(direct_target).filter(|&target| fragments.at(target).is_none()).collect();
         if !fragments.add_starts(image, &mut targets) {
             break;
         }
@@ -146,7 +148,12 @@ fn mark_calls(sweep: &Sweep, fragments: &mut Fragments) -> Vec<u64> {
         let RawFlow::Call(target) = record.flow else { continue };
         if let Some(fragment) = fragments.starting_at(target).and_then(|index| fragments.list.get_mut(index)) {
             fragment.traits.is_called = true;
-        } else if sweep.starts.contains(target) {
+            continue;
+        }
+        if let Some(fragment) = fragments.at(target).and_then(|index| fragments.list.get_mut(index)) {
+            fragment.traits.is_called_inside = true;
+        }
+        if sweep.starts.contains(target) {
             inside.push(target);
         }
     }

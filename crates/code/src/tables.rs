@@ -92,16 +92,14 @@ impl Resolver<'_, '_> {
         let mut jumps = Jumps::default();
         let mut open = Vec::new();
         let mut through: BTreeMap<(u64, TableForm), Vec<u64>> = BTreeMap::new();
-        for (index, jump) in stretch.code.iter().enumerate() {
-            if raw_flow(jump) != RawFlow::IndirectJump {
-                continue;
-            }
+        for &index in &stretch.jumps {
+            let Some(jump) = stretch.code.get(index) else { continue };
             if leaves_frame(stretch, index) {
                 jumps.kinds.insert(jump.ip(), JumpKind::Unwinding);
                 continue;
             }
             let at_entry = self.is_at_entry(stretch, index, ranges, cfa);
-            match self.jump(&mut values, index, jump, ranges, at_entry) {
+            match self.jump(&mut values, index, jump, &tables, ranges, at_entry) {
                 Found::Kind(kind) => {
                     jumps.kinds.insert(jump.ip(), kind);
                 }
@@ -146,7 +144,7 @@ impl Resolver<'_, '_> {
             jumps.kinds.insert(*jump, kind);
         }
         for key in tables {
-            let references = references(stretch, key.0);
+            let references = stretch.references(key.0);
             let mut through = through.remove(&key).unwrap_or_default();
             if through.is_empty() {
                 through = open.to_vec();
@@ -171,12 +169,22 @@ impl Resolver<'_, '_> {
         }
     }
 
-    fn jump(&self, values: &mut Values<'_>, index: usize, jump: &Instruction, ranges: &[Range<u64>], at_entry: bool) -> Found {
+    /// Where a jump goes; `known` are tables.
+    fn jump(
+        &self,
+        values: &mut Values<'_>,
+        index: usize,
+        jump: &Instruction,
+        known: &BTreeSet<(u64, TableForm)>,
+        ranges: &[Range<u64>],
+        at_entry: bool,
+    ) -> Found {
+        let is_table = |table, form| known.contains(&(table, form)) || self.is_table(table, form, ranges);
         let may_be_tail_call = at_entry && !has_notrack(self.image, jump);
         let form = self.wide_form();
         match values.of_jump(index) {
-            Value::Target(table) if self.is_table(table, TableForm::Relative32, ranges) => Found::Table(table, TableForm::Relative32),
-            Value::Entry64(table) if self.is_table(table, form, ranges) => Found::Table(table, form),
+            Value::Target(table) if is_table(table, TableForm::Relative32) => Found::Table(table, TableForm::Relative32),
+            Value::Entry64(table) if is_table(table, form) => Found::Table(table, form),
             Value::Entry64(_) if may_be_tail_call => Found::Kind(JumpKind::TailCall),
             Value::Slot(slot) if self.is_lone_entry(slot, ranges) => Found::Table(slot, form),
             Value::Target(_) | Value::Refused => Found::Kind(JumpKind::Unknown),
@@ -287,14 +295,4 @@ fn may_load_entry(instruction: &Instruction) -> bool {
         && matches!(instruction.memory_index_scale(), 1 | 4 | 8)
         && (instruction.memory_displacement64() == 0 || indexed_address(instruction).is_some())
         && instruction.op0_register().size() >= 4
-}
-
-/// Instructions that hold a table's address.
-fn references(stretch: &Stretch, table: u64) -> Vec<u64> {
-    let holds = |one: &&Instruction| {
-        constant_address(one) == Some(table)
-            || indexed_address(one) == Some(table)
-            || (raw_flow(one) == RawFlow::IndirectJump && one.is_ip_rel_memory_operand() && one.ip_rel_memory_address() == table)
-    };
-    stretch.code.iter().filter(holds).map(Instruction::ip).collect()
 }

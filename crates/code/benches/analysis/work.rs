@@ -22,11 +22,11 @@ pub(crate) fn run(task: &Task, path: &Path) -> String {
     assert!(warm > 0, "an image has some bytes that are not zero");
     let begin = user_seconds();
     let started = Instant::now();
-    let (text, instructions, digest) = match task {
-        Task::Decode => decode(&bytes),
-        Task::Analyse(threads) => analyse(&bytes, Threads::of(*threads)),
+    let stop = || (user_seconds() - begin, started.elapsed().as_secs_f64());
+    let (text, instructions, digest, (user, wall)) = match task {
+        Task::Decode => decode(&bytes, stop),
+        Task::Analyse(threads) => analyse(&bytes, Threads::of(*threads), stop),
     };
-    let (user, wall) = (user_seconds() - begin, started.elapsed().as_secs_f64());
     format!("{text} {instructions} {user} {wall} {} {digest}", peak_bytes())
 }
 
@@ -34,7 +34,10 @@ fn text_of(image: &Image<'_>) -> u64 {
     image.text().iter().map(|range| range.end - range.start).sum()
 }
 
-fn decode(bytes: &[u8]) -> (u64, u64, u64) {
+/// Text, instructions, digest, and what the clock said when the work was done: the digest is no part of it.
+type Done = (u64, u64, u64, (f64, f64));
+
+fn decode(bytes: &[u8], stop: impl Fn() -> (f64, f64)) -> Done {
     let image = Image::parse(bytes).expect("an image");
     let mut count = 0;
     let mut instruction = Instruction::default();
@@ -46,13 +49,14 @@ fn decode(bytes: &[u8]) -> (u64, u64, u64) {
             count += 1;
         }
     }
-    (text_of(&image), count, 0)
+    (text_of(&image), count, 0, stop())
 }
 
-fn analyse(bytes: &[u8], threads: Threads) -> (u64, u64, u64) {
+fn analyse(bytes: &[u8], threads: Threads, stop: impl Fn() -> (f64, f64)) -> Done {
     let image = Image::parse(bytes).expect("an image");
     let program = Program::analyse_on(&image, threads).expect("functions");
     let metrics = threads.map(&program.functions, |function| program.metrics(&image, function, None));
+    let times = stop();
     let mut digest = DefaultHasher::new();
     let mut instructions = 0;
     for (index, (function, metrics)) in program.functions.iter().zip(&metrics).enumerate() {
@@ -64,7 +68,7 @@ fn analyse(bytes: &[u8], threads: Threads) -> (u64, u64, u64) {
         program.calls().callees(index).hash(&mut digest);
     }
     // A digest that a floating-point number holds exactly.
-    (text_of(&image), instructions, digest.finish() >> 12)
+    (text_of(&image), instructions, digest.finish() >> 12, times)
 }
 
 /// What the system counts of this process.

@@ -1,0 +1,216 @@
+//! All blocks of a function, reachable or not, before it is known which are.
+
+use std::ops::Range;
+
+use crate::cfg::{Block, Source, Unwinding};
+use crate::graph::{Graph, Lists};
+use crate::leaders::Leaders;
+use crate::program::{Flow, Instruction};
+
+/// All blocks in the order of their addresses.
+pub(crate) struct Draft {
+    /// Up to behind the last instruction of each.
+    ranges: Vec<Range<u64>>,
+    /// Whether control may leave the function at the end of each.
+    exits: Vec<bool>,
+    next: Lists,
+    /// Landing pads; without lists where none are asked for.
+    pads: Lists,
+    entries: Vec<usize>,
+}
+
+impl Draft {
+    pub(crate) fn new(source: &Source<'_>) -> Self {
+        let (leaders, count) = leaders(source);
+        let mut draft = Self {
+            ranges: Vec::with_capacity(count),
+            exits: Vec::with_capacity(count),
+            next: Lists::with_capacity(count, count * 2),
+            pads: Lists::default(),
+            entries: Vec::new(),
+        };
+        let mut rest = source.turns;
+        for range in leaders.ranges() {
+            let first = rest.iter().take_while(|one| one.address < range.start).count();
+            let own = rest.get(first..).unwrap_or_default();
+            let behind = own.iter().take_while(|one| one.address < range.end).count();
+            let (turns, others) = own.split_at_checked(behind).unwrap_or_default();
+            draft.block(source, &leaders, range, turns);
+            rest = others;
+        }
+        let entries = std::iter::once(source.function.entry).chain(source.function.other_entries.iter().copied());
+        for entry in entries.filter_map(|entry| leaders.number_of(entry)) {
+            if !draft.entries.contains(&entry) {
+                draft.entries.push(entry);
+            }
+        }
+        draft
+    }
+
+    /// Adds the block of a range; `turns` are those in it.
+    fn block(&mut self, source: &Source<'_>, leaders: &Leaders, mut range: Range<u64>, turns: &[Instruction]) {
+        let next = &mut self.next;
+        let mut way = |target| leaders.number_of(target).into_iter().for_each(|block| next.add(block));
+        let mut exits = false;
+        let mut is_table = false;
+        match turns.iter().find(|one| ends_block(source, one)) {
+            Some(last) => {
+                range.end = last.end();
+                is_table = matches!(last.flow, Flow::TableJump { .. });
+                exits = ways(source, last, &mut way);
+            }
+            None => way(range.end),
+        }
+        let count = self.next.close_sorted();
+        self.exits.push(exits || (count == 0 && !is_table));
+        self.ranges.push(range);
+        if !source.unwinding.is_empty() {
+            pads(turns, source.unwinding).filter_map(|pad| leaders.number_of(pad)).for_each(|block| self.pads.add(block));
+            self.pads.close_sorted();
+        }
+    }
+
+    fn following(&self, block: usize) -> impl Iterator<Item = usize> + '_ {
+        self.next.of(block).iter().chain(self.pads.of(block)).copied()
+    }
+
+    /// Reachable blocks in reverse postorder, the entry moved to the front.
+    pub(crate) fn order(&self) -> Order {
+        let mut blocks = Vec::with_capacity(self.ranges.len());
+        let mut seen = vec![false; self.ranges.len()];
+        let mut visit = |block: usize| seen.get_mut(block).is_some_and(|seen| !std::mem::replace(seen, true));
+        let mut stack = Vec::new();
+        for &entry in &self.entries {
+            if visit(entry) {
+                stack.push((entry, self.following(entry)));
+            }
+            while let Some((block, following)) = stack.last_mut() {
+                match following.find(|&next| visit(next)) {
+                    Some(next) => stack.push((next, self.following(next))),
+                    None => {
+                        blocks.push(*block);
+                        stack.pop();
+                    }
+                }
+            }
+        }
+        blocks.reverse();
+        if let Some(place) = blocks.iter().position(|block| self.entries.first() == Some(block)) {
+            blocks.get_mut(..=place).unwrap_or_default().rotate_right(1);
+        }
+        let mut places = vec![0; self.ranges.len()];
+        for (new, &old) in blocks.iter().enumerate() {
+            if let Some(place) = places.get_mut(old) {
+                *place = new;
+            }
+        }
+        Order { blocks, places }
+    }
+
+    /// The reachable blocks by their new numbers.
+    pub(crate) fn graph(&self, order: &Order) -> Graph {
+        let mut next = Lists::with_capacity(order.blocks.len(), self.next.total() + self.pads.total());
+        for &old in &order.blocks {
+            self.following(old).for_each(|to| next.add(order.place(to)));
+            next.close();
+        }
+        Graph { next, entries: self.entries(order) }
+    }
+
+    pub(crate) fn entries(&self, order: &Order) -> Vec<usize> {
+        self.entries.iter().map(|&entry| order.place(entry)).collect()
+    }
+
+    pub(crate) fn blocks(&self, order: &Order) -> Vec<Block> {
+        let blocks = order.blocks.iter().filter_map(|&old| {
+            let range = self.ranges.get(old)?;
+            Some(Block {
+                address: range.start,
+                end: range.end,
+                instructions: 0..0,
+                successors: self.next.of(old).iter().map(|&to| order.place(to)).collect(),
+                landing_pads: self.pads.of(old).iter().map(|&to| order.place(to)).collect(),
+                exits: usize::from(self.exits.get(old) == Some(&true)),
+            })
+        });
+        blocks.collect()
+    }
+
+    /// Ways out of the reachable blocks.
+    pub(crate) fn exits(&self, order: &Order) -> usize {
+        order.blocks.iter().filter(|&&old| self.exits.get(old) == Some(&true)).count()
+    }
+}
+
+/// Which blocks are reachable, and how they stand in the graph.
+pub(crate) struct Order {
+    blocks: Vec<usize>,
+    /// The new number of every block that is reachable.
+    places: Vec<usize>,
+}
+
+impl Order {
+    fn place(&self, old: usize) -> usize {
+        self.places.get(old).copied().unwrap_or(0)
+    }
+}
+
+/// Where blocks begin, and how many do.
+fn leaders(source: &Source<'_>) -> (Leaders, usize) {
+    let function = source.function;
+    let mut leaders = Leaders::within(&function.parts);
+    let mut add = |address| leaders.insert(address, source.is_start);
+    function.parts.iter().for_each(|part| add(part.start));
+    function.other_entries.iter().copied().for_each(&mut add);
+    source.unwinding.iter().for_each(|&(_, pad)| add(pad));
+    source.tables.iter().flat_map(|table| &table.targets).copied().for_each(&mut add);
+    for one in source.turns.iter().filter(|one| ends_block(source, one)) {
+        add(one.end());
+        if let Flow::Jump { target } | Flow::Branch { target } = one.flow {
+            add(target);
+        }
+    }
+    let count = leaders.number();
+    (leaders, count)
+}
+
+fn ends_block(source: &Source<'_>, one: &Instruction) -> bool {
+    match one.flow {
+        Flow::Next => false,
+        Flow::Call { returns, .. } => !returns,
+        Flow::IndirectCall => !(source.returns)(one),
+        _ => true,
+    }
+}
+
+/// Hands out where control goes within the function behind an instruction that ends a block; says whether there is a
+/// way out.
+fn ways(source: &Source<'_>, one: &Instruction, way: &mut dyn FnMut(u64)) -> bool {
+    match one.flow {
+        Flow::Jump { target } => way(target),
+        Flow::Branch { target } => {
+            way(one.end());
+            way(target);
+        }
+        Flow::BranchTailCall { .. } => {
+            way(one.end());
+            return true;
+        }
+        Flow::TableJump { .. } => {
+            let tables = source.tables.iter().filter(|table| table.jumps.contains(&one.address));
+            tables.flat_map(|table| &table.targets).for_each(|&target| way(target));
+        }
+        _ => return true,
+    }
+    false
+}
+
+/// Landing pads of the calls among some instructions.
+fn pads<'a>(turns: &'a [Instruction], unwinding: &'a [Unwinding]) -> impl Iterator<Item = u64> + 'a {
+    let calls = turns.iter().filter(|one| matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall));
+    calls.filter_map(|call| {
+        let behind = unwinding.partition_point(|(range, _)| range.start <= call.address);
+        let last = unwinding.get(behind.checked_sub(1)?)?;
+        last.0.contains(&call.address).then_some(last.1)
+    })
+}

@@ -1,0 +1,123 @@
+//! Where the blocks of a function begin: one bit for each of its bytes.
+
+use std::ops::Range;
+
+/// Addresses within the parts of a function, in order.
+pub(crate) struct Leaders {
+    parts: Vec<Part>,
+    bits: Vec<u64>,
+    /// Leaders in front of each word of bits.
+    before: Vec<usize>,
+}
+
+struct Part {
+    range: Range<u64>,
+    /// Its first word of bits.
+    first: usize,
+}
+
+impl Leaders {
+    /// None yet.
+    pub(crate) fn within(parts: &[Range<u64>]) -> Self {
+        let mut ranges = parts.to_vec();
+        ranges.sort_unstable_by_key(|part| part.start);
+        let mut words = 0;
+        let parts = ranges.into_iter().map(|range| {
+            let first = words;
+            words += usize::try_from(range.end.saturating_sub(range.start).div_ceil(64)).unwrap_or(0);
+            Part { range, first }
+        });
+        let parts = parts.collect();
+        Self { parts, bits: vec![0; words], before: Vec::new() }
+    }
+
+    /// Word and mask of an address.
+    fn position(&self, address: u64) -> Option<(usize, u64)> {
+        let part = self.parts.iter().find(|part| part.range.contains(&address))?;
+        let offset = address - part.range.start;
+        Some((part.first + usize::try_from(offset / 64).ok()?, 1 << (offset % 64)))
+    }
+
+    /// Adds an address that lies within a part.
+    pub(crate) fn insert(&mut self, address: u64, is_start: &dyn Fn(u64) -> bool) {
+        let Some((word, mask)) = self.position(address) else { return };
+        if let Some(bits) = self.bits.get_mut(word).filter(|bits| **bits & mask == 0 && is_start(address)) {
+            *bits |= mask;
+        }
+    }
+
+    /// Counts: there are no more to come. Returns how many there are.
+    pub(crate) fn number(&mut self) -> usize {
+        let mut sum = 0;
+        self.before.reserve_exact(self.bits.len());
+        for bits in &self.bits {
+            self.before.push(sum);
+            sum += bits.count_ones() as usize;
+        }
+        sum
+    }
+
+    /// Which leader an address is.
+    pub(crate) fn number_of(&self, address: u64) -> Option<usize> {
+        let (word, mask) = self.position(address)?;
+        let bits = *self.bits.get(word)?;
+        (bits & mask != 0).then(|| self.before.get(word).map(|before| before + (bits & (mask - 1)).count_ones() as usize))?
+    }
+
+    /// From each leader to the next one, or to the end of its part.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.parts.iter().flat_map(|part| {
+            let words = usize::try_from(part.range.end.saturating_sub(part.range.start).div_ceil(64)).unwrap_or(0);
+            let bits = self.bits.get(part.first..part.first + words).unwrap_or_default();
+            let mut addresses = Ones { bits, word: 0, left: bits.first().copied().unwrap_or(0), base: part.range.start }.peekable();
+            std::iter::from_fn(move || {
+                let start = addresses.next()?;
+                Some(start..addresses.peek().copied().unwrap_or(part.range.end))
+            })
+        })
+    }
+}
+
+/// The addresses of bits that are set.
+struct Ones<'a> {
+    bits: &'a [u64],
+    word: usize,
+    /// What is left of that word.
+    left: u64,
+    /// Address of the first bit.
+    base: u64,
+}
+
+impl Iterator for Ones<'_> {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        while self.left == 0 {
+            self.word += 1;
+            self.left = *self.bits.get(self.word)?;
+        }
+        let bit = u64::from(self.left.trailing_zeros());
+        self.left &= self.left - 1;
+        Some(self.base + self.word as u64 * 64 + bit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Leaders;
+
+    #[test]
+    fn leaders_are_numbered_in_order_over_all_parts() {
+        let mut leaders = Leaders::within(&[1000..1200, 10..30, 40..40]);
+        for address in [1199, 1000, 1064, 1063, 10, 29, 30, 9, 40, 1200, 1100, 12] {
+            leaders.insert(address, &|address| address != 12);
+        }
+        assert_eq!(leaders.number(), 7);
+        let ranges: Vec<_> = leaders.ranges().collect();
+        assert_eq!(ranges, [10..29, 29..30, 1000..1063, 1063..1064, 1064..1100, 1100..1199, 1199..1200]);
+        for (number, range) in ranges.iter().enumerate() {
+            assert_eq!(leaders.number_of(range.start), Some(number));
+        }
+        assert_eq!([12, 30, 40, 1001].map(|address| leaders.number_of(address)), [None; 4]);
+    }
+}
