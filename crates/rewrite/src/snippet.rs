@@ -26,6 +26,7 @@ pub(crate) mod lexer;
 pub(crate) mod parser;
 mod problem;
 pub(crate) mod proof;
+pub(crate) mod vectors;
 
 pub use problem::Problem;
 

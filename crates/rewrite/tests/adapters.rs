@@ -22,9 +22,11 @@ struct Choice<'a> {
     loops: Option<&'a str>,
     callsites: Option<&'a str>,
     libraries: &'a [&'a Path],
+    /// Whether the bodies of moved functions are overwritten.
+    poison: bool,
 }
 
-const FUNCTIONS: Choice<'static> = Choice { names: &[], functions: Some("function"), loops: None, callsites: None, libraries: &[] };
+const FUNCTIONS: Choice<'static> = Choice { names: &[], functions: Some("function"), loops: None, callsites: None, libraries: &[], poison: false };
 
 /// Applies an adapter to an image.
 fn apply(data: &[u8], adapter: &str, choice: Choice<'_>) -> Result<Output, AdapterError> {
@@ -49,7 +51,7 @@ fn apply(data: &[u8], adapter: &str, choice: Choice<'_>) -> Result<Output, Adapt
     let snippets = Snippets::new(&adapter, subject, &wanted)?;
     let chosen = wanted.iter().map(|one| one.function).filter(|function| !snippets.called().contains(function));
     let selected: Vec<Selection> = chosen.map(|function| Selection { levels: snippets.levels(function), ..Selection::of(function) }).collect();
-    let request = Request { selected: &selected, path: "/the/original", ..Request::default() };
+    let request = Request { selected: &selected, path: "/the/original", poison: choice.poison, ..Request::default() };
     Ok(instrument(&image, &program, &request, &snippets).expect("it can be instrumented"))
 }
 
@@ -155,4 +157,56 @@ fn score_p_and_tau_get_what_their_interfaces_want() {
             assert!(seen.contains("work.c") && seen.contains("wrong 0 open 0"), "{name} {flags}: {seen}");
         }
     }
+}
+
+const LINKED: &str = "-L. -Wl,-rpath,$ORIGIN -Wl,--no-as-needed -lclobber -Wl,--as-needed -lm";
+
+#[test]
+fn programs_do_not_notice_hooks_that_change_all_that_they_may() {
+    let bench = Bench::new();
+    let library = bench.build("clobber.c", "-O2 -shared -fPIC", "libclobber.so");
+    let programs = [
+        ("work.c", "-O2"),
+        ("fenv.c", "-O2"),
+        ("fenv.c", "-O0 -no-pie"),
+        ("control.c", "-O2"),
+        ("threads.c", "-O2 -pthread"),
+        ("exceptions.cpp", "-O2 -pthread -std=c++17"),
+        ("numeric.f90", "-O3 -march=native"),
+    ];
+    for (source, flags) in programs {
+        let original = bench.build(source, &format!("{flags} {LINKED}"), "original");
+        let expected = bench.run(&original);
+        let choice = Choice { libraries: &[&library], poison: true, ..FUNCTIONS };
+        let copy = copy(&bench, &original, shipped("cyg-profile"), choice);
+        assert_eq!(bench.run(&copy), expected, "{source} {flags}");
+        let (_, counts) = seen_by_hooks(&bench, &copy);
+        assert!(counts[0] > 5, "{source} {flags}: {counts:?}");
+        if source.ends_with(".c") && source != "control.c" {
+            assert_eq!(counts[0], counts[1], "{source} {flags}");
+        }
+    }
+}
+
+/// Runs a program; what it says, and how often its hooks were entered, left, and how deep in frames.
+fn seen_by_hooks(bench: &Bench, program: &Path) -> (String, Vec<u64>) {
+    let file = bench.path("seen");
+    let done = std::process::Command::new(program).env("SEEN", &file).output().expect("it starts");
+    let text = std::fs::read_to_string(&file).expect("something was seen");
+    (String::from_utf8_lossy(&done.stdout).into_owned(), text.split_whitespace().map(|word| word.parse().expect("a number")).collect())
+}
+
+#[test]
+fn hooks_see_all_frames_below_them() {
+    let bench = Bench::new();
+    let library = bench.build("clobber.c", "-O2 -shared -fPIC -DDEPTH", "libclobber.so");
+    let compiled = bench.build("work.c", &format!("-O0 -finstrument-functions {LINKED}"), "compiled");
+    let original = bench.build("work.c", &format!("-O0 {LINKED}"), "original");
+    let choice = Choice { names: &NAMES, libraries: &[&library], ..FUNCTIONS };
+    let copy = copy(&bench, &original, shipped("cyg-profile"), choice);
+    let (says, seen) = seen_by_hooks(&bench, &copy);
+    let (expected, by_compiler) = seen_by_hooks(&bench, &compiled);
+    assert_eq!((says.as_str(), expected.as_str()), (WORK_SAYS, WORK_SAYS));
+    // The snippet has a frame of its own.
+    assert_eq!(seen, [by_compiler[0], by_compiler[1], by_compiler[2] + 1]);
 }

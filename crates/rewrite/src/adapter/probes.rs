@@ -429,7 +429,7 @@ impl<'a> Builder<'a> {
         };
         builder.added.libraries = adapter.libraries.iter().map(|library| library.name.clone()).collect();
         builder.variables()?;
-        builder.state_mask = builder.variable(&[0; 4]);
+        builder.state_mask = builder.variable(&[0; 8]);
         for (name, found) in &linked.functions {
             let callee = builder.callee(name, found);
             builder.functions.insert(name.clone(), callee);

@@ -8,7 +8,8 @@ use crate::insertion::Value;
 use crate::snippet::assembler::{
     AT_LEAST_UNSIGNED, Assembler, EQUAL, Memory, NOT_EQUAL, R8, R9, R10, R11, R12, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Register,
 };
-use crate::snippet::compile::Compiled;
+use crate::snippet::compile::{Compiled, MAY_STORE};
+use crate::snippet::vectors;
 use crate::unwind::frames::advance;
 
 /// A function that a proof was made for.
@@ -141,6 +142,7 @@ impl Writer {
         self.code.raw(&[0x0f, 0xa2, 0x0f, 0xba, 0xe1, OSXSAVE.trailing_zeros() as u8]);
         self.code.jump_if(AT_LEAST_UNSIGNED, old);
         self.code.store_byte(Memory::Image(Value::SharedVariable(mask)), STATE);
+        vectors::detect(&mut self.code, Memory::Image(Value::SharedVariable(mask + MAY_STORE)));
         self.code.bind(old);
     }
 

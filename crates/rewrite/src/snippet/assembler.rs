@@ -171,6 +171,21 @@ impl Assembler {
         self.with_memory(true, &[0x0f, 0xae], Register(opcode), memory, 0);
     }
 
+    /// `stmxcsr` 3, `ldmxcsr` 2.
+    pub(crate) fn status(&mut self, opcode: u8, memory: Memory) {
+        self.with_memory(false, &[0x0f, 0xae], Register(opcode), memory, 0);
+    }
+
+    /// `fnstenv` 6, `fldenv` 4.
+    pub(crate) fn environment(&mut self, opcode: u8, memory: Memory) {
+        self.with_memory(false, &[0xd9], Register(opcode), memory, 0);
+    }
+
+    /// Exclusive or of 32 bits with what lies in memory.
+    pub(crate) fn exclude(&mut self, to: Register, with: Memory) {
+        self.with_memory(false, &[0x33], to, with, 0);
+    }
+
     pub(crate) fn copy(&mut self, to: Register, from: Register) {
         self.two(&[0x89], from, to);
     }

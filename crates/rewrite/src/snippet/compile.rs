@@ -24,6 +24,7 @@ use super::assembler::{
 };
 use super::ast::{Binary, Context, Integer, Unary};
 use super::check::{Argument, Checked, Invocation, Step, Storage, Template, Value};
+use super::vectors::Area;
 use crate::adapter::record::RecordLayout;
 use crate::insertion;
 use crate::unwind::frames::advance;
@@ -80,7 +81,8 @@ pub(crate) struct Environment<'a> {
     pub(crate) globals: &'a [u32],
     /// Shared constants: the texts that all regions have in common, by their place.
     pub(crate) texts: &'a BTreeMap<String, u32>,
-    /// Where the mask of the processor's state is among the shared variables.
+    /// Where the mask of the processor's state is among the shared variables; at [`MAY_STORE`] from it, a byte that is 1
+    /// where [`super::vectors`] may be used.
     pub(crate) state_mask: u32,
     /// `__errno_location`, where it can be called.
     pub(crate) errno: Option<&'a Callee>,
@@ -244,8 +246,9 @@ enum Keep {
 
 pub(crate) const ARGUMENTS: [Register; 6] = [RDI, RSI, RDX, RCX, R8, R9];
 /// Bytes of the area for `xsave` with x87, SSE, AVX and AVX-512: 2,688 in the standard form.
-const STATE_SIZE: i32 = 2752;
+pub(crate) const STATE_SIZE: i32 = 2752;
 const STATE_ALIGNMENT: i8 = -64;
+pub(crate) const MAY_STORE: u32 = 4;
 
 /// A place in the frame, by its number.
 #[derive(Clone, Copy)]
@@ -370,6 +373,13 @@ impl<'a> Writer<'a> {
     }
 
     fn save_state(&mut self) {
+        let (by_xsave, end) = (self.code.label(), self.code.label());
+        if self.entry == Entry::Edge {
+            let may = insertion::Value::SharedVariable(self.environment.state_mask + MAY_STORE);
+            Area(STACKED_ROOM).save(&mut self.code, Memory::Image(may), by_xsave);
+            self.code.jump(end);
+        }
+        self.code.bind(by_xsave);
         // What the instruction does not write of its header must be zero.
         self.code.clear(RAX);
         for word in 0..8 {
@@ -378,6 +388,18 @@ impl<'a> Writer<'a> {
         self.with_state(4, 0);
         // Functions expect an empty x87 stack; the mode stays.
         self.code.raw(&[0x0f, 0x77]);
+        self.code.bind(end);
+    }
+
+    fn restore_state(&mut self) {
+        let (by_xsave, end) = (self.code.label(), self.code.label());
+        if self.entry == Entry::Edge {
+            Area(STACKED_ROOM).restore(&mut self.code, by_xsave);
+            self.code.jump(end);
+        }
+        self.code.bind(by_xsave);
+        self.with_state(5, 1);
+        self.code.bind(end);
     }
 
     /// `xsave` or `xrstor` where the system allows them, `fxsave` or `fxrstor` elsewhere.
@@ -397,7 +419,7 @@ impl<'a> Writer<'a> {
 
     fn close(&mut self, keep: Keep, saved: Registers, flags: usize, frame_at: u32) {
         if keep == Keep::All {
-            self.with_state(5, 1);
+            self.restore_state();
         }
         for (register, index) in saved.iter().zip(flags..) {
             self.code.load(register, Memory::At(RBP, -8 * (index as i32 + 1)));

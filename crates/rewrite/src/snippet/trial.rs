@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::ast::{Context, Integer};
 use super::check::{Checked, Scope, Template, check};
-use super::compile::{Callee, Compiled, Entry, Environment, Proof, Registers, compile, gate};
+use super::compile::{Callee, Compiled, Entry, Environment, MAY_STORE, Proof, Registers, compile, gate};
 use super::inline::{Calls, Known};
 use super::oracle::{FUNCTIONS, Machine, Numbers, VARIABLES, answer, write};
 use super::{Place, parse};
@@ -14,20 +14,37 @@ use crate::adapter::record::RecordLayout;
 use crate::adapter::{Alternative, Level, Point, Variable};
 use crate::insertion::Value;
 
-/// Registers by their number, flags in the place of `rsp`; then `xmm0` to `xmm15`, and the upper halves of `ymm0` to `ymm15`.
+/// Registers by their number, flags in the place of `rsp`; then `xmm0` to `xmm15`, and the upper halves of `ymm0` to `ymm15`;
+/// where there is AVX-512, the upper halves of `zmm0` to `zmm15`, `zmm16` to `zmm31`, and `k0` to `k7`.
 #[repr(C, align(64))]
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct State {
     general: [u64; 16],
     vectors: [u128; 16],
     upper: [u128; 16],
+    wide: [[u64; 4]; 16],
+    others: [[u64; 8]; 16],
+    masks: [u64; 8],
+    /// Whether the rest is there: 0 or 1.
+    is_wide: u64,
+}
+
+impl State {
+    fn new() -> Self {
+        let is_wide = u64::from(is_wide());
+        Self { general: [0; 16], vectors: [0; 16], upper: [0; 16], wide: [[0; 4]; 16], others: [[0; 8]; 16], masks: [0; 8], is_wide }
+    }
+}
+
+fn is_wide() -> bool {
+    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw")
 }
 
 unsafe extern "C" {
     /// Loads the registers from `before`, calls `site`, and stores the registers in `after`.
     fn tare_trial(site: *const u8, before: *const State, after: *mut State);
     /// Changes every register that a function may change.
-    fn tare_trial_clobber();
+    fn tare_trial_clobber(is_wide: u64);
 }
 
 global_asm!(
@@ -40,6 +57,17 @@ global_asm!(
     "vmovups xmm\\n, [rax+128+16*\\n]",
     "vinsertf128 ymm\\n, ymm\\n, [rax+384+16*\\n], 1",
     ".endr",
+    "cmp qword ptr [rax+2240], 0; je 1f",
+    ".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15",
+    "vinsertf64x4 zmm\\n, zmm\\n, [rax+640+32*\\n], 1",
+    ".endr",
+    ".irp n, 16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31",
+    "vmovups zmm\\n, [rax+1152+64*(\\n-16)]",
+    ".endr",
+    ".irp n, 0,1,2,3,4,5,6,7",
+    "kmovq k\\n, [rax+2176+8*\\n]",
+    ".endr",
+    "1:",
     "mov rcx, [rax+8]; mov rdx, [rax+16]; mov rbx, [rax+24]; mov rbp, [rax+40]; mov rsi, [rax+48]; mov rdi, [rax+56]",
     "mov r8, [rax+64]; mov r9, [rax+72]; mov r10, [rax+80]; mov r11, [rax+88]; mov r12, [rax+96]; mov r13, [rax+104]",
     "mov r14, [rax+112]; mov r15, [rax+120]",
@@ -54,6 +82,17 @@ global_asm!(
     "vmovups [rax+128+16*\\n], xmm\\n",
     "vextractf128 [rax+384+16*\\n], ymm\\n, 1",
     ".endr",
+    "cmp qword ptr [rax+2240], 0; je 1f",
+    ".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15",
+    "vextractf64x4 [rax+640+32*\\n], zmm\\n, 1",
+    ".endr",
+    ".irp n, 16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31",
+    "vmovups [rax+1152+64*(\\n-16)], zmm\\n",
+    ".endr",
+    ".irp n, 0,1,2,3,4,5,6,7",
+    "kmovq [rax+2176+8*\\n], k\\n",
+    ".endr",
+    "1:",
     "vzeroupper; cld",
     "pop rdi; pop rdx",
     "pop r15; pop r14; pop r13; pop r12; pop rbp; pop rbx",
@@ -65,6 +104,14 @@ global_asm!(
     ".irp n, 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15",
     "vmovaps ymm\\n, ymm0",
     ".endr",
+    "test rdi, rdi; je 1f",
+    ".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31",
+    "vpternlogd zmm\\n, zmm\\n, zmm\\n, 255",
+    ".endr",
+    ".irp n, 0,1,2,3,4,5,6,7",
+    "kxnorq k\\n, k\\n, k\\n",
+    ".endr",
+    "1: fld1; fldpi; fdivp; fstp st(0)",
     "mov rcx, -1; mov rdx, -2; mov rsi, -3; mov rdi, -4; mov r8, -5; mov r9, -6; mov r10, -7; mov r11, -8",
     "ret",
 );
@@ -77,7 +124,7 @@ fn called(function: usize, arguments: &[i64]) -> i64 {
     CALLS.with_borrow_mut(|calls| calls.push((function, arguments.to_vec())));
     let result = answer(arguments);
     // SAFETY: it changes registers only, and only those that a call may change.
-    unsafe { tare_trial_clobber() };
+    unsafe { tare_trial_clobber(u64::from(is_wide())) };
     result
 }
 
@@ -140,6 +187,12 @@ impl Stage {
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len()) };
     }
 
+    /// What the start finds out about the processor.
+    fn put_state(&self) {
+        self.put(VARIABLES_AT + MASK as usize, &0xe7_u32.to_le_bytes());
+        self.put(VARIABLES_AT + (MASK + MAY_STORE) as usize, &[u8::from(is_wide())]);
+    }
+
     fn get(&self, at: usize) -> u64 {
         assert!(at + 8 <= 4 * ROOM);
         // SAFETY: within the mapping, as just checked.
@@ -172,14 +225,24 @@ impl Stage {
 
     /// Calls the site with registers that chance fills.
     fn run(&self, numbers: &mut Numbers, entry: Entry) -> (State, State) {
-        let mut before = State { general: [0; 16], vectors: [0; 16], upper: [0; 16] };
+        let mut before = State::new();
         before.general.fill_with(|| numbers.next());
         before.vectors.fill_with(|| u128::from(numbers.next()) << 64 | u128::from(numbers.next()));
-        before.upper.fill_with(|| u128::from(numbers.next()) << 64 | u128::from(numbers.next()));
+        // Most programs leave the upper parts at zero.
+        if numbers.below(3) != 0 {
+            before.upper.fill_with(|| u128::from(numbers.next()) << 64 | u128::from(numbers.next()));
+        }
+        if is_wide() {
+            if numbers.below(3) == 0 {
+                before.wide.as_flattened_mut().fill_with(|| numbers.next());
+            }
+            before.others.as_flattened_mut().fill_with(|| numbers.next());
+            before.masks.fill_with(|| numbers.next());
+        }
         // Carry, parity, zero, sign and overflow as chance has them, the direction too where the program may have it.
         let flags = if entry == Entry::Body { 0xcc5 } else { 0x8c5 };
         before.general[4] = before.general[4] & flags | 0x202;
-        let mut after = State { general: [0; 16], vectors: [0; 16], upper: [0; 16] };
+        let mut after = State::new();
         // SAFETY: within the mapping.
         let site = unsafe { self.memory.add(SITE) };
         // SAFETY: the site was written by `load`; its routine returns and keeps what the caller keeps.
@@ -223,7 +286,7 @@ impl Trial {
         for (index, address) in addresses().iter().enumerate() {
             stage.put(VARIABLES_AT + SLOTS as usize + 8 * index, &address.to_le_bytes());
         }
-        stage.put(VARIABLES_AT + MASK as usize, &0xe7_u32.to_le_bytes());
+        stage.put_state();
         Self { stage, layout }
     }
 
@@ -361,7 +424,7 @@ fn calls_at_a_site_keep_every_register_whether_the_proof_holds_or_not() {
         let at = SITE + usize::from(field.at);
         stage.put(at, &(target - (at as i32 + i32::from(field.tail))).to_le_bytes());
     }
-    stage.put(VARIABLES_AT + MASK as usize, &0xe7_u32.to_le_bytes());
+    stage.put_state();
     let small = SITE - 16;
     stage.put(small, &SMALL);
     let mut numbers = Numbers(78);
