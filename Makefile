@@ -2,7 +2,7 @@
 # make test      installs what the tests need, and runs them all
 # make build     builds the command and its libraries; needs no MPI
 # make install   PREFIX=/usr/local: the command to PREFIX/bin, its libraries to PREFIX/lib/tareweight
-# make bench     prints what a probe costs, as a ratio to reading the clock, and what analysis costs, as a ratio to decoding
+# make bench     prints what a probe costs, as a ratio to reading the clock, and what analysis and rewriting cost, as ratios to decoding
 # make survey    instruments real programs whole and has them do real work (an hour; installs what is missing)
 
 PREFIX ?= /usr/local
@@ -59,6 +59,7 @@ bench:
 	$(CARGO) bench -p tare-runtime
 	$(CARGO) bench -p tare-code --bench analysis
 	$(CARGO) bench -p tare-rewrite --bench hooks
+	$(CARGO) bench -p tare-rewrite --bench rewriting
 
 survey: build
 	@tools/install-packages gcc python3 $$(python3 tools/survey/survey.py --packages)

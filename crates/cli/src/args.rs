@@ -371,13 +371,16 @@ Examples:
                                                  calls the hooks of -finstrument-functions, without recompiling
   tare instrument --print-adapter counting > my.xml
                                                  an adapter of your own (docs/adapters.md): --adapter my.xml
+  tare instrument ./app -o app.tare --levels functions,loops,callsites
+                                                 loops and call sites are regions as well (docs/instrument.md)
+  tare instrument --check app.tare               is the copy whole, and what its original gives?
   tare instrument ./app --bisect -- ./app input  which function must not be instrumented?")]
 pub(crate) struct InstrumentArguments {
     /// Executable or shared library
     #[arg(required_unless_present = "print_adapter")]
     pub(crate) image: Option<PathBuf>,
     /// Where to write the instrumented copy
-    #[arg(short, long, value_name = "OUT", required_unless_present_any = ["bisect", "print_adapter"])]
+    #[arg(short, long, value_name = "OUT", required_unless_present_any = ["bisect", "check", "print_adapter"])]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) selection: Selection,
@@ -393,6 +396,12 @@ pub(crate) struct InstrumentArguments {
     /// Find the function whose instrumentation makes CMD misbehave: end otherwise, or print something else, than with the original
     #[arg(long, requires = "command", conflicts_with = "output")]
     pub(crate) bisect: bool,
+    /// Hold the instrumented copy IMAGE against its original: every instruction, and every byte
+    #[arg(long, conflicts_with_all = ["output", "adapter", "bisect"])]
+    pub(crate) check: bool,
+    /// With --check: the original, where it is not where it was
+    #[arg(long, value_name = "FILE", requires = "check")]
+    pub(crate) original: Option<PathBuf>,
     /// Print how long each phase took
     #[arg(long, env = "TARE_TIMINGS", value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) timings: bool,

@@ -8,7 +8,8 @@ use tare_image::Image;
 use tare_image::debug::DebugSections;
 use tare_image::inlines::Inlines;
 use tare_image::lines::Lines;
-use tare_rewrite::insertion::Probes;
+use tare_report::instrument::RefusedSite;
+use tare_rewrite::insertion::{Probes, Scope};
 use tare_rewrite::{Native, Request, Selection as Site};
 use tare_select::Selection;
 use tare_select::budget::Expectation;
@@ -46,6 +47,9 @@ pub(crate) struct Copy {
     pub(crate) bytes: Vec<u8>,
     pub(crate) image: ImageRecord,
     pub(crate) phases: Vec<Phase>,
+    /// How many probe sites it has, and which loops and call sites have none.
+    pub(crate) sites: usize,
+    pub(crate) refused_sites: Vec<RefusedSite>,
 }
 
 impl<'data> Analysis<'data> {
@@ -172,11 +176,13 @@ impl<'data> Analysis<'data> {
             build_id: &self.build_id().unwrap_or_default(),
             identity: key.identity(),
             poison,
+            threads: None,
         };
         let output = tare_rewrite::instrument(&self.image, &self.program, &request, probes).map_err(|error| {
             Failure::new(Code::Internal, format!("{} cannot be instrumented: {error}", self.path.display()))
                 .remedy("measure less of it with --preset mpi-path, and tell us of the program")
         })?;
+        let refused_sites = output.refused_sites.iter().map(|site| self.refused_site(site)).collect();
         let mut bytes = output.bytes;
         bytes.extend(self.image.appended());
         let mut phases = self.phases.clone();
@@ -195,7 +201,19 @@ impl<'data> Analysis<'data> {
             refusals,
             expected_dilation: None,
         };
-        Ok(Copy { bytes, image, phases })
+        Ok(Copy { bytes, image, phases, sites: output.sites, refused_sites })
+    }
+
+    /// A loop or call site without probes, for people and programs.
+    fn refused_site(&self, site: &tare_rewrite::RefusedSite) -> RefusedSite {
+        let kind = match site.scope {
+            Scope::Function => "function",
+            Scope::Loop(_) => "loop",
+            Scope::Iteration(_) => "iteration",
+            Scope::CallSite(_) => "callsite",
+        };
+        let function = self.program.functions.get(site.function).map_or_else(String::new, |function| function.name.clone());
+        RefusedSite { function, address: site.address, kind: kind.to_string(), reason: site.reason.to_string() }
     }
 
     fn chosen(&self, choice: &Choice, decision: &tare_select::Decision, is_leaf: bool, lines: Option<&Lines<'_>>) -> Site {

@@ -1,6 +1,7 @@
 //! One verb, one file.
 
 pub(crate) mod bisect;
+pub(crate) mod check;
 pub(crate) mod ctl;
 pub(crate) mod doctor;
 pub(crate) mod exec;

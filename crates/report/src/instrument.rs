@@ -1,5 +1,7 @@
 //! What became of the functions of an image that was instrumented, as text and as the `instrument` document.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::layout::{Page, Writer};
@@ -15,8 +17,34 @@ pub struct Instrumented {
     pub functions: FunctionCounts,
     /// Functions that were refused.
     pub refusals: Vec<Decision>,
+    /// Numbers of places of probes.
+    pub sites: SiteCounts,
+    /// Loops and call sites of instrumented functions that were left alone.
+    pub refused_sites: Vec<RefusedSite>,
     /// Phases of the work, in order.
     pub phases: Vec<Phase>,
+}
+
+/// Numbers of places of probes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct SiteCounts {
+    /// Places that have a probe.
+    pub patched: usize,
+    /// Loops and call sites that have none.
+    pub refused: usize,
+}
+
+/// A loop or call site of an instrumented function that was left alone.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct RefusedSite {
+    /// Raw name of the function.
+    pub function: String,
+    /// Link address of the loop's header or the call.
+    pub address: u64,
+    /// `loop`, `iteration` or `callsite`.
+    pub kind: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// Numbers of functions of an image that was instrumented.
@@ -50,10 +78,12 @@ pub fn json(instrumented: &Instrumented) -> String {
         output: &'a str,
         functions: &'a FunctionCounts,
         refusals: &'a [Decision],
+        sites: &'a SiteCounts,
+        refused_sites: &'a [RefusedSite],
         phases: &'a [Phase],
     }
-    let Instrumented { output, functions, refusals, phases } = instrumented;
-    crate::json::written(&Document { schema: crate::json::SCHEMA, output, functions, refusals, phases })
+    let Instrumented { output, functions, refusals, sites, refused_sites, phases } = instrumented;
+    crate::json::written(&Document { schema: crate::json::SCHEMA, output, functions, refusals, sites, refused_sites, phases })
 }
 
 /// Counts and refusals by name; how long each phase took where `timings` are asked for.
@@ -75,9 +105,23 @@ pub fn text(instrumented: &Instrumented, page: &Page, timings: bool) -> String {
     for refusal in &instrumented.refusals {
         writer.labelled("Refused", &format!("{} at {:#x}: {}", refusal.name, refusal.address, refusal.reason));
     }
+    let sites = &instrumented.sites;
+    writer.labelled("Sites", &format!("{} patched, {} refused", number(sites.patched), number(sites.refused)));
+    for ((kind, reason), count) in by_kind(&instrumented.refused_sites) {
+        writer.labelled("Left alone", &format!("{} {kind}{}: {reason}", number(count), if count == 1 { "" } else { "s" }));
+    }
     if timings && !instrumented.phases.is_empty() {
         let phase = |phase: &Phase| format!("{} {}", phase.name, time_with_unit(phase.seconds, glyphs));
         writer.labelled("Time", &instrumented.phases.iter().map(phase).collect::<Vec<_>>().join(", "));
     }
     writer.finish()
+}
+
+/// How many there are of each kind for each reason.
+fn by_kind(refused: &[RefusedSite]) -> BTreeMap<(&str, &str), usize> {
+    let mut counted = BTreeMap::new();
+    for site in refused {
+        *counted.entry((site.kind.as_str(), site.reason.as_str())).or_default() += 1;
+    }
+    counted
 }

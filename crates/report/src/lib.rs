@@ -12,6 +12,7 @@
 //! What is absent: no file is opened, no clock read, nothing measured is corrected here.
 
 pub mod bisect;
+pub mod check;
 pub mod inspect;
 pub mod instrument;
 pub mod json;

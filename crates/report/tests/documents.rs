@@ -7,7 +7,7 @@ use support::{alone_and_lossy, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
 use tare_report::inspect::{Function, Image, Inspection, Listing, Part, Rows};
-use tare_report::instrument::{FunctionCounts, Instrumented, Phase};
+use tare_report::instrument::{FunctionCounts, Instrumented, Phase, RefusedSite, SiteCounts};
 use tare_report::select::{Decided, Decision, Selected};
 use tare_report::{Page, Results, json};
 
@@ -160,12 +160,17 @@ fn the_documents_of_images_have_the_fields_of_their_schemas() {
 
     let functions = FunctionCounts { found: 4, selected: 3, instrumented: 2, refused: 1 };
     let phases = vec![Phase { name: "analyse".into(), seconds: 0.5 }];
-    let instrumented = Instrumented { output: "out".into(), functions, refusals: vec![decision], phases };
+    let refused_sites = vec![RefusedSite { function: "f".into(), address: 70, kind: "loop".into(), reason: "irreducible".into() }];
+    let sites = SiteCounts { patched: 9, refused: 1 };
+    let instrumented = Instrumented { output: "out".into(), functions, refusals: vec![decision], sites, refused_sites, phases };
     let document = parsed(&tare_report::instrument::json(&instrumented));
     has_fields(&document, "functions", "found selected instrumented refused");
     has_fields(&document, "refusals.0", "name address reason");
+    has_fields(&document, "sites", "patched refused");
+    has_fields(&document, "refused_sites.0", "function address kind reason");
     has_fields(&document, "phases.0", "name seconds");
     assert_eq!(document["output"], "out");
+    assert!(tare_report::instrument::text(&instrumented, &Page::default(), false).contains("1 loop: irreducible"));
 
     let timed = |timings| tare_report::instrument::text(&instrumented, &Page::default(), timings).contains("analyse");
     assert!(timed(true) && !timed(false));

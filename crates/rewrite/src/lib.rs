@@ -10,6 +10,7 @@
 pub mod adapter;
 mod addresses;
 mod assemble;
+pub mod check;
 mod copies;
 mod decode;
 mod describe;
@@ -31,7 +32,7 @@ mod write;
 
 use std::time::{Duration, Instant};
 
-use tare_code::{Function, Program};
+use tare_code::{Function, Program, Threads};
 use tare_image::Image;
 use tare_image::lines::Location;
 
@@ -88,6 +89,14 @@ pub struct Request<'a> {
     pub identity: [u8; 16],
     /// Whether the original bodies of moved functions are overwritten with traps, to show that none is entered.
     pub poison: bool,
+    /// How many threads may work at once: where nothing is said, one for each processor. The result is the same.
+    pub threads: Option<Threads>,
+}
+
+impl Request<'_> {
+    pub(crate) fn threads(&self) -> Threads {
+        self.threads.unwrap_or_else(Threads::available)
+    }
 }
 
 /// How many functions there were.
@@ -188,11 +197,11 @@ pub struct Output {
 pub fn instrument(image: &Image<'_>, program: &Program, request: &Request<'_>, probes: &dyn Probes) -> Result<Output, RewriteError> {
     let mut clock = Clock::new();
     let written = write_image(image, program, request, probes, &mut clock)?;
-    verify::verify(image, program, &written.bytes, &written.claims())?;
+    verify::verify(image, program, &written.bytes, &written.claims(), request.threads())?;
     clock.phase("verify");
     Ok(Output {
         functions: counts(program, written.moved.len(), &written.refusals),
-        sites: written.moved.iter().flat_map(Moved::copies).flat_map(|copy| &copy.fragments).map(|fragment| fragment.sites.len()).sum(),
+        sites: written.sites(),
         regions: Regions::count(&written.moved),
         refused_sites: written.moved.iter().flat_map(|one| one.refused.iter().copied()).collect(),
         bytes: written.bytes,
@@ -215,13 +224,18 @@ impl Written {
     fn claims(&self) -> verify::Claims<'_> {
         verify::Claims::new(&self.moved, &self.additions, &self.layout)
     }
+
+    /// How many probe sites there are.
+    fn sites(&self) -> usize {
+        self.moved.iter().flat_map(Moved::copies).flat_map(|copy| &copy.fragments).map(|fragment| fragment.sites.len()).sum()
+    }
 }
 
 /// All phases but the last.
 fn write_image(image: &Image<'_>, program: &Program, request: &Request<'_>, probes: &dyn Probes, clock: &mut Clock) -> Result<Written, RewriteError> {
     let (chosen, mut refusals) = plan::choose(image, program, request)?;
     let additions = probes.additions();
-    let (mut moved, kept) = plan::lift_all(&Lifting { image, program, probes }, &chosen);
+    let (mut moved, kept) = plan::lift_all(&Lifting { image, program, probes, threads: request.threads() }, &chosen);
     refusals.extend(kept);
     refusals.sort_by_key(|one| one.address);
     clock.phase("plan");
@@ -313,7 +327,7 @@ int main(int count, char **words) { (void)words; return pick(count) + (count > 2
             let request = Request { selected: &selected, ..Request::default() };
             let written = write_image(&image, &code, &request, &Native, &mut Clock::new()).expect("it is written");
             let claims = written.claims();
-            assert_eq!(verify::verify(&image, &code, &written.bytes, &claims), Ok(()));
+            assert_eq!(verify::verify(&image, &code, &written.bytes, &claims, Threads::of(1)), Ok(()));
             let copy = Image::parse(&written.bytes).expect("an image");
             let places: Vec<u64> = claims.functions.iter().flat_map(|one| one.probed.places()).collect();
             let places: Vec<usize> = places.into_iter().filter_map(|at| usize::try_from(copy.offset_of(at)?).ok()).collect();
@@ -322,7 +336,7 @@ int main(int count, char **words) { (void)words; return pick(count) + (count > 2
             for place in places {
                 let byte = bytes[place];
                 bytes[place] = byte ^ 0x11;
-                let checked = verify::verify(&image, &code, &bytes, &claims);
+                let checked = verify::verify(&image, &code, &bytes, &claims, Threads::of(1));
                 assert!(checked.is_err(), "{flags:?}: a changed byte at {place:#x} was not seen");
                 bytes[place] = byte;
             }

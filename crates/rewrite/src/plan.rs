@@ -139,6 +139,7 @@ pub(crate) struct Lifting<'a, 'data> {
     pub(crate) image: &'a Image<'data>,
     pub(crate) program: &'a Program,
     pub(crate) probes: &'a dyn Probes,
+    pub(crate) threads: Threads,
 }
 
 /// Moves all functions that can be, and numbers their regions from 1.
@@ -147,7 +148,7 @@ pub(crate) fn lift_all(lifting: &Lifting<'_, '_>, chosen: &[Chosen<'_>]) -> (Vec
     let can_relocate = relocation_table_size(lifting.image).is_some();
     let mut moved = Vec::with_capacity(chosen.len());
     let mut refused = Vec::new();
-    let lifted = Threads::available().map(chosen, |one| lifting.lift(one, can_relocate));
+    let lifted = lifting.threads.map(chosen, |one| lifting.lift(one, can_relocate));
     for (one, lifted) in chosen.iter().zip(lifted) {
         match lifted {
             Ok(lifted) => moved.extend(lifted),

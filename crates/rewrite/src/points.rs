@@ -31,6 +31,8 @@ pub struct Levels {
 }
 
 impl Levels {
+    /// Nothing.
+    pub const NONE: Self = Self { function: false, loops: false, iterations: false, call_sites: false };
     /// The function alone.
     pub const FUNCTION: Self = Self { function: true, loops: false, iterations: false, call_sites: false };
     /// All that there is.

@@ -6,15 +6,13 @@
 //! original entry must land on the moved entry. Where regions are inside of functions, every way through the function
 //! must open and close them like brackets.
 
+pub(crate) mod note;
 mod regions;
 mod walk;
 
 use std::ops::Range;
 
 use tare_code::{Program, TableForm, Threads};
-use tare_format::description::Description;
-use tare_format::note::{ImageNote, NOTE_NAME, NOTE_TYPE};
-use tare_format::probe::SLOTS_SIZE;
 use tare_image::Image;
 
 use crate::addresses::AddressMap;
@@ -175,13 +173,13 @@ impl Fault {
 }
 
 /// Checks the whole image.
-pub(crate) fn verify(original: &Image<'_>, program: &Program, bytes: &[u8], claims: &Claims<'_>) -> Result<(), RewriteError> {
+pub(crate) fn verify(original: &Image<'_>, program: &Program, bytes: &[u8], claims: &Claims<'_>, threads: Threads) -> Result<(), RewriteError> {
     let fail = |function: &str, fault: Fault| RewriteError::Check { function: function.to_owned(), address: fault.address, what: fault.what };
     let written = Image::parse(bytes).map_err(|_| fail("the headers", Fault::new(0, "the file cannot be read")))?;
-    note(&written, claims).map_err(|fault| fail("the note", fault))?;
+    note::check(&written, claims).map_err(|fault| fail("the note", fault))?;
     let moved: AddressMap = claims.functions.iter().flat_map(|one| &one.entries).map(|&(original, _, entry)| (original, entry)).collect();
     additions(&written, claims, &moved).map_err(|fault| fail("the probes' own code", fault))?;
-    let faults = Threads::available().map(&claims.functions, |claim| {
+    let faults = threads.map(&claims.functions, |claim| {
         let walk = Walk { original, written: &written, program, moved: &moved, claims, claim };
         let checked = springboards(&written, claim)
             .and_then(|()| walk.check(&claim.probed, true))
@@ -195,32 +193,6 @@ pub(crate) fn verify(original: &Image<'_>, program: &Program, bytes: &[u8], clai
         }
         None => Ok(()),
     }
-}
-
-/// The note leads to a description of as many regions as there are, and to slots that are writable and empty.
-fn note(written: &Image<'_>, claims: &Claims<'_>) -> Result<(), Fault> {
-    let owner = std::str::from_utf8(NOTE_NAME).unwrap_or_default().trim_end_matches('\0');
-    let notes = written.notes();
-    let note = notes.iter().find(|note| note.owner == owner && note.kind == NOTE_TYPE);
-    let note = note.ok_or(Fault::new(0, "no note is found"))?;
-    let content = ImageNote::from_bytes(note.content).ok_or(Fault::new(0, "the note is too short"))?;
-    let segments = written.segments().iter().filter(|segment| segment.is_loaded());
-    let in_memory = segments
-        .filter(|segment| (segment.offset..segment.offset + segment.file_size).contains(&note.content_offset))
-        .map(|segment| segment.address + (note.content_offset - segment.offset))
-        .next();
-    let here = in_memory.ok_or(Fault::new(0, "the note is not loaded"))?;
-    let description = here.wrapping_add_signed(content.description);
-    let bytes = written.bytes_at(description, content.description_length);
-    let read = bytes.and_then(|bytes| Description::from_bytes(bytes).ok());
-    if read.is_none_or(|read| read.regions.len() != claims.regions) {
-        return Err(Fault::new(description, "the description cannot be read"));
-    }
-    let slots = here.wrapping_add_signed(content.slots);
-    let is_writable = written.segment_at(slots).is_some_and(tare_image::Segment::is_writable);
-    let is_empty = written.bytes_at(slots, SLOTS_SIZE).is_some_and(|bytes| bytes.iter().all(|&byte| byte == 0));
-    let is_agreed = is_writable && is_empty && slots.is_multiple_of(64) && slots == claims.slots;
-    if is_agreed { Ok(()) } else { Err(Fault::new(slots, "the slots are not as agreed")) }
 }
 
 /// What the probes bring for the image is there, and refers to what it should.

@@ -14,6 +14,7 @@ use crate::image_file;
 use crate::instrumenting::{Analysis, Copy};
 use crate::results::page;
 use crate::verbs::bisect::bisect;
+use crate::verbs::check::check;
 use crate::whole_file::write_executable;
 
 /// Writes the copy, whole or not at all; the report goes to stdout.
@@ -21,6 +22,9 @@ pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Fa
     if let Some(name) = &arguments.print_adapter {
         print!("{}", adapter::text(name)?);
         return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.check {
+        return check(arguments);
     }
     let Some(output) = arguments.output.as_deref() else { return bisect(arguments) };
     let adapter = arguments.adapter.as_deref().map(adapter::load).transpose()?.filter(|one| !one.is_native());
@@ -71,6 +75,8 @@ fn view(output: &Path, copy: &Copy) -> tare_report::instrument::Instrumented {
             instrumented: image.instrumented,
             refused: image.refusals.len(),
         },
+        sites: tare_report::instrument::SiteCounts { patched: copy.sites, refused: copy.refused_sites.len() },
+        refused_sites: copy.refused_sites.clone(),
         refusals: image
             .refusals
             .iter()

@@ -1,0 +1,79 @@
+//! `tare instrument --check IMAGE`: holds an instrumented copy against its original.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use tare_image::Image;
+use tare_rewrite::check::{CheckError, Checked};
+
+use crate::args::{Format, InstrumentArguments};
+use crate::debug_files::{DebugFiles, DebugPath};
+use crate::failure::{Code, Failure};
+use crate::image_file;
+use crate::instrumenting::Analysis;
+use crate::progress::Step;
+use crate::results::page;
+
+/// Says what is right to stdout; what is wrong is an error.
+pub(crate) fn check(arguments: &InstrumentArguments) -> Result<ExitCode, Failure> {
+    let copy = arguments.image.as_deref().ok_or_else(|| Failure::new(Code::Usage, "no image is named").remedy("tare instrument --check IMAGE"))?;
+    let bytes = image_file::read(copy)?;
+    let original = match &arguments.original {
+        Some(path) => path.clone(),
+        None => original_of(copy, &image_file::parse(copy, &bytes)?)?,
+    };
+    let original_bytes = read_original(arguments, &original)?;
+    let files = DebugFiles::find(&original, &original_bytes, &DebugPath::of_environment());
+    let analysis = Analysis::of(&original, &original_bytes, &files)?;
+    let step = Step::begin(format!("checking {}", copy.display()));
+    let checked = tare_rewrite::check::check(&analysis.image, &analysis.program, &bytes, None);
+    drop(step);
+    let checked = checked.map_err(|error| failure(copy, &original, &error))?;
+    let view = view(copy, &original, checked);
+    match arguments.format {
+        Format::Json => println!("{}", tare_report::check::json(&view)),
+        Format::Text => print!("{}", tare_report::check::text(&view, &page(None))),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where the copy says that its original is.
+fn original_of(copy: &Path, image: &Image<'_>) -> Result<PathBuf, Failure> {
+    let description = tare_rewrite::check::description(image).map_err(|error| {
+        Failure::new(Code::BadInput, format!("{}: {error}", copy.display())).remedy("name a copy that `tare instrument IMAGE -o OUT` wrote")
+    })?;
+    Ok(PathBuf::from(description.path))
+}
+
+fn read_original(arguments: &InstrumentArguments, original: &Path) -> Result<Vec<u8>, Failure> {
+    let remedy = "name the original with --original FILE";
+    image_file::read(original).map_err(|failure| if arguments.original.is_some() { failure } else { failure.remedy(remedy) })
+}
+
+fn failure(copy: &Path, original: &Path, error: &CheckError) -> Failure {
+    let original = original.display();
+    let remedy = match error {
+        CheckError::NotInstrumented { .. } => "name a copy that `tare instrument IMAGE -o OUT` wrote".to_string(),
+        CheckError::OtherBuild { .. } | CheckError::OtherCode { .. } => {
+            format!("{original} is not what it was made from: name that with --original FILE")
+        }
+        _ => format!("instrument {original} again: copies that were changed, that an adapter or another version of tare made, do not pass"),
+    };
+    Failure::new(Code::BadInput, format!("{} is not as it should be: {error}", copy.display())).remedy(remedy)
+}
+
+fn view(copy: &Path, original: &Path, checked: Checked) -> tare_report::check::Checked {
+    let regions = checked.regions;
+    tare_report::check::Checked {
+        image: copy.display().to_string(),
+        original: original.display().to_string(),
+        regions: tare_report::check::Regions {
+            functions: regions.functions,
+            loops: regions.loops,
+            iterations: regions.iterations,
+            callsites: regions.call_sites,
+        },
+        sites: checked.sites,
+        poisoned: checked.is_poisoned,
+    }
+}

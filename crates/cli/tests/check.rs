@@ -1,0 +1,73 @@
+//! `tare instrument --check` tells copies that are whole from those that are not.
+
+mod common;
+
+use std::path::Path;
+use std::process::Output;
+
+use common::{Place, compile_c, text};
+use serde_json::Value;
+
+fn tare(place: &Place, words: &[&str]) -> Output {
+    place.tare().arg("instrument").args(words).output().expect("tare can be started")
+}
+
+/// A program and its copy with probes at all levels.
+fn place() -> Place {
+    let place = Place::new();
+    compile_c("crates/cli/tests/programs/endings.c", place.path(), &["-Wl,--build-id"]);
+    let output = tare(&place, &["endings", "-o", "copy", "--levels", "functions,loops,callsites", "--format", "json"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(document["sites"]["patched"].as_u64().expect("a number") > 4, "{document}");
+    let refused = document["refused_sites"].as_array().expect("a list");
+    assert_eq!(document["sites"]["refused"], refused.len(), "{document}");
+    place
+}
+
+fn refused(place: &Place, words: &[&str], code: i32, sentence: &[&str]) {
+    let output = tare(place, words);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
+    assert!(sentence.iter().all(|word| said.contains(word)) && said.contains("try:"), "{words:?}: {said}");
+}
+
+#[test]
+fn a_whole_copy_passes_wherever_its_original_is() {
+    let place = place();
+    let output = tare(&place, &["--check", "copy", "--format", "json"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(document["regions"]["functions"].as_u64() > Some(1) && document["regions"]["callsites"].as_u64() > Some(1), "{document}");
+    std::fs::rename(place.path().join("endings"), place.path().join("elsewhere")).expect("it can be moved");
+    refused(&place, &["--check", "copy"], 66, &["endings", "--original FILE"]);
+    let output = tare(&place, &["--check", "copy", "--original", "elsewhere"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("is what instrumenting elsewhere gives"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn what_is_wrong_is_an_error_with_its_place() {
+    let place = place();
+    let copy = place.path().join("copy");
+    let whole = std::fs::read(&copy).expect("the copy");
+    let middle = whole.len() * 3 / 5;
+    let mut bytes = whole.clone();
+    bytes[middle] ^= 4;
+    std::fs::write(&copy, &bytes).expect("room");
+    refused(&place, &["--check", "copy"], 65, &["copy", &format!("offset {middle:#x}")]);
+    std::fs::write(&copy, &whole[..whole.len() - 1]).expect("room");
+    refused(&place, &["--check", "copy"], 65, &["copy"]);
+    std::fs::write(&copy, &whole).expect("room");
+    compile_c("crates/cli/tests/programs/endings.c", place.path(), &["-Wl,--build-id", "-O1"]);
+    refused(&place, &["--check", "copy"], 65, &["build", "--original FILE"]);
+    refused(&place, &["--check", "endings"], 65, &["no instrumented copy"]);
+    assert!(Path::new(&copy).exists());
+}
+
+#[test]
+fn a_copy_is_not_instrumented_again() {
+    let place = place();
+    refused(&place, &["copy", "-o", "again"], 65, &["an instrumented copy already"]);
+    assert!(!place.path().join("again").exists());
+}

@@ -1,0 +1,200 @@
+//! An instrumented image that exists, held against its original.
+//!
+//! All that a copy depends on stands in its description: which regions it has, and under which path the original was.
+//! From that and the original, the copy is made once more. The given file has to pass the check of a new one, which
+//! decodes its code and compares every instruction with the original's; and it has to be equal to the new one
+//! byte by byte, which covers all that is not code.
+
+use std::collections::BTreeMap;
+
+use tare_code::{Program, Threads};
+use tare_format::description::{Description, FLAG_LEAF, RegionKind};
+use tare_image::Image;
+use tare_image::lines::Location;
+
+use crate::{Clock, Levels, Native, Regions, Request, RewriteError, Selection, Written, verify, write_image};
+
+/// Why an image is not what instrumenting its original gives.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckError {
+    /// It has no note of ours, or none that leads to a description.
+    #[error("it is no instrumented copy: {what}")]
+    NotInstrumented {
+        /// What is missing.
+        what: &'static str,
+    },
+    /// The original is another build.
+    #[error("it was made from build {expected}, and the original is build {found}")]
+    OtherBuild {
+        /// Build id in the description.
+        expected: String,
+        /// Build id of the original.
+        found: String,
+    },
+    /// The original does not have a function that the description names.
+    #[error("the original has no code of {name} at {address:#x}")]
+    OtherCode {
+        /// Name of the function.
+        name: String,
+        /// Link address.
+        address: u64,
+    },
+    /// The copy cannot be made again.
+    #[error("the original cannot be instrumented in the same way: {0}")]
+    Rewrite(RewriteError),
+    /// Something in it is not as it should be.
+    #[error("wrong in {place} at offset {offset:#x}: {what}")]
+    Wrong {
+        /// Name of the function, or what else it is in.
+        place: String,
+        /// Position in the file of the first byte that is wrong.
+        offset: u64,
+        /// What was found.
+        what: String,
+    },
+}
+
+/// What was found to be right.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Checked {
+    /// Regions by what they are.
+    pub regions: Regions,
+    /// Probe sites.
+    pub sites: usize,
+    /// Whether the original bodies are traps.
+    pub is_poisoned: bool,
+}
+
+/// The description that an instrumented image carries.
+///
+/// # Errors
+/// Where the image is not instrumented, or its description cannot be read.
+pub fn description(image: &Image<'_>) -> Result<Description, CheckError> {
+    verify::note::read(image).map(|read| read.description).map_err(|fault| CheckError::NotInstrumented { what: fault.what })
+}
+
+/// Holds an instrumented image with the probes of our own runtime against its original.
+///
+/// # Errors
+/// What is wrong first.
+pub fn check(original: &Image<'_>, program: &Program, bytes: &[u8], threads: Option<Threads>) -> Result<Checked, CheckError> {
+    let image = Image::parse(bytes).map_err(|_| CheckError::NotInstrumented { what: "it cannot be read as an ELF file" })?;
+    let description = description(&image)?;
+    same_build(original, &description)?;
+    let selected = selections(program, &description)?;
+    let places = places(&description);
+    let source = |address: u64| places.get(&address).cloned();
+    let request = Request {
+        selected: &selected,
+        source: Some(&source),
+        origin: description.path.rsplit_once('/').map(|(folder, _)| if folder.is_empty() { "/" } else { folder }),
+        path: &description.path,
+        build_id: &description.build_id,
+        identity: description.identity,
+        poison: is_poisoned(original, program, &image, &selected),
+        threads,
+    };
+    let again = write_image(original, program, &request, &Native, &mut Clock::new()).map_err(CheckError::Rewrite)?;
+    let verified = verify::verify(original, program, bytes, &again.claims(), request.threads());
+    same_bytes(original, program, bytes, &again, &verified)?;
+    verified.map_err(|error| wrong(&image, error))?;
+    Ok(Checked { regions: Regions::count(&again.moved), sites: again.sites(), is_poisoned: request.poison })
+}
+
+fn same_build(original: &Image<'_>, description: &Description) -> Result<(), CheckError> {
+    let found: String = original.build_id().unwrap_or_default().iter().map(|byte| format!("{byte:02x}")).collect();
+    let expected = description.build_id.clone();
+    if found == expected { Ok(()) } else { Err(CheckError::OtherBuild { expected: or_none(expected), found: or_none(found) }) }
+}
+
+fn or_none(id: String) -> String {
+    if id.is_empty() { "without an id".to_owned() } else { id }
+}
+
+/// What was asked for, as far as it left regions.
+fn selections(program: &Program, description: &Description) -> Result<Vec<Selection>, CheckError> {
+    let mut found: BTreeMap<usize, Selection> = BTreeMap::new();
+    for region in &description.regions {
+        let is_function = region.kind == RegionKind::Function;
+        let index = if is_function { program.function_entered_at(region.address) } else { program.function_at(region.address) };
+        let name = if is_function { &region.name } else { &region.owner };
+        let function = index.filter(|&index| program.functions.get(index).is_some_and(|function| function.name == *name));
+        let index = function.ok_or_else(|| CheckError::OtherCode { name: name.clone(), address: region.address })?;
+        let one = found.entry(index).or_insert_with(|| Selection { levels: Levels::NONE, ..Selection::of(index) });
+        match region.kind {
+            RegionKind::Function => {
+                one.levels.function = true;
+                one.is_leaf = region.flags & FLAG_LEAF != 0;
+                one.file.clone_from(&region.file);
+                (one.line, one.last_line) = (region.line, region.last_line);
+            }
+            RegionKind::Loop => one.levels.loops = true,
+            RegionKind::Iteration => one.levels.iterations = true,
+            RegionKind::CallSite => one.levels.call_sites = true,
+            RegionKind::Program | RegionKind::Mpi => {}
+        }
+    }
+    Ok(found.into_values().collect())
+}
+
+/// Source places of loops and call sites.
+fn places(description: &Description) -> BTreeMap<u64, Location> {
+    let inside = description.regions.iter().filter(|region| region.kind != RegionKind::Function && (!region.file.is_empty() || region.line != 0));
+    inside.map(|region| (region.address, Location { file: region.file.clone(), line: region.line })).collect()
+}
+
+/// Whether most of the moved functions end with a trap where the original does not.
+fn is_poisoned(original: &Image<'_>, program: &Program, image: &Image<'_>, selected: &[Selection]) -> bool {
+    const TRAP: &[u8] = &[0xcc];
+    let ends = selected.iter().filter_map(|one| program.functions.get(one.function)?.parts.first().map(|part| part.end - 1));
+    let ends: Vec<u64> = ends.filter(|&end| original.bytes_at(end, 1) != Some(TRAP)).collect();
+    ends.iter().filter(|&&end| image.bytes_at(end, 1) == Some(TRAP)).count() * 2 > ends.len()
+}
+
+fn wrong(image: &Image<'_>, error: RewriteError) -> CheckError {
+    match error {
+        RewriteError::Check { function, address, what } => {
+            CheckError::Wrong { place: function, offset: image.offset_of(address).unwrap_or(address), what: what.to_owned() }
+        }
+        other => CheckError::Rewrite(other),
+    }
+}
+
+/// The first byte that differs is wrong; the check of the code may know what that does.
+fn same_bytes(original: &Image<'_>, program: &Program, bytes: &[u8], again: &Written, verified: &Result<(), RewriteError>) -> Result<(), CheckError> {
+    let expected = [&again.bytes, original.appended()].concat();
+    if expected == bytes {
+        return Ok(());
+    }
+    let at = expected.iter().zip(bytes).position(|(expected, found)| expected != found);
+    let offset = at.unwrap_or_else(|| expected.len().min(bytes.len())) as u64;
+    let what = match (at, verified) {
+        (None, _) if bytes.len() < expected.len() => "the file ends early".to_owned(),
+        (None, _) => "there is more behind its end".to_owned(),
+        (_, Err(RewriteError::Check { function, address, what })) => format!("{what} (in {function} at {address:#x})"),
+        _ => "a byte is not as it was written".to_owned(),
+    };
+    Err(CheckError::Wrong { place: place(program, again, offset), offset, what })
+}
+
+/// What is at a position of the copy as it should be.
+fn place(program: &Program, again: &Written, offset: u64) -> String {
+    let Ok(image) = Image::parse(&again.bytes) else { return "the file".to_owned() };
+    let segments = image.segments().iter().filter(|one| one.is_loaded());
+    let address = segments.filter_map(|one| offset.checked_sub(one.offset).filter(|&at| at < one.file_size).map(|at| one.address + at)).next();
+    let moved = |address: u64| {
+        let holds = |one: &&crate::plan::Moved| {
+            one.copies().flat_map(|copy| &copy.fragments).any(|part| (part.address..part.address + u64::from(part.length())).contains(&address))
+        };
+        again.moved.iter().find(holds).map(|one| one.function)
+    };
+    let function = address.and_then(|address| moved(address).or_else(|| program.function_at(address)));
+    if let Some(function) = function.and_then(|index| program.functions.get(index)) {
+        return function.name.clone();
+    }
+    let section = image.sections().iter().find(|one| one.kind != SHT_NOBITS && (one.offset..one.offset + one.size).contains(&offset));
+    section.map_or_else(|| "the headers".to_owned(), |section| format!("section {}", section.name))
+}
+
+const SHT_NOBITS: u32 = 8;

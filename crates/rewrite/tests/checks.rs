@@ -1,0 +1,123 @@
+//! An instrumented image can be held against its original later; what is wrong is found and named.
+
+mod common;
+
+use common::{Bench, at_levels};
+use tare_code::{Program, Threads};
+use tare_image::Image;
+use tare_rewrite::check::{CheckError, Checked, check, description};
+use tare_rewrite::{Levels, Native, Output, Request, Selection, instrument};
+
+/// Loops of one function, call sites of the next, and so on: what a filter may ask for.
+const MIXED: [Levels; 4] = [
+    Levels::ALL,
+    Levels { loops: true, ..Levels::NONE },
+    Levels { function: true, call_sites: true, ..Levels::NONE },
+    Levels { function: true, loops: true, ..Levels::NONE },
+];
+
+struct Case {
+    original: Vec<u8>,
+    output: Output,
+}
+
+fn checked(original: &[u8], copy: &[u8]) -> Result<Checked, CheckError> {
+    let image = Image::parse(original).expect("an image");
+    let program = Program::analyse(&image).expect("code");
+    check(&image, &program, copy, None)
+}
+
+fn instrumented(original: &[u8], threads: usize, poison: bool) -> Output {
+    let image = Image::parse(original).expect("an image");
+    let program = Program::analyse_on(&image, Threads::of(threads)).expect("code");
+    let levels = |index: usize| MIXED[index % MIXED.len()];
+    let selected: Vec<Selection> = (0..program.functions.len()).map(|index| Selection { levels: levels(index), ..Selection::of(index) }).collect();
+    let build_id: String = image.build_id().unwrap_or_default().iter().map(|byte| format!("{byte:02x}")).collect();
+    let threads = Some(Threads::of(threads));
+    let request = Request {
+        selected: &selected,
+        path: "/some/where/program",
+        origin: Some("/some/where"),
+        build_id: &build_id,
+        poison,
+        threads,
+        ..Request::default()
+    };
+    instrument(&image, &program, &request, &Native).expect("it can be instrumented")
+}
+
+fn case(flags: &str, poison: bool) -> Case {
+    let bench = Bench::new();
+    let original =
+        std::fs::read(bench.build("exceptions.cpp", &format!("{flags} -pthread -std=c++17 -Wl,--build-id"), "original")).expect("the program");
+    let output = instrumented(&original, 1, poison);
+    Case { original, output }
+}
+
+#[test]
+fn what_was_written_passes() {
+    for flags in ["-O0", "-O2 -no-pie", "-O2 -static-pie", "-O3 -s"] {
+        for poison in [false, true] {
+            let case = case(flags, poison);
+            let found = checked(&case.original, &case.output.bytes);
+            let expected = Checked { regions: case.output.regions, sites: case.output.sites, is_poisoned: poison };
+            assert_eq!(found, Ok(expected), "{flags}");
+        }
+    }
+}
+
+#[test]
+fn every_flipped_byte_is_found_where_it_is() {
+    let Case { original, output } = case("-O2", false);
+    let length = output.bytes.len();
+    let mut bytes = output.bytes.clone();
+    let mut others = 0;
+    for offset in (0..length).step_by(length / 150) {
+        bytes[offset] ^= 0x20;
+        match checked(&original, &bytes) {
+            Ok(_) => panic!("a changed byte at {offset:#x} was not seen"),
+            Err(CheckError::Wrong { offset: found, .. }) => assert_eq!(found, offset as u64),
+            // Headers, note and description lead to all the rest.
+            Err(_) => others += 1,
+        }
+        bytes[offset] ^= 0x20;
+    }
+    assert!(others < 30, "{others} are not said to be where they are");
+    bytes.push(0);
+    assert!(matches!(checked(&original, &bytes), Err(CheckError::Wrong { offset, .. }) if offset == length as u64));
+    assert!(checked(&original, &output.bytes[..length - 10]).is_err());
+}
+
+#[test]
+fn wrong_code_is_named_with_its_function() {
+    let Case { original, output } = case("-O2", false);
+    let image = Image::parse(&output.bytes).expect("an image");
+    let main = image.symbols().iter().rfind(|symbol| symbol.name == "main").expect("the copy of main");
+    let offset = image.offset_of(main.address + main.size / 2).expect("in the file");
+    let mut bytes = output.bytes.clone();
+    bytes[usize::try_from(offset).expect("small")] ^= 0x11;
+    let found = checked(&original, &bytes);
+    assert!(matches!(&found, Err(CheckError::Wrong { place, .. }) if place == "main"), "{found:?}");
+}
+
+#[test]
+fn other_originals_and_other_files_are_told_apart() {
+    let one = case("-O2", false);
+    let other = case("-O1", false);
+    assert!(matches!(checked(&other.original, &one.output.bytes), Err(CheckError::OtherBuild { .. })));
+    assert!(matches!(checked(&one.original, &one.original), Err(CheckError::NotInstrumented { .. })));
+    assert!(matches!(checked(&one.original, b"no image"), Err(CheckError::NotInstrumented { .. })));
+    let image = Image::parse(&one.output.bytes).expect("an image");
+    assert_eq!(description(&image).expect("its description").path, "/some/where/program");
+}
+
+#[test]
+fn the_same_bytes_come_from_every_run_and_number_of_threads() {
+    let git = std::fs::read("/usr/bin/git").expect("git is installed by `make test`");
+    let expected = at_levels(&git, Levels::ALL, false).bytes;
+    assert!(expected == at_levels(&git, Levels::ALL, false).bytes, "two runs differ");
+    let expected = instrumented(&git, 1, false).bytes;
+    for threads in [2, 3] {
+        assert!(expected == instrumented(&git, threads, false).bytes, "{threads} threads");
+    }
+}
