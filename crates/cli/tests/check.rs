@@ -16,7 +16,7 @@ fn tare(place: &Place, words: &[&str]) -> Output {
 fn place() -> Place {
     let place = Place::new();
     compile_c("crates/cli/tests/programs/endings.c", place.path(), &["-Wl,--build-id"]);
-    let output = tare(&place, &["endings", "-o", "copy", "--levels", "functions,loops,callsites", "--format", "json"]);
+    let output = tare(&place, &["endings", "-o", "copy", "--preset", "all", "--levels", "functions,loops,callsites", "--format", "json"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert!(document["sites"]["patched"].as_u64().expect("a number") > 4, "{document}");
