@@ -47,6 +47,8 @@ impl<'a> Lines<'a> {
     /// File and line of the instruction at a link address.
     #[must_use]
     pub fn location(&self, address: u64) -> Option<Location> {
+        // The search counts to the address behind, which the last one does not have.
+        address.checked_add(1)?;
         let found = self.context.find_location(address).ok()??;
         Some(Location { file: found.file?.to_owned(), line: found.line? })
     }
