@@ -483,6 +483,10 @@ fn text(map: &Map<'_>, plt: &[Range<u64>]) -> Vec<Range<u64>> {
     for hole in plt {
         ranges = ranges.into_iter().flat_map(|range| [range.start..range.end.min(hole.start), range.start.max(hole.end)..range.end]).collect();
     }
+    // Headers may promise more than the file has.
+    for range in &mut ranges {
+        range.end = range.end.min(range.start.saturating_add(map.bytes_from(range.start).map_or(0, |bytes| bytes.len() as u64)));
+    }
     ranges.retain(|range| !range.is_empty());
     ranges.sort_by_key(|range| range.start);
     ranges

@@ -110,6 +110,21 @@ fn sections_named(bytes: &[u8], prefix: &str) -> Vec<std::ops::Range<usize>> {
 }
 
 #[test]
+fn code_is_no_larger_than_the_file_whatever_headers_promise() {
+    for whole in samples() {
+        let offset = u64::from_le_bytes(whole[40..48].try_into().expect("eight bytes"));
+        let headers = usize::try_from(offset).expect("64-bit");
+        for header in (headers..whole.len() - 63).step_by(64) {
+            let mut bytes = whole.clone();
+            bytes[header + 32..header + 40].copy_from_slice(&(1_u64 << 58).to_le_bytes());
+            let Ok(image) = Image::parse(&bytes) else { continue };
+            let code: u64 = image.text().iter().map(|range| range.end - range.start).sum();
+            assert!(code <= bytes.len() as u64, "{code} bytes of code in a file of {}", bytes.len());
+        }
+    }
+}
+
+#[test]
 fn changed_debug_information_never_makes_it_panic() {
     let shop = Workshop::new();
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
