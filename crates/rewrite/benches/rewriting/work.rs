@@ -46,7 +46,8 @@ fn rewrite(bytes: &[u8], threads: Threads) -> String {
     let image = Image::parse(bytes).expect("an image");
     let program = Program::analyse_on(&image, threads).expect("functions");
     let analysed = user_seconds();
-    let selected: Vec<Selection> = (0..program.functions.len()).map(Selection::of).collect();
+    let leaves = program.leaves(&vec![true; program.functions.len()]);
+    let selected: Vec<Selection> = (0..).zip(leaves).map(|(index, is_leaf)| Selection { is_leaf, ..Selection::of(index) }).collect();
     let request = Request { selected: &selected, path: "program", threads: Some(threads), ..Request::default() };
     let output = instrument(&image, &program, &request, &Native).expect("a copy");
     let user = user_seconds() - analysed;
