@@ -3,6 +3,7 @@
 # make build     builds the command and its libraries; needs no MPI
 # make install   PREFIX=/usr/local: the command to PREFIX/bin, its libraries to PREFIX/lib/tareweight
 # make bench     prints what a probe costs, as a ratio to reading the clock, and what analysis and rewriting cost, as ratios to decoding
+# make budget-table  runs six codes with preset auto, and prints what was expected beside what it cost (ten minutes)
 # make survey    instruments real programs whole and has them do real work (an hour; installs what is missing)
 
 PREFIX ?= /usr/local
@@ -18,13 +19,15 @@ PACKAGES_FOR_BUILD := gcc libc6-dev
 PACKAGES_FOR_DEMO := $(PACKAGES_FOR_BUILD) openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran g++
 PACKAGES_FOR_TEST := $(PACKAGES_FOR_DEMO) binutils hpcc lammps lammps-examples git perl python3 sqlite3 gdb numactl strace time clang dwz graphviz llvm xz-utils libxml2-utils python3-jsonschema
 
+PACKAGES_FOR_BUDGET := python3 openmpi-bin hpcc lammps tachyon-bin-nox libtachyon-openmpi-0 phyml mrbayes-mpi
+
 # mpirun refuses to run as root unless it is told twice.
 ifeq ($(shell id -u),0)
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: build demo test bench survey install examples packages-for-demo packages-for-test rust-components clean
+.PHONY: build demo test bench budget-table survey install examples packages-for-demo packages-for-test rust-components clean
 
 build:
 	$(CARGO) build --release --workspace
@@ -60,6 +63,10 @@ bench:
 	$(CARGO) bench -p tare-code --bench analysis
 	$(CARGO) bench -p tare-rewrite --bench hooks
 	$(CARGO) bench -p tare-rewrite --bench rewriting
+
+budget-table: build examples
+	@tools/install-packages $(PACKAGES_FOR_BUDGET)
+	python3 tools/budget_table.py --tare $(RELEASE)/tare --example $(EXAMPLES)/pi
 
 survey: build
 	@tools/install-packages gcc python3 $$(python3 tools/survey/survey.py --packages)

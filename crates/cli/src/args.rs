@@ -126,8 +126,8 @@ pub(crate) struct Selection {
     /// Filter file that goes on from the preset and the filters before it
     #[arg(long, value_name = "FILE", env = "TARE_FILTER")]
     pub(crate) filter: Vec<PathBuf>,
-    /// How much longer probes may make the run: with --preset auto it limits the selection (default: 2%); while the program
-    /// runs, probes of short and frequent regions are off most of the time where it would be exceeded
+    /// How much longer probes may make the run: with --preset auto (where 2% is the default) it limits the selection; while
+    /// the program runs, probes of short and frequent regions are off most of the time where it would be exceeded
     #[arg(long, value_name = "P%", env = "TARE_BUDGET")]
     pub(crate) budget: Option<Budget>,
     /// With --preset auto: calls and times of an earlier run of the program, in the place of estimates
@@ -243,8 +243,10 @@ pub(crate) struct Showing {
 Examples:
   tare profile -- mpirun -n 2 ./app input
   tare profile -o RUN --preset cc2 --library liblammps -- mpirun -n 2 lmp -in in.melt
-  tare profile --preset auto --budget 1% --trial -- mpirun -n 2 ./app input
+  tare profile --budget 1% --trial -- mpirun -n 2 ./app input
                                                  what probes lengthen by 1 % at most
+  tare profile --preset all -- mpirun -n 2 ./app input
+                                                 every function, whatever that costs
   tare profile --compensate off -- ./serial")]
 pub(crate) struct ProfileArguments {
     /// Directory for the run (default: named after the program and the time)

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use tare_compensate::{Mode, compensate};
-use tare_profile::{Location, Profile, Region, RegionKind};
-use tare_select::budget::{Budget, Certainty, Estimates, Expectation, Limit, Observed, ProbeCost, limited};
+use tare_profile::{Location, Profile, Region, RegionKind, Why};
+use tare_select::budget::{Budget, Certainty, Estimates, Expectation, Keeper, Limit, Observed, ProbeCost, limited};
 use tare_select::{Preset, Selection};
 
 use crate::args;
@@ -26,18 +26,18 @@ pub(crate) struct Limiting {
 
 impl Limiting {
     /// What options ask for; nothing where the preset is not `auto`.
-    pub(crate) fn of(options: &args::Selection, preset: Option<Preset>) -> Result<Option<Self>, Failure> {
+    pub(crate) fn of(options: &args::Selection, preset: Option<Preset>, keeper: Keeper) -> Result<Option<Self>, Failure> {
         if !preset.is_some_and(Preset::has_budget) {
             return refuse_without_auto(options, preset).map(|()| None);
         }
         let seen = options.from_run.as_deref().map(Seen::in_run).transpose()?.map(Rc::new);
-        let limit = Limit::Budget(options.budget.unwrap_or(Budget::DEFAULT));
+        let limit = Limit { budget: options.budget.unwrap_or(Budget::DEFAULT), keeper };
         Ok(Some(Self { limit, cost: probe_cost::known().unwrap_or(ProbeCost::DEFAULT), seen }))
     }
 
-    /// The selection of a trial run: what takes longer than its probes.
-    pub(crate) fn for_trial() -> Self {
-        Self { limit: Limit::Trial, cost: probe_cost::known().unwrap_or(ProbeCost::DEFAULT), seen: None }
+    /// What probes may cost.
+    pub(crate) const fn budget(&self) -> Budget {
+        self.limit.budget
     }
 
     /// The same with what a run showed.
@@ -47,11 +47,8 @@ impl Limiting {
 
     /// Tells this limit from others.
     pub(crate) fn key(&self) -> String {
-        let limit = match self.limit {
-            Limit::Budget(budget) => budget.to_string(),
-            Limit::Trial => "trial".to_string(),
-        };
-        format!("{limit} at {} cycles, {}", self.cost.cycles(), self.seen.as_ref().map_or("estimated", |seen| &seen.id))
+        let Limit { budget, keeper } = self.limit;
+        format!("{budget} by {keeper:?} at {} cycles, {}", self.cost.cycles(), self.seen.as_ref().map_or("estimated", |seen| &seen.id))
     }
 
     /// Takes out of a selection what is over the budget.
@@ -143,6 +140,12 @@ fn observed(profile: &Profile) -> HashMap<(PathBuf, u64), Observed> {
     for region in profile.regions.iter().filter(|region| region.kind == RegionKind::Function) {
         functions.entry(key(region)).or_default();
     }
+    for switch in profile.processes.iter().flat_map(|process| &process.switches).filter(|switch| switch.off && switch.why == Some(Why::Budget)) {
+        let region = profile.regions.get(switch.region.0);
+        if let Some(place) = region.and_then(|region| functions.get_mut(&key(region))) {
+            place.was_off = true;
+        }
+    }
     let compensated = compensate(profile, Mode::Local);
     for (location, figures) in profile.locations.iter().zip(&compensated.locations) {
         let clock = profile.processes.get(location.process.0).map(|process| process.clock).unwrap_or_default();
@@ -172,7 +175,7 @@ pub(crate) fn shown(expectation: &Expectation) -> tare_report::select::Expected 
     tare_report::select::Expected {
         dilation: expectation.dilation,
         kept: expectation.kept,
-        budget: expectation.budget.map(Budget::fraction),
+        budget: expectation.budget.fraction(),
         certainty: expectation.certainty.iter().map(|&(certainty, functions, dilation)| (word(certainty).to_string(), functions, dilation)).collect(),
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use tare_rewrite::Levels;
+use tare_select::budget::{Budget, Keeper};
 use tare_select::lists::ListFormat;
 use tare_select::{Filter, Preset, Snippets, UnknownPreset};
 
@@ -21,13 +22,13 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// The choice that options stand for.
-    pub(crate) fn of(selection: &Selection) -> Result<Self, Failure> {
+    /// The choice that options stand for. What keeps probes within the budget of preset `auto` is `keeper`.
+    pub(crate) fn of(selection: &Selection, keeper: Keeper) -> Result<Self, Failure> {
         let levels = levels(&selection.levels);
         let mut choice = Self { filters: Vec::new(), limiting: None, levels, key: format!("{levels:?}\n") };
         let default = selection.filter.is_empty().then_some("auto");
         let preset = selection.preset.as_deref().or(default).map(preset).transpose()?;
-        choice.limiting = Limiting::of(selection, preset)?;
+        choice.limiting = Limiting::of(selection, preset, keeper)?;
         if let Some(preset) = preset {
             choice.add(filter_of(preset)?, preset.text());
         }
@@ -81,13 +82,13 @@ impl Choice {
         self.limiting.as_ref()
     }
 
-    /// The choice of a trial run.
-    pub(crate) fn for_trial(&self) -> Result<Self, Failure> {
-        if self.limiting.is_none() {
+    /// The choice of a trial run, which is all that filters let in, and what its probes may cost while it runs.
+    pub(crate) fn for_trial(&self) -> Result<(Self, Budget), Failure> {
+        let Some(limiting) = &self.limiting else {
             return Err(Failure::new(Code::Usage, "--trial sharpens the estimates of preset `auto`, and another preset has none")
                 .remedy("use --preset auto: filters that follow it go on from there"));
-        }
-        Ok(Self { limiting: Some(Limiting::for_trial()), ..self.clone() })
+        };
+        Ok((Self { limiting: None, ..self.clone() }, limiting.budget()))
     }
 
     /// This choice with what a run showed.

@@ -4,10 +4,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use tare_select::budget::Budget;
+use tare_select::budget::{Budget, Keeper};
 
 use crate::args::{Measuring, Model, Selection, Throttle};
+use crate::budget::Limiting;
 use crate::child;
+use crate::choice::Choice;
 use crate::failure::{Code, Failure};
 use crate::installation;
 use crate::launch::{self, Part, Program};
@@ -44,9 +46,15 @@ impl Setting {
         Self { mode: Mode::Measure, model: measuring.model, exact: measuring.exact, throttle: measuring.throttle, duty: None }
     }
 
-    /// The same with the budget that a selection names, if it does.
-    pub(crate) fn within(self, selection: &Selection) -> Self {
-        Self { duty: selection.budget, ..self }
+    /// What keeps probes within the budget of preset `auto`: with every probe on, the choice alone.
+    pub(crate) const fn keeper(self) -> Keeper {
+        if self.exact { Keeper::Choice } else { Keeper::Runtime }
+    }
+
+    /// The same with the budget that a selection names, or that of preset `auto`. Where every probe stays on there is none.
+    pub(crate) fn within(self, selection: &Selection, choice: &Choice) -> Self {
+        let budget = selection.budget.or_else(|| choice.limiting().map(Limiting::budget));
+        Self { duty: budget.filter(|_| !self.exact), ..self }
     }
 
     /// The model's name in the environment and in `run.json`.

@@ -1,8 +1,9 @@
 //! `--trial`: the command is run once more, before the run that counts, and what it shows replaces estimates.
 //!
-//! In the trial only what takes longer than its own probes is measured, so that it takes at most about twice as long as
-//! the command alone, and seldom much longer than it. It is the user's own command in the user's own place: what it writes is
-//! written twice, the second time by the run that counts. Its output goes to a file, its input is empty.
+//! In the trial all that filters let in is measured, and the runtime keeps it within the budget: calls are counted, clocks
+//! are on where that is cheap enough, and what it switches off is too dear in the run that counts as well. It is the
+//! user's own command in the user's own place: what it writes is written twice, the second time by the run that counts.
+//! Its output goes to a file, its input is empty.
 
 use std::ffi::OsString;
 
@@ -17,7 +18,8 @@ use crate::rundir::{Exit, RunDirectory};
 
 /// Runs the command for a trial; the choice with what was learnt.
 pub(crate) fn sharpened(choice: Choice, line: &[OsString], libraries: &[String], setting: Setting) -> Result<Choice, Failure> {
-    let trial = choice.for_trial()?;
+    let (trial, budget) = choice.for_trial()?;
+    let setting = Setting { exact: false, duty: Some(budget), ..setting };
     let programs = launch::programs(line).map_err(|error| launch::failure(&error))?;
     let prepared = instrumenting::prepare(programs, &trial, libraries)?;
     let place = tempfile::tempdir().map_err(|error| Failure::io(Code::CannotWrite, "make a directory in", &std::env::temp_dir(), &error))?;

@@ -169,6 +169,9 @@ fn the_table_of_paper_2_has_a_row_for_each_image() {
         .collect();
     assert_eq!(left, [("cc2", 3), ("cc3", 2), ("loc5", 2), ("mpi-path", 1)]);
     assert_eq!(row["left"][0]["share"], 0.75);
+    let output = place.tare().env_remove("TARE_PRESET").args(["select", "--table", "missing", &program]).output().expect("tare can be started");
+    let (shown, said) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.code() == Some(66) && shown.contains("75 %") && said.contains("missing"), "{shown}{said}");
     let text = printed(&place, &["--table", &program]);
     assert!(text.contains("CC 2+") && text.contains("75 %"), "{text}");
     assert!(printed(&place, &["--table", &program, "--format", "csv"]).starts_with("image,functions,has_lines,cc2,cc3,loc5,mpi-path\r\n"));

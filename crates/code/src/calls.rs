@@ -91,6 +91,17 @@ impl CallGraph {
         possible.into_iter().filter(|callee| sure.binary_search(callee).is_err()).collect()
     }
 
+    /// What the calls through pointers of a function may reach: numbers of [sets](Self::pointer_sets), which many share.
+    #[must_use]
+    pub fn through_pointers(&self, function: usize) -> &[usize] {
+        self.nodes.get(function).map_or(&[], |node| &node.sets)
+    }
+
+    /// Functions of the image that kinds of calls through pointers may reach, each set sorted.
+    pub fn pointer_sets(&self) -> impl Iterator<Item = &[usize]> {
+        self.sets.iter().map(|set| set.functions.as_slice())
+    }
+
     /// Names that a function may call in other images beyond its [imports](Self::imports).
     #[must_use]
     pub fn possible_imports(&self, function: usize) -> Vec<&str> {

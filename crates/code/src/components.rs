@@ -1,90 +1,87 @@
-//! Strongly connected components (Tarjan, 1972), without recursion.
+//! Strongly connected components of any graph, such as functions that call each other in circles (R. Tarjan,
+//! *Depth-first search and linear graph algorithms*, 1972).
 
-/// The components of a graph of `count` nodes that hold a cycle, their nodes sorted.
-pub(crate) fn components<Next: Iterator<Item = usize>>(count: usize, next: impl Fn(usize) -> Next) -> Vec<Vec<usize>> {
-    let mut search = Search { numbers: vec![0; count], lows: vec![0; count], open: Vec::new(), is_open: vec![false; count], found: Vec::new() };
-    let mut last = 0;
+/// The strongly connected components of a graph of `count` nodes, each behind those that it leads to: callees in front of
+/// their callers. A node that is in no cycle is a component of its own.
+#[must_use]
+pub fn components<I: Iterator<Item = usize>>(count: usize, next: impl Fn(usize) -> I) -> Vec<Vec<usize>> {
+    let mut search =
+        Search { index: vec![None; count], low: vec![0; count], is_open: vec![false; count], open: Vec::new(), found: Vec::new(), visited: 0 };
     for root in 0..count {
-        if search.number(root) != 0 {
-            continue;
-        }
-        let mut stack = vec![(root, search.enter(root, &mut last, &next))];
-        while let Some((node, ways)) = stack.last_mut() {
-            let node = *node;
-            match ways.next() {
-                Some(to) if search.number(to) == 0 => {
-                    let ways = search.enter(to, &mut last, &next);
-                    stack.push((to, ways));
-                }
-                Some(to) => search.lower_to_open(node, to),
-                None => {
-                    stack.pop();
-                    search.leave(node, next(node).any(|to| to == node));
-                    if let Some((above, _)) = stack.last() {
-                        search.lower_to_open(*above, node);
-                    }
-                }
-            }
+        if search.index.get(root).copied().flatten().is_none() {
+            search.from(root, &next);
         }
     }
     search.found
 }
 
 struct Search {
-    /// In the order of their discovery, from 1.
-    numbers: Vec<usize>,
-    lows: Vec<usize>,
-    /// Nodes whose component is not complete.
-    open: Vec<usize>,
+    index: Vec<Option<usize>>,
+    low: Vec<usize>,
     is_open: Vec<bool>,
+    open: Vec<usize>,
     found: Vec<Vec<usize>>,
+    visited: usize,
 }
 
 impl Search {
-    fn number(&self, node: usize) -> usize {
-        self.numbers.get(node).copied().unwrap_or(usize::MAX)
-    }
-
-    fn enter<Next>(&mut self, node: usize, last: &mut usize, next: &impl Fn(usize) -> Next) -> Next {
-        *last += 1;
-        for (list, value) in [(&mut self.numbers, *last), (&mut self.lows, *last)] {
-            if let Some(place) = list.get_mut(node) {
-                *place = value;
+    /// Depth first, with a stack of its own: call chains of real programs are deep.
+    fn from<I: Iterator<Item = usize>>(&mut self, root: usize, next: &impl Fn(usize) -> I) {
+        self.enter(root);
+        let mut stack = vec![(root, next(root))];
+        while let Some((node, ways)) = stack.last_mut() {
+            let node = *node;
+            match ways.next() {
+                Some(to) => match self.index.get(to).copied() {
+                    None => {}
+                    Some(None) => {
+                        self.enter(to);
+                        stack.push((to, next(to)));
+                    }
+                    Some(Some(index)) if self.is_open.get(to) == Some(&true) => self.lower(node, index),
+                    Some(Some(_)) => {}
+                },
+                None => {
+                    stack.pop();
+                    let low = self.low.get(node).copied().unwrap_or(0);
+                    if let Some((caller, _)) = stack.last() {
+                        self.lower(*caller, low);
+                    }
+                    self.leave(node, low);
+                }
             }
         }
-        if let Some(is_open) = self.is_open.get_mut(node) {
+    }
+
+    fn enter(&mut self, node: usize) {
+        if let (Some(index), Some(low), Some(is_open)) = (self.index.get_mut(node), self.low.get_mut(node), self.is_open.get_mut(node)) {
+            *index = Some(self.visited);
+            *low = self.visited;
             *is_open = true;
         }
+        self.visited += 1;
         self.open.push(node);
-        next(node)
     }
 
-    fn lower_to_open(&mut self, node: usize, to: usize) {
-        if self.is_open.get(to) != Some(&true) {
-            return;
-        }
-        let low = self.lows.get(to).copied().unwrap_or(usize::MAX);
-        if let Some(place) = self.lows.get_mut(node) {
-            *place = low.min(*place);
+    fn lower(&mut self, node: usize, to: usize) {
+        if let Some(low) = self.low.get_mut(node) {
+            *low = (*low).min(to);
         }
     }
 
-    /// Takes a complete component off.
-    fn leave(&mut self, node: usize, loops_to_itself: bool) {
-        if self.lows.get(node) != self.numbers.get(node) {
+    /// Closes the component of which a node is the first.
+    fn leave(&mut self, node: usize, low: usize) {
+        if self.index.get(node).copied().flatten() != Some(low) {
             return;
         }
-        let start = self.open.iter().rposition(|&one| one == node).unwrap_or(0);
-        let mut component = self.open.split_off(start);
-        for &one in &component {
-            if let Some(is_open) = self.is_open.get_mut(one) {
+        let first = self.open.iter().rposition(|&open| open == node).unwrap_or(0);
+        let members = self.open.split_off(first);
+        for &member in &members {
+            if let Some(is_open) = self.is_open.get_mut(member) {
                 *is_open = false;
             }
         }
-        if component.len() > 1 || loops_to_itself {
-            component.sort_unstable();
-            self.found.push(component);
-        }
+        self.found.push(members);
     }
 }
 
@@ -92,11 +89,21 @@ impl Search {
 mod tests {
     use super::components;
 
-    #[test]
-    fn cycles_are_found_and_single_nodes_are_not() {
-        let edges: [&[usize]; 8] = [&[1], &[2], &[0, 3], &[4], &[5, 4], &[6], &[5], &[]];
+    fn sorted(edges: &[&[usize]]) -> Vec<Vec<usize>> {
         let mut found = components(edges.len(), |node| edges[node].iter().copied());
-        found.sort();
-        assert_eq!(found, [vec![0, 1, 2], vec![4], vec![5, 6]]);
+        found.iter_mut().for_each(|members| members.sort_unstable());
+        found
+    }
+
+    #[test]
+    fn callees_stand_in_front_of_callers_and_circles_are_whole() {
+        assert_eq!(sorted(&[&[1, 2], &[3], &[3], &[]]), [vec![3], vec![1], vec![2], vec![0]]);
+        assert_eq!(sorted(&[&[1], &[2, 4], &[3], &[1], &[4]]), [vec![4], vec![1, 2, 3], vec![0]]);
+    }
+
+    #[test]
+    fn a_chain_of_a_million_calls_needs_no_stack() {
+        let found = components(1_000_000, |node| (node + 1 < 1_000_000).then_some(node + 1).into_iter());
+        assert_eq!((found.len(), found[0][0]), (1_000_000, 999_999));
     }
 }

@@ -46,6 +46,7 @@ use tare_image::{CfaRows, Image};
 pub use callee::Callee;
 pub use calls::{CallGraph, Edges};
 pub use cfg::{Block, Cfg};
+pub use components::components;
 use decode::AddressSet;
 use finder::Finder;
 use fragments::Fragments;

@@ -90,7 +90,10 @@ fn irreducible(graph: &Graph, dominators: &Dominators, natural: &[Vec<usize>]) -
         return Vec::new();
     }
     let forward = |block: usize| graph.next(block).iter().copied().filter(move |&to| !dominators.dominates(to, block));
-    let cycles = components(graph.len(), forward);
+    let leads_to_itself = |block: usize| forward(block).any(|to| to == block);
+    let mut cycles = components(graph.len(), forward);
+    cycles.retain(|blocks| blocks.len() > 1 || blocks.iter().copied().any(leads_to_itself));
+    cycles.iter_mut().for_each(|blocks| blocks.sort_unstable());
     cycles.iter().map(|cycle| with_loops(cycle, natural, graph.len())).collect()
 }
 

@@ -96,8 +96,8 @@ pub struct Expected {
     pub dilation: f64,
     /// The part of what is always kept: the main program, paths to MPI and OpenMP.
     pub kept: f64,
-    /// What is allowed; `None` where nothing limits it.
-    pub budget: Option<f64>,
+    /// What is allowed.
+    pub budget: f64,
     /// How sure the estimates are: what they rest on, how many of the selected functions, and their dilation.
     pub certainty: Vec<(String, usize, f64)>,
 }
@@ -128,7 +128,7 @@ pub fn json(selected: &Selected) -> String {
         selected,
         rejected,
         expected_dilation: expected.as_ref().map(|expected| expected.dilation),
-        budget: expected.as_ref().and_then(|expected| expected.budget),
+        budget: expected.as_ref().map(|expected| expected.budget),
         kept_dilation: expected.as_ref().map(|expected| expected.kept),
         certainty: rows.map(|(rests_on, functions, dilation)| Certainty { rests_on, functions: *functions, dilation: *dilation }).collect(),
     })
@@ -163,9 +163,9 @@ pub fn text(selected: &Selected, page: &Page) -> String {
 /// What it would cost, and how sure that is.
 fn write_expected(writer: &mut Writer<'_>, expected: &Expected) {
     let glyphs = writer.glyphs();
-    let allowed = expected.budget.map_or_else(String::new, |budget| format!(" of {} allowed", share(budget, glyphs)));
-    writer.words("", 2, &format!("expected dilation {}{allowed}", share(expected.dilation, glyphs)));
-    if expected.budget.is_some_and(|budget| expected.kept > budget) {
+    let (dilation, allowed) = (share(expected.dilation, glyphs), share(expected.budget, glyphs));
+    writer.words("", 2, &format!("expected dilation {dilation} of {allowed} allowed"));
+    if expected.kept > expected.budget {
         let kept = share(expected.kept, glyphs);
         writer.words("", 2, &format!("over the budget: the main program and paths to MPI and OpenMP are always kept, and take {kept}"));
     }

@@ -3,7 +3,6 @@
 //! `frequency` (how often each block runs in one visit), `visits` (how often each function is visited in a run, and
 //! the work below a visit), `estimate` (both for a program), `limit` (the choice within a budget).
 
-mod components;
 mod cost;
 mod estimate;
 mod frequency;
@@ -13,4 +12,4 @@ mod visits;
 
 pub use cost::{Budget, NoBudget, ProbeCost};
 pub use estimate::{Certainty, Estimate, Estimates, Observed};
-pub use limit::{Expectation, Limit, limited};
+pub use limit::{Expectation, Keeper, Limit, limited};

@@ -12,6 +12,7 @@ use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use tare_report::bisect::{Culprit, Culprits, Found};
+use tare_select::budget::Keeper;
 use tare_select::{Decision, Selection};
 
 use crate::args::{Format, InstrumentArguments};
@@ -39,7 +40,7 @@ const MORE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Searches, and prints what was found to stdout.
 pub(crate) fn bisect(arguments: &InstrumentArguments) -> Result<ExitCode, Failure> {
-    let choice = Choice::of(&arguments.selection)?;
+    let choice = Choice::of(&arguments.selection, Keeper::Choice)?;
     let image =
         arguments.image.as_deref().ok_or_else(|| Failure::new(Code::Usage, "no image is named").remedy("tare instrument IMAGE --bisect -- CMD"))?;
     let bytes = image_file::read(image)?;

@@ -4,6 +4,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::ExitCode;
 
+use tare_select::budget::Keeper;
+
 use crate::adapter;
 use crate::args::{Format, InstrumentArguments};
 use crate::cache::Key;
@@ -29,7 +31,7 @@ pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Fa
     let Some(output) = arguments.output.as_deref() else { return bisect(arguments) };
     let adapter = arguments.adapter.as_deref().map(adapter::load).transpose()?.filter(|one| !one.is_native());
     crate::budget::refuse_where_nothing_runs(&arguments.selection)?;
-    let choice = Choice::of(&arguments.selection)?;
+    let choice = Choice::of(&arguments.selection, Keeper::Choice)?;
     let image = arguments.image.as_deref().ok_or_else(|| Failure::new(Code::Usage, "no image is named").remedy("tare instrument IMAGE -o OUT"))?;
     let bytes = image_file::read(image)?;
     refuse_same_file(image, output)?;

@@ -15,8 +15,9 @@ use crate::trial;
 
 /// Measures the command, then prints the summary to stderr; ends with the command's status.
 pub(crate) fn profile(arguments: &ProfileArguments) -> Result<ExitCode, Failure> {
-    let setting = Setting::of(&arguments.measuring).within(&arguments.selection);
-    let mut choice = Choice::of(&arguments.selection)?;
+    let setting = Setting::of(&arguments.measuring);
+    let mut choice = Choice::of(&arguments.selection, setting.keeper())?;
+    let setting = setting.within(&arguments.selection, &choice);
     if arguments.trial {
         choice = trial::sharpened(choice, &arguments.command, &arguments.library, setting)?;
     }

@@ -5,6 +5,7 @@ mod shares;
 use std::process::ExitCode;
 
 use tare_select::Selection;
+use tare_select::budget::Keeper;
 use tare_select::lists::{ListFormat, listed};
 
 use crate::args::{SelectArguments, SelectFormat};
@@ -30,7 +31,7 @@ pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
         return Err(Failure::new(Code::Usage, "more than one image is named").remedy("name one image, or ask for the --table of several"));
     };
     crate::budget::refuse_where_nothing_runs(&arguments.selection)?;
-    let choice = Choice::of(&arguments.selection)?;
+    let choice = Choice::of(&arguments.selection, keeper(arguments))?;
     let pattern = arguments.explain.as_deref().map(Pattern::parse).transpose()?;
     let bytes = image_file::read(image)?;
     let files = DebugFiles::find(image, &bytes, &DebugPath::of_environment());
@@ -55,6 +56,14 @@ pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
         _ => print!("{}", tare_report::select::text(&decisions, &page(None))),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Other tools leave all probes on.
+fn keeper(arguments: &SelectArguments) -> Keeper {
+    match list_format(arguments) {
+        None | Some(ListFormat::Names) => Keeper::Runtime,
+        Some(_) => Keeper::Choice,
+    }
 }
 
 /// The list that is asked for, if one is.

@@ -23,8 +23,9 @@ use crate::trial;
 
 /// Runs the pairs and prints the table to stdout; fails where a run fails.
 pub(crate) fn validate(arguments: &ValidateArguments) -> Result<ExitCode, Failure> {
-    let setting = Setting::of(&arguments.measuring).within(&arguments.selection);
-    let mut choice = Choice::of(&arguments.selection)?;
+    let setting = Setting::of(&arguments.measuring);
+    let mut choice = Choice::of(&arguments.selection, setting.keeper())?;
+    let setting = setting.within(&arguments.selection, &choice);
     if arguments.trial {
         choice = trial::sharpened(choice, &arguments.command, &arguments.library, setting)?;
     }

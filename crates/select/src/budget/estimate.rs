@@ -59,6 +59,8 @@ pub struct Estimate {
     pub reaches_mpi: bool,
     /// It is on a path to a construct of OpenMP.
     pub reaches_openmp: bool,
+    /// A run with a budget switched it off, since even counting its calls was too dear.
+    pub was_off: bool,
 }
 
 /// What a run showed of a function.
@@ -70,6 +72,8 @@ pub struct Observed {
     pub own: f64,
     /// Core cycles in it with what it calls, of all calls together.
     pub work: f64,
+    /// It was switched off while the program ran, since even counting its calls was too dear.
+    pub was_off: bool,
 }
 
 /// Estimates of a whole image.
@@ -91,8 +95,9 @@ impl Estimates {
             scenes.add(program, image, function);
         }
         scenes.point_at_uncalled(program);
-        let least = flow(&scenes.few, program.main());
-        let runs = scenes.tried.iter().map(|nodes| Run::of(nodes, program.main()));
+        let sets: Vec<&[usize]> = program.calls().pointer_sets().collect();
+        let least = flow(&scenes.few, program.main(), &sets);
+        let runs = scenes.tried.iter().map(|nodes| Run::of(nodes, program.main(), &sets));
         let Some(run) = runs.min_by(|one, other| one.distance().total_cmp(&other.distance())) else { return Self::default() };
         let mpi = reaching(program, &scenes.returning_calls, &scenes.calls_mpi);
         let openmp = reaching(program, &scenes.returning_calls, &scenes.calls_openmp);
@@ -111,6 +116,7 @@ impl Estimates {
                 certainty: certainty(flowed),
                 reaches_mpi: mpi.get(index) == Some(&true),
                 reaches_openmp: openmp.get(index) == Some(&true),
+                was_off: false,
             })
             .collect();
         Self { functions, total: run.total }
@@ -128,6 +134,7 @@ impl Estimates {
             };
             estimate.visits = seen.calls;
             estimate.certainty = Certainty::Measured;
+            estimate.was_off = seen.was_off;
             if seen.calls > 0.0 {
                 estimate.own = seen.own / seen.calls;
                 estimate.work = seen.work / seen.calls;
@@ -145,8 +152,8 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn of(nodes: &'a [Node], main: Option<usize>) -> Self {
-        let flowed = flow(nodes, main);
+    fn of(nodes: &'a [Node], main: Option<usize>, sets: &[&[usize]]) -> Self {
+        let flowed = flow(nodes, main, sets);
         let total = nodes.iter().zip(&flowed).map(|(node, flowed)| node.own * flowed.visits).sum();
         Self { nodes, flowed, total }
     }
@@ -195,10 +202,11 @@ impl Scenes {
         let few = shape.sure_part(&shape.frequencies(FEW));
         let scene = Scene { program, image, body: &body, cfg: &cfg, efforts: &efforts, most: &most };
         let is_pointed_at = self.pointed_at.get(index) == Some(&true);
+        let of = |frequencies: &[f64]| Node { is_pointed_at, sets: program.calls().through_pointers(index).to_vec(), ..scene.node(frequencies) };
         for (list, unknown) in self.tried.iter_mut().zip(TRIED) {
-            list.push(Node { is_pointed_at, ..scene.node(&shape.frequencies(UnknownTrips(unknown))) });
+            list.push(of(&shape.frequencies(UnknownTrips(unknown))));
         }
-        self.few.push(Node { is_pointed_at, ..scene.node(&few) });
+        self.few.push(of(&few));
         self.note_calls(program, image, &body);
     }
 

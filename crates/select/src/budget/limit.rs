@@ -1,14 +1,21 @@
 //! The choice within a budget: of the functions that filters let in, those stay whose measurement stays cheap.
 //!
-//! Two things are asked of a function. First, by itself: is a visit long beside a pair of probes, counting only work
-//! that is sure (loops of which nothing is known go round seldom, code that may be skipped is skipped)? How often it is
-//! visited does not matter then, nor do errors of the estimate that are smaller than the margin. Where structure bounds
-//! the visits to a few, it stays whatever its length. Where a run measured visits and work, this question is not asked.
-//! Second, together: while what all of them are expected to cost exceeds the budget, the one with the shortest visits
-//! goes, since it costs most for the least of the run's time that it shows.
+//! Who keeps to the budget decides how careful the choice has to be ([`Keeper`]).
 //!
-//! Paths to MPI and OpenMP and the main program always stay. A path that ends where control does not come back
-//! (`MPI_Abort` behind a check) is none.
+//! Where the *runtime* does, it leaves clocks off, and counts only, where probes would cost more. What is expected to
+//! fit stays then, and so does what nobody knows: an estimate that errs costs detail, not the budget. What goes is what
+//! counting makes too dear: functions that take less time than the counting of their calls, and, while counting
+//! all surely estimated functions is expected to exceed the budget, the one with the shortest visits.
+//!
+//! Where the *choice* does, since all probes stay on, two things are asked of a function. First, by itself: is a visit
+//! long beside a pair of probes, counting only work that is sure (loops of which nothing is known go round seldom, code
+//! that may be skipped is skipped)? How often it is visited does not matter then, nor do errors of the estimate that are
+//! smaller than the margin. Where a run measured visits and work, this question is not asked. Second, together: while
+//! what all of them are expected to cost exceeds the budget, the one with the shortest visits goes, since it costs most
+//! for the least of the run's time that it shows.
+//!
+//! Where structure bounds the visits of a function to a few, it stays in any case. So do paths to MPI and OpenMP and the
+//! main program. A path that ends where control does not come back (`MPI_Abort` behind a check) is none.
 
 use std::sync::Arc;
 
@@ -26,13 +33,22 @@ const SMALL_PART: f64 = 0.01;
 /// Core cycles of a second.
 const SECOND: f64 = 3e9;
 
+/// Who keeps the cost of probes within the budget.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Keeper {
+    /// The runtime, which switches clocks off where probes would cost more.
+    Runtime,
+    /// The choice alone: all probes stay on.
+    Choice,
+}
+
 /// How far to go.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Limit {
-    /// Measuring stays within a budget.
-    Budget(Budget),
-    /// For a trial: only what takes longer than its probes is counted.
-    Trial,
+pub struct Limit {
+    /// What probes may cost.
+    pub budget: Budget,
+    /// Who sees to it.
+    pub keeper: Keeper,
 }
 
 /// What a limited selection is expected to cost.
@@ -42,8 +58,8 @@ pub struct Expectation {
     pub dilation: f64,
     /// The part of it that the main program and paths to MPI and OpenMP cause, which are always kept.
     pub kept: f64,
-    /// What is allowed; `None` for a trial.
-    pub budget: Option<Budget>,
+    /// What is allowed.
+    pub budget: Budget,
     /// How many of the selected functions are how sure, and the dilation that they are expected to cause.
     pub certainty: Vec<(Certainty, usize, f64)>,
 }
@@ -52,7 +68,7 @@ impl Expectation {
     /// Whether what is always kept exceeds the budget by itself.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.budget.is_some_and(|budget| self.kept > budget.fraction())
+        self.kept > self.budget.fraction()
     }
 }
 
@@ -68,15 +84,10 @@ pub fn limited(selection: Selection, program: &Program, estimates: &Estimates, c
             (decision, verdict)
         })
         .collect();
-    if let Limit::Budget(budget) = limit {
-        judge.together(&mut verdicts, budget);
-    }
+    judge.together(&mut verdicts);
     let expectation = judge.expectation(&verdicts);
     let name = Arc::from("auto");
-    let text = match limit {
-        Limit::Budget(budget) => format!("budget {budget}"),
-        Limit::Trial => "trial".to_string(),
-    };
+    let text = format!("budget {}", limit.budget);
     let cause = Arc::new(Cause { filter: Some(name), line: None, text: text.into() });
     let decided = |(decision, verdict): (Decision, Option<Verdict>)| match verdict {
         Some(verdict) => Decision { is_selected: verdict.stays, reason: verdict.reason, cause: cause.clone(), ..decision },
@@ -119,20 +130,9 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// What a function may cost of its own sure work.
-    fn threshold(&self) -> f64 {
-        match self.limit {
-            Limit::Budget(budget) => MARGIN * budget.fraction(),
-            Limit::Trial => 1.0,
-        }
-    }
-
     /// Visits that are few whatever they cost.
     fn few(&self) -> f64 {
-        match self.limit {
-            Limit::Budget(budget) => SMALL_PART * budget.fraction() * SECOND / self.cost.cycles(),
-            Limit::Trial => SMALL_PART * SECOND / self.cost.cycles(),
-        }
+        SMALL_PART * self.limit.budget.fraction() * SECOND / self.cost.cycles()
     }
 
     fn is_main(&self, function: usize) -> bool {
@@ -141,47 +141,108 @@ impl Judge<'_> {
 
     fn by_itself(&self, function: usize) -> Verdict {
         let Some(estimate) = self.estimates.functions.get(function) else { return Verdict::stays("nothing is known of it", &[]) };
-        let work = estimate.least_work;
-        let is_long = self.cost.cycles() <= self.threshold() * work;
         match estimate.certainty {
             _ if self.is_main(function) => Verdict::always("main program"),
             _ if estimate.reaches_mpi => Verdict::always("on a path to MPI"),
             _ if estimate.reaches_openmp => Verdict::always("on a path to OpenMP"),
+            Certainty::Measured if estimate.was_off => Verdict::goes("the measured run switched it off: counting its calls was too dear", &[]),
             Certainty::Measured if estimate.visits > 0.0 => Verdict::stays("calls and cycles a call, as measured", &[estimate.visits, estimate.work]),
             _ if estimate.most.is_some_and(|most| most <= self.few()) => Verdict::stays("calls are few; at most", &[estimate.most.unwrap_or(0.0)]),
-            _ if is_long => Verdict::stays("a call is long beside its probes; cycles, at least", &[work]),
-            Certainty::Measured => Verdict::goes("not called in the measured run, and a call may be short beside its probes; cycles", &[work]),
-            Certainty::Pointers => {
-                Verdict::goes("called through pointers nobody knows how often, and a call may be short beside its probes; cycles", &[work])
-            }
-            Certainty::Recursive => Verdict::goes("recursion nobody knows how deep, and a call may be short beside its probes; cycles", &[work]),
-            Certainty::Bounded | Certainty::Guessed => Verdict::goes("a call may be short beside its probes; cycles", &[work]),
+            _ => match self.limit.keeper {
+                Keeper::Runtime => self.with_runtime(estimate),
+                Keeper::Choice => self.alone(estimate),
+            },
         }
     }
 
-    /// What a function is expected to cost, as a fraction of the run.
+    /// The question where the runtime keeps to the budget: is anything left to show if calls are counted only?
+    fn with_runtime(&self, estimate: &Estimate) -> Verdict {
+        match estimate.certainty {
+            Certainty::Measured => Verdict::stays("not called in the measured run", &[]),
+            _ if estimate.work < self.cost.counting() => Verdict::goes("a call takes less than counting it; cycles", &[estimate.work]),
+            Certainty::Pointers | Certainty::Recursive => {
+                Verdict::stays("nobody knows how often it is called: the runtime keeps to the budget; cycles a call", &[estimate.work])
+            }
+            Certainty::Bounded | Certainty::Guessed => {
+                Verdict::stays("expected to fit, at least counted; calls and cycles a call", &[estimate.visits, estimate.work])
+            }
+        }
+    }
+
+    /// The question where all probes stay on: is a call long beside them for sure?
+    fn alone(&self, estimate: &Estimate) -> Verdict {
+        let work = estimate.least_work;
+        if self.cost.cycles() <= MARGIN * self.limit.budget.fraction() * work {
+            return Verdict::stays("a call is long beside its probes; cycles, at least", &[work]);
+        }
+        let why = match estimate.certainty {
+            Certainty::Measured => "not called in the measured run, and a call may be short beside its probes; cycles",
+            Certainty::Pointers => "called through pointers nobody knows how often, and a call may be short beside its probes; cycles",
+            Certainty::Recursive => "recursion nobody knows how deep, and a call may be short beside its probes; cycles",
+            Certainty::Bounded | Certainty::Guessed => "a call may be short beside its probes; cycles",
+        };
+        Verdict::goes(why, &[work])
+    }
+
+    /// What a function is expected to cost with its probes on, as a fraction of the run.
     fn dilation(&self, function: usize) -> f64 {
         let visits = self.estimates.functions.get(function).map_or(0.0, |estimate| estimate.visits);
         if self.estimates.total > 0.0 { visits * self.cost.cycles() / self.estimates.total } else { 0.0 }
     }
 
-    fn together(&self, verdicts: &mut [(Decision, Option<Verdict>)], budget: Budget) {
-        let mut sum: f64 = verdicts.iter().filter(|one| stays(one)).map(|(decision, _)| self.dilation(decision.function)).sum();
+    /// What is left of a cost if whoever keeps to the budget does what can be done.
+    fn least(&self, dilation: f64) -> f64 {
+        match self.limit.keeper {
+            Keeper::Runtime => dilation * self.cost.counting() / self.cost.cycles(),
+            Keeper::Choice => dilation,
+        }
+    }
+
+    /// Whether a function's cost counts in the sum: that of one of which nobody knows is the runtime's matter.
+    fn is_counted(&self, function: usize, verdict: &Verdict) -> bool {
+        let certainty = self.estimates.functions.get(function).map(|estimate| estimate.certainty);
+        let is_unsure = matches!(certainty, Some(Certainty::Pointers | Certainty::Recursive));
+        verdict.stays && (verdict.is_kept_always || !is_unsure || self.limit.keeper == Keeper::Choice)
+    }
+
+    fn together(&self, verdicts: &mut [(Decision, Option<Verdict>)]) {
+        let allowed = self.limit.budget.fraction();
+        let own = |decision: &Decision| self.least(self.dilation(decision.function));
+        let is_counted =
+            |decision: &Decision, verdict: &Option<Verdict>| verdict.as_ref().is_some_and(|verdict| self.is_counted(decision.function, verdict));
+        let mut sum: f64 = verdicts.iter().filter(|(decision, verdict)| is_counted(decision, verdict)).map(|(decision, _)| own(decision)).sum();
         let work = |function: usize| self.estimates.functions.get(function).map_or(0.0, |one: &Estimate| one.work);
-        let is_free = |one: &&mut (Decision, Option<Verdict>)| one.1.as_ref().is_some_and(|verdict| verdict.stays && !verdict.is_kept_always);
-        let mut free: Vec<&mut (Decision, Option<Verdict>)> = verdicts.iter_mut().filter(is_free).collect();
+        let mut free: Vec<&mut (Decision, Option<Verdict>)> = verdicts
+            .iter_mut()
+            .filter(|(decision, verdict)| is_counted(decision, verdict) && verdict.as_ref().is_some_and(|verdict| !verdict.is_kept_always))
+            .collect();
         free.sort_by(|(one, _), (other, _)| work(one.function).total_cmp(&work(other.function)).then(one.function.cmp(&other.function)));
         for (decision, verdict) in free {
-            let own = self.dilation(decision.function);
-            if sum <= budget.fraction() {
+            if sum <= allowed {
                 break;
             }
-            if own > 0.0 {
+            // What costs next to nothing stays: nothing is won without it.
+            let own = own(decision);
+            if own > self.negligible() {
                 let estimate = self.estimates.functions.get(decision.function);
                 let figures = estimate.map_or([0.0; 2], |one| [one.visits, one.work]);
-                *verdict = Some(Verdict::goes("over the budget; calls and cycles a call", &figures));
+                *verdict = Some(Verdict::goes(self.over(), &figures));
                 sum -= own;
             }
+        }
+    }
+
+    fn negligible(&self) -> f64 {
+        match self.limit.keeper {
+            Keeper::Runtime => SMALL_PART * self.limit.budget.fraction(),
+            Keeper::Choice => 0.0,
+        }
+    }
+
+    const fn over(&self) -> &'static str {
+        match self.limit.keeper {
+            Keeper::Runtime => "over the budget even if only counted; calls and cycles a call",
+            Keeper::Choice => "over the budget; calls and cycles a call",
         }
     }
 
@@ -189,21 +250,22 @@ impl Judge<'_> {
         let selected = || verdicts.iter().filter(|one| stays(one));
         let cost = |one: &(Decision, Option<Verdict>)| self.dilation(one.0.function);
         let is_kept = |one: &&(Decision, Option<Verdict>)| one.1.as_ref().is_some_and(|verdict| verdict.is_kept_always);
+        let allowed = self.limit.budget.fraction();
+        let on: f64 = selected().map(cost).sum();
+        let kept: f64 = selected().filter(is_kept).map(cost).sum();
+        // With all probes on, or else what the runtime makes of it: it switches off what is too dear even when counted.
+        let (dilation, kept) = match self.limit.keeper {
+            Keeper::Runtime if on > allowed => (self.least(kept).max(allowed), self.least(kept)),
+            Keeper::Runtime | Keeper::Choice => (on, kept),
+        };
+        let part = if on > 0.0 { dilation / on } else { 1.0 };
         let certainty = Certainty::ALL.map(|certainty| {
             let is_so = |one: &&(Decision, Option<Verdict>)| self.estimates.functions.get(one.0.function).map(|one| one.certainty) == Some(certainty);
             let of = || selected().filter(is_so);
-            (certainty, of().count(), of().map(cost).sum())
+            (certainty, of().count(), of().map(cost).sum::<f64>() * part)
         });
-        let budget = match self.limit {
-            Limit::Budget(budget) => Some(budget),
-            Limit::Trial => None,
-        };
-        Expectation {
-            dilation: selected().map(cost).sum(),
-            kept: selected().filter(is_kept).map(cost).sum(),
-            budget,
-            certainty: certainty.into_iter().filter(|(_, count, _)| *count > 0).collect(),
-        }
+        let certainty = certainty.into_iter().filter(|(_, count, _)| *count > 0).collect();
+        Expectation { dilation, kept, budget: self.limit.budget, certainty }
     }
 }
 

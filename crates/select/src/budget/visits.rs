@@ -3,7 +3,7 @@
 //! Visits flow from main over the calls, work flows back. Functions that call each other in a circle are taken
 //! together: how deep a recursion goes is not in the code, so it is given a depth ([`RECURSION`]) and marked.
 
-use super::components::components;
+use tare_code::components;
 
 /// Visits of recursive functions for each visit from outside.
 pub(super) const RECURSION: f64 = 10.0;
@@ -23,6 +23,8 @@ pub(super) struct Node {
     pub(super) calls: Vec<Call>,
     /// Calls through pointers in one visit.
     pub(super) through_pointers: f64,
+    /// What they may reach: numbers of sets of functions.
+    pub(super) sets: Vec<usize>,
     /// Whether it may be called through a pointer, or from elsewhere.
     pub(super) is_pointed_at: bool,
 }
@@ -52,8 +54,9 @@ pub(super) struct Flowed {
     pub(super) is_recursive: bool,
 }
 
-/// The flow of visits and work, if a run visits `root` once; without one, all that is pointed at is visited once.
-pub(super) fn flow(nodes: &[Node], root: Option<usize>) -> Vec<Flowed> {
+/// The flow of visits and work, if a run visits `root` once; without one, all that is pointed at is visited once. `sets`
+/// are the functions that calls through pointers may reach.
+pub(super) fn flow(nodes: &[Node], root: Option<usize>, sets: &[&[usize]]) -> Vec<Flowed> {
     let order = components(nodes.len(), |node| nodes.get(node).into_iter().flat_map(|node| node.calls.iter().map(|call| call.to)));
     let circles: Vec<Circle> = order.into_iter().map(|members| Circle::of(nodes, members)).collect();
     let mut flowed = vec![Flowed::default(); nodes.len()];
@@ -66,7 +69,7 @@ pub(super) fn flow(nodes: &[Node], root: Option<usize>) -> Vec<Flowed> {
         None => nodes.iter().enumerate().filter(|(_, node)| node.is_pointed_at).for_each(|(index, _)| set(&mut sources, index, 1.0)),
     }
     let direct = spread(nodes, &circles, sources);
-    let all = with_pointers(nodes, &circles, direct.clone());
+    let all = with_pointers(nodes, &circles, sets, direct.clone());
     for ((place, visits), direct) in flowed.iter_mut().zip(&all).zip(&direct) {
         place.visits = *visits;
         place.by_pointer = if *visits > 0.0 { 1.0 - direct / visits } else { 0.0 };
@@ -75,24 +78,44 @@ pub(super) fn flow(nodes: &[Node], root: Option<usize>) -> Vec<Flowed> {
     flowed
 }
 
-/// Calls through pointers go to all that is pointed at, in equal parts.
-fn with_pointers(nodes: &[Node], circles: &[Circle], direct: Vec<f64>) -> Vec<f64> {
-    let targets: Vec<usize> = nodes.iter().enumerate().filter(|(_, node)| node.is_pointed_at).map(|(index, _)| index).collect();
+/// Visits with those that come through pointers.
+fn with_pointers(nodes: &[Node], circles: &[Circle], sets: &[&[usize]], direct: Vec<f64>) -> Vec<f64> {
     let mut all = direct.clone();
     let mut latest = direct;
     for _ in 0..POINTER_ROUNDS {
-        let calls: f64 = nodes.iter().zip(&latest).map(|(node, visits)| node.through_pointers * visits).sum();
-        if calls == 0.0 || targets.is_empty() {
+        let sources = through_pointers(nodes, sets, &latest);
+        if sources.iter().all(|&visits| visits == 0.0) {
             break;
         }
-        let mut sources = vec![0.0; nodes.len()];
-        targets.iter().for_each(|&target| set(&mut sources, target, (calls / targets.len() as f64).min(MOST)));
         latest = spread(nodes, circles, sources);
         for (all, more) in all.iter_mut().zip(&latest) {
             *all = (*all + more).min(MOST);
         }
     }
     all
+}
+
+/// Calls through pointers go to all that they may reach, in equal parts.
+fn through_pointers(nodes: &[Node], sets: &[&[usize]], visits: &[f64]) -> Vec<f64> {
+    let mut of_each_member = vec![0.0; sets.len()];
+    for (node, visits) in nodes.iter().zip(visits) {
+        let reached: usize = node.sets.iter().filter_map(|&set| sets.get(set)).map(|members| members.len()).sum();
+        if reached == 0 {
+            continue;
+        }
+        for &one in &node.sets {
+            let more = at(&of_each_member, one) + node.through_pointers * visits / reached as f64;
+            set(&mut of_each_member, one, more);
+        }
+    }
+    let mut sources = vec![0.0; nodes.len()];
+    for (members, calls) in sets.iter().zip(of_each_member) {
+        for &member in members.iter().filter(|&&member| nodes.get(member).is_some_and(|node| node.is_pointed_at)) {
+            let more = (at(&sources, member) + calls).min(MOST);
+            set(&mut sources, member, more);
+        }
+    }
+    sources
 }
 
 /// Visits that follow from visits from outside, callers in front of callees.
@@ -232,7 +255,7 @@ mod tests {
     fn visits_multiply_along_calls_and_work_adds_up() {
         // main calls a once and b ten times; both call leaf: a five times, b twice.
         let nodes = [node(100.0, &[(1, 1.0), (2, 10.0)]), node(50.0, &[(3, 5.0)]), node(7.0, &[(3, 2.0)]), node(3.0, &[])];
-        let flowed = flow(&nodes, Some(0));
+        let flowed = flow(&nodes, Some(0), &[]);
         let visits: Vec<f64> = flowed.iter().map(|one| one.visits).collect();
         assert_eq!(visits, [1.0, 1.0, 10.0, 25.0]);
         let work: Vec<f64> = flowed.iter().map(|one| one.work).collect();
@@ -257,7 +280,7 @@ mod tests {
                     node((1 + random(100)) as f64, &calls)
                 })
                 .collect();
-            let flowed = flow(&nodes, Some(0));
+            let flowed = flow(&nodes, Some(0), &[]);
             let total: f64 = nodes.iter().zip(&flowed).map(|(node, flowed)| node.own * flowed.visits).sum();
             assert!((total / flowed[0].work - 1.0).abs() < 1e-9);
             assert!(flowed.iter().all(|one| one.most.is_some_and(|most| most >= one.visits * 0.999)));
@@ -268,7 +291,7 @@ mod tests {
     fn recursion_is_given_a_depth_and_has_no_bound() {
         // main calls f, f calls itself twice and g; g and h call each other.
         let nodes = [node(1.0, &[(1, 1.0)]), node(10.0, &[(1, 2.0), (2, 1.0)]), node(4.0, &[(3, 1.0)]), node(6.0, &[(2, 1.0)])];
-        let flowed = flow(&nodes, Some(0));
+        let flowed = flow(&nodes, Some(0), &[]);
         assert!((flowed[1].visits / RECURSION - 1.0).abs() < 0.01);
         assert!(flowed[1].is_recursive && flowed[2].is_recursive && flowed[3].is_recursive && !flowed[0].is_recursive);
         assert!(flowed[1].most.is_none() && flowed[2].most.is_none());
@@ -278,15 +301,15 @@ mod tests {
 
     #[test]
     fn what_is_pointed_at_shares_the_calls_through_pointers() {
-        let mut nodes = vec![node(1.0, &[(1, 1.0)]), node(1.0, &[]), node(1.0, &[]), node(1.0, &[])];
+        let mut nodes = vec![node(1.0, &[(1, 1.0)]), node(1.0, &[]), node(1.0, &[]), node(1.0, &[]), node(1.0, &[])];
         nodes[1].through_pointers = 8.0;
-        nodes[2].is_pointed_at = true;
-        nodes[3].is_pointed_at = true;
-        let flowed = flow(&nodes, Some(0));
-        assert_eq!((flowed[2].visits, flowed[3].visits), (4.0, 4.0));
+        nodes[1].sets = vec![1];
+        nodes[2..].iter_mut().for_each(|node| node.is_pointed_at = true);
+        let flowed = flow(&nodes, Some(0), &[&[2, 3, 4], &[2, 3]]);
+        assert_eq!((flowed[2].visits, flowed[3].visits, flowed[4].visits), (4.0, 4.0, 0.0));
         assert_eq!((flowed[2].by_pointer, flowed[1].by_pointer), (1.0, 0.0));
         assert!(flowed[2].most.is_none() && flowed[1].most == Some(1.0));
-        let library = flow(&nodes, None);
+        let library = flow(&nodes, None, &[]);
         assert_eq!((library[2].visits, library[0].visits), (1.0, 0.0));
     }
 }

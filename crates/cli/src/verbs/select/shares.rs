@@ -18,16 +18,25 @@ use crate::results::page;
 /// The paper's columns: heading and preset.
 const COLUMNS: [(&str, &str); 4] = [("CC 2+", "cc2"), ("CC 3+", "cc3"), ("LoC 5+", "loc5"), ("MPI path", "mpi-path")];
 
-/// Prints the table of all images.
+/// Prints the table of all images that can be read; the status is that of the first that cannot.
 pub(crate) fn print(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
-    let rows = arguments.images.iter().map(|image| row(image)).collect::<Result<Vec<Share>, Failure>>()?;
+    let (mut rows, mut failed) = (Vec::new(), None);
+    for image in &arguments.images {
+        match row(image) {
+            Ok(share) => rows.push(share),
+            Err(failure) => {
+                eprintln!("tare: {failure}");
+                failed.get_or_insert(failure.exit_code());
+            }
+        }
+    }
     match arguments.format {
         SelectFormat::Text => print!("{}", tare_report::select::shares(&rows, &page(None))),
         SelectFormat::Json => println!("{}", tare_report::select::shares_json(&rows)),
         SelectFormat::Csv => print!("{}", tare_report::select::shares_csv(&rows)),
         _ => return Err(Failure::new(Code::Usage, "the table is no list of functions").remedy("--format text, json or csv")),
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(failed.unwrap_or(ExitCode::SUCCESS))
 }
 
 fn row(image: &Path) -> Result<Share, Failure> {

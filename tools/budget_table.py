@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""What preset `auto` promises and what it costs: the table of docs/selection-budget.md, as `make budget-table` prints it.
+
+Each code runs on two ranks, unmeasured and measured in turn (`tare validate`), after one run that fills the cache and says how
+long a run takes. As many pairs are run as fit into the time that is given. A code that fails has its error in its row; the
+status is then 1. Inputs are small and made here; all files are in a directory that is removed at the end.
+"""
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HEAD = "| code | functions selected | expected | by probes | account | measured | noise | off | pairs |\n|---|---|---|---|---|---|---|---|---|"
+MPIRUN = ["mpirun.openmpi", "-n", "2"]
+# A run or a round of pairs that takes longer than this, in seconds, hangs.
+PATIENCE = 240
+
+
+class Code:
+    """A program, its input files, and its libraries that are measured."""
+
+    def __init__(self, name, command, files=None, libraries=()):
+        self.name, self.command, self.files, self.libraries = name, command, files or {}, libraries
+
+    def words(self):
+        """What follows `tare VERB`."""
+        return [word for library in self.libraries for word in ("--library", library)]
+
+
+def spheres():
+    """A scene of 300 spheres above a plane."""
+    draw = random.Random(1)
+    look = "TEXTURE AMBIENT 0.1 DIFFUSE 0.7 SPECULAR 0.2 OPACITY 1.0 COLOR"
+    lines = ["BEGIN_SCENE", "RESOLUTION 400 400", "CAMERA", " ZOOM 1.0 ASPECTRATIO 1.0 ANTIALIASING 1 RAYDEPTH 6"]
+    lines += [" CENTER 0.0 0.0 -8.0 VIEWDIR 0 0 1 UPDIR 0 1 0", "END_CAMERA", "LIGHT CENTER 4 5 -5 RAD 0.2 COLOR 1 1 1"]
+    for _ in range(300):
+        x, y, z, r, *color = [draw.uniform(low, high) for low, high in [(-3, 3), (-3, 3), (-1, 5), (0.1, 0.4)] + 3 * [(0, 1)]]
+        lines.append(f"SPHERE CENTER {x:.3f} {y:.3f} {z:.3f} RAD {r:.3f} {look} {color[0]:.2f} {color[1]:.2f} {color[2]:.2f} TEXFUNC 0")
+    lines += [f"PLANE CENTER 0 -4 0 NORMAL 0 1 0 {look} 0.9 0.9 0.9 TEXFUNC 0", "END_SCENE", ""]
+    return "\n".join(lines)
+
+
+def alignment(taxa=20, sites=900):
+    """Sequences that differ as those of a tree do: each comes from an earlier one, a twelfth of its sites drawn anew."""
+    draw = random.Random(2)
+    sequences = [[draw.choice("ACGT") for _ in range(sites)]]
+    while len(sequences) < taxa:
+        parent = draw.choice(sequences)
+        sequences.append([draw.choice("ACGT") if draw.random() < 1 / 12 else base for base in parent])
+    return [(f"tax{index + 1}", "".join(sequence)) for index, sequence in enumerate(sequences)]
+
+
+def phylip():
+    rows = alignment()
+    return f"{len(rows)} {len(rows[0][1])}\n" + "".join(f"{name:<10} {bases}\n" for name, bases in rows)
+
+
+def nexus(generations):
+    rows = alignment()
+    matrix = "".join(f"{name} {bases}\n" for name, bases in rows)
+    return f"""#NEXUS
+begin data;
+dimensions ntax={len(rows)} nchar={len(rows[0][1])};
+format datatype=dna gap=- missing=?;
+matrix
+{matrix};
+end;
+begin mrbayes;
+set autoclose=yes nowarn=yes seed=7 swapseed=7;
+lset nst=6 rates=gamma;
+mcmcp ngen={generations} samplefreq=500 printfreq=1000 diagnfreq=1000 nruns=2 nchains=2;
+mcmc;
+quit;
+end;
+"""
+
+
+MELT = """units lj
+atom_style atomic
+lattice fcc 0.8442
+region box block 0 12 0 12 0 12
+create_box 1 box
+create_atoms 1 box
+mass 1 1.0
+velocity all create 1.44 87287 loop geom
+pair_style lj/cut 2.5
+pair_coeff 1 1 1.0 1.0 2.5
+neighbor 0.3 bin
+neigh_modify delay 0 every 20 check no
+fix 1 all nve
+thermo 100
+run 600
+"""
+
+# The values of hpccinf.txt, line by line behind the two of its head: HPL first, then PTRANS.
+HPCC = "HPL.out 8 1 200 1 80 0 1 1 2 16.0 1 2 1 4 1 2 1 1 1 1 1 0 2 64 0 0 1 8 # 0 1200 0 40".split()
+
+
+def hpcc_input():
+    return "HPLinpack benchmark input file\nhead\n" + "".join(f"{value} value\n" for value in HPCC)
+
+
+def codes(example):
+    """All of the table, in its order."""
+    tachyon = ["tachyon", "scene.dat", "-res", "1200", "1200", "-o", "out.tga"]
+    phyml = ["phyml-mpi", "-i", "nucleic", "-d", "nt", "-b", "8", "--no_memory_check", "-o", "lr", "--quiet"]
+    return [
+        Code("hpcc", ["hpcc"], {"hpccinf.txt": hpcc_input()}),
+        Code("lmp", ["lmp", "-in", "in.melt", "-log", "none"], {"in.melt": MELT}, ["liblammps"]),
+        Code("tachyon", tachyon, {"scene.dat": spheres()}, ["libtachyon"]),
+        Code("phyml", phyml, {"nucleic": phylip()}),
+        Code("mrbayes", ["/usr/lib/mrbayes-mpi/mb-mpi", "in.nex"], {"in.nex": nexus(6000)}),
+        Code("pi", [example, "3e-4"]),
+    ]
+
+
+class Bench:
+    """Where and how the codes are measured."""
+
+    def __init__(self, tare, place, pair_s):
+        self.tare, self.place, self.pair_s = tare, place, pair_s
+        self.environment = os.environ | {"TARE_CACHE": str(place / "cache"), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+    def run(self, words, directory):
+        """What a command prints; its last words where it fails."""
+        try:
+            done = subprocess.run(
+                [self.tare, *words], cwd=directory, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise RuntimeError(f"`tare {words[0]}` took more than {PATIENCE} s") from None
+        if done.returncode != 0:
+            said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+            raise RuntimeError(f"`tare {words[0]}` ended with status {done.returncode}: {' '.join(said[-2:])}")
+        return done.stdout
+
+    def row(self, code, seconds, most_pairs):
+        """A row of the table, within a time."""
+        directory = self.place / code.name
+        directory.mkdir()
+        for name, text in code.files.items():
+            (directory / name).write_text(text)
+        line = [*code.words(), "--", *MPIRUN, *code.command]
+        began = time.monotonic()
+        # The second run takes what a run takes: the first one filled the cache.
+        self.run(["profile", "--preset", "auto", "-o", "first", *line], directory)
+        filled = time.monotonic()
+        self.run(["profile", "--preset", "auto", "-o", "second", *line], directory)
+        one = time.monotonic() - filled
+        pairs = max(2, min(most_pairs, int((min(seconds, PATIENCE) - (time.monotonic() - began)) / (2.2 * one))))
+        table = json.loads(self.run(["validate", "--preset", "auto", "-n", str(pairs), "-o", "pairs", "--format", "json", *line], directory))
+        reports = [json.loads(self.run(["report", run, "--format", "json"], directory)) for run in sorted((directory / "pairs").glob("*-measured"))]
+        images = json.loads((directory / "second" / "run.json").read_text())["images"]
+        return self.cells(code, table, reports, images)
+
+    def cells(self, code, table, reports, images):
+        selected = ", ".join(f"{image['selected']} of {image['found']}" for image in images)
+        expected = max((image["expected_dilation"] or 0.0 for image in images), default=0.0)
+        by_probes = statistics.median(map(self.by_probes, reports))
+        account = statistics.median(map(accounted, reports))
+        off = statistics.median(len({one["region"] for one in report["run"]["switched"]}) for report in reports)
+        figures = [percent(expected), percent(by_probes), percent(account), percent(table["dilation"]), percent(table["noise"])]
+        return [code.name, selected, *figures, f"{off:g}", str(table["pairs"])]
+
+    def by_probes(self, report):
+        """Calls of functions times the cost of a pair, over the time of all ranks without it."""
+        functions = [index for index, region in enumerate(report["regions"]) if region["kind"] == "function"]
+        calls = sum(node["calls"] for node in report["nodes"] if node["region"] in set(functions))
+        cost = calls * self.pair_s
+        return cost / (sum(location["measured_s"] for location in report["locations"]) - cost)
+
+
+def accounted(report):
+    """What the runtime reckons that its probes cost, over the time of all ranks without it."""
+    cost = sum(location["overhead_s"] for location in report["locations"])
+    return cost / (sum(location["measured_s"] for location in report["locations"]) - cost)
+
+
+def percent(fraction):
+    return f"{100 * fraction:.2g} %"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("codes", nargs="*", help="hpcc, lmp, tachyon, phyml, mrbayes, pi (default: all)")
+    parser.add_argument("--tare", default="target/release/tare", help="the command (default: %(default)s)")
+    parser.add_argument("--example", default="target/examples/pi", help="the compiled example (default: %(default)s)")
+    parser.add_argument("--pairs", type=int, default=7, help="pairs of runs for each code, at most (default: %(default)s)")
+    parser.add_argument("--minutes", type=float, default=10, help="time for all of it, about (default: %(default)s)")
+    parser.add_argument("--pair-ns", type=float, default=16, help="cost of a pair of probes in a hot loop (default: %(default)s)")
+    options = parser.parse_args()
+    tare, example = Path(options.tare).resolve(), Path(options.example).resolve()
+    for path, remedy in [(tare, "make build, or --tare PATH"), (example, "make examples, or --example PATH")]:
+        if not path.is_file():
+            sys.exit(f"budget_table: {path} is not there\n      try: {remedy}")
+    todo = codes(str(example))
+    unknown = set(options.codes) - {code.name for code in todo}
+    if unknown:
+        sys.exit(f"budget_table: no code is called {', '.join(sorted(unknown))}\n      try: {', '.join(code.name for code in todo)}")
+    todo = [code for code in todo if not options.codes or code.name in options.codes]
+    end = time.monotonic() + 60 * options.minutes
+    failed = False
+    print(HEAD, flush=True)
+    with tempfile.TemporaryDirectory(prefix="tare-budget-") as place:
+        bench = Bench(str(tare), Path(place), options.pair_ns * 1e-9)
+        for index, code in enumerate(todo):
+            try:
+                cells = bench.row(code, (end - time.monotonic()) / (len(todo) - index), options.pairs)
+            except (RuntimeError, OSError, KeyError, ValueError, ZeroDivisionError) as error:
+                cells, failed = [code.name, f"{type(error).__name__}: {error}", *[""] * 7], True
+            print("| " + " | ".join(cells) + " |", flush=True)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
