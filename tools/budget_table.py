@@ -126,10 +126,13 @@ class Bench:
 
     def __init__(self, tare, place, pair_s):
         self.tare, self.place, self.pair_s = tare, place, pair_s
-        self.environment = os.environ | {"TARE_CACHE": str(place / "cache"), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        own = {"TARE_CACHE": str(place / "cache"), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        # mpirun refuses to run as root unless it is told twice.
+        root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
+        self.environment = os.environ | own | root
 
     def run(self, words, directory):
-        """What a command prints; its last words where it fails."""
+        """What a command prints."""
         try:
             done = subprocess.run(
                 [self.tare, *words], cwd=directory, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False
@@ -137,8 +140,8 @@ class Bench:
         except subprocess.TimeoutExpired:
             raise RuntimeError(f"`tare {words[0]}` took more than {PATIENCE} s") from None
         if done.returncode != 0:
-            said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-            raise RuntimeError(f"`tare {words[0]}` ended with status {done.returncode}: {' '.join(said[-2:])}")
+            print(done.stderr, file=sys.stderr)
+            raise RuntimeError(f"`tare {words[0]}` ended with status {done.returncode}: see above what it said")
         return done.stdout
 
     def row(self, code, seconds, most_pairs):
@@ -154,7 +157,7 @@ class Bench:
         filled = time.monotonic()
         self.run(["profile", "--preset", "auto", "-o", "second", *line], directory)
         one = time.monotonic() - filled
-        pairs = max(2, min(most_pairs, int((min(seconds, PATIENCE) - (time.monotonic() - began)) / (2.2 * one))))
+        pairs = max(4, min(most_pairs, int((min(seconds, PATIENCE) - (time.monotonic() - began)) / (2.2 * one))))
         table = json.loads(self.run(["validate", "--preset", "auto", "-n", str(pairs), "-o", "pairs", "--format", "json", *line], directory))
         reports = [json.loads(self.run(["report", run, "--format", "json"], directory)) for run in sorted((directory / "pairs").glob("*-measured"))]
         images = json.loads((directory / "second" / "run.json").read_text())["images"]
@@ -184,7 +187,8 @@ def accounted(report):
 
 
 def percent(fraction):
-    return f"{100 * fraction:.2g} %"
+    """For people; fewer than four pairs have no noise."""
+    return "–" if fraction is None else f"{100 * fraction:.2g} %"
 
 
 def main():
