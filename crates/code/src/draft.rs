@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::cfg::{Block, Source, Unwinding};
 use crate::graph::{Graph, Lists};
 use crate::leaders::Leaders;
-use crate::program::{Flow, Instruction};
+use crate::program::{Flow, Instruction, JumpTable};
 
 /// All blocks in the order of their addresses.
 pub(crate) struct Draft {
@@ -163,7 +163,7 @@ fn leaders(source: &Source<'_>) -> (Leaders, usize) {
     function.parts.iter().for_each(|part| add(part.start));
     function.other_entries.iter().copied().for_each(&mut add);
     source.unwinding.iter().for_each(|&(_, pad)| add(pad));
-    source.tables.iter().flat_map(|table| &table.targets).copied().for_each(&mut add);
+    source.tables.iter().flat_map(JumpTable::reached).copied().for_each(&mut add);
     for one in source.turns.iter().filter(|one| ends_block(source, one)) {
         add(one.end());
         if let Flow::Jump { target } | Flow::Branch { target } = one.flow {
@@ -198,7 +198,7 @@ fn ways(source: &Source<'_>, one: &Instruction, way: &mut dyn FnMut(u64)) -> boo
         }
         Flow::TableJump { .. } => {
             let tables = source.tables.iter().filter(|table| table.jumps.contains(&one.address));
-            tables.flat_map(|table| &table.targets).for_each(|&target| way(target));
+            tables.flat_map(JumpTable::reached).for_each(|&target| way(target));
         }
         _ => return true,
     }

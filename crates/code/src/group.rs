@@ -11,6 +11,7 @@ use tare_image::{CfaRows, Image};
 
 use crate::decode::RawFlow;
 use crate::fragments::{Fragment, Fragments, Named};
+use crate::program::JumpTable;
 use crate::sweep::Sweep;
 use crate::tables::Jumps;
 
@@ -134,7 +135,7 @@ fn landing_pads(image: &Image<'_>, fragments: &Fragments, index: usize, groups: 
 }
 
 fn entries(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, index: usize, jumps: &Jumps, groups: &mut Groups, users: &mut Users) {
-    for &target in jumps.tables.iter().flat_map(|table| &table.targets) {
+    for &target in jumps.tables.iter().flat_map(JumpTable::reached) {
         let Some(to) = fragments.at(target).filter(|&to| to != index && sweep.starts.contains(target)) else {
             continue;
         };

@@ -4,6 +4,7 @@ use tare_image::Image;
 
 use crate::decode::{AddressSet, RawFlow};
 use crate::fragments::{Fragment, Fragments};
+use crate::program::JumpTable;
 use crate::sweep::{FlowRecord, Sweep};
 use crate::tables::{JumpKind, Jumps};
 
@@ -298,7 +299,7 @@ impl Walk<'_, '_> {
         match jumps.kinds.get(&record.address) {
             Some(JumpKind::Table(tables)) => {
                 let tables = tables.iter().filter_map(|&table| jumps.tables.get(table));
-                todo.extend(tables.flat_map(|table| &table.targets));
+                todo.extend(tables.flat_map(JumpTable::reached));
                 false
             }
             _ => !self.never.has_slot(record),

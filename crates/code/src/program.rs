@@ -193,12 +193,23 @@ pub struct JumpTable {
     pub address: u64,
     /// How an entry becomes a target.
     pub form: TableForm,
-    /// Targets of the entries, as link addresses, in order (entries that are not understood included).
+    /// Targets of the entries, as link addresses, in order (entries that are not understood included). What stands
+    /// behind the table may be among them.
     pub targets: Vec<u64>,
+    /// How many entries the compare in front of the jump lets through; all, where it was not found.
+    pub reach: usize,
     /// Instructions that hold the table's address: `lea` (rip-relative) or an absolute displacement.
     pub references: Vec<u64>,
     /// Indirect jumps that go through it.
     pub jumps: Vec<u64>,
+}
+
+impl JumpTable {
+    /// Targets of the entries that a jump can get at.
+    #[must_use]
+    pub fn reached(&self) -> &[u64] {
+        self.targets.get(..self.reach).unwrap_or(&self.targets)
+    }
 }
 
 /// How an entry of a jump table becomes a target.

@@ -85,7 +85,7 @@ impl Stretch {
         }
     }
 
-    fn index_of(&self, address: u64) -> Option<usize> {
+    pub(crate) fn index_of(&self, address: u64) -> Option<usize> {
         self.code.binary_search_by_key(&address, Instruction::ip).ok()
     }
 

@@ -1,7 +1,7 @@
 //! Jump tables: which indirect jumps go through which, and how far they reach.
 //!
-//! Tables are copied, never changed, so that a bound need only be large enough: a table ends where the next one
-//! begins or where an entry is no address of code. An entry outside of the function does not end it. What cannot be
+//! Tables are copied, never changed, so that the end of a copy need only be far enough: a table ends where the next one
+//! begins or where an entry is no address of code. How many of the entries a jump can get at, its guard says (`bounds`). An entry outside of the function does not end it. What cannot be
 //! resolved is told from a tail call by the canonical frame address, and otherwise refused.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,6 +10,7 @@ use std::ops::Range;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tare_image::{CfaRows, Image};
 
+use crate::bounds::Bounds;
 use crate::decode::{AddressSet, RawFlow, has_notrack, raw_flow};
 use crate::program::{JumpTable, TableForm};
 use crate::stretch::Stretch;
@@ -69,7 +70,13 @@ impl Resolver<'_, '_> {
     /// nothing new is.
     pub(crate) fn resolve(&self, ranges: &[Range<u64>], cfa: &[Option<CfaRows>]) -> Jumps {
         let mut stretch = Stretch::decode(self.image, ranges);
-        let mut jumps = self.round(&stretch, ranges, cfa);
+        let mut jumps = self.in_rounds(&mut stretch, ranges, cfa);
+        bound(&mut jumps, &stretch);
+        jumps
+    }
+
+    fn in_rounds(&self, stretch: &mut Stretch, ranges: &[Range<u64>], cfa: &[Option<CfaRows>]) -> Jumps {
+        let mut jumps = self.round(stretch, ranges, cfa);
         loop {
             let tables = jumps.kinds.values().filter(|kind| matches!(kind, JumpKind::Table(_))).count();
             if tables == 0 || tables == jumps.kinds.len() {
@@ -78,7 +85,7 @@ impl Resolver<'_, '_> {
             for table in &jumps.tables {
                 stretch.connect(&table.jumps, &table.targets);
             }
-            let next = self.round(&stretch, ranges, cfa);
+            let next = self.round(stretch, ranges, cfa);
             if next == jumps {
                 return jumps;
             }
@@ -156,7 +163,8 @@ impl Resolver<'_, '_> {
                     list.push(index);
                 }
             }
-            jumps.tables.push(JumpTable { address: key.0, form: key.1, targets: self.targets(key.0, key.1), references, jumps: through });
+            let targets = self.targets(key.0, key.1);
+            jumps.tables.push(JumpTable { address: key.0, form: key.1, reach: targets.len(), targets, references, jumps: through });
         }
         if jumps.kinds.values().any(|kind| *kind == JumpKind::Table(Vec::new())) {
             let every: Vec<usize> = (0..jumps.tables.len()).collect();
@@ -274,6 +282,17 @@ impl Resolver<'_, '_> {
             Some(rows) => rows.at(address).is_some_and(tare_image::Cfa::is_entry),
             None => stretch.is_at_entry_depth(index),
         }
+    }
+}
+
+/// Says how far tables reach whose every jump is guarded.
+fn bound(jumps: &mut Jumps, stretch: &Stretch) {
+    let mut entered: Vec<u64> = jumps.tables.iter().flat_map(|table| &table.targets).copied().collect();
+    entered.sort_unstable();
+    let bounds = Bounds { stretch, entered: &entered };
+    for table in &mut jumps.tables {
+        let most = table.jumps.iter().map(|&jump| bounds.entries(jump)).try_fold(0, |most, entries| entries.map(|entries| most.max(entries)));
+        table.reach = most.filter(|&most| most > 0).map_or(table.targets.len(), |most| most.min(table.targets.len()));
     }
 }
 

@@ -36,7 +36,7 @@ fn a_switch_has_its_seven_targets() {
         let about = format!("{compiler} {flags:?}");
         let [table] = body.tables.as_slice() else { panic!("{about}: {:?}", body.tables) };
         assert_eq!(choice.refusal, None, "{about}");
-        assert!(table.targets.len() >= 7, "{about}");
+        assert_eq!((table.targets.len() >= 7, table.reach), (true, 7), "{about}");
         let own: BTreeSet<u64> = table.targets[..7].iter().copied().collect();
         assert!((6..=7).contains(&own.len()) && own.iter().all(|&target| choice.contains(target)), "{about}");
         let starts: BTreeSet<u64> = body.instructions.iter().map(|one| one.address).collect();
@@ -63,6 +63,7 @@ fn a_computed_goto_in_a_leaf_is_no_tail_call() {
         assert_eq!(count(|flow| matches!(flow, Flow::IndirectTailCall | Flow::UnknownJump)), 0, "{about}");
         assert!(count(|flow| matches!(flow, Flow::TableJump { .. })) >= 1, "{about}");
         assert_eq!(body.tables.len(), 1, "{about}");
+        assert_eq!(body.tables[0].reach, body.tables[0].targets.len(), "{about}");
         let own: BTreeSet<u64> = body.tables[0].targets[..3].iter().copied().collect();
         assert!(own.len() == 3 && own.iter().all(|&target| threaded.contains(target)), "{about}");
         let tail = function(&program, "through_pointer");
@@ -111,6 +112,9 @@ fn neighbouring_tables_do_not_run_into_each_other() {
             let mut expected = [5 + number, 7];
             expected.sort_unstable();
             assert_eq!(lengths, expected, "{about} f{number}");
+            let mut reaches: Vec<usize> = body.tables.iter().map(|table| table.reach).collect();
+            reaches.sort_unstable();
+            assert_eq!(reaches, expected, "{about} f{number}");
             for table in &body.tables {
                 let size = table.targets.len() as u64 * table.form.entry_size();
                 ends.push((table.address, table.address + size));
@@ -119,5 +123,49 @@ fn neighbouring_tables_do_not_run_into_each_other() {
         }
         ends.sort_unstable();
         assert!(ends.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{about}");
+    }
+}
+
+/// A table of three entries with a fourth behind it that leads to code as well; `guard` stands in front of the jump.
+fn guarded(name: &str, guard: &str) -> String {
+    format!(
+        ".globl {name}\n.type {name}, @function\n.p2align 4\n{name}:\n.cfi_startproc\n{guard}\n\
+         lea 7f(%rip), %rax\nmovslq (%rax,%rdi,4), %rdx\nadd %rax, %rdx\njmp *%rdx\n\
+         1: mov $1, %eax\nret\n2: mov $2, %eax\nret\n3: mov $3, %eax\nret\n4: mov $4, %eax\nret\n9: xor %eax, %eax\nret\n\
+         .cfi_endproc\n.size {name}, . - {name}\n.section .rodata\n.p2align 2\n7: .long 1b-7b, 2b-7b, 3b-7b, 4b-7b, 0\n.text\n"
+    )
+}
+
+#[test]
+fn a_guard_says_how_far_a_table_reaches() {
+    let cases = [
+        ("above", "cmp $2, %edi\nja 9f\nmov %edi, %edi", 3),
+        ("at_or_above", "cmp $3, %edi\njae 9f\nmov %edi, %edi", 3),
+        ("below_or_equal", "cmp $2, %edi\njbe 5f\njmp 9f\n5: mov %edi, %edi", 3),
+        ("below", "cmp $3, %edi\njb 5f\njmp 9f\n5: mov %edi, %edi", 3),
+        ("by_mask", "and $1, %edi", 2),
+        ("of_a_byte", "cmp $2, %dil\nja 9f\nmovzbl %dil, %edi", 3),
+        ("in_the_frame", "mov %edi, -4(%rsp)\ncmpl $2, -4(%rsp)\nja 9f\nmov -4(%rsp), %edi", 3),
+        ("not_of_this_number", "cmp $2, %esi\nja 9f\nmov %edi, %edi", 4),
+        ("changed_since", "cmp $2, %edi\nja 9f\nadd %esi, %edi", 4),
+        ("of_a_part_only", "cmp $2, %dil\nja 9f\nmov %edi, %edi", 4),
+        ("with_a_sign", "cmp $2, %edi\njg 9f\nmov %edi, %edi", 4),
+        ("entered_behind_it", "test %esi, %esi\njne 5f\ncmp $2, %edi\nja 9f\n5: mov %edi, %edi", 4),
+        ("flags_of_another", "cmp $2, %edi\ntest %esi, %esi\nja 9f\nmov %edi, %edi", 4),
+        ("the_frame_changed", "cmpl $2, -4(%rsp)\nja 9f\nmov %esi, -4(%rsp)\nmov -4(%rsp), %edi", 4),
+    ];
+    let mut source: String = ".text\n".to_owned();
+    source.extend(cases.iter().map(|(name, guard, _)| guarded(name, guard)));
+    source += ".globl main\n.type main, @function\nmain: ret\n.size main, . - main\n.section .note.GNU-stack, \"\", @progbits\n";
+    let bytes = Workshop::new().compile("gcc", "guards", "s", &source, &[]);
+    let image = Image::parse(&bytes).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    for (name, _, expected) in cases {
+        let body = program.body(&image, function(&program, name));
+        let reaches: Vec<(usize, usize)> = body.tables.iter().map(|table| (table.reach, table.reached().len())).collect();
+        assert_eq!(reaches, [(expected, expected)], "{name}");
+        let cfg = program.cfg(function(&program, name), &body);
+        let entered = cfg.blocks.iter().map(|block| block.successors.len()).max();
+        assert_eq!(entered, Some(expected), "{name}");
     }
 }

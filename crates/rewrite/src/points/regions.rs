@@ -293,7 +293,7 @@ impl<'a, 'data> Finder<'a, 'data> {
         let flow = self.flow;
         let tables = (0_u32..).zip(&flow.body.tables).filter(|(_, table)| table.jumps.contains(&jump));
         for (number, table) in tables {
-            let mut targets = table.targets.clone();
+            let mut targets = table.reached().to_vec();
             targets.sort_unstable();
             targets.dedup();
             for target in targets {

@@ -101,7 +101,7 @@ impl Checker<'_, '_> {
 
     fn through_table(&mut self, table: &tare_code::JumpTable, open: &Open) -> Result<(), Fault> {
         let Some(copied) = self.copy.tables.iter().find(|one| one.original == table.address) else { return Ok(()) };
-        for (index, &target) in (0_u64..).zip(&table.targets) {
+        for (index, &target) in (0_u64..).zip(table.reached()) {
             let at = copied.copy + index * table.form.entry_size();
             let lands = match table.form {
                 tare_code::TableForm::Relative32 => self.walk.written.bytes_at(at, 4).and_then(|field| crate::verify::relative(field, copied.copy)),
