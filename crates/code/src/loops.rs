@@ -72,7 +72,7 @@ impl Forest {
             let before = predecessors.of(header).iter().copied();
             let back: Vec<usize> = before.filter(|&one| one >= header && dominators.dominates(header, one)).collect();
             if !back.is_empty() {
-                loops.push(blocks_of(header, back, &predecessors, &mut marks));
+                loops.push(blocks_of(header, &back, &predecessors, &mut marks));
             }
         }
         let irreducible = irreducible(graph, &dominators, &loops);
@@ -157,18 +157,20 @@ impl Cfg {
 
 /// The header first, then what reaches the back edges without passing it, in order; `marks` tell the header of the
 /// last loop in which a block was met.
-fn blocks_of(header: usize, back: Vec<usize>, predecessors: &Lists, marks: &mut [usize]) -> Vec<usize> {
+fn blocks_of(header: usize, back: &[usize], predecessors: &Lists, marks: &mut [usize]) -> Vec<usize> {
     let mut inside = vec![header];
-    let mut todo = back;
     if let Some(mark) = marks.get_mut(header) {
         *mark = header;
     }
-    while let Some(block) = todo.pop() {
-        if let Some(mark) = marks.get_mut(block).filter(|mark| **mark != header) {
-            *mark = header;
-            inside.push(block);
-            todo.extend(predecessors.of(block));
-        }
+    let mut enter = |inside: &mut Vec<usize>, blocks: &[usize]| {
+        let is_new = |block: &usize| marks.get_mut(*block).is_some_and(|mark| std::mem::replace(mark, header) != header);
+        inside.extend(blocks.iter().copied().filter(is_new));
+    };
+    enter(&mut inside, back);
+    let mut next = 1;
+    while let Some(&block) = inside.get(next) {
+        enter(&mut inside, predecessors.of(block));
+        next += 1;
     }
     inside.get_mut(1..).unwrap_or_default().sort_unstable();
     inside

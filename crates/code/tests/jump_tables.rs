@@ -169,3 +169,16 @@ fn a_guard_says_how_far_a_table_reaches() {
         assert_eq!(entered, Some(expected), "{name}");
     }
 }
+
+#[test]
+fn a_table_of_the_large_model_is_refused() {
+    let shop = Workshop::new();
+    for flags in
+        [["-O2", "-mcmodel=large", "-pie", "-fPIC"], ["-O0", "-mcmodel=large", "-pie", "-fPIC"], ["-O2", "-mcmodel=large", "-no-pie", "-fno-pie"]]
+    {
+        let bytes = shop.compile("gcc", "large", "c", SHAPES, &flags);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        assert_eq!(function(&program, "choice").refusal, Some(tare_code::Refusal::UnknownJump), "{flags:?}");
+    }
+}
