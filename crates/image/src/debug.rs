@@ -79,7 +79,7 @@ struct Sections<'data>(HashMap<&'static str, Cow<'data, [u8]>>);
 
 impl<'data> Sections<'data> {
     fn of(file: &object::File<'data>, names: &[&'static str]) -> Self {
-        let bytes = |name: &&'static str| Some((*name, file.section_by_name(name)?.uncompressed_data().ok()?));
+        let bytes = |name: &&'static str| Some((*name, contents(&file.section_by_name(name)?)?));
         Self(names.iter().filter_map(bytes).collect())
     }
 
@@ -90,6 +90,16 @@ impl<'data> Sections<'data> {
     fn dwarf(&self) -> Option<Dwarf<Reader<'_>>> {
         Dwarf::load(|id| Ok::<_, gimli::Error>(self.bytes(id.name()))).ok()
     }
+}
+
+/// The most bytes that a byte of a compressed section may stand for: what Deflate can do.
+const EXPANSION: u64 = 1032;
+
+/// The bytes of a section, decompressed; `None` where its header promises more than it can hold.
+fn contents<'data>(section: &object::Section<'data, '_>) -> Option<Cow<'data, [u8]>> {
+    let stored = section.compressed_data().ok()?;
+    let most = (stored.data.len() as u64).saturating_mul(EXPANSION);
+    if stored.uncompressed_size > most { None } else { stored.decompress().ok() }
 }
 
 const SECTIONS: &[&str] = &[
