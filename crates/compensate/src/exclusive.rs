@@ -118,10 +118,15 @@ impl Call {
         let tool = (node.tool_ticks as f64).min(node.exclusive.max(0) as f64);
         let gross = node.exclusive as f64 - tool - gain;
         let scale = if node.on_calls > 0 { (on + off) / on } else { 1.0 };
-        let moving_error = if cost.basis == Basis::InPlace { off * error_of_mean(node) } else { 0.0 };
         let sampled = node.batches.as_deref().filter(|batches| is_sampled && batches.first_calls < node.on_calls);
         let whole =
             sampled.map_or(gross * scale, |batches| (on + off) * (gross - batches.first_ticks as f64) / (node.on_calls - batches.first_calls) as f64);
+        let moving_error = match error_of_mean(node, is_sampled) {
+            Some(error) if is_sampled || cost.basis == Basis::InPlace => off * error,
+            // Nothing says how far calls differ from those that were on.
+            None if is_sampled => (off / (on + off) * whole).abs(),
+            _ => 0.0,
+        };
         Self { on, off, tool, gross, whole, scale, moving_error }
     }
 
@@ -203,16 +208,17 @@ impl Lowered {
     }
 }
 
-/// Standard error of the time per call that is carried from batches that were on to those that were off.
-fn error_of_mean(node: &Node) -> f64 {
-    let Some(batches) = node.batches.as_deref() else { return 0.0 };
+/// Half-width of the time per call that is carried from batches that were on to those that were off, at 95 %. With a budget
+/// quiet time is another path's, and only what was on says how calls differ.
+fn error_of_mean(node: &Node, is_sampled: bool) -> Option<f64> {
+    let batches = node.batches.as_deref()?;
     let count = usize::try_from(batches.on.batches).unwrap_or(usize::MAX).min(batches.on.sample.len());
-    if count < 2 || batches.off.batches == 0 {
-        return 0.0;
+    if count < 2 || (batches.off.batches == 0 && !is_sampled) {
+        return None;
     }
     let sample = || batches.on.sample[..count].iter().map(|&units| f64::from(units));
     let mean = sample().sum::<f64>() / count as f64;
     let variance = sample().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1) as f64;
-    let batches = 1.0 / batches.on.batches as f64 + 1.0 / batches.off.batches as f64;
-    1.96 * (variance * batches).sqrt() / COST_UNIT as f64
+    let off = if is_sampled { 0.0 } else { 1.0 / batches.off.batches as f64 };
+    Some(1.96 * (variance * (1.0 / batches.on.batches as f64 + off)).sqrt() / COST_UNIT as f64)
 }

@@ -406,7 +406,7 @@ record! {
         0 node: u32,
         /// Kind of the batch under way: index into the three sums, or 3 while none is taken.
         4 kind: u32,
-        /// Σ exclusive ticks of node and parent when the batch under way began.
+        /// Σ exclusive ticks of the node and of those above it, up to `top`, when the batch under way began.
         8 started: i64,
         /// State of the random numbers.
         16 random: u64,
@@ -432,8 +432,11 @@ record! {
         936 first_calls: u64,
         /// … and its exclusive ticks, the tool's own left out.
         944 first_ticks: i64,
+        /// Index of the topmost node that the time of a quiet call may go to: the parent; in a run with a budget, in which
+        /// that may be quiet too, the nearest one above that takes no batches.
+        952 top: u32,
         /// Reserved.
-        952 reserved: [u8; 72],
+        956 reserved: [u8; 68],
     }
 }
 

@@ -2,8 +2,8 @@
 //! counting done twice.
 //!
 //! A path's first batch shows whether it is short and frequent. If it is, it takes batches whose kind is chosen by
-//! chance, and what is compared between kinds is the time per call that went to the path and its parent, the tool's own
-//! time left out. Boundaries are fenced, and lie in the slow path.
+//! chance, and what is compared between kinds is the time per call that went to the path and to whatever above it has the
+//! time of quiet calls, the tool's own time left out. Boundaries are fenced, and lie in the slow path.
 //!
 //! What always holds: of a thread's nodes at most one takes batches, the one in focus, and all others are on: time that
 //! passes from a quiet node to its parent would be taken for that of others. The focus moves on after some batches, or
@@ -31,7 +31,7 @@ const LATER_BATCH: u16 = 4 * BATCH;
 /// Batches after which the focus moves on.
 const SLICE: u64 = 12;
 /// Ticks after which a node in focus whose calls do not come is given up for the sake of others (some ms).
-const LONG: u64 = 10_000_000;
+pub(crate) const LONG: u64 = 10_000_000;
 
 /// Calls after which a path that the throttle has spared is looked at again.
 const AGAIN: u64 = 1 << 20;
@@ -83,7 +83,7 @@ pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64) {
         wait_for(node, u32::from(LATER_BATCH));
         return;
     }
-    begin(local, node, record, ticks);
+    begin(local, node, record, ticks, length_of_next(record));
 }
 
 /// The record of a node's batches, made now for one that is short.
@@ -170,11 +170,25 @@ fn is_short(node: &LiveNode) -> bool {
     node.exclusive.load(Relaxed).max(0).cast_unsigned() / calls < SHORT
 }
 
-/// Ticks that went to a path and its parent, the tool's own left out.
-fn spent(local: Local, node: &LiveNode) -> i64 {
-    let parent = local.arena.node(node.parent.load(Relaxed));
+/// The topmost node that the time of a quiet call may go to.
+fn top(local: Local, node: &LiveNode) -> u32 {
+    let mut above = node.parent.load(Relaxed);
+    let may_be_quiet = |index: u32| index != 0 && local.arena.node(index).flags.load(Relaxed) & NODE_BATCHES != 0;
+    while settings().budget.is_some() && may_be_quiet(above) {
+        above = local.arena.node(above).parent.load(Relaxed);
+    }
+    above
+}
+
+/// Ticks that went to a path and those above it, up to the topmost that is asked for; the tool's own left out.
+fn spent(local: Local, node: &LiveNode, top: u32) -> i64 {
     let own = |node: &LiveNode| node.exclusive.load(Relaxed) - local.cold_of(node).tool_ticks.load(Relaxed).cast_signed();
-    own(node) + own(parent)
+    let (mut sum, mut above) = (own(node), node.parent.load(Relaxed));
+    while above != top && above != 0 {
+        sum += own(local.arena.node(above));
+        above = local.arena.node(above).parent.load(Relaxed);
+    }
+    sum + own(local.arena.node(above))
 }
 
 fn allocate(local: Local, node: &LiveNode) -> Option<&'static LiveBatch> {
@@ -201,13 +215,14 @@ fn allocate(local: Local, node: &LiveNode) -> Option<&'static LiveBatch> {
     Some(record)
 }
 
-pub(crate) fn begin(local: Local, node: &'static LiveNode, record: &LiveBatch, ticks: u64) {
+pub(crate) fn begin(local: Local, node: &'static LiveNode, record: &LiveBatch, ticks: u64, length: u16) {
     local.state.focus_since.store(ticks, Relaxed);
     let kind = next_kind(record);
-    let length = length_of_next(record);
     record.length.store(u64::from(length), Relaxed);
     record.kind.store(kind, Relaxed);
-    record.started.store(spent(local, node), Relaxed);
+    let top = top(local, node);
+    record.top.store(top, Relaxed);
+    record.started.store(spent(local, node, top), Relaxed);
     record.boundary.store(ticks, Relaxed);
     record.begun.store(node.calls.load(Relaxed), Relaxed);
     match kind {
@@ -230,7 +245,7 @@ fn taken(record: &LiveBatch) -> u64 {
 /// The first batches are short, so that an estimate is there soon; later ones are longer, so that little is left of
 /// what a boundary costs beyond the time that it counts.
 fn length_of_next(record: &LiveBatch) -> u16 {
-    if taken(record) < EARLY || settings().budget.is_some() { BATCH } else { LATER_BATCH }
+    if taken(record) < EARLY { BATCH } else { LATER_BATCH }
 }
 
 /// One batch in 40 is quiet with doubled counting, one in 10 quiet; the first ones oftener.
@@ -252,7 +267,7 @@ pub(crate) fn end(local: Local, node: &LiveNode, record: &LiveBatch, ticks: u64)
     let kind = record.kind.load(Relaxed);
     aside::close(local, node);
     let Some(sums) = record.on.get(kind as usize) else { return };
-    let spent = (spent(local, node) - record.started.load(Relaxed)).max(0).cast_unsigned();
+    let spent = (spent(local, node, record.top.load(Relaxed)) - record.started.load(Relaxed)).max(0).cast_unsigned();
     // A batch that is on ends early where the node was told to look again.
     let calls = if kind == ON { node.calls.load(Relaxed) - record.begun.load(Relaxed) } else { record.length.load(Relaxed) };
     if calls == 0 {

@@ -75,6 +75,7 @@ pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64, budget
     if record.length.load(Relaxed) == 0 {
         note_first(local, node, record);
     }
+    let period = ticks.saturating_sub(record.boundary.load(Relaxed)) / record.length.load(Relaxed).max(1);
     let was_quiet = end(local, node, record, ticks);
     let may_go_on = !batch::is_in_focus(local, node) || !batch::ends_slice(record);
     let account = Account::of(local, ticks, budget);
@@ -84,7 +85,7 @@ pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64, budget
     let pair = node.cost.load(Relaxed).max(costs::prior().high) / COST_UNIT;
     let is_affordable = account.credit > i64::try_from(u64::from(BATCH) * pair + BOUNDARY).unwrap_or(i64::MAX);
     if is_affordable && may_go_on && batch::takes_focus(local, node, ticks) {
-        batch::begin(local, node, record, ticks);
+        batch::begin(local, node, record, ticks, length_in_focus(period));
         return;
     }
     batch::release(local, node);
@@ -95,6 +96,12 @@ pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64, budget
     record.boundary.store(ticks, Relaxed);
     batch::take_nothing(record);
     aside::open(local, node, aside::quiet_mode(node), length as u16);
+}
+
+/// Calls of a batch in focus, which is over well before others take the focus away, from the ticks between two calls.
+fn length_in_focus(period: u64) -> u16 {
+    let calls = batch::LONG / 4 / period.max(1);
+    u16::try_from(calls).unwrap_or(BATCH).clamp(SHORTEST as u16, BATCH)
 }
 
 /// Notes what the first batch of a path took. Other paths below it were on then, whose time is not in its own.

@@ -194,7 +194,8 @@ live! {
         begun: AtomicU64,
         first_calls: AtomicU64,
         first_ticks: AtomicI64,
-        reserved: [AtomicU8; 72],
+        top: AtomicU32,
+        reserved: [AtomicU8; 68],
     }
 }
 
