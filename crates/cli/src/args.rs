@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use tare_select::budget::Budget;
 
 use crate::failure::{Code, Failure};
@@ -346,7 +346,7 @@ pub(crate) struct SelectArguments {
     #[arg(required_unless_present = "print_preset", value_name = "IMAGE")]
     pub(crate) images: Vec<PathBuf>,
     /// Print the filter file of a preset
-    #[arg(long, value_name = "PRESET", conflicts_with_all = ["images", "list", "format"])]
+    #[arg(long, value_name = "PRESET", conflicts_with_all = ["list", "format"])]
     pub(crate) print_preset: Option<String>,
     #[command(flatten)]
     pub(crate) selection: Selection,
@@ -530,8 +530,14 @@ pub(crate) fn failure(error: &clap::Error) -> Option<Failure> {
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     let what = text.split("\n\n").next().unwrap_or(text).split_whitespace().collect::<Vec<_>>().join(" ").replace(" [possible values", " [known");
     let behind = |label: &str| text.lines().find_map(|line| line.trim().strip_prefix(label)).map(|rest| rest.trim().to_string());
-    let remedy = behind("tip:").or_else(|| behind("Usage:")).unwrap_or_else(|| "tare --help".into());
+    let remedy = behind("tip:").or_else(|| behind("Usage:")).unwrap_or_else(help_of_verb);
     Some(Failure::new(Code::Usage, what).remedy(remedy))
+}
+
+/// How to ask for the help of the verb that was called.
+fn help_of_verb() -> String {
+    let verb = std::env::args().nth(1).filter(|verb| Arguments::command().find_subcommand(verb).is_some());
+    verb.map_or_else(|| "tare --help".to_string(), |verb| format!("tare {verb} --help"))
 }
 
 #[cfg(test)]

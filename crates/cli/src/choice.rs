@@ -16,6 +16,8 @@ use crate::rundir::RunDirectory;
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
     filters: Vec<Filter>,
+    /// Where the filters of files begin, behind the preset's.
+    files_begin: usize,
     limiting: Option<Limiting>,
     levels: Option<Levels>,
     key: String,
@@ -25,13 +27,14 @@ impl Choice {
     /// The choice that options stand for. What keeps probes within the budget of preset `auto` is `keeper`.
     pub(crate) fn of(selection: &Selection, keeper: Keeper) -> Result<Self, Failure> {
         let levels = levels(&selection.levels);
-        let mut choice = Self { filters: Vec::new(), limiting: None, levels, key: format!("{levels:?}\n") };
+        let mut choice = Self { filters: Vec::new(), files_begin: 0, limiting: None, levels, key: format!("{levels:?}\n") };
         let default = selection.filter.is_empty().then_some("auto");
         let preset = selection.preset.as_deref().or(default).map(preset).transpose()?;
         choice.limiting = Limiting::of(selection, preset, keeper)?;
         if let Some(preset) = preset {
             choice.add(filter_of(preset)?, preset.text());
         }
+        choice.files_begin = choice.filters.len();
         for path in &selection.filter {
             let text = read(path)?;
             let format = selection.filter_format.map_or_else(|| ListFormat::recognised(&text), known_format);
@@ -62,6 +65,11 @@ impl Choice {
         &self.filters
     }
 
+    /// Those of them that files hold.
+    pub(crate) fn filters_of_files(&self) -> &[Filter] {
+        &self.filters[self.files_begin..]
+    }
+
     /// What is measured of a function that has these snippets: what was asked for, or what they say.
     pub(crate) fn levels(&self, snippets: &Snippets) -> Levels {
         self.levels.unwrap_or_else(|| Levels {
@@ -88,7 +96,8 @@ impl Choice {
             return Err(Failure::new(Code::Usage, "--trial sharpens the estimates of preset `auto`, and another preset has none")
                 .remedy("use --preset auto: filters that follow it go on from there"));
         };
-        Ok((Self { limiting: None, ..self.clone() }, limiting.budget()))
+        // What the filters lack is told for the run itself.
+        Ok((Self { limiting: None, files_begin: self.filters.len(), ..self.clone() }, limiting.budget()))
     }
 
     /// This choice with what a run showed.

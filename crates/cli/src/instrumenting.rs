@@ -130,7 +130,23 @@ impl<'data> Analysis<'data> {
             selected: chosen.selection.selected().map(named).collect(),
             rejected: chosen.selection.rejected().map(named).collect(),
             expected: chosen.expectation.as_ref().map(crate::budget::shown),
+            unmatched: Vec::new(),
         }
+    }
+
+    /// Names in filter files that no function of the image has: told to whoever watches, and returned.
+    pub(crate) fn unmatched(&self, choice: &Choice) -> Vec<tare_report::select::Unmatched> {
+        const TOLD: usize = 10;
+        let found = tare_select::unmatched(&self.program, choice.filters_of_files());
+        for one in found.iter().take(TOLD) {
+            eprintln!("tare: {}:{}: `{}` matches no function of {}", one.filter, one.line, one.pattern, self.path.display());
+        }
+        if found.len() > TOLD {
+            eprintln!("tare: {} more names match no function; tare select --format json lists all as \"unmatched\"", found.len() - TOLD);
+        }
+        let shown =
+            |one: tare_select::Unmatched| tare_report::select::Unmatched { filter: one.filter.to_string(), line: one.line, pattern: one.pattern };
+        found.into_iter().map(shown).collect()
     }
 
     /// Makes the instrumented copy.
@@ -279,7 +295,9 @@ impl Prepared {
             Some((copy, entry)) => (copy, entry.image),
             None => {
                 let files = DebugFiles::find(path, &bytes, &DebugPath::of_environment());
-                let made = Analysis::of(path, &bytes, &files)?.instrument(choice, &key, false)?;
+                let analysis = Analysis::of(path, &bytes, &files)?;
+                analysis.unmatched(choice);
+                let made = analysis.instrument(choice, &key, false)?;
                 let copy = self.cache.keep(&key, &name, &made.bytes, &Entry { image: made.image.clone() })?;
                 self.phases.extend(made.phases);
                 (copy, made.image)

@@ -104,6 +104,8 @@ fn unknown_presets_list_the_known_ones() {
     let program = program.display().to_string();
     refused(&place, &["profile", "--preset", "everything", "--", &program], 64, &["everything", "mpi-path", "cc3"]);
     refused(&place, &["select", &program, "--preset", "cc9"], 64, &["cc9", "loc5"]);
+    refused(&place, &["select", "--print-preset", "cc3", &program], 64, &["no image is needed", "try: tare select --print-preset cc3"]);
+    refused(&place, &["select", &program, "--format", "xml"], 64, &["xml", "try: tare select --help"]);
 }
 
 #[test]

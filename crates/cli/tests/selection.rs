@@ -239,3 +239,58 @@ fn what_a_run_or_a_trial_showed_takes_the_place_of_estimates() {
     let output = place.tare().args(["profile", "--preset", "cc2", "--trial", "--", &program]).output().expect("tare can be started");
     assert_eq!(output.status.code(), Some(64), "{}", text(&output.stderr));
 }
+
+#[test]
+fn names_that_match_nothing_are_told_with_their_rule() {
+    let (place, program) = place_with_program();
+    let rules = "<filter name='f' start='none'>\n<include><functionnames>leaf leav</functionnames></include>\n\
+        <include><functionnames match='prefix'>lea zzz</functionnames></include>\n\
+        <exclude><property name='path'><functionnames match='suffix'>_nowhere</functionnames></property></exclude>\n</filter>";
+    fs::write(place.path().join("f.xml"), rules).expect("a writable directory");
+    fs::write(place.path().join("names"), "leaf\n# a comment\nnf\nleaf@0x1\n").expect("a writable directory");
+    for (file, wanted) in [("f.xml", [("f", 2, "leav"), ("f", 4, "*_nowhere")]), ("names", [("names", 3, "nf"), ("names", 4, "leaf@0x1")])] {
+        let told = |output: &std::process::Output| {
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            for (filter, line, pattern) in wanted {
+                let sentence = format!("tare: {filter}:{line}: `{pattern}` matches no function of {program}");
+                assert!(text(&output.stderr).contains(&sentence), "{sentence} is not in {}", text(&output.stderr));
+            }
+            assert_eq!(text(&output.stderr).matches("matches no function").count(), 2, "{}", text(&output.stderr));
+        };
+        let wanted_fields: Vec<Value> =
+            wanted.iter().map(|(filter, line, pattern)| serde_json::json!({"filter": filter, "line": line, "pattern": pattern})).collect();
+        for words in [&["select", &program][..], &["instrument", &program, "-o", "copy"]] {
+            let output = place.tare().args(words).args(["--filter", file, "--format", "json"]).output().expect("tare can be started");
+            told(&output);
+            let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
+            assert_eq!(document["unmatched"].as_array(), Some(&wanted_fields), "{document}");
+        }
+        told(&place.tare().args(["profile", "--filter", file, "-o", &format!("run-{file}"), "--", &program]).output().expect("tare can be started"));
+    }
+    let output = place.tare().args(["select", &program, "--preset", "mpi-path", "--filter", "no-leaf.xml"]).output().expect("tare can be started");
+    assert!(!text(&output.stderr).contains("matches no function"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn reasons_of_a_list_are_whole_sentences_said_once() {
+    let (place, program) = place_with_program();
+    fs::write(place.path().join("names"), "nosuchfunction\n").expect("a writable directory");
+    let listed = document(&place, &program, &["--filter", "names"]);
+    let leaf = listed["rejected"].as_array().expect("a list").iter().find(|one| one["name"] == "leaf").expect("a function");
+    assert_eq!(leaf["reason"], "name does not match nosuchfunction");
+    let twice = "<include><functionnames>search</functionnames></include>".repeat(2);
+    fs::write(place.path().join("twice.xml"), format!("<filter name='twice' start='none'>{twice}</filter>")).expect("a writable directory");
+    let twice = document(&place, &program, &["--filter", "twice.xml"]);
+    let leaf = twice["rejected"].as_array().expect("a list").iter().find(|one| one["name"] == "leaf").expect("a function");
+    assert_eq!(leaf["reason"], "name does not match search");
+}
+
+#[test]
+fn an_empty_selection_is_written_and_read_back_as_empty() {
+    let (place, program) = place_with_program();
+    fs::write(place.path().join("none.xml"), "<filter name='none' start='none'><exclude><functionnames>main</functionnames></exclude></filter>")
+        .expect("a writable directory");
+    let list = printed(&place, &[&program, "--filter", "none.xml", "--list"]);
+    fs::write(place.path().join("list"), list).expect("a writable directory");
+    assert!(selected(&place, &program, &["--filter", "list"]).is_empty());
+}

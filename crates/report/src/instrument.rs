@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::layout::{Page, Writer};
 use crate::number::{exact_count, time_with_unit};
-use crate::select::Decision;
+use crate::select::{Decision, Unmatched};
 
 /// What `instrument` says.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -23,6 +23,8 @@ pub struct Instrumented {
     pub refused_sites: Vec<RefusedSite>,
     /// Phases of the work, in order.
     pub phases: Vec<Phase>,
+    /// What in the filters matches nothing.
+    pub unmatched: Vec<Unmatched>,
 }
 
 /// Numbers of places of probes.
@@ -81,9 +83,10 @@ pub fn json(instrumented: &Instrumented) -> String {
         sites: &'a SiteCounts,
         refused_sites: &'a [RefusedSite],
         phases: &'a [Phase],
+        unmatched: &'a [Unmatched],
     }
-    let Instrumented { output, functions, refusals, sites, refused_sites, phases } = instrumented;
-    crate::json::written(&Document { schema: crate::json::SCHEMA, output, functions, refusals, sites, refused_sites, phases })
+    let Instrumented { output, functions, refusals, sites, refused_sites, phases, unmatched } = instrumented;
+    crate::json::written(&Document { schema: crate::json::SCHEMA, output, functions, refusals, sites, refused_sites, phases, unmatched })
 }
 
 /// Counts and refusals by name; how long each phase took where `timings` are asked for.

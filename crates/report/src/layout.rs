@@ -93,6 +93,20 @@ pub(crate) fn plain(text: &str, page: &Page) -> String {
     text.chars().map(shown).collect()
 }
 
+/// A sentence in at most `room` columns: words that do not fit are left out; a first word that does not fit is cut.
+pub(crate) fn cut_words(sentence: &str, room: usize, page: &Page) -> String {
+    let sentence = plain(sentence, page);
+    if width(&sentence) <= room {
+        return sentence;
+    }
+    let ellipsis = page.glyphs().ellipsis;
+    let fits = |head: &&str| width(head) + " ".len() + width(ellipsis) <= room;
+    match sentence.rmatch_indices(' ').map(|(at, _)| &sentence[..at]).find(fits) {
+        Some(head) => format!("{head} {ellipsis}"),
+        None => cut_middle(&sentence, room, ellipsis),
+    }
+}
+
 /// A name in at most `room` columns: template arguments are folded first, then parameters left out, then the middle.
 pub(crate) fn short_name(name: &str, room: usize, page: &Page) -> String {
     let name = plain(name, page);

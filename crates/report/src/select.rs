@@ -87,6 +87,19 @@ pub struct Selected {
     pub rejected: Vec<Decided>,
     /// What it would cost; `None` where no budget was given.
     pub expected: Option<Expected>,
+    /// What in the filters matches nothing.
+    pub unmatched: Vec<Unmatched>,
+}
+
+/// A name or pattern of a filter that no function matches.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Unmatched {
+    /// The filter.
+    pub filter: String,
+    /// Line in the filter's file.
+    pub line: u32,
+    /// The name or pattern.
+    pub pattern: String,
 }
 
 /// What measuring is expected to cost, as fractions of the run.
@@ -114,6 +127,7 @@ pub fn json(selected: &Selected) -> String {
         budget: Option<f64>,
         kept_dilation: Option<f64>,
         certainty: Vec<Certainty<'a>>,
+        unmatched: &'a [Unmatched],
     }
     #[derive(Serialize)]
     struct Certainty<'a> {
@@ -121,7 +135,7 @@ pub fn json(selected: &Selected) -> String {
         functions: usize,
         dilation: f64,
     }
-    let Selected { selected, rejected, expected } = selected;
+    let Selected { selected, rejected, expected, unmatched } = selected;
     let rows = expected.iter().flat_map(|expected| &expected.certainty);
     crate::json::written(&Document {
         schema: crate::json::SCHEMA,
@@ -131,6 +145,7 @@ pub fn json(selected: &Selected) -> String {
         budget: expected.as_ref().map(|expected| expected.budget),
         kept_dilation: expected.as_ref().map(|expected| expected.kept),
         certainty: rows.map(|(rests_on, functions, dilation)| Certainty { rests_on, functions: *functions, dilation: *dilation }).collect(),
+        unmatched,
     })
 }
 

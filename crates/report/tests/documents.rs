@@ -150,7 +150,7 @@ fn the_documents_of_images_have_the_fields_of_their_schemas() {
 
     let decision = Decision { name: "f".into(), address: 64, reason: "on a path to MPI".into() };
     let decided = Decided { name: "f".into(), address: 64, reason: "on a path to MPI".into(), ..Decided::default() };
-    let selected = Selected { selected: vec![decided.clone()], rejected: vec![decided], expected: None };
+    let selected = Selected { selected: vec![decided.clone()], rejected: vec![decided], ..Selected::default() };
     let document = parsed(&tare_report::select::json(&selected));
     has_fields(&document, "selected.0", "name address reason rule snippets");
     has_fields(&document, "selected.0.rule", "filter line text");
@@ -162,7 +162,8 @@ fn the_documents_of_images_have_the_fields_of_their_schemas() {
     let phases = vec![Phase { name: "analyse".into(), seconds: 0.5 }];
     let refused_sites = vec![RefusedSite { function: "f".into(), address: 70, kind: "loop".into(), reason: "irreducible".into() }];
     let sites = SiteCounts { patched: 9, refused: 1 };
-    let instrumented = Instrumented { output: "out".into(), functions, refusals: vec![decision], sites, refused_sites, phases };
+    let instrumented =
+        Instrumented { output: "out".into(), functions, refusals: vec![decision], sites, refused_sites, phases, unmatched: Vec::new() };
     let document = parsed(&tare_report::instrument::json(&instrumented));
     has_fields(&document, "functions", "found selected instrumented refused");
     has_fields(&document, "refusals.0", "name address reason");

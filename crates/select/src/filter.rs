@@ -129,7 +129,7 @@ pub enum Property {
 }
 
 /// The names of a function that a pattern is held against.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Names {
     /// Raw name, other names of the same address, and the shown name: whole, without parameters, and unqualified.
     Function,

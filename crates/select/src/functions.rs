@@ -56,6 +56,11 @@ impl<'a> Functions<'a> {
         }
     }
 
+    /// Those of whose functions names alone are asked for.
+    pub(crate) fn names_of(program: &'a Program) -> Self {
+        Self::new(program, |_| Metrics::default())
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.program.functions.len()
     }

@@ -3,6 +3,7 @@
 //!
 //! * [`Filter`]: a filter file. [`Preset`]: those that ship with the tool.
 //! * [`lists`]: filters of other tools, read and written.
+//! * [`unmatched()`]: names in filters that no function has.
 //! * [`choose`]: what filters make of a program: a [`Selection`] of [`Decision`]s, each with its [`Cause`].
 //!
 //! What always holds: every function is selected, rejected, or of a kind that is never instrumented; every decision
@@ -17,6 +18,7 @@ mod functions;
 pub mod lists;
 mod preset;
 mod scopes;
+mod unmatched;
 mod world;
 
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use std::sync::Arc;
 pub use evaluate::choose;
 pub use filter::{Filter, FilterError, Needs, Reason, Snippet, Snippets};
 pub use preset::{Preset, UnknownPreset};
+pub use unmatched::{Unmatched, unmatched};
 
 /// A choice of functions.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

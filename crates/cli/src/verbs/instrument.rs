@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::ExitCode;
 
+use tare_report::instrument::Instrumented;
 use tare_select::budget::Keeper;
 
 use crate::adapter;
@@ -43,7 +44,7 @@ pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Fa
         None => analysis.instrument(&choice, &key, arguments.poison)?,
     };
     write_whole(output, &copy.bytes)?;
-    let view = view(output, &copy);
+    let view = Instrumented { unmatched: analysis.unmatched(&choice), ..view(output, &copy) };
     match arguments.format {
         Format::Json => println!("{}", tare_report::instrument::json(&view)),
         Format::Text => print!("{}", tare_report::instrument::text(&view, &page(None), arguments.timings)),
@@ -67,9 +68,9 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     })
 }
 
-fn view(output: &Path, copy: &Copy) -> tare_report::instrument::Instrumented {
+fn view(output: &Path, copy: &Copy) -> Instrumented {
     let image = &copy.image;
-    tare_report::instrument::Instrumented {
+    Instrumented {
         output: output.display().to_string(),
         functions: tare_report::instrument::FunctionCounts {
             found: image.found,
@@ -89,5 +90,6 @@ fn view(output: &Path, copy: &Copy) -> tare_report::instrument::Instrumented {
             .iter()
             .map(|(name, took)| tare_report::instrument::Phase { name: (*name).to_string(), seconds: took.as_secs_f64() })
             .collect(),
+        unmatched: Vec::new(),
     }
 }

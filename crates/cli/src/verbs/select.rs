@@ -4,6 +4,7 @@ mod shares;
 
 use std::process::ExitCode;
 
+use tare_report::select::Selected;
 use tare_select::Selection;
 use tare_select::budget::Keeper;
 use tare_select::lists::{ListFormat, listed};
@@ -21,6 +22,12 @@ use crate::results::page;
 /// Prints counts and reasons, decisions, names, a list for another tool, or the JSON document.
 pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
     if let Some(name) = &arguments.print_preset {
+        if let Some(image) = arguments.images.first() {
+            let what = format!("--print-preset prints the filter of a preset, which no image is needed for; {} is not read", image.display());
+            let remedy =
+                format!("tare select --print-preset {name} prints it, tare select {} --preset {name} shows what it lets in", image.display());
+            return Err(Failure::new(Code::Usage, what).remedy(remedy));
+        }
         print!("{}", choice::preset(name)?.text());
         return Ok(ExitCode::SUCCESS);
     }
@@ -39,11 +46,12 @@ pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
     let step = Step::begin(format!("selecting functions of {}", image.display()));
     let chosen = analysis.select(&choice)?;
     drop(step);
+    let unmatched = analysis.unmatched(&choice);
     if let Some(format) = list_format(arguments) {
         print_list(&analysis, &chosen.selection, format);
         return Ok(ExitCode::SUCCESS);
     }
-    let mut decisions = analysis.decisions(&chosen);
+    let mut decisions = Selected { unmatched, ..analysis.decisions(&chosen) };
     if let Some(pattern) = &pattern {
         let is_wanted = |one: &tare_report::select::Decided| pattern.matches(&one.name) || pattern.matches(&one.shown);
         decisions.selected.retain(is_wanted);

@@ -1,7 +1,7 @@
 //! For each function the rule that decided, and why.
 
 use super::{Decided, Selected, quoted};
-use crate::layout::{Align, Column, Page, Writer, short_name, width};
+use crate::layout::{Align, Column, Page, Writer, cut_words, width};
 
 /// Columns that names get before reasons are cut.
 const LEAST_NAME: usize = 20;
@@ -34,7 +34,7 @@ pub fn explained(selected: &Selected, page: &Page) -> String {
     let columns = vec![
         Column::new("", Align::Left, 0, cells(&|(_, is_in)| if *is_in { "in" } else { "out" }.to_string())),
         Column::new("rule", Align::Left, 0, rules),
-        Column::new("reason", Align::Left, 1, cells(&|(one, _)| short_name(&one.reason, room, page))),
+        Column::new("reason", Align::Left, 1, cells(&|(one, _)| cut_words(&one.reason, room, page))),
     ];
     writer.table(&names, columns);
     writer.finish()

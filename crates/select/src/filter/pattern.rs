@@ -52,6 +52,8 @@ impl Match {
 pub struct Pattern {
     how: Match,
     words: Vec<String>,
+    /// Lines of the words in their file, from 1, where they are known.
+    lines: Vec<u32>,
     /// Names that must match whole: lists of other tools have thousands.
     literals: HashSet<String>,
     expressions: Option<RegexSet>,
@@ -71,7 +73,7 @@ impl Pattern {
             _ => None,
         };
         let literals = if how == Match::Simple { words.iter().cloned().collect() } else { HashSet::new() };
-        Ok(Self { how, words, literals, expressions })
+        Ok(Self { how, words, lines: Vec::new(), literals, expressions })
     }
 
     /// A list of names with wildcards: as they are written, and what each means.
@@ -87,7 +89,25 @@ impl Pattern {
             written.push(word);
         }
         let expressions = if expressions.is_empty() { None } else { Some(compiled(&expressions)?) };
-        Ok(Self { how: Match::Wildcard, words: written, literals, expressions })
+        Ok(Self { how: Match::Wildcard, words: written, lines: Vec::new(), literals, expressions })
+    }
+
+    /// The same with the line of each of its words.
+    pub(crate) fn at_lines(self, lines: Vec<u32>) -> Self {
+        Self { lines, ..self }
+    }
+
+    /// Names that must match whole, each with its line where that is known.
+    pub(crate) fn whole_names(&self) -> impl Iterator<Item = (&str, Option<u32>)> {
+        let words = if self.how == Match::Simple { self.words.as_slice() } else { &[] };
+        let of_lists = if self.how == Match::Wildcard { Some(&self.literals) } else { None };
+        let placed = words.iter().enumerate().map(|(index, word)| (word.as_str(), self.lines.get(index).copied()));
+        placed.chain(of_lists.into_iter().flatten().map(|name| (name.as_str(), None)))
+    }
+
+    /// Whether there is more in it than whole names.
+    pub(crate) fn has_expressions(&self) -> bool {
+        self.expressions.is_some() || matches!(self.how, Match::Prefix | Match::Suffix | Match::Find)
     }
 
     /// How its names match.

@@ -22,7 +22,13 @@ impl Reason {
     /// Several reasons as one.
     pub(crate) fn joined(parts: Vec<Self>, word: &str) -> Self {
         let mut joined = Self::default();
+        let mut said = Vec::new();
         for part in parts {
+            // Two rules that ask for the same are missed for one reason.
+            if part.what.is_empty() || said.contains(&part) {
+                continue;
+            }
+            said.push(part.clone());
             let link = if joined.what.is_empty() { "" } else { word };
             joined.what = format!("{}{link}{}", joined.what, part.what);
             joined.figures.extend(part.figures);
@@ -46,6 +52,7 @@ pub(crate) fn reason(condition: &Condition, world: &dyn World, function: usize, 
     let subject = Subject::Function(function);
     let part = |part: &Condition| reason(part, world, function, holds);
     match (condition, holds) {
+        (Condition::All(parts), true) if parts.is_empty() => Reason::new("no function is named"),
         (Condition::Not(inner), _) => reason(inner, world, function, !holds),
         (Condition::All(parts), true) => Reason::joined(parts.iter().map(part).collect(), " and "),
         (Condition::Any(parts), false) => Reason::joined(parts.iter().map(part).collect(), ", and "),
