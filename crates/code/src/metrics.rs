@@ -45,9 +45,10 @@ pub struct Metrics {
 pub struct Source {
     /// Path as the compiler recorded it.
     pub file: String,
-    /// Line of the first instruction.
+    /// Line where it is declared; of its first instruction where the debug information does not say.
     pub line: u32,
-    /// Lines from the first entry to the last exit, both included.
+    /// Lines from the first entry to the last exit, both included; to the last line of its file that has code in it, if
+    /// all its exits come from functions of other files that were inlined.
     pub lines: u32,
 }
 
@@ -156,10 +157,11 @@ impl Program {
     }
 
     fn source(&self, function: &Function, turns: &[Instruction], lines: &Lines<'_>) -> Option<Source> {
-        let entry = lines.location(function.entry)?;
+        let entry = lines.function(function.entry)?;
         let exits = turns.iter().filter(|one| self.is_exit(one));
         let places = exits.filter_map(|one| lines.location(one.address)).filter(|place| place.file == entry.file);
-        let last = places.map(|place| place.line).max().unwrap_or(entry.line).max(entry.line);
+        let last = places.map(|place| place.line).max().or_else(|| Some(lines.span(&function.parts)?.last));
+        let last = last.unwrap_or(entry.line).max(entry.line);
         Some(Source { file: entry.file, line: entry.line, lines: last - entry.line + 1 })
     }
 

@@ -108,11 +108,10 @@ fn lines_reach_from_the_entry_to_the_last_exit() {
     let sections = DebugSections::of(&image);
     let lines = Lines::new(&sections);
     let start = 1 + SHAPES.lines().position(|line| line.starts_with("KEEP int choice")).expect("its line");
-    let brace = start + 1;
     let choice = function(&program, "choice");
     let found = program.metrics(&image, choice, lines.as_ref()).source.expect("a place");
     assert!(found.file.ends_with("shapes.c"));
-    assert_eq!((found.line as usize, found.lines), (brace, 12));
+    assert_eq!((found.line as usize, found.lines), (start, 13));
 }
 
 /// Instruction addresses and addresses of calls, as objdump prints them.

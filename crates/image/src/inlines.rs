@@ -3,7 +3,7 @@
 //! A function that was inlined has no symbol and no entry; what is left of it is code in its host, and an entry of DWARF
 //! that says which addresses came from it and which line called it.
 
-mod names;
+pub(crate) mod names;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::debug::{DebugSections, Reader, SplitFiles};
 use crate::lines::Location;
 use names::{Names, Units};
 
-type Entry<'a> = gimli::DebuggingInformationEntry<Reader<'a>>;
+pub(crate) type Entry<'a> = gimli::DebuggingInformationEntry<Reader<'a>>;
 
 /// A call that was replaced by the code of what it called.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,7 +59,8 @@ impl Inlines {
         let files = sections.split_files();
         let mut walk = Walk { main: &dwarf, names: Names::new(&own, shared.as_ref()), calls: Vec::new(), missing: 0 };
         for unit in own.iter() {
-            walk.unit(&dwarf, unit, &files);
+            let is_there = in_full(&dwarf, unit, &files, &mut |dwarf, full, is_split| walk.entries(dwarf, full, unit, is_split));
+            walk.missing += usize::from(!is_there);
         }
         Some(Self { missing: walk.missing, calls: sorted(walk.calls) })
     }
@@ -110,28 +111,6 @@ struct Walk<'a, 'u> {
 }
 
 impl<'a> Walk<'a, '_> {
-    /// A unit, or the split file that it stands for.
-    fn unit(&mut self, dwarf: &Dwarf<Reader<'a>>, unit: &Unit<Reader<'a>>, files: &SplitFiles<'a>) {
-        let is_split = unit.dwo_name().is_ok_and(|name| name.is_some());
-        let Some(id) = unit.dwo_id.filter(|_| is_split) else {
-            self.entries(dwarf, unit, unit, false);
-            return;
-        };
-        let Some(split) = files.find(id, dwarf) else {
-            self.missing += 1;
-            return;
-        };
-        let mut headers = split.units();
-        while let Ok(Some(header)) = headers.next() {
-            let Ok(mut own) = split.unit(header) else { continue };
-            if own.dwo_id != Some(id) {
-                continue;
-            }
-            own.copy_relocated_attributes(unit);
-            self.entries(&split, &own, unit, true);
-        }
-    }
-
     /// The entries of a unit; `lines` is the unit with the line program.
     fn entries(&mut self, dwarf: &Dwarf<Reader<'a>>, unit: &Unit<Reader<'a>>, lines: &Unit<Reader<'a>>, is_split: bool) {
         self.names.begin_unit(is_split);
@@ -169,17 +148,35 @@ impl<'a> Walk<'a, '_> {
         }
         let name = self.names.of_origin(dwarf, unit, entry)?;
         let line = entry.attr_value(gimli::DW_AT_call_line).and_then(|value| u32::try_from(value.udata_value()?).ok());
-        let file = match entry.attr_value(gimli::DW_AT_call_file) {
-            // Up to DWARF 4, no file has the number 0.
-            Some(gimli::AttributeValue::FileIndex(index)) if index > 0 || unit.header.version() >= 5 => file_name(self.main, lines, index),
-            _ => None,
-        };
+        let file = file_of(self.main, lines, entry, gimli::DW_AT_call_file);
         Some(InlinedCall { name, call: file.zip(line).map(|(file, line)| Location { file, line }), ranges, within })
     }
 }
 
+/// Looks at a unit that has entries, and is told whether it is a split one.
+type Visit<'f, 'a> = dyn FnMut(&Dwarf<Reader<'a>>, &Unit<Reader<'a>>, bool) + 'f;
+
+/// Hands over a unit, or those in the split file that it stands for, and whether they are split; false if that file is missing.
+pub(crate) fn in_full<'a>(dwarf: &Dwarf<Reader<'a>>, unit: &Unit<Reader<'a>>, files: &SplitFiles<'a>, visit: &mut Visit<'_, 'a>) -> bool {
+    let is_split = unit.dwo_name().is_ok_and(|name| name.is_some());
+    let Some(id) = unit.dwo_id.filter(|_| is_split) else {
+        visit(dwarf, unit, false);
+        return true;
+    };
+    let Some(split) = files.find(id, dwarf) else { return false };
+    let mut headers = split.units();
+    while let Ok(Some(header)) = headers.next() {
+        let Ok(mut own) = split.unit(header) else { continue };
+        if own.dwo_id == Some(id) {
+            own.copy_relocated_attributes(unit);
+            visit(&split, &own, true);
+        }
+    }
+    true
+}
+
 /// The code of an entry; what the linker threw away has addresses at the ends of the address space.
-fn ranges<'a>(dwarf: &Dwarf<Reader<'a>>, unit: &Unit<Reader<'a>>, entry: &Entry<'a>) -> Vec<Range<u64>> {
+pub(crate) fn ranges<'a>(dwarf: &Dwarf<Reader<'a>>, unit: &Unit<Reader<'a>>, entry: &Entry<'a>) -> Vec<Range<u64>> {
     let mut found = Vec::new();
     let Ok(mut ranges) = dwarf.die_ranges(unit, entry) else { return found };
     while let Ok(Some(range)) = ranges.next() {
@@ -188,6 +185,15 @@ fn ranges<'a>(dwarf: &Dwarf<Reader<'a>>, unit: &Unit<Reader<'a>>, entry: &Entry<
         }
     }
     found
+}
+
+/// The path of the file that an attribute of an entry names; `lines` is the unit with the line program.
+pub(crate) fn file_of(dwarf: &Dwarf<Reader<'_>>, lines: &Unit<Reader<'_>>, entry: &Entry<'_>, attribute: gimli::DwAt) -> Option<String> {
+    match entry.attr_value(attribute) {
+        // Up to DWARF 4, no file has the number 0.
+        Some(gimli::AttributeValue::FileIndex(index)) if index > 0 || lines.header.version() >= 5 => file_name(dwarf, lines, index),
+        _ => None,
+    }
 }
 
 /// The path of a file of a unit's line program, put together as [`crate::lines`] has it.

@@ -18,6 +18,7 @@ mod lsda;
 mod names;
 mod plt;
 mod relocations;
+mod subprograms;
 mod symbols;
 mod unwind;
 

@@ -2,9 +2,11 @@
 //!
 //! [`Lines`] looks into the [`DebugSections`] and reads the line program of a compilation unit when it is first asked for.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use crate::debug::{DebugSections, Reader};
+use crate::subprograms::Declarations;
 
 /// A place in the source.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,9 +20,9 @@ pub struct Location {
 /// The lines that a stretch of code came from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LineSpan {
-    /// File of the first instruction; lines of other files (inlined functions) are left out.
+    /// File of the function; lines of other files (inlined functions) are left out.
     pub file: String,
-    /// Line of the first instruction.
+    /// Line where it is declared; of its first instruction where the debug information does not say.
     pub entry: u32,
     /// Lowest line.
     pub first: u32,
@@ -31,17 +33,20 @@ pub struct LineSpan {
 /// Looks up lines by link address.
 pub struct Lines<'a> {
     context: addr2line::Context<Reader<'a>>,
+    sections: &'a DebugSections<'a>,
+    /// Read when a function is first asked for.
+    declarations: OnceCell<Declarations>,
 }
 
 impl<'a> Lines<'a> {
     /// Over the sections of an image; `None` if they cannot be read.
     #[must_use]
-    pub fn new(sections: &'a DebugSections<'_>) -> Option<Self> {
+    pub fn new(sections: &'a DebugSections<'a>) -> Option<Self> {
         if sections.is_empty() {
             return None;
         }
         let dwarf = sections.dwarf()?;
-        Some(Self { context: addr2line::Context::from_dwarf(dwarf).ok()? })
+        Some(Self { context: addr2line::Context::from_dwarf(dwarf).ok()?, sections, declarations: OnceCell::new() })
     }
 
     /// File and line of the instruction at a link address.
@@ -53,10 +58,18 @@ impl<'a> Lines<'a> {
         Some(Location { file: found.file?.to_owned(), line: found.line? })
     }
 
+    /// Where the function with this entry, a link address, is declared; where nothing says so, the place of its first instruction.
+    #[must_use]
+    pub fn function(&self, entry: u64) -> Option<Location> {
+        let declarations = self.declarations.get_or_init(|| Declarations::read(self.sections));
+        declarations.at(entry).cloned().or_else(|| self.location(entry))
+    }
+
     /// The lines of a function whose code fills these ranges; the first one starts with its entry.
     #[must_use]
     pub fn span(&self, ranges: &[Range<u64>]) -> Option<LineSpan> {
-        let mut span: Option<LineSpan> = None;
+        let entry = ranges.first().and_then(|range| self.function(range.start));
+        let mut span = entry.map(|place| LineSpan { file: place.file, entry: place.line, first: place.line, last: place.line });
         for range in ranges {
             let Ok(rows) = self.context.find_location_range(range.start, range.end) else { continue };
             for (_, _, row) in rows {

@@ -1,22 +1,23 @@
-//! Names of entries, which may stand in other units and in the shared file.
+//! Names and declarations of entries, which may stand in other units and in the shared file.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use addr2line::gimli::{self, AttributeValue, Dwarf, Unit, UnitOffset};
 
-use super::Entry;
+use super::{Entry, file_of};
 use crate::debug::Reader;
+use crate::lines::Location;
 
 /// The units of a file, by their places in it.
-pub(super) struct Units<'a, 'd> {
+pub(crate) struct Units<'a, 'd> {
     dwarf: &'d Dwarf<Reader<'a>>,
     /// Sorted by offset.
     units: Vec<(usize, Unit<Reader<'a>>)>,
 }
 
 impl<'a, 'd> Units<'a, 'd> {
-    pub(super) fn of(dwarf: &'d Dwarf<Reader<'a>>) -> Self {
+    pub(crate) fn of(dwarf: &'d Dwarf<Reader<'a>>) -> Self {
         let mut units = Vec::new();
         let mut headers = dwarf.units();
         while let Ok(Some(header)) = headers.next() {
@@ -26,11 +27,11 @@ impl<'a, 'd> Units<'a, 'd> {
         Self { dwarf, units }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.units.is_empty()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Unit<Reader<'a>>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Unit<Reader<'a>>> {
         self.units.iter().map(|(_, unit)| unit)
     }
 
@@ -51,8 +52,16 @@ enum Place {
     Split,
 }
 
+/// A unit that an entry stands in.
+#[derive(Clone, Copy)]
+struct Spot<'a, 's> {
+    place: Place,
+    dwarf: &'s Dwarf<Reader<'a>>,
+    unit: &'s Unit<Reader<'a>>,
+}
+
 /// Looks names up, and remembers them.
-pub(super) struct Names<'a, 'd> {
+pub(crate) struct Names<'a, 'd> {
     own: &'d Units<'a, 'd>,
     shared: Option<&'d Units<'a, 'd>>,
     is_split: bool,
@@ -63,12 +72,12 @@ pub(super) struct Names<'a, 'd> {
 const LONGEST_CHAIN: usize = 16;
 
 impl<'a, 'd> Names<'a, 'd> {
-    pub(super) fn new(own: &'d Units<'a, 'd>, shared: Option<&'d Units<'a, 'd>>) -> Self {
+    pub(crate) fn new(own: &'d Units<'a, 'd>, shared: Option<&'d Units<'a, 'd>>) -> Self {
         Self { own, shared, is_split: false, known: HashMap::new() }
     }
 
     /// Offsets in split files mean something within one unit only.
-    pub(super) fn begin_unit(&mut self, is_split: bool) {
+    pub(crate) fn begin_unit(&mut self, is_split: bool) {
         self.is_split = is_split;
         if is_split {
             self.known.retain(|(place, _), _| *place != Place::Split);
@@ -76,7 +85,7 @@ impl<'a, 'd> Names<'a, 'd> {
     }
 
     /// The name of the function that an inlined one is a copy of.
-    pub(super) fn of_origin(&mut self, dwarf: &Dwarf<Reader<'a>>, unit: &Unit<Reader<'a>>, entry: &Entry<'a>) -> Option<Arc<str>> {
+    pub(crate) fn of_origin(&mut self, dwarf: &Dwarf<Reader<'a>>, unit: &Unit<Reader<'a>>, entry: &Entry<'a>) -> Option<Arc<str>> {
         let place = if self.is_split { Place::Split } else { Place::Own };
         let origin = entry.attr_value(gimli::DW_AT_abstract_origin)?;
         let key = key(place, unit, &origin)?;
@@ -100,8 +109,14 @@ impl<'a, 'd> Names<'a, 'd> {
         if steps > LONGEST_CHAIN {
             return None;
         }
-        let units = match (place, reference) {
-            (_, AttributeValue::UnitRef(offset)) => return self.name(place, dwarf, unit, *offset, steps),
+        let spot = self.resolve(&Spot { place, dwarf, unit }, reference)?;
+        self.name(spot.0.place, spot.0.dwarf, spot.0.unit, spot.1, steps)
+    }
+
+    /// The unit that a reference leads to, and the place in it.
+    fn resolve<'s>(&'s self, from: &Spot<'a, 's>, reference: &AttributeValue<Reader<'a>>) -> Option<(Spot<'a, 's>, UnitOffset)> {
+        let units = match (from.place, reference) {
+            (_, AttributeValue::UnitRef(offset)) => return Some((*from, *offset)),
             (Place::Own, AttributeValue::DebugInfoRef(_)) => self.own,
             (Place::Shared, AttributeValue::DebugInfoRef(_)) | (_, AttributeValue::DebugInfoRefSup(_)) => self.shared?,
             _ => return None,
@@ -109,7 +124,36 @@ impl<'a, 'd> Names<'a, 'd> {
         let (AttributeValue::DebugInfoRef(offset) | AttributeValue::DebugInfoRefSup(offset)) = reference else { return None };
         let (unit, at) = units.find(offset.0)?;
         let place = if std::ptr::eq(units, self.own) { Place::Own } else { Place::Shared };
-        self.name(place, units.dwarf, unit, at, steps)
+        Some((Spot { place, dwarf: units.dwarf, unit }, at))
+    }
+
+    /// Where a function is declared: its own entry speaks first, then what it is an instance of and what that specifies.
+    ///
+    /// `lines` are the DWARF and the unit with the line program, also those of a split unit.
+    pub(crate) fn declaration(
+        &self,
+        dwarf: &Dwarf<Reader<'a>>,
+        unit: &Unit<Reader<'a>>,
+        lines: (&Dwarf<Reader<'a>>, &Unit<Reader<'a>>),
+        entry: &Entry<'a>,
+    ) -> Option<Location> {
+        let place = if self.is_split { Place::Split } else { Place::Own };
+        let mut spot = Spot { place, dwarf, unit };
+        let mut entry = entry.clone();
+        let (mut file, mut line) = (None, None);
+        for _ in 0..LONGEST_CHAIN {
+            let (with_files, files) = if spot.place == Place::Split { lines } else { (spot.dwarf, spot.unit) };
+            file = file.or_else(|| file_of(with_files, files, &entry, gimli::DW_AT_decl_file));
+            line = line.or_else(|| u32::try_from(entry.attr_value(gimli::DW_AT_decl_line)?.udata_value()?).ok());
+            if let (Some(file), Some(line)) = (&file, line) {
+                return Some(Location { file: file.clone(), line }).filter(|_| line > 0);
+            }
+            let origin = entry.attr_value(gimli::DW_AT_abstract_origin).or_else(|| entry.attr_value(gimli::DW_AT_specification))?;
+            let (next, at) = self.resolve(&spot, &origin)?;
+            entry = next.unit.entry(at).ok()?;
+            spot = next;
+        }
+        None
     }
 
     /// The linkage name of an entry, or of one that it refers to; where there is none, the plain name.

@@ -73,7 +73,7 @@ fn node(name: &str) -> Node {
 fn described(analysis: &Analysis<'_>, index: usize, lines: Option<&Lines<'_>>) -> Body {
     let function = &analysis.program.functions[index];
     let body = analysis.program.body(&analysis.image, function);
-    let source = lines.and_then(|lines| lines.location(function.entry));
+    let source = lines.and_then(|lines| lines.function(function.entry));
     Body {
         file: source.as_ref().map(|place| place.file.clone()),
         line: source.map(|place| place.line),
