@@ -27,10 +27,13 @@ fn share(mpi: Mpi, how: &str, variables: &[(&str, &str)]) -> f64 {
     waiting as f64 / late as f64
 }
 
+/// What is handed on is told from nothing and from twice as much, however a busy machine stretches wrappers.
+const HANDED_ON: std::ops::Range<f64> = 0.5..1.8;
+
 fn hands_on(how: &str) {
     for mpi in BOTH {
         let share = share(mpi, how, &[]);
-        assert!((0.7..1.3).contains(&share), "{}: the share is {share}", mpi.name());
+        assert!(HANDED_ON.contains(&share), "{}: the share is {share}", mpi.name());
     }
 }
 
@@ -62,7 +65,7 @@ fn not_by_a_message_that_waited_itself() {
 fn the_delay_model_hands_on_as_well() {
     for mpi in BOTH {
         let share = share(mpi, "0", &[("TARE_MODEL", "delay")]);
-        assert!((0.7..1.3).contains(&share), "{}: the share is {share}", mpi.name());
+        assert!(HANDED_ON.contains(&share), "{}: the share is {share}", mpi.name());
     }
 }
 
