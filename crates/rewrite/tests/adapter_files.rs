@@ -2,20 +2,12 @@
 
 use tare_rewrite::adapter::{Adapter, Level, Point, SHIPPED, shipped};
 
-const PRINTED: &str = r#"<adapter>
-  <functions>
-      <variables><var name="i" size="4" /></variables>
-      <init>i = 0;</init>
-      <enter>i = i + 1;
-           printf("entering %s for the %d time\n",@ROUTINE@,i);
-      </enter>
-      </functions>
-<//adapter>
-"#;
+/// Figure 2 of paper 2, as printed.
+const FIGURE_2: &str = include_str!("figure_2.xml");
 
 #[test]
 fn figure_2_is_accepted_as_printed() {
-    let adapter = Adapter::parse(PRINTED).expect("it is accepted");
+    let adapter = Adapter::parse(FIGURE_2).expect("it is accepted");
     let function = adapter.alternative(Level::Functions, "function").expect("the default one");
     assert_eq!(function.variables.len(), 1);
     assert_eq!(function.snippet(Point::Initialize).map(|one| one.statements.len()), Some(1));
@@ -111,7 +103,7 @@ fn changed_files_are_read_or_refused_but_never_more() {
     let mut accepted = 0;
     for round in 0..6000 {
         let mut text: Vec<char> =
-            if round % 2 == 0 { PRINTED.chars().collect() } else { shipped("counting").expect("it is there").chars().collect() };
+            if round % 2 == 0 { FIGURE_2.chars().collect() } else { shipped("counting").expect("it is there").chars().collect() };
         for _ in 0..=numbers.below(3) {
             let at = numbers.below(text.len());
             match numbers.below(3) {

@@ -56,26 +56,17 @@ fn apply(data: &[u8], adapter: &str, choice: Choice<'_>) -> Result<Output, Adapt
 }
 
 /// Applies an adapter to a program and writes the copy beside it.
-fn copy(bench: &Bench, program: &Path, adapter: &str, choice: Choice<'_>) -> PathBuf {
+fn copy(program: &Path, adapter: &str, choice: Choice<'_>) -> PathBuf {
     let data = std::fs::read(program).expect("the program");
     let output = apply(&data, adapter, choice).unwrap_or_else(|error| panic!("{error}"));
     let out = program.with_extension("copy");
     std::fs::write(&out, output.bytes).expect("room for the copy");
     std::fs::set_permissions(&out, std::fs::metadata(program).expect("the program").permissions()).expect("a mode can be set");
-    let _ = bench;
     out
 }
 
-const FIGURE_2: &str = r#"<adapter>
-  <functions>
-      <variables><var name="i" size="4" /></variables>
-      <init>i = 0;</init>
-      <enter>i = i + 1;
-           printf("entering %s for the %d time\n",@ROUTINE@,i);
-      </enter>
-      </functions>
-<//adapter>
-"#;
+/// Figure 2 of paper 2, as printed.
+const FIGURE_2: &str = include_str!("figure_2.xml");
 
 const FIGURE_2_SAYS: &str = "entering main for the 1 time
 entering twice for the 1 time
@@ -94,7 +85,7 @@ fn figure_2_prints_what_the_paper_says() {
         let program = bench.build("visits.cpp", flags, "visits");
         let names = ["main", "_ZL5twicei", "_ZN4work4busyEi"];
         let choice = Choice { names: if flags.contains("-s") && !flags.contains("static") { &["main"] } else { &names }, ..FUNCTIONS };
-        let copy = copy(&bench, &program, FIGURE_2, choice);
+        let copy = copy(&program, FIGURE_2, choice);
         let outcome = bench.run(&copy);
         let said =
             if choice.names.len() == 1 { "entering main for the 1 time\nsum 42\n".to_owned() } else { FIGURE_2_SAYS.replace("twice", "twice(int)") };
@@ -133,7 +124,7 @@ fn hooks_of_the_compiler_see_what_they_see_in_a_compiled_program() {
     for flags in ["-O0", "-O2", "-O2 -no-pie", "-O2 -march=native -fcf-protection=full"] {
         let (program, library) = measured(&bench, flags, "CYG_PROFILE", "libcyg.so", "-L. -lcyg -Wl,--no-as-needed -lcyg");
         let choice = Choice { names: &NAMES, libraries: &[&library], ..FUNCTIONS };
-        let rewritten = seen(&bench, &copy(&bench, &program, shipped("cyg-profile"), choice), &library);
+        let rewritten = seen(&bench, &copy(&program, shipped("cyg-profile"), choice), &library);
         let compiled = measured(&bench, &format!("{flags} -finstrument-functions"), "CYG_PROFILE", "libcyg.so", "-L. -lcyg").0;
         assert_eq!(rewritten, seen(&bench, &compiled, &library), "{flags}");
         assert!(rewritten.1.contains("factorial 10\n") && rewritten.1.contains("wrong 0 open 0\n"), "{flags}: {}", rewritten.1);
@@ -147,7 +138,7 @@ fn score_p_and_tau_get_what_their_interfaces_want() {
         for flags in ["-O2", "-O1 -no-pie"] {
             let (program, library) = measured(&bench, flags, interface, library, "");
             let choice = Choice { names: &NAMES, libraries: &[&library], ..FUNCTIONS };
-            let (stdout, seen) = seen(&bench, &copy(&bench, &program, shipped(name), choice), &library);
+            let (stdout, seen) = seen(&bench, &copy(&program, shipped(name), choice), &library);
             assert_eq!(stdout, WORK_SAYS, "{name} {flags}");
             let visits = |function: &str| {
                 let line = seen.lines().find(|line| line.starts_with(function)).unwrap_or_else(|| panic!("{function} is not in\n{seen}"));
@@ -178,7 +169,7 @@ fn programs_do_not_notice_hooks_that_change_all_that_they_may() {
         let original = bench.build(source, &format!("{flags} {LINKED}"), "original");
         let expected = bench.run(&original);
         let choice = Choice { libraries: &[&library], poison: true, ..FUNCTIONS };
-        let copy = copy(&bench, &original, shipped("cyg-profile"), choice);
+        let copy = copy(&original, shipped("cyg-profile"), choice);
         assert_eq!(bench.run(&copy), expected, "{source} {flags}");
         let (_, counts) = seen_by_hooks(&bench, &copy);
         assert!(counts[0] > 5, "{source} {flags}: {counts:?}");
@@ -203,7 +194,7 @@ fn hooks_see_all_frames_below_them() {
     let compiled = bench.build("work.c", &format!("-O0 -finstrument-functions {LINKED}"), "compiled");
     let original = bench.build("work.c", &format!("-O0 {LINKED}"), "original");
     let choice = Choice { names: &NAMES, libraries: &[&library], ..FUNCTIONS };
-    let copy = copy(&bench, &original, shipped("cyg-profile"), choice);
+    let copy = copy(&original, shipped("cyg-profile"), choice);
     let (says, seen) = seen_by_hooks(&bench, &copy);
     let (expected, by_compiler) = seen_by_hooks(&bench, &compiled);
     assert_eq!((says.as_str(), expected.as_str()), (WORK_SAYS, WORK_SAYS));
