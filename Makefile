@@ -1,7 +1,8 @@
 # make demo      installs what is missing, builds, measures the example and shows how close compensation comes
 # make test      installs what the tests need, and runs them all
 # make build     builds the command and its libraries; needs no MPI
-# make install   PREFIX=/usr/local: the command to PREFIX/bin, its libraries to PREFIX/lib/tareweight
+# make install   PREFIX=/usr/local: the command to PREFIX/bin, its libraries to PREFIX/lib/tareweight, the interfaces for programs
+#                to PREFIX/include and PREFIX/share/tareweight
 # make bench     prints what a probe costs, as a ratio to reading the clock, and what analysis and rewriting cost, as ratios to decoding
 # make budget-table  runs six codes with preset auto, and prints what was expected beside what it cost (ten minutes)
 # make survey    instruments real programs whole and has them do real work (an hour; installs what is missing)
@@ -17,7 +18,7 @@ LIBRARIES := libtare.so libtare_openmpi.so libtare_mpich.so
 
 PACKAGES_FOR_BUILD := gcc libc6-dev
 PACKAGES_FOR_DEMO := $(PACKAGES_FOR_BUILD) openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran g++
-PACKAGES_FOR_TEST := $(PACKAGES_FOR_DEMO) binutils hpcc lammps lammps-examples git perl python3 sqlite3 gdb numactl strace time clang dwz graphviz llvm xz-utils libxml2-utils python3-jsonschema
+PACKAGES_FOR_TEST := $(PACKAGES_FOR_DEMO) binutils hpcc lammps lammps-examples git perl python3 sqlite3 gdb numactl strace time clang dwz graphviz llvm xz-utils libxml2-utils python3-jsonschema chromium-headless-shell valgrind golang-go prometheus
 
 PACKAGES_FOR_BUDGET := python3 openmpi-bin hpcc lammps tachyon-bin-nox libtachyon-openmpi-0 phyml mrbayes-mpi
 
@@ -76,6 +77,11 @@ install: build
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/tareweight
 	install -m 755 $(RELEASE)/tare $(DESTDIR)$(PREFIX)/bin/tare
 	install -m 755 $(addprefix $(RELEASE)/,$(LIBRARIES)) $(DESTDIR)$(PREFIX)/lib/tareweight/
+	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/tareweight/rust/src
+	install -m 644 crates/api/include/tare.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 crates/api/fortran/tare.f90 $(DESTDIR)$(PREFIX)/share/tareweight/
+	install -m 644 crates/api/Cargo.toml $(DESTDIR)$(PREFIX)/share/tareweight/rust/
+	install -m 644 crates/api/src/lib.rs $(DESTDIR)$(PREFIX)/share/tareweight/rust/src/
 
 clean:
 	$(CARGO) clean

@@ -4,16 +4,33 @@
     pip install angr
     tools/oracle/cfg.py [--tare target/release/tare] [--show 20] IMAGE...
 
-angr's CFGFast finds functions and blocks by itself. A block there ends at a call and behind a certain length, here it
-does not: blocks that only such an end parts are one. Loops are compared by the number of strongly connected components with a
-cycle, which are the outermost ones. Functions that angr does not find at the same address are left out.
+angr's CFGFast finds functions and blocks by itself. Where the two mean different things by the same words, its graphs
+are read by our words:
+- a call, a system call or a limit to a block's length ends no block;
+- a repeated string instruction is one instruction, no loop;
+- a jump to where another unwind entry begins with an entry's frame, or out of all unwind entries, leaves the function;
+  one to what a symbol calls `name.cold` does not;
+- a branch past a `lock` prefix leads to its instruction;
+- `MPI_Abort` does not return.
+
+For functions that still differ, the cause is looked for: angr's graph is changed where its block ends in a call that
+one of the two takes for one that never returns, or in an indirect jump, until both agree. Functions with instructions that
+angr cannot decode are counted for themselves. What nothing of this explains is listed. Loops are compared by the number of strongly connected components with a cycle, which are the outermost ones.
+Functions that angr does not find at the same address are left out.
 """
 
 import argparse
+import bisect
+import collections
 import json
 import logging
+import re
 import subprocess
 import sys
+
+NEVER_RETURN = {"MPI_Abort"}
+# Changes of one graph that are tried.
+MOST_CHANGES = 60
 
 
 def components(successors):
@@ -55,49 +72,164 @@ def components(successors):
     return found
 
 
-def merged(entry, successors, calls):
-    """Joins blocks behind calls to the one in front; returns blocks, edges and outermost loops."""
-    reached, todo = set(), [entry]
-    while todo:
-        block = todo.pop()
-        if block not in reached:
-            reached.add(block)
-            todo.extend(successors.get(block, ()))
-    edges = {block: set(successors.get(block, ())) for block in reached}
-    before = {block: 0 for block in reached}
-    for ways in edges.values():
-        for to in ways:
-            before[to] += 1
-    after_call = (next(iter(ways)) for block, ways in edges.items() if block in calls and len(ways) == 1)
-    joined = sum(1 for to in after_call if before[to] == 1 and to != entry)
-    count = sum(len(ways) for ways in edges.values())
-    return len(edges) - joined, count - joined, components(edges)
+class Frames:
+    """Unwind entries: where they begin and end, and whether with the frame of an entry."""
+
+    def __init__(self, image):
+        from elftools.dwarf.callframe import FDE
+        from elftools.elf.elffile import ELFFile
+
+        self.entries = {}
+        with open(image, "rb") as file:
+            for one in ELFFile(file).get_dwarf_info().EH_CFI_entries():
+                if isinstance(one, FDE):
+                    rows = one.get_decoded().table
+                    cfa = rows[0]["cfa"] if rows else None
+                    at_entry = cfa is not None and cfa.expr is None and (cfa.reg, cfa.offset) == (7, 8)
+                    start = one["initial_location"]
+                    self.entries[start] = (start + one["address_range"], at_entry)
+        self.starts = sorted(self.entries)
+
+    def at(self, address):
+        place = bisect.bisect_right(self.starts, address) - 1
+        start = self.starts[place] if place >= 0 else None
+        return start if start is not None and address < self.entries[start][0] else None
+
+    def leaves(self, origin, target):
+        """Whether a jump goes to another function."""
+        other = self.at(target)
+        if self.at(origin) in (None, other):
+            return False
+        return other is None or (other == target and self.entries[other][1])
 
 
-def goes_straight_on(block):
-    """Whether it ends at a call, or only because there is a limit to its length."""
-    last = block.capstone.insns[-1].mnemonic if block.capstone.insns else ""
-    return block.vex.jumpkind == "Ijk_Call" or (block.vex.jumpkind == "Ijk_Boring" and not last.startswith(("j", "loop", "rep")))
+Block = collections.namedtuple("Block", "size kind mnemonic operand")
 
 
-def theirs(image):
-    import angr
+class Theirs:
+    """What angr finds."""
 
-    logging.disable(logging.CRITICAL)
-    project = angr.Project(image, auto_load_libs=False, load_options={"main_opts": {"base_addr": 0}} if pie(image) else {})
-    graph = project.analyses.CFGFast(normalize=True, data_references=False, show_progressbar=False)
-    functions = {}
-    for address, function in graph.kb.functions.items():
-        if function.is_plt or function.is_simprocedure:
-            continue
-        successors = {node.addr: {to.addr for to in function.graph.successors(node)} for node in function.graph.nodes()}
-        calls = {block.addr for block in function.blocks if goes_straight_on(block)}
-        if address in successors:
-            functions[address] = merged(address, successors, calls)
-    return functions
+    def __init__(self, image):
+        import angr
+
+        logging.disable(logging.CRITICAL)
+        options = {"main_opts": {"base_addr": 0}} if is_position_independent(image) else {}
+        project = angr.Project(image, auto_load_libs=False, load_options=options)
+        graph = project.analyses.CFGFast(normalize=True, data_references=False, show_progressbar=False)
+        self.frames = Frames(image)
+        self.blocks, self.ways, self.functions, self.names = {}, collections.defaultdict(set), {}, {}
+        for address, function in graph.kb.functions.items():
+            self.names[address] = function.name
+            if function.is_plt or function.is_simprocedure:
+                continue
+            for block in function.blocks:
+                last = block.capstone.insns[-1] if block.capstone.insns else None
+                words = (last.mnemonic, last.op_str) if last else ("", "")
+                self.blocks[block.addr] = Block(block.size, block.vex.jumpkind, *words)
+            own = {node.addr: {to.addr for to in function.graph.successors(node)} for node in function.graph.nodes()}
+            for block, ways in own.items():
+                self.ways[block] |= ways
+            if address in own:
+                self.functions[address] = own
+
+    def behind_lock(self, address):
+        """The instruction whose `lock` prefix a branch to an address skips, if so."""
+        front = address - 1
+        is_prefix = self.block(front).kind == "Ijk_NoDecode" and self.block(front).size == 1
+        return front if is_prefix and self.ways.get(front) == {address} else None
+
+    def block(self, address):
+        return self.blocks.get(address, Block(0, "", "", ""))
+
+    def is_call(self, address):
+        return self.block(address).kind == "Ijk_Call"
+
+    def is_repeated(self, address):
+        mnemonic = self.block(address).mnemonic
+        return mnemonic.startswith("rep") and "ret" not in mnemonic
+
+    def jumps_indirectly(self, address):
+        block = self.block(address)
+        return block.mnemonic.endswith("jmp") and not block.operand.startswith("0x")
+
+    def goes_straight_on(self, address):
+        """Whether a block ends in something that ends none here."""
+        block = self.block(address)
+        at_limit = block.kind == "Ijk_Boring" and not block.mnemonic.startswith(("j", "loop", "notrack"))
+        return block.kind == "Ijk_Call" or block.kind.startswith("Ijk_Sys") or self.is_repeated(address) or at_limit
+
+    def cold_target(self, address):
+        block = self.block(address)
+        target = int(block.operand, 16) if block.mnemonic.startswith("j") and block.operand.startswith("0x") else None
+        return {target} if self.names.get(target, "").endswith(".cold") else set()
+
+    def ends_undecoded(self, address):
+        block = self.block(address)
+        ends = ("j", "ret", "loop", "call", "ud2", "hlt", "int", "syscall", "bnd", "notrack", "repz ret", "rep ret")
+        if block.mnemonic.startswith("j") and block.mnemonic != "jmp":
+            return len(self.ways.get(address, ())) == 1 and address + block.size not in self.blocks
+        return not self.ways.get(address) and (block.kind == "Ijk_NoDecode" or not block.mnemonic.startswith(ends))
+
+    def callee(self, address):
+        operand = self.block(address).operand
+        try:
+            return self.names.get(int(operand, 16), operand)
+        except ValueError:
+            return operand
+
+    def graph(self, entry, changes):
+        """The graph of a function in our words; `changes` are other ways out of blocks."""
+        ways, todo = {}, [entry]
+        while todo:
+            block = todo.pop()
+            if block in ways:
+                continue
+            ways[block] = own = set(self.functions[entry].get(block, self.ways.get(block, ())))
+            if self.behind_lock(block + 1) is not None:
+                own = ways[block] = set(self.ways[block + 1])
+            for to in [to for to in own if self.behind_lock(to) not in (None, block)]:
+                own.discard(to)
+                own.add(to - 1)
+            if self.is_repeated(block):
+                own.discard(block)
+            for repeated in [to for to in own if self.is_repeated(to)]:
+                own -= self.ways[repeated] - {repeated}
+            own -= {to for to in own if to != entry and self.frames.leaves(block, to)}
+            own |= self.cold_target(block)
+            if self.is_call(block) and self.callee(block) in NEVER_RETURN:
+                own.clear()
+            if block in changes:
+                ways[block] = own = set(changes[block])
+            todo.extend(own)
+        return Graph(entry, ways, self.goes_straight_on)
 
 
-def pie(image):
+class Graph:
+    """Blocks and edges; blocks that only a call or the like parts are one."""
+
+    def __init__(self, entry, ways, goes_straight_on):
+        before = collections.Counter(to for own in ways.values() for to in own)
+        self.ways, self.joined = ways, {}
+        for block, own in ways.items():
+            to = next(iter(own), None)
+            if len(own) == 1 and to != entry and before[to] == 1 and goes_straight_on(block):
+                self.joined[to] = block
+        self.blocks = {block for block in ways if block not in self.joined}
+        self.edges = {(self.first(block), to) for block, own in ways.items() for to in own if self.joined.get(to) != block}
+
+    def first(self, block):
+        while block in self.joined:
+            block = self.joined[block]
+        return block
+
+    def members(self, first):
+        return [block for block in self.ways if self.first(block) == first]
+
+    def size(self):
+        return (len(self.blocks), len(self.edges), components(self.ways))
+
+
+def is_position_independent(image):
     return "DYN" in subprocess.run(["readelf", "-h", image], stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
@@ -106,29 +238,88 @@ def ours(tare, image):
     return json.loads(document)["functions"]
 
 
+def our_graph(tare, image, name):
+    """Blocks and edges of one of our functions, by addresses."""
+    command = [tare, "inspect", image, "--cfg", name]
+    text = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    blocks = {found[1]: int(found[2], 16) for found in re.finditer(r'^  (b\d+) \[label="(0x[0-9a-f]+)', text, re.M)}
+    edges = {(blocks[found[1]], blocks[found[2]]) for found in re.finditer(r"^  (b\d+) -> (b\d+)", text, re.M)}
+    return set(blocks.values()), edges
+
+
+def explain(theirs, entry, blocks, edges):
+    """Causes by which angr's graph differs from a graph of ours, and whether they are all."""
+    changes, causes = {}, set()
+    if any(theirs.ends_undecoded(block) for block in theirs.graph(entry, {}).ways):
+        return {"instructions that angr does not decode"}, True
+    for _ in range(MOST_CHANGES):
+        graph = theirs.graph(entry, changes)
+        if (graph.blocks, graph.edges) == (blocks, edges):
+            return causes, True
+        change = next(difference(theirs, graph, blocks, edges, changes), None)
+        if change is None:
+            return causes, False
+        block, ways, cause = change
+        changes[block] = ways
+        causes.add(cause)
+    return causes, False
+
+
+def difference(theirs, graph, blocks, edges, changes):
+    """Blocks at which the graphs part: other ways out of them, and the cause."""
+    ends = {first: graph.members(first) for first in graph.blocks}
+    for first, to in sorted(graph.edges ^ edges):
+        ours = {way for origin, way in edges if origin == first}
+        for block in sorted(ends.get(first, ()), reverse=True):
+            if block in changes:
+                continue
+            behind = {block + theirs.block(block).size}
+            if theirs.jumps_indirectly(block):
+                yield block, ours, "an indirect jump"
+            elif theirs.is_call(block) and (first, to) in graph.edges:
+                yield block, set(), f"{theirs.callee(block)} never returns here"
+            elif theirs.is_call(block) and not graph.ways[block]:
+                yield block, behind, f"{theirs.callee(block)} never returns there"
+            elif theirs.block(block).kind.startswith("Ijk_Sys") and not graph.ways[block]:
+                yield block, behind, "a system call that never returns there"
+            elif theirs.block(block).mnemonic.startswith(("j", "xbegin")) and graph.ways[block] < ours:
+                yield block, ours, "a branch that angr does not follow"
+    # A call that never returns here parts what is one block there.
+    for block in sorted(graph.ways):
+        behind = next(iter(graph.ways[block]), None)
+        if theirs.is_call(block) and block not in changes and behind is not None:
+            if (behind in blocks) != (behind in graph.blocks):
+                yield block, set(), f"{theirs.callee(block)} never returns here"
+
+
 def compare(tare, image, show):
-    found = theirs(image)
-    same, both, apart = [0, 0, 0], 0, []
+    found = Theirs(image)
+    both, same, apart, causes = 0, [0, 0, 0], [], collections.Counter()
     for function in ours(tare, image):
-        other = found.get(function["address"])
-        if other is None:
+        entry = function["address"]
+        if entry not in found.functions:
             continue
         both += 1
         outermost = sum(1 for one in function["loop_list"] if one["depth"] == 1)
-        own = (function["blocks"], function["edges"], outermost)
+        own, other = (function["blocks"], function["edges"], outermost), found.graph(entry, {}).size()
         same = [count + (one == two) for count, one, two in zip(same, own, other)]
         if own != other:
-            apart.append((function, own, other))
+            reasons, is_all = explain(found, entry, *our_graph(tare, image, function["name"]))
+            causes.update(reasons if is_all else ())
+            apart.append((function, own, other, reasons, is_all))
     shares = ", ".join(f"{what} agree in {100 * count / both:.2f} %" for what, count in zip(("blocks", "edges", "outermost loops"), same))
-    print(f"{image}: {both} functions in both; {shares}")
-    for function, own, other in apart[:show]:
-        print(f"  {function['address']:#x} {function['name']}: blocks, edges, outermost loops {own} against {other}")
+    explained = sum(is_all for *_, is_all in apart)
+    print(f"{image}: {both} functions in both; {shares}; {len(apart)} differ, of which {explained} are explained:")
+    for cause, count in causes.most_common():
+        print(f"  {count:4} {cause}")
+    for function, own, other, reasons, is_all in [one for one in apart if not one[4]][:show]:
+        print(f"  {function['address']:#x} {function['name']}: blocks, edges, outermost loops {own} against {other}; {', '.join(sorted(reasons))}")
 
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--tare", default="target/release/tare", help="the command (%(default)s)")
-    arguments.add_argument("--show", type=int, default=20, help="how many differing functions are listed (%(default)s)")
+    arguments.add_argument("--show", type=int, default=20, help="how many functions are listed that no cause explains (%(default)s)")
     arguments.add_argument("images", nargs="+", metavar="IMAGE")
     given = arguments.parse_args()
     for image in given.images:

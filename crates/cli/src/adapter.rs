@@ -83,6 +83,7 @@ pub(crate) fn instrument(analysis: &Analysis<'_>, choice: &Choice, adapter: &Loa
         })
         .collect();
     let mut copy = analysis.write(&sites, lines.as_ref(), key, poison, &snippets)?;
+    copy.image.found = chosen.selection.decisions.len();
     let behind_analysis = copy.phases.iter().position(|phase| phase.0 == "plan").unwrap_or(0);
     copy.phases.insert(behind_analysis, ("select", selecting));
     Ok(copy)

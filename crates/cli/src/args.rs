@@ -47,6 +47,10 @@ pub(crate) enum Verb {
     Validate(ValidateArguments),
     /// Show the results of a run
     Report(ReportArguments),
+    /// Open the results of a run as a page in the browser
+    View(ViewArguments),
+    /// Execute a described message-passing program unmeasured, measured, and compensated under each model
+    Simulate(SimulateArguments),
     /// Switch regions off or on while their program runs
     Ctl(CtlArguments),
     /// Say what this machine offers and lacks, with the remedy
@@ -202,6 +206,9 @@ pub(crate) struct Measuring {
     /// Switch call paths off for good that have more than CALLS calls of less than MICROSECONDS: `tau` is 100000,10
     #[arg(long, value_name = "tau|CALLS,MICROSECONDS", env = "TARE_THROTTLE_RULE", value_parser = parse_throttle)]
     pub(crate) throttle: Option<Throttle>,
+    /// What to measure beside time: PAPI_TOT_INS, cache-misses, page-faults, task-clock … (docs/metrics.md)
+    #[arg(long, value_name = "NAME,…", env = "TARE_METRICS_WANTED")]
+    pub(crate) metrics: Option<String>,
 }
 
 /// When a call path is switched off for good.
@@ -314,14 +321,14 @@ pub(crate) struct InspectArguments {
     /// Call graph: at most N calls away from --from
     #[arg(long, value_name = "N", requires = "from")]
     pub(crate) depth: Option<usize>,
-    /// Call graph: which calls
-    #[arg(long, value_enum, default_value = "sure")]
-    pub(crate) edges: EdgeChoice,
+    /// Call graph: which calls (default: sure)
+    #[arg(long, value_enum)]
+    pub(crate) edges: Option<EdgeChoice>,
     /// Print the control flow of FUNCTION for graphviz
-    #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["functions", "sort", "top", "loops", "calls", "inlined", "from"])]
+    #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["functions", "sort", "top", "loops", "calls", "inlined", "from", "edges"])]
     pub(crate) cfg: Option<String>,
     /// Say what OTHER, a later build, changes
-    #[arg(long, value_name = "OTHER", conflicts_with_all = ["sort", "loops", "calls", "inlined", "from", "cfg"])]
+    #[arg(long, value_name = "OTHER", conflicts_with_all = ["sort", "loops", "calls", "inlined", "from", "edges", "cfg"])]
     pub(crate) compare: Option<PathBuf>,
     /// Directories with separate debug files, with colons between them
     #[arg(long, value_name = "DIRS", env = "TARE_DEBUG_PATH", default_value = "/usr/lib/debug")]
@@ -357,7 +364,7 @@ pub(crate) struct SelectArguments {
     #[arg(long, value_name = "PATTERN", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with = "list")]
     pub(crate) explain: Option<String>,
     /// How many functions the filters of paper 2 leave, for any number of images
-    #[arg(long, conflicts_with_all = ["list", "explain", "preset", "filter"])]
+    #[arg(long, conflicts_with_all = ["list", "explain"])]
     pub(crate) table: bool,
     /// How to write it
     #[arg(long, value_enum, default_value = "text")]
@@ -421,11 +428,17 @@ pub(crate) struct InstrumentArguments {
 Examples:
   tare run -- mpirun -n 2 ./app.tare             an instrumented program
   tare run -- mpirun -n 2 ./app                  MPI operations alone
+  tare run -- ./hooked                           a program compiled with -finstrument-functions (docs/ways-in.md)
+  tare run --budget 2% -- ./app.tare             probes cost at most two percent
   tare run --mpi openmpi -- ./job.sh             a script that starts instrumented programs")]
 pub(crate) struct RunArguments {
     /// Directory for the run (default: named after the program and the time)
     #[arg(short, long, value_name = "DIR", env = "TARE_OUTPUT")]
     pub(crate) output: Option<PathBuf>,
+    /// How much longer probes may make the run: those of short and frequent regions are off most of the time where it would
+    /// be exceeded (default: no limit)
+    #[arg(long, value_name = "P%", env = "TARE_BUDGET")]
+    pub(crate) budget: Option<Budget>,
     /// The MPI of programs that a script hides
     #[arg(long, value_enum, value_name = "MPI", env = "TARE_MPI")]
     pub(crate) mpi: Option<MpiChoice>,
@@ -509,16 +522,114 @@ pub(crate) struct ValidateArguments {
     pub(crate) command: Vec<OsString>,
 }
 
+/// How the results of a run are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// A page that needs nothing else
+    Html,
+    /// Stacks with a number each, for flame graphs (whole nanoseconds)
+    Collapsed,
+    /// For speedscope (<https://www.speedscope.app>)
+    Speedscope,
+    /// For callgrind_annotate and KCachegrind
+    Callgrind,
+    /// For the Firefox Profiler (<https://profiler.firefox.com>)
+    Firefox,
+    /// For `go tool pprof`
+    Pprof,
+    /// Profiles of TAU: a directory, with -o
+    Tau,
+    /// For Cube, as Score-P writes it (.cubex)
+    Cube,
+    /// Prometheus text
+    Prometheus,
+    /// For spreadsheets: a row for each call path of each thread
+    Csv,
+}
+
 /// `tare report`
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tare report RUN                                every rank and region as text
+  tare report RUN --compensate off               as measured
+  tare report RUN --format html > run.html       one file with all views, for any browser, also without network
+  tare report RUN --format json | jq .whole      for programs
+  tare report RUN --format collapsed | flamegraph.pl --countname ns > run.svg
+  tare report RUN --format callgrind -o callgrind.out.run
+  tare report RUN --format tau -o profiles       then, in that directory: pprof, or paraprof
+Other tools know no intervals: what is not to be trusted stands in one entry of its own (docs/report.md).")]
 pub(crate) struct ReportArguments {
     /// Run directory
     pub(crate) run: PathBuf,
     /// How to write it
     #[arg(long, value_enum, env = "TARE_FORMAT", default_value = "text")]
-    pub(crate) format: Format,
+    pub(crate) format: ReportFormat,
+    /// Where to write it (default: stdout); a directory for tau
+    #[arg(short, long, value_name = "FILE|DIR")]
+    pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) showing: Showing,
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+}
+
+/// Which source files a page carries.
+#[derive(Debug, Args)]
+pub(crate) struct Sources {
+    /// Leave source lines out of the page
+    #[arg(long, env = "TARE_NO_SOURCE", value_parser = clap::builder::FalseyValueParser::new())]
+    pub(crate) no_source: bool,
+}
+
+/// `tare view`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tare view RUN                                  writes RUN/report.html and opens it where there is a display
+  tare view RUN -o run.html                      elsewhere")]
+pub(crate) struct ViewArguments {
+    /// Run directory
+    pub(crate) run: PathBuf,
+    /// Where to write the page (default: report.html in the run directory)
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) showing: Showing,
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+}
+
+/// `tare simulate`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tare simulate docs/examples/slack.sim          how far off each model is, and the ends of the first ranks
+  tare simulate docs/examples/halo.sim --ranks 100000
+  tare simulate FILE --format json               every rank
+
+A description says what each rank computes, calls, sends and receives, and what communication and probes cost:
+  ranks 2; probes cost 50ns
+  if rank == 0 { call work times 1000 each 30ns; send to 1 } else { recv from 0 }")]
+pub(crate) struct SimulateArguments {
+    /// The description (docs/simulate.md)
+    pub(crate) file: PathBuf,
+    /// So many ranks, in the place of what the description says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 22))]
+    pub(crate) ranks: Option<u32>,
+    /// What random numbers follow from, in the place of what the description says
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// How many ranks to show
+    #[arg(long, value_name = "N", env = "TARE_TOP")]
+    pub(crate) top: Option<usize>,
+    /// How to write it
+    #[arg(long, value_enum, env = "TARE_FORMAT", default_value = "text")]
+    pub(crate) format: Format,
 }
 
 /// What is wrong with a command line, as we say it; `None` where help or the version was asked for.

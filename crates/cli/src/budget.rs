@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use tare_compensate::{Mode, compensate};
 use tare_profile::{Location, Profile, Region, RegionKind, Why};
+use tare_select::Selection;
 use tare_select::budget::{Budget, Certainty, Estimates, Expectation, Keeper, Limit, Observed, ProbeCost, limited};
-use tare_select::{Preset, Selection};
 
 use crate::args;
 use crate::failure::{Code, Failure};
@@ -25,13 +25,11 @@ pub(crate) struct Limiting {
 }
 
 impl Limiting {
-    /// What options ask for; nothing where the preset is not `auto`.
-    pub(crate) fn of(options: &args::Selection, preset: Option<Preset>, keeper: Keeper) -> Result<Option<Self>, Failure> {
-        if !preset.is_some_and(Preset::has_budget) {
-            return refuse_without_auto(options, preset).map(|()| None);
-        }
+    /// What options ask for, or else the budget that a filter names; nothing where no filter names one.
+    pub(crate) fn of(options: &args::Selection, named: Option<Budget>, keeper: Keeper) -> Result<Option<Self>, Failure> {
+        let Some(named) = named else { return refuse_without_auto(options).map(|()| None) };
         let seen = options.from_run.as_deref().map(Seen::in_run).transpose()?.map(Rc::new);
-        let limit = Limit { budget: options.budget.unwrap_or(Budget::DEFAULT), keeper };
+        let limit = Limit { budget: options.budget.unwrap_or(named), keeper };
         Ok(Some(Self { limit, cost: probe_cost::known().unwrap_or(ProbeCost::DEFAULT), seen }))
     }
 
@@ -61,26 +59,28 @@ impl Limiting {
     }
 }
 
-/// A budget without preset `auto` holds while a program runs: it means nothing to verbs that run none.
-pub(crate) fn refuse_where_nothing_runs(options: &args::Selection) -> Result<(), Failure> {
-    let preset = options.preset.as_deref();
-    let is_auto = preset.map_or(options.filter.is_empty(), |preset| preset.split('+').any(|part| part == "auto"));
-    if options.budget.is_none() || is_auto {
+/// A budget without a filter that names one, as preset `auto` does, holds while a program runs: it means nothing to verbs that run none.
+pub(crate) fn refuse_where_nothing_runs(options: &args::Selection, limiting: Option<&Limiting>) -> Result<(), Failure> {
+    if options.budget.is_none() || limiting.is_some() {
         return Ok(());
     }
-    let with = preset.map_or_else(|| "filters alone".to_string(), |preset| format!("preset `{preset}`"));
+    let with = with(options);
     Err(Failure::new(Code::Usage, format!("--budget with {with} holds while a program runs, and here none does"))
         .remedy("use --preset auto, which the budget limits, or tare profile"))
 }
 
 /// A run to learn from means nothing to other presets; a budget holds while the program runs.
-fn refuse_without_auto(options: &args::Selection, preset: Option<Preset>) -> Result<(), Failure> {
-    let with = preset.map_or_else(|| "filters alone".to_string(), |preset| format!("preset `{preset}`"));
+fn refuse_without_auto(options: &args::Selection) -> Result<(), Failure> {
+    let with = with(options);
     let remedy = "use --preset auto: filters that follow it go on from there";
     if options.from_run.is_some() {
         return Err(Failure::new(Code::Usage, format!("--from-run has no meaning with {with}")).remedy(remedy));
     }
     Ok(())
+}
+
+fn with(options: &args::Selection) -> String {
+    options.preset.as_deref().map_or_else(|| "filters without a budget".to_string(), |preset| format!("preset `{preset}`"))
 }
 
 /// What an earlier run showed of functions, by image and link address.
@@ -118,6 +118,8 @@ impl Seen {
         let observed: Vec<Option<Observed>> = analysis.program.functions.iter().map(|function| of(function.entry)).collect();
         if observed.iter().any(Option::is_some) {
             estimates.observe(&observed, self.total);
+        } else {
+            eprintln!("tare: no function of {} was measured in the run to learn from: nothing is known of it but estimates", analysis.path.display());
         }
         Ok(())
     }

@@ -30,7 +30,6 @@ impl Choice {
         let mut choice = Self { filters: Vec::new(), files_begin: 0, limiting: None, levels, key: format!("{levels:?}\n") };
         let default = selection.filter.is_empty().then_some("auto");
         let preset = selection.preset.as_deref().or(default).map(preset).transpose()?;
-        choice.limiting = Limiting::of(selection, preset, keeper)?;
         if let Some(preset) = preset {
             choice.add(filter_of(preset)?, preset.text());
         }
@@ -45,6 +44,8 @@ impl Choice {
             choice.warn_of_restart(&filter);
             choice.add(filter, &text);
         }
+        let named = choice.filters.iter().rev().find_map(|filter| filter.budget);
+        choice.limiting = Limiting::of(selection, named, keeper)?;
         Ok(choice)
     }
 

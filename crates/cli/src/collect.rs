@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tare_format::graph::Header;
+use tare_format::graph::{Header, UNWRITTEN};
 
 use crate::failure::{Code, Failure};
 use crate::rundir::{RunDirectory, node_local};
@@ -42,10 +42,19 @@ pub(crate) fn collect(run: &RunDirectory, id: &str) -> Result<usize, Failure> {
         }
     }
     if alive == 0 {
+        keep_mark(run, &local);
         // Something else in there is nobody's loss: the directory then stays, and `tare doctor` names it.
         let _ = fs::remove_dir(&local);
     }
     Ok(collected)
+}
+
+/// A process of the run has left word that it found no room for its graph: that goes with the run.
+fn keep_mark(run: &RunDirectory, local: &Path) {
+    if fs::remove_file(local.join(UNWRITTEN)).is_ok() {
+        // Where not even that can be written, the process has said so.
+        let _ = File::create(run.path.join(UNWRITTEN));
+    }
 }
 
 /// How long processes may take to end after their launcher has.
@@ -76,22 +85,27 @@ fn copy_sparse(from: &Path, to: &Path) -> std::io::Result<bool> {
     };
     let length = source.metadata()?.len();
     let draft = to.with_extension("part");
-    let mut target = File::create(&draft)?;
-    target.set_len(length)?;
-    let mut at = 0;
-    while let Some((start, end)) = next_data(&source, at, length)? {
-        source.seek(SeekFrom::Start(start))?;
-        target.seek(SeekFrom::Start(start))?;
-        std::io::copy(&mut (&source).take(end - start), &mut target)?;
-        at = end;
-    }
-    target.flush()?;
-    if source.metadata()?.nlink() == 0 {
-        fs::remove_file(draft)?;
-        return Ok(false);
+    let copied = copy_data(&mut source, length, &draft);
+    if copied.is_err() || source.metadata()?.nlink() == 0 {
+        // Whatever of it was written takes room that others lack.
+        let _ = fs::remove_file(draft);
+        return copied.map(|()| false);
     }
     fs::rename(draft, to)?;
     Ok(true)
+}
+
+fn copy_data(source: &mut File, length: u64, to: &Path) -> std::io::Result<()> {
+    let mut target = File::create(to)?;
+    target.set_len(length)?;
+    let mut at = 0;
+    while let Some((start, end)) = next_data(source, at, length)? {
+        source.seek(SeekFrom::Start(start))?;
+        target.seek(SeekFrom::Start(start))?;
+        std::io::copy(&mut source.take(end - start), &mut target)?;
+        at = end;
+    }
+    target.flush()
 }
 
 /// The next stretch of a file that is not a hole. A file system that knows no holes has data all over.

@@ -2,8 +2,8 @@
 //!
 //! They are looked for where distributions and debuggers keep them: by build id below the debug directories
 //! (`TARE_DEBUG_PATH`, by default `/usr/lib/debug`) and in the cache of debuginfod; by the name that the
-//! image gives, beside it, in `.debug` beside it, and below the debug directories; split files where the compiler left
-//! them or beside the image. Nothing is downloaded.
+//! image gives, beside it, in `.debug` beside it, in the debug directories and below them; split files where the compiler left
+//! them, beside the image, and in the same directories. Nothing is downloaded.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -30,6 +30,14 @@ impl DebugPath {
     /// Directories with colons between them.
     pub(crate) fn parse(value: &OsStr) -> Self {
         Self(std::env::split_paths(value).filter(|path| !path.as_os_str().is_empty()).collect())
+    }
+
+    /// Where a file that belongs to an image may be: in the directories, or as far below them as the image is below the root.
+    fn places(&self, image: &Path, name: &Path) -> Vec<PathBuf> {
+        let home = image.parent().unwrap_or(Path::new("/"));
+        let below_root = home.strip_prefix("/").unwrap_or(home);
+        let name = name.strip_prefix("/").unwrap_or(name);
+        self.0.iter().flat_map(|directory| [directory.join(name), directory.join(below_root).join(name)]).collect()
     }
 }
 
@@ -80,7 +88,7 @@ impl DebugFiles {
             Some((shared, _)) => found.shared = shared,
             None => {}
         }
-        found.add_split(&path, &home, &split);
+        found.add_split(&path, &home, &split, debug_path);
         found
     }
 
@@ -115,18 +123,20 @@ impl DebugFiles {
     }
 
     /// One package beside the image, or a file for each unit.
-    fn add_split(&mut self, path: &Path, home: &Path, units: &[SplitUnit]) {
+    fn add_split(&mut self, path: &Path, home: &Path, units: &[SplitUnit], debug_path: &DebugPath) {
         if units.is_empty() {
             return;
         }
-        let package = [path, home].into_iter().find_map(|place| open(&with_suffix(place, ".dwp")));
+        let beside = [path, home].into_iter().map(Path::to_path_buf);
+        let below = debug_path.places(path, path.file_name().unwrap_or_default().as_ref());
+        let package = beside.chain(below).find_map(|place| open(&with_suffix(&place, ".dwp")));
         if let Some(package) = package {
             self.split.push(package);
             return;
         }
         let mut missing = Vec::new();
         for unit in units {
-            match split_file(path, unit) {
+            match split_file(path, unit, debug_path) {
                 Some(bytes) => self.split.push(bytes),
                 None => missing.push(unit.path.as_str()),
             }
@@ -190,8 +200,7 @@ fn build_id_places(id: &[u8], debug_path: &DebugPath) -> Vec<PathBuf> {
 fn name_places(path: &Path, link: &DebugLink<'_>, debug_path: &DebugPath) -> Vec<PathBuf> {
     let directory = path.parent().unwrap_or(Path::new("/"));
     let mut places = vec![directory.join(link.name), directory.join(".debug").join(link.name)];
-    let below_root = directory.strip_prefix("/").unwrap_or(directory);
-    places.extend(debug_path.0.iter().map(|debug| debug.join(below_root).join(link.name)));
+    places.extend(debug_path.places(path, Path::new(link.name)));
     places
 }
 
@@ -206,12 +215,14 @@ fn shared(home: &Path, wanted: SharedFile<'_>, debug_path: &DebugPath) -> Option
     })
 }
 
-/// The split file of a unit: where the compiler left it, or beside the image.
-fn split_file(path: &Path, unit: &SplitUnit) -> Option<Mmap> {
+/// The split file of a unit: where the compiler left it, beside the image, or below the debug directories.
+fn split_file(path: &Path, unit: &SplitUnit, debug_path: &DebugPath) -> Option<Mmap> {
     let name = Path::new(&unit.path);
     let beside = path.parent().unwrap_or(Path::new("/"));
-    let places = [Path::new(&unit.directory).join(name), beside.join(name), beside.join(name.file_name()?)];
-    places.into_iter().find_map(|place| open(&place))
+    let last = Path::new(name.file_name()?);
+    let usual = [Path::new(&unit.directory).join(name), beside.join(name), beside.join(last)];
+    let below = [name, last].into_iter().flat_map(|name| debug_path.places(path, name));
+    usual.into_iter().chain(below).find_map(|place| open(&place))
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

@@ -31,12 +31,14 @@ pub(crate) struct Failure {
     pub(crate) remedy: Option<String>,
     /// How the tool exits.
     pub(crate) code: Code,
+    /// Whether the system refused, rather than we.
+    is_of_system: bool,
 }
 
 impl Failure {
     /// An error without a remedy.
     pub(crate) fn new(code: Code, what: impl Into<String>) -> Self {
-        Self { what: what.into(), remedy: None, code }
+        Self { what: what.into(), remedy: None, code, is_of_system: false }
     }
 
     /// The same error with what to do next.
@@ -48,7 +50,12 @@ impl Failure {
 
     /// A failure of input or output on a named thing.
     pub(crate) fn io(code: Code, doing: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
-        Self::new(code, format!("cannot {doing} {}: {error}", path.display()))
+        Self { is_of_system: true, ..Self::new(code, format!("cannot {doing} {}: {error}", path.display())) }
+    }
+
+    /// Whether the system would not let us write: a full disk, no permission, no such directory.
+    pub(crate) fn is_of_writing(&self) -> bool {
+        self.is_of_system && self.code == Code::CannotWrite
     }
 
     /// The exit code as the operating system sees it.

@@ -91,6 +91,12 @@ impl<'data> Analysis<'data> {
         self.program.metrics(&self.image, function, lines)
     }
 
+    /// The name for people of a function with this raw name; that of the main program is `main` in every language.
+    pub(crate) fn shown(&self, raw: &str) -> String {
+        let main = self.program.main_program().and_then(|index| self.program.functions.get(index));
+        if main.is_some_and(|main| main.name == raw) { "main".to_string() } else { tare_image::demangle(raw).into_owned() }
+    }
+
     /// Chooses what to measure.
     pub(crate) fn select(&self, choice: &Choice) -> Result<Chosen, Failure> {
         let lines = choice.needs_source().then(|| self.lines()).flatten();
@@ -104,25 +110,32 @@ impl<'data> Analysis<'data> {
     pub(crate) fn decisions(&self, chosen: &Chosen) -> tare_report::select::Selected {
         let named = |decision: &tare_select::Decision| {
             let function = &self.program.functions[decision.function];
-            let cause = &decision.cause;
+            let rule = |cause: &std::sync::Arc<tare_select::Cause>| tare_report::select::Rule {
+                filter: cause.filter.as_deref().map(str::to_string),
+                line: cause.line,
+                column: cause.column,
+                text: cause.text.to_string(),
+            };
+            let origin = |cause: &Option<std::sync::Arc<tare_select::Cause>>| cause.as_ref().filter(|_| decision.is_selected).map(rule);
             let snippet = |snippet: &Option<tare_select::Snippet>| {
                 snippet.as_ref().filter(|_| decision.is_selected).map(|snippet| snippet.name().unwrap_or("default").to_string())
             };
             tare_report::select::Decided {
                 name: function.name.clone(),
-                shown: tare_image::demangle(&function.name).into_owned(),
+                shown: self.shown(&function.name),
                 address: function.entry,
                 reason: decision.reason.to_string(),
                 kind: decision.reason.what.clone(),
-                rule: tare_report::select::Rule {
-                    filter: cause.filter.as_deref().map(str::to_string),
-                    line: cause.line,
-                    text: cause.text.to_string(),
-                },
+                rule: rule(&decision.cause),
                 snippets: tare_report::select::Snippets {
                     functions: snippet(&decision.snippets.functions),
                     loops: snippet(&decision.snippets.loops),
                     callsites: snippet(&decision.snippets.callsites),
+                },
+                snippet_rules: tare_report::select::SnippetRules {
+                    functions: origin(&decision.origins.functions),
+                    loops: origin(&decision.origins.loops),
+                    callsites: origin(&decision.origins.callsites),
                 },
             }
         };
@@ -175,6 +188,7 @@ impl<'data> Analysis<'data> {
         let sites: Vec<Site> = selection.selected().map(chosen).collect();
         let requesting = started.elapsed();
         let mut copy = self.write(&sites, lines.as_ref(), key, poison, &native(selection)?)?;
+        copy.image.found = selection.decisions.len();
         copy.phases.insert(self.phases.len(), ("request", requesting));
         Ok(copy)
     }
@@ -246,15 +260,20 @@ impl<'data> Analysis<'data> {
 
 /// The probes that measure. They have no alternatives by name, as adapters do.
 fn native(selection: &Selection) -> Result<Native, Failure> {
-    let named = |decision: &tare_select::Decision| {
-        let tare_select::Snippets { functions, loops, callsites } = &decision.snippets;
-        [functions, loops, callsites].into_iter().flatten().find_map(|snippet| snippet.name().map(str::to_string))
-    };
-    match selection.selected().find_map(named) {
+    match named_snippet(selection) {
         Some(name) => Err(Failure::new(Code::Usage, format!("the filter asks for snippet `{name}`, and measuring has default snippets alone"))
             .remedy("leave out the name, as in instrument=\"functions,loops\", or name the adapter that has it: tare instrument --adapter")),
         None => Ok(Native),
     }
+}
+
+/// A snippet that only an adapter can have.
+pub(crate) fn named_snippet(selection: &Selection) -> Option<String> {
+    let named = |decision: &tare_select::Decision| {
+        let tare_select::Snippets { functions, loops, callsites } = &decision.snippets;
+        [functions, loops, callsites].into_iter().flatten().find_map(|snippet| snippet.name().map(str::to_string))
+    };
+    selection.selected().find_map(named)
 }
 
 /// Programs that are ready to be measured.

@@ -7,6 +7,7 @@ mod args;
 mod bisect;
 mod budget;
 mod cache;
+mod carry_out;
 mod child;
 mod choice;
 mod collect;
@@ -17,12 +18,15 @@ mod installation;
 mod instrumenting;
 mod launch;
 mod measured;
+mod metrics;
 mod mpi_library;
+mod naming;
 mod pattern;
 mod probe_cost;
 mod progress;
 mod results;
 mod rundir;
+mod source_files;
 mod trial;
 mod verbs;
 mod whole_file;
@@ -70,6 +74,8 @@ fn act() -> Result<ExitCode, Failure> {
         Verb::Run(arguments) => verbs::run::run(&arguments),
         Verb::Validate(arguments) => verbs::validate::validate(&arguments),
         Verb::Report(arguments) => verbs::report::report(&arguments),
+        Verb::View(arguments) => verbs::view::view(&arguments),
+        Verb::Simulate(arguments) => verbs::simulate::simulate(&arguments),
         Verb::Ctl(arguments) => verbs::ctl::ctl(&arguments),
         Verb::Doctor => verbs::doctor::doctor(),
     }

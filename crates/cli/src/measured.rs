@@ -13,6 +13,7 @@ use crate::choice::Choice;
 use crate::failure::{Code, Failure};
 use crate::installation;
 use crate::launch::{self, Part, Program};
+use crate::metrics::{self, Metric};
 use crate::mpi_library::Mpi;
 use crate::rundir::{Exit, RunDirectory};
 use crate::verbs::exec::{Launch, list_with};
@@ -35,15 +36,25 @@ pub(crate) struct Setting {
     pub(crate) throttle: Option<Throttle>,
     /// What probes may cost while the program runs.
     pub(crate) duty: Option<Budget>,
+    /// What is measured beside time; named once in the life of the command.
+    pub(crate) metrics: &'static [Metric],
 }
 
 impl Setting {
     /// The setting where no option asks for another.
-    pub(crate) const DEFAULT: Self = Self { mode: Mode::Measure, model: Model::Virtual, exact: false, throttle: None, duty: None };
+    pub(crate) const DEFAULT: Self = Self { mode: Mode::Measure, model: Model::Virtual, exact: false, throttle: None, duty: None, metrics: &[] };
 
     /// The setting that options ask for.
-    pub(crate) fn of(measuring: &Measuring) -> Self {
-        Self { mode: Mode::Measure, model: measuring.model, exact: measuring.exact, throttle: measuring.throttle, duty: None }
+    pub(crate) fn of(measuring: &Measuring) -> Result<Self, Failure> {
+        let metrics = metrics::available(metrics::parse(measuring.metrics.as_deref().unwrap_or_default())?);
+        Ok(Self {
+            mode: Mode::Measure,
+            model: measuring.model,
+            exact: measuring.exact,
+            throttle: measuring.throttle,
+            duty: None,
+            metrics: metrics.leak(),
+        })
     }
 
     /// What keeps probes within the budget of preset `auto`: with every probe on, the choice alone.
@@ -51,10 +62,14 @@ impl Setting {
         if self.exact { Keeper::Choice } else { Keeper::Runtime }
     }
 
-    /// The same with the budget that a selection names, or that of preset `auto`. Where every probe stays on there is none.
-    pub(crate) fn within(self, selection: &Selection, choice: &Choice) -> Self {
-        let budget = selection.budget.or_else(|| choice.limiting().map(Limiting::budget));
+    /// The same with a budget. Where every probe stays on there is none.
+    pub(crate) fn within(self, budget: Option<Budget>) -> Self {
         Self { duty: budget.filter(|_| !self.exact), ..self }
+    }
+
+    /// The same with the budget that a selection names, or that of preset `auto`.
+    pub(crate) fn within_that_of(self, selection: &Selection, choice: &Choice) -> Self {
+        self.within(selection.budget.or_else(|| choice.limiting().map(Limiting::budget)))
     }
 
     /// The model's name in the environment and in `run.json`.
@@ -84,6 +99,7 @@ impl Setting {
         .into_iter()
         .chain(throttle)
         .chain(duty)
+        .chain(metrics::environment(self.metrics))
         .collect()
     }
 }
@@ -106,22 +122,14 @@ pub(crate) fn positions(targets: &[Target]) -> Vec<usize> {
     targets.iter().map(|target| target.program.position).collect()
 }
 
-/// Where the output of a run goes.
-pub(crate) enum Output<'a> {
-    /// Where ours goes.
-    Inherit,
-    /// To a file.
-    File(&'a Path),
-}
-
-/// Starts a launch line under the runtime and waits for its end.
+/// Starts a launch line under the runtime and waits for its end; what it prints goes to a file.
 pub(crate) fn launch(
     run: &RunDirectory,
     id: &str,
     line: &[OsString],
     targets: &[Target],
     setting: Setting,
-    output: &Output<'_>,
+    output: &Path,
 ) -> Result<(Exit, f64), Failure> {
     let mut command = command(run, id, line, targets, setting)?;
     redirect(&mut command, output)?;
@@ -148,12 +156,12 @@ pub(crate) fn command(run: &RunDirectory, id: &str, line: &[OsString], targets: 
     command_of(&words)
 }
 
-/// Starts a line whose programs cannot be seen: the library is preloaded into everything below it.
-pub(crate) fn launch_hidden(run: &RunDirectory, id: &str, line: &[OsString], mpi: Option<Mpi>, setting: Setting) -> Result<(Exit, f64), Failure> {
+/// The command that a line becomes whose programs cannot be seen: the library is preloaded into everything below it.
+pub(crate) fn hidden_command(run: &RunDirectory, id: &str, line: &[OsString], mpi: Option<Mpi>, setting: Setting) -> Result<Command, Failure> {
     let mut command = command_of(line)?;
     command.env("LD_PRELOAD", list_with(&installation::preload(mpi)?, std::env::var_os("LD_PRELOAD")));
     command.envs(setting.environment(run, id));
-    child::run(command)
+    Ok(command)
 }
 
 fn write_spec(run: &RunDirectory, id: &str, index: usize, line: &[OsString], target: &Target, setting: Setting) -> Result<PathBuf, Failure> {
@@ -183,20 +191,18 @@ fn quoted(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
-fn command_of(words: &[OsString]) -> Result<Command, Failure> {
+pub(crate) fn command_of(words: &[OsString]) -> Result<Command, Failure> {
     let (first, rest) = words.split_first().ok_or_else(|| Failure::new(Code::Usage, "no command: nothing stands behind `--`"))?;
     let mut command = Command::new(first);
     command.args(rest);
     Ok(command)
 }
 
-fn redirect(command: &mut Command, output: &Output<'_>) -> Result<(), Failure> {
-    if let Output::File(path) = output {
-        let failed = |error: &std::io::Error| Failure::io(Code::CannotWrite, "write", path, error);
-        let file = std::fs::File::create(path).map_err(|error| failed(&error))?;
-        let twin = file.try_clone().map_err(|error| failed(&error))?;
-        command.stdin(Stdio::null()).stdout(file).stderr(twin);
-    }
+fn redirect(command: &mut Command, output: &Path) -> Result<(), Failure> {
+    let failed = |error: &std::io::Error| Failure::io(Code::CannotWrite, "write", output, error);
+    let file = std::fs::File::create(output).map_err(|error| failed(&error))?;
+    let twin = file.try_clone().map_err(|error| failed(&error))?;
+    command.stdin(Stdio::null()).stdout(file).stderr(twin);
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 use memmap2::Mmap;
+use tare_format::graph::UNWRITTEN;
 use tare_profile::Profile;
 use tare_report::Page;
 
@@ -14,8 +15,10 @@ use crate::child;
 use crate::collect::{collect, wait_for_stragglers};
 use crate::failure::{Code, Failure};
 use crate::measured::Setting;
+use crate::naming::name_functions;
 use crate::probe_cost;
 use crate::rundir::{Exit, ImageRecord, RunDirectory, RunRecord, iso_time, seconds_now};
+use crate::source_files;
 
 /// A run that is about to begin.
 pub(crate) struct NewRun<'a> {
@@ -76,8 +79,9 @@ impl Results {
         let descriptions = map_all(run, "regions")?;
         let graphs: Vec<(&str, &[u8])> = graphs.iter().map(|(name, bytes)| (name.as_str(), &bytes[..])).collect();
         let descriptions: Vec<&[u8]> = descriptions.iter().map(|(_, bytes)| &bytes[..]).collect();
-        let profile = Profile::read(&graphs, &descriptions)
+        let mut profile = Profile::read(&graphs, &descriptions)
             .map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", run.path.display())))?;
+        name_functions(&mut profile);
         Ok(Self { record, run: run.clone(), profile })
     }
 
@@ -96,6 +100,7 @@ impl Results {
             },
             stopped_by: record.stopped_by.map(signal_name),
             directory: shortest(&self.run.path),
+            is_unwritten: self.run.path.join(UNWRITTEN).exists(),
             images: record.images.iter().map(about_image).collect(),
         }
     }
@@ -110,6 +115,25 @@ impl Results {
     /// The report as a JSON document.
     pub(crate) fn json(&self, showing: &Showing) -> String {
         tare_report::json::report(&self.about(), &tare_report::Results::new(&self.profile, mode(showing.compensate)))
+    }
+}
+
+impl Results {
+    /// The profile in the format of another tool, and how many times were left out of it.
+    pub(crate) fn export(&self, showing: &Showing, format: tare_report::export::Format) -> (Vec<u8>, usize) {
+        tare_report::export::document(format, &self.about(), &tare_report::Results::new(&self.profile, mode(showing.compensate)))
+    }
+
+    /// Profiles of TAU: names and contents of files.
+    pub(crate) fn tau(&self, showing: &Showing) -> Vec<(String, String)> {
+        tare_report::export::tau(&self.about(), &tare_report::Results::new(&self.profile, mode(showing.compensate)))
+    }
+
+    /// The report as a page that stands alone.
+    pub(crate) fn html(&self, showing: &Showing, with_sources: bool) -> String {
+        let results = tare_report::Results::new(&self.profile, mode(showing.compensate));
+        let sources = if with_sources { source_files::read(&tare_report::html::wanted_sources(&results)) } else { Vec::new() };
+        tare_report::html::page(&self.about(), &results, &sources)
     }
 }
 
@@ -141,12 +165,31 @@ fn about_image(image: &ImageRecord) -> tare_report::InstrumentedImage {
 
 /// The page that the terminal gives; outside of a terminal 80 columns, or `COLUMNS`.
 pub(crate) fn page(top: Option<usize>) -> Page {
-    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse::<usize>().ok());
-    let width = terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| usize::from(width.0)).or(columns).unwrap_or(80);
+    let terminal = terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| usize::from(width.0));
+    page_of(terminal.or_else(columns).unwrap_or(80).clamp(40, WIDEST), top)
+}
+
+/// The page of tables that are the result of a command: of its terminal; where standard output goes elsewhere as wide as it takes
+/// to show every name whole, or `COLUMNS`.
+pub(crate) fn output_page() -> Page {
+    let terminal = terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
+    page_of(terminal.or_else(columns).map_or(UNLIMITED, |width| width.clamp(40, WIDEST)), None)
+}
+
+/// Lines of terminals are not read beyond this.
+const WIDEST: usize = 200;
+/// No name is as long.
+const UNLIMITED: usize = 1 << 20;
+
+fn columns() -> Option<usize> {
+    std::env::var("COLUMNS").ok()?.parse().ok()
+}
+
+fn page_of(width: usize, top: Option<usize>) -> Page {
     let locale =
         ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty())).unwrap_or_default();
     let unicode = locale.to_lowercase().replace('-', "").contains("utf8");
-    Page { width: width.clamp(40, 200), unicode, top: top.unwrap_or(Page::default().top) }
+    Page { width, unicode, top: top.unwrap_or(Page::default().top) }
 }
 
 /// The measured programs with their arguments; the whole command where they are not known.

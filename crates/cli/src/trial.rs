@@ -11,7 +11,7 @@ use crate::choice::Choice;
 use crate::failure::{Code, Failure};
 use crate::instrumenting;
 use crate::launch;
-use crate::measured::{self, Output, Setting, fresh_id};
+use crate::measured::{self, Setting, fresh_id};
 use crate::progress::Step;
 use crate::results::NewRun;
 use crate::rundir::{Exit, RunDirectory};
@@ -28,7 +28,7 @@ pub(crate) fn sharpened(choice: Choice, line: &[OsString], libraries: &[String],
     new.begin(&run)?;
     let step = Step::begin("trial run");
     let output = run.path.join("output");
-    let (exit, wall) = measured::launch(&run, &new.id, line, &prepared.targets, setting, &Output::File(&output))?;
+    let (exit, wall) = measured::launch(&run, &new.id, line, &prepared.targets, setting, &output)?;
     drop(step);
     new.end(&run, exit, wall)?;
     if exit != Exit::Status(0) {

@@ -11,4 +11,6 @@ pub(crate) mod profile;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod select;
+pub(crate) mod simulate;
 pub(crate) mod validate;
+pub(crate) mod view;

@@ -14,10 +14,19 @@ use std::ffi::CString;
 
 /// Writes an executable file in the place of whatever has its name.
 pub(crate) fn write_executable(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    write_with(path, bytes, 0o755)
+}
+
+/// Writes a file in the place of whatever has its name.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    write_with(path, bytes, 0o644)
+}
+
+fn write_with(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
     let _undisturbed = Undisturbed::begin();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let draft = folder.join(format!(".tare-{}-{}", std::process::id(), path.file_name().unwrap_or_default().to_string_lossy()));
-    let placed = write_draft(folder, &draft, bytes).and_then(|()| fs::rename(&draft, path));
+    let placed = write_draft(folder, &draft, bytes, mode).and_then(|()| fs::rename(&draft, path));
     if placed.is_err() {
         let _ = fs::remove_file(&draft);
     }
@@ -25,15 +34,15 @@ pub(crate) fn write_executable(path: &Path, bytes: &[u8]) -> std::io::Result<()>
 }
 
 /// Writes the file under the name of the draft.
-fn write_draft(folder: &Path, draft: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let nameless = OpenOptions::new().write(true).mode(0o755).custom_flags(libc::O_TMPFILE).open(folder);
+fn write_draft(folder: &Path, draft: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
+    let nameless = OpenOptions::new().write(true).mode(mode).custom_flags(libc::O_TMPFILE).open(folder);
     match nameless {
         Ok(file) => {
             fill(&file, bytes)?;
             name(&file, draft)
         }
         // Old and network file systems answer in different ways that they do not know files without a name.
-        Err(_) => fill(&OpenOptions::new().write(true).create(true).truncate(true).mode(0o755).open(draft)?, bytes),
+        Err(_) => fill(&OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(draft)?, bytes),
     }
 }
 

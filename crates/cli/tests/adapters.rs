@@ -77,7 +77,6 @@ fn errors_name_file_place_and_remedy() {
         ("<adapter>\n <functions>\n  <enter>foo(1);</enter></functions></adapter>", "wrong.xml: line 3, column 10: ", "<dependencies>"),
         ("<adapter>\n <functions><enter>i = 1;</enter></functions></adapter>", "wrong.xml: line 2, column 20: ", "declare it"),
         ("<adapter>\n <filter name='a'><include><nonsense/></include></filter></adapter>", "wrong.xml: line 2, column ", "tare select --filter"),
-        ("<adapter><variables><var name='t' size='4' thread='yes'/></variables></adapter>", "wrong.xml: line 1, column 21: ", "thread"),
     ];
     for (adapter, place_of_error, remedy) in wrong {
         fs::write(place.path().join("wrong.xml"), adapter).expect("a writable directory");

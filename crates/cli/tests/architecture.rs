@@ -11,14 +11,19 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tare-preload-runtime", &["tare-runtime"]),
     ("tare-preload-openmpi", &["tare-runtime", "tare-mpi"]),
     ("tare-preload-mpich", &["tare-runtime", "tare-mpi"]),
+    ("tare-api", &[]),
     ("tare-image", &[]),
     ("tare-code", &["tare-image"]),
     ("tare-select", &["tare-code", "tare-image"]),
     ("tare-rewrite", &["tare-code", "tare-image", "tare-format", "tare-select"]),
     ("tare-profile", &["tare-format", "tare-image"]),
     ("tare-compensate", &["tare-profile", "tare-delay"]),
-    ("tare-report", &["tare-profile", "tare-compensate"]),
-    ("tareweight", &["tare-format", "tare-image", "tare-code", "tare-select", "tare-rewrite", "tare-profile", "tare-compensate", "tare-report"]),
+    ("tare-simulate", &["tare-format", "tare-delay"]),
+    ("tare-report", &["tare-profile", "tare-compensate", "tare-simulate"]),
+    (
+        "tareweight",
+        &["tare-format", "tare-image", "tare-code", "tare-select", "tare-rewrite", "tare-profile", "tare-compensate", "tare-simulate", "tare-report"],
+    ),
 ];
 
 /// Crates that run inside the program under measurement: what they link is in every process that is measured.

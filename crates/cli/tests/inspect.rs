@@ -198,6 +198,45 @@ fn call_graphs_are_drawn_with_possible_calls_dashed() {
     assert!(callers.contains("leaf") && !callers.contains("nest"), "{callers}");
 }
 
+/// As many functions that call through a pointer as functions that are pointed at.
+fn crowd(place: &Place, name: &str, count: usize) {
+    let each = |line: &dyn Fn(usize) -> String| (0..count).map(line).collect::<String>();
+    let targets = each(&|n| format!("__attribute__((noinline)) int target{n}(int x) {{ return x * {} + volatile_; }}\n", n + 3));
+    let table = each(&|n| format!("target{n}, "));
+    let callers = each(&|n| format!("int caller{n}(int x) {{ return table[(x + {n}) % {count}](x) + {n}; }}\n"));
+    let calls = each(&|n| format!("sum += caller{n}(argc);\n"));
+    let source = format!(
+        "volatile int volatile_;\n{targets}int (*table[])(int) = {{ {table} }};\n{callers}int main(int argc, char **argv)\n{{ int sum = 0;\n{calls}return sum & 1; }}\n"
+    );
+    fs::write(place.path().join("crowd.c"), source).expect("a writable directory");
+    assert!(place.command("gcc").args(["-O0", "-o", name, "crowd.c"]).status().expect("gcc").success());
+}
+
+#[test]
+fn possible_edges_grow_with_the_program_and_reach_what_they_reached() {
+    let place = Place::new();
+    let edges = |count: usize| {
+        crowd(&place, "crowd", count);
+        let drawing = shown(&place, &["crowd", "--format", "dot", "--edges", "possible"]);
+        let graph: Value = serde_json::from_str(&shown(&place, &["crowd", "--format", "metacg", "--edges", "possible"])).expect("JSON");
+        let nodes = graph["_CG"]["nodes"].as_object().expect("nodes");
+        let named = |name: &str| nodes.values().find(|node| node["functionName"] == name).unwrap_or_else(|| panic!("no {name}"));
+        let is_set = |node: &Value| node["functionName"].as_str().is_some_and(|name| name.starts_with("__tare_possible_targets_"));
+        let keys = |node: &Value| node["callees"].as_object().expect("callees").keys().cloned().collect::<Vec<_>>();
+        let set = keys(named("caller7")).into_iter().map(|id| &nodes[&id]).find(|node| is_set(node)).expect("a set");
+        assert_eq!(set["hasBody"], false);
+        let reached: Vec<&str> = keys(set).iter().filter_map(|id| nodes[id]["functionName"].as_str()).collect();
+        assert!((0..count).all(|n| reached.contains(&format!("target{n}").as_str())), "{reached:?}");
+        let drawn = drawing.lines().filter(|line| line.contains(" -> ")).count();
+        assert_eq!(drawn, nodes.values().map(|node| keys(node).len()).sum::<usize>());
+        drawn
+    };
+    let (few, many) = (edges(100), edges(400));
+    assert!(few > 300 && many < 5 * few, "{few} edges, then {many}");
+    let near = shown(&place, &["crowd", "--format", "dot", "--edges", "possible", "--from", "caller7", "--depth", "1"]);
+    assert!(near.contains("target399") && !near.contains("caller8"), "a set is no call of its own");
+}
+
 #[test]
 fn control_flow_is_drawn_with_all_blocks_and_edges() {
     let place = Place::new();
@@ -260,10 +299,71 @@ fn two_builds_differ_where_their_sources_do() {
 }
 
 #[test]
+fn a_stripped_file_is_the_twin_of_the_one_with_symbols() {
+    let place = Place::new();
+    for flags in [&["-g"][..], &["-Wl,--build-id=none"]] {
+        program(&place, flags);
+        assert!(place.command("strip").args(["-o", "bare", "shown"]).status().expect("strip").success());
+        for (one, other) in [("shown", "bare"), ("bare", "shown")] {
+            let document: Value = serde_json::from_str(&shown(&place, &[one, "--compare", other, "--format", "json"])).expect("JSON");
+            let names = |list: &str| -> Vec<String> {
+                let names = document[list].as_array().expect("a list").iter().map(|one| one["name"].as_str().expect("a name").to_string());
+                // No unwind entry leads to these two in a file without symbols.
+                names.filter(|name| !["_init", "_fini"].contains(&name.as_str())).collect()
+            };
+            assert_eq!((names("changed"), names("added"), names("removed")), (vec![], vec![], vec![]), "{one} against {other}: {document}");
+            assert!(document["unchanged"].as_u64().expect("a number") >= 6, "{document}");
+        }
+    }
+}
+
+#[test]
+fn names_are_whole_where_no_terminal_cuts_them() {
+    let place = Place::new();
+    let name = "a_function_with_a_name_that_no_terminal_of_eighty_columns_could_show_beside_its_numbers_and_its_place";
+    fs::write(place.path().join("long.c"), format!("int {name}(int x) {{ return x * 3; }}\nint main(void) {{ return {name}(0); }}\n"))
+        .expect("a file");
+    assert!(place.command("gcc").args(["-O0", "-g", "-o", "long", "long.c"]).status().expect("gcc").success());
+    assert!(shown(&place, &["long"]).lines().any(|line| line.contains(name) && line.contains("long.c:1")));
+    let output = place.tare().args(["select", "long", "--preset", "all", "--explain"]).output().expect("tare can be started");
+    assert!(text(&output.stdout).contains(&format!("{name}  in")), "{}", text(&output.stdout));
+    let narrow = place.tare().args(["inspect", "long"]).env("COLUMNS", "60").output().expect("tare can be started");
+    assert!(text(&narrow.stdout).lines().all(|line| line.chars().count() <= 60), "{}", text(&narrow.stdout));
+}
+
+#[test]
+fn split_debug_files_are_found_in_the_directories_that_are_named() {
+    let place = Place::new();
+    program(&place, &["-g", "-gsplit-dwarf"]);
+    let split = fs::read_dir(place.path()).expect("a directory").filter_map(Result::ok).map(|entry| entry.file_name());
+    let split: Vec<_> = split.filter(|name| name.to_string_lossy().ends_with(".dwo")).collect();
+    let [split] = split.as_slice() else { panic!("one .dwo: {split:?}") };
+    let inlined = |words: &[&str]| -> bool { function(&document(&place, words), "host")["inlined"].as_array().is_some_and(|list| !list.is_empty()) };
+    assert!(inlined(&["shown"]));
+    fs::create_dir_all(place.path().join("elsewhere")).expect("a directory");
+    fs::rename(place.path().join(split), place.path().join("elsewhere").join(split)).expect("the same file system");
+    assert!(!inlined(&["shown"]) && inlined(&["shown", "--debug-path", "/nowhere:elsewhere"]));
+}
+
+#[test]
+fn the_main_program_is_called_main_in_fortran_too() {
+    let place = Place::new();
+    let source = "program hello\n  call work(3)\ncontains\n  subroutine work(n)\n    integer :: n\n    print *, n\n  end subroutine\nend program\n";
+    fs::write(place.path().join("hello.f90"), source).expect("a writable directory");
+    assert!(place.command("gfortran").args(["-O0", "-o", "hello", "hello.f90"]).status().expect("gfortran").success());
+    let document = document(&place, &["hello"]);
+    assert_eq!(function(&document, "MAIN__")["demangled"], "main");
+    let output = place.tare().args(["select", "hello", "--preset", "all", "--explain=main"]).output().expect("tare can be started");
+    let said = text(&output.stdout);
+    assert!(said.lines().any(|line| line.trim_start().starts_with("main ") && line.contains("main program")) && !said.contains("MAIN__"), "{said}");
+}
+
+#[test]
 fn options_that_do_not_go_together_are_refused() {
     let place = Place::new();
     program(&place, &[]);
-    let cases: [(&[&str], i32, &[&str]); 7] = [
+    let cases: [(&[&str], i32, &[&str]); 8] = [
+        (&["--edges", "possible"], 64, &["--edges", "--format dot"]),
         (&["--cfg", "nosuch"], 65, &["no function has `nosuch`", "tare inspect"]),
         (&["--cfg", "e"], 65, &["stands for", "nest"]),
         (&["--cfg", "nest", "--format", "csv"], 64, &["--cfg", "graphviz"]),

@@ -46,11 +46,30 @@ fn a_filter_goes_on_from_the_preset_and_the_filters_before_it() {
 #[test]
 fn a_printed_preset_is_a_filter_that_does_the_same() {
     let (place, program) = place_with_program();
-    for preset in ["all", "mpi-path", "cc2", "cc3", "loc5", "mpi-path+cc3"] {
+    for preset in ["auto", "all", "mpi-path", "cc2", "cc3", "loc5", "mpi-path+cc3"] {
         let output = place.tare().args(["select", "--print-preset", preset]).output().expect("tare can be started");
         fs::write(place.path().join("printed.xml"), output.stdout).expect("a writable directory");
         assert_eq!(selected(&place, &program, &["--filter", "printed.xml"]), selected(&place, &program, &["--preset", preset]), "{preset}");
     }
+}
+
+#[test]
+fn the_printed_filter_of_auto_has_its_budget() {
+    let (place, program) = place_with_program();
+    let printed = place.tare().args(["select", "--print-preset", "auto"]).output().expect("tare can be started");
+    let printed = text(&printed.stdout);
+    fs::write(place.path().join("printed.xml"), &printed).expect("a writable directory");
+    fs::write(place.path().join("more.xml"), printed.replace("2%", "30%")).expect("a writable directory");
+    let document = |words: &[&str]| -> Value {
+        let output = place.tare().args(["select", &program, "--format", "json"]).args(words).output().expect("tare can be started");
+        serde_json::from_slice(&output.stdout).expect("a document")
+    };
+    let (preset, file) = (document(&["--preset", "auto"]), document(&["--filter", "printed.xml"]));
+    assert!(preset["expected_dilation"].is_number() && preset["budget"] == 0.02);
+    assert_eq!(preset, file);
+    assert_eq!(document(&["--filter", "more.xml"])["budget"], 0.3);
+    assert_eq!(document(&["--filter", "more.xml", "--budget", "1%"])["budget"], 0.01);
+    assert_eq!(document(&["--filter", "printed.xml", "--filter", "no-leaf.xml"]), document(&["--preset", "auto", "--filter", "no-leaf.xml"]));
 }
 
 #[test]
@@ -178,6 +197,33 @@ fn the_table_of_paper_2_has_a_row_for_each_image() {
 }
 
 /// The JSON document of `tare select`.
+#[test]
+fn the_table_of_paper_2_has_its_own_columns_whatever_the_environment_asks_of_runs() {
+    let (place, program) = place_with_program();
+    let table = |words: &[&str]| place.tare().env("TARE_PRESET", "cc2").args(["select", "--table", &program]).args(words).output().expect("tare");
+    assert!(text(&table(&[]).stdout).contains("CC 3+"), "{}", text(&table(&[]).stderr));
+    let refused = table(&["--preset", "cc3"]);
+    assert_eq!(refused.status.code(), Some(64));
+    assert!(text(&refused.stderr).contains("--preset asks for another choice"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn snippets_are_explained_by_the_rule_that_chose_them() {
+    let (place, program) = place_with_program();
+    let filter = "<filter name='levels' start='none' instrument='functions=count'>\n <include><functionnames>leaf search</functionnames></include>\n \
+                  <include instrument='loops=tick'><functionnames>search</functionnames></include>\n</filter>";
+    fs::write(place.path().join("levels.xml"), filter).expect("a writable directory");
+    let said = |words: &[&str]| text(&place.tare().args(["select", &program, "--filter", "levels.xml"]).args(words).output().expect("tare").stdout);
+    let table = said(&["--explain=search"]);
+    assert!(table.contains("functions=count (levels:1), loops=tick (levels:3)"), "{table}");
+    let document = document(&place, &program, &["--filter", "levels.xml"]);
+    let of = |name: &str| document["selected"].as_array().expect("a list").iter().find(|one| one["name"] == name).expect("selected").clone();
+    assert_eq!((&of("search")["snippet_rules"]["loops"]["line"], &of("leaf")["snippet_rules"]["functions"]["line"]), (&3.into(), &1.into()));
+    assert!(of("leaf")["snippet_rules"]["loops"].is_null());
+    let plain = text(&place.tare().args(["select", &program, "--preset", "cc3", "--explain"]).output().expect("tare").stdout);
+    assert!(!plain.contains("inserted"), "default snippets need no word: {plain}");
+}
+
 fn document(place: &Place, program: &str, words: &[&str]) -> Value {
     let output = place.tare().args(["select", program, "--format", "json"]).args(words).output().expect("tare can be started");
     assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
@@ -293,4 +339,53 @@ fn an_empty_selection_is_written_and_read_back_as_empty() {
     let list = printed(&place, &[&program, "--filter", "none.xml", "--list"]);
     fs::write(place.path().join("list"), list).expect("a writable directory");
     assert!(selected(&place, &program, &["--filter", "list"]).is_empty());
+}
+
+/// What `tare select` says on stdout and stderr.
+fn said(place: &Place, words: &[&str]) -> (String, String) {
+    let output = place.tare().arg("select").args(words).output().expect("tare can be started");
+    assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
+    (text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn rules_in_one_line_are_told_apart_by_their_column() {
+    let (place, program) = place_with_program();
+    let filter = "<filter name='o' start='none'><include><functionnames>leaf</functionnames></include><include><functionnames>search</functionnames></include></filter>";
+    fs::write(place.path().join("o.xml"), filter).expect("a writable directory");
+    let (table, _) = said(&place, &[&program, "--filter", "o.xml", "--explain"]);
+    assert!(table.contains("o:1:31 ") && table.contains("o:1:85 "), "{table}");
+    let (table, _) = said(&place, &[&program, "--filter", "only-leaf.xml", "--explain"]);
+    assert!(table.contains("only-leaf:1 ") && !table.contains("only-leaf:1:"), "{table}");
+}
+
+#[test]
+fn what_a_filter_asks_for_and_nothing_has_is_said() {
+    let (place, program) = place_with_program();
+    fs::write(place.path().join("snippet.xml"), "<filter name='s' instrument='functions=wrong'/>").expect("a writable directory");
+    let (_, message) = said(&place, &[&program, "--filter", "snippet.xml"]);
+    assert!(message.contains("`wrong`") && message.contains("--adapter"), "{message}");
+    let (_, message) = said(&place, &[&program, "--filter", "leaf.xml"]);
+    assert!(message.is_empty(), "{message}");
+    // Return types and parameters of TAU's names are read past, and not missed then.
+    for entry in ["int leaf(int, int) C", "int leaf#", "double leaf(double)"] {
+        fs::write(place.path().join("list.tau"), format!("BEGIN_INCLUDE_LIST\n{entry}\nEND_INCLUDE_LIST\n")).expect("a writable directory");
+        let (_, message) = said(&place, &[&program, "--filter", "list.tau"]);
+        assert_eq!(message.contains("matches no function"), entry.starts_with("double"), "{entry}: {message}");
+    }
+}
+
+#[test]
+fn a_run_of_another_program_is_said_to_teach_nothing() {
+    let (place, program) = place_with_program();
+    let other = compile_c("crates/cli/tests/programs/quiet.c", place.path(), &["-O1"]).display().to_string();
+    let run = place.tare().args(["profile", "-o", "run", "--preset", "all", "--", &program]).output().expect("tare can be started");
+    assert!(place.path().join("run").exists(), "{}", text(&run.stderr));
+    let counted = "4 of 4 functions selected";
+    assert!(text(&run.stdout).contains(counted) || text(&run.stderr).contains(counted), "{}{}", text(&run.stdout), text(&run.stderr));
+    assert!(said(&place, &[&program, "--preset", "all"]).0.contains(counted), "one count for both");
+    let (_, message) = said(&place, &[&program, "--preset", "auto", "--from-run", "run"]);
+    assert!(!message.contains("no function of"), "{message}");
+    let (_, message) = said(&place, &[&other, "--preset", "auto", "--from-run", "run"]);
+    assert!(message.contains("no function of") && message.contains("quiet"), "{message}");
 }

@@ -146,6 +146,20 @@ fn what_does_not_run_or_has_no_such_region_is_said() {
 }
 
 #[test]
+fn a_run_of_an_instrumented_program_keeps_a_budget_and_says_so() {
+    let place = Place::new();
+    let original = program(&place);
+    let written = place.tare().args(["instrument", &original, "-o", "copy"]).output().expect("tare can be started");
+    assert!(written.status.success(), "{}", text(&written.stderr));
+    let output = place.tare().args(["run", "-o", "run", "--budget", "2%", "--", "./copy", ROUNDS]).output().expect("tare can be started");
+    assert!(output.status.success() && text(&output.stderr).contains("% allowed, probes took"), "{}", text(&output.stderr));
+    let report = place.tare().args(["report", "run", "--format", "json"]).output().expect("tare can be started");
+    let report: serde_json::Value = serde_json::from_slice(&report.stdout).expect("the report is JSON");
+    assert_eq!(report["run"]["budget"]["allowed"], 0.02);
+    assert!(report["run"]["budget"]["probes"].as_f64().is_some_and(|part| part > 0.0));
+}
+
+#[test]
 fn with_a_budget_calls_are_counted_or_their_region_is_named() {
     let place = Place::new();
     let line = [program(&place), ROUNDS.into()];

@@ -13,7 +13,7 @@ impl Program {
     #[must_use]
     pub fn body(&self, image: &Image<'_>, function: &Function) -> Body {
         let jumps = self.function_entered_at(function.entry).and_then(|index| self.jumps.get(&index));
-        let size = usize::try_from(function.size() / 4).unwrap_or(0);
+        let size = usize::try_from(function.size() / 3).unwrap_or(0);
         let mut instructions = Vec::with_capacity(size);
         let mut decoded = Decoded::default();
         for part in &function.parts {
@@ -39,6 +39,7 @@ impl Program {
             RawFlow::Call(target) => Flow::Call { target, returns: !self.never_returns(target) },
             RawFlow::IndirectCall => Flow::IndirectCall,
             RawFlow::Jump(target) if function.contains(target) => Flow::Jump { target },
+            RawFlow::Jump(_) if kind() == Some(&JumpKind::Unknown) => Flow::UnknownJump,
             RawFlow::Jump(target) => Flow::TailCall { target },
             RawFlow::Branch(target) | RawFlow::Transaction(target) if function.contains(target) => Flow::Branch { target },
             RawFlow::Branch(target) | RawFlow::Transaction(target) => Flow::BranchTailCall { target },
@@ -55,10 +56,7 @@ impl Program {
 
 fn operand(decoder: &Decoder<'_>, decoded: &Decoded, raw: RawFlow) -> Operand {
     match raw {
-        RawFlow::Call(target) | RawFlow::Jump(target) | RawFlow::Branch(target) | RawFlow::Transaction(target) => {
-            let width = u8::try_from(decoder.get_constant_offsets(decoded).immediate_size()).unwrap_or(0);
-            Operand::Branch { width, target }
-        }
+        RawFlow::Call(target) | RawFlow::Jump(target) | RawFlow::Branch(target) | RawFlow::Transaction(target) => Operand::Branch { target },
         _ if decoded.is_ip_rel_memory_operand() => {
             let at = u8::try_from(decoder.get_constant_offsets(decoded).displacement_offset()).unwrap_or(0);
             Operand::RipRelative { at, target: decoded.ip_rel_memory_address() }

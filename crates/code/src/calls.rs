@@ -43,6 +43,15 @@ pub(crate) struct Node {
     pub(crate) sets: Vec<usize>,
 }
 
+/// Functions of the image and names in other images.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Callees<'a> {
+    /// Functions of the image, sorted.
+    pub functions: &'a [usize],
+    /// Names in other images.
+    pub imports: Vec<&'a str>,
+}
+
 /// Names of imports, each with a number.
 #[derive(Default)]
 pub(crate) struct Names {
@@ -95,6 +104,23 @@ impl CallGraph {
     #[must_use]
     pub fn through_pointers(&self, function: usize) -> &[usize] {
         self.nodes.get(function).map_or(&[], |node| &node.sets)
+    }
+
+    /// What the calls through pointers of one [set](Self::through_pointers) may reach.
+    #[must_use]
+    pub fn pointer_set(&self, set: usize) -> Option<Callees<'_>> {
+        self.sets.get(set).map(|targets| self.named(targets))
+    }
+
+    /// What a function hands on: whose addresses it loads.
+    #[must_use]
+    pub fn handed_on(&self, function: usize) -> Option<Callees<'_>> {
+        self.nodes.get(function).map(|node| self.named(&node.handed_on))
+    }
+
+    fn named<'a>(&'a self, targets: &'a Targets) -> Callees<'a> {
+        let names = targets.imports.iter().filter_map(|&import| self.imports.get(import));
+        Callees { functions: &targets.functions, imports: names.map(String::as_str).collect() }
     }
 
     /// Functions of the image that kinds of calls through pointers may reach, each set sorted.

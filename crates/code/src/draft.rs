@@ -50,7 +50,7 @@ impl Draft {
     /// Adds the block of a range; `turns` are those in it.
     fn block(&mut self, source: &Source<'_>, leaders: &Leaders, mut range: Range<u64>, turns: &[Instruction]) {
         let next = &mut self.next;
-        let mut way = |target| leaders.number_of(target).into_iter().for_each(|block| next.add(block));
+        let mut way = |target| leaders.entered_at(target).into_iter().for_each(|block| next.add(block));
         let mut exits = false;
         let mut is_table = false;
         match turns.iter().find(|one| ends_block(source, one)) {
@@ -168,6 +168,9 @@ fn leaders(source: &Source<'_>) -> (Leaders, usize) {
         add(one.end());
         if let Flow::Jump { target } | Flow::Branch { target } = one.flow {
             add(target);
+            if !(source.is_start)(target) {
+                add(target.wrapping_sub(1));
+            }
         }
     }
     let count = leaders.number();

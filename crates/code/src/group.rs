@@ -1,7 +1,8 @@
 //! Joining fragments to functions.
 //!
-//! A branch into the middle of another fragment joins; so does one to a start at which the stack is not as at an
-//! entry, a landing pad elsewhere, a jump-table entry into a part, and an uncalled unaligned start with a single user.
+//! A branch into the middle of another fragment joins, unless both begin as functions do and the stack is as at an
+//! entry: then the two share code. So does one to a start at which the stack is not as at an entry, a landing pad
+//! elsewhere, a jump-table entry into a part, and an uncalled start with a single user that `parts` takes for a part.
 //! Everything else that leaves a fragment is a tail call. Symbols decide where they are present: a function stays
 //! one, `name.cold` is a part.
 
@@ -11,6 +12,7 @@ use tare_image::{CfaRows, Image};
 
 use crate::decode::RawFlow;
 use crate::fragments::{Fragment, Fragments, Named};
+use crate::parts::Parts;
 use crate::program::JumpTable;
 use crate::sweep::Sweep;
 use crate::tables::Jumps;
@@ -20,6 +22,8 @@ pub(crate) struct Groups {
     parent: Vec<usize>,
     /// Fragments whose start is reached from within their group: they are not where it is entered.
     branched: Vec<bool>,
+    /// Fragments that branch into the middle of others, and where.
+    shared: Vec<(usize, u64)>,
 }
 
 impl Groups {
@@ -55,6 +59,15 @@ impl Groups {
         }
     }
 
+    /// Instructions in the middle of functions that other functions branch to, sorted.
+    pub(crate) fn shared(&self, fragments: &Fragments) -> Vec<u64> {
+        let is_foreign = |&&(from, target): &&(usize, u64)| fragments.at(target).is_some_and(|to| self.root(to) != self.root(from));
+        let mut shared: Vec<u64> = self.shared.iter().filter(is_foreign).map(|&(_, target)| target).collect();
+        shared.sort_unstable();
+        shared.dedup();
+        shared
+    }
+
     /// Members of every group, by root.
     pub(crate) fn members(&self) -> BTreeMap<usize, Vec<usize>> {
         let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -70,43 +83,111 @@ type Users = BTreeMap<usize, Vec<usize>>;
 
 pub(crate) fn group(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, jumps: &BTreeMap<usize, Jumps>) -> Groups {
     let count = fragments.list.len();
-    let mut groups = Groups { parent: (0..count).collect(), branched: vec![false; count] };
+    let mut groups = Groups { parent: (0..count).collect(), branched: vec![false; count], shared: Vec::new() };
     let mut users = Users::new();
+    let joiner = Joiner { image, fragments, sweep, parts: Parts::new(image, fragments) };
     for index in 0..fragments.list.len() {
-        branches(image, fragments, sweep, index, &mut groups, &mut users);
+        joiner.branches(index, &mut groups, &mut users);
         landing_pads(image, fragments, index, &mut groups);
     }
     for (&index, jumps) in jumps {
-        entries(image, fragments, sweep, index, jumps, &mut groups, &mut users);
+        joiner.entries(index, jumps, &mut groups, &mut users);
     }
-    while single_users(fragments, &users, &mut groups) {}
+    while joiner.single_users(&users, &mut groups) {}
     groups
 }
 
-fn branches(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, index: usize, groups: &mut Groups, users: &mut Users) {
-    let Some(from) = fragments.list.get(index) else { return };
-    let mut rows: Option<Option<CfaRows>> = None;
-    for record in sweep.flows_of(from) {
-        let (RawFlow::Jump(target) | RawFlow::Branch(target)) = record.flow else { continue };
-        if from.range.contains(&target) {
-            continue;
-        }
-        let Some(to) = fragments.at(target) else { continue };
-        let Some(fragment) = fragments.list.get(to).filter(|one| !one.traits.is_empty) else { continue };
-        if target != fragment.range.start {
-            groups.join(index, to);
-        } else if is_part(image, fragment) {
-            groups.join_start(index, to);
-        } else if fragment.named == Named::No {
-            let rows = rows.get_or_insert_with(|| from.fde.and_then(|fde| Some(image.fdes().get(fde)?.cfa_rows())));
-            let at_entry = rows.as_ref().is_none_or(|rows| rows.at(record.address).is_some_and(|cfa| cfa.is_entry()));
-            if at_entry {
-                users.entry(to).or_default().push(index);
-            } else {
+struct Joiner<'a, 'data> {
+    image: &'a Image<'data>,
+    fragments: &'a Fragments,
+    sweep: &'a Sweep,
+    parts: Parts<'a, 'data>,
+}
+
+impl Joiner<'_, '_> {
+    fn branches(&self, index: usize, groups: &mut Groups, users: &mut Users) {
+        let Some(from) = self.fragments.list.get(index) else { return };
+        let mut rows: Option<Option<CfaRows>> = None;
+        for record in self.sweep.flows_of(from) {
+            let (RawFlow::Jump(target) | RawFlow::Branch(target)) = record.flow else { continue };
+            if from.range.contains(&target) {
+                continue;
+            }
+            let Some(to) = self.fragments.at(target) else { continue };
+            let Some(fragment) = self.fragments.list.get(to).filter(|one| !one.traits.is_empty) else { continue };
+            let rows = rows.get_or_insert_with(|| self.rows(from));
+            let is_at_entry = rows.as_ref().is_none_or(|rows| is_entry_at(rows, record.address));
+            if target != fragment.range.start {
+                if is_at_entry && rows.is_some() && self.share(index, to, target) {
+                    groups.shared.push((index, target));
+                } else {
+                    groups.join(index, to);
+                }
+            } else if is_part(self.image, fragment) {
                 groups.join_start(index, to);
+            } else if fragment.named == Named::No {
+                if is_at_entry {
+                    users.entry(to).or_default().push(index);
+                } else {
+                    groups.join_start(index, to);
+                }
             }
         }
     }
+
+    fn rows(&self, fragment: &Fragment) -> Option<CfaRows> {
+        fragment.fde.and_then(|fde| Some(self.image.fdes().get(fde)?.cfa_rows()))
+    }
+
+    /// Whether two fragments, of which one branches into the middle of the other with the stack as at an entry, are
+    /// functions that share code.
+    fn share(&self, from: usize, to: usize, target: u64) -> bool {
+        let list = &self.fragments.list;
+        let begins_as_function = |index: usize| {
+            let fragment = list.get(index);
+            fragment.is_some_and(|one| one.fde.is_some() && one.named != Named::Cold && !is_part(self.image, one))
+        };
+        let is_entry = list.get(to).and_then(|one| self.rows(one)).is_some_and(|rows| is_entry_at(&rows, target));
+        let is_split = self.parts.may_belong(to, from) || self.parts.may_belong(from, to);
+        is_entry && !is_split && begins_as_function(from) && begins_as_function(to) && self.sweep.starts.contains(target)
+    }
+
+    fn entries(&self, index: usize, jumps: &Jumps, groups: &mut Groups, users: &mut Users) {
+        for &target in jumps.tables.iter().flat_map(JumpTable::reached) {
+            let Some(to) = self.fragments.at(target).filter(|&to| to != index && self.sweep.starts.contains(target)) else {
+                continue;
+            };
+            let Some(fragment) = self.fragments.list.get(to) else { continue };
+            if is_part(self.image, fragment) {
+                groups.join_start(index, to);
+            } else if fragment.named == Named::No && target == fragment.range.start {
+                users.entry(to).or_default().push(index);
+            } else if self.parts.may_belong(to, index) {
+                groups.join(index, to);
+            }
+        }
+    }
+
+    fn single_users(&self, users: &Users, groups: &mut Groups) -> bool {
+        let mut has_changed = false;
+        for (&part, from) in users {
+            let own = groups.root(part);
+            let mut roots: Vec<usize> = from.iter().map(|&one| groups.root(one)).filter(|&root| root != own).collect();
+            roots.sort_unstable();
+            roots.dedup();
+            let [single] = roots.as_slice() else { continue };
+            let is_described_behind = self.parts.parent(part).is_some_and(|parent| groups.root(parent) == *single);
+            if is_described_behind || self.parts.is_no_entry(part) {
+                groups.join_start(*single, part);
+                has_changed = true;
+            }
+        }
+        has_changed
+    }
+}
+
+fn is_entry_at(rows: &CfaRows, address: u64) -> bool {
+    rows.at(address).is_some_and(tare_image::Cfa::is_entry)
 }
 
 /// A part by its symbol, or, without one, by the frame it starts with.
@@ -132,44 +213,4 @@ fn landing_pads(image: &Image<'_>, fragments: &Fragments, index: usize, groups: 
             _ => {}
         }
     }
-}
-
-fn entries(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, index: usize, jumps: &Jumps, groups: &mut Groups, users: &mut Users) {
-    for &target in jumps.tables.iter().flat_map(JumpTable::reached) {
-        let Some(to) = fragments.at(target).filter(|&to| to != index && sweep.starts.contains(target)) else {
-            continue;
-        };
-        let Some(fragment) = fragments.list.get(to) else { continue };
-        if is_part(image, fragment) {
-            groups.join_start(index, to);
-        } else if fragment.named == Named::No && target == fragment.range.start {
-            users.entry(to).or_default().push(index);
-        } else if may_be_part(fragment) {
-            groups.join(index, to);
-        }
-    }
-}
-
-/// Nothing but a branch is known to lead to it.
-fn may_be_part(fragment: &Fragment) -> bool {
-    let traits = fragment.traits;
-    fragment.named == Named::No && !traits.is_called && !traits.is_pointed_at && !fragment.range.start.is_multiple_of(16) && fragment.fde.is_some()
-}
-
-fn single_users(fragments: &Fragments, users: &Users, groups: &mut Groups) -> bool {
-    let mut has_changed = false;
-    for (&part, from) in users {
-        if !fragments.list.get(part).is_some_and(may_be_part) {
-            continue;
-        }
-        let own = groups.root(part);
-        let mut roots: Vec<usize> = from.iter().map(|&one| groups.root(one)).filter(|&root| root != own).collect();
-        roots.sort_unstable();
-        roots.dedup();
-        if let [single] = roots.as_slice() {
-            groups.join_start(*single, part);
-            has_changed = true;
-        }
-    }
-    has_changed
 }

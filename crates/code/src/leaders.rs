@@ -57,6 +57,13 @@ impl Leaders {
         sum
     }
 
+    /// Which leader control comes to at an address, which may lie behind the first byte of its instruction: code for one
+    /// thread skips the `lock` prefix.
+    pub(crate) fn entered_at(&self, address: u64) -> Option<usize> {
+        self.position(address)?;
+        self.number_of(address).or_else(|| self.number_of(address.checked_sub(1)?))
+    }
+
     /// Which leader an address is.
     pub(crate) fn number_of(&self, address: u64) -> Option<usize> {
         let (word, mask) = self.position(address)?;
@@ -119,5 +126,6 @@ mod tests {
             assert_eq!(leaders.number_of(range.start), Some(number));
         }
         assert_eq!([12, 30, 40, 1001].map(|address| leaders.number_of(address)), [None; 4]);
+        assert_eq!([1101, 1200].map(|address| leaders.entered_at(address)), [leaders.number_of(1100), None]);
     }
 }

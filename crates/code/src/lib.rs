@@ -28,6 +28,8 @@ mod metrics;
 mod names;
 mod noreturn;
 mod parallel;
+mod parts;
+mod pieces;
 mod program;
 mod refuse;
 mod stretch;
@@ -35,6 +37,7 @@ mod sweep;
 mod tables;
 mod targets;
 mod through;
+mod thunks;
 mod trips;
 mod values;
 
@@ -45,7 +48,7 @@ use std::ops::Range;
 use tare_image::{CfaRows, Image};
 
 pub use callee::Callee;
-pub use calls::{CallGraph, Edges};
+pub use calls::{CallGraph, Callees, Edges};
 pub use cfg::{Block, Cfg};
 pub use components::components;
 use decode::AddressSet;
@@ -82,6 +85,7 @@ pub struct Program {
     /// Entries, PLT entries and slots from which control never comes back.
     never: Never,
     main: Option<usize>,
+    main_program: Option<usize>,
     calls: CallGraph,
     /// What changes the flow of control, sorted by address.
     flows: Vec<FlowRecord>,
@@ -115,14 +119,16 @@ impl Program {
         let jumps = jumps_by_fragment(image, &fragments, &sweep, threads);
         let groups = group::group(image, &fragments, &sweep, &jumps);
         let units = units(image, &fragments, &groups);
-        let jumps = jumps_by_unit(image, &fragments, &sweep, &units, jumps);
-        Ok(Self::assemble(image, &fragments, sweep, &units, jumps))
+        let mut jumps = jumps_by_unit(image, &fragments, &sweep, &units, jumps);
+        thunks::mark(image, &fragments, &sweep, &units, &mut jumps);
+        let shared = groups.shared(&fragments);
+        Ok(Self::assemble(image, &fragments, sweep, &units, jumps, &shared))
     }
 
-    fn assemble(image: &Image<'_>, fragments: &Fragments, mut sweep: Sweep, units: &[Unit], jumps: HashMap<usize, Jumps>) -> Self {
+    fn assemble(image: &Image<'_>, fragments: &Fragments, mut sweep: Sweep, units: &[Unit], jumps: HashMap<usize, Jumps>, shared: &[u64]) -> Self {
         let main = names::main_function(image);
         let mains = Mains { c: main, fortran: main.and_then(|main| names::fortran_main(image, main)) };
-        let mut functions: Vec<Function> = units.iter().map(|unit| function(image, fragments, &sweep, unit, mains)).collect();
+        let mut functions: Vec<Function> = units.iter().map(|unit| function(image, fragments, [&sweep.called_inside, shared], unit, mains)).collect();
         let never = {
             let walked: Vec<noreturn::Unit<'_>> = units
                 .iter()
@@ -140,7 +146,7 @@ impl Program {
         for function in &mut functions {
             function.never_returns = never.contains(function.entry);
         }
-        refuse::refuse(image, fragments, &sweep, units, &jumps, &mut functions);
+        refuse::refuse(image, fragments, &sweep, units, &jumps, shared, &mut functions);
         let mut program = Self {
             functions,
             owners: Vec::new(),
@@ -148,6 +154,7 @@ impl Program {
             jumps,
             never,
             main: None,
+            main_program: None,
             calls: CallGraph::default(),
             flows: Vec::new(),
             first_flows: Vec::new(),
@@ -157,6 +164,7 @@ impl Program {
         program.add_outside(image, &mut sweep);
         program.index(main);
         program.calls = gather::graph(image, &program, fragments, &sweep, units);
+        program.main_program = program.find_main_program();
         program.starts = sweep.starts;
         program.index_flows(sweep.flows);
         program
@@ -220,6 +228,7 @@ impl Program {
     /// Sorts what changes the flow of control, and says where that of every part begins.
     fn index_flows(&mut self, mut flows: Vec<FlowRecord>) {
         flows.sort_by_key(|record| record.address);
+        flows.shrink_to_fit();
         let mut first = 0;
         for owner in &self.owners {
             let rest = flows.get(first..).unwrap_or_default();
@@ -254,6 +263,21 @@ impl Program {
     #[must_use]
     pub const fn main(&self) -> Option<usize> {
         self.main
+    }
+
+    /// Index of the main program as it was written: of Fortran's where `main` is the start-up code that calls it, and of
+    /// `main` elsewhere.
+    #[must_use]
+    pub const fn main_program(&self) -> Option<usize> {
+        self.main_program
+    }
+
+    fn find_main_program(&self) -> Option<usize> {
+        let is_fortran = |index: usize| self.functions.get(index).is_some_and(|one| one.is_called(names::FORTRAN_MAIN));
+        match self.main {
+            Some(main) => Some(self.calls.callees(main).iter().copied().find(|&callee| is_fortran(callee)).unwrap_or(main)),
+            None => (0..self.functions.len()).find(|&index| is_fortran(index)),
+        }
     }
 
     /// Whether an address lies in start-up code.
@@ -310,7 +334,8 @@ fn units(image: &Image<'_>, fragments: &Fragments, groups: &group::Groups) -> Ve
     units.collect()
 }
 
-fn function(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, unit: &Unit, mains: Mains) -> Function {
+/// `inside` are instructions behind the start of a fragment where others enter it: lists that are sorted.
+fn function(image: &Image<'_>, fragments: &Fragments, inside: [&[u64]; 2], unit: &Unit, mains: Mains) -> Function {
     let own = || unit.fragments.iter().filter_map(|&index| fragments.list.get(index));
     let entry = own().next().map_or(0, |one| one.range.start);
     let is_entered = |index: &usize| {
@@ -323,14 +348,14 @@ fn function(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, unit: &Unit
     let mut other_entries: Vec<u64> = others.map(|one| one.range.start).collect();
     other_entries.extend(own().flat_map(|one| names::entries_inside(image, &one.range)));
     let named = other_entries.clone();
-    other_entries.extend(own().flat_map(|one| called_inside(sweep, &one.range)));
+    other_entries.extend(own().flat_map(|one| inside.map(|list| behind_start(list, &one.range))).flatten());
     other_entries.sort_unstable();
     other_entries.dedup();
     let is_nameless = image.symbols_at(entry).next().is_none();
     let (name, aliases) = if is_nameless && mains.c == Some(entry) {
         ("main".to_owned(), Vec::new())
     } else if is_nameless && mains.fortran == Some(entry) {
-        ("MAIN__".to_owned(), Vec::new())
+        (names::FORTRAN_MAIN.to_owned(), Vec::new())
     } else {
         let inside = named.iter().copied().find(|&other| is_nameless && image.symbols_at(other).next().is_some());
         names::name_at(image, inside.unwrap_or(entry))
@@ -338,11 +363,11 @@ fn function(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, unit: &Unit
     Function { name, aliases, entry, parts: own().map(|one| one.range.clone()).collect(), refusal: None, other_entries, never_returns: false }
 }
 
-/// Instructions behind the start of a range that someone calls directly.
-fn called_inside<'a>(sweep: &'a Sweep, range: &Range<u64>) -> &'a [u64] {
-    let first = sweep.called_inside.partition_point(|&target| target <= range.start);
-    let end = sweep.called_inside.partition_point(|&target| target < range.end);
-    sweep.called_inside.get(first..end.max(first)).unwrap_or_default()
+/// Which of some sorted addresses lie in a range, but not at its start.
+fn behind_start<'a>(sorted: &'a [u64], range: &Range<u64>) -> &'a [u64] {
+    let first = sorted.partition_point(|&target| target <= range.start);
+    let end = sorted.partition_point(|&target| target < range.end);
+    sorted.get(first..end.max(first)).unwrap_or_default()
 }
 
 /// Where the main programs are.
@@ -358,7 +383,7 @@ fn rows(image: &Image<'_>, fragments: &Fragments, index: usize) -> Option<CfaRow
 }
 
 fn jumps_by_fragment(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, threads: Threads) -> BTreeMap<usize, Jumps> {
-    let resolver = Resolver { image, starts: &sweep.starts, bases: &sweep.bases };
+    let resolver = Resolver::new(image, sweep);
     let all = fragments.list.iter().enumerate();
     let with_jumps: Vec<usize> = all.filter(|(_, one)| one.traits.has_indirect_jump).map(|(index, _)| index).collect();
     let resolved = threads.pieces(&with_jumps, 16, |piece| {
@@ -376,7 +401,7 @@ fn jumps_by_unit(
     units: &[Unit],
     mut by_fragment: BTreeMap<usize, Jumps>,
 ) -> HashMap<usize, Jumps> {
-    let resolver = Resolver { image, starts: &sweep.starts, bases: &sweep.bases };
+    let resolver = Resolver::new(image, sweep);
     let mut by_unit = HashMap::new();
     for (index, unit) in units.iter().enumerate() {
         let mut own: Vec<Jumps> = unit.fragments.iter().filter_map(|one| by_fragment.remove(one)).collect();

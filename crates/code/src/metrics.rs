@@ -47,8 +47,8 @@ pub struct Source {
     pub file: String,
     /// Line where it is declared; of its first instruction where the debug information does not say.
     pub line: u32,
-    /// Lines from the first entry to the last exit, both included; to the last line of its file that has code in it, if
-    /// all its exits come from functions of other files that were inlined.
+    /// Lines from the first entry to the last exit, both included; an exit in code that was inlined is on the line of the
+    /// call. To the last line of its file that has code in it, if no exit is told to be in that file.
     pub lines: u32,
 }
 
@@ -159,7 +159,7 @@ impl Program {
     fn source(&self, function: &Function, turns: &[Instruction], lines: &Lines<'_>) -> Option<Source> {
         let entry = lines.function(function.entry)?;
         let exits = turns.iter().filter(|one| self.is_exit(one));
-        let places = exits.filter_map(|one| lines.location(one.address)).filter(|place| place.file == entry.file);
+        let places = exits.filter_map(|one| lines.location_in_host(one.address)).filter(|place| place.file == entry.file);
         let last = places.map(|place| place.line).max().or_else(|| Some(lines.span(&function.parts)?.last));
         let last = last.unwrap_or(entry.line).max(entry.line);
         Some(Source { file: entry.file, line: entry.line, lines: last - entry.line + 1 })

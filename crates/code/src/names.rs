@@ -8,6 +8,9 @@ use tare_image::{Image, Kind, Symbol};
 use crate::decode::{RawFlow, decoder, raw_flow};
 use crate::sweep::constant_address;
 
+/// What gfortran calls the main program.
+pub(crate) const FORTRAN_MAIN: &str = "MAIN__";
+
 /// Addresses of function symbols inside a range, its start left out.
 pub(crate) fn entries_inside(image: &Image<'_>, range: &Range<u64>) -> Vec<u64> {
     let all = image.symbols();

@@ -24,8 +24,15 @@ pub struct Function {
 impl Function {
     /// Whether a link address lies in one of its parts.
     #[must_use]
+    #[inline]
     pub fn contains(&self, address: u64) -> bool {
         self.parts.iter().any(|part| part.contains(&address))
+    }
+
+    /// Whether a raw name is one of its names.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.iter().any(|alias| alias == name)
     }
 
     /// Bytes of all parts.
@@ -49,10 +56,14 @@ pub enum Refusal {
     UnknownJump,
     /// A branch into the middle of an instruction.
     OverlappingCode,
+    /// Another function branches into it and goes on as it would.
+    SharedCode,
     /// Calls into its own body.
     CallIntoBody,
     /// Begins a hardware transaction.
     Transaction,
+    /// Jumps to one of several pieces of its code, whose sizes must stay as they are.
+    CodePieces,
     /// Bytes that do not decode.
     Undecodable,
     /// Lies outside of the text sections, or has no range.
@@ -75,8 +86,10 @@ impl Refusal {
             Self::SpecialUnwinding => "special unwinding",
             Self::UnknownJump => "unknown jump",
             Self::OverlappingCode => "overlapping code",
+            Self::SharedCode => "another function branches into it",
             Self::CallIntoBody => "call into its own body",
             Self::Transaction => "hardware transaction",
+            Self::CodePieces => "a jump to pieces of code whose sizes must stay",
             Self::Undecodable => "undecodable",
             Self::OutsideText => "outside of text",
             Self::ShortEntry => "short entry",
@@ -111,6 +124,7 @@ pub struct Instruction {
 impl Instruction {
     /// Link address behind it.
     #[must_use]
+    #[inline]
     pub const fn end(&self) -> u64 {
         self.address.wrapping_add(self.length as u64)
     }
@@ -130,8 +144,6 @@ pub enum Operand {
     },
     /// A direct branch or call, whose displacement ends the instruction.
     Branch {
-        /// Bytes of the displacement: 1 or 4.
-        width: u8,
         /// Link address it goes to.
         target: u64,
     },
@@ -221,6 +233,11 @@ pub enum TableForm {
     Absolute64,
     /// 64-bit address that is relocated (position-independent images).
     Relocated64,
+    /// No data: the jump goes to one of several pieces of code, each of so many bytes, the first at the table's address.
+    Code {
+        /// Bytes of a piece.
+        size: u32,
+    },
 }
 
 impl TableForm {
@@ -228,6 +245,7 @@ impl TableForm {
     #[must_use]
     pub const fn entry_size(self) -> u64 {
         match self {
+            Self::Code { size } => size as u64,
             Self::Relative32 => 4,
             Self::Absolute64 | Self::Relocated64 => 8,
         }

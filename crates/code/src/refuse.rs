@@ -5,14 +5,17 @@ use std::collections::{HashMap, HashSet};
 use iced_x86::Instruction;
 use tare_image::Image;
 
-use crate::Unit;
 use crate::decode::{RawFlow, decoder, is_padding};
 use crate::fragments::{Fragment, Fragments, Named};
 use crate::names::START_UP;
 use crate::program::{Function, Refusal};
 use crate::sweep::Sweep;
 use crate::tables::Jumps;
+use crate::{Unit, behind_start};
 
+/// Tags of what the loader runs first and last: `_init` and `_fini`.
+const DT_INIT: u64 = 12;
+const DT_FINI: u64 = 13;
 /// Bytes of the jump that an entry must take.
 const JUMP: u64 = 5;
 
@@ -22,12 +25,14 @@ pub(crate) fn refuse(
     sweep: &Sweep,
     units: &[Unit],
     jumps: &HashMap<usize, Jumps>,
+    shared: &[u64],
     functions: &mut [Function],
 ) {
     let judge = Judge {
         image,
         fragments,
         sweep,
+        shared,
         resolvers: image.ifunc_resolvers(),
         torn: torn_fragments(fragments, sweep),
         is_go: is_go(image),
@@ -43,6 +48,8 @@ struct Judge<'a, 'data> {
     image: &'a Image<'data>,
     fragments: &'a Fragments,
     sweep: &'a Sweep,
+    /// Where functions branch into others, sorted.
+    shared: &'a [u64],
     /// Sorted.
     resolvers: Vec<u64>,
     torn: HashSet<usize>,
@@ -59,7 +66,7 @@ impl Judge<'_, '_> {
         let fdes = self.image.fdes();
         let is_special = |one: &Fragment| one.fde.and_then(|fde| fdes.get(fde)).is_some_and(|fde| fde.is_special);
         let is_torn = || unit.fragments.iter().any(|one| self.torn.contains(one));
-        let reasons: [(Refusal, &dyn Fn() -> bool); 11] = [
+        let reasons: [(Refusal, &dyn Fn() -> bool); 13] = [
             (Refusal::StartUp, &|| is_start_up(self.image, function)),
             (Refusal::IfuncResolver, &|| self.resolvers.binary_search(&function.entry).is_ok()),
             (Refusal::GoCode, &|| self.is_go),
@@ -67,9 +74,11 @@ impl Judge<'_, '_> {
             (Refusal::Undecodable, &|| has(&|one| one.traits.is_undecodable)),
             (Refusal::SpecialUnwinding, &|| has(&is_special) || jumps.is_some_and(Jumps::has_unwinding)),
             (Refusal::OverlappingCode, &|| has(&|one| one.traits.overlaps) || is_torn()),
+            (Refusal::SharedCode, &|| has(&|one| !behind_start(self.shared, &one.range).is_empty())),
             (Refusal::CallIntoBody, &|| has(&|one| one.traits.is_called_inside) && calls_itself_inside(self.sweep, &own)),
             (Refusal::Transaction, &|| has(&|one| one.traits.has_transaction)),
             (Refusal::UnknownJump, &|| jumps.is_some_and(Jumps::has_unknown)),
+            (Refusal::CodePieces, &|| jumps.is_some_and(Jumps::has_pieces)),
             (Refusal::ShortEntry, &|| own.first().is_some_and(|one| is_short(self.image, self.fragments, one))),
         ];
         reasons.into_iter().find(|(_, applies)| applies()).map(|(reason, _)| reason)
@@ -94,7 +103,8 @@ fn v8_builtins(image: &Image<'_>) -> Vec<u64> {
 
 fn is_start_up(image: &Image<'_>, function: &Function) -> bool {
     let by_name = || std::iter::once(&function.name).chain(&function.aliases).any(|name| START_UP.contains(&name.as_str()));
-    (image.entry() != 0 && function.contains(image.entry())) || by_name()
+    let by_loader = [DT_INIT, DT_FINI].iter().any(|&tag| image.dynamic().value(tag) == Some(function.entry));
+    (image.entry() != 0 && function.contains(image.entry())) || by_loader || by_name()
 }
 
 /// Fragments into the middle of whose instructions someone branches.

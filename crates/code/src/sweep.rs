@@ -59,6 +59,8 @@ pub(crate) struct Sweep {
     pub(crate) outside: Vec<Outside>,
     /// Instructions behind the start of a fragment that someone calls directly, sorted.
     pub(crate) called_inside: Vec<u64>,
+    /// Instructions behind the start of a fragment whose address is loaded or stands in relocated data, sorted.
+    pub(crate) labels: Vec<u64>,
 }
 
 impl Sweep {
@@ -105,7 +107,7 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threa
     }
     sweep.pointers.sort_unstable_by_key(|pointer| pointer.at);
     sweep.called_inside = mark_calls(&sweep, fragments);
-    mark_pointers(image, &sweep, fragments);
+    sweep.labels = mark_pointers(image, &sweep, fragments);
     sweep
 }
 
@@ -162,17 +164,27 @@ fn mark_calls(sweep: &Sweep, fragments: &mut Fragments) -> Vec<u64> {
     inside
 }
 
-fn mark_pointers(image: &Image<'_>, sweep: &Sweep, fragments: &mut Fragments) {
+/// Marks what is pointed at; answers the instructions that are pointed at and start no fragment.
+fn mark_pointers(image: &Image<'_>, sweep: &Sweep, fragments: &mut Fragments) -> Vec<u64> {
     let relocated = image.relocations().iter().filter_map(|one| match one.kind {
         tare_image::RelocationKind::Irelative => Some(one.addend.cast_unsigned()),
         _ => one.link_address(),
     });
     let arrays = image.init_array().into_iter().chain(image.fini_array());
-    for target in sweep.pointers.iter().map(|pointer| pointer.target).chain(relocated).chain(arrays) {
-        if let Some(fragment) = fragments.starting_at(target).and_then(|index| fragments.list.get_mut(index)) {
+    // Code of the large model finds the global offset table by an instruction that loads its own address.
+    let loaded = sweep.pointers.iter().filter(|pointer| pointer.at != pointer.target).map(|pointer| pointer.target);
+    let mut labels = Vec::new();
+    for target in loaded.chain(relocated).chain(arrays) {
+        let Some(fragment) = fragments.at(target).and_then(|index| fragments.list.get_mut(index)) else { continue };
+        if fragment.range.start == target {
             fragment.traits.is_pointed_at = true;
+        } else if sweep.starts.contains(target) {
+            labels.push(target);
         }
     }
+    labels.sort_unstable();
+    labels.dedup();
+    labels
 }
 
 /// Code outside of text.

@@ -2,7 +2,8 @@
 //!
 //! Tables are copied, never changed, so that the end of a copy need only be far enough: a table ends where the next one
 //! begins or where an entry is no address of code. How many of the entries a jump can get at, its guard says (`bounds`). An entry outside of the function does not end it. What cannot be
-//! resolved is told from a tail call by the canonical frame address, and otherwise refused.
+//! resolved is told from a tail call by the canonical frame address, and by whether the function keeps addresses of its own
+//! instructions anywhere else (computed goto through memory), and otherwise refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -12,9 +13,10 @@ use tare_image::{CfaRows, Image};
 
 use crate::bounds::Bounds;
 use crate::decode::{AddressSet, RawFlow, has_notrack, raw_flow};
+use crate::pieces;
 use crate::program::{JumpTable, TableForm};
 use crate::stretch::Stretch;
-use crate::sweep::{constant_address, indexed_address};
+use crate::sweep::{Sweep, constant_address, indexed_address};
 use crate::values::{Value, Values};
 
 /// More entries than any compiler makes.
@@ -44,6 +46,10 @@ impl Jumps {
         self.kinds.values().any(|kind| *kind == JumpKind::Unwinding)
     }
 
+    pub(crate) fn has_pieces(&self) -> bool {
+        self.tables.iter().any(|table| matches!(table.form, TableForm::Code { .. }))
+    }
+
     pub(crate) fn has_unknown(&self) -> bool {
         self.kinds.values().any(|kind| *kind == JumpKind::Unknown)
     }
@@ -51,19 +57,27 @@ impl Jumps {
 
 /// What is needed to resolve the jumps of a function.
 pub(crate) struct Resolver<'a, 'data> {
-    pub(crate) image: &'a Image<'data>,
-    pub(crate) starts: &'a AddressSet,
-    pub(crate) bases: &'a [u64],
+    image: &'a Image<'data>,
+    starts: &'a AddressSet,
+    bases: &'a [u64],
+    labels: &'a [u64],
 }
 
-/// A jump of which the walk backwards could not tell where it goes.
+/// What the walk backwards from a jump tells.
 enum Found {
     Kind(JumpKind),
     Table(u64, TableForm),
+    /// Through a table that was not seen.
     Open,
+    /// Through a pointer whose origin was not seen; whether it may lead out of the function.
+    Unseen(bool),
 }
 
-impl Resolver<'_, '_> {
+impl<'a, 'data> Resolver<'a, 'data> {
+    pub(crate) fn new(image: &'a Image<'data>, sweep: &'a Sweep) -> Self {
+        Self { image, starts: &sweep.starts, bases: &sweep.bases, labels: &sweep.labels }
+    }
+
     /// Resolves all indirect jumps in `ranges`; `cfa` has the unwind rows of each range, where there are any.
     ///
     /// Code behind a table may hold further jumps whose registers were set before it: what was found leads on until
@@ -73,6 +87,12 @@ impl Resolver<'_, '_> {
         let mut jumps = self.in_rounds(&mut stretch, ranges, cfa);
         bound(&mut jumps, &stretch);
         jumps
+    }
+
+    /// Whether code reads entries of a table that leads into it.
+    pub(crate) fn reads_tables(&self, ranges: &[Range<u64>]) -> bool {
+        let stretch = Stretch::decode(self.image, ranges);
+        !self.loaded_tables(&stretch, &mut Values::new(&stretch), ranges).is_empty()
     }
 
     fn in_rounds(&self, stretch: &mut Stretch, ranges: &[Range<u64>], cfa: &[Option<CfaRows>]) -> Jumps {
@@ -97,7 +117,7 @@ impl Resolver<'_, '_> {
         let mut values = Values::new(stretch);
         let mut tables = self.loaded_tables(stretch, &mut values, ranges);
         let mut jumps = Jumps::default();
-        let mut open = Vec::new();
+        let (mut open, mut unseen) = (Vec::new(), Vec::new());
         let mut through: BTreeMap<(u64, TableForm), Vec<u64>> = BTreeMap::new();
         for &index in &stretch.jumps {
             let Some(jump) = stretch.code.get(index) else { continue };
@@ -106,7 +126,13 @@ impl Resolver<'_, '_> {
                 continue;
             }
             let at_entry = self.is_at_entry(stretch, index, ranges, cfa);
-            match self.jump(&mut values, index, jump, &tables, ranges, at_entry) {
+            let found = match self.jump(&mut values, index, jump, &tables, ranges, at_entry) {
+                Found::Unseen(may_leave) => {
+                    pieces::of_jump(stretch, index).map_or(Found::Unseen(may_leave), |(first, size)| Found::Table(first, TableForm::Code { size }))
+                }
+                found => found,
+            };
+            match found {
                 Found::Kind(kind) => {
                     jumps.kinds.insert(jump.ip(), kind);
                 }
@@ -115,11 +141,21 @@ impl Resolver<'_, '_> {
                     through.entry((table, form)).or_default().push(jump.ip());
                 }
                 Found::Open => open.push(jump.ip()),
+                Found::Unseen(may_leave) => unseen.push((jump.ip(), may_leave)),
             }
         }
-        if !open.is_empty() {
+        if !open.is_empty() || unseen.iter().any(|(_, may_leave)| !may_leave) {
             tables.extend(self.named_tables(stretch, ranges));
         }
+        let keeps_labels = !unseen.is_empty() && self.keeps_labels(&tables, ranges, stretch);
+        for (jump, may_leave) in unseen {
+            match (keeps_labels, may_leave) {
+                (true, _) => jumps.kinds.extend([(jump, JumpKind::Unknown)]),
+                (false, true) => jumps.kinds.extend([(jump, JumpKind::TailCall)]),
+                (false, false) => open.push(jump),
+            }
+        }
+        open.sort_unstable();
         self.settle(tables, &mut through, &open, &mut jumps, stretch);
         jumps
     }
@@ -128,13 +164,28 @@ impl Resolver<'_, '_> {
     fn named_tables(&self, stretch: &Stretch, ranges: &[Range<u64>]) -> BTreeSet<(u64, TableForm)> {
         let form = TableForm::Relative32;
         let is_own = |table: u64| {
-            let targets = self.targets(table, form);
+            let targets = self.entries(table, form);
             let own = targets.iter().filter(|&&target| self.is_inside(target, ranges)).count();
             own >= 2 && own * 2 > targets.len()
         };
         let addresses = stretch.code.iter().filter(|one| one.mnemonic() == Mnemonic::Lea).filter_map(constant_address);
         let tables: BTreeSet<u64> = addresses.filter(|&table| self.is_table(table, form, ranges)).collect();
         tables.into_iter().filter(|&table| is_own(table)).map(|table| (table, form)).collect()
+    }
+
+    /// Whether the addresses of own instructions are kept where no table is known: jumps through memory may lead to them.
+    fn keeps_labels(&self, tables: &BTreeSet<(u64, TableForm)>, ranges: &[Range<u64>], stretch: &Stretch) -> bool {
+        let inside = |range: &Range<u64>| {
+            let first = self.labels.partition_point(|&label| label <= range.start);
+            let end = self.labels.partition_point(|&label| label < range.end);
+            self.labels.get(first..end.max(first)).unwrap_or_default()
+        };
+        let mut own: BTreeSet<u64> = ranges.iter().flat_map(inside).copied().collect();
+        let has_own = !own.is_empty();
+        for &(table, form) in tables.iter().filter(|_| has_own) {
+            self.targets(table, form, stretch).iter().for_each(|target| _ = own.remove(target));
+        }
+        !own.is_empty()
     }
 
     /// Gives every table its jumps: a table whose jump was not found serves the open ones, or the next one behind its load.
@@ -163,7 +214,7 @@ impl Resolver<'_, '_> {
                     list.push(index);
                 }
             }
-            let targets = self.targets(key.0, key.1);
+            let targets = self.targets(key.0, key.1, stretch);
             jumps.tables.push(JumpTable { address: key.0, form: key.1, reach: targets.len(), targets, references, jumps: through });
         }
         if jumps.kinds.values().any(|kind| *kind == JumpKind::Table(Vec::new())) {
@@ -192,14 +243,13 @@ impl Resolver<'_, '_> {
         let form = self.wide_form();
         match values.of_jump(index) {
             Value::Target(table) if is_table(table, TableForm::Relative32) => Found::Table(table, TableForm::Relative32),
-            Value::Entry64(table) if is_table(table, form) => Found::Table(table, form),
+            Value::Entry64(table) if known.contains(&(table, form)) || self.leads_inside(table, form, ranges) => Found::Table(table, form),
             Value::Entry64(_) if may_be_tail_call => Found::Kind(JumpKind::TailCall),
             Value::Slot(slot) if self.is_lone_entry(slot, ranges) => Found::Table(slot, form),
-            Value::Target(_) | Value::Refused => Found::Kind(JumpKind::Unknown),
+            Value::Slot(_) if may_be_tail_call => Found::Kind(JumpKind::TailCall),
+            Value::Target(_) | Value::Refused | Value::Entry64(_) | Value::Slot(_) => Found::Kind(JumpKind::Unknown),
             Value::Entry32(_) => Found::Open,
-            _ if may_be_tail_call => Found::Kind(JumpKind::TailCall),
-            Value::Unknown | Value::Constant(_) => Found::Open,
-            Value::Entry64(_) | Value::Slot(_) => Found::Kind(JumpKind::Unknown),
+            Value::Unknown | Value::Constant(_) => Found::Unseen(may_be_tail_call),
         }
     }
 
@@ -224,12 +274,17 @@ impl Resolver<'_, '_> {
         if self.image.kind().is_position_independent() { TableForm::Relocated64 } else { TableForm::Absolute64 }
     }
 
-    /// Whether entries of a table lead into the function: two or more entries, of which one is an own instruction.
+    /// Whether a table whose address the code names leads into the function.
     fn is_table(&self, table: u64, form: TableForm, ranges: &[Range<u64>]) -> bool {
-        if self.image.text_at(table).is_some() || self.bases.binary_search(&table).is_err() {
+        self.bases.binary_search(&table).is_ok() && self.leads_inside(table, form, ranges)
+    }
+
+    /// Whether entries lead into the function: two or more entries, of which one is an own instruction.
+    fn leads_inside(&self, table: u64, form: TableForm, ranges: &[Range<u64>]) -> bool {
+        if self.image.text_at(table).is_some() {
             return false;
         }
-        let targets = self.targets(table, form);
+        let targets = self.entries(table, form);
         targets.len() >= 2 && targets.iter().any(|&target| self.is_inside(target, ranges))
     }
 
@@ -243,7 +298,15 @@ impl Resolver<'_, '_> {
         !is_start && self.starts.contains(target) && ranges.iter().any(|range| range.contains(&target))
     }
 
-    fn targets(&self, table: u64, form: TableForm) -> Vec<u64> {
+    /// Where the entries of a table of a function lead.
+    fn targets(&self, table: u64, form: TableForm, stretch: &Stretch) -> Vec<u64> {
+        match form {
+            TableForm::Code { size } => pieces::starts(stretch, table, size),
+            _ => self.entries(table, form),
+        }
+    }
+
+    fn entries(&self, table: u64, form: TableForm) -> Vec<u64> {
         let behind = self.bases.partition_point(|&base| base <= table);
         let limit = self.bases.get(behind).copied().unwrap_or(u64::MAX);
         let limit = limit.min(self.image.segment_at(table).map_or(0, |segment| segment.file_range().end));
@@ -271,6 +334,7 @@ impl Resolver<'_, '_> {
                 Some(table.wrapping_add_signed(i64::from(i32::from_le_bytes(bytes))))
             }
             TableForm::Absolute64 | TableForm::Relocated64 => self.image.pointer_at(entry),
+            TableForm::Code { .. } => None,
         }
     }
 
@@ -290,7 +354,7 @@ fn bound(jumps: &mut Jumps, stretch: &Stretch) {
     let mut entered: Vec<u64> = jumps.tables.iter().flat_map(|table| &table.targets).copied().collect();
     entered.sort_unstable();
     let bounds = Bounds { stretch, entered: &entered };
-    for table in &mut jumps.tables {
+    for table in jumps.tables.iter_mut().filter(|table| !matches!(table.form, TableForm::Code { .. })) {
         let most = table.jumps.iter().map(|&jump| bounds.entries(jump)).try_fold(0, |most, entries| entries.map(|entries| most.max(entries)));
         table.reach = most.filter(|&most| most > 0).map_or(table.targets.len(), |most| most.min(table.targets.len()));
     }

@@ -13,6 +13,7 @@ use tare_image::{Image, RelocationKind};
 
 use crate::Program;
 use crate::calls::Names;
+use crate::program::TableForm;
 use crate::sweep::Sweep;
 use crate::through::Through;
 
@@ -166,7 +167,7 @@ impl Reader<'_, '_> {
     }
 
     fn jump_tables(&self) -> Vec<Range<u64>> {
-        let all = self.program.jumps.values().flat_map(|jumps| &jumps.tables);
+        let all = self.program.jumps.values().flat_map(|jumps| &jumps.tables).filter(|table| !matches!(table.form, TableForm::Code { .. }));
         let ranges = all.map(|table| table.address..table.address + table.form.entry_size() * table.targets.len() as u64);
         let mut ranges: Vec<Range<u64>> = ranges.collect();
         ranges.sort_unstable_by_key(|range| range.start);

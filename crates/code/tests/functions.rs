@@ -173,6 +173,7 @@ fn code_that_cannot_be_moved_is_refused_with_its_reason() {
         begin locked
             test %edi, %edi
             je 1f
+            mov %edi, %ecx
             lock
         1:  cmpxchg %eax, (%rsi)
             ret
@@ -213,6 +214,16 @@ fn code_that_cannot_be_moved_is_refused_with_its_reason() {
             ret
         end padded
         .p2align 4
+        .globl unsized
+        .type unsized, @function
+        unsized:
+            test %edi, %edi
+            jne 1f
+            mov $1, %eax
+            ret
+        .p2align 4
+        1:  ret
+        .p2align 4
         begin main
             movl $0, %eax
             ret
@@ -237,6 +248,13 @@ fn code_that_cannot_be_moved_is_refused_with_its_reason() {
     for (name, refusal) in expected {
         assert_eq!(function(&program, name).refusal, refusal, "{name}");
     }
+    let size = |name: &str| {
+        let one = function(&program, name);
+        let graph = program.cfg(one, &program.body(&image, one));
+        (graph.blocks.len(), graph.edges())
+    };
+    assert_eq!(size("locked"), (3, 3), "the branch past a prefix leads to its instruction");
+    assert_eq!(size("unsized"), (3, 2), "padding begins no block");
 }
 
 #[test]
@@ -300,13 +318,56 @@ fn a_stripped_fortran_program_has_its_main_program() {
     let image = Image::parse(&whole).expect("an image");
     let program = Program::analyse(&image).expect("functions");
     let entry = function(&program, "MAIN__").entry;
+    assert_eq!(program.main_program(), program.function_entered_at(entry));
     assert_eq!(tare_image::demangle(&function(&program, "__work_MOD_busy").name), "work::busy");
     run(Command::new("strip").arg(shop.path("test")));
     let bare = shop.read("test");
     let image = Image::parse(&bare).expect("an image");
     let stripped = Program::analyse(&image).expect("functions");
     assert_eq!(function(&stripped, "MAIN__").entry, entry);
+    assert_eq!(stripped.main_program(), stripped.function_entered_at(entry));
     assert_ne!(function(&stripped, "main").entry, entry);
+}
+
+#[test]
+fn a_stub_for_fortran_is_not_the_main_program() {
+    let shop = Workshop::new();
+    let source = "int MAIN__(void) { return 0; }\nint main(int c, char **v) { (void)v; return c; }\n";
+    let bytes = shop.compile("gcc", "stub", "c", source, &["-O1"]);
+    let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
+    assert_eq!(program.main_program(), program.main());
+    assert_eq!(program.functions[program.main().expect("main")].name, "main");
+}
+
+/// The same file for a loader, which reads no section headers.
+fn without_section_headers(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes[0x28..0x30].fill(0);
+    bytes[0x3a..0x40].fill(0);
+    bytes
+}
+
+#[test]
+fn without_section_headers_the_same_functions_are_found() {
+    let shop = Workshop::new();
+    let cases: [(&str, &[&str]); 4] = [
+        ("gcc", &["-O1", "-s"]),
+        ("gcc", &["-O1", "-s", "-no-pie", "-fno-pie"]),
+        ("gcc", &["-O1", "-s", "-fcf-protection", "-Wl,-z,ibtplt"]),
+        ("gcc", &["-O1", "-s", "-Wl,-z,now"]),
+    ];
+    for (compiler, flags) in cases {
+        let bytes = shop.compile(compiler, "shapes", "c", include_str!("programs/shapes.c"), flags);
+        let bare = without_section_headers(&bytes);
+        let [with, without] = [&bytes, &bare].map(|bytes| {
+            let image = Image::parse(bytes).expect("an image");
+            let program = Program::analyse(&image).expect("functions");
+            let own = program.functions.iter().filter(|one| !matches!(one.refusal, Some(Refusal::StartUp | Refusal::OutsideText)));
+            own.map(|one| (one.entry, one.parts.clone(), one.never_returns)).collect::<Vec<_>>()
+        });
+        assert!(with.len() > 15, "{flags:?}");
+        assert_eq!(with, without, "{flags:?}");
+    }
 }
 
 #[test]
@@ -331,4 +392,83 @@ fn builtins_of_v8_are_never_moved() {
         let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
         assert_eq!(function(&program, "Builtins_Work").refusal == Some(Refusal::V8Builtin), is_v8);
     }
+}
+
+const LEAVES: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define COLD __attribute__((noinline, cold))
+COLD static int impl(int a) { char b[300]; sprintf(b, "%d", a); puts(b); return strlen(b) + rand(); }
+COLD int wrapper(int a) { return impl(a); }
+COLD static int impl2(void *p) { return puts(p) + getchar(); }
+COLD int getter2(char **p) { if (!p[1]) return 0; return impl2(p[0]); }
+COLD static long small(long *a) { return a[0] + labs(rand()); }
+COLD long thunk(long *a) { return small(a + 1); }
+int main(int c, char **v) { long k[4] = {c}; if (c > 3) return wrapper(c) + getter2(v); return thunk(k) + wrapper(2); }
+"#;
+
+#[test]
+fn cold_functions_that_are_only_jumped_to_are_functions_without_symbols() {
+    let shop = Workshop::new();
+    for compiler in ["gcc", "clang"].into_iter().filter(|compiler| has(compiler)) {
+        for level in ["-O2", "-O3", "-Os"] {
+            let name = format!("leaves{compiler}{level}");
+            shop.compile(compiler, &name, "c", LEAVES, &[level]);
+            let whole = shop.read(&name);
+            let image = Image::parse(&whole).expect("an image");
+            let program = Program::analyse(&image).expect("functions");
+            run(Command::new("strip").arg(shop.path(&name)));
+            let bare = shop.read(&name);
+            let image = Image::parse(&bare).expect("an image");
+            assert_same_functions(&program, &Program::analyse(&image).expect("functions"));
+        }
+    }
+}
+
+#[test]
+fn functions_that_branch_into_one_another_stay_apart_and_the_one_branched_into_is_not_moved() {
+    let shop = Workshop::new();
+    let whole = shop.compile("gcc", "static", "c", SHAPES, &["-O2", "-static"]);
+    let image = Image::parse(&whole).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    let is_function = |address: u64| image.symbols_at(address).any(|one| one.is_function && one.is_defined && !one.name.contains(".cold"));
+    let starts: Vec<u64> = image.fdes().iter().map(|fde| fde.range.start).filter(|&start| is_function(start)).collect();
+    assert!(starts.len() > 700, "{}", starts.len());
+    run(Command::new("strip").arg(shop.path("static")));
+    let bare = shop.read("static");
+    let stripped_image = Image::parse(&bare).expect("an image");
+    let stripped = Program::analyse(&stripped_image).expect("functions");
+    for start in starts {
+        let names: Vec<_> = image.symbols_at(start).map(|one| one.name).collect();
+        assert!(program.function_entered_at(start).is_some(), "{names:?}");
+        assert!(stripped.function_entered_at(start).is_some(), "{names:?} without symbols");
+    }
+    for name in ["__memmove_avx_unaligned_erms", "__memset_sse2_unaligned_erms"] {
+        let address = image.symbols().iter().find(|one| one.name == name).expect(name).address;
+        let owner = &program.functions[program.function_entered_at(address).expect(name)];
+        assert_eq!(owner.refusal, Some(Refusal::SharedCode), "{name}");
+    }
+}
+
+#[test]
+fn an_aligned_function_behind_the_one_that_alone_jumps_to_it_is_no_cold_part() {
+    let shop = Workshop::new();
+    let one = |name: &str, subsection: u32, body: &str| {
+        format!(
+            ".text {subsection}\n.globl {name}\n.type {name}, @function\n.p2align 4\n{name}:\n.cfi_startproc\n{body}\n.cfi_endproc\n.size {name}, . - {name}\n"
+        )
+    };
+    let first = one("first", 0, "lea 1(%rdi), %eax\njmp last");
+    let last = one("last", 2, "add %edi, %edi\nlea 2(%rdi), %eax\nret");
+    let between = one("between", 1, "mov $3, %eax\nret");
+    let main = one("main", 3, "call first\ncall between\nret");
+    shop.compile("gcc", "order", "s", &format!("{first}{last}{between}{main}.section .note.GNU-stack, \"\", @progbits\n"), &[]);
+    let whole = shop.read("order");
+    let image = Image::parse(&whole).expect("an image");
+    let entry = function(&Program::analyse(&image).expect("functions"), "last").entry;
+    run(Command::new("strip").arg(shop.path("order")));
+    let bare = shop.read("order");
+    let image = Image::parse(&bare).expect("an image");
+    assert!(Program::analyse(&image).expect("functions").function_entered_at(entry).is_some());
 }

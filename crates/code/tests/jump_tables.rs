@@ -171,7 +171,7 @@ fn a_guard_says_how_far_a_table_reaches() {
 }
 
 #[test]
-fn a_table_of_the_large_model_is_refused() {
+fn tables_of_the_large_model_are_understood_or_refused() {
     let shop = Workshop::new();
     for flags in
         [["-O2", "-mcmodel=large", "-pie", "-fPIC"], ["-O0", "-mcmodel=large", "-pie", "-fPIC"], ["-O2", "-mcmodel=large", "-no-pie", "-fno-pie"]]
@@ -179,6 +179,112 @@ fn a_table_of_the_large_model_is_refused() {
         let bytes = shop.compile("gcc", "large", "c", SHAPES, &flags);
         let image = Image::parse(&bytes).expect("an image");
         let program = Program::analyse(&image).expect("functions");
-        assert_eq!(function(&program, "choice").refusal, Some(tare_code::Refusal::UnknownJump), "{flags:?}");
+        for (name, entries) in [("choice", 7), ("threaded", 3)] {
+            let one = function(&program, name);
+            let body = program.body(&image, one);
+            match one.refusal {
+                Some(refusal) => assert_eq!(refusal, tare_code::Refusal::UnknownJump, "{name} {flags:?}"),
+                None => assert!(body.tables[0].reached()[..entries].iter().all(|&target| one.contains(target)), "{name} {flags:?}"),
+            }
+            let tail_calls = body.instructions.iter().filter(|one| one.flow == Flow::IndirectTailCall).count();
+            assert!(name == "choice" || tail_calls == 0, "{name} {flags:?}");
+        }
+        let tail = program.body(&image, function(&program, "through_pointer"));
+        assert!(!tail.instructions.iter().any(|one| one.flow == Flow::UnknownJump), "{flags:?}");
+    }
+}
+
+#[test]
+fn a_jump_to_pieces_of_equal_size_has_them_as_targets() {
+    let mut source = ".text\n".to_owned();
+    for (name, size, scaled) in [("by_shift", 16, "shl $4, %edi"), ("by_lea", 48, "shl $4, %edi\nlea (%rdi,%rdi,2), %edi")] {
+        let body = format!("and $3, %edi\nlea 9f(%rip), %rdx\n{scaled}\nadd %rdi, %rdx\njmp *%rdx\n");
+        let rest: String = (0..4).map(|piece| format!(".org 9b + {}, 0x90\nmov ${piece}, %eax\nret\n", size * piece)).collect();
+        source += &format!(
+            ".globl {name}\n.type {name}, @function\n.p2align 6\n{name}:\n.cfi_startproc\n{body}.p2align 4\n9:\n{rest}.cfi_endproc\n.size {name}, . - {name}\n"
+        );
+    }
+    source += ".globl main\n.type main, @function\nmain: ret\n.size main, . - main\n.section .note.GNU-stack, \"\", @progbits\n";
+    let bytes = Workshop::new().compile("gcc", "pieces", "s", &source, &[]);
+    let image = Image::parse(&bytes).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    for (name, size) in [("by_shift", 16), ("by_lea", 48)] {
+        let one = function(&program, name);
+        let body = program.body(&image, one);
+        let [table] = body.tables.as_slice() else { panic!("{name}: {:?}", body.tables) };
+        assert_eq!((table.form, table.targets.len()), (TableForm::Code { size }, 4), "{name}");
+        assert_eq!(one.refusal, Some(tare_code::Refusal::CodePieces), "{name}");
+        assert_eq!(program.metrics(&image, one, None).unresolved_jumps, 0, "{name}");
+        assert_eq!(program.metrics(&image, one, None).edges, 4, "{name}");
+    }
+}
+
+#[test]
+fn labels_that_are_kept_in_memory_are_no_tail_calls() {
+    let source = r#"
+        struct step { void *code; long number; };
+        long run(struct step *step, long count, int fill) {
+            static void *kept[3];
+            if (fill) {
+                kept[0] = &&add; kept[1] = &&twice; kept[2] = &&end;
+                for (long at = 0; at < count; at++) step[at].code = kept[step[at].number];
+                return 0;
+            }
+            goto *step->code;
+        add: count += step->number; step++; goto *step->code;
+        twice: count *= 2; step++; goto *step->code;
+        end: return count;
+        }
+        int main(int c, char **v) { struct step steps[2] = {{0, 0}, {0, 2}}; (void)v; run(steps, 2, 1); return (int)run(steps, c, 0); }
+    "#;
+    let shop = Workshop::new();
+    for (compiler, flags) in CASES.into_iter().filter(|case| has(case.0)) {
+        let bytes = shop.compile(compiler, "kept", "c", source, flags);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        let run = function(&program, "run");
+        let body = program.body(&image, run);
+        let tail_calls = body.instructions.iter().filter(|one| one.flow == Flow::IndirectTailCall).count();
+        assert_eq!((run.refusal, tail_calls), (Some(tare_code::Refusal::UnknownJump), 0), "{compiler} {flags:?}");
+    }
+}
+
+#[test]
+fn jumps_through_thunks_that_stay_in_a_function_are_unknown_and_others_are_tail_calls() {
+    let source = r#"
+        #include <stdio.h>
+        __attribute__((noinline)) int near(const unsigned char *p) {
+            static const int t[] = {&&A - &&A, &&B - &&A, &&C - &&A};
+            int s = 0;
+            goto *(&&A + t[*p % 3]);
+            A: s++; goto *(&&A + t[*++p % 3]);
+            B: s *= 3; goto *(&&A + t[*++p % 3]);
+            C: return s;
+        }
+        __attribute__((noinline)) int kept(const unsigned char *p) {
+            static void *const t[] = {&&A, &&B, &&C};
+            int s = 0;
+            goto *t[*p % 3];
+            A: s += puts("a"); goto *t[*++p % 3];
+            B: s *= 3; goto *t[*++p % 3];
+            C: return s;
+        }
+        __attribute__((noinline)) int away(int (*f)(const unsigned char *), const unsigned char *p) { return f(p + 1); }
+        int main(int c, char **v) { return away(c > 1 ? near : kept, (unsigned char *)v[0]); }
+    "#;
+    let shop = Workshop::new();
+    let cases: [&[&str]; 2] = [&["-O2", "-mindirect-branch=thunk"], &["-O2", "-mindirect-branch=thunk", "-no-pie", "-fno-pie"]];
+    for flags in cases {
+        let bytes = shop.compile("gcc", "thunks", "c", source, flags);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        for name in ["near", "kept"] {
+            let one = function(&program, name);
+            let unresolved = program.metrics(&image, one, None).unresolved_jumps;
+            assert_eq!(one.refusal, Some(tare_code::Refusal::UnknownJump), "{name} {flags:?}");
+            assert!(unresolved >= 1, "{name} {flags:?}");
+        }
+        let away = function(&program, "away");
+        assert_eq!((away.refusal, program.metrics(&image, away, None).unresolved_jumps), (None, 0), "{flags:?}");
     }
 }

@@ -114,6 +114,45 @@ fn lines_reach_from_the_entry_to_the_last_exit() {
     assert_eq!((found.line as usize, found.lines), (start, 13));
 }
 
+const INLINED: &str = "#include <stdlib.h>
+static inline __attribute__((always_inline)) void stop(int x);
+
+__attribute__((noinline)) int work(int x)
+{
+    if (x > 3)
+        stop(x);
+    return x * 2;
+}
+
+int main(int c, char **v)
+{
+    return work(c) + (v == 0);
+}
+
+static inline __attribute__((always_inline)) void stop(int x)
+{
+    if (x > 5)
+        abort();
+    exit(x);
+}
+";
+
+#[test]
+fn an_exit_in_inlined_code_is_on_the_line_of_the_call() {
+    let shop = Workshop::new();
+    let cases = [("gcc", "-gdwarf-2"), ("gcc", "-gdwarf-4"), ("gcc", "-g"), ("gcc", "-g1"), ("clang", "-g"), ("clang", "-gline-tables-only")];
+    for (compiler, flag) in cases.into_iter().filter(|case| has(case.0)) {
+        let bytes = shop.compile(compiler, "inlined", "c", INLINED, &["-O2", flag]);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        let sections = DebugSections::of(&image);
+        let lines = Lines::new(&sections);
+        let found = program.metrics(&image, function(&program, "work"), lines.as_ref()).source.expect("a place");
+        let last = found.line + found.lines - 1;
+        assert!((4..=5).contains(&found.line) && (7..=9).contains(&last), "{compiler} {flag}: {} to {last}", found.line);
+    }
+}
+
 /// Instruction addresses and addresses of calls, as objdump prints them.
 fn listing(path: &Path) -> (BTreeSet<u64>, BTreeSet<u64>) {
     let mut addresses = BTreeSet::new();

@@ -6,7 +6,7 @@
 //! the region took no less than nothing, and no more than a call took while the probe was off.
 
 use tare_delay::cost::{Cost, MeasuredMean, estimate, prior};
-use tare_profile::{COST_UNIT, Location, Node, Profile, RegionKind};
+use tare_profile::{COST_UNIT, Location, Node, Process, Profile, RegionKind};
 
 /// The part of a pair that lies between the two clock readings, where nothing else is known.
 const INNER_PART: f64 = 0.53;
@@ -116,7 +116,7 @@ pub fn of_profile(profile: &Profile) -> Vec<Vec<ProbeCost>> {
         })
         .collect();
     let costs = |((location, in_place), means): ((&Location, Vec<Option<Cost>>), &Means)| {
-        let elsewhere = means.prior(&everywhere, profile.process_of(location).hot_pair_cost);
+        let elsewhere = means.prior(&everywhere, profile.process_of(location));
         with_prior(profile, location, in_place, &elsewhere)
     };
     profile.locations.iter().zip(in_place).zip(&means).map(costs).collect()
@@ -137,11 +137,12 @@ impl Means {
         }
     }
 
-    /// The cost of paths without enough batches: what others of the location cost, else what others of the run do.
-    fn prior(&self, everywhere: &Self, hot_pair: f64) -> Cost {
+    /// The cost of paths without enough batches: what others of the location cost, else what others of the run do, else
+    /// what follows from hot loops.
+    fn prior(&self, everywhere: &Self, process: &Process) -> Cost {
         let value = self.pairs.value().or(everywhere.pairs.value());
-        let off_cost = self.counting.value().or(everywhere.counting.value()).unwrap_or(0);
-        Cost { off_cost, ..prior(units(hot_pair), value) }
+        let off_cost = self.counting.value().or(everywhere.counting.value());
+        Cost { off_cost: off_cost.unwrap_or(units(process.hot_clockless_cost)), ..prior(units(process.hot_pair_cost), value) }
     }
 }
 
@@ -152,6 +153,7 @@ fn with_prior(profile: &Profile, location: &Location, in_place: Vec<Option<Cost>
         }
         match in_place {
             Some(cost) => probe(&cost, Basis::InPlace, node),
+            None if node.hooked => probe(&prior(units(profile.process_of(location).hot_hook_cost), None), Basis::Prior, node),
             None => probe(elsewhere, Basis::Prior, node),
         }
     };

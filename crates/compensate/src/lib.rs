@@ -3,7 +3,7 @@
 //! The phases, each a file: [`cost`] says what a pair of probes costs on every call path; `exclusive` takes
 //! it off the exclusive times, and gives back to a region what it did while its probes were off; `balance`
 //! shifts what is uncertain, within its interval, so that no region has less than nothing; `total` sums
-//! inclusive times from exclusive ones and says how long each location really took.
+//! inclusive times from exclusive ones and says how long each location really took. [`whole`] looks at all locations together.
 //!
 //! What always holds: `low ≤ value ≤ high` for every figure; a child never exceeds its parent; [`Mode::Off`]
 //! returns what was measured; a figure that the overhead exceeds is marked with the reason and stays as the
@@ -15,8 +15,10 @@ mod balance;
 pub mod cost;
 mod exclusive;
 mod figure;
+pub mod metric;
 mod total;
 pub mod validation;
+pub mod whole;
 
 use tare_profile::{Location, Profile};
 
@@ -66,7 +68,9 @@ pub struct CompensatedLocation {
     pub delay_s: f64,
     /// The work of its own probes and wrappers over its whole life.
     pub overhead_s: f64,
-    /// Of that, what rests on costs measured in place rather than on the prior.
+    /// Of that, what its probes took, their slow paths included.
+    pub probes: Figure,
+    /// Of all of it, what rests on costs measured in place rather than on the prior.
     pub certain_overhead_s: f64,
     /// As in the profile.
     pub nodes: Vec<CompensatedNode>,

@@ -65,6 +65,12 @@ impl Overhead {
     fn all(&self) -> f64 {
         self.probes + self.tool
     }
+
+    /// What probes took, `slow` ticks of it in slow paths. The spread is that of a time from which it is taken off.
+    fn of_probes(&self, slow: f64) -> Figure {
+        let value = self.probes + slow;
+        Figure { value, low: (value - self.spread.above()).max(slow), high: value + self.spread.below(), mark: None }
+    }
 }
 
 /// Inclusive times as measured, in ticks.
@@ -176,6 +182,7 @@ pub(crate) fn location(
         total,
         delay_s,
         overhead_s: clock.seconds(overhead.all()),
+        probes: overhead.of_probes(location.slow_ticks as f64).scaled(clock.seconds_per_tick),
         certain_overhead_s: clock.seconds(overhead.in_place + overhead.tool),
         nodes,
     }

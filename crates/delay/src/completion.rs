@@ -13,7 +13,11 @@
 //! the delay model the least delay counts, as for paper 1's collectives. A collective is a completion of the
 //! messages of those ranks that it depends on: everybody's where all depend on all (x′ = max E − max V for
 //! each), the root's for broadcast and scatter, everybody's at the root of reduce and gather, the lower ranks'
-//! for scans.
+//! for scans. Such rooted kinds are built as trees and chains, in which ranks wait for others than those that they
+//! need data from; [`Arrivals::least`] and [`Arrivals::most`] bound what that can do.
+//!
+//! The closed form above is exact where a message takes as long to arrive as it costs to receive one that is
+//! there. Where both are known, [`complete_exactly`] needs no such thing.
 //!
 //! What always holds: the new delay is the old one plus measured wait minus virtual wait; nobody ends before
 //! the virtual time at which the last message was sent; without any delay nothing changes.
@@ -75,10 +79,29 @@ impl Arrivals {
         *self == Self::NONE
     }
 
+    /// When the last message was sent; `i64::MIN` where nothing arrived.
+    #[must_use]
+    pub const fn last_sent(&self) -> i64 {
+        self.sent
+    }
+
     /// The virtual time at which the last message was sent; `i64::MIN` where nothing arrived.
     #[must_use]
     pub const fn last_sent_virtually(&self) -> i64 {
         self.sent_virtually
+    }
+
+    /// What arrived if the operation waited for `self` surely and perhaps for some of `possible`: the choice that
+    /// leaves the least delay. The true delay is not below it, whatever the operation waited for in between.
+    #[must_use]
+    pub fn least(self, possible: Self) -> Self {
+        Self { sent_virtually: self.sent_virtually.max(possible.sent_virtually), ..self }
+    }
+
+    /// The same with the choice that leaves the most delay.
+    #[must_use]
+    pub fn most(self, possible: Self) -> Self {
+        Self { sent: self.sent.max(possible.sent), ..self }
     }
 
     /// Three words whose element-wise maximum over several arrivals is their [`Arrivals::join`].
@@ -109,13 +132,15 @@ pub struct Completion {
     pub wait: u64,
     /// Ticks that it would have waited unmeasured.
     pub virtual_wait: u64,
+    /// By how much the location could be earlier in virtual time before it would wait; only where it would not have waited.
+    pub margin: i64,
 }
 
 impl Completion {
     /// An operation that waited for nobody.
     #[must_use]
     pub const fn alone(begin: Moment) -> Self {
-        Self { delay: begin.delay, wait: 0, virtual_wait: 0 }
+        Self { delay: begin.delay, wait: 0, virtual_wait: 0, margin: i64::MAX }
     }
 
     /// Delay gained (negative: lost).
@@ -131,6 +156,7 @@ pub fn complete(model: DelayModel, begin: Moment, end: Ticks, arrivals: &Arrival
     if arrivals.is_empty() {
         return Completion::alone(begin);
     }
+    let margin = begin.virtual_time().saturating_sub(arrivals.sent_virtually);
     let (wait, virtual_wait) = match model {
         DelayModel::Off => return Completion::alone(begin),
         DelayModel::Delay => {
@@ -142,7 +168,18 @@ pub fn complete(model: DelayModel, begin: Moment, end: Ticks, arrivals: &Arrival
             (wait, positive(arrivals.sent_virtually.saturating_sub(begin.virtual_time())))
         }
     };
-    Completion { delay: begin.delay + wait.cast_signed() - virtual_wait.cast_signed(), wait, virtual_wait }
+    Completion { delay: begin.delay + wait.cast_signed() - virtual_wait.cast_signed(), wait, virtual_wait, margin }
+}
+
+/// The end of an operation that would have cost `cost` had everything been there, where `available` is the virtual time
+/// at which everything was there: x′ = Re − max(Rb − x + c, V + ℓ).
+#[must_use]
+pub fn complete_exactly(begin: Moment, end: Ticks, cost: u64, available: i64) -> Completion {
+    let (begun, end, cost) = (begin.at.0.cast_signed(), end.0.cast_signed(), cost.cast_signed());
+    let margin = (begin.virtual_time() + cost).saturating_sub(available);
+    let virtual_wait = positive(margin.saturating_neg());
+    let wait = positive(end - begun - cost);
+    Completion { delay: begin.delay + (end - begun - cost) - virtual_wait.cast_signed(), wait, virtual_wait, margin }
 }
 
 /// The number, or nothing where it is negative.
@@ -152,7 +189,7 @@ const fn positive(value: i64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arrivals, Moment, complete};
+    use super::{Arrivals, Moment, complete, complete_exactly};
     use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, proptest};
     use std::vec::Vec;
     use tare_format::graph::DelayModel;
@@ -194,6 +231,30 @@ mod tests {
             let end = complete(DelayModel::Virtual, moment(rb, x2), Ticks(1 << 41), &Arrivals::one(moment(s, x1)));
             let (s, rb) = (s.cast_signed(), rb.cast_signed());
             prop_assert_eq!(end.delay, (x1 + (rb - s).max(0)).min(x2 + (s - rb).max(0)));
+        }
+
+        #[test]
+        fn the_exact_form_with_equal_costs_is_the_closed_form(
+            s in 0_u64..1 << 40, x1 in 0_i64..1 << 38, rb in 0_u64..1 << 40, x2 in 0_i64..1 << 38, cost in 0_u64..1 << 20,
+        ) {
+            let (sent, begin) = (moment(s, x1), moment(rb, x2));
+            let end = Ticks(s.max(rb) + cost);
+            let exact = complete_exactly(begin, end, cost, sent.virtual_time() + cost.cast_signed());
+            prop_assert_eq!(exact, complete(DelayModel::Virtual, begin, end, &Arrivals::one(sent)));
+        }
+
+        #[test]
+        fn the_true_delay_lies_between_the_least_and_the_most(
+            needed in proptest::collection::vec((0_u64..1 << 20, 0_i64..1 << 19), 1..4),
+            others in proptest::collection::vec((0_u64..1 << 20, 0_i64..1 << 19, proptest::prelude::any::<bool>()), 0..6),
+            rb in 0_u64..1 << 20, x2 in 0_i64..1 << 19,
+        ) {
+            let needed: Arrivals = needed.iter().map(|&(at, delay)| moment(at, delay)).collect();
+            let possible: Arrivals = others.iter().map(|&(at, delay, _)| moment(at, delay)).collect();
+            let waited: Arrivals = others.iter().filter(|other| other.2).map(|&(at, delay, _)| moment(at, delay)).collect();
+            let end = |arrivals| complete(DelayModel::Virtual, moment(rb, x2), Ticks(1 << 41), &arrivals).delay;
+            let truth = end(needed.join(waited));
+            prop_assert!(end(needed.least(possible)) <= truth && truth <= end(needed.most(possible)));
         }
 
         #[test]

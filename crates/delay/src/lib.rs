@@ -3,6 +3,7 @@
 //! * [`completion`]: what an operation that waits for other locations does to a location's delay, under the
 //!   delay model of paper 1 and under the virtual-time model.
 //! * [`polling`]: the same where a program asks again and again instead of waiting.
+//! * [`provisional`]: delays that are corrected when the receiver of a send that waits has answered.
 //! * [`cost`]: what a probe costs, from batches of calls.
 //!
 //! The *delay* x of a location says how much earlier its next event would have happened unmeasured; its
@@ -20,3 +21,4 @@ extern crate std;
 pub mod completion;
 pub mod cost;
 pub mod polling;
+pub mod provisional;

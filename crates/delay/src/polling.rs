@@ -5,8 +5,16 @@
 //! virtual times of the questions that failed are kept, and where the message was sent virtually before one of
 //! them, the location is later by what passed in virtual time from there to the question that succeeded.
 //!
+//! How long a message was on its way is seen only as far as a question failed after it had been sent; that much is
+//! granted in virtual time as well, so that nothing changes where there was no overhead.
+//!
+//! Where not even the question that succeeded was late enough, the program would have gone on asking: the virtual
+//! completion is the next question from there on, at the pace of the last ones.
+//!
 //! What always holds: memory is fixed; where questions are many, every second is forgotten and from then on
 //! only every second is kept, so that the answer is late by at most one part in [`Polls::KEPT`] / 2 of the loop.
+
+use crate::completion::{Arrivals, Moment};
 
 /// Virtual times of failed questions since something was last completed, in ascending order.
 #[derive(Clone, Copy, Debug)]
@@ -15,16 +23,19 @@ pub struct Polls {
     kept: usize,
     stride: u32,
     skipped: u32,
+    /// Real time of the last one.
+    last: u64,
 }
 
 impl Polls {
     /// Questions remembered.
     pub const KEPT: usize = 64;
     /// Nothing was asked yet.
-    pub const NONE: Self = Self { times: [0; Self::KEPT], kept: 0, stride: 1, skipped: 0 };
+    pub const NONE: Self = Self { times: [0; Self::KEPT], kept: 0, stride: 1, skipped: 0, last: 0 };
 
-    /// A question at this virtual time failed.
-    pub fn failed(&mut self, virtual_time: i64) {
+    /// A question failed that was asked at this moment.
+    pub fn failed(&mut self, asked: Moment) {
+        self.last = asked.at.0;
         self.skipped += 1;
         if self.skipped < self.stride {
             return;
@@ -37,16 +48,32 @@ impl Polls {
             self.kept = Self::KEPT / 2;
             self.stride = self.stride.saturating_mul(2);
         }
-        self.times[self.kept] = virtual_time;
+        self.times[self.kept] = asked.virtual_time();
         self.kept += 1;
     }
 
-    /// Delay gained by asking on, where a question succeeded at the virtual time `succeeded` about messages of
-    /// which the last was sent at the virtual time `sent`. Forgets the questions.
-    pub fn succeeded(&mut self, succeeded: i64, sent: i64) -> u64 {
-        let first = self.times[..self.kept].iter().find(|&&time| time >= sent).copied();
+    /// The virtual time of the question that would have been answered unmeasured, where one succeeded that was asked at
+    /// the moment `asked` about these messages. Forgets the questions.
+    pub fn answered(&mut self, asked: Moment, arrivals: &Arrivals) -> i64 {
+        let (succeeded, available) = (asked.virtual_time(), self.available(arrivals));
+        let kept = &self.times[..self.kept];
+        let answered = match kept.iter().find(|&&time| time >= available) {
+            Some(&first) => first.min(succeeded),
+            None if succeeded >= available => succeeded,
+            None => {
+                let pace = kept.last().map_or(0, |last| succeeded.saturating_sub(*last) / i64::from(self.skipped + 1));
+                let missing = available.saturating_sub(succeeded);
+                if pace > 0 { succeeded.saturating_add((missing + pace - 1) / pace * pace) } else { available }
+            }
+        };
         *self = Self::NONE;
-        first.map_or(0, |first| u64::try_from(succeeded.saturating_sub(first)).unwrap_or(0))
+        answered
+    }
+
+    /// From which virtual time on the messages were there: after they were sent, and after as long a way as they had surely.
+    fn available(&self, arrivals: &Arrivals) -> i64 {
+        let failed_after = self.last.cast_signed().saturating_sub(arrivals.last_sent());
+        arrivals.last_sent_virtually().saturating_add(if self.kept > 0 && failed_after >= 0 { failed_after + 1 } else { 0 })
     }
 
     /// Forgets the questions: the location waited for something else meanwhile.
@@ -59,33 +86,64 @@ impl Polls {
 
 #[cfg(test)]
 mod tests {
-    use super::Polls;
+    use super::{Moment, Polls};
+    use crate::completion::Arrivals;
+    use tare_format::ids::Ticks;
 
+    const LATE: u64 = 1_000_000;
+
+    fn asked_at(virtual_time: i64, delay: i64) -> Moment {
+        Moment { at: Ticks((virtual_time + delay).unsigned_abs()), delay }
+    }
+
+    /// Questions at these virtual times, all late by as much.
     fn asked_every(period: i64, questions: i64) -> Polls {
         let mut polls = Polls::NONE;
-        (1..=questions).for_each(|question| polls.failed(question * period));
+        (1..=questions).for_each(|question| polls.failed(asked_at(question * period, LATE.cast_signed())));
         polls
+    }
+
+    /// A message that was sent at this virtual time, and in real time after all questions that failed.
+    fn answered(polls: &mut Polls, succeeded: i64, sent: i64) -> i64 {
+        let sent = Moment { at: Ticks(3 * LATE), delay: (3 * LATE).cast_signed() - sent };
+        polls.answered(asked_at(succeeded, LATE.cast_signed()), &Arrivals::one(sent))
     }
 
     #[test]
     fn the_first_question_after_the_virtual_send_would_have_been_the_last() {
-        assert_eq!(asked_every(10, 20).succeeded(210, 95), 110, "asked at 100, answered at 210");
-        assert_eq!(asked_every(10, 20).succeeded(210, 100), 110);
-        assert_eq!(asked_every(10, 20).succeeded(210, 205), 0, "only the last one was late enough");
+        assert_eq!(answered(&mut asked_every(10, 20), 210, 95), 100);
+        assert_eq!(answered(&mut asked_every(10, 20), 210, 100), 100);
+        assert_eq!(answered(&mut asked_every(10, 20), 210, 205), 210, "only the last one was late enough");
+    }
+
+    #[test]
+    fn a_message_that_is_late_in_virtual_time_is_asked_for_at_the_same_pace() {
+        assert_eq!(answered(&mut asked_every(10, 20), 210, 215), 220);
+        assert_eq!(answered(&mut asked_every(10, 20), 210, 260), 260);
+        assert_eq!(answered(&mut asked_every(10, 200), 2010, 2055), 2060, "where questions are remembered coarsely as well");
+        let mut nothing = Polls::NONE;
+        assert_eq!(answered(&mut nothing, 210, 215), 215, "nothing says how fast it would have asked");
+    }
+
+    #[test]
+    fn where_there_was_no_overhead_the_question_that_succeeded_stays_the_last() {
+        let mut polls = Polls::NONE;
+        (1..=20).for_each(|question| polls.failed(asked_at(question * 10, 0)));
+        let sent = asked_at(95, 0);
+        assert_eq!(polls.answered(asked_at(210, 0), &Arrivals::one(sent)), 210, "the message was on its way from 95 to 200 at least");
     }
 
     #[test]
     fn a_success_forgets_what_was_asked_before() {
         let mut polls = asked_every(10, 5);
-        assert_eq!(polls.succeeded(60, 0), 50);
-        assert_eq!(polls.succeeded(60, 0), 0);
+        assert_eq!(answered(&mut polls, 60, 0), 10);
+        assert_eq!(answered(&mut polls, 60, 0), 60);
     }
 
     #[test]
     fn long_loops_are_remembered_coarsely() {
-        let questions = 100_000;
-        let gain = asked_every(10, questions).succeeded((questions + 1) * 10, 500_000);
-        let exact = 500_010_u64;
-        assert!(gain <= exact && exact - gain <= 1_000_000 * 2 / Polls::KEPT as u64, "{gain}");
+        let questions = 90_000;
+        let answered = answered(&mut asked_every(10, questions), (questions + 1) * 10, 500_000);
+        assert!((500_000..=500_000 + 1_000_000 * 2 / Polls::KEPT as i64).contains(&answered), "{answered}");
     }
 }

@@ -47,6 +47,14 @@ pub enum RegionKind {
     Iteration = 4,
     /// A call, as its caller sees it.
     CallSite = 5,
+    /// A region that the program itself begins and ends.
+    User = 6,
+    /// A value that the program gave a parameter: what is below ran with it.
+    Parameter = 7,
+    /// A phase of the program, as it says itself.
+    Phase = 8,
+    /// A stretch in which the program asked for nothing to be recorded.
+    Pause = 9,
 }
 
 impl RegionKind {
@@ -60,6 +68,10 @@ impl RegionKind {
             3 => Some(Self::Loop),
             4 => Some(Self::Iteration),
             5 => Some(Self::CallSite),
+            6 => Some(Self::User),
+            7 => Some(Self::Parameter),
+            8 => Some(Self::Phase),
+            9 => Some(Self::Pause),
             _ => None,
         }
     }

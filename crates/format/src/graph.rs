@@ -22,7 +22,7 @@
 //! Time is in time-stamp counter ticks; [`Header::start_ticks`] and [`Header::last_ticks`] tie them to nanoseconds. Costs are in
 //! [`COST_UNIT`]ths of a tick.
 
-use core::mem::{offset_of, size_of};
+use core::mem::size_of;
 
 /// First bytes of a graph file.
 pub const MAGIC: [u8; 8] = *b"TAREGRPH";
@@ -39,6 +39,8 @@ pub const SWITCH_TABLE: u64 = IMAGE_TABLE + (IMAGES * ImageRecord::SIZE) as u64;
 pub const SWITCHES: usize = 512;
 /// How the name of a request ends that stands beside the graph file: pairs of a region id and 0 (on) or 1 (off), u32 each.
 pub const REQUEST_ENDING: &str = ".request";
+/// Name of the empty file, in the run directory or where graphs stand meanwhile, that says that a process found no room for its graph.
+pub const UNWRITTEN: &str = "unmeasured";
 /// Where the image records begin.
 pub const IMAGE_TABLE: u64 = 4096;
 /// Bytes of an arena.
@@ -70,7 +72,7 @@ pub const MAX_PEERS: u32 = ((ARENA - PEERS) / size_of::<PeerRecord>() as u64) as
 pub const COST_UNIT: u64 = 256;
 
 /// Words that a record can be made of.
-trait Word: Sized {
+pub(crate) trait Word: Sized {
     fn read(bytes: &[u8]) -> Self;
 }
 
@@ -92,6 +94,18 @@ impl<const N: usize> Word for [u8; N] {
         let mut word = [0; N];
         word.copy_from_slice(&bytes[..N]);
         word
+    }
+}
+
+impl<const N: usize> Word for [u64; N] {
+    fn read(bytes: &[u8]) -> Self {
+        core::array::from_fn(|index| u64::read(&bytes[8 * index..]))
+    }
+}
+
+impl<const N: usize> Word for [i64; N] {
+    fn read(bytes: &[u8]) -> Self {
+        core::array::from_fn(|index| i64::read(&bytes[8 * index..]))
     }
 }
 
@@ -119,13 +133,13 @@ macro_rules! record {
             #[must_use]
             pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
                 let bytes = bytes.get(..Self::SIZE)?;
-                Some(Self { $($field: <$kind as Word>::read(&bytes[$at..]),)* })
+                Some(Self { $($field: <$kind as $crate::graph::Word>::read(&bytes[$at..]),)* })
             }
         }
 
         const _: () = {
-            assert!(size_of::<$name>() == $size);
-            $(assert!(offset_of!($name, $field) == $at);)*
+            assert!(core::mem::size_of::<$name>() == $size);
+            $(assert!(core::mem::offset_of!($name, $field) == $at);)*
         };
     };
 }
@@ -208,8 +222,10 @@ record! {
         224 throttle_calls: u64,
         /// … whose calls take fewer nanoseconds than this is switched off for good.
         232 throttle_ns: u64,
+        /// Cost of a pair of hooks, or of calls of the program's own, in a hot loop ([`COST_UNIT`]); 0 where it was not measured.
+        240 hot_hook_cost: u64,
         /// Reserved.
-        240 reserved: [u8; 16],
+        248 reserved: [u8; 8],
         /// Host name, padded with zeros.
         256 host: [u8; 64],
         /// Path of the executable (of the original where the image is a copy), padded, cut at the front if too long.
@@ -229,7 +245,7 @@ record! {
         4 regions: u32,
         /// Load bias.
         8 bias: u64,
-        /// Identity of its description, `<hex>.regions` in the run directory.
+        /// Identity of its description, `<hex>.regions` in the run directory; zeros for the regions of [`crate::names`].
         16 identity: [u8; 16],
         /// Reserved.
         32 reserved: [u8; 32],
@@ -311,7 +327,7 @@ record! {
         0 node: u64,
         /// Ticks at entry minus the node's inclusive ticks.
         8 base: u64,
-        /// Reserved for a second metric.
+        /// Of a region with [`NODE_HOOK`]: where its function returns to.
         16 spare: u64,
         /// Stack pointer at entry: address of the function's return address. Two less where no clock was read; `base` is
         /// then the address of the node that time goes to meanwhile. Three less than that of its caller in a wrapper.
@@ -343,7 +359,7 @@ record! {
         52 left: i16,
         /// One of [`Mode`]: the kind of batch under way.
         54 mode: u8,
-        /// [`NODE_FOLDED`], [`NODE_OVERFLOW`], [`NODE_BATCHES`], [`NODE_LEAF`].
+        /// [`NODE_FOLDED`] and its kin.
         55 flags: u8,
         /// Current estimate of the cost of a probe pair on this path ([`COST_UNIT`]).
         56 cost: u64,
@@ -358,6 +374,12 @@ pub const NODE_FOLDED: u8 = 1;
 pub const NODE_BATCHES: u8 = 4;
 /// The region is entered by a leaf's site: its body runs without probes while it is off. Others are clockless then.
 pub const NODE_LEAF: u8 = 8;
+/// The region is entered by a compiler's hook: its exit is told by the region, not by the stack pointer.
+pub const NODE_HOOK: u8 = 16;
+/// The region is one that the program itself begins and ends.
+pub const NODE_USER: u8 = 32;
+/// The region ends with the one around it, as a parameter does.
+pub const NODE_ENDS_WITH_PARENT: u8 = 64;
 
 record! {
     /// What the slow path and the wrappers know of a node.
@@ -463,6 +485,8 @@ record! {
         56 virtual_wait: u64,
     }
 }
+
+pub(crate) use record;
 
 macro_rules! numbered {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $number:literal,)* }) => {

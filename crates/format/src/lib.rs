@@ -2,6 +2,8 @@
 //!
 //! * [`graph`]: the mapped file in which a process keeps its region graphs, one arena a thread.
 //! * [`description`]: the table that ties region ids to names, files, lines and addresses.
+//! * [`metrics`]: the part of a graph file that holds what is measured beside time.
+//! * [`names`]: the part of a graph file that names regions which no description holds.
 //! * [`note`]: how an instrumented image tells the runtime where its description and slots are.
 //! * [`probe`]: the agreement between a probe site in an image and the runtime that serves it.
 //! * [`ids`]: the numbers that mean something, each with a type of its own.
@@ -15,5 +17,7 @@ extern crate alloc;
 pub mod description;
 pub mod graph;
 pub mod ids;
+pub mod metrics;
+pub mod names;
 pub mod note;
 pub mod probe;

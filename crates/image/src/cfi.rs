@@ -9,6 +9,8 @@ use crate::bytes::Cursor;
 
 /// DWARF number of the stack pointer.
 const RSP: u64 = 7;
+/// `DW_CFA_undefined`.
+const UNDEFINED: u8 = 0x07;
 
 /// What a call-frame instruction does, as far as others need it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,7 +88,7 @@ impl<'data> CfiInstructions<'data> {
             0x06 | 0x08 | 0x2e => cursor.uleb().map(|_| CfiOp::Other)?,
             0x05 | 0x09 | 0x14 | 0x2f => cursor.uleb().and_then(|_| cursor.uleb()).map(|_| CfiOp::Other)?,
             0x11 | 0x15 => cursor.uleb().and_then(|_| cursor.sleb()).map(|_| CfiOp::Other)?,
-            0x07 => CfiOp::Undefined(cursor.uleb()?),
+            UNDEFINED => CfiOp::Undefined(cursor.uleb()?),
             0x0a => CfiOp::RememberState,
             0x0b => CfiOp::RestoreState,
             0x0c => CfiOp::DefCfa { register: cursor.uleb()?, offset: cursor.uleb()?.cast_signed() },
@@ -196,6 +198,43 @@ fn push(rows: &mut Vec<(u64, Cfa)>, address: u64, cfa: Cfa) {
         Some(last) if last.1 == cfa => {}
         _ => rows.push((address, cfa)),
     }
+}
+
+/// What an entry's first row says of the CFA, and whether any row loses the return address.
+#[derive(Clone, Debug)]
+pub(crate) struct Beginning {
+    pub(crate) cfa: Cfa,
+    pub(crate) undefines_return: bool,
+}
+
+impl Default for Beginning {
+    fn default() -> Self {
+        Self { cfa: Cfa::Expression, undefines_return: false }
+    }
+}
+
+impl Beginning {
+    /// Of a CIE's instructions, under its data alignment factor and its register of the return address.
+    pub(crate) fn of(instructions: &[u8], data: i64, return_register: u64) -> Self {
+        let mut state = State { cfa: Cfa::Expression, saved: Vec::new() };
+        CfiInstructions::new(instructions, data).for_each(|one| state.apply(one.op));
+        Self { cfa: state.cfa, undefines_return: undefines(instructions, data, return_register) }
+    }
+
+    /// Of an FDE's instructions behind those of its CIE.
+    pub(crate) fn then(&self, instructions: &[u8], data: i64, return_register: u64) -> Self {
+        let mut state = State { cfa: self.cfa, saved: Vec::new() };
+        let mut own = CfiInstructions::new(instructions, data);
+        let is_first_row = |op: &CfiOp| !matches!(op, CfiOp::Advance(units) if *units > 0);
+        own.by_ref().map(|one| one.op).take_while(is_first_row).for_each(|op| state.apply(op));
+        let cfa = if own.is_damaged() { Cfa::Expression } else { state.cfa };
+        Self { cfa, undefines_return: self.undefines_return || undefines(instructions, data, return_register) }
+    }
+}
+
+/// Whether a register is lost. Hardly any entry has the byte of such an instruction: only those are read.
+fn undefines(instructions: &[u8], data: i64, register: u64) -> bool {
+    instructions.contains(&UNDEFINED) && CfiInstructions::new(instructions, data).any(|one| one.op == CfiOp::Undefined(register))
 }
 
 struct State {

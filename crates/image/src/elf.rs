@@ -179,6 +179,8 @@ fn check_machine(class: u8, order: u8, machine: u16) -> Result<(), ImageError> {
         (1, 243) => "32-bit RISC-V".to_owned(),
         (_, 243) => "RISC-V".to_owned(),
         (_, 258) => "LoongArch".to_owned(),
+        (_, other) if order == 2 && other.swap_bytes() == 62 => "x86-64 with the other byte order".to_owned(),
+        (_, other) if order == 2 => format!("a big-endian machine (number {other})"),
         (1, other) => format!("a 32-bit machine (number {other})"),
         (_, other) => format!("machine number {other}"),
     };

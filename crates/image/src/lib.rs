@@ -132,8 +132,8 @@ impl<'data> Image<'data> {
         };
         let symbols = symbols::parse(&map, &dynamic);
         let relocations = relocations::parse(&map, &dynamic, &symbols.dynamic);
-        let plt = plt::parse(&map, &relocations, &symbols.sorted);
         let unwind = unwind::parse(&map);
+        let plt = plt::parse(&map, &relocations, &symbols.sorted, &unwind.fdes);
         let text = text(&map, &plt.ranges);
         Ok(Self {
             kind,

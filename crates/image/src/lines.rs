@@ -58,11 +58,23 @@ impl<'a> Lines<'a> {
         Some(Location { file: found.file?.to_owned(), line: found.line? })
     }
 
+    /// The place of an instruction in the function that has its code: of code that was inlined, the line of the call.
+    #[must_use]
+    pub fn location_in_host(&self, address: u64) -> Option<Location> {
+        address.checked_add(1)?;
+        let mut frames = self.context.find_frames(address).skip_all_loads().ok()?;
+        let mut host = None;
+        while let Ok(Some(frame)) = frames.next() {
+            host = frame.location;
+        }
+        Some(Location { file: host.as_ref()?.file?.to_owned(), line: host?.line? })
+    }
+
     /// Where the function with this entry, a link address, is declared; where nothing says so, the place of its first instruction.
     #[must_use]
     pub fn function(&self, entry: u64) -> Option<Location> {
         let declarations = self.declarations.get_or_init(|| Declarations::read(self.sections));
-        declarations.at(entry).cloned().or_else(|| self.location(entry))
+        declarations.at(entry).cloned().or_else(|| self.location_in_host(entry))
     }
 
     /// The lines of a function whose code fills these ranges; the first one starts with its entry.

@@ -10,6 +10,7 @@ use crate::Map;
 use crate::bytes::u32_at;
 use crate::relocations::{Relocation, RelocationKind, within};
 use crate::symbols::Symbol;
+use crate::unwind::Fde;
 
 /// An entry of the procedure linkage table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,7 +34,7 @@ pub(crate) struct Plt<'data> {
     pub(crate) ranges: Vec<Range<u64>>,
 }
 
-pub(crate) fn parse<'data>(map: &Map<'data>, relocations: &[Relocation<'data>], symbols: &[Symbol<'data>]) -> Plt<'data> {
+pub(crate) fn parse<'data>(map: &Map<'data>, relocations: &[Relocation<'data>], symbols: &[Symbol<'data>], fdes: &[Fde<'data>]) -> Plt<'data> {
     let ifuncs = symbols.iter().filter(|symbol| symbol.is_ifunc && symbol.is_defined);
     let ifuncs: HashMap<u64, &str> = ifuncs.map(|symbol| (symbol.address, symbol.name)).collect();
     let name = |slot| slot_name(relocations, &ifuncs, slot);
@@ -44,13 +45,18 @@ pub(crate) fn parse<'data>(map: &Map<'data>, relocations: &[Relocation<'data>], 
         scan(map, range, &name, &mut entries);
     }
     if map.sections.is_empty() {
-        let lazy = |slot| name(slot).filter(|found| found.0 != RelocationKind::GlobDat);
+        let lazy = |slot| name(slot).filter(|found| matches!(found.0, RelocationKind::JumpSlot | RelocationKind::Irelative));
         for segment in map.segments.iter().filter(|segment| segment.is_loaded() && segment.is_executable()) {
             scan(map, &segment.file_range(), &lazy, &mut entries);
         }
         ranges.extend(without_sections(&entries));
+        for fde in fdes.iter().filter(|fde| asks_for_the_slot(fde) || holds_entries_alone(map, &fde.range, &name)) {
+            scan(map, &fde.range, &name, &mut entries);
+            ranges.push(fde.range.clone());
+        }
     }
     entries.sort_by_key(|entry| entry.address);
+    entries.dedup_by_key(|entry| entry.address);
     Plt { entries, ranges }
 }
 
@@ -103,4 +109,24 @@ fn without_sections(entries: &[PltEntry<'_>]) -> Vec<Range<u64>> {
         }
     }
     ranges
+}
+
+/// Whether an unwind entry computes the frame from the position within an entry of 16 bytes, as linkers' own do: its
+/// expression begins with `rsp + 8` and the instruction pointer.
+fn asks_for_the_slot(fde: &Fde<'_>) -> bool {
+    fde.instructions.windows(4).any(|bytes| bytes == [0x77, 8, 0x80, 0])
+}
+
+/// Whether code consists of jumps through slots, each in its 8 or 16 bytes.
+fn holds_entries_alone<'data>(map: &Map<'data>, range: &Range<u64>, name: &dyn Fn(u64) -> Option<Named<'data>>) -> bool {
+    let code = map.bytes_at(range.start, range.end.saturating_sub(range.start)).unwrap_or_default();
+    let is_entry = |at: usize, size: usize| {
+        let entry = code.get(at..at + size)?;
+        let jump = entry.windows(2).position(|two| two == [0xff, 0x25])?;
+        let behind = range.start + (at + jump) as u64 + 6;
+        let slot = behind.wrapping_add_signed(i64::from(u32_at(entry, jump + 2)?.cast_signed()));
+        (entry_start(entry, jump) == 0 && name(slot).is_some()).then_some(())
+    };
+    let sizes = [8, 16].into_iter().filter(|size| !code.is_empty() && code.len().is_multiple_of(*size));
+    sizes.into_iter().any(|size| (0..code.len()).step_by(size).all(|at| is_entry(at, size).is_some()))
 }

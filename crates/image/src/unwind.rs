@@ -3,12 +3,12 @@
 //! They are found by section, by `PT_GNU_EH_FRAME`, or, where a static program has neither, by the look of a first CIE.
 //! Holds after parsing: entries are sorted by start, and no two have the same range.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::Map;
 use crate::bytes::Cursor;
-use crate::cfi::{CfaRows, CfiInstructions, CfiOp};
+use crate::cfi::{Beginning, CfaRows, CfiInstructions};
 use crate::elf::PT_GNU_EH_FRAME;
 
 /// One frame description entry.
@@ -57,24 +57,6 @@ impl<'data> Fde<'data> {
     #[must_use]
     pub fn cie_cfi(&self) -> CfiInstructions<'data> {
         CfiInstructions::new(self.cie_instructions, self.data_alignment)
-    }
-
-    fn undefines_return(&self) -> bool {
-        let register = u64::from(self.return_register);
-        self.cie_cfi().chain(self.cfi()).any(|one| one.op == CfiOp::Undefined(register))
-    }
-
-    fn first_row_is_entry(&self) -> bool {
-        let advance = self.cfi().position(|one| matches!(one.op, CfiOp::Advance(units) if units > 0));
-        let own = match advance {
-            Some(count) => {
-                let length = self.cfi().take(count).map(|one| one.bytes.len()).sum();
-                self.instructions.get(..length).unwrap_or_default()
-            }
-            None => self.instructions,
-        };
-        let rows = CfaRows::run(self.cie_instructions, own, &self.range, self.code_alignment, self.data_alignment);
-        rows.at(self.range.start).is_some_and(crate::cfi::Cfa::is_entry)
     }
 }
 
@@ -144,6 +126,7 @@ struct Cie<'data> {
     personality: Option<(u8, u64)>,
     is_signal_frame: bool,
     instructions: &'data [u8],
+    beginning: Beginning,
 }
 
 struct Table<'a, 'data> {
@@ -156,7 +139,7 @@ struct Table<'a, 'data> {
 impl<'data> Table<'_, 'data> {
     fn read(&self, range: Range<u64>, fdes: &mut Vec<Fde<'data>>) {
         let Some(bytes) = self.map.bytes_at(range.start, range.end.saturating_sub(range.start)) else { return };
-        let mut cies: HashMap<usize, Option<Cie<'data>>> = HashMap::new();
+        let mut cies: BTreeMap<usize, Option<Cie<'data>>> = BTreeMap::new();
         let mut at = 0;
         while let Some(record) = Record::read(bytes, at) {
             at = record.end;
@@ -201,6 +184,7 @@ impl<'data> Table<'_, 'data> {
             personality: None,
             is_signal_frame: false,
             instructions: &[],
+            beginning: Beginning::default(),
         };
         if cie.has_augmentation {
             let length = usize::try_from(cursor.uleb()?).ok()?;
@@ -210,6 +194,7 @@ impl<'data> Table<'_, 'data> {
             cursor.position = end;
         }
         cie.instructions = cursor.rest();
+        cie.beginning = Beginning::of(cie.instructions, data_alignment, register);
         Some(cie)
     }
 
@@ -249,12 +234,14 @@ impl<'data> Table<'_, 'data> {
         if length == 0 || start == 0 {
             return None;
         }
-        let mut fde = Fde {
+        let instructions = cursor.rest();
+        let beginning = cie.beginning.then(instructions, cie.data_alignment, u64::from(cie.return_register));
+        Some(Fde {
             range: start..end,
-            starts_at_entry: false,
-            is_special: cie.is_signal_frame,
+            starts_at_entry: beginning.cfa.is_entry(),
+            is_special: cie.is_signal_frame || beginning.undefines_return,
             cie_instructions: cie.instructions,
-            instructions: cursor.rest(),
+            instructions,
             code_alignment: cie.code_alignment,
             data_alignment: cie.data_alignment,
             return_register: cie.return_register,
@@ -262,10 +249,7 @@ impl<'data> Table<'_, 'data> {
             lsda,
             address: base + record.start as u64,
             is_signal_frame: cie.is_signal_frame,
-        };
-        fde.is_special |= fde.undefines_return();
-        fde.starts_at_entry = fde.first_row_is_entry();
-        Some(fde)
+        })
     }
 }
 

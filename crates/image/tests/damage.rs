@@ -1,13 +1,13 @@
 //! No input makes the parser panic: truncated files, files with bytes changed, and bytes at random behind a header.
 
 mod common;
+#[path = "common/questions.rs"]
+mod questions;
 
 use common::Workshop;
 use proptest::prelude::*;
+use questions::{ask_debug_file, ask_image};
 use tare_image::Image;
-use tare_image::debug::{DebugFile, DebugSections, embedded_symbols};
-use tare_image::inlines::Inlines;
-use tare_image::lines::Lines;
 
 const PROGRAM: &str = r#"
 #include <string>
@@ -19,39 +19,9 @@ int main(int c, char **v) {
 }
 "#;
 
-/// Asks an image everything.
 fn look_at(bytes: &[u8]) {
-    let Ok(image) = Image::parse(bytes) else { return };
-    let addresses = image.symbols().iter().map(|symbol| symbol.address).chain([0, 1, u64::MAX, image.entry()]);
-    for address in addresses.take(200) {
-        let _ = (image.bytes_at(address, 16), image.offset_of(address), image.pointer_at(address));
-        let _ = (image.fde_at(address), image.plt_at(address), image.text_at(address), image.name_in_slot(address));
-    }
-    for fde in image.fdes().iter().take(200) {
-        let _ = (fde.cfa_rows(), image.lsda(fde));
-    }
-    let _ = (image.init_array(), image.fini_array(), image.build_id(), image.interpreter(), image.needed());
-    let _ = (image.dynamic().runpath(), image.dynamic().soname(), image.ifunc_resolvers(), image.is_stripped());
-    look_at_debug_file(bytes);
-    let sections = DebugSections::of(&image);
-    if let Some(lines) = Lines::new(&sections) {
-        let range = image.entry()..image.entry().saturating_add(64);
-        let _ = (lines.location(image.entry()), lines.span(std::slice::from_ref(&range)));
-    }
-}
-
-/// Asks a file for all that it says of debug information, taking it for every kind of such file at once.
-fn look_at_debug_file(bytes: &[u8]) {
-    let Some(file) = DebugFile::parse(bytes) else { return };
-    let _ = (file.build_id(), file.debug_link(), file.shared_file(), file.symbols(), embedded_symbols(&file));
-    let mut sections = DebugSections::in_file(&file);
-    sections.add_shared(&file);
-    sections.add_split(&file);
-    let _ = sections.split_units();
-    if let Some(inlines) = Inlines::read(&sections) {
-        let calls = inlines.beginning_in(&(0..u64::MAX));
-        assert!(calls.iter().all(|call| call.within.is_none_or(|outer| outer < calls.len())));
-    }
+    ask_image(bytes);
+    ask_debug_file(bytes);
 }
 
 fn samples() -> Vec<Vec<u8>> {
@@ -147,7 +117,7 @@ fn changed_debug_information_never_makes_it_panic() {
                         let range = &ranges[next() % ranges.len()];
                         bytes[range.start + next() % range.len()] = [0, 0xff, 0x80, 0x7f, u8::try_from(next() & 0xff).expect("a byte")][next() % 5];
                     }
-                    look_at_debug_file(&bytes);
+                    ask_debug_file(&bytes);
                 }
             }
         }

@@ -62,6 +62,14 @@ pub struct Abi {
     pub pending: i32,
     /// `MPI_ERR_OTHER`.
     pub other_error: i32,
+    /// `MPI_MODE_NOPRECEDE`.
+    pub no_precede: i32,
+    /// `MPI_CART`.
+    pub cartesian: i32,
+    /// `MPI_GRAPH`.
+    pub graph: i32,
+    /// `MPI_DIST_GRAPH`.
+    pub distributed_graph: i32,
     /// `MPI_COMM_WORLD`.
     pub comm_world: Constant,
     /// `MPI_COMM_SELF`.

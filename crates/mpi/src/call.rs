@@ -104,6 +104,13 @@ impl Call {
         }
     }
 
+    /// Notes what has become known of an earlier wait.
+    pub(crate) fn corrected(&self, gain: i64) {
+        if let Some((_, open)) = &self.region {
+            open.add_delay_gain(gain);
+        }
+    }
+
     /// Counts bytes of a collective.
     pub(crate) fn moved(&self, bytes: u64) {
         if let Some((_, open)) = &self.region {

@@ -1,6 +1,7 @@
-//! Blocking collectives: after the real call the ranks tell each other when they entered it, and how late
-//! they were, by a small collective of the same direction on the shadow communicator.
+//! Collectives: the ranks tell each other when they entered it, and how late they were, by a small collective of
+//! the same direction on the shadow communicator: after a blocking one, started before one that is started (`started`).
 
+use crate::answers;
 use crate::call::{Call, Span};
 use crate::communicators::{Comm, root};
 use crate::meaning::{Collective, Dependence};
@@ -22,18 +23,31 @@ pub(crate) fn run(call: &mut Call, collective: Collective) -> Span {
     if !span.succeeded() && session.error_class(span.error()) != session.abi.truncated {
         return span;
     }
+    count_bytes(call, &collective);
+    let root = collective.dependence.root(call);
+    carry(call, &span, &comm, collective.dependence, root);
+    span
+}
+
+/// Counts the bytes that this process puts in or takes out.
+pub(crate) fn count_bytes(call: &Call, collective: &Collective) {
+    let session = call.session;
     if let Some((buffer, number, datatype)) = collective.data
         && call.arguments[buffer] != session.abi.in_place
     {
         let elements = count(call.function().large, call.arguments[number]);
         call.moved(elements * type_size(session, call.arguments[datatype]));
     }
-    let at = match collective.dependence {
-        Dependence::OnRoot(position) | Dependence::OfRoot(position) => root(call, position),
-        Dependence::All | Dependence::Prefix => 0,
-    };
-    carry(call, &span, &comm, collective.dependence, at);
-    span
+}
+
+impl Dependence {
+    /// The root that the call names; the first rank where there is none.
+    pub(crate) fn root(self, call: &Call) -> i32 {
+        match self {
+            Self::OnRoot(position) | Self::OfRoot(position) => root(call, position),
+            Self::All | Self::Prefix => 0,
+        }
+    }
 }
 
 /// Carries the delays of a collective's members; all of them call this.
@@ -53,14 +67,19 @@ pub(crate) fn carry(call: &Call, span: &Span, comm: &Comm, dependence: Dependenc
     if asked.is_none() {
         return call.unpaired(1);
     }
-    let depends = match dependence {
+    if depends(comm, dependence, root) {
+        let done = complete(session.model, span.begin, span.end, &Arrivals::from_words(joined));
+        answers::waited(&done);
+        call.waited(done.wait, done.virtual_wait, done.gain());
+    }
+}
+
+/// Whether a rank depends on others.
+pub(crate) fn depends(comm: &Comm, dependence: Dependence, root: i32) -> bool {
+    match dependence {
         Dependence::OnRoot(_) => comm.rank != root,
         Dependence::OfRoot(_) => comm.rank == root,
         Dependence::All | Dependence::Prefix => true,
-    };
-    if depends {
-        let done = complete(session.model, span.begin, span.end, &Arrivals::from_words(joined));
-        call.waited(done.wait, done.virtual_wait, done.gain());
     }
 }
 

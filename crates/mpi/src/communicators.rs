@@ -11,6 +11,7 @@ use crate::collective;
 use crate::matching::Queue;
 use crate::meaning::{Dependence, Position};
 use crate::memory::{handle, int, read_handle};
+use crate::neighbours::Neighbours;
 use crate::session::Session;
 use crate::table::Id;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -40,6 +41,7 @@ pub(crate) struct Comm {
     pub(crate) missed: AtomicU32,
     handle: usize,
     peers: OnceLock<Box<[u32]>>,
+    neighbours: OnceLock<Option<Neighbours>>,
 }
 
 /// All communicators that are known, by their handles.
@@ -83,16 +85,21 @@ impl Communicators {
 
     /// Gets to know a communicator; its members call this together.
     pub(crate) fn add(&self, session: &Session, handle: usize) {
-        let Some(comm) = Comm::new(session, handle, self.made.fetch_add(1, Ordering::Relaxed)) else { return };
-        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(handle, Arc::new(comm));
+        self.add_under(session, handle, handle);
     }
 
-    fn remove(&self, handle: usize) -> Option<Arc<Comm>> {
+    /// Gets to know the members of a communicator under the handle of something else that they share.
+    pub(crate) fn add_under(&self, session: &Session, name: usize, handle: usize) {
+        let Some(comm) = Comm::new(session, handle, self.made.fetch_add(1, Ordering::Relaxed)) else { return };
+        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::new(comm));
+    }
+
+    pub(crate) fn remove(&self, handle: usize) -> Option<Arc<Comm>> {
         self.known.write().unwrap_or_else(PoisonError::into_inner).remove(&handle)
     }
 
     /// Frees the shadow of a communicator that the program has freed, once nobody needs it.
-    fn retire(&self, session: &Session, comm: Arc<Comm>) {
+    pub(crate) fn retire(&self, session: &Session, comm: Arc<Comm>) {
         let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
         retired.push(comm);
         retired.retain(|comm| {
@@ -123,8 +130,8 @@ impl Comm {
         let (size, rank) = (int_of(Id::MPI_Comm_size)?, int_of(Id::MPI_Comm_rank)?);
         let inter = int_of(Id::MPI_Comm_test_inter)? != 0;
         let shadow = if session.carries() { Some(Self::cast_shadow(session, handle, inter)?) } else { None };
-        let mut comm =
-            Self { key, shadow, offset: 0, size, rank, inter, queue: Mutex::default(), missed: AtomicU32::new(0), handle, peers: OnceLock::new() };
+        let (queue, missed, peers, neighbours) = (Mutex::default(), AtomicU32::new(0), OnceLock::new(), OnceLock::new());
+        let mut comm = Self { key, shadow, offset: 0, size, rank, inter, queue, missed, handle, peers, neighbours };
         if let Some(shadow) = shadow.filter(|_| inter) {
             let mut there = 0_i32;
             session.ask(Id::MPI_Comm_rank, [shadow, &raw mut there as usize])?;
@@ -155,6 +162,12 @@ impl Comm {
             // Best effort: a shadow that is not freed costs memory alone.
             let _ = session.ask(Id::MPI_Comm_free, [&raw mut shadow as usize]);
         }
+    }
+
+    /// Neighbours in its topology; `None` where it has none, or no shadow.
+    pub(crate) fn neighbours(&self, session: &Session) -> Option<&Neighbours> {
+        self.shadow?;
+        self.neighbours.get_or_init(|| Neighbours::of(session, self.handle, self.rank)).as_ref()
     }
 
     /// The rank in `MPI_COMM_WORLD` of a partner; `None` where it is not in there.

@@ -1,39 +1,49 @@
 //! Requests: which ones we follow, and what their completion means.
 //!
-//! Followed are started receives, and everything persistent. Sends that are started need not be: their
-//! completion changes no delay. Requests of other kinds are not known here, and their completion means nothing.
+//! Followed are started receives, started sends that may wait for their receivers, and everything persistent. The
+//! completion of other sends changes no delay. Requests of other kinds are not known here, and their completion means nothing.
 
+use crate::answers::{self, Wanted};
 use crate::call::{Call, Span};
 use crate::communicators::{Comm, Spread};
 use crate::matching::{Pattern, Serial};
 use crate::meaning::{Complete, Which};
 use crate::memory::{Statuses, int, read_handle, read_int, write_handle};
-use crate::messages::{Arrived, Outcome, Partner, settle};
+use crate::messages::{Arrived, Others, Outcome, Partner, settle};
+use crate::neighbours;
 use crate::probing;
 use crate::session::Session;
+use crate::started::Flight;
 use crate::transport::Shadow;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tare_delay::completion::Moment;
 
 /// A request that we follow.
 #[derive(Debug)]
 pub(crate) enum Tracked {
     /// A receive that was started.
-    Receive { comm: Arc<Comm>, serial: Serial },
+    Receive { comm: Arc<Comm>, serial: Serial, posted: Moment },
+    /// A send that was started and may wait for its receiver.
+    Send(Wanted),
+    /// A collective that was started.
+    Collective(Box<Flight>),
+    /// A collective among neighbours that was started.
+    Neighbours(Arc<Comm>),
     /// A persistent send.
     PreparedSend(Partner),
     /// A persistent receive, and what it was posted as while it is active.
-    PreparedReceive { comm: Arc<Comm>, pattern: Pattern, active: Option<Serial> },
+    PreparedReceive { comm: Arc<Comm>, pattern: Pattern, active: Option<(Serial, Moment)> },
 }
 
 impl Tracked {
     /// The posted receive that its completion would complete.
-    fn posted(&self) -> Option<(&Arc<Comm>, Serial)> {
+    fn posted(&self) -> Option<(&Arc<Comm>, Serial, Moment)> {
         match self {
-            Self::Receive { comm, serial } => Some((comm, *serial)),
-            Self::PreparedReceive { comm, active, .. } => Some((comm, (*active)?)),
-            Self::PreparedSend(_) => None,
+            Self::Receive { comm, serial, posted } => Some((comm, *serial, *posted)),
+            Self::PreparedReceive { comm, active, .. } => active.map(|(serial, posted)| (comm, serial, posted)),
+            Self::Send(_) | Self::Collective(_) | Self::Neighbours(_) | Self::PreparedSend(_) => None,
         }
     }
 }
@@ -54,6 +64,7 @@ struct Pending {
     request: usize,
     comm: Arc<Comm>,
     serial: Serial,
+    posted: Moment,
 }
 
 impl Requests {
@@ -88,9 +99,9 @@ impl Requests {
     }
 
     /// A persistent request was started; `post` posts it if it receives.
-    pub(crate) fn start_receive(&self, request: usize, post: impl FnOnce(&Comm, Pattern) -> Serial) {
+    pub(crate) fn start_receive(&self, request: usize, at: Moment, post: impl FnOnce(&Comm, Pattern) -> Serial) {
         if let Some(Tracked::PreparedReceive { comm, pattern, active }) = self.lock().get_mut(&request) {
-            *active = Some(post(comm, *pattern));
+            *active = Some((post(comm, *pattern), at));
         }
     }
 
@@ -103,11 +114,22 @@ impl Requests {
         let all = self.lock();
         for index in 0..number {
             let request = read_handle(session.abi, requests, index);
-            if let Some((comm, serial)) = all.get(&request).and_then(Tracked::posted) {
-                found.push(Pending { index, request, comm: comm.clone(), serial });
+            if let Some((comm, serial, posted)) = all.get(&request).and_then(Tracked::posted) {
+                found.push(Pending { index, request, comm: comm.clone(), serial, posted });
             }
         }
         found
+    }
+
+    /// What else we follow among `number` requests of the program: indices and requests.
+    fn others(&self, session: &Session, requests: usize, number: usize) -> Vec<(usize, usize)> {
+        if self.number.load(Ordering::Relaxed) == 0 {
+            return Vec::new();
+        }
+        let all = self.lock();
+        let request = |index| (index, read_handle(session.abi, requests, index));
+        let is_other = |request| matches!(all.get(&request), Some(Tracked::Send(_) | Tracked::Collective(_) | Tracked::Neighbours(_)));
+        (0..number).map(request).filter(|&(_, request)| is_other(request)).collect()
     }
 
     /// A receive is over. Where its handle was freed, another thread may have got the same one for a receive of its
@@ -116,7 +138,7 @@ impl Requests {
         let mut all = self.lock();
         match all.get_mut(&request) {
             Some(Tracked::PreparedReceive { active, .. }) => *active = None,
-            Some(Tracked::Receive { comm: theirs, serial: other }) if *other == serial && Arc::ptr_eq(theirs, comm) => {
+            Some(Tracked::Receive { comm: theirs, serial: other, .. }) if *other == serial && Arc::ptr_eq(theirs, comm) => {
                 all.remove(&request);
                 self.number.store(all.len(), Ordering::Relaxed);
             }
@@ -130,7 +152,8 @@ pub(crate) fn complete(call: &mut Call, complete: Complete) -> Span {
     let session = call.session;
     let number = complete.count.map_or(1, |position| usize::try_from(int(call.arguments[position])).unwrap_or(0));
     let pending = session.requests.pending(session, call.arguments[complete.requests], number);
-    if pending.is_empty() {
+    let others = session.requests.others(session, call.arguments[complete.requests], number);
+    if pending.is_empty() && others.is_empty() {
         return call.run();
     }
     let mut statuses = Statuses::new();
@@ -143,8 +166,9 @@ pub(crate) fn complete(call: &mut Call, complete: Complete) -> Span {
         // An argument was wrong: neither counts nor statuses say anything.
         return span;
     }
-    let mut done = completed(call, complete, number, pending);
-    if done.is_empty() {
+    let others: Vec<usize> = completed(call, complete, number, others, |other| other.0).into_iter().map(|((_, request), _)| request).collect();
+    let mut done = completed(call, complete, number, pending, |one| one.index);
+    if done.is_empty() && others.is_empty() {
         if complete.asks {
             probing::failed(span.begin);
         }
@@ -157,10 +181,30 @@ pub(crate) fn complete(call: &mut Call, complete: Complete) -> Span {
         let error = if in_status { status.error(session.abi) } else { span.error() };
         arrived.extend(end(session, pending, Outcome::of(session, error, status)));
     }
-    if !arrived.is_empty() {
-        settle(call, span.begin, &span, complete.asks, &arrived);
+    let others = end_others(call, others);
+    if !arrived.is_empty() || !others.arrivals.is_empty() || !others.sends.is_empty() {
+        let asked = complete.asks && !(arrived.is_empty() && others.arrivals.is_empty());
+        settle(call, span.begin, &span, asked, &arrived, &others);
     }
     span
+}
+
+/// Ends sends that may have waited, and collectives.
+fn end_others(call: &Call, requests: Vec<usize>) -> Others {
+    let session = call.session;
+    let mut others = Others::NONE;
+    for request in requests {
+        match session.requests.forget(request) {
+            Some(Tracked::Send(wanted)) => others.sends.push(wanted),
+            Some(Tracked::Neighbours(comm)) => others.arrivals = others.arrivals.join(neighbours::arrived(session, &comm)),
+            Some(Tracked::Collective(flight)) => match flight.end(session) {
+                Some(arrivals) => others.arrivals = others.arrivals.join(arrivals),
+                None => call.unpaired(1),
+            },
+            _ => {}
+        }
+    }
+    others
 }
 
 /// Lets other threads look at these requests, or not while the library may be freeing them.
@@ -174,8 +218,8 @@ fn show(session: &Session, pending: &[Pending], visible: bool) {
     }
 }
 
-/// The receives that the call has completed, each with the number of its status.
-fn completed(call: &Call, complete: Complete, number: usize, pending: Vec<Pending>) -> Vec<(Pending, usize)> {
+/// Those that the call has completed, each with the number of its status.
+fn completed<T>(call: &Call, complete: Complete, number: usize, pending: Vec<T>, index: impl Fn(&T) -> usize) -> Vec<(T, usize)> {
     let said = |position: usize, index: usize| read_int(call.arguments[position] + 4 * index);
     if complete.flag.is_some_and(|flag| said(flag, 0) == 0) {
         return Vec::new();
@@ -189,21 +233,21 @@ fn completed(call: &Call, complete: Complete, number: usize, pending: Vec<Pendin
         }
         Which::One | Which::All | Which::Any(_) => Vec::new(),
     };
-    let status_of = |one: &Pending| {
-        let index = i32::try_from(one.index).ok()?;
+    let status_of = |at: usize| {
+        let index = i32::try_from(at).ok()?;
         match complete.which {
             Which::One => Some(0),
-            Which::All => Some(one.index),
+            Which::All => Some(at),
             Which::Any(position) => (said(position, 0) == index).then_some(0),
             Which::Some(..) => told.binary_search_by_key(&index, |&(index, _)| index).ok().map(|at| told[at].1),
         }
     };
-    pending.into_iter().filter_map(|one| status_of(&one).map(|at| (one, at))).collect()
+    pending.into_iter().filter_map(|one| status_of(index(&one)).map(|at| (one, at))).collect()
 }
 
 /// Ends a receive.
 fn end(session: &Session, pending: Pending, outcome: Outcome) -> Option<Arrived> {
-    let Pending { request, comm, serial, .. } = pending;
+    let Pending { request, comm, serial, posted, .. } = pending;
     let arrived = {
         let mut queue = comm.queue.lock().unwrap_or_else(PoisonError::into_inner);
         match outcome {
@@ -213,13 +257,13 @@ fn end(session: &Session, pending: Pending, outcome: Outcome) -> Option<Arrived>
                 None
             }
             Outcome::Message(stream, bytes) => {
-                let sent = queue.complete(serial, stream, &mut Shadow { session, comm: &comm });
-                Some((stream.0, bytes, sent))
+                let note = queue.complete(serial, stream, &mut Shadow { session, comm: &comm });
+                Some((stream.0, bytes, note))
             }
         }
     };
     session.requests.completed(request, &comm, serial);
-    arrived.map(|(source, bytes, sent)| Arrived { comm, source, bytes, sent })
+    arrived.map(|(source, bytes, note)| Arrived { comm, source, bytes, note, posted })
 }
 
 /// `MPI_Request_free`. A started receive from anywhere is kept instead of freed, because what it matches says whose shadow
@@ -229,7 +273,10 @@ pub(crate) fn free(call: &mut Call) -> Span {
     let address = call.arguments[0];
     let request = read_handle(session.abi, address, 0);
     let Some(tracked) = session.requests.forget(request) else { return call.run() };
-    let Some((comm, serial)) = tracked.posted() else { return call.run() };
+    if let Tracked::Send(wanted) = tracked {
+        answers::forget(session, wanted);
+    }
+    let Some((comm, serial, _)) = tracked.posted() else { return call.run() };
     let mut queue = comm.queue.lock().unwrap_or_else(PoisonError::into_inner);
     let kept = matches!(tracked, Tracked::Receive { .. }) && !queue.is_settled(serial);
     queue.disown(serial, kept.then_some(request));

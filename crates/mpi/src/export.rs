@@ -7,7 +7,7 @@ use crate::meaning::Meaning;
 use crate::real::Real;
 use crate::session::Session;
 use crate::table::{Id, function};
-use crate::{collective, communicators, completion, lifecycle, messages, probing};
+use crate::{answers, collective, communicators, completion, lifecycle, messages, neighbours, probing, started, windows};
 
 /// Words that are passed through: the longest function of the standard has 13 arguments.
 pub const ARGUMENTS: usize = 14;
@@ -83,6 +83,7 @@ pub unsafe fn dispatch(abi: &'static Abi, id: Id, arguments: Arguments) -> usize
         Meaning::Init => lifecycle::init(abi, id, real, arguments),
         Meaning::Finalize => lifecycle::finalize(id, real, arguments),
         Meaning::Abort => lifecycle::abort(id, real, arguments),
+        Meaning::Control => lifecycle::control(id, real, arguments),
         _ => match Session::current() {
             Some(session) => in_session(Call::begin(session, id, real, arguments)),
             // SAFETY: as the caller's.
@@ -93,8 +94,9 @@ pub unsafe fn dispatch(abi: &'static Abi, id: Id, arguments: Arguments) -> usize
 
 /// A call between `MPI_Init` and `MPI_Finalize`.
 fn in_session(mut call: Call) -> usize {
+    answers::collect(&mut call);
     let span = match call.function().meaning {
-        Meaning::Send(stage, message) => messages::send(&mut call, stage, message),
+        Meaning::Send(stage, mode, message) => messages::send(&mut call, stage, mode, message),
         Meaning::Receive(stage, message) => messages::receive(&mut call, stage, message),
         Meaning::Exchange(exchange) => messages::exchange(&mut call, exchange),
         Meaning::Start(count, first) => messages::start(&mut call, count, first),
@@ -103,13 +105,18 @@ fn in_session(mut call: Call) -> usize {
         Meaning::FreeRequest => completion::free(&mut call),
         Meaning::Cancel => completion::cancel(&mut call),
         Meaning::Collective(collective) => collective::run(&mut call, collective),
+        Meaning::StartCollective(collective) => started::start(&mut call, collective),
+        Meaning::Neighbours(stage, comm) => neighbours::run(&mut call, stage, comm),
+        Meaning::CreateWindow(comm, new) => windows::create(&mut call, comm, new),
+        Meaning::Fence(window, assertion) => windows::fence(&mut call, window, assertion),
+        Meaning::FreeWindow => windows::free(&mut call),
         Meaning::Create { new, by_parent } => communicators::create(&mut call, new, by_parent),
         Meaning::FreeComm => communicators::free(&mut call),
         Meaning::Uncovered => {
             tare_runtime::process::count_uncovered(1);
             call.run()
         }
-        Meaning::Silent | Meaning::Plain | Meaning::Init | Meaning::Finalize | Meaning::Abort => call.run(),
+        Meaning::Silent | Meaning::Plain | Meaning::Control | Meaning::Init | Meaning::Finalize | Meaning::Abort => call.run(),
     };
     call.finish(&span)
 }

@@ -10,8 +10,8 @@
 //! * `real`, `guard`, `memory`: calling the real function, telling inner calls apart, reading arguments.
 //! * `session`, `lifecycle`, `communicators`: from `MPI_Init` to `MPI_Finalize`.
 //! * `call`: one call of the program: its region, its clock readings, what it did to the thread's delay.
-//! * `transport`, `matching`: shadow messages.
-//! * `messages`, `completion`, `probing`, `collective`: what is done for each kind of call.
+//! * `transport`, `matching`: shadow messages; `answers`: those that travel back to senders that may wait.
+//! * `messages`, `completion`, `probing`, `collective`, `started`, `neighbours`, `windows`: what is done for each kind of call.
 //!
 //! What always holds: the program's arguments reach the real function unchanged, except that an ignored status
 //! is replaced by one of ours; the real function's result is returned unchanged; a shadow message is sent before
@@ -21,6 +21,7 @@
 //! What is absent: a wrapper written by hand for any one function.
 
 pub mod abi;
+mod answers;
 mod call;
 mod collective;
 mod communicators;
@@ -34,11 +35,14 @@ pub mod meaning;
 mod memory;
 mod messages;
 pub mod mpich;
+mod neighbours;
 pub mod openmpi;
 mod probing;
 mod real;
 mod session;
+mod started;
 pub mod table;
 mod transport;
+mod windows;
 
 pub use export::{ARGUMENTS, Arguments, dispatch};

@@ -1,6 +1,7 @@
 //! From `MPI_Init` to `MPI_Finalize`.
 
 use crate::abi::Abi;
+use crate::answers;
 use crate::call::Call;
 use crate::description::describe;
 use crate::export::Arguments;
@@ -57,6 +58,9 @@ pub(crate) fn finalize(id: Id, real: Real, arguments: Arguments) -> usize {
     process::span_end();
     let Some(session) = Session::current() else { return pass(real, &arguments) };
     let mut call = Call::begin(session, id, real, arguments);
+    answers::close(session);
+    session.late.close(session);
+    session.windows.close(session);
     session.communicators.close(session);
     session.pool.close(session);
     Session::close();
@@ -71,6 +75,21 @@ pub(crate) fn abort(id: Id, real: Real, arguments: Arguments) -> usize {
     let mut call = Call::begin(session, id, real, arguments);
     let span = call.run();
     call.finish(&span)
+}
+
+/// `MPI_Pcontrol`: what it asks for begins when it has returned.
+pub(crate) fn control(id: Id, real: Real, arguments: Arguments) -> usize {
+    let level = crate::memory::int(arguments[0]);
+    let result = match Session::current() {
+        Some(session) => {
+            let mut call = Call::begin(session, id, real, arguments);
+            let span = call.run();
+            call.finish(&span)
+        }
+        None => pass(real, &arguments),
+    };
+    tare_runtime::user::control(level);
+    result
 }
 
 fn pass(real: Real, arguments: &Arguments) -> usize {

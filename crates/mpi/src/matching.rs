@@ -13,8 +13,8 @@
 //! What always holds: from each stream as many shadow messages are taken as there were real messages
 //! completed, owed ones aside, and in the order of their matching.
 
+use crate::transport::Note;
 use std::collections::VecDeque;
-use tare_delay::completion::Moment;
 
 /// A source and a tag.
 pub(crate) type Stream = (i32, i32);
@@ -24,7 +24,7 @@ pub(crate) trait Outside {
     /// What a pending request has come to.
     fn peek(&mut self, request: usize) -> Found;
     /// Receives the next shadow message of a stream; `None` where none comes.
-    fn take(&mut self, stream: Stream) -> Option<Moment>;
+    fn take(&mut self, stream: Stream) -> Option<Note>;
 }
 
 /// What a receive matched.
@@ -70,7 +70,7 @@ struct Posted {
     pattern: Pattern,
     found: Found,
     /// Its shadow message, taken on behalf of a later receive.
-    stash: Option<Option<Moment>>,
+    stash: Option<Option<Note>>,
     /// The receive is over (or nobody will complete it); its shadow message is still to be taken.
     owed: bool,
 }
@@ -139,7 +139,7 @@ impl Queue {
     }
 
     /// A posted receive was completed with a message of this stream: its shadow message.
-    pub(crate) fn complete(&mut self, serial: Serial, stream: Stream, outside: &mut impl Outside) -> Option<Moment> {
+    pub(crate) fn complete(&mut self, serial: Serial, stream: Stream, outside: &mut impl Outside) -> Option<Note> {
         let Some(at) = self.position(serial) else { return self.receive(stream, outside) };
         if let Some(stash) = self.posted[at].stash.take() {
             self.posted.remove(at);
@@ -156,7 +156,7 @@ impl Queue {
     }
 
     /// The message of a posted receive is there, and of this stream: its shadow message, which stays for its completion.
-    pub(crate) fn foresee(&mut self, serial: Serial, stream: Stream, outside: &mut impl Outside) -> Option<Moment> {
+    pub(crate) fn foresee(&mut self, serial: Serial, stream: Stream, outside: &mut impl Outside) -> Option<Note> {
         let at = self.serve_earlier(self.position(serial)?, stream, outside)?;
         let shadow = outside.take(stream);
         self.posted[at].stash = Some(shadow);
@@ -164,7 +164,7 @@ impl Queue {
     }
 
     /// A receive that nobody posted before, such as a blocking one, got a message of this stream.
-    pub(crate) fn receive(&mut self, stream: Stream, outside: &mut impl Outside) -> Option<Moment> {
+    pub(crate) fn receive(&mut self, stream: Stream, outside: &mut impl Outside) -> Option<Note> {
         if self.serve_earlier(self.posted.len(), stream, outside).is_some() {
             return outside.take(stream);
         }
@@ -213,6 +213,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::{Found, Outside, Pattern, Queue, Stream};
+    use crate::transport::Note;
     use std::collections::HashMap;
     use tare_delay::completion::Moment;
     use tare_format::ids::Ticks;
@@ -229,10 +230,10 @@ mod tests {
             self.fates.get(&request).copied().unwrap_or(Found::Unknown)
         }
 
-        fn take(&mut self, stream: Stream) -> Option<Moment> {
+        fn take(&mut self, stream: Stream) -> Option<Note> {
             let count = self.taken.entry(stream).or_default();
             *count += 1;
-            Some(Moment { at: Ticks(*count), delay: 0 })
+            Some(Note { sent: Moment { at: Ticks(*count), delay: 0 }, wanted: 0 })
         }
     }
 
@@ -242,8 +243,8 @@ mod tests {
 
     const ANY: Pattern = Pattern { source: None, tag: None };
 
-    fn number(shadow: Option<Moment>) -> Option<u64> {
-        shadow.map(|shadow| shadow.at.0)
+    fn number(shadow: Option<Note>) -> Option<u64> {
+        shadow.map(|shadow| shadow.sent.at.0)
     }
 
     #[test]

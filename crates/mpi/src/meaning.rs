@@ -13,6 +13,8 @@ pub enum Meaning {
     Plain,
     /// Timed; synchronises, but carries no delay: counted.
     Uncovered,
+    /// `MPI_Pcontrol`: what is recorded from now on.
+    Control,
     /// `MPI_Init` and `MPI_Init_thread`.
     Init,
     /// `MPI_Finalize`.
@@ -20,7 +22,7 @@ pub enum Meaning {
     /// `MPI_Abort`.
     Abort,
     /// A message is sent, now or later.
-    Send(Stage, Message),
+    Send(Stage, Mode, Message),
     /// A message is received, now or later; the status or the request stands behind the communicator.
     Receive(Stage, Message),
     /// A message is sent and one received.
@@ -37,6 +39,16 @@ pub enum Meaning {
     Cancel,
     /// A blocking collective that carries delays.
     Collective(Collective),
+    /// The same, started; the request stands behind the communicator.
+    StartCollective(Collective),
+    /// A collective among neighbours in the topology of the communicator at this position.
+    Neighbours(Stage, Position),
+    /// A window for one-sided communication is made: position of the communicator and of its handle.
+    CreateWindow(Position, Position),
+    /// All members of the window at this position wait for each other; the assertion stands at the other one.
+    Fence(Position, Position),
+    /// A window ends, and its members wait for each other.
+    FreeWindow,
     /// A communicator is made.
     Create {
         /// Position of its handle.
@@ -46,6 +58,17 @@ pub enum Meaning {
     },
     /// A communicator ends.
     FreeComm,
+}
+
+/// Whether a send may wait for its receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// If the message is large.
+    Standard,
+    /// Never.
+    Buffered,
+    /// Always.
+    Synchronous,
 }
 
 /// When a message goes on its way.
@@ -159,11 +182,19 @@ pub const FINALIZE: Meaning = Meaning::Finalize;
 /// `MPI_Abort`.
 pub const ABORT: Meaning = Meaning::Abort;
 /// `MPI_Send`.
-pub const SEND: Meaning = Meaning::Send(Stage::Blocking, FIRST);
+pub const SEND: Meaning = Meaning::Send(Stage::Blocking, Mode::Standard, FIRST);
+/// `MPI_Bsend`.
+pub const SEND_BUFFERED: Meaning = Meaning::Send(Stage::Blocking, Mode::Buffered, FIRST);
+/// `MPI_Ssend`.
+pub const SEND_SYNCHRONOUS: Meaning = Meaning::Send(Stage::Blocking, Mode::Synchronous, FIRST);
 /// `MPI_Isend`.
-pub const START_SEND: Meaning = Meaning::Send(Stage::Started, FIRST);
+pub const START_SEND: Meaning = Meaning::Send(Stage::Started, Mode::Standard, FIRST);
+/// `MPI_Ibsend`.
+pub const START_SEND_BUFFERED: Meaning = Meaning::Send(Stage::Started, Mode::Buffered, FIRST);
+/// `MPI_Issend`.
+pub const START_SEND_SYNCHRONOUS: Meaning = Meaning::Send(Stage::Started, Mode::Synchronous, FIRST);
 /// `MPI_Send_init`.
-pub const PREPARE_SEND: Meaning = Meaning::Send(Stage::Prepared, FIRST);
+pub const PREPARE_SEND: Meaning = Meaning::Send(Stage::Prepared, Mode::Standard, FIRST);
 /// `MPI_Recv`.
 pub const RECEIVE: Meaning = Meaning::Receive(Stage::Blocking, FIRST);
 /// `MPI_Irecv`.
@@ -250,6 +281,42 @@ pub const fn data(buffer: Position, count: Position, datatype: Position) -> Opti
 #[must_use]
 pub const fn all_to_all(comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
     Meaning::Collective(Collective { dependence: Dependence::All, comm, data })
+}
+
+/// `MPI_Iallreduce` and its like.
+#[must_use]
+pub const fn start_all_to_all(comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+    Meaning::StartCollective(Collective { dependence: Dependence::All, comm, data })
+}
+
+/// `MPI_Ibcast` and its like.
+#[must_use]
+pub const fn start_from_root(root: Position, comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+    Meaning::StartCollective(Collective { dependence: Dependence::OnRoot(root), comm, data })
+}
+
+/// `MPI_Ireduce` and its like.
+#[must_use]
+pub const fn start_to_root(root: Position, comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+    Meaning::StartCollective(Collective { dependence: Dependence::OfRoot(root), comm, data })
+}
+
+/// `MPI_Iscan` and its like.
+#[must_use]
+pub const fn start_prefix(comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+    Meaning::StartCollective(Collective { dependence: Dependence::Prefix, comm, data })
+}
+
+/// `MPI_Neighbor_allgather` and its like.
+#[must_use]
+pub const fn neighbours(comm: Position) -> Meaning {
+    Meaning::Neighbours(Stage::Blocking, comm)
+}
+
+/// `MPI_Ineighbor_allgather` and its like.
+#[must_use]
+pub const fn start_neighbours(comm: Position) -> Meaning {
+    Meaning::Neighbours(Stage::Started, comm)
 }
 
 /// `MPI_Bcast` and its like.

@@ -1,15 +1,16 @@
 //! Messages between two ranks: sending, receiving, both at once, starting what was prepared.
 
+use crate::answers::{self, Wanted};
 use crate::call::{Call, Span};
 use crate::collective::type_size;
 use crate::communicators::Comm;
 use crate::completion::Tracked;
 use crate::matching::{Pattern, Serial, Stream};
-use crate::meaning::{Exchange, Message, Position, Stage};
+use crate::meaning::{Exchange, Message, Mode, Position, Stage};
 use crate::memory::{Status, Statuses, count, handle, int, read_handle};
 use crate::probing::{self, Probed};
 use crate::session::Session;
-use crate::transport::{self, Shadow};
+use crate::transport::{self, Note, Shadow};
 use std::sync::{Arc, PoisonError};
 use tare_delay::completion::{Arrivals, Completion, Moment, complete};
 use tare_format::graph::DelayModel;
@@ -31,8 +32,30 @@ pub(crate) struct Arrived {
     pub(crate) comm: Arc<Comm>,
     pub(crate) source: i32,
     pub(crate) bytes: u64,
-    /// When it was sent, if that is known.
-    pub(crate) sent: Option<Moment>,
+    /// What its shadow message says, if that is known.
+    pub(crate) note: Option<Note>,
+    /// When its receive was posted.
+    pub(crate) posted: Moment,
+}
+
+/// What else a call has completed.
+#[derive(Debug)]
+pub(crate) struct Others {
+    /// Sends that may have waited for their receivers.
+    pub(crate) sends: Vec<Wanted>,
+    /// What the collectives depended on.
+    pub(crate) arrivals: Arrivals,
+}
+
+impl Others {
+    /// Nothing.
+    pub(crate) const NONE: Self = Self { sends: Vec::new(), arrivals: Arrivals::NONE };
+}
+
+impl Arrived {
+    fn sent(&self) -> Option<Moment> {
+        self.note.map(|note| note.sent)
+    }
 }
 
 /// How a receive ended.
@@ -106,14 +129,22 @@ fn request(call: &Call, message: Message) -> usize {
 }
 
 /// A call that sends.
-pub(crate) fn send(call: &mut Call, stage: Stage, message: Message) -> Span {
+pub(crate) fn send(call: &mut Call, stage: Stage, mode: Mode, message: Message) -> Span {
     let to = receiver(call, message);
-    if let Some(to) = to.as_ref().filter(|_| stage != Stage::Prepared) {
-        transport::post(call, &to.comm, to.peer, to.tag);
-    }
+    let wanted = to.as_ref().filter(|_| stage != Stage::Prepared).map_or(0, |to| {
+        let wanted = answers::ask(call.session, &to.comm, to.peer, to.bytes, mode);
+        transport::post(call, &to.comm, to.peer, to.tag, wanted);
+        wanted
+    });
     let span = call.run();
     if stage != Stage::Blocking && span.succeeded() {
         call.session.requests.forget(request(call, message));
+    }
+    match stage {
+        _ if !span.succeeded() => answers::forget(call.session, wanted),
+        Stage::Blocking => answers::ended(wanted, span.begin, &span, None),
+        Stage::Started if wanted != 0 => call.session.requests.track(request(call, message), Tracked::Send(wanted)),
+        Stage::Started | Stage::Prepared => {}
     }
     match (to, stage) {
         (Some(to), Stage::Prepared) if span.succeeded() => {
@@ -144,16 +175,16 @@ fn receive_now(call: &mut Call, message: Message, from: Partner) -> Span {
     statuses.provide(session.abi, &mut call.arguments[message.comm + 1], 1);
     let span = call.run();
     if let Outcome::Message(stream, bytes) = Outcome::of(session, span.error(), statuses.get(session.abi, 0)) {
-        let sent = take(session, &from.comm, stream);
+        let note = take(session, &from.comm, stream);
         let probed = probing::probed(session, from.comm.key, stream);
         let (begin, asked) = probed.map_or((span.begin, false), |probed| (probed.begin, probed.asked));
-        settle(call, begin, &span, asked, &[Arrived { comm: from.comm, source: stream.0, bytes, sent }]);
+        settle(call, begin, &span, asked, &[Arrived { comm: from.comm, source: stream.0, bytes, note, posted: span.begin }], &Others::NONE);
     }
     span
 }
 
 /// The shadow of a message that no receive was posted for beforehand.
-pub(crate) fn take(session: &Session, comm: &Comm, stream: Stream) -> Option<Moment> {
+pub(crate) fn take(session: &Session, comm: &Comm, stream: Stream) -> Option<Note> {
     let mut queue = comm.queue.lock().unwrap_or_else(PoisonError::into_inner);
     queue.receive(stream, &mut Shadow { session, comm })
 }
@@ -172,7 +203,7 @@ fn receive_later(call: &Call, span: &Span, stage: Stage, message: Message, from:
             settle_probe(call, &probed, span, &from.comm, serial, (source, tag));
         }
         probing::drop_probed();
-        Tracked::Receive { comm: from.comm, serial }
+        Tracked::Receive { comm: from.comm, serial, posted: span.begin }
     };
     session.requests.track(request, tracked);
 }
@@ -184,7 +215,7 @@ fn settle_probe(call: &Call, probed: &Probed, span: &Span, comm: &Comm, serial: 
     let mut queue = comm.queue.lock().unwrap_or_else(PoisonError::into_inner);
     let sent = queue.foresee(serial, stream, &mut Shadow { session, comm });
     drop(queue);
-    let (done, gain) = wait(call, probed.begin, span, probed.asked, &sent.into_iter().collect());
+    let (done, gain) = wait(call, probed.begin, span, probed.asked, &sent.map(|note| note.sent).into_iter().collect());
     let exchange = wrapper::Exchange { wait: done.wait, virtual_wait: done.virtual_wait, delay_gain: gain, ..Default::default() };
     call.exchanged(comm.world_rank(session, stream.0), &exchange);
 }
@@ -197,7 +228,7 @@ fn posted(comm: &Comm, request: usize, pattern: Pattern) -> Serial {
 pub(crate) fn exchange(call: &mut Call, exchange: Exchange) -> Span {
     let to = receiver(call, exchange.sent);
     if let Some(to) = &to {
-        transport::post(call, &to.comm, to.peer, to.tag);
+        transport::post(call, &to.comm, to.peer, to.tag, 0);
     }
     let span = receive(call, exchange.stage, exchange.received);
     if let Some(to) = &to {
@@ -213,14 +244,14 @@ pub(crate) fn start(call: &mut Call, number: Option<Position>, first: Position) 
     let requests: Vec<usize> = (0..number).map(|index| read_handle(session.abi, call.arguments[first], index)).collect();
     let sends: Vec<Partner> = requests.iter().filter_map(|&request| session.requests.prepared_send(request)).collect();
     for to in &sends {
-        transport::post(call, &to.comm, to.peer, to.tag);
+        transport::post(call, &to.comm, to.peer, to.tag, 0);
     }
     let span = call.run();
     sends.iter().for_each(|to| sent(call, &span, to));
     if span.succeeded() {
         probing::drop_probed();
         for request in requests {
-            session.requests.start_receive(request, |comm, pattern| posted(comm, request, pattern));
+            session.requests.start_receive(request, span.begin, |comm, pattern| posted(comm, request, pattern));
         }
     }
     span
@@ -228,15 +259,19 @@ pub(crate) fn start(call: &mut Call, number: Option<Position>, first: Position) 
 
 /// Messages have arrived in a call that began at `begin`: what that does to the thread, and to the records of the partners.
 /// `asked` says that the program asks again and again until they are there.
-pub(crate) fn settle(call: &Call, begin: Moment, span: &Span, asked: bool, arrived: &[Arrived]) {
+pub(crate) fn settle(call: &Call, begin: Moment, span: &Span, asked: bool, arrived: &[Arrived], others: &Others) {
     let session = call.session;
-    let arrivals: Arrivals = arrived.iter().filter_map(|message| message.sent).collect();
+    let arrivals = arrived.iter().filter_map(Arrived::sent).collect::<Arrivals>().join(others.arrivals);
     let (done, gain) = wait(call, begin, span, asked, &arrivals);
-    let last = arrived.iter().filter_map(|message| message.sent).map(|sent| sent.at).max();
+    others.sends.iter().for_each(|&wanted| answers::ended(wanted, begin, span, Some(&done)));
+    let last = arrived.iter().filter_map(Arrived::sent).map(|sent| sent.at).max();
     let mut booked = false;
     for message in arrived {
         let mut exchange = wrapper::Exchange { received: 1, bytes: message.bytes, ..Default::default() };
-        if let Some(sent) = message.sent {
+        if let Some(note) = &message.note {
+            answers::send(call, &message.comm, message.source, note, message.posted, begin);
+        }
+        if let Some(sent) = message.sent() {
             exchange.transmission = span.end.0.saturating_sub(sent.at.0);
             if !booked && Some(sent.at) == last {
                 booked = true;
@@ -245,7 +280,7 @@ pub(crate) fn settle(call: &Call, begin: Moment, span: &Span, asked: bool, arriv
         }
         call.exchanged(message.comm.world_rank(session, message.source), &exchange);
     }
-    let unpaired = arrived.iter().filter(|message| message.sent.is_none() && message.comm.shadow.is_some()).count();
+    let unpaired = arrived.iter().filter(|message| message.note.is_none() && message.comm.shadow.is_some()).count();
     if unpaired > 0 {
         call.unpaired(unpaired as u64);
     }
@@ -255,11 +290,15 @@ pub(crate) fn settle(call: &Call, begin: Moment, span: &Span, asked: bool, arriv
 fn wait(call: &Call, begin: Moment, span: &Span, asked: bool, arrivals: &Arrivals) -> (Completion, i64) {
     let model = call.session.model;
     let done = complete(model, begin, span.end, arrivals);
-    let asking = if asked && model == DelayModel::Virtual { probing::succeeded(begin, arrivals) } else { 0 };
+    answers::waited(&done);
+    let gain = if asked && model == DelayModel::Virtual {
+        done.wait.cast_signed() + begin.virtual_time() - probing::answered(begin, arrivals)
+    } else {
+        done.gain()
+    };
     if !asked {
         probing::forget();
     }
-    let gain = done.gain() + asking.cast_signed();
     call.waited(done.wait, done.virtual_wait, gain);
     (done, gain)
 }

@@ -8,7 +8,7 @@ use crate::call::{Call, Span};
 use crate::matching::Stream;
 use crate::meaning::Probe;
 use crate::memory::{Statuses, handle, read_int};
-use crate::messages::{Arrived, settle, take};
+use crate::messages::{Arrived, Others, settle, take};
 use crate::session::Session;
 use core::cell::{Cell, RefCell};
 use tare_delay::completion::{Arrivals, Moment};
@@ -33,15 +33,15 @@ thread_local! {
 
 /// A question was answered with no.
 pub(crate) fn failed(begin: Moment) {
-    POLLS.with_borrow_mut(|polls| polls.failed(begin.virtual_time()));
+    POLLS.with_borrow_mut(|polls| polls.failed(begin));
 }
 
-/// Delay gained by asking on: a question that was asked at `begin` was answered with yes.
-pub(crate) fn succeeded(begin: Moment, arrivals: &Arrivals) -> u64 {
+/// The virtual time at which a question would have been answered, where one that was asked at `begin` was answered with yes.
+pub(crate) fn answered(begin: Moment, arrivals: &Arrivals) -> i64 {
     if arrivals.is_empty() {
-        return 0;
+        return begin.virtual_time();
     }
-    POLLS.with_borrow_mut(|polls| polls.succeeded(begin.virtual_time(), arrivals.last_sent_virtually()))
+    POLLS.with_borrow_mut(|polls| polls.answered(begin, arrivals))
 }
 
 /// Something was completed otherwise.
@@ -82,9 +82,9 @@ pub(crate) fn probe(call: &mut Call, probe: Probe) -> Span {
         return span;
     }
     if probe.matched {
-        let sent = take(session, &comm, stream);
+        let note = take(session, &comm, stream);
         let bytes = status.bytes(session.abi);
-        settle(call, span.begin, &span, asked, &[Arrived { comm, source: stream.0, bytes, sent }]);
+        settle(call, span.begin, &span, asked, &[Arrived { comm, source: stream.0, bytes, note, posted: span.begin }], &Others::NONE);
     } else {
         PROBED.set(Some(Probed { comm: comm.key, stream, begin: span.begin, asked }));
     }

@@ -4,6 +4,7 @@ use crate::abi::Abi;
 use crate::communicators::Communicators;
 use crate::completion::Requests;
 use crate::real::Real;
+use crate::started::Late;
 use crate::table::Id;
 use crate::transport::Pool;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -23,6 +24,9 @@ pub(crate) struct Session {
     pub(crate) model: DelayModel,
     pub(crate) handles: Handles,
     pub(crate) communicators: Communicators,
+    /// Windows for one-sided communication, each with the members of its communicator.
+    pub(crate) windows: Communicators,
+    pub(crate) late: Late,
     pub(crate) requests: Requests,
     pub(crate) pool: Pool,
 }
@@ -67,6 +71,8 @@ impl Session {
             model,
             handles,
             communicators: Communicators::default(),
+            windows: Communicators::default(),
+            late: Late::default(),
             requests: Requests::default(),
             pool: Pool::default(),
         });

@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! 0 u64 S: the sender's clock when it sent      8 i64 x: the sender's delay at that moment
+//! 16 u64 where it is not 0: the sender wants an answer under this number (`answers`), or this is the answer to it
 //! ```
 //!
 //! A shadow message has the tag of its real message and goes to the same process on the shadow communicator. It is posted
 //! before the real one, so that it is there once the real one is.
 
+use crate::answers::Wanted;
 use crate::call::Call;
 use crate::communicators::Comm;
 use crate::matching::{Found, Outside, Stream};
@@ -22,7 +24,7 @@ use tare_format::ids::Ticks;
 use tare_runtime::process::now;
 
 /// Bytes of a shadow message.
-const LENGTH: usize = 16;
+const LENGTH: usize = 24;
 /// Ticks for which a shadow message is waited for: it was sent before the real one that has arrived, so this ends
 /// only where the partner sends none.
 const PATIENCE: u64 = 1 << 31;
@@ -34,11 +36,61 @@ thread_local! {
     static POSTING: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A message on its way. The library reads it until the request is complete.
+/// What a shadow message says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Note {
+    /// When the message was sent.
+    pub(crate) sent: Moment,
+    /// The number under which its sender wants an answer; 0 where it wants none.
+    pub(crate) wanted: Wanted,
+}
+
+impl Note {
+    fn to_words(self) -> [u64; 3] {
+        [self.sent.at.0, self.sent.delay.cast_unsigned(), self.wanted]
+    }
+
+    fn from_words(words: [u64; 3]) -> Self {
+        Self { sent: Moment { at: Ticks(words[0]), delay: words[1].cast_signed() }, wanted: words[2] }
+    }
+}
+
+/// A message on its way. The library uses its memory until the request is complete.
 #[derive(Debug, Default)]
-struct Slot {
-    words: [u64; 2],
+pub(crate) struct Slot {
+    words: [u64; 3],
     request: usize,
+}
+
+impl Slot {
+    /// Starts to receive here; it must not move until that has ended.
+    pub(crate) fn receive(&mut self, session: &Session, shadow: usize, source: i32, tag: i32) -> Option<()> {
+        let (buffer, handle) = (self.words.as_mut_ptr() as usize, &raw mut self.request as usize);
+        self.request = session.handles.request_null;
+        session.ask(Id::MPI_Irecv, [buffer, LENGTH, session.handles.byte, word(source), word(tag), shadow, handle])
+    }
+
+    /// What has been received; says so once.
+    pub(crate) fn received(&mut self, session: &Session) -> Option<Note> {
+        if self.request == session.handles.request_null || !test(session, &mut self.request) {
+            return None;
+        }
+        self.request = session.handles.request_null;
+        Some(Note::from_words(self.words))
+    }
+
+    /// Ends a receive whose message may never come.
+    pub(crate) fn give_up(mut self: Box<Self>, session: &Session) {
+        if self.request == session.handles.request_null {
+            return;
+        }
+        let address = &raw mut self.request as usize;
+        let ended = session.ask(Id::MPI_Cancel, [address]).and_then(|()| session.ask(Id::MPI_Wait, [address, session.abi.status_ignore]));
+        if ended.is_none() {
+            // The library may still write there.
+            Box::leak(self);
+        }
+    }
 }
 
 /// Shadow messages sent and not known to be complete, in order.
@@ -53,22 +105,22 @@ struct Slots {
 }
 
 /// Posts the shadow message of a message that the call is about to send.
-pub(crate) fn post(call: &mut Call, comm: &Comm, peer: i32, tag: i32) {
+pub(crate) fn post(call: &mut Call, comm: &Comm, peer: i32, tag: i32, wanted: Wanted) {
     let Some(shadow) = comm.shadow else { return };
     let expected = POSTING.get();
     let before = call.moment();
     let sent = Moment { at: Ticks(before.at.0 + expected), delay: before.delay + expected.cast_signed() };
-    call.session.pool.send(call.session, shadow, peer + comm.offset, tag, sent);
+    call.session.pool.send(call.session, shadow, peer + comm.offset, tag, Note { sent, wanted });
     let took = call.moment().at.0 - before.at.0;
     POSTING.set(if expected == 0 { took } else { expected - expected / 8 + took.min(4 * expected) / 8 });
 }
 
 impl Pool {
-    fn send(&self, session: &Session, shadow: usize, peer: i32, tag: i32, sent: Moment) {
+    pub(crate) fn send(&self, session: &Session, shadow: usize, peer: i32, tag: i32, note: Note) {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         slots.reclaim(session, 2);
         let mut slot = slots.free.pop().unwrap_or_default();
-        slot.words = [sent.at.0, sent.delay.cast_unsigned()];
+        slot.words = note.to_words();
         let (buffer, request) = (slot.words.as_ptr() as usize, &raw mut slot.request as usize);
         let posted = session.ask(Id::MPI_Isend, [buffer, LENGTH, session.handles.byte, word(peer), word(tag), shadow, request]);
         match posted {
@@ -103,7 +155,7 @@ impl Slots {
 }
 
 /// Whether a request of ours is complete.
-fn test(session: &Session, request: &mut usize) -> bool {
+pub(crate) fn test(session: &Session, request: &mut usize) -> bool {
     let mut flag = 0_i32;
     let asked = session.ask(Id::MPI_Test, [&raw mut *request as usize, &raw mut flag as usize, session.abi.status_ignore]);
     asked.is_none() || flag != 0
@@ -130,19 +182,19 @@ impl Outside for Shadow<'_> {
         if status.is_cancelled(abi) || stream.0 < 0 { Found::Nothing } else { Found::Message(stream) }
     }
 
-    fn take(&mut self, (source, tag): Stream) -> Option<Moment> {
+    fn take(&mut self, (source, tag): Stream) -> Option<Note> {
         let shadow = self.comm.shadow?;
         let missed = self.comm.missed.load(Ordering::Relaxed);
         if missed >= MOST_MISSED {
             return None;
         }
-        let (mut words, mut request) = ([0_u64; 2], 0_usize);
+        let (mut words, mut request) = ([0_u64; 3], 0_usize);
         let (buffer, handle) = (words.as_mut_ptr() as usize, &raw mut request as usize);
         let byte = self.session.handles.byte;
         self.session.ask(Id::MPI_Irecv, [buffer, LENGTH, byte, word(source + self.comm.offset), word(tag), shadow, handle])?;
         let came = self.wait(&mut request);
         self.comm.missed.store(if came { 0 } else { missed + 1 }, Ordering::Relaxed);
-        came.then_some(Moment { at: Ticks(words[0]), delay: words[1].cast_signed() })
+        came.then_some(Note::from_words(words))
     }
 }
 

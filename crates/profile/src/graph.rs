@@ -3,15 +3,22 @@
 //! A record that lies beyond the end of the file, or that points where nothing can be, is left out and
 //! counted; the rest stands. A node whose parent is not before it hangs below the root.
 
+use std::collections::HashMap;
+
 use tare_format::description::{DescriptionError, RegionKind};
 use tare_format::graph::{
     ARENA, BATCHES, BatchRecord, BatchSums, CLOCK_ADDITIONS, COLD_NODES, COST_UNIT, ColdNode, DelayModel, HEADER_AREA, Header, IMAGE_TABLE, IMAGES,
-    ImageRecord, LocationRecord, MAGIC, MAX_BATCHES, MAX_LOCATIONS, MAX_NODES, MAX_PEERS, MpiLibrary, NODE_FOLDED, NODE_OVERFLOW, NODES,
-    Node as RawNode, PEERS, PeerRecord, ProcessState, SWITCH_TABLE, SWITCHES, SwitchRecord, VERSION, Why,
+    ImageRecord, LocationRecord, MAGIC, MAX_BATCHES, MAX_LOCATIONS, MAX_NODES, MAX_PEERS, MpiLibrary, NODE_FOLDED, NODE_HOOK, NODE_OVERFLOW,
+    NODE_USER, NODES, Node as RawNode, PEERS, PeerRecord, ProcessState, SWITCH_TABLE, SWITCHES, SwitchRecord, VERSION, Why,
 };
+use tare_format::metrics::{METRICS, MOST as MOST_METRICS, MetricsRecord, VALUES, ValuesRecord};
+use tare_format::names::{BEYOND, MOST_REGIONS, MOST_TEXT, NAMES, NamedRegion, NamesRecord, REGIONS, TEXTS};
 
-use crate::model::{Batches, Clock, Location, LocationLosses, Messages, Node, Peer, Process, RegionIndex, Span, State, Switch};
-use crate::region::RegionTable;
+use crate::model::{Batches, Clock, Location, LocationLosses, Messages, Metric, Node, Peer, Process, RegionIndex, Span, State, Switch};
+use crate::region::{Named, RegionTable};
+
+/// The identity of an image whose regions the process names itself.
+const NO_DESCRIPTION: [u8; 16] = [0; 16];
 
 /// Why a file cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -39,8 +46,19 @@ pub enum ReadError {
 /// Reads a file into a process and its locations, whose `process` is still to be set.
 pub(crate) fn read(name: &str, bytes: &[u8], regions: &mut RegionTable) -> Result<(Process, Vec<Location>), ReadError> {
     let header = header(bytes)?;
-    let mut reader = Reader { bytes, images: images(bytes, &header), regions, damaged: 0, peers_read: 0, executable: text(&header.executable) };
+    let mut reader = Reader {
+        bytes,
+        images: images(bytes, &header),
+        regions,
+        damaged: 0,
+        peers_read: 0,
+        names: None,
+        metrics: HashMap::new(),
+        values: None,
+        executable: text(&header.executable),
+    };
     let count = header.locations.min(MAX_LOCATIONS);
+    reader.find_others(count);
     let locations = (0..count).filter_map(|index| reader.location(u64::from(index))).collect();
     let switches = reader.switches(&header);
     let damaged = reader.damaged;
@@ -84,6 +102,8 @@ fn process(name: &str, header: &Header, damaged_records: u64) -> Process {
         start_ns: header.start_ns,
         lifetime_s: header.last_ns.saturating_sub(header.start_ns) as f64 * 1e-9,
         hot_pair_cost: cost(header.hot_pair_cost),
+        hot_hook_cost: cost(header.hot_hook_cost),
+        hot_clockless_cost: cost(header.hot_clockless_cost),
         lost_threads: header.lost_threads,
         unpaired_messages: header.unpaired_messages,
         uncovered_calls: header.uncovered_calls,
@@ -153,9 +173,57 @@ struct Reader<'a> {
     /// Of the location that is being read.
     peers_read: u32,
     executable: String,
+    /// Where the arena with names begins, and what stands at its head.
+    names: Option<(u64, NamesRecord)>,
+    /// By number of the location: where the arena with its values begins, and what stands at its head.
+    metrics: HashMap<u32, (u64, MetricsRecord)>,
+    /// Of the location that is being read: where its values are, and how many metrics there are.
+    values: Option<(u64, usize)>,
 }
 
 impl Reader<'_> {
+    fn find_others(&mut self, arenas: u32) {
+        let heads = (0..arenas).filter_map(|index| {
+            let arena = HEADER_AREA + u64::from(index) * ARENA;
+            Some((arena, record(self.bytes, arena, 0, NamesRecord::SIZE, NamesRecord::from_bytes)?))
+        });
+        self.names = { heads }.find(|(_, head)| head.state == NAMES);
+        for index in 0..arenas {
+            let arena = HEADER_AREA + u64::from(index) * ARENA;
+            let head = record(self.bytes, arena, 0, MetricsRecord::SIZE, MetricsRecord::from_bytes);
+            if let Some(head) = head.filter(|head| head.state == METRICS) {
+                self.metrics.insert(head.owner, (arena, head));
+            }
+        }
+    }
+
+    /// A region that the process named itself; `None` where its record is not there.
+    fn named(&mut self, number: u32) -> Option<RegionIndex> {
+        let executable = self.executable.clone();
+        if number == BEYOND {
+            return Some(self.regions.made_up(RegionKind::Function, "[beyond the limit of regions]", &executable));
+        }
+        let (arena, head) = self.names?;
+        let index = number.checked_sub(1).filter(|index| *index < head.regions.min(MOST_REGIONS))?;
+        let raw = record(self.bytes, arena + REGIONS, u64::from(index), NamedRegion::SIZE, NamedRegion::from_bytes)?;
+        let kind = RegionKind::from_number(u8::try_from(raw.kind.checked_sub(1)?).ok()?)?;
+        let text = |start: u32, length: u32| {
+            let end = u64::from(start) + u64::from(length);
+            let range = usize::try_from(arena + TEXTS + u64::from(start)).ok()?..usize::try_from(arena + TEXTS + end).ok()?;
+            self.bytes.get(range).filter(|_| end <= u64::from(MOST_TEXT)).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        };
+        let named = Named {
+            kind,
+            name: text(raw.name, raw.name_length)?,
+            image: text(raw.image, raw.image_length).filter(|image| !image.is_empty()).unwrap_or(executable),
+            build_id: text(raw.build, raw.build_length)?,
+            file: text(raw.file, raw.file_length)?,
+            line: raw.line,
+            address: raw.address,
+        };
+        Some(self.regions.named(named))
+    }
+
     fn switches(&mut self, header: &Header) -> Vec<Switch> {
         let count = u64::from(header.switches).min(SWITCHES as u64);
         let clock = clock(header);
@@ -177,7 +245,12 @@ impl Reader<'_> {
     fn location(&mut self, index: u64) -> Option<Location> {
         let arena = HEADER_AREA + index * ARENA;
         let raw = self.record(arena, 0, LocationRecord::SIZE, LocationRecord::from_bytes)?;
+        if raw.state == NAMES || raw.state == METRICS {
+            return None;
+        }
         self.peers_read = 0;
+        let metrics = self.metrics.get(&raw.thread).copied();
+        self.values = metrics.map(|(arena, head)| (arena, head.metrics.min(MOST_METRICS as u32) as usize));
         let nodes = self.nodes(arena, &raw);
         Some(Location {
             thread: raw.thread,
@@ -187,9 +260,11 @@ impl Reader<'_> {
             start_ticks: raw.start_ticks,
             end_ticks: raw.end_ticks,
             tool_ticks: raw.tool_ticks,
+            slow_ticks: raw.slow_ticks,
             overhead: cost(raw.overhead),
             delay_gain: raw.delay_gain,
             off_batches: raw.off_batches,
+            metrics: metrics.map_or_else(Vec::new, |(_, head)| metrics_of(&head)),
             losses: LocationLosses {
                 overflow_calls: raw.overflow_calls,
                 depth: raw.lost_depth,
@@ -249,10 +324,15 @@ impl Reader<'_> {
             exclusive: raw.exclusive,
             inclusive: raw.inclusive,
             cost: cost(raw.cost),
+            hooked: raw.flags & (NODE_HOOK | NODE_USER) != 0,
             folded: raw.flags & NODE_FOLDED != 0,
             overflow,
             ..Node::default()
         };
+        if let Some((arena, count)) = self.values {
+            let raw = record(self.bytes, arena + VALUES, u64::from(index), ValuesRecord::SIZE, ValuesRecord::from_bytes);
+            node.values = raw.map_or_else(|| vec![0; count], |raw| raw.values[..count].to_vec());
+        }
         if let Some(cold) = cold {
             node.tool_ticks = cold.tool_ticks;
             node.wait_ticks = cold.wait_ticks;
@@ -278,7 +358,10 @@ impl Reader<'_> {
 
     fn region_with_id(&mut self, id: u32) -> RegionIndex {
         let image = self.images.iter().find(|image| id.checked_sub(image.id_base).is_some_and(|number| (1..=image.regions).contains(&number)));
-        let known = image.copied().and_then(|image| self.regions.of_image(&image.identity, id - image.id_base));
+        let known = image.copied().and_then(|image| match image.identity {
+            NO_DESCRIPTION => self.named(id - image.id_base),
+            identity => self.regions.of_image(&identity, id - image.id_base),
+        });
         known.unwrap_or_else(|| {
             let executable = self.executable.clone();
             let name = format!("[region {} without description]", id);
@@ -340,6 +423,19 @@ impl Reader<'_> {
         }
         found
     }
+}
+
+fn metrics_of(head: &MetricsRecord) -> Vec<Metric> {
+    let names = text(&head.names);
+    let counted = (head.enabled > 0 && head.running < head.enabled).then(|| head.running as f64 / head.enabled as f64);
+    let names = names.split(',').take((head.metrics as usize).min(MOST_METRICS));
+    let metric = |(index, name): (usize, &str)| Metric {
+        name: name.to_string(),
+        pair_cost: cost(head.costs[index]),
+        missing: head.missing & 1 << index != 0,
+        counted,
+    };
+    names.enumerate().map(metric).collect()
 }
 
 /// Calls while off: of a batch under way, only those that have come.

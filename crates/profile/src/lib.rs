@@ -14,8 +14,8 @@ mod region;
 
 pub use graph::ReadError;
 pub use model::{
-    Batches, Clock, Location, LocationLosses, Messages, Node, Peer, Process, ProcessIndex, Profile, ProfileError, RegionIndex, Span, State, Switch,
-    Unreadable,
+    Batches, Clock, Location, LocationLosses, Messages, Metric, Node, Peer, Process, ProcessIndex, Profile, ProfileError, RegionIndex, Span, State,
+    Switch, Unreadable,
 };
 pub use region::Region;
 /// Parts of the format that appear in the model as they are.

@@ -169,6 +169,10 @@ pub struct Process {
     pub lifetime_s: f64,
     /// Prior of the cost of a probe pair: hot loop at start, in ticks.
     pub hot_pair_cost: f64,
+    /// What a pair of hooks, or of calls of the program's own, costs in a hot loop, in ticks; 0 where there were none.
+    pub hot_hook_cost: f64,
+    /// What a pair without clock costs in a hot loop, in ticks; 0 where it was not measured.
+    pub hot_clockless_cost: f64,
     /// Threads that found no room.
     pub lost_threads: u64,
     /// Messages whose delay did not arrive with them.
@@ -290,6 +294,8 @@ pub struct Location {
     pub end_ticks: u64,
     /// Ticks spent in the tool's own code in wrappers and slow paths.
     pub tool_ticks: u64,
+    /// Of these, what slow paths of probes took.
+    pub slow_ticks: u64,
     /// Overhead as the runtime had added it up, ticks.
     pub overhead: f64,
     /// Delay gained in waits, ticks.
@@ -298,6 +304,21 @@ pub struct Location {
     pub off_batches: u64,
     /// What it could not record.
     pub losses: LocationLosses,
+    /// What was measured beside time, where anything was.
+    pub metrics: Vec<Metric>,
+}
+
+/// What was measured beside time, on one thread.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Metric {
+    /// Its name, as the user said it.
+    pub name: String,
+    /// What a pair of probes adds to it in a hot loop.
+    pub pair_cost: f64,
+    /// The thread could not read it.
+    pub missing: bool,
+    /// The part of the time in which it was counted, where the kernel shared counters among events.
+    pub counted: Option<f64>,
 }
 
 /// What a location could not record as it should be.
@@ -348,10 +369,14 @@ pub struct Node {
     pub delay_gain: i64,
     /// What was communicated.
     pub messages: Messages,
+    /// It is entered by a compiler's hook or a call of the program's own, which are never off.
+    pub hooked: bool,
     /// Recursion was folded onto it.
     pub folded: bool,
     /// It swallowed regions for which there was no room.
     pub overflow: bool,
+    /// For each metric of the location, what was counted while this was the innermost open region.
+    pub values: Vec<i64>,
     /// Batches with the probe on and off.
     pub batches: Option<Box<Batches>>,
     /// Messages by partner.

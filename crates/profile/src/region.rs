@@ -31,6 +31,32 @@ pub struct Region {
     pub leaf: bool,
 }
 
+impl Region {
+    /// Whether it is a function whose name is to be found from its address.
+    #[must_use]
+    pub fn is_nameless(&self) -> bool {
+        self.kind == RegionKind::Function && self.raw_name.is_empty() && self.address != 0
+    }
+
+    /// Names a function that was known by its address alone.
+    pub fn name_function(&mut self, raw_name: &str) {
+        self.name = function_name(raw_name);
+        self.raw_name = raw_name.to_string();
+    }
+}
+
+/// A region that a process named itself.
+pub(crate) struct Named {
+    pub(crate) kind: RegionKind,
+    /// Empty for functions.
+    pub(crate) name: String,
+    pub(crate) image: String,
+    pub(crate) build_id: String,
+    pub(crate) file: String,
+    pub(crate) line: u32,
+    pub(crate) address: u64,
+}
+
 /// What tells regions apart: image, address, kind, name.
 type Key = (String, u64, RegionKind, String);
 
@@ -67,6 +93,27 @@ impl RegionTable {
             leaf: region.flags & FLAG_LEAF != 0,
         };
         Some(self.intern(key, made))
+    }
+
+    /// A region that a process named itself.
+    pub(crate) fn named(&mut self, named: Named) -> RegionIndex {
+        let is_nameless = named.kind == RegionKind::Function && named.name.is_empty();
+        let name = if is_nameless { format!("{:#x} in {}", named.address, named.image) } else { named.name.clone() };
+        let place = format!("{}\0{}\0{}", named.name, named.file, named.line);
+        let key = (named.image.clone(), named.address, named.kind, place);
+        let region = Region {
+            kind: named.kind,
+            name,
+            raw_name: named.name,
+            image: named.image,
+            build_id: named.build_id,
+            address: named.address,
+            size: 0,
+            file: named.file,
+            line: named.line,
+            leaf: false,
+        };
+        self.intern(key, region)
     }
 
     /// A region that no description holds: a root, the overflow, or one whose description is missing.

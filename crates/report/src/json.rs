@@ -3,13 +3,19 @@
 //! Times are in seconds, addresses are integers, ratios are fractions, unknown values are null: also times of
 //! a process whose clock is not known, as of one that was killed before it read its clock twice. The types here mirror what they describe; nothing else derives `Serialize`.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
+use tare_compensate::whole::{Classes, WaitPlace};
 use tare_compensate::{CompensatedNode, Figure};
 use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node};
 
+use crate::budget::Spent;
+use crate::layout::{Glyphs, NO_BREAK};
+use crate::metrics::{self, MetricDocument, ValueDocument};
 use crate::run::{Results, Run};
 use crate::switches::{self, SwitchDocument};
-use crate::view::{Size, Undelayed, kind_name};
+use crate::view::{FindingText, Size, Time, Trust, Undelayed, Whole, finding_texts, kind_name, region_rows, wait_rows};
 
 /// The schema number of all documents.
 pub const SCHEMA: u32 = 1;
@@ -31,7 +37,9 @@ pub fn report(run: &Run, results: &Results<'_>) -> String {
         let clock = &profile.process_of(location).clock;
         let process = profile.process_of(location);
         let made = location.nodes.iter().zip(shown);
-        nodes.extend(made.map(|(node, shown)| NodeDocument {
+        let metrics = metrics::of_nodes(profile, location);
+        nodes.extend(made.zip(metrics).map(|((node, shown), metrics)| NodeDocument {
+            metrics,
             calls_exact: !node.overflow && !process.was_off(node.region),
             ..NodeDocument::of(index, first, node, shown, clock)
         }));
@@ -39,6 +47,7 @@ pub fn report(run: &Run, results: &Results<'_>) -> String {
     written(&ReportDocument {
         schema: SCHEMA,
         run: RunDocument::of(run, results),
+        whole: WholeDocument::of(run, results),
         locations: profile.locations.iter().enumerate().map(|(index, location)| LocationDocument::of(index, location, results)).collect(),
         regions: profile.regions.iter().map(RegionDocument::of).collect(),
         nodes,
@@ -49,6 +58,7 @@ pub fn report(run: &Run, results: &Results<'_>) -> String {
 struct ReportDocument<'a> {
     schema: u32,
     run: RunDocument<'a>,
+    whole: WholeDocument,
     locations: Vec<LocationDocument<'a>>,
     regions: Vec<RegionDocument<'a>>,
     nodes: Vec<NodeDocument>,
@@ -66,6 +76,8 @@ struct RunDocument<'a> {
     uncovered_calls: u64,
     unpaired_messages: u64,
     switched: Vec<SwitchDocument>,
+    /// Null where the run had none.
+    budget: Option<Spent>,
 }
 
 impl<'a> RunDocument<'a> {
@@ -88,6 +100,7 @@ impl<'a> RunDocument<'a> {
             uncovered_calls: undelayed.calls,
             unpaired_messages: undelayed.messages,
             switched: switches::documents(results.profile),
+            budget: Spent::of(results),
         }
     }
 }
@@ -97,6 +110,102 @@ fn model_name(model: DelayModel) -> &'static str {
         DelayModel::Off => "off",
         DelayModel::Delay => "delay",
         DelayModel::Virtual => "virtual",
+    }
+}
+
+/// What the summary says of the whole run.
+#[derive(Serialize)]
+struct WholeDocument {
+    efficiency: Option<EfficiencyDocument>,
+    classes: ClassesDocument,
+    findings: Vec<FindingDocument>,
+    waits: Vec<WaitPlaceDocument>,
+}
+
+/// A place where ranks wait; seconds are sums over the ranks.
+#[derive(Serialize)]
+struct WaitPlaceDocument {
+    operation: usize,
+    caller: Option<usize>,
+    calls: u64,
+    wait: WaitDocument,
+    waiters: Vec<RankDocument>,
+    awaited: Vec<RankDocument>,
+}
+
+#[derive(Serialize)]
+struct RankDocument {
+    rank: u32,
+    seconds: f64,
+}
+
+impl WaitPlaceDocument {
+    fn of(place: &WaitPlace) -> Self {
+        let ranks = |ranks: &[(u32, f64)]| ranks.iter().map(|&(rank, seconds)| RankDocument { rank, seconds }).collect();
+        Self {
+            operation: place.operation.0,
+            caller: place.caller.map(|caller| caller.0),
+            calls: place.calls,
+            wait: WaitDocument { measured_s: Some(place.measured_wait_s), compensated_s: Some(place.wait_s) },
+            waiters: ranks(&place.waiters),
+            awaited: ranks(&place.awaited),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct EfficiencyDocument {
+    parallel: f64,
+    load_balance: f64,
+    communication: f64,
+}
+
+/// Seconds of all locations.
+#[derive(Serialize)]
+struct ClassesDocument {
+    useful_s: f64,
+    waiting_s: f64,
+    messages_s: f64,
+    start_end_s: f64,
+}
+
+#[derive(Serialize)]
+struct FindingDocument {
+    id: &'static str,
+    region: usize,
+    at: String,
+    what: String,
+    seconds: f64,
+    low_s: f64,
+    high_s: f64,
+    certainty: String,
+    attempt: Option<String>,
+}
+
+impl WholeDocument {
+    fn of(run: &Run, results: &Results<'_>) -> Self {
+        let whole = Whole::of(results);
+        let trust = Time::of(results).map(|time| Trust::of(results, &region_rows(results, &whole), &time));
+        let findings = trust.map(|trust| finding_texts(results.profile, run, &whole.findings, &trust, &Glyphs::ASCII)).unwrap_or_default();
+        let Classes { useful_s, waiting_s, messages_s, start_end_s } = whole.classes;
+        Self {
+            efficiency: whole.efficiency.map(|efficiency| EfficiencyDocument {
+                parallel: efficiency.parallel(),
+                load_balance: efficiency.load_balance,
+                communication: efficiency.communication,
+            }),
+            classes: ClassesDocument { useful_s, waiting_s, messages_s, start_end_s },
+            findings: findings.into_iter().map(FindingDocument::of).collect(),
+            waits: wait_rows(results, &whole).iter().map(|row| WaitPlaceDocument::of(row.place)).collect(),
+        }
+    }
+}
+
+impl FindingDocument {
+    fn of(finding: FindingText) -> Self {
+        let FindingText { id, region, seconds, at, what, certainty, attempt } = finding;
+        let what = what.replace(NO_BREAK, " ");
+        Self { id, region, at, what, seconds: seconds.value, low_s: seconds.low, high_s: seconds.high, certainty, attempt }
     }
 }
 
@@ -113,12 +222,16 @@ struct LocationDocument<'a> {
     mark: Option<&'static str>,
     delay_s: Option<f64>,
     overhead_s: Option<f64>,
+    /// Of that, what probes took.
+    probes_s: Option<f64>,
     events: u64,
     lost: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    metrics: Vec<MetricDocument<'a>>,
 }
 
 impl<'a> LocationDocument<'a> {
-    fn of(index: usize, location: &Location, results: &Results<'a>) -> Self {
+    fn of(index: usize, location: &'a Location, results: &Results<'a>) -> Self {
         let process = results.profile.process_of(location);
         let shown = &results.shown.locations[index];
         let clock = &process.clock;
@@ -134,8 +247,10 @@ impl<'a> LocationDocument<'a> {
             mark: shown.total.mark.map(tare_compensate::Mark::reason),
             delay_s: known(shown.delay_s, clock),
             overhead_s: known(shown.overhead_s, clock),
+            probes_s: known(shown.probes.value, clock),
             events: location.events,
             lost: location.losses.lost(),
+            metrics: metrics::of_thread(location),
         }
     }
 }
@@ -176,6 +291,8 @@ struct NodeDocument {
     exclusive: TimeDocument,
     wait: WaitDocument,
     peers: Vec<PeerDocument>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    metrics: BTreeMap<String, ValueDocument>,
 }
 
 impl NodeDocument {
@@ -191,6 +308,7 @@ impl NodeDocument {
             exclusive: TimeDocument::of(shown.measured_exclusive_s, &shown.exclusive, clock),
             wait: WaitDocument { measured_s: known(shown.measured_wait_s, clock), compensated_s: known(shown.wait_s, clock) },
             peers: node.peers.iter().map(|peer| PeerDocument::of(peer, clock)).collect(),
+            metrics: BTreeMap::new(),
         }
     }
 }

@@ -44,6 +44,8 @@ pub(crate) struct Glyphs {
     pub(crate) dot: &'static str,
     pub(crate) times: &'static str,
     pub(crate) unknown: &'static str,
+    /// A full block, and its parts from the smallest.
+    pub(crate) bar: &'static [char],
 }
 
 impl Glyphs {
@@ -58,6 +60,7 @@ impl Glyphs {
         dot: "·",
         times: "×",
         unknown: "–",
+        bar: &['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'],
     };
     pub(crate) const ASCII: Self = Self {
         plus_minus: "+/-",
@@ -70,7 +73,19 @@ impl Glyphs {
         dot: "|",
         times: "x",
         unknown: "-",
+        bar: &['#'],
     };
+
+    /// A bar that takes this part of the room.
+    fn bar_of(&self, part: f64, room: usize) -> String {
+        let steps = self.bar.len();
+        let length = (part.clamp(0.0, 1.0) * (room * steps) as f64).round() as usize;
+        let mut bar = self.bar[steps - 1].to_string().repeat(length / steps);
+        if !length.is_multiple_of(steps) {
+            bar.push(self.bar[length % steps - 1]);
+        }
+        bar
+    }
 }
 
 /// A space at which no line is broken; it is written as a plain one.
@@ -284,6 +299,14 @@ impl<'a> Writer<'a> {
         self.words(&first, column.min(15), text);
     }
 
+    /// A label, a share as text, and a bar of that length.
+    pub(crate) fn bar(&mut self, label: &str, share: &str, part: f64) {
+        let head = format!("  {label:<14}  {}{share}", " ".repeat(7_usize.saturating_sub(width(share))));
+        let room = self.room().saturating_sub(width(&head) + 2).min(40);
+        let bar = self.page.glyphs().bar_of(part, room);
+        self.line(&format!("{head}  {bar}"));
+    }
+
     /// A line; what does not fit goes on in the next one, so that nothing is lost.
     pub(crate) fn line(&mut self, line: &str) {
         let line = line.replace(NO_BREAK, " ");
@@ -390,6 +413,13 @@ mod tests {
         assert_eq!(short_name(name, 40, &page), "std::vector<…>::push_back(int const&)");
         assert_eq!(short_name("CalcFBHourglassForceForElems", 16, &page), "CalcFBHo…orElems");
         assert_eq!(short_name("operator<<(std::ostream&)", 12, &page), "operator<<");
+    }
+
+    #[test]
+    fn a_bar_grows_by_eighths_and_never_beyond_its_room() {
+        let bars: Vec<String> = [0.0, 0.2, 0.5, 1.0, 7.0].iter().map(|&part| Glyphs::UNICODE.bar_of(part, 4)).collect();
+        assert_eq!(bars, ["", "▊", "██", "████", "████"]);
+        assert_eq!(Glyphs::ASCII.bar_of(0.5, 4), "##");
     }
 
     #[test]

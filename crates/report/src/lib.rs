@@ -2,7 +2,10 @@
 //!
 //! * [`Run`], [`Results`]: what a report is made from.
 //! * [`text::summary`], [`text::report`], [`json::report`]: the end of a run, and all of it.
+//! * [`export::document`]: the formats of other tools.
+//! * [`html::page`]: the same as a page that stands alone.
 //! * [`validate`]: measured and compensated against the unmeasured truth.
+//! * [`simulate`]: models against a simulated program.
 //! * [`inspect`], [`mod@select`], [`instrument`], [`bisect`]: what the tools say of an image.
 //!
 //! What always holds: no line of text is longer than the page is wide; a value and its interval end at the
@@ -12,15 +15,20 @@
 //! What is absent: no file is opened, no clock read, nothing measured is corrected here.
 
 pub mod bisect;
+mod budget;
 pub mod check;
+pub mod export;
+pub mod html;
 pub mod inspect;
 pub mod instrument;
 pub mod json;
 mod layout;
+mod metrics;
 mod number;
 pub mod picture;
 mod run;
 pub mod select;
+pub mod simulate;
 mod switches;
 pub mod text;
 pub mod validate;

@@ -20,6 +20,8 @@ pub struct Run {
     pub stopped_by: Option<String>,
     /// The directory in which it lies, as it is to be typed.
     pub directory: String,
+    /// Whether a process found no room for what it measures, nor permission to write it.
+    pub is_unwritten: bool,
     /// Images that were instrumented for it.
     pub images: Vec<InstrumentedImage>,
 }

@@ -43,6 +43,8 @@ pub struct Decided {
     pub rule: Rule,
     /// What is inserted; empty for functions that are not selected.
     pub snippets: Snippets,
+    /// Who chose it.
+    pub snippet_rules: SnippetRules,
 }
 
 /// A rule of a filter.
@@ -52,15 +54,21 @@ pub struct Rule {
     pub filter: Option<String>,
     /// Line in the filter's file.
     pub line: Option<u32>,
+    /// Column in that line, where several rules stand in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
     /// The rule as it is written.
     pub text: String,
 }
 
 impl Rule {
-    /// `cc3:4`, or what decided where no line did.
+    /// `cc3:4`, with the column where that line has several rules, or what decided where no line did.
     fn place(&self) -> String {
         match (&self.filter, self.line) {
-            (Some(filter), Some(line)) => format!("{filter}:{line}"),
+            (Some(filter), Some(line)) => match self.column {
+                Some(column) => format!("{filter}:{line}:{column}"),
+                None => format!("{filter}:{line}"),
+            },
             (Some(filter), None) => filter.clone(),
             (None, _) => self.text.clone(),
         }
@@ -76,6 +84,37 @@ pub struct Snippets {
     pub loops: Option<String>,
     /// At call sites.
     pub callsites: Option<String>,
+}
+
+impl Snippets {
+    /// Whether these are what is inserted where no filter says otherwise.
+    fn are_default(&self) -> bool {
+        self.functions.as_deref() == Some("default") && self.loops.is_none() && self.callsites.is_none()
+    }
+}
+
+/// Rules that chose the snippets of a level; `None` where nothing but the default was ever chosen.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct SnippetRules {
+    /// At entry and exits.
+    pub functions: Option<Rule>,
+    /// At loops.
+    pub loops: Option<Rule>,
+    /// At call sites.
+    pub callsites: Option<Rule>,
+}
+
+impl Decided {
+    /// Levels with what is inserted there and who chose it, where a filter did.
+    fn chosen_snippets(&self) -> impl Iterator<Item = (&'static str, &str, &Rule)> {
+        let (snippets, rules) = (&self.snippets, &self.snippet_rules);
+        let levels = [
+            ("functions", &snippets.functions, &rules.functions),
+            ("loops", &snippets.loops, &rules.loops),
+            ("callsites", &snippets.callsites, &rules.callsites),
+        ];
+        levels.into_iter().filter_map(|(level, snippet, rule)| Some((level, snippet.as_deref().unwrap_or("none"), rule.as_ref()?)))
+    }
 }
 
 /// What `select` says.

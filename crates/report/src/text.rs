@@ -2,14 +2,21 @@
 
 use tare_compensate::Mode;
 
+use crate::budget::Spent;
 use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
+use crate::metrics;
 use crate::number::{Column as Unit, change, count, exact_count, figure_with_unit, share, time_with_unit};
 use crate::run::{Exit, Results, Run};
 use crate::switches;
-use crate::view::{self, Doubt, RankRow, RegionRow, Size, Time, Trust, Undelayed, ending, nothing_measured, rank_rows, region_rows};
+use crate::view::{
+    self, Doubt, FindingText, RankRow, RegionRow, Size, Time, Trust, Undelayed, WaitRow, Whole, ending, finding_texts, nothing_could_be_written,
+    nothing_measured, rank_rows, region_rows,
+};
 
 /// Ranks that a summary shows one by one.
 const RANKS_IN_SUMMARY: usize = 8;
+/// Findings that a summary shows.
+const FINDINGS_IN_SUMMARY: usize = 3;
 
 /// The summary at the end of a run.
 #[must_use]
@@ -52,14 +59,9 @@ impl Text<'_> {
     fn head(&self, writer: &mut Writer<'_>) {
         let glyphs = writer.glyphs();
         let size = Size::of(self.results);
-        let plural = |number: usize, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
         let mut parts = vec![self.run.program.clone()];
         if size.processes > 0 {
-            let processes = match size.ranks {
-                0 => plural(size.processes, "process", "processes"),
-                ranks => plural(ranks, "rank", "ranks"),
-            };
-            parts.push(format!("{processes} {} {}", glyphs.times, plural(size.threads, "thread", "threads")));
+            parts.push(processes_and_threads(&size, glyphs));
             parts.push(plural(size.hosts, "node", "nodes"));
         }
         parts.push(ending(self.run, self.results));
@@ -83,12 +85,17 @@ impl Text<'_> {
         let reason = nothing_measured(self.results, self.run);
         let reason = reason.unwrap_or_else(|| "the program ended before its first event".to_string());
         writer.labelled("Measured", &format!("nothing: {reason}."));
+        if nothing_could_be_written(self.results, self.run) {
+            writer.labelled("Try", "room in /dev/shm and in the run directory, or another one: -o DIR");
+            return;
+        }
         let image = self.run.images.first().map_or("IMAGE", |image| image.path.as_str());
         writer.labelled("Try", &format!("tare select {image}"));
     }
 
     fn measured(&self, writer: &mut Writer<'_>, time: &Time) {
-        let regions = region_rows(self.results);
+        let whole = Whole::of(self.results);
+        let regions = region_rows(self.results, &whole);
         let ranks = rank_rows(self.results);
         let trust = Trust::of(self.results, &regions, time);
         if !trust.is_good() {
@@ -98,13 +105,86 @@ impl Text<'_> {
         if trust.is_good() {
             self.trust(writer, &trust);
         }
+        self.efficiency(writer, &whole);
         writer.blank();
+        self.classes(writer, &whole);
         let shown_ranks = if self.is_full { ranks.len() } else { ranks.len().min(RANKS_IN_SUMMARY) };
         self.ranks(writer, &slowest_first(&ranks, shown_ranks), ranks.len() - shown_ranks);
         writer.blank();
         let top = if self.is_full { regions.len() } else { writer.page().top.max(1) };
         self.regions(writer, &regions, top);
         self.foot(writer, &regions[..top.min(regions.len())], &ranks);
+        if self.is_full {
+            self.waits(writer, &view::wait_rows(self.results, &whole));
+        }
+        metrics::table(writer, self.results.profile, top);
+        self.findings(writer, &finding_texts(self.results.profile, self.run, &whole.findings, &trust, writer.glyphs()));
+    }
+
+    fn efficiency(&self, writer: &mut Writer<'_>, whole: &Whole) {
+        let glyphs = writer.glyphs();
+        if let Some(efficiency) = whole.efficiency {
+            let (balance, communication) = (efficiency.load_balance, efficiency.communication);
+            let text = format!("{:.2} = load balance {balance:.2} {} communication {communication:.2}", efficiency.parallel(), glyphs.times);
+            writer.labelled("Efficiency", &text);
+        }
+    }
+
+    /// Bars, where there is MPI to tell from the program's own work.
+    fn classes(&self, writer: &mut Writer<'_>, whole: &Whole) {
+        let rows = view::class_rows(&whole.classes);
+        if rows.len() < 2 {
+            return;
+        }
+        for row in rows {
+            let share = share(row.share, writer.glyphs());
+            writer.bar(row.name, &share, row.share);
+        }
+        writer.blank();
+    }
+
+    fn waits(&self, writer: &mut Writer<'_>, rows: &[WaitRow<'_>]) {
+        let glyphs = writer.glyphs();
+        let Some(longest) = rows.iter().map(|row| row.shown_s.max(row.measured_s)).reduce(f64::max) else { return };
+        let unit = Unit::for_largest(longest);
+        let cells = |cell: &dyn Fn(&WaitRow<'_>) -> String| rows.iter().map(cell).collect::<Vec<_>>();
+        let name = |row: &WaitRow<'_>| row.caller.map_or_else(|| row.operation.to_string(), |caller| format!("{} in {caller}", row.operation));
+        let ranks = |ranks: &[(u32, f64)]| view::longest(ranks, 1, glyphs);
+        writer.blank();
+        let names = Column::new(format!("Waiting, {}", unit.unit.name(glyphs)), Align::Left, 0, cells(&name));
+        let mut columns = vec![Column::new("measured", Align::Point, 1, cells(&|row| unit.plain(row.measured_s, glyphs)))];
+        if self.results.shown.mode == Mode::Parallel {
+            columns.push(Column::new("parallel", Align::Point, 0, cells(&|row| unit.plain(row.shown_s, glyphs))));
+        }
+        columns.push(Column::new("calls", Align::Right, 3, cells(&|row| count(row.calls, glyphs))));
+        columns.push(Column::new("waits most", Align::Left, 4, cells(&|row| ranks(&row.place.waiters))));
+        columns.push(Column::new("for", Align::Left, 5, cells(&|row| ranks(&row.place.awaited))));
+        writer.table(&names, columns);
+    }
+
+    fn findings(&self, writer: &mut Writer<'_>, findings: &[FindingText]) {
+        if Size::of(self.results).ranks < 2 {
+            return;
+        }
+        writer.blank();
+        if findings.is_empty() {
+            writer.labelled("Findings", "none: no place where waiting or messages cost a noteworthy part of the time");
+            return;
+        }
+        let glyphs = writer.glyphs();
+        let shown = if self.is_full { findings.len() } else { findings.len().min(FINDINGS_IN_SUMMARY) };
+        for (number, finding) in findings[..shown].iter().enumerate() {
+            let unit = Unit::for_largest(finding.seconds.value);
+            let seconds = format!("{}{}{}", unit.figure(&finding.seconds, glyphs), glyphs.thin_space, unit.unit.name(glyphs));
+            let attempt = finding.attempt.as_ref().map_or_else(String::new, |attempt| format!(" Try: {attempt}."));
+            let text = format!("{seconds} could be won at most. {}: {}. {}.{attempt}", finding.at, finding.what, finding.certainty);
+            writer.words(&format!("  {}  ", number + 1), 5, &text);
+        }
+        let hidden = findings.len() - shown;
+        if hidden > 0 {
+            let what = if hidden == 1 { "finding" } else { "findings" };
+            writer.words("  ", 2, &format!("({hidden} more {what} in the report)"));
+        }
     }
 
     fn time(&self, writer: &mut Writer<'_>, time: &Time) {
@@ -124,25 +204,12 @@ impl Text<'_> {
 
     fn trust(&self, writer: &mut Writer<'_>, trust: &Trust) {
         let glyphs = writer.glyphs();
-        let regions = format!("{} of {} regions", trust.regions_trusted, trust.regions);
-        let mut text = match trust.is_good() {
-            true => format!("good: {regions}"),
-            false => {
-                let doubts: Vec<String> = trust.doubts.iter().map(|doubt| sentence(doubt, glyphs)).collect();
-                format!("limited: {}; {regions}", doubts.join("; "))
-            }
-        };
-        text.push_str(if trust.lost == 0 { "; nothing lost" } else { "" });
-        if trust.off_batches > 0 {
-            let batches = if trust.off_batches == 1 { "batch" } else { "batches" };
-            text.push_str(&format!("; {} {batches} off for calibration", count(trust.off_batches, glyphs)));
-        }
-        if let Some(undelayed) = undelayed(&trust.undelayed, glyphs) {
-            text.push_str(&format!("; {undelayed}"));
-        }
-        writer.labelled("Trust", &text);
+        writer.labelled("Trust", &trust_words(trust, glyphs));
         if let Some(switched) = switches::sentence(self.results.profile, glyphs) {
             writer.labelled("Off", &switched);
+        }
+        if let Some(spent) = Spent::of(self.results) {
+            writer.labelled("Budget", &spent.sentence(glyphs));
         }
         if let Some(remedy) = trust.doubts.first().map(remedy) {
             writer.labelled("Try", remedy);
@@ -282,7 +349,7 @@ impl Text<'_> {
         }
         writer.labelled("Run", &self.run.directory);
         if !self.is_full {
-            writer.labelled("Report", &format!("tare report {}", self.run.directory));
+            writer.labelled("Report", &format!("tare view {0} (in the browser), tare report {0}", self.run.directory));
         }
         writer.labelled("As JSON", &format!("tare report {} --format json", self.run.directory));
     }
@@ -295,6 +362,41 @@ fn slowest_first(ranks: &[RankRow], shown: usize) -> Vec<&RankRow> {
     order.truncate(shown);
     order.sort_unstable();
     order.into_iter().map(|index| &ranks[index]).collect()
+}
+
+/// `1 rank`, `2 ranks`.
+pub(crate) fn plural(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// `64 ranks × 4 threads`.
+pub(crate) fn processes_and_threads(size: &Size, glyphs: &Glyphs) -> String {
+    let processes = match size.ranks {
+        0 => plural(size.processes, "process", "processes"),
+        ranks => plural(ranks, "rank", "ranks"),
+    };
+    format!("{processes} {} {}", glyphs.times, plural(size.threads, "thread", "threads"))
+}
+
+/// Whether the figures can be believed, in one sentence.
+pub(crate) fn trust_words(trust: &Trust, glyphs: &Glyphs) -> String {
+    let regions = format!("{} of {} regions", trust.regions_trusted, trust.regions);
+    let mut text = match trust.is_good() {
+        true => format!("good: {regions}"),
+        false => {
+            let doubts: Vec<String> = trust.doubts.iter().map(|doubt| sentence(doubt, glyphs)).collect();
+            format!("limited: {}; {regions}", doubts.join("; "))
+        }
+    };
+    text.push_str(if trust.lost == 0 { "; nothing lost" } else { "" });
+    if trust.off_batches > 0 {
+        let batches = if trust.off_batches == 1 { "batch" } else { "batches" };
+        text.push_str(&format!("; {} {batches} off for calibration", count(trust.off_batches, glyphs)));
+    }
+    if let Some(undelayed) = undelayed(&trust.undelayed, glyphs) {
+        text.push_str(&format!("; {undelayed}"));
+    }
+    text
 }
 
 fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {

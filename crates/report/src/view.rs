@@ -1,11 +1,58 @@
 //! View models: what there is to show of a run, before it becomes text.
 
+mod findings;
+mod regions;
+mod trust;
+mod waits;
+
 use std::collections::{BTreeSet, HashMap};
 
-use tare_compensate::{CompensatedLocation, Figure, Mark, Mode};
-use tare_profile::{Location, Process, Profile, RegionKind, State};
+use tare_compensate::whole::{CallTree, Classes, Efficiency, Finding, RegionTotal, WaitPlace, findings, region_totals, wait_places};
+use tare_compensate::{Figure, Mark};
+use tare_profile::{Location, RegionKind, State};
+
+pub(crate) use findings::{FindingText, finding_texts};
+pub(crate) use regions::{RegionRow, region_rows};
+pub(crate) use trust::{Doubt, Trust, Undelayed};
+pub(crate) use waits::{WaitRow, longest, wait_rows};
 
 use crate::run::{Exit, Results, Run};
+
+/// A run as a whole, from which all views are made.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    pub(crate) tree: CallTree,
+    /// By region, as in the profile.
+    pub(crate) totals: Vec<RegionTotal>,
+    /// Exclusive seconds by region, compensated locally.
+    pub(crate) local_s: Vec<f64>,
+    pub(crate) places: Vec<WaitPlace>,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) efficiency: Option<Efficiency>,
+    pub(crate) classes: Classes,
+}
+
+impl Whole {
+    pub(crate) fn of(results: &Results<'_>) -> Self {
+        let profile = results.profile;
+        let tree = CallTree::of(profile, &results.shown);
+        let totals = region_totals(profile, &results.shown, &tree);
+        let mut local_s = vec![0.0; totals.len()];
+        for (location, figures) in profile.locations.iter().zip(&results.local.locations) {
+            location.nodes.iter().zip(&figures.nodes).for_each(|(node, figures)| local_s[node.region.0] += figures.exclusive.value);
+        }
+        let places = wait_places(profile, &results.shown, &tree);
+        Self {
+            findings: findings(profile, &results.shown, &totals, &places),
+            efficiency: Efficiency::of(profile, &results.shown),
+            classes: Classes::of(profile, &results.shown),
+            tree,
+            totals,
+            local_s,
+            places,
+        }
+    }
+}
 
 /// Ranks, threads and nodes that took part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +73,30 @@ impl Size {
         let ranks: BTreeSet<u32> = profile.processes.iter().filter_map(|process| process.rank).collect();
         Self { ranks: ranks.len(), processes: profile.processes.len(), threads: threads.into_iter().max().unwrap_or(0), hosts: hosts.len() }
     }
+}
+
+/// A class of time with its share of the whole.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct ClassRow {
+    /// A name that scripts and styles can rely on.
+    pub(crate) id: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) seconds: f64,
+    pub(crate) share: f64,
+}
+
+/// The classes that there is any time of, those of the program's own work first.
+pub(crate) fn class_rows(classes: &Classes) -> Vec<ClassRow> {
+    let all = classes.all_s();
+    let row =
+        |(id, name, seconds): (&'static str, &'static str, f64)| ClassRow { id, name, seconds, share: if all > 0.0 { seconds / all } else { 0.0 } };
+    let rows = [
+        ("useful", "Outside MPI", classes.useful_s),
+        ("waiting", "Waiting", classes.waiting_s),
+        ("messages", "MPI at work", classes.messages_s),
+        ("start_end", "MPI start, end", classes.start_end_s),
+    ];
+    rows.into_iter().map(row).filter(|row| row.seconds != 0.0).collect()
 }
 
 /// How long the run took.
@@ -85,7 +156,7 @@ pub(crate) fn rank_rows(results: &Results<'_>) -> Vec<RankRow> {
     profile.locations.iter().enumerate().map(row).collect()
 }
 
-fn location_label(results: &Results<'_>, location: &Location) -> String {
+pub(crate) fn location_label(results: &Results<'_>, location: &Location) -> String {
     let process = results.profile.process_of(location);
     let process = match process.rank {
         Some(rank) => rank.to_string(),
@@ -94,225 +165,15 @@ fn location_label(results: &Results<'_>, location: &Location) -> String {
     if location.thread == 0 { process } else { format!("{process} thread {}", location.thread) }
 }
 
-/// A row of the table of regions: means over the ranks.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct RegionRow {
-    pub(crate) name: String,
-    pub(crate) place: Option<String>,
-    pub(crate) measured_s: f64,
-    pub(crate) local_s: f64,
-    pub(crate) shown: Figure,
-    /// Of the time of all locations.
-    pub(crate) share: f64,
-    pub(crate) calls: u64,
-    pub(crate) waiting_s: f64,
-    /// The rank with the largest exclusive time, and by what part it is above the mean.
-    pub(crate) slowest: Option<(u32, f64)>,
-}
-
-/// Sums over the locations of one region while they are collected.
-#[derive(Clone)]
-struct RegionSum {
-    measured_s: f64,
-    local_s: f64,
-    shown: Figure,
-    calls: u64,
-    waiting_s: f64,
-    by_rank: HashMap<u32, f64>,
-}
-
-impl Default for RegionSum {
-    fn default() -> Self {
-        let shown = Figure::exact(0.0);
-        Self { measured_s: 0.0, local_s: 0.0, shown, calls: 0, waiting_s: 0.0, by_rank: HashMap::new() }
-    }
-}
-
-/// Regions by exclusive time, those that take most first; times are means over the ranks.
-pub(crate) fn region_rows(results: &Results<'_>) -> Vec<RegionRow> {
-    let profile = results.profile;
-    let sums = region_sums(results);
-    let all: f64 = sums.iter().map(|sum| sum.shown.value.max(0.0)).sum();
-    let ranks = Size::of(results).ranks.max(1) as f64;
-    let mut rows: Vec<RegionRow> = profile
-        .regions
-        .iter()
-        .zip(sums)
-        .filter(|(_, sum)| sum.calls > 0 || sum.measured_s != 0.0)
-        .map(|(region, sum)| RegionRow {
-            name: region.name.clone(),
-            place: place(&region.file, region.line),
-            measured_s: sum.measured_s / ranks,
-            local_s: sum.local_s / ranks,
-            shown: mean(&sum.shown, ranks),
-            share: if all > 0.0 { sum.shown.value / all } else { 0.0 },
-            calls: sum.calls,
-            waiting_s: sum.waiting_s / ranks,
-            slowest: slowest(&sum.by_rank, ranks),
-        })
-        .collect();
-    rows.sort_by(|a, b| b.shown.value.total_cmp(&a.shown.value).then_with(|| a.name.cmp(&b.name)));
-    rows
-}
-
-fn region_sums(results: &Results<'_>) -> Vec<RegionSum> {
-    let profile = results.profile;
-    let mut sums = vec![RegionSum::default(); profile.regions.len()];
-    for (index, location) in profile.locations.iter().enumerate() {
-        let (shown, local) = (&results.shown.locations[index], &results.local.locations[index]);
-        let rank = profile.process_of(location).rank;
-        for (node, (shown, local)) in location.nodes.iter().zip(shown.nodes.iter().zip(&local.nodes)) {
-            let sum = &mut sums[node.region.0];
-            sum.measured_s += shown.measured_exclusive_s;
-            sum.local_s += local.exclusive.value;
-            sum.shown = added(&sum.shown, &shown.exclusive);
-            sum.calls += node.calls();
-            sum.waiting_s += shown.wait_s;
-            if let Some(rank) = rank {
-                *sum.by_rank.entry(rank).or_default() += shown.exclusive.value;
-            }
-        }
-    }
-    sums
-}
-
-/// Intervals of one region in several places move together. A mark stays where what it marks is the greater part.
-fn added(sum: &Figure, more: &Figure) -> Figure {
-    let mark = if more.value.abs() > sum.value.abs() { more.mark } else { sum.mark };
-    Figure { value: sum.value + more.value, low: sum.low + more.low, high: sum.high + more.high, mark }
-}
-
-fn mean(sum: &Figure, of: f64) -> Figure {
-    Figure { value: sum.value / of, low: sum.low / of, high: sum.high / of, mark: sum.mark }
-}
-
-fn slowest(by_rank: &HashMap<u32, f64>, ranks: f64) -> Option<(u32, f64)> {
-    let (&rank, &most) = by_rank.iter().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)))?;
-    let mean = by_rank.values().sum::<f64>() / ranks;
-    (ranks > 1.0 && mean > 0.0).then(|| (rank, most / mean - 1.0))
-}
-
 /// `solver.f90:212`; `None` where no file is known.
 pub(crate) fn place(file: &str, line: u32) -> Option<String> {
     let name = file.rsplit('/').next().filter(|name| !name.is_empty())?;
     Some(if line > 0 { format!("{name}:{line}") } else { name.to_string() })
 }
 
-/// Whether the figures can be believed, and why not.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Trust {
-    pub(crate) regions: usize,
-    pub(crate) regions_trusted: usize,
-    pub(crate) doubts: Vec<Doubt>,
-    /// Calls that are missing at their place.
-    pub(crate) lost: u64,
-    /// Batches that were off for calibration.
-    pub(crate) off_batches: u64,
-    /// What carried no delay, where there was hardly any to carry.
-    pub(crate) undelayed: Undelayed,
-}
-
-/// What carried no delay, summed over the processes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Undelayed {
-    /// Messages and collectives of kinds, or on communicators, that are timed alone.
-    pub(crate) calls: u64,
-    /// Messages whose delay did not arrive with them.
-    pub(crate) messages: u64,
-}
-
-impl Undelayed {
-    pub(crate) fn of(profile: &Profile) -> Self {
-        let sum = |count: fn(&Process) -> u64| profile.processes.iter().map(count).sum();
-        Self { calls: sum(|process| process.uncovered_calls), messages: sum(|process| process.unpaired_messages) }
-    }
-
-    fn is_none(self) -> bool {
-        self == Self::default()
-    }
-
-    /// Whether times are shown that rest on delays, and there was overhead to be carried.
-    fn matters(results: &Results<'_>) -> bool {
-        let is_dilated = |location: &CompensatedLocation| location.overhead_s > DILATED * location.measured_s;
-        results.shown.mode == Mode::Parallel && results.parallel.locations.iter().any(is_dilated)
-    }
-}
-
-/// Overhead below this part of a location's time makes no delay worth the name.
-const DILATED: f64 = 0.01;
-
-/// Why a run is not to be trusted as it stands.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Doubt {
-    /// Calls are missing at their place.
-    Lost(u64),
-    /// The compensated time is uncertain by this part of itself.
-    Wide(f64),
-    /// Only this part of the overhead rests on costs measured in place.
-    Prior(f64),
-    /// Files that could not be read.
-    Unreadable(usize),
-    /// Processes of this number were expected and have left nothing.
-    MissingRanks(usize),
-    /// Calls and messages carried no delay.
-    Undelayed(Undelayed),
-    /// Records of the graph files were damaged or missing.
-    Damaged(u64),
-}
-
-impl Trust {
-    pub(crate) fn of(results: &Results<'_>, regions: &[RegionRow], time: &Time) -> Self {
-        let profile = results.profile;
-        let lost: u64 = profile.locations.iter().map(|location| location.losses.lost()).sum::<u64>()
-            + profile.processes.iter().map(|process| process.lost_threads).sum::<u64>();
-        let trusted = |row: &&RegionRow| row.shown.mark.is_none();
-        let mut doubts = Vec::new();
-        if lost > 0 {
-            doubts.push(Doubt::Lost(lost));
-        }
-        let missing = (profile.world_size() as usize).saturating_sub(Size::of(results).ranks);
-        if missing > 0 {
-            doubts.push(Doubt::MissingRanks(missing));
-        }
-        if !profile.unreadable.is_empty() {
-            doubts.push(Doubt::Unreadable(profile.unreadable.len()));
-        }
-        let damaged: u64 = profile.processes.iter().map(|process| process.damaged_records).sum();
-        if damaged > 0 {
-            doubts.push(Doubt::Damaged(damaged));
-        }
-        let mut undelayed = Undelayed::of(profile);
-        if !undelayed.is_none() && Undelayed::matters(results) {
-            doubts.push(Doubt::Undelayed(std::mem::take(&mut undelayed)));
-        }
-        doubts.extend(certainty(&results.parallel.locations, time));
-        Self {
-            regions: regions.len(),
-            regions_trusted: regions.iter().filter(trusted).count(),
-            doubts,
-            lost,
-            off_batches: profile.locations.iter().map(|location| location.off_batches).sum(),
-            undelayed,
-        }
-    }
-
-    pub(crate) fn is_good(&self) -> bool {
-        self.doubts.is_empty()
-    }
-}
-
-/// Beyond this part of itself a compensated time is called uncertain.
-const WIDE: f64 = 0.05;
-
-fn certainty(locations: &[CompensatedLocation], time: &Time) -> Option<Doubt> {
-    let width = time.shown.half_width() / time.shown.value.abs().max(f64::MIN_POSITIVE);
-    if width <= WIDE && time.shown.mark.is_none() {
-        return None;
-    }
-    let overhead: f64 = locations.iter().map(|location| location.overhead_s).sum();
-    let certain: f64 = locations.iter().map(|location| location.certain_overhead_s).sum();
-    let part = if overhead > 0.0 { certain / overhead } else { 1.0 };
-    Some(if part < 0.9 { Doubt::Prior(part) } else { Doubt::Wide(width) })
+/// Whether what is missing is missing for want of room or permission.
+pub(crate) fn nothing_could_be_written(results: &Results<'_>, run: &Run) -> bool {
+    run.is_unwritten || results.profile.processes.iter().any(|process| process.lost_threads > 0)
 }
 
 /// Why there is nothing to show, if so.
@@ -324,6 +185,9 @@ pub(crate) fn nothing_measured(results: &Results<'_>, run: &Run) -> Option<Strin
     }
     let instrumented: usize = run.images.iter().map(|image| image.instrumented).sum();
     let selected: usize = run.images.iter().map(|image| image.selected).sum();
+    if nothing_could_be_written(results, run) {
+        return Some("no process could write what it measures".to_string());
+    }
     let reason = match (run.images.is_empty(), selected, instrumented) {
         (true, ..) => "no program under this command was instrumented, and none called MPI".to_string(),
         (_, 0, _) => "0 functions were selected".to_string(),
@@ -352,6 +216,15 @@ pub(crate) fn reasons(marks: impl Iterator<Item = Option<Mark>>) -> Vec<&'static
     reasons.into_iter().collect()
 }
 
+/// All marks; the place of one in this list is its number in the page, less one.
+pub(crate) const MARKS: [Mark; 6] =
+    [Mark::OverheadExceedsTime, Mark::OverheadHidesTime, Mark::NeverOn, Mark::StillOpen, Mark::DelaysAstray, Mark::ChildExceeds];
+
+/// A mark as a number, 0 where there is none.
+pub(crate) fn mark_number(mark: Option<Mark>) -> u8 {
+    mark.and_then(|mark| MARKS.iter().position(|known| *known == mark)).map_or(0, |place| place as u8 + 1)
+}
+
 /// Functions that were refused, by reason, over all images; the most frequent first.
 pub(crate) fn refusals(run: &Run) -> Vec<(String, usize)> {
     let mut sums: HashMap<&str, usize> = HashMap::new();
@@ -372,5 +245,9 @@ pub(crate) fn kind_name(kind: RegionKind) -> &'static str {
         RegionKind::Loop => "loop",
         RegionKind::Iteration => "iteration",
         RegionKind::CallSite => "call site",
+        RegionKind::User => "user",
+        RegionKind::Parameter => "parameter",
+        RegionKind::Phase => "phase",
+        RegionKind::Pause => "pause",
     }
 }

@@ -53,6 +53,22 @@ fn the_report_has_the_fields_of_its_schema() {
 }
 
 #[test]
+fn the_whole_run_is_summed_up_with_its_findings() {
+    let document = report(Mode::Parallel);
+    has_fields(&document, "whole.efficiency", "parallel load_balance communication");
+    has_fields(&document, "whole.classes", "useful_s waiting_s messages_s start_end_s");
+    has_fields(&document, "whole.findings.0", "id region at what seconds low_s high_s certainty attempt");
+    has_fields(&document, "whole.waits.0", "operation caller calls wait waiters awaited");
+    has_fields(&document, "whole.waits.0.waiters.0", "rank seconds");
+    let finding = at(&document, "whole.findings.0");
+    assert_eq!(finding["id"], "F-wait-late-sender");
+    assert_eq!(finding["at"], "MPI_Recv in main (pi.c:80)");
+    assert!(finding["what"].as_str().is_some_and(|what| what.starts_with("rank 0 waits for rank 1, which spends")), "{finding}");
+    let seconds = finding["seconds"].as_f64().expect("a number");
+    assert!((seconds - 3.6).abs() < 1e-9, "7.2 s of waiting on one of two ranks are {seconds} s of the run at most");
+}
+
+#[test]
 fn indices_of_the_report_point_into_its_lists() {
     let document = report(Mode::Parallel);
     let nodes = document["nodes"].as_array().expect("a list");
@@ -102,6 +118,40 @@ fn calls_without_delays_are_counted() {
     profile.processes[1].unpaired_messages = 5;
     let document = parsed(&json::report(&run(), &Results::new(&profile, Mode::Parallel)));
     assert_eq!((&document["run"]["uncovered_calls"], &document["run"]["unpaired_messages"]), (&1_234.into(), &5.into()));
+}
+
+#[test]
+fn a_run_with_a_budget_says_what_probes_and_wrappers_took() {
+    let mut profile = master_and_worker();
+    assert!(parsed(&json::report(&run(), &Results::new(&profile, Mode::Parallel)))["run"]["budget"].is_null());
+    profile.processes.iter_mut().for_each(|process| process.budget = Some(0.02));
+    let results = Results::new(&profile, Mode::Parallel);
+    let budget = parsed(&json::report(&run(), &results))["run"]["budget"].clone();
+    // 90 million pairs of 30 ticks, 10 million calls counted at 3 ticks, 600 000 ticks in a wrapper, of 18 s in all.
+    let [allowed, probes, low, high, wrappers] =
+        ["allowed", "probes", "probes_low", "probes_high", "wrappers"].map(|name| budget[name].as_f64().expect("a number"));
+    assert_eq!(allowed, 0.02);
+    assert!((0.08..0.09).contains(&probes) && low < probes && probes < high, "{budget}");
+    assert!((0.000_01..0.000_03).contains(&wrappers), "{budget}");
+    let text = tare_report::text::summary(&run(), &results, &tare_report::Page::default());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("Budget 2.0 % allowed, probes took 8.2 % (7.9 % … 8.4 %), 6.2 % more; MPI wrappers took <0.1 % besides"), "{text}");
+}
+
+#[test]
+fn jumps_that_lead_nobody_knows_where_are_marked_in_the_table() {
+    use tare_report::inspect::{Function, Inspection, Listing, Rows};
+    let table = |unresolved_jumps| {
+        let odd = Function { name: "odd".into(), demangled: "odd".into(), unresolved_jumps, ..Function::default() };
+        let even = Function { name: "even".into(), demangled: "even".into(), ..Function::default() };
+        let inspection = Inspection { functions: vec![odd, even], found: 2, ..Inspection::default() };
+        Listing::new(&inspection, Rows::Functions, None, None).text(&tare_report::Page { width: 160, ..tare_report::Page::default() })
+    };
+    assert!(!table(0).contains("unresolved"), "{}", table(0));
+    let marked = table(3);
+    assert!(marked.contains("1 functions have indirect jumps whose targets are not known (unresolved)"), "{marked}");
+    let line = |name: &str| marked.lines().find(|line| line.trim_start().starts_with(name)).expect("a line").to_string();
+    assert!(line("odd").contains(" 3 ") && !line("even").contains(" 3 "), "{marked}");
 }
 
 #[test]

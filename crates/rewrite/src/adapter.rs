@@ -135,6 +135,15 @@ pub struct Variable {
     pub place: Place,
 }
 
+impl Variable {
+    /// Its bytes at the start.
+    pub(crate) fn initial(&self) -> Vec<u8> {
+        let mut bytes = self.value.to_le_bytes().to_vec();
+        bytes.truncate(usize::from(self.integer.size));
+        bytes
+    }
+}
+
 /// The code for one point.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Snippet {

@@ -1,10 +1,10 @@
-//! A map from addresses to addresses.
+//! Maps from addresses.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map from addresses to addresses, fast because nobody chooses addresses to collide.
-pub(crate) type AddressMap = HashMap<u64, u64, BuildHasherDefault<AddressHasher>>;
+/// A map from addresses, to addresses if nothing else is said, fast because nobody chooses addresses to collide.
+pub(crate) type AddressMap<T = u64> = HashMap<u64, T, BuildHasherDefault<AddressHasher>>;
 
 /// Addresses are spread by a multiplication; collisions cost time only.
 #[derive(Default)]

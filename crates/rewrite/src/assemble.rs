@@ -56,12 +56,12 @@ pub(crate) fn assemble(image: &Image<'_>, parts: &[Part<'_>], body: &Body, probe
             jumps: Vec::new(),
             address: 0,
         });
-        wide.push(place.wide);
+        wide.push((place.wide, place.length));
     }
     let mut copy = FunctionCopy { fragments, tables: Vec::new(), frames: Vec::new() };
-    for ((index, part), wide) in parts.iter().enumerate().zip(&wide) {
+    for ((index, part), (wide, length)) in parts.iter().enumerate().zip(&wide) {
         let mut writer = Writer { part, copy: &copy, tables: &body.tables, probed, written: Written::default() };
-        writer.write(wide)?;
+        writer.write(wide, *length)?;
         let written = writer.written;
         if let Some(fragment) = copy.fragments.get_mut(index) {
             fragment.bytes = written.bytes;
@@ -94,6 +94,8 @@ fn table_copy(copy: &FunctionCopy, parts: &[Part<'_>], body: &Body, table: &Jump
 
 struct Arranged {
     labels: Vec<Label>,
+    /// Bytes of the copy, at least.
+    length: u32,
     wide: Vec<bool>,
 }
 
@@ -107,7 +109,7 @@ fn place(part: &Part<'_>, probed: Option<Probed<'_>>) -> Result<Arranged, Reason
     let sizes: Vec<Inserted> = part.items.iter().map(|item| Inserted::at(item, probed)).collect();
     let mut labels = Vec::new();
     loop {
-        arrange(part, &sizes, &wide, &mut labels);
+        let length = arrange(part, &sizes, &wide, &mut labels);
         let mut has_grown = false;
         for ((item, own), wide) in part.items.iter().zip(&sizes).zip(&mut wide) {
             let is_short = matches!(item.form, Form::Short { .. } | Form::Counter) && own.taken == 0;
@@ -117,7 +119,7 @@ fn place(part: &Part<'_>, probed: Option<Probed<'_>>) -> Result<Arranged, Reason
             }
         }
         if !has_grown {
-            return Ok(Arranged { labels, wide });
+            return Ok(Arranged { labels, wide, length });
         }
     }
 }
@@ -155,8 +157,8 @@ impl Inserted {
     }
 }
 
-/// Lists where distances change.
-fn arrange(part: &Part<'_>, sizes: &[Inserted], wide: &[bool], labels: &mut Vec<Label>) {
+/// Lists where distances change; answers the bytes of the copy, but for a jump behind its end.
+fn arrange(part: &Part<'_>, sizes: &[Inserted], wide: &[bool], labels: &mut Vec<Label>) -> u32 {
     labels.clear();
     let mut grown = 0;
     for ((item, own), &wide) in part.items.iter().zip(sizes).zip(wide) {
@@ -174,6 +176,7 @@ fn arrange(part: &Part<'_>, sizes: &[Inserted], wide: &[bool], labels: &mut Vec<
             labels.push(Label { from: end, front: end + grown, to: end + grown });
         }
     }
+    u32::try_from(part.bytes.len()).unwrap_or(u32::MAX).saturating_add(grown)
 }
 
 /// Whether a short branch within its part reaches its target.
@@ -234,9 +237,14 @@ struct Writer<'a, 'data> {
 }
 
 impl Writer<'_, '_> {
-    fn write(&mut self, wide: &[bool]) -> Result<(), Reason> {
-        self.written.bytes.reserve(self.part.bytes.len() + self.part.bytes.len() / 8 + 32);
-        self.written.fixups.reserve(self.part.items.len());
+    fn write(&mut self, wide: &[bool], length: u32) -> Result<(), Reason> {
+        let behind = u32::from(self.part.runs_over);
+        let has_field = |(item, wide): (&Item, &bool)| *wide || !matches!(item.form, Form::Plain | Form::Short { .. } | Form::Counter);
+        self.written.bytes.reserve_exact((length + behind * JUMP) as usize);
+        self.written.fixups.reserve_exact(behind as usize + self.part.items.iter().zip(wide).filter(|one| has_field(*one)).count());
+        if self.probed.is_some() {
+            self.written.sites.reserve_exact(self.part.items.iter().map(|item| (item.places.1 - item.places.0) as usize).sum());
+        }
         let mut done = 0;
         for (item, &wide) in self.part.items.iter().zip(wide) {
             self.copy_bytes(done, item.at);

@@ -132,7 +132,7 @@ fn selections(program: &Program, description: &Description) -> Result<Vec<Select
             RegionKind::Loop => one.levels.loops = true,
             RegionKind::Iteration => one.levels.iterations = true,
             RegionKind::CallSite => one.levels.call_sites = true,
-            RegionKind::Program | RegionKind::Mpi => {}
+            _ => {}
         }
     }
     Ok(found.into_values().collect())

@@ -3,12 +3,12 @@
 //! Instructions are copied byte by byte; of each, at most one field is ever patched. Which flow an instruction
 //! has is the analysis' word; here it becomes the form of its copy.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use tare_code::{Body, Flow, Function, Instruction, Operand, Refusal};
 use tare_image::Image;
 
+use crate::addresses::AddressMap;
 use crate::points::Placed;
 use crate::reason::Reason;
 
@@ -73,7 +73,7 @@ pub(crate) struct Part<'data> {
 const LEA: u8 = 0x8d;
 
 /// Instructions that hold the address of a table: which table, and its address.
-type References = HashMap<u64, (u32, u64)>;
+type References = AddressMap<(u32, u64)>;
 
 /// Takes a function apart; the parts are in the function's order.
 pub(crate) fn decode<'data>(image: &Image<'data>, function: &Function, body: &Body, placed: &[Placed]) -> Result<Vec<Part<'data>>, Reason> {
@@ -81,7 +81,14 @@ pub(crate) fn decode<'data>(image: &Image<'data>, function: &Function, body: &Bo
     if context.hands_out_labels() {
         return Err(Reason::LabelAddress);
     }
-    function.parts.iter().map(|range| context.part(range)).collect()
+    let mut first = 0;
+    let mut parts = Vec::with_capacity(function.parts.len());
+    for range in &function.parts {
+        let part = context.part(range, first)?;
+        first = part.instructions.end;
+        parts.push(part);
+    }
+    Ok(parts)
 }
 
 /// What all parts of a function are taken apart with.
@@ -115,11 +122,10 @@ impl<'data> Context<'_, 'data> {
         code.iter().any(is_indirect) && code.iter().any(loads_label)
     }
 
-    fn part(&self, range: &Range<u64>) -> Result<Part<'data>, Reason> {
+    /// Takes apart what is in a range; its first instruction is said to be the body's one with this index.
+    fn part(&self, range: &Range<u64>, first: usize) -> Result<Part<'data>, Reason> {
         let length = range.end.saturating_sub(range.start);
         let bytes = self.image.bytes_at(range.start, length).ok_or(Reason::Analysis(Refusal::OutsideText))?;
-        let first = self.body.instructions.iter().position(|one| one.address == range.start);
-        let first = first.ok_or(Reason::Analysis(Refusal::Undecodable))?;
         let rest = self.body.instructions.get(first..).unwrap_or_default();
         let mut items = Vec::with_capacity(bytes.len() / 10);
         let mut places = Places::of(self.placed, range);
@@ -130,8 +136,8 @@ impl<'data> Context<'_, 'data> {
             if one.address != next {
                 return Err(Reason::Analysis(Refusal::Undecodable));
             }
-            let own = places.at(one.address);
-            if own.0 != own.1 || !is_copied(one, &self.references) {
+            if places.next_at == one.address || !self.is_copied(one) {
+                let own = places.at(one.address);
                 let at = usize::try_from(one.address - range.start).map_err(|_| Reason::TooLarge)?;
                 let bytes = bytes.get(at..at + usize::from(one.length)).ok_or(Reason::StrayBranch)?;
                 items.push(Item { is_fallen_into: may_run_over(last), places: own, ..item(self.function, one, at, bytes, &self.references)? });
@@ -146,17 +152,26 @@ impl<'data> Context<'_, 'data> {
         let instructions = first..first + count;
         Ok(Part { range: range.clone(), bytes, items, instructions, runs_over: may_run_over(last) })
     }
+
+    /// Whether an instruction is copied as it stands: nothing of it depends on where it is.
+    fn is_copied(&self, one: &Instruction) -> bool {
+        let is_fixed = matches!(one.operand, Operand::Fixed) && !matches!(one.flow, Flow::UnknownJump);
+        is_fixed && (self.references.is_empty() || !self.references.contains_key(&one.address))
+    }
 }
 
 /// The places of a part, taken in the order of their addresses.
 struct Places<'a> {
     placed: &'a [Placed],
     next: usize,
+    /// Address of the next one; that of no instruction behind the last one.
+    next_at: u64,
 }
 
 impl<'a> Places<'a> {
     fn of(placed: &'a [Placed], range: &Range<u64>) -> Self {
-        Self { placed, next: placed.iter().position(|one| range.contains(&one.at)).unwrap_or(placed.len()) }
+        let next = placed.iter().position(|one| range.contains(&one.at)).unwrap_or(placed.len());
+        Self { placed, next, next_at: placed.get(next).map_or(u64::MAX, |one| one.at) }
     }
 
     /// First and last index, the last not included, of what is inserted at an instruction.
@@ -164,15 +179,9 @@ impl<'a> Places<'a> {
         let first = self.next;
         let own = self.placed.get(first..).unwrap_or_default().iter().take_while(|one| one.at == address);
         self.next += own.count();
+        self.next_at = self.placed.get(self.next).map_or(u64::MAX, |one| one.at);
         (u32::try_from(first).unwrap_or(u32::MAX), u32::try_from(self.next).unwrap_or(u32::MAX))
     }
-}
-
-/// Whether an instruction is copied as it stands.
-fn is_copied(one: &Instruction, references: &References) -> bool {
-    let is_indirect = matches!(one.flow, Flow::IndirectCall | Flow::IndirectTailCall | Flow::TableJump { .. });
-    let goes_on = is_indirect || matches!(one.flow, Flow::Next | Flow::Stop | Flow::Return);
-    goes_on && one.operand == Operand::Fixed && (references.is_empty() || !references.contains_key(&one.address))
 }
 
 const fn may_run_over(flow: Flow) -> bool {
@@ -188,7 +197,7 @@ fn item(function: &Function, one: &Instruction, at: usize, bytes: &[u8], referen
     };
     let table = if references.is_empty() { None } else { references.get(&one.address).copied() };
     let (form, target) = match (one.operand, table) {
-        (Operand::Branch { target, .. }, _) => (branch(bytes).ok_or(Reason::StrayBranch)?, target),
+        (Operand::Branch { target }, _) => (branch(bytes).ok_or(Reason::StrayBranch)?, target),
         (Operand::RipRelative { at, target }, Some((table, _))) => (Form::Memory { field: at, what: Reference::Table(table) }, target),
         (Operand::RipRelative { at, target }, None) => (Form::Memory { field: at, what: Reference::Data }, target),
         (Operand::Fixed, Some((table, address))) => {

@@ -6,6 +6,7 @@ pub(crate) mod hooks;
 pub(crate) mod imports;
 pub(crate) mod sections;
 pub(crate) mod symbols;
+pub(crate) mod threads;
 
 use tare_image::Segment;
 
@@ -14,6 +15,7 @@ pub(crate) const PT_DYNAMIC: u32 = 2;
 pub(crate) const PT_INTERP: u32 = 3;
 pub(crate) const PT_NOTE: u32 = 4;
 pub(crate) const PT_PHDR: u32 = 6;
+pub(crate) const PT_TLS: u32 = 7;
 pub(crate) const PT_GNU_EH_FRAME: u32 = 0x6474_e550;
 pub(crate) const PT_GNU_PROPERTY: u32 = 0x6474_e553;
 pub(crate) const PF_X: u32 = 1;

@@ -173,6 +173,8 @@ fn table(window: &mut Window<'_>, copy: &FunctionCopy, table: &TableCopy) -> Res
         match table.form {
             TableForm::Relative32 => window.put(address, &displacement(target, table.address).ok_or(TOO_FAR)?)?,
             TableForm::Absolute64 | TableForm::Relocated64 => window.put(address, &target.to_le_bytes())?,
+            // Functions with such jumps are never copied.
+            TableForm::Code { .. } => {}
         }
     }
     Ok(())
@@ -183,6 +185,7 @@ pub(crate) const fn entry_step(form: TableForm) -> usize {
     match form {
         TableForm::Relative32 => 4,
         TableForm::Absolute64 | TableForm::Relocated64 => 8,
+        TableForm::Code { size } => size as usize,
     }
 }
 

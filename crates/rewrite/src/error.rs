@@ -16,6 +16,12 @@ pub enum RewriteError {
         /// What stands in the way.
         what: &'static str,
     },
+    /// There is no room for thread-local variables of an adapter's.
+    #[error("thread-local variables cannot be added: {what}")]
+    ThreadLocals {
+        /// What stands in the way.
+        what: &'static str,
+    },
     /// A number of a selection names no function of the program.
     #[error("there is no function number {index}")]
     NoSuchFunction {

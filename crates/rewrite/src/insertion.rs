@@ -139,8 +139,10 @@ pub struct Inserted {
     pub constants: Vec<u8>,
     /// Initial bytes of variables, aligned to 8.
     pub variables: Vec<u8>,
-    /// Four-byte fields of the variables, in order: a displacement from the field's end, or the number of the region.
+    /// Four-byte fields of the variables, in order.
     pub fields: Vec<(u32, VariableField)>,
+    /// Initial bytes of variables that every thread has of its own, aligned to 8.
+    pub thread_variables: Vec<u8>,
 }
 
 /// What a field of a function's variables holds.
@@ -150,6 +152,8 @@ pub enum VariableField {
     Region(u32),
     /// How far a link address of the original is from the field's end.
     Original(u64),
+    /// How far a place in [`Inserted::thread_variables`] is from the start of [`Additions::thread_variables`].
+    Thread(u32),
 }
 
 /// Code of the probes' own that is not part of a function.
@@ -177,6 +181,11 @@ pub struct Additions {
     pub constants: Vec<u8>,
     /// Initial bytes of variables, aligned to 64.
     pub variables: Vec<u8>,
+    /// Initial bytes of variables that every thread has of its own, aligned to 8. Those of all functions stand behind.
+    pub thread_variables: Vec<u8>,
+    /// Where among the variables the distance of the thread's variables from the thread pointer goes, as eight bytes. It
+    /// holds from the image's initialisation on.
+    pub thread_distance: Option<u32>,
     /// What the loader is to find: functions by name, and where among the variables their addresses go.
     pub imports: Vec<(String, u32)>,
     /// Libraries that are loaded with the image.

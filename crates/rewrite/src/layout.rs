@@ -17,6 +17,7 @@ use tare_image::Image;
 use tare_format::probe::SLOTS_SIZE;
 
 use crate::copies::{Fragment, FunctionCopy};
+use crate::elf::threads::{Distance, ThreadLocals};
 use crate::error::RewriteError;
 use crate::insertion::{Additions, Routine};
 use crate::plan::{Block, Moved};
@@ -54,6 +55,9 @@ pub(crate) struct Layout {
     pub(crate) frame_index: Range<u64>,
     /// The second new segment, which begins with the slots.
     pub(crate) data: Range<u64>,
+    /// Variables that every thread has of its own, and where their initial bytes are.
+    pub(crate) thread_locals: Option<ThreadLocals>,
+    pub(crate) thread_image: u64,
 }
 
 impl Layout {
@@ -65,6 +69,20 @@ impl Layout {
     /// What landing pads in other fragments are relative to: less than every address of moved code.
     pub(crate) const fn landing_base(&self) -> u64 {
         self.code.start
+    }
+
+    /// How many variables of the probes the loader fills in.
+    pub(crate) fn relocated_slots(&self, additions: &Additions) -> u64 {
+        additions.imports.len() as u64 + u64::from(self.block_distance(additions).is_some())
+    }
+
+    /// Where the loader puts the distance of a library's thread-local variables, and how far they are in their block.
+    pub(crate) fn block_distance(&self, additions: &Additions) -> Option<(u64, u64)> {
+        let slot = self.shared_variables + u64::from(additions.thread_distance?);
+        match self.thread_locals.as_ref()?.distance {
+            Distance::InBlock(at) => Some((slot, at)),
+            Distance::Known(_) => None,
+        }
     }
 
     /// Where the slots are.
@@ -93,9 +111,9 @@ pub(crate) struct Needs<'a> {
 }
 
 /// Gives every copy its addresses.
-pub(crate) fn assign(image: &Image<'_>, moved: &mut [Moved], needs: &Needs<'_>) -> Result<(Layout, UnwindBytes), RewriteError> {
+pub(crate) fn assign(image: &Image<'_>, moved: &mut [Moved], empty: Layout, needs: &Needs<'_>) -> Result<(Layout, UnwindBytes), RewriteError> {
     let additions = needs.additions;
-    let mut layout = Layout { start: needs.start, head_end: needs.start + needs.head, ..Layout::default() };
+    let mut layout = Layout { start: needs.start, head_end: needs.start + needs.head, ..empty };
     let mut next = layout.head_end.next_multiple_of(16);
     layout.tables.start = next;
     layout.shared_constants = next;
@@ -112,7 +130,8 @@ pub(crate) fn assign(image: &Image<'_>, moved: &mut [Moved], needs: &Needs<'_>) 
     next = next.next_multiple_of(FRAME_ALIGNMENT);
     layout.imports = next..next + needs.imports;
     next = layout.imports.end.next_multiple_of(FRAME_ALIGNMENT);
-    let added = relocated_entries(moved) + additions.imports.len() as u64;
+    let of_threads = layout.thread_locals.as_ref().map_or(0, |own| own.relocated(0).len() as u64);
+    let added = relocated_entries(moved) + of_threads + layout.relocated_slots(additions);
     let size = if added == 0 { 0 } else { needs.relocations + added * RELOCATION_SIZE };
     layout.relocations = next..next + size;
     next += size;
@@ -128,6 +147,10 @@ pub(crate) fn assign(image: &Image<'_>, moved: &mut [Moved], needs: &Needs<'_>) 
     place_blocks(moved.iter_mut().map(|one| &mut one.variables), &mut next);
     layout.variables.end = next;
     place_tables(moved, &mut next, true);
+    if let Some(own) = &layout.thread_locals {
+        layout.thread_image = next.next_multiple_of(own.align());
+        next = layout.thread_image + own.image.len() as u64;
+    }
     layout.data.end = next;
     Ok((layout, unwind))
 }

@@ -39,8 +39,10 @@ use tare_image::lines::Location;
 use elf::dynamic::{Paths, relocation_table_size};
 use elf::head::Head;
 use elf::imports::Imports;
+use elf::threads::ThreadLocals;
 pub use error::RewriteError;
 use insertion::{Additions, Probes, Scope};
+use layout::Layout;
 pub use native::Native;
 use plan::{Lifting, Moved};
 pub use points::Levels;
@@ -216,7 +218,7 @@ struct Written {
     moved: Vec<Moved>,
     refusals: Vec<Refused>,
     additions: Additions,
-    layout: layout::Layout,
+    layout: Layout,
 }
 
 impl Written {
@@ -234,7 +236,7 @@ impl Written {
 /// All phases but the last.
 fn write_image(image: &Image<'_>, program: &Program, request: &Request<'_>, probes: &dyn Probes, clock: &mut Clock) -> Result<Written, RewriteError> {
     let (chosen, mut refusals) = plan::choose(image, program, request)?;
-    let additions = probes.additions();
+    let mut additions = probes.additions();
     let (mut moved, kept) = plan::lift_all(&Lifting { image, program, probes, threads: request.threads() }, &chosen);
     refusals.extend(kept);
     refusals.sort_by_key(|one| one.address);
@@ -242,12 +244,17 @@ fn write_image(image: &Image<'_>, program: &Program, request: &Request<'_>, prob
 
     let description = describe::description(image, program, request, &moved).to_bytes();
     let paths = Paths::new(image, request.origin);
-    let head = Head::arrange(image, description.len() as u64, paths.strings.len() as u64);
+    let thread_locals = ThreadLocals::arrange(image, &additions.thread_variables, &mut moved)?;
+    if let Some(own) = &thread_locals {
+        own.tell(&mut additions);
+    }
+    let empty = Layout { thread_locals, ..Layout::default() };
+    let head = Head::arrange(image, &empty, description.len() as u64, paths.strings.len() as u64);
     let start = Start::choose(image, &head);
     let relocations = relocation_table_size(image).unwrap_or(0);
     let imports = Imports::new(image, &additions.imports, &additions.libraries)?;
     let needs = layout::Needs { additions: &additions, start: start.address, head: head.size, relocations, imports: imports.bytes.len() as u64 };
-    let (layout, unwind) = layout::assign(image, &mut moved, &needs)?;
+    let (layout, unwind) = layout::assign(image, &mut moved, empty, &needs)?;
     moved.iter_mut().for_each(Moved::fill_variables);
     clock.phase("layout");
 

@@ -34,6 +34,8 @@ pub(crate) struct Moved {
     /// What the probes keep of their own for this function.
     pub(crate) constants: Block,
     pub(crate) variables: Block,
+    /// Every thread's own; the address counts from the start of all of these.
+    pub(crate) thread_variables: Block,
     /// Fields of the variables, with regions by their index in the function.
     pub(crate) fields: Vec<(u32, VariableField)>,
     /// Bytes of what is passed in front of the first instruction.
@@ -95,6 +97,7 @@ impl Moved {
             let value = match field {
                 VariableField::Region(index) => Some((self.id + index).to_le_bytes()),
                 VariableField::Original(address) => displacement(address, end),
+                VariableField::Thread(at) => u32::try_from(self.thread_variables.address + u64::from(at)).ok().map(u32::to_le_bytes),
             };
             if let (Some(value), Some(place)) = (value, self.variables.bytes.get_mut(at as usize..at as usize + 4)) {
                 place.copy_from_slice(&value);
@@ -146,15 +149,11 @@ pub(crate) struct Lifting<'a, 'data> {
 pub(crate) fn lift_all(lifting: &Lifting<'_, '_>, chosen: &[Chosen<'_>]) -> (Vec<Moved>, Vec<Refused>) {
     let program = lifting.program;
     let can_relocate = relocation_table_size(lifting.image).is_some();
-    let mut moved = Vec::with_capacity(chosen.len());
-    let mut refused = Vec::new();
     let lifted = lifting.threads.map(chosen, |one| lifting.lift(one, can_relocate));
-    for (one, lifted) in chosen.iter().zip(lifted) {
-        match lifted {
-            Ok(lifted) => moved.extend(lifted),
-            Err(reason) => refused.extend(refusal(program, one.selection.function, reason)),
-        }
-    }
+    let kept = chosen.iter().zip(&lifted).filter_map(|(one, lifted)| Some((one.selection.function, lifted.as_ref().err().copied()?)));
+    let mut refused: Vec<Refused> = kept.filter_map(|(function, reason)| refusal(program, function, reason)).collect();
+    // The one list becomes the other where it stands: these are large.
+    let mut moved: Vec<Moved> = lifted.into_iter().filter_map(|one| one.ok().flatten()).collect();
     for index in springboards::place_islands(program, &mut moved).into_iter().rev() {
         let short = moved.remove(index);
         refused.extend(refusal(program, short.function, Reason::ShortEntry));
@@ -205,6 +204,7 @@ impl Lifting<'_, '_> {
             insertions: inserted.insertions,
             constants: Block::of(inserted.constants),
             variables: Block::of(inserted.variables),
+            thread_variables: Block::of(inserted.thread_variables),
             fields: inserted.fields.into_iter().map(|(at, field)| (at, of_region(&points, field))).collect(),
             refused: points.refused.iter().map(|&(scope, address, reason)| RefusedSite { function: index, scope, address, reason }).collect(),
             regions: points.regions,

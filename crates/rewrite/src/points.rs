@@ -8,7 +8,6 @@ mod flags;
 mod regions;
 mod stack;
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use tare_code::{Body, Flow, Function, Program};
@@ -147,13 +146,9 @@ pub(crate) fn find(image: &Image<'_>, program: &Program, function: &Function, bo
     if wanted.levels.has_regions_inside() {
         regions::add(&mut points, image, program, function, body, wanted);
     }
-    let order: HashMap<u64, usize> = function.parts.iter().enumerate().map(|(index, part)| (part.start, index)).collect();
-    let part = |address: u64| {
-        let own = function.parts.iter().find(|part| part.contains(&address));
-        own.and_then(|part| order.get(&part.start)).copied()
-    };
+    let part = |address: u64| function.parts.iter().position(|part| part.contains(&address));
     points.landings.sort_by_key(|landing| landing.0.start);
-    points.placed.sort_by_cached_key(|one| (part(one.at), one.at, one.slot, last_of_all(&one.place)));
+    points.placed.sort_by_key(|one| (part(one.at), one.at, one.slot, last_of_all(&one.place)));
     points
 }
 
@@ -178,6 +173,7 @@ pub(crate) struct Wanted {
 
 /// The entries and exits of the function itself.
 fn function_points(points: &mut Points, function: &Function, body: &Body, has_clean_copy: bool) {
+    points.regions.reserve_exact(1);
     let region = points.region(Scope::Function, function.entry..function.entry + function.size(), None);
     let place = |point, address| Place {
         point,

@@ -65,7 +65,7 @@ pub enum SiteReason {
     /// The stack pointer may differ between its begin and its end.
     #[error("the stack pointer moves in it")]
     StackPointer,
-    /// The callee comes back twice, as `setjmp` does.
+    /// It is or holds a call that comes back twice, as that of `setjmp` does.
     #[error("a call that comes back more than once")]
     ReturnsTwice,
     /// Control runs over the end of a part of the function.

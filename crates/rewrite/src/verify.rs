@@ -6,6 +6,7 @@
 //! original entry must land on the moved entry. Where regions are inside of functions, every way through the function
 //! must open and close them like brackets.
 
+mod exceptions;
 pub(crate) mod note;
 mod regions;
 mod walk;

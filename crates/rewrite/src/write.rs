@@ -125,11 +125,17 @@ impl Job<'_, '_> {
         window.put(description, self.description)?;
         window.put(layout.start + head.strings_at, &self.paths.strings)?;
         emit::write(&mut window, self.moved, self.additions, layout)?;
+        if let Some(own) = &layout.thread_locals {
+            window.put(layout.thread_image, &own.image)?;
+        }
         window.put(layout.imports.start, &self.imports.bytes)?;
         if !layout.relocations.is_empty() {
             let slots = self.additions.imports.iter().map(|&(_, slot)| layout.shared_variables + u64::from(slot));
             let imports: Vec<(u64, u32)> = slots.zip(self.imports.symbols.iter().copied()).collect();
-            window.put(layout.relocations.start, &dynamic::relocations(self.image, self.moved, &imports))?;
+            window.put(
+                layout.relocations.start,
+                &dynamic::relocations(self.image, self.moved, layout, &imports, layout.block_distance(self.additions)),
+            )?;
         }
         window.put(layout.frames.start, &self.unwind.frames)?;
         window.put(layout.frame_index.start, &self.unwind.index)
@@ -151,8 +157,8 @@ impl Job<'_, '_> {
         let table = self.imports.string_table(self.image, self.layout.imports.start);
         let patches = self.paths.patches(strings, table).into_iter();
         let patches = patches.chain(self.imports.patches(self.image, self.layout.imports.start)?);
-        let imported = self.additions.imports.len() as u64;
-        for (at, value) in patches.chain(dynamic::relocation_patches(self.image, self.layout, imported)) {
+        let others = self.layout.relocated_slots(self.additions);
+        for (at, value) in patches.chain(dynamic::relocation_patches(self.image, self.layout, others)) {
             put(out, at, &value.to_le_bytes())?;
         }
         self.hook(out, When::Start, self.additions.initialize)?;

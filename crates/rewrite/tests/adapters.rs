@@ -201,3 +201,49 @@ fn hooks_see_all_frames_below_them() {
     // The snippet has a frame of its own.
     assert_eq!(seen, [by_compiler[0], by_compiler[1], by_compiler[2] + 1]);
 }
+
+/// Counts calls of each function, and of all, in each thread.
+const LOCALS: &str = r#"<adapter><variables><var name="unused" size="1" thread="yes"/><var name="total" size="8" value="100" thread="yes"/></variables>
+<functions><variables><var name="calls" size="2" thread="yes"/><var name="all" size="4"/></variables>
+<enter>calls = calls + 1; total = total + 1; all = all + 1; seen(@ROUTINE@, calls, total, &amp;total);</enter></functions></adapter>"#;
+
+#[test]
+fn every_thread_has_its_own_variables() {
+    let says = |own: &str| own.lines().map(|line| line.split_once(": ").map(|(first, _)| first.to_owned()).unwrap_or_default()).collect::<Vec<_>>();
+    for flags in
+        ["-O2", "-O0 -no-pie", "-O1 -static", "-O2 -static-pie", "-O2 -DWITHOUT", "-O2 -DWITHOUT -no-pie", "-O2 -ftls-model=global-dynamic -fPIC"]
+    {
+        let bench = Bench::new();
+        let program = bench.build("locals.c", &format!("{flags} -pthread"), "locals");
+        let original = bench.run(&program);
+        let outcome = bench.run(&copy(&program, LOCALS, Choice { names: &["step", "work"], poison: true, ..FUNCTIONS }));
+        assert_eq!((says(&outcome.stdout), outcome.status), (says(&original.stdout), original.status), "{flags}");
+        let counts: Vec<&str> = outcome.stdout.lines().filter_map(|line| line.split_once(": ")).map(|pair| pair.1).collect();
+        // `work` is entered before it says where its thread keeps what it saw.
+        let expected = ["1000 1101", "2000 2101", "3000 3101"].iter().flat_map(|count| [format!("{count} 1"), format!("{count} 1")]);
+        assert_eq!(counts, expected.collect::<Vec<_>>(), "{flags}");
+    }
+}
+
+#[test]
+fn every_thread_has_its_own_variables_in_a_library() {
+    const OF_LIBRARY: &str = r#"<adapter><variables><var name="total" size="8" value="VALUE" thread="yes"/></variables>
+    <functions><enter>total = total + 1; seen(@ROUTINE@, 0, total, &amp;total);</enter></functions></adapter>"#;
+    for (value, flags) in [("100", "-O2"), ("100", "-O2 -DWITHOUT"), ("100", "-O2 -mtls-dialect=gnu2"), ("100", "-O2 -ftls-model=initial-exec")] {
+        let bench = Bench::new();
+        let library = bench.build("locals_library.c", &format!("{flags} -fPIC -shared"), "liblocals.so");
+        let program = bench.build("locals.c", "-O2 -DLIBRARY -pthread -rdynamic -L. -llocals -Wl,-rpath,$ORIGIN", "locals");
+        let original = bench.run(&program);
+        let copy = copy(&library, &OF_LIBRARY.replace("VALUE", value), Choice { poison: true, names: &["of_library"], ..FUNCTIONS });
+        std::fs::rename(copy, &library).expect("it can be replaced");
+        let outcome = bench.run(&program);
+        assert_eq!(outcome.status, Some(0), "{flags}");
+        for (line, before) in outcome.stdout.lines().zip(original.stdout.lines()) {
+            let numbers: Vec<i64> = line.split([':', ' ']).filter_map(|word| word.parse().ok()).collect();
+            let rounds = numbers[2] - 100;
+            assert_eq!(line.split(':').next(), before.split(':').next(), "{flags}");
+            assert!(rounds % 1000 == 0 && numbers[3] == 0, "{flags}: {line}");
+        }
+        assert_eq!(outcome.stdout.lines().count(), 6, "{flags}");
+    }
+}

@@ -49,7 +49,7 @@ fn loops_of_every_kind_are_counted() {
         assert_eq!((away.entries, away.exits), (1, 0), "{flags}");
         for (id, count) in &counts {
             let region = &regions[usize::try_from(*id).expect("small") - 1];
-            let skipped = region.owner == "jumps_away" || region.name == "jumps_away" || region.name.contains("longjmp");
+            let skipped = region.owner == "jumps_away" || ["jumps_away", "_exit"].contains(&region.name.as_str()) || region.name.contains("longjmp");
             assert!(count.entries == count.exits || skipped && count.exits < count.entries, "{flags}: {region:?} {count:?}");
         }
     }
@@ -81,5 +81,5 @@ fn what_cannot_be_measured_is_refused_by_name() {
     let has = |reason| output.refused_sites.iter().any(|site| site.reason == reason);
     let is_loop = |site: &&tare_rewrite::RefusedSite| matches!(site.scope, Scope::Loop(_));
     assert!(has(SiteReason::Irreducible) && has(SiteReason::StackPointer) && has(SiteReason::ReturnsTwice), "{:?}", output.refused_sites);
-    assert_eq!(output.refused_sites.iter().filter(is_loop).count(), 2, "{:?}", output.refused_sites);
+    assert_eq!(output.refused_sites.iter().filter(is_loop).count(), 3, "{:?}", output.refused_sites);
 }

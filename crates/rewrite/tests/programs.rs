@@ -60,6 +60,39 @@ fn jumps_out_of_calls() {
 }
 
 #[test]
+fn programs_of_another_compiler() {
+    for flags in ["-O0", "-O1 -fcf-protection=full", "-O2", "-O3 -no-pie"] {
+        check("control.c", &format!("clang {flags}"), Balance::Exact);
+    }
+    check("exceptions.cpp", "clang++ -O2 -pthread -std=c++17", Balance::Skips);
+}
+
+#[test]
+fn rust() {
+    for flags in ["-Copt-level=0", "-Copt-level=3 -Ccodegen-units=1", "-Copt-level=2 -Crelocation-model=static"] {
+        check("shapes.rs", &format!("rustc {flags} --edition 2021 -g -Aunused"), Balance::Skips);
+    }
+}
+
+/// Local-exec, initial-exec, general-dynamic by call and by descriptor, local-dynamic.
+#[test]
+fn thread_local_variables_in_every_model() {
+    for flags in ["-O0", "-O2 -no-pie", "-O2 -ftls-model=initial-exec", "-O2 -fPIC -ftls-model=global-dynamic -Wl,--no-relax"] {
+        check("locals.c", &format!("{flags} -pthread"), Balance::Exact);
+    }
+    for flags in ["-O2 -fPIC -ftls-model=local-dynamic", "-O2 -fPIC -mtls-dialect=gnu2 -ftls-model=global-dynamic"] {
+        check("locals.c", &format!("{flags} -pthread"), Balance::Exact);
+    }
+}
+
+#[test]
+fn what_loaders_kernels_and_assemblers_do() {
+    for flags in ["-O0", "-O1 -no-pie", "-O2 -DVERSIONS", "-O3 -flto", "-O2 -fcf-protection=full -s", "clang -O2"] {
+        check("special.c", flags, Balance::Skips);
+    }
+}
+
+#[test]
 fn relocations_in_packed_form() {
     check("control.c", "-O2 -Wl,-z,pack-relative-relocs", Balance::Exact);
 }

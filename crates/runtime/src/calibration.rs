@@ -5,8 +5,10 @@ use crate::arena::Arena;
 use crate::clock::fenced;
 use crate::costs;
 use crate::graph_file;
+use crate::hook;
 use crate::kit::Kit;
 use crate::local::{Local, NEVER};
+use crate::metrics;
 use crate::probe;
 use crate::slow;
 use crate::state::ThreadState;
@@ -36,21 +38,55 @@ pub(crate) fn calibrate() {
     kit.leave();
 }
 
+/// Measures what a pair of hooks costs, for a function that `names` knows. The thread is as it was afterwards.
+pub(crate) fn calibrate_hooks(function: u64) {
+    let _signals = SignalsBlocked::new();
+    let state = ThreadState::current();
+    let Some(kit) = Kit::take() else { return };
+    let before = state.words();
+    state.reset();
+    if let Some(arena) = graph_file::scratch_arena() {
+        if arena.allocate_first() {
+            thread::set_up_on(state, arena, kit);
+            let cost = middle_round(|pairs| hook::run_pairs(function, pairs));
+            costs::set_hot_hook(cost);
+            if let Some(header) = graph_file::header() {
+                header.hot_hook_cost.store(cost, Relaxed);
+            }
+        }
+        // SAFETY: the state is the only one to refer to the arena, and is about to be what it was.
+        unsafe { sys::unmap(arena.start(), ARENA as usize) };
+    }
+    state.restore(&before);
+    kit.leave();
+}
+
 fn measure_on(state: &'static ThreadState, arena: Arena, kit: &Kit) {
     if arena.allocate_first() {
+        probe::choose_for_calibration();
         let local = thread::set_up_on(state, arena, kit);
+        let values = metrics::are_wanted().then(graph_file::scratch_arena).flatten();
+        if let Some(values) = values {
+            metrics::begin_on(state, values, 0);
+        }
         // The path is new now, and takes no batches.
         probe::run_pairs(1);
         let node = arena.node(1);
         node.flags.store(0, Relaxed);
         node.until.store(NEVER, Relaxed);
-        let pair = middle_round();
+        let pair = middle_round(probe::run_pairs);
         costs::set_hot_pair(pair);
+        if let Some(values) = values {
+            metrics::note_costs(state, PAIRS.into(), || probe::run_pairs(PAIRS));
+            metrics::end(state);
+            // SAFETY: the state was the only one to refer to the arena, and does no more.
+            unsafe { sys::unmap(values.start(), ARENA as usize) };
+        }
         slow::set_tail(tail_of_slow_path(local, pair));
         node.mode.store(Mode::Clockless as u8, Relaxed);
         node.left.store(i16::MAX, Relaxed);
         state.aside.store(1, Relaxed);
-        let clockless = middle_round();
+        let clockless = middle_round(probe::run_pairs);
         costs::set_hot_clockless(clockless);
         if let Some(header) = graph_file::header() {
             header.hot_pair_cost.store(pair, Relaxed);
@@ -63,10 +99,10 @@ fn measure_on(state: &'static ThreadState, arena: Arena, kit: &Kit) {
 }
 
 /// Cost of a pair in the middle round, in cost units.
-fn middle_round() -> u64 {
+fn middle_round(run_pairs: impl Fn(u32)) -> u64 {
     let middle = middle_of(|| {
         let begin = fenced();
-        probe::run_pairs(PAIRS);
+        run_pairs(PAIRS);
         fenced() - begin
     });
     middle * COST_UNIT / u64::from(PAIRS)

@@ -37,6 +37,19 @@ pub(crate) fn prior() -> Cost {
     tare_delay::cost::prior(HOT_PAIR.load(Relaxed), MEASURED.load(Relaxed).checked_sub(1))
 }
 
+/// Cost of a pair of hooks in a hot loop.
+static HOT_HOOK: AtomicU64 = AtomicU64::new(0);
+
+/// Notes what a pair of hooks costs in a hot loop.
+pub(crate) fn set_hot_hook(cost: u64) {
+    HOT_HOOK.store(cost, Relaxed);
+}
+
+/// Cost of a path with hooks, which has no true off state to measure it by.
+pub(crate) fn hook_prior() -> Cost {
+    tare_delay::cost::prior(HOT_HOOK.load(Relaxed), None)
+}
+
 /// Estimates a path anew from its batches.
 pub(crate) fn estimate(local: Local, node: &LiveNode, record: &LiveBatch) {
     let [on, off, twice] = &record.on;

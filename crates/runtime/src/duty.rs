@@ -50,7 +50,9 @@ impl Account {
         let passed = ticks.saturating_sub(local.arena.frame(0).base.load(Relaxed));
         let probes = local.state.overhead.load(Relaxed).max(0).cast_unsigned() / COST_UNIT;
         let spent = probes + location.slow_ticks.load(Relaxed);
-        let allowed = u128::from(passed.saturating_sub(spent)) * u128::from(budget.0) / u128::from(Budget::WHOLE);
+        // The tool's ticks are those of slow paths and of wrappers: neither is time of the program.
+        let without = passed.saturating_sub(probes + location.tool_ticks.load(Relaxed));
+        let allowed = u128::from(without) * u128::from(budget.0) / u128::from(Budget::WHOLE);
         let allowed = i64::try_from(allowed).unwrap_or(i64::MAX);
         Self { credit: allowed.saturating_sub_unsigned(spent), budget: budget.0 }
     }

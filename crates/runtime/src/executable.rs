@@ -5,6 +5,7 @@
 //! very file that the environment names, because children inherit the environment and may be instrumented too.
 
 use crate::images;
+use crate::linking::next;
 use crate::settings::settings;
 use crate::sys;
 use crate::text::Text;
@@ -193,18 +194,6 @@ pub unsafe extern "C" fn __realpath_chk(path: *const c_char, resolved: *mut c_ch
 pub unsafe extern "C" fn canonicalize_file_name(path: *const c_char) -> *mut c_char {
     // SAFETY: as the caller vouches; null asks for memory.
     unsafe { realpath(path, core::ptr::null_mut()) }
-}
-
-/// The next definition of a function behind ours, looked up once.
-fn next(cached: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
-    let known = cached.load(Ordering::Relaxed);
-    if !known.is_null() {
-        return known;
-    }
-    // SAFETY: a lookup by name.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-    cached.store(found, Ordering::Relaxed);
-    found
 }
 
 /// What libc does where a fortified call would write beyond its buffer.

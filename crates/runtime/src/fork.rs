@@ -9,6 +9,8 @@ use crate::graph_file::{self, FilePlace};
 use crate::kit::Kit;
 use crate::live::{LiveFrame, LiveHeader};
 use crate::local::{Local, restart_node};
+use crate::metrics;
+use crate::names;
 use crate::process::now;
 use crate::state::ThreadState;
 use crate::sys;
@@ -28,6 +30,7 @@ extern "C" fn in_child() {
     let own = new_file(old);
     crate::request::start_anew();
     let state = ThreadState::current();
+    take_over_names(own.as_ref());
     let taken_over = match (&own, Local::of(state)) {
         (Some(place), Some(local)) => take_over(place, local).is_some(),
         (_, None) => true,
@@ -42,6 +45,7 @@ extern "C" fn in_child() {
     graph_file::know_only(Local::of(state).map(|local| local.arena));
     // SAFETY: a forked child has a single thread.
     unsafe { graph_file::replace(own) };
+    metrics::begin_anew(Local::of(state));
 }
 
 /// A new file whose header area takes the place of the parent's.
@@ -55,6 +59,7 @@ fn new_file(old: NonNull<u8>) -> Option<FilePlace> {
     after.hot_clockless_cost.store(before.hot_clockless_cost.load(Relaxed), Relaxed);
     after.throttle_calls.store(before.throttle_calls.load(Relaxed), Relaxed);
     after.throttle_ns.store(before.throttle_ns.load(Relaxed), Relaxed);
+    after.hot_hook_cost.store(before.hot_hook_cost.load(Relaxed), Relaxed);
     after.budget.store(before.budget.load(Relaxed), Relaxed);
     after.switches.store(before.switches.load(Relaxed), Relaxed);
     after.sites_off.store(before.sites_off.load(Relaxed), Relaxed);
@@ -74,7 +79,7 @@ fn new_file(old: NonNull<u8>) -> Option<FilePlace> {
 /// Gives the thread an arena in the new file, at the address of the one it had.
 fn take_over(place: &FilePlace, local: Local) -> Option<()> {
     let old = local.arena;
-    let fresh = graph_file::map_arena(place, 0)?;
+    let fresh = graph_file::map_arena(place, 0).ok()?;
     let depth = old.frame_index(local.state.frame());
     let nodes = old.location().nodes.load(Relaxed);
     if !allocate(fresh, local, nodes) {
@@ -96,7 +101,42 @@ fn take_over(place: &FilePlace, local: Local) -> Option<()> {
     // SAFETY: both are arenas; nothing refers to the new one at its first address after this.
     unsafe { sys::move_mapping(fresh.start(), old.start(), ARENA as usize) }.ok()?;
     restart_state(local.state, ticks);
-    graph_file::header()?.locations.store(1, Relaxed);
+    graph_file::header()?.locations.fetch_max(1, Relaxed);
+    Some(())
+}
+
+/// Gives the names an arena in the new file, at the address of the one they had. Where that fails there are none.
+fn take_over_names(place: Option<&FilePlace>) {
+    let Some(old) = names::arena() else { return };
+    if place.and_then(|place| copy_names(place, old)).is_none() {
+        names::give_up();
+    }
+}
+
+/// The number of the arena with names in a child's file, behind that of its only thread.
+const NAMES_INDEX: u32 = 1;
+
+fn copy_names(place: &FilePlace, old: Arena) -> Option<()> {
+    let fresh = graph_file::map_arena(place, NAMES_INDEX).ok()?;
+    for (offset, length) in names::ranges_in_use(old) {
+        let room = length.next_multiple_of(PAGE);
+        if room == 0 {
+            continue;
+        }
+        if !fresh.allocate(offset, room) {
+            return None;
+        }
+        // SAFETY: within the old arena …
+        let from = unsafe { old.start().add(offset as usize) };
+        // SAFETY: … and within the new one.
+        let to = unsafe { fresh.start().add(offset as usize) };
+        // SAFETY: both are as long as that, and are two mappings.
+        unsafe { to.copy_from_nonoverlapping(from, length as usize) };
+    }
+    fresh.location().thread.store(NAMES_INDEX, Relaxed);
+    // SAFETY: both are arenas; nothing refers to the new one at its first address after this.
+    unsafe { sys::move_mapping(fresh.start(), old.start(), ARENA as usize) }.ok()?;
+    graph_file::header()?.locations.fetch_max(NAMES_INDEX + 1, Relaxed);
     Some(())
 }
 

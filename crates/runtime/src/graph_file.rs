@@ -6,11 +6,13 @@
 
 use crate::arena::{Arena, PAGE};
 use crate::live::{LiveHeader, LiveImage};
+use crate::names;
 use crate::once::Once;
 use crate::process::{Mode, now};
 use crate::settings::{Settings, settings};
 use crate::sys::{self, Descriptor, Errno};
 use crate::text::{Path, Text, until_zero};
+use crate::unwritten;
 use core::ffi::CStr;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
@@ -93,6 +95,27 @@ pub(crate) fn count_lost_images(number: u32) {
     }
 }
 
+/// Where the ids of an image begin that has been loaded before, at the same place.
+pub(crate) fn known_image(bias: u64, identity: &[u8; 16]) -> Option<u32> {
+    let header = header()?;
+    let count = (header.images.load(Ordering::Acquire) as usize).min(IMAGES);
+    let is_same = |image: &&LiveImage| {
+        let bytes = image.identity.each_ref().map(|byte| byte.load(Ordering::Relaxed));
+        bytes == *identity && image.bias.load(Ordering::Relaxed) == bias
+    };
+    let found = (0..count).filter_map(image_record).find(is_same)?;
+    Some(found.id_base.load(Ordering::Relaxed))
+}
+
+fn image_record(index: usize) -> Option<&'static LiveImage> {
+    let first = NonNull::new(HEADER.load(Ordering::Relaxed)).filter(|_| index < IMAGES)?;
+    let offset = IMAGE_TABLE as usize + index * size_of::<LiveImage>();
+    // SAFETY: the table lies in the mapped header area.
+    let record = unsafe { first.cast::<u8>().add(offset) };
+    // SAFETY: aligned, mapped for good, and made of atomics.
+    Some(unsafe { record.cast::<LiveImage>().as_ref() })
+}
+
 /// Enters an image into the header's table. Says whether there was room.
 pub(crate) fn record_image(id_base: u32, regions: u32, bias: u64, identity: &[u8; 16]) -> bool {
     let Some(header) = header() else { return false };
@@ -101,12 +124,7 @@ pub(crate) fn record_image(id_base: u32, regions: u32, bias: u64, identity: &[u8
         count_lost_images(1);
         return false;
     }
-    let Some(first) = NonNull::new(HEADER.load(Ordering::Relaxed)) else { return false };
-    let offset = IMAGE_TABLE as usize + index * size_of::<LiveImage>();
-    // SAFETY: the table lies in the mapped header area.
-    let record = unsafe { first.cast::<u8>().add(offset) };
-    // SAFETY: aligned, mapped for good, and made of atomics.
-    let image = unsafe { record.cast::<LiveImage>().as_ref() };
+    let Some(image) = image_record(index) else { return false };
     image.id_base.store(id_base, Ordering::Relaxed);
     image.regions.store(regions, Ordering::Relaxed);
     image.bias.store(bias, Ordering::Relaxed);
@@ -120,8 +138,18 @@ pub(crate) fn new_arena() -> Option<Arena> {
     let header = header()?;
     let is_main = sys::thread_id() == header.pid.load(Ordering::Relaxed);
     let index = if is_main { 0 } else { next_location()? };
-    let arena = map_arena(place()?, index).filter(|arena| arena.allocate_first())?;
+    let place = place()?;
+    let made = map_arena(place, index).and_then(|arena| if arena.allocate_first() { Ok(arena) } else { Err(Errno(libc::ENOSPC)) });
+    let arena = made.map_err(|why| unwritten::say(&[Some(&place.directory)], why)).ok()?;
     know_arena(index, arena);
+    header.locations.fetch_max(index + 1, Ordering::Release);
+    Some(arena)
+}
+
+/// A fresh arena in the file that is no thread's graph; `None` where there is no room for one.
+pub(crate) fn new_extra_arena() -> Option<Arena> {
+    let (header, index) = (header()?, next_location()?);
+    let arena = map_arena(place()?, index).ok()?;
     header.locations.fetch_max(index + 1, Ordering::Release);
     Some(arena)
 }
@@ -160,20 +188,19 @@ pub(crate) fn know_only(arena: Option<Arena>) {
 }
 
 /// Extends the file by arena `index` and maps it; its first page is allocated and says its number.
-pub(crate) fn map_arena(place: &FilePlace, index: u32) -> Option<Arena> {
+pub(crate) fn map_arena(place: &FilePlace, index: u32) -> Result<Arena, Errno> {
     let offset = HEADER_AREA + u64::from(index) * ARENA;
-    if offset + ARENA > sys::file_size_limit() {
-        return None;
-    }
-    let file = sys::open(place.live.as_c_str()?, libc::O_RDWR, 0).ok()?;
+    sys::is_allowed(offset + ARENA)?;
+    let path = place.live.as_c_str().ok_or(Errno(libc::ENAMETOOLONG))?;
+    let file = sys::open(path, libc::O_RDWR, 0)?;
     let start = allocate(file, offset, PAGE)
         .and_then(|()| allocate(file, offset + ARENA - PAGE, PAGE))
         .and_then(|()| sys::map_file(file, offset, ARENA as usize, ARENA as usize));
     sys::close(file);
     // SAFETY: just mapped and aligned; arenas are not unmapped while the process lives.
-    let arena = unsafe { Arena::at(start.ok()?) };
+    let arena = unsafe { Arena::at(start?) };
     arena.location().thread.store(index, Ordering::Relaxed);
-    Some(arena)
+    Ok(arena)
 }
 
 /// Allocates a range of an arena in the file, for kernels that cannot do it through the mapping.
@@ -225,43 +252,58 @@ fn allocate(file: Descriptor, offset: u64, length: u64) -> Result<(), Errno> {
 /// Creates a graph file with its header, and maps its header area.
 pub(crate) fn create() -> Option<(FilePlace, NonNull<u8>)> {
     let begin = now().0;
-    let (place, file) = open_new(settings())?;
-    let mapped = allocate(file, 0, HEADER_AREA).and_then(|()| sys::map_file(file, 0, HEADER_AREA as usize, PAGE as usize));
-    sys::close(file);
-    let Ok(mapped) = mapped else {
-        sys::unlink(place.live.as_c_str()?);
-        return None;
-    };
+    let (place, mapped) = make(settings())?;
     // SAFETY: just mapped, long enough, aligned, and made of atomics.
     let header = unsafe { mapped.cast::<LiveHeader>().as_ref() };
     fill(header, begin);
     Some((place, mapped))
 }
 
-/// Opens a file that was not there before: in memory of this machine, or else in the run directory.
-fn open_new(settings: &Settings) -> Option<(FilePlace, Descriptor)> {
+/// Makes a file that was not there before, with room for its header: in memory of this machine, or else in the run directory.
+fn make(settings: &Settings) -> Option<(FilePlace, NonNull<u8>)> {
     let in_run = settings.run_directory.then(b"/");
     let in_memory = memory_directory(settings).map(|directory| directory.then(b"/"));
-    let host = sys::host_name();
-    let stem = Text::<256>::EMPTY.then(until_zero(&host)).then(b"-").number(u64::from(sys::process_id()));
+    let mut why = Errno(libc::ENOSPC);
     for directory in [in_memory.as_ref(), Some(&in_run)].into_iter().flatten() {
-        for number in 0..FILES_OF_A_PROCESS {
-            let name = stem.then(b"-").number(number).then(b".graph");
-            let live = directory.then(name.bytes());
-            let collected = in_run.then(name.bytes());
-            // Left by an earlier process of this id, whose place in memory is free again.
-            let is_moved = directory.bytes() != in_run.bytes();
-            if is_moved && sys::is_there(collected.as_c_str()?) {
-                continue;
+        let made = open_new(directory, &in_run).and_then(|(place, file)| {
+            let mapped = allocate(file, 0, HEADER_AREA).and_then(|()| sys::map_file(file, 0, HEADER_AREA as usize, PAGE as usize));
+            sys::close(file);
+            if let (Err(_), Some(path)) = (mapped, place.live.as_c_str()) {
+                sys::unlink(path);
             }
-            match sys::open(live.as_c_str()?, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o600) {
-                Ok(file) => return Some((FilePlace { live, directory: *directory, collected, is_moved }, file)),
-                Err(Errno(libc::EEXIST)) => mark_replaced(live.as_c_str()?),
-                Err(_) => break,
-            }
+            Ok((place, mapped?))
+        });
+        match made {
+            Ok(made) => return Some(made),
+            Err(error) => why = error,
         }
     }
+    unwritten::say(&[in_memory.as_ref(), Some(&in_run)], why);
     None
+}
+
+/// Opens a file in a directory, under a name that neither it nor the run directory has.
+fn open_new(directory: &Path, in_run: &Path) -> Result<(FilePlace, Descriptor), Errno> {
+    const TOO_LONG: Errno = Errno(libc::ENAMETOOLONG);
+    let host = sys::host_name();
+    let stem = Text::<256>::EMPTY.then(until_zero(&host)).then(b"-").number(u64::from(sys::process_id()));
+    let is_moved = directory.bytes() != in_run.bytes();
+    for number in 0..FILES_OF_A_PROCESS {
+        let name = stem.then(b"-").number(number).then(b".graph");
+        let live = directory.then(name.bytes());
+        let collected = in_run.then(name.bytes());
+        // Left by an earlier process of this id, whose place in memory is free again.
+        if is_moved && sys::is_there(collected.as_c_str().ok_or(TOO_LONG)?) {
+            continue;
+        }
+        let path = live.as_c_str().ok_or(TOO_LONG)?;
+        match sys::open(path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o600) {
+            Ok(file) => return Ok((FilePlace { live, directory: *directory, collected, is_moved }, file)),
+            Err(Errno(libc::EEXIST)) => mark_replaced(path),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Errno(libc::EEXIST))
 }
 
 /// A file of this process id that was not closed is that of the program which this one has replaced.
@@ -346,7 +388,8 @@ pub(crate) fn header_area() -> Option<NonNull<u8>> {
 /// # Safety
 /// No other thread may run.
 pub(crate) unsafe fn replace(place: Option<FilePlace>) {
-    NEXT_LOCATION.store(1, Ordering::Relaxed);
+    let has_names = names::arena().is_some();
+    NEXT_LOCATION.store(if has_names { 2 } else { 1 }, Ordering::Relaxed);
     match place {
         // SAFETY: nobody else runs, and no reference to the old value is kept.
         Some(place) => unsafe { PLACE.set(place) },

@@ -1,13 +1,15 @@
 //! Instrumented images in this process: found by their note, given ids, connected to the probe routines.
 
 use crate::graph_file;
-use crate::probe;
+use crate::loaded;
+use crate::pause;
+use crate::probe::{self, Routines};
 use crate::process::{IdBase, Mode};
 use crate::settings::settings;
 use crate::sys::{self, Errno};
 use crate::text::Path;
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use tare_format::note::{ImageNote, NOTE_NAME, NOTE_TYPE, NOTE_VERSION};
 use tare_format::probe::slot_offset;
 
@@ -70,6 +72,28 @@ pub(crate) fn connect() -> bool {
     }
 }
 
+/// Connects the instrumented images that have been loaded since the last time.
+pub(crate) fn connect_new() {
+    let _signals = sys::SignalsBlocked::new();
+    if !find().images.iter().flatten().all(is_connected) && connect() && pause::is_paused() {
+        silence(true);
+    }
+}
+
+fn is_connected(image: &Image) -> bool {
+    let slots = image.at.wrapping_add_signed(image.note.slots as isize);
+    SLOTS.iter().any(|known| known.load(Ordering::Relaxed) == slots)
+}
+
+/// Forgets the slots of images that are gone.
+pub(crate) fn forget_gone() {
+    for slots in SLOTS.iter().filter(|slots| slots.load(Ordering::Relaxed) != 0) {
+        if !loaded::is_loaded(slots.load(Ordering::Relaxed) as u64) {
+            slots.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Called by the dynamic linker for each image; the first one is the program.
 unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> i32 {
     // SAFETY: `connect` passes a pointer to a `Found` that nobody else uses meanwhile.
@@ -105,13 +129,26 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, found: *
 ///
 /// # Safety
 /// It must be mapped for reading and stay so.
-unsafe fn memory(start: usize, length: usize) -> &'static [u8] {
+pub(crate) unsafe fn memory(start: usize, length: usize) -> &'static [u8] {
     // SAFETY: as the caller vouches.
     unsafe { core::slice::from_raw_parts(core::ptr::with_exposed_provenance(start), length) }
 }
 
 /// Our note among those of a segment, with the offset of its descriptor.
 fn find_note(bytes: &[u8], alignment: usize) -> Option<(usize, ImageNote)> {
+    let (offset, descriptor) = find_named(bytes, alignment, NOTE_NAME, NOTE_TYPE)?;
+    let note = ImageNote::from_bytes(descriptor)?;
+    (note.version == NOTE_VERSION).then_some((offset, note))
+}
+
+/// The build id among the notes of a segment.
+pub(crate) fn find_build_id(bytes: &[u8], alignment: usize) -> Option<&[u8]> {
+    const BUILD_ID: u32 = 3;
+    find_named(bytes, alignment, b"GNU\0", BUILD_ID).map(|(_, id)| id)
+}
+
+/// The descriptor of a note with this name and type, with its offset.
+fn find_named<'a>(bytes: &'a [u8], alignment: usize, name: &[u8], wanted: u32) -> Option<(usize, &'a [u8])> {
     let mut at = 0;
     loop {
         let word = |offset: usize| {
@@ -120,9 +157,8 @@ fn find_note(bytes: &[u8], alignment: usize) -> Option<(usize, ImageNote)> {
         };
         let (name_length, length, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
         let descriptor = (at + 12 + name_length).next_multiple_of(alignment);
-        if kind == NOTE_TYPE && bytes.get(at + 12..at + 12 + name_length) == Some(NOTE_NAME) {
-            let note = ImageNote::from_bytes(bytes.get(descriptor..descriptor + length)?)?;
-            return (note.version == NOTE_VERSION).then_some((descriptor, note));
+        if kind == wanted && bytes.get(at + 12..at + 12 + name_length) == Some(name) {
+            return Some((descriptor, bytes.get(descriptor..descriptor + length)?));
         }
         at = (descriptor + length).next_multiple_of(alignment);
     }
@@ -134,16 +170,25 @@ fn connect_one(image: &Image) -> bool {
     let start = image.at.wrapping_add_signed(note.description as isize);
     // SAFETY: the note says where its description is mapped, and how long it is.
     let description = unsafe { memory(start, note.description_length as usize) };
-    let Some(base) = register(description, note.regions, &note.identity, image.bias) else { return false };
     let slots = image.at.wrapping_add_signed(note.slots as isize);
+    if is_connected(image) {
+        return true;
+    }
+    let Some(base) = register(description, note.regions, &note.identity, image.bias) else { return false };
     // SAFETY: the note says where its slots are, in a writable segment; they hold no other word there.
     unsafe { fill_slots(slots, base) };
+    if let Some(free) = SLOTS.iter().find(|slots| slots.load(Ordering::Relaxed) == 0) {
+        free.store(slots, Ordering::Relaxed);
+    }
     true
 }
 
 /// Enters a description's regions into the graph file. See [`crate::process::register_pseudo_image`].
 pub(crate) fn register(description: &[u8], regions: u32, identity: &[u8; 16], bias: u64) -> Option<IdBase> {
     graph_file::header_or_create()?;
+    if let Some(base) = graph_file::known_image(bias, identity) {
+        return Some(IdBase(base));
+    }
     let base = graph_file::reserve_regions(regions)?;
     copy_description(description, identity);
     graph_file::record_image(base, regions, bias, identity).then_some(IdBase(base))
@@ -154,21 +199,42 @@ pub(crate) fn register(description: &[u8], regions: u32, identity: &[u8; 16], bi
 /// # Safety
 /// `slots` must be the address of an image's slots.
 pub(crate) unsafe fn fill_slots(slots: usize, base: IdBase) {
-    let word = |offset: u64| core::ptr::with_exposed_provenance_mut::<AtomicU64>(slots + offset as usize);
-    let routines = probe::routines();
     let id_base = core::ptr::with_exposed_provenance_mut::<AtomicU32>(slots + slot_offset::ID_BASE as usize);
     // SAFETY: within the slots, aligned.
     unsafe { &*id_base }.store(base.0, Ordering::Release);
-    // SAFETY: as above.
-    unsafe { &*word(slot_offset::EXIT_REGION) }.store(routines.exit_region, Ordering::Release);
-    // SAFETY: as above.
-    unsafe { &*word(slot_offset::ENTER_REGION) }.store(routines.enter_region, Ordering::Release);
-    // SAFETY: as above.
-    unsafe { &*word(slot_offset::EXIT) }.store(routines.exit, Ordering::Release);
-    // SAFETY: as above.
-    unsafe { &*word(slot_offset::ENTER_LEAF) }.store(routines.enter_leaf, Ordering::Release);
-    // SAFETY: as above.
-    unsafe { &*word(slot_offset::ENTER) }.store(routines.enter, Ordering::Release);
+    // SAFETY: as the caller vouches.
+    unsafe { lead_to(slots, probe::routines()) };
+}
+
+/// Lets an image's slots lead to these routines.
+///
+/// # Safety
+/// `slots` must be the address of an image's slots.
+unsafe fn lead_to(slots: usize, routines: Routines) {
+    let ways = [
+        (slot_offset::EXIT_REGION, routines.exit_region),
+        (slot_offset::ENTER_REGION, routines.enter_region),
+        (slot_offset::EXIT, routines.exit),
+        (slot_offset::ENTER_LEAF, routines.enter_leaf),
+        (slot_offset::ENTER, routines.enter),
+    ];
+    for (offset, routine) in ways {
+        let word = core::ptr::with_exposed_provenance_mut::<AtomicU64>(slots + offset as usize);
+        // SAFETY: within the slots, aligned.
+        unsafe { &*word }.store(routine, Ordering::Release);
+    }
+}
+
+/// The slots of the images that are connected; 0 where one has gone.
+static SLOTS: [AtomicUsize; MOST] = [const { AtomicUsize::new(0) }; MOST];
+
+/// Lets the probes of all images do nothing, or what they do otherwise.
+pub(crate) fn silence(is_silent: bool) {
+    let routines = if is_silent { probe::no_routines() } else { probe::routines() };
+    for slots in SLOTS.iter().map(|slots| slots.load(Ordering::Relaxed)).filter(|&slots| slots != 0) {
+        // SAFETY: the slots of an image that is loaded.
+        unsafe { lead_to(slots, routines) };
+    }
 }
 
 /// Copies a description to the run directory, under its identity, whole or not at all.
@@ -193,6 +259,7 @@ fn copy_description(description: &[u8], identity: &[u8; 16]) -> Option<()> {
 }
 
 fn write_all(file: sys::Descriptor, bytes: &[u8]) -> Result<(), Errno> {
+    sys::is_allowed(bytes.len() as u64)?;
     let mut done = 0;
     while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
         match sys::write_at(file, rest, done as u64)? {

@@ -3,6 +3,7 @@
 //! * [`wrapper`]: what an interposer builds on: regions of wrapped functions, delays, waits, partners.
 //! * [`process`]: what is asked of this process, its graph file and header.
 //! * [`probe`]: the routines behind the probes of instrumented images.
+//! * [`user`]: regions, parameters and phases that the program itself names.
 //! * [`executable`]: the functions by which a program asks for its own path.
 //!
 //! A process goes through `start` (environment, images, prior of the cost), `thread` (each thread at its
@@ -28,12 +29,19 @@ pub mod executable;
 mod finish;
 mod fork;
 mod graph_file;
+mod hook;
 mod images;
 mod inherit;
 mod kit;
+mod linking;
 mod live;
+mod loaded;
 mod local;
+mod metered;
+mod metrics;
+mod names;
 mod once;
+mod pause;
 pub mod probe;
 pub mod process;
 mod request;
@@ -46,5 +54,7 @@ mod sys;
 mod text;
 mod thread;
 mod throttle;
+mod unwritten;
+pub mod user;
 mod vectors;
 pub mod wrapper;

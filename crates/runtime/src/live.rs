@@ -10,6 +10,8 @@
 use core::mem::{offset_of, size_of};
 use core::sync::atomic::{AtomicI16, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 use tare_format::graph::{BatchRecord, BatchSums, ColdNode, Frame, Header, ImageRecord, LocationRecord, Node, PeerRecord, SwitchRecord};
+use tare_format::metrics::{MetricsRecord, ValuesRecord};
+use tare_format::names::{NamedRegion, NamesRecord};
 
 macro_rules! live {
     ($(#[$doc:meta])* $name:ident = $record:ident { $($field:ident: $kind:ty,)* }) => {
@@ -67,7 +69,8 @@ live! {
         budget: AtomicU32,
         throttle_calls: AtomicU64,
         throttle_ns: AtomicU64,
-        reserved: [AtomicU8; 16],
+        hot_hook_cost: AtomicU64,
+        reserved: [AtomicU8; 8],
         host: [AtomicU8; 64],
         executable: [AtomicU8; 192],
     }
@@ -203,6 +206,64 @@ const _: () = {
     assert!(offset_of!(LiveBatch, on) + size_of::<LiveSums>() == offset_of!(BatchRecord, off));
     assert!(offset_of!(LiveBatch, on) + 2 * size_of::<LiveSums>() == offset_of!(BatchRecord, off_twice));
 };
+
+live! {
+    /// See [`NamesRecord`].
+    LiveNames = NamesRecord {
+        thread: AtomicU32,
+        tid: AtomicU32,
+        regions: AtomicU32,
+        text: AtomicU32,
+        zero: AtomicU32,
+        state: AtomicU32,
+        reserved: [AtomicU8; 40],
+    }
+}
+
+live! {
+    /// See [`NamedRegion`].
+    LiveNamed = NamedRegion {
+        kind: AtomicU32,
+        line: AtomicU32,
+        name: AtomicU32,
+        name_length: AtomicU32,
+        file: AtomicU32,
+        file_length: AtomicU32,
+        image: AtomicU32,
+        image_length: AtomicU32,
+        build: AtomicU32,
+        build_length: AtomicU32,
+        address: AtomicU64,
+        bias: AtomicU64,
+        reserved: [AtomicU8; 8],
+    }
+}
+
+live! {
+    /// See [`MetricsRecord`].
+    LiveMetrics = MetricsRecord {
+        thread: AtomicU32,
+        tid: AtomicU32,
+        owner: AtomicU32,
+        metrics: AtomicU32,
+        missing: AtomicU32,
+        state: AtomicU32,
+        costs: [AtomicU64; 8],
+        last: [AtomicU64; 8],
+        enabled: AtomicU64,
+        running: AtomicU64,
+        private: [AtomicU64; 16],
+        names: [AtomicU8; 512],
+        reserved: [AtomicU8; 216],
+    }
+}
+
+live! {
+    /// See [`ValuesRecord`].
+    LiveValues = ValuesRecord {
+        values: [AtomicI64; 8],
+    }
+}
 
 live! {
     /// See [`PeerRecord`].

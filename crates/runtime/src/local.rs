@@ -7,12 +7,17 @@ use crate::arena::{AGAIN, Arena, FRAME_CHUNK, NODE_CHUNK, OVERFLOW, PAGE};
 use crate::batch;
 use crate::edges::{Inserted, key};
 use crate::live::{LiveCold, LiveFrame, LiveNode, add, add_signed};
+use crate::metrics;
+use crate::pause;
 use crate::process::now;
 use crate::settings::settings;
 use crate::state::ThreadState;
 use crate::switch;
 use core::sync::atomic::{Ordering::Relaxed, Ordering::Release, compiler_fence};
-use tare_format::graph::{COLD_NODES, ColdNode, FRAMES, MAX_FRAMES, Mode, NODE_BATCHES, NODE_FOLDED, NODE_LEAF, NODE_OVERFLOW, NODES, Node};
+use tare_format::graph::{
+    COLD_NODES, ColdNode, FRAMES, MAX_FRAMES, Mode, NODE_BATCHES, NODE_ENDS_WITH_PARENT, NODE_FOLDED, NODE_HOOK, NODE_LEAF, NODE_OVERFLOW, NODE_USER,
+    NODES, Node,
+};
 
 /// Calls of a batch.
 pub(crate) const BATCH: u16 = 1024;
@@ -26,7 +31,7 @@ const TOP: u64 = !7;
 /// multiples of 8, those of regions inside of them lie between.
 const CLOCKLESS: u64 = 1_u64.wrapping_neg();
 /// What is added to the stack pointer of the region around in the frame of a wrapper.
-const WRAPPED: u64 = 2_u64.wrapping_neg();
+pub(crate) const WRAPPED: u64 = 2_u64.wrapping_neg();
 
 /// By what a region is entered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +42,10 @@ pub(crate) enum Door {
     Leaf,
     /// A wrapper, which accounts for its own cost.
     Wrapper,
+    /// A compiler's hook.
+    Hook,
+    /// A call of the program's own.
+    User,
 }
 
 /// The calling thread, set up.
@@ -101,6 +110,7 @@ impl Local {
     /// # Probe-safe
     #[inline]
     pub(crate) fn attribute(self, node: &LiveNode, ticks: u64) {
+        metrics::attribute(self, node);
         let passed = ticks.wrapping_sub(self.state.last.load(Relaxed));
         add_signed(&node.exclusive, passed.cast_signed());
         add(&self.state.last, passed);
@@ -195,6 +205,8 @@ impl Local {
         node.parent.store(self.arena.index_of(parent), Relaxed);
         let (until, flags) = match door {
             Door::Wrapper => (NEVER, 0),
+            Door::Hook => (NEVER, NODE_HOOK),
+            Door::User => (NEVER, NODE_USER),
             Door::Probe | Door::Leaf if settings().exact => (batch::until_rule(0), 0),
             Door::Probe => (first_batch(), NODE_BATCHES),
             Door::Leaf => (first_batch(), NODE_BATCHES | NODE_LEAF),
@@ -202,7 +214,12 @@ impl Local {
         node.until.store(until, Relaxed);
         node.flags.store(flags, Relaxed);
         node.mode.store(Mode::On as u8, Relaxed);
-        node.cost.store(if door == Door::Wrapper { 0 } else { crate::costs::prior().value }, Relaxed);
+        let cost = match door {
+            Door::Wrapper => 0,
+            Door::Probe | Door::Leaf => crate::costs::prior().value,
+            Door::Hook | Door::User => crate::costs::hook_prior().value,
+        };
+        node.cost.store(cost, Relaxed);
         node.region.store(region, Release);
         location.nodes.store(index + 1, Release);
         Some(node)
@@ -215,7 +232,7 @@ impl Local {
         }
         let hot = NODES + u64::from(ready) * Node::SIZE as u64;
         let cold = COLD_NODES + u64::from(ready) * ColdNode::SIZE as u64;
-        let has_room = self.arena.allocate(hot, PAGE) && self.arena.allocate(cold, PAGE);
+        let has_room = self.arena.allocate(hot, PAGE) && self.arena.allocate(cold, PAGE) && metrics::has_room(self.state, ready);
         if has_room {
             self.state.nodes_ready.store(ready + NODE_CHUNK, Relaxed);
         }
@@ -301,7 +318,11 @@ impl Local {
     /// Closes the innermost frame because its exit was skipped: a loss, but where the region was switched off meanwhile.
     pub(crate) fn close_skipped(self, ticks: u64) {
         let frame = self.state.frame();
-        let is_expected = frame.base.load(Relaxed) == SEGMENT || switch::is_off(self.arena.node_of(frame).region.load(Relaxed));
+        let node = self.arena.node_of(frame);
+        let is_expected = frame.base.load(Relaxed) == SEGMENT
+            || node.flags.load(Relaxed) & NODE_ENDS_WITH_PARENT != 0
+            || switch::is_off(node.region.load(Relaxed))
+            || pause::has_been();
         if !is_expected {
             add(&self.arena.location().skipped_frames, 1);
         }

@@ -1,11 +1,17 @@
 //! The probe routines, as images reach them.
 
+use crate::{metered, metrics};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 unsafe extern "C" {
     fn tare_probe_enter();
     fn tare_probe_enter_leaf();
     fn tare_probe_exit();
     fn tare_probe_enter_region();
     fn tare_probe_exit_region();
+    fn tare_probe_nothing();
+    static tare_calibration_enter: AtomicU64;
+    static tare_calibration_exit: AtomicU64;
     fn tare_calibration_loop(pairs: u32);
 }
 
@@ -29,6 +35,15 @@ pub struct Routines {
 #[must_use]
 pub fn routines() -> Routines {
     let address = |routine: unsafe extern "C" fn()| routine as usize as u64;
+    if metrics::are_wanted() {
+        return Routines {
+            enter: address(metered::tare_metered_enter),
+            enter_leaf: address(metered::tare_metered_enter_leaf),
+            exit: address(metered::tare_metered_exit),
+            enter_region: address(metered::tare_metered_enter_region),
+            exit_region: address(metered::tare_metered_exit_region),
+        };
+    }
     Routines {
         enter: address(tare_probe_enter),
         enter_leaf: address(tare_probe_enter_leaf),
@@ -36,6 +51,21 @@ pub fn routines() -> Routines {
         enter_region: address(tare_probe_enter_region),
         exit_region: address(tare_probe_exit_region),
     }
+}
+
+/// Routines that do nothing.
+pub(crate) fn no_routines() -> Routines {
+    let nothing = tare_probe_nothing as unsafe extern "C" fn() as usize as u64;
+    Routines { enter: nothing, enter_leaf: nothing, exit: nothing, enter_region: nothing, exit_region: nothing }
+}
+
+/// Lets the hot loop run the routines of this process.
+pub(crate) fn choose_for_calibration() {
+    let routines = routines();
+    // SAFETY: words of this library that only change here, before any probe runs.
+    unsafe { &tare_calibration_enter }.store(routines.enter, Relaxed);
+    // SAFETY: as above.
+    unsafe { &tare_calibration_exit }.store(routines.exit, Relaxed);
 }
 
 /// Runs pairs of an entry and an exit in a hot loop.

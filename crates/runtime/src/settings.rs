@@ -1,5 +1,6 @@
 //! What the environment asks of this process.
 
+use crate::metrics::Metrics;
 use crate::once::Once;
 use crate::process::Mode;
 use crate::text::{Path, Text};
@@ -22,6 +23,8 @@ pub(crate) struct Settings {
     pub(crate) throttle: Option<Throttle>,
     /// `TARE_DUTY`: the budget of probes.
     pub(crate) budget: Option<Budget>,
+    /// `TARE_METRICS`: what is measured beside time.
+    pub(crate) metrics: Metrics,
     /// `TARE_EXECUTABLE`: the program whose copy this process may be.
     pub(crate) executable: Path,
     /// `TARE_COPY`: that copy; empty where it is not named.
@@ -89,6 +92,7 @@ impl Settings {
         exact: false,
         throttle: None,
         budget: None,
+        metrics: Metrics::NONE,
         executable: Path::EMPTY,
         copy: Path::EMPTY,
     };
@@ -101,6 +105,7 @@ impl Settings {
         let Some(run_directory) = directory.map(|path| Path::EMPTY.then(path)) else {
             return Self { executable, copy, ..Self::NOTHING };
         };
+        let metrics = value(c"TARE_METRICS").map_or(Metrics::NONE, Metrics::from_bytes);
         let id = value(c"TARE_RUN_ID").filter(|id| !id.is_empty() && id.iter().all(u8::is_ascii_alphanumeric));
         Self {
             mode: if value(c"TARE_MODE") == Some(b"clock") { Mode::Clock } else { Mode::Measure },
@@ -111,8 +116,10 @@ impl Settings {
                 Some(b"delay") => DelayModel::Delay,
                 _ => DelayModel::Virtual,
             },
-            exact: value(c"TARE_EXACT") == Some(b"1"),
-            budget: value(c"TARE_DUTY").and_then(Budget::from_bytes),
+            // Metrics are read at each event: a probe that is off would leave them to its caller.
+            exact: value(c"TARE_EXACT") == Some(b"1") || metrics.count > 0,
+            budget: value(c"TARE_DUTY").and_then(Budget::from_bytes).filter(|_| metrics.count == 0),
+            metrics,
             throttle: value(c"TARE_THROTTLE").and_then(Throttle::from_bytes),
             executable,
             copy,

@@ -159,7 +159,7 @@ pub(crate) fn close_dead_frames(local: Local, sp: u64, ticks: u64) {
 }
 
 /// Whether the thread is on its signal stack while the innermost frame is not.
-fn is_elsewhere(local: Local, sp: u64) -> bool {
+pub(crate) fn is_elsewhere(local: Local, sp: u64) -> bool {
     let frame = local.state.frame().sp.load(Relaxed);
     signal_stack_in_use().is_some_and(|(low, top)| {
         let inside = |address: u64| (low..=top).contains(&address);

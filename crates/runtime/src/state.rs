@@ -52,7 +52,9 @@ pub(crate) struct ThreadState {
     pub(crate) arena: AtomicPtr<u8>,
     /// When the node that takes batches last began one.
     pub(crate) focus_since: AtomicU64,
-    reserved: [AtomicU64; 9],
+    /// The start of the arena with the thread's metrics; null where it has none.
+    pub(crate) metrics: AtomicPtr<u8>,
+    reserved: [AtomicU64; 8],
 }
 
 const _: () = assert!(size_of::<ThreadState>() == 192);
@@ -62,6 +64,7 @@ unsafe extern "C" {
 }
 
 core::arch::global_asm!(
+    include_str!("probe/saving.s"),
     include_str!("probe/routines.s"),
     STATE_SIZE = const size_of::<ThreadState>(),
     FRAME = const offset_of!(ThreadState, frame),
@@ -149,6 +152,18 @@ impl ThreadState {
         })
     }
 
+    /// All words of the thread, for [`ThreadState::restore`].
+    pub(crate) fn words(&self) -> [u64; size_of::<Self>() / 8] {
+        // SAFETY: as many aligned words, which only this thread writes, with signals held back.
+        unsafe { core::ptr::from_ref(self).cast::<[u64; size_of::<Self>() / 8]>().read_volatile() }
+    }
+
+    /// Puts the thread back to how it was.
+    pub(crate) fn restore(&self, words: &[u64; size_of::<Self>() / 8]) {
+        // SAFETY: the words are those of a state of this thread; all of its fields are atomics.
+        unsafe { core::ptr::from_ref(self).cast_mut().cast::<[u64; size_of::<Self>() / 8]>().write_volatile(*words) };
+    }
+
     /// Puts the thread back to how a fresh thread begins.
     pub(crate) fn reset(&self) {
         let dummy = &raw const tare_dummy_frame;
@@ -158,6 +173,7 @@ impl ThreadState {
         self.partners.store(core::ptr::null_mut(), Relaxed);
         self.limit.store(core::ptr::null_mut(), Relaxed);
         self.arena.store(core::ptr::null_mut(), Relaxed);
+        self.metrics.store(core::ptr::null_mut(), Relaxed);
         for word in [&self.last, &self.focus_since] {
             word.store(0, Relaxed);
         }

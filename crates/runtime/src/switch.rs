@@ -11,6 +11,7 @@
 
 use crate::graph_file;
 use crate::live::{LiveHeader, LiveSwitch, add};
+use crate::loaded;
 use crate::local::Local;
 use crate::process::now;
 use crate::sys;
@@ -129,6 +130,16 @@ fn remember(address: u64, region: u32) -> bool {
     site.region.store(region, Ordering::Relaxed);
     site.address.store(address, Ordering::Release);
     true
+}
+
+/// Forgets the sites of images that are gone.
+pub(crate) fn forget_gone() {
+    for site in sites() {
+        let address = site.address.load(Ordering::Relaxed);
+        if address != 0 && !loaded::is_loaded(address) && site.address.compare_exchange(address, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            count_sites(|header| &header.sites_off, 1_u32.wrapping_neg());
+        }
+    }
 }
 
 /// Lets the probes of these regions' nodes take the slow path at their next call that is on, in all threads.

@@ -12,6 +12,17 @@ pub(crate) struct Errno(pub(crate) i32);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Descriptor(i32);
 
+impl Descriptor {
+    /// A descriptor by its number.
+    pub(crate) fn of(number: i32) -> Self {
+        Self(number)
+    }
+
+    pub(crate) fn number(self) -> i32 {
+        self.0
+    }
+}
+
 /// One system call.
 ///
 /// # Safety
@@ -51,6 +62,7 @@ pub(crate) fn close(file: Descriptor) {
 
 /// Allocates a range of a file and extends the file to hold it; never shrinks.
 pub(crate) fn allocate(file: Descriptor, offset: u64, length: u64) -> Result<(), Errno> {
+    is_allowed(offset + length)?;
     harmless(libc::SYS_fallocate, [file.0 as usize, 0, offset as usize, length as usize, 0, 0]).map(|_| ())
 }
 
@@ -58,6 +70,11 @@ pub(crate) fn allocate(file: Descriptor, offset: u64, length: u64) -> Result<(),
 pub(crate) fn write_at(file: Descriptor, bytes: &[u8], offset: u64) -> Result<usize, Errno> {
     let from = bytes.as_ptr().addr();
     harmless(libc::SYS_pwrite64, [file.0 as usize, from, bytes.len(), offset as usize, 0, 0])
+}
+
+/// Writes a text where errors are shown; what does not go there is lost.
+pub(crate) fn write_to_stderr(text: &[u8]) {
+    let _ = harmless(libc::SYS_write, [libc::STDERR_FILENO as usize, text.as_ptr().addr(), text.len(), 0, 0, 0]);
 }
 
 /// Reads at a position; returns how many bytes were read, 0 at the end.
@@ -68,6 +85,7 @@ pub(crate) fn read_at(file: Descriptor, bytes: &mut [u8], offset: u64) -> Result
 
 /// Sets the length of a file.
 pub(crate) fn set_length(file: Descriptor, length: u64) -> Result<(), Errno> {
+    is_allowed(length)?;
     harmless(libc::SYS_ftruncate, [file.0 as usize, length as usize, 0, 0, 0, 0]).map(|_| ())
 }
 
@@ -131,8 +149,13 @@ pub(crate) fn free_bytes(path: &CStr) -> Option<u64> {
     Some(status.f_bavail.saturating_mul(status.f_bsize as u64))
 }
 
+/// Refuses lengths for which a signal would end the process.
+pub(crate) fn is_allowed(length: u64) -> Result<(), Errno> {
+    if length > file_size_limit() { Err(Errno(libc::EFBIG)) } else { Ok(()) }
+}
+
 /// The length beyond which this process must not extend a file (a signal would end it).
-pub(crate) fn file_size_limit() -> u64 {
+fn file_size_limit() -> u64 {
     let mut limit = [0_u64; 2];
     let to = core::ptr::from_mut(&mut limit).expose_provenance();
     match harmless(libc::SYS_prlimit64, [0, libc::RLIMIT_FSIZE as usize, 0, to, 0, 0]) {
@@ -160,6 +183,17 @@ pub(crate) fn is_thread(process: u32, thread: u32) -> bool {
 
 pub(crate) fn user_id() -> u32 {
     harmless(libc::SYS_geteuid, [0; 6]).unwrap_or(0) as u32
+}
+
+/// Lets other threads run.
+pub(crate) fn give_way() {
+    let _ = harmless(libc::SYS_sched_yield, [0; 6]);
+}
+
+/// Sleeps for less than a second, unless a signal comes.
+pub(crate) fn sleep_ns(nanoseconds: u32) {
+    let time = [0_u64, u64::from(nanoseconds)];
+    let _ = harmless(libc::SYS_nanosleep, [core::ptr::from_ref(&time).expose_provenance(), 0, 0, 0, 0, 0]);
 }
 
 /// Nanoseconds of a clock.
@@ -294,4 +328,90 @@ pub(crate) fn populate(start: NonNull<u8>, length: usize) -> Result<(), Errno> {
     /// `MADV_POPULATE_WRITE`, from Linux 5.14 on.
     const POPULATE_WRITE: usize = 23;
     harmless(libc::SYS_madvise, [start.addr().get(), length, POPULATE_WRITE, 0, 0, 0]).map(|_| ())
+}
+
+/// What the kernel has counted for the calling thread.
+pub(crate) fn thread_usage() -> libc::rusage {
+    let mut usage = core::mem::MaybeUninit::<libc::rusage>::zeroed();
+    let to = usage.as_mut_ptr().expose_provenance();
+    let _ = harmless(libc::SYS_getrusage, [libc::RUSAGE_THREAD as usize, to, 0, 0, 0, 0]);
+    // SAFETY: all of it is numbers, which are zero where the kernel refuses.
+    unsafe { usage.assume_init() }
+}
+
+/// The first words of `struct perf_event_attr` (version 0), which is all that is asked for.
+#[repr(C)]
+#[derive(Default)]
+struct EventAttributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup: u32,
+    breakpoint: u32,
+    config1: u64,
+}
+
+/// Opens an event of the calling thread, in the group of a leader. What happens in the kernel is not counted where it need
+/// not be.
+pub(crate) fn open_event(kind: u32, config: u64, leader: Option<Descriptor>) -> Result<Descriptor, Errno> {
+    const SOFTWARE: u32 = 1;
+    const EXCLUDE_KERNEL_AND_HYPERVISOR: u64 = 1 << 5 | 1 << 6;
+    const TIMES_AND_GROUP: u64 = 1 | 2 | 8;
+    const CLOSE_ON_EXEC: usize = 8;
+    let attributes = EventAttributes {
+        kind,
+        size: size_of::<EventAttributes>() as u32,
+        config,
+        read_format: TIMES_AND_GROUP,
+        flags: if kind == SOFTWARE { 0 } else { EXCLUDE_KERNEL_AND_HYPERVISOR },
+        ..EventAttributes::default()
+    };
+    let group = leader.map_or(usize::MAX, |leader| leader.0 as usize);
+    let number = harmless(libc::SYS_perf_event_open, [address(&attributes), 0, usize::MAX, group, CLOSE_ON_EXEC, 0])?;
+    Ok(Descriptor(number as i32))
+}
+
+/// Maps the kernel's page of an event, for reading.
+pub(crate) fn map_page(file: Descriptor) -> Result<NonNull<u8>, Errno> {
+    const PAGE: usize = 4096;
+    let start = harmless(libc::SYS_mmap, [0, PAGE, libc::PROT_READ as usize, libc::MAP_SHARED as usize, file.0 as usize, 0])?;
+    NonNull::new(core::ptr::with_exposed_provenance_mut(start)).ok_or(Errno(libc::ENOMEM))
+}
+
+/// Counts of a group of events.
+#[repr(C)]
+pub(crate) struct Group {
+    count: u64,
+    pub(crate) enabled: u64,
+    pub(crate) running: u64,
+    pub(crate) values: [u64; 8],
+}
+
+/// Reads the counts of a leader's group.
+pub(crate) fn read_group(leader: Descriptor) -> Result<Group, Errno> {
+    let mut group = Group { count: 0, enabled: 0, running: 0, values: [0; 8] };
+    let to = core::ptr::from_mut(&mut group).expose_provenance();
+    let read = harmless(libc::SYS_read, [leader.0 as usize, to, size_of::<Group>(), 0, 0, 0])?;
+    let is_whole = read >= 3 * size_of::<u64>() && group.count <= 8 && read == (3 + group.count as usize) * size_of::<u64>();
+    if is_whole { Ok(group) } else { Err(Errno(libc::EBADF)) }
+}
+
+/// Gives a descriptor a number at the upper end of those that the process may have, where it can.
+pub(crate) fn move_high(file: Descriptor) -> Descriptor {
+    const ROOM: u64 = 256;
+    let mut limit = [0_u64; 2];
+    let to = core::ptr::from_mut(&mut limit).expose_provenance();
+    let _ = harmless(libc::SYS_prlimit64, [0, libc::RLIMIT_NOFILE as usize, 0, to, 0, 0]);
+    let lowest = limit[0].min(1 << 20).saturating_sub(ROOM) as usize;
+    match harmless(libc::SYS_fcntl, [file.0 as usize, libc::F_DUPFD_CLOEXEC as usize, lowest, 0, 0, 0]) {
+        Ok(number) => {
+            close(file);
+            Descriptor(number as i32)
+        }
+        Err(_) => file,
+    }
 }

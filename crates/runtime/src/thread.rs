@@ -5,6 +5,7 @@ use crate::graph_file;
 use crate::inherit::inherit;
 use crate::kit::Kit;
 use crate::local::Local;
+use crate::metrics;
 use crate::process::{self, now};
 use crate::state::ThreadState;
 use crate::sys;
@@ -50,6 +51,7 @@ fn set_up(state: &'static ThreadState) -> Option<Local> {
     location.tid.store(sys::thread_id(), Relaxed);
     location.thread_state.store(core::ptr::from_ref(state).addr() as u64, Relaxed);
     location.state.store(RUNS, Relaxed);
+    metrics::begin(local);
     if let Ok(key) = u32::try_from(KEY.load(Relaxed)) {
         let value = core::ptr::from_ref(state).cast::<c_void>();
         // SAFETY: the key exists, and is one of those that need no memory.
@@ -85,6 +87,7 @@ extern "C" fn at_end(state: *mut c_void) {
     }
     if let Some(local) = Local::of(own) {
         close_location(local);
+        metrics::end(own);
         local.arena.location().state.store(ENDED, Relaxed);
         if let Some(kit) = Kit::of(own) {
             kit.keep_tables(own);
@@ -100,4 +103,5 @@ pub(crate) fn close_location(local: Local) {
     let root = local.arena.node(0);
     root.inclusive.store(ticks.wrapping_sub(local.arena.frame(0).base.load(Relaxed)), Relaxed);
     local.publish(ticks);
+    metrics::publish(local.state);
 }

@@ -19,8 +19,10 @@ use crate::arena::PAGE;
 use crate::clock;
 use crate::edges::{Edges, Inserted, key};
 use crate::graph_file;
+use crate::hook::stack_pointer_here;
 use crate::live::{LiveCold, LiveNode, LivePeer, add, add_signed};
 use crate::local::{Door, Local};
+use crate::pause;
 use crate::process;
 use crate::request;
 use crate::slow;
@@ -59,10 +61,13 @@ impl Thread {
     /// Opens a region below the innermost open one.
     pub fn enter(self, region: RegionId) -> Open {
         let local = self.local;
-        let here = stack_pointer();
+        let here = stack_pointer_here();
         if local.state.frame().sp.load(Relaxed) <= here {
             let _signals = SignalsBlocked::new();
             slow::close_dead_frames(local, here, process::now().0);
+        }
+        if pause::is_paused() {
+            return Open { local, entered: process::now(), node: local.current(), depth: None };
         }
         if !local.has_room_for_frame() {
             add(&local.arena.location().lost_depth, 1);
@@ -111,15 +116,6 @@ impl Thread {
     pub fn probe_overhead(self) -> i64 {
         self.local.state.overhead.load(Relaxed) / COST_UNIT.cast_signed()
     }
-}
-
-/// The stack pointer here; every frame of a function that is still open is above it.
-#[inline]
-fn stack_pointer() -> u64 {
-    let pointer: u64;
-    // SAFETY: reads a register.
-    unsafe { core::arch::asm!("mov {}, rsp", out(reg) pointer, options(nomem, nostack, preserves_flags)) };
-    pointer
 }
 
 /// A region that a wrapper has opened.

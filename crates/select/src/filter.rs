@@ -9,10 +9,12 @@
 
 mod attributes;
 mod error;
+mod keys;
 mod levels;
 mod pattern;
 mod phrase;
 mod read;
+mod xml;
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,10 +22,12 @@ use std::sync::Arc;
 pub use error::{FilterError, Problem};
 pub use levels::{Change, Level, Snippet, Snippets};
 pub(crate) use pattern::Meaning;
-pub use pattern::{Match, Pattern};
+pub use pattern::{BadWord, Match, Pattern};
 pub use phrase::Reason;
 pub(crate) use phrase::reason;
 pub use tare_code::Edges;
+
+use crate::budget::Budget;
 
 /// A filter.
 #[derive(Clone, PartialEq, Debug)]
@@ -32,6 +36,8 @@ pub struct Filter {
     pub name: Arc<str>,
     /// With which set the rules begin; `None` to go on from what the filter before left.
     pub start: Option<Start>,
+    /// What probes of all functions that are let in may cost together, whatever filters follow; `None` if nothing is said.
+    pub budget: Option<Budget>,
     /// What is inserted in the functions that it lets in; `None` for the default snippets at functions.
     pub snippets: Option<Snippets>,
     /// In the order in which they are evaluated.
@@ -71,6 +77,8 @@ pub struct Rule {
     pub change: Change,
     /// Line in the file, from 1.
     pub line: u32,
+    /// Column in that line, from 1, where another rule stands in the same line.
+    pub column: Option<u32>,
     /// The rule as it is written, on one line.
     pub text: Arc<str>,
 }

@@ -9,9 +9,6 @@ use crate::filter::{Condition, Direction, Edges, Number};
 use crate::scopes::{NamedFunction, Raw, named};
 use crate::world::{Subject, World};
 
-/// What gfortran calls the main program.
-const FORTRAN_MAIN: &str = "MAIN__";
-
 /// What a function is to selection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Standing {
@@ -29,7 +26,6 @@ type Ask<'a> = Box<dyn FnMut(&Function) -> Metrics + 'a>;
 /// The functions of a program.
 pub(crate) struct Functions<'a> {
     program: &'a Program,
-    fortran: bool,
     ask: RefCell<Ask<'a>>,
     metrics: RefCell<HashMap<usize, Metrics>>,
     names: OnceCell<Vec<NamedFunction>>,
@@ -46,14 +42,7 @@ struct Query {
 
 impl<'a> Functions<'a> {
     pub(crate) fn new(program: &'a Program, metrics: impl FnMut(&Function) -> Metrics + 'a) -> Self {
-        Self {
-            program,
-            fortran: program.functions.iter().any(|function| function.name == FORTRAN_MAIN),
-            ask: RefCell::new(Box::new(metrics)),
-            metrics: RefCell::default(),
-            names: OnceCell::new(),
-            distances: RefCell::default(),
-        }
+        Self { program, ask: RefCell::new(Box::new(metrics)), metrics: RefCell::default(), names: OnceCell::new(), distances: RefCell::default() }
     }
 
     /// Those of whose functions names alone are asked for.
@@ -67,14 +56,14 @@ impl<'a> Functions<'a> {
 
     pub(crate) fn standing(&self, index: usize) -> Standing {
         let Some(function) = self.program.functions.get(index) else { return Standing::Never };
-        let is_c_main = self.program.main() == Some(index);
+        let index = Some(index);
         if matches!(function.refusal, Some(Refusal::StartUp | Refusal::IfuncResolver | Refusal::OutsideText)) {
             Standing::Never
-        } else if self.fortran && is_c_main {
+        } else if self.program.main_program() == index {
+            Standing::Main
+        } else if self.program.main() == index {
             // In a Fortran program the C function `main` is start-up code that calls the main program.
             Standing::Never
-        } else if is_c_main || function.name == FORTRAN_MAIN {
-            Standing::Main
         } else {
             Standing::Ordinary
         }

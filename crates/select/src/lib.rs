@@ -14,9 +14,11 @@
 pub mod budget;
 mod evaluate;
 pub mod filter;
+mod finder;
 mod functions;
 pub mod lists;
 mod preset;
+mod relevance;
 mod scopes;
 mod unmatched;
 mod world;
@@ -60,6 +62,19 @@ pub struct Decision {
     pub reason: Reason,
     /// What is inserted if it is selected.
     pub snippets: Snippets,
+    /// Who chose these.
+    pub origins: Origins,
+}
+
+/// Who chose what is inserted at each level: the `instrument` of a filter or of a rule; `None` where none did.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Origins {
+    /// At functions.
+    pub functions: Option<Arc<Cause>>,
+    /// At loops.
+    pub loops: Option<Arc<Cause>>,
+    /// At call sites.
+    pub callsites: Option<Arc<Cause>>,
 }
 
 /// Who decided on a function: a rule, the start of a filter, or the tool itself.
@@ -69,6 +84,8 @@ pub struct Cause {
     pub filter: Option<Arc<str>>,
     /// Line in the filter's file, from 1; `None` where there is none.
     pub line: Option<u32>,
+    /// Column in that line, from 1, where several rules stand in it.
+    pub column: Option<u32>,
     /// The rule as it is written, on one line.
     pub text: Arc<str>,
 }

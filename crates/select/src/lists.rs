@@ -177,15 +177,15 @@ fn error(line: usize, column: usize, problem: Problem) -> FilterError {
 }
 
 fn rule(action: Action, condition: Condition, line: usize, text: impl Into<Arc<str>>) -> Rule {
-    Rule { action, condition, change: Change::default(), line: u32::try_from(line).unwrap_or(u32::MAX), text: text.into() }
+    Rule { action, condition, change: Change::default(), line: u32::try_from(line).unwrap_or(u32::MAX), column: None, text: text.into() }
 }
 
 fn names_condition(of: Names, words: Vec<(String, crate::filter::Meaning)>, line: usize) -> Result<Condition, FilterError> {
-    let pattern = Pattern::wildcards(words).map_err(|(pattern, what)| error(line, 1, Problem::BadPattern { pattern, what }))?;
+    let pattern = Pattern::wildcards(words).map_err(|bad| error(line, 1, Problem::BadPattern { pattern: bad.word, what: bad.what }))?;
     Ok(Condition::Property(Property::Names { of, pattern }))
 }
 
 /// A list that only excludes goes on from what is there, as a filter without `start` does.
 fn filter(name: &str, start: Option<Start>, rules: Vec<Rule>) -> Filter {
-    Filter { name: name.into(), start, snippets: None, rules, line: 1 }
+    Filter { name: name.into(), start, budget: None, snippets: None, rules, line: 1 }
 }

@@ -28,12 +28,6 @@ impl Preset {
         self.name
     }
 
-    /// Whether a budget limits what its filter lets in.
-    #[must_use]
-    pub fn has_budget(self) -> bool {
-        self.name == "auto"
-    }
-
     /// The filter file.
     #[must_use]
     pub const fn text(self) -> &'static str {

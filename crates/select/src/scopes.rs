@@ -59,6 +59,22 @@ pub(crate) fn qualified(shown: &str) -> String {
     parts.scopes.iter().copied().chain([own.as_str()]).collect::<Vec<_>>().join("::")
 }
 
+/// The scopes of a shown name with their template arguments and parameters, and the own name with its template arguments.
+pub(crate) fn parted(shown: &str) -> (Vec<&str>, &str) {
+    let parts = Parts::of(shown);
+    (parts.scopes, parts.own)
+}
+
+/// The own name without template arguments; of an operator that converts, without those of its type.
+pub(crate) fn own_name(own: &str) -> &str {
+    let Some(length) = operator(own) else { return own.split('<').next().unwrap_or(own) };
+    let symbol = own["operator".len()..length].trim_start();
+    if symbol.starts_with(['<', '>', '-', '(']) {
+        return &own[..length];
+    }
+    own.split('<').next().unwrap_or(own).trim_end()
+}
+
 /// Bytes of a shown name before its scopes and own name: the return type that some names have.
 pub(crate) fn name_begins(shown: &str) -> usize {
     let parts = Parts::of(shown);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tare_code::Program;
 
 use crate::filter::{Condition, Edges, Filter, Names, Pattern, Property, Rule};
+use crate::finder::Finder;
 use crate::functions::Functions;
 use crate::world::World;
 
@@ -27,58 +28,59 @@ pub struct Unmatched {
 /// debug information would have to be read for all functions.
 #[must_use]
 pub fn unmatched(program: &Program, filters: &[Filter]) -> Vec<Unmatched> {
-    let mut search = Search { program, functions: Functions::names_of(program), known: BTreeMap::new() };
-    let mut found = BTreeSet::new();
+    let mut wanted: BTreeMap<Kind, Vec<Wanted<'_>>> = BTreeMap::new();
     for filter in filters {
         for rule in &filter.rules {
-            search.condition(&rule.condition, None, &mut |line, pattern| {
-                found.insert(Unmatched { filter: filter.name.clone(), line: place(rule, line), pattern });
-            });
+            gather(&rule.condition, None, &mut |kind, pattern| wanted.entry(kind).or_default().push(Wanted { filter, rule, pattern }));
         }
+    }
+    let functions = Functions::names_of(program);
+    let mut found = BTreeSet::new();
+    for (kind, wanted) in wanted {
+        let names = names(program, &functions, kind);
+        missing(&names, &wanted, &mut |wanted, line, pattern| {
+            found.insert(Unmatched { filter: wanted.filter.name.clone(), line: line.unwrap_or(wanted.rule.line), pattern });
+        });
     }
     found.into_iter().collect()
 }
 
-fn place(rule: &Rule, line: Option<u32>) -> u32 {
-    line.unwrap_or(rule.line)
+/// Which names: of functions, or of those also that are called by them.
+type Kind = (Names, Option<Edges>);
+
+/// A pattern with the rule in which it stands.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    filter: &'a Filter,
+    rule: &'a Rule,
+    pattern: &'a Pattern,
+}
+
+/// `reached` is how calls lead to the functions that the condition is about, where it is the target of a path.
+fn gather<'a>(condition: &'a Condition, reached: Option<Edges>, see: &mut dyn FnMut(Kind, &'a Pattern)) {
+    match condition {
+        Condition::All(parts) | Condition::Any(parts) => parts.iter().for_each(|part| gather(part, reached, see)),
+        Condition::Not(part) => gather(part, reached, see),
+        Condition::Property(Property::Names { of: Names::File | Names::FullPath, .. } | Property::Number { .. }) => {}
+        Condition::Property(Property::Names { of, pattern }) => see((*of, reached), pattern),
+        Condition::Property(Property::Reach { target, edges, .. }) => gather(target, Some(*edges), see),
+    }
 }
 
 /// All names of a kind, sorted, imports apart.
-struct Search<'a> {
-    program: &'a Program,
-    functions: Functions<'a>,
-    known: BTreeMap<(Names, Option<Edges>), Vec<String>>,
-}
-
-impl Search<'_> {
-    /// `reached` is how calls lead to the functions that the condition is about, where it is the target of a path.
-    fn condition(&mut self, condition: &Condition, reached: Option<Edges>, report: &mut dyn FnMut(Option<u32>, String)) {
-        match condition {
-            Condition::All(parts) | Condition::Any(parts) => parts.iter().for_each(|part| self.condition(part, reached, report)),
-            Condition::Not(part) => self.condition(part, reached, report),
-            Condition::Property(Property::Names { of: Names::File | Names::FullPath, .. } | Property::Number { .. }) => {}
-            Condition::Property(Property::Names { of, pattern }) => missing(self.names(*of, reached), pattern, report),
-            Condition::Property(Property::Reach { target, edges, .. }) => self.condition(target, Some(*edges), report),
+fn names(program: &Program, functions: &Functions<'_>, (of, reached): Kind) -> Vec<String> {
+    let mut names = BTreeSet::new();
+    let mut keep = |name: &str| {
+        names.insert(name.to_string());
+        false
+    };
+    for function in 0..functions.count() {
+        functions.names(function).any(of, &mut keep);
+        for import in imports(program, function, reached) {
+            functions.import_names(import).any(of, &mut keep);
         }
     }
-
-    fn names(&mut self, of: Names, reached: Option<Edges>) -> &[String] {
-        let Self { program, functions, known } = self;
-        known.entry((of, reached)).or_insert_with(|| {
-            let mut names = BTreeSet::new();
-            let mut keep = |name: &str| {
-                names.insert(name.to_string());
-                false
-            };
-            for function in 0..functions.count() {
-                functions.names(function).any(of, &mut keep);
-                for import in imports(program, function, reached) {
-                    functions.import_names(import).any(of, &mut keep);
-                }
-            }
-            names.into_iter().collect()
-        })
-    }
+    names.into_iter().collect()
 }
 
 /// What a function calls in other images.
@@ -92,13 +94,39 @@ fn imports(program: &Program, function: usize, reached: Option<Edges>) -> Vec<&s
     imports
 }
 
-fn missing(names: &[String], pattern: &Pattern, report: &mut dyn FnMut(Option<u32>, String)) {
+fn missing(names: &[String], wanted: &[Wanted<'_>], report: &mut dyn FnMut(&Wanted<'_>, Option<u32>, String)) {
     let has = |name: &str| names.binary_search_by(|one| one.as_str().cmp(name)).is_ok();
-    let whole: Vec<(&str, Option<u32>)> = pattern.whole_names().filter(|(name, _)| !has(name)).collect();
-    if whole.is_empty() && pattern.has_expressions() && !names.iter().any(|name| pattern.matches(name)) {
-        report(None, pattern.to_string());
+    let mut lists = Vec::new();
+    for one in wanted {
+        let whole: Vec<(&str, Option<u32>)> = one.pattern.whole_names().filter(|(name, _)| !has(name)).collect();
+        if whole.is_empty() && one.pattern.has_expressions() {
+            lists.push(*one);
+        }
+        for (name, line) in whole {
+            report(one, line, name.to_string());
+        }
     }
-    for (name, line) in whole {
-        report(line, name.to_string());
+    for (one, is_matched) in lists.iter().zip(matched(names, &lists)) {
+        if !is_matched {
+            report(one, None, one.pattern.to_string());
+        }
     }
+}
+
+/// Which of these patterns match one of the names.
+fn matched(names: &[String], wanted: &[Wanted<'_>]) -> Vec<bool> {
+    const ANY: Names = Names::Function;
+    let mut finder = Finder::default();
+    let general: Vec<bool> = wanted.iter().enumerate().map(|(index, one)| !finder.add(ANY, one.pattern, index)).collect();
+    let is_ready = finder.prepare();
+    let mut matched = vec![false; wanted.len()];
+    for name in names {
+        finder.find(ANY, name, &mut |index| matched[index] = matched[index] || wanted[index].pattern.matches(name));
+    }
+    for (index, one) in wanted.iter().enumerate() {
+        if !matched[index] && (general[index] || !is_ready) {
+            matched[index] = names.iter().any(|name| one.pattern.matches(name));
+        }
+    }
+    matched
 }

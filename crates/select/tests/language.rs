@@ -50,7 +50,7 @@ fn errors_name_line_column_and_what_was_expected() {
         ),
         (
             said("<filter name='a' begin='all'/>"),
-            "line 1, column 18: <filter> has no attribute `begin`; expected name, start, instrument".to_string(),
+            "line 1, column 18: <filter> has no attribute `begin`; expected name, start, budget, instrument".to_string(),
         ),
         (
             said("<filter name='a'>\n  all of them\n</filter>"),
@@ -68,7 +68,7 @@ fn errors_name_line_column_and_what_was_expected() {
         ),
         (
             in_rule("<functionnames>\"f(int</functionnames>"),
-            "line 3, column 5: the pattern `\"f(int` cannot be used: its quote is not closed; expected \" behind it".to_string(),
+            "line 3, column 20: the pattern `\"f(int` cannot be used: its quote is not closed; expected \" behind it".to_string(),
         ),
         (in_rule("<property name='linesofcode'/>"), "line 3, column 5: <property name=\"linesofcode\"> lacks min=\"…\" or max=\"…\"".to_string()),
         (
@@ -106,11 +106,77 @@ fn errors_name_line_column_and_what_was_expected() {
 }
 
 #[test]
-fn text_that_is_no_xml_is_placed_too() {
-    for (text, place) in
-        [("", "line 1, column 1: not well-formed XML"), ("<filter name='a'>\n<include></filter>", "line 2, column 10: not well-formed XML")]
-    {
-        assert!(said(text).starts_with(place), "{}", said(text));
+fn text_that_is_no_xml_is_placed_too_and_says_what_was_expected() {
+    let of_entities = "&lt; &gt; &amp; &quot; &apos; or the number of a character, as in &#233;";
+    let cases = [
+        ("", "line 1, column 1: not well-formed XML: there is no element; expected <filter name=\"…\">".to_string()),
+        ("include main", "line 1, column 1: not well-formed XML: the file does not begin with an element; expected <filter name=\"…\">".into()),
+        (
+            "<filter name='a'>\n<include></filter>",
+            "line 2, column 10: not well-formed XML: </filter> closes no element that is open last; expected </include>".into(),
+        ),
+        (
+            "<filter name='a'>\n <include>\n  <!-- > -->\n",
+            "line 2, column 2: not well-formed XML: <include> is not closed; expected </include> before the file ends".into(),
+        ),
+        (
+            "<filter name='a'>\n <include><functionnames match='pre",
+            "line 2, column 11: not well-formed XML: a tag is not closed; expected `>` before the file ends".into(),
+        ),
+        (
+            "<filter name='é'>\n <!-- é <include>",
+            "line 2, column 2: not well-formed XML: a comment is not closed; expected --> before the file ends".into(),
+        ),
+        (
+            "<filter name='a'/>\n\n <filter name='b'/>",
+            "line 3, column 2: not well-formed XML: there is more behind the last element; expected the end of the file: it holds one <filter>"
+                .into(),
+        ),
+        ("<filter name='&a;'/>", format!("line 1, column 15: not well-formed XML: `&a;` is not known; expected {of_entities}")),
+        (
+            "<filter name='a'><include>\n<functionnames>a && b</functionnames></include></filter>",
+            format!("line 2, column 18: not well-formed XML: `&` begins no character; expected &amp; for the character itself, or {of_entities}"),
+        ),
+        ("<filter name='a' name='b'/>", "line 1, column 18: not well-formed XML: the attribute `name` stands twice; expected it once".into()),
+        (
+            "<filter name='a'>\n<exclude instrument>\n</exclude></filter>",
+            "line 2, column 20: not well-formed XML: `>` stands here; expected `=`".into(),
+        ),
+        (
+            "<!DOCTYPE f [<!ENTITY a 'b'>]><filter name='&a;'/>",
+            "line 1, column 1: not well-formed XML: document types are not read; expected <filter name=\"…\">".into(),
+        ),
+        ("<filter name='<'/>", "line 1, column 15: not well-formed XML: `<` stands in a value; expected &lt;".into()),
+    ];
+    for (text, wanted) in cases {
+        assert_eq!(said(text), wanted, "{text}");
     }
-    assert!(said("<!DOCTYPE f [<!ENTITY a 'b'>]><filter name='&a;'/>").contains("not well-formed XML"));
+}
+
+#[test]
+fn patterns_that_are_none_are_placed_to_the_character() {
+    let regex = |text: &str| in_rule(&format!("<functionnames match='regex'>{text}</functionnames>"));
+    let cases = [
+        (
+            regex("^main$\n solve_(a|b"),
+            "line 4, column 8: the pattern `solve_(a|b` cannot be used: unclosed group, at its character 7; expected `)` behind the group, or \\( for the character",
+        ),
+        (
+            regex("é*[a-"),
+            "line 3, column 36: the pattern `é*[a-` cannot be used: unclosed character class, at its character 3; expected `]` behind the class, or \\[ for the character",
+        ),
+        (
+            regex("*_kernel"),
+            "line 3, column 34: the pattern `*_kernel` cannot be used: repetition operator missing expression, at its character 1; \
+             expected something before it that is repeated, or a backslash before it for the character",
+        ),
+        (
+            said("<filter name='f'>\n <exclude instrument='loops'><functionnames>a</functionnames></exclude></filter>"),
+            "line 2, column 11: <exclude> has no attribute `instrument`; expected none: what is kept out has no snippets; \
+             `instrument` stands in <filter> and <include>",
+        ),
+    ];
+    for (found, wanted) in cases {
+        assert_eq!(found, wanted);
+    }
 }

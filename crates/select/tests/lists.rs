@@ -143,9 +143,13 @@ fn scorep_excludes_files_whatever_the_region_rules_say() {
 #[test]
 fn tau_excludes_first_and_then_asks_the_include_list() {
     let text = "BEGIN_INCLUDE_LIST\nint ns::Box::get#\nint plain(int) C\n\"#twin#\"\nEND_INCLUDE_LIST\nBEGIN_EXCLUDE_LIST\n# a comment\nns::Box::get(int, char) const\nEND_EXCLUDE_LIST\n";
-    assert_eq!(read(text), ["plain", "twin(int)", "twin(int)"]);
+    assert_eq!(read(text), ["ns::Box::get() const", "plain", "twin(int)", "twin(int)"]);
     let text = "BEGIN_INCLUDE_LIST\nint ns::Box::get() const\nns::g?t#\nEND_INCLUDE_LIST\n";
     assert_eq!(read(text), ["ns::Box::get() const", "ns::get(int*)"]);
+    for entry in ["int plain#", "int plain(int) C", "int plain(#", "plain", "unsigned int pl#n#", "int *plain(int, char **) C"] {
+        assert_eq!(read(&format!("BEGIN_INCLUDE_LIST\n{entry}\nEND_INCLUDE_LIST\n")), ["plain"], "{entry}");
+    }
+    assert_eq!(read("BEGIN_INCLUDE_LIST\nint #plain\nint p#(char)\nint plai\nEND_INCLUDE_LIST\n"), ["plain"]);
     assert_eq!(read("BEGIN_FILE_EXCLUDE_LIST\none*\nEND_FILE_EXCLUDE_LIST\n"), ["other(int)", "twin(int)"]);
     assert_eq!(read("BEGIN_FILE_INCLUDE_LIST\ntwo.cpp\nEND_FILE_INCLUDE_LIST\n"), ["other(int)", "twin(int)"]);
 }

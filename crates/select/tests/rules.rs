@@ -187,7 +187,58 @@ fn snippets_are_chosen_by_level_for_the_filter_and_for_rules() {
     assert_eq!(snippets("middle"), "functions=other,callsites=default");
     assert_eq!(snippets("outer"), "functions=other,callsites=default");
     assert_eq!(snippets("main"), "functions=count,callsites=default");
+    let origins = |name: &str| {
+        let decision = selection.selected().find(|one| analysed.program.functions[one.function].name == name).expect("a decision");
+        let line = |cause: &Option<std::sync::Arc<tare_select::Cause>>| cause.as_ref().and_then(|cause| cause.line);
+        [&decision.origins.functions, &decision.origins.loops, &decision.origins.callsites].map(line)
+    };
+    assert_eq!(origins("inner"), [Some(1), None, Some(1)]);
+    assert_eq!(origins("nest"), [Some(3), Some(3), Some(1)]);
+    assert_eq!(origins("outer"), [Some(4), None, Some(1)]);
     let decision = selection.selected().find(|one| analysed.program.functions[one.function].name == "inner").expect("a decision");
     assert_eq!(decision.snippets.functions, Some(Snippet::Named("count".into())));
     assert_eq!(decision.snippets.callsites, Some(Snippet::Default));
+}
+
+/// Rules of a long filter are found by the names that they are about; each of them alone is held against every function.
+#[test]
+fn a_long_filter_decides_as_its_rules_do_one_by_one() {
+    let conditions = [
+        "<functionnames>inner outer</functionnames>",
+        "<functionnames match='prefix'>mid hid</functionnames>",
+        "<functionnames match='suffix'>er</functionnames>",
+        "<functionnames match='find'>t</functionnames>",
+        "<functionnames match='regex'>^(?:in|ou)ner?$ _START</functionnames>",
+        "<functionnames match='regex'>.</functionnames>",
+        "<classnames>geo::Shape</classnames>",
+        "<namespaces>geo</namespaces>",
+        "<property name='loops'/>",
+        "<and><functionnames match='find'>e</functionnames><property name='callsites' max='1'/></and>",
+        "<or><functionnames>through</functionnames><classnames match='find'>hap</classnames></or>",
+        "<not><functionnames match='find'>n</functionnames></not>",
+        "<property name='path'><functionnames>MPI_Send</functionnames></property>",
+        "<filenames>work.cpp</filenames>",
+        "<functionnames>nobody</functionnames>",
+    ];
+    let analysed = Analysed::of(program());
+    let mut random = 1_u64;
+    for start in ["none", "all"] {
+        for _ in 0..20 {
+            let rules: Vec<String> = (0..100)
+                .map(|_| {
+                    random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    let condition = conditions[(random >> 33) as usize % conditions.len()];
+                    let action = if random >> 63 == 0 { "include" } else { "exclude" };
+                    format!("<{action}>{condition}</{action}>")
+                })
+                .collect();
+            let parsed = |text: String| Filter::parse(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+            let long = parsed(format!("<filter name='f' start='{start}'>{}</filter>", rules.concat()));
+            let begin = parsed(format!("<filter name='f' start='{start}'/>"));
+            let single = rules.iter().map(|rule| parsed(format!("<filter name='f'>{rule}</filter>")));
+            let steps: Vec<Filter> = std::iter::once(begin).chain(single).collect();
+            let decided = |filters: &[Filter]| -> Vec<bool> { analysed.choose(filters).decisions.iter().map(|one| one.is_selected).collect() };
+            assert_eq!(decided(&[long]), decided(&steps), "{rules:?}");
+        }
+    }
 }

@@ -16,7 +16,7 @@ use crate::failure::{Code, Failure};
 use crate::image_file;
 use crate::instrumenting::Analysis;
 use crate::pattern::Pattern;
-use crate::results::page;
+use crate::results::output_page;
 use gather::Wanted;
 
 /// Prints the table, or the document that is asked for.
@@ -36,10 +36,10 @@ pub(crate) fn inspect(arguments: &InspectArguments) -> Result<ExitCode, Failure>
         return Ok(ExitCode::SUCCESS);
     }
     match arguments.format {
-        InspectFormat::Dot => print!("{}", inspect::dot::call_graph(&graph::graph(&analysis, arguments, &wanted)?)),
-        InspectFormat::Metacg => println!("{}", inspect::metacg(&graph::graph(&analysis, arguments, &wanted)?)),
+        InspectFormat::Dot => graph::print(&graph::graph(&analysis, arguments, &wanted)?, inspect::dot::call_graph)?,
+        InspectFormat::Metacg => graph::print(&graph::graph(&analysis, arguments, &wanted)?, inspect::metacg)?,
         InspectFormat::Table => {
-            print!("{}", Listing::new(&inspection(&arguments.image, &analysis, &wanted), rows, order, arguments.top).text(&page(None)))
+            print!("{}", Listing::new(&inspection(&arguments.image, &analysis, &wanted), rows, order, arguments.top).text(&output_page()))
         }
         InspectFormat::Csv => print!("{}", Listing::new(&inspection(&arguments.image, &analysis, &wanted), rows, order, arguments.top).csv()),
         InspectFormat::Json => {
@@ -76,6 +76,10 @@ fn rows(arguments: &InspectArguments) -> Result<Rows, Failure> {
             Failure::new(Code::Usage, "--from is about the call graph, and a table is asked for").remedy("add --format dot or --format metacg")
         );
     }
+    if arguments.edges.is_some() && !is_graph {
+        return Err(Failure::new(Code::Usage, "--edges is about the call graph, and a table is asked for")
+            .remedy("add --format dot or --format metacg; in filters, path and depth take edges=\"possible\""));
+    }
     let is_listed = arguments.loops || arguments.calls || arguments.inlined || arguments.sort.is_some() || arguments.top.is_some();
     if is_graph && is_listed {
         return Err(Failure::new(Code::Usage, "a call graph has no rows: --sort, --top, --loops, --calls and --inlined are about tables")
@@ -104,12 +108,12 @@ fn named(analysis: &Analysis<'_>, name: &str) -> Result<Vec<usize>, Failure> {
     let functions = &analysis.program.functions;
     let names = |index: &usize| std::iter::once(&functions[*index].name).chain(&functions[*index].aliases);
     let all = 0..functions.len();
-    let exact: Vec<usize> = all.clone().filter(|index| names(index).any(|own| own == name || tare_image::demangle(own) == name)).collect();
+    let exact: Vec<usize> = all.clone().filter(|index| names(index).any(|own| own == name || analysis.shown(own) == name)).collect();
     if !exact.is_empty() {
         return Ok(exact);
     }
     let pattern = Pattern::parse(name)?;
-    let found: Vec<usize> = all.filter(|index| names(index).any(|own| pattern.matches(own) || pattern.matches(&tare_image::demangle(own)))).collect();
+    let found: Vec<usize> = all.filter(|index| names(index).any(|own| pattern.matches(own) || pattern.matches(&analysis.shown(own)))).collect();
     if found.is_empty() {
         return Err(Failure::new(Code::BadInput, format!("no function has `{name}` in its name"))
             .remedy("tare inspect IMAGE lists the functions; /…/ is a regular expression"));

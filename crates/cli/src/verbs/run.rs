@@ -3,22 +3,43 @@
 //! Programs that can be seen in the line are started by `tare exec`; where a script hides them, the library is
 //! preloaded into everything below the command, and does nothing in processes that are neither instrumented nor MPI.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::args::{MpiChoice, RunArguments};
-use crate::child;
+use crate::carry_out::{Ready, carry_out};
 use crate::failure::Failure;
 use crate::image_file::needs;
 use crate::launch::{self, LaunchError};
-use crate::measured::{self, Setting, Target, fresh_id, launch_hidden};
+use crate::measured::{self, Setting, Target, fresh_id};
 use crate::mpi_library::Mpi;
-use crate::results::{self, NewRun};
+use crate::results::NewRun;
 use crate::rundir::RunDirectory;
 
 /// Runs the command, then prints the summary to stderr; ends with the command's status.
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
-    let setting = Setting::of(&arguments.measuring);
+    carry_out(&arguments.command, prepare(arguments), &arguments.showing, false)
+}
+
+fn prepare(arguments: &RunArguments) -> Result<Ready<'_>, Failure> {
+    let setting = Setting::of(&arguments.measuring)?.within(arguments.budget);
     let line = &arguments.command;
+    let targets = targets(line)?;
+    let named = line.first().map(std::path::PathBuf::from).unwrap_or_default();
+    let first = targets.first().map_or(named, |target| target.program.path.clone());
+    let directory = RunDirectory::create(arguments.output.as_deref(), &first)?;
+    let new = NewRun { id: fresh_id(), line, setting, images: Vec::new(), programs: measured::positions(&targets) };
+    new.begin(&directory)?;
+    let command = if targets.is_empty() {
+        measured::hidden_command(&directory, &new.id, line, hidden_mpi(arguments.mpi), setting)?
+    } else {
+        measured::command(&directory, &new.id, line, &targets, setting)?
+    };
+    Ok(Ready { new, directory, command, prepared: None })
+}
+
+/// The programs of the line; none where one of them cannot be seen.
+fn targets(line: &[OsString]) -> Result<Vec<Target>, Failure> {
     let programs = match launch::programs(line) {
         Ok(programs) => programs,
         Err(LaunchError::Script { .. } | LaunchError::ProgramFile { .. }) => Vec::new(),
@@ -27,25 +48,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let mut targets = Vec::new();
     for program in programs {
         // A script among the programs hides what it starts: then the whole line is treated as hidden.
-        let Some(needs) = needs(&program.path)? else {
-            targets.clear();
-            break;
-        };
+        let Some(needs) = needs(&program.path)? else { return Ok(Vec::new()) };
         targets.push(Target { executable: program.path.clone(), program, libraries: Vec::new(), mpi: needs.mpi });
     }
-    let named = line.first().map(std::path::PathBuf::from).unwrap_or_default();
-    let first = targets.first().map_or(named, |target| target.program.path.clone());
-    let directory = RunDirectory::create(arguments.output.as_deref(), &first)?;
-    let new = NewRun { id: fresh_id(), line, setting, images: Vec::new(), programs: measured::positions(&targets) };
-    new.begin(&directory)?;
-    let (exit, wall) = if targets.is_empty() {
-        launch_hidden(&directory, &new.id, line, hidden_mpi(arguments.mpi), setting)?
-    } else {
-        measured::launch(&directory, &new.id, line, &targets, setting, &measured::Output::Inherit)?
-    };
-    new.end(&directory, exit, wall)?;
-    results::summarise(&directory, &arguments.showing)?;
-    Ok(child::exit_code(exit))
+    Ok(targets)
 }
 
 /// The MPI of programs that a script hides: as the user says, else the one whose launcher is first in `PATH`.

@@ -14,10 +14,10 @@ use crate::choice::{self, Choice};
 use crate::debug_files::{DebugFiles, DebugPath};
 use crate::failure::{Code, Failure};
 use crate::image_file;
-use crate::instrumenting::Analysis;
+use crate::instrumenting::{Analysis, named_snippet};
 use crate::pattern::Pattern;
 use crate::progress::Step;
-use crate::results::page;
+use crate::results::output_page;
 
 /// Prints counts and reasons, decisions, names, a list for another tool, or the JSON document.
 pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
@@ -37,8 +37,8 @@ pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
     let [image] = arguments.images.as_slice() else {
         return Err(Failure::new(Code::Usage, "more than one image is named").remedy("name one image, or ask for the --table of several"));
     };
-    crate::budget::refuse_where_nothing_runs(&arguments.selection)?;
     let choice = Choice::of(&arguments.selection, keeper(arguments))?;
+    crate::budget::refuse_where_nothing_runs(&arguments.selection, choice.limiting())?;
     let pattern = arguments.explain.as_deref().map(Pattern::parse).transpose()?;
     let bytes = image_file::read(image)?;
     let files = DebugFiles::find(image, &bytes, &DebugPath::of_environment());
@@ -47,6 +47,11 @@ pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
     let chosen = analysis.select(&choice)?;
     drop(step);
     let unmatched = analysis.unmatched(&choice);
+    if let Some(name) = named_snippet(&chosen.selection) {
+        eprintln!(
+            "tare: snippet `{name}` of the filter is none of those that measure; only an adapter that has it can insert it (tare instrument --adapter)"
+        );
+    }
     if let Some(format) = list_format(arguments) {
         print_list(&analysis, &chosen.selection, format);
         return Ok(ExitCode::SUCCESS);
@@ -60,8 +65,8 @@ pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
     match arguments.format {
         SelectFormat::Json => println!("{}", tare_report::select::json(&decisions)),
         SelectFormat::Csv => print!("{}", tare_report::select::explained_csv(&decisions)),
-        _ if pattern.is_some() => print!("{}", tare_report::select::explained(&decisions, &page(None))),
-        _ => print!("{}", tare_report::select::text(&decisions, &page(None))),
+        _ if pattern.is_some() => print!("{}", tare_report::select::explained(&decisions, &output_page())),
+        _ => print!("{}", tare_report::select::text(&decisions, &output_page())),
     }
     Ok(ExitCode::SUCCESS)
 }

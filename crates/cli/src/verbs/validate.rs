@@ -15,7 +15,7 @@ use crate::collect::collect;
 use crate::failure::{Code, Failure};
 use crate::instrumenting;
 use crate::launch;
-use crate::measured::{self, Mode, Output, Setting, Target, fresh_id};
+use crate::measured::{self, Mode, Setting, Target, fresh_id};
 use crate::progress::Step;
 use crate::results::{NewRun, Results};
 use crate::rundir::{Exit, ImageRecord, RunDirectory};
@@ -23,9 +23,9 @@ use crate::trial;
 
 /// Runs the pairs and prints the table to stdout; fails where a run fails.
 pub(crate) fn validate(arguments: &ValidateArguments) -> Result<ExitCode, Failure> {
-    let setting = Setting::of(&arguments.measuring);
+    let setting = Setting::of(&arguments.measuring)?;
     let mut choice = Choice::of(&arguments.selection, setting.keeper())?;
-    let setting = setting.within(&arguments.selection, &choice);
+    let setting = setting.within_that_of(&arguments.selection, &choice);
     if arguments.trial {
         choice = trial::sharpened(choice, &arguments.command, &arguments.library, setting)?;
     }
@@ -90,7 +90,7 @@ impl Side<'_> {
         };
         new.begin(&inner)?;
         let output = inner.path.join("output");
-        let (exit, wall) = measured::launch(&inner, &new.id, self.line, self.targets, self.setting, &Output::File(&output))?;
+        let (exit, wall) = measured::launch(&inner, &new.id, self.line, self.targets, self.setting, &output)?;
         new.end(&inner, exit, wall)?;
         if exit != Exit::Status(0) {
             collect(&inner, &new.id)?;

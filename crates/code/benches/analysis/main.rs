@@ -1,18 +1,16 @@
 //! What the full analysis of real images costs, over decoding each of their instructions once with iced-x86.
 //!
 //! Full analysis: parsing, functions, and body, control-flow graph, loops and all numbers of every function. Every
-//! measurement is a process of its own; those of an image take turns, and the least user time of each counts.
+//! measurement is a process of its own; those of an image take turns, and their means count.
 //! Arguments are paths of images; without any, large programs of the distribution are taken, those that are there.
 
-mod measured;
+#[path = "../common/process.rs"]
+mod process;
 mod work;
 
 use std::path::Path;
 
-use measured::{Measured, Task};
-
-/// Rounds of each measurement.
-const ROUNDS: usize = 5;
+use process::{Task, in_turns};
 
 const IMAGES: [&str; 9] = [
     "/usr/bin/hpcc",
@@ -27,12 +25,7 @@ const IMAGES: [&str; 9] = [
 ];
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    match arguments.as_slice() {
-        [mark, task, path] if mark == "--work" => println!("{}", work::run(&task.parse().expect("a task"), Path::new(path))),
-        [] => compare(&IMAGES),
-        paths => compare(&paths.iter().map(String::as_str).collect::<Vec<_>>()),
-    }
+    process::main(&IMAGES, compare, work::run);
 }
 
 fn compare(paths: &[&str]) {
@@ -41,14 +34,7 @@ fn compare(paths: &[&str]) {
         "{:22} {:>7} {:>9} {:>9} {:>7} {:>7} {:>7} {:>7} {:>7} {:>6}",
         "image", "MB text", "instr.", "decode ms", "1 thr.", "2 thr.", "wall 2", "memory", "ns/in.", "same"
     );
-    let mut costs = Vec::new();
-    for path in paths {
-        if Path::new(path).exists() {
-            costs.push(image(path));
-        } else {
-            println!("{path} is not there");
-        }
-    }
+    let costs: Vec<f64> = paths.iter().map(|path| image(path)).collect();
     let bounds = (costs.iter().copied().reduce(f64::min), costs.iter().copied().reduce(f64::max));
     if let (Some(least), Some(most)) = bounds {
         println!("\nlargest over least time an instruction: {:.2} (1 is linear growth)", most / least);
@@ -57,31 +43,19 @@ fn compare(paths: &[&str]) {
 
 /// Prints the line of an image; returns the user time an instruction in nanoseconds, with one thread.
 fn image(path: &str) -> f64 {
-    let tasks = [Task::Decode, Task::Analyse(1), Task::Analyse(2)];
-    let mut best: [Option<Measured>; 3] = [const { None }; 3];
-    for _ in 0..ROUNDS {
-        for (task, best) in tasks.iter().zip(&mut best) {
-            let found = Measured::of(task, path);
-            *best = Some(match best.take() {
-                Some(before) => before.least(found),
-                None => found,
-            });
-        }
-    }
-    let [decode, one, two] = best.map(|best| best.expect("a measurement"));
-    let instructions = decode.instructions as f64;
+    let [decode, one, two] = in_turns([Task::Decode, Task::Work(1), Task::Work(2)], path);
     println!(
         "{:22} {:7.2} {:9} {:9.1} {:7.2} {:7.2} {:7.2} {:7.1} {:7.1} {:>6}",
         Path::new(path).file_name().unwrap_or_default().to_string_lossy(),
-        decode.text as f64 / 1e6,
+        decode.text / 1e6,
         decode.instructions,
         decode.user * 1e3,
         one.user / decode.user,
         two.user / decode.user,
         two.wall / one.wall,
-        two.peak.max(one.peak) / decode.text as f64,
-        one.user * 1e9 / instructions,
+        two.peak.max(one.peak) / decode.text,
+        one.user * 1e9 / decode.instructions,
         if one.digest == two.digest { "yes" } else { "NO" },
     );
-    one.user * 1e9 / instructions
+    one.user * 1e9 / decode.instructions
 }

@@ -1,6 +1,8 @@
 //! Profiles that are made rather than measured.
 
-use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node, Process, Profile, Region, RegionKind, State};
+#![allow(dead_code, reason = "each test binary uses the part that it needs")]
+
+use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node, Peer, Process, ProcessIndex, Profile, Region, RegionIndex, RegionKind, State};
 
 fn region(index: usize) -> Region {
     Region {
@@ -36,6 +38,8 @@ pub(crate) fn profile_of(nodes: Vec<Node>) -> Profile {
         start_ns: 0,
         lifetime_s: 1.0,
         hot_pair_cost: 90.0,
+        hot_hook_cost: 0.0,
+        hot_clockless_cost: 0.0,
         lost_threads: 0,
         unpaired_messages: 0,
         uncovered_calls: 0,
@@ -49,4 +53,39 @@ pub(crate) fn profile_of(nodes: Vec<Node>) -> Profile {
     let regions = (0..nodes.len()).map(region).collect();
     let location = Location { nodes, ..Location::default() };
     Profile { processes: vec![process], locations: vec![location], regions, unreadable: Vec::new() }
+}
+
+/// Ranks of a program that works and then waits in MPI, without any cost of probes. For each rank: the seconds it works, the
+/// seconds it waits, and the rank whose ten messages it waits for (in a collective there is none).
+pub(crate) fn ranks_with(ranks: u32, of: impl Fn(u32) -> (f64, f64, Option<u32>)) -> Profile {
+    const TICK: f64 = 1e-9;
+    let ticks = |seconds: f64| (seconds / TICK) as i64;
+    let mut profile = profile_of(Vec::new());
+    let process = profile.processes.remove(0);
+    profile.locations.clear();
+    profile.regions = (0..3).map(region).collect();
+    profile.regions[2] = Region { kind: RegionKind::Mpi, name: "MPI_Operation".into(), image: "MPI".into(), ..region(2) };
+    for rank in 0..ranks {
+        let (work, wait, sender) = of(rank);
+        let clock = Clock { seconds_per_tick: TICK, ticks_per_cycle: None };
+        profile.processes.push(Process { rank: Some(rank), world_size: Some(ranks), pid: 100 + rank, clock, hot_pair_cost: 0.0, ..process.clone() });
+        let waited = ticks(wait) as u64;
+        let peer = |sender| Peer { rank: sender, received: 10, bytes: 1000, wait: waited, virtual_wait: waited, ..Peer::default() };
+        let nodes = vec![
+            Node::default(),
+            Node { region: RegionIndex(1), parent: Some(0), on_calls: 1, exclusive: ticks(work), ..Node::default() },
+            Node {
+                region: RegionIndex(2),
+                parent: Some(1),
+                on_calls: 10,
+                exclusive: ticks(wait),
+                wait_ticks: waited,
+                virtual_wait_ticks: waited,
+                peers: sender.map(peer).into_iter().collect(),
+                ..Node::default()
+            },
+        ];
+        profile.locations.push(Location { process: ProcessIndex(rank as usize), nodes, ..Location::default() });
+    }
+    profile
 }

@@ -124,7 +124,10 @@ impl Program {
     /// Runs it both ways: the same output, and the counts that it expects.
     pub(crate) fn check(&self, variables: &[(&str, &str)]) -> Run {
         let (plain, run) = (self.plain(variables), self.measured(variables));
-        assert_eq!(sorted_lines(&run.output), sorted_lines(&plain), "{}", String::from_utf8_lossy(&run.output.stderr));
+        // A launcher may cut the lines of two ranks in their middles; then at least nothing came or went.
+        if sorted_bytes(&run.output) != sorted_bytes(&plain) {
+            assert_eq!(sorted_lines(&run.output), sorted_lines(&plain), "{}", String::from_utf8_lossy(&run.output.stderr));
+        }
         assert!(plain.status.success(), "plain run: {}", String::from_utf8_lossy(&plain.stderr));
         assert_eq!(run.output.status, plain.status, "{}", String::from_utf8_lossy(&run.output.stderr));
         self.check_counts(&run);
@@ -177,6 +180,12 @@ fn sorted_lines(output: &Output) -> Vec<String> {
     let mut lines: Vec<String> = String::from_utf8_lossy(&output.stdout).lines().map(str::to_string).collect();
     lines.sort();
     lines
+}
+
+fn sorted_bytes(output: &Output) -> Vec<u8> {
+    let mut bytes = output.stdout.clone();
+    bytes.sort_unstable();
+    bytes
 }
 
 fn effective_user() -> u32 {
@@ -233,6 +242,10 @@ fn read_process(bytes: &[u8], descriptions: &Path) -> Process {
     let mut names = BTreeMap::new();
     for index in 0..header.images as usize {
         let image = ImageRecord::from_bytes(&bytes[IMAGE_TABLE as usize + index * ImageRecord::SIZE..]).expect("an image");
+        // Regions that the process names itself have no description.
+        if image.identity == [0; 16] {
+            continue;
+        }
         let hex: String = image.identity.iter().map(|byte| format!("{byte:02x}")).collect();
         let text = std::fs::read(descriptions.join(format!("{hex}.regions"))).expect("a description");
         let description = Description::from_bytes(&text).expect("a whole description");
@@ -242,7 +255,9 @@ fn read_process(bytes: &[u8], descriptions: &Path) -> Process {
             }
         }
     }
-    let locations = (0..header.locations as usize).map(|index| read_location(&bytes[(HEADER_AREA + index as u64 * ARENA) as usize..]));
+    let arenas = (0..header.locations as usize).map(|index| &bytes[(HEADER_AREA + index as u64 * ARENA) as usize..]);
+    let of_threads = arenas.filter(|arena| LocationRecord::from_bytes(arena).expect("a record").state < tare_format::names::NAMES);
+    let locations = of_threads.map(read_location);
     Process { header, locations: locations.collect(), names }
 }
 

@@ -162,7 +162,8 @@ impl Graph {
         };
         let locations = (0..u64::from(header.locations))
             .map(|index| Location::read(|at, length| part(&file, HEADER_AREA + index * ARENA + at, length), &name))
-            .filter(|location| location.record.state != 0)
+            // Names and metrics have arenas of their own.
+            .filter(|location| (1..tare_format::names::NAMES).contains(&location.record.state))
             .collect();
         Self { header, locations }
     }

@@ -1,11 +1,13 @@
 //! What changed between two builds of an image.
 //!
 //! Functions are matched by their names. Names that only compilers give — numbers of clones, hashes — are left out
-//! where the full name matches nothing; functions without names are matched where as many of one build as of the other
-//! have the same numbers. That code moved is no change.
+//! where the full name matches nothing; functions without names, as in a stripped file, are matched where as many of one build
+//! as of the other have the same numbers. Two files of the same build id are one build, whose functions are matched by their
+//! addresses. That code moved is no change.
 
 mod document;
 mod matching;
+mod naming;
 mod text;
 
 use super::{Function, Image, Inspection};
@@ -56,7 +58,9 @@ impl Comparison {
     /// Compares two inspections.
     #[must_use]
     pub fn of(before: Inspection, after: Inspection) -> Self {
-        let matched = matching::matched(before.functions, after.functions);
+        let is_one_build = before.image.build_id.is_some() && before.image.build_id == after.image.build_id;
+        let mut matched = matching::matched(before.functions, after.functions, is_one_build);
+        naming::name_alike(&mut matched.pairs);
         let mut comparison = Self {
             before: before.image,
             after: after.image,

@@ -1,16 +1,20 @@
 //! Call graphs and control flow in the language of graphviz.
 
 use std::fmt::Write as _;
+use std::io;
 
 use super::{Flow, Graph};
 use crate::view::place;
 
 const STYLE: &str = "  node [shape=box, style=filled, fillcolor=white, fontname=\"Helvetica\", fontsize=10];\n  edge [arrowsize=0.7];\n";
 
-/// A call graph: sure edges solid, possible ones dashed, functions of other images without a frame.
-#[must_use]
-pub fn call_graph(graph: &Graph) -> String {
-    let mut text = format!("digraph calls {{\n  label={};\n  rankdir=LR;\n{STYLE}", quoted(&graph.title));
+/// Writes a call graph: sure edges solid, possible ones dashed, functions of other images without a frame, sets of
+/// possible targets as ellipses.
+///
+/// # Errors
+/// Those of the writer.
+pub fn call_graph(graph: &Graph, output: &mut dyn io::Write) -> io::Result<()> {
+    write!(output, "digraph calls {{\n  label={};\n  rankdir=LR;\n{STYLE}", quoted(&graph.title))?;
     for (index, node) in graph.nodes.iter().enumerate() {
         let mut label = node.demangled.clone();
         let source = node.body.file.as_deref().and_then(|file| place(file, node.body.line.unwrap_or(0)));
@@ -18,22 +22,22 @@ pub fn call_graph(graph: &Graph) -> String {
             let _ = write!(label, "\n{source}");
         }
         let look = match node.function {
+            None if node.is_set => ", shape=ellipse, style=dashed",
             None => ", shape=plaintext, style=\"\"",
             Some(_) if graph.main == Some(index) => ", penwidth=2",
             Some(_) => "",
         };
-        let _ = writeln!(text, "  n{index} [label={}{look}];", quoted(&label));
+        writeln!(output, "  n{index} [label={}{look}];", quoted(&label))?;
     }
     for (index, node) in graph.nodes.iter().enumerate() {
         for callee in &node.sure {
-            let _ = writeln!(text, "  n{index} -> n{callee};");
+            writeln!(output, "  n{index} -> n{callee};")?;
         }
         for callee in &node.possible {
-            let _ = writeln!(text, "  n{index} -> n{callee} [style=dashed];");
+            writeln!(output, "  n{index} -> n{callee} [style=dashed];")?;
         }
     }
-    text.push_str("}\n");
-    text
+    output.write_all(b"}\n")
 }
 
 /// The control flow of a function: loops shaded by their depth, edges back to their headers bold, exits with a double frame.

@@ -20,8 +20,11 @@ pub struct Node {
     pub name: String,
     /// Name for people.
     pub demangled: String,
-    /// Which function of the image it is; `None` for a function of another image.
+    /// Which function of the image it is; `None` for a function of another image, and for no function.
     pub function: Option<usize>,
+    /// Whether it is no function and stands for what some calls through pointers may reach: whoever has a possible edge
+    /// to it may call all that it has possible edges to. Edges are as many as callers and targets together, not their product.
+    pub is_set: bool,
     /// What is known of its code.
     pub body: Body,
     /// Functions that it calls.
@@ -54,9 +57,18 @@ impl Graph {
         while let Some((node, distance)) = todo.pop_front() {
             let Some(kept) = is_kept.get_mut(node).filter(|kept| !**kept) else { continue };
             *kept = true;
-            if depth.is_none_or(|depth| distance < depth) {
-                let one = &self.nodes[node];
-                todo.extend(one.sure.iter().chain(&one.possible).map(|&next| (next, distance + 1)));
+            if depth.is_some_and(|depth| distance >= depth) {
+                continue;
+            }
+            let one = &self.nodes[node];
+            for &next in one.sure.iter().chain(&one.possible) {
+                if self.nodes[next].is_set {
+                    // The way through a set is one call, and the first way is the shortest.
+                    let is_new = !std::mem::replace(&mut is_kept[next], true);
+                    todo.extend(self.nodes[next].possible.iter().filter(|_| is_new).map(|&target| (target, distance + 1)));
+                } else {
+                    todo.push_back((next, distance + 1));
+                }
             }
         }
         self.only(&is_kept)
@@ -71,9 +83,14 @@ impl Graph {
                 is_kept[index] = true;
                 let one = &self.nodes[index];
                 one.sure.iter().chain(&one.possible).for_each(|&callee| is_kept[callee] = true);
-            } else {
+            } else if !self.nodes[index].is_set {
                 self.nodes[index].sure.clear();
                 self.nodes[index].possible.clear();
+            }
+        }
+        for index in 0..self.nodes.len() {
+            if self.nodes[index].is_set && is_kept[index] {
+                self.nodes[index].possible.iter().for_each(|&target| is_kept[target] = true);
             }
         }
         self.only(&is_kept)
@@ -117,6 +134,37 @@ mod tests {
         assert_eq!(names(&all), ["leaf", "work", "callback"]);
         assert_eq!((&all.nodes[1].sure, &all.nodes[1].possible, &all.nodes[2].sure), (&vec![0], &vec![2], &vec![1]));
         assert_eq!(all.main, None);
+    }
+
+    /// Two callers of a set of two targets, one of which calls further.
+    fn with_set() -> Graph {
+        let node = |name: &str, sure: &[usize], possible: &[usize], is_set| Node {
+            name: name.into(),
+            sure: sure.into(),
+            possible: possible.into(),
+            is_set,
+            ..Node::default()
+        };
+        let nodes = vec![
+            node("main", &[1], &[2], false),
+            node("other", &[], &[2], false),
+            node("set", &[], &[3, 4], true),
+            node("first", &[5], &[], false),
+            node("second", &[], &[], false),
+            node("behind", &[], &[], false),
+        ];
+        Graph { title: String::new(), nodes, main: Some(0) }
+    }
+
+    #[test]
+    fn the_way_through_a_set_is_one_call() {
+        assert_eq!(names(&with_set().reached_from(&[0], Some(0))), ["main"]);
+        assert_eq!(names(&with_set().reached_from(&[0], Some(1))), ["main", "other", "set", "first", "second"]);
+        assert_eq!(names(&with_set().reached_from(&[1], Some(2))), ["other", "set", "first", "second", "behind"]);
+        let part = with_set().of_callers(|index| index == 1);
+        assert_eq!(names(&part), ["other", "set", "first", "second"]);
+        assert_eq!((&part.nodes[0].possible, &part.nodes[1].possible, part.nodes[2].sure.len()), (&vec![1], &vec![2, 3], 0));
+        assert_eq!(names(&with_set().of_callers(|index| index == 0)), ["main", "other", "set", "first", "second"]);
     }
 
     #[test]

@@ -7,6 +7,9 @@ use super::{Inspection, Rows};
 use crate::layout::{self, Align, Page, Writer, short_name};
 use crate::number::exact_count;
 
+/// The key of the column with the jumps whose targets are not known.
+const UNRESOLVED: &str = "unresolved_jumps";
+
 /// The column that rows are sorted by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Order {
@@ -122,6 +125,9 @@ impl<'a> Listing<'a> {
         let mut names = layout::Column::new("", Align::Left, 0, Vec::new());
         let mut others = Vec::new();
         for (index, column) in self.columns.iter().enumerate().filter(|(_, column)| !column.head.is_empty()) {
+            if column.key == UNRESOLVED && self.unresolved() == 0 {
+                continue;
+            }
             let is_text = self.cells.iter().any(|row| matches!(row[index], Cell::Text(_) | Cell::Place(..)));
             let align = if is_text { Align::Left } else { Align::Right };
             match column.key {
@@ -137,6 +143,12 @@ impl<'a> Listing<'a> {
             writer.table(&names, others);
         }
         writer.finish()
+    }
+
+    /// Rows of functions with jumps of which the targets are not known.
+    fn unresolved(&self) -> usize {
+        let column = self.columns.iter().position(|column| column.key == UNRESOLVED);
+        column.map_or(0, |column| self.cells.iter().filter(|row| row[column] != Cell::Number(0)).count())
     }
 
     fn heading(&self, writer: &mut Writer<'_>) {
@@ -156,6 +168,11 @@ impl<'a> Listing<'a> {
         }
         if self.cells.is_empty() {
             writer.words("", 2, "nothing to show");
+        }
+        if self.unresolved() > 0 {
+            let what =
+                "functions have indirect jumps whose targets are not known (unresolved): they have more blocks, edges, loops and exits than is shown";
+            writer.words("", 2, &format!("{} {what}", count(self.unresolved())));
         }
         writer.blank();
     }

@@ -99,7 +99,7 @@ const FUNCTIONS: &[Column] = &[
     column("loop_depth", "depth", 8),
     column("call_sites", "calls", 3),
     column("indirect_calls", "", 0),
-    column("unresolved_jumps", "", 0),
+    column("unresolved_jumps", "unresolved", 1),
     column("callees", "", 0),
     column("source", "source", 7),
 ];

@@ -1,6 +1,6 @@
 //! For each function the rule that decided, and why.
 
-use super::{Decided, Selected, quoted};
+use super::{Decided, Rule, Selected, quoted};
 use crate::layout::{Align, Column, Page, Writer, cut_words, width};
 
 /// Columns that names get before reasons are cut.
@@ -30,22 +30,36 @@ pub fn explained(selected: &Selected, page: &Page) -> String {
     let rules = cells(&|(one, _)| one.rule.place());
     let longest = |cells: &[String]| cells.iter().map(|cell| width(cell)).max().unwrap_or(0);
     let taken = LEAST_NAME.min(longest(&names.cells).max(names.head.len())) + longest(&rules).max("rule".len()) + "  ".len() * 4 + "out".len();
+    let is_told = rows.iter().any(|(one, is_in)| *is_in && !one.snippets.are_default());
+    let chosen = if is_told { cells(&|(one, _)| inserted(one)) } else { Vec::new() };
+    let inserted_width = longest(&chosen);
+    let taken = if inserted_width == 0 { taken } else { taken + inserted_width.max("inserted".len()) + "  ".len() };
     let room = page.width.saturating_sub(taken).max(LEAST_REASON);
-    let columns = vec![
+    let mut columns = vec![
         Column::new("", Align::Left, 0, cells(&|(_, is_in)| if *is_in { "in" } else { "out" }.to_string())),
         Column::new("rule", Align::Left, 0, rules),
-        Column::new("reason", Align::Left, 1, cells(&|(one, _)| cut_words(&one.reason, room, page))),
+        Column::new("reason", Align::Left, 2, cells(&|(one, _)| cut_words(&one.reason, room, page))),
     ];
+    if inserted_width > 0 {
+        columns.push(Column::new("inserted", Align::Left, 1, chosen));
+    }
     writer.table(&names, columns);
     writer.finish()
+}
+
+/// `functions=count (mine:4), loops=none (mine:7)`
+fn inserted(one: &Decided) -> String {
+    one.chosen_snippets().map(|(level, snippet, rule)| format!("{level}={snippet} ({})", rule.place())).collect::<Vec<_>>().join(", ")
 }
 
 /// The same as CSV (RFC 4180).
 #[must_use]
 pub fn explained_csv(selected: &Selected) -> String {
-    let mut text = String::from("name,shown,address,selected,filter,line,rule,reason,functions,loops,callsites\r\n");
+    let mut text =
+        String::from("name,shown,address,selected,filter,line,rule,reason,functions,loops,callsites,functions_rule,loops_rule,callsites_rule\r\n");
     for (one, is_in) in rows(selected) {
         let optional = |value: &Option<String>| quoted(value.as_deref().unwrap_or_default());
+        let place = |rule: &Option<Rule>| quoted(&rule.as_ref().map(Rule::place).unwrap_or_default());
         let fields = [
             quoted(&one.name),
             quoted(&one.shown),
@@ -58,6 +72,9 @@ pub fn explained_csv(selected: &Selected) -> String {
             optional(&one.snippets.functions),
             optional(&one.snippets.loops),
             optional(&one.snippets.callsites),
+            place(&one.snippet_rules.functions),
+            place(&one.snippet_rules.loops),
+            place(&one.snippet_rules.callsites),
         ];
         text.push_str(&fields.join(","));
         text.push_str("\r\n");

@@ -1,5 +1,7 @@
 //! Runs to report on: paper 1's master and worker, and the ways a run can fail.
 
+#![allow(dead_code, reason = "each test binary uses the part that it needs")]
+
 use tare_profile::{
     BatchSums, Batches, COST_UNIT, Clock, DelayModel, Location, LocationLosses, Messages, MpiLibrary, Node, Peer, Process, ProcessIndex, Profile,
     Region, RegionIndex, RegionKind, Span, State,
@@ -27,6 +29,8 @@ pub(crate) fn process(rank: Option<u32>) -> Process {
         start_ns: 0,
         lifetime_s: 10.0,
         hot_pair_cost: 40.0,
+        hot_hook_cost: 0.0,
+        hot_clockless_cost: 10.0,
         lost_threads: 0,
         unpaired_messages: 0,
         uncovered_calls: 0,
@@ -92,7 +96,15 @@ pub(crate) fn master_and_worker() -> Profile {
     receive.wait_ticks = (8.8 / TICK) as u64;
     receive.virtual_wait_ticks = (7.2 / TICK) as u64;
     receive.messages = Messages { count: 1_000, bytes: 8_000_000, unpaired: 0 };
-    receive.peers = vec![Peer { rank: 1, received: 1_000, bytes: 8_000_000, transmission: 1_000_000, wait: 17_600_000_000, ..Peer::default() }];
+    receive.peers = vec![Peer {
+        rank: 1,
+        received: 1_000,
+        bytes: 8_000_000,
+        transmission: 1_000_000,
+        wait: 17_600_000_000,
+        virtual_wait: 14_400_000_000,
+        ..Peer::default()
+    }];
     let mut inside = node(2, Some(1), 90_000_000, 3.2);
     inside.off_calls = 10_000_000;
     inside.cost = 30.0;
@@ -125,6 +137,7 @@ pub(crate) fn run() -> Run {
         wall_s: 10.0,
         exit: Exit::Status(0),
         stopped_by: None,
+        is_unwritten: false,
         directory: "tare-pi-20261120-0912".into(),
         images: vec![InstrumentedImage {
             path: "/home/user/pi".into(),
@@ -135,4 +148,45 @@ pub(crate) fn run() -> Run {
             refusals: vec![("unknown jump".into(), 1), ("short entry".into(), 2)],
         }],
     }
+}
+
+/// Many regions on many ranks: a few that all ranks share, and on each rank some that are nearly its own.
+pub(crate) fn many(regions: usize, ranks: u32) -> Profile {
+    const SHARED: usize = 16;
+    const OWN: usize = 24;
+    let name = |index: usize| match index {
+        0 => "program".to_string(),
+        index if index < SHARED => format!("shared_{index}"),
+        index => format!("name::space_{}::own_{index}", index % 97),
+    };
+    let kind = |index: usize| match index {
+        0 => RegionKind::Program,
+        3 => RegionKind::Mpi,
+        _ => RegionKind::Function,
+    };
+    let mut profile = Profile {
+        regions: (0..regions).map(|index| region(kind(index), &name(index), 0x1000 + index as u64 * 64, 1 + index as u32 % 2000)).collect(),
+        ..Profile::default()
+    };
+    for rank in 0..ranks {
+        let slow = 1.0 + f64::from(rank % 64 == 3) * 0.5;
+        let mut nodes = vec![node(0, None, 0, 0.001)];
+        nodes.extend((1..SHARED).map(|index| node(index, Some(index / 3), 100, slow * 0.2 / index as f64)));
+        let waited = ((1.5 - slow) * 0.1 / TICK) as u64;
+        nodes[3].wait_ticks = waited;
+        nodes[3].virtual_wait_ticks = waited;
+        let neighbour = (rank + 1) % ranks;
+        nodes[3].peers = vec![Peer { rank: neighbour, received: 10, sent: 10, bytes: 8_000, wait: waited, virtual_wait: waited, ..Peer::default() }];
+        let own = |number: usize| SHARED + (rank as usize * OWN / 2 + number) % (regions - SHARED);
+        // Times that no compression can foresee.
+        let noise = |number: usize| (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40;
+        let mut own_node = |number: usize| {
+            let noise = noise(rank as usize * OWN + number);
+            node(own(number), Some(4 + number % 8), 10 + noise % 9973, 1e-4 * (1.0 + noise as f64 / 1e6))
+        };
+        nodes.extend((0..OWN).map(&mut own_node));
+        profile.processes.push(Process { world_size: Some(ranks), ..process(Some(rank)) });
+        profile.locations.push(Location { process: ProcessIndex(rank as usize), nodes, events: 1_000, ..Location::default() });
+    }
+    profile
 }

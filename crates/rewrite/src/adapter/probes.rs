@@ -19,7 +19,7 @@ use tare_image::lines::Lines;
 
 use crate::Levels;
 use crate::adapter::link::{Found, Libraries, Linked, Ready, link};
-use crate::adapter::record::{Facts, RecordLayout};
+use crate::adapter::record::{Facts, Home, RecordLayout};
 use crate::adapter::start::{self, Check, Plan};
 use crate::adapter::{Adapter, Alternative, Level, Point};
 use crate::elf::hooks::{self, When};
@@ -169,6 +169,10 @@ impl<'a> Snippets<'a> {
         let fields = [(Context::Id, VariableField::Region(place.1)), (Context::Address, VariableField::Original(facts.address))];
         for (context, field) in fields {
             inserted.fields.extend(layout.number(context).map(|at| (start + at, field)));
+        }
+        for (variable, home) in alternative.variables.iter().zip(&layout.variables).filter(|(variable, _)| variable.is_thread_local) {
+            let at = append(&mut inserted.thread_variables, &variable.initial());
+            inserted.fields.push((start + home.at, VariableField::Thread(at)));
         }
     }
 
@@ -396,6 +400,14 @@ impl Known for AtSite<'_> {
     }
 }
 
+/// Appends a variable to others, aligned to its size; answers where it is.
+fn append(variables: &mut Vec<u8>, value: &[u8]) -> u32 {
+    variables.resize(variables.len().next_multiple_of(value.len().max(1)), 0);
+    let at = variables.len() as u32;
+    variables.extend_from_slice(value);
+    at
+}
+
 /// Puts together what the image gets once.
 struct Builder<'a> {
     adapter: &'a Adapter,
@@ -407,8 +419,9 @@ struct Builder<'a> {
     gates: BTreeMap<String, u32>,
     errno: Option<Callee>,
     texts: BTreeMap<String, u32>,
-    globals: Vec<u32>,
+    globals: Vec<Home>,
     state_mask: u32,
+    thread_distance: u32,
     checks: Vec<Check>,
 }
 
@@ -425,10 +438,11 @@ impl<'a> Builder<'a> {
             texts: BTreeMap::new(),
             globals: Vec::new(),
             state_mask: 0,
+            thread_distance: 0,
             checks: Vec::new(),
         };
         builder.added.libraries = adapter.libraries.iter().map(|library| library.name.clone()).collect();
-        builder.variables()?;
+        builder.variables();
         builder.state_mask = builder.variable(&[0; 8]);
         for (name, found) in &linked.functions {
             let callee = builder.callee(name, found);
@@ -442,27 +456,22 @@ impl<'a> Builder<'a> {
         Ok(builder)
     }
 
-    fn variables(&mut self) -> Result<(), AdapterError> {
-        let of_regions = self.adapter.alternatives.iter().flat_map(|one| &one.variables);
-        if let Some(one) = self.adapter.variables.iter().chain(of_regions).find(|one| one.is_thread_local) {
-            let why = "this version keeps one value for all threads";
-            return Err(AdapterError::new(one.place, Problem::ThreadLocal { name: one.name.clone(), why }));
-        }
+    fn variables(&mut self) {
         for variable in &self.adapter.variables {
-            let value = variable.value.to_le_bytes();
-            let at = self.variable(value.get(..usize::from(variable.integer.size)).unwrap_or_default());
-            self.globals.push(at);
+            let block = if variable.is_thread_local { &mut self.added.thread_variables } else { &mut self.added.variables };
+            let at = append(block, &variable.initial());
+            self.globals.push(Home { at, is_thread_local: variable.is_thread_local });
         }
-        Ok(())
+        let of_regions = self.adapter.alternatives.iter().flat_map(|one| &one.variables);
+        if self.adapter.variables.iter().chain(of_regions).any(|one| one.is_thread_local) {
+            self.thread_distance = self.variable(&[0; 16]);
+            self.added.thread_distance = Some(self.thread_distance);
+        }
     }
 
     /// Appends a variable, aligned to its size.
     fn variable(&mut self, value: &[u8]) -> u32 {
-        let variables = &mut self.added.variables;
-        variables.resize(variables.len().next_multiple_of(value.len().max(1)), 0);
-        let at = variables.len() as u32;
-        variables.extend_from_slice(value);
-        at
+        append(&mut self.added.variables, value)
     }
 
     fn constant(&mut self, bytes: impl Iterator<Item = u8>) -> u32 {
@@ -494,6 +503,7 @@ impl<'a> Builder<'a> {
         let none = RecordLayout::default();
         let (adapter, linked, layouts) = (self.adapter, self.linked, self.layouts);
         let mut initialize = Plan { checks: std::mem::take(&mut self.checks), state_mask: Some(self.state_mask), ..Plan::default() };
+        initialize.thread_distance = self.added.thread_distance;
         let mut finalize = Plan::default();
         for ready in &linked.snippets {
             let routine = self.routine(&ready.checked, Entry::Once, &none, &format!("tare_{}", ready.point.element()));
@@ -551,6 +561,7 @@ impl<'a> Builder<'a> {
             globals: &self.globals,
             texts: &self.texts,
             state_mask: self.state_mask,
+            thread_distance: self.thread_distance,
             errno: self.errno.as_ref(),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0  u32  bytes of the record << 8 | number of its alternative, from 1
-//!  4       variables, each aligned to its size; then, four bytes each:
+//!  4       variables, each aligned to its size, of thread-local ones four bytes that say where; then, four bytes each:
 //!          numbers as they are, addresses and texts by their distance from the field's end or the record's start
 //!          texts, each ended by a zero byte
 //! ```
@@ -21,12 +21,24 @@ const HEADER: u32 = 4;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct RecordLayout {
     /// Of each variable of the alternative.
-    pub(crate) variables: Vec<u32>,
+    pub(crate) variables: Vec<Home>,
     pub(crate) numbers: Vec<(Context, u32)>,
     pub(crate) texts: Vec<(Template, u32)>,
     /// Where the texts begin.
     pub(crate) end: u32,
 }
+
+/// Where a variable is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Home {
+    /// In the record, or among the shared variables; of a thread-local one, where the record has its distance, or
+    /// where it is among the thread's shared variables.
+    pub(crate) at: u32,
+    pub(crate) is_thread_local: bool,
+}
+
+/// Bytes that say where a thread-local variable is.
+const DISTANCE: u32 = 4;
 
 /// What a region fills into its record.
 pub(crate) trait Facts {
@@ -39,9 +51,9 @@ impl RecordLayout {
     pub(crate) fn new<'a>(alternative: &Alternative, snippets: impl Iterator<Item = &'a Checked>) -> Self {
         let mut layout = Self { end: HEADER, ..Self::default() };
         for variable in &alternative.variables {
-            let size = u32::from(variable.integer.size);
+            let size = if variable.is_thread_local { DISTANCE } else { u32::from(variable.integer.size) };
             let at = layout.end.next_multiple_of(size);
-            layout.variables.push(at);
+            layout.variables.push(Home { at, is_thread_local: variable.is_thread_local });
             layout.end = at + size;
         }
         layout.end = layout.end.next_multiple_of(4);
@@ -112,9 +124,9 @@ impl RecordLayout {
                 place.copy_from_slice(value);
             }
         };
-        for (variable, &at) in alternative.variables.iter().zip(&self.variables) {
-            let value = variable.value.to_le_bytes();
-            put(&mut bytes, at, value.get(..usize::from(variable.integer.size)).unwrap_or_default());
+        let own = alternative.variables.iter().zip(&self.variables).filter(|(variable, _)| !variable.is_thread_local);
+        for (variable, home) in own {
+            put(&mut bytes, home.at, &variable.initial());
         }
         for &(context, at) in &self.numbers {
             put(&mut bytes, at, &(facts.number(context) as i32).to_le_bytes());

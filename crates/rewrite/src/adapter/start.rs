@@ -8,7 +8,7 @@ use crate::insertion::Value;
 use crate::snippet::assembler::{
     AT_LEAST_UNSIGNED, Assembler, EQUAL, Memory, NOT_EQUAL, R8, R9, R10, R11, R12, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Register,
 };
-use crate::snippet::compile::{Compiled, MAY_STORE};
+use crate::snippet::compile::{Compiled, MAY_STORE, MAY_USE};
 use crate::snippet::vectors;
 use crate::unwind::frames::advance;
 
@@ -30,6 +30,8 @@ pub(crate) struct Plan {
     pub(crate) checks: Vec<Check>,
     /// Where the mask for the processor's state goes, if anything saves it.
     pub(crate) state_mask: Option<u32>,
+    /// Where the distance of thread-local variables is; behind it, at [`MAY_USE`], what says that it holds.
+    pub(crate) thread_distance: Option<u32>,
     /// Routine of the adapter, in the image's code.
     pub(crate) adapter: Option<u32>,
     /// Number of an alternative, from 1, and its routine.
@@ -121,6 +123,9 @@ impl Writer {
     fn work(&mut self, plan: &Plan) {
         if let Some(mask) = plan.state_mask {
             self.state_mask(mask);
+        }
+        if let Some(distance) = plan.thread_distance {
+            self.code.store_byte(Memory::Image(Value::SharedVariable(distance + MAY_USE)), 1);
         }
         for check in &plan.checks {
             self.check(check);

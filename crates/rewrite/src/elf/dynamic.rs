@@ -14,6 +14,8 @@ const DT_RELA: u64 = 7;
 const DT_RELASZ: u64 = 8;
 const DT_RELACOUNT: u64 = 0x6fff_fff9;
 const GLOB_DAT: u64 = 6;
+/// `R_X86_64_TPOFF64`; without a symbol, of the image itself.
+const TPOFF64: u64 = 18;
 /// `R_X86_64_RELATIVE`.
 pub(crate) const RELATIVE: u64 = 8;
 
@@ -69,9 +71,10 @@ pub(crate) fn relocation_table(image: &Image<'_>) -> Option<u64> {
     image.dynamic().value(DT_RELA)
 }
 
-/// The relocation table with entries for our relocated jump tables in front, as relative ones come first, and
-/// with entries for imported functions at its end: the address of each slot and the index of its symbol.
-pub(crate) fn relocations(image: &Image<'_>, moved: &[Moved], imports: &[(u64, u32)]) -> Vec<u8> {
+/// The relocation table with entries for our relocated jump tables and the initial bytes of threads in front, as relative ones come first, and
+/// with entries for imported functions at its end: the address of each slot and the index of its symbol; and for a
+/// distance from the thread pointer: the address of its slot and the place in the library's thread-local block.
+pub(crate) fn relocations(image: &Image<'_>, moved: &[Moved], layout: &Layout, imports: &[(u64, u32)], thread: Option<(u64, u64)>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for copy in moved.iter().flat_map(Moved::copies) {
         let tables = copy.tables.iter().filter(|table| table.form == tare_code::TableForm::Relocated64);
@@ -84,9 +87,14 @@ pub(crate) fn relocations(image: &Image<'_>, moved: &[Moved], imports: &[(u64, u
             }
         }
     }
+    for (at, value) in layout.thread_locals.iter().flat_map(|own| own.relocated(layout.thread_image)) {
+        bytes.extend([at, RELATIVE, value].into_iter().flat_map(u64::to_le_bytes));
+    }
     let dynamic = image.dynamic();
     let original = dynamic.value(DT_RELA).zip(dynamic.value(DT_RELASZ));
     bytes.extend(original.and_then(|(table, size)| image.bytes_at(table, size)).unwrap_or_default());
+    let thread = thread.map(|(slot, at)| [slot, TPOFF64, at]);
+    bytes.extend(thread.into_iter().flatten().flat_map(u64::to_le_bytes));
     for &(slot, symbol) in imports {
         bytes.extend(slot.to_le_bytes());
         bytes.extend((u64::from(symbol) << 32 | GLOB_DAT).to_le_bytes());
@@ -95,13 +103,13 @@ pub(crate) fn relocations(image: &Image<'_>, moved: &[Moved], imports: &[(u64, u
     bytes
 }
 
-/// The dynamic section's values for the extended relocation table, of whose entries so many are of imports.
-pub(crate) fn relocation_patches(image: &Image<'_>, layout: &Layout, imported: u64) -> Vec<Patch> {
+/// The dynamic section's values for the extended relocation table, so many of whose new entries are not relative.
+pub(crate) fn relocation_patches(image: &Image<'_>, layout: &Layout, others: u64) -> Vec<Patch> {
     let size = layout.relocations.end - layout.relocations.start;
     if size == 0 {
         return Vec::new();
     }
-    let added = (size - relocation_table_size(image).unwrap_or(0)) / RELOCATION_SIZE - imported;
+    let added = (size - relocation_table_size(image).unwrap_or(0)) / RELOCATION_SIZE - others;
     let entries = image.dynamic().entries().iter();
     entries
         .filter_map(|entry| match entry.tag {

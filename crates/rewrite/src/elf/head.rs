@@ -9,7 +9,7 @@ use std::ops::Range;
 use tare_format::note::{ImageNote, NOTE_NAME, NOTE_TYPE};
 use tare_image::{Image, Segment};
 
-use crate::elf::{PF_R, PF_W, PF_X, PT_GNU_EH_FRAME, PT_GNU_PROPERTY, PT_INTERP, PT_LOAD, PT_NOTE, PT_PHDR, SEGMENT_SIZE};
+use crate::elf::{PF_R, PF_W, PF_X, PT_GNU_EH_FRAME, PT_GNU_PROPERTY, PT_INTERP, PT_LOAD, PT_NOTE, PT_PHDR, PT_TLS, SEGMENT_SIZE};
 use crate::layout::{Layout, PAGE};
 
 const SHT_NOTE: u32 = 7;
@@ -32,10 +32,10 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Arranges the head for a description and strings of these lengths.
-    pub(crate) fn arrange(image: &Image<'_>, description: u64, strings: u64) -> Self {
-        let in_place = Self::in_place(image);
-        let mut head = in_place.unwrap_or_else(|| Self::moved(image));
+    /// Arranges the head for a description and strings of these lengths, and a layout that has no addresses yet.
+    pub(crate) fn arrange(image: &Image<'_>, layout: &Layout, description: u64, strings: u64) -> Self {
+        let in_place = Self::in_place(image, layout);
+        let mut head = in_place.unwrap_or_else(|| Self::moved(image, layout));
         head.description_at = (head.note_at + NOTE_SIZE).next_multiple_of(8);
         head.strings_at = head.description_at + description;
         head.size = head.strings_at + strings;
@@ -43,19 +43,19 @@ impl Head {
     }
 
     /// The form in which the table stays where it is, if there is room.
-    fn in_place(image: &Image<'_>) -> Option<Self> {
+    fn in_place(image: &Image<'_>, layout: &Layout) -> Option<Self> {
         let table_end = image.segment_table() + SEGMENT_SIZE * image.segments().len() as u64;
         let (block, limit) = movable(image, table_end)?;
         let block_at = block.start % 16;
         let note_at = (block_at + block.end - block.start).next_multiple_of(NOTE_ALIGNMENT);
         let head = Self { block, table_at: None, block_at, note_at, description_at: 0, strings_at: 0, size: 0 };
-        let count = head.segments(image, &Layout::default(), 0).len() as u64;
+        let count = head.segments(image, layout, 0).len() as u64;
         (image.segment_table() + SEGMENT_SIZE * count <= limit).then_some(head)
     }
 
-    fn moved(image: &Image<'_>) -> Self {
+    fn moved(image: &Image<'_>, layout: &Layout) -> Self {
         let mut head = Self { block: 0..0, table_at: Some(0), block_at: 0, note_at: 0, description_at: 0, strings_at: 0, size: 0 };
-        head.note_at = SEGMENT_SIZE * head.segments(image, &Layout::default(), 0).len() as u64;
+        head.note_at = SEGMENT_SIZE * head.segments(image, layout, 0).len() as u64;
         head
     }
 
@@ -70,6 +70,7 @@ impl Head {
                     has_note |= self.shift(&mut segment, layout, offset, !has_note);
                 }
                 PT_GNU_EH_FRAME => segment = frame_index(layout, offset),
+                PT_TLS => segment = thread_locals(layout, offset).unwrap_or(segment),
                 _ => {}
             }
             found.push(segment);
@@ -86,6 +87,9 @@ impl Head {
                 memory_size: NOTE_SIZE,
                 align: NOTE_ALIGNMENT,
             });
+        }
+        if !found.iter().any(|segment| segment.kind == PT_TLS) {
+            found.extend(thread_locals(layout, offset));
         }
         if !found.iter().any(|segment| segment.kind == PT_GNU_EH_FRAME) {
             found.push(frame_index(layout, offset));
@@ -144,6 +148,11 @@ fn new_segments(layout: &Layout, offset: u64) -> [Segment; 2] {
         align: PAGE,
     };
     [new(PF_R | PF_X, layout.start..layout.frame_index.end), new(PF_R | PF_W, layout.data.clone())]
+}
+
+fn thread_locals(layout: &Layout, offset: u64) -> Option<Segment> {
+    let own = layout.thread_locals.as_ref()?;
+    Some(own.segment(layout.thread_image, offset + layout.thread_image.wrapping_sub(layout.start)))
 }
 
 fn frame_index(layout: &Layout, offset: u64) -> Segment {

@@ -31,6 +31,8 @@ pub(super) fn add(points: &mut Points, image: &Image<'_>, program: &Program, fun
     refused.extend(irreducible.map(|(number, _)| (Scope::Loop(number), SiteReason::Irreducible)));
     let entered = (0..).zip(&loops).filter(|(_, one)| function.other_entries.contains(&one.header));
     refused.extend(entered.map(|(number, _)| (Scope::Loop(number), SiteReason::FurtherEntry)));
+    let twice = (0..).zip(&loops).filter(|(_, one)| flow.comes_back_into(one));
+    refused.extend(twice.map(|(number, _)| (Scope::Loop(number), SiteReason::ReturnsTwice)));
     // What turns out to be impossible is left out and all the rest found again: each depends on the others.
     let mut found = loop {
         let mut finder = Finder::new(&flow, &refused, points.clone());
@@ -101,6 +103,13 @@ impl Flowing<'_, '_> {
         let names = known.into_iter().flat_map(|function| std::iter::once(&function.name).chain(&function.aliases));
         let imported = self.image.plt_at(callee).and_then(|entry| entry.name);
         names.map(String::as_str).chain(imported).any(|name| NAMES.contains(&name))
+    }
+
+    /// Whether a call in a loop comes back more than once: the loop would then be left more often than it is entered.
+    fn comes_back_into(&self, one: &Loop) -> bool {
+        let blocks = one.blocks.iter().filter_map(|&block| self.cfg.blocks.get(block));
+        let mut own = blocks.flat_map(|block| self.body.instructions.get(block.instructions.clone()).unwrap_or_default());
+        own.any(|one| matches!(one.flow, Flow::Call { target, .. } if self.returns_twice(target)))
     }
 
     fn landing_of(&self, call: &Instruction) -> Option<u64> {

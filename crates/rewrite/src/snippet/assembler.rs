@@ -186,6 +186,11 @@ impl Assembler {
         self.with_memory(false, &[0x33], to, with, 0);
     }
 
+    /// Adds the address of the thread's control block, which its first word holds.
+    pub(crate) fn add_thread_pointer(&mut self, to: Register) {
+        self.raw(&[0x64, 0x48 | to.high() << 2, 0x03, to.low() << 3 | 4, 0x25, 0, 0, 0, 0]);
+    }
+
     pub(crate) fn copy(&mut self, to: Register, from: Register) {
         self.two(&[0x89], from, to);
     }

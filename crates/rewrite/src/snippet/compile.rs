@@ -16,18 +16,18 @@
 //! looked at, a second body is run, which saves what it changes and nothing more. Where such calls are all that a snippet
 //! consists of, they stand at the site itself ([`super::inline`]) and lead to the function through a gate.
 
+mod needs;
+mod values;
+
 use std::collections::BTreeMap;
 
-use super::assembler::{
-    AT_LEAST, AT_MOST, Assembler, Condition, EQUAL, GREATER, LESS, Label, Memory, NOT_EQUAL, Operation, R8, R9, RAX, RBP, RBX, RCX, RDI, RDX, RSI,
-    RSP, Register,
-};
-use super::ast::{Binary, Context, Integer, Unary};
-use super::check::{Argument, Checked, Invocation, Step, Storage, Template, Value};
+use super::assembler::{Assembler, EQUAL, Memory, NOT_EQUAL, Operation, R8, R9, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Register};
+use super::check::Checked;
 use super::vectors::Area;
-use crate::adapter::record::RecordLayout;
+use crate::adapter::record::{Home, RecordLayout};
 use crate::insertion;
 use crate::unwind::frames::advance;
+use needs::Needs;
 
 /// What a called function is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -78,12 +78,15 @@ pub(crate) struct Environment<'a> {
     pub(crate) functions: &'a BTreeMap<String, Callee>,
     pub(crate) record: &'a RecordLayout,
     /// Where each variable of the adapter is among the shared variables.
-    pub(crate) globals: &'a [u32],
+    pub(crate) globals: &'a [Home],
     /// Shared constants: the texts that all regions have in common, by their place.
     pub(crate) texts: &'a BTreeMap<String, u32>,
     /// Where the mask of the processor's state is among the shared variables; at [`MAY_STORE`] from it, a byte that is 1
     /// where [`super::vectors`] may be used.
     pub(crate) state_mask: u32,
+    /// Where the distance of the thread's own variables from the thread pointer is; at [`MAY_USE`] from it, a byte that is 1 once
+    /// it holds.
+    pub(crate) thread_distance: u32,
     /// `__errno_location`, where it can be called.
     pub(crate) errno: Option<&'a Callee>,
 }
@@ -122,6 +125,9 @@ pub(crate) fn compile(checked: &Checked, entry: Entry, environment: &Environment
     needs.steps(&checked.steps, environment);
     let mut writer = Writer::new(checked, entry, environment);
     writer.begin();
+    if needs.has_thread_locals && entry != Entry::Once {
+        writer.return_early();
+    }
     let is_plain = needs.calls == 0 && entry != Entry::Once;
     if is_plain {
         writer.snippet(checked, Keep::Some(needs.changed));
@@ -163,76 +169,6 @@ pub(crate) fn gate(callee: (u32, &Proof), environment: &Environment<'_>) -> Comp
     writer.finish()
 }
 
-/// What a snippet changes and calls.
-struct Needs {
-    changed: Registers,
-    calls: usize,
-    /// Whether all of the called functions are known to touch little.
-    is_proven: bool,
-    flags: Vec<u32>,
-}
-
-impl Default for Needs {
-    fn default() -> Self {
-        Self { changed: Registers::default().with(RAX).with(RCX), calls: 0, is_proven: true, flags: Vec::new() }
-    }
-}
-
-impl Needs {
-    fn steps(&mut self, steps: &[Step], environment: &Environment<'_>) {
-        for step in steps {
-            match step {
-                Step::Store(_, _, value) => self.value(value, environment),
-                Step::Call(call) => self.call(call, environment),
-                Step::If(condition, then, otherwise) => {
-                    self.value(condition, environment);
-                    self.steps(then, environment);
-                    self.steps(otherwise, environment);
-                }
-            }
-        }
-    }
-
-    fn value(&mut self, value: &Value, environment: &Environment<'_>) {
-        match value {
-            Value::Call(call) => self.call(call, environment),
-            Value::Unary(_, operand) => self.value(operand, environment),
-            Value::Binary(operator, left, right) => {
-                if matches!(operator, Binary::Divide | Binary::Remainder) {
-                    self.changed = self.changed.with(RDX);
-                }
-                self.value(left, environment);
-                self.value(right, environment);
-            }
-            _ => {}
-        }
-    }
-
-    fn call(&mut self, call: &Invocation, environment: &Environment<'_>) {
-        self.calls += 1;
-        for (argument, register) in call.arguments.iter().zip(ARGUMENTS) {
-            self.changed = self.changed.with(register);
-            if let Argument::Integer(value) = argument {
-                self.value(value, environment);
-            }
-        }
-        for argument in call.arguments.iter().skip(ARGUMENTS.len()) {
-            if let Argument::Integer(value) = argument {
-                self.value(value, environment);
-            }
-        }
-        match environment.functions.get(&call.function) {
-            Some(Callee::Imported { proof: Some(proof), .. }) => {
-                self.changed = self.changed.union(proof.changed);
-                if !self.flags.contains(&proof.flag) {
-                    self.flags.push(proof.flag);
-                }
-            }
-            _ => self.is_proven = false,
-        }
-    }
-}
-
 /// What a body saves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Keep {
@@ -249,6 +185,7 @@ pub(crate) const ARGUMENTS: [Register; 6] = [RDI, RSI, RDX, RCX, R8, R9];
 pub(crate) const STATE_SIZE: i32 = 2752;
 const STATE_ALIGNMENT: i8 = -64;
 pub(crate) const MAY_STORE: u32 = 4;
+pub(crate) const MAY_USE: u32 = 8;
 
 /// A place in the frame, by its number.
 #[derive(Clone, Copy)]
@@ -424,6 +361,13 @@ impl<'a> Writer<'a> {
         for (register, index) in saved.iter().zip(flags..) {
             self.code.load(register, Memory::At(RBP, -8 * (index as i32 + 1)));
         }
+        self.leave();
+        let slots = 8 * (SPECIAL + self.locals + self.most) as i32;
+        let stacked = if keep == Keep::All { STACKED_ROOM + STATE_SIZE } else { 8 * self.stacked as i32 };
+        self.code.patch(frame_at, -(slots + stacked));
+    }
+
+    fn leave(&mut self) {
         if self.entry == Entry::Body {
             self.code.address(RSP, Memory::At(RBP, -8));
             self.code.raw(&[0x9d]);
@@ -434,9 +378,18 @@ impl<'a> Writer<'a> {
         // CFA = rsp + 8, rbp is the caller's.
         self.row(&[0x0c, 7, 8, 0xc6]);
         self.code.raw(&[0xc3]);
-        let slots = 8 * (SPECIAL + self.locals + self.most) as i32;
-        let stacked = if keep == Keep::All { STACKED_ROOM + STATE_SIZE } else { 8 * self.stacked as i32 };
-        self.code.patch(frame_at, -(slots + stacked));
+    }
+
+    /// Does nothing as long as threads have no variables yet: in front of the image's initialisation.
+    fn return_early(&mut self) {
+        let ready = self.code.label();
+        let flag = insertion::Value::SharedVariable(self.environment.thread_distance + MAY_USE);
+        self.code.compare_byte(Memory::Image(flag), 0);
+        self.code.jump_if(NOT_EQUAL, ready);
+        self.remember();
+        self.leave();
+        self.restore();
+        self.code.bind(ready);
     }
 
     /// Leaves the record's address in its place, if anything refers to it.
@@ -472,262 +425,6 @@ impl<'a> Writer<'a> {
         self.alive -= count;
     }
 
-    fn steps(&mut self, steps: &[Step]) {
-        for step in steps {
-            match step {
-                Step::Store(storage, integer, value) => {
-                    self.value(value);
-                    let memory = self.memory(*storage, RCX);
-                    self.code.store_sized(memory, RAX, integer.size);
-                }
-                Step::Call(call) => self.call(call),
-                Step::If(condition, then, otherwise) => self.condition(condition, then, otherwise),
-            }
-        }
-    }
-
-    fn condition(&mut self, condition: &Value, then: &[Step], otherwise: &[Step]) {
-        let (or_else, end) = (self.code.label(), self.code.label());
-        self.value(condition);
-        self.code.test(RAX);
-        self.code.jump_if(EQUAL, or_else);
-        self.steps(then);
-        if !otherwise.is_empty() {
-            self.code.jump(end);
-        }
-        self.code.bind(or_else);
-        self.steps(otherwise);
-        self.code.bind(end);
-    }
-
-    /// Where a variable is; a region's needs a register for the record's address.
-    fn memory(&mut self, storage: Storage, scratch: Register) -> Memory {
-        match storage {
-            Storage::Local(number) => self.local(number),
-            Storage::Region(number) => {
-                self.code.load(scratch, self.slot(RECORD));
-                Memory::At(scratch, self.environment.record.variables.get(number).copied().unwrap_or(0).cast_signed())
-            }
-            Storage::Global(number) => {
-                let at = self.environment.globals.get(number).copied().unwrap_or(0);
-                Memory::Image(insertion::Value::SharedVariable(at))
-            }
-        }
-    }
-
-    /// Leaves a value in `rax`; `rcx`, and for a quotient `rdx`, are changed.
-    fn value(&mut self, value: &Value) {
-        match value {
-            Value::Number(_) | Value::Context(_) | Value::Load(..) | Value::AddressOf(_) => self.simple(value, RAX),
-            Value::Call(call) => self.call(call),
-            Value::Unary(operator, operand) => {
-                self.value(operand);
-                self.unary(*operator);
-            }
-            Value::Binary(operator @ (Binary::Both | Binary::Either), left, right) => self.short_circuit(*operator, left, right),
-            Value::Binary(operator, left, right) => {
-                self.value(left);
-                if is_simple(right) {
-                    self.simple(right, RCX);
-                } else {
-                    let place = self.take();
-                    self.code.store(place, RAX);
-                    self.value(right);
-                    self.code.copy(RCX, RAX);
-                    self.code.load(RAX, place);
-                    self.drop_taken(1);
-                }
-                self.binary(*operator);
-            }
-        }
-    }
-
-    /// Leaves a value that needs no computation in a register, and changes no other one.
-    fn simple(&mut self, value: &Value, to: Register) {
-        match value {
-            Value::Number(number) => self.code.set(to, *number),
-            Value::Load(storage, Integer { size, is_signed }) => {
-                let memory = self.memory(*storage, to);
-                self.code.load_sized(to, memory, *size, *is_signed);
-            }
-            Value::AddressOf(storage) => {
-                let memory = self.memory(*storage, to);
-                self.code.address(to, memory);
-            }
-            Value::Context(Context::Caller) => self.code.load(to, Memory::At(RBP, 16)),
-            Value::Context(context) => self.context(*context, to),
-            _ => {}
-        }
-    }
-
-    fn context(&mut self, context: Context, to: Register) {
-        let at = self.environment.record.number(context).unwrap_or(0).cast_signed();
-        self.code.load(to, self.slot(RECORD));
-        if context != Context::Address {
-            self.code.load_sized(to, Memory::At(to, at), 4, true);
-            return;
-        }
-        // The distance counts from the field's end. No second register is free here: a place takes the sum.
-        let place = self.take();
-        self.code.store(place, to);
-        self.code.load_sized(to, Memory::At(to, at), 4, true);
-        self.code.add(to, place);
-        self.code.add_number(to, at + 4);
-        self.drop_taken(1);
-    }
-
-    fn unary(&mut self, operator: Unary) {
-        match operator {
-            Unary::Minus => self.code.negate(RAX),
-            Unary::Invert => self.code.invert(RAX),
-            Unary::Not => {
-                self.code.test(RAX);
-                self.code.set_rax_if(EQUAL);
-            }
-            Unary::Cast(Integer { size, is_signed }) => self.code.narrow(RAX, size, is_signed),
-        }
-    }
-
-    /// `rax` with `rcx`, to `rax`.
-    fn binary(&mut self, operator: Binary) {
-        match operator {
-            Binary::Add => self.code.operate(Operation::Add, RAX, RCX),
-            Binary::Subtract => self.code.operate(Operation::Subtract, RAX, RCX),
-            Binary::And => self.code.operate(Operation::And, RAX, RCX),
-            Binary::Or => self.code.operate(Operation::Or, RAX, RCX),
-            Binary::ExclusiveOr => self.code.operate(Operation::ExclusiveOr, RAX, RCX),
-            Binary::Multiply => self.code.multiply(RAX, RCX),
-            Binary::Left => self.code.shift_rax(true),
-            Binary::Right => self.code.shift_rax(false),
-            Binary::Divide => self.divide(false),
-            Binary::Remainder => self.divide(true),
-            Binary::Less => self.compare(LESS),
-            Binary::LessEqual => self.compare(AT_MOST),
-            Binary::Greater => self.compare(GREATER),
-            Binary::GreaterEqual => self.compare(AT_LEAST),
-            Binary::Equal => self.compare(EQUAL),
-            Binary::NotEqual => self.compare(NOT_EQUAL),
-            Binary::Both | Binary::Either | Binary::Join => {}
-        }
-    }
-
-    fn compare(&mut self, condition: Condition) {
-        self.code.operate(Operation::Compare, RAX, RCX);
-        self.code.set_rax_if(condition);
-    }
-
-    /// By zero: zero. By −1, where the processor would trap at one value: the negative.
-    fn divide(&mut self, is_remainder: bool) {
-        let (zero, plain, end) = (self.code.label(), self.code.label(), self.code.label());
-        self.code.test(RCX);
-        self.code.jump_if(EQUAL, zero);
-        self.code.set(RDX, -1);
-        self.code.operate(Operation::Compare, RCX, RDX);
-        self.code.jump_if(NOT_EQUAL, plain);
-        if !is_remainder {
-            self.code.negate(RAX);
-            self.code.jump(end);
-        }
-        self.code.bind(zero);
-        self.code.clear(RAX);
-        self.code.jump(end);
-        self.code.bind(plain);
-        self.code.divide_by_rcx();
-        if is_remainder {
-            self.code.copy(RAX, RDX);
-        }
-        self.code.bind(end);
-    }
-
-    fn short_circuit(&mut self, operator: Binary, left: &Value, right: &Value) {
-        let (decided, end) = (self.code.label(), self.code.label());
-        let condition = if operator == Binary::Both { EQUAL } else { NOT_EQUAL };
-        for operand in [left, right] {
-            self.value(operand);
-            self.code.test(RAX);
-            self.code.jump_if(condition, decided);
-        }
-        self.decide(operator == Binary::Both, decided, end);
-    }
-
-    fn decide(&mut self, otherwise: bool, decided: Label, end: Label) {
-        self.code.set(RAX, i64::from(otherwise));
-        self.code.jump(end);
-        self.code.bind(decided);
-        self.code.set(RAX, i64::from(!otherwise));
-        self.code.bind(end);
-    }
-
-    /// Calls a function; its result is in `rax`.
-    fn call(&mut self, call: &Invocation) {
-        let are_simple = call.arguments.iter().all(|argument| match argument {
-            Argument::Integer(value) => is_simple(value),
-            Argument::Text(_) => true,
-        });
-        let stacked = call.arguments.len().saturating_sub(ARGUMENTS.len());
-        self.stacked = self.stacked.max(stacked.next_multiple_of(2));
-        if are_simple {
-            for (argument, index) in call.arguments.iter().zip(0..).skip(ARGUMENTS.len()) {
-                self.argument(argument, RAX);
-                self.code.store(Memory::At(RSP, 8 * (index - ARGUMENTS.len() as i32)), RAX);
-            }
-            for (argument, register) in call.arguments.iter().zip(ARGUMENTS) {
-                self.argument(argument, register);
-            }
-        } else {
-            self.computed_arguments(&call.arguments);
-        }
-        match self.environment.functions.get(&call.function) {
-            Some(callee) => self.call_plain(callee),
-            // The linker has refused names that mean nothing.
-            None => self.code.raw(&[0x0f, 0x0b]),
-        }
-    }
-
-    /// All arguments are computed before any of them is where the call wants it.
-    fn computed_arguments(&mut self, arguments: &[Argument]) {
-        let mut places = Vec::with_capacity(arguments.len());
-        for argument in arguments {
-            match argument {
-                Argument::Integer(value) => self.value(value),
-                Argument::Text(_) => self.argument(argument, RAX),
-            }
-            let place = self.take();
-            self.code.store(place, RAX);
-            places.push(place);
-        }
-        for (&place, index) in places.iter().zip(0..).skip(ARGUMENTS.len()) {
-            self.code.load(RAX, place);
-            self.code.store(Memory::At(RSP, 8 * (index - ARGUMENTS.len() as i32)), RAX);
-        }
-        for (&place, register) in places.iter().zip(ARGUMENTS) {
-            self.code.load(register, place);
-        }
-        self.drop_taken(places.len());
-    }
-
-    fn argument(&mut self, argument: &Argument, to: Register) {
-        match argument {
-            Argument::Integer(value) => self.simple(value, to),
-            Argument::Text(template) => self.text(template, to),
-        }
-    }
-
-    fn text(&mut self, template: &Template, to: Register) {
-        if let Some(text) = template.constant() {
-            let at = self.environment.texts.get(text).copied().unwrap_or(0);
-            self.code.address(to, Memory::Image(insertion::Value::SharedConstant(at)));
-            return;
-        }
-        let at = self.environment.record.text(template).unwrap_or(0).cast_signed();
-        self.code.load(to, self.slot(RECORD));
-        let place = self.take();
-        self.code.store(place, to);
-        self.code.load_sized(to, Memory::At(to, at), 4, false);
-        self.code.add(to, place);
-        self.drop_taken(1);
-    }
-
     /// The call itself; `al` says that there is no argument in a vector register.
     fn call_plain(&mut self, callee: &Callee) {
         self.code.clear(RAX);
@@ -745,8 +442,3 @@ const ERRNO: Slot = Slot(2);
 const SPECIAL: usize = 3;
 /// Room for arguments on the stack below the state, a multiple of 64.
 const STACKED_ROOM: i32 = 512;
-
-/// Whether a value comes into a register without a computation that needs another one.
-const fn is_simple(value: &Value) -> bool {
-    matches!(value, Value::Number(_) | Value::Context(_) | Value::Load(..) | Value::AddressOf(_))
-}

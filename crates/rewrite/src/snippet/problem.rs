@@ -143,14 +143,6 @@ pub enum Problem {
     /// A library that a static program cannot load.
     #[error("the program is linked statically: it cannot load {0}")]
     StaticDependency(String),
-    /// Thread-local variables in an image that has no room for them.
-    #[error("the thread-local variable `{name}` cannot be kept: {why}")]
-    ThreadLocal {
-        /// The variable.
-        name: String,
-        /// Why.
-        why: &'static str,
-    },
     /// An alternative that a filter refers to and the adapter does not have.
     #[error("the adapter has no <{level}> named `{name}`")]
     Alternative {
@@ -193,7 +185,6 @@ impl Problem {
             Self::StaticDependency(_) => {
                 "link the program dynamically (without -static), or link the library into it and take the dependency out".into()
             }
-            Self::ThreadLocal { .. } => "take thread=\"yes\" away, or keep the value in a function of a library".into(),
             Self::Alternative { level, .. } => format!("name one of its <{level}>, or add one with this name"),
         }
     }

@@ -10,7 +10,7 @@ use super::compile::{Callee, Compiled, Entry, Environment, MAY_STORE, Proof, Reg
 use super::inline::{Calls, Known};
 use super::oracle::{FUNCTIONS, Machine, Numbers, VARIABLES, answer, write};
 use super::{Place, parse};
-use crate::adapter::record::RecordLayout;
+use crate::adapter::record::{Home, RecordLayout};
 use crate::adapter::{Alternative, Level, Point, Variable};
 use crate::insertion::Value;
 
@@ -278,8 +278,15 @@ impl Trial {
             .zip(0..)
             .map(|(function, index)| (function.0.to_owned(), Callee::Imported { slot: SLOTS + 8 * index, proof: proof.clone() }))
             .collect();
-        let environment =
-            Environment { functions: &functions, record: &layout, globals: &[0, 8, 16, 24], texts: &BTreeMap::new(), state_mask: MASK, errno: None };
+        let environment = Environment {
+            functions: &functions,
+            record: &layout,
+            globals: &[0, 8, 16, 24].map(|at| Home { at, is_thread_local: false }),
+            texts: &BTreeMap::new(),
+            state_mask: MASK,
+            thread_distance: 0,
+            errno: None,
+        };
         let compiled = compile(checked, entry, &environment);
         let stage = Stage::new();
         stage.load(&compiled, entry);
@@ -293,7 +300,7 @@ impl Trial {
     fn place(&self, variable: usize) -> usize {
         match variable.checked_sub(4) {
             None => VARIABLES_AT + 8 * variable,
-            Some(index) => RECORD + self.layout.variables[index] as usize,
+            Some(index) => RECORD + self.layout.variables[index].at as usize,
         }
     }
 
@@ -408,7 +415,15 @@ fn calls_at_a_site_keep_every_register_whether_the_proof_holds_or_not() {
     let functions = BTreeMap::from([("f3".to_owned(), Callee::Imported { slot: SLOTS, proof: Some(proof.clone()) })]);
     let gates = BTreeMap::from([("f3".to_owned(), 0)]);
     let layout = RecordLayout::default();
-    let environment = Environment { functions: &functions, record: &layout, globals: &[], texts: &BTreeMap::new(), state_mask: MASK, errno: None };
+    let environment = Environment {
+        functions: &functions,
+        record: &layout,
+        globals: &[],
+        texts: &BTreeMap::new(),
+        state_mask: MASK,
+        thread_distance: 0,
+        errno: None,
+    };
     let compiled = gate((SLOTS, &proof), &environment);
     let insertion = Calls::new(&checked, &functions, &gates).expect("calls with known arguments").site(&Region);
     let stage = Stage::new();

@@ -29,12 +29,12 @@ pub(crate) struct Frame {
     pub(crate) end: u32,
     /// For a code alignment of 1.
     pub(crate) instructions: Vec<u8>,
-    pub(crate) exceptions: Option<ExceptionTable>,
+    pub(crate) exceptions: Option<Box<ExceptionTable>>,
 }
 
 /// The unwind entries of a copy.
 pub(crate) fn convert(image: &Image<'_>, copy: &FunctionCopy, probed: Option<Probed<'_>>) -> Result<Vec<Frame>, Reason> {
-    let mut frames = Vec::new();
+    let mut frames = Vec::with_capacity(copy.fragments.len());
     for (fragment, part) in copy.fragments.iter().zip(0_u32..) {
         let fdes = image.fdes();
         let first = fdes.partition_point(|fde| fde.range.start < fragment.original.start).saturating_sub(1);
@@ -60,7 +60,7 @@ fn frame(
     let is_whole = fragment.original.start <= fde.range.start && fde.range.end <= fragment.original.end;
     let exceptions = match fde.lsda {
         Some(_) if !is_whole => return Err(Reason::ExceptionTable),
-        Some(_) => Some(lsda::convert(image, copy, probed.map(|probed| probed.points), fde, part)?),
+        Some(_) => Some(Box::new(lsda::convert(image, copy, probed.map(|probed| probed.points), fde, part)?)),
         None => None,
     };
     let insertions = probed.map_or(&[][..], |probed| probed.insertions);

@@ -107,6 +107,7 @@ impl Checker<'_, '_> {
                 tare_code::TableForm::Relative32 => self.walk.written.bytes_at(at, 4).and_then(|field| crate::verify::relative(field, copied.copy)),
                 tare_code::TableForm::Absolute64 => self.walk.written.u64_at(at),
                 tare_code::TableForm::Relocated64 => self.walk.written.pointer_at(at),
+                tare_code::TableForm::Code { .. } => None,
             };
             if let Some(slot) = lands.and_then(|lands| self.slot_of(lands, target)) {
                 match slot {

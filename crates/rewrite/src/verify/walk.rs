@@ -9,7 +9,7 @@ use tare_image::Image;
 use crate::addresses::AddressMap;
 use crate::insertion::{Point, Value};
 use crate::points::Slot;
-use crate::verify::{Claim, Claims, Copy, Fault, Fragment, Site, Table, address_of, regions, relative};
+use crate::verify::{Claim, Claims, Copy, Fault, Fragment, Site, Table, address_of, exceptions, regions, relative};
 
 /// What a function is compared with.
 pub(crate) struct Walk<'a, 'data> {
@@ -25,8 +25,8 @@ pub(crate) struct Walk<'a, 'data> {
 /// What is known of a copy after its instructions were walked through.
 #[derive(Default)]
 pub(crate) struct Seen {
-    /// For each fragment, the original and the new address of every instruction.
-    labels: Vec<Vec<(u64, u64)>>,
+    /// For each fragment, where its instructions are.
+    labels: Vec<Labels>,
     /// Branches within the function: where, and their targets in the original and in the copy.
     branches: Vec<(u64, u64, u64)>,
     /// What begins and ends where: the original instruction, its side, the point and the region.
@@ -35,10 +35,60 @@ pub(crate) struct Seen {
 
 impl Seen {
     pub(crate) fn label(&self, original: u64) -> Option<u64> {
-        self.labels.iter().find_map(|labels| {
-            let found = labels.binary_search_by_key(&original, |label| label.0).ok()?;
-            labels.get(found).map(|label| label.1)
-        })
+        self.labels.iter().find_map(|labels| labels.find(original))
+    }
+
+    /// The instructions that begin in a range of the original, in order, with their places in the copy.
+    pub(crate) fn places(&self, range: &Range<u64>) -> impl Iterator<Item = (u64, u64)> {
+        self.labels.iter().flat_map(Labels::iter).filter(|(old, _)| range.contains(old))
+    }
+}
+
+/// Where the instructions of a fragment are: in the original as a set, in the copy by where the distance changes.
+struct Labels {
+    /// Link address in the original.
+    start: u64,
+    /// A bit for each byte of the original.
+    starts: Vec<u64>,
+    /// Addresses in the original from which on the copy is elsewhere, and where, in order.
+    shifts: Vec<(u64, u64)>,
+}
+
+impl Labels {
+    fn new(old: &Range<u64>) -> Self {
+        let words = usize::try_from(old.end.saturating_sub(old.start).div_ceil(64)).unwrap_or(0);
+        Self { start: old.start, starts: vec![0; words], shifts: Vec::new() }
+    }
+
+    /// Notes an instruction; they come in order.
+    fn push(&mut self, old: u64, new: u64) {
+        let at = old - self.start;
+        if let Some(word) = self.starts.get_mut((at / 64) as usize) {
+            *word |= 1 << (at % 64);
+        }
+        if self.shifts.last().is_none_or(|last| new.wrapping_sub(last.1) != old - last.0) {
+            self.shifts.push((old, new));
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        let ends = self.shifts.iter().skip(1).map(|shift| shift.0).chain([u64::MAX]);
+        let stretches = self.shifts.iter().zip(ends);
+        let all =
+            stretches.flat_map(|(&(old, new), end)| (old..end.min(self.start + 64 * self.starts.len() as u64)).map(move |at| (at, new + (at - old))));
+        all.filter(|(old, _)| self.is_start(*old))
+    }
+
+    fn is_start(&self, old: u64) -> bool {
+        let at = old.wrapping_sub(self.start);
+        let word = usize::try_from(at / 64).ok().and_then(|word| self.starts.get(word));
+        word.is_some_and(|word| word >> (at % 64) & 1 == 1)
+    }
+
+    fn find(&self, old: u64) -> Option<u64> {
+        let behind = self.shifts.partition_point(|shift| shift.0 <= old);
+        let shift = self.shifts.get(behind.checked_sub(1)?)?;
+        self.is_start(old).then(|| shift.1 + (old - shift.0))
     }
 }
 
@@ -48,8 +98,8 @@ impl Walk<'_, '_> {
         let mut seen = Seen::default();
         for fragment in &copy.fragments {
             Place::new(self, copy, fragment, has_probes)?.run(&mut seen)?;
-            self.unwinding(&fragment.old, &fragment.new)?;
         }
+        copy.fragments.iter().try_for_each(|fragment| self.unwinding(copy, fragment, &seen))?;
         for &(at, original, copy) in &seen.branches {
             if seen.label(original) != Some(copy) {
                 return Err(Fault::new(at, "a branch goes elsewhere than the original's"));
@@ -73,6 +123,8 @@ impl Walk<'_, '_> {
                 ),
                 TableForm::Absolute64 => (self.original.u64_at(from), self.written.u64_at(to)),
                 TableForm::Relocated64 => (self.original.pointer_at(from), self.written.pointer_at(to)),
+                // A function with such jumps must not have been copied.
+                TableForm::Code { .. } => (None, None),
             };
             let original = original.ok_or(fault(to))?;
             if copied != Some(seen.label(original).unwrap_or(original)) && !copied.is_some_and(|at| copy.is_way(at, original)) {
@@ -83,12 +135,15 @@ impl Walk<'_, '_> {
     }
 
     /// A part that could be unwound can still be, by an entry of its own.
-    fn unwinding(&self, old: &Range<u64>, new: &Range<u64>) -> Result<(), Fault> {
+    fn unwinding(&self, copy: &Copy, fragment: &Fragment, seen: &Seen) -> Result<(), Fault> {
+        let (old, new) = (&fragment.old, &fragment.new);
         let Some(original) = self.original.fde_at(old.start) else { return Ok(()) };
-        let found = self.written.fde_at(new.start);
-        let is_own = found.is_some_and(|found| found.range.start == new.start && found.range.end <= new.end);
-        let has_exceptions = found.is_some_and(|found| found.lsda.is_some() == original.lsda.is_some());
-        if is_own && has_exceptions { Ok(()) } else { Err(Fault::new(new.start, "there is no unwind entry")) }
+        let found = self.written.fde_at(new.start).filter(|found| found.range.start == new.start && found.range.end <= new.end);
+        match found {
+            Some(found) if found.lsda.is_none() && original.lsda.is_none() => Ok(()),
+            Some(found) => exceptions::check((self.original, original), (self.written, found), copy, seen),
+            None => Err(Fault::new(new.start, "there is no unwind entry")),
+        }
     }
 
     fn is_inside(&self, copy: &Copy, address: u64) -> bool {
@@ -113,6 +168,8 @@ struct Place<'a, 'data> {
     old_bytes: &'a [u8],
     new: u64,
     new_bytes: &'a [u8],
+    /// Instructions just passed whose bytes must be the original's: where they begin in both.
+    same: (u64, u64),
     /// Sites and jumps that were passed.
     sites: usize,
     jumps: usize,
@@ -135,6 +192,7 @@ impl<'a, 'data> Place<'a, 'data> {
             old_bytes,
             new: new.start,
             new_bytes,
+            same: (old.start, new.start),
             sites: 0,
             jumps: 0,
             decoder: Decoder::with_ip(64, new_bytes, new.start, DecoderOptions::NONE),
@@ -148,13 +206,17 @@ impl<'a, 'data> Place<'a, 'data> {
 
     /// Bytes of the copy from its next instruction on.
     fn ahead(&self, length: usize) -> &'a [u8] {
-        let at = usize::try_from(self.fragment.new.end - self.new).map_or(0, |left| self.new_bytes.len().saturating_sub(left));
-        self.new_bytes.get(at..at + length).unwrap_or_default()
+        self.new_bytes.get(self.place(self.new)..).and_then(|ahead| ahead.get(..length)).unwrap_or_default()
     }
 
     fn behind_old(&self) -> &'a [u8] {
-        let at = usize::try_from(self.fragment.old.end - self.old).map_or(0, |left| self.old_bytes.len().saturating_sub(left));
-        self.old_bytes.get(at..).unwrap_or_default()
+        let at = self.old.saturating_sub(self.fragment.old.start);
+        usize::try_from(at).ok().and_then(|at| self.old_bytes.get(at..)).unwrap_or_default()
+    }
+
+    /// Where an address of the copy is among its bytes.
+    fn place(&self, new: u64) -> usize {
+        usize::try_from(new.saturating_sub(self.fragment.new.start)).unwrap_or(usize::MAX)
     }
 
     fn skip(&mut self, length: u64) -> Result<(), Fault> {
@@ -253,12 +315,30 @@ impl<'a, 'data> Place<'a, 'data> {
         if is_entry && self.has_probes && self.walk.claim.has_entry && first.is_none() {
             return Err(self.fault("there is no probe at the entry"));
         }
-        let mut labels = Vec::with_capacity(self.old_bytes.len() / 3);
+        let mut labels = Labels::new(&self.fragment.old);
+        let mut inserted = self.next_inserted();
         while self.old < self.fragment.old.end {
-            self.ways(seen)?;
-            labels.push((self.old, self.new));
-            self.instruction(seen)?;
+            if self.new == inserted {
+                self.same_so_far(self.new)?;
+                self.ways(seen)?;
+                labels.push(self.old, self.new);
+                let has_exit = self.pass(seen, |slot| slot == Slot::Before)?;
+                let at = self.next()?;
+                self.instruction(seen, at, has_exit)?;
+            } else {
+                labels.push(self.old, self.new);
+                let at = self.next()?;
+                if self.decoded.flow_control() == FlowControl::Next && !self.decoded.is_ip_rel_memory_operand() {
+                    self.old += self.decoded.len() as u64;
+                    continue;
+                }
+                self.same_so_far(at)?;
+                self.instruction(seen, at, false)?;
+            }
+            self.same = (self.old, self.new);
+            inserted = self.next_inserted();
         }
+        self.same_so_far(self.new)?;
         seen.labels.push(labels);
         if self.sites != self.fragment.sites.len() || self.jumps != self.fragment.jumps.len() {
             return Err(self.fault("a probe is missing"));
@@ -275,9 +355,41 @@ impl<'a, 'data> Place<'a, 'data> {
         self.target(seen, at, self.fragment.old.end, target)
     }
 
-    fn instruction(&mut self, seen: &mut Seen) -> Result<(), Fault> {
-        let has_exit = self.pass(seen, |slot| slot == Slot::Before)?;
-        let at = self.next()?;
+    /// Where in the copy something comes next that the original does not have.
+    fn next_inserted(&self) -> u64 {
+        let site = self.fragment.sites.get(self.sites).map(|site| site.at);
+        let jump = self.fragment.jumps.get(self.jumps).copied();
+        site.into_iter().chain(jump).min().unwrap_or(u64::MAX)
+    }
+
+    /// The instructions passed since the last one that was looked at are the original's, up to an address of the copy.
+    fn same_so_far(&self, until: u64) -> Result<(), Fault> {
+        let (old, new) = self.same;
+        let fault = Fault::new(new, "the copy has more than the original");
+        let own = self.new_bytes.get(self.place(new)..self.place(until)).ok_or(fault)?;
+        let start = usize::try_from(old - self.fragment.old.start).map_err(|_| fault)?;
+        let original = self.old_bytes.get(start..).and_then(|bytes| bytes.get(..own.len())).ok_or(fault)?;
+        if own == original { Ok(()) } else { self.differing(original, own) }
+    }
+
+    /// Instructions that differ do so by the address of a jump table.
+    fn differing(&self, original: &[u8], own: &[u8]) -> Result<(), Fault> {
+        let mut decoder = Decoder::with_ip(64, own, self.same.1, DecoderOptions::NONE);
+        let mut decoded = Instruction::default();
+        while decoder.can_decode() {
+            let start = decoder.position();
+            decoder.decode_out(&mut decoded);
+            let place = start..decoder.position();
+            let (old, new) = (original.get(place.clone()).unwrap_or_default(), own.get(place).unwrap_or_default());
+            if old != new && !self.is_absolute_table(old, new) {
+                return Err(Fault::new(decoded.ip(), "bytes differ from the original's"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The instruction just decoded.
+    fn instruction(&mut self, seen: &mut Seen, at: u64, has_exit: bool) -> Result<(), Fault> {
         match self.decoded.flow_control() {
             FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch | FlowControl::Call => self.branch(seen, at, has_exit),
             flow => {
@@ -322,9 +434,7 @@ impl<'a, 'data> Place<'a, 'data> {
     }
 
     fn decoded_bytes(&self, at: u64, length: usize) -> &'a [u8] {
-        let left = usize::try_from(self.fragment.new.end - at).unwrap_or(0);
-        let start = self.new_bytes.len().saturating_sub(left);
-        self.new_bytes.get(start..start + length).unwrap_or_default()
+        self.new_bytes.get(self.place(at)..).and_then(|bytes| bytes.get(..length)).unwrap_or_default()
     }
 
     /// Whether two addresses are as far behind the start of a table and of its copy.
@@ -385,7 +495,8 @@ impl<'a, 'data> Place<'a, 'data> {
         let jump = match self.ahead(1) {
             _ if self.decoded.is_jcc_short_or_near() => 0,
             [0xeb] => 2,
-            _ => 5,
+            [0xe9] => 5,
+            _ => return false,
         };
         next.is_some_and(|site| site.at == self.new + jump)
     }

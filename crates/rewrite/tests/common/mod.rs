@@ -41,17 +41,21 @@ impl Bench {
         self.directory.path().join(name)
     }
 
-    /// Compiles one of the programs beside this file.
+    /// Compiles one of the programs beside this file; flags may begin with the name of a compiler.
     pub fn build(&self, source: &str, flags: &str, name: &str) -> PathBuf {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
-        let compiler = match source.extension().and_then(|one| one.to_str()) {
+        let named = flags.split_whitespace().next().filter(|word| !word.starts_with('-'));
+        let compiler = named.unwrap_or(match source.extension().and_then(|one| one.to_str()) {
             Some("cpp") => "g++",
             Some("f90") => "gfortran",
+            Some("rs") => "rustc",
             _ => "gcc",
-        };
+        });
+        let versions = format!("-Wl,--version-script={}", source.with_file_name("versions.map").display());
+        let flags = flags.replace("-DVERSIONS", &format!("-DVERSIONS {versions}"));
         let out = self.path(name);
         let mut command = Command::new(compiler);
-        command.current_dir(self.directory.path()).arg(&source).arg("-o").arg(&out).args(flags.split_whitespace());
+        command.current_dir(self.directory.path()).arg(&source).arg("-o").arg(&out).args(flags.split_whitespace().skip(usize::from(named.is_some())));
         let done = command.output().expect("the compiler starts");
         assert!(done.status.success(), "{compiler} {flags}: {}", String::from_utf8_lossy(&done.stderr));
         out

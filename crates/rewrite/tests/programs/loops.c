@@ -2,6 +2,8 @@
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define APART __attribute__((noinline, noclone, noipa))
 
@@ -96,6 +98,19 @@ end:
     return s;
 }
 
+/* Both who is forked and who forks leave the loop. */
+APART int forks(void)
+{
+    int child, status = 0;
+    for (int i = 0; i < 3; i++) {
+        child = vfork();
+        if (child >= 0) break;
+    }
+    if (child == 0) _exit(9);
+    waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+}
+
 int main(void)
 {
     int a[] = {5, 4, 3, -1, 2};
@@ -105,7 +120,7 @@ int main(void)
     printf("%d %d %d %d\n", down(4), crossed(3, 0), crossed(3, 1), counted(6));
     printf("%d %d %d\n", flags(3), flags(9), red_zone(10));
     printf("%d %d\n", middle(1), calls_middle(1));
-    printf("%d\n", memory(20));
+    printf("%d %d\n", memory(20), forks());
     printf("%d %d %d %d\n", switched("abcf"), switched("abd"), switched("xeg"), switched(""));
     return 0;
 }

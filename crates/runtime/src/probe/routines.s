@@ -42,8 +42,12 @@ tare_xsave_mask:
 # What the stubs of an image test and load, for calls that do their work twice and for calibration.
 tare_again_leaf:
         .quad   tare_probe_enter_leaf
+        .globl  tare_calibration_enter
+        .hidden tare_calibration_enter
 tare_calibration_enter:
         .quad   tare_probe_enter
+        .globl  tare_calibration_exit
+        .hidden tare_calibration_exit
 tare_calibration_exit:
         .quad   tare_probe_exit
 tare_again_base:
@@ -52,35 +56,6 @@ tare_mxcsr:
         .long   0x1f80
 
         .text
-        .macro  SAVE
-        mov     %rcx, -24(%rsp)
-        mov     %rdx, -32(%rsp)
-        mov     %rsi, -40(%rsp)
-        mov     %rdi, -48(%rsp)
-        mov     %r8, -56(%rsp)
-        .endm
-
-        .macro  RESTORE
-        mov     -16(%rsp), %rax
-        mov     -24(%rsp), %rcx
-        mov     -32(%rsp), %rdx
-        mov     -40(%rsp), %rsi
-        mov     -48(%rsp), %rdi
-        mov     -56(%rsp), %r8
-        .endm
-
-        .macro  SAVE_MORE
-        mov     %r9, -64(%rsp)
-        mov     %r10, -72(%rsp)
-        mov     %r11, -80(%rsp)
-        .endm
-
-        .macro  RESTORE_MORE
-        mov     -64(%rsp), %r9
-        mov     -72(%rsp), %r10
-        mov     -80(%rsp), %r11
-        .endm
-
         .macro  CLOCK
         rdtsc
         shl     $32, %rdx
@@ -468,9 +443,25 @@ tare_again_exit_stub:
         EXIT tare_probe_exit, 8
         EXIT tare_probe_exit_region, {REGION_TOKEN}
 
+# What the probes of images lead to while nothing is recorded: the body runs with probes that do the same.
+        .globl  tare_probe_nothing
+        .hidden tare_probe_nothing
+        .type   tare_probe_nothing, @function
+        .balign 16
+tare_probe_nothing:
+        .cfi_startproc
+        endbr64
+        mov     -16(%rsp), %rax
+        clc
+        ret
+        .cfi_endproc
+        .size   tare_probe_nothing, .-tare_probe_nothing
+
 # Into Rust: r9d kind (0 enter, 1 enter_leaf, 2 exit), plus the token less 8; region id in the caller's word at
 # -88. Leaves the answer in r9d. The caller's `call` put its return address into the free word at -8, so the
 # caller's words stand 8 bytes further off. The stack pointer for the frame is in r8.
+        .globl  tare_slow_entry_door
+        .hidden tare_slow_entry_door
         .type   tare_slow_entry_door, @function
         .balign 16
 tare_slow_entry_door:
@@ -483,16 +474,7 @@ tare_slow_entry_door:
         mov     -80(%rsp), %rsi
         mov     tare_thread_state@gottpoff(%rip), %rdi
         add     %fs:0, %rdi
-        lea     -128(%rsp), %rsp
-        .cfi_adjust_cfa_offset 128
-        push    %rbp
-        .cfi_adjust_cfa_offset 8
-        .cfi_rel_offset %rbp, 0
-        pushfq
-        .cfi_adjust_cfa_offset 8
-        mov     %rsp, %rbp
-        .cfi_def_cfa_register %rbp
-        cld
+        LEAVE_RED_ZONE
         sub     ${SAVE_AREA}, %rsp
         and     $-64, %rsp
         mov     %rax, %r10
@@ -524,15 +506,7 @@ tare_slow_entry_door:
         xrstor64 (%rsp)
         jmp     4f
 3:      fxrstor64 (%rsp)
-4:      mov     %rbp, %rsp
-        .cfi_def_cfa_register %rsp
-        popfq
-        .cfi_adjust_cfa_offset -8
-        pop     %rbp
-        .cfi_adjust_cfa_offset -8
-        .cfi_restore %rbp
-        lea     128(%rsp), %rsp
-        .cfi_adjust_cfa_offset -128
+4:      REJOIN_RED_ZONE
         ret
         .cfi_endproc
         .size   tare_slow_entry_door, .-tare_slow_entry_door
@@ -567,6 +541,8 @@ tare_calibration_loop:
         .purgem RESTORE
         .purgem SAVE_MORE
         .purgem RESTORE_MORE
+        .purgem LEAVE_RED_ZONE
+        .purgem REJOIN_RED_ZONE
         .purgem SLOW
         .purgem CLOCK
         .purgem LOOKUP

@@ -88,7 +88,7 @@ pub fn limited(selection: Selection, program: &Program, estimates: &Estimates, c
     let expectation = judge.expectation(&verdicts);
     let name = Arc::from("auto");
     let text = format!("budget {}", limit.budget);
-    let cause = Arc::new(Cause { filter: Some(name), line: None, text: text.into() });
+    let cause = Arc::new(Cause { filter: Some(name), line: None, column: None, text: text.into() });
     let decided = |(decision, verdict): (Decision, Option<Verdict>)| match verdict {
         Some(verdict) => Decision { is_selected: verdict.stays, reason: verdict.reason, cause: cause.clone(), ..decision },
         None => decision,
@@ -135,14 +135,10 @@ impl Judge<'_> {
         SMALL_PART * self.limit.budget.fraction() * SECOND / self.cost.cycles()
     }
 
-    fn is_main(&self, function: usize) -> bool {
-        self.program.main() == Some(function) || self.program.functions.get(function).is_some_and(|one| one.name == "MAIN__")
-    }
-
     fn by_itself(&self, function: usize) -> Verdict {
         let Some(estimate) = self.estimates.functions.get(function) else { return Verdict::stays("nothing is known of it", &[]) };
         match estimate.certainty {
-            _ if self.is_main(function) => Verdict::always("main program"),
+            _ if self.program.main_program() == Some(function) => Verdict::always("main program"),
             _ if estimate.reaches_mpi => Verdict::always("on a path to MPI"),
             _ if estimate.reaches_openmp => Verdict::always("on a path to OpenMP"),
             Certainty::Measured if estimate.was_off => Verdict::goes("the measured run switched it off: counting its calls was too dear", &[]),

@@ -6,6 +6,7 @@ use super::error::{FilterError, Problem};
 use super::levels::{Change, Level};
 use super::pattern::Match;
 use super::{Edges, Range, Start};
+use crate::budget::Budget;
 
 /// An error at a byte of the document.
 pub(super) fn error_at(node: Node<'_, '_>, byte: usize, problem: Problem) -> FilterError {
@@ -47,6 +48,12 @@ fn parsed<T>(node: Node<'_, '_>, name: &str, expected: &str, parse: impl FnOnce(
 /// `start`.
 pub(super) fn start(node: Node<'_, '_>) -> Result<Option<Start>, FilterError> {
     parsed(node, "start", "none or all", |value| [Start::None, Start::All].into_iter().find(|start| start.name() == value))
+}
+
+/// `budget`, with its sign: a number alone might be taken for a fraction.
+pub(super) fn budget(node: Node<'_, '_>) -> Result<Option<Budget>, FilterError> {
+    let value = |value: &str| value.ends_with('%').then(|| value.parse().ok()).flatten();
+    parsed(node, "budget", "a percentage above 0 and up to 1000, such as 2%", value)
 }
 
 /// `match`.

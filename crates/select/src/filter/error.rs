@@ -17,10 +17,12 @@ pub struct FilterError {
 #[non_exhaustive]
 pub enum Problem {
     /// It is no XML.
-    #[error("not well-formed XML: {what}")]
+    #[error("not well-formed XML: {what}; expected {expected}")]
     NotXml {
-        /// As the parser says it.
+        /// What was found.
         what: String,
+        /// What was expected in its place.
+        expected: String,
     },
     /// An element where another was expected.
     #[error("<{found}> is not known in <{within}>; expected {expected}")]

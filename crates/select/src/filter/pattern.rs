@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use regex::{RegexSet, RegexSetBuilder};
+use regex_syntax::ParserBuilder;
 
 /// How a name in a filter matches names of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -59,6 +60,20 @@ pub struct Pattern {
     expressions: Option<RegexSet>,
 }
 
+/// The expressions of a set, as they are written.
+type Expressions<'a> = std::iter::Flatten<std::option::IntoIter<&'a [String]>>;
+
+/// A word that cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BadWord {
+    /// The word.
+    pub word: String,
+    /// Which byte of it.
+    pub at: usize,
+    /// Why not.
+    pub what: String,
+}
+
 /// Bytes that the regular expressions of one list may take when they are compiled.
 const REGEX_LIMIT: usize = 4 << 20;
 
@@ -66,8 +81,8 @@ impl Pattern {
     /// A list of names.
     ///
     /// # Errors
-    /// If a regular expression is none, or too large; says which and why.
-    pub fn new(how: Match, words: Vec<String>) -> Result<Self, (String, String)> {
+    /// If a regular expression is none, or too large; says which, where and why.
+    pub fn new(how: Match, words: Vec<String>) -> Result<Self, BadWord> {
         let expressions = match how {
             Match::Regex => Some(compiled(&words)?),
             _ => None,
@@ -77,7 +92,7 @@ impl Pattern {
     }
 
     /// A list of names with wildcards: as they are written, and what each means.
-    pub(crate) fn wildcards(words: Vec<(String, Meaning)>) -> Result<Self, (String, String)> {
+    pub(crate) fn wildcards(words: Vec<(String, Meaning)>) -> Result<Self, BadWord> {
         let mut literals = HashSet::new();
         let mut expressions = Vec::new();
         let mut written = Vec::new();
@@ -108,6 +123,16 @@ impl Pattern {
     /// Whether there is more in it than whole names.
     pub(crate) fn has_expressions(&self) -> bool {
         self.expressions.is_some() || matches!(self.how, Match::Prefix | Match::Suffix | Match::Find)
+    }
+
+    /// Names that must match whole.
+    pub(super) fn literals(&self) -> impl Iterator<Item = &str> {
+        self.literals.iter().map(String::as_str)
+    }
+
+    /// Its regular expressions.
+    pub(super) fn expressions(&self) -> Expressions<'_> {
+        self.expressions.as_ref().map(RegexSet::patterns).into_iter().flatten()
     }
 
     /// How its names match.
@@ -153,20 +178,56 @@ impl PartialEq for Pattern {
     }
 }
 
-fn compiled(words: &[String]) -> Result<RegexSet, (String, String)> {
-    let set = |words: &[String]| RegexSetBuilder::new(words).size_limit(REGEX_LIMIT).dfa_size_limit(REGEX_LIMIT).nest_limit(64).build();
-    let failed = match set(words) {
-        Ok(expressions) => return Ok(expressions),
-        Err(error) => error,
-    };
+/// Nesting of groups in an expression.
+const NESTING: u32 = 64;
+
+fn compiled(words: &[String]) -> Result<RegexSet, BadWord> {
+    let set = |words: &[String]| RegexSetBuilder::new(words).size_limit(REGEX_LIMIT).dfa_size_limit(REGEX_LIMIT).nest_limit(NESTING).build();
+    if let Ok(expressions) = set(words) {
+        return Ok(expressions);
+    }
     // Which one it is: the set does not say.
-    let culprit = words.iter().find_map(|word| set(std::slice::from_ref(word)).err().map(|error| (word.clone(), error)));
-    let (word, error) = culprit.unwrap_or_else(|| (words.join(" "), failed));
-    let what = match error {
-        regex::Error::CompiledTooBig(_) => format!("it takes more than {} MiB when compiled; expected a smaller one", REGEX_LIMIT >> 20),
-        error => error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_string(),
+    for word in words {
+        if let Err(error) = ParserBuilder::new().nest_limit(NESTING).build().parse(word) {
+            return Err(no_expression(word, &error));
+        }
+    }
+    let too_large = words.iter().find(|word| set(std::slice::from_ref(word)).is_err()).cloned().unwrap_or_else(|| words.join(" "));
+    let what = format!("it takes more than {} MiB when compiled; expected a smaller one", REGEX_LIMIT >> 20);
+    Err(BadWord { word: too_large, at: 0, what })
+}
+
+fn no_expression(word: &str, error: &regex_syntax::Error) -> BadWord {
+    let (what, span) = match error {
+        regex_syntax::Error::Parse(error) => (error.kind().to_string(), *error.span()),
+        regex_syntax::Error::Translate(error) => (error.kind().to_string(), *error.span()),
+        other => return BadWord { word: word.to_string(), at: 0, what: other.to_string() },
     };
-    Err((word, what))
+    let character = 1 + word[..span.start.offset].chars().count();
+    let expected = match error {
+        regex_syntax::Error::Parse(error) => expected(error.kind()),
+        _ => EXPRESSION,
+    };
+    BadWord { word: word.to_string(), at: span.start.offset, what: format!("{what}, at its character {character}; expected {expected}") }
+}
+
+const EXPRESSION: &str = "a regular expression as docs/filters.md describes it";
+
+fn expected(kind: &regex_syntax::ast::ErrorKind) -> &'static str {
+    use regex_syntax::ast::ErrorKind;
+    match kind {
+        ErrorKind::GroupUnclosed => "`)` behind the group, or \\( for the character",
+        ErrorKind::GroupUnopened => "`(` before it, or \\) for the character",
+        ErrorKind::ClassUnclosed => "`]` behind the class, or \\[ for the character",
+        ErrorKind::RepetitionMissing => "something before it that is repeated, or a backslash before it for the character",
+        ErrorKind::RepetitionCountUnclosed | ErrorKind::RepetitionCountDecimalEmpty => "a number and `}`, or \\{ for the character",
+        ErrorKind::RepetitionCountInvalid => "the smaller number first",
+        ErrorKind::ClassRangeInvalid => "the smaller character first",
+        ErrorKind::EscapeUnexpectedEof => "a character behind the backslash, or \\\\ for the backslash",
+        ErrorKind::EscapeUnrecognized => "a character that has a meaning behind a backslash, or the character alone",
+        ErrorKind::NestLimitExceeded(_) => "fewer groups in each other",
+        _ => EXPRESSION,
+    }
 }
 
 impl fmt::Display for Pattern {

@@ -2,10 +2,11 @@
 
 use roxmltree::{Document, Node, ParsingOptions};
 
-use super::attributes::{edges, error, error_at, how, instrument, only, range, required, start};
+use super::attributes::{budget, edges, error, error_at, how, instrument, only, range, required, start};
 use super::error::{FilterError, Problem};
 use super::levels::{Change, Snippets};
-use super::pattern::{Pattern, words};
+use super::pattern::{BadWord, Pattern, words};
+use super::xml::not_xml;
 use super::{Action, Condition, Direction, Filter, Names, Number, Property, Range, Rule};
 
 /// Elements and texts that a filter file may have: a million functions by name fit into one element.
@@ -23,7 +24,7 @@ impl Filter {
     /// Says what is wrong in which line and column, and what was expected there.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
         let options = ParsingOptions { nodes_limit: NODES, ..ParsingOptions::default() };
-        let document = Document::parse_with_options(text, options).map_err(|error| not_xml(&error))?;
+        let document = Document::parse_with_options(text, options).map_err(|error| not_xml(&error, text))?;
         let root = document.root_element();
         if !root.has_tag_name("filter") {
             return Err(error(root, Problem::NoFilter { found: root.tag_name().name().to_string() }));
@@ -36,7 +37,7 @@ impl Filter {
     /// # Errors
     /// Says what is wrong in which line and column of the document, and what was expected there.
     pub fn of_element(node: Node<'_, '_>) -> Result<Self, FilterError> {
-        only(node, &["name", "start", "instrument"])?;
+        only(node, &["name", "start", "budget", "instrument"])?;
         let name = required(node, "name", "name=\"…\", by which reports call the filter")?.into();
         let snippets = instrument(node)?.map(|change| {
             let mut snippets = Snippets { functions: None, loops: None, callsites: None };
@@ -44,19 +45,21 @@ impl Filter {
             snippets
         });
         let rules = elements(node, RULES)?.map(rule).collect::<Result<_, _>>()?;
-        Ok(Self { name, start: start(node)?, snippets, rules, line: line(node) })
+        Ok(Self { name, start: start(node)?, budget: budget(node)?, snippets, rules, line: line(node) })
     }
-}
-
-fn not_xml(error: &roxmltree::Error) -> FilterError {
-    let place = error.pos();
-    let sentence = error.to_string();
-    let what = sentence.strip_suffix(&format!(" at {place}")).unwrap_or(&sentence).to_string();
-    FilterError { line: place.row, column: place.col, problem: Problem::NotXml { what } }
 }
 
 fn line(node: Node<'_, '_>) -> u32 {
     node.document().text_pos_at(node.range().start).row
+}
+
+/// Where an element begins in its line, if another one begins or ends there.
+fn column(node: Node<'_, '_>) -> Option<u32> {
+    let place = |byte| node.document().text_pos_at(byte);
+    let at = place(node.range().start);
+    let before = node.prev_sibling_element().is_some_and(|one| place(one.range().start).row == at.row);
+    let behind = node.next_sibling_element().is_some_and(|one| place(one.range().start).row == at.row);
+    (before || behind).then_some(at.col)
 }
 
 fn tag(node: Node<'_, '_>) -> String {
@@ -91,12 +94,17 @@ fn rule(node: Node<'_, '_>) -> Result<Rule, FilterError> {
         only(node, &["instrument"])?;
         instrument(node)?.unwrap_or_default()
     } else {
+        if let Some(attribute) = node.attribute_node("instrument") {
+            let expected = "none: what is kept out has no snippets; `instrument` stands in <filter> and <include>".to_string();
+            let problem = Problem::UnknownAttribute { element: tag(node), found: "instrument".to_string(), expected };
+            return Err(error_at(node, attribute.range().start, problem));
+        }
         only(node, &[])?;
         Change::default()
     };
     let mut conditions = several(node, 1)?;
     let condition = if conditions.len() == 1 { conditions.swap_remove(0) } else { Condition::All(conditions) };
-    Ok(Rule { action, condition, change, line: line(node), text: on_one_line(node).into() })
+    Ok(Rule { action, condition, change, line: line(node), column: column(node), text: on_one_line(node).into() })
 }
 
 /// The element as it is written, with single spaces, cut where it becomes long.
@@ -215,10 +223,22 @@ fn names(node: Node<'_, '_>, of: Names) -> Result<Property, FilterError> {
         return Err(unknown(child, EXPECTED));
     }
     let text: String = node.children().filter(Node::is_text).filter_map(|child| child.text()).collect();
-    let bad = |(pattern, what)| error(node, Problem::BadPattern { pattern, what });
-    let list = words(&text).map_err(|rest| bad((format!("\"{rest}"), "its quote is not closed; expected \" behind it".to_string())))?;
+    let bad = |BadWord { word, at, what }| {
+        let place = place_of_word(node, &word) + at;
+        error_at(node, place, Problem::BadPattern { pattern: word, what })
+    };
+    let unclosed = |rest| BadWord { word: format!("\"{rest}"), at: 0, what: "its quote is not closed; expected \" behind it".to_string() };
+    let list = words(&text).map_err(|rest| bad(unclosed(rest)))?;
     if list.is_empty() || list.iter().any(String::is_empty) {
         return Err(error(node, Problem::Empty { element: tag(node), expected: EXPECTED.to_string() }));
     }
     Ok(Property::Names { of, pattern: Pattern::new(how(node)?, list).map_err(bad)? })
+}
+
+/// Where a word stands in the document: in the element's text as it is written, or where entities stand for its characters the
+/// begin of the element.
+fn place_of_word(node: Node<'_, '_>, word: &str) -> usize {
+    let source = node.document().input_text();
+    let mut texts = node.children().filter(Node::is_text);
+    texts.find_map(|text| Some(text.range().start + source.get(text.range())?.find(word)?)).unwrap_or(node.range().start)
 }

@@ -4,25 +4,31 @@
 //! a name matches where it is part of the function's name as people see it, a file where it is part of the path. The
 //! name is that with scopes and template arguments, without return type and parameters: the manual shows both, but GCC
 //! 12 does not match them.
+//! GCC's names are not those of demanglers: it leaves out template arguments that are defaults, has `{anonymous}` for
+//! `(anonymous namespace)`, `<lambda(int)>` for `{lambda(int)#1}`, and the parameters of functions in which something is
+//! local (`lang_decl_name` in its `cp/error.cc`). The defaults are not in an image: what is written is the end of the name
+//! behind all that may be spelled otherwise, such as `>::push_back`.
 //! Because parts match, not every function can be excluded without others: what is written excludes no function that
 //! is selected, and the rejected ones that therefore stay are counted.
 
 use super::{Listed, Written, error, filter, glob, names_condition, rule};
 use crate::filter::{Action, Filter, FilterError, Meaning, Names, Problem};
-use crate::scopes::qualified;
+use crate::scopes::{own_name, parted};
 
 const FUNCTIONS: &str = "-finstrument-functions-exclude-function-list=";
+/// An anonymous namespace as GCC writes it, and as demanglers do.
+const ANONYMOUS: &str = "{anonymous}";
+const DEMANGLED: &str = "(anonymous namespace)";
 const FILES: &str = "-finstrument-functions-exclude-file-list=";
 
 pub(super) fn write(functions: &[Listed]) -> Written {
-    let name = |function: &Listed| qualified(base(&function.shown));
-    let selected: Vec<String> = functions.iter().filter(|function| function.is_selected).map(name).collect();
+    let selected: Vec<String> = functions.iter().filter(|function| function.is_selected).map(whole).collect();
     let haystack = selected.join("\n");
     let mut text = String::from("-finstrument-functions\n");
     let mut written = std::collections::BTreeSet::new();
     let mut inexact = 0;
     for function in functions.iter().filter(|function| !function.is_selected) {
-        let name = name(function);
+        let name = sure_part(function);
         if haystack.contains(&name) {
             inexact += 1;
         } else if written.insert(name.clone()) {
@@ -30,6 +36,32 @@ pub(super) fn write(functions: &[Listed]) -> Written {
         }
     }
     Written { text, inexact }
+}
+
+/// A scope as GCC writes it, but for template arguments and parameters.
+fn scope(shown: &str) -> String {
+    shown.replace(DEMANGLED, ANONYMOUS)
+}
+
+/// All of a function's name, in which no part of a name that is written must be found if the function is selected.
+fn whole(function: &Listed) -> String {
+    let (scopes, own) = parted(base(&function.shown));
+    scopes.into_iter().map(scope).chain([scope(own)]).collect::<Vec<_>>().join("::")
+}
+
+/// The longest end of a function's name that GCC is sure to have as well, without template arguments of its own.
+fn sure_part(function: &Listed) -> String {
+    let (scopes, own) = parted(base(&function.shown));
+    let own = own_name(own);
+    let own = own.find("[abi:").map_or(own, |at| &own[..at]);
+    let scopes: Vec<String> = scopes.into_iter().map(scope).collect();
+    let is_unsure = |scope: &String| scope.replace(ANONYMOUS, "").contains(['<', '(', '{', '[']);
+    // In a function of C, which has no parameters in its name, something may be local too.
+    let is_local = function.raw.starts_with("_ZZ") && scopes.len() < 3;
+    let from = scopes.iter().rposition(is_unsure).or((is_local && !scopes.is_empty()).then_some(0));
+    let Some(from) = from else { return scopes.iter().map(String::as_str).chain([own]).collect::<Vec<_>>().join("::") };
+    let bracket = if scopes[from].ends_with('>') { ">" } else { "" };
+    [bracket].into_iter().chain(scopes[from + 1..].iter().map(String::as_str)).chain([own]).collect::<Vec<_>>().join("::")
 }
 
 /// The name without what the compiler adds to copies that it makes of a function, after excluding it or not.
@@ -107,5 +139,10 @@ fn items(list: &str) -> Vec<(String, Meaning)> {
             (_, None) => {}
         }
     }
-    items.into_iter().filter(|item| !item.is_empty()).map(|item| (item.clone(), glob::substring(&item))).collect()
+    items
+        .into_iter()
+        .filter(|item| !item.is_empty())
+        .map(|item| item.replace(ANONYMOUS, DEMANGLED))
+        .map(|item| (item.clone(), glob::substring(&item)))
+        .collect()
 }

@@ -36,18 +36,23 @@ pub(super) fn fnmatch(word: &str) -> Meaning {
 
 /// One character that stands for any text, all others for themselves.
 pub(super) fn stars(word: &str, star: char) -> Meaning {
-    if !word.contains([star, '?']) {
-        return Meaning::Literal(word.to_string());
-    }
-    let mut expression = String::from("(?s)^");
-    for character in word.chars() {
-        match character {
-            character if character == star => expression.push_str(".*"),
-            '?' => expression.push('.'),
-            character => plain(character, &mut String::new(), &mut expression),
+    if word.contains([star, '?']) { any_of(&[word], star) } else { Meaning::Literal(word.to_string()) }
+}
+
+/// One of these words, in which a character stands for any text.
+pub(super) fn any_of(words: &[&str], star: char) -> Meaning {
+    let mut expression = String::from("(?s)^(?:");
+    for (index, word) in words.iter().enumerate() {
+        expression.push_str(if index > 0 { "|" } else { "" });
+        for character in word.chars() {
+            match character {
+                character if character == star => expression.push_str(".*"),
+                '?' => expression.push('.'),
+                character => plain(character, &mut String::new(), &mut expression),
+            }
         }
     }
-    expression.push('$');
+    expression.push_str(")$");
     Meaning::Expression(expression)
 }
 

@@ -4,7 +4,7 @@
 //! `cleanup@0x4012a0`. Lines that begin with `#` are comments.
 
 use super::{Listed, Written, error, filter, rule};
-use crate::filter::{Action, Condition, Filter, FilterError, Match, Names, Pattern, Problem, Property, Start};
+use crate::filter::{Action, BadWord, Condition, Filter, FilterError, Match, Names, Pattern, Problem, Property, Start};
 
 /// What is written where nothing is selected: a file without names would not say whether that is meant.
 const EMPTY: &str = "# no function is selected";
@@ -31,7 +31,7 @@ pub(super) fn read(text: &str, name: &str) -> Result<Filter, FilterError> {
         let expected = "a filter in XML, a list of one name a line, or a list of Score-P, TAU, GCC or XRay".to_string();
         return Err(error(1, 1, Problem::Empty { element: "list".to_string(), expected }));
     }
-    let bad = |(pattern, what)| error(1, 1, Problem::BadPattern { pattern, what });
+    let bad = |bad: BadWord| error(1, 1, Problem::BadPattern { pattern: bad.word, what: bad.what });
     let mut lists = Vec::new();
     for (of, words) in [(Names::Listed, plain), (Names::Placed, placed)] {
         if !words.is_empty() {

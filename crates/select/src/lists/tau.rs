@@ -102,18 +102,24 @@ fn unquoted(entry: &str) -> &str {
     entry.strip_prefix('"').map_or(entry, |rest| rest.split('"').next().unwrap_or(rest))
 }
 
-/// The entry as it is, without its return type, and for functions of C without parameters.
+/// A function of C without return type and parameters; another entry as it is and without its return type, and where any
+/// text may end it also as a function of C.
 fn function_words(entry: &str) -> Vec<(String, Meaning)> {
     let entry = unquoted(entry);
-    let mut forms = vec![entry.to_string()];
-    if entry.contains('(') && !entry.contains('#') {
-        match entry.strip_suffix(" C") {
-            Some(of_c) => forms.push(qualified(of_c).trim_start_matches('*').to_string()),
-            None => forms.extend(entry.get(name_begins(entry)..).map(str::to_string)),
-        }
+    if let Some(of_c) = entry.strip_suffix(" C").filter(|of_c| of_c.contains('(')) {
+        return vec![(entry.to_string(), glob::stars(qualified(of_c).trim_start_matches('*'), '#'))];
+    }
+    let mut forms = vec![entry];
+    let begins = name_begins(entry);
+    if !entry.get(..begins).unwrap_or_default().contains('#') {
+        let named = entry.get(begins..).unwrap_or(entry).trim_start_matches('*');
+        forms.push(named);
+        forms.extend(named.strip_suffix('#').and_then(|open| open.split_once('(')).map(|(name, _)| name));
     }
     forms.dedup();
-    forms.into_iter().map(|form| (entry.to_string(), glob::stars(&form, '#'))).collect()
+    // As one expression they are one entry: it is enough that one of them is the name of a function.
+    let meaning = if let [form] = forms[..] { glob::stars(form, '#') } else { glob::any_of(&forms, '#') };
+    vec![(entry.to_string(), meaning)]
 }
 
 fn file_words(entry: &str) -> Vec<(String, Meaning)> {

@@ -12,7 +12,7 @@ use crate::debug_files::{DebugFiles, DebugPath};
 use crate::failure::{Code, Failure};
 use crate::image_file;
 use crate::instrumenting::Analysis;
-use crate::results::page;
+use crate::results::output_page;
 
 /// Prints what the other build changes.
 pub(super) fn compare(arguments: &InspectArguments, other: &Path) -> Result<ExitCode, Failure> {
@@ -23,7 +23,7 @@ pub(super) fn compare(arguments: &InspectArguments, other: &Path) -> Result<Exit
     let comparison = Comparison::of(side(arguments, &arguments.image, &wanted)?, side(arguments, other, &wanted)?);
     match arguments.format {
         InspectFormat::Json => println!("{}", compare::json(&comparison)),
-        _ => print!("{}", compare::text(&comparison, arguments.top, &page(None))),
+        _ => print!("{}", compare::text(&comparison, arguments.top, &output_page())),
     }
     Ok(ExitCode::SUCCESS)
 }

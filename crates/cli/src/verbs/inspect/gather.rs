@@ -32,13 +32,13 @@ impl Wanted {
     }
 
     /// Whether a name, raw or shown, is wanted.
-    pub(super) fn has_name(&self, name: &str) -> bool {
-        self.pattern.as_ref().is_none_or(|pattern| pattern.matches(name) || pattern.matches(&tare_image::demangle(name)))
+    pub(super) fn has_name(&self, raw: &str, shown: &str) -> bool {
+        self.pattern.as_ref().is_none_or(|pattern| pattern.matches(raw) || pattern.matches(shown))
     }
 
     /// Whether a function is wanted by one of its names.
-    fn has(&self, function: &tare_code::Function) -> bool {
-        std::iter::once(&function.name).chain(&function.aliases).any(|name| self.has_name(name))
+    fn has(&self, analysis: &Analysis<'_>, function: &tare_code::Function) -> bool {
+        self.pattern.is_none() || std::iter::once(&function.name).chain(&function.aliases).any(|name| self.has_name(name, &analysis.shown(name)))
     }
 }
 
@@ -47,7 +47,7 @@ pub(super) fn functions(analysis: &Analysis<'_>, wanted: &Wanted) -> Vec<Functio
     let step = Step::begin("measuring functions");
     let lines = analysis.lines();
     let inlines = if wanted.inlined { analysis.inlines() } else { None };
-    let of_interest: Vec<&tare_code::Function> = analysis.program.functions.iter().filter(|one| wanted.has(one)).collect();
+    let of_interest: Vec<&tare_code::Function> = analysis.program.functions.iter().filter(|one| wanted.has(analysis, one)).collect();
     let (count, done) = (of_interest.len(), AtomicUsize::new(0));
     let with_inlined = |one: &tare_code::Function, lines: Option<&Lines<'_>>| {
         let before = done.fetch_add(1, Ordering::Relaxed);
@@ -70,7 +70,7 @@ fn function(analysis: &Analysis<'_>, function: &tare_code::Function, lines: Opti
     let source = metrics.source.as_ref();
     Function {
         name: function.name.clone(),
-        demangled: tare_image::demangle(&function.name).into_owned(),
+        demangled: analysis.shown(&function.name),
         aliases: function.aliases.clone(),
         address: function.entry,
         size: function.size(),
@@ -126,7 +126,7 @@ fn calls(analysis: &Analysis<'_>, body: &tare_code::Body, lines: Option<&Lines<'
         };
         let callee = analysis.program.callee(&analysis.image, one).map(str::to_owned);
         let (file, line) = place(lines, one.address);
-        let callee_demangled = callee.as_deref().map(|name| tare_image::demangle(name).into_owned());
+        let callee_demangled = callee.as_deref().map(|name| analysis.shown(name));
         Some(Call { address: one.address, kind, callee, callee_demangled, file, line })
     });
     found.collect()

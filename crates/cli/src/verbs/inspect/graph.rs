@@ -1,15 +1,17 @@
 //! The call graph as reports show it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
-use tare_code::Flow;
+use tare_code::{CallGraph, Callees, Flow};
 use tare_image::lines::Lines;
 use tare_report::inspect::{Body, Graph, Node};
 
 use super::gather::Wanted;
 use super::named;
 use crate::args::{EdgeChoice, InspectArguments};
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use crate::instrumenting::Analysis;
 use crate::progress::Step;
 
@@ -17,13 +19,13 @@ use crate::progress::Step;
 pub(super) fn graph(analysis: &Analysis<'_>, arguments: &InspectArguments, wanted: &Wanted) -> Result<Graph, Failure> {
     let step = Step::begin("drawing the call graph");
     let roots = arguments.from.as_deref().map(|name| named(analysis, name)).transpose()?;
-    let mut graph = edges(analysis, arguments.edges);
+    let mut graph = edges(analysis, arguments.edges.unwrap_or(EdgeChoice::Sure));
     graph.title = arguments.image.display().to_string();
     if let Some(roots) = roots {
         graph = graph.reached_from(&roots, arguments.depth);
     }
     if wanted.pattern.is_some() {
-        let is_wanted: Vec<bool> = graph.nodes.iter().map(|node| node.function.is_some() && wanted.has_name(&node.name)).collect();
+        let is_wanted: Vec<bool> = graph.nodes.iter().map(|node| node.function.is_some() && wanted.has_name(&node.name, &node.demangled)).collect();
         graph = graph.of_callers(|index| is_wanted[index]);
     }
     let lines = analysis.lines();
@@ -39,31 +41,83 @@ pub(super) fn graph(analysis: &Analysis<'_>, arguments: &InspectArguments, wante
     Ok(graph)
 }
 
-/// All functions and what they call, functions of other images behind them.
+/// Prints a call graph while it is written.
+pub(super) fn print(graph: &Graph, write: fn(&Graph, &mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut output = BufWriter::new(io::stdout().lock());
+    let written = write(graph, &mut output).and_then(|()| output.flush());
+    written.map_err(|error| Failure::io(Code::CannotWrite, "write", Path::new("stdout"), &error))
+}
+
+/// All functions and what they call, functions of other images and sets of possible targets behind them.
 fn edges(analysis: &Analysis<'_>, choice: EdgeChoice) -> Graph {
     let calls = analysis.program.calls();
     let functions = &analysis.program.functions;
     let own = functions.iter().enumerate();
-    let mut nodes: Vec<Node> = own.map(|(index, function)| Node { function: Some(index), ..node(&function.name) }).collect();
-    let mut imports = HashMap::new();
+    let nodes = own.map(|(index, function)| Node { function: Some(index), demangled: analysis.shown(&function.name), ..node(&function.name) });
+    let mut drawn = Drawn { nodes: nodes.collect(), imports: HashMap::new() };
     for index in 0..functions.len() {
         let mut sure = calls.callees(index).to_vec();
-        let mut possible = Vec::new();
-        let mut numbered = |name: &str, nodes: &mut Vec<Node>| {
-            *imports.entry(name.to_owned()).or_insert_with(|| {
-                nodes.push(node(name));
-                nodes.len() - 1
-            })
-        };
-        sure.extend(calls.imports(index).map(|name| numbered(name, &mut nodes)));
-        if choice == EdgeChoice::Possible {
-            possible = calls.possible_callees(index);
-            possible.extend(calls.possible_imports(index).into_iter().map(|name| numbered(name, &mut nodes)));
-        }
-        nodes[index].sure = sure;
-        nodes[index].possible = possible;
+        sure.extend(calls.imports(index).map(|name| drawn.import(name)));
+        drawn.nodes[index].sure = sure;
     }
-    Graph { title: String::new(), nodes, main: analysis.program.main() }
+    if choice == EdgeChoice::Possible {
+        drawn.add_possible(calls, functions.len());
+    }
+    Graph { title: String::new(), nodes: drawn.nodes, main: analysis.program.main() }
+}
+
+/// A graph while it is put together.
+struct Drawn {
+    nodes: Vec<Node>,
+    imports: HashMap<String, usize>,
+}
+
+impl Drawn {
+    fn import(&mut self, name: &str) -> usize {
+        if let Some(&place) = self.imports.get(name) {
+            return place;
+        }
+        self.imports.insert(name.to_owned(), self.nodes.len());
+        self.nodes.push(node(name));
+        self.nodes.len() - 1
+    }
+
+    fn places(&mut self, callees: Option<Callees<'_>>) -> Vec<usize> {
+        let Some(Callees { functions, imports }) = callees else { return Vec::new() };
+        let mut places = functions.to_vec();
+        places.extend(imports.into_iter().map(|name| self.import(name)));
+        places
+    }
+
+    /// Edges to what functions hand on, and to what their calls through pointers may reach. Thousands of calls may reach the
+    /// same thousands of functions: one node in between stands for these wherever that takes fewer edges.
+    fn add_possible(&mut self, calls: &CallGraph, functions: usize) {
+        let mut callers: BTreeMap<usize, usize> = BTreeMap::new();
+        for &set in (0..functions).flat_map(|function| calls.through_pointers(function)) {
+            *callers.entry(set).or_default() += 1;
+        }
+        let mut leads: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (set, callers) in callers {
+            let targets = self.places(calls.pointer_set(set));
+            let is_shared = callers.saturating_mul(targets.len()) > callers + targets.len();
+            let leads_to = if is_shared { vec![self.add_set(set, targets)] } else { targets };
+            leads.insert(set, leads_to);
+        }
+        for function in 0..functions {
+            let mut possible: BTreeSet<usize> = self.places(calls.handed_on(function)).into_iter().collect();
+            possible.extend(calls.through_pointers(function).iter().filter_map(|set| leads.get(set)).flatten());
+            for callee in &self.nodes[function].sure {
+                possible.remove(callee);
+            }
+            self.nodes[function].possible = possible.into_iter().collect();
+        }
+    }
+
+    fn add_set(&mut self, set: usize, possible: Vec<usize>) -> usize {
+        let demangled = format!("possible targets {set}: {} functions", possible.len());
+        self.nodes.push(Node { name: format!("__tare_possible_targets_{set}"), demangled, is_set: true, possible, ..Node::default() });
+        self.nodes.len() - 1
+    }
 }
 
 fn node(name: &str) -> Node {

@@ -13,13 +13,18 @@ use crate::failure::{Code, Failure};
 use crate::image_file;
 use crate::instrumenting::Analysis;
 use crate::progress::Step;
-use crate::results::page;
+use crate::results::output_page;
 
 /// The paper's columns: heading and preset.
 const COLUMNS: [(&str, &str); 4] = [("CC 2+", "cc2"), ("CC 3+", "cc3"), ("LoC 5+", "loc5"), ("MPI path", "mpi-path")];
 
 /// Prints the table of all images that can be read; the status is that of the first that cannot.
 pub(crate) fn print(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
+    // What the environment asks of runs is no contradiction.
+    if let Some(option) = ["--preset", "--filter"].into_iter().find(|option| is_given(option)) {
+        return Err(Failure::new(Code::Usage, format!("the table has columns of its own, and {option} asks for another choice"))
+            .remedy(format!("leave out {option}, or --table")));
+    }
     let (mut rows, mut failed) = (Vec::new(), None);
     for image in &arguments.images {
         match row(image) {
@@ -31,12 +36,17 @@ pub(crate) fn print(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
         }
     }
     match arguments.format {
-        SelectFormat::Text => print!("{}", tare_report::select::shares(&rows, &page(None))),
+        SelectFormat::Text => print!("{}", tare_report::select::shares(&rows, &output_page())),
         SelectFormat::Json => println!("{}", tare_report::select::shares_json(&rows)),
         SelectFormat::Csv => print!("{}", tare_report::select::shares_csv(&rows)),
         _ => return Err(Failure::new(Code::Usage, "the table is no list of functions").remedy("--format text, json or csv")),
     }
     Ok(failed.unwrap_or(ExitCode::SUCCESS))
+}
+
+/// Whether an option stands in the command line.
+fn is_given(option: &str) -> bool {
+    std::env::args().any(|word| word.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('=')))
 }
 
 fn row(image: &Path) -> Result<Share, Failure> {

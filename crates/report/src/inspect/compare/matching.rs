@@ -14,25 +14,49 @@ pub(super) struct Matched {
     pub(super) nameless: (usize, usize),
 }
 
-/// Matches by full names, then by names without what compilers add, then nameless ones by their numbers.
-pub(super) fn matched(before: Vec<Function>, after: Vec<Function>) -> Matched {
+/// Matches by addresses in one build; else by full names, then by names without what compilers add, then where one has no name
+/// by their numbers.
+pub(super) fn matched(before: Vec<Function>, after: Vec<Function>, is_one_build: bool) -> Matched {
     let mut matched = Matched::default();
+    let (before, after) = match is_one_build {
+        true => pair(before, after, |one| one.address, &mut matched.pairs),
+        false => (before, after),
+    };
     let (before, nameless_before): (Vec<_>, Vec<_>) = before.into_iter().partition(has_name);
     let (after, nameless_after): (Vec<_>, Vec<_>) = after.into_iter().partition(has_name);
     let (before, after) = pair(before, after, |one| (one.name.clone(), one.file.clone()), &mut matched.pairs);
     let (before, after) = pair(before, after, |one| one.name.clone(), &mut matched.pairs);
     let (removed, added) = pair(before, after, |one| stem(&one.name), &mut matched.pairs);
-    let counted = |list: &[Function]| {
+    let (before, after) = by_numbers([removed, nameless_before].concat(), [added, nameless_after].concat(), &mut matched.pairs);
+    let (removed, rest_before): (Vec<_>, Vec<_>) = before.into_iter().partition(has_name);
+    let (added, rest_after): (Vec<_>, Vec<_>) = after.into_iter().partition(has_name);
+    Matched { added, removed, nameless: (rest_before.len(), rest_after.len()), ..matched }
+}
+
+/// Pairs those that are as many of one build as of the other with the same numbers, in their order, where one at least of each
+/// pair has no name: two names are two functions.
+fn by_numbers(before: Vec<Function>, after: Vec<Function>, pairs: &mut Vec<(Function, Function)>) -> (Vec<Function>, Vec<Function>) {
+    let counted = |list: &[Function], is_counted: fn(&Function) -> bool| {
         let mut counts: HashMap<[u64; 10], usize> = HashMap::new();
-        list.iter().for_each(|one| *counts.entry(numbers(one)).or_default() += 1);
+        list.iter().filter(|one| is_counted(one)).for_each(|one| *counts.entry(numbers(one)).or_default() += 1);
         counts
     };
-    let (counts_before, counts_after) = (counted(&nameless_before), counted(&nameless_after));
-    let is_matched = |one: &Function| counts_before.get(&numbers(one)) == counts_after.get(&numbers(one));
-    let (alike_before, rest_before): (Vec<_>, Vec<_>) = nameless_before.into_iter().partition(is_matched);
-    let (alike_after, rest_after): (Vec<_>, Vec<_>) = nameless_after.into_iter().partition(is_matched);
-    pair(alike_before, alike_after, numbers, &mut matched.pairs);
-    Matched { added, removed, nameless: (rest_before.len(), rest_after.len()), ..matched }
+    let all = [counted(&before, |_| true), counted(&after, |_| true)];
+    let named = [counted(&before, has_name), counted(&after, has_name)];
+    let nameless = [counted(&before, |one| !has_name(one)), counted(&after, |one| !has_name(one))];
+    let are_equal = |[one, other]: &[HashMap<[u64; 10], usize>; 2], key: &[u64; 10]| one.get(key) == other.get(key);
+    let is_whole_group = |key: &[u64; 10]| are_equal(&all, key) && !(named[0].contains_key(key) && named[1].contains_key(key));
+    let is_alike = |one: &Function| {
+        let key = numbers(one);
+        is_whole_group(&key) || !has_name(one) && are_equal(&nameless, &key)
+    };
+    let (mut alike_before, rest_before): (Vec<_>, Vec<_>) = before.into_iter().partition(is_alike);
+    let (mut alike_after, rest_after): (Vec<_>, Vec<_>) = after.into_iter().partition(is_alike);
+    for list in [&mut alike_before, &mut alike_after] {
+        list.sort_by_key(|one| one.address);
+    }
+    let (alone_before, alone_after) = pair(alike_before, alike_after, numbers, pairs);
+    ([rest_before, alone_before].concat(), [rest_after, alone_after].concat())
 }
 
 /// Pairs those with the same key; where several have it, those with the same numbers first, then in their order.
@@ -68,19 +92,21 @@ fn pair<K: std::hash::Hash + Eq>(
 }
 
 /// Whether the image says what it is called; others are named by their address.
-fn has_name(one: &Function) -> bool {
+pub(super) fn has_name(one: &Function) -> bool {
     !is_by_address(&one.name)
 }
 
-fn is_by_address(name: &str) -> bool {
+pub(super) fn is_by_address(name: &str) -> bool {
     name.strip_prefix("fn_").is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Names that one calls and the other does not; nameless callees cannot be told apart.
+/// Names that one calls and the other does not; as many as the other calls more without a name may be these.
 pub(super) fn callees_beyond(one: &Function, other: &Function) -> Vec<String> {
     let known: BTreeSet<String> = other.callees.iter().map(|name| stem(name)).collect();
+    let nameless = |of: &Function| of.callees.iter().filter(|name| is_by_address(name)).count();
     let named = one.callees.iter().filter(|name| !is_by_address(name));
-    named.filter(|name| !known.contains(&stem(name))).cloned().collect()
+    let beyond: Vec<String> = named.filter(|name| !known.contains(&stem(name))).cloned().collect();
+    if beyond.len() <= nameless(other).saturating_sub(nameless(one)) { Vec::new() } else { beyond }
 }
 
 /// A name without what compilers add from build to build: `.constprop.0`, `.isra.1`, `.llvm.123`, Rust's hashes.

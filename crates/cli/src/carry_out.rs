@@ -1,0 +1,52 @@
+//! A measured run from its start to its summary.
+//!
+//! Where nothing can be written, the program is worth more than its measurement: it runs unmeasured, which is said once,
+//! and its status is the tool's.
+
+use std::ffi::OsString;
+use std::process::{Command, ExitCode};
+
+use crate::args::Showing;
+use crate::child;
+use crate::failure::Failure;
+use crate::instrumenting::{self, Prepared};
+use crate::measured::command_of;
+use crate::results::{self, NewRun};
+use crate::rundir::RunDirectory;
+
+/// A run that can be started.
+pub(crate) struct Ready<'a> {
+    pub(crate) new: NewRun<'a>,
+    pub(crate) directory: RunDirectory,
+    pub(crate) command: Command,
+    /// What was instrumented for it; its copies stay where they are as long as it is held.
+    pub(crate) prepared: Option<Prepared>,
+}
+
+/// Runs what is ready, then prints the summary to stderr, and before it with `timings` what preparing took; ends with
+/// the command's status. Runs the command unmeasured where preparing failed for want of room or of permission to write.
+pub(crate) fn carry_out(line: &[OsString], ready: Result<Ready<'_>, Failure>, showing: &Showing, timings: bool) -> Result<ExitCode, Failure> {
+    let ready = match ready {
+        Ok(ready) => ready,
+        Err(failure) if failure.is_of_writing() => {
+            eprintln!("tare: {failure}\ntare: the program runs unmeasured");
+            let (exit, _) = child::run(command_of(line)?)?;
+            return Ok(child::exit_code(exit));
+        }
+        Err(failure) => return Err(failure),
+    };
+    let (exit, wall) = child::run(ready.command)?;
+    say(ready.new.end(&ready.directory, exit, wall));
+    if let Some(prepared) = ready.prepared.as_ref().filter(|_| timings) {
+        instrumenting::print_phases(&prepared.phases);
+    }
+    say(results::summarise(&ready.directory, showing));
+    Ok(child::exit_code(exit))
+}
+
+/// Says what failed after the program's end, whose status stands.
+fn say(outcome: Result<(), Failure>) {
+    if let Err(failure) = outcome {
+        eprintln!("tare: {failure}");
+    }
+}

@@ -1,0 +1,202 @@
+//! `--metrics`: what is measured beside time, by names that people know: those of PAPI, of the kernel's `perf`, of
+//! `getrusage`, and our own. Names become what the runtime is told; one that this machine does not offer is left out, in one
+//! sentence.
+
+use std::mem::size_of;
+
+use crate::failure::{Code, Failure};
+
+/// The most metrics of a run.
+const MOST: usize = tare_format::metrics::MOST;
+
+/// A metric as the user named it, and where the runtime finds it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Metric {
+    pub(crate) name: String,
+    source: Source,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Source {
+    /// Type and configuration of an event of the kernel's.
+    Perf(u32, u64),
+    /// Number of a field of `getrusage`.
+    Usage(u32),
+    TaskClock,
+}
+
+const HARDWARE: u32 = 0;
+const SOFTWARE: u32 = 1;
+const CACHE: u32 = 3;
+const RAW: u32 = 4;
+
+/// Names of one event each: those of PAPI, then those of `perf list`.
+const EVENTS: &[(&str, Source)] = &[
+    ("PAPI_TOT_CYC", Source::Perf(HARDWARE, 0)),
+    ("PAPI_TOT_INS", Source::Perf(HARDWARE, 1)),
+    ("PAPI_L3_TCA", Source::Perf(HARDWARE, 2)),
+    ("PAPI_L3_TCM", Source::Perf(HARDWARE, 3)),
+    ("PAPI_BR_INS", Source::Perf(HARDWARE, 4)),
+    ("PAPI_BR_MSP", Source::Perf(HARDWARE, 5)),
+    ("PAPI_STL_ICY", Source::Perf(HARDWARE, 7)),
+    ("PAPI_RES_STL", Source::Perf(HARDWARE, 8)),
+    ("PAPI_REF_CYC", Source::Perf(HARDWARE, 9)),
+    ("PAPI_L1_DCA", Source::Perf(CACHE, 0x0000)),
+    ("PAPI_L1_DCM", Source::Perf(CACHE, 0x1_0000)),
+    ("PAPI_L1_ICM", Source::Perf(CACHE, 0x1_0001)),
+    ("PAPI_TLB_DM", Source::Perf(CACHE, 0x1_0003)),
+    ("PAPI_TLB_IM", Source::Perf(CACHE, 0x1_0004)),
+    ("cycles", Source::Perf(HARDWARE, 0)),
+    ("cpu-cycles", Source::Perf(HARDWARE, 0)),
+    ("instructions", Source::Perf(HARDWARE, 1)),
+    ("cache-references", Source::Perf(HARDWARE, 2)),
+    ("cache-misses", Source::Perf(HARDWARE, 3)),
+    ("branches", Source::Perf(HARDWARE, 4)),
+    ("branch-instructions", Source::Perf(HARDWARE, 4)),
+    ("branch-misses", Source::Perf(HARDWARE, 5)),
+    ("bus-cycles", Source::Perf(HARDWARE, 6)),
+    ("stalled-cycles-frontend", Source::Perf(HARDWARE, 7)),
+    ("stalled-cycles-backend", Source::Perf(HARDWARE, 8)),
+    ("ref-cycles", Source::Perf(HARDWARE, 9)),
+    ("cpu-migrations", Source::Perf(SOFTWARE, 4)),
+    ("migrations", Source::Perf(SOFTWARE, 4)),
+    ("alignment-faults", Source::Perf(SOFTWARE, 7)),
+    ("emulation-faults", Source::Perf(SOFTWARE, 8)),
+    ("task-clock", Source::TaskClock),
+    ("cpu-clock", Source::TaskClock),
+    ("user-time", Source::Usage(0)),
+    ("system-time", Source::Usage(1)),
+    ("minor-faults", Source::Usage(2)),
+    ("major-faults", Source::Usage(3)),
+    ("page-faults", Source::Usage(4)),
+    ("faults", Source::Usage(4)),
+    ("voluntary-switches", Source::Usage(5)),
+    ("involuntary-switches", Source::Usage(6)),
+    ("context-switches", Source::Usage(7)),
+    ("cs", Source::Usage(7)),
+    ("blocks-in", Source::Usage(8)),
+    ("blocks-out", Source::Usage(9)),
+];
+
+/// Caches in the kernel's numbering, and what can be asked of them.
+const CACHES: [&str; 7] = ["L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node"];
+const OPERATIONS: [&str; 3] = ["load", "store", "prefetch"];
+
+/// Reads a list of names.
+pub(crate) fn parse(text: &str) -> Result<Vec<Metric>, Failure> {
+    let mut metrics: Vec<Metric> = Vec::new();
+    for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        let source = source_of(name).ok_or_else(|| {
+            Failure::new(Code::Usage, format!("`{name}` is no metric that is known"))
+                .remedy("PAPI_TOT_INS, a name of `perf list` such as cache-misses or L1-dcache-load-misses, rNNN, page-faults (docs/metrics.md)")
+        })?;
+        if !metrics.iter().any(|known| known.name == name) {
+            metrics.push(Metric { name: name.to_string(), source });
+        }
+    }
+    if metrics.len() > MOST {
+        return Err(Failure::new(Code::Usage, format!("{} metrics are too many", metrics.len())).remedy(format!("name at most {MOST}")));
+    }
+    Ok(metrics)
+}
+
+fn source_of(name: &str) -> Option<Source> {
+    if let Some((_, source)) = EVENTS.iter().find(|(known, _)| *known == name) {
+        return Some(*source);
+    }
+    if let Some(raw) = name.strip_prefix('r').and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
+        return Some(Source::Perf(RAW, raw));
+    }
+    for (cache, cache_name) in (0_u64..).zip(CACHES) {
+        let Some(rest) = name.strip_prefix(cache_name).and_then(|rest| rest.strip_prefix('-')) else { continue };
+        for (operation, operation_name) in (0_u64..).zip(OPERATIONS) {
+            let missed = match rest.strip_prefix(operation_name) {
+                Some("s" | "es") => 0,
+                Some("-misses") => 1,
+                _ => continue,
+            };
+            return Some(Source::Perf(CACHE, cache | operation << 8 | missed << 16));
+        }
+    }
+    None
+}
+
+/// Those that this machine offers; each of the others is named with the reason.
+pub(crate) fn available(metrics: Vec<Metric>) -> Vec<Metric> {
+    let offered = |metric: &Metric| match metric.source {
+        Source::Perf(kind, config) => match open(kind, config) {
+            Ok(()) => true,
+            Err(error) => {
+                let why = match error.raw_os_error() {
+                    Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => "the processor or the virtual machine has no such counter".to_string(),
+                    Some(libc::EACCES | libc::EPERM) => "the kernel forbids it: see /proc/sys/kernel/perf_event_paranoid".to_string(),
+                    Some(libc::ENOSYS) => "the kernel has no performance events".to_string(),
+                    _ => error.to_string(),
+                };
+                eprintln!("tare: {} is not available here ({why}): the run goes on without it", metric.name);
+                false
+            }
+        },
+        _ => true,
+    };
+    metrics.into_iter().filter(offered).collect()
+}
+
+/// What the runtime is told.
+pub(crate) fn environment(metrics: &[Metric]) -> Option<(String, String)> {
+    let word = |metric: &Metric| {
+        let source = match metric.source {
+            Source::Perf(kind, config) => format!("p{kind:x}:{config:x}"),
+            Source::Usage(field) => format!("u{field}"),
+            Source::TaskClock => "t".to_string(),
+        };
+        format!("{}={source}", metric.name)
+    };
+    (!metrics.is_empty()).then(|| ("TARE_METRICS".to_string(), metrics.iter().map(word).collect::<Vec<_>>().join(",")))
+}
+
+/// The first words of `struct perf_event_attr`, version 0.
+#[repr(C)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    unused: [u64; 3],
+    flags: u64,
+    unused_too: [u64; 2],
+}
+
+/// Opens an event of this thread, as the runtime will, and closes it.
+fn open(kind: u32, config: u64) -> std::io::Result<()> {
+    const EXCLUDE_KERNEL_AND_HYPERVISOR: u64 = 1 << 5 | 1 << 6;
+    let flags = if kind == SOFTWARE { 0 } else { EXCLUDE_KERNEL_AND_HYPERVISOR };
+    let attributes = Attributes { kind, size: size_of::<Attributes>() as u32, config, unused: [0; 3], flags, unused_too: [0; 2] };
+    // SAFETY: the attributes live through the call and say their size; the other arguments are numbers.
+    let file = unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attributes, 0, -1, -1, 0) };
+    if file < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: a descriptor that was just opened here.
+    unsafe { libc::close(i32::try_from(file).unwrap_or(-1)) };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST, environment, parse};
+
+    #[test]
+    fn names_of_all_kinds_are_read() {
+        let metrics = parse("PAPI_TOT_INS, L1-dcache-load-misses,dTLB-stores,r1a2,page-faults,task-clock").expect("known names");
+        let (_, value) = environment(&metrics).expect("metrics");
+        assert_eq!(value, "PAPI_TOT_INS=p0:1,L1-dcache-load-misses=p3:10000,dTLB-stores=p3:103,r1a2=p4:1a2,page-faults=u4,task-clock=t");
+        assert_eq!(environment(&[]), None);
+    }
+
+    #[test]
+    fn what_is_unknown_or_too_much_is_refused_by_name() {
+        assert!(parse("cycles,PAPI_FLOPS").expect_err("an unknown name").what.contains("PAPI_FLOPS"));
+        let many: Vec<String> = (0..=MOST).map(|number| format!("r{number}")).collect();
+        assert!(parse(&many.join(",")).is_err());
+    }
+}

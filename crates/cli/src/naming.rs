@@ -1,0 +1,45 @@
+//! Names of functions that a run knows by their addresses alone: those with compiler hooks, whose names nobody looked for
+//! while the program ran.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use tare_image::Image;
+use tare_image::lines::Lines;
+use tare_profile::{Profile, Region};
+
+use crate::debug_files::{DebugFiles, DebugPath};
+
+/// Names all functions of the images that are still there, and still the same.
+pub(crate) fn name_functions(profile: &mut Profile) {
+    let images: BTreeSet<String> = profile.regions.iter().filter(|region| region.is_nameless()).map(|region| region.image.clone()).collect();
+    for image in images {
+        let functions: Vec<&mut Region> = profile.regions.iter_mut().filter(|region| region.is_nameless() && region.image == image).collect();
+        name_those_of(Path::new(&image), functions);
+    }
+}
+
+/// An image that is not there any more leaves its functions with their addresses.
+fn name_those_of(path: &Path, functions: Vec<&mut Region>) {
+    let Ok(bytes) = std::fs::read(path) else { return };
+    let files = DebugFiles::find(path, &bytes, &DebugPath::of_environment());
+    let Ok(mut image) = Image::parse(&bytes) else { return };
+    if let Some(debug) = files.with_symbols() {
+        image.add_symbols(&debug);
+    }
+    let id = image.build_id().unwrap_or_default().iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    });
+    let sections = files.sections(&image);
+    let lines = Lines::new(&sections);
+    for function in functions.into_iter().filter(|function| function.build_id == id) {
+        if let Some(symbol) = image.symbols_at(function.address).next() {
+            function.name_function(symbol.name);
+        }
+        if let Some(place) = lines.as_ref().and_then(|lines| lines.function(function.address)) {
+            (function.file, function.line) = (place.file, place.line);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! `tare view DIR`: the page of a run, opened in a browser where there is a display.
+
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::args::ViewArguments;
+use crate::failure::{Code, Failure};
+use crate::results::Results;
+use crate::rundir::RunDirectory;
+use crate::whole_file;
+
+/// Writes the page, says where it is, and opens it.
+pub(crate) fn view(arguments: &ViewArguments) -> Result<ExitCode, Failure> {
+    let run = RunDirectory::open(&arguments.run)?;
+    let results = Results::read(&run)?;
+    let page = results.html(&arguments.showing, !arguments.sources.no_source);
+    let file = arguments.output.clone().unwrap_or_else(|| run.path.join("report.html"));
+    let cannot = |error: &std::io::Error| Failure::io(Code::CannotWrite, "write", &file, error).remedy("name another place with -o FILE");
+    whole_file::write(&file, page.as_bytes()).map_err(|error| cannot(&error))?;
+    let file = std::fs::canonicalize(&file).map_err(|error| cannot(&error))?;
+    println!("file://{}", file.display());
+    if !(has_display() && opens(&file)) {
+        eprintln!("tare: no browser was opened; to see the page elsewhere: scp {}:{} .", host(), file.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn has_display() -> bool {
+    ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
+/// Hands the file to the desktop. The browser goes on without us.
+fn opens(file: &Path) -> bool {
+    let opened = Command::new("xdg-open").arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    opened.is_ok_and(|status| status.success())
+}
+
+fn host() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").map_or_else(|_| "HOST".to_string(), |name| name.trim().to_string())
+}

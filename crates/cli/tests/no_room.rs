@@ -1,0 +1,110 @@
+//! A run that cannot write says so once, and the program goes on unmeasured with a status of its own.
+
+mod common;
+
+use std::path::Path;
+use std::process::Output;
+
+use common::{BOTH, Place, compile_c, text};
+
+fn program(place: &Place) -> String {
+    compile_c("crates/cli/tests/programs/endings.c", place.path(), &[]).display().to_string()
+}
+
+/// Runs the program's command in a mount namespace with file systems of these sizes for `/dev/shm` and `full`.
+fn with_room(place: &Place, shm: &str, full: &str, line: &str) -> Output {
+    std::fs::create_dir_all(place.path().join("full")).expect("a writable directory");
+    let tare = env!("CARGO_BIN_EXE_tare");
+    let script = format!("mount -t tmpfs -o size={shm} none /dev/shm && mount -t tmpfs -o size={full} none full && exec timeout 60 {tare} {line}");
+    // Open MPI's own segments would not fit.
+    place.command("unshare").env("OMPI_MCA_btl", "self,tcp").args(["-rm", "sh", "-c", &script]).output().expect("unshare")
+}
+
+fn times_said(output: &Output, word: &str) -> usize {
+    text(&output.stderr).matches(word).count()
+}
+
+#[test]
+fn a_run_directory_that_cannot_be_made_leaves_the_program_unmeasured() {
+    let place = Place::new();
+    let program = program(&place);
+    for verb in ["profile", "run"] {
+        let output = place.tare().args([verb, "-o", "/proc/nowhere", "--", &program, "return"]).output().expect("tare");
+        assert_eq!(output.status.code(), Some(3), "{verb}: {}", text(&output.stderr));
+        assert_eq!((times_said(&output, "/proc/nowhere"), times_said(&output, "unmeasured")), (1, 1), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_cache_that_cannot_be_made_leaves_the_program_unmeasured() {
+    let place = Place::new();
+    let program = program(&place);
+    let output = place.tare().env("TARE_CACHE", "/proc/nowhere").args(["profile", "--", &program, "return"]).output().expect("tare");
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert_eq!(times_said(&output, "unmeasured"), 1, "{}", text(&output.stderr));
+}
+
+#[test]
+fn full_file_systems_leave_the_program_unmeasured() {
+    let place = Place::new();
+    let program = program(&place);
+    // Where instrumented copies stand has room.
+    let output = with_room(&place, "16k", "16k", &format!("profile -o full/run -- {program} return"));
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert_eq!(times_said(&output, "goes on unmeasured"), 1, "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("no space"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn little_shared_memory_is_no_loss() {
+    let place = Place::new();
+    let program = program(&place);
+    let output = with_room(&place, "64k", "4m", &format!("profile -o full/run -- {program} return"));
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert_eq!(times_said(&output, "unmeasured"), 0, "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("1001"), "the calls of `work` are not shown: {}", text(&output.stderr));
+}
+
+#[test]
+fn a_disk_that_is_full_at_the_end_keeps_the_status_and_the_graph() {
+    let place = Place::new();
+    let program = program(&place);
+    let output = with_room(&place, "64m", "16k", &format!("profile -o full/run -- {program} return"));
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("the data stands in /dev/shm/tare-"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_never_ends_the_program() {
+    let place = Place::new();
+    let program = program(&place);
+    for limit in [1, 20, 100, 100_000] {
+        let line = format!("ulimit -f {limit} && exec {} run -- {}", env!("CARGO_BIN_EXE_tare"), instrumented(&place, &program));
+        let output = place.command("sh").args(["-c", &line]).output().expect("sh");
+        assert_eq!(output.status.code(), Some(3), "{limit}: {}", text(&output.stderr));
+        assert_eq!(times_said(&output, "unmeasured"), usize::from(limit < 100_000), "{limit}: {}", text(&output.stderr));
+    }
+}
+
+fn instrumented(place: &Place, program: &str) -> String {
+    let copy = place.path().join("copy");
+    if !Path::new(&copy).exists() {
+        let made = place.tare().args(["instrument", program, "-o"]).arg(&copy).output().expect("tare");
+        assert!(made.status.success(), "{}", text(&made.stderr));
+    }
+    format!("{} return", copy.display())
+}
+
+#[test]
+fn ranks_that_cannot_write_say_so_once_and_go_on() {
+    for mpi in BOTH {
+        let place = Place::new();
+        let program = mpi.compile("examples/pi/pi.c", place.path());
+        let line = mpi.line(2, &program).join(" ");
+        let output = with_room(&place, "15m", "20k", &format!("run -o full/run -- {line}"));
+        let plain = place.plain(&mpi.line(2, &program));
+        assert_eq!(output.status.code(), plain.status.code(), "{}: {}", mpi.name, text(&output.stderr));
+        assert_eq!(text(&output.stdout), text(&plain.stdout), "{}", mpi.name);
+        assert_eq!(times_said(&output, "goes on unmeasured"), 1, "{}: {}", mpi.name, text(&output.stderr));
+    }
+}

@@ -1,0 +1,52 @@
+//! `tare report` and `tare view` on a run: every format, and what is wrong with a command line.
+
+mod common;
+
+use common::{Place, compile_c, text};
+
+const DOCUMENTS: [(&str, &str); 10] = [
+    ("text", "Region"),
+    ("json", "{\"schema\":1"),
+    ("html", "<!DOCTYPE html>"),
+    ("collapsed", "program;main"),
+    ("speedscope", "speedscope.app/file-format-schema"),
+    ("callgrind", "# callgrind format"),
+    ("firefox", "\"threads\":["),
+    ("prometheus", "# TYPE tare_run_info gauge"),
+    ("csv", "process,host,rank"),
+    ("cube", "CUBEX.INDEX"),
+];
+
+#[test]
+fn a_run_is_written_in_every_format_and_seen_as_a_page() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/endings.c", place.path(), &[]);
+    place.profile(&[], &[program.display().to_string(), "return".into()]);
+    let report = |words: &[&str]| place.tare().args(["report", "run"]).args(words).output().expect("tare can be started");
+    for (format, begin) in DOCUMENTS {
+        let output = report(&["--format", format]);
+        assert!(output.status.success(), "{format}: {}", text(&output.stderr));
+        assert!(text(&output.stdout).contains(begin), "{format}");
+        let file = format!("out.{format}");
+        assert!(report(&["--format", format, "-o", &file]).status.success());
+        assert!(!std::fs::read(place.path().join(&file)).expect("the file").is_empty());
+    }
+    let page = std::fs::read_to_string(place.path().join("out.html")).expect("the page");
+    assert!(page.contains("endings.c"), "regions have their place");
+    assert!(!report(&["--format", "pprof"]).stdout.is_empty());
+    // Several files want a directory.
+    let output = report(&["--format", "tau"]);
+    assert_eq!(output.status.code(), Some(64));
+    assert!(text(&output.stderr).contains("-o DIR"));
+    assert!(report(&["--format", "tau", "-o", "profiles"]).status.success());
+    assert!(place.path().join("profiles/profile.0.0.0").is_file());
+    let output = report(&["--format", "csv", "-o", "nowhere/out.csv"]);
+    assert_eq!(output.status.code(), Some(73), "{}", text(&output.stderr));
+    // Without a display the page is written, and its place said.
+    let output = place.tare().args(["view", "run"]).env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").output().expect("tare can be started");
+    assert!(output.status.success());
+    let address = text(&output.stdout);
+    let file = address.trim().strip_prefix("file://").expect("an address");
+    assert!(std::path::Path::new(file).ends_with("run/report.html") && std::path::Path::new(file).is_file());
+    assert!(text(&output.stderr).contains("scp "));
+}

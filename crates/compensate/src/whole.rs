@@ -1,0 +1,43 @@
+//! The run as a whole: what its locations have in common, summed from their compensated figures.
+//!
+//! The rooms: [`CallTree`] joins the region graphs of all locations by call path; [`RegionTotal`] sums each region and keeps
+//! what each process spent in it; [`Classes`] and [`Efficiency`] say how much of the time was useful work; [`WaitPlace`] says who
+//! waited for whom and where; [`Finding`] what of that could be won.
+//!
+//! What always holds: in a [`CallTree`] a parent stands before its children, and a child never exceeds its parent; sums are
+//! those of unrounded values.
+
+mod classes;
+mod finding;
+mod regions;
+mod tree;
+mod waits;
+
+pub use classes::{Classes, Efficiency};
+pub use finding::{Cause, Certainty, Finding, FindingKind, findings};
+pub use regions::{RegionTotal, Spread as RegionSpread, region_totals};
+pub use tree::{CallPath, CallTree};
+pub use waits::{Exchange, WaitPlace, exchanges, wait_places};
+
+use crate::figure::Figure;
+
+impl Figure {
+    /// The sum of two figures whose intervals move together. A mark stays where what it marks is the greater part.
+    #[must_use]
+    pub fn added(&self, more: &Self) -> Self {
+        let mark = if more.value.abs() > self.value.abs() { more.mark } else { self.mark };
+        Self { value: self.value + more.value, low: self.low + more.low, high: self.high + more.high, mark }
+    }
+
+    /// The figure divided by a number that is known.
+    #[must_use]
+    pub fn divided(&self, by: f64) -> Self {
+        self.scaled(1.0 / by)
+    }
+}
+
+/// Whether an MPI operation only starts or ends the library: its time is not spent on the program's messages.
+#[must_use]
+pub fn starts_or_ends_mpi(name: &str) -> bool {
+    matches!(name, "MPI_Init" | "MPI_Init_thread" | "MPI_Finalize" | "MPI_Session_init" | "MPI_Session_finalize")
+}

@@ -1,0 +1,104 @@
+//! How much of the time was useful work.
+//!
+//! Efficiency is POP's (pop-coe.eu): the mean of the ranks' useful time over the run's time is load balance (mean over
+//! greatest useful time) times communication efficiency (greatest useful time over the run's time).
+
+use tare_profile::{Profile, RegionKind};
+
+use crate::Compensated;
+use crate::whole::starts_or_ends_mpi;
+
+/// Where the time of all locations went: compensated seconds, over their whole life.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Classes {
+    /// Outside of MPI.
+    pub useful_s: f64,
+    /// Waiting in MPI for others.
+    pub waiting_s: f64,
+    /// In MPI besides waiting: the work of messages and collectives.
+    pub messages_s: f64,
+    /// In `MPI_Init` and `MPI_Finalize`.
+    pub start_end_s: f64,
+}
+
+impl Classes {
+    /// Of the run.
+    #[must_use]
+    pub fn of(profile: &Profile, compensated: &Compensated) -> Self {
+        Self::of_processes(profile, compensated).into_iter().fold(Self::default(), |sum, more| Self {
+            useful_s: sum.useful_s + more.useful_s,
+            waiting_s: sum.waiting_s + more.waiting_s,
+            messages_s: sum.messages_s + more.messages_s,
+            start_end_s: sum.start_end_s + more.start_end_s,
+        })
+    }
+
+    /// Of each process.
+    #[must_use]
+    pub fn of_processes(profile: &Profile, compensated: &Compensated) -> Vec<Self> {
+        let mut all = vec![Self::default(); profile.processes.len()];
+        for (location, figures) in profile.locations.iter().zip(&compensated.locations) {
+            let classes = &mut all[location.process.0];
+            for (node, figures) in location.nodes.iter().zip(&figures.nodes) {
+                let region = profile.region_of(node);
+                let exclusive = figures.exclusive.value;
+                match region.kind {
+                    RegionKind::Mpi if starts_or_ends_mpi(&region.name) => classes.start_end_s += exclusive,
+                    RegionKind::Mpi => {
+                        let waiting = figures.wait_s.clamp(0.0, exclusive.max(0.0));
+                        classes.waiting_s += waiting;
+                        classes.messages_s += exclusive - waiting;
+                    }
+                    _ => classes.useful_s += exclusive,
+                }
+            }
+        }
+        all
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn all_s(&self) -> f64 {
+        self.useful_s + self.waiting_s + self.messages_s + self.start_end_s
+    }
+}
+
+/// Parallel efficiency of a run of several ranks, between `MPI_Init` and `MPI_Finalize`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Efficiency {
+    /// Mean over greatest useful time of a rank.
+    pub load_balance: f64,
+    /// Greatest useful time of a rank over the time of the run.
+    pub communication: f64,
+}
+
+impl Efficiency {
+    /// `None` outside of MPI, with one rank, and where no rank has done anything.
+    #[must_use]
+    pub fn of(profile: &Profile, compensated: &Compensated) -> Option<Self> {
+        let (mut sum, mut greatest, mut time, mut ranks) = (0.0_f64, 0.0_f64, 0.0_f64, 0_u32);
+        for (location, figures) in profile.locations.iter().zip(&compensated.locations) {
+            if location.thread != 0 || profile.process_of(location).rank.is_none() {
+                continue;
+            }
+            let in_mpi = location.nodes.iter().zip(&figures.nodes).filter(|(node, _)| {
+                let region = profile.region_of(node);
+                region.kind == RegionKind::Mpi && !starts_or_ends_mpi(&region.name)
+            });
+            let messages: f64 = in_mpi.map(|(_, figures)| figures.exclusive.value.max(0.0)).sum();
+            let useful = (figures.total.value - messages).max(0.0);
+            sum += useful;
+            greatest = greatest.max(useful);
+            time = time.max(figures.total.value);
+            ranks += 1;
+        }
+        let known = ranks > 1 && greatest > 0.0 && time > 0.0;
+        known.then(|| Self { load_balance: sum / f64::from(ranks) / greatest, communication: (greatest / time).min(1.0) })
+    }
+
+    /// The product of the two.
+    #[must_use]
+    pub fn parallel(&self) -> f64 {
+        self.load_balance * self.communication
+    }
+}

@@ -1,0 +1,212 @@
+//! Findings: what could be won, where, and how sure that is.
+//!
+//! What could be won is an upper bound. A rank that waits does not work: with the same work spread evenly over all ranks, the
+//! run cannot become shorter by more than the mean over the ranks of the time that they wait there. Likewise for the work of
+//! messages. Below [`LEAST_PART`] of the run, or below twice its uncertainty, nothing is called a finding.
+
+use tare_profile::{Profile, RegionIndex, RegionKind};
+
+use crate::Compensated;
+use crate::figure::Figure;
+use crate::whole::regions::RegionTotal;
+use crate::whole::waits::WaitPlace;
+
+/// Below this part of the run's time there is no finding.
+const LEAST_PART: f64 = 0.01;
+/// Messages are only a finding from this part of the run's time on: some work for them is always needed.
+const LEAST_MESSAGES: f64 = 0.05;
+/// The ranks for which others wait are the fewest that make up this part of the waiting.
+const MOST_OF_IT: f64 = 0.8;
+/// A region is called the cause if it explains at least this part of the waiting.
+const EXPLAINS: f64 = 0.3;
+
+/// What could be won.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Finding {
+    /// What it is.
+    pub kind: FindingKind,
+    /// The region at which it shows.
+    pub region: RegionIndex,
+    /// What called that; `None` at a root.
+    pub caller: Option<RegionIndex>,
+    /// Seconds of the run that could be won at most.
+    pub seconds: Figure,
+    /// How sure that is.
+    pub certainty: Certainty,
+}
+
+/// What could be done better.
+#[derive(Clone, PartialEq, Debug)]
+pub enum FindingKind {
+    /// Ranks wait for messages of others.
+    LateSender {
+        /// Those that wait, by rank.
+        waiting: Vec<u32>,
+        /// Those for which they wait, by rank; empty where that is more than half of all.
+        awaited: Vec<u32>,
+        /// What these do longer than the others.
+        cause: Option<Cause>,
+    },
+    /// Ranks wait in a collective operation for the last to arrive.
+    LateArrival {
+        /// Those that wait, by rank.
+        waiting: Vec<u32>,
+        /// Those that hardly wait; empty where all take turns.
+        awaited: Vec<u32>,
+        /// What these do longer than the others.
+        cause: Option<Cause>,
+    },
+    /// Messages themselves take time, besides waiting.
+    Messages {
+        /// Calls.
+        calls: u64,
+        /// Messages.
+        messages: u64,
+        /// Bytes in them.
+        bytes: u64,
+    },
+}
+
+/// A region in which the ranks that others wait for spend more time than the others.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Cause {
+    /// Which.
+    pub region: RegionIndex,
+    /// By what part of the others' time; infinite where the others spend none.
+    pub ahead: f64,
+}
+
+/// How sure a finding is: its size over its uncertainty.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Certainty {
+    /// At least five times.
+    Sure,
+    /// At least twice.
+    Likely,
+}
+
+impl Certainty {
+    fn of(value: f64, half_width: f64) -> Option<Self> {
+        match value {
+            value if value >= 5.0 * half_width => Some(Self::Sure),
+            value if value >= 2.0 * half_width => Some(Self::Likely),
+            _ => None,
+        }
+    }
+}
+
+/// The findings of a run, those with most to win first.
+#[must_use]
+pub fn findings(profile: &Profile, compensated: &Compensated, totals: &[RegionTotal], places: &[WaitPlace]) -> Vec<Finding> {
+    let ranks = Ranks::of(profile);
+    let time = profile.locations.iter().zip(&compensated.locations).filter(|(location, _)| ranks.counts(location.process.0));
+    let time = time.map(|(_, figures)| figures.total.value).fold(0.0, f64::max);
+    if ranks.count < 2 || time <= 0.0 {
+        return Vec::new();
+    }
+    let mut findings: Vec<Finding> =
+        places.iter().flat_map(|place| [waiting(profile, totals, place, &ranks, time), messages(place, &ranks, time)]).flatten().collect();
+    findings.sort_by(|one, other| other.seconds.value.total_cmp(&one.seconds.value));
+    findings
+}
+
+/// Processes by rank.
+struct Ranks {
+    /// The rank of each process.
+    of_process: Vec<Option<u32>>,
+    count: usize,
+}
+
+impl Ranks {
+    fn of(profile: &Profile) -> Self {
+        let of_process: Vec<Option<u32>> = profile.processes.iter().map(|process| process.rank).collect();
+        Self { count: of_process.iter().flatten().count(), of_process }
+    }
+
+    fn counts(&self, process: usize) -> bool {
+        self.of_process[process].is_some()
+    }
+}
+
+fn figure(value: f64, half_width: f64) -> Figure {
+    Figure { value, low: (value - half_width).max(0.0), high: value + half_width, mark: None }
+}
+
+fn waiting(profile: &Profile, totals: &[RegionTotal], place: &WaitPlace, ranks: &Ranks, time: f64) -> Option<Finding> {
+    let count = ranks.count as f64;
+    let (seconds, half_width) = (place.wait_s / count, place.half_width_s / count);
+    let certainty = Certainty::of(seconds, half_width).filter(|_| seconds >= LEAST_PART * time)?;
+    let by_messages: f64 = place.awaited.iter().map(|(_, seconds)| seconds).sum();
+    let is_late_sender = by_messages >= 0.5 * place.wait_s;
+    let most = place.waiters.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
+    let mut waiting: Vec<u32> = place.waiters.iter().filter(|(_, seconds)| *seconds >= 0.1 * most).map(|(rank, _)| *rank).collect();
+    let mut awaited = if is_late_sender { few_that_make_most(&place.awaited) } else { those_that_hardly_wait(place, most) };
+    if awaited.len() * 2 > ranks.count {
+        awaited.clear();
+    }
+    if !is_late_sender {
+        waiting.retain(|rank| awaited.binary_search(rank).is_err());
+    }
+    let cause = cause(profile, totals, ranks, &awaited, place.wait_s);
+    let kind = match is_late_sender {
+        true => FindingKind::LateSender { waiting, awaited, cause },
+        false => FindingKind::LateArrival { waiting, awaited, cause },
+    };
+    Some(Finding { kind, region: place.operation, caller: place.caller, seconds: figure(seconds, half_width), certainty })
+}
+
+fn few_that_make_most(awaited: &[(u32, f64)]) -> Vec<u32> {
+    let all: f64 = awaited.iter().map(|(_, seconds)| seconds).sum();
+    let mut by_time = awaited.to_vec();
+    by_time.sort_by(|one, other| other.1.total_cmp(&one.1));
+    let mut sum = 0.0;
+    let mut few: Vec<u32> = by_time
+        .into_iter()
+        .take_while(|(_, seconds)| {
+            let goes_on = sum < MOST_OF_IT * all;
+            sum += seconds;
+            goes_on
+        })
+        .map(|(rank, _)| rank)
+        .collect();
+    few.sort_unstable();
+    few
+}
+
+/// In a collective the last to arrive waits for nobody.
+fn those_that_hardly_wait(place: &WaitPlace, most: f64) -> Vec<u32> {
+    let hardly: Vec<u32> = place.waiters.iter().filter(|(_, seconds)| *seconds < 0.1 * most).map(|(rank, _)| *rank).collect();
+    if hardly.len() * 2 <= place.waiters.len() { hardly } else { Vec::new() }
+}
+
+/// The region outside of MPI in which the awaited ranks spend most more than the others do.
+fn cause(profile: &Profile, totals: &[RegionTotal], ranks: &Ranks, awaited: &[u32], wait_s: f64) -> Option<Cause> {
+    let few = awaited.len() as f64;
+    let others = ranks.count as f64 - few;
+    if few == 0.0 || others <= 0.0 {
+        return None;
+    }
+    let excess = |total: &RegionTotal| {
+        let (mut late, mut rest) = (0.0, 0.0);
+        for &(process, seconds) in &total.of_process {
+            match ranks.of_process[process as usize] {
+                Some(rank) if awaited.binary_search(&rank).is_ok() => late += seconds,
+                Some(_) => rest += seconds,
+                None => {}
+            }
+        }
+        (late / few - rest / others, rest / others)
+    };
+    let is_work = |total: &&RegionTotal| !matches!(profile.regions[total.region.0].kind, RegionKind::Mpi | RegionKind::Program);
+    let best = totals.iter().filter(is_work).map(|total| (total.region, excess(total))).max_by(|one, other| one.1.0.total_cmp(&other.1.0))?;
+    let (region, (more, rest)) = best;
+    let explained = more * others >= EXPLAINS * wait_s;
+    explained.then(|| Cause { region, ahead: if rest > 0.0 { more / rest } else { f64::INFINITY } })
+}
+
+fn messages(place: &WaitPlace, ranks: &Ranks, time: f64) -> Option<Finding> {
+    let seconds = place.working.divided(ranks.count as f64);
+    let certainty = Certainty::of(seconds.value, seconds.half_width()).filter(|_| seconds.value >= LEAST_MESSAGES * time)?;
+    let kind = FindingKind::Messages { calls: place.calls, messages: place.messages.0, bytes: place.messages.1 };
+    Some(Finding { kind, region: place.operation, caller: place.caller, seconds: figure(seconds.value, seconds.half_width()), certainty })
+}

@@ -1,0 +1,120 @@
+//! Regions, summed over all call paths and locations, and how they spread over the processes.
+
+use tare_profile::{Profile, RegionIndex};
+
+use crate::Compensated;
+use crate::figure::Figure;
+use crate::whole::tree::CallTree;
+
+/// A region, summed over all locations.
+#[derive(Clone, Debug)]
+pub struct RegionTotal {
+    /// Which.
+    pub region: RegionIndex,
+    /// Calls.
+    pub calls: u64,
+    /// Whether all of them were counted.
+    pub calls_exact: bool,
+    /// Exclusive seconds as measured.
+    pub measured_s: f64,
+    /// Exclusive time, compensated.
+    pub exclusive: Figure,
+    /// Inclusive time, compensated; a call within a call of the same region counts once.
+    pub inclusive: Figure,
+    /// Seconds waited as measured.
+    pub measured_wait_s: f64,
+    /// Seconds waited, compensated.
+    pub wait_s: f64,
+    /// Compensated exclusive seconds of each process that spent any, in the order of the processes.
+    pub of_process: Vec<(u32, f64)>,
+}
+
+/// How a region's exclusive time spreads over processes: seconds, with the process that has them.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Spread {
+    /// The least.
+    pub least: (u32, f64),
+    /// The mean over all processes that were asked about.
+    pub mean: f64,
+    /// The most.
+    pub most: (u32, f64),
+}
+
+impl RegionTotal {
+    /// Whether there is anything to show of it.
+    #[must_use]
+    pub fn is_seen(&self) -> bool {
+        self.calls > 0 || self.measured_s != 0.0
+    }
+
+    /// The spread over the processes for which `counts`; `None` where there is no such process.
+    pub fn spread(&self, processes: usize, counts: impl Fn(usize) -> bool) -> Option<Spread> {
+        let mut values = self.of_process.iter().peekable();
+        let mut spread: Option<Spread> = None;
+        let (mut sum, mut count) = (0.0, 0_u32);
+        for process in 0..processes {
+            let value = values.next_if(|(with, _)| *with as usize == process).map_or(0.0, |(_, value)| *value);
+            if !counts(process) {
+                continue;
+            }
+            let here = (process as u32, value);
+            let known = spread.get_or_insert(Spread { least: here, mean: 0.0, most: here });
+            if value < known.least.1 {
+                known.least = here;
+            }
+            if value > known.most.1 {
+                known.most = here;
+            }
+            sum += value;
+            count += 1;
+        }
+        spread.map(|spread| Spread { mean: sum / f64::from(count), ..spread })
+    }
+}
+
+/// All regions of a profile, in its order.
+#[must_use]
+pub fn region_totals(profile: &Profile, compensated: &Compensated, tree: &CallTree) -> Vec<RegionTotal> {
+    let mut totals: Vec<RegionTotal> = (0..profile.regions.len()).map(|index| RegionTotal::new(RegionIndex(index))).collect();
+    let nested = tree.is_nested(totals.len());
+    for (path, nested) in tree.paths.iter().zip(nested) {
+        let total = &mut totals[path.region.0];
+        total.calls = total.calls.saturating_add(path.calls);
+        total.calls_exact &= path.calls_exact;
+        total.measured_s += path.measured_s;
+        total.exclusive = total.exclusive.added(&path.exclusive);
+        total.measured_wait_s += path.measured_wait_s;
+        total.wait_s += path.wait_s;
+        if !nested {
+            total.inclusive = total.inclusive.added(&path.inclusive);
+        }
+    }
+    for (location, figures) in profile.locations.iter().zip(&compensated.locations) {
+        let process = location.process.0 as u32;
+        for (node, figures) in location.nodes.iter().zip(&figures.nodes) {
+            let of_process = &mut totals[node.region.0].of_process;
+            match of_process.last_mut() {
+                Some((last, seconds)) if *last == process => *seconds += figures.exclusive.value,
+                _ => of_process.push((process, figures.exclusive.value)),
+            }
+        }
+    }
+    totals
+}
+
+impl RegionTotal {
+    fn new(region: RegionIndex) -> Self {
+        let nothing = Figure::exact(0.0);
+        Self {
+            region,
+            calls: 0,
+            calls_exact: true,
+            measured_s: 0.0,
+            exclusive: nothing,
+            inclusive: nothing,
+            measured_wait_s: 0.0,
+            wait_s: 0.0,
+            of_process: Vec::new(),
+        }
+    }
+}

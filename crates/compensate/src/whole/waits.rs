@@ -1,0 +1,176 @@
+//! Who exchanged messages with whom, and who waited where.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tare_profile::{Profile, RegionIndex, RegionKind};
+
+use crate::figure::Figure;
+use crate::whole::starts_or_ends_mpi;
+use crate::whole::tree::CallTree;
+use crate::{Compensated, Mode};
+
+/// What went from one rank to another.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Exchange {
+    /// The rank that sent.
+    pub from: u32,
+    /// The rank that received.
+    pub to: u32,
+    /// Messages received, or sent where the receiver's side is not known.
+    pub messages: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Seconds between sending and the end of receiving.
+    pub transmission_s: f64,
+    /// Seconds that the receiver waited, as measured.
+    pub measured_wait_s: f64,
+    /// Seconds that the receiver waited, compensated.
+    pub wait_s: f64,
+}
+
+/// What each rank received from each other, sorted by sender and receiver.
+#[must_use]
+pub fn exchanges(profile: &Profile, compensated: &Compensated) -> Vec<Exchange> {
+    let mut received: HashMap<(u32, u32), Exchange> = HashMap::new();
+    let mut sent: HashMap<(u32, u32), (u64, u64)> = HashMap::new();
+    let is_compensated = compensated.mode == Mode::Parallel;
+    for location in &profile.locations {
+        let process = profile.process_of(location);
+        let Some(own) = process.rank else { continue };
+        let seconds = |ticks: u64| process.clock.seconds(ticks as f64);
+        for peer in location.nodes.iter().flat_map(|node| &node.peers) {
+            // A record holds the bytes of both ways together.
+            let bytes = |one_way| share_of(peer.bytes, one_way, peer.sent.saturating_add(peer.received));
+            if peer.received > 0 || peer.wait > 0 {
+                let cell = received.entry((peer.rank, own)).or_default();
+                cell.messages += peer.received;
+                cell.bytes += bytes(peer.received);
+                cell.transmission_s += seconds(peer.transmission);
+                cell.measured_wait_s += seconds(peer.wait);
+                cell.wait_s += seconds(if is_compensated { peer.virtual_wait } else { peer.wait });
+            }
+            if peer.sent > 0 {
+                let cell = sent.entry((own, peer.rank)).or_default();
+                *cell = (cell.0 + peer.sent, cell.1 + bytes(peer.sent));
+            }
+        }
+    }
+    for (pair, (messages, bytes)) in sent {
+        let cell = received.entry(pair).or_default();
+        if cell.messages == 0 {
+            (cell.messages, cell.bytes) = (messages, bytes);
+        }
+    }
+    let mut all: Vec<Exchange> = received.into_iter().map(|((from, to), cell)| Exchange { from, to, ..cell }).collect();
+    all.sort_by_key(|cell| (cell.from, cell.to));
+    all
+}
+
+/// The part of a record's bytes that went one way.
+fn share_of(bytes: u64, one_way: u64, both: u64) -> u64 {
+    if both == 0 { 0 } else { (u128::from(bytes) * u128::from(one_way) / u128::from(both)) as u64 }
+}
+
+/// A place where ranks wait: an MPI operation and the region that calls it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WaitPlace {
+    /// The operation.
+    pub operation: RegionIndex,
+    /// What called it; `None` at a root.
+    pub caller: Option<RegionIndex>,
+    /// Seconds waited as measured, over all ranks.
+    pub measured_wait_s: f64,
+    /// Seconds waited, compensated, over all ranks.
+    pub wait_s: f64,
+    /// How far `wait_s` may be off.
+    pub half_width_s: f64,
+    /// Seconds in the operation besides waiting, over all ranks.
+    pub working: Figure,
+    /// Calls.
+    pub calls: u64,
+    /// Messages and bytes sent and received.
+    pub messages: (u64, u64),
+    /// What each rank waited, compensated, by rank.
+    pub waiters: Vec<(u32, f64)>,
+    /// For which ranks, where messages tell; by rank.
+    pub awaited: Vec<(u32, f64)>,
+}
+
+/// Places of MPI operations, but for its start and end; those with the longest waits first.
+#[must_use]
+pub fn wait_places(profile: &Profile, compensated: &Compensated, tree: &CallTree) -> Vec<WaitPlace> {
+    let mut places: HashMap<(RegionIndex, Option<RegionIndex>), Sums> = HashMap::new();
+    for ((location, figures), paths) in profile.locations.iter().zip(&compensated.locations).zip(&tree.of_location) {
+        let process = profile.process_of(location);
+        let Some(rank) = process.rank else { continue };
+        for ((node, figures), &path) in location.nodes.iter().zip(&figures.nodes).zip(paths) {
+            let region = profile.region_of(node);
+            if region.kind != RegionKind::Mpi || starts_or_ends_mpi(&region.name) {
+                continue;
+            }
+            let caller = tree.paths[path as usize].parent.map(|parent| tree.paths[parent].region);
+            let sums = places.entry((node.region, caller)).or_default();
+            sums.measured_wait_s += figures.measured_wait_s;
+            sums.wait_s += figures.wait_s;
+            sums.half_width_s += figures.exclusive.half_width();
+            sums.working = sums.working.added(&figures.exclusive);
+            sums.calls += node.calls();
+            sums.messages.0 += node.messages.count;
+            sums.messages.1 += node.messages.bytes;
+            *sums.waiters.entry(rank).or_default() += figures.wait_s;
+            for peer in node.peers.iter().filter(|peer| peer.wait > 0) {
+                let wait = if compensated.mode == Mode::Parallel { peer.virtual_wait } else { peer.wait };
+                *sums.awaited.entry(peer.rank).or_default() += process.clock.seconds(wait as f64);
+            }
+        }
+    }
+    let mut places: Vec<WaitPlace> = places.into_iter().map(|((operation, caller), sums)| sums.finish(operation, caller)).collect();
+    places.sort_by(|one, other| other.wait_s.total_cmp(&one.wait_s).then_with(|| (one.operation, one.caller).cmp(&(other.operation, other.caller))));
+    places
+}
+
+/// A place while it is summed.
+struct Sums {
+    measured_wait_s: f64,
+    wait_s: f64,
+    half_width_s: f64,
+    working: Figure,
+    calls: u64,
+    messages: (u64, u64),
+    waiters: BTreeMap<u32, f64>,
+    awaited: BTreeMap<u32, f64>,
+}
+
+impl Default for Sums {
+    fn default() -> Self {
+        Self {
+            measured_wait_s: 0.0,
+            wait_s: 0.0,
+            half_width_s: 0.0,
+            working: Figure::exact(0.0),
+            calls: 0,
+            messages: (0, 0),
+            waiters: BTreeMap::new(),
+            awaited: BTreeMap::new(),
+        }
+    }
+}
+
+impl Sums {
+    fn finish(self, operation: RegionIndex, caller: Option<RegionIndex>) -> WaitPlace {
+        let less = Figure { value: -self.wait_s, low: -self.wait_s, high: -self.wait_s, mark: None };
+        let working = Figure { mark: self.working.mark, ..self.working.added(&less) };
+        WaitPlace {
+            operation,
+            caller,
+            measured_wait_s: self.measured_wait_s,
+            wait_s: self.wait_s,
+            half_width_s: self.half_width_s,
+            working,
+            calls: self.calls,
+            messages: self.messages,
+            waiters: self.waiters.into_iter().collect(),
+            awaited: self.awaited.into_iter().filter(|(_, seconds)| *seconds > 0.0).collect(),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Programs with a known cause must give exactly the known finding, and a balanced program none.
+
+mod support;
+
+use support::ranks_with;
+use tare_compensate::whole::{CallTree, Certainty, Classes, Efficiency, FindingKind, exchanges, findings, region_totals, wait_places};
+use tare_compensate::{Mode, compensate};
+use tare_profile::{Peer, Profile, RegionIndex};
+
+fn all_findings(profile: &Profile) -> Vec<tare_compensate::whole::Finding> {
+    let compensated = compensate(profile, Mode::Parallel);
+    let tree = CallTree::of(profile, &compensated);
+    let totals = region_totals(profile, &compensated, &tree);
+    findings(profile, &compensated, &totals, &wait_places(profile, &compensated, &tree))
+}
+
+#[test]
+fn a_balanced_program_has_no_finding() {
+    let profile = ranks_with(8, |_| (1.0, 0.001, None));
+    assert_eq!(all_findings(&profile), Vec::new());
+    let efficiency = Efficiency::of(&profile, &compensate(&profile, Mode::Parallel)).expect("eight ranks");
+    assert!(efficiency.parallel() > 0.99, "{efficiency:?}");
+}
+
+#[test]
+fn a_rank_that_computes_longer_is_the_one_for_which_all_wait_in_a_collective() {
+    let profile = ranks_with(8, |rank| if rank == 3 { (2.0, 0.0, None) } else { (1.0, 1.0, None) });
+    let found = all_findings(&profile);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let FindingKind::LateArrival { waiting, awaited, cause } = &found[0].kind else { panic!("{found:?}") };
+    assert_eq!((waiting.as_slice(), awaited.as_slice()), ([0, 1, 2, 4, 5, 6, 7].as_slice(), [3].as_slice()));
+    let cause = cause.expect("the region that takes longer");
+    assert_eq!(cause.region, RegionIndex(1));
+    assert!((cause.ahead - 1.0).abs() < 1e-6, "{cause:?}");
+    assert!((found[0].seconds.value - 7.0 / 8.0).abs() < 1e-6, "seven of eight ranks wait a second");
+    assert_eq!(found[0].certainty, Certainty::Sure);
+    let efficiency = Efficiency::of(&profile, &compensate(&profile, Mode::Parallel)).expect("eight ranks");
+    assert!((efficiency.load_balance - 9.0 / 16.0).abs() < 1e-6, "{efficiency:?}");
+}
+
+#[test]
+fn a_sender_that_is_late_is_named_by_its_messages() {
+    let profile = ranks_with(4, |rank| if rank == 2 { (2.0, 0.0, None) } else { (1.0, 1.0, Some(2)) });
+    let found = all_findings(&profile);
+    let FindingKind::LateSender { waiting, awaited, .. } = &found[0].kind else { panic!("{found:?}") };
+    assert_eq!((waiting.as_slice(), awaited.as_slice()), ([0, 1, 3].as_slice(), [2].as_slice()));
+    let exchanged = exchanges(&profile, &compensate(&profile, Mode::Parallel));
+    assert_eq!(exchanged.iter().map(|cell| (cell.from, cell.to, cell.messages)).collect::<Vec<_>>(), [(2, 0, 10), (2, 1, 10), (2, 3, 10)]);
+    assert!((exchanged[0].wait_s - 1.0).abs() < 1e-6);
+}
+
+#[test]
+fn a_message_that_both_sides_have_seen_counts_once() {
+    let mut profile = ranks_with(2, |rank| (1.0, 0.0, (rank == 1).then_some(0)));
+    profile.locations[0].nodes[2].peers = vec![Peer { rank: 1, sent: 10, bytes: 1000, ..Peer::default() }];
+    let exchanged = exchanges(&profile, &compensate(&profile, Mode::Parallel));
+    assert_eq!(exchanged.len(), 1);
+    assert_eq!((exchanged[0].from, exchanged[0].to, exchanged[0].messages, exchanged[0].bytes), (0, 1, 10, 1000));
+}
+
+#[test]
+fn the_tree_of_all_locations_holds_their_sums_and_classes_all_their_time() {
+    let profile = ranks_with(8, |rank| (1.0 + f64::from(rank), 0.5, None));
+    let compensated = compensate(&profile, Mode::Parallel);
+    let tree = CallTree::of(&profile, &compensated);
+    assert_eq!(tree.paths.len(), 3);
+    assert_eq!(tree.paths[1].locations, 8);
+    assert!((tree.paths[1].exclusive.value - 36.0).abs() < 1e-6);
+    for path in &tree.paths {
+        let above = path.parent.map_or(f64::INFINITY, |parent| tree.paths[parent].inclusive.value);
+        assert!(path.inclusive.value <= above * (1.0 + 1e-12), "{path:?}");
+    }
+    let totals = region_totals(&profile, &compensated, &tree);
+    let spread = totals[1].spread(8, |_| true).expect("eight processes");
+    assert_eq!((spread.least.0, spread.most.0), (0, 7));
+    assert!((spread.mean - 4.5).abs() < 1e-6);
+    let exclusive: f64 = totals.iter().map(|total| total.exclusive.value).sum();
+    assert!((Classes::of(&profile, &compensated).all_s() - exclusive).abs() < 1e-9);
+}
+
+#[test]
+fn recursion_counts_once_in_what_a_region_includes() {
+    let mut profile = ranks_with(2, |_| (1.0, 0.0, None));
+    let below =
+        tare_profile::Node { region: RegionIndex(1), parent: Some(1), on_calls: 1, exclusive: 2_000_000_000, ..tare_profile::Node::default() };
+    profile.locations.iter_mut().for_each(|location| location.nodes.push(below.clone()));
+    let compensated = compensate(&profile, Mode::Off);
+    let tree = CallTree::of(&profile, &compensated);
+    let totals = region_totals(&profile, &compensated, &tree);
+    assert!((totals[1].inclusive.value - 6.0).abs() < 1e-6, "{}", totals[1].inclusive.value);
+}

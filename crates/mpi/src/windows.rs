@@ -1,0 +1,57 @@
+//! Windows for one-sided communication: each has the members of its communicator, with a shadow of its own. Fences, and
+//! the making and freeing of windows, carry delays; epochs of fewer processes do not.
+
+use crate::call::{Call, Span};
+use crate::collective;
+use crate::meaning::{Dependence, Position};
+use crate::memory::{handle, int, read_handle};
+use tare_runtime::process::count_uncovered;
+
+/// A call that makes a window.
+pub(crate) fn create(call: &mut Call, comm: Position, new: Position) -> Span {
+    let session = call.session;
+    let parent = handle(session.abi, call.arguments[comm]);
+    let known = session.communicators.get(parent).filter(|known| !known.inter);
+    let span = call.run();
+    match known {
+        Some(known) if span.succeeded() => {
+            collective::carry(call, &span, &known, Dependence::All, 0);
+            session.windows.add_under(session, read_handle(session.abi, call.arguments[new], 0), parent);
+        }
+        Some(_) => {}
+        None => count_uncovered(1),
+    }
+    span
+}
+
+/// A call in which all members of a window wait for each other.
+pub(crate) fn fence(call: &mut Call, window: Position, assertion: Position) -> Span {
+    let session = call.session;
+    let members = session.windows.get(handle(session.abi, call.arguments[window]));
+    let span = call.run();
+    // Where nothing comes before, which all say or none, nobody waits.
+    let waits = int(call.arguments[assertion]) & session.abi.no_precede == 0;
+    match members {
+        Some(members) if span.succeeded() && waits => collective::carry(call, &span, &members, Dependence::All, 0),
+        Some(_) => {}
+        None => count_uncovered(1),
+    }
+    span
+}
+
+/// A call that frees a window.
+pub(crate) fn free(call: &mut Call) -> Span {
+    let session = call.session;
+    let members = session.windows.remove(read_handle(session.abi, call.arguments[0], 0));
+    let span = call.run();
+    match members {
+        Some(members) => {
+            if span.succeeded() {
+                collective::carry(call, &span, &members, Dependence::All, 0);
+            }
+            session.windows.retire(session, members);
+        }
+        None => count_uncovered(1),
+    }
+    span
+}

@@ -1,0 +1,85 @@
+// What is selected, always in the same place.
+
+import { alone, exactCount, share } from "./numbers.js";
+import { NONE } from "./model.js";
+import { byId, element, say } from "./dom.js";
+
+const MOST_RELATIVES = 8;
+
+export class Detail {
+  constructor(model) {
+    this.model = model;
+    this.root = byId("detail");
+    model.listen((changed) => {
+      if (changed.includes("region") || changed.includes("path") || changed.includes("values")) this.draw(changed.includes("region"));
+    });
+  }
+
+  draw(isNew) {
+    const { model } = this;
+    const { region, path } = model.state;
+    this.root.hidden = region === NONE && path === NONE;
+    if (this.root.hidden) return;
+    if (region === NONE) {
+      this.root.replaceChildren(element("h2", {}, model.pathName(path)), element("p", {}, "Call paths that are too small to be carried one by one; here is their sum."));
+      return;
+    }
+    const { regions, strings, divisor } = model;
+    const facts = [];
+    const fact = (name, text) => text && facts.push(element("dt", {}, name), element("dd", {}, text));
+    fact("Kind", model.kind(region));
+    fact("Place", regions.line[region] ? `${model.file(region)}:${regions.line[region]}` : model.file(region));
+    fact("Image", strings.images[regions.image[region]]);
+    const isMarked = regions.mark[region] > 0;
+    fact("Exclusive", alone(regions.value[region] / divisor, regions.below[region] / divisor, regions.above[region] / divisor, isMarked));
+    if (isMarked) fact("†", `not to be trusted: ${model.mark(regions.mark[region])}`);
+    fact("Measured", alone(regions.measured[region] / divisor));
+    const off = (regions.measured[region] - regions.value[region]) / divisor;
+    if (model.header.mode !== "off") fact("Taken off", `${alone(off)}${regions.calls[region] ? `, ${alone((off * divisor) / regions.calls[region])} a call` : ""}`);
+    fact("Inclusive", alone(regions.inclusive[region] / divisor, regions.inclusive_half[region] / divisor, regions.inclusive_half[region] / divisor));
+    fact("Share", `${share(model.whole() ? model.regionExclusive(region) / model.whole() : 0)} of all time`);
+    fact("Calls", `${exactCount(regions.calls[region])}${regions.inexact[region] ? " at least: it was off for some time" : ""}`);
+    if (regions.wait[region] || regions.measured_wait[region]) fact("Waiting", `${alone(regions.wait[region] / divisor)}, measured ${alone(regions.measured_wait[region] / divisor)}`);
+    if (model.header.ranks > 1) {
+      fact("Ranks", `least ${alone(regions.least[region])} (${strings.labels[regions.least_at[region]]}), mean ${alone(regions.mean[region])}, most ${alone(regions.most[region])} (${strings.labels[regions.most_at[region]]})`);
+    }
+    const close = element("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => model.change({ region: NONE, path: NONE }) }, "×");
+    const parts = [close, element("h2", {}, model.name(region)), element("dl", {}, ...facts), this.relatives("Callers", this.callers(region)), this.relatives("Callees", this.callees(region)), this.copies(region)];
+    this.root.replaceChildren(...parts.filter((part) => part !== null));
+    if (isNew) say(`${model.name(region)}, exclusive ${alone(regions.value[region] / divisor)}`);
+  }
+
+  /** Regions that call this one, with the inclusive time that it takes for them. */
+  callers(region) {
+    const { tree } = this.model;
+    return this.sums((path) => tree.region[path] === region && tree.parent[path] !== NONE, (path) => tree.region[tree.parent[path]]);
+  }
+
+  callees(region) {
+    const { tree } = this.model;
+    return this.sums((path) => tree.parent[path] !== NONE && tree.region[tree.parent[path]] === region, (path) => tree.region[path]);
+  }
+
+  sums(counts, key) {
+    const { tree } = this.model;
+    const sums = new Map();
+    for (let path = 0; path < tree.rows; path++) if (counts(path)) sums.set(key(path), (sums.get(key(path)) || 0) + this.model.pathInclusive(path));
+    return [...sums].sort((one, other) => other[1] - one[1]);
+  }
+
+  relatives(title, sums) {
+    if (!sums.length) return null;
+    const items = sums.slice(0, MOST_RELATIVES).map(([region, time]) =>
+      element("li", {}, element("button", { type: "button", class: "link", disabled: region === NONE, onclick: () => this.model.selectRegion(region) }, this.model.name(region)), ` ${alone(time)}`),
+    );
+    const more = sums.length > MOST_RELATIVES ? element("li", {}, `${sums.length - MOST_RELATIVES} more`) : null;
+    return element("div", {}, element("h3", {}, title), element("ul", { class: "relatives" }, ...items, more));
+  }
+
+  copies(region) {
+    const { model } = this;
+    const line = `tare select IMAGE --explain='${model.strings.names[region].replace(/'/g, "'\\''")}'`;
+    const copy = element("button", { type: "button", onclick: () => navigator.clipboard?.writeText(line).then(() => say("copied")) }, "copy");
+    return element("p", { class: "muted" }, "Why is it measured? ", element("code", {}, line), " ", copy);
+  }
+}

@@ -1,0 +1,104 @@
+// Small helpers around the document. Text only ever becomes text.
+
+/** An element with attributes, listeners (`onclick`, …) and children. */
+export function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+export function byId(id) {
+  return document.getElementById(id);
+}
+
+/** A name that fits: its template arguments folded, then its middle left out. */
+export function shortName(name, room) {
+  if (name.length <= room) return name;
+  let folded = name;
+  for (let before = ""; before !== folded; ) {
+    before = folded;
+    folded = folded.replace(/<[^<>…]+>/g, "<…>");
+  }
+  if (folded.length <= room) return folded;
+  return folded.slice(0, Math.ceil(room / 2) - 1) + "…" + folded.slice(-(Math.floor(room / 2)));
+}
+
+/** Says something to those who listen rather than look. */
+export function say(text) {
+  byId("status").textContent = text;
+}
+
+/** A choice among a few: [value, label] pairs. */
+export function choice(label, options, chosen, onpick) {
+  const select = element("select", { onchange: () => onpick(select.value) });
+  for (const [value, text] of options) select.append(element("option", { value, selected: value === chosen }, text));
+  return element("label", {}, `${label} `, select);
+}
+
+/** A table of figures: texts of the head, rows made of elements, a caption of texts or elements. */
+export function figures(caption, head, rows) {
+  const headings = head.map((text) => element("th", { scope: "col" }, text));
+  return element("table", { class: "figures" }, element("caption", {}, ...caption), element("thead", {}, element("tr", {}, ...headings)), element("tbody", {}, ...rows));
+}
+
+/** A view with a canvas, and a button that puts a table in its place: gives it `frame`, `list` and `asTable`. */
+export function pictureOrTable(view) {
+  view.frame = element("div", { class: "frame" }, view.canvas);
+  view.list = element("div", { class: "list", hidden: true });
+  view.asTable = element("button", { type: "button", onclick: () => turn(view) }, "as table");
+}
+
+function turn(view) {
+  view.list.hidden = !view.list.hidden;
+  view.frame.hidden = !view.list.hidden;
+  view.asTable.textContent = view.list.hidden ? "as table" : "as picture";
+  if (view.list.hidden) view.draw();
+  else view.drawTable();
+}
+
+/** A colour of the page's style. */
+export function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+/** A canvas that is as sharp as the screen, filled by `paint(context, width, height)`. */
+export function prepare(canvas, height) {
+  const width = Math.max(200, Math.floor(canvas.parentElement.clientWidth));
+  const scale = Math.min(2, window.devicePixelRatio || 1);
+  canvas.width = Math.round(width * scale);
+  canvas.height = Math.round(Math.min(height, 8000) * scale);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${Math.min(height, 8000)}px`;
+  const context = canvas.getContext("2d");
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  return { context, width, height: Math.min(height, 8000) };
+}
+
+const CIVIDIS = [[0, 34, 78], [18, 53, 112], [59, 73, 108], [87, 93, 109], [112, 113, 115], [138, 134, 120], [165, 156, 116], [195, 179, 105], [225, 204, 85], [254, 232, 56]];
+
+/** A colour between dark and bright for 0 to 1, in steps that everybody tells apart. */
+export function sequential(part) {
+  const at = Math.min(0.9999, Math.max(0, part)) * (CIVIDIS.length - 1);
+  const low = Math.floor(at);
+  return CIVIDIS[low].map((value, channel) => Math.round(value + (CIVIDIS[low + 1][channel] - value) * (at - low)));
+}
+
+/** A colour from blue through the ground to orange for −1 to 1. */
+export function diverging(part) {
+  const ground = matchMedia("(prefers-color-scheme: dark)").matches && !matchMedia("print").matches ? [38, 45, 53] : [247, 247, 247];
+  const end = part < 0 ? [0, 84, 159] : [200, 80, 0];
+  const weight = Math.min(1, Math.abs(part));
+  return ground.map((value, channel) => Math.round(value + (end[channel] - value) * weight));
+}
+
+/** Saves a text as a file, without any network. */
+export function save(name, text) {
+  const link = element("a", { href: URL.createObjectURL(new Blob([text], { type: "text/csv" })), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}

@@ -1,0 +1,170 @@
+// Ranks × regions as a heat map: a row a region, a column a rank or a bin of ranks.
+
+import { alone, columnFor, plain } from "./numbers.js";
+import { decoded } from "./columns.js";
+import { NONE } from "./model.js";
+import { byId, choice, colour, diverging, element, figures, pictureOrTable, prepare, sequential, shortName } from "./dom.js";
+
+const HEAT_ROW = 18;
+const LABELS = 230;
+const AT_ONCE = 40;
+
+export class Heat {
+  constructor(model, heat) {
+    this.model = model;
+    this.heat = heat;
+    this.scale = "relative";
+    this.which = "mean";
+    this.all = false;
+  }
+
+  async start() {
+    const { model, heat } = this;
+    [this.cells, this.rows] = await Promise.all([decoded(heat.cells), decoded(heat.regions)]);
+    this.columns = heat.bins + heat.outliers.length;
+    const section = byId("ranks");
+    const scale = choice("Colour", [["relative", "relative to the row's mean"], ["absolute", "absolute"]], this.scale, (value) => this.set("scale", value));
+    const which = this.cells.most ? choice("Of a bin", [["mean", "mean"], ["most", "greatest"]], this.which, (value) => this.set("which", value)) : null;
+    this.more = element("button", { type: "button", onclick: () => this.set("all", !this.all) }, "all regions");
+    this.canvas = element("canvas", { role: "img", tabindex: 0, onclick: (event) => this.click(event), onmousemove: (event) => this.hover(event), onkeydown: (event) => this.key(event) });
+    pictureOrTable(this);
+    this.status = element("p", { class: "line", id: "ranks-line" });
+    const bins = heat.per_bin > 1 ? `A column is ${heat.per_bin} ranks; the last ${heat.outliers.length} columns are the ranks that deviate most, exactly. ` : "";
+    const left = heat.left_out ? `${heat.left_out} regions that differ less are left out.` : "";
+    section.append(element("div", { class: "bar" }, scale, which, this.more, this.asTable), element("p", { class: "muted" }, bins + left), this.frame, this.status, this.list);
+    model.listen((changed) => changed.some((key) => ["region", "process"].includes(key)) && this.draw());
+    window.addEventListener("resize", () => this.draw());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    this.draw();
+  }
+
+  set(key, value) {
+    this[key] = value;
+    this.more.textContent = this.all ? "fewer regions" : "all regions";
+    this.draw();
+  }
+
+  shown() {
+    return this.all ? this.rows.rows : Math.min(AT_ONCE, this.rows.rows);
+  }
+
+  value(row, column) {
+    return this.cells[this.which][row * this.columns + column];
+  }
+
+  mean(row) {
+    let sum = 0;
+    for (let bin = 0; bin < this.heat.bins; bin++) {
+      const ranks = Math.min(this.heat.per_bin, this.heat.processes - bin * this.heat.per_bin);
+      sum += this.cells.mean[row * this.columns + bin] * ranks;
+    }
+    return sum / this.heat.processes;
+  }
+
+  draw() {
+    const rows = this.shown();
+    if (!rows) {
+      this.status.textContent = "There are no ranks to compare.";
+      this.frame.hidden = true;
+      return;
+    }
+    const { context, width, height } = prepare(this.canvas, rows * HEAT_ROW);
+    context.clearRect(0, 0, width, height);
+    const image = new ImageData(this.columns, rows);
+    let greatest = 0;
+    for (let cell = 0; cell < rows * this.columns; cell++) greatest = Math.max(greatest, this.cells[this.which][cell]);
+    for (let row = 0; row < rows; row++) {
+      const mean = this.mean(row);
+      for (let column = 0; column < this.columns; column++) {
+        const value = this.value(row, column);
+        const paint = this.scale === "absolute" ? sequential(greatest ? value / greatest : 0) : diverging(mean ? value / mean - 1 : 0);
+        image.data.set([...paint, 255], 4 * (row * this.columns + column));
+      }
+    }
+    const small = new OffscreenCanvas(this.columns, rows);
+    small.getContext("2d").putImageData(image, 0, 0);
+    context.imageSmoothingEnabled = false;
+    context.drawImage(small, LABELS, 0, width - LABELS, height);
+    context.font = "12px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    context.fillStyle = colour("text");
+    for (let row = 0; row < rows; row++) context.fillText(shortName(this.model.name(this.rows.region[row]), 34), 2, row * HEAT_ROW + HEAT_ROW / 2, LABELS - 8);
+    context.strokeStyle = colour("accent");
+    context.lineWidth = 2;
+    const row = this.rows.region.indexOf(this.model.state.region);
+    if (row >= 0 && row < rows) context.strokeRect(LABELS, row * HEAT_ROW, width - LABELS, HEAT_ROW);
+    if (this.model.state.process !== NONE) {
+      const column = Math.floor(this.model.state.process / this.heat.per_bin);
+      const wide = (width - LABELS) / this.columns;
+      context.strokeRect(LABELS + column * wide, 0, Math.max(2, wide), height);
+    }
+    this.canvas.setAttribute("aria-label", `Heat map of ${rows} regions and ${this.heat.processes} processes; the region that differs most: ${this.model.name(this.rows.region[0])}`);
+    this.tell(Math.max(0, row), this.model.state.process === NONE ? this.slowest(Math.max(0, row)) : Math.floor(this.model.state.process / this.heat.per_bin));
+    if (!this.list.hidden) this.drawTable();
+  }
+
+  slowest(row) {
+    let best = 0;
+    for (let column = 1; column < this.columns; column++) if (this.value(row, column) > this.value(row, best)) best = column;
+    return best;
+  }
+
+  label(column) {
+    const { heat, model } = this;
+    if (column >= heat.bins) return `rank ${model.strings.labels[heat.outliers[column - heat.bins]]}`;
+    const first = column * heat.per_bin;
+    const last = Math.min(heat.processes, first + heat.per_bin) - 1;
+    return first === last ? `rank ${model.strings.labels[first]}` : `ranks ${model.strings.labels[first]}–${model.strings.labels[last]}`;
+  }
+
+  tell(row, column) {
+    const [value, mean] = [this.value(row, column), this.mean(row)];
+    const ahead = mean ? 100 * (value / mean - 1) : 0;
+    this.status.textContent = `${this.model.name(this.rows.region[row])} · ${this.label(column)}: ${alone(value)}, ${ahead < 0 ? "−" : "+"}${Math.abs(ahead).toFixed(1)} % against the mean of ${alone(mean)}`;
+  }
+
+  at(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const row = Math.floor((event.clientY - box.top) / HEAT_ROW);
+    const column = Math.floor(((event.clientX - box.left - LABELS) / (box.width - LABELS)) * this.columns);
+    return row >= 0 && row < this.shown() ? { row, column: Math.min(column, this.columns - 1) } : null;
+  }
+
+  click(event) {
+    const at = this.at(event);
+    if (!at) return;
+    const process = at.column < 0 ? NONE : at.column >= this.heat.bins ? this.heat.outliers[at.column - this.heat.bins] : at.column * this.heat.per_bin;
+    this.model.selectRegion(this.rows.region[at.row]);
+    this.model.change({ process });
+  }
+
+  hover(event) {
+    const at = this.at(event);
+    if (at && at.column >= 0) this.tell(at.row, at.column);
+  }
+
+  key(event) {
+    const steps = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] };
+    const step = steps[event.key];
+    if (!step) return;
+    const row = Math.max(0, this.rows.region.indexOf(this.model.state.region)) + step[0];
+    if (step[0]) this.model.selectRegion(this.rows.region[Math.max(0, Math.min(this.shown() - 1, row))]);
+    const process = this.model.state.process === NONE ? -1 : this.model.state.process;
+    if (step[1]) this.model.change({ process: Math.max(0, Math.min(this.heat.processes - 1, process + step[1] * this.heat.per_bin)) });
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  drawTable() {
+    const { model } = this;
+    const columns = Math.min(this.columns, 16);
+    const unit = columnFor(this.value(0, this.slowest(0)));
+    const head = [`Region, ${unit.name}`, ...Array.from({ length: columns }, (_, column) => this.label(column))];
+    const rows = Array.from({ length: this.shown() }, (_, row) => {
+      const cells = Array.from({ length: columns }, (_, column) => element("td", {}, plain(this.value(row, column), unit)));
+      return element("tr", {}, element("th", { scope: "row" }, shortName(model.name(this.rows.region[row]), 48)), ...cells);
+    });
+    const caption = columns < this.columns ? `The first ${columns} of ${this.columns} columns` : "All ranks";
+    this.list.replaceChildren(figures([caption], head, rows));
+  }
+}

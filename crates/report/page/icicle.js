@@ -1,0 +1,184 @@
+// The icicle: call paths from the top, as wide as their inclusive time; with a table in its place on request.
+
+import { alone, exactCount, plain, columnFor, share } from "./numbers.js";
+import { NONE } from "./model.js";
+import { byId, colour, element, figures, pictureOrTable, prepare, shortName } from "./dom.js";
+import { icicle } from "./icicle-layout.js";
+
+const BOX_ROW = 20;
+
+export class Icicle {
+  constructor(model) {
+    this.model = model;
+    this.root = null;
+    this.past = [];
+    const section = byId("icicle");
+    this.crumbs = element("div", { class: "crumbs" });
+    this.canvas = element("canvas", {
+      tabindex: 0,
+      role: "img",
+      onclick: (event) => this.click(event),
+      ondblclick: () => this.zoom(this.model.state.path),
+      onmousemove: (event) => this.hover(event),
+      onmouseleave: () => this.tell(this.model.state.path),
+      onkeydown: (event) => this.key(event),
+    });
+    pictureOrTable(this);
+    this.status = element("p", { class: "line", id: "icicle-line" });
+    section.append(element("div", { class: "bar" }, this.crumbs, this.asTable), this.frame, this.status, this.list);
+    model.listen((changed) => {
+      if (changed.includes("zoom")) this.zoom(model.state.zoom);
+      if (changed.includes("values") || changed.includes("path") || changed.includes("query")) this.draw();
+    });
+    window.addEventListener("resize", () => this.draw());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    this.draw();
+  }
+
+  draw() {
+    const { model } = this;
+    const room = Math.max(200, this.frame.clientWidth);
+    const layout = icicle(model, this.root, room);
+    this.layout = layout;
+    const { context, width, height } = prepare(this.canvas, Math.max(2, layout.depth) * BOX_ROW + 2);
+    context.clearRect(0, 0, width, height);
+    context.font = "12px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    const paints = Object.fromEntries(["program", "function", "mpi", "loop", "iteration", "callsite", "folded"].map((kind) => [kind, colour(`kind-${kind}`)]));
+    const [ink, line, chosen, light] = [colour("text"), colour("ground"), colour("accent"), colour("kind-ink")];
+    for (const { path, x, width: wide, level } of layout.boxes) {
+      const kind = model.kind(model.tree.region[path]).replace(" ", "");
+      context.fillStyle = paints[kind] || paints.function;
+      context.fillRect(x, level * BOX_ROW, Math.max(wide - 0.5, 0.5), BOX_ROW - 1);
+      if (this.isUncertain(path) && wide > 4) this.hatch(context, x, level * BOX_ROW, wide, line);
+      if (wide > 40) {
+        context.fillStyle = kind === "mpi" ? light : ink;
+        context.fillText(shortName(model.pathName(path), Math.max(4, Math.floor((wide - 8) / 6.6))), x + 4, level * BOX_ROW + BOX_ROW / 2, wide - 6);
+      }
+    }
+    const selected = layout.boxes.find(({ path }) => path === model.state.path);
+    if (selected) {
+      context.strokeStyle = chosen;
+      context.lineWidth = 3;
+      context.strokeRect(selected.x + 1.5, selected.level * BOX_ROW + 1.5, Math.max(3, selected.width - 3), BOX_ROW - 4);
+    }
+    const widest = layout.boxes.reduce((best, box) => (best === null || (box.level > 0 && box.width > best.width) ? box : best), null);
+    this.canvas.setAttribute("aria-label", `Icicle of ${layout.boxes.length} call paths${widest ? `; widest: ${model.pathName(widest.path)}` : ""}`);
+    this.drawCrumbs();
+    this.tell(model.state.path);
+    if (!this.list.hidden) this.drawTable();
+  }
+
+  isUncertain(path) {
+    const { tree } = this.model;
+    return tree.mark[path] > 0 || tree.inclusive_half[path] > 0.1 * Math.abs(this.model.inclusive[path]);
+  }
+
+  hatch(context, x, y, width, ink) {
+    context.save();
+    context.beginPath();
+    context.rect(x, y, width - 0.5, BOX_ROW - 1);
+    context.clip();
+    context.strokeStyle = ink;
+    context.globalAlpha = 0.6;
+    context.lineWidth = 1;
+    context.beginPath();
+    for (let at = x - BOX_ROW; at < x + width; at += 6) {
+      context.moveTo(at, y + BOX_ROW);
+      context.lineTo(at + BOX_ROW, y);
+    }
+    context.stroke();
+    context.restore();
+  }
+
+  drawCrumbs() {
+    const { model } = this;
+    const paths = this.root === null ? [] : model.ancestry(this.root);
+    const button = (text, root) => element("button", { type: "button", onclick: () => this.zoom(root) }, text);
+    this.crumbs.replaceChildren(button("all", NONE), ...paths.map((path) => button(shortName(model.pathName(path), 32), path)));
+  }
+
+  tell(path) {
+    const { model } = this;
+    if (path === NONE || path === undefined) {
+      this.status.textContent = `${this.layout.boxes.length} call paths drawn; ${this.layout.left} narrower than half a pixel`;
+      return;
+    }
+    const { tree } = model;
+    const whole = model.whole();
+    const inclusive = model.pathInclusive(path);
+    const half = model.state.values === "value" ? tree.inclusive_half[path] / model.divisor : 0;
+    this.status.textContent = [
+      model.pathName(path),
+      `inclusive ${alone(inclusive, half, half)}`,
+      `exclusive ${alone(model.pathExclusive(path))}`,
+      `${exactCount(tree.calls[path])} calls${tree.inexact[path] ? " at least" : ""}`,
+      `${share(whole ? inclusive / whole : 0)} of all`,
+      `on ${exactCount(tree.locations[path])} ${tree.locations[path] === 1 ? "location" : "locations"}`,
+    ].join(" · ");
+  }
+
+  at(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const [x, level] = [event.clientX - box.left, Math.floor((event.clientY - box.top) / BOX_ROW)];
+    return this.layout.boxes.find((one) => one.level === level && x >= one.x && x < one.x + one.width);
+  }
+
+  click(event) {
+    const box = this.at(event);
+    if (box) this.model.selectPath(box.path);
+  }
+
+  hover(event) {
+    const box = this.at(event);
+    this.tell(box ? box.path : this.model.state.path);
+  }
+
+  zoom(path) {
+    if (path === undefined) return;
+    const root = path === NONE || path === null ? null : path;
+    if (root !== this.root) this.past.push(this.root);
+    this.root = root;
+    this.model.state.zoom = path;
+    this.draw();
+  }
+
+  back() {
+    if (this.past.length) {
+      this.root = this.past.pop();
+      this.draw();
+    }
+  }
+
+  key(event) {
+    const { model } = this;
+    const { tree, children } = model;
+    const path = model.state.path === NONE ? (this.root ?? model.roots[0]) : model.state.path;
+    const first = children.from[path + 1] > children.from[path] ? children.list[children.from[path]] : NONE;
+    const beside = (step) => {
+      const above = tree.parent[path];
+      const row = above === NONE ? model.roots : Array.from(children.list.subarray(children.from[above], children.from[above + 1]));
+      return row[row.indexOf(path) + step] ?? NONE;
+    };
+    const to = { ArrowDown: () => first, ArrowUp: () => tree.parent[path], ArrowLeft: () => beside(-1), ArrowRight: () => beside(1) };
+    if (event.key in to) {
+      const next = to[event.key]();
+      if (next !== NONE) model.selectPath(next);
+    } else if (event.key === "Enter") this.zoom(path);
+    else if (event.key === "Escape" || event.key === "Backspace") this.zoom(this.root === null ? NONE : tree.parent[this.root]);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  drawTable() {
+    const { model } = this;
+    const column = columnFor(model.whole());
+    const widest = [...this.layout.boxes].sort((one, other) => other.width - one.width).slice(0, 100);
+    const rows = widest.map(({ path, level }) =>
+      element("tr", {}, element("th", { scope: "row" }, shortName(model.pathName(path), 64)), ...[String(level), plain(model.pathInclusive(path), column), plain(model.pathExclusive(path), column)].map((text) => element("td", {}, text))),
+    );
+    const head = ["Call path", "Depth", `Inclusive, ${column.name}`, `Exclusive, ${column.name}`];
+    this.list.replaceChildren(figures(["The widest of what is shown"], head, rows));
+  }
+}

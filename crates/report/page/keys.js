@@ -1,0 +1,51 @@
+// Keys that work everywhere on the page.
+
+import { NONE } from "./model.js";
+import { byId, element } from "./dom.js";
+
+export const HELP = [
+  ["/", "search: words, /regular expression/, file: image: kind:"],
+  ["1 – 9", "go to a view"],
+  ["m", "compensated, measured, difference"],
+  ["↑ ↓ ← →", "move within a table, the icicle or the heat map; ← → fold"],
+  ["Enter", "zoom into what is selected"],
+  ["Esc", "zoom out, then select nothing"],
+  ["[", "back to the view before in the icicle"],
+  ["s", "source of what is selected"],
+  ["?", "this help"],
+];
+
+/** Listens for keys; `views` are the ids of the sections in their order. */
+export function listenForKeys(model, views, { icicle, search }) {
+  const go = (id) => {
+    const section = byId(id);
+    section?.scrollIntoView();
+    section?.focus({ preventScroll: true });
+  };
+  document.addEventListener("keydown", (event) => {
+    if (document.querySelector("dialog[open]")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select")) {
+      if (event.key === "Escape" && event.target === search) search.blur();
+      return;
+    }
+    const cycle = { value: "measured", measured: "difference", difference: "value" };
+    if (event.key === "/") search.focus();
+    else if (event.key === "m") model.change({ values: cycle[model.state.values] });
+    else if (event.key === "s") go("source");
+    else if (event.key === "[") icicle.back();
+    else if (event.key === "?") help();
+    else if (event.key === "Escape") model.change(model.state.zoom !== undefined && model.state.zoom !== NONE ? { zoom: NONE } : { region: NONE, path: NONE, process: NONE });
+    else if (event.key >= "1" && event.key <= String(views.length)) go(views[Number(event.key) - 1]);
+    else return;
+    event.preventDefault();
+  });
+}
+
+/** Shows the keys. */
+export function help() {
+  const dialog = element("dialog", { "aria-label": "Keys", onclose: () => dialog.remove() });
+  const rows = HELP.map(([key, text]) => element("tr", {}, element("th", { scope: "row" }, element("kbd", {}, key)), element("td", {}, text)));
+  dialog.append(element("h2", {}, "Keys"), element("table", {}, ...rows), element("form", { method: "dialog" }, element("button", {}, "Close")));
+  document.body.append(dialog);
+  dialog.showModal();
+}

@@ -1,0 +1,95 @@
+// Reads the data that the page carries and starts the views.
+
+import { decoded, texts } from "./columns.js";
+import { Model, NONE } from "./model.js";
+import { byId, element, say } from "./dom.js";
+import { Regions } from "./regions.js";
+import { Icicle } from "./icicle.js";
+import { Heat } from "./heat.js";
+import { Matrix } from "./matrix.js";
+import { Detail } from "./detail.js";
+import { SourceView } from "./source.js";
+import { help, listenForKeys } from "./keys.js";
+
+const VIEWS = ["summary", "regions", "icicle", "ranks", "waits", "messages", "trust", "source", "about"];
+
+/** Values, search and help. */
+function controls(model) {
+  const search = element("input", { type: "search", id: "search", placeholder: "search  /", "aria-label": "Search regions" });
+  let waiting;
+  search.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => model.change({ query: search.value.trim() }), 120);
+  });
+  const names = [["value", "compensated"], ["measured", "measured"], ["difference", "difference"]];
+  const radios = names.map(([value, label]) => {
+    const input = element("input", { type: "radio", name: "values", value, checked: model.state.values === value, onchange: () => model.change({ values: value }) });
+    return element("label", {}, input, ` ${label}`);
+  });
+  model.listen((changed) => {
+    if (changed.includes("values")) radios.forEach((label) => (label.firstChild.checked = label.firstChild.value === model.state.values));
+  });
+  const values = element("fieldset", { class: "values" }, element("legend", { class: "unseen" }, "Values"), ...(model.header.mode === "off" ? [radios[1]] : radios));
+  const questions = element("button", { type: "button", "aria-label": "Keys", onclick: help }, "?");
+  byId("controls").append(values, search, questions);
+  return search;
+}
+
+/** The address carries what is selected, so that it can be passed on. */
+function followAddress(model) {
+  const read = () => {
+    const query = new URLSearchParams(location.hash.split("?")[1] || "");
+    const region = Number(query.get("region") ?? NONE);
+    if (region < model.regions.rows) model.selectRegion(region);
+    if (["value", "measured", "difference"].includes(query.get("values"))) model.change({ values: query.get("values") });
+    const view = location.hash.slice(1).split("?")[0];
+    if (location.hash.includes("?") && VIEWS.includes(view)) byId(view).scrollIntoView();
+  };
+  model.listen((changed) => {
+    if (!changed.includes("region") && !changed.includes("values")) return;
+    const query = new URLSearchParams();
+    if (model.state.region !== NONE) query.set("region", model.state.region);
+    if (model.state.values !== "value") query.set("values", model.state.values);
+    history.replaceState(null, "", `#regions?${query}`);
+  });
+  window.addEventListener("hashchange", read);
+  read();
+}
+
+/** Rows of the summary select their region. */
+function linkSummary(model) {
+  for (const row of document.querySelectorAll("#summary [data-region]")) {
+    const select = () => {
+      model.selectRegion(Number(row.dataset.region));
+      byId("regions").scrollIntoView();
+    };
+    const button = element("button", { type: "button", class: "show", onclick: select }, "show");
+    row.querySelector("th span, .where")?.after(" ", button);
+  }
+}
+
+async function start() {
+  const data = JSON.parse(byId("data").textContent);
+  const [tree, regions, processes, strings] = await Promise.all([decoded(data.tree), decoded(data.regions), decoded(data.processes), texts(data.strings)]);
+  const model = new Model(data, tree, regions, processes, strings);
+  if (!tree.rows) return;
+  for (const part of document.querySelectorAll(".filled")) part.hidden = false;
+  const search = controls(model);
+  const detail = new Detail(model);
+  const table = new Regions(model);
+  if (data.folded_paths) byId("regions").append(element("p", { class: "muted" }, `${data.folded_paths} small call paths are folded into their callers' rows “small call paths”: sums and counts are whole.`));
+  const icicle = new Icicle(model);
+  const source = new SourceView(model);
+  await Promise.all([new Heat(model, data.heat).start(), new Matrix(model, data.matrix).start()]);
+  listenForKeys(model, VIEWS, { icicle, search });
+  linkSummary(model);
+  followAddress(model);
+  window.tare = { model, table, icicle, detail, source };
+  document.documentElement.dataset.ready = "yes";
+}
+
+start().catch((error) => {
+  say(`The views cannot be shown: ${error.message}`);
+  byId("status").classList.add("note", "bad");
+  console.error(error);
+});

@@ -1,0 +1,116 @@
+// Who sends to whom, as a matrix; the heaviest pairs as a table beside it.
+
+import { alone, byteSize, count, exactCount } from "./numbers.js";
+import { decoded } from "./columns.js";
+import { byId, choice, colour, element, figures, prepare, sequential } from "./dom.js";
+
+const METRICS = [["wait", "waiting"], ["bytes", "bytes"], ["messages", "messages"], ["transmission", "transmission time"]];
+const PAIRS = 25;
+
+export class Matrix {
+  constructor(model, matrix) {
+    this.model = model;
+    this.matrix = matrix;
+    this.metric = "bytes";
+    this.cell = null;
+  }
+
+  async start() {
+    const { matrix } = this;
+    [this.cells, this.pairs] = await Promise.all([decoded(matrix.cells), decoded(matrix.pairs)]);
+    const section = byId("messages");
+    if (!this.cells.rows) {
+      section.append(element("p", {}, "No messages between ranks were measured."));
+      return;
+    }
+    this.canvas = element("canvas", { role: "img", onclick: (event) => this.click(event), onmousemove: (event) => this.hover(event) });
+    this.status = element("p", { class: "line", id: "messages-line" });
+    this.list = element("div", { class: "list" });
+    const metric = choice("Shown", METRICS, this.metric, (value) => {
+      this.metric = value;
+      this.draw();
+    });
+    const blocks = element("p", { class: "muted", hidden: matrix.per_row === 1 }, `A row and a column are ${matrix.per_row} ranks each.`);
+    section.append(element("div", { class: "bar" }, metric), blocks, element("div", { class: "matrix" }, element("div", { class: "frame square" }, this.canvas), this.list), this.status);
+    this.model.listen((changed) => changed.includes("values") && this.draw());
+    window.addEventListener("resize", () => this.draw());
+    this.draw();
+  }
+
+  column(table) {
+    return this.metric === "wait" && this.model.state.values === "measured" ? table.measured_wait : table[this.metric];
+  }
+
+  text(value) {
+    if (this.metric === "bytes") return byteSize(value);
+    return this.metric === "messages" ? exactCount(value) : alone(value);
+  }
+
+  draw() {
+    const { matrix, cells } = this;
+    const { context, width } = prepare(this.canvas, Math.min(480, Math.max(200, this.canvas.parentElement.clientWidth)));
+    const size = Math.min(width, 480);
+    context.clearRect(0, 0, width, size);
+    context.fillStyle = colour("soft");
+    context.fillRect(0, 0, size, size);
+    const values = this.column(cells);
+    const greatest = values.reduce((most, value) => Math.max(most, value), 0);
+    const least = values.reduce((least, value) => (value > 0 ? Math.min(least, value) : least), greatest);
+    const side = size / matrix.rows;
+    for (let index = 0; index < cells.rows; index++) {
+      if (!(values[index] > 0)) continue;
+      const part = greatest > least ? Math.log(values[index] / least) / Math.log(greatest / least) : 1;
+      const [red, green, blue] = sequential(0.1 + 0.9 * part);
+      context.fillStyle = `rgb(${red},${green},${blue})`;
+      context.fillRect(cells.to[index] * side, cells.from[index] * side, Math.max(1, side - (side > 6 ? 1 : 0)), Math.max(1, side - (side > 6 ? 1 : 0)));
+    }
+    this.size = size;
+    const name = METRICS.find(([key]) => key === this.metric)[1];
+    this.canvas.setAttribute("aria-label", `Matrix of ${name} between ${matrix.ranks} ranks; ${matrix.pairs_in_all} pairs exchange messages; the table beside it has the heaviest`);
+    this.status.textContent = `${matrix.pairs_in_all} pairs; from dark ${this.text(least)} to bright ${this.text(greatest)}, on a logarithmic scale`;
+    this.drawPairs();
+  }
+
+  drawPairs() {
+    const { pairs, matrix } = this;
+    const values = this.column(pairs);
+    const inCell = (index) => !this.cell || (Math.floor(pairs.from[index] / matrix.per_row) === this.cell.from && Math.floor(pairs.to[index] / matrix.per_row) === this.cell.to);
+    const order = Array.from({ length: pairs.rows }, (_, index) => index).filter(inCell).sort((one, other) => values[other] - values[one]);
+    const rows = order.slice(0, PAIRS).map((index) => {
+      const wait = this.model.state.values === "measured" ? pairs.measured_wait[index] : pairs.wait[index];
+      const cells = [count(pairs.messages[index]), byteSize(pairs.bytes[index]), alone(pairs.transmission[index]), alone(wait)];
+      return element("tr", {}, element("th", { scope: "row" }, `${pairs.from[index]} → ${pairs.to[index]}`), ...cells.map((text) => element("td", {}, text)));
+    });
+    const head = ["From → to", "Messages", "Bytes", "Transmission", "Waiting"];
+    const more = order.length > PAIRS ? ` (${PAIRS} of ${order.length})` : "";
+    const all = element("button", { type: "button", onclick: () => this.choose(null) }, "all");
+    const caption = this.cell ? [`Pairs in the chosen cell${more} `, all] : [`The heaviest pairs${more}`];
+    this.list.replaceChildren(figures(caption, head, rows));
+  }
+
+  choose(cell) {
+    this.cell = cell;
+    this.drawPairs();
+  }
+
+  at(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const place = (offset) => Math.floor((offset / this.size) * this.matrix.rows);
+    const [from, to] = [place(event.clientY - box.top), place(event.clientX - box.left)];
+    return from >= 0 && to >= 0 && from < this.matrix.rows && to < this.matrix.rows ? { from, to } : null;
+  }
+
+  click(event) {
+    this.choose(this.at(event));
+  }
+
+  hover(event) {
+    const at = this.at(event);
+    if (!at) return;
+    const { cells, matrix } = this;
+    const ranks = (row) => (matrix.per_row > 1 ? `ranks ${row * matrix.per_row}–${Math.min(matrix.ranks, (row + 1) * matrix.per_row) - 1}` : `rank ${row}`);
+    let value = 0;
+    for (let index = 0; index < cells.rows; index++) if (cells.from[index] === at.from && cells.to[index] === at.to) value = this.column(cells)[index];
+    this.status.textContent = `${ranks(at.from)} → ${ranks(at.to)}: ${value ? this.text(value) : "nothing"}`;
+  }
+}

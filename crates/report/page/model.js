@@ -1,0 +1,138 @@
+// The run in memory: the call tree, its regions, and what is selected. Every view reads here and tells changes here.
+
+export const NONE = 0xffffffff;
+
+/** Inclusive times, summed from exclusive ones: no child exceeds its parent. */
+export function inclusiveOf(parent, exclusive) {
+  const sums = new Float64Array(exclusive.length);
+  const children = new Float64Array(exclusive.length);
+  for (let index = exclusive.length - 1; index >= 0; index--) {
+    sums[index] = Math.max(exclusive[index] + sums[index], children[index]);
+    const above = parent[index];
+    if (above !== NONE) {
+      sums[above] += sums[index];
+      children[above] += Math.max(0, sums[index]);
+    }
+  }
+  return sums;
+}
+
+/** Children of each path, the heaviest first: those of path i are `list[from[i]]` to `list[from[i + 1] - 1]`. */
+export function childrenOf(parent, weight) {
+  const rows = parent.length;
+  const from = new Uint32Array(rows + 2);
+  for (let index = 0; index < rows; index++) if (parent[index] !== NONE) from[parent[index] + 2]++;
+  for (let index = 2; index < from.length; index++) from[index] += from[index - 1];
+  const list = new Uint32Array(rows);
+  for (let index = 0; index < rows; index++) if (parent[index] !== NONE) list[from[parent[index] + 1]++] = index;
+  for (let index = 0; index < rows; index++) {
+    if (from[index + 1] - from[index] > 1) list.subarray(from[index], from[index + 1]).sort((one, other) => weight[other] - weight[one] || one - other);
+  }
+  return { from, list };
+}
+
+export class Model {
+  constructor(header, tree, regions, processes, strings) {
+    Object.assign(this, { header, tree, regions, processes, strings });
+    this.divisor = header.divisor;
+    this.inclusive = inclusiveOf(tree.parent, tree.value);
+    this.measuredInclusive = inclusiveOf(tree.parent, tree.measured);
+    this.children = childrenOf(tree.parent, this.inclusive);
+    this.roots = [];
+    for (let index = 0; index < tree.rows; index++) if (tree.parent[index] === NONE) this.roots.push(index);
+    this.roots.sort((one, other) => this.inclusive[other] - this.inclusive[one]);
+    this.total = this.roots.reduce((sum, root) => sum + this.inclusive[root], 0);
+    this.measuredTotal = this.roots.reduce((sum, root) => sum + this.measuredInclusive[root], 0);
+    this.state = { values: header.mode === "off" ? "measured" : "value", region: NONE, path: NONE, process: NONE, query: "" };
+    this.listeners = [];
+  }
+
+  /** Changes what is selected and tells every view. */
+  change(patch) {
+    const changed = Object.keys(patch).filter((key) => this.state[key] !== patch[key]);
+    if (changed.length === 0) return;
+    Object.assign(this.state, patch);
+    this.listeners.forEach((listener) => listener(changed));
+  }
+
+  listen(listener) {
+    this.listeners.push(listener);
+  }
+
+  /** Selects a path with its region. */
+  selectPath(path) {
+    this.change({ path, region: this.tree.region[path] });
+  }
+
+  /** Selects a region, at its heaviest path. */
+  selectRegion(region) {
+    if (region === this.state.region) return;
+    let path = NONE;
+    for (let index = 0; index < this.tree.rows; index++) {
+      if (this.tree.region[index] === region && (path === NONE || this.inclusive[index] > this.inclusive[path])) path = index;
+    }
+    this.change({ region, path });
+  }
+
+  pick(value, measured) {
+    const values = this.state.values;
+    return (values === "value" ? value : values === "measured" ? measured : measured - value) / this.divisor;
+  }
+
+  pathExclusive(path) {
+    return this.pick(this.tree.value[path], this.tree.measured[path]);
+  }
+
+  pathInclusive(path) {
+    return this.pick(this.inclusive[path], this.measuredInclusive[path]);
+  }
+
+  /** The inclusive time that gives boxes their width: of what is shown, never of a difference. */
+  weight(path) {
+    return this.state.values === "measured" ? this.measuredInclusive[path] : this.inclusive[path];
+  }
+
+  regionExclusive(region) {
+    return this.pick(this.regions.value[region], this.regions.measured[region]);
+  }
+
+  /** What shares are of. */
+  whole() {
+    return (this.state.values === "measured" ? this.measuredTotal : this.total) / this.divisor;
+  }
+
+  name(region) {
+    return region === NONE ? "(small call paths)" : this.strings.names[region];
+  }
+
+  pathName(path) {
+    const region = this.tree.region[path];
+    return region === NONE ? `(${this.tree.folded[path]} small call paths)` : this.strings.names[region];
+  }
+
+  kind(region) {
+    return region === NONE ? "folded" : this.header.kinds[this.regions.kind[region]];
+  }
+
+  file(region) {
+    return region === NONE ? "" : this.strings.files[this.regions.file[region]];
+  }
+
+  /** `file:line`, or nothing where that is not known. */
+  place(region) {
+    const file = this.file(region).split("/").pop();
+    const line = region === NONE ? 0 : this.regions.line[region];
+    return file && line ? `${file}:${line}` : file;
+  }
+
+  mark(number) {
+    return number ? this.header.marks[number - 1] : "";
+  }
+
+  /** The paths from a root to this one. */
+  ancestry(path) {
+    const paths = [];
+    for (let at = path; at !== NONE; at = this.tree.parent[at]) paths.unshift(at);
+    return paths;
+  }
+}

@@ -1,0 +1,287 @@
+// The table of regions: flat, as the call tree, or grouped by file, image or kind.
+
+import { alone, columnFor, count, figure, plain, share } from "./numbers.js";
+import { NONE } from "./model.js";
+import { hitsOf } from "./search.js";
+import { byId, choice, element, say, shortName } from "./dom.js";
+import { VirtualTable } from "./table.js";
+
+const SHAPES = [["flat", "flat"], ["tree", "call tree"], ["file", "by file"], ["image", "by image"], ["kind", "by kind"]];
+
+export class Regions {
+  constructor(model) {
+    this.model = model;
+    this.shape = "tree";
+    this.sorted = "exclusive";
+    this.isDescending = true;
+    this.open = new Set();
+    this.query = "";
+    this.hits = { flags: null };
+    const section = byId("regions");
+    this.note = element("p", { class: "muted", id: "hits" });
+    const shape = choice("Shown", SHAPES, this.shape, (value) => this.setShape(value));
+    section.append(element("div", { class: "bar" }, shape, this.note));
+    this.table = new VirtualTable(section, {
+      label: "Regions",
+      columns: [],
+      height: 26 * 16,
+      rows: () => this.items.length,
+      fill: (index) => this.fill(this.items[index]),
+      act: (index, what) => this.act(this.items[index], what),
+      sort: (key) => this.sortBy(key),
+    });
+    this.openHeaviest();
+    model.listen((changed) => this.changed(changed));
+    this.arrange();
+  }
+
+  changed(changed) {
+    if (changed.includes("query")) this.search(this.model.state.query);
+    else if (changed.includes("values")) this.arrange();
+    else if (changed.includes("region") || changed.includes("path")) this.follow();
+  }
+
+  search(query) {
+    this.query = query;
+    this.hits = hitsOf(query, this.model);
+    const { error, flags, number, share: part } = this.hits;
+    this.note.textContent = error || (flags ? `${number} regions match, ${share(part)} of the time` : "");
+    say(this.note.textContent);
+    if (flags && this.shape === "tree") this.openHits();
+    this.arrange();
+  }
+
+  setShape(shape) {
+    this.shape = shape;
+    this.open.clear();
+    this.openHeaviest();
+    this.arrange();
+  }
+
+  sortBy(key) {
+    this.isDescending = this.sorted === key ? !this.isDescending : key !== "name";
+    this.sorted = key;
+    this.arrange();
+  }
+
+  /** A tree opens along its heaviest path. */
+  openHeaviest() {
+    const { children, roots } = this.model;
+    let path = roots[0];
+    while (this.shape === "tree" && path !== undefined && children.from[path + 1] > children.from[path]) {
+      this.open.add(path);
+      path = children.list[children.from[path]];
+    }
+  }
+
+  openHits() {
+    const { tree } = this.model;
+    const most = 500;
+    let opened = 0;
+    for (let path = 0; path < tree.rows && opened < most; path++) {
+      if (tree.region[path] === NONE || !this.hits.flags[tree.region[path]]) continue;
+      opened++;
+      for (let above = tree.parent[path]; above !== NONE && !this.open.has(above); above = tree.parent[above]) this.open.add(above);
+    }
+  }
+
+  /** The rows in their order: paths, regions or groups. */
+  arrange(focus) {
+    this.items = this.shape === "tree" ? this.paths() : this.shape === "flat" ? this.flat() : this.groups();
+    const largest = this.items.slice(0, 2000).reduce((most, item) => Math.max(most, Math.abs(this.of(item, "exclusive"))), 0);
+    this.column = columnFor(largest);
+    this.inclusiveColumn = columnFor(this.model.whole());
+    this.waitColumn = columnFor(this.items.slice(0, 2000).reduce((most, item) => Math.max(most, this.of(item, "wait")), 0));
+    const [unit, wide, wait] = [this.column, this.inclusiveColumn, this.waitColumn].map(({ name }) => name);
+    const word = { value: "", measured: " measured", difference: " taken off" }[this.model.state.values];
+    this.table.setColumns(
+      [
+        { key: "name", title: "Region" },
+        { key: "exclusive", title: `Exclusive${word}, ${unit}`, align: "number", hint: "Time in the region itself, mean over ranks" },
+        { key: "share", title: "Share", align: "number" },
+        { key: "inclusive", title: `Inclusive, ${wide}`, align: "number", hint: "With what it calls" },
+        { key: "calls", title: "Calls", align: "number" },
+        { key: "each", title: "Per call", align: "number", hint: "Exclusive time of a call" },
+        { key: "wait", title: `Waiting, ${wait}`, align: "number" },
+        { key: "spread", title: "Most", align: "number", hint: "The rank that spends most, and how far it is above the mean" },
+        { key: "place", title: "Place" },
+      ],
+      this.sorted,
+      this.isDescending,
+    );
+    this.table.refresh(focus);
+  }
+
+  paths() {
+    const { model } = this;
+    const { from, list } = model.children;
+    const items = [];
+    const visit = (paths, level) => {
+      const sorted = this.sorted === "exclusive" || this.sorted === "inclusive" ? [...paths] : this.ordered(paths.map((path) => ({ path })) ).map(({ path }) => path);
+      for (let index = sorted.length - 1; index >= 0; index--) stack.push({ path: sorted[index], level });
+    };
+    const stack = [];
+    visit(model.roots, 0);
+    while (stack.length) {
+      const item = stack.pop();
+      items.push(item);
+      if (this.open.has(item.path)) visit(Array.from(list.subarray(from[item.path], from[item.path + 1])), item.level + 1);
+    }
+    return items;
+  }
+
+  flat() {
+    const { regions } = this.model;
+    const items = [];
+    for (let region = 0; region < regions.rows; region++) {
+      const isSeen = regions.calls[region] || regions.measured[region];
+      if (isSeen && (!this.hits.flags || this.hits.flags[region])) items.push({ region });
+    }
+    return this.ordered(items);
+  }
+
+  groups() {
+    const { model, shape } = this;
+    const known = new Map();
+    for (const { region } of this.flat()) {
+      const key = shape === "file" ? model.file(region) : shape === "image" ? model.strings.images[model.regions.image[region]] : model.kind(region);
+      if (!known.has(key)) known.set(key, { group: key || "(not known)", members: [] });
+      known.get(key).members.push(region);
+    }
+    const items = [];
+    for (const item of this.ordered([...known.values()])) {
+      items.push(item);
+      if (this.open.has(item.group)) items.push(...item.members.map((region) => ({ region, level: 1 })));
+    }
+    return items;
+  }
+
+  ordered(items) {
+    const sign = this.isDescending ? -1 : 1;
+    const keyed = items.map((item) => [this.sorted === "name" || this.sorted === "place" ? this.text(item) : this.of(item, this.sorted), item]);
+    keyed.sort((one, other) => sign * (one[0] < other[0] ? -1 : one[0] > other[0] ? 1 : 0));
+    return keyed.map(([, item]) => item);
+  }
+
+  text(item) {
+    if (item.group !== undefined) return item.group;
+    const region = item.path === undefined ? item.region : this.model.tree.region[item.path];
+    return this.sorted === "place" ? this.model.place(region) : this.model.name(region);
+  }
+
+  /** A number of a row. */
+  of(item, key) {
+    const { model } = this;
+    if (item.members) return item.members.reduce((sum, region) => sum + this.of({ region }, key), 0);
+    const [table, index] = item.path === undefined ? [model.regions, item.region] : [model.tree, item.path];
+    const exclusive = item.path === undefined ? model.regionExclusive(index) : model.pathExclusive(index);
+    switch (key) {
+      case "exclusive":
+        return exclusive;
+      case "inclusive":
+        return item.path === undefined ? model.pick(table.inclusive[index], table.inclusive[index]) : model.pathInclusive(index);
+      case "share":
+        return model.whole() ? exclusive / model.whole() : 0;
+      case "calls":
+        return table.calls[index];
+      case "each":
+        return table.calls[index] ? (exclusive * model.divisor) / table.calls[index] : 0;
+      case "wait":
+        return model.pick(table.wait[index], table.measured_wait[index]);
+      case "spread": {
+        const region = item.path === undefined ? item.region : model.tree.region[item.path];
+        return region !== NONE && model.regions.mean[region] > 0 ? model.regions.most[region] / model.regions.mean[region] - 1 : 0;
+      }
+      default:
+        return 0;
+    }
+  }
+
+  fill(item) {
+    const { model } = this;
+    const isPath = item.path !== undefined;
+    const region = isPath ? model.tree.region[item.path] : item.region;
+    const exclusive = this.of(item, "exclusive");
+    const part = this.of(item, "share");
+    const bar = element("i", { class: "bar-of", "aria-hidden": "true" });
+    bar.style.width = `${Math.max(0, Math.min(100, 100 * part))}%`;
+    const calls = this.of(item, "calls");
+    const name = item.group !== undefined ? `${item.group} (${item.members.length})` : isPath ? model.pathName(item.path) : model.name(region);
+    const isHit = this.hits.flags && region !== undefined && region !== NONE && this.hits.flags[region];
+    const label = element("span", { class: isHit ? "hit" : "" }, shortName(name, 72));
+    const children = isPath ? model.children.from[item.path + 1] - model.children.from[item.path] : 0;
+    const canOpen = isPath ? children > 0 : item.group !== undefined;
+    const level = isPath ? item.level : this.shape === "flat" ? undefined : item.level || 0;
+    const wait = this.of(item, "wait");
+    return {
+      level,
+      expanded: canOpen ? this.open.has(isPath ? item.path : item.group) : undefined,
+      selected: isPath ? item.path === model.state.path : region !== undefined && region === model.state.region,
+      title: name.length > 72 ? name : null,
+      cells: [
+        label,
+        this.interval(item, exclusive),
+        element("span", { class: "shared" }, bar, share(part)),
+        plain(this.of(item, "inclusive"), this.inclusiveColumn),
+        calls ? count(calls) : "",
+        calls ? alone(this.of(item, "each")) : "",
+        wait ? plain(wait, this.waitColumn) : "",
+        this.most(region),
+        region === undefined ? "" : model.place(region),
+      ],
+    };
+  }
+
+  interval(item, exclusive) {
+    const { model } = this;
+    if (item.members || model.state.values !== "value") return plain(exclusive, this.column);
+    const [table, index] = item.path === undefined ? [model.regions, item.region] : [model.tree, item.path];
+    const text = figure(exclusive, table.below[index] / model.divisor, table.above[index] / model.divisor, table.mark[index] > 0, this.column);
+    return table.mark[index] ? element("span", { title: `not to be trusted: ${model.mark(table.mark[index])}` }, text) : text;
+  }
+
+  most(region) {
+    const { regions, strings, header } = this.model;
+    if (region === undefined || region === NONE || header.ranks < 2 || !(regions.mean[region] > 0)) return "";
+    const ahead = regions.most[region] / regions.mean[region] - 1;
+    return ahead < 0.005 ? "" : `${strings.labels[regions.most_at[region]]} (+${share(ahead)})`;
+  }
+
+  act(item, what) {
+    if (!item) return;
+    const { model } = this;
+    const key = item.path !== undefined ? item.path : item.group;
+    if (what === "select" || what === "enter") {
+      if (item.path !== undefined) model.selectPath(item.path);
+      else if (item.region !== undefined) model.selectRegion(item.region);
+      if (what === "enter") model.change({ zoom: model.state.path });
+      if (what === "enter" && item.group !== undefined) this.toggle(key);
+    } else if (key !== undefined && this.open.has(key) !== (what === "open")) this.toggle(key);
+    else if (what === "close" && item.path !== undefined && model.tree.parent[item.path] !== NONE) {
+      this.table.moveTo(this.items.findIndex((other) => other.path === model.tree.parent[item.path]));
+    } else if (what === "open" && this.open.has(key)) this.table.moveTo(this.table.focus + 1);
+  }
+
+  toggle(key) {
+    if (!this.open.delete(key)) this.open.add(key);
+    this.arrange();
+  }
+
+  /** What is selected elsewhere is shown here. */
+  follow() {
+    const { state, tree } = this.model;
+    if (this.shape === "tree" && state.path !== NONE) {
+      let isNew = false;
+      for (let above = tree.parent[state.path]; above !== NONE; above = tree.parent[above]) {
+        if (!this.open.has(above)) isNew = this.open.add(above);
+      }
+      if (isNew) this.items = this.paths();
+    }
+    const place = this.items.findIndex((item) => (item.path !== undefined ? item.path === state.path : item.region === state.region));
+    this.table.refresh(place >= 0 ? place : undefined);
+    if (place >= 0) {
+      this.table.reveal();
+      this.table.draw();
+    }
+  }
+}

@@ -1,0 +1,39 @@
+// What is searched for: words that must occur in the name, /…/ a regular expression, file: image: kind: with a part of theirs.
+
+/** A test for regions; an error text instead where a regular expression is none. */
+export function searchOf(query, model) {
+  const tests = [];
+  for (const word of query.match(/\/(?:\\.|[^/\\])+\/|\S+/g) || []) {
+    const [, key, rest] = /^(file|image|kind):(.*)$/.exec(word) || [];
+    if (key === "file") tests.push((region) => model.file(region).toLowerCase().includes(rest.toLowerCase()));
+    else if (key === "image") tests.push((region) => model.strings.images[model.regions.image[region]].toLowerCase().includes(rest.toLowerCase()));
+    else if (key === "kind") tests.push((region) => model.kind(region).includes(rest.toLowerCase()));
+    else if (word.length > 2 && word.startsWith("/") && word.endsWith("/")) {
+      let pattern;
+      try {
+        pattern = new RegExp(word.slice(1, -1), "i");
+      } catch (error) {
+        return { error: `${word} is no regular expression: ${error.message}` };
+      }
+      tests.push((region) => pattern.test(model.strings.names[region]));
+    } else tests.push((region) => model.strings.names[region].toLowerCase().includes(word.toLowerCase()));
+  }
+  return { test: (region) => tests.every((test) => test(region)), isEmpty: tests.length === 0 };
+}
+
+/** Which regions are hits, how many, and what part of the time is theirs. */
+export function hitsOf(query, model) {
+  const search = searchOf(query, model);
+  if (search.error || search.isEmpty) return { error: search.error, flags: null, number: 0, share: 0 };
+  const flags = new Uint8Array(model.regions.rows);
+  let number = 0;
+  let sum = 0;
+  for (let region = 0; region < flags.length; region++) {
+    if ((model.regions.calls[region] || model.regions.measured[region]) && search.test(region)) {
+      flags[region] = 1;
+      number++;
+      sum += model.regionExclusive(region);
+    }
+  }
+  return { flags, number, share: model.whole() ? sum / model.whole() : 0 };
+}

@@ -1,0 +1,120 @@
+// A table of any length: only the rows that are seen stand in the document.
+
+import { element } from "./dom.js";
+
+const TABLE_ROW = 26;
+
+/**
+ * `columns`: [{ key, title, align }]; `rows()` gives the number of rows, `fill(index)` a row as
+ * { cells, level, expanded, selected, title }; `act(index, what)` is told of "select", "open", "close", "enter".
+ */
+export class VirtualTable {
+  constructor(parent, { label, columns, height, rows, fill, act, sort }) {
+    Object.assign(this, { columns, rows, fill, act, sort });
+    this.focus = 0;
+    this.head = element("div", { class: "vhead", role: "row", "aria-rowindex": 1 });
+    this.body = element("div", { class: "vbody" });
+    this.view = element("div", { class: "vview", onscroll: () => this.draw() }, this.head, this.body);
+    this.root = element("div", { class: "vtable", role: "treegrid", "aria-label": label, tabindex: 0, onkeydown: (event) => this.key(event) }, this.view);
+    this.view.style.height = `${height}px`;
+    parent.append(this.root);
+    this.setColumns(columns);
+  }
+
+  setColumns(columns, sorted = "", isDescending = true) {
+    this.columns = columns;
+    this.head.replaceChildren(
+      ...columns.map(({ key, title, align, hint }) => {
+        const direction = key === sorted ? (isDescending ? "descending" : "ascending") : "none";
+        const text = title + (key === sorted ? (isDescending ? " ▾" : " ▴") : "");
+        const content = this.sort ? element("button", { type: "button", onclick: () => this.sort(key) }, text) : text;
+        return element("div", { role: "columnheader", class: `c-${key} ${align || ""}`, "aria-sort": direction, title: hint }, content);
+      }),
+    );
+  }
+
+  /** Draws anew; where a row was focused, the cursor stays on the same thing if `focus` says where that is now. */
+  refresh(focus = this.focus) {
+    this.count = this.rows();
+    this.focus = Math.max(0, Math.min(focus, this.count - 1));
+    this.body.style.height = `${this.count * TABLE_ROW}px`;
+    this.root.setAttribute("aria-rowcount", this.count + 1);
+    this.draw();
+  }
+
+  draw() {
+    const first = Math.max(0, Math.floor(this.view.scrollTop / TABLE_ROW) - 5);
+    const seen = Math.ceil(this.view.clientHeight / TABLE_ROW) + 8;
+    const last = Math.min(this.count, first + Math.min(seen, 80));
+    const made = [];
+    for (let index = first; index < last; index++) made.push(this.row(index));
+    this.body.replaceChildren(...made);
+    this.root.setAttribute("aria-activedescendant", this.count ? `${this.id()}-${this.focus}` : "");
+  }
+
+  id() {
+    if (!this.name) this.name = `t${Math.random().toString(36).slice(2, 8)}`;
+    return this.name;
+  }
+
+  row(index) {
+    const { cells, level, expanded, selected, title } = this.fill(index);
+    const row = element("div", {
+      role: "row",
+      id: `${this.id()}-${index}`,
+      class: `vrow${selected ? " selected" : ""}${index === this.focus ? " focus" : ""}`,
+      "aria-rowindex": index + 2,
+      "aria-level": level === undefined ? null : level + 1,
+      "aria-expanded": expanded === undefined ? null : String(expanded),
+      "aria-selected": String(Boolean(selected)),
+      title,
+      onclick: (event) => this.click(index, event),
+      ondblclick: () => this.act(index, "enter"),
+    });
+    row.style.top = `${index * TABLE_ROW}px`;
+    this.columns.forEach(({ key, align }, place) => {
+      const cell = element("div", { role: "gridcell", class: `c-${key} ${align || ""}` });
+      if (place === 0 && level !== undefined) {
+        cell.style.paddingLeft = `${6 + Math.min(level, 40) * 14}px`;
+        cell.append(element("span", { class: "twist", "aria-hidden": "true" }, expanded === undefined ? "" : expanded ? "▾" : "▸"));
+      }
+      const content = cells[place];
+      cell.append(content === undefined ? "" : content);
+      row.append(cell);
+    });
+    return row;
+  }
+
+  click(index, event) {
+    this.focus = index;
+    if (event.target.classList.contains("twist")) this.act(index, this.fill(index).expanded ? "close" : "open");
+    else this.act(index, "select");
+    this.root.focus({ preventScroll: true });
+    this.draw();
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest(".vhead")) return;
+    const page = Math.max(1, Math.floor(this.view.clientHeight / TABLE_ROW) - 1);
+    const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -this.count, End: this.count };
+    const acts = { ArrowRight: "open", ArrowLeft: "close", Enter: "enter", " ": "select" };
+    if (event.key in moves) this.moveTo(this.focus + moves[event.key]);
+    else if (event.key in acts) this.act(this.focus, acts[event.key]);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  moveTo(index) {
+    this.focus = Math.max(0, Math.min(this.count - 1, index));
+    this.reveal();
+    if (this.count) this.act(this.focus, "select");
+    this.draw();
+  }
+
+  reveal() {
+    const top = this.focus * TABLE_ROW;
+    if (top < this.view.scrollTop) this.view.scrollTop = top;
+    else if (top + 2 * TABLE_ROW > this.view.scrollTop + this.view.clientHeight) this.view.scrollTop = top + 2 * TABLE_ROW - this.view.clientHeight;
+  }
+}

@@ -1,0 +1,81 @@
+//! The profile in the formats of other tools.
+//!
+//! All of them are written from one [`Sheet`]: call paths with whole nanoseconds, callers before callees, the heaviest first.
+//! Other tools know no intervals and no negative times: exclusive times that are negative, or that the overhead exceeds or
+//! hides, stand as 0 at their place and with their sum in one path `[not to be trusted]`, and are counted in [`Sheet::removed`].
+//! What the values are, measured or compensated, stands in each file where its format has room for a title.
+
+mod callgrind;
+mod collapsed;
+mod csv;
+mod cube;
+mod firefox;
+mod pprof;
+mod prometheus;
+mod sheet;
+mod speedscope;
+mod tau;
+
+pub use sheet::Sheet;
+
+use crate::run::{Results, Run};
+
+/// A format that is one document.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// Stacks with a number each, as flame graphs are made of.
+    Collapsed,
+    /// For <https://www.speedscope.app>.
+    Speedscope,
+    /// For `callgrind_annotate` and `KCachegrind`.
+    Callgrind,
+    /// For <https://profiler.firefox.com>.
+    Firefox,
+    /// For `go tool pprof`.
+    Pprof,
+    /// For Cube, as Score-P writes it.
+    Cube,
+    /// For Prometheus and what reads its text.
+    Prometheus,
+    /// For spreadsheets: a row for each call path of each location.
+    Csv,
+}
+
+/// The document, and how many times were left out of it as not to be trusted.
+#[must_use]
+pub fn document(format: Format, run: &Run, results: &Results<'_>) -> (Vec<u8>, usize) {
+    let sheet = Sheet::of_all(results);
+    let removed = sheet.removed;
+    let bytes = match format {
+        Format::Collapsed => collapsed::write(&sheet).into_bytes(),
+        Format::Speedscope => speedscope::write(run, results, &sheet).into_bytes(),
+        Format::Callgrind => callgrind::write(run, results, &sheet).into_bytes(),
+        Format::Firefox => firefox::write(run, results, &sheet).into_bytes(),
+        Format::Pprof => pprof::write(run, results, &sheet),
+        Format::Cube => cube::write(run, results),
+        Format::Prometheus => prometheus::write(run, results).into_bytes(),
+        Format::Csv => csv::write(results).into_bytes(),
+    };
+    // The others have room for what is negative or marked, or begin at 0 on each rank.
+    let moves = !matches!(format, Format::Csv | Format::Prometheus | Format::Cube);
+    (bytes, if moves { removed } else { 0 })
+}
+
+/// TAU's profiles: a file for each thread, with its name.
+#[must_use]
+pub fn tau(run: &Run, results: &Results<'_>) -> Vec<(String, String)> {
+    tau::write(run, results)
+}
+
+/// What the values of a file are.
+fn title(run: &Run, results: &Results<'_>) -> String {
+    let values = match results.shown.mode {
+        tare_compensate::Mode::Off => "as measured",
+        tare_compensate::Mode::Local => "compensated (local)",
+        tare_compensate::Mode::Parallel => "compensated (parallel)",
+    };
+    format!("{}, {values}", run.program)
+}
+
+/// Processes that are written one by one beside their sum: the first ones.
+const MOST_PROCESSES: usize = 64;

@@ -1,0 +1,111 @@
+//! Prometheus' text format, version 0.0.4: the run, its ranks, and the regions that take most time.
+//!
+//! Compensated times are gauges, because a later message can make one smaller; measured ones are counters.
+
+use std::fmt::Write;
+
+use crate::run::{Results, Run};
+use crate::view::{Size, Time, Whole, kind_name, place, rank_rows};
+
+/// Regions that are written.
+const MOST_REGIONS: usize = 100;
+
+struct Families(String);
+
+impl Families {
+    fn begin(&mut self, name: &str, kind: &str, help: &str) {
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let _ = writeln!(self.0, "{name}{labels} {value}");
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+pub(super) fn write(run: &Run, results: &Results<'_>) -> String {
+    let mut all = Families(String::new());
+    let (whole, size) = (Whole::of(results), Size::of(results));
+    all.begin("tare_run_info", "gauge", "The run.");
+    let labels = [("program", run.program.as_str()), ("ranks", &size.ranks.to_string()), ("compensate", results.shown.mode.name())];
+    all.sample("tare_run_info", &labels, 1.0);
+    if let Some(time) = Time::of(results) {
+        all.begin("tare_run_time_seconds", "gauge", "Time of the slowest rank, compensated.");
+        all.sample("tare_run_time_seconds", &[], time.shown.value);
+        all.begin("tare_run_dilation_ratio", "gauge", "By what part measuring made the run longer.");
+        all.sample("tare_run_dilation_ratio", &[], time.dilation);
+    }
+    if let Some(efficiency) = whole.efficiency {
+        all.begin("tare_run_efficiency_ratio", "gauge", "Parallel efficiency and its factors.");
+        for (part, value) in
+            [("parallel", efficiency.parallel()), ("load_balance", efficiency.load_balance), ("communication", efficiency.communication)]
+        {
+            all.sample("tare_run_efficiency_ratio", &[("part", part)], value);
+        }
+    }
+    ranks(&mut all, results);
+    regions(&mut all, results, &whole, size.ranks.max(1) as f64);
+    all.0
+}
+
+fn ranks(all: &mut Families, results: &Results<'_>) {
+    let rows = rank_rows(results);
+    let locations = &results.profile.locations;
+    let main: Vec<usize> = (0..locations.len()).filter(|&index| locations[index].thread == 0).collect();
+    let mut family = |name: &str, kind: &str, help: &str, value: &dyn Fn(usize) -> f64| {
+        all.begin(name, kind, help);
+        main.iter().for_each(|&index| all.sample(name, &[("rank", &rows[index].label)], value(index)));
+    };
+    if !main.is_empty() {
+        family("tare_rank_time_seconds", "gauge", "Time of the rank, compensated.", &|index| results.shown.locations[index].total.value);
+        family("tare_rank_measured_seconds_total", "counter", "Time of the rank, as measured.", &|index| rows[index].measured_s);
+        family("tare_rank_events_total", "counter", "Probe events.", &|index| locations[index].events as f64);
+        family("tare_rank_lost_total", "counter", "Calls that are missing at their place.", &|index| rows[index].lost as f64);
+    }
+}
+
+fn regions(all: &mut Families, results: &Results<'_>, whole: &Whole, ranks: f64) {
+    let processes = &results.profile.processes;
+    let mut totals: Vec<_> = whole.totals.iter().filter(|total| total.is_seen()).collect();
+    totals.sort_by(|one, other| other.exclusive.value.total_cmp(&one.exclusive.value));
+    totals.truncate(MOST_REGIONS);
+    if totals.is_empty() {
+        return;
+    }
+    let labels = |index: usize| {
+        let region = &results.profile.regions[index];
+        (
+            region.name.clone(),
+            place(&region.file, region.line).unwrap_or_default(),
+            kind_name(region.kind),
+            format!("{}+{:#x}", region.image, region.address),
+        )
+    };
+    let is_rank = |index: usize| processes[index].rank.is_some() || ranks <= 1.0;
+    all.begin("tare_region_time_seconds", "gauge", "Exclusive time of the region on a rank, compensated.");
+    for total in &totals {
+        let (name, place, kind, id) = labels(total.region.0);
+        let Some(spread) = total.spread(processes.len(), is_rank) else { continue };
+        for (stat, value) in [("min", spread.least.1), ("mean", spread.mean), ("max", spread.most.1)] {
+            all.sample("tare_region_time_seconds", &[("region", &name), ("file", &place), ("kind", kind), ("id", &id), ("stat", stat)], value);
+        }
+    }
+    type Value = fn(&tare_compensate::whole::RegionTotal) -> f64;
+    let counters: [(&str, &str, Value); 3] = [
+        ("tare_region_measured_seconds_total", "Exclusive time of the region, as measured, over all ranks.", |total| total.measured_s),
+        ("tare_region_calls_total", "Calls of the region over all ranks.", |total| total.calls as f64),
+        ("tare_region_waiting_seconds_total", "Time waited in the region, as measured, over all ranks.", |total| total.measured_wait_s),
+    ];
+    for (name, help, value) in counters {
+        all.begin(name, "counter", help);
+        for total in &totals {
+            let (region, place, kind, id) = labels(total.region.0);
+            all.sample(name, &[("region", &region), ("file", &place), ("kind", kind), ("id", &id)], value(total));
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A run as one HTML file that needs nothing else: no network, no server, and for its first view no JavaScript.
+//!
+//! The parts: `summary` writes what stands without a script (time, trust, classes, findings, regions, ranks); `data` puts the
+//! columns of every view into the file; the scripts under `page/` draw them. [`Source`] carries the lines of source files.
+//!
+//! What always holds: whatever a name contains, it stays text; the file asks for nothing outside of itself, which its content
+//! security policy states; what is aggregated or left out is said in the page.
+
+mod columns;
+mod data;
+mod heat;
+mod markup;
+mod matrix;
+mod parts;
+mod ranks;
+mod summary;
+mod tree;
+
+use base64::Engine;
+use sha2::{Digest, Sha256};
+
+use crate::run::{Results, Run};
+use crate::view::{Time, Trust, Whole, nothing_measured, region_rows};
+use markup::escape;
+
+/// A source file whose lines the page carries.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Source {
+    /// As the regions name it.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// The style, and the scripts in the order in which they build on each other.
+const STYLE: &str = include_str!("../page/page.css");
+const SCRIPTS: [&str; 15] = [
+    include_str!("../page/numbers.js"),
+    include_str!("../page/columns.js"),
+    include_str!("../page/model.js"),
+    include_str!("../page/search.js"),
+    include_str!("../page/dom.js"),
+    include_str!("../page/table.js"),
+    include_str!("../page/regions.js"),
+    include_str!("../page/icicle-layout.js"),
+    include_str!("../page/icicle.js"),
+    include_str!("../page/heat.js"),
+    include_str!("../page/matrix.js"),
+    include_str!("../page/detail.js"),
+    include_str!("../page/source.js"),
+    include_str!("../page/keys.js"),
+    include_str!("../page/main.js"),
+];
+
+/// The scripts as one module: their imports of each other are left out, so no name may stand in two of them.
+#[must_use]
+pub fn script() -> String {
+    let mut script = String::new();
+    for line in SCRIPTS.iter().flat_map(|part| part.lines()) {
+        if !line.starts_with("import ") {
+            script.push_str(line.strip_prefix("export ").unwrap_or(line));
+            script.push('\n');
+        }
+    }
+    script
+}
+
+/// Files of regions whose lines are worth carrying, those that take most time first.
+#[must_use]
+pub fn wanted_sources(results: &Results<'_>) -> Vec<String> {
+    let whole = Whole::of(results);
+    let mut files: Vec<String> = Vec::new();
+    for row in region_rows(results, &whole).iter().filter(|row| row.share >= data::LEAST_SHARE_WITH_SOURCE) {
+        let file = &results.profile.regions[row.region].file;
+        if !file.is_empty() && !files.contains(file) {
+            files.push(file.clone());
+        }
+    }
+    files
+}
+
+/// The page of a run.
+#[must_use]
+pub fn page(run: &Run, results: &Results<'_>, sources: &[Source]) -> String {
+    let whole = Whole::of(results);
+    let rows = region_rows(results, &whole);
+    let time = Time::of(results).filter(|_| nothing_measured(results, run).is_none());
+    let trust = time.as_ref().map(|time| Trust::of(results, &rows, time));
+    let parts = parts::Parts { run, results, whole: &whole, rows: &rows, time, trust };
+    let script = script();
+    let mut html = String::with_capacity(1 << 20);
+    html.push_str("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
+    html.push_str(&format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n", policy(&script)));
+    html.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n");
+    html.push_str(&format!("<title>{} – Tareweight</title>\n<style>{STYLE}</style></head>\n<body>\n", escape(&run.program)));
+    parts::write(&mut html, &parts);
+    html.push_str("<script type=\"application/json\" id=\"data\">");
+    // JSON knows no `<` outside of strings, where it may be written as a number.
+    html.push_str(&data::document(&parts, sources).replace('<', "\\u003c"));
+    html.push_str("</script>\n<script type=\"module\">");
+    html.push_str(&script);
+    html.push_str("</script>\n</body></html>\n");
+    html
+}
+
+/// Nothing is loaded from anywhere; the one script and the one style are known by their hashes.
+fn policy(script: &str) -> String {
+    let hash = |text: &str| base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text.as_bytes()));
+    format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data: blob:; base-uri 'none'; form-action 'none'",
+        hash(script),
+        hash(STYLE)
+    )
+}

@@ -1,0 +1,167 @@
+//! The columns of every view, as the scripts read them.
+
+use serde::Serialize;
+use tare_compensate::whole::{Classes, Exchange, RegionSpread, RegionTotal, exchanges};
+use tare_compensate::{Mark, Mode};
+use tare_profile::Region;
+
+use super::Source;
+use super::columns::{Table, packed};
+use super::heat::Heat;
+use super::matrix::Matrix;
+use super::parts::Parts;
+use super::tree::{MOST_PATHS, Shown};
+use crate::json::SCHEMA;
+use crate::layout::{Page, plain};
+use crate::view::{MARKS, Size, kind_name, location_label, mark_number, rank_rows};
+
+/// Source lines are carried of regions that take at least this part of the time.
+pub(super) const LEAST_SHARE_WITH_SOURCE: f64 = 0.001;
+
+#[derive(Serialize)]
+struct Document {
+    schema: u32,
+    program: String,
+    directory: String,
+    mode: &'static str,
+    /// What is divided by for a mean: ranks, or one.
+    divisor: usize,
+    ranks: usize,
+    marks: Vec<&'static str>,
+    kinds: [&'static str; KINDS],
+    folded_paths: usize,
+    tree: Table,
+    regions: Table,
+    processes: Table,
+    heat: Heat,
+    matrix: Matrix,
+    /// Names, files, images and labels, deflated: see [`Strings`].
+    strings: String,
+}
+
+#[derive(Serialize, Default)]
+struct Strings<'a> {
+    names: Vec<String>,
+    files: Vec<&'a str>,
+    images: Vec<&'a str>,
+    labels: Vec<String>,
+    hosts: Vec<&'a str>,
+    sources: Vec<SourceText<'a>>,
+}
+
+#[derive(Serialize)]
+struct SourceText<'a> {
+    path: &'a str,
+    text: &'a str,
+}
+
+/// Kinds of regions by number.
+const KINDS: usize = 10;
+const KIND_NAMES: [&str; KINDS] = ["program", "function", "mpi", "loop", "iteration", "call site", "user", "parameter", "phase", "pause"];
+
+/// The document that the page carries.
+pub(super) fn document(parts: &Parts<'_>, sources: &[Source]) -> String {
+    let profile = parts.results.profile;
+    let size = Size::of(parts.results);
+    let tree = Shown::of(&parts.whole.tree, MOST_PATHS);
+    let mut strings = Strings::default();
+    let regions = regions(parts, &mut strings);
+    let exchanges: Vec<Exchange> = exchanges(profile, &parts.results.shown);
+    strings.labels =
+        profile.locations.iter().filter(|location| location.thread == 0).map(|location| location_label(parts.results, location)).collect();
+    strings.hosts = profile.processes.iter().map(|process| process.host.as_str()).collect();
+    strings.sources = sources.iter().map(|source| SourceText { path: &source.path, text: &source.text }).collect();
+    crate::json::written(&Document {
+        schema: SCHEMA,
+        program: shown(&parts.run.program),
+        directory: shown(&parts.run.directory),
+        mode: parts.results.shown.mode.name(),
+        divisor: size.ranks.max(1),
+        ranks: size.ranks,
+        marks: MARKS.iter().map(|mark| Mark::reason(*mark)).collect(),
+        kinds: KIND_NAMES,
+        folded_paths: tree.folded,
+        tree: tree.table(),
+        regions,
+        processes: processes(parts),
+        heat: Heat::of(&parts.whole.totals, profile.processes.len()),
+        matrix: Matrix::of(&exchanges, profile.world_size().max(size.ranks as u32)),
+        strings: packed(crate::json::written(&strings).as_bytes()),
+    })
+}
+
+/// A text without characters that act on what stands beside it.
+fn shown(text: &str) -> String {
+    plain(text, &Page::default())
+}
+
+/// Texts that are said once and pointed at.
+fn index_of<'a>(known: &mut std::collections::HashMap<&'a str, u32>, all: &mut Vec<&'a str>, text: &'a str) -> u32 {
+    *known.entry(text).or_insert_with(|| {
+        all.push(text);
+        (all.len() - 1) as u32
+    })
+}
+
+fn regions<'a>(parts: &Parts<'a>, strings: &mut Strings<'a>) -> Table {
+    let profile = parts.results.profile;
+    let totals: &[RegionTotal] = &parts.whole.totals;
+    let (mut files, mut images) = (std::collections::HashMap::new(), std::collections::HashMap::new());
+    strings.names = profile.regions.iter().map(|region| shown(&region.name)).collect();
+    let of_file: Vec<u32> = profile.regions.iter().map(|region| index_of(&mut files, &mut strings.files, &region.file)).collect();
+    let of_image: Vec<u32> = profile.regions.iter().map(|region| index_of(&mut images, &mut strings.images, &region.image)).collect();
+    let kind = |region: &Region| KIND_NAMES.iter().position(|name| *name == kind_name(region.kind)).unwrap_or(0) as u8;
+    let any_rank = profile.processes.iter().any(|process| process.rank.is_some());
+    let counts = |index: usize| !any_rank || profile.processes[index].rank.is_some();
+    let nothing = RegionSpread { least: (0, 0.0), mean: 0.0, most: (0, 0.0) };
+    let spread: Vec<RegionSpread> = totals.iter().map(|total| total.spread(profile.processes.len(), counts).unwrap_or(nothing)).collect();
+    Table::new(totals.len())
+        .u8("kind", profile.regions.iter().map(kind))
+        .u32("file", of_file.into_iter())
+        .u32("line", profile.regions.iter().map(|region| region.line))
+        .u32("image", of_image.into_iter())
+        .whole("calls", totals.iter().map(|total| total.calls))
+        .u8("inexact", totals.iter().map(|total| u8::from(!total.calls_exact)))
+        .seconds("measured", totals.iter().map(|total| total.measured_s))
+        .seconds("value", totals.iter().map(|total| total.exclusive.value))
+        .rough("below", totals.iter().map(|total| total.exclusive.value - total.exclusive.low))
+        .rough("above", totals.iter().map(|total| total.exclusive.high - total.exclusive.value))
+        .u8("mark", totals.iter().map(|total| mark_number(total.exclusive.mark)))
+        .seconds("inclusive", totals.iter().map(|total| total.inclusive.value))
+        .rough("inclusive_half", totals.iter().map(|total| total.inclusive.half_width()))
+        .rough("measured_wait", totals.iter().map(|total| total.measured_wait_s))
+        .rough("wait", totals.iter().map(|total| total.wait_s))
+        .rough("least", spread.iter().map(|spread| spread.least.1))
+        .u32("least_at", spread.iter().map(|spread| spread.least.0))
+        .rough("mean", spread.iter().map(|spread| spread.mean))
+        .rough("most", spread.iter().map(|spread| spread.most.1))
+        .u32("most_at", spread.iter().map(|spread| spread.most.0))
+}
+
+/// A row for each process: what its main thread took, and where the time of all its threads went.
+fn processes(parts: &Parts<'_>) -> Table {
+    let profile = parts.results.profile;
+    let main: Vec<usize> = (0..profile.locations.len()).filter(|&index| profile.locations[index].thread == 0).collect();
+    let rows = rank_rows(parts.results);
+    let classes = Classes::of_processes(profile, &parts.results.shown);
+    let mut threads = vec![0_u32; profile.processes.len()];
+    profile.locations.iter().for_each(|location| threads[location.process.0] += 1);
+    let row = |&index: &usize| &rows[index];
+    let of = |&index: &usize| profile.locations[index].process.0;
+    let shown = |index: &usize| if parts.results.shown.mode == Mode::Local { &row(index).local } else { &row(index).parallel };
+    Table::new(main.len())
+        .u32("process", main.iter().map(|index| of(index) as u32))
+        .u32("threads", main.iter().map(|index| threads[of(index)]))
+        .seconds("measured", main.iter().map(|index| row(index).measured_s))
+        .seconds("local", main.iter().map(|index| row(index).local.value))
+        .seconds("value", main.iter().map(|index| shown(index).value))
+        .rough("below", main.iter().map(|index| shown(index).value - shown(index).low))
+        .rough("above", main.iter().map(|index| shown(index).high - shown(index).value))
+        .u8("mark", main.iter().map(|index| mark_number(shown(index).mark)))
+        .seconds("delay", main.iter().map(|index| row(index).delay_s))
+        .whole("lost", main.iter().map(|index| row(index).lost))
+        .rough("useful", main.iter().map(|index| classes[of(index)].useful_s))
+        .rough("waiting", main.iter().map(|index| classes[of(index)].waiting_s))
+        .rough("messages", main.iter().map(|index| classes[of(index)].messages_s))
+        .rough("start_end", main.iter().map(|index| classes[of(index)].start_end_s))
+}

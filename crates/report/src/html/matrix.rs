@@ -1,0 +1,67 @@
+//! Who sends to whom: exact for up to 512 ranks, beyond that in blocks, with the heaviest pairs beside them.
+
+use std::collections::BTreeMap;
+
+use tare_compensate::whole::Exchange;
+
+use super::columns::Table;
+
+/// Rows of the matrix.
+const MOST_ROWS: u32 = 512;
+/// Pairs that are carried beside blocks.
+const MOST_PAIRS: usize = 20_000;
+
+/// What the matrix shows.
+#[derive(serde::Serialize, Default)]
+pub(super) struct Matrix {
+    ranks: u32,
+    /// Ranks in a row.
+    per_row: u32,
+    rows: u32,
+    cells: Table,
+    /// The heaviest pairs by bytes and by waiting.
+    pairs: Table,
+    pairs_in_all: usize,
+}
+
+impl Matrix {
+    pub(super) fn of(exchanges: &[Exchange], ranks: u32) -> Self {
+        let per_row = ranks.div_ceil(MOST_ROWS).max(1);
+        let mut blocks: BTreeMap<(u32, u32), Exchange> = BTreeMap::new();
+        for exchange in exchanges {
+            let (from, to) = (exchange.from / per_row, exchange.to / per_row);
+            let block = blocks.entry((from, to)).or_insert(Exchange { from, to, ..Exchange::default() });
+            block.messages += exchange.messages;
+            block.bytes += exchange.bytes;
+            block.transmission_s += exchange.transmission_s;
+            block.measured_wait_s += exchange.measured_wait_s;
+            block.wait_s += exchange.wait_s;
+        }
+        let blocks: Vec<Exchange> = blocks.into_values().collect();
+        let mut pairs = exchanges.to_vec();
+        if pairs.len() > MOST_PAIRS {
+            pairs.sort_by_key(|pair| std::cmp::Reverse(pair.bytes));
+            let by_wait = pairs.split_off(MOST_PAIRS / 2);
+            pairs.extend(heaviest_by_wait(by_wait, MOST_PAIRS / 2));
+        }
+        Self { ranks, per_row, rows: ranks.div_ceil(per_row), cells: table(&blocks), pairs: table(&pairs), pairs_in_all: exchanges.len() }
+    }
+}
+
+fn heaviest_by_wait(mut pairs: Vec<Exchange>, most: usize) -> Vec<Exchange> {
+    pairs.sort_by(|one, other| other.wait_s.total_cmp(&one.wait_s));
+    pairs.truncate(most);
+    pairs
+}
+
+fn table(exchanges: &[Exchange]) -> Table {
+    let all = || exchanges.iter();
+    Table::new(exchanges.len())
+        .u32("from", all().map(|exchange| exchange.from))
+        .u32("to", all().map(|exchange| exchange.to))
+        .whole("messages", all().map(|exchange| exchange.messages))
+        .whole("bytes", all().map(|exchange| exchange.bytes))
+        .rough("transmission", all().map(|exchange| exchange.transmission_s))
+        .rough("measured_wait", all().map(|exchange| exchange.measured_wait_s))
+        .rough("wait", all().map(|exchange| exchange.wait_s))
+}

@@ -1,0 +1,202 @@
+//! The parts of the page in their order: what stands without a script, and the places that scripts fill.
+
+use std::fmt::Write;
+
+use tare_compensate::Mode;
+
+use super::markup::{self, escape};
+use super::{ranks, summary};
+use crate::layout::Glyphs;
+use crate::number::{Column, count, exact_count, share, time_with_unit};
+use crate::run::{Results, Run};
+use crate::switches;
+use crate::view::{RegionRow, Size, Time, Trust, Whole, ending, longest, reasons, refusals, wait_rows};
+
+/// The characters of the page.
+pub(super) const GLYPHS: &Glyphs = &Glyphs::UNICODE;
+
+/// What the page is made from.
+pub(super) struct Parts<'a> {
+    pub(super) run: &'a Run,
+    pub(super) results: &'a Results<'a>,
+    pub(super) whole: &'a Whole,
+    pub(super) rows: &'a [RegionRow],
+    /// `None` where nothing was measured.
+    pub(super) time: Option<Time>,
+    pub(super) trust: Option<Trust>,
+}
+
+/// A section that scripts fill: its name and what it shows.
+const FILLED: [(&str, &str, &str); 5] = [
+    ("regions", "Regions", "Every region with its times; as a tree it opens along the heaviest path."),
+    ("icicle", "Icicle", "Call paths: the width of a box is its inclusive time over all ranks, what it calls stands below it."),
+    ("ranks", "Ranks", "Regions that differ most between ranks (rows), and what each rank (column) spent in them."),
+    ("messages", "Messages", "Who sends (rows) to whom (columns)."),
+    ("source", "Source", "Source lines of the selected region, with what was measured there."),
+];
+
+/// All of the page between `<body>` and the data.
+pub(super) fn write(html: &mut String, parts: &Parts<'_>) {
+    head(html, parts);
+    html.push_str("<div id=\"stage\"><main>");
+    summary::write(html, parts);
+    FILLED[..3].iter().for_each(|part| filled(html, part));
+    waits(html, parts);
+    filled(html, &FILLED[3]);
+    trust(html, parts);
+    filled(html, &FILLED[4]);
+    about(html, parts);
+    html.push_str("</main><aside id=\"detail\" aria-label=\"Selected region\" hidden></aside></div>");
+    html.push_str("<div id=\"status\" role=\"status\" aria-live=\"polite\"></div>");
+}
+
+fn head(html: &mut String, parts: &Parts<'_>) {
+    let size = Size::of(parts.results);
+    let mut facts = Vec::new();
+    if size.processes > 0 {
+        facts.push(crate::text::processes_and_threads(&size, GLYPHS));
+        facts.push(crate::text::plural(size.hosts, "node", "nodes"));
+    }
+    facts.push(ending(parts.run, parts.results));
+    facts.push(parts.run.started.clone());
+    let facts: Vec<String> = facts.iter().filter(|fact| !fact.is_empty()).map(|fact| escape(fact)).collect();
+    let _ = write!(
+        html,
+        "<a class=\"skip\" href=\"#summary\">Skip to the summary</a><header><div class=\"top\"><h1>{}</h1><p class=\"facts\">{}</p></div>\
+         <div id=\"controls\"></div><nav aria-label=\"Views\"><a href=\"#summary\">Summary</a>",
+        escape(&parts.run.program),
+        facts.join(" · ")
+    );
+    let link = |html: &mut String, (id, title, _): &(&str, &str, &str)| {
+        let _ = write!(html, "<a href=\"#{id}\" class=\"filled\" hidden>{title}</a>");
+    };
+    FILLED[..3].iter().for_each(|part| link(html, part));
+    html.push_str("<a href=\"#waits\">Waits</a>");
+    link(html, &FILLED[3]);
+    html.push_str("<a href=\"#trust\">Trust</a>");
+    link(html, &FILLED[4]);
+    html.push_str("<a href=\"#about\">About</a></nav></header>");
+    html.push_str("<noscript><p class=\"note\">Scripts are off: the summary, trust and what was measured are all here; the other views need them.</p></noscript>");
+}
+
+fn filled(html: &mut String, (id, title, text): &(&str, &str, &str)) {
+    let _ = write!(
+        html,
+        "<section id=\"{id}\" class=\"filled\" aria-labelledby=\"{id}-h\" tabindex=\"-1\" hidden><h2 id=\"{id}-h\">{title}</h2><p class=\"muted\">{text}</p></section>"
+    );
+}
+
+/// Places that are listed of those where ranks wait.
+const PLACES: usize = 12;
+/// Ranks that are named of those that wait.
+const RANKS_NAMED: usize = 3;
+
+fn waits(html: &mut String, parts: &Parts<'_>) {
+    html.push_str("<section id=\"waits\" aria-labelledby=\"waits-h\" tabindex=\"-1\"><h2 id=\"waits-h\">Waits</h2>");
+    let rows = wait_rows(parts.results, parts.whole);
+    if rows.is_empty() {
+        html.push_str("<p>No rank waited for another.</p></section>");
+        return;
+    }
+    let unit = Column::for_largest(rows[0].shown_s.max(rows[0].measured_s));
+    let name = unit.unit.name(GLYPHS);
+    let _ = write!(
+        html,
+        "<p class=\"muted\">Where ranks wait for each other, mean over the ranks; what compensation took off is waiting that measuring made.</p>\
+         <table class=\"figures\"><thead><tr><th scope=\"col\">Operation</th><th scope=\"col\">Waiting, {name}</th><th scope=\"col\">Measured, {name}</th>\
+         <th scope=\"col\">Calls</th><th scope=\"col\">Who waits</th><th scope=\"col\">For whom</th></tr></thead><tbody>"
+    );
+    for row in &rows[..rows.len().min(PLACES)] {
+        let caller = row.caller.map_or_else(String::new, |caller| format!(" in {}", markup::name(caller, 48)));
+        let _ = write!(
+            html,
+            "<tr><th scope=\"row\">{}{caller}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            escape(row.operation),
+            unit.plain(row.shown_s, GLYPHS),
+            unit.plain(row.measured_s, GLYPHS),
+            count(row.calls, GLYPHS),
+            longest(&row.place.waiters, RANKS_NAMED, GLYPHS),
+            longest(&row.place.awaited, RANKS_NAMED, GLYPHS)
+        );
+    }
+    html.push_str("</tbody></table>");
+    if rows.len() > PLACES {
+        let _ = write!(html, "<p class=\"muted\">{} more places where less is waited.</p>", rows.len() - PLACES);
+    }
+    html.push_str("</section>");
+}
+
+fn trust(html: &mut String, parts: &Parts<'_>) {
+    html.push_str("<section id=\"trust\" aria-labelledby=\"trust-h\" tabindex=\"-1\"><h2 id=\"trust-h\">Trust</h2>");
+    let (Some(_), Some(trust)) = (&parts.time, &parts.trust) else {
+        html.push_str("<p>Nothing was measured.</p></section>");
+        return;
+    };
+    let _ = write!(html, "<p>{}</p>", escape(&crate::text::trust_words(trust, GLYPHS)));
+    if let Some(off) = switches::sentence(parts.results.profile, GLYPHS) {
+        let _ = write!(html, "<p>Switched off: {}.</p>", escape(&off));
+    }
+    if parts.results.shown.mode != Mode::Off {
+        ranks::dumbbells(html, parts);
+    }
+    let marked: Vec<&RegionRow> = parts.rows.iter().filter(|row| row.shown.mark.is_some()).collect();
+    if !marked.is_empty() {
+        let _ = write!(html, "<h3>Not to be trusted (†)</h3><ul>");
+        for reason in reasons(marked.iter().map(|row| row.shown.mark)) {
+            let of: Vec<&&RegionRow> = marked.iter().filter(|row| row.shown.mark.is_some_and(|mark| mark.reason() == reason)).collect();
+            let names: Vec<String> = of.iter().take(8).map(|row| markup::name(&row.name, 48)).collect();
+            let more = if of.len() > 8 { format!(" and {} more", of.len() - 8) } else { String::new() };
+            let _ = write!(
+                html,
+                "<li>{} {}: {}: {}{more}</li>",
+                of.len(),
+                if of.len() == 1 { "region" } else { "regions" },
+                escape(reason),
+                names.join(", ")
+            );
+        }
+        html.push_str("</ul>");
+    }
+    html.push_str("<p class=\"muted\">The measured times stand beside the compensated ones in every view; their difference is what was taken off.</p></section>");
+}
+
+fn about(html: &mut String, parts: &Parts<'_>) {
+    html.push_str("<section id=\"about\" aria-labelledby=\"about-h\" tabindex=\"-1\"><h2 id=\"about-h\">About this run</h2><dl>");
+    let mut row = |what: &str, text: &str| {
+        if !text.is_empty() {
+            let _ = write!(html, "<dt>{}</dt><dd>{}</dd>", escape(what), escape(text));
+        }
+    };
+    row("Command", &parts.run.command.join(" "));
+    row("Run", &parts.run.directory);
+    row("Time on the wall clock", &time_with_unit(parts.run.wall_s, GLYPHS));
+    row(
+        "Shown",
+        match parts.results.shown.mode {
+            Mode::Off => "as measured",
+            Mode::Local => "compensated locally: the overhead of each location is taken off itself",
+            Mode::Parallel => "compensated in parallel: also the delays that came with messages are taken off",
+        },
+    );
+    let events: u64 = parts.results.profile.locations.iter().map(|location| location.events).sum();
+    row("Probe events", &count(events, GLYPHS));
+    let paths = parts.whole.tree.paths.len() as u64;
+    row("Call paths", &exact_count(paths, GLYPHS));
+    for image in &parts.run.images {
+        let text = format!(
+            "{} functions found, {} selected, {} instrumented",
+            exact_count(image.found as u64, GLYPHS),
+            exact_count(image.selected as u64, GLYPHS),
+            exact_count(image.instrumented as u64, GLYPHS)
+        );
+        let expected = image.expected_dilation.map_or(String::new(), |part| format!("; probes were expected to take {}", share(part, GLYPHS)));
+        row(&image.path, &format!("{text}{expected}"));
+    }
+    for (reason, number) in refusals(parts.run) {
+        row("Refused", &format!("{number}: {reason}"));
+    }
+    for file in &parts.results.profile.unreadable {
+        row("Unreadable", &format!("{}: {}", file.name, file.error));
+    }
+    html.push_str("</dl></section>");
+}

@@ -1,0 +1,193 @@
+//! The summary: what stands on the first screen, and on the first sheet of paper, without any script.
+
+use std::fmt::Write;
+
+use tare_compensate::Mode;
+
+use super::markup::{escape, name};
+use super::parts::{GLYPHS, Parts};
+use super::ranks;
+use crate::number::{Column, change, count, figure_with_unit, share, time_with_unit};
+use crate::run::Exit;
+use crate::view::{ClassRow, FindingText, Size, Time, Trust, class_rows, finding_texts, nothing_measured};
+
+/// Regions in the table of the summary.
+const TOP: usize = 15;
+/// Findings that are shown at once.
+const FINDINGS: usize = 7;
+
+pub(super) fn write(html: &mut String, parts: &Parts<'_>) {
+    html.push_str("<section id=\"summary\" aria-labelledby=\"summary-h\" tabindex=\"-1\"><h2 id=\"summary-h\" class=\"unseen\">Summary</h2>");
+    stopped(html, parts);
+    match (&parts.time, &parts.trust) {
+        (Some(time), Some(trust)) => measured(html, parts, time, trust),
+        _ => nothing(html, parts),
+    }
+    html.push_str("</section>");
+}
+
+fn stopped(html: &mut String, parts: &Parts<'_>) {
+    let ended_by = match &parts.run.exit {
+        Exit::Signal(name) => Some(name),
+        _ => None,
+    };
+    if let Some(signal) = parts.run.stopped_by.as_ref().or(ended_by) {
+        let after = time_with_unit(parts.run.wall_s, GLYPHS);
+        let _ = write!(html, "<p class=\"note bad\">Stopped by {} after {after}; all data up to then is here.</p>", escape(signal));
+    }
+}
+
+fn nothing(html: &mut String, parts: &Parts<'_>) {
+    let reason = nothing_measured(parts.results, parts.run).unwrap_or_else(|| "the program ended before its first event".to_string());
+    let image = parts.run.images.first().map_or("IMAGE", |image| image.path.as_str());
+    let _ = write!(html, "<p class=\"note\">Nothing was measured: {}.</p><p>Try: <code>tare select {}</code></p>", escape(&reason), escape(image));
+}
+
+fn measured(html: &mut String, parts: &Parts<'_>, time: &Time, trust: &Trust) {
+    let mode = parts.results.shown.mode;
+    let measured = time_with_unit(time.measured_s, GLYPHS);
+    let _ = match mode {
+        Mode::Off => write!(html, "<p class=\"lead\"><strong>{measured}</strong> measured, not compensated</p>"),
+        _ => write!(
+            html,
+            "<p class=\"lead\"><strong>{}</strong> {}; measured {measured}, dilation {}</p>",
+            figure_with_unit(&time.shown, GLYPHS),
+            if mode == Mode::Local { "compensated locally" } else { "compensated" },
+            change(time.dilation, GLYPHS).trim_start_matches('+')
+        ),
+    };
+    let word = if trust.is_good() { "good" } else { "bad" };
+    let _ =
+        write!(html, "<p>Trust: <span class=\"{word}\">{}</span> <a href=\"#trust\">why</a></p>", escape(&crate::text::trust_words(trust, GLYPHS)));
+    if let Some(efficiency) = parts.whole.efficiency {
+        let (balance, communication) = (efficiency.load_balance, efficiency.communication);
+        let _ = write!(
+            html,
+            "<p>Parallel efficiency <strong>{:.2}</strong> = load balance {balance:.2} × communication {communication:.2} \
+             <span class=\"muted\">(0.80 and more is good)</span></p>",
+            efficiency.parallel()
+        );
+    }
+    classes(html, &class_rows(&parts.whole.classes));
+    findings(html, &finding_texts(parts.results.profile, parts.run, &parts.whole.findings, trust, GLYPHS), Size::of(parts.results).ranks);
+    regions(html, parts);
+    ranks::strip(html, parts);
+    foot(html, parts);
+}
+
+/// One bar of all classes, with a legend that is a table.
+fn classes(html: &mut String, rows: &[ClassRow]) {
+    const WIDTH: f64 = 1000.0;
+    if rows.len() < 2 {
+        return;
+    }
+    html.push_str("<figure class=\"classes\"><svg viewBox=\"0 0 1000 40\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"");
+    let words: Vec<String> = rows.iter().map(|row| format!("{} {}", row.name, share(row.share, GLYPHS))).collect();
+    let _ = write!(html, "Where the time went: {}\">", words.join(", "));
+    let mut x = 0.0;
+    for row in rows {
+        let width = WIDTH * row.share.clamp(0.0, 1.0);
+        let _ = write!(html, "<rect class=\"class-{}\" x=\"{x:.1}\" width=\"{width:.1}\" height=\"40\"/>", row.id);
+        x += width;
+    }
+    html.push_str("</svg><figcaption>");
+    for row in rows {
+        let _ = write!(
+            html,
+            "<span><svg class=\"key\" viewBox=\"0 0 12 12\" aria-hidden=\"true\"><rect class=\"class-{}\" width=\"12\" height=\"12\"/></svg> {} <b>{}</b></span> ",
+            row.id,
+            row.name,
+            share(row.share, GLYPHS)
+        );
+    }
+    html.push_str("</figcaption></figure>");
+}
+
+fn findings(html: &mut String, findings: &[FindingText], ranks: usize) {
+    if ranks < 2 {
+        return;
+    }
+    html.push_str("<h3>Findings</h3>");
+    if findings.is_empty() {
+        html.push_str("<p>None: there is no place where waiting or messages cost a noteworthy part of the time.</p>");
+        return;
+    }
+    html.push_str("<ol class=\"findings\">");
+    for finding in &findings[..findings.len().min(FINDINGS)] {
+        let unit = Column::for_largest(finding.seconds.value);
+        let _ = write!(
+            html,
+            "<li id=\"{}\" data-region=\"{}\"><b>{}\u{2009}{}</b> could be won at most. <span class=\"where\">{}</span>: {}. <i>{}.</i>",
+            finding.id,
+            finding.region,
+            unit.figure(&finding.seconds, GLYPHS),
+            unit.unit.name(GLYPHS),
+            escape(&finding.at),
+            escape(&finding.what),
+            finding.certainty
+        );
+        if let Some(attempt) = &finding.attempt {
+            let _ = write!(html, " Try: {}.", escape(attempt));
+        }
+        html.push_str("</li>");
+    }
+    html.push_str("</ol>");
+}
+
+fn regions(html: &mut String, parts: &Parts<'_>) {
+    let shown = &parts.rows[..parts.rows.len().min(TOP)];
+    let largest = shown.iter().map(|row| row.shown.value.abs().max(row.measured_s.abs())).fold(0.0, f64::max);
+    let unit = Column::for_largest(largest);
+    let has_waiting = shown.iter().any(|row| row.waiting_s != 0.0);
+    let has_ranks = shown.iter().any(|row| row.slowest.is_some());
+    let _ = write!(
+        html,
+        "<h3>Regions that take most time</h3><table class=\"figures\"><thead><tr><th scope=\"col\">Region</th><th scope=\"col\">Place</th>\
+         <th scope=\"col\">Exclusive, {unit}</th><th scope=\"col\">Measured, {unit}</th><th scope=\"col\">Share</th><th scope=\"col\">Calls</th>{}{}</tr></thead><tbody>",
+        if has_waiting { format!("<th scope=\"col\">Waiting, {}</th>", unit.unit.name(GLYPHS)) } else { String::new() },
+        if has_ranks { "<th scope=\"col\">Slowest rank</th>" } else { "" },
+        unit = unit.unit.name(GLYPHS)
+    );
+    for row in shown {
+        let _ = write!(
+            html,
+            "<tr data-region=\"{}\"><th scope=\"row\">{}</th><td class=\"place\">{}</td><td>{}</td><td>{}</td><td>{}<svg class=\"share\" viewBox=\"0 0 100 10\" \
+             preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"{:.1}\" height=\"10\"/></svg></td><td>{}</td>",
+            row.region,
+            name(&row.name, 56),
+            row.place.as_deref().map(escape).unwrap_or_default(),
+            unit.figure(&row.shown, GLYPHS),
+            unit.plain(row.measured_s, GLYPHS),
+            share(row.share, GLYPHS),
+            100.0 * row.share.clamp(0.0, 1.0),
+            count(row.calls, GLYPHS)
+        );
+        if has_waiting {
+            let _ = write!(html, "<td>{}</td>", unit.plain(row.waiting_s, GLYPHS));
+        }
+        if has_ranks {
+            let slowest = row.slowest.filter(|(_, ahead)| *ahead >= 0.005).map(|(rank, ahead)| format!("{rank} ({})", change(ahead, GLYPHS)));
+            let _ = write!(html, "<td>{}</td>", slowest.unwrap_or_else(|| GLYPHS.unknown.to_string()));
+        }
+        html.push_str("</tr>");
+    }
+    html.push_str("</tbody></table>");
+    let left = &parts.rows[shown.len()..];
+    if !left.is_empty() {
+        let part: f64 = left.iter().map(|row| row.share).sum();
+        let _ = write!(html, "<p class=\"muted\">{} more regions take {} of the time.</p>", left.len(), share(part, GLYPHS));
+    }
+}
+
+fn foot(html: &mut String, parts: &Parts<'_>) {
+    let size = Size::of(parts.results);
+    let mean = if size.ranks > 1 { format!(", mean of {} ranks", size.ranks) } else { String::new() };
+    let _ = write!(html, "<p class=\"muted\">Exclusive time{mean}; shares are of the whole life of all processes.");
+    if size.ranks > 0 {
+        html.push_str(" Time and ranks are from MPI_Init to MPI_Finalize.");
+    }
+    if parts.results.shown.mode != Mode::Off {
+        html.push_str(" ± is the 95\u{2009}% half-width. † not to be trusted, see <a href=\"#trust\">Trust</a>.");
+    }
+    html.push_str("</p>");
+}

@@ -1,0 +1,198 @@
+//! Findings in words: what, where, how much, how sure, what to try.
+
+use tare_compensate::Figure;
+use tare_compensate::whole::{Cause, Certainty, Finding, FindingKind};
+use tare_profile::{Profile, RegionIndex};
+
+use super::{Trust, place};
+use crate::layout::Glyphs;
+use crate::number::{change, count};
+use crate::run::Run;
+
+/// A finding, ready to be read.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct FindingText {
+    /// A name that scripts can rely on.
+    pub(crate) id: &'static str,
+    /// Index of the region in the profile.
+    pub(crate) region: usize,
+    /// Seconds that could be won at most.
+    pub(crate) seconds: Figure,
+    /// The region and its place, `MPI_Recv in main at pi.c:80`.
+    pub(crate) at: String,
+    /// Who does what to whom.
+    pub(crate) what: String,
+    /// `Sure`, or why not.
+    pub(crate) certainty: String,
+    /// One thing to try.
+    pub(crate) attempt: Option<String>,
+}
+
+/// Messages of fewer bytes than this cost more by their number than by their size.
+const SMALL_MESSAGE: f64 = 1024.0;
+
+/// All findings in words.
+pub(crate) fn finding_texts(profile: &Profile, run: &Run, findings: &[Finding], trust: &Trust, glyphs: &Glyphs) -> Vec<FindingText> {
+    let words = Words { profile, run, glyphs };
+    findings.iter().map(|finding| words.finding(finding, trust)).collect()
+}
+
+struct Words<'a> {
+    profile: &'a Profile,
+    run: &'a Run,
+    glyphs: &'a Glyphs,
+}
+
+impl Words<'_> {
+    fn finding(&self, finding: &Finding, trust: &Trust) -> FindingText {
+        let (id, what, attempt) = match &finding.kind {
+            FindingKind::LateSender { waiting, awaited, cause } => {
+                let whom = if awaited == waiting { "each other".to_string() } else { self.ranks(awaited) };
+                let what = format!("{} {} for {whom}{}", self.ranks(waiting), verb(waiting, "wait"), self.because(awaited, cause));
+                ("F-wait-late-sender", what, self.attempt(awaited, cause))
+            }
+            FindingKind::LateArrival { waiting, awaited, cause } if !awaited.is_empty() => {
+                let what = format!("{} {} until {} {}", self.ranks(waiting), verb(waiting, "wait"), self.ranks(awaited), verb(awaited, "arrive"));
+                ("F-wait-late-arrival", format!("{what}{}", self.because(awaited, cause)), self.attempt(awaited, cause))
+            }
+            FindingKind::LateArrival { waiting, .. } => {
+                let what = format!("{} {} in turn until the last one arrives", self.ranks(waiting), verb(waiting, "wait"));
+                ("F-wait-in-turn", what, Some("fewer of these calls, or non-blocking ones".to_string()))
+            }
+            FindingKind::Messages { calls, messages, bytes } => self.messages(*calls, *messages, *bytes),
+        };
+        let certainty = match (finding.certainty, trust.is_good()) {
+            (_, false) => "Not certain: trust in this run is limited",
+            (Certainty::Sure, _) => "Sure",
+            (Certainty::Likely, _) => "Likely",
+        };
+        FindingText {
+            id,
+            region: finding.region.0,
+            seconds: finding.seconds,
+            at: self.at(finding.region, finding.caller),
+            what,
+            certainty: certainty.to_string(),
+            attempt,
+        }
+    }
+
+    fn name(&self, region: RegionIndex) -> &str {
+        &self.profile.regions[region.0].name
+    }
+
+    /// `name (file:line)`.
+    fn placed(&self, region: RegionIndex) -> String {
+        let about = &self.profile.regions[region.0];
+        match place(&about.file, about.line) {
+            Some(place) => format!("{} ({place})", about.name),
+            None => about.name.clone(),
+        }
+    }
+
+    fn at(&self, region: RegionIndex, caller: Option<RegionIndex>) -> String {
+        match caller {
+            Some(caller) => format!("{} in {}", self.name(region), self.placed(caller)),
+            None => self.placed(region),
+        }
+    }
+
+    fn ranks(&self, ranks: &[u32]) -> String {
+        let all = self.profile.processes.iter().filter(|process| process.rank.is_some()).count();
+        match ranks {
+            [] => "others".to_string(),
+            [one] => format!("rank {one}"),
+            _ if ranks.len() == all => "all ranks".to_string(),
+            _ => rank_list(ranks),
+        }
+    }
+
+    fn because(&self, awaited: &[u32], cause: &Option<Cause>) -> String {
+        let Some(cause) = cause else { return String::new() };
+        let spends = verb(awaited, "spend");
+        let by = match cause.ahead {
+            part if part < 10.0 => format!("{} longer", change(part, self.glyphs).trim_start_matches('+')),
+            _ => "far longer".to_string(),
+        };
+        format!(", which {spends} {by} in {}", self.placed(cause.region))
+    }
+
+    fn attempt(&self, awaited: &[u32], cause: &Option<Cause>) -> Option<String> {
+        match cause {
+            Some(cause) => Some(format!("move work of {} off {}", self.name(cause.region), self.ranks(awaited))),
+            None => (!self.run.directory.is_empty() && !awaited.is_empty()).then(|| {
+                format!(
+                    "tare view {} shows what {} {} meanwhile",
+                    self.run.directory,
+                    self.ranks(awaited),
+                    verb(awaited, "do").replace("dos", "does")
+                )
+            }),
+        }
+    }
+
+    fn messages(&self, calls: u64, messages: u64, bytes: u64) -> (&'static str, String, Option<String>) {
+        let each = bytes as f64 / messages.max(1) as f64;
+        let calls = format!("{} {}", count(calls, self.glyphs), if calls == 1 { "call" } else { "calls" });
+        if messages == 0 {
+            return ("F-messages", format!("{calls} take time besides waiting"), None);
+        }
+        let size = byte_size(each, self.glyphs);
+        let what = format!("{calls} move {} messages of {size} on average, which takes time besides waiting", count(messages, self.glyphs));
+        let attempt = (each < SMALL_MESSAGE).then(|| "fewer and larger messages".to_string());
+        ("F-messages", what, attempt)
+    }
+}
+
+fn verb(subjects: &[u32], verb: &str) -> String {
+    if subjects.len() == 1 { format!("{verb}s") } else { verb.to_string() }
+}
+
+/// Bytes in powers of 1024, three digits.
+pub(crate) fn byte_size(bytes: f64, glyphs: &Glyphs) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let power = if bytes < 1.0 { 0 } else { ((bytes.log2() / 10.0) as usize).min(units.len() - 1) };
+    let value = bytes / 1024_f64.powi(power as i32);
+    let decimals = if power == 0 || value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.decimals$}{}{}", glyphs.thin_space, units[power])
+}
+
+/// `ranks 0–7, 12`; more than five ranges are counted: `27 ranks, first 3`.
+pub(crate) fn rank_list(ranks: &[u32]) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &rank in ranks {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == rank => *last = rank,
+            _ => ranges.push((rank, rank)),
+        }
+    }
+    if ranges.len() > 5 {
+        return format!("{} ranks, first {},", ranks.len(), ranks[0]);
+    }
+    let text = |&(first, last): &(u32, u32)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    format!("{} {}", if ranks.len() == 1 { "rank" } else { "ranks" }, ranges.iter().map(text).collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_ranges_and_many_ranges_are_counted() {
+        assert_eq!(rank_list(&[0, 1, 2, 7, 9, 10]), "ranks 0-2, 7, 9-10");
+        assert_eq!(rank_list(&[4]), "rank 4");
+        assert_eq!(rank_list(&[3, 5, 7, 9, 11, 13]), "6 ranks, first 3,");
+    }
+
+    #[test]
+    fn bytes_have_three_digits_and_one_unit() {
+        let texts = [0.0, 8.0, 1023.0, 1536.0, 40_000.0, 7.5e6].map(|bytes| byte_size(bytes, &Glyphs::ASCII).replace('\u{a0}', " "));
+        assert_eq!(texts, ["0 B", "8 B", "1023 B", "1.50 KiB", "39.1 KiB", "7.15 MiB"]);
+    }
+}

@@ -1,0 +1,124 @@
+//! Whether the figures can be believed.
+
+use tare_compensate::{CompensatedLocation, Mode};
+use tare_profile::{Process, Profile};
+
+use super::{RegionRow, Size, Time};
+use crate::run::Results;
+
+/// Whether the figures can be believed, and why not.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Trust {
+    pub(crate) regions: usize,
+    pub(crate) regions_trusted: usize,
+    pub(crate) doubts: Vec<Doubt>,
+    /// Calls that are missing at their place.
+    pub(crate) lost: u64,
+    /// Batches that were off for calibration.
+    pub(crate) off_batches: u64,
+    /// What carried no delay, where there was hardly any to carry.
+    pub(crate) undelayed: Undelayed,
+}
+
+/// What carried no delay, summed over the processes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Undelayed {
+    /// Messages and collectives of kinds, or on communicators, that are timed alone.
+    pub(crate) calls: u64,
+    /// Messages whose delay did not arrive with them.
+    pub(crate) messages: u64,
+}
+
+impl Undelayed {
+    pub(crate) fn of(profile: &Profile) -> Self {
+        let sum = |count: fn(&Process) -> u64| profile.processes.iter().map(count).sum();
+        Self { calls: sum(|process| process.uncovered_calls), messages: sum(|process| process.unpaired_messages) }
+    }
+
+    fn is_none(self) -> bool {
+        self == Self::default()
+    }
+
+    /// Whether times are shown that rest on delays, and there was overhead to be carried.
+    fn matters(results: &Results<'_>) -> bool {
+        let is_dilated = |location: &CompensatedLocation| location.overhead_s > DILATED * location.measured_s;
+        results.shown.mode == Mode::Parallel && results.parallel.locations.iter().any(is_dilated)
+    }
+}
+
+/// Overhead below this part of a location's time makes no delay worth the name.
+const DILATED: f64 = 0.01;
+
+/// Why a run is not to be trusted as it stands.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Doubt {
+    /// Calls are missing at their place.
+    Lost(u64),
+    /// The compensated time is uncertain by this part of itself.
+    Wide(f64),
+    /// Only this part of the overhead rests on costs measured in place.
+    Prior(f64),
+    /// Files that could not be read.
+    Unreadable(usize),
+    /// Processes of this number were expected and have left nothing.
+    MissingRanks(usize),
+    /// Calls and messages carried no delay.
+    Undelayed(Undelayed),
+    /// Records of the graph files were damaged or missing.
+    Damaged(u64),
+}
+
+impl Trust {
+    pub(crate) fn of(results: &Results<'_>, regions: &[RegionRow], time: &Time) -> Self {
+        let profile = results.profile;
+        let lost: u64 = profile.locations.iter().map(|location| location.losses.lost()).sum::<u64>()
+            + profile.processes.iter().map(|process| process.lost_threads).sum::<u64>();
+        let trusted = |row: &&RegionRow| row.shown.mark.is_none();
+        let mut doubts = Vec::new();
+        if lost > 0 {
+            doubts.push(Doubt::Lost(lost));
+        }
+        let missing = (profile.world_size() as usize).saturating_sub(Size::of(results).ranks);
+        if missing > 0 {
+            doubts.push(Doubt::MissingRanks(missing));
+        }
+        if !profile.unreadable.is_empty() {
+            doubts.push(Doubt::Unreadable(profile.unreadable.len()));
+        }
+        let damaged: u64 = profile.processes.iter().map(|process| process.damaged_records).sum();
+        if damaged > 0 {
+            doubts.push(Doubt::Damaged(damaged));
+        }
+        let mut undelayed = Undelayed::of(profile);
+        if !undelayed.is_none() && Undelayed::matters(results) {
+            doubts.push(Doubt::Undelayed(std::mem::take(&mut undelayed)));
+        }
+        doubts.extend(certainty(&results.parallel.locations, time));
+        Self {
+            regions: regions.len(),
+            regions_trusted: regions.iter().filter(trusted).count(),
+            doubts,
+            lost,
+            off_batches: profile.locations.iter().map(|location| location.off_batches).sum(),
+            undelayed,
+        }
+    }
+
+    pub(crate) fn is_good(&self) -> bool {
+        self.doubts.is_empty()
+    }
+}
+
+/// Beyond this part of itself a compensated time is called uncertain.
+const WIDE: f64 = 0.05;
+
+fn certainty(locations: &[CompensatedLocation], time: &Time) -> Option<Doubt> {
+    let width = time.shown.half_width() / time.shown.value.abs().max(f64::MIN_POSITIVE);
+    if width <= WIDE && time.shown.mark.is_none() {
+        return None;
+    }
+    let overhead: f64 = locations.iter().map(|location| location.overhead_s).sum();
+    let certain: f64 = locations.iter().map(|location| location.certain_overhead_s).sum();
+    let part = if overhead > 0.0 { certain / overhead } else { 1.0 };
+    Some(if part < 0.9 { Doubt::Prior(part) } else { Doubt::Wide(width) })
+}

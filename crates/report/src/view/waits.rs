@@ -1,0 +1,45 @@
+//! Places where ranks wait for each other.
+
+use tare_compensate::whole::WaitPlace;
+
+use super::{Size, Whole};
+use crate::layout::Glyphs;
+use crate::number::time_with_unit;
+use crate::run::Results;
+
+/// A place where ranks wait: means over the ranks.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct WaitRow<'a> {
+    pub(crate) operation: &'a str,
+    /// What called it.
+    pub(crate) caller: Option<&'a str>,
+    pub(crate) shown_s: f64,
+    pub(crate) measured_s: f64,
+    pub(crate) calls: u64,
+    pub(crate) place: &'a WaitPlace,
+}
+
+/// All places where anybody waits, those with the longest waits first.
+pub(crate) fn wait_rows<'a>(results: &Results<'a>, whole: &'a Whole) -> Vec<WaitRow<'a>> {
+    let ranks = Size::of(results).ranks.max(1) as f64;
+    let regions = &results.profile.regions;
+    let row = |place: &'a WaitPlace| WaitRow {
+        operation: &regions[place.operation.0].name,
+        caller: place.caller.map(|caller| regions[caller.0].name.as_str()),
+        shown_s: place.wait_s / ranks,
+        measured_s: place.measured_wait_s / ranks,
+        calls: place.calls,
+        place,
+    };
+    whole.places.iter().filter(|place| place.wait_s > 0.0 || place.measured_wait_s > 0.0).map(row).collect()
+}
+
+/// The ranks with the longest waits, and how many more there are.
+pub(crate) fn longest(ranks: &[(u32, f64)], shown: usize, glyphs: &Glyphs) -> String {
+    let mut by_time: Vec<&(u32, f64)> = ranks.iter().filter(|(_, seconds)| *seconds > 0.0).collect();
+    by_time.sort_by(|one, other| other.1.total_cmp(&one.1));
+    let first: Vec<String> = by_time.iter().take(shown).map(|(rank, seconds)| format!("{rank} ({})", time_with_unit(*seconds, glyphs))).collect();
+    let more = by_time.len().saturating_sub(shown);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    if first.is_empty() { glyphs.unknown.to_string() } else { format!("{}{more}", first.join(", ")) }
+}

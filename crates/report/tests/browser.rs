@@ -1,0 +1,223 @@
+//! The page in a real browser: clicks and keys, what it asks for, how much of it stands in the document, and without scripts.
+
+mod chromium;
+mod support;
+
+use chromium::Browser;
+use serde_json::json;
+use support::{alone_and_lossy, many, master_and_worker, run};
+use tare_compensate::Mode;
+use tare_profile::Profile;
+use tare_report::html::{Source, page, script};
+use tare_report::{Exit, Results, Run};
+
+fn made(run: &Run, profile: &Profile) -> String {
+    let source: String = (1..=120).map(|line| format!("    x[{line}] = f({line});  /* line {line} */\n")).collect();
+    page(run, &Results::new(profile, Mode::Parallel), &[Source { path: "/home/user/pi.c".into(), text: source }])
+}
+
+/// Nothing was asked for, and nothing complained about.
+fn is_quiet(browser: &Browser) {
+    assert_eq!(browser.requests, Vec::<String>::new());
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+const ELEMENTS: &str = "document.querySelectorAll('*').length";
+
+#[test]
+fn the_views_are_linked_and_obey_clicks_and_keys() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    browser.picture("pi");
+    // The tree is open along the heaviest path; a click selects, and every view follows.
+    assert_eq!(browser.text("document.querySelector('.vrow .c-name').textContent.trim()").replace('▾', ""), "program");
+    browser.value("[...document.querySelectorAll('.vrow')].find((row) => row.textContent.includes('MPI_Recv')).id = 'aim'");
+    browser.click("#aim", (0.1, 0.5));
+    assert_eq!(browser.text("document.querySelector('#detail h2').textContent"), "MPI_Recv");
+    assert!(browser.text("document.querySelector('#detail').textContent").contains("3.660 ± 0.025"));
+    assert!(browser.text("document.querySelector('#icicle-line').textContent").starts_with("MPI_Recv"));
+    assert!(browser.text("location.hash").contains("region="));
+    // Keys alone: to the table, down, open and close.
+    browser.key("2");
+    assert_eq!(browser.text("document.activeElement.id"), "regions");
+    browser.value("document.querySelector('#regions .vtable').focus()");
+    browser.key("Home");
+    assert_eq!(browser.text("document.querySelector('#detail h2').textContent"), "program");
+    let rows = "document.querySelectorAll('#regions .vrow').length";
+    let before = browser.number(rows);
+    browser.key("ArrowLeft");
+    assert_eq!(browser.number(rows), 1.0, "closed, the tree is its root");
+    browser.key("ArrowRight");
+    assert_eq!(browser.number(rows), before);
+    // The values change, and what is selected stays.
+    browser.key("m");
+    assert_eq!(browser.text("document.querySelector('#controls input:checked').value"), "measured");
+    assert!(browser.text("document.querySelector('#regions').textContent").contains("Exclusive measured"));
+    assert_eq!(browser.text("document.querySelector('#detail h2').textContent"), "program");
+    browser.key("m");
+    browser.key("m");
+    // The source of what is selected.
+    browser.value("tare.model.selectRegion(2)");
+    let line = browser.text("document.querySelector('#source .vrow.selected').textContent");
+    assert!(line.starts_with("12") && line.contains("line 12"), "{line}");
+    browser.picture("pi-selected");
+    // Escape selects nothing, and help comes and goes.
+    browser.value("document.activeElement.blur()");
+    browser.key("Escape");
+    assert_eq!(browser.value("document.getElementById('detail').hidden"), json!(true));
+    browser.key("?");
+    assert_eq!(browser.value("document.querySelector('dialog').open"), json!(true));
+    browser.key("Escape");
+    browser.until("document.querySelector('dialog') === null");
+    is_quiet(&browser);
+}
+
+#[test]
+fn a_search_marks_hits_and_says_their_share() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    browser.key("/");
+    for key in ["k", "i", "n", "d", ":", "m", "p", "i"] {
+        browser.key(key);
+    }
+    browser.until("document.getElementById('hits').textContent !== ''");
+    assert_eq!(browser.text("document.getElementById('hits').textContent"), "1 regions match, 48.6\u{2009}% of the time");
+    assert_eq!(browser.text("document.querySelector('#regions .hit').textContent"), "MPI_Recv");
+    browser.value("tare.model.change({ query: '/(/' })");
+    assert!(browser.text("document.getElementById('hits').textContent").contains("no regular expression"));
+    is_quiet(&browser);
+}
+
+#[test]
+fn pictures_answer_clicks_and_have_tables_beside_them() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    // The third row of the icicle begins with the heaviest call path below main.
+    browser.click("#icicle canvas", (0.05, 0.83));
+    assert_eq!(browser.text("document.querySelector('#detail h2').textContent"), "MPI_Recv");
+    browser.value("document.querySelector('#icicle canvas').focus()");
+    browser.key("ArrowUp");
+    assert_eq!(browser.text("document.querySelector('#detail h2').textContent"), "main");
+    browser.key("Enter");
+    assert_eq!(browser.number("document.querySelectorAll('#icicle .crumbs button').length"), 3.0);
+    browser.key("Escape");
+    assert_eq!(browser.number("document.querySelectorAll('#icicle .crumbs button').length"), 2.0);
+    browser.value("[...document.querySelectorAll('#icicle button')].find((button) => button.textContent === 'as table').click()");
+    assert!(browser.text("document.querySelector('#icicle table').textContent").contains("MPI_Recv"));
+    // The heat map: the right half is rank 1.
+    browser.click("#ranks canvas", (0.95, 0.1));
+    assert_eq!(browser.number("tare.model.state.process"), 1.0);
+    assert!(browser.text("document.querySelector('#ranks canvas').getAttribute('aria-label')").contains("2 processes"));
+    // The matrix: rank 1 sends to rank 0.
+    assert!(browser.text("document.querySelector('#messages table').textContent").contains("1 → 0"));
+    is_quiet(&browser);
+}
+
+#[test]
+fn without_scripts_and_on_paper_the_summary_stands() {
+    let mut browser = Browser::start();
+    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": true}));
+    browser.load(&made(&run(), &master_and_worker()));
+    let text = browser.text("document.body.innerText");
+    for part in ["7.42 ± 0.05", "could be won at most", "MPI_Recv", "Trust", "About this run", "Scripts are off"] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    assert_eq!(browser.value("document.getElementById('icicle').checkVisibility()"), json!(false));
+    browser.picture("pi-without-scripts");
+    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": false}));
+    browser.open(&made(&run(), &master_and_worker()));
+    browser.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
+    assert_eq!(browser.value("document.querySelector('nav').checkVisibility()"), json!(false));
+    assert_eq!(browser.value("document.querySelector('.findings').checkVisibility()"), json!(true));
+    let sheet = browser.call("Page.printToPDF", json!({}))["data"].as_str().map_or(0, str::len);
+    assert!(sheet > 10_000, "{sheet}");
+    is_quiet(&browser);
+}
+
+#[test]
+fn the_dark_page_is_dark() {
+    let mut browser = Browser::start();
+    browser.call("Emulation.setEmulatedMedia", json!({"features": [{"name": "prefers-color-scheme", "value": "dark"}]}));
+    browser.open(&made(&run(), &master_and_worker()));
+    assert_eq!(browser.text("getComputedStyle(document.body).backgroundColor"), "rgb(20, 24, 29)");
+    browser.picture("pi-dark");
+    is_quiet(&browser);
+}
+
+#[test]
+fn runs_that_failed_have_a_page() {
+    let mut browser = Browser::start();
+    browser.load(&made(&Run { images: Vec::new(), ..run() }, &Profile::default()));
+    assert!(browser.text("document.body.innerText").contains("Nothing was measured"));
+    browser.picture("nothing");
+    let crashed = Run { exit: Exit::Signal("SIGSEGV".into()), wall_s: 12.4, ..run() };
+    let mut profile = master_and_worker();
+    profile.locations[1].nodes[2].on_calls = 0;
+    browser.open(&made(&crashed, &profile));
+    let text = browser.text("document.body.innerText");
+    assert!(text.contains("Stopped by SIGSEGV") && text.contains("all calls were in batches that were off"), "{text}");
+    browser.picture("crashed-and-marked");
+    browser.open(&made(&run(), &alone_and_lossy()));
+    assert!(browser.text("document.body.innerText").contains("calls are not at their place"));
+    browser.picture("alone-and-lossy");
+    is_quiet(&browser);
+}
+
+#[test]
+fn a_hundred_thousand_regions_on_ten_thousand_ranks_stay_light() {
+    let profile = many(100_000, 10_000);
+    let html = made(&run(), &profile);
+    assert!(html.len() < 25_000_000, "{} bytes", html.len());
+    let mut browser = Browser::start();
+    let took = browser.open(&html);
+    browser.call("HeapProfiler.collectGarbage", json!({}));
+    let heap = browser.call("Runtime.getHeapUsage", json!({}));
+    let memory = heap["usedSize"].as_f64().unwrap_or(0.0) + heap["backingStorageSize"].as_f64().unwrap_or(0.0);
+    eprintln!("{} bytes, all views after {} ms, {} MB of memory", html.len(), took.as_millis(), memory / 1e6);
+    assert!(memory < 100e6, "{memory} bytes of memory");
+    let light = |browser: &mut Browser| {
+        let elements = browser.number(ELEMENTS);
+        assert!(elements <= 3000.0, "{elements} elements");
+    };
+    light(&mut browser);
+    assert!(browser.text("document.querySelector('#ranks').textContent").contains("A column is 10 ranks"));
+    browser.picture("many");
+    browser.value("tare.table.setShape('flat')");
+    assert_eq!(browser.value("document.querySelector('#regions .vtable').getAttribute('aria-rowcount') > 100000"), json!(true));
+    browser.value("document.querySelector('#regions .vview').scrollTop = 1e6");
+    browser.until("document.querySelectorAll('#regions .vrow').length > 10");
+    light(&mut browser);
+    browser.value("tare.model.change({ query: '/own_7\\\\d+5$/' })");
+    assert!(browser.text("document.getElementById('hits').textContent").contains("regions match"));
+    light(&mut browser);
+    is_quiet(&browser);
+}
+
+#[test]
+fn figures_of_the_page_read_as_those_of_the_terminal() {
+    let mut browser = Browser::start();
+    browser.load(&made(&run(), &Profile::default()));
+    let pure = script().split("// Reads the data that the page carries").next().map(String::from).expect("the modules before the last");
+    browser.value(&format!("(() => {{ {pure}; window.numbers = {{ alone, share, count, byteSize, plain, columnFor }}; return 0; }})()"));
+    for (expression, wanted) in [
+        ("alone(12.345e6, 0.4e6, 0.4e6)", "12.3 ± 0.4 ms"),
+        ("alone(84.3123e9, 0.1234e9, 0.1234e9)", "84.31 ± 0.12 s"),
+        ("alone(9.6e6, 0.96e6, 0.96e6)", "9.6 ± 1.0 ms"),
+        ("alone(21.41e9, 0.0912e9, 0.0912e9)", "21.41 ± 0.09 s"),
+        ("alone(12.3e6, 0.4e6, 1.3e6)", "12.3 (11.9 … 13.6) ms"),
+        ("alone(3e6, 1e6, 1e6, true)", "≈ 3.00 † ms"),
+        ("share(0.0004)", "<0.1 %"),
+        ("share(0.486)", "48.6 %"),
+        ("count(76800)", "76.8 k"),
+        ("count(1200000)", "1.20 M"),
+        ("count(999500)", "1.00 M"),
+        ("byteSize(1536)", "1.50 KiB"),
+        ("plain(-12345e9, columnFor(2e13))", "−12 345"),
+    ] {
+        assert_eq!(
+            browser.text(&format!("numbers.{}", expression.replace("columnFor", "numbers.columnFor"))).replace('\u{2009}', " "),
+            wanted,
+            "{expression}"
+        );
+    }
+}

@@ -1,0 +1,192 @@
+//! A real browser without a window, told what to do over a pair of pipes (Chrome DevTools Protocol).
+//!
+//! Messages are JSON with a zero byte behind each. `TARE_TEST_BROWSER` names another browser than Debian's
+//! `chromium-headless-shell`; `TARE_SCREENSHOTS` a directory for pictures to look at.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use serde_json::{Value, json};
+
+/// A browser with one page.
+pub(crate) struct Browser {
+    process: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+    next: u64,
+    session: Option<String>,
+    /// Addresses that the page asked for, but for its own file.
+    pub(crate) requests: Vec<String>,
+    /// Errors and warnings that the page wrote.
+    pub(crate) complaints: Vec<String>,
+    folder: tempfile::TempDir,
+}
+
+impl Browser {
+    pub(crate) fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let browser = std::env::var("TARE_TEST_BROWSER").unwrap_or_else(|_| "chromium-headless-shell".into());
+        // The protocol speaks on descriptors 3 and 4: here they are our ends of stdin and stdout.
+        let line = "exec \"$0\" --remote-debugging-pipe --no-sandbox --disable-gpu --user-data-dir=\"$1\" 3<&0 4>&1 </dev/null >/dev/null 2>&1";
+        let mut process = Command::new("sh")
+            .args(["-c", line, &browser])
+            .arg(folder.path().join("profile"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let to = process.stdin.take().expect("its stdin");
+        let from = BufReader::new(process.stdout.take().expect("its stdout"));
+        let mut browser = Self { process, to, from, next: 0, session: None, requests: Vec::new(), complaints: Vec::new(), folder };
+        let target = browser.call("Target.createTarget", json!({"url": "about:blank"}))["targetId"].clone();
+        let session = browser.call("Target.attachToTarget", json!({"targetId": target, "flatten": true}));
+        browser.session = session["sessionId"].as_str().map(String::from);
+        for domain in ["Page", "Runtime", "Network", "Log"] {
+            browser.call(&format!("{domain}.enable"), json!({}));
+        }
+        browser.size(1400, 1000);
+        browser
+    }
+
+    /// Calls a method and waits for its result.
+    pub(crate) fn call(&mut self, method: &str, parameters: Value) -> Value {
+        self.next += 1;
+        let mut message = json!({"id": self.next, "method": method, "params": parameters});
+        if let Some(session) = &self.session {
+            message["sessionId"] = json!(session);
+        }
+        self.to.write_all(format!("{message}\0").as_bytes()).expect("the browser listens: is chromium-headless-shell installed?");
+        loop {
+            let answer = self.read();
+            if answer["id"] == self.next {
+                assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
+                return answer["result"].clone();
+            }
+            self.note(&answer);
+        }
+    }
+
+    fn read(&mut self) -> Value {
+        let mut message = Vec::new();
+        self.from.read_until(0, &mut message).expect("the browser answers");
+        message.pop();
+        assert!(!message.is_empty(), "the browser has ended: is chromium-headless-shell installed?");
+        serde_json::from_slice(&message).expect("JSON")
+    }
+
+    fn note(&mut self, event: &Value) {
+        let parameters = &event["params"];
+        match event["method"].as_str() {
+            Some("Network.requestWillBeSent") => {
+                let address = parameters["request"]["url"].as_str().unwrap_or_default().to_string();
+                if parameters["type"] != "Document" || !address.starts_with("file://") {
+                    self.requests.push(address);
+                }
+            }
+            Some("Runtime.exceptionThrown") => self.complaints.push(parameters["exceptionDetails"].to_string()),
+            Some("Runtime.consoleAPICalled") if parameters["type"] == "error" || parameters["type"] == "warning" => {
+                self.complaints.push(parameters["args"].to_string());
+            }
+            Some("Log.entryAdded") if parameters["entry"]["level"] == "error" => self.complaints.push(parameters["entry"].to_string()),
+            _ => {}
+        }
+    }
+
+    /// Opens a page from disk and waits until its views stand; returns how long that took.
+    pub(crate) fn open(&mut self, html: &str) -> Duration {
+        let began = self.load(html);
+        self.until("document.documentElement.dataset.ready === 'yes'");
+        began.elapsed()
+    }
+
+    /// Opens a page from disk.
+    pub(crate) fn load(&mut self, html: &str) -> Instant {
+        let file = self.folder.path().join(format!("page-{}.html", self.next));
+        std::fs::write(&file, html).expect("the page is written");
+        let began = Instant::now();
+        self.call("Page.navigate", json!({"url": format!("file://{}", file.display())}));
+        self.until("document.readyState === 'complete'");
+        began
+    }
+
+    /// Waits until an expression is true.
+    pub(crate) fn until(&mut self, expression: &str) {
+        let limit = Instant::now() + Duration::from_secs(60);
+        while self.value(expression) != json!(true) {
+            assert!(Instant::now() < limit, "{expression} does not become true; the page says {:?}", self.complaints);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The value of an expression in the page.
+    pub(crate) fn value(&mut self, expression: &str) -> Value {
+        let answer = self.call("Runtime.evaluate", json!({"expression": expression, "returnByValue": true, "awaitPromise": true}));
+        assert!(answer["exceptionDetails"].is_null(), "{expression}: {}", answer["exceptionDetails"]);
+        answer["result"]["value"].clone()
+    }
+
+    pub(crate) fn text(&mut self, expression: &str) -> String {
+        self.value(expression).as_str().unwrap_or_default().to_string()
+    }
+
+    pub(crate) fn number(&mut self, expression: &str) -> f64 {
+        self.value(expression).as_f64().unwrap_or(f64::NAN)
+    }
+
+    /// Presses and releases a key; a single character is typed.
+    pub(crate) fn key(&mut self, key: &str) {
+        let mut down = json!({"type": "keyDown", "key": key, "code": key});
+        if key.chars().count() == 1 {
+            down["text"] = json!(key);
+        }
+        match key {
+            "Enter" => (down["text"], down["windowsVirtualKeyCode"]) = (json!("\r"), json!(13)),
+            "Escape" => down["windowsVirtualKeyCode"] = json!(27),
+            _ => {}
+        }
+        self.call("Input.dispatchKeyEvent", down);
+        self.call("Input.dispatchKeyEvent", json!({"type": "keyUp", "key": key, "code": key}));
+    }
+
+    /// Clicks into the middle of the first element that a selector finds, or `at` of its width and height.
+    pub(crate) fn click(&mut self, selector: &str, at: (f64, f64)) {
+        let place = self.value(&format!(
+            "(() => {{ const e = document.querySelector({selector:?}); e.scrollIntoView({{block: 'center'}}); const b = e.getBoundingClientRect(); \
+             return [b.x + {} * b.width, b.y + {} * b.height]; }})()",
+            at.0, at.1
+        ));
+        for kind in ["mousePressed", "mouseReleased"] {
+            self.call("Input.dispatchMouseEvent", json!({"type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1}));
+        }
+    }
+
+    pub(crate) fn size(&mut self, width: u32, height: u32) {
+        let parameters = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        self.call("Emulation.setDeviceMetricsOverride", parameters);
+    }
+
+    /// Keeps a picture of the whole page, where somebody wants to look.
+    pub(crate) fn picture(&mut self, name: &str) {
+        let Some(folder) = std::env::var_os("TARE_SCREENSHOTS").map(PathBuf::from) else { return };
+        let height = self.number("document.documentElement.scrollHeight").min(6000.0) as u32;
+        self.size(1400, height);
+        let data = self.call("Page.captureScreenshot", json!({"format": "png"}))["data"].as_str().unwrap_or_default().to_string();
+        self.size(1400, 1000);
+        self.keep(&folder.join(format!("{name}.png")), &data);
+    }
+
+    fn keep(&self, path: &Path, base64: &str) {
+        let bytes = base64::engine::general_purpose::STANDARD.decode(base64).expect("base64");
+        std::fs::write(path, bytes).expect("the picture is written");
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

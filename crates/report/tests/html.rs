@@ -1,0 +1,91 @@
+//! The page as text: what stands without a script, what is escaped, what is never asked for.
+
+mod support;
+
+use support::{alone_and_lossy, master_and_worker, run};
+use tare_compensate::Mode;
+use tare_profile::Profile;
+use tare_report::html::{Source, page, script, wanted_sources};
+use tare_report::{Exit, Results, Run};
+
+fn made(run: &Run, profile: &Profile) -> String {
+    page(run, &Results::new(profile, Mode::Parallel), &[])
+}
+
+/// What a reader without scripts sees: the page up to its data.
+fn still(html: &str) -> &str {
+    html.split("<script").next().expect("the beginning")
+}
+
+#[test]
+fn the_summary_is_whole_without_a_script() {
+    let html = made(&run(), &master_and_worker());
+    let still = still(&html);
+    for part in [
+        "7.42 ± 0.05",
+        "dilation 21.3",
+        "good: 5 of 5 regions",
+        "load balance 0.51",
+        "rank 0 waits for rank 1",
+        "MPI_Recv",
+        "emplace_hint",
+        "pi.c:12",
+        "short entry",
+        "<noscript>",
+    ] {
+        assert!(still.contains(part), "{part} is not in\n{still}");
+    }
+}
+
+#[test]
+fn the_page_asks_for_nothing_outside_of_itself() {
+    let html = made(&run(), &master_and_worker());
+    assert!(html.contains("default-src 'none'"));
+    for link in ["http://", "https://", "src=\"", "@import", "url("] {
+        assert!(!html.contains(link), "{link} is in the page");
+    }
+    let targets = html.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap_or_default());
+    assert!(targets.into_iter().all(|target| target.starts_with('#')));
+}
+
+#[test]
+fn a_name_never_becomes_markup() {
+    let mut profile = master_and_worker();
+    let nasty = "f<script>alert(1)</script><!--\u{202e}\"'&";
+    profile.regions[2].name = nasty.into();
+    profile.regions[1].name = format!("std::vector<{}>", "T, ".repeat(1500));
+    profile.regions[2].file = "/a/</script>.c".into();
+    profile.processes[0].host = "</script>".into();
+    let run = Run { program: nasty.into(), command: vec![nasty.into()], directory: nasty.into(), ..run() };
+    let sources = [Source { path: "/a/</script>.c".into(), text: "</script><b>".into() }];
+    let html = page(&run, &Results::new(&profile, Mode::Parallel), &sources);
+    assert_eq!(html.matches("<script").count(), 2, "the data and the script");
+    assert_eq!(html.matches("</script>").count(), 2);
+    assert!(!html.contains("<!--") && !html.contains('\u{202e}'));
+}
+
+#[test]
+fn runs_that_failed_say_so_first() {
+    let crashed = Run { exit: Exit::Signal("SIGSEGV".into()), wall_s: 12.4, ..run() };
+    let html = made(&crashed, &master_and_worker());
+    assert!(still(&html).contains("Stopped by SIGSEGV after 12.40"));
+    let html = made(&Run { images: Vec::new(), ..run() }, &Profile::default());
+    assert!(still(&html).contains("Nothing was measured: no program under this command"));
+    let html = made(&run(), &alone_and_lossy());
+    assert!(still(&html).contains("are not at their place"));
+    assert!(!still(&html).contains("load balance"));
+}
+
+#[test]
+fn sources_are_wanted_of_regions_that_take_time() {
+    let profile = master_and_worker();
+    assert_eq!(wanted_sources(&Results::new(&profile, Mode::Parallel)), ["/home/user/pi.c"]);
+}
+
+#[test]
+fn the_script_and_the_style_stay_small() {
+    assert!(script().len() < 200_000, "{}", script().len());
+    assert!(!script().contains("innerHTML") && !script().contains("eval("));
+    let html = made(&run(), &Profile::default());
+    assert!(html.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next()).is_some_and(|style| style.len() < 30_000));
+}
