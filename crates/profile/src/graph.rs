@@ -438,9 +438,10 @@ fn metrics_of(head: &MetricsRecord) -> Vec<Metric> {
     names.enumerate().map(metric).collect()
 }
 
-/// Calls while off: of a batch under way, only those that have come.
+/// Calls while off: of a batch under way, only those that have come. Below zero is a call that found none left, and is not
+/// of this batch.
 fn off_calls(raw: &RawNode) -> u64 {
-    raw.off_calls.saturating_add_signed(-i64::from(raw.left))
+    raw.off_calls.saturating_add_signed(-i64::from(raw.left.max(0)))
 }
 
 fn peer(raw: &PeerRecord) -> Peer {

@@ -45,7 +45,8 @@ pub(crate) fn close(local: Local, node: &LiveNode) {
         return;
     }
     local.state.aside.fetch_sub(1, Relaxed);
-    let left = node.left.load(Relaxed);
+    // Below zero by a call that a handler has interrupted after it found none left: it takes that back itself.
+    let left = node.left.load(Relaxed).max(0);
     node.left.fetch_sub(left, Relaxed);
     node.off_calls.fetch_sub(u64::from(left.unsigned_abs()), Relaxed);
 }
