@@ -49,6 +49,8 @@ pub(crate) enum Verb {
     Report(ReportArguments),
     /// Open the results of a run as a page in the browser
     View(ViewArguments),
+    /// Put runs side by side, and say what got slower beyond its uncertainty
+    Compare(CompareArguments),
     /// Execute a described message-passing program unmeasured, measured, and compensated under each model
     Simulate(SimulateArguments),
     /// Switch regions off or on while their program runs
@@ -602,6 +604,45 @@ pub(crate) struct ViewArguments {
     pub(crate) showing: Showing,
     #[command(flatten)]
     pub(crate) sources: Sources,
+}
+
+/// `tare compare`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tare compare OLD NEW                           what got slower from one run to the other
+  tare compare OLD1 OLD2 OLD3 --with NEW1 NEW2 NEW3
+                                                 several runs on each side: the noise between runs counts
+  tare compare RUN1 RUN2 RUN4                    side by side; changes are from the first
+  tare compare --least 2% OLD NEW --format json
+
+Exit status: 0 where nothing got slower, 1 where the run or a region did: beyond the 95 % interval of the difference,
+and by at least --least of the first side's time.")]
+pub(crate) struct CompareArguments {
+    /// Run directories; each is a side of its own, or with --with all are the first side
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Runs of the second side
+    #[arg(long, value_name = "RUN", num_args = 1..)]
+    pub(crate) with: Vec<PathBuf>,
+    /// What does not count: changes below this part of the first side's time (default: 1 %, or 5 % where both sides are
+    /// single runs, whose noise is not known)
+    #[arg(long, value_name = "P%", env = "TARE_LEAST", value_parser = parse_percent)]
+    pub(crate) least: Option<f64>,
+    /// How to write it
+    #[arg(long, value_enum, env = "TARE_FORMAT", default_value = "text")]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) showing: Showing,
+}
+
+/// Reads a part of a whole, as `2%`.
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let percent = text.trim().strip_suffix('%').unwrap_or(text.trim()).trim().parse::<f64>().ok();
+    percent
+        .filter(|percent| (0.0..=100.0).contains(percent))
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| "expected per cent, such as 2%".to_string())
 }
 
 /// `tare simulate`

@@ -75,6 +75,7 @@ fn act() -> Result<ExitCode, Failure> {
         Verb::Validate(arguments) => verbs::validate::validate(&arguments),
         Verb::Report(arguments) => verbs::report::report(&arguments),
         Verb::View(arguments) => verbs::view::view(&arguments),
+        Verb::Compare(arguments) => verbs::compare::compare(&arguments),
         Verb::Simulate(arguments) => verbs::simulate::simulate(&arguments),
         Verb::Ctl(arguments) => verbs::ctl::ctl(&arguments),
         Verb::Doctor => verbs::doctor::doctor(),

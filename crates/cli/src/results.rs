@@ -86,7 +86,7 @@ impl Results {
     }
 
     /// What the report is told of the run.
-    fn about(&self) -> tare_report::Run {
+    pub(crate) fn about(&self) -> tare_report::Run {
         let record = &self.record;
         tare_report::Run {
             command: record.command.clone(),
@@ -105,33 +105,37 @@ impl Results {
         }
     }
 
+    /// The profile with its compensations.
+    pub(crate) fn compensated(&self, showing: &Showing) -> tare_report::Results<'_> {
+        tare_report::Results::new(&self.profile, mode(showing.compensate))
+    }
+
     /// The report, or its first page, as text.
     pub(crate) fn text(&self, showing: &Showing, whole: bool) -> String {
-        let results = tare_report::Results::new(&self.profile, mode(showing.compensate));
         let show = if whole { tare_report::text::report } else { tare_report::text::summary };
-        show(&self.about(), &results, &page(showing.top))
+        show(&self.about(), &self.compensated(showing), &page(showing.top))
     }
 
     /// The report as a JSON document.
     pub(crate) fn json(&self, showing: &Showing) -> String {
-        tare_report::json::report(&self.about(), &tare_report::Results::new(&self.profile, mode(showing.compensate)))
+        tare_report::json::report(&self.about(), &self.compensated(showing))
     }
 }
 
 impl Results {
     /// The profile in the format of another tool, and how many times were left out of it.
     pub(crate) fn export(&self, showing: &Showing, format: tare_report::export::Format) -> (Vec<u8>, usize) {
-        tare_report::export::document(format, &self.about(), &tare_report::Results::new(&self.profile, mode(showing.compensate)))
+        tare_report::export::document(format, &self.about(), &self.compensated(showing))
     }
 
     /// Profiles of TAU: names and contents of files.
     pub(crate) fn tau(&self, showing: &Showing) -> Vec<(String, String)> {
-        tare_report::export::tau(&self.about(), &tare_report::Results::new(&self.profile, mode(showing.compensate)))
+        tare_report::export::tau(&self.about(), &self.compensated(showing))
     }
 
     /// The report as a page that stands alone.
     pub(crate) fn html(&self, showing: &Showing, with_sources: bool) -> String {
-        let results = tare_report::Results::new(&self.profile, mode(showing.compensate));
+        let results = self.compensated(showing);
         let sources = if with_sources { source_files::read(&tare_report::html::wanted_sources(&results)) } else { Vec::new() };
         tare_report::html::page(&self.about(), &results, &sources)
     }

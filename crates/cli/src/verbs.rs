@@ -2,6 +2,7 @@
 
 pub(crate) mod bisect;
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod ctl;
 pub(crate) mod doctor;
 pub(crate) mod exec;

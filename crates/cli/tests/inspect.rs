@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::PathBuf;
 
-use common::{Place, text};
+use common::{Place, fits, text};
 use serde_json::Value;
 
 const PROGRAM: &str = r#"#include <math.h>
@@ -380,16 +380,6 @@ fn options_that_do_not_go_together_are_refused() {
     }
 }
 
-/// Holds a document against a schema in `docs/schema`.
-fn fits(place: &Place, schema: &str, document: &str) {
-    fs::write(place.path().join("document.json"), document).expect("a writable directory");
-    let schema = format!("{}/../../docs/schema/{schema}.schema.json", env!("CARGO_MANIFEST_DIR"));
-    let program = "import json, jsonschema, sys\nschema = json.load(open(sys.argv[1]))\njsonschema.Draft202012Validator.check_schema(schema)\n\
-                   jsonschema.Draft202012Validator(schema).validate(json.load(open('document.json')))";
-    let output = place.command("/usr/bin/python3").args(["-c", program, &schema]).output().expect("python3");
-    assert!(output.status.success(), "{schema}: {}", text(&output.stderr));
-}
-
 #[test]
 fn documents_fit_their_schemas() {
     let place = Place::new();
@@ -399,6 +389,6 @@ fn documents_fit_their_schemas() {
         fits(&place, "inspect", &shown(&place, &[image, "--format", "json"]));
         fits(&place, "inspect", &shown(&place, &[image, "--format", "json", "--loops", "--calls"]));
         fits(&place, "metacg-v4", &shown(&place, &[image, "--format", "metacg", "--edges", "possible"]));
-        fits(&place, "compare", &shown(&place, &["shown", "--compare", image, "--format", "json"]));
+        fits(&place, "inspect-compare", &shown(&place, &["shown", "--compare", image, "--format", "json"]));
     }
 }

@@ -3,7 +3,8 @@
 //! The phases, each a file: [`cost`] says what a pair of probes costs on every call path; `exclusive` takes
 //! it off the exclusive times, and gives back to a region what it did while its probes were off; `balance`
 //! shifts what is uncertain, within its interval, so that no region has less than nothing; `total` sums
-//! inclusive times from exclusive ones and says how long each location really took. [`whole`] looks at all locations together.
+//! inclusive times from exclusive ones and says how long each location really took. [`whole`] looks at all locations together,
+//! [`difference`] at several runs.
 //!
 //! What always holds: `low ≤ value ≤ high` for every figure; a child never exceeds its parent; [`Mode::Off`]
 //! returns what was measured; a figure that the overhead exceeds is marked with the reason and stays as the
@@ -13,6 +14,7 @@
 
 mod balance;
 pub mod cost;
+pub mod difference;
 mod exclusive;
 mod figure;
 pub mod metric;

@@ -44,6 +44,7 @@ pub(crate) struct Glyphs {
     pub(crate) dot: &'static str,
     pub(crate) times: &'static str,
     pub(crate) unknown: &'static str,
+    pub(crate) arrow: &'static str,
     /// A full block, and its parts from the smallest.
     pub(crate) bar: &'static [char],
 }
@@ -60,6 +61,7 @@ impl Glyphs {
         dot: "·",
         times: "×",
         unknown: "–",
+        arrow: "→",
         bar: &['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'],
     };
     pub(crate) const ASCII: Self = Self {
@@ -73,6 +75,7 @@ impl Glyphs {
         dot: "|",
         times: "x",
         unknown: "-",
+        arrow: "->",
         bar: &['#'],
     };
 
@@ -137,7 +140,7 @@ pub(crate) fn short_name(name: &str, room: usize, page: &Page) -> String {
 }
 
 /// `Pair::compute(int, int) const` as `Pair::compute`; names that end otherwise are left alone.
-fn without_parameters(name: &str) -> &str {
+pub(crate) fn without_parameters(name: &str) -> &str {
     let Some(list) = name.strip_suffix(" const").unwrap_or(name).strip_suffix(')') else { return name };
     let mut depth = 1_usize;
     for (place, character) in list.char_indices().rev() {

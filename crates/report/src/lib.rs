@@ -4,6 +4,7 @@
 //! * [`text::summary`], [`text::report`], [`json::report`]: the end of a run, and all of it.
 //! * [`export::document`]: the formats of other tools.
 //! * [`html::page`]: the same as a page that stands alone.
+//! * [`compare`]: several runs side by side, and what got slower.
 //! * [`validate`]: measured and compensated against the unmeasured truth.
 //! * [`simulate`]: models against a simulated program.
 //! * [`inspect`], [`mod@select`], [`instrument`], [`bisect`]: what the tools say of an image.
@@ -17,6 +18,7 @@
 pub mod bisect;
 mod budget;
 pub mod check;
+pub mod compare;
 pub mod export;
 pub mod html;
 pub mod inspect;

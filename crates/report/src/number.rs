@@ -155,6 +155,13 @@ impl Column {
         format!("{} ({} {} {})", text(value), text(figure.low * scale), glyphs.ellipsis, text(figure.high * scale))
     }
 
+    /// A difference with its interval: always with its sign.
+    pub(crate) fn signed(&self, figure: &Figure, glyphs: &Glyphs) -> String {
+        let text = self.figure(figure, glyphs);
+        let is_more = figure.value > 0.0 && text.starts_with(|first: char| first.is_ascii_digit()) && text != "0";
+        if is_more { format!("+{text}") } else { text }
+    }
+
     /// A time with one digit more than the column's figures have.
     pub(crate) fn precise(&self, seconds: f64, glyphs: &Glyphs) -> String {
         Self { last: self.last + 1, ..*self }.certain(seconds * self.unit.per_second(), glyphs)

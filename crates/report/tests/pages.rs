@@ -4,10 +4,8 @@
 
 mod support;
 
-use std::path::PathBuf;
-
 use proptest::prelude::*;
-use support::{alone_and_lossy, master_and_worker, run};
+use support::{alone_and_lossy, golden, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
 use tare_profile::Profile;
@@ -26,17 +24,6 @@ fn fits(text: &str, width: usize) {
     for nonsense in ["± 0.0 ", "± 0 ", "NaN", "inf ", "\u{1b}"] {
         assert!(!text.contains(nonsense), "{nonsense:?} in\n{text}");
     }
-}
-
-fn golden(name: &str, text: &str) {
-    let torn = |pair: &[u8]| matches!(pair, [b' ', b'.', digit] if digit.is_ascii_digit());
-    assert!(!text.as_bytes().windows(3).any(torn), "a number is torn apart in\n{text}");
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("TARE_BLESS").is_some() {
-        std::fs::write(&path, text).expect("the golden file is written");
-    }
-    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, wanted, "{} differs; it is now\n{text}", path.display());
 }
 
 fn check(name: &str, run: &Run, profile: &Profile, mode: Mode, page: &Page) {

@@ -113,6 +113,27 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// Holds a document against a schema in `docs/schema`. Our own say all fields that there are: one that they do not know is an error.
+pub(crate) fn fits(place: &Place, schema: &str, document: &str) {
+    const HOLD: &str = "import json, jsonschema, sys
+def strict(part):
+    if isinstance(part, dict):
+        if part.get('type') == 'object' and 'tare' in title:
+            part.setdefault('additionalProperties', False)
+        part = list(part.values())
+    if isinstance(part, list):
+        for each in part: strict(each)
+schema = json.load(open(sys.argv[1]))
+title = schema['title']
+jsonschema.Draft202012Validator.check_schema(schema)
+strict(schema)
+jsonschema.Draft202012Validator(schema).validate(json.load(open('document.json')))";
+    std::fs::write(place.path().join("document.json"), document).expect("a writable directory");
+    let file = format!("{}/../../docs/schema/{schema}.schema.json", env!("CARGO_MANIFEST_DIR"));
+    let output = place.command("/usr/bin/python3").args(["-c", HOLD, &file]).output().expect("python3");
+    assert!(output.status.success(), "{schema}: {}", text(&output.stderr));
+}
+
 /// A JSON report.
 pub(crate) struct Report(pub(crate) Value);
 

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test binary uses the part that it needs")]
 
+use std::path::PathBuf;
+
 use tare_profile::{
     BatchSums, Batches, COST_UNIT, Clock, DelayModel, Location, LocationLosses, Messages, MpiLibrary, Node, Peer, Process, ProcessIndex, Profile,
     Region, RegionIndex, RegionKind, Span, State,
@@ -189,4 +191,16 @@ pub(crate) fn many(regions: usize, ranks: u32) -> Profile {
         profile.locations.push(Location { process: ProcessIndex(rank as usize), nodes, events: 1_000, ..Location::default() });
     }
     profile
+}
+
+/// Holds a text against the file of this name in `golden/`; `TARE_BLESS=1` writes it anew.
+pub(crate) fn golden(name: &str, text: &str) {
+    let torn = |pair: &[u8]| matches!(pair, [b' ', b'.', digit] if digit.is_ascii_digit());
+    assert!(!text.as_bytes().windows(3).any(torn), "a number is torn apart in\n{text}");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("TARE_BLESS").is_some() {
+        std::fs::write(&path, text).expect("the golden file is written");
+    }
+    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(text, wanted, "{} differs; it is now\n{text}", path.display());
 }

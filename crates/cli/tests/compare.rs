@@ -1,0 +1,71 @@
+//! `tare compare`: what got slower, and how the command ends.
+
+mod common;
+
+use std::process::Output;
+
+use common::{Place, compile_c, fits, text};
+use serde_json::Value;
+
+/// Runs that are measured of one program, with what it is told to do.
+fn measured(place: &Place, runs: &[(&str, &str)]) {
+    let program = compile_c("crates/cli/tests/programs/work.c", place.path(), &[]);
+    for (run, rounds) in runs {
+        let output = place.tare().args(["profile", "-o", run, "--"]).arg(&program).args(["400", rounds]).output().expect("tare can be started");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+}
+
+fn compare(place: &Place, words: &[&str]) -> Output {
+    place.tare().arg("compare").args(words).output().expect("tare can be started")
+}
+
+#[test]
+fn what_got_slower_is_named_and_ends_with_one() {
+    let place = Place::new();
+    measured(&place, &[("old", "400"), ("new", "1600")]);
+    let output = compare(&place, &["old", "new"]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}{}", text(&output.stderr));
+    let row = said.lines().find(|line| line.trim_start().starts_with("growing")).expect("a row");
+    assert!(row.contains("slower +"), "{said}");
+    assert!(said.contains("the run is slower") && said.contains("Noise between runs is not known"), "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    // The other way round it got faster, which is no failure.
+    let output = compare(&place, &["new", "old", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0));
+    fits(&place, "compare", &text(&output.stdout));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(document["slower"], false);
+    let region = document["regions"].as_array().expect("regions").iter().find(|region| region["name"] == "growing").expect("the region");
+    assert_eq!(region["changes"][0]["verdict"], "faster");
+    assert_eq!(region["sides"][0]["calls"], 1);
+    let fraction = region["changes"][0]["fraction"].as_f64().expect("a fraction");
+    assert!((-0.9..-0.5).contains(&fraction), "a quarter of the work takes {fraction} less");
+    assert_eq!(compare(&place, &["old", "old"]).status.code(), Some(0), "a run does not differ from itself");
+}
+
+#[test]
+fn several_runs_stand_side_by_side_or_on_a_side() {
+    let place = Place::new();
+    measured(&place, &[("a", "400"), ("b", "3200"), ("c", "3200")]);
+    // A run repeats itself without noise.
+    let output = compare(&place, &["a", "a", "a", "--with", "b", "b"]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("3 runs") && !said.contains("Noise between runs is not known"), "{said}");
+    let output = compare(&place, &["a", "b", "c"]);
+    let said = text(&output.stdout);
+    let row = said.lines().find(|line| line.trim_start().starts_with("growing")).expect("a row");
+    assert_eq!(row.matches("slower +").count(), 2, "{said}");
+}
+
+#[test]
+fn what_cannot_be_compared_is_said() {
+    let place = Place::new();
+    let output = compare(&place, &["nowhere"]);
+    assert_eq!(output.status.code(), Some(64));
+    assert!(text(&output.stderr).contains("two runs"));
+    assert_eq!(compare(&place, &["nowhere", "nowhere"]).status.code(), Some(66));
+    assert_eq!(compare(&place, &["--least", "much", "a", "b"]).status.code(), Some(64));
+}

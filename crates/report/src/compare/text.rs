@@ -1,0 +1,205 @@
+//! A comparison as text.
+
+use tare_compensate::Figure;
+use tare_compensate::difference::{Difference, Verdict};
+
+use super::{About, Comparison, Line, Of};
+use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
+use crate::number::{Column as Unit, change, count, exact_count, share};
+use crate::text::{plural, processes_and_threads};
+use crate::view::place;
+
+/// What got slower and faster, and all sides in one table.
+#[must_use]
+pub fn text(comparison: &Comparison, page: &Page) -> String {
+    let mut writer = Writer::new(page);
+    for (index, side) in comparison.sides.iter().enumerate() {
+        writer.labelled(&letter(index), &about(side, writer.glyphs()));
+    }
+    writer.blank();
+    time(&mut writer, comparison);
+    efficiency(&mut writer, comparison);
+    writer.labelled("Verdict", &verdict(comparison, writer.glyphs()));
+    writer.blank();
+    regions(&mut writer, comparison);
+    foot(&mut writer, comparison);
+    writer.finish()
+}
+
+/// `A`, `B`, … `Z`, `27` …
+fn letter(index: usize) -> String {
+    u8::try_from(index).ok().filter(|&index| index < 26).map_or_else(|| (index + 1).to_string(), |index| char::from(b'A' + index).to_string())
+}
+
+fn about(side: &About, glyphs: &Glyphs) -> String {
+    let first = &side.runs[0];
+    let directories: Vec<&str> = side.runs.iter().map(|run| run.directory.as_str()).collect();
+    let mut parts = vec![format!("{}: {}", directories.join(", "), first.program), processes_and_threads(&first.size, glyphs)];
+    if side.runs.len() > 1 {
+        parts.push(plural(side.runs.len(), "run", "runs"));
+    }
+    parts.join(&format!(" {} ", glyphs.dot))
+}
+
+/// The mean of a side.
+fn mean(side: &Of) -> Option<Figure> {
+    Difference::between(&side.figures, &side.figures).map(|same| same.before)
+}
+
+fn unit_of<'a>(lines: impl Iterator<Item = &'a Line>) -> Unit {
+    Unit::for_largest(lines.map(Line::greatest).fold(0.0, f64::max))
+}
+
+fn time(writer: &mut Writer<'_>, comparison: &Comparison) {
+    let glyphs = writer.glyphs();
+    let unit = unit_of(std::iter::once(&comparison.time));
+    let with_unit = |text: String| format!("{text}{}{}", glyphs.thin_space, unit.unit.name(glyphs)).replace(' ', NO_BREAK);
+    let figures = comparison.time.sides.iter().flatten().filter_map(mean);
+    let times: Vec<String> =
+        figures.enumerate().map(|(index, figure)| format!("{} {}", letter(index), with_unit(unit.figure(&figure, glyphs)))).collect();
+    writer.labelled("Time", &times.join(", "));
+    for (index, difference) in comparison.time.changes.iter().enumerate() {
+        let Some(difference) = difference else { continue };
+        let by = with_unit(unit.signed(&difference.change, glyphs));
+        let part = difference.fraction().map_or_else(String::new, |part| format!(" ({})", more(part, glyphs)));
+        let said = match difference.verdict(comparison.least_s) {
+            Verdict::Slower => format!("slower by {}{part}", by.trim_start_matches('+')),
+            Verdict::Faster => format!("faster, {by}{part}"),
+            Verdict::Same => format!("no difference that counts or can be told ({by})"),
+            Verdict::Untrusted => format!("not to be trusted ({by})"),
+        };
+        writer.labelled("", &format!("{}: {said}", letter(index + 1)));
+    }
+}
+
+fn efficiency(writer: &mut Writer<'_>, comparison: &Comparison) {
+    let known = comparison.sides.iter().enumerate().filter_map(|(index, side)| Some(format!("{} {:.2}", letter(index), side.efficiency?)));
+    let known: Vec<String> = known.collect();
+    if !known.is_empty() {
+        writer.labelled("Efficiency", &known.join(", "));
+    }
+}
+
+fn verdict(comparison: &Comparison, glyphs: &Glyphs) -> String {
+    let regions = |verdict| comparison.regions.iter().filter(|line| line.is(verdict, comparison.least_s)).count();
+    let (slower, faster) = (regions(Verdict::Slower), regions(Verdict::Faster));
+    let mut parts = Vec::new();
+    if comparison.time.is(Verdict::Slower, comparison.least_s) {
+        parts.push("the run is slower".to_string());
+    }
+    if slower > 0 {
+        parts.push(format!("{} slower", plural(slower, "region is", "regions are")));
+    }
+    if parts.is_empty() {
+        parts.push("nothing got slower".to_string());
+    }
+    if comparison.time.is(Verdict::Faster, comparison.least_s) {
+        parts.push("the run is faster".to_string());
+    }
+    if faster > 0 {
+        parts.push(format!("{} faster", plural(faster, "region is", "regions are")));
+    }
+    format!("{}; of {} regions", parts.join(", "), count(comparison.regions.len() as u64, glyphs))
+}
+
+fn regions(writer: &mut Writer<'_>, comparison: &Comparison) {
+    let glyphs = writer.glyphs();
+    let shown = &comparison.regions[..comparison.regions.len().min(writer.page().top.max(1))];
+    if shown.is_empty() {
+        return;
+    }
+    let unit = unit_of(shown.iter());
+    let cells = |cell: &dyn Fn(&Line) -> String| shown.iter().map(cell).collect::<Vec<_>>();
+    let name = |line: &Line| match place(&line.file, line.line) {
+        Some(place) if writer.page().width >= 100 => format!("{}  {place}", line.name),
+        _ => line.name.clone(),
+    };
+    let names = Column::new(format!("Region, {}", unit.unit.name(glyphs)), Align::Left, 0, cells(&name));
+    let is_pair = comparison.sides.len() == 2;
+    let mut columns = Vec::new();
+    for index in 0..comparison.sides.len() {
+        let time = |line: &Line| {
+            let figure = line.sides[index].as_ref().and_then(mean);
+            figure.map_or_else(|| glyphs.unknown.to_string(), |figure| unit.figure(&figure, glyphs))
+        };
+        columns.push(Column::new(letter(index), Align::Point, 2, cells(&time)));
+        if index > 0 {
+            if is_pair {
+                let difference = |line: &Line| line.changes[0].map_or_else(String::new, |change| unit.signed(&change.change, glyphs));
+                columns.push(Column::new("B less A", Align::Point, 1, cells(&difference)));
+            }
+            columns.push(Column::new("change", Align::Right, 0, cells(&|line| said(line, index, comparison.least_s, glyphs))));
+        }
+    }
+    if is_pair {
+        columns.push(Column::new("calls", Align::Right, 3, cells(&|line| calls(line, glyphs))));
+    }
+    writer.table(&names, columns);
+    let left = comparison.regions.len() - shown.len();
+    if left > 0 {
+        let hidden = &comparison.regions[shown.len()..];
+        let differ =
+            hidden.iter().filter(|line| line.is(Verdict::Slower, comparison.least_s) || line.is(Verdict::Faster, comparison.least_s)).count();
+        let what = if differ == 0 { "none of them differs".to_string() } else { format!("{differ} of them differ") };
+        writer.words("  ", 2, &format!("({} more: {what}; --top {} shows all)", count(left as u64, glyphs), comparison.regions.len()));
+    }
+}
+
+/// How a side differs from the first, in a word or a number.
+fn said(line: &Line, side: usize, least_s: f64, glyphs: &Glyphs) -> String {
+    match (&line.sides[0], &line.sides[side], &line.changes[side - 1]) {
+        (None, Some(_), _) => "new".to_string(),
+        (Some(_), None, _) => "gone".to_string(),
+        (_, _, Some(difference)) => {
+            let percent = || difference.fraction().map_or_else(|| glyphs.unknown.to_string(), |part| more(part, glyphs));
+            match difference.verdict(least_s) {
+                Verdict::Slower => format!("slower {}", percent()),
+                Verdict::Faster => format!("faster {}", percent()),
+                Verdict::Same => "=".to_string(),
+                Verdict::Untrusted => glyphs.dagger.to_string(),
+            }
+        }
+        _ => String::new(),
+    }
+}
+
+/// A change as a part of what was; from ten times on as a factor.
+fn more(part: f64, glyphs: &Glyphs) -> String {
+    if part < 9.5 {
+        change(part, glyphs)
+    } else {
+        format!("{}{}{}", exact_count((1.0 + part).round() as u64, glyphs), glyphs.thin_space, glyphs.times)
+    }
+}
+
+/// Calls on both sides, once where they are equal.
+fn calls(line: &Line, glyphs: &Glyphs) -> String {
+    let number = |side: &Option<Of>| side.as_ref().map(|side| side.calls);
+    match (number(&line.sides[0]), number(&line.sides[1])) {
+        (Some(before), Some(after)) if before != after => format!("{} {} {}", count(before, glyphs), glyphs.arrow, count(after, glyphs)),
+        (before, after) => before.or(after).map_or_else(String::new, |calls| count(calls, glyphs)),
+    }
+}
+
+/// What the figures mean, said once.
+fn foot(writer: &mut Writer<'_>, comparison: &Comparison) {
+    let glyphs = writer.glyphs();
+    let mut text = format!(
+        "Exclusive time, mean of the ranks. = is no difference that can be told, or less than {} of A's time. {} is the 95{NO_BREAK}% half-width.",
+        share(comparison.least, glyphs),
+        glyphs.plus_minus
+    );
+    let ranks = |side: &About| side.runs[0].size.ranks;
+    if comparison.sides.iter().any(|side| ranks(side) != ranks(&comparison.sides[0])) {
+        text.push_str(" The numbers of ranks differ: a rank's share of the work does as well.");
+    }
+    writer.words("  ", 2, &text);
+    if !comparison.has_noise {
+        let text = "Noise between runs is not known: each side is a single run. Several on a side tell it: tare compare A1 A2 A3 --with B1 B2 B3";
+        writer.words("  ", 2, text);
+    }
+    let marks = comparison.regions.iter().flat_map(|line| line.changes.iter().flatten()).map(|change| change.change.mark);
+    for reason in crate::view::reasons(marks) {
+        writer.words(&format!("  {} ", glyphs.dagger), 4, &format!("not to be trusted: {reason}"));
+    }
+}

@@ -1,0 +1,75 @@
+//! A comparison as text and as a document: what decides, and what does not.
+
+mod support;
+
+use serde_json::Value;
+use support::{alone_and_lossy, master_and_worker, run};
+use tare_compensate::Mode;
+use tare_profile::Profile;
+use tare_report::compare::{Comparison, Side, json, text};
+use tare_report::{Page, Results, Run};
+
+const TICKS_PER_SECOND: i64 = 2_000_000_000;
+
+/// Paper 1's master and worker, whose main program works that much longer.
+fn longer(seconds: i64) -> Profile {
+    let mut profile = master_and_worker();
+    profile.locations[1].nodes[1].exclusive += seconds * TICKS_PER_SECOND;
+    for process in &mut profile.processes {
+        let span = process.span.as_mut().expect("a span");
+        span.end = span.end.saturating_add_signed(seconds * TICKS_PER_SECOND);
+    }
+    profile
+}
+
+fn compared<T>(profiles: &[&[&Profile]], least: Option<f64>, with: impl Fn(&Comparison) -> T) -> T {
+    let names = |side: usize, place: usize| Run { directory: format!("run-{side}{place}"), ..run() };
+    let results: Vec<Vec<(Run, Results<'_>)>> = profiles
+        .iter()
+        .enumerate()
+        .map(|(side, runs)| runs.iter().enumerate().map(|(place, profile)| (names(side, place), Results::new(profile, Mode::Parallel))).collect())
+        .collect();
+    let sides: Vec<Side<'_>> = results.iter().map(|runs| Side { runs: runs.iter().map(|(run, results)| (run, results)).collect() }).collect();
+    with(&Comparison::of(&sides, least).expect("two sides"))
+}
+
+#[test]
+fn a_pair_of_runs_reads_well_at_every_width() {
+    let (old, new) = (master_and_worker(), longer(2));
+    for width in [40, 80, 120] {
+        let text = compared(&[&[&old], &[&new]], None, |comparison| text(comparison, &Page { width, ..Page::default() }));
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+        support::golden(&format!("compare-{width}.txt"), &text);
+    }
+}
+
+#[test]
+fn a_region_is_slower_beyond_its_interval_alone() {
+    let (old, new) = (master_and_worker(), longer(2));
+    let document = |profiles: &[&[&Profile]], least| -> Value { serde_json::from_str(&compared(profiles, least, json)).expect("JSON") };
+    let slower = document(&[&[&old], &[&new]], None);
+    assert_eq!(slower["slower"], true);
+    let main = &slower["regions"][0];
+    assert_eq!((&main["name"], &main["changes"][0]["verdict"]), (&"main".into(), &"slower".into()));
+    let change = main["changes"][0]["value_s"].as_f64().expect("a time");
+    assert!((change - 1.0).abs() < 1e-3, "two seconds on one of two ranks are {change}");
+    assert!(slower["regions"].as_array().expect("regions").iter().skip(1).all(|region| region["changes"][0]["verdict"] == "same"));
+    assert_eq!(document(&[&[&old], &[&new]], Some(0.5))["slower"], false, "what is less than half of the run does not count");
+    assert_eq!(document(&[&[&new], &[&old]], None)["slower"], false, "what got faster is no harm");
+    assert_eq!(document(&[&[&old], &[&old], &[&new]], None)["slower"], true);
+}
+
+#[test]
+fn what_only_one_side_has_and_what_is_not_to_be_trusted_decide_nothing() {
+    let (old, mut new) = (alone_and_lossy(), master_and_worker());
+    let text = compared(&[&[&old], &[&new]], Some(1.0), |comparison| text(comparison, &Page::default()));
+    assert!(text.lines().any(|line| line.trim_start().starts_with("MPI_Recv") && line.ends_with("new")), "{text}");
+    assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains("The numbers of ranks differ") && !text.contains("000 %"), "{text}");
+    let old = master_and_worker();
+    new.locations[1].nodes[3].exclusive = -2 * TICKS_PER_SECOND;
+    let document: Value = serde_json::from_str(&compared(&[&[&old], &[&new]], None, json)).expect("JSON");
+    let regions = document["regions"].as_array().expect("regions");
+    let marked = regions.iter().find(|region| region["changes"][0]["mark"].is_string()).expect("a marked region");
+    assert_eq!(marked["changes"][0]["verdict"], "not to be trusted");
+    assert_eq!(document["slower"], false);
+}
