@@ -4,7 +4,7 @@
 # make install   PREFIX=/usr/local: the command to PREFIX/bin, its libraries to PREFIX/lib/tareweight, the interfaces for programs
 #                to PREFIX/include and PREFIX/share/tareweight
 # make bench     prints what a probe costs, as a ratio to reading the clock, and what analysis and rewriting cost, as ratios to decoding
-# make budget-table  runs six codes with preset auto, and prints what was expected beside what it cost (ten minutes)
+# make budget-table  runs five codes and the examples with preset auto, and prints what was expected beside what it cost (ten minutes)
 # make survey    instruments real programs whole and has them do real work (an hour; installs what is missing)
 
 PREFIX ?= /usr/local
@@ -47,6 +47,10 @@ examples: packages-for-demo
 	@mkdir -p $(EXAMPLES)
 	mpicc.openmpi -O2 -g -o $(EXAMPLES)/pi examples/pi/pi.c -lm
 	mpicc.mpich -O2 -g -o $(EXAMPLES)/pi-mpich examples/pi/pi.c -lm
+	mpicc.openmpi -O2 -g -o $(EXAMPLES)/patterns examples/patterns/patterns.c
+	mpifort.openmpi -O2 -g -J $(EXAMPLES) -o $(EXAMPLES)/halo examples/patterns/halo.f90
+	mpicxx.openmpi -O2 -g -o $(EXAMPLES)/exceptions examples/cases/exceptions.cpp
+	mpifort.openmpi -O2 -g -J $(EXAMPLES) -o $(EXAMPLES)/mpi_f08 examples/cases/mpi_f08.f90
 
 demo: packages-for-demo build examples
 	$(RELEASE)/tare profile --preset all -o $(EXAMPLES)/pi-run -- mpirun.openmpi -n 2 $(EXAMPLES)/pi
@@ -67,7 +71,7 @@ bench:
 
 budget-table: build examples
 	@tools/install-packages $(PACKAGES_FOR_BUDGET)
-	python3 tools/budget_table.py --tare $(RELEASE)/tare --example $(EXAMPLES)/pi
+	python3 tools/budget_table.py --tare $(RELEASE)/tare --examples $(EXAMPLES)
 
 survey: build
 	@tools/install-packages gcc python3 $$(python3 tools/survey/survey.py --packages)

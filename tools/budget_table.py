@@ -99,6 +99,9 @@ thermo 100
 run 600
 """
 
+# Patterns of communication of the example, and their rounds.
+PATTERNS = [("pipeline", "1000"), ("halo", "2000"), ("trees", "1000"), ("workers", "1000")]
+
 # The values of hpccinf.txt, line by line behind the two of its head: HPL first, then PTRANS.
 HPCC = "HPL.out 8 1 2000 1 80 0 1 1 2 16.0 1 2 1 4 1 2 1 1 1 1 1 0 2 64 0 0 1 8 # 0 1200 0 40".split()
 
@@ -107,8 +110,8 @@ def hpcc_input():
     return "HPLinpack benchmark input file\nhead\n" + "".join(f"{value} value\n" for value in HPCC)
 
 
-def codes(example):
-    """All of the table, in its order."""
+def codes(examples):
+    """All of the table, in its order; `examples` is where the compiled examples are."""
     tachyon = ["tachyon", "scene.dat", "-res", "1200", "1200", "-o", "out.tga"]
     phyml = ["phyml-mpi", "-i", "nucleic", "-d", "nt", "-b", "8", "--no_memory_check", "-o", "lr", "--quiet"]
     return [
@@ -117,7 +120,9 @@ def codes(example):
         Code("tachyon", tachyon, {"scene.dat": spheres()}, ["libtachyon"]),
         Code("phyml", phyml, {"nucleic": phylip()}),
         Code("mrbayes", ["/usr/lib/mrbayes-mpi/mb-mpi", "in.nex"], {"in.nex": nexus(6000)}),
-        Code("pi", [example, "3e-4"]),
+        Code("pi", [f"{examples}/pi", "3e-4"]),
+        *(Code(f"patterns-{pattern}", [f"{examples}/patterns", pattern, rounds]) for pattern, rounds in PATTERNS),
+        *(Code(name, [f"{examples}/{name}"]) for name in ("halo", "exceptions", "mpi_f08")),
     ]
 
 
@@ -182,17 +187,17 @@ def percent(fraction):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("codes", nargs="*", help="hpcc, lmp, tachyon, phyml, mrbayes, pi (default: all)")
+    parser.add_argument("codes", nargs="*", help="by their names in the table (default: all)")
     parser.add_argument("--tare", default="target/release/tare", help="the command (default: %(default)s)")
-    parser.add_argument("--example", default="target/examples/pi", help="the compiled example (default: %(default)s)")
+    parser.add_argument("--examples", default="target/examples", help="where the compiled examples are (default: %(default)s)")
     parser.add_argument("--pairs", type=int, default=7, help="pairs of runs for each code, at most (default: %(default)s)")
     parser.add_argument("--minutes", type=float, default=10, help="time for all of it, about (default: %(default)s)")
     options = parser.parse_args()
-    tare, example = Path(options.tare).resolve(), Path(options.example).resolve()
-    for path, remedy in [(tare, "make build, or --tare PATH"), (example, "make examples, or --example PATH")]:
+    tare, examples = Path(options.tare).resolve(), Path(options.examples).resolve()
+    for path, remedy in [(tare, "make build, or --tare PATH"), (examples / "mpi_f08", "make examples, or --examples PATH")]:
         if not path.is_file():
             sys.exit(f"budget_table: {path} is not there\n      try: {remedy}")
-    todo = codes(str(example))
+    todo = codes(examples)
     unknown = set(options.codes) - {code.name for code in todo}
     if unknown:
         sys.exit(f"budget_table: no code is called {', '.join(sorted(unknown))}\n      try: {', '.join(code.name for code in todo)}")
