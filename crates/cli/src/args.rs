@@ -53,6 +53,12 @@ pub(crate) enum Verb {
     Compare(CompareArguments),
     /// Execute a described message-passing program unmeasured, measured, and compensated under each model
     Simulate(SimulateArguments),
+    /// Watch a run in the terminal: ranks, hot regions, waiting, what measuring costs
+    Top(TopArguments),
+    /// Serve the page of a run as it goes on, and its figures for Prometheus
+    Serve(ServeArguments),
+    /// Answer a question about a run, also while it goes on
+    Query(QueryArguments),
     /// Switch regions off or on while their program runs
     Ctl(CtlArguments),
     /// Say what this machine offers and lacks, with the remedy
@@ -236,7 +242,7 @@ fn parse_throttle(text: &str) -> Result<Throttle, String> {
 }
 
 /// What to show.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Showing {
     /// What is taken off the times that are shown
     #[arg(long, value_enum, env = "TARE_COMPENSATE", default_value = "parallel")]
@@ -643,6 +649,93 @@ fn parse_percent(text: &str) -> Result<f64, String> {
         .filter(|percent| (0.0..=100.0).contains(percent))
         .map(|percent| percent / 100.0)
         .ok_or_else(|| "expected per cent, such as 2%".to_string())
+}
+
+/// `tare top`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tare top RUN                                   a run that goes on, or has ended
+  tare top -- mpirun -n 4 ./app input            measure a program, and watch it (settings: TARE_PRESET and its kin)
+  tare top RUN --once                            one frame as text
+
+Keys: 1 regions, 2 ranks, 3 messages, 4 call paths; arrows, Enter; / finds, s sorts, c compensated or measured,
+space freezes, ? says all of them, q quits.")]
+pub(crate) struct TopArguments {
+    /// Run directory
+    #[arg(required_unless_present = "command", conflicts_with = "command")]
+    pub(crate) run: Option<PathBuf>,
+    /// How often the run is read
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    pub(crate) interval: f64,
+    /// Print one frame as text
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// What is taken off the times
+    #[arg(long, value_enum, env = "TARE_COMPENSATE", default_value = "parallel")]
+    pub(crate) compensate: Compensate,
+    /// The command to measure
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// `tare serve`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tare serve RUN                                 prints an address with a token: the page, anew while the run goes on
+  ssh -L 7717:localhost:7717 NODE                then the address works here, too
+  curl -H 'Authorization: Bearer TOKEN' http://127.0.0.1:7717/metrics
+                                                 Prometheus' text; also /report.json and /query?q=QUESTION
+  tare serve RUN --listen 0.0.0.0:7717           for whoever has the address, from other machines as well")]
+pub(crate) struct ServeArguments {
+    /// Run directory
+    pub(crate) run: PathBuf,
+    /// Where to listen; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS:PORT", env = "TARE_LISTEN", default_value = "127.0.0.1:7717")]
+    pub(crate) listen: String,
+    /// What whoever asks has to know (default: a new one each time)
+    #[arg(long, value_name = "TOKEN", env = "TARE_TOKEN", hide_env_values = true, value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub(crate) token: Option<String>,
+    #[command(flatten)]
+    pub(crate) showing: Showing,
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+}
+
+/// `tare query`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tare query RUN time                            of the whole program
+  tare query RUN total transmission              of all messages
+  tare query RUN time and count of solve         of a procedure
+  tare query RUN time of calls in main           of each procedure call in it
+  tare query RUN time of call at app.c:57        of one call statement
+  tare query RUN communication at app.c:62 by peer
+                                                 of one communication statement
+  tare query RUN loop at app.c:40                and what is nested in it: events in loop at app.c:40
+  tare query RUN self by region top 10           where the time goes
+  tare query RUN where                           where each rank is now
+
+A question: [total|mean|longest] MEASURES [of WHAT] [in|under WHAT] [by AXIS] [on ranks 0-3,7] [top N]
+  MEASURES  time, self, count, waiting, transmission, messages, bytes, measured, correction
+  WHAT      program, functions, loops, calls, communication, events, regions; any of them, or none, with
+            NAME, 'a name with blanks', /REGEX/ or FILE:LINE
+  AXIS      region, caller, peer, rank, thread, host
+docs/query.md says what each of them means.")]
+pub(crate) struct QueryArguments {
+    /// Run directory
+    pub(crate) run: PathBuf,
+    /// The question
+    #[arg(required = true, value_name = "QUESTION")]
+    pub(crate) question: Vec<String>,
+    /// What is taken off the times
+    #[arg(long, value_enum, env = "TARE_COMPENSATE", default_value = "parallel")]
+    pub(crate) compensate: Compensate,
+    /// How to write it
+    #[arg(long, value_enum, env = "TARE_FORMAT", default_value = "text")]
+    pub(crate) format: Format,
 }
 
 /// `tare simulate`

@@ -17,6 +17,7 @@ mod image_file;
 mod installation;
 mod instrumenting;
 mod launch;
+mod live;
 mod measured;
 mod metrics;
 mod mpi_library;
@@ -27,6 +28,7 @@ mod progress;
 mod results;
 mod rundir;
 mod source_files;
+mod started;
 mod trial;
 mod verbs;
 mod whole_file;
@@ -77,6 +79,9 @@ fn act() -> Result<ExitCode, Failure> {
         Verb::View(arguments) => verbs::view::view(&arguments),
         Verb::Compare(arguments) => verbs::compare::compare(&arguments),
         Verb::Simulate(arguments) => verbs::simulate::simulate(&arguments),
+        Verb::Top(arguments) => verbs::top::top(&arguments),
+        Verb::Serve(arguments) => verbs::serve::serve(&arguments),
+        Verb::Query(arguments) => verbs::query::query(&arguments),
         Verb::Ctl(arguments) => verbs::ctl::ctl(&arguments),
         Verb::Doctor => verbs::doctor::doctor(),
     }

@@ -14,6 +14,7 @@ use crate::args::{Compensate, Showing};
 use crate::child;
 use crate::collect::{collect, wait_for_stragglers};
 use crate::failure::{Code, Failure};
+use crate::live;
 use crate::measured::Setting;
 use crate::naming::name_functions;
 use crate::probe_cost;
@@ -83,6 +84,31 @@ impl Results {
             .map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", run.path.display())))?;
         name_functions(&mut profile);
         Ok(Self { record, run: run.clone(), profile })
+    }
+
+    /// Reads the run as it stands now, and leaves everything in its place.
+    pub(crate) fn now(run: &RunDirectory) -> Result<Self, Failure> {
+        let record = run.read_record()?;
+        let graphs = live::graphs(run, &record.id)?;
+        let descriptions = map_all(run, "regions")?;
+        let descriptions: Vec<&[u8]> = descriptions.iter().map(|(_, bytes)| &bytes[..]).collect();
+        let mut profile = live::profile(&graphs, &descriptions)
+            .map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", run.path.display())))?;
+        name_functions(&mut profile);
+        Ok(Self { record, run: run.clone(), profile })
+    }
+
+    /// How the command ended, if it has.
+    pub(crate) fn ended(&self) -> Option<String> {
+        self.record.exit.map(|exit| match exit {
+            Exit::Status(status) => format!("exit status {status}"),
+            Exit::Signal(signal) => format!("stopped by {}", signal_name(signal)),
+        })
+    }
+
+    /// The measured programs with their arguments.
+    pub(crate) fn program(&self) -> String {
+        program_of(&self.record)
     }
 
     /// What the report is told of the run.
@@ -234,7 +260,7 @@ fn signal_name(signal: i32) -> String {
 }
 
 /// The mode of compensation for its name on the command line.
-fn mode(how: Compensate) -> tare_compensate::Mode {
+pub(crate) fn mode(how: Compensate) -> tare_compensate::Mode {
     match how {
         Compensate::Off => tare_compensate::Mode::Off,
         Compensate::Local => tare_compensate::Mode::Local,
@@ -251,11 +277,11 @@ fn map_all(run: &RunDirectory, ending: &str) -> Result<Vec<(String, Mmap)>, Fail
         .collect()
 }
 
-fn file_name(path: &Path) -> String {
+pub(crate) fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-fn map(path: &Path) -> Result<Mmap, Failure> {
+pub(crate) fn map(path: &Path) -> Result<Mmap, Failure> {
     let failed = |error: &std::io::Error| Failure::io(Code::NoInput, "read", path, error);
     let file = std::fs::File::open(path).map_err(|error| failed(&error))?;
     // SAFETY: files in a run directory are replaced by renaming, never shortened in place.

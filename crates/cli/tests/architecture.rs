@@ -19,10 +19,26 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tare-profile", &["tare-format", "tare-image"]),
     ("tare-compensate", &["tare-profile", "tare-delay"]),
     ("tare-simulate", &["tare-format", "tare-delay"]),
-    ("tare-report", &["tare-profile", "tare-compensate", "tare-simulate"]),
+    ("tare-query", &["tare-profile", "tare-compensate"]),
+    ("tare-serve", &[]),
+    ("tare-top", &["tare-profile", "tare-compensate", "tare-query", "tare-report"]),
+    ("tare-report", &["tare-profile", "tare-compensate", "tare-query", "tare-simulate"]),
     (
         "tareweight",
-        &["tare-format", "tare-image", "tare-code", "tare-select", "tare-rewrite", "tare-profile", "tare-compensate", "tare-simulate", "tare-report"],
+        &[
+            "tare-format",
+            "tare-image",
+            "tare-code",
+            "tare-select",
+            "tare-rewrite",
+            "tare-profile",
+            "tare-compensate",
+            "tare-query",
+            "tare-serve",
+            "tare-simulate",
+            "tare-report",
+            "tare-top",
+        ],
     ),
 ];
 

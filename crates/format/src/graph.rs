@@ -321,6 +321,17 @@ record! {
 }
 
 record! {
+    /// The first words of a thread's state, at [`LocationRecord::thread_state`]: where a monitor of the same machine, if the
+    /// system lets it read there, sees which region is open now.
+    ThreadWords, 16 {
+        /// Load address of the innermost open [`Frame`]. Arenas are aligned to [`ARENA`], so its place within its own follows.
+        0 frame: u64,
+        /// Ticks of the last event.
+        8 last: u64,
+    }
+}
+
+record! {
     /// A region that is open. Written claim first: node and sp, then the frame pointer moves, then all again.
     Frame, 32 {
         /// Load address of the [`Node`].

@@ -14,7 +14,8 @@ use tare_format::graph::{
 use tare_format::metrics::{METRICS, MOST as MOST_METRICS, MetricsRecord, VALUES, ValuesRecord};
 use tare_format::names::{BEYOND, MOST_REGIONS, MOST_TEXT, NAMES, NamedRegion, NamesRecord, REGIONS, TEXTS};
 
-use crate::model::{Batches, Clock, Location, LocationLosses, Messages, Metric, Node, Peer, Process, RegionIndex, Span, State, Switch};
+use crate::live::{Live, RUNS, Standing, open_nodes};
+use crate::model::{Batches, Clock, GraphFile, Location, LocationLosses, Messages, Metric, Node, Peer, Process, RegionIndex, Span, State, Switch};
 use crate::region::{Named, RegionTable};
 
 /// The identity of an image whose regions the process names itself.
@@ -44,8 +45,12 @@ pub enum ReadError {
 }
 
 /// Reads a file into a process and its locations, whose `process` is still to be set.
-pub(crate) fn read(name: &str, bytes: &[u8], regions: &mut RegionTable) -> Result<(Process, Vec<Location>), ReadError> {
-    let header = header(bytes)?;
+pub(crate) fn read(file: &GraphFile<'_>, regions: &mut RegionTable) -> Result<(Process, Vec<Location>), ReadError> {
+    let &GraphFile { name, bytes, live } = file;
+    let mut header = header(bytes)?;
+    if let Some(live) = live {
+        (header.last_ticks, header.last_ns) = (live.ticks, live.ns);
+    }
     let mut reader = Reader {
         bytes,
         images: images(bytes, &header),
@@ -56,6 +61,7 @@ pub(crate) fn read(name: &str, bytes: &[u8], regions: &mut RegionTable) -> Resul
         metrics: HashMap::new(),
         values: None,
         executable: text(&header.executable),
+        live,
     };
     let count = header.locations.min(MAX_LOCATIONS);
     reader.find_others(count);
@@ -179,6 +185,7 @@ struct Reader<'a> {
     metrics: HashMap<u32, (u64, MetricsRecord)>,
     /// Of the location that is being read: where its values are, and how many metrics there are.
     values: Option<(u64, usize)>,
+    live: Option<&'a Live>,
 }
 
 impl Reader<'_> {
@@ -251,8 +258,10 @@ impl Reader<'_> {
         self.peers_read = 0;
         let metrics = self.metrics.get(&raw.thread).copied();
         self.values = metrics.map(|(arena, head)| (arena, head.metrics.min(MOST_METRICS as u32) as usize));
-        let nodes = self.nodes(arena, &raw);
+        let (mut nodes, places) = self.nodes(arena, &raw);
+        let standing = self.standing(index, &raw, &mut nodes, &places);
         Some(Location {
+            standing,
             thread: raw.thread,
             tid: raw.tid,
             events: events(&nodes),
@@ -275,8 +284,25 @@ impl Reader<'_> {
         })
     }
 
-    /// The region graph: nodes that are published, in the order of the file. The root is always there.
-    fn nodes(&mut self, arena: u64, location: &LocationRecord) -> Vec<Node> {
+    /// Where a thread that runs stands; the node that time goes to gets what has passed since the last event.
+    fn standing(&self, index: u64, location: &LocationRecord, nodes: &mut [Node], places: &[Option<usize>]) -> Option<Standing> {
+        let live = self.live.filter(|_| location.state == RUNS)?;
+        let Some(words) = live.threads.get(usize::try_from(index).ok()?).copied().flatten() else {
+            let known = location.start_ticks.saturating_add_signed(nodes.iter().map(|node| node.exclusive).sum());
+            return Some(Standing { node: None, since: live.ticks.saturating_sub(known) });
+        };
+        let since = live.ticks.saturating_sub(words.last);
+        let place = |node: u32| places.get(node as usize).copied().flatten();
+        let open = open_nodes(self.bytes, HEADER_AREA + index * ARENA, &words).and_then(|(open, owner)| Some((place(open)?, place(owner)?)));
+        if let Some((_, owner)) = open {
+            nodes[owner].exclusive = nodes[owner].exclusive.saturating_add_unsigned(since);
+        }
+        Some(Standing { node: open.map(|(open, _)| open), since })
+    }
+
+    /// The region graph: nodes that are published, in the order of the file, and where each of the file's stands among
+    /// them. The root is always there.
+    fn nodes(&mut self, arena: u64, location: &LocationRecord) -> (Vec<Node>, Vec<Option<usize>>) {
         let overflow = MAX_NODES - 1;
         let count = location.nodes.min(overflow);
         let last = (location.nodes > overflow || location.overflow_calls > 0).then_some(overflow);
@@ -300,7 +326,7 @@ impl Reader<'_> {
             let region = self.root_region();
             nodes.push(Node { region, ..Node::default() });
         }
-        nodes
+        (nodes, places)
     }
 
     /// Where a node's parent stands in the model; the root for one that cannot be.

@@ -1,7 +1,7 @@
 //! The in-memory model of a run: processes, locations, regions, and a region graph for each location.
 //!
 //! [`Profile::read`] makes it from the bytes of graph files and descriptions; the bytes may come from a
-//! finished run, from one that was killed, or from one that is still going on.
+//! finished run, from one that was killed, or from one that is still going on ([`Live`]).
 //!
 //! What always holds: a node's parent stands before it, so a loop from the last node to the first sums
 //! subtrees; every index of the model is valid within the model; what was damaged or lost is counted.
@@ -9,15 +9,17 @@
 //! What is absent: no clock is read, no value is corrected, no file is opened, nothing is serialised.
 
 mod graph;
+mod live;
 mod model;
 mod region;
 
 pub use graph::ReadError;
+pub use live::{Live, Standing};
 pub use model::{
-    Batches, Clock, Location, LocationLosses, Messages, Metric, Node, Peer, Process, ProcessIndex, Profile, ProfileError, RegionIndex, Span, State,
-    Switch, Unreadable,
+    Batches, Clock, GraphFile, Location, LocationLosses, Messages, Metric, Node, Peer, Process, ProcessIndex, Profile, ProfileError, RegionIndex,
+    Span, State, Switch, Unreadable,
 };
 pub use region::Region;
 /// Parts of the format that appear in the model as they are.
 pub use tare_format::description::RegionKind;
-pub use tare_format::graph::{BatchSums, COST_UNIT, DelayModel, MpiLibrary, Why};
+pub use tare_format::graph::{BatchSums, COST_UNIT, DelayModel, MpiLibrary, ThreadWords, Why};

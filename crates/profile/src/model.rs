@@ -3,6 +3,7 @@
 use tare_format::graph::{BatchSums, DelayModel, MpiLibrary, Why};
 
 use crate::graph::{self, ReadError};
+use crate::live::{Live, Standing};
 use crate::region::{Region, RegionTable};
 
 /// Index into [`Profile::processes`].
@@ -49,6 +50,17 @@ pub enum ProfileError {
     },
 }
 
+/// A graph file.
+#[derive(Clone, Copy, Debug)]
+pub struct GraphFile<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What it holds.
+    pub bytes: &'a [u8],
+    /// What is known beside it of its process, if that runs.
+    pub live: Option<&'a Live>,
+}
+
 impl Profile {
     /// Makes the model from graph files (name and bytes) and descriptions (bytes; they name themselves).
     ///
@@ -56,6 +68,15 @@ impl Profile {
     /// Where there are graph files and none of them can be read. A file among others that cannot be read
     /// is listed in [`Profile::unreadable`].
     pub fn read(graphs: &[(&str, &[u8])], descriptions: &[&[u8]]) -> Result<Self, ProfileError> {
+        let files: Vec<GraphFile<'_>> = graphs.iter().map(|&(name, bytes)| GraphFile { name, bytes, live: None }).collect();
+        Self::read_live(&files, descriptions)
+    }
+
+    /// The same, where processes may still run.
+    ///
+    /// # Errors
+    /// As those of [`Profile::read`].
+    pub fn read_live(graphs: &[GraphFile<'_>], descriptions: &[&[u8]]) -> Result<Self, ProfileError> {
         let mut profile = Self::default();
         let mut regions = RegionTable::default();
         for bytes in descriptions {
@@ -65,14 +86,14 @@ impl Profile {
             }
         }
         let mut parts = Vec::new();
-        for &(name, bytes) in graphs {
-            match graph::read(name, bytes, &mut regions) {
+        for file in graphs {
+            match graph::read(file, &mut regions) {
                 Ok(part) => parts.push(part),
-                Err(error) => profile.unreadable.push(Unreadable { name: name.to_string(), error }),
+                Err(error) => profile.unreadable.push(Unreadable { name: file.name.to_string(), error }),
             }
         }
         if parts.is_empty() && !graphs.is_empty() {
-            let first = profile.unreadable.iter().find(|file| graphs.iter().any(|(name, _)| *name == file.name));
+            let first = profile.unreadable.iter().find(|file| graphs.iter().any(|graph| graph.name == file.name));
             if let Some(first) = first.cloned() {
                 return Err(ProfileError::NothingReadable { name: first.name, error: first.error });
             }
@@ -306,6 +327,8 @@ pub struct Location {
     pub losses: LocationLosses,
     /// What was measured beside time, where anything was.
     pub metrics: Vec<Metric>,
+    /// Where it stood, if it ran when it was read; the time until then is counted.
+    pub standing: Option<Standing>,
 }
 
 /// What was measured beside time, on one thread.

@@ -72,7 +72,10 @@ async function start() {
   const data = JSON.parse(byId("data").textContent);
   const [tree, regions, processes, strings] = await Promise.all([decoded(data.tree), decoded(data.regions), decoded(data.processes), texts(data.strings)]);
   const model = new Model(data, tree, regions, processes, strings);
-  if (!tree.rows) return;
+  if (!tree.rows) {
+    document.documentElement.dataset.ready = "nothing";
+    return;
+  }
   for (const part of document.querySelectorAll(".filled")) part.hidden = false;
   const search = controls(model);
   const detail = new Detail(model);

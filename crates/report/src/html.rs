@@ -9,6 +9,7 @@
 mod columns;
 mod data;
 mod heat;
+mod live;
 mod markup;
 mod matrix;
 mod parts;
@@ -22,6 +23,8 @@ use sha2::{Digest, Sha256};
 use crate::run::{Results, Run};
 use crate::view::{Time, Trust, Whole, nothing_measured, region_rows};
 use markup::escape;
+
+pub use live::live;
 
 /// A source file whose lines the page carries.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -105,10 +108,15 @@ pub fn page(run: &Run, results: &Results<'_>, sources: &[Source]) -> String {
 
 /// Nothing is loaded from anywhere; the one script and the one style are known by their hashes.
 fn policy(script: &str) -> String {
+    policy_of(script, STYLE, "img-src data: blob:")
+}
+
+/// The one script and the one style, known by their hashes, and what else is let in.
+fn policy_of(script: &str, style: &str, more: &str) -> String {
     let hash = |text: &str| base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text.as_bytes()));
     format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data: blob:; base-uri 'none'; form-action 'none'",
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; {more}; base-uri 'none'; form-action 'none'",
         hash(script),
-        hash(STYLE)
+        hash(style)
     )
 }

@@ -33,7 +33,7 @@ impl Page {
 
 /// The characters beyond ASCII that are used, and what stands for them.
 #[derive(Debug)]
-pub(crate) struct Glyphs {
+pub struct Glyphs {
     pub(crate) plus_minus: &'static str,
     pub(crate) minus: &'static str,
     pub(crate) thin_space: &'static str,
@@ -50,7 +50,8 @@ pub(crate) struct Glyphs {
 }
 
 impl Glyphs {
-    pub(crate) const UNICODE: Self = Self {
+    /// Where characters beyond ASCII can be shown.
+    pub const UNICODE: Self = Self {
         plus_minus: "±",
         minus: "−",
         thin_space: "\u{2009}",
@@ -64,7 +65,8 @@ impl Glyphs {
         arrow: "→",
         bar: &['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'],
     };
-    pub(crate) const ASCII: Self = Self {
+    /// Where they cannot.
+    pub const ASCII: Self = Self {
         plus_minus: "+/-",
         minus: "-",
         thin_space: NO_BREAK,
@@ -78,6 +80,12 @@ impl Glyphs {
         arrow: "->",
         bar: &['#'],
     };
+
+    /// What stands for a figure that is not known.
+    #[must_use]
+    pub fn unknown(&self) -> &'static str {
+        self.unknown
+    }
 
     /// A bar that takes this part of the room.
     fn bar_of(&self, part: f64, room: usize) -> String {
@@ -95,7 +103,8 @@ impl Glyphs {
 pub(crate) const NO_BREAK: &str = "\u{a0}";
 
 /// Columns that a text takes.
-pub(crate) fn width(text: &str) -> usize {
+#[must_use]
+pub fn width(text: &str) -> usize {
     text.width()
 }
 

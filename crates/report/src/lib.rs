@@ -2,6 +2,8 @@
 //!
 //! * [`Run`], [`Results`]: what a report is made from.
 //! * [`text::summary`], [`text::report`], [`json::report`]: the end of a run, and all of it.
+//! * [`answer`]: answers to questions.
+//! * [`figures`]: numbers and names as all texts have them.
 //! * [`export::document`]: the formats of other tools.
 //! * [`html::page`]: the same as a page that stands alone.
 //! * [`compare`]: several runs side by side, and what got slower.
@@ -15,11 +17,13 @@
 //!
 //! What is absent: no file is opened, no clock read, nothing measured is corrected here.
 
+pub mod answer;
 pub mod bisect;
 mod budget;
 pub mod check;
 pub mod compare;
 pub mod export;
+pub mod figures;
 pub mod html;
 pub mod inspect;
 pub mod instrument;

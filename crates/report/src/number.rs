@@ -91,7 +91,7 @@ fn grouped(number: &str, glyphs: &Glyphs) -> String {
 
 /// A figure in a column: the unit and the last digit are the column's.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Column {
+pub struct Column {
     pub(crate) unit: Unit,
     /// The largest number of decimals shown.
     last: i32,
@@ -104,7 +104,8 @@ const DIGITS_ALONE: i32 = 6;
 
 impl Column {
     /// The column for figures of which this is the largest, in seconds.
-    pub(crate) fn for_largest(largest: f64) -> Self {
+    #[must_use]
+    pub fn for_largest(largest: f64) -> Self {
         Self::with_digits(largest, DIGITS)
     }
 
@@ -114,8 +115,15 @@ impl Column {
         Self { unit, last: (digits - 1 - scaled.log10().floor() as i32).clamp(0, digits - 1) }
     }
 
+    /// The unit's name.
+    #[must_use]
+    pub fn name(&self, glyphs: &Glyphs) -> &'static str {
+        self.unit.name(glyphs)
+    }
+
     /// A time without a known interval: three digits.
-    pub(crate) fn plain(&self, seconds: f64, glyphs: &Glyphs) -> String {
+    #[must_use]
+    pub fn plain(&self, seconds: f64, glyphs: &Glyphs) -> String {
         let value = seconds * self.unit.per_second();
         if value == 0.0 {
             return "0".to_string();
@@ -130,7 +138,8 @@ impl Column {
     }
 
     /// A figure with its interval, without the unit.
-    pub(crate) fn figure(&self, figure: &Figure, glyphs: &Glyphs) -> String {
+    #[must_use]
+    pub fn figure(&self, figure: &Figure, glyphs: &Glyphs) -> String {
         let scale = self.unit.per_second();
         let (value, half) = (figure.value * scale, figure.half_width() * scale);
         if figure.mark.is_some() {
@@ -183,7 +192,8 @@ pub(crate) fn figure_with_unit(figure: &Figure, glyphs: &Glyphs) -> String {
 }
 
 /// A single time with its unit and four digits.
-pub(crate) fn time_with_unit(seconds: f64, glyphs: &Glyphs) -> String {
+#[must_use]
+pub fn time_with_unit(seconds: f64, glyphs: &Glyphs) -> String {
     if seconds.abs() >= 3600.0 {
         return duration(seconds);
     }
@@ -202,7 +212,8 @@ fn duration(seconds: f64) -> String {
 }
 
 /// A fraction as a share: one decimal, `<0.1 %`.
-pub(crate) fn share(fraction: f64, glyphs: &Glyphs) -> String {
+#[must_use]
+pub fn share(fraction: f64, glyphs: &Glyphs) -> String {
     let percent = 100.0 * fraction;
     if percent == 0.0 {
         return "0 %".replace(' ', glyphs.thin_space);
@@ -214,7 +225,8 @@ pub(crate) fn share(fraction: f64, glyphs: &Glyphs) -> String {
 }
 
 /// A fraction as a change, always with its sign.
-pub(crate) fn change(fraction: f64, glyphs: &Glyphs) -> String {
+#[must_use]
+pub fn change(fraction: f64, glyphs: &Glyphs) -> String {
     let percent = 100.0 * fraction;
     let decimals = if percent.abs() < 99.95 { 1 } else { 0 };
     let text = fixed(percent, decimals, glyphs);
@@ -224,7 +236,8 @@ pub(crate) fn change(fraction: f64, glyphs: &Glyphs) -> String {
 }
 
 /// A count in few digits: `812`, `76.8 k`, `1.20 M`.
-pub(crate) fn count(number: u64, glyphs: &Glyphs) -> String {
+#[must_use]
+pub fn count(number: u64, glyphs: &Glyphs) -> String {
     let value = number as f64;
     let (scaled, prefix) = match number {
         0..10_000 => return grouped(&number.to_string(), glyphs),

@@ -165,6 +165,18 @@ pub(crate) fn location_label(results: &Results<'_>, location: &Location) -> Stri
     if location.thread == 0 { process } else { format!("{process} thread {}", location.thread) }
 }
 
+/// `rank 3`, or `process 4711` outside of MPI.
+pub(crate) fn process_label(process: &tare_profile::Process) -> String {
+    process.rank.map_or_else(|| format!("process {}", process.pid), |rank| format!("rank {rank}"))
+}
+
+/// `rank 3`, `rank 3 thread 1`.
+#[must_use]
+pub fn thread_label(profile: &tare_profile::Profile, location: &Location) -> String {
+    let process = process_label(profile.process_of(location));
+    if location.thread == 0 { process } else { format!("{process} thread {}", location.thread) }
+}
+
 /// `solver.f90:212`; `None` where no file is known.
 pub(crate) fn place(file: &str, line: u32) -> Option<String> {
     let name = file.rsplit('/').next().filter(|name| !name.is_empty())?;

@@ -1,6 +1,7 @@
 //! The page in a real browser: clicks and keys, what it asks for, how much of it stands in the document, and without scripts.
 
 mod chromium;
+mod stand_in;
 mod support;
 
 use chromium::Browser;
@@ -220,4 +221,42 @@ fn figures_of_the_page_read_as_those_of_the_terminal() {
             "{expression}"
         );
     }
+}
+
+/// The same run a moment later: more calls, and one more region in front of the others.
+fn later(profile: &Profile) -> Profile {
+    let mut later = profile.clone();
+    later.regions.insert(1, tare_profile::Region { name: "newcomer".into(), ..later.regions[1].clone() });
+    for node in later.locations.iter_mut().flat_map(|location| &mut location.nodes) {
+        node.region.0 += usize::from(node.region.0 > 0);
+        node.on_calls *= 2;
+    }
+    later
+}
+
+#[test]
+fn the_page_of_a_run_that_goes_on_is_read_anew_and_keeps_what_was_selected() {
+    let first = master_and_worker();
+    let readings = [&first, &later(&first), &later(&later(&first))].map(|profile| made(&run(), profile));
+    let address = stand_in::serve(tare_report::html::live("pi <100>"), readings.to_vec());
+    let mut browser = Browser::start();
+    browser.visit(&format!("http://{address}/?token=secret"));
+    let page = "document.querySelector('iframe.shown').contentWindow";
+    browser.until("Number(document.documentElement.dataset.readings) >= 1");
+    let calls = |browser: &mut Browser| browser.number(&format!("{page}.tare.model.regions.calls.reduce((sum, calls) => sum + calls, 0)"));
+    let before = calls(&mut browser);
+    browser.value(&format!("{page}.tare.model.selectRegion([...{page}.tare.model.strings.names].indexOf('MPI_Recv'))"));
+    browser.value(&format!("{page}.tare.model.change({{ values: 'measured', query: 'kind:mpi' }})"));
+    browser.value(&format!("{page}.scrollTo(0, 300)"));
+    browser.until("document.documentElement.dataset.over === 'yes'");
+    assert_eq!(browser.number("Number(document.documentElement.dataset.readings)"), 3.0);
+    assert_eq!(browser.number("document.querySelectorAll('iframe').length"), 1.0, "what was shown before is gone");
+    assert!(calls(&mut browser) > 2.0 * before, "the figures are new");
+    assert_eq!(browser.text(&format!("{page}.document.querySelector('#detail h2').textContent")), "MPI_Recv");
+    assert_eq!(browser.text(&format!("{page}.tare.model.state.values + {page}.document.getElementById('search').value")), "measuredkind:mpi");
+    assert_eq!(browser.number(&format!("{page}.scrollY")), 300.0);
+    assert_eq!(browser.text("document.getElementById('age').textContent"), "The run has ended.");
+    assert!(browser.requests.iter().all(|asked| asked.starts_with(&format!("http://{address}/"))), "{:?}", browser.requests);
+    assert_eq!(browser.complaints, Vec::<String>::new());
+    browser.picture("live");
 }

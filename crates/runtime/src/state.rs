@@ -10,7 +10,7 @@ use crate::live::{LiveFrame, LiveNode};
 use core::mem::{offset_of, size_of};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
-use tare_format::graph::Mode;
+use tare_format::graph::{Mode, ThreadWords};
 
 /// The words of a thread that probes read and write. Its image stands in `probe/routines.s`.
 #[repr(C, align(64))]
@@ -58,6 +58,9 @@ pub(crate) struct ThreadState {
 }
 
 const _: () = assert!(size_of::<ThreadState>() == 192);
+/// Monitors read these.
+const _: () =
+    assert!(offset_of!(ThreadState, frame) == offset_of!(ThreadWords, frame) && offset_of!(ThreadState, last) == offset_of!(ThreadWords, last));
 
 unsafe extern "C" {
     static tare_dummy_frame: LiveFrame;

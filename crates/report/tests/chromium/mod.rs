@@ -112,6 +112,12 @@ impl Browser {
         began
     }
 
+    /// Goes to an address and waits until its page stands.
+    pub(crate) fn visit(&mut self, address: &str) {
+        self.call("Page.navigate", json!({"url": address}));
+        self.until("document.readyState === 'complete'");
+    }
+
     /// Waits until an expression is true.
     pub(crate) fn until(&mut self, expression: &str) {
         let limit = Instant::now() + Duration::from_secs(60);

@@ -1,0 +1,86 @@
+//! The graphs of a run as they stand now: those of processes that run on this node in the memory where they are written.
+//!
+//! Nothing is copied, moved or stopped. A process that ends while we look has moved its graph into the run directory, where
+//! we look next.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use memmap2::Mmap;
+use tare_format::graph::{Header, ThreadWords};
+use tare_profile::{GraphFile, Live, Profile, ProfileError};
+
+use crate::collect::is_alive;
+use crate::failure::Failure;
+use crate::results::{file_name, map};
+use crate::rundir::{RunDirectory, node_local};
+
+/// A graph file, mapped.
+pub(crate) struct Graph {
+    name: String,
+    bytes: Mmap,
+    /// Whether its process runs on this node.
+    runs: bool,
+}
+
+/// All graphs of a run: a process's own memory before what was copied from it.
+pub(crate) fn graphs(run: &RunDirectory, id: &str) -> Result<Vec<Graph>, Failure> {
+    let mut graphs = Vec::new();
+    let mut known = BTreeSet::new();
+    let entries = fs::read_dir(node_local(id)).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let mut local: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|ending| ending == "graph")).collect();
+    local.sort();
+    for (path, is_local) in local.into_iter().map(|path| (path, true)).chain(run.files("graph")?.into_iter().map(|path| (path, false))) {
+        if !is_whole(&path) || known.contains(&file_name(&path)) {
+            continue;
+        }
+        match map(&path) {
+            Ok(bytes) => {
+                known.insert(file_name(&path));
+                // A run directory on the file system of several nodes may hold the graph of a process of another one.
+                let runs = is_local && is_alive(&path);
+                graphs.push(Graph { name: file_name(&path), bytes, runs });
+            }
+            Err(_) if is_local => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(graphs)
+}
+
+/// Whether there is more than a beginning: a process that has just been started writes its header last.
+fn is_whole(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|about| about.len() >= Header::SIZE as u64)
+}
+
+/// The profile of graphs as they stand now.
+pub(crate) fn profile(graphs: &[Graph], descriptions: &[&[u8]]) -> Result<Profile, ProfileError> {
+    let live: Vec<Option<Live>> = graphs.iter().map(|graph| graph.runs.then(|| look(&graph.bytes))).collect();
+    let files: Vec<GraphFile<'_>> =
+        graphs.iter().zip(&live).map(|(graph, live)| GraphFile { name: &graph.name, bytes: &graph.bytes, live: live.as_ref() }).collect();
+    Profile::read_live(&files, descriptions)
+}
+
+/// The clock, and what the threads of a process say of themselves.
+fn look(bytes: &[u8]) -> Live {
+    let pid = Header::from_bytes(bytes).map_or(0, |header| header.pid);
+    let threads = Live::addresses(bytes).into_iter().map(|address| words_of(pid, address)).collect();
+    let ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+    // SAFETY: reading the time-stamp counter touches no memory.
+    let ticks = unsafe { core::arch::x86_64::_rdtsc() };
+    Live { ticks, ns, threads }
+}
+
+/// The first words of a thread's state; `None` where the system does not let us read the process's memory.
+fn words_of(pid: u32, address: u64) -> Option<ThreadWords> {
+    let address = usize::try_from(address).ok().filter(|&address| address != 0)?;
+    let mut bytes = [0_u8; ThreadWords::SIZE];
+    let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let there = libc::iovec { iov_base: std::ptr::without_provenance_mut(address), iov_len: bytes.len() };
+    let pid = libc::pid_t::try_from(pid).ok()?;
+    // SAFETY: `here` is a live buffer of that length; `there` is only looked at in the other process.
+    let read = unsafe { libc::process_vm_readv(pid, &raw const here, 1, &raw const there, 1, 0) };
+    (read == bytes.len() as isize).then(|| ThreadWords::from_bytes(&bytes))?
+}

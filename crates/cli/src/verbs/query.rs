@@ -1,0 +1,56 @@
+//! `tare query DIR QUESTION`: an answer about a run, finished or going on. The run is read where it lies.
+
+use std::process::ExitCode;
+
+use tare_query::{Puzzle, Question, answer, places};
+use tare_report::answer as shown;
+
+use crate::args::{Compensate, Format, QueryArguments};
+use crate::failure::{Code, Failure};
+use crate::results::{Results, mode, output_page};
+use crate::rundir::RunDirectory;
+
+/// Answers the question.
+pub(crate) fn query(arguments: &QueryArguments) -> Result<ExitCode, Failure> {
+    let run = RunDirectory::open(&arguments.run)?;
+    let results = Results::now(&run)?;
+    print!("{}", answered(&results, &arguments.question.join(" "), arguments.compensate, arguments.format)?);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The answer to a question, ending with a newline.
+pub(crate) fn answered(results: &Results, words: &str, compensate: Compensate, format: Format) -> Result<String, Failure> {
+    let profile = &results.profile;
+    let text = match Question::parse(words).map_err(|puzzle| failure(&puzzle))? {
+        Question::Where(ranks) => {
+            let places = places(profile, ranks.as_deref());
+            match format {
+                Format::Text => shown::places_text(profile, &places, &output_page()),
+                Format::Json => shown::places_json(profile, words, &places) + "\n",
+            }
+        }
+        Question::Sums(question) => {
+            let compensated = tare_compensate::compensate(profile, mode(compensate));
+            let answer = answer(profile, &compensated, &question).map_err(|puzzle| failure(&puzzle))?;
+            match format {
+                Format::Text => shown::text(profile, compensated.mode, &answer, &output_page()),
+                Format::Json => shown::json(profile, compensated.mode, words, &answer) + "\n",
+            }
+        }
+    };
+    Ok(text)
+}
+
+/// What is wrong with a question, and what to ask instead.
+fn failure(puzzle: &Puzzle) -> Failure {
+    match puzzle {
+        Puzzle::Unknown { near, .. } if !near.is_empty() => {
+            let near: Vec<String> = near.iter().map(|name| if name.contains(' ') { format!("'{name}'") } else { name.clone() }).collect();
+            Failure::new(Code::NoInput, puzzle.to_string()).remedy(format!("one of {}", near.join(", ")))
+        }
+        Puzzle::Unknown { .. } => Failure::new(Code::NoInput, puzzle.to_string())
+            .remedy("`self by region` lists what was measured; statements and loops are regions with --levels functions,loops,callsites"),
+        Puzzle::NotAlong { .. } => Failure::new(Code::Usage, puzzle.to_string()).remedy("waiting, transmission, messages or bytes"),
+        _ => Failure::new(Code::Usage, puzzle.to_string()).remedy("tare query --help"),
+    }
+}

@@ -1,0 +1,94 @@
+//! `tare serve DIR`: the page of a run as it goes, and its figures for Prometheus, over HTTP.
+//!
+//! On loopback unless told otherwise, and for those alone who have the token: on a node that many share, loopback is everybody's.
+
+use std::io::Write;
+use std::net::TcpListener;
+use std::process::ExitCode;
+
+use tare_report::export::Format as Export;
+use tare_report::html;
+use tare_serve::{Reply, Request, serve as answer_requests};
+
+use crate::args::{Format, ServeArguments, Showing};
+use crate::failure::{Code, Failure};
+use crate::results::Results;
+use crate::rundir::RunDirectory;
+use crate::verbs::query;
+
+/// Serves the run until it is told to stop.
+pub(crate) fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
+    let run = RunDirectory::open(&arguments.run)?;
+    let program = Results::now(&run)?.program();
+    let listener = TcpListener::bind(&arguments.listen).map_err(|error| {
+        Failure::new(Code::Unavailable, format!("cannot listen on {}: {error}", arguments.listen))
+            .remedy("another address with --listen ADDRESS:PORT; port 0 takes any that is free")
+    })?;
+    let address = listener.local_addr().map_err(|error| Failure::new(Code::Unavailable, format!("cannot listen: {error}")))?;
+    let token = match &arguments.token {
+        Some(token) => token.clone(),
+        None => fresh_token()?,
+    };
+    let encoded: String =
+        token.bytes().map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect();
+    println!("http://{address}/?token={encoded}");
+    let _ = std::io::stdout().flush();
+    if !address.ip().is_loopback() {
+        eprintln!("tare: whoever reaches this machine and has the address can read the run, unencrypted");
+    }
+    eprintln!("tare: Ctrl-C ends it; for Prometheus: /metrics with the token as bearer");
+    let site = Site { run, program, showing: arguments.showing.clone(), has_sources: !arguments.sources.no_source };
+    let never = answer_requests(listener, token, move |request| site.reply(request));
+    match never {
+        Ok(never) => match never {},
+        Err(error) => Err(Failure::new(Code::Unavailable, format!("cannot serve: {error}"))),
+    }
+}
+
+/// What is served.
+struct Site {
+    run: RunDirectory,
+    program: String,
+    showing: Showing,
+    has_sources: bool,
+}
+
+impl Site {
+    fn reply(&self, request: &Request) -> Reply {
+        const HTML: &str = "text/html; charset=utf-8";
+        const JSON: &str = "application/json";
+        const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+        if request.path == "/" {
+            return Reply::Document(HTML, html::live(&self.program).into_bytes());
+        }
+        if !matches!(request.path.as_str(), "/page" | "/state" | "/metrics" | "/report.json" | "/query") {
+            return Reply::Missing;
+        }
+        let results = match Results::now(&self.run) {
+            Ok(results) => results,
+            Err(failure) => return Reply::Unreadable(failure.to_string()),
+        };
+        match request.path.as_str() {
+            "/page" => Reply::Document(HTML, results.html(&self.showing, self.has_sources).into_bytes()),
+            "/state" => Reply::Document(JSON, format!("{{\"schema\":1,\"over\":{}}}", results.ended().is_some()).into_bytes()),
+            "/metrics" => Reply::Document(PROMETHEUS, results.export(&self.showing, Export::Prometheus).0),
+            "/report.json" => Reply::Document(JSON, results.json(&self.showing).into_bytes()),
+            _ => match query::answered(&results, request.parameter("q").unwrap_or_default(), self.showing.compensate, Format::Json) {
+                Ok(answer) => Reply::Document(JSON, answer.into_bytes()),
+                Err(failure) => Reply::Refused(failure.to_string()),
+            },
+        }
+    }
+}
+
+/// 128 random bits in hexadecimal.
+fn fresh_token() -> Result<String, Failure> {
+    let mut bytes = [0_u8; 16];
+    // SAFETY: a live buffer of that length.
+    let read = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    if read == bytes.len() as isize {
+        Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    } else {
+        Err(Failure::new(Code::Unavailable, "the system gives no random numbers for a token").remedy("--token TOKEN"))
+    }
+}

@@ -1,0 +1,146 @@
+//! `tare top DIR`, `tare top -- CMD`: a run as it goes, in the terminal.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use tare_top::{About, App, Key, Outcome, Snapshot, draw, text};
+
+use crate::args::{Compensate, TopArguments};
+use crate::failure::{Code, Failure};
+use crate::results::{Results, mode, output_page};
+use crate::rundir::RunDirectory;
+use crate::started::Started;
+
+/// Rows of a frame that goes elsewhere than to a terminal.
+const ROWS_ELSEWHERE: u16 = 40;
+/// A run that is over is not read again.
+const NEVER: Duration = Duration::from_secs(3600);
+
+/// Shows the run until the reader has seen enough.
+pub(crate) fn top(arguments: &TopArguments) -> Result<ExitCode, Failure> {
+    let has_screen = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+    if !arguments.once && !has_screen {
+        return Err(Failure::new(Code::Usage, "the live view needs a terminal").remedy("--once prints one frame as text"));
+    }
+    let (run, started) = match &arguments.run {
+        Some(path) => (RunDirectory::open(path)?, None),
+        None => {
+            let started = Started::start(&arguments.command)?;
+            (started.run.clone(), Some(started))
+        }
+    };
+    let mut reader = Reader { run, started, began: Instant::now(), compensate: arguments.compensate };
+    let interval = Duration::from_secs_f64(arguments.interval.clamp(0.05, 3600.0));
+    let shown = if arguments.once { once(&mut reader, interval) } else { watch(&mut reader, interval) };
+    let ended = reader.started.map(Started::finish);
+    shown?;
+    ended.unwrap_or(Ok(ExitCode::SUCCESS))
+}
+
+/// Reads the run again and again.
+struct Reader {
+    run: RunDirectory,
+    /// The command that we started for it.
+    started: Option<Started>,
+    began: Instant,
+    compensate: Compensate,
+}
+
+impl Reader {
+    /// The run as it stands now; empty while the command that we started has not begun one.
+    fn read(&mut self) -> Result<Snapshot, Failure> {
+        let begin = Instant::now();
+        let at_s = self.began.elapsed().as_secs_f64().max(f64::MIN_POSITIVE);
+        let has_ended = self.started.as_mut().and_then(Started::ended);
+        let results = match (Results::now(&self.run), &self.started) {
+            (Err(_), Some(started)) => {
+                return Ok(Snapshot::empty(About { program: started.program.clone(), at_s, ended: has_ended, ..About::default() }));
+            }
+            (results, _) => results?,
+        };
+        let compensated = tare_compensate::compensate(&results.profile, mode(self.compensate));
+        let ended = results.ended().or(has_ended);
+        let about = About { program: results.program(), at_s, took_s: begin.elapsed().as_secs_f64(), ended };
+        Ok(Snapshot::of(&results.profile, &compensated, about))
+    }
+}
+
+/// One frame as text: of a run that goes on, after two readings, so that there are rates.
+fn once(reader: &mut Reader, interval: Duration) -> Result<(), Failure> {
+    let mut app = App::default();
+    let first = reader.read()?;
+    let is_over = first.is_over();
+    app.read(first);
+    if !is_over {
+        std::thread::sleep(interval);
+        app.read(reader.read()?);
+    }
+    let columns = u16::try_from(output_page().width.min(200)).unwrap_or(200);
+    print!("{}", text(&app, columns, ROWS_ELSEWHERE));
+    Ok(())
+}
+
+/// The screen, until a key ends it. The terminal is as it was afterwards, whatever happens.
+fn watch(reader: &mut Reader, interval: Duration) -> Result<(), Failure> {
+    let mut app = App::default();
+    app.read(reader.read()?);
+    let mut terminal = ratatui::try_init().map_err(|error| no_screen(&error))?;
+    let outcome = follow(reader, interval, &mut app, &mut terminal);
+    ratatui::restore();
+    outcome
+}
+
+fn no_screen(error: &std::io::Error) -> Failure {
+    Failure::new(Code::Unavailable, format!("the terminal cannot be drawn on: {error}"))
+}
+
+fn follow(reader: &mut Reader, interval: Duration, app: &mut App, terminal: &mut DefaultTerminal) -> Result<(), Failure> {
+    let mut is_over = false;
+    let mut due = Instant::now() + interval;
+    loop {
+        terminal.draw(|frame| draw(frame, app)).map_err(|error| no_screen(&error))?;
+        let wait = if is_over { NEVER } else { due.saturating_duration_since(Instant::now()) };
+        if event::poll(wait).map_err(|error| no_screen(&error))? {
+            let pressed = event::read().map_err(|error| no_screen(&error))?;
+            if let Event::Key(pressed) = pressed
+                && pressed.kind != KeyEventKind::Release
+            {
+                if pressed.modifiers.contains(KeyModifiers::CONTROL) && pressed.code == KeyCode::Char('c') {
+                    reader.started.iter().for_each(Started::interrupt);
+                    return Ok(());
+                }
+                if key(&pressed).is_some_and(|key| app.press(key) == Outcome::Quit) {
+                    return Ok(());
+                }
+            }
+        }
+        if !is_over && Instant::now() >= due {
+            let snapshot = reader.read()?;
+            is_over = snapshot.is_over();
+            app.read(snapshot);
+            due = Instant::now() + interval;
+        }
+    }
+}
+
+fn key(pressed: &KeyEvent) -> Option<Key> {
+    let key = match pressed.code {
+        KeyCode::Char(character) => Key::Char(character),
+        KeyCode::Up => Key::Up,
+        KeyCode::Down => Key::Down,
+        KeyCode::Left => Key::Left,
+        KeyCode::Right => Key::Right,
+        KeyCode::PageUp => Key::PageUp,
+        KeyCode::PageDown => Key::PageDown,
+        KeyCode::Home => Key::Home,
+        KeyCode::End => Key::End,
+        KeyCode::Enter => Key::Enter,
+        KeyCode::Esc => Key::Escape,
+        KeyCode::Backspace => Key::Backspace,
+        _ => return None,
+    };
+    Some(key)
+}

@@ -1,0 +1,322 @@
+//! The answer to a question for sums.
+
+use std::collections::HashMap;
+
+use tare_compensate::{Compensated, CompensatedLocation, Figure};
+use tare_profile::{Location, Process, Profile, RegionIndex, RegionKind, State};
+
+use crate::Puzzle;
+use crate::count::{Column, correction, of_peer};
+use crate::question::{Axis, Kind, Measure, Reduction, Sums};
+use crate::subject::Scope;
+
+/// An answer.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Answer {
+    /// What was asked for, in order.
+    pub measures: Vec<Measure>,
+    /// How times of several ranks are to be read.
+    pub reduction: Reduction,
+    /// What has a row.
+    pub axis: Axis,
+    /// Ranks, or processes where there are none, that were counted.
+    pub ranks: usize,
+    /// Processes that still ran when they were read.
+    pub running: usize,
+    /// Those with the greatest figure first; ranks, threads and nodes in their order.
+    pub rows: Vec<Row>,
+    /// Of all rows, where they can be added: those that were left out are in it.
+    pub sum: Option<Row>,
+    /// Rows that were left out.
+    pub left_out: usize,
+}
+
+/// What a row is about.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Who {
+    /// Everything that was asked about.
+    All,
+    /// A region; a call site stands for what is called there.
+    Region(RegionIndex),
+    /// The root: there is no caller.
+    NoCaller,
+    /// A rank on the other side of messages.
+    Peer(u32),
+    /// A process: its index in the profile.
+    Process(usize),
+    /// A location: its index in the profile.
+    Location(usize),
+    /// A node of the machine.
+    Host(String),
+}
+
+/// A row of an answer.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Row {
+    /// About what.
+    pub who: Who,
+    /// The regions it was asked of, if they are one.
+    pub region: Option<RegionIndex>,
+    /// In the order of the measures.
+    pub values: Vec<Value>,
+}
+
+/// A figure of an answer, summed over the ranks.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Value {
+    /// The sum.
+    pub sum: Figure,
+    /// The greatest of a process, with the index of that in the profile; of a sum of rows it is not known.
+    pub most: Option<(usize, Figure)>,
+    /// Whether all of it was counted.
+    pub is_exact: bool,
+}
+
+impl Value {
+    /// The figure in the reading of an answer.
+    #[must_use]
+    pub fn reduced(&self, reduction: Reduction, ranks: usize) -> Figure {
+        match reduction {
+            Reduction::Total => self.sum,
+            Reduction::Mean => self.sum.divided(ranks.max(1) as f64),
+            Reduction::Longest => self.most.map_or(Figure::exact(0.0), |(_, most)| most),
+        }
+    }
+}
+
+/// Answers a question for sums.
+///
+/// # Errors
+/// Where nothing has the name, or stands at the place, that was asked about.
+pub fn answer(profile: &Profile, compensated: &Compensated, question: &Sums) -> Result<Answer, Puzzle> {
+    let scope = Scope::of(profile, question)?;
+    let any_rank = profile.processes.iter().any(|process| process.rank.is_some());
+    let counts = |process: &Process| match (&question.ranks, process.rank) {
+        (None, rank) => rank.is_some() || !any_rank || question.axis != Axis::Nothing,
+        (Some(ranges), Some(rank)) => ranges.iter().any(|&(from, to)| (from..=to).contains(&rank)),
+        (Some(_), None) => false,
+    };
+    let mut table = Table { question, rows: HashMap::new() };
+    for (index, (location, figures)) in profile.locations.iter().zip(&compensated.locations).enumerate() {
+        if counts(profile.process_of(location)) {
+            table.add(profile, index, location, figures, compensated, &scope);
+        }
+    }
+    let counted: Vec<&Process> = profile.processes.iter().filter(|process| counts(process)).collect();
+    let ranks = counted.iter().filter(|process| process.rank.is_some() || !any_rank).count();
+    let running = counted.iter().filter(|process| process.state == State::Running).count();
+    Ok(table.finish(ranks, running))
+}
+
+/// Rows while they are summed.
+struct Table<'a> {
+    question: &'a Sums,
+    rows: HashMap<Who, Sum>,
+}
+
+/// A row while it is summed.
+struct Sum {
+    region: Option<RegionIndex>,
+    is_one_region: bool,
+    values: Vec<Running>,
+}
+
+/// A value while it is summed: processes come one after the other.
+#[derive(Clone)]
+struct Running {
+    sum: Figure,
+    process: usize,
+    of_process: Figure,
+    most: Option<(usize, Figure)>,
+    is_exact: bool,
+}
+
+impl Table<'_> {
+    fn add(&mut self, profile: &Profile, index: usize, location: &Location, figures: &CompensatedLocation, all: &Compensated, scope: &Scope) {
+        let question = self.question;
+        if question.subject.kind == Kind::Program && question.subject.named.is_none() {
+            if self.has_whole(location) {
+                self.add_whole(profile, index, location, figures, all);
+            }
+            return;
+        }
+        let hits = scope.nodes(profile, location);
+        if question.axis == Axis::Peer {
+            return self.add_peers(profile, location, &hits, all);
+        }
+        let columns: Vec<Column> = question.measures.iter().map(|measure| Column::of(*measure, profile, location, figures, all.mode)).collect();
+        let who: Vec<Option<Who>> = (0..hits.len()).map(|node| hits[node].then(|| self.who(profile, index, location, node))).collect();
+        let process = profile.process_of(location);
+        for node in (0..hits.len()).filter(|&node| hits[node]) {
+            let Some(row) = &who[node] else { continue };
+            let is_nested = nested(location, &who, node);
+            let region = location.nodes[node].region;
+            let is_exact = !location.nodes[node].overflow && !process.was_off(region);
+            let sum = self.row(row, Some(region));
+            for (value, column) in sum.values.iter_mut().zip(&columns) {
+                value.is_exact &= is_exact;
+                if !(is_nested && column.is_inclusive()) {
+                    value.add(location.process.0, &column.figures()[node]);
+                }
+            }
+        }
+    }
+
+    /// Whether a location has a part in what is asked of the program: its time is that of the main thread.
+    fn has_whole(&self, location: &Location) -> bool {
+        let is_time = |measure: &Measure| matches!(measure, Measure::Time | Measure::Measured | Measure::Correction);
+        location.thread == 0 || self.question.axis == Axis::Thread || !self.question.measures.iter().any(is_time)
+    }
+
+    /// All of a location: its times are those of the run, not of its root.
+    fn add_whole(&mut self, profile: &Profile, index: usize, location: &Location, figures: &CompensatedLocation, all: &Compensated) {
+        let who = match self.question.axis {
+            Axis::Rank => Who::Process(location.process.0),
+            Axis::Thread => Who::Location(index),
+            Axis::Host => Who::Host(profile.process_of(location).host.clone()),
+            Axis::Region => Who::Region(location.nodes[0].region),
+            Axis::Nothing | Axis::Caller | Axis::Peer => Who::All,
+        };
+        let of = |measure: Measure| match measure {
+            Measure::Time => figures.total,
+            Measure::Measured => Figure::exact(figures.measured_s),
+            Measure::Correction => correction(figures.measured_s, &figures.total),
+            measure => Column::of(measure, profile, location, figures, all.mode).figures()[0],
+        };
+        let values: Vec<Figure> = self.question.measures.iter().map(|measure| of(*measure)).collect();
+        let sum = self.row(&who, None);
+        sum.values.iter_mut().zip(&values).for_each(|(value, figure)| value.add(location.process.0, figure));
+    }
+
+    fn add_peers(&mut self, profile: &Profile, location: &Location, hits: &[bool], all: &Compensated) {
+        let clock = profile.process_of(location).clock;
+        // What is below a hit belongs to it; a parent stands before its children.
+        let mut inside = hits.to_vec();
+        for index in 0..inside.len() {
+            inside[index] |= location.nodes[index].parent.is_some_and(|parent| inside[parent]);
+        }
+        for node in (0..inside.len()).filter(|&node| inside[node]) {
+            for peer in &location.nodes[node].peers {
+                let measures = self.question.measures.clone();
+                let sum = self.row(&Who::Peer(peer.rank), Some(location.nodes[node].region));
+                for (value, measure) in sum.values.iter_mut().zip(measures) {
+                    value.add(location.process.0, &Figure::exact(of_peer(measure, peer, |ticks| clock.seconds(ticks as f64), all.mode)));
+                }
+            }
+        }
+    }
+
+    fn who(&self, profile: &Profile, index: usize, location: &Location, node: usize) -> Who {
+        match self.question.axis {
+            Axis::Nothing | Axis::Peer => Who::All,
+            Axis::Region => Who::Region(statement(profile, location, node)),
+            Axis::Caller => caller(profile, location, node).map_or(Who::NoCaller, Who::Region),
+            Axis::Rank => Who::Process(location.process.0),
+            Axis::Thread => Who::Location(index),
+            Axis::Host => Who::Host(profile.process_of(location).host.clone()),
+        }
+    }
+
+    fn row(&mut self, who: &Who, region: Option<RegionIndex>) -> &mut Sum {
+        let measures = self.question.measures.len();
+        let sum = self.rows.entry(who.clone()).or_insert_with(|| Sum { region, is_one_region: true, values: vec![Running::nothing(); measures] });
+        sum.is_one_region &= sum.region == region;
+        sum
+    }
+
+    fn finish(self, ranks: usize, running: usize) -> Answer {
+        let Sums { measures, axis, top, .. } = self.question;
+        // A rank, a thread, a node or a partner has its own time, and no mean of it.
+        let is_over_ranks = matches!(axis, Axis::Nothing | Axis::Region | Axis::Caller);
+        let reduction = if is_over_ranks { self.question.reduction } else { Reduction::Total };
+        let mut rows: Vec<Row> = self.rows.into_iter().map(|(who, sum)| sum.finish(who)).collect();
+        let is_by_place = matches!(axis, Axis::Rank | Axis::Thread | Axis::Host);
+        let reduced = |row: &Row| row.values.first().map_or(0.0, |value| value.reduced(reduction, ranks).value);
+        rows.sort_by(|one, other| {
+            let by_figure = if is_by_place { std::cmp::Ordering::Equal } else { reduced(other).total_cmp(&reduced(one)) };
+            by_figure.then_with(|| one.who.cmp(&other.who))
+        });
+        // The inclusive time of one region may be part of another's; times of calls, loops and operations stand beside each other.
+        let can_be_added = match self.question.subject.kind {
+            Kind::Regions | Kind::Functions | Kind::Loops | Kind::Events => {
+                self.question.within.as_ref().is_some_and(|within| within.depth == crate::Depth::Direct)
+            }
+            _ => true,
+        };
+        let sum = (rows.len() > 1 && can_be_added && reduction != Reduction::Longest && axis != &Axis::Caller).then(|| total(&rows, measures.len()));
+        let left_out = top.map_or(0, |top| rows.len().saturating_sub(top));
+        rows.truncate(rows.len() - left_out);
+        Answer { measures: measures.clone(), reduction, axis: *axis, ranks, running, rows, sum, left_out }
+    }
+}
+
+impl Running {
+    fn nothing() -> Self {
+        let nothing = Figure::exact(0.0);
+        Self { sum: nothing, process: usize::MAX, of_process: nothing, most: None, is_exact: true }
+    }
+
+    fn add(&mut self, process: usize, figure: &Figure) {
+        if self.process != process {
+            self.settle();
+            (self.process, self.of_process) = (process, Figure::exact(0.0));
+        }
+        self.sum = self.sum.added(figure);
+        self.of_process = self.of_process.added(figure);
+    }
+
+    /// A process has been summed.
+    fn settle(&mut self) {
+        if self.process != usize::MAX && self.most.is_none_or(|(_, most)| self.of_process.value > most.value) {
+            self.most = Some((self.process, self.of_process));
+        }
+    }
+}
+
+impl Sum {
+    fn finish(self, who: Who) -> Row {
+        let value = |mut running: Running| {
+            running.settle();
+            Value { sum: running.sum, most: running.most, is_exact: running.is_exact }
+        };
+        Row { who, region: self.region.filter(|_| self.is_one_region), values: self.values.into_iter().map(value).collect() }
+    }
+}
+
+fn total(rows: &[Row], measures: usize) -> Row {
+    let of = |measure: usize| {
+        let values = || rows.iter().map(|row| &row.values[measure]);
+        let sum = values().fold(Figure::exact(0.0), |sum, value| sum.added(&value.sum));
+        Value { sum, most: None, is_exact: values().all(|value| value.is_exact) }
+    };
+    Row { who: Who::All, region: None, values: (0..measures).map(of).collect() }
+}
+
+/// Whether a node above is a hit of the same row.
+fn nested(location: &Location, who: &[Option<Who>], node: usize) -> bool {
+    let above = std::iter::successors(location.nodes[node].parent, |&index| location.nodes[index].parent);
+    above.into_iter().any(|index| who[index].is_some() && who[index] == who[node])
+}
+
+/// The region that a row is named after: the statement, where an operation is called at one that is known.
+fn statement(profile: &Profile, location: &Location, node: usize) -> RegionIndex {
+    let region = |index: usize| profile.region_of(&location.nodes[index]);
+    let site = location.nodes[node].parent.filter(|&parent| region(parent).kind == RegionKind::CallSite);
+    match site {
+        Some(site) if region(node).kind == RegionKind::Mpi => location.nodes[site].region,
+        _ => location.nodes[node].region,
+    }
+}
+
+/// The nearest region above that can call: loops and statements are parts of it.
+fn caller(profile: &Profile, location: &Location, node: usize) -> Option<RegionIndex> {
+    let above = std::iter::successors(location.nodes[node].parent, |&index| location.nodes[index].parent);
+    let region = |index: usize| location.nodes[index].region;
+    let calls = |index: &usize| {
+        !matches!(
+            profile.region_of(&location.nodes[*index]).kind,
+            RegionKind::Loop | RegionKind::Iteration | RegionKind::CallSite | RegionKind::Program
+        )
+    };
+    { above }.find(calls).map(region)
+}

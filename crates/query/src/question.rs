@@ -1,0 +1,220 @@
+//! What a question can ask.
+
+use regex::Regex;
+
+/// A question.
+#[derive(Clone, Debug)]
+pub enum Question {
+    /// For sums.
+    Sums(Sums),
+    /// Where the threads of these ranks stand; of all where `None`.
+    Where(Option<Vec<(u32, u32)>>),
+}
+
+/// A question for sums.
+#[derive(Clone, Debug)]
+pub struct Sums {
+    /// What is asked for, in order.
+    pub measures: Vec<Measure>,
+    /// How ranks become one figure.
+    pub reduction: Reduction,
+    /// About what.
+    pub subject: Subject,
+    /// Where that is to be.
+    pub within: Option<Within>,
+    /// What has a row of its own.
+    pub axis: Axis,
+    /// Ranks that count, from and to; all where `None`.
+    pub ranks: Option<Vec<(u32, u32)>>,
+    /// Rows that are given.
+    pub top: Option<usize>,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Measure {
+    /// Inclusive time.
+    Time,
+    /// Exclusive time.
+    Own,
+    /// Calls.
+    Count,
+    /// Time waited for others.
+    Waiting,
+    /// Time from the begin of sending to the end of receiving, of the messages that were received.
+    Transmission,
+    /// Messages sent and received.
+    Messages,
+    /// Bytes sent and received.
+    Bytes,
+    /// Inclusive time as measured.
+    Measured,
+    /// What compensation took off the inclusive time.
+    Correction,
+}
+
+/// Names of measures in questions and documents.
+const MEASURES: [(Measure, &str); 9] = [
+    (Measure::Time, "time"),
+    (Measure::Own, "self"),
+    (Measure::Count, "count"),
+    (Measure::Waiting, "waiting"),
+    (Measure::Transmission, "transmission"),
+    (Measure::Messages, "messages"),
+    (Measure::Bytes, "bytes"),
+    (Measure::Measured, "measured"),
+    (Measure::Correction, "correction"),
+];
+
+impl Measure {
+    pub(crate) fn of_word(word: &str) -> Option<Self> {
+        MEASURES.iter().find(|(_, name)| *name == word).map(|(measure, _)| *measure)
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        MEASURES.iter().find(|(measure, _)| *measure == self).map_or("", |(_, name)| name)
+    }
+
+    /// What its numbers are.
+    #[must_use]
+    pub fn reading(self) -> Reading {
+        match self {
+            Self::Count | Self::Messages => Reading::Count,
+            Self::Bytes => Reading::Bytes,
+            _ => Reading::Seconds,
+        }
+    }
+
+    /// Whether messages with one partner say it.
+    pub(crate) fn is_of_peers(self) -> bool {
+        matches!(self, Self::Waiting | Self::Transmission | Self::Messages | Self::Bytes)
+    }
+}
+
+/// What the numbers of a measure are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reading {
+    /// Seconds, with an interval.
+    Seconds,
+    /// A number of things.
+    Count,
+    /// Bytes.
+    Bytes,
+}
+
+/// How the times of several ranks become one figure. Counts are always sums.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reduction {
+    /// Their mean.
+    Mean,
+    /// Their sum.
+    Total,
+    /// The longest.
+    Longest,
+}
+
+impl Reduction {
+    /// The word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Total => "total",
+            Self::Longest => "longest",
+        }
+    }
+}
+
+/// A kind of event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// All of the program.
+    Program,
+    /// Functions, and regions that the program names itself.
+    Functions,
+    /// Loops.
+    Loops,
+    /// Procedure calls: statements where call sites are measured, otherwise by what is called.
+    Calls,
+    /// Operations of MPI.
+    Communication,
+    /// Calls, loops and communication.
+    Events,
+    /// Whatever is measured.
+    Regions,
+}
+
+/// What a question is about.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// Of this kind.
+    pub kind: Kind,
+    /// Of this name or place, if any is asked for.
+    pub named: Option<Named>,
+}
+
+/// A name or a place.
+#[derive(Clone, Debug)]
+pub enum Named {
+    /// A name: shown, raw, or shown without parameters.
+    Name(String),
+    /// A regular expression that the shown name has.
+    Pattern(Regex),
+    /// A file, by the end of its path, and a line.
+    At(String, u32),
+}
+
+/// Where something is to be.
+#[derive(Clone, Debug)]
+pub struct Within {
+    /// How far down.
+    pub depth: Depth,
+    /// Below what.
+    pub subject: Subject,
+}
+
+/// How far below something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Depth {
+    /// Its own statements.
+    Direct,
+    /// Anywhere on paths from it.
+    Below,
+}
+
+/// What has a row of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Axis {
+    /// Everything together.
+    Nothing,
+    /// Each region; of a call at a known statement, the statement.
+    Region,
+    /// What called it.
+    Caller,
+    /// The rank on the other side of messages.
+    Peer,
+    /// Each rank, or process where there are none.
+    Rank,
+    /// Each thread.
+    Thread,
+    /// Each node of the machine.
+    Host,
+}
+
+/// Names of axes in questions and documents.
+const AXES: [(Axis, &str); 6] =
+    [(Axis::Region, "region"), (Axis::Caller, "caller"), (Axis::Peer, "peer"), (Axis::Rank, "rank"), (Axis::Thread, "thread"), (Axis::Host, "host")];
+
+impl Axis {
+    pub(crate) fn of_word(word: &str) -> Option<Self> {
+        AXES.iter().find(|(_, name)| *name == word).map(|(axis, _)| *axis)
+    }
+
+    /// The word for it; empty for [`Axis::Nothing`].
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        AXES.iter().find(|(axis, _)| *axis == self).map_or("", |(_, name)| name)
+    }
+}

@@ -1,0 +1,176 @@
+//! Which nodes of a region graph a question is about.
+
+use tare_profile::{Location, Profile, Region, RegionKind};
+
+use crate::Puzzle;
+use crate::question::{Depth, Kind, Named, Subject, Sums, Within};
+
+/// For each region whether it is meant.
+pub(crate) struct Meant {
+    kind: Kind,
+    /// By region. Of [`Kind::Communication`] with a place, operations of MPI and statements that call them.
+    named: Vec<bool>,
+    is_placed: bool,
+}
+
+impl Meant {
+    /// Finds the regions of a subject.
+    pub(crate) fn of(profile: &Profile, subject: &Subject) -> Result<Self, Puzzle> {
+        let named: Vec<bool> = match &subject.named {
+            None => vec![true; profile.regions.len()],
+            Some(named) => names(profile, named, subject.kind),
+        };
+        if subject.named.is_some() && !named.contains(&true) {
+            return Err(unknown(profile, subject));
+        }
+        Ok(Self { kind: subject.kind, named, is_placed: matches!(subject.named, Some(Named::At(..))) })
+    }
+
+    /// For each node of a location whether it is meant.
+    pub(crate) fn nodes(&self, profile: &Profile, location: &Location) -> Vec<bool> {
+        let region = |index: usize| profile.region_of(&location.nodes[index]);
+        let kind = |index: usize| region(index).kind;
+        let parent = |index: usize| location.nodes[index].parent;
+        // A statement is a call of MPI where what it calls is.
+        let mut calls_mpi = vec![false; location.nodes.len()];
+        for index in (0..location.nodes.len()).filter(|&index| kind(index) == RegionKind::Mpi) {
+            if let Some(parent) = parent(index).filter(|&parent| kind(parent) == RegionKind::CallSite) {
+                calls_mpi[parent] = true;
+            }
+        }
+        let by_statement = |index: usize| parent(index).is_some_and(|parent| kind(parent) == RegionKind::CallSite);
+        let is_call = |index: usize| match kind(index) {
+            RegionKind::CallSite => !calls_mpi[index],
+            RegionKind::Function | RegionKind::User => !by_statement(index),
+            _ => false,
+        };
+        let is_kind = |index: usize| match self.kind {
+            Kind::Program => parent(index).is_none(),
+            Kind::Functions => matches!(kind(index), RegionKind::Function | RegionKind::User),
+            Kind::Loops => kind(index) == RegionKind::Loop,
+            Kind::Calls => is_call(index),
+            Kind::Communication => kind(index) == RegionKind::Mpi,
+            Kind::Events => is_call(index) || matches!(kind(index), RegionKind::Mpi | RegionKind::Loop),
+            Kind::Regions => true,
+        };
+        let is_named = |index: usize| {
+            let is_own = self.named[location.nodes[index].region.0];
+            // An operation stands at the statement that calls it.
+            let is_at_statement = |parent: usize| kind(parent) == RegionKind::CallSite && self.named[location.nodes[parent].region.0];
+            is_own || (self.is_placed && kind(index) == RegionKind::Mpi && parent(index).is_some_and(is_at_statement))
+        };
+        (0..location.nodes.len()).map(|index| is_kind(index) && is_named(index)).collect()
+    }
+}
+
+/// The nodes that a question is about.
+pub(crate) struct Scope {
+    subject: Meant,
+    within: Option<(Depth, Meant)>,
+    kind: Kind,
+}
+
+impl Scope {
+    pub(crate) fn of(profile: &Profile, question: &Sums) -> Result<Self, Puzzle> {
+        let subject = Meant::of(profile, &question.subject)?;
+        let within = match &question.within {
+            None => None,
+            Some(Within { depth, subject }) => Some((*depth, Meant::of(profile, subject)?)),
+        };
+        Ok(Self { subject, within, kind: question.subject.kind })
+    }
+
+    pub(crate) fn nodes(&self, profile: &Profile, location: &Location) -> Vec<bool> {
+        let mut hits = self.subject.nodes(profile, location);
+        if let Some((depth, around)) = &self.within {
+            let around = around.nodes(profile, location);
+            // A parent stands before its children.
+            let mut inside = vec![false; hits.len()];
+            for index in 0..hits.len() {
+                let node = &location.nodes[index];
+                inside[index] = node.parent.is_some_and(|parent| {
+                    around[parent] || (inside[parent] && (*depth == Depth::Below || self.is_passed(profile.region_of(&location.nodes[parent]).kind)))
+                });
+            }
+            hits.iter_mut().zip(inside).for_each(|(hit, inside)| *hit &= inside);
+        }
+        hits
+    }
+
+    /// Whether what stands below a region of this kind is still its caller's own.
+    fn is_passed(&self, kind: RegionKind) -> bool {
+        match kind {
+            RegionKind::Iteration | RegionKind::CallSite | RegionKind::Parameter | RegionKind::Phase => true,
+            RegionKind::Loop => matches!(self.kind, Kind::Calls | Kind::Communication | Kind::Functions),
+            _ => false,
+        }
+    }
+}
+
+/// For each region whether it has the name, and is of a kind that the question can mean by it.
+fn names(profile: &Profile, named: &Named, kind: Kind) -> Vec<bool> {
+    let can_be = |region: &Region| match kind {
+        Kind::Loops => region.kind == RegionKind::Loop,
+        Kind::Functions => matches!(region.kind, RegionKind::Function | RegionKind::User),
+        Kind::Communication => matches!(region.kind, RegionKind::Mpi | RegionKind::CallSite),
+        _ => true,
+    };
+    let has = |region: &Region| match named {
+        Named::Name(name) => region.name == *name || region.raw_name == *name && !is_part(region),
+        Named::Pattern(pattern) => pattern.is_match(&region.name),
+        Named::At(file, line) => region.line == *line && ends_with(&region.file, file),
+    };
+    let exact: Vec<bool> = profile.regions.iter().map(|region| can_be(region) && has(region)).collect();
+    match named {
+        Named::Name(name) if !exact.contains(&true) => profile.regions.iter().map(|region| can_be(region) && bare(&region.name) == name).collect(),
+        _ => exact,
+    }
+}
+
+/// Whether a region has the raw name of the function that it is in.
+fn is_part(region: &Region) -> bool {
+    matches!(region.kind, RegionKind::Loop | RegionKind::Iteration | RegionKind::CallSite)
+}
+
+/// A name without its parameters.
+fn bare(name: &str) -> &str {
+    match name.find('(') {
+        Some(at) if at > 0 && !name[..at].ends_with("operator") => &name[..at],
+        _ => name,
+    }
+}
+
+/// Whether a path ends with another, whole directories compared.
+fn ends_with(path: &str, end: &str) -> bool {
+    path.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('/') || end.starts_with('/'))
+}
+
+/// Names that are told where nothing was found.
+const NEAR: usize = 5;
+
+fn unknown(profile: &Profile, subject: &Subject) -> Puzzle {
+    let (what, part) = match &subject.named {
+        Some(Named::Name(name)) => (format!("called `{name}`"), name.as_str()),
+        Some(Named::Pattern(pattern)) => (format!("like /{}/", pattern.as_str()), ""),
+        Some(Named::At(file, line)) => (format!("at {file}:{line}"), file.as_str()),
+        None => (String::new(), ""),
+    };
+    let at = |region: &Region| format!("{}:{}", region.file.rsplit('/').next().unwrap_or_default(), region.line);
+    let mut near: Vec<String> = match &subject.named {
+        Some(Named::At(..)) => profile.regions.iter().filter(|region| region.line > 0 && ends_with(&region.file, part)).map(at).collect(),
+        _ => profile.regions.iter().filter(|region| !part.is_empty() && contains(&region.name, part)).map(|region| region.name.clone()).collect(),
+    };
+    if let Some(Named::At(_, line)) = &subject.named {
+        let of = |at: &String| at.rsplit(':').next().and_then(|found| found.parse::<u32>().ok()).unwrap_or(0);
+        near.sort_by_key(|at| of(at).abs_diff(*line));
+        near.dedup();
+    } else {
+        near.sort_by(|one, other| one.len().cmp(&other.len()).then_with(|| one.cmp(other)));
+    }
+    near.truncate(NEAR);
+    Puzzle::Unknown { what, near }
+}
+
+fn contains(name: &str, part: &str) -> bool {
+    name.to_lowercase().contains(&part.to_lowercase())
+}

@@ -1,0 +1,115 @@
+// The page of a run that goes on: a frame with the page, and one behind it that is made ready and takes its place.
+
+const NONE = 0xffffffff;
+/** How often the run is read, and how long the reader must have let the page alone, milliseconds. */
+const INTERVAL = 2000;
+const QUIET = 1500;
+/** Beyond so many call paths it is not remembered which were open. */
+const MOST_PATHS = 20000;
+
+const byId = (id) => document.getElementById(id);
+const token = new URLSearchParams(location.search).get("token") ?? "";
+let shown = null;
+let readings = 0;
+let readAt = 0;
+let touchedAt = 0;
+let isPaused = false;
+let isOver = false;
+
+const address = (path) => `${path}?token=${encodeURIComponent(token)}&reading=${readings}`;
+const later = (time) => new Promise((resolve) => setTimeout(resolve, time));
+
+async function read(path) {
+  const reply = await fetch(address(path), { cache: "no-store" });
+  if (!reply.ok) throw new Error((await reply.text()).trim());
+  return reply.json();
+}
+
+/** A frame with the page as it is now, when its views stand. */
+async function freshFrame() {
+  readings++;
+  const frame = document.createElement("iframe");
+  frame.title = "The run";
+  frame.className = "waiting";
+  frame.src = address("page") + (shown ? "" : location.hash);
+  document.body.append(frame);
+  for (let wait = 0; wait < 600; wait++) {
+    await later(50);
+    if (frame.contentDocument?.documentElement?.dataset.ready) return frame;
+  }
+  frame.remove();
+  throw new Error("the page does not come");
+}
+
+/** What tells a call path from others, from one reading to the next. */
+const chain = (model, path) => model.ancestry(path).map((at) => model.pathName(at)).join("\n");
+
+/** What was selected, looked for and opened in one page is so in the next. */
+function carry(from, to) {
+  const [was, is] = [from.contentWindow.tare, to.contentWindow.tare];
+  if (was && is) {
+    const { region, values, query } = was.model.state;
+    to.contentDocument.getElementById("search").value = query;
+    is.model.change({ values, query });
+    const same = (index) => is.model.name(index) === was.model.name(region) && is.model.place(index) === was.model.place(region);
+    const again = region === NONE ? -1 : [...is.model.strings.names.keys()].find(same) ?? -1;
+    if (again >= 0) is.model.selectRegion(again);
+    if (was.table.shape === "tree" && is.table.shape === "tree" && is.model.tree.rows <= MOST_PATHS) {
+      const open = new Set([...was.table.open].map((path) => chain(was.model, path)));
+      is.table.open.clear();
+      for (let path = 0; path < is.model.tree.rows; path++) if (open.has(chain(is.model, path))) is.table.open.add(path);
+      is.table.arrange();
+    }
+  }
+  const boxes = (frame) => [...frame.contentDocument.querySelectorAll(".vtable")];
+  const before = boxes(from);
+  boxes(to).forEach((box, index) => (box.scrollTop = before[index]?.scrollTop ?? 0));
+  to.contentWindow.scrollTo(from.contentWindow.scrollX, from.contentWindow.scrollY);
+  const focus = from.contentDocument.activeElement?.id;
+  if (focus) to.contentDocument.getElementById(focus)?.focus({ preventScroll: true });
+}
+
+async function refresh() {
+  const fresh = await freshFrame();
+  for (const kind of ["pointerdown", "keydown", "wheel"]) fresh.contentWindow.addEventListener(kind, () => (touchedAt = Date.now()), { passive: true });
+  fresh.className = "shown";
+  if (shown) {
+    carry(shown, fresh);
+    history.replaceState(null, "", shown.contentWindow.location.hash || location.href);
+    shown.remove();
+  }
+  shown = fresh;
+  document.title = fresh.contentDocument.title;
+  readAt = Date.now();
+  document.documentElement.dataset.readings = readings;
+}
+
+function tell(text) {
+  byId("age").textContent = text;
+}
+
+async function follow() {
+  byId("pause").addEventListener("click", () => {
+    isPaused = !isPaused;
+    byId("pause").textContent = isPaused ? "Go on" : "Pause";
+  });
+  while (!isOver) {
+    const isTouched = Date.now() - touchedAt < QUIET;
+    if (!shown || (!isPaused && !isTouched && Date.now() - readAt >= INTERVAL)) {
+      try {
+        const { over } = await read("state");
+        await refresh();
+        isOver = over;
+        tell(over ? "The run has ended." : "Live: the run goes on.");
+      } catch (error) {
+        tell(`Not read: ${error.message}`);
+        await later(INTERVAL);
+      }
+    }
+    await later(200);
+  }
+  byId("pause").hidden = true;
+  document.documentElement.dataset.over = "yes";
+}
+
+follow();

@@ -1,0 +1,348 @@
+//! Answers to questions, as text and as JSON.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tare_compensate::{Figure, Mode};
+use tare_profile::{Profile, RegionIndex};
+use tare_query::{Answer, Axis, Measure, Place, Reading, Reduction, Row, State, Value, Who};
+
+use crate::json::{SCHEMA, written};
+use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
+use crate::number::{self, count, exact_count, time_with_unit};
+use crate::view::{kind_name, place, process_label, reasons, thread_label};
+
+/// An answer as text.
+#[must_use]
+pub fn text(profile: &Profile, mode: Mode, answer: &Answer, page: &Page) -> String {
+    let mut writer = Writer::new(page);
+    let glyphs = writer.glyphs();
+    if answer.rows.is_empty() {
+        writer.words("  ", 2, "nothing was measured there");
+        return writer.finish();
+    }
+    let rows: Vec<&Row> = answer.rows.iter().chain(&answer.sum).collect();
+    let names = rows.iter().map(|row| label(profile, answer, row)).collect();
+    let names = Column::new(heading(answer.axis), Align::Left, 0, names);
+    let columns = (0..answer.measures.len()).flat_map(|measure| columns(profile, answer, &rows, measure, glyphs)).collect();
+    writer.table(&names, columns);
+    if answer.left_out > 0 {
+        writer.words("  ", 2, &format!("({} more; they are in the sum of all)", exact_count(answer.left_out as u64, glyphs)));
+    }
+    foot(&mut writer, mode, answer, &rows);
+    writer.finish()
+}
+
+fn heading(axis: Axis) -> &'static str {
+    match axis {
+        Axis::Nothing => "",
+        Axis::Region => "Region",
+        Axis::Caller => "Caller",
+        Axis::Peer => "With",
+        Axis::Rank => "Rank",
+        Axis::Thread => "Thread",
+        Axis::Host => "Node",
+    }
+}
+
+fn label(profile: &Profile, answer: &Answer, row: &Row) -> String {
+    match &row.who {
+        Who::All => match row.region {
+            Some(region) => region_label(profile, region),
+            None if answer.rows.len() > 1 => "all together".to_string(),
+            None => "program".to_string(),
+        },
+        Who::Region(region) => region_label(profile, *region),
+        Who::NoCaller => "(no caller)".to_string(),
+        Who::Peer(rank) => format!("rank {rank}"),
+        Who::Process(process) => process_label(&profile.processes[*process]),
+        Who::Location(location) => thread_label(profile, &profile.locations[*location]),
+        Who::Host(host) => host.clone(),
+    }
+}
+
+/// A name with its place.
+fn region_label(profile: &Profile, region: RegionIndex) -> String {
+    let region = &profile.regions[region.0];
+    match place(&region.file, region.line) {
+        Some(place) => format!("{}  {place}", region.name),
+        None => region.name.clone(),
+    }
+}
+
+/// The column of a measure, and for times of several ranks the one that has most.
+fn columns(profile: &Profile, answer: &Answer, rows: &[&Row], measure: usize, glyphs: &Glyphs) -> Vec<Column> {
+    let name = answer.measures[measure].name();
+    let values: Vec<&Value> = rows.iter().map(|row| &row.values[measure]).collect();
+    let rank = measure as u32;
+    let counts = |unit: &str| {
+        let cell = |value: &&Value| {
+            let number = value.sum.value.max(0.0).round() as u64;
+            let number = if rows.len() == 1 && unit.is_empty() { exact_count(number, glyphs) } else { count(number, glyphs) };
+            let number = if unit.is_empty() || number.ends_with(char::is_alphabetic) {
+                format!("{number}{unit}")
+            } else {
+                format!("{number}{NO_BREAK}{unit}")
+            };
+            if value.is_exact { number } else { format!("{}{number}", glyphs.about) }
+        };
+        vec![Column::new(name, Align::Right, rank, values.iter().map(cell).collect())]
+    };
+    match answer.measures[measure].reading() {
+        Reading::Count => return counts(""),
+        Reading::Bytes => return counts("B"),
+        Reading::Seconds => {}
+    }
+    let figures: Vec<Figure> = values.iter().map(|value| value.reduced(answer.reduction, answer.ranks)).collect();
+    let unit = number::Column::for_largest(figures.iter().map(|figure| figure.value.abs()).fold(0.0, f64::max));
+    let cells = figures.iter().map(|figure| unit.figure(figure, glyphs)).collect();
+    let mut columns = vec![Column::new(format!("{name}, {}", unit.unit.name(glyphs)), Align::Point, rank, cells)];
+    let is_over_ranks = matches!(answer.axis, Axis::Nothing | Axis::Region | Axis::Caller);
+    if measure == 0 && answer.ranks > 1 && is_over_ranks {
+        let most = |value: &&Value| match value.most {
+            None => glyphs.unknown.to_string(),
+            Some((_, most)) if most.value == 0.0 => glyphs.unknown.to_string(),
+            Some((process, most)) => {
+                let who = process_label(&profile.processes[process]);
+                if answer.reduction == Reduction::Longest { who } else { format!("{} ({who})", unit.plain(most.value, glyphs)) }
+            }
+        };
+        columns.push(Column::new("most", Align::Left, rank + 10, values.iter().map(most).collect()));
+    }
+    columns
+}
+
+/// What the figures mean.
+fn foot(writer: &mut Writer<'_>, mode: Mode, answer: &Answer, rows: &[&Row]) {
+    let glyphs = writer.glyphs();
+    let has_times = answer.measures.iter().any(|measure| measure.reading() == Reading::Seconds);
+    let has_counts = answer.measures.iter().any(|measure| measure.reading() != Reading::Seconds);
+    let is_over_ranks = matches!(answer.axis, Axis::Nothing | Axis::Region | Axis::Caller);
+    let mut said = Vec::new();
+    if has_times && answer.ranks > 1 && is_over_ranks {
+        said.push(match answer.reduction {
+            Reduction::Mean => format!("Mean of {} ranks{}.", answer.ranks, if has_counts { "; counts are sums" } else { "" }),
+            Reduction::Total => format!("Sum over {} ranks.", answer.ranks),
+            Reduction::Longest => format!("The slowest of {} ranks.", answer.ranks),
+        });
+    }
+    let values = || rows.iter().flat_map(|row| &row.values);
+    if mode == Mode::Off && has_times {
+        said.push("As measured.".to_string());
+    } else if has_times && values().any(|value| value.sum.half_width() > 0.0) {
+        said.push(format!("{} is the 95{NO_BREAK}% half-width.", glyphs.plus_minus));
+    }
+    if answer.running > 0 {
+        said.push(format!("So far: {}.", crate::text::plural(answer.running, "process still runs", "processes still run")));
+    }
+    if !said.is_empty() {
+        writer.words("  ", 2, &said.join(" "));
+    }
+    for reason in reasons(values().map(|value| value.sum.mark)) {
+        writer.words(&format!("  {} ", glyphs.dagger), 4, &format!("not to be trusted: {reason}"));
+    }
+}
+
+/// Where the threads of a run stand, as text.
+#[must_use]
+pub fn places_text(profile: &Profile, places: &[Place], page: &Page) -> String {
+    let mut writer = Writer::new(page);
+    let glyphs = writer.glyphs();
+    if places.is_empty() {
+        writer.words("  ", 2, "no thread has left anything yet");
+        return writer.finish();
+    }
+    let cells = |cell: &dyn Fn(&Place) -> String| places.iter().map(cell).collect::<Vec<_>>();
+    let names = Column::new("Thread", Align::Left, 0, cells(&|place| thread_label(profile, &profile.locations[place.location])));
+    let state = |place: &Place| match (place.state, place.path.is_empty()) {
+        (State::Ended, _) => "ended".to_string(),
+        (State::Unseen, _) => "not seen from here".to_string(),
+        (State::Running, true) => "runs; this machine does not let its stack be read".to_string(),
+        (State::Running, false) => open_path(profile, place, glyphs),
+    };
+    let since = |place: &Place| place.since_s.map_or_else(|| glyphs.unknown.to_string(), |seconds| time_with_unit(seconds, glyphs));
+    let columns = vec![Column::new("no event for", Align::Right, 2, cells(&since)), Column::new("in", Align::Left, 0, cells(&state))];
+    writer.table(&names, columns);
+    writer.finish()
+}
+
+/// `MPI_Recv < exchange < solve < main`: the innermost first, because it is what is asked for.
+fn open_path(profile: &Profile, place: &Place, glyphs: &Glyphs) -> String {
+    const SHOWN: usize = 4;
+    let open: Vec<&str> = place.path.iter().rev().map(|region| profile.regions[region.0].name.as_str()).collect();
+    let shown: Vec<String> = open.iter().take(SHOWN).map(|name| crate::layout::short_name(name, 40, &Page::default())).collect();
+    let more = if open.len() > SHOWN { format!(" < {}", glyphs.ellipsis) } else { String::new() };
+    format!("{}{more}", shown.join(" < "))
+}
+
+/// An answer as JSON.
+#[must_use]
+pub fn json(profile: &Profile, mode: Mode, question: &str, answer: &Answer) -> String {
+    let row = |row: &Row| RowDocument::of(profile, answer, row);
+    written(&AnswerDocument {
+        schema: SCHEMA,
+        question,
+        compensate: mode.name(),
+        reduction: answer.reduction.name(),
+        by: Some(answer.axis.name()).filter(|name| !name.is_empty()),
+        ranks: answer.ranks,
+        running: answer.running,
+        rows: answer.rows.iter().map(row).collect(),
+        sum: answer.sum.as_ref().map(row),
+        left_out: answer.left_out,
+    })
+}
+
+#[derive(Serialize)]
+struct AnswerDocument<'a> {
+    schema: u32,
+    question: &'a str,
+    compensate: &'static str,
+    reduction: &'static str,
+    by: Option<&'static str>,
+    ranks: usize,
+    running: usize,
+    rows: Vec<RowDocument<'a>>,
+    sum: Option<RowDocument<'a>>,
+    left_out: usize,
+}
+
+#[derive(Serialize, Default)]
+struct RowDocument<'a> {
+    name: Option<&'a str>,
+    kind: Option<&'static str>,
+    file: Option<&'a str>,
+    line: Option<u32>,
+    rank: Option<u32>,
+    process: Option<u32>,
+    thread: Option<u32>,
+    host: Option<&'a str>,
+    peer: Option<u32>,
+    values: BTreeMap<&'static str, ValueDocument>,
+}
+
+impl<'a> RowDocument<'a> {
+    fn of(profile: &'a Profile, answer: &Answer, row: &Row) -> Self {
+        let values = answer.measures.iter().zip(&row.values);
+        let values = values.map(|(measure, value)| (measure.name(), ValueDocument::of(profile, answer, *measure, value))).collect();
+        let mut document = Self { values, ..Self::default() };
+        let region = match &row.who {
+            Who::Region(region) => Some(*region),
+            Who::All => row.region,
+            _ => None,
+        };
+        let process = match &row.who {
+            Who::Process(process) => Some(*process),
+            Who::Location(location) => Some(profile.locations[*location].process.0),
+            _ => None,
+        };
+        if let Some(region) = region.map(|region| &profile.regions[region.0]) {
+            (document.name, document.kind) = (Some(region.name.as_str()), Some(kind_name(region.kind)));
+            (document.file, document.line) = (Some(region.file.as_str()).filter(|file| !file.is_empty()), Some(region.line).filter(|&line| line > 0));
+        }
+        if let Some(process) = process.map(|process| &profile.processes[process]) {
+            (document.rank, document.process, document.host) = (process.rank, Some(process.pid), Some(process.host.as_str()));
+        }
+        match &row.who {
+            Who::Location(location) => document.thread = Some(profile.locations[*location].thread),
+            Who::Peer(rank) => document.peer = Some(*rank),
+            Who::Host(host) => document.host = profile.processes.iter().find(|process| process.host == *host).map(|process| process.host.as_str()),
+            _ => {}
+        }
+        document
+    }
+}
+
+/// A figure of an answer: seconds with their interval in the reading of the answer, counts as sums.
+#[derive(Serialize)]
+struct ValueDocument {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    low_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    high_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sum_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    most: Option<MostDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mark: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    number: Option<u64>,
+    exact: bool,
+}
+
+/// The rank, or process, that has most.
+#[derive(Serialize)]
+struct MostDocument {
+    rank: Option<u32>,
+    process: u32,
+    value_s: f64,
+}
+
+impl ValueDocument {
+    fn of(profile: &Profile, answer: &Answer, measure: Measure, value: &Value) -> Self {
+        if measure.reading() != Reading::Seconds {
+            let number = Some(value.sum.value.max(0.0).round() as u64);
+            return Self { value_s: None, low_s: None, high_s: None, sum_s: None, most: None, mark: None, number, exact: value.is_exact };
+        }
+        let figure = value.reduced(answer.reduction, answer.ranks);
+        let most = |(process, figure): (usize, Figure)| {
+            let process = &profile.processes[process];
+            MostDocument { rank: process.rank, process: process.pid, value_s: figure.value }
+        };
+        Self {
+            value_s: Some(figure.value),
+            low_s: Some(figure.low),
+            high_s: Some(figure.high),
+            sum_s: Some(value.sum.value),
+            most: value.most.map(most),
+            mark: figure.mark.map(tare_compensate::Mark::reason),
+            number: None,
+            exact: value.is_exact,
+        }
+    }
+}
+
+/// Where the threads of a run stand, as JSON.
+#[must_use]
+pub fn places_json(profile: &Profile, question: &str, places: &[Place]) -> String {
+    let place = |place: &Place| {
+        let location = &profile.locations[place.location];
+        let process = profile.process_of(location);
+        PlaceDocument {
+            rank: process.rank,
+            process: process.pid,
+            host: process.host.clone(),
+            thread: location.thread,
+            state: match place.state {
+                State::Running => "running",
+                State::Ended => "ended",
+                State::Unseen => "unseen",
+            },
+            path: place.path.iter().map(|region| profile.regions[region.0].name.clone()).collect(),
+            since_s: place.since_s,
+        }
+    };
+    written(&PlacesDocument { schema: SCHEMA, question: question.to_string(), threads: places.iter().map(place).collect() })
+}
+
+#[derive(Serialize)]
+struct PlacesDocument {
+    schema: u32,
+    question: String,
+    threads: Vec<PlaceDocument>,
+}
+
+#[derive(Serialize)]
+struct PlaceDocument {
+    rank: Option<u32>,
+    process: u32,
+    host: String,
+    thread: u32,
+    state: &'static str,
+    /// Open regions, the outermost first; empty where they are not known.
+    path: Vec<String>,
+    since_s: Option<f64>,
+}

@@ -1,0 +1,268 @@
+//! The screen: what the run does, the table of the page, what stands still, and the keys.
+
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line as Text, Span};
+use ratatui::widgets::{Paragraph, Widget};
+use tare_query::State;
+use tare_report::figures::{Glyphs, count, plain_text, share, shortened, time_with_unit, width};
+
+use crate::app::{App, PAGES};
+use crate::rows::{Line, Table, dilation};
+use crate::snapshot::{PlaceNow, Snapshot};
+
+const GLYPHS: &Glyphs = &Glyphs::UNICODE;
+/// Screens that are smaller show the head alone.
+const SMALL: (usize, usize) = (60, 12);
+/// A thread without an event for so long stands still, seconds.
+const STILL_S: f64 = 2.0;
+/// Threads that are named of those that stand still.
+const STILL_NAMED: usize = 2;
+/// A name is not cut below this while there are columns to leave out.
+const LEAST_NAME: usize = 22;
+
+const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
+const DIM: Style = Style::new().add_modifier(Modifier::DIM);
+const CHOSEN: Style = Style::new().add_modifier(Modifier::REVERSED);
+
+const HELP: [(&str, &str); 11] = [
+    ("1 2 3 4", "regions, ranks, messages, call paths"),
+    ("↑ ↓", "move; PgUp PgDn Home End"),
+    ("Enter", "from a region to its heaviest call path; shows and hides what a path calls"),
+    ("← →", "hide, show what a path calls"),
+    ("u Esc", "to the caller, then to the regions"),
+    ("l", "opens the path that takes longest from here"),
+    ("/", "looks for a name or a file; Esc ends that"),
+    ("s r", "sorts by the next column; turns the order"),
+    ("c", "compensated or measured times"),
+    ("space", "freezes the screen"),
+    ("q", "quits; the program goes on"),
+];
+
+/// Draws the view.
+pub fn draw(frame: &mut Frame<'_>, app: &App) {
+    let area = frame.area();
+    frame.render_widget(Paragraph::new(lines(app, usize::from(area.width), usize::from(area.height))), area);
+}
+
+/// All lines of a screen.
+fn lines(app: &App, columns: usize, rows: usize) -> Vec<Text<'static>> {
+    let mut lines = head(app, columns);
+    if columns >= SMALL.0 && rows >= SMALL.1 {
+        lines.push(rule(columns));
+        let still = still(app.readings.latest(), columns);
+        let foot = 1 + usize::from(!still.is_empty()) + still.len();
+        let room = rows.saturating_sub(lines.len() + foot + 1);
+        let mut body = if app.is_helping { help() } else { body(app, columns, room) };
+        body.truncate(room);
+        body.resize(room, Text::default());
+        lines.extend(body);
+        if !still.is_empty() {
+            lines.push(rule(columns));
+            lines.extend(still);
+        }
+        lines.push(rule(columns));
+        lines.push(keys(app, columns));
+    }
+    lines
+}
+
+fn rule(columns: usize) -> Text<'static> {
+    Text::styled("─".repeat(columns), DIM)
+}
+
+/// Three lines: the run, where its time goes, what measuring does.
+fn head(app: &App, columns: usize) -> Vec<Text<'static>> {
+    let now = app.readings.latest();
+    let what = if now.ranks > 0 { plural(now.ranks, "rank", "ranks") } else { plural(now.processes, "process", "processes") };
+    let state = match &now.about.ended {
+        Some(ended) => ended.clone(),
+        None if now.processes == 0 => "starting".to_string(),
+        None if now.places.iter().all(|place| place.state != State::Running) => "no process runs on this node".to_string(),
+        None => format!("running {}", time_with_unit(now.lifetime_s, GLYPHS)),
+    };
+    let frozen = if app.is_frozen { "   frozen" } else { "" };
+    let facts = format!("   {what} × {}   {state}   dilation {}{frozen}", now.threads, dilation(now.dilation));
+    let room = columns.saturating_sub(width(&facts) + "tare top  ".len()).max(8);
+    let first = Text::from(vec![Span::raw("tare top  "), Span::styled(shortened(&now.about.program, room), BOLD), Span::raw(facts)]);
+    let all = now.classes.all_s();
+    let class = |index: usize, name: &str, seconds: f64| {
+        let blocks: String = app.readings.history.iter().map(|shares| block(shares[index])).collect();
+        let blocks = if now.is_over() || blocks.is_empty() { String::new() } else { format!(" {blocks}") };
+        format!("{name} {}{blocks}", share(if all > 0.0 { seconds / all } else { 0.0 }, GLYPHS))
+    };
+    let classes =
+        [class(0, "Outside MPI", now.classes.useful_s), class(1, "Waiting", now.classes.waiting_s), class(2, "MPI at work", now.classes.messages_s)];
+    let events = match app.readings.rates().events() {
+        Some(events) => format!("{} events/s", count(events.round() as u64, GLYPHS)),
+        None => format!("{} events", count(now.events, GLYPHS)),
+    };
+    let probes = if now.all_s > 0.0 { share(now.probes_s / now.all_s, GLYPHS) } else { GLYPHS.unknown().to_string() };
+    let third = format!(
+        "{events}   probes take {probes}   nodes {}   switched off {}   lost {}   read in {}",
+        count(now.nodes as u64, GLYPHS),
+        now.off,
+        count(now.lost, GLYPHS),
+        time_with_unit(now.about.took_s, GLYPHS)
+    );
+    vec![first, Text::raw(cut(&classes.join("   "), columns)), Text::raw(cut(&third, columns))]
+}
+
+fn block(part: f64) -> char {
+    const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    HEIGHTS[((part * 8.0) as usize).min(7)]
+}
+
+fn plural(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+fn cut(text: &str, columns: usize) -> String {
+    let mut used = 0;
+    let fits = |character: &char| {
+        used += width(character.encode_utf8(&mut [0; 4]));
+        used <= columns
+    };
+    text.chars().take_while(fits).collect()
+}
+
+fn body(app: &App, columns: usize, rows: usize) -> Vec<Text<'static>> {
+    let table = app.table();
+    let cursor = app.cursor(&table.lines);
+    let shown = rows.saturating_sub(1);
+    // The cursor is in the middle of what does not fit.
+    let first = cursor.saturating_sub(shown / 2).min(table.lines.len().saturating_sub(shown));
+    let lines = &table.lines[first..table.lines.len().min(first + shown)];
+    let columns_shown = Widths::of(&table, lines, columns);
+    let mut body = vec![columns_shown.heads(&table)];
+    if table.lines.is_empty() {
+        let text = if app.filter.is_empty() { "nothing yet" } else { "nothing has that in its name" };
+        body.push(Text::styled(format!("  {text}"), DIM));
+    }
+    body.extend(lines.iter().enumerate().map(|(row, line)| columns_shown.row(line, first + row == cursor)));
+    body
+}
+
+/// How wide the columns are; those that do not fit are left out from the right.
+struct Widths {
+    name: usize,
+    cells: Vec<usize>,
+    place: usize,
+}
+
+impl Widths {
+    fn of(table: &Table, lines: &[Line], columns: usize) -> Self {
+        let cell = |index: usize| {
+            let longest = lines.iter().map(|line| width(&line.cells[index])).max().unwrap_or(0);
+            longest.max(width(&table.heads[index + 1]) + usize::from(table.sorted_by == index + 1))
+        };
+        let mut cells: Vec<usize> = (0..table.heads.len() - 1).map(cell).collect();
+        let used = |cells: &[usize]| cells.iter().map(|cell| cell + 2).sum::<usize>();
+        while used(&cells) + LEAST_NAME > columns && cells.len() > 1 {
+            cells.pop();
+        }
+        let room = columns.saturating_sub(used(&cells));
+        let place = lines.iter().map(|line| width(&line.place)).max().unwrap_or(0).min(room / 2);
+        let place = if place > 0 { place + 2 } else { 0 };
+        Self { name: room.saturating_sub(place), cells, place }
+    }
+
+    fn heads(&self, table: &Table) -> Text<'static> {
+        let mark = |index: usize| if table.sorted_by == index { "▼" } else { "" };
+        let mut text = padded(&format!(" {}{}", table.heads[0], mark(0)), self.name + self.place);
+        for (index, &room) in self.cells.iter().enumerate() {
+            text.push_str(&format!("  {}", right(&format!("{}{}", mark(index + 1), table.heads[index + 1]), room)));
+        }
+        Text::styled(text, BOLD)
+    }
+
+    fn row(&self, line: &Line, is_chosen: bool) -> Text<'static> {
+        let fold = match line.is_open {
+            Some(true) => "▾ ",
+            Some(false) => "▸ ",
+            None if line.indent > 0 => "  ",
+            None => "",
+        };
+        let mark = if is_chosen { ">" } else { " " };
+        let indent = " ".repeat(line.indent.min(self.name / 3));
+        let front = format!("{mark}{indent}{fold}");
+        let room = self.name.saturating_sub(width(&front));
+        let mut spans = vec![Span::raw(padded(&format!("{front}{}", shortened(&line.name, room)), self.name))];
+        if self.place > 0 {
+            let room = self.place - 2;
+            spans.push(Span::styled(format!("  {}", padded(&shortened(&line.place, room), room)), DIM));
+        }
+        for (cell, &room) in line.cells.iter().zip(&self.cells) {
+            spans.push(Span::raw(format!("  {}", right(cell, room))));
+        }
+        let text = Text::from(spans);
+        if is_chosen { text.style(CHOSEN) } else { text }
+    }
+}
+
+fn padded(text: &str, room: usize) -> String {
+    let text = cut(text, room);
+    let space = room.saturating_sub(width(&text));
+    format!("{text}{}", " ".repeat(space))
+}
+
+fn right(text: &str, room: usize) -> String {
+    format!("{}{text}", " ".repeat(room.saturating_sub(width(text))))
+}
+
+/// Threads that stand still, those in MPI first.
+fn still(now: &Snapshot, columns: usize) -> Vec<Text<'static>> {
+    let mut still: Vec<&PlaceNow> =
+        now.places.iter().filter(|place| place.state == State::Running && place.since_s.is_some_and(|since| since >= STILL_S)).collect();
+    still.sort_by(|one, other| other.is_in_mpi.cmp(&one.is_in_mpi).then_with(|| other.since_s.unwrap_or(0.0).total_cmp(&one.since_s.unwrap_or(0.0))));
+    let more = still.len().saturating_sub(STILL_NAMED);
+    let line = |(row, place): (usize, &&PlaceNow)| {
+        let open: Vec<&str> = place.open.iter().take(3).map(String::as_str).collect();
+        let at = if open.is_empty() { String::new() } else { format!(", in {}", open.join(" < ")) };
+        let more = if row + 1 == STILL_NAMED && more > 0 { format!(" (and {more} more)") } else { String::new() };
+        let text = format!(" {}: no event for {}{more}{at}", place.name, time_with_unit(place.since_s.unwrap_or(0.0), GLYPHS));
+        Text::raw(cut(&plain_text(&text), columns))
+    };
+    still.iter().take(STILL_NAMED).enumerate().map(line).collect()
+}
+
+fn keys(app: &App, columns: usize) -> Text<'static> {
+    if app.is_typing {
+        return Text::from(vec![Span::styled("/", BOLD), Span::raw(format!("{}▏", app.filter))]);
+    }
+    let mut spans = Vec::new();
+    for (number, (page, name)) in PAGES.iter().enumerate() {
+        let style = if *page == app.page { BOLD.add_modifier(Modifier::UNDERLINED) } else { Style::new() };
+        spans.extend([Span::styled(format!("{} {name}", number + 1), style), Span::raw(" ")]);
+    }
+    let values = if app.is_measured { "measured" } else { "compensated" };
+    let looked_for = if app.filter.is_empty() { "/ find".to_string() } else { format!("/{} (Esc)", app.filter) };
+    let rest = format!(" q quit  ? help  {looked_for}  s sort  c {values}");
+    let used: usize = spans.iter().map(Span::width).sum();
+    spans.push(Span::raw(cut(&rest, columns.saturating_sub(used))));
+    Text::from(spans)
+}
+
+fn help() -> Vec<Text<'static>> {
+    let row = |(key, text): &(&str, &str)| Text::from(vec![Span::styled(format!("  {key:<10}"), BOLD), Span::raw((*text).to_string())]);
+    HELP.iter().map(row).collect()
+}
+
+/// The view as text, without blanks at the ends of lines.
+#[must_use]
+pub fn text(app: &App, columns: u16, rows: u16) -> String {
+    let mut screen = Buffer::empty(Rect::new(0, 0, columns, rows));
+    lines(app, usize::from(columns), usize::from(rows)).into_iter().zip(screen.area.rows()).for_each(|(line, row)| line.render(row, &mut screen));
+    let mut text = String::new();
+    for row in screen.area.rows() {
+        let line: String = (row.left()..row.right()).filter_map(|x| screen.cell((x, row.y)).map(ratatui::buffer::Cell::symbol)).collect();
+        let line = line.trim_end();
+        if !line.is_empty() || !text.ends_with("\n\n") {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text
+}

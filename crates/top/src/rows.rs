@@ -1,0 +1,261 @@
+//! The tables of the pages.
+
+use tare_query::State;
+use tare_report::figures::{Glyphs, Unit, change, count, share, time_with_unit};
+
+use crate::app::{App, Page};
+use crate::rates::Rates;
+use crate::snapshot::{PathNow, PlaceNow, RegionNow, Snapshot};
+
+const GLYPHS: &Glyphs = &Glyphs::UNICODE;
+/// Ranks that are drawn beside a region; with more a block stands for several and shows their greatest.
+const BLOCKS: usize = 14;
+
+/// A table: the first column is the name.
+pub(crate) struct Table {
+    pub(crate) heads: Vec<String>,
+    pub(crate) sorted_by: usize,
+    pub(crate) lines: Vec<Line>,
+}
+
+/// A row.
+#[derive(Clone)]
+pub(crate) struct Line {
+    pub(crate) key: u64,
+    pub(crate) indent: usize,
+    /// Of a path with callees, whether they are shown.
+    pub(crate) is_open: Option<bool>,
+    pub(crate) name: String,
+    pub(crate) place: String,
+    pub(crate) cells: Vec<String>,
+    /// By what columns sort; the greatest first.
+    order: Vec<f64>,
+}
+
+pub(crate) fn table(app: &App, sorted_by: usize) -> Table {
+    let snapshot = app.readings.latest();
+    let rates = app.readings.rates();
+    let (heads, lines) = match app.page {
+        Page::Regions => regions(app, snapshot, &rates),
+        Page::Ranks => ranks(snapshot, &rates),
+        Page::Messages => messages(snapshot, &rates),
+        Page::Paths => return paths(app, snapshot, &rates, sorted_by),
+    };
+    let filter = app.filter.to_lowercase();
+    let mut lines: Vec<Line> = lines.into_iter().filter(|line| is_found(line, &filter)).collect();
+    sort(&mut lines, sorted_by, app.is_reversed);
+    Table { heads, sorted_by, lines }
+}
+
+fn is_found(line: &Line, filter: &str) -> bool {
+    filter.is_empty() || line.name.to_lowercase().contains(filter) || line.place.to_lowercase().contains(filter)
+}
+
+fn sort(lines: &mut [Line], by: usize, is_reversed: bool) {
+    lines.sort_by(|one, other| {
+        let ordering = match by.checked_sub(1) {
+            Some(column) => other.order[column].total_cmp(&one.order[column]),
+            None => natural(&one.name, &other.name),
+        };
+        if is_reversed { ordering.reverse() } else { ordering }
+    });
+}
+
+/// `rank 9` before `rank 10`.
+fn natural(one: &str, other: &str) -> std::cmp::Ordering {
+    let number = |text: &str| text.split(|character: char| !character.is_ascii_digit()).find_map(|part| part.parse::<u64>().ok());
+    number(one).cmp(&number(other)).then_with(|| one.cmp(other))
+}
+
+fn heads(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_string()).collect()
+}
+
+fn unknown() -> String {
+    GLYPHS.unknown().to_string()
+}
+
+fn percent(part: Option<f64>) -> String {
+    part.map_or_else(unknown, |part| share(part, GLYPHS))
+}
+
+fn rate(number: Option<f64>) -> String {
+    number.map_or_else(unknown, |number| count(number.round() as u64, GLYPHS))
+}
+
+fn regions(app: &App, snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, Vec<Line>) {
+    let ranks = snapshot.ranks.max(1) as f64;
+    let largest = snapshot.regions.iter().map(|region| region.measured_s / ranks).fold(0.0, f64::max);
+    let unit = Unit::for_largest(largest);
+    let line = |region: &RegionNow| {
+        let now = rates.share(region.key, region.measured_s);
+        let calls = rates.calls(region.key, region.calls);
+        let waiting = rates.waiting(region.key, region.measured_s, region.wait_s);
+        let waiting =
+            waiting.or_else(|| (snapshot.is_over() && region.measured_s > 0.0).then(|| (region.wait_s / region.measured_s).clamp(0.0, 1.0)));
+        let own = region.own.divided(ranks);
+        let (total, time) = if app.is_measured {
+            (unit.plain(region.measured_s / ranks, GLYPHS), region.measured_s)
+        } else {
+            (unit.figure(&own, GLYPHS), region.own.value)
+        };
+        Line {
+            key: region.key,
+            indent: 0,
+            is_open: None,
+            name: region.name.clone(),
+            place: region.place.clone(),
+            cells: vec![
+                percent(now),
+                total,
+                rate(calls),
+                count(region.calls, GLYPHS),
+                percent(waiting.filter(|_| region.wait_s > 0.0)),
+                blocks(snapshot, region),
+            ],
+            order: vec![now.unwrap_or(0.0), time, calls.unwrap_or(0.0), region.calls as f64, waiting.unwrap_or(0.0), spread(region)],
+        }
+    };
+    let total = format!("{} so far, {}", if app.is_measured { "measured" } else { "self" }, unit.name(GLYPHS));
+    (heads(&["Region", "now", &total, "calls/s", "calls", "wait", "ranks"]), snapshot.regions.iter().map(line).collect())
+}
+
+/// A block for each rank, as high as its time among the ranks.
+fn blocks(snapshot: &Snapshot, region: &RegionNow) -> String {
+    const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    if snapshot.processes < 2 {
+        return String::new();
+    }
+    let per_block = snapshot.processes.div_ceil(BLOCKS);
+    let mut most = vec![0.0_f64; snapshot.processes.div_ceil(per_block)];
+    for &(process, seconds) in &region.of_process {
+        let block = &mut most[process as usize / per_block];
+        *block = block.max(seconds);
+    }
+    let greatest = most.iter().copied().fold(0.0, f64::max);
+    let height = |seconds: &f64| if greatest > 0.0 { HEIGHTS[((seconds / greatest * 7.0).round() as usize).min(7)] } else { HEIGHTS[0] };
+    most.iter().map(height).collect()
+}
+
+fn spread(region: &RegionNow) -> f64 {
+    let most = region.of_process.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
+    let least = region.of_process.iter().map(|(_, seconds)| *seconds).fold(f64::MAX, f64::min);
+    most - least.min(most)
+}
+
+fn ranks(snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, Vec<Line>) {
+    let largest = |value: &dyn Fn(&PlaceNow) -> f64| snapshot.places.iter().map(|place| value(place).abs()).fold(0.0, f64::max);
+    let unit = Unit::for_largest(largest(&|place| place.time.value));
+    let line = |place: &PlaceNow| {
+        let events = rates.events_of(place.key, place.events);
+        let state = match (place.state, place.open.is_empty()) {
+            (State::Ended, _) => "ended".to_string(),
+            (State::Unseen, _) => "not seen from here".to_string(),
+            (State::Running, true) => "runs".to_string(),
+            (State::Running, false) => place.open.iter().take(3).cloned().collect::<Vec<_>>().join(" < "),
+        };
+        let since = place.since_s.map_or_else(unknown, |since| time_with_unit(since, GLYPHS));
+        Line {
+            key: place.key,
+            indent: 0,
+            is_open: None,
+            name: place.name.clone(),
+            place: state,
+            cells: vec![
+                since,
+                unit.figure(&place.time, GLYPHS),
+                unit.plain(place.waiting_s, GLYPHS),
+                unit.plain(place.delay_s, GLYPHS),
+                rate(events),
+            ],
+            order: vec![place.since_s.unwrap_or(0.0), place.time.value, place.waiting_s, place.delay_s, events.unwrap_or(0.0)],
+        }
+    };
+    let name = unit.name(GLYPHS);
+    let heads = heads(&["Rank", "no event for", &format!("time, {name}"), "waited", "delay", "events/s"]);
+    (heads, snapshot.places.iter().map(line).collect())
+}
+
+fn messages(snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, Vec<Line>) {
+    let unit = Unit::for_largest(snapshot.pairs.iter().map(|pair| pair.wait_s).fold(0.0, f64::max));
+    let line = |pair: &crate::snapshot::PairNow| {
+        let messages = rates.messages(pair.key, pair.messages);
+        Line {
+            key: pair.key,
+            indent: 0,
+            is_open: None,
+            name: format!("rank {} → {}", pair.from, pair.to),
+            place: String::new(),
+            cells: vec![count(pair.messages, GLYPHS), rate(messages), format!("{}B", count(pair.bytes, GLYPHS)), unit.plain(pair.wait_s, GLYPHS)],
+            order: vec![pair.messages as f64, messages.unwrap_or(0.0), pair.bytes as f64, pair.wait_s],
+        }
+    };
+    let heads = heads(&["From → to", "messages", "messages/s", "bytes", &format!("receiver waited, {}", unit.name(GLYPHS))]);
+    (heads, snapshot.pairs.iter().map(line).collect())
+}
+
+/// Call paths as a tree: those that are open, and all that lead to what is looked for.
+fn paths(app: &App, snapshot: &Snapshot, rates: &Rates<'_>, sorted_by: usize) -> Table {
+    let ranks = snapshot.ranks.max(1) as f64;
+    let unit = Unit::for_largest(snapshot.paths.iter().map(|path| path.measured_s / ranks).fold(0.0, f64::max));
+    let (roots, children) = snapshot.tree();
+    let line = |index: usize, indent: usize| {
+        let path: &PathNow = &snapshot.paths[index];
+        let now = rates.share(path.key, path.measured_s);
+        let calls = rates.calls(path.key, path.calls);
+        let waiting = if path.own_s > 0.0 { (path.wait_s / path.own_s).clamp(0.0, 1.0) } else { 0.0 };
+        let (total, time) = if app.is_measured {
+            (unit.plain(path.measured_s / ranks, GLYPHS), path.measured_s)
+        } else {
+            (unit.figure(&path.inclusive.divided(ranks), GLYPHS), path.inclusive.value)
+        };
+        Line {
+            key: path.key,
+            indent,
+            is_open: (!children[index].is_empty()).then(|| app.open.contains(&path.key)),
+            name: path.name.clone(),
+            place: path.place.clone(),
+            cells: vec![percent(now), total, rate(calls), count(path.calls, GLYPHS), percent(Some(waiting).filter(|_| path.wait_s > 0.0))],
+            order: vec![now.unwrap_or(0.0), time, calls.unwrap_or(0.0), path.calls as f64, waiting],
+        }
+    };
+    let filter = app.filter.to_lowercase();
+    let mut leads = vec![filter.is_empty(); snapshot.paths.len()];
+    for index in (0..snapshot.paths.len()).rev().filter(|_| !filter.is_empty()) {
+        leads[index] |= is_found(&line(index, 0), &filter);
+        if let Some(parent) = snapshot.paths[index].parent.filter(|_| leads[index]) {
+            leads[parent] = true;
+        }
+    }
+    let mut lines = Vec::new();
+    let below = |among: &[usize], indent: usize| {
+        let mut shown: Vec<(usize, Line)> = among.iter().filter(|&&index| leads[index]).map(|&index| (index, line(index, indent))).collect();
+        shown.sort_by(|(_, one), (_, other)| {
+            let ordering = match sorted_by.checked_sub(1) {
+                Some(column) => other.order[column].total_cmp(&one.order[column]),
+                None => one.name.cmp(&other.name),
+            };
+            if app.is_reversed { ordering.reverse() } else { ordering }
+        });
+        shown
+    };
+    let mut stack: Vec<(usize, Line)> = below(&roots, 0);
+    stack.reverse();
+    while let Some((index, line)) = stack.pop() {
+        let is_open = line.is_open == Some(true) || (!filter.is_empty() && line.is_open.is_some());
+        let indent = line.indent + 1;
+        lines.push(Line { is_open: line.is_open.map(|_| is_open), ..line });
+        if is_open {
+            let mut shown = below(&children[index], indent);
+            shown.reverse();
+            stack.extend(shown);
+        }
+    }
+    let total = format!("{} so far, {}", if app.is_measured { "measured" } else { "time" }, unit.name(GLYPHS));
+    Table { heads: heads(&["Call path", "now", &total, "calls/s", "calls", "wait"]), sorted_by, lines }
+}
+
+/// The dilation of a run, without a sign where it is longer.
+pub(crate) fn dilation(part: Option<f64>) -> String {
+    part.map_or_else(unknown, |part| change(part, GLYPHS).trim_start_matches('+').to_string())
+}

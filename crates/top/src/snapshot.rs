@@ -1,0 +1,253 @@
+//! What the view keeps of one reading.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use tare_compensate::whole::{CallTree, Classes, exchanges, region_totals};
+use tare_compensate::{Compensated, Figure};
+use tare_profile::{Profile, Region, RegionKind};
+use tare_query::{State, places};
+
+/// What the command line knows of the run and of the reading.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// The program with its arguments.
+    pub program: String,
+    /// When the reading was made, in seconds by a clock of the reader.
+    pub at_s: f64,
+    /// How long it took, seconds.
+    pub took_s: f64,
+    /// How the run ended, if it has.
+    pub ended: Option<String>,
+}
+
+/// A reading of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    pub(crate) about: About,
+    pub(crate) ranks: usize,
+    pub(crate) processes: usize,
+    pub(crate) threads: usize,
+    /// Of the process that has lived longest.
+    pub(crate) lifetime_s: f64,
+    pub(crate) dilation: Option<f64>,
+    pub(crate) classes: Classes,
+    /// As measured, over all threads.
+    pub(crate) all_s: f64,
+    pub(crate) probes_s: f64,
+    pub(crate) events: u64,
+    pub(crate) nodes: usize,
+    pub(crate) off: usize,
+    pub(crate) lost: u64,
+    pub(crate) regions: Vec<RegionNow>,
+    /// By process.
+    pub(crate) places: Vec<PlaceNow>,
+    pub(crate) pairs: Vec<PairNow>,
+    pub(crate) paths: Vec<PathNow>,
+}
+
+/// A region so far; times are sums over all threads.
+#[derive(Clone, Debug)]
+pub(crate) struct RegionNow {
+    pub(crate) key: u64,
+    pub(crate) name: String,
+    pub(crate) place: String,
+    pub(crate) own: Figure,
+    pub(crate) measured_s: f64,
+    pub(crate) calls: u64,
+    pub(crate) wait_s: f64,
+    /// Compensated exclusive seconds by process, of those that have any.
+    pub(crate) of_process: Vec<(u32, f64)>,
+}
+
+/// A thread.
+#[derive(Clone, Debug)]
+pub(crate) struct PlaceNow {
+    pub(crate) key: u64,
+    pub(crate) name: String,
+    pub(crate) state: State,
+    /// The innermost open regions first.
+    pub(crate) open: Vec<String>,
+    pub(crate) is_in_mpi: bool,
+    pub(crate) since_s: Option<f64>,
+    pub(crate) time: Figure,
+    pub(crate) delay_s: f64,
+    pub(crate) waiting_s: f64,
+    pub(crate) events: u64,
+}
+
+/// What went from one rank to another.
+#[derive(Clone, Debug)]
+pub(crate) struct PairNow {
+    pub(crate) key: u64,
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) messages: u64,
+    pub(crate) bytes: u64,
+    pub(crate) wait_s: f64,
+}
+
+/// A call path over all threads.
+#[derive(Clone, Debug)]
+pub(crate) struct PathNow {
+    pub(crate) key: u64,
+    pub(crate) parent: Option<usize>,
+    pub(crate) region: u64,
+    pub(crate) name: String,
+    pub(crate) place: String,
+    pub(crate) inclusive: Figure,
+    pub(crate) measured_s: f64,
+    pub(crate) own_s: f64,
+    pub(crate) calls: u64,
+    pub(crate) wait_s: f64,
+}
+
+impl Snapshot {
+    /// Of a run that has not begun.
+    #[must_use]
+    pub fn empty(about: About) -> Self {
+        Self { about, ..Self::default() }
+    }
+
+    /// Keeps what the view needs.
+    #[must_use]
+    pub fn of(profile: &Profile, compensated: &Compensated, about: About) -> Self {
+        let tree = CallTree::of(profile, compensated);
+        let keys: Vec<u64> = profile.regions.iter().map(key_of).collect();
+        let mut threads = vec![0_usize; profile.processes.len()];
+        profile.locations.iter().for_each(|location| threads[location.process.0] += 1);
+        let time = |figure: &dyn Fn(usize) -> f64| {
+            (0..profile.locations.len()).filter(|&index| profile.locations[index].thread == 0).map(figure).fold(0.0, f64::max)
+        };
+        let (measured, left) = (time(&|index| compensated.locations[index].measured_s), time(&|index| compensated.locations[index].total.value));
+        let regions = regions(profile, compensated, &tree, &keys);
+        Self {
+            about,
+            ranks: profile.processes.iter().filter(|process| process.rank.is_some()).count(),
+            processes: profile.processes.len(),
+            threads: threads.into_iter().max().unwrap_or(0),
+            lifetime_s: profile.processes.iter().map(|process| process.lifetime_s).fold(0.0, f64::max),
+            dilation: (left > 0.0).then(|| measured / left - 1.0),
+            classes: Classes::of(profile, compensated),
+            all_s: regions.iter().map(|region| region.measured_s).sum(),
+            probes_s: compensated.locations.iter().map(|location| location.probes.value).sum(),
+            events: profile.locations.iter().map(|location| location.events).sum(),
+            nodes: profile.locations.iter().map(|location| location.nodes.len()).sum(),
+            off: profile.processes.iter().map(|process| process.switches.iter().filter(|switch| switch.off).count()).max().unwrap_or(0),
+            lost: profile.locations.iter().map(|location| location.losses.lost()).sum(),
+            regions,
+            places: threads_now(profile, compensated),
+            pairs: pairs(profile, compensated),
+            paths: paths(profile, &tree, &keys),
+        }
+    }
+
+    /// The outermost call paths, and what each path calls.
+    pub(crate) fn tree(&self) -> (Vec<usize>, Vec<Vec<usize>>) {
+        let mut below = vec![Vec::new(); self.paths.len()];
+        let mut roots = Vec::new();
+        for (index, path) in self.paths.iter().enumerate() {
+            match path.parent {
+                Some(parent) => below[parent].push(index),
+                None => roots.push(index),
+            }
+        }
+        (roots, below)
+    }
+
+    /// Whether the command has ended.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.about.ended.is_some()
+    }
+}
+
+fn hash(parts: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    parts.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// What tells a region from others from one reading to the next: numbers of regions follow from who was first.
+fn key_of(region: &Region) -> u64 {
+    hash((&region.image, region.address, region.kind, &region.name))
+}
+
+fn place_of(region: &Region) -> String {
+    let file = region.file.rsplit('/').next().unwrap_or_default();
+    if file.is_empty() { String::new() } else { format!("{file}:{}", region.line) }
+}
+
+fn regions(profile: &Profile, compensated: &Compensated, tree: &CallTree, keys: &[u64]) -> Vec<RegionNow> {
+    let totals = region_totals(profile, compensated, tree);
+    let now = |total: tare_compensate::whole::RegionTotal| {
+        let region = &profile.regions[total.region.0];
+        RegionNow {
+            key: keys[total.region.0],
+            name: region.name.clone(),
+            place: place_of(region),
+            own: total.exclusive,
+            measured_s: total.measured_s,
+            calls: total.calls,
+            wait_s: total.measured_wait_s,
+            of_process: total.of_process,
+        }
+    };
+    totals.into_iter().filter(|total| total.is_seen()).map(now).collect()
+}
+
+fn threads_now(profile: &Profile, compensated: &Compensated) -> Vec<PlaceNow> {
+    let places = places(profile, None);
+    let now = |place: tare_query::Place| {
+        let location = &profile.locations[place.location];
+        let process = profile.process_of(location);
+        let figures = &compensated.locations[place.location];
+        let name = |region: &tare_profile::RegionIndex| profile.regions[region.0].name.clone();
+        PlaceNow {
+            key: hash((process.pid, &process.host, location.thread)),
+            name: tare_report::figures::thread_label(profile, location),
+            state: place.state,
+            is_in_mpi: place.path.last().is_some_and(|region| profile.regions[region.0].kind == RegionKind::Mpi),
+            open: place.path.iter().rev().map(name).collect(),
+            since_s: place.since_s,
+            time: figures.total,
+            delay_s: figures.delay_s,
+            waiting_s: figures.nodes.iter().map(|node| node.measured_wait_s).sum(),
+            events: location.events,
+        }
+    };
+    places.into_iter().map(now).collect()
+}
+
+fn pairs(profile: &Profile, compensated: &Compensated) -> Vec<PairNow> {
+    let now = |exchange: tare_compensate::whole::Exchange| PairNow {
+        key: hash((exchange.from, exchange.to)),
+        from: exchange.from,
+        to: exchange.to,
+        messages: exchange.messages,
+        bytes: exchange.bytes,
+        wait_s: exchange.measured_wait_s,
+    };
+    exchanges(profile, compensated).into_iter().map(now).collect()
+}
+
+fn paths(profile: &Profile, tree: &CallTree, keys: &[u64]) -> Vec<PathNow> {
+    let mut paths: Vec<PathNow> = Vec::with_capacity(tree.paths.len());
+    for path in &tree.paths {
+        let region = &profile.regions[path.region.0];
+        let own = keys[path.region.0];
+        let key = hash((path.parent.map(|parent| paths[parent].key), own));
+        paths.push(PathNow {
+            key,
+            parent: path.parent,
+            region: own,
+            name: region.name.clone(),
+            place: place_of(region),
+            inclusive: path.inclusive,
+            measured_s: path.measured_inclusive_s,
+            own_s: path.measured_s,
+            calls: path.calls,
+            wait_s: path.measured_wait_s,
+        });
+    }
+    paths
+}

@@ -1,0 +1,189 @@
+//! The view on screens of several sizes, its keys, and what stays where when a run goes on.
+
+use tare_compensate::{Mode, compensate};
+use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node, Process, ProcessIndex, Profile, Region, RegionIndex, RegionKind, Standing, State};
+use tare_top::{About, App, Key, Outcome, Snapshot, text};
+
+const TICK: f64 = 1e-9;
+const NAMES: [&str; 5] = ["program", "main", "solve<std::vector<double, std::allocator<double>>>(int, double)", "MPI_Recv", "init"];
+
+fn region(index: usize) -> Region {
+    Region {
+        kind: [RegionKind::Program, RegionKind::Function, RegionKind::Function, RegionKind::Mpi, RegionKind::Function][index],
+        name: NAMES[index].into(),
+        raw_name: NAMES[index].into(),
+        image: "/home/user/app".into(),
+        build_id: String::new(),
+        address: 0x1000 * index as u64,
+        size: 64,
+        file: if index == 3 { String::new() } else { "/home/user/app.c".into() },
+        line: 10 * index as u32,
+        leaf: false,
+    }
+}
+
+fn process(rank: u32, lifetime_s: f64) -> Process {
+    Process {
+        file: format!("n01-{rank}.graph"),
+        rank: Some(rank),
+        world_size: Some(2),
+        host: "n01".into(),
+        pid: 100 + rank,
+        parent_pid: 1,
+        state: State::Running,
+        executable: "/home/user/app".into(),
+        mpi: MpiLibrary::OpenMpi,
+        model: DelayModel::Virtual,
+        exact: false,
+        clock: Clock { seconds_per_tick: TICK, ticks_per_cycle: None },
+        span: None,
+        start_ns: 0,
+        lifetime_s,
+        hot_pair_cost: 40.0,
+        hot_hook_cost: 0.0,
+        hot_clockless_cost: 10.0,
+        lost_threads: 0,
+        unpaired_messages: 0,
+        uncovered_calls: 0,
+        setup_ticks: 0,
+        damaged_records: 0,
+        budget: None,
+        switches: Vec::new(),
+        unlisted_switches: 0,
+        refused_sites: 0,
+    }
+}
+
+/// After so many seconds: rank 0 waits in `MPI_Recv` since the third, rank 1 is in `solve`, which takes all time from there.
+fn profile(seconds: f64) -> Profile {
+    let node = |region: usize, parent: Option<usize>, calls: u64, seconds: f64| Node {
+        region: RegionIndex(region),
+        parent,
+        on_calls: calls,
+        exclusive: (seconds / TICK) as i64,
+        ..Node::default()
+    };
+    let location = |rank: usize, inner: usize, calls: u64| {
+        let mut nodes = vec![node(0, None, 1, 0.0), node(1, Some(0), 1, 0.5), node(4, Some(1), 1, 2.0), node(inner, Some(1), calls, seconds - 2.5)];
+        if inner == 3 {
+            nodes[3].wait_ticks = ((seconds - 2.6) / TICK) as u64;
+        }
+        let since = if rank == 0 { seconds - 3.0 } else { 0.001 };
+        let standing = Some(Standing { node: Some(3), since: (since / TICK) as u64 });
+        Location { process: ProcessIndex(rank), events: 2 * (calls + 2), nodes, standing, ..Location::default() }
+    };
+    Profile {
+        processes: vec![process(0, seconds), process(1, seconds)],
+        locations: vec![location(0, 3, 1), location(1, 2, (seconds * 1000.0) as u64)],
+        regions: (0..NAMES.len()).map(region).collect(),
+        unreadable: Vec::new(),
+    }
+}
+
+fn snapshot(seconds: f64, ended: Option<&str>) -> Snapshot {
+    let profile = profile(seconds);
+    let about = About { program: "app input".into(), at_s: seconds, took_s: 0.001, ended: ended.map(String::from) };
+    Snapshot::of(&profile, &compensate(&profile, Mode::Parallel), about)
+}
+
+fn going() -> App {
+    let mut app = App::default();
+    for seconds in [4.0, 5.0, 6.0] {
+        app.read(snapshot(seconds, None));
+    }
+    app
+}
+
+fn press(app: &mut App, keys: &str) {
+    for key in keys.chars() {
+        assert_eq!(app.press(if key == '\n' { Key::Enter } else { Key::Char(key) }), Outcome::Stay);
+    }
+}
+
+fn chosen(shown: &str) -> &str {
+    shown.lines().find(|line| line.starts_with('>')).unwrap_or_default()
+}
+
+#[test]
+fn no_line_is_longer_than_the_screen_and_small_screens_have_the_head() {
+    let mut app = going();
+    for page in ["1", "2", "3", "4", "?"] {
+        press(&mut app, page);
+        for (columns, rows) in [(80, 24), (200, 60), (60, 12), (59, 12), (50, 10), (30, 3), (10, 2)] {
+            let shown = text(&app, columns, rows);
+            let lines: Vec<&str> = shown.lines().collect();
+            assert!(lines.len() <= usize::from(rows), "{columns}×{rows}\n{shown}");
+            assert!(lines.iter().all(|line| line.chars().count() <= usize::from(columns)), "{columns}×{rows}\n{shown}");
+            assert_eq!(columns >= 60, shown.contains("q quit"), "{columns}×{rows}\n{shown}");
+        }
+    }
+}
+
+#[test]
+fn what_is_hot_now_stands_first_and_what_stands_still_is_named() {
+    let app = going();
+    let shown = text(&app, 120, 30);
+    assert!(shown.starts_with("tare top  app input"), "{shown}");
+    assert!(shown.contains("2 ranks × 1   running 6.000\u{2009}s"), "{shown}");
+    let rows: Vec<&str> = shown.lines().skip_while(|line| !line.starts_with(" Region")).skip(1).take(NAMES.len()).collect();
+    // Of the last two seconds half went to each of the two; before them there was more.
+    assert!(rows[0].contains("50.0") && rows[1].contains("50.0"), "{shown}");
+    let receive = rows.iter().find(|row| row.contains("MPI_Recv")).expect("the operation");
+    assert!(receive.contains("100.0\u{2009}%"), "all of its time now is waiting: {receive}");
+    let init = rows.iter().find(|row| row.contains("init")).expect("what is over");
+    assert!(init.contains("0\u{2009}%") && init.contains("2.00"), "{init}");
+    assert!(shown.contains(" rank 0: no event for 3.000\u{2009}s, in MPI_Recv < main < program"), "{shown}");
+    assert!(!shown.contains(" rank 1: no event"), "{shown}");
+}
+
+#[test]
+fn the_cursor_stays_on_its_row_when_the_order_changes() {
+    let mut app = going();
+    press(&mut app, "/init\n");
+    app.press(Key::Down);
+    app.press(Key::Escape);
+    assert!(chosen(&text(&app, 100, 30)).contains("init"));
+    for _ in 0..7 {
+        press(&mut app, "s");
+        assert!(chosen(&text(&app, 100, 30)).contains("init"), "{}", text(&app, 100, 30));
+    }
+    press(&mut app, "r");
+    assert!(chosen(&text(&app, 100, 30)).contains("init"));
+    app.read(snapshot(9.0, None));
+    assert!(chosen(&text(&app, 100, 30)).contains("init"));
+}
+
+#[test]
+fn keys_lead_from_a_region_to_its_path_and_back() {
+    let mut app = going();
+    press(&mut app, "/recv\n");
+    press(&mut app, "\n");
+    let shown = text(&app, 100, 30);
+    assert!(shown.contains("Call path") && chosen(&shown).contains("MPI_Recv"), "{shown}");
+    press(&mut app, "u");
+    assert!(chosen(&text(&app, 100, 30)).contains("main"));
+    press(&mut app, "\n");
+    let folded = text(&app, 100, 30);
+    assert!(chosen(&folded).contains("▸ main") && !folded.contains("  init"), "{folded}");
+    app.press(Key::Right);
+    assert!(text(&app, 100, 30).contains("init"));
+    press(&mut app, "u");
+    press(&mut app, "u");
+    assert!(text(&app, 100, 30).contains("self so far"), "from the outermost path to the regions");
+    assert_eq!(app.press(Key::Char('q')), Outcome::Quit);
+}
+
+#[test]
+fn frozen_or_over_it_stands_still() {
+    let mut app = going();
+    press(&mut app, " ");
+    let frozen = text(&app, 100, 30);
+    app.read(snapshot(20.0, None));
+    assert_eq!(text(&app, 100, 30), frozen);
+    press(&mut app, " ");
+    app.read(snapshot(20.0, Some("exit status 0")));
+    let over = text(&app, 100, 30);
+    assert!(over.contains("exit status 0") && !over.contains("running"), "{over}");
+    let empty = text(&App::default(), 100, 30);
+    assert!(empty.contains("starting") && empty.contains("nothing yet"), "{empty}");
+}
