@@ -64,6 +64,8 @@ type Key = (String, u64, RegionKind, String);
 #[derive(Default)]
 pub(crate) struct RegionTable {
     descriptions: HashMap<[u8; 16], Description>,
+    /// By description and number, so that a name is found once.
+    numbered: HashMap<([u8; 16], u32), RegionIndex>,
     regions: Vec<Region>,
     known: HashMap<Key, RegionIndex>,
 }
@@ -77,6 +79,9 @@ impl RegionTable {
 
     /// The region with this number within the image of this identity.
     pub(crate) fn of_image(&mut self, identity: &[u8; 16], number: u32) -> Option<RegionIndex> {
+        if let Some(&known) = self.numbered.get(&(*identity, number)) {
+            return Some(known);
+        }
         let description = self.descriptions.get(identity)?;
         let region = description.regions.get((number as usize).checked_sub(1)?)?;
         let key = (description.path.clone(), region.address, region.kind, region.name.clone());
@@ -92,7 +97,9 @@ impl RegionTable {
             line: region.line,
             leaf: region.flags & FLAG_LEAF != 0,
         };
-        Some(self.intern(key, made))
+        let index = self.intern(key, made);
+        self.numbered.insert((*identity, number), index);
+        Some(index)
     }
 
     /// A region that a process named itself.

@@ -22,7 +22,12 @@ export class Heat {
     const { model, heat } = this;
     [this.cells, this.rows] = await Promise.all([decoded(heat.cells), decoded(heat.regions)]);
     this.columns = heat.bins + heat.outliers.length;
+    this.word = model.header.ranks > 0 ? "rank" : "process";
     const section = byId("ranks");
+    if (heat.processes < 2) {
+      section.append(element("p", {}, "One process alone: there is nothing to compare."));
+      return;
+    }
     const scale = choice("Colour", [["relative", "relative to the row's mean"], ["absolute", "absolute"]], this.scale, (value) => this.set("scale", value));
     const which = this.cells.most ? choice("Of a bin", [["mean", "mean"], ["most", "greatest"]], this.which, (value) => this.set("which", value)) : null;
     this.more = element("button", { type: "button", onclick: () => this.set("all", !this.all) }, "all regions");
@@ -111,10 +116,10 @@ export class Heat {
 
   label(column) {
     const { heat, model } = this;
-    if (column >= heat.bins) return `rank ${model.strings.labels[heat.outliers[column - heat.bins]]}`;
+    if (column >= heat.bins) return `${this.word} ${model.strings.labels[heat.outliers[column - heat.bins]]}`;
     const first = column * heat.per_bin;
     const last = Math.min(heat.processes, first + heat.per_bin) - 1;
-    return first === last ? `rank ${model.strings.labels[first]}` : `ranks ${model.strings.labels[first]}–${model.strings.labels[last]}`;
+    return first === last ? `${this.word} ${model.strings.labels[first]}` : `ranks ${model.strings.labels[first]}–${model.strings.labels[last]}`;
   }
 
   tell(row, column) {
