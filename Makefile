@@ -5,6 +5,7 @@
 #                to PREFIX/include and PREFIX/share/tareweight
 # make bench     prints what a probe costs, as a ratio to reading the clock, and what analysis and rewriting cost, as ratios to decoding
 # make budget-table  runs five codes and the examples with preset auto, and prints what was expected beside what it cost (ten minutes)
+# make validation-table  compares compensated with unmeasured times on both MPIs: the table of docs/validation.md (half an hour)
 # make survey    instruments real programs whole and has them do real work (an hour; installs what is missing)
 
 PREFIX ?= /usr/local
@@ -28,7 +29,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: build demo test bench budget-table survey install examples packages-for-demo packages-for-test rust-components clean
+.PHONY: build demo test bench budget-table validation-table survey install examples packages-for-demo packages-for-test rust-components clean
 
 build:
 	$(CARGO) build --release --workspace
@@ -72,6 +73,10 @@ bench:
 budget-table: build examples
 	@tools/install-packages $(PACKAGES_FOR_BUDGET)
 	python3 tools/budget_table.py --tare $(RELEASE)/tare --examples $(EXAMPLES)
+
+validation-table: build packages-for-demo
+	@tools/install-packages hpcc lammps
+	python3 tools/validation_table.py --tare $(RELEASE)/tare
 
 survey: build
 	@tools/install-packages gcc python3 $$(python3 tools/survey/survey.py --packages)
