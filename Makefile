@@ -2,8 +2,10 @@
 # make test      installs what the tests need, and runs them all
 # make build     builds the command and its libraries; needs no MPI
 # make install   PREFIX=/usr/local: the command to PREFIX/bin, its libraries to PREFIX/lib/tareweight, the interfaces for programs
-#                to PREFIX/include and PREFIX/share/tareweight
-# make bench     prints what a probe costs, as a ratio to reading the clock, and what analysis and rewriting cost, as ratios to decoding
+#                to PREFIX/include and PREFIX/share/tareweight, manual pages and completion to PREFIX/share
+# make book      the documentation as a book, in target/book; installs mdbook where it is missing
+# make bench     prints what a probe costs, as a ratio to reading the clock, also beside other tools and against the truth, and what
+#                analysis and rewriting cost, as ratios to decoding
 # make budget-table  runs five codes and the examples with preset auto, and prints what was expected beside what it cost (ten minutes)
 # make validation-table  compares compensated with unmeasured times on both MPIs: the table of docs/validation.md (half an hour)
 # make survey    instruments real programs whole and has them do real work (an hour; installs what is missing)
@@ -15,12 +17,13 @@ PAIRS ?= 15
 
 RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
 EXAMPLES := $(or $(CARGO_TARGET_DIR),target)/examples
-LIBRARIES := libtare.so libtare_openmpi.so libtare_mpich.so
+LIBRARIES := libtare.so libtare_openmpi.so libtare_mpich.so libtare_tally.so
 
 PACKAGES_FOR_BUILD := gcc libc6-dev
 PACKAGES_FOR_DEMO := $(PACKAGES_FOR_BUILD) openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran g++
-PACKAGES_FOR_TEST := $(PACKAGES_FOR_DEMO) binutils hpcc lammps lammps-examples git perl python3 sqlite3 gdb numactl strace time clang dwz graphviz llvm xz-utils libxml2-utils python3-jsonschema chromium-headless-shell valgrind golang-go prometheus
+PACKAGES_FOR_TEST := $(PACKAGES_FOR_DEMO) binutils hpcc lammps lammps-examples git perl python3 sqlite3 gdb numactl strace time clang dwz graphviz llvm xz-utils libxml2-utils python3-jsonschema chromium-headless-shell valgrind golang-go prometheus zsh fish man-db
 
+PACKAGES_FOR_BENCH := python3 gcc clang libclang-rt-14-dev uftrace
 PACKAGES_FOR_BUDGET := python3 openmpi-bin hpcc lammps tachyon-bin-nox libtachyon-openmpi-0 phyml mrbayes-mpi
 
 # mpirun refuses to run as root unless it is told twice.
@@ -29,7 +32,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: build demo test bench budget-table validation-table survey install examples packages-for-demo packages-for-test rust-components clean
+.PHONY: build demo test book bench budget-table validation-table survey install examples packages-for-demo packages-for-test rust-components clean
 
 build:
 	$(CARGO) build --release --workspace
@@ -64,9 +67,17 @@ test: packages-for-test rust-components
 	$(CARGO) build --release --workspace
 	$(CARGO) test --release --workspace
 
-bench:
+book:
+	@command -v mdbook >/dev/null || $(CARGO) install --locked mdbook
+	mdbook build
+
+bench: build
+	@tools/install-packages $(PACKAGES_FOR_BENCH)
 	$(CARGO) bench -p tare-runtime
+	python3 tools/peers.py --tare $(RELEASE)/tare
+	python3 tools/pair_cost.py --tare $(RELEASE)/tare
 	$(CARGO) bench -p tare-code --bench analysis
+	$(CARGO) bench -p tare-select --bench auto
 	$(CARGO) bench -p tare-rewrite --bench hooks
 	$(CARGO) bench -p tare-rewrite --bench rewriting
 
@@ -91,6 +102,11 @@ install: build
 	install -m 644 crates/api/fortran/tare.f90 $(DESTDIR)$(PREFIX)/share/tareweight/
 	install -m 644 crates/api/Cargo.toml $(DESTDIR)$(PREFIX)/share/tareweight/rust/
 	install -m 644 crates/api/src/lib.rs $(DESTDIR)$(PREFIX)/share/tareweight/rust/src/
+	$(RELEASE)/tare manual -o $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,bash-completion/completions zsh/site-functions fish/vendor_completions.d)
+	$(RELEASE)/tare completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tare
+	$(RELEASE)/tare completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_tare
+	$(RELEASE)/tare completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/tare.fish
 
 clean:
 	$(CARGO) clean

@@ -11,7 +11,10 @@ module kernel
 contains
   subroutine step(x)
     double precision, intent(inout) :: x
-    x = 1d0 / (1d0 + x)
+    integer :: i
+    do i = 1, 6
+      x = 1d0 / (1d0 + x)
+    end do
   end subroutine step
 
   subroutine work(steps, x)

@@ -13,9 +13,10 @@ are read by our words:
 - a branch past a `lock` prefix leads to its instruction;
 - `MPI_Abort` does not return.
 
-For functions that still differ, the cause is looked for: angr's graph is changed where its block ends in a call that
-one of the two takes for one that never returns, or in an indirect jump, until both agree. Functions with instructions that
-angr cannot decode are counted for themselves. What nothing of this explains is listed. Loops are compared by the number of strongly connected components with a cycle, which are the outermost ones.
+For functions that still differ, causes are looked for: wherever control goes on otherwise behind a block of angr's, its graph is
+changed to ours, until both agree, and what the block ends in is the cause. Each cause is counted in every function that it is found
+in, and those that it alone explains; what nothing of this explains is listed. Loops are compared by the number of strongly connected
+components with a cycle, which are the outermost ones.
 Functions that angr does not find at the same address are left out.
 """
 
@@ -29,8 +30,6 @@ import subprocess
 import sys
 
 NEVER_RETURN = {"MPI_Abort"}
-# Changes of one graph that are tried.
-MOST_CHANGES = 60
 
 
 def components(successors):
@@ -177,9 +176,10 @@ class Theirs:
         except ValueError:
             return operand
 
-    def graph(self, entry, changes):
-        """The graph of a function in our words; `changes` are other ways out of blocks."""
-        ways, todo = {}, [entry]
+    def graph(self, entry, changes, entries=(), straight=frozenset()):
+        """The graph of a function in our words; `changes` are other ways out of blocks, `entries` where else it is entered, and
+        `straight` blocks that end in nothing."""
+        ways, todo = {}, [entry, *entries]
         while todo:
             block = todo.pop()
             if block in ways:
@@ -201,18 +201,18 @@ class Theirs:
             if block in changes:
                 ways[block] = own = set(changes[block])
             todo.extend(own)
-        return Graph(entry, ways, self.goes_straight_on)
+        return Graph({entry, *entries}, ways, lambda block: block in straight or self.goes_straight_on(block))
 
 
 class Graph:
     """Blocks and edges; blocks that only a call or the like parts are one."""
 
-    def __init__(self, entry, ways, goes_straight_on):
+    def __init__(self, entries, ways, goes_straight_on):
         before = collections.Counter(to for own in ways.values() for to in own)
         self.ways, self.joined = ways, {}
         for block, own in ways.items():
             to = next(iter(own), None)
-            if len(own) == 1 and to != entry and before[to] == 1 and goes_straight_on(block):
+            if len(own) == 1 and to not in entries and before[to] == 1 and goes_straight_on(block):
                 self.joined[to] = block
         self.blocks = {block for block in ways if block not in self.joined}
         self.edges = {(self.first(block), to) for block, own in ways.items() for to in own if self.joined.get(to) != block}
@@ -238,63 +238,86 @@ def ours(tare, image):
     return json.loads(document)["functions"]
 
 
-def our_graph(tare, image, name):
-    """Blocks and edges of one of our functions, by addresses."""
-    command = [tare, "inspect", image, "--cfg", name]
-    text = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
-    blocks = {found[1]: int(found[2], 16) for found in re.finditer(r'^  (b\d+) \[label="(0x[0-9a-f]+)', text, re.M)}
-    edges = {(blocks[found[1]], blocks[found[2]]) for found in re.finditer(r"^  (b\d+) -> (b\d+)", text, re.M)}
-    return set(blocks.values()), edges
+class Ours:
+    """One of our functions: blocks with their ends, edges, and where it is entered."""
+
+    def __init__(self, tare, image, address):
+        command = [tare, "inspect", image, "--cfg", hex(address)]
+        text = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+        nodes = {found[1]: found for found in re.finditer(r'^  (b\d+) \[label="(0x[0-9a-f]+).*tooltip="\S+?–(0x[0-9a-f]+)"', text, re.M)}
+        starts = {name: int(found[2], 16) for name, found in nodes.items()}
+        self.ends = {starts[name]: int(found[3], 16) for name, found in nodes.items()}
+        self.entries = [starts[name] for name, found in nodes.items() if "penwidth" in found[0]]
+        self.edges = {(starts[found[1]], starts[found[2]]) for found in re.finditer(r"^  (b\d+) -> (b\d+)", text, re.M)}
+        self.starts = sorted(self.ends)
+
+    def around(self, address):
+        """The block that holds an address."""
+        place = bisect.bisect_right(self.starts, address) - 1
+        start = self.starts[place] if place >= 0 else None
+        return start if start is not None and address < self.ends[start] else None
+
+    def ways(self, address, size):
+        """Where control goes behind code of so many bytes (to its block's end, if none are known)."""
+        start = self.around(address)
+        if start is None:
+            return set()
+        if size and address + size < self.ends[start]:
+            return {address + size}
+        return {to for origin, to in self.edges if origin == start}
 
 
-def explain(theirs, entry, blocks, edges):
-    """Causes by which angr's graph differs from a graph of ours, and whether they are all."""
-    changes, causes = {}, set()
-    if any(theirs.ends_undecoded(block) for block in theirs.graph(entry, {}).ways):
-        return {"instructions that angr does not decode"}, True
-    for _ in range(MOST_CHANGES):
-        graph = theirs.graph(entry, changes)
-        if (graph.blocks, graph.edges) == (blocks, edges):
-            return causes, True
-        change = next(difference(theirs, graph, blocks, edges, changes), None)
-        if change is None:
-            return causes, False
-        block, ways, cause = change
-        changes[block] = ways
-        causes.add(cause)
-    return causes, False
+def explain(theirs, entry, ours):
+    """Causes by which angr's graph of a function differs from ours, and whether they are all.
+
+    angr's ways out of its blocks are changed to ours where they differ, each for a cause, until the graphs agree."""
+    changes, straight, causes, is_all, has_changed = {}, set(), set(), True, True
+    while has_changed:
+        has_changed = False
+        graph = theirs.graph(entry, changes, ours.entries, straight)
+        for block in sorted(graph.ways.keys() - changes.keys()):
+            ways = ours.ways(block, theirs.block(block).size)
+            if ways != graph.ways[block]:
+                cause = cause_of(theirs, block, graph.ways[block], ways, ours)
+                causes.update([cause] if cause else [])
+                is_all &= cause != "?"
+                changes[block], has_changed = ways, True
+                if ways and ours.around(next(iter(ways))) == ours.around(block) and next(iter(ways)) not in ours.ends:
+                    straight.add(block)
+    if len(ours.entries) > 1:
+        causes.add("entered in its middle as well, which angr does not know")
+    return causes, is_all and bool(causes) and (graph.blocks, graph.edges) == (set(ours.ends), ours.edges)
 
 
-def difference(theirs, graph, blocks, edges, changes):
-    """Blocks at which the graphs part: other ways out of them, and the cause."""
-    ends = {first: graph.members(first) for first in graph.blocks}
-    for first, to in sorted(graph.edges ^ edges):
-        ours = {way for origin, way in edges if origin == first}
-        for block in sorted(ends.get(first, ()), reverse=True):
-            if block in changes:
-                continue
-            behind = {block + theirs.block(block).size}
-            if theirs.jumps_indirectly(block):
-                yield block, ours, "an indirect jump"
-            elif theirs.is_call(block) and (first, to) in graph.edges:
-                yield block, set(), f"{theirs.callee(block)} never returns here"
-            elif theirs.is_call(block) and not graph.ways[block]:
-                yield block, behind, f"{theirs.callee(block)} never returns there"
-            elif theirs.block(block).kind.startswith("Ijk_Sys") and not graph.ways[block]:
-                yield block, behind, "a system call that never returns there"
-            elif theirs.block(block).mnemonic.startswith(("j", "xbegin")) and graph.ways[block] < ours:
-                yield block, ours, "a branch that angr does not follow"
-    # A call that never returns here parts what is one block there.
-    for block in sorted(graph.ways):
-        behind = next(iter(graph.ways[block]), None)
-        if theirs.is_call(block) and block not in changes and behind is not None:
-            if (behind in blocks) != (behind in graph.blocks):
-                yield block, set(), f"{theirs.callee(block)} never returns here"
+def cause_of(theirs, block, there, here, ours):
+    """Why control goes elsewhere behind a block; nothing where that follows from another cause; `?` if it cannot be told."""
+    own = theirs.block(block)
+    start = ours.around(block)
+    if theirs.ends_undecoded(block) and block in theirs.blocks:
+        return "instructions that angr does not decode"
+    if block not in theirs.blocks or start is None or block + own.size > ours.ends[start]:
+        return None
+    if theirs.jumps_indirectly(block):
+        if not there:
+            return "an indirect jump that angr does not resolve"
+        return "an indirect jump that is not resolved here" if not here else "a jump table that ends elsewhere"
+    if theirs.is_call(block):
+        where = "here" if there and not here else "there"
+        return f"{theirs.callee(block)} never returns {where}"
+    if own.kind.startswith("Ijk_Sys"):
+        return "a system call that never returns there"
+    if own.mnemonic == "xbegin":
+        return "a hardware transaction"
+    if there < here:
+        return "a branch that angr does not follow"
+    if here < there and all(ours.around(to) is None for to in there - here):
+        return "a branch into the middle of another function, which is a tail call here"
+    return "?"
 
 
 def compare(tare, image, show):
     found = Theirs(image)
-    both, same, apart, causes = 0, [0, 0, 0], [], collections.Counter()
+    both, same, apart, causes, alone = 0, [0, 0, 0], [], collections.Counter(), collections.Counter()
     for function in ours(tare, image):
         entry = function["address"]
         if entry not in found.functions:
@@ -304,14 +327,15 @@ def compare(tare, image, show):
         own, other = (function["blocks"], function["edges"], outermost), found.graph(entry, {}).size()
         same = [count + (one == two) for count, one, two in zip(same, own, other)]
         if own != other:
-            reasons, is_all = explain(found, entry, *our_graph(tare, image, function["name"]))
+            reasons, is_all = explain(found, entry, Ours(tare, image, entry))
             causes.update(reasons if is_all else ())
+            alone.update(reasons if is_all and len(reasons) == 1 else ())
             apart.append((function, own, other, reasons, is_all))
     shares = ", ".join(f"{what} agree in {100 * count / both:.2f} %" for what, count in zip(("blocks", "edges", "outermost loops"), same))
     explained = sum(is_all for *_, is_all in apart)
     print(f"{image}: {both} functions in both; {shares}; {len(apart)} differ, of which {explained} are explained:")
     for cause, count in causes.most_common():
-        print(f"  {count:4} {cause}")
+        print(f"  {count:4} {cause} ({alone[cause]} by that alone)")
     for function, own, other, reasons, is_all in [one for one in apart if not one[4]][:show]:
         print(f"  {function['address']:#x} {function['name']}: blocks, edges, outermost loops {own} against {other}; {', '.join(sorted(reasons))}")
 

@@ -5,7 +5,8 @@
     images    what is instrumented: paths as the shell expands them, after the build
     job       shell lines that do real work; what they print, and their status, must not change
     keep      a regular expression: only lines of output that it is found in are compared (optional)
-    least     the share of functions that must be instrumented, where it is not 0.999 (with `why`)
+    least     the share of functions that must be instrumented, where it is not 0.999 (with `why`); small images hold as well
+              where all that is refused is of the kinds that are never moved
     why       reason of `least`
     counted   false where entries and exits cannot be counted (a static program takes no library)
     measured  false where the runtime cannot be loaded

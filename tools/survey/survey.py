@@ -6,7 +6,8 @@ three times more than without us: with copies that count entries and exits, with
 traps (`--poison`), and under Tareweight's own runtime. In a mount namespace of its own each copy stands at the place of
 its original, so that whoever starts or loads it gets the copy, and nothing else on the machine does.
 
-A subject holds if at least 99.9 % of the functions of each image are instrumented, each run prints what the
+A subject holds if at least 99.9 % of the functions of each image are instrumented (in small images all but those of kinds
+that are never moved), each run prints what the
 original prints and ends as it does, and no region is left more often than it is entered.
 """
 

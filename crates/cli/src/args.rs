@@ -8,6 +8,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use tare_select::budget::Budget;
 
 use crate::failure::{Code, Failure};
+use crate::trial::Length;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -63,6 +64,10 @@ pub(crate) enum Verb {
     Ctl(CtlArguments),
     /// Say what this machine offers and lacks, with the remedy
     Doctor,
+    /// Print the script that completes our command lines in a shell
+    Completion(CompletionArguments),
+    /// Print the manual page of a verb, or write all of them
+    Manual(ManualArguments),
 }
 
 /// What is taken off the times that are shown.
@@ -214,7 +219,7 @@ pub(crate) struct Measuring {
     /// Switch call paths off for good that have more than CALLS calls of less than MICROSECONDS: `tau` is 100000,10
     #[arg(long, value_name = "tau|CALLS,MICROSECONDS", env = "TARE_THROTTLE_RULE", value_parser = parse_throttle)]
     pub(crate) throttle: Option<Throttle>,
-    /// What to measure beside time: PAPI_TOT_INS, cache-misses, page-faults, task-clock … (docs/metrics.md)
+    /// What to measure beside time: PAPI_TOT_INS, cache-misses, page-faults, allocations, io-time … (docs/metrics.md)
     #[arg(long, value_name = "NAME,…", env = "TARE_METRICS_WANTED")]
     pub(crate) metrics: Option<String>,
 }
@@ -272,9 +277,11 @@ pub(crate) struct ProfileArguments {
     /// Also instrument the shared libraries whose name contains PATTERN
     #[arg(long, value_name = "PATTERN", env = "TARE_LIBRARY", value_delimiter = ',')]
     pub(crate) library: Vec<String>,
-    /// With --preset auto: run the command once more before, for calls and times in the place of estimates
-    #[arg(long, env = "TARE_TRIAL", value_parser = clap::builder::FalseyValueParser::new(), conflicts_with = "from_run")]
-    pub(crate) trial: bool,
+    /// With --preset auto: run the command once more before, for calls and times in the place of estimates; it is stopped after
+    /// TIME (30s; 2m, end)
+    #[arg(long, value_name = "TIME", env = "TARE_TRIAL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "30s", conflicts_with = "from_run")]
+    pub(crate) trial: Option<Length>,
     #[command(flatten)]
     pub(crate) measuring: Measuring,
     #[command(flatten)]
@@ -517,9 +524,11 @@ pub(crate) struct ValidateArguments {
     /// Also instrument the shared libraries whose name contains PATTERN
     #[arg(long, value_name = "PATTERN", env = "TARE_LIBRARY", value_delimiter = ',')]
     pub(crate) library: Vec<String>,
-    /// With --preset auto: run the command once more before, for calls and times in the place of estimates
-    #[arg(long, env = "TARE_TRIAL", value_parser = clap::builder::FalseyValueParser::new(), conflicts_with = "from_run")]
-    pub(crate) trial: bool,
+    /// With --preset auto: run the command once more before, for calls and times in the place of estimates; it is stopped after
+    /// TIME (30s; 2m, end)
+    #[arg(long, value_name = "TIME", env = "TARE_TRIAL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "30s", conflicts_with = "from_run")]
+    pub(crate) trial: Option<Length>,
     #[command(flatten)]
     pub(crate) measuring: Measuring,
     /// How to write the table
@@ -569,10 +578,13 @@ Examples:
   tare report RUN --format json | jq .whole      for programs
   tare report RUN --format collapsed | flamegraph.pl --countname ns > run.svg
   tare report RUN --format callgrind -o callgrind.out.run
+  tare report RUN --format csv --ranks 0-3 -o csv
+                                                 a file for each of the ranks: csv/rank-00000.csv …
   tare report RUN --format tau -o profiles       then, in that directory: pprof, or paraprof
+  tare report scorep-run/profile.cubex           what another tool measured: Score-P, Scalasca, TAU
 Other tools know no intervals: what is not to be trusted stands in one entry of its own (docs/report.md).")]
 pub(crate) struct ReportArguments {
-    /// Run directory
+    /// Run directory; or a directory of TAU's profiles, or a file of Cube
     pub(crate) run: PathBuf,
     /// How to write it
     #[arg(long, value_enum, env = "TARE_FORMAT", default_value = "text")]
@@ -580,15 +592,53 @@ pub(crate) struct ReportArguments {
     /// Where to write it (default: stdout); a directory for tau
     #[arg(short, long, value_name = "FILE|DIR")]
     pub(crate) output: Option<PathBuf>,
+    /// A document for each of these ranks, in the directory that -o names: 0-3,8 or all
+    #[arg(long, value_name = "LIST", env = "TARE_RANKS", requires = "output")]
+    pub(crate) ranks: Option<Ranks>,
     #[command(flatten)]
     pub(crate) showing: Showing,
     #[command(flatten)]
-    pub(crate) sources: Sources,
+    pub(crate) carried: Carried,
 }
 
-/// Which source files a page carries.
-#[derive(Debug, Args)]
-pub(crate) struct Sources {
+/// Ranks, as `0-3,8` or `all`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Ranks(Option<Vec<std::ops::RangeInclusive<u32>>>);
+
+impl Ranks {
+    pub(crate) fn has(&self, rank: u32) -> bool {
+        self.0.as_ref().is_none_or(|ranges| ranges.iter().any(|range| range.contains(&rank)))
+    }
+
+    /// The first rank that is named and not there.
+    pub(crate) fn first_missing(&self, ranks: &[u32]) -> Option<u32> {
+        self.0.iter().flatten().find_map(|range| [*range.start(), *range.end()].into_iter().find(|rank| !ranks.contains(rank)))
+    }
+}
+
+impl std::str::FromStr for Ranks {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.trim() == "all" {
+            return Ok(Self(None));
+        }
+        let range = |part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+            (first <= last).then_some(first..=last)
+        };
+        let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+        ranges.map(|ranges| Self(Some(ranges))).ok_or_else(|| "expected ranks such as 0-3,8, or all".to_string())
+    }
+}
+
+/// What a page carries.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Carried {
+    /// Call paths that a page carries one by one; beyond that the smallest are folded into one below each caller
+    #[arg(long, value_name = "N", env = "TARE_LIMIT", default_value_t = tare_report::html::MOST_PATHS)]
+    pub(crate) limit: usize,
     /// Leave source lines out of the page
     #[arg(long, env = "TARE_NO_SOURCE", value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) no_source: bool,
@@ -601,15 +651,15 @@ Examples:
   tare view RUN                                  writes RUN/report.html and opens it where there is a display
   tare view RUN -o run.html                      elsewhere")]
 pub(crate) struct ViewArguments {
-    /// Run directory
+    /// Run directory; or a directory of TAU's profiles, or a file of Cube
     pub(crate) run: PathBuf,
-    /// Where to write the page (default: report.html in the run directory)
+    /// Where to write the page (default: report.html in the run directory; beside a file of Cube)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) showing: Showing,
     #[command(flatten)]
-    pub(crate) sources: Sources,
+    pub(crate) carried: Carried,
 }
 
 /// `tare compare`
@@ -621,11 +671,12 @@ Examples:
                                                  several runs on each side: the noise between runs counts
   tare compare RUN1 RUN2 RUN4                    side by side; changes are from the first
   tare compare --least 2% OLD NEW --format json
+  tare compare scorep-old/profile.cubex NEW      against a file of Cube, or a directory of TAU's profiles
 
 Exit status: 0 where nothing got slower, 1 where the run or a region did: beyond the 95 % interval of the difference,
 and by at least --least of the first side's time.")]
 pub(crate) struct CompareArguments {
-    /// Run directories; each is a side of its own, or with --with all are the first side
+    /// Run directories, directories of TAU's profiles, files of Cube; each is a side of its own, or with --with all are the first side
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
     /// Runs of the second side
@@ -700,7 +751,7 @@ pub(crate) struct ServeArguments {
     #[command(flatten)]
     pub(crate) showing: Showing,
     #[command(flatten)]
-    pub(crate) sources: Sources,
+    pub(crate) carried: Carried,
 }
 
 /// `tare query`
@@ -766,6 +817,46 @@ pub(crate) struct SimulateArguments {
     pub(crate) format: Format,
 }
 
+/// A shell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ShellName {
+    /// GNU Bash
+    Bash,
+    /// Z shell
+    Zsh,
+    /// Fish
+    Fish,
+}
+
+/// `tare completion`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  source <(tare completion bash)
+  tare completion zsh > ~/.zfunc/_tare           with fpath+=~/.zfunc before compinit
+  tare completion fish > ~/.config/fish/completions/tare.fish
+`make install` puts them where the shells look for them.")]
+pub(crate) struct CompletionArguments {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: ShellName,
+}
+
+/// `tare manual`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tare manual profile | man -l -                 read a page
+  tare manual -o man1                            write all pages: tare.1, tare-profile.1 …")]
+pub(crate) struct ManualArguments {
+    /// The verb (default: the command itself)
+    #[arg(conflicts_with = "output")]
+    pub(crate) verb: Option<String>,
+    /// Directory for all pages
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+}
+
 /// What is wrong with a command line, as we say it; `None` where help or the version was asked for.
 pub(crate) fn failure(error: &clap::Error) -> Option<Failure> {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
@@ -802,5 +893,17 @@ mod tests {
         assert!(missing.starts_with("the following required arguments were not provided: --output <OUT>\n      try: tare instrument"), "{missing}");
         assert!(said("tare profil -- app").contains("'profil'"));
         assert_eq!(said("tare --help"), "");
+    }
+
+    #[test]
+    fn every_verb_that_writes_documents_has_a_schema() {
+        for verb in Arguments::command().get_subcommands() {
+            let writes =
+                |argument: &clap::Arg| argument.get_id() == "format" && argument.get_possible_values().iter().any(|value| value.get_name() == "json");
+            if verb.get_arguments().any(writes) {
+                let file = format!("{}/../../docs/schema/{}.schema.json", env!("CARGO_MANIFEST_DIR"), verb.get_name());
+                assert!(std::path::Path::new(&file).is_file(), "there is no {file}");
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! from the terminal reaches the whole process group anyway, one that is sent to the tool alone is passed on.
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -31,50 +31,63 @@ const GLANCE: Duration = Duration::from_millis(2);
 /// What a child that is told to stop gets to do so.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Runs a command to its end, or until it takes too long: then it is stopped, and `None` returned.
-pub(crate) fn run_for(mut command: Command, limit: Option<Duration>) -> Result<Option<Exit>, Failure> {
-    let Some(limit) = limit else { return run(command).map(|(exit, _)| Some(exit)) };
+/// Runs a command to its end, or until it takes too long: then it is stopped, and no end returned. Returns the seconds it
+/// took as well.
+pub(crate) fn run_for(command: Command, limit: Option<Duration>) -> Result<(Option<Exit>, f64), Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let lost = |error| Failure::new(Code::Internal, format!("lost {name}: {error}"));
-    let mut child = command.spawn().map_err(|error| Failure::new(Code::NoInput, format!("cannot start {name}: {error}")))?;
     let started = Instant::now();
+    let mut child = start(command)?;
+    let status = wait(&mut child, limit.map(|limit| started + limit));
+    CHILD.store(0, Ordering::SeqCst);
+    let status = status.map_err(|error| Failure::new(Code::Internal, format!("lost {name}: {error}")))?;
+    Ok((status.map(end_of), started.elapsed().as_secs_f64()))
+}
+
+/// Runs a command to its end; returns how it ended and the seconds it took.
+pub(crate) fn run(command: Command) -> Result<(Exit, f64), Failure> {
+    let (exit, wall) = run_for(command, None)?;
+    Ok((exit.unwrap_or(Exit::Signal(libc::SIGKILL)), wall))
+}
+
+/// Starts a command, to which signals are passed on from now on.
+fn start(mut command: Command) -> Result<Child, Failure> {
+    for signal in PASSED_ON {
+        pass_on(signal);
+    }
+    let name = command.get_program().to_string_lossy().into_owned();
+    let child = command.spawn().map_err(|error| Failure::new(Code::NoInput, format!("cannot start {name}: {error}")))?;
+    CHILD.store(child.id().cast_signed(), Ordering::SeqCst);
+    let early = EARLY.swap(0, Ordering::SeqCst);
+    if early != 0 {
+        tell(&child, early);
+    }
+    Ok(child)
+}
+
+/// Waits for a child's end; from `end` on it is told to stop, and `None` returned.
+fn wait(child: &mut Child, end: Option<Instant>) -> std::io::Result<Option<ExitStatus>> {
+    let Some(end) = end else { return child.wait().map(Some) };
     let mut is_told = false;
     loop {
-        if let Some(status) = child.try_wait().map_err(lost)? {
-            return Ok((!is_told).then(|| end_of(status)));
+        if let Some(status) = child.try_wait()? {
+            return Ok((!is_told).then_some(status));
         }
-        if started.elapsed() > limit + GRACE {
-            child.kill().and_then(|()| child.wait()).map_err(lost)?;
-            return Ok(None);
+        let now = Instant::now();
+        if now > end + GRACE {
+            return child.kill().and_then(|()| child.wait()).map(|_| None);
         }
-        if started.elapsed() > limit && !is_told {
+        if now > end && !is_told {
             is_told = true;
             // A launcher that is told stops its ranks; one that is killed cannot.
-            // SAFETY: the child has not been waited for yet.
-            unsafe { libc::kill(child.id().cast_signed(), libc::SIGTERM) };
+            tell(child, libc::SIGTERM);
         }
         std::thread::sleep(GLANCE);
     }
 }
 
-/// Runs a command to its end; returns how it ended and the seconds it took.
-pub(crate) fn run(mut command: Command) -> Result<(Exit, f64), Failure> {
-    for signal in PASSED_ON {
-        pass_on(signal);
-    }
-    let name = command.get_program().to_string_lossy().into_owned();
-    let started = Instant::now();
-    let mut child = command.spawn().map_err(|error| Failure::new(Code::NoInput, format!("cannot start {name}: {error}")))?;
-    CHILD.store(child.id().cast_signed(), Ordering::SeqCst);
-    let early = EARLY.swap(0, Ordering::SeqCst);
-    if early != 0 {
-        // SAFETY: the child has not been waited for yet.
-        unsafe { libc::kill(child.id().cast_signed(), early) };
-    }
-    let status = child.wait();
-    CHILD.store(0, Ordering::SeqCst);
-    let status = status.map_err(|error| Failure::new(Code::Internal, format!("lost {name}: {error}")))?;
-    Ok((end_of(status), started.elapsed().as_secs_f64()))
+fn tell(child: &Child, signal: libc::c_int) {
+    // SAFETY: the child has not been waited for yet.
+    unsafe { libc::kill(child.id().cast_signed(), signal) };
 }
 
 fn end_of(status: ExitStatus) -> Exit {

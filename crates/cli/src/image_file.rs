@@ -8,6 +8,7 @@ use tare_image::{Foreign, Image, ImageError, Kind};
 use crate::failure::{Code, Failure};
 use crate::launch::TWO_STEPS;
 use crate::mpi_library::{self, Library, Mpi};
+use crate::other_tools;
 
 /// Reads a file whole.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
@@ -118,6 +119,9 @@ pub(crate) fn needs_of(path: &Path, image: &Image<'_>) -> Result<Needs, Failure>
     if mpi.is_none() && defines_mpi {
         return Err(Failure::new(Code::Unavailable, format!("{name} has its MPI linked statically: messages cannot be followed"))
             .remedy("link the program with the shared MPI library (libmpi.so or libmpich.so)"));
+    }
+    if mpi.is_some() {
+        other_tools::tell(path, image, &libraries, &std::env::var("LD_PRELOAD").unwrap_or_default());
     }
     Ok(Needs { mpi, libraries })
 }

@@ -18,9 +18,18 @@ fn places(command: &Path) -> Vec<PathBuf> {
     vec![folder.to_path_buf(), folder.join("../lib/tareweight")]
 }
 
+/// The libraries to preload for a kind of MPI, the one that counts allocation and I/O among them where it is needed.
+pub(crate) fn preloads(mpi: Option<Mpi>, needs_tally: bool) -> Result<Vec<PathBuf>, Failure> {
+    let tally = needs_tally.then(|| library("libtare_tally.so"));
+    [preload(mpi)].into_iter().chain(tally).collect()
+}
+
 /// The preload library for a kind of MPI.
 pub(crate) fn preload(mpi: Option<Mpi>) -> Result<PathBuf, Failure> {
-    let name = Mpi::preload(mpi);
+    library(Mpi::preload(mpi))
+}
+
+fn library(name: &str) -> Result<PathBuf, Failure> {
     let command = command()?;
     places(&command).into_iter().map(|place| place.join(name)).find(|path| path.is_file()).and_then(|path| path.canonicalize().ok()).ok_or_else(
         || {

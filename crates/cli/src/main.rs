@@ -13,15 +13,18 @@ mod choice;
 mod collect;
 mod debug_files;
 mod failure;
+mod foreign_file;
 mod image_file;
 mod installation;
 mod instrumenting;
 mod launch;
 mod live;
+mod manual;
 mod measured;
 mod metrics;
 mod mpi_library;
 mod naming;
+mod other_tools;
 mod pattern;
 mod probe_cost;
 mod progress;
@@ -84,6 +87,8 @@ fn act() -> Result<ExitCode, Failure> {
         Verb::Query(arguments) => verbs::query::query(&arguments),
         Verb::Ctl(arguments) => verbs::ctl::ctl(&arguments),
         Verb::Doctor => verbs::doctor::doctor(),
+        Verb::Completion(arguments) => verbs::completion::completion(&arguments),
+        Verb::Manual(arguments) => verbs::manual::manual(&arguments),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::launch::{self, Part, Program};
 use crate::metrics::{self, Metric};
 use crate::mpi_library::Mpi;
 use crate::rundir::{Exit, RunDirectory};
-use crate::verbs::exec::{Launch, list_with};
+use crate::verbs::exec::{Launch, list_of};
 
 /// What the runtime is to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,9 +131,13 @@ pub(crate) fn launch(
     setting: Setting,
     output: &Path,
 ) -> Result<(Exit, f64), Failure> {
-    let mut command = command(run, id, line, targets, setting)?;
+    child::run(into_file(command(run, id, line, targets, setting)?, output)?)
+}
+
+/// The same command with its output in a file, and no input.
+pub(crate) fn into_file(mut command: Command, output: &Path) -> Result<Command, Failure> {
     redirect(&mut command, output)?;
-    child::run(command)
+    Ok(command)
 }
 
 /// The command that a launch line becomes under the runtime.
@@ -159,7 +163,8 @@ pub(crate) fn command(run: &RunDirectory, id: &str, line: &[OsString], targets: 
 /// The command that a line becomes whose programs cannot be seen: the library is preloaded into everything below it.
 pub(crate) fn hidden_command(run: &RunDirectory, id: &str, line: &[OsString], mpi: Option<Mpi>, setting: Setting) -> Result<Command, Failure> {
     let mut command = command_of(line)?;
-    command.env("LD_PRELOAD", list_with(&installation::preload(mpi)?, std::env::var_os("LD_PRELOAD")));
+    let libraries = installation::preloads(mpi, metrics::need_tally(setting.metrics))?;
+    command.env("LD_PRELOAD", list_of(&libraries, std::env::var_os("LD_PRELOAD")));
     command.envs(setting.environment(run, id));
     Ok(command)
 }
@@ -176,7 +181,7 @@ fn write_spec(run: &RunDirectory, id: &str, index: usize, line: &[OsString], tar
     let spec = Launch {
         program,
         argv0: line[target.program.position].to_string_lossy().into_owned(),
-        preload: installation::preload(target.mpi)?,
+        preload: installation::preloads(target.mpi, metrics::need_tally(setting.metrics))?,
         libraries: target.libraries.clone(),
         environment,
         drops_first: target.program.debugger.is_some(),

@@ -4,6 +4,8 @@
 
 use std::mem::size_of;
 
+use tare_format::tally::Word;
+
 use crate::failure::{Code, Failure};
 
 /// The most metrics of a run.
@@ -23,6 +25,8 @@ enum Source {
     /// Number of a field of `getrusage`.
     Usage(u32),
     TaskClock,
+    /// Allocation and I/O, counted by a library of its own.
+    Tally(Word),
 }
 
 const HARDWARE: u32 = 0;
@@ -76,6 +80,16 @@ const EVENTS: &[(&str, Source)] = &[
     ("cs", Source::Usage(7)),
     ("blocks-in", Source::Usage(8)),
     ("blocks-out", Source::Usage(9)),
+    ("allocations", Source::Tally(Word::Allocations)),
+    ("allocated-bytes", Source::Tally(Word::AllocatedBytes)),
+    ("frees", Source::Tally(Word::Frees)),
+    ("peak-heap", Source::Tally(Word::PeakHeap)),
+    ("reads", Source::Tally(Word::Reads)),
+    ("bytes-read", Source::Tally(Word::BytesRead)),
+    ("writes", Source::Tally(Word::Writes)),
+    ("bytes-written", Source::Tally(Word::BytesWritten)),
+    ("io-calls", Source::Tally(Word::IoCalls)),
+    ("io-time", Source::Tally(Word::IoTicks)),
 ];
 
 /// Caches in the kernel's numbering, and what can be asked of them.
@@ -88,7 +102,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Metric>, Failure> {
     for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
         let source = source_of(name).ok_or_else(|| {
             Failure::new(Code::Usage, format!("`{name}` is no metric that is known"))
-                .remedy("PAPI_TOT_INS, a name of `perf list` such as cache-misses or L1-dcache-load-misses, rNNN, page-faults (docs/metrics.md)")
+                .remedy("PAPI_TOT_INS, a name of `perf list` such as cache-misses or L1-dcache-load-misses, rNNN, page-faults, allocations, io-time (docs/metrics.md)")
         })?;
         if !metrics.iter().any(|known| known.name == name) {
             metrics.push(Metric { name: name.to_string(), source });
@@ -142,6 +156,11 @@ pub(crate) fn available(metrics: Vec<Metric>) -> Vec<Metric> {
     metrics.into_iter().filter(offered).collect()
 }
 
+/// Whether what counts allocation and I/O has to be preloaded.
+pub(crate) fn need_tally(metrics: &[Metric]) -> bool {
+    metrics.iter().any(|metric| matches!(metric.source, Source::Tally(_)))
+}
+
 /// What the runtime is told.
 pub(crate) fn environment(metrics: &[Metric]) -> Option<(String, String)> {
     let word = |metric: &Metric| {
@@ -149,6 +168,7 @@ pub(crate) fn environment(metrics: &[Metric]) -> Option<(String, String)> {
             Source::Perf(kind, config) => format!("p{kind:x}:{config:x}"),
             Source::Usage(field) => format!("u{field}"),
             Source::TaskClock => "t".to_string(),
+            Source::Tally(word) => format!("w{}", word as u32),
         };
         format!("{}={source}", metric.name)
     };
@@ -183,13 +203,14 @@ fn open(kind: u32, config: u64) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST, environment, parse};
+    use super::{MOST, environment, need_tally, parse};
 
     #[test]
     fn names_of_all_kinds_are_read() {
-        let metrics = parse("PAPI_TOT_INS, L1-dcache-load-misses,dTLB-stores,r1a2,page-faults,task-clock").expect("known names");
+        let metrics = parse("PAPI_TOT_INS, L1-dcache-load-misses,dTLB-stores,r1a2,page-faults,task-clock,io-time").expect("known names");
         let (_, value) = environment(&metrics).expect("metrics");
-        assert_eq!(value, "PAPI_TOT_INS=p0:1,L1-dcache-load-misses=p3:10000,dTLB-stores=p3:103,r1a2=p4:1a2,page-faults=u4,task-clock=t");
+        assert_eq!(value, "PAPI_TOT_INS=p0:1,L1-dcache-load-misses=p3:10000,dTLB-stores=p3:103,r1a2=p4:1a2,page-faults=u4,task-clock=t,io-time=w9");
+        assert!(need_tally(&metrics) && !need_tally(&parse("page-faults").expect("a known name")));
         assert_eq!(environment(&[]), None);
     }
 

@@ -107,6 +107,11 @@ pub(crate) fn of_libraries(program: &Path, libraries: &[Library]) -> Result<Opti
     }
 }
 
+/// Whether a library is an MPI library, or one that comes with it, such as `libmpi_mpifh.so.40`.
+pub(crate) fn belongs_to_mpi(name: &str) -> bool {
+    ["libmpi.", "libmpi_", "libmpich", "libmpl.", "libpmpi", "libopen-rte.", "libopen-pal."].iter().any(|start| name.starts_with(start))
+}
+
 /// `libmpi.so.20`, `libmpi_abi.so.0`, `libmpich.so.10`, `libmpt.so`, but not `libmpi_cxx` or other companions.
 fn looks_like_mpi(name: &str) -> bool {
     let stem = name.split(".so").next().unwrap_or(name);

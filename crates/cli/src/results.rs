@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 use memmap2::Mmap;
+use tare_foreign::Foreign;
 use tare_format::graph::UNWRITTEN;
 use tare_profile::Profile;
 use tare_report::Page;
@@ -14,12 +15,12 @@ use crate::args::{Compensate, Showing};
 use crate::child;
 use crate::collect::{collect, wait_for_stragglers};
 use crate::failure::{Code, Failure};
+use crate::foreign_file;
 use crate::live;
 use crate::measured::Setting;
 use crate::naming::name_functions;
 use crate::probe_cost;
 use crate::rundir::{Exit, ImageRecord, RunDirectory, RunRecord, iso_time, seconds_now};
-use crate::source_files;
 
 /// A run that is about to begin.
 pub(crate) struct NewRun<'a> {
@@ -69,9 +70,42 @@ pub(crate) struct Results {
     pub(crate) record: RunRecord,
     pub(crate) run: RunDirectory,
     pub(crate) profile: Profile,
+    /// Where another tool measured it.
+    foreign: Option<Other>,
+}
+
+/// What is known of a run that another tool measured.
+struct Other {
+    tool: String,
+    notes: Vec<String>,
 }
 
 impl Results {
+    /// Opens what is at a path: a run, profiles of TAU, or a file of Cube.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        match foreign_file::read(path)? {
+            Some(foreign) => Ok(Self::of_foreign(path, foreign)),
+            None => Self::read(&RunDirectory::open(path)?),
+        }
+    }
+
+    fn of_foreign(path: &Path, foreign: Foreign) -> Self {
+        let Foreign { profile, tool, program, started_ns, notes } = foreign;
+        let record = RunRecord {
+            schema: 1,
+            id: String::new(),
+            command: if program.is_empty() { vec![path.display().to_string()] } else { program.split(' ').map(String::from).collect() },
+            started: started_ns / 1_000_000_000,
+            wall_s: None,
+            exit: None,
+            stopped_by: None,
+            programs: Vec::new(),
+            model: "off".to_string(),
+            images: Vec::new(),
+        };
+        Self { record, run: RunDirectory { path: path.to_path_buf() }, profile, foreign: Some(Other { tool, notes }) }
+    }
+
     /// Collects what the run left on this node, and reads it.
     pub(crate) fn read(run: &RunDirectory) -> Result<Self, Failure> {
         let record = run.read_record()?;
@@ -83,7 +117,7 @@ impl Results {
         let mut profile = Profile::read(&graphs, &descriptions)
             .map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", run.path.display())))?;
         name_functions(&mut profile);
-        Ok(Self { record, run: run.clone(), profile })
+        Ok(Self { record, run: run.clone(), profile, foreign: None })
     }
 
     /// Reads the run as it stands now, and leaves everything in its place.
@@ -95,7 +129,7 @@ impl Results {
         let mut profile = live::profile(&graphs, &descriptions)
             .map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", run.path.display())))?;
         name_functions(&mut profile);
-        Ok(Self { record, run: run.clone(), profile })
+        Ok(Self { record, run: run.clone(), profile, foreign: None })
     }
 
     /// How the command ended, if it has.
@@ -117,7 +151,7 @@ impl Results {
         tare_report::Run {
             command: record.command.clone(),
             program: program_of(record),
-            started: iso_time(record.started),
+            started: if record.started > 0 { iso_time(record.started) } else { String::new() },
             wall_s: record.wall_s.unwrap_or_else(|| self.profile.processes.iter().map(|process| process.lifetime_s).fold(0.0, f64::max)),
             exit: match record.exit {
                 None => tare_report::Exit::Unknown,
@@ -128,42 +162,17 @@ impl Results {
             directory: shortest(&self.run.path),
             is_unwritten: self.run.path.join(UNWRITTEN).exists(),
             images: record.images.iter().map(about_image).collect(),
+            measured_by: self.foreign.as_ref().map(|other| other.tool.clone()),
+            notes: self.foreign.as_ref().map_or_else(Vec::new, |other| other.notes.clone()),
         }
     }
 
     /// The profile with its compensations.
     pub(crate) fn compensated(&self, showing: &Showing) -> tare_report::Results<'_> {
-        tare_report::Results::new(&self.profile, mode(showing.compensate))
-    }
-
-    /// The report, or its first page, as text.
-    pub(crate) fn text(&self, showing: &Showing, whole: bool) -> String {
-        let show = if whole { tare_report::text::report } else { tare_report::text::summary };
-        show(&self.about(), &self.compensated(showing), &page(showing.top))
-    }
-
-    /// The report as a JSON document.
-    pub(crate) fn json(&self, showing: &Showing) -> String {
-        tare_report::json::report(&self.about(), &self.compensated(showing))
-    }
-}
-
-impl Results {
-    /// The profile in the format of another tool, and how many times were left out of it.
-    pub(crate) fn export(&self, showing: &Showing, format: tare_report::export::Format) -> (Vec<u8>, usize) {
-        tare_report::export::document(format, &self.about(), &self.compensated(showing))
-    }
-
-    /// Profiles of TAU: names and contents of files.
-    pub(crate) fn tau(&self, showing: &Showing) -> Vec<(String, String)> {
-        tare_report::export::tau(&self.about(), &self.compensated(showing))
-    }
-
-    /// The report as a page that stands alone.
-    pub(crate) fn html(&self, showing: &Showing, with_sources: bool) -> String {
-        let results = self.compensated(showing);
-        let sources = if with_sources { source_files::read(&tare_report::html::wanted_sources(&results)) } else { Vec::new() };
-        tare_report::html::page(&self.about(), &results, &sources)
+        match self.foreign {
+            Some(_) => tare_report::Results::as_measured(&self.profile),
+            None => tare_report::Results::new(&self.profile, mode(showing.compensate)),
+        }
     }
 }
 
@@ -171,8 +180,9 @@ impl Results {
 pub(crate) fn summarise(run: &RunDirectory, showing: &Showing) -> Result<(), Failure> {
     let results = Results::read(run)?;
     probe_cost::keep(&results.profile);
+    let summary = tare_report::text::summary(&results.about(), &results.compensated(showing), &page(showing.top));
     // Where nobody reads the summary, the program's own status still counts.
-    let _ = std::io::stderr().write_all(results.text(showing, false).as_bytes());
+    let _ = std::io::stderr().write_all(summary.as_bytes());
     Ok(())
 }
 

@@ -3,11 +3,13 @@
 pub(crate) mod bisect;
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod completion;
 pub(crate) mod ctl;
 pub(crate) mod doctor;
 pub(crate) mod exec;
 pub(crate) mod inspect;
 pub(crate) mod instrument;
+pub(crate) mod manual;
 pub(crate) mod profile;
 pub(crate) mod query;
 pub(crate) mod report;

@@ -11,12 +11,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tare-preload-runtime", &["tare-runtime"]),
     ("tare-preload-openmpi", &["tare-runtime", "tare-mpi"]),
     ("tare-preload-mpich", &["tare-runtime", "tare-mpi"]),
+    ("tare-tally", &["tare-format"]),
+    ("tare-preload-tally", &["tare-tally"]),
     ("tare-api", &[]),
     ("tare-image", &[]),
     ("tare-code", &["tare-image"]),
     ("tare-select", &["tare-code", "tare-image"]),
     ("tare-rewrite", &["tare-code", "tare-image", "tare-format", "tare-select"]),
     ("tare-profile", &["tare-format", "tare-image"]),
+    ("tare-foreign", &["tare-profile"]),
     ("tare-compensate", &["tare-profile", "tare-delay"]),
     ("tare-simulate", &["tare-format", "tare-delay"]),
     ("tare-query", &["tare-profile", "tare-compensate"]),
@@ -32,6 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "tare-select",
             "tare-rewrite",
             "tare-profile",
+            "tare-foreign",
             "tare-compensate",
             "tare-query",
             "tare-serve",
@@ -43,7 +47,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that run inside the program under measurement: what they link is in every process that is measured.
-const INSIDE: &[(&str, &[&str])] = &[("tare-format", &[]), ("tare-delay", &[]), ("tare-runtime", &["libc"]), ("tare-mpi", &["libc"])];
+const INSIDE: &[(&str, &[&str])] =
+    &[("tare-format", &[]), ("tare-delay", &[]), ("tare-runtime", &["libc"]), ("tare-mpi", &["libc"]), ("tare-tally", &["libc"])];
 
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let metadata = cargo_metadata::MetadataCommand::new().no_deps().exec().expect("cargo metadata");

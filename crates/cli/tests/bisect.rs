@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, compile_c, text};
+use common::{Place, compile_c, fits, text};
 use serde_json::Value;
 
 /// What is found for `self_aware`, called with a word that says what it looks at.
@@ -14,6 +14,7 @@ fn found(word: &str) -> Value {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let left: Vec<_> = std::fs::read_dir(place.path().join("cache")).expect("the cache").collect();
     assert!(left.is_empty(), "trials are left behind: {left:?}");
+    fits(&place, "instrument-bisect", &text(&output.stdout));
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 

@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 use std::process::Output;
 
-use common::{Place, compile_c, text};
+use common::{Place, compile_c, fits, text};
 use serde_json::Value;
 
 fn tare(place: &Place, words: &[&str]) -> Output {
@@ -18,6 +18,7 @@ fn place() -> Place {
     compile_c("crates/cli/tests/programs/endings.c", place.path(), &["-Wl,--build-id"]);
     let output = tare(&place, &["endings", "-o", "copy", "--preset", "all", "--levels", "functions,loops,callsites", "--format", "json"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
+    fits(&place, "instrument", &text(&output.stdout));
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert!(document["sites"]["patched"].as_u64().expect("a number") > 4, "{document}");
     let refused = document["refused_sites"].as_array().expect("a list");
@@ -37,6 +38,7 @@ fn a_whole_copy_passes_wherever_its_original_is() {
     let place = place();
     let output = tare(&place, &["--check", "copy", "--format", "json"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
+    fits(&place, "instrument-check", &text(&output.stdout));
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert!(document["regions"]["functions"].as_u64() > Some(1) && document["regions"]["callsites"].as_u64() > Some(1), "{document}");
     std::fs::rename(place.path().join("endings"), place.path().join("elsewhere")).expect("it can be moved");

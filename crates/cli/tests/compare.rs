@@ -53,7 +53,7 @@ fn several_runs_stand_side_by_side_or_on_a_side() {
     let output = compare(&place, &["a", "a", "a", "--with", "b", "b"]);
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("3 runs") && !said.contains("Noise between runs is not known"), "{said}");
+    assert!(said.contains("a, a, a:") && !said.contains("Noise between runs is not known"), "{said}");
     let output = compare(&place, &["a", "b", "c"]);
     let said = text(&output.stdout);
     let row = said.lines().find(|line| line.trim_start().starts_with("growing")).expect("a row");
@@ -68,4 +68,37 @@ fn what_cannot_be_compared_is_said() {
     assert!(text(&output.stderr).contains("two runs"));
     assert_eq!(compare(&place, &["nowhere", "nowhere"]).status.code(), Some(66));
     assert_eq!(compare(&place, &["--least", "much", "a", "b"]).status.code(), Some(64));
+}
+
+#[test]
+fn what_other_tools_measured_is_read_and_compared() {
+    let place = Place::new();
+    measured(&place, &[("own", "400")]);
+    let report = |words: &[&str]| place.tare().arg("report").args(words).output().expect("tare can be started");
+    assert!(report(&["own", "--format", "tau", "-o", "profiles"]).status.success());
+    assert!(report(&["own", "--format", "cube", "-o", "own.cubex"]).status.success());
+    for foreign in ["profiles", "own.cubex"] {
+        let said = text(&report(&[foreign]).stdout);
+        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("measured by") && words.contains("whose overhead is in all times"), "{said}");
+        let compensates = |line: &str| line.trim_start().starts_with("Process,") && line.contains("parallel");
+        assert!(!said.lines().any(compensates) && said.lines().any(|line| line.trim_start().starts_with("growing")), "{said}");
+        let output = report(&[foreign, "--format", "json"]);
+        fits(&place, "report", &text(&output.stdout));
+        assert!(report(&[foreign, "--format", "html"]).status.success());
+        // It is the same run: nothing differs but roundings.
+        let output = compare(&place, &["own", foreign, "--format", "json"]);
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+        let region = document["regions"].as_array().expect("regions").iter().find(|region| region["name"] == "growing").expect("growing");
+        let value = |side: usize| region["sides"][side]["runs"][0]["value_s"].as_f64().expect("a time");
+        assert!((value(0) - value(1)).abs() <= 2e-9, "{foreign}: {region}");
+        assert_eq!(region["changes"][0]["verdict"], "same");
+        assert!(document["sides"][1]["runs"][0]["measured_by"].is_string());
+    }
+    std::fs::write(place.path().join("profiles/profile.0.0.0"), "5 templated_functions\n").expect("a writable file");
+    let output = report(&["profiles"]);
+    assert_eq!(output.status.code(), Some(65));
+    assert!(text(&output.stderr).contains("profile.0.0.0, line 2"), "{}", text(&output.stderr));
+    std::fs::write(place.path().join("none.txt"), "no profile").expect("a writable directory");
+    assert_eq!(report(&["none.txt"]).status.code(), Some(66));
 }

@@ -86,6 +86,9 @@ fn ranks_that_are_killed_leave_what_they_measured() {
         let place = Place::new();
         let program = mpi.compile("crates/cli/tests/programs/killed.c", place.path());
         let output = place.profile(&[], &mpi.line(2, &program));
+        let said = text(&output.stderr);
+        let named = said.lines().find(|line| line.trim_start().starts_with("Cut off")).unwrap_or_else(|| panic!("{}: {said}", mpi.name));
+        assert!(named.contains("rank 1") && named.contains("did not come to"), "{}: {named}", mpi.name);
         assert!(!output.status.success(), "{}", mpi.name);
         let report = place.report();
         report.check();

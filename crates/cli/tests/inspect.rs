@@ -247,6 +247,10 @@ fn control_flow_is_drawn_with_all_blocks_and_edges() {
     let nest = function(&document, "nest");
     assert_eq!((Some(count("node ")), Some(count("edge "))), (nest["blocks"].as_u64(), nest["edges"].as_u64()));
     assert_eq!(flow.iter().filter(|line| line.contains("firebrick")).count() as u64, nest["loops"].as_u64().expect("a count"));
+    let address = nest["address"].as_u64().expect("an address");
+    for name in [format!("{address:#x}"), format!("nest@{address:#x}")] {
+        assert_eq!(drawn(&place, &shown(&place, &["shown", "--cfg", &name])), flow, "{name}");
+    }
 }
 
 #[test]

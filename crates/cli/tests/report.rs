@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{Place, compile_c, text};
+use common::{BOTH, Place, compile_c, text};
+use serde_json::Value;
 
 const DOCUMENTS: [(&str, &str); 10] = [
     ("text", "Region"),
@@ -49,4 +50,34 @@ fn a_run_is_written_in_every_format_and_seen_as_a_page() {
     let file = address.trim().strip_prefix("file://").expect("an address");
     assert!(std::path::Path::new(file).ends_with("run/report.html") && std::path::Path::new(file).is_file());
     assert!(text(&output.stderr).contains("scp "));
+}
+
+#[test]
+fn ranks_have_documents_of_their_own() {
+    for mpi in BOTH {
+        let place = Place::new();
+        let mut line = mpi.line(2, &mpi.compile("examples/pi/pi.c", place.path()));
+        line.push("4e-3".into());
+        assert!(place.profile(&[], &line).status.success());
+        let report = |words: &[&str]| place.tare().args(["report", "run"]).args(words).output().expect("tare can be started");
+        let json = |file: &str| -> Value { serde_json::from_slice(&std::fs::read(place.path().join(file)).expect("the file")).expect("JSON") };
+        assert!(report(&["--format", "json", "--ranks", "0-1", "-o", "each"]).status.success());
+        let all = place.report().0;
+        for rank in [0, 1] {
+            let one = json(&format!("each/rank-0000{rank}.json"));
+            assert_eq!(one["run"]["ranks"], 1);
+            let locations = one["locations"].as_array().expect("locations");
+            assert!(locations.iter().all(|location| location["rank"] == rank));
+            let same = all["locations"].as_array().expect("locations").iter().find(|location| location["rank"] == rank).expect("the rank");
+            assert_eq!(&locations[0], same, "a rank is compensated as among all");
+        }
+        assert!(report(&["--format", "tau", "--ranks", "1", "-o", "profiles"]).status.success());
+        assert!(place.path().join("profiles/profile.1.0.0").is_file() && !place.path().join("profiles/profile.0.0.0").exists());
+        for (words, status) in [(&["--ranks", "2", "-o", "each"][..], 65), (&["--ranks", "1-0", "-o", "each"], 64), (&["--ranks", "all"], 64)] {
+            assert_eq!(report(words).status.code(), Some(status), "{words:?}");
+        }
+        // A page that carries two call paths has the others folded.
+        assert!(report(&["--format", "html", "--limit", "2", "-o", "small.html"]).status.success());
+        assert!(report(&["--format", "html", "-o", "whole.html"]).status.success());
+    }
 }

@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 
-use common::{Place, compile_c, text};
+use common::{Place, compile_c, fits, text};
 use serde_json::Value;
 
 /// What `tare select` lets in of the program that is given, sorted.
@@ -152,6 +152,7 @@ fn every_function_is_explained_by_the_rule_that_decided() {
     assert_eq!(some.lines().count(), 2, "{some}");
     let table = printed(&place, &[&program, "--preset", "cc3", "--format", "csv"]);
     assert!(table.lines().any(|line| line.starts_with("search,search,") && line.contains(",true,cc3,3,")), "{table}");
+    fits(&place, "select", &printed(&place, &[&program, "--preset", "cc3", "--format", "json"]));
     let document: Value = serde_json::from_str(&printed(&place, &[&program, "--preset", "cc3", "--format", "json"])).expect("a document");
     let branch = document["rejected"].as_array().expect("a list").iter().find(|one| one["name"] == "branch").expect("a function");
     assert_eq!((&branch["rule"]["filter"], &branch["rule"]["text"]), (&Value::from("cc3"), &Value::from("start=\"none\"")));
@@ -176,6 +177,7 @@ fn lists_for_other_tools_and_of_names_are_filters_that_say_the_same() {
 #[test]
 fn the_table_of_paper_2_has_a_row_for_each_image() {
     let (place, program) = place_with_program();
+    fits(&place, "select-table", &printed(&place, &["--table", &program, &program, "--format", "json"]));
     let document: Value = serde_json::from_str(&printed(&place, &["--table", &program, &program, "--format", "json"])).expect("a document");
     let [row, again] = document["images"].as_array().expect("a list").as_slice() else { panic!("two rows: {document}") };
     assert_eq!(row, again);
@@ -284,6 +286,22 @@ fn what_a_run_or_a_trial_showed_takes_the_place_of_estimates() {
     assert!(said.contains("probes were expected to take"), "{said}");
     let output = place.tare().args(["profile", "--preset", "cc2", "--trial", "--", &program]).output().expect("tare can be started");
     assert_eq!(output.status.code(), Some(64), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_trial_run_is_stopped_after_its_time_and_what_it_showed_counts() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/first_time.c", place.path(), &["-O1", "-g"]).display().to_string();
+    let words = ["profile", "--preset", "auto", "--trial=1s", "-o", "after", "--", &program];
+    let output = place.tare().current_dir(place.path()).args(words).output().expect("tare can be started");
+    let said = text(&output.stderr);
+    assert!(output.status.success() && said.contains("the trial run was stopped after"), "{said}");
+    // The first run goes on for ten minutes and counts its steps; the second one, which counts, makes three.
+    assert_eq!(text(&output.stdout), "3 steps\n", "{said}");
+    for wrong in ["--trial=10", "--trial=soon"] {
+        let output = place.tare().args(["profile", wrong, "--", &program]).output().expect("tare can be started");
+        assert!(output.status.code() == Some(64) && text(&output.stderr).contains("10s"), "{wrong}: {}", text(&output.stderr));
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{Place, text};
+use common::{Place, fits, text};
 use serde_json::Value;
 
 fn example(name: &str) -> String {
@@ -14,6 +14,7 @@ fn example(name: &str) -> String {
 fn document(words: &[&str]) -> Value {
     let output = Place::new().tare().arg("simulate").args(words).args(["--format", "json"]).output().expect("tare can be started");
     assert!(output.status.success(), "{}", text(&output.stderr));
+    fits(&Place::new(), "simulate", &text(&output.stdout));
     serde_json::from_slice(&output.stdout).expect("a document")
 }
 

@@ -131,6 +131,28 @@ fn regions_are_switched_while_the_program_runs() {
 }
 
 #[test]
+fn regions_come_on_again_where_all_of_them_were_off() {
+    let place = Place::new();
+    let running = Running::start(&place);
+    let answer = running.ask(&["--off", "/./"]);
+    assert!(!answer.contains("asked"), "{answer}");
+    // By now every site that is still reached is off.
+    std::thread::sleep(Duration::from_millis(200));
+    let answer = running.ask(&["--on", "/^middle$/"]);
+    assert!(answer.contains("0 regions off, 1 on") && !answer.contains("asked"), "{answer}");
+    let before = running.place.tare().args(["report", "run", "--format", "json"]).output().expect("tare");
+    std::thread::sleep(Duration::from_millis(200));
+    let output = running.stop();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report = place.report();
+    report.check();
+    let before = Report(serde_json::from_slice(&before.stdout).expect("a run that goes on can be read"));
+    assert!(calls(&report, "middle").0 > calls(&before, "middle").0, "no call was counted after the region came on");
+    // The call that was under way in each of the two threads has an exit and no entry.
+    assert!(lost(&report) <= 2, "{}", text(&output.stderr));
+}
+
+#[test]
 fn what_does_not_run_or_has_no_such_region_is_said() {
     let place = Place::new();
     let running = Running::start(&place);

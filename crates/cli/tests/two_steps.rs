@@ -68,3 +68,36 @@ fn the_original_is_never_overwritten_and_a_copy_not_instrumented_again() {
         assert!(text(&refused.stderr).contains("an instrumented copy already"), "{}", text(&refused.stderr));
     }
 }
+
+/// Calls of regions, by kind and name, of every path together.
+fn calls_of(report: &serde_json::Value) -> std::collections::BTreeMap<(String, String), u64> {
+    let mut calls = std::collections::BTreeMap::new();
+    for node in report["nodes"].as_array().expect("nodes") {
+        let region = &report["regions"][usize::try_from(node["region"].as_u64().expect("an index")).expect("small")];
+        let name = |field: &str| region[field].as_str().expect("a text").to_owned();
+        *calls.entry((name("kind"), name("name"))).or_default() += node["calls"].as_u64().expect("a number");
+    }
+    calls
+}
+
+#[test]
+fn loops_iterations_and_call_sites_are_counted_to_the_last_one() {
+    let place = Place::new();
+    compile_c("crates/cli/tests/programs/counted.c", place.path(), &[]);
+    let levels = ["counted", "-o", "copy", "--preset", "all", "--levels", "functions,loops,iterations,callsites"];
+    let done = place.tare().arg("instrument").args(levels).output().expect("tare can be started");
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let output = place.tare().args(["run", "-o", "run", "--", "./copy"]).output().expect("tare can be started");
+    assert_eq!(text(&output.stdout), "240 7\n", "{}", text(&output.stderr));
+    let report = place.report();
+    report.check();
+    let calls = calls_of(&report.0);
+    let count = |kind: &str, name: &str| calls.get(&(kind.to_owned(), name.to_owned())).copied().unwrap_or(0);
+    let nest = ["loop 1 of nest", "loop 2 of nest"];
+    assert_eq!(nest.map(|name| count("loop", name)), [3, 12], "{calls:?}");
+    assert_eq!(nest.map(|name| count("iteration", &format!("iteration of {name}"))), [12, 60], "{calls:?}");
+    assert_eq!((count("call site", "call 1 of leaf in nest"), count("function", "leaf")), (60, 60), "{calls:?}");
+    // `longjmp` leaves the loop, the call and the function in the third round.
+    assert_eq!((count("loop", "loop 1 of away"), count("iteration", "iteration of loop 1 of away")), (1, 3), "{calls:?}");
+    assert_eq!((count("call site", "call 1 of jump in away"), count("function", "jump")), (3, 3), "{calls:?}");
+}

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{BOTH, Place, compile_c, text};
+use common::{BOTH, Place, compile_c, fits, text};
 use serde_json::Value;
 
 fn validate(place: &Place, options: &[&str], line: &[String]) -> (Option<i32>, String, String) {
@@ -32,6 +32,7 @@ fn ranks_are_compared_on_both_mpis() {
         line.push("4e-3".into());
         let (status, document, talk) = validate(&place, &["--format", "json"], &line);
         assert_eq!(status, Some(0), "{}: {talk}", mpi.name);
+        fits(&place, "validate", &document);
         check(&document, 2);
     }
 }

@@ -21,7 +21,7 @@ impl Program {
             while decoder.can_decode() {
                 decoder.decode_out(&mut decoded);
                 let raw = raw_flow(&decoded);
-                let flow = self.flow(function, raw, || jumps.and_then(|jumps| jumps.kinds.get(&decoded.ip())));
+                let flow = self.flow(function, self.straightened(raw), || jumps.and_then(|jumps| jumps.kinds.get(&decoded.ip())));
                 instructions.push(Instruction {
                     address: decoded.ip(),
                     length: u8::try_from(decoded.len()).unwrap_or(0),
@@ -31,6 +31,16 @@ impl Program {
             }
         }
         Body { instructions, tables: jumps.map(|jumps| jumps.tables.clone()).unwrap_or_default() }
+    }
+
+    /// A branch that leaves out a `lock` prefix as one to the instruction.
+    fn straightened(&self, raw: RawFlow) -> RawFlow {
+        let is_behind = |target: &u64| !self.behind_lock.is_empty() && self.behind_lock.binary_search(target).is_ok();
+        match raw {
+            RawFlow::Jump(target) if is_behind(&target) => RawFlow::Jump(target - 1),
+            RawFlow::Branch(target) if is_behind(&target) => RawFlow::Branch(target - 1),
+            raw => raw,
+        }
     }
 
     pub(crate) fn flow<'a>(&self, function: &Function, raw: RawFlow, kind: impl Fn() -> Option<&'a JumpKind>) -> Flow {

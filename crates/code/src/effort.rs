@@ -5,11 +5,8 @@
 //! most of their loads; that is where the plain figures come from.
 
 use iced_x86::{Instruction as Decoded, Mnemonic, OpKind};
-use tare_image::Image;
 
-use crate::Program;
-use crate::decode::decoder;
-use crate::program::Function;
+use crate::close_up::CloseUp;
 
 /// An instruction that does nothing of what is below.
 const PLAIN: f64 = 0.5;
@@ -26,11 +23,11 @@ const REPEATED: f64 = 30.0;
 /// A way into the kernel and back.
 const SYSTEM: f64 = 300.0;
 
-impl Program {
-    /// What each instruction of a function's body takes, in core cycles, in the order of the body.
+impl CloseUp {
+    /// What each instruction of the function's body takes, in core cycles, in the order of the body.
     #[must_use]
-    pub fn efforts(&self, image: &Image<'_>, function: &Function) -> Vec<f64> {
-        function.parts.iter().flat_map(|part| decoder(image, part)).map(|one| effort(&one)).collect()
+    pub fn efforts(&self) -> Vec<f64> {
+        self.code.iter().map(effort).collect()
     }
 }
 

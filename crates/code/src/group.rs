@@ -84,15 +84,16 @@ type Users = BTreeMap<usize, Vec<usize>>;
 pub(crate) fn group(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, jumps: &BTreeMap<usize, Jumps>) -> Groups {
     let count = fragments.list.len();
     let mut groups = Groups { parent: (0..count).collect(), branched: vec![false; count], shared: Vec::new() };
-    let mut users = Users::new();
+    let (mut users, mut parents) = (Users::new(), Users::new());
     let joiner = Joiner { image, fragments, sweep, parts: Parts::new(image, fragments) };
     for index in 0..fragments.list.len() {
-        joiner.branches(index, &mut groups, &mut users);
+        joiner.branches(index, &mut groups, &mut users, &mut parents);
         landing_pads(image, fragments, index, &mut groups);
     }
     for (&index, jumps) in jumps {
-        joiner.entries(index, jumps, &mut groups, &mut users);
+        joiner.entries(index, jumps, &mut groups, &mut users, &mut parents);
     }
+    joiner.parts(&parents, &mut groups);
     while joiner.single_users(&users, &mut groups) {}
     groups
 }
@@ -105,7 +106,7 @@ struct Joiner<'a, 'data> {
 }
 
 impl Joiner<'_, '_> {
-    fn branches(&self, index: usize, groups: &mut Groups, users: &mut Users) {
+    fn branches(&self, index: usize, groups: &mut Groups, users: &mut Users, parents: &mut Users) {
         let Some(from) = self.fragments.list.get(index) else { return };
         let mut rows: Option<Option<CfaRows>> = None;
         for record in self.sweep.flows_of(from) {
@@ -124,7 +125,7 @@ impl Joiner<'_, '_> {
                     groups.join(index, to);
                 }
             } else if is_part(self.image, fragment) {
-                groups.join_start(index, to);
+                parents.entry(to).or_default().push(index);
             } else if fragment.named == Named::No {
                 if is_at_entry {
                     users.entry(to).or_default().push(index);
@@ -152,18 +153,31 @@ impl Joiner<'_, '_> {
         is_entry && !is_split && begins_as_function(from) && begins_as_function(to) && self.sweep.starts.contains(target)
     }
 
-    fn entries(&self, index: usize, jumps: &Jumps, groups: &mut Groups, users: &mut Users) {
+    fn entries(&self, index: usize, jumps: &Jumps, groups: &mut Groups, users: &mut Users, parents: &mut Users) {
         for &target in jumps.tables.iter().flat_map(JumpTable::reached) {
             let Some(to) = self.fragments.at(target).filter(|&to| to != index && self.sweep.starts.contains(target)) else {
                 continue;
             };
             let Some(fragment) = self.fragments.list.get(to) else { continue };
             if is_part(self.image, fragment) {
-                groups.join_start(index, to);
+                parents.entry(to).or_default().push(index);
             } else if fragment.named == Named::No && target == fragment.range.start {
                 users.entry(to).or_default().push(index);
             } else if self.parts.may_belong(to, index) {
                 groups.join(index, to);
+            }
+        }
+    }
+
+    /// Joins parts with what leads to them. Where several functions do, one is the part's and the others have an empty part,
+    /// never reached, at the same place: unwind entries then say whose it is.
+    fn parts(&self, parents: &Users, groups: &mut Groups) {
+        for (&part, from) in parents {
+            let described = self.parts.described_before(part);
+            let own = from.iter().copied().find(|&one| described.is_some_and(|described| groups.root(described) == groups.root(one)));
+            match own {
+                Some(own) => groups.join_start(own, part),
+                None => from.iter().for_each(|&one| groups.join_start(one, part)),
             }
         }
     }

@@ -11,12 +11,14 @@ mod bounds;
 mod callee;
 mod calls;
 mod cfg;
+mod close_up;
 mod components;
 mod decode;
 mod dominators;
 mod draft;
 mod effort;
 mod finder;
+mod flags;
 mod fragments;
 mod gather;
 mod graph;
@@ -50,9 +52,11 @@ use tare_image::{CfaRows, Image};
 pub use callee::Callee;
 pub use calls::{CallGraph, Callees, Edges};
 pub use cfg::{Block, Cfg};
+pub use close_up::CloseUp;
 pub use components::components;
-use decode::AddressSet;
+use decode::{AddressSet, RawFlow};
 use finder::Finder;
+pub use flags::Flags;
 use fragments::Fragments;
 pub use harmless::is_harmless;
 pub use loops::Loop;
@@ -95,6 +99,11 @@ pub struct Program {
     starts: AddressSet,
     /// Instructions of each function.
     counts: Vec<usize>,
+    /// Instructions in the middle of functions that nothing but branches of other functions is known to lead to, with
+    /// the indices of these, sorted.
+    branched_into: Vec<(u64, usize)>,
+    /// Where branches go that leave out the `lock` prefix of an instruction, sorted.
+    behind_lock: Vec<u64>,
 }
 
 impl Program {
@@ -160,6 +169,8 @@ impl Program {
             first_flows: Vec::new(),
             starts: AddressSet::default(),
             counts: units.iter().map(|unit| unit.instructions(fragments)).collect(),
+            branched_into: Vec::new(),
+            behind_lock: std::mem::take(&mut sweep.behind_lock),
         };
         program.add_outside(image, &mut sweep);
         program.index(main);
@@ -167,29 +178,29 @@ impl Program {
         program.main_program = program.find_main_program();
         program.starts = sweep.starts;
         program.index_flows(sweep.flows);
+        let is_otherwise_known = |at: &u64| sweep.labels.binary_search(at).is_ok() || image.symbols_at(*at).next().is_some();
+        program.find_branches_into(shared.iter().copied().filter(|at| !is_otherwise_known(at)).collect());
         program
     }
 
-    /// Function symbols in `.init` and `.fini`, which are listed and never moved.
+    /// What lies in `.init` and `.fini`: functions by their symbols, and what the loader runs; they are listed and never moved.
     fn add_outside(&mut self, image: &Image<'_>, sweep: &mut Sweep) {
         let symbols = image.symbols().iter().filter(|symbol| symbol.is_function && symbol.is_defined);
-        let mut last = None;
-        for symbol in symbols {
-            let section = image.sections().iter().find(|one| one.is_executable() && one.range().contains(&symbol.address));
-            let Some(section) = section else { continue };
-            let is_new = last != Some(symbol.address) && !image.is_in_plt(symbol.address);
-            if image.text_at(symbol.address).is_some() || !is_new {
-                continue;
-            }
-            last = Some(symbol.address);
-            let size = if symbol.size == 0 { u64::MAX } else { symbol.size };
-            let (name, aliases) = names::name_at(image, symbol.address);
-            let range = symbol.address..symbol.address.saturating_add(size).min(section.range().end);
+        let mut sized: Vec<(u64, u64)> = symbols.map(|symbol| (symbol.address, symbol.size)).collect();
+        sized.extend(names::run_by_loader(image).into_iter().map(|(_, address)| (address, 0)));
+        sized.sort_by_key(|&(address, size)| (address, Reverse(size)));
+        sized.dedup_by_key(|one| one.0);
+        for (address, size) in sized {
+            let section = image.sections().iter().find(|one| one.is_executable() && one.range().contains(&address));
+            let Some(section) = section.filter(|_| image.text_at(address).is_none() && !image.is_in_plt(address)) else { continue };
+            let size = if size == 0 { u64::MAX } else { size };
+            let (name, aliases) = names::name_at(image, address);
+            let range = address..address.saturating_add(size).min(section.range().end);
             self.counts.push(sweep.add_outside(image, range.clone()));
             self.functions.push(Function {
                 name,
                 aliases,
-                entry: symbol.address,
+                entry: address,
                 parts: Vec::from([range]),
                 refusal: Some(Refusal::OutsideText),
                 other_entries: Vec::new(),
@@ -236,6 +247,50 @@ impl Program {
             self.first_flows.push(first);
         }
         self.flows = flows;
+    }
+
+    /// Finds the functions that branch to instructions in the middle of others; `wanted` is sorted.
+    fn find_branches_into(&mut self, mut wanted: Vec<u64>) {
+        let tables = self.jumps.values().flat_map(|jumps| &jumps.tables).flat_map(|table| &table.targets);
+        let mut others: Vec<u64> = if wanted.is_empty() { Vec::new() } else { tables.copied().collect() };
+        let mut found = Vec::new();
+        for record in self.flows.iter().filter(|_| !wanted.is_empty()) {
+            let target = match record.flow {
+                RawFlow::Jump(target) | RawFlow::Branch(target) | RawFlow::Call(target) | RawFlow::Transaction(target) => target,
+                _ => continue,
+            };
+            if wanted.binary_search(&target).is_err() {
+                continue;
+            }
+            let from = self.function_at(record.address).filter(|_| matches!(record.flow, RawFlow::Jump(_) | RawFlow::Branch(_)));
+            match from {
+                Some(from) => found.push((target, from)),
+                None => others.push(target),
+            }
+        }
+        others.sort_unstable();
+        wanted.retain(|target| others.binary_search(target).is_err());
+        found.retain(|(target, from)| wanted.binary_search(target).is_ok() && self.function_at(*target) != Some(*from));
+        found.sort_unstable();
+        found.dedup();
+        self.branched_into = found;
+    }
+
+    /// The functions, by index, that branch to an instruction in the middle of another one, where nothing else is known to
+    /// lead there; none elsewhere.
+    pub fn branching_into(&self, address: u64) -> impl Iterator<Item = usize> {
+        let first = self.branched_into.partition_point(|one| one.0 < address);
+        self.branched_into.get(first..).unwrap_or_default().iter().take_while(move |one| one.0 == address).map(|one| one.1)
+    }
+
+    /// Whether control stops at the end of a part: by a return or a jump, so that it does not run over it.
+    #[must_use]
+    pub fn stops_at_end(&self, part: &Range<u64>) -> bool {
+        let last = self.flows_of(part).last();
+        last.is_some_and(|last| {
+            let ends = matches!(last.flow, RawFlow::Return | RawFlow::Jump(_) | RawFlow::IndirectJump);
+            ends && last.address + u64::from(last.length) == part.end
+        })
     }
 
     /// What changes the flow of control in a part of a function.

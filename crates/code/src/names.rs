@@ -8,6 +8,10 @@ use tare_image::{Image, Kind, Symbol};
 use crate::decode::{RawFlow, decoder, raw_flow};
 use crate::sweep::constant_address;
 
+/// Tags of what the loader runs first and last.
+const DT_INIT: u64 = 12;
+const DT_FINI: u64 = 13;
+
 /// What gfortran calls the main program.
 pub(crate) const FORTRAN_MAIN: &str = "MAIN__";
 
@@ -36,10 +40,20 @@ pub(crate) fn name_at(image: &Image<'_>, address: u64) -> (String, Vec<String>) 
         }
     }
     if names.is_empty() {
-        return (format!("fn_{address:x}"), Vec::new());
+        let by_loader = run_by_loader(image).into_iter().find(|one| one.1 == address);
+        return (by_loader.map_or_else(|| format!("fn_{address:x}"), |one| one.0.to_owned()), Vec::new());
     }
     let aliases = names.split_off(1);
     (names.swap_remove(0), aliases)
+}
+
+/// What the loader runs first and last, by the dynamic section or, in a static program, by the sections: the functions of
+/// the C start-up code that these are, and where.
+pub(crate) fn run_by_loader(image: &Image<'_>) -> Vec<(&'static str, u64)> {
+    let ways = [("_init", DT_INIT, ".init"), ("_fini", DT_FINI, ".fini")];
+    let address =
+        |tag, section| image.dynamic().value(tag).or_else(|| image.section(section).map(tare_image::Section::range).map(|range| range.start));
+    ways.into_iter().filter_map(|(name, tag, section)| Some((name, address(tag, section)?))).collect()
 }
 
 /// A function, or a label of assembly without a type.
@@ -56,15 +70,30 @@ pub(crate) fn main_function(image: &Image<'_>) -> Option<u64> {
     if let Some(symbol) = by_name {
         return Some(symbol.address);
     }
-    let mut argument = None;
+    start_arguments(image)?.first().copied().flatten()
+}
+
+/// What older C libraries run around `main` (`__libc_csu_init`, `__libc_csu_fini`): further arguments of `__libc_start_main`.
+pub(crate) fn around_main(image: &Image<'_>) -> Vec<u64> {
+    let arguments = if image.kind() == Kind::SharedLibrary { None } else { start_arguments(image) };
+    arguments.into_iter().flatten().skip(1).flatten().collect()
+}
+
+/// The code that `_start` hands to `__libc_start_main`: in its first, fourth and fifth argument.
+fn start_arguments(image: &Image<'_>) -> Option<[Option<u64>; 3]> {
+    let mut arguments = [None; 3];
     for instruction in start_code(image) {
         match raw_flow(&instruction) {
             RawFlow::Next => {}
-            RawFlow::Call(_) | RawFlow::IndirectCall => return argument,
+            RawFlow::Call(_) | RawFlow::IndirectCall => return Some(arguments),
             _ => return None,
         }
-        if instruction.op0_kind() == OpKind::Register && instruction.op0_register().full_register() == Register::RDI {
-            argument = main_argument(image, &instruction);
+        if instruction.op0_kind() == OpKind::Register {
+            let register = instruction.op0_register().full_register();
+            let number = [Register::RDI, Register::RCX, Register::R8].iter().position(|&one| one == register);
+            if let Some(argument) = number.and_then(|number| arguments.get_mut(number)) {
+                *argument = code_address(image, &instruction);
+            }
         }
     }
     None
@@ -93,7 +122,7 @@ fn start_code(image: &Image<'_>) -> Vec<Instruction> {
     decoder(image, &(start..end)).into_iter().take(32).collect()
 }
 
-fn main_argument(image: &Image<'_>, instruction: &Instruction) -> Option<u64> {
+fn code_address(image: &Image<'_>, instruction: &Instruction) -> Option<u64> {
     let value = match instruction.mnemonic() {
         Mnemonic::Mov if instruction.is_ip_rel_memory_operand() => image.pointer_at(instruction.ip_rel_memory_address()),
         _ => constant_address(instruction),
@@ -102,5 +131,13 @@ fn main_argument(image: &Image<'_>, instruction: &Instruction) -> Option<u64> {
 }
 
 /// Functions of the C start-up code that run before and after the program's own.
-pub(crate) const START_UP: [&str; 6] =
-    ["_start", "__do_global_dtors_aux", "frame_dummy", "register_tm_clones", "deregister_tm_clones", "_dl_relocate_static_pie"];
+pub(crate) const START_UP: [&str; 8] = [
+    "_start",
+    "__do_global_dtors_aux",
+    "frame_dummy",
+    "register_tm_clones",
+    "deregister_tm_clones",
+    "_dl_relocate_static_pie",
+    "__libc_csu_init",
+    "__libc_csu_fini",
+];

@@ -23,7 +23,7 @@ pub(crate) struct Parts<'a, 'data> {
     image: &'a Image<'data>,
     fragments: &'a Fragments,
     /// The fragment whose unwind entry stands in front of that of another.
-    described_before: HashMap<usize, usize>,
+    described: HashMap<usize, usize>,
 }
 
 impl<'a, 'data> Parts<'a, 'data> {
@@ -33,15 +33,20 @@ impl<'a, 'data> Parts<'a, 'data> {
             order.extend(fragment.fde.and_then(|fde| image.fdes().get(fde)).map(|fde| (fde.address, index)));
         }
         order.sort_unstable();
-        let described_before = order.windows(2).filter_map(|pair| Some((pair.get(1)?.1, pair.first()?.1))).collect();
-        Self { image, fragments, described_before }
+        let described = order.windows(2).filter_map(|pair| Some((pair.get(1)?.1, pair.first()?.1))).collect();
+        Self { image, fragments, described }
+    }
+
+    /// The fragment whose unwind entry stands in front of that of another.
+    pub(crate) fn described_before(&self, fragment: usize) -> Option<usize> {
+        self.described.get(&fragment).copied()
     }
 
     /// Whether a fragment may be a part of the function that begins with another. Cold parts are not aligned, and linkers
     /// put them in front of all functions.
     pub(crate) fn may_belong(&self, part: usize, parent: usize) -> bool {
         let is_placed_as_part = |one: &Fragment| part < parent || (parent + 1 != part && !one.range.start.is_multiple_of(16));
-        let is_described_behind = self.described_before.get(&part) == Some(&parent);
+        let is_described_behind = self.described_before(part) == Some(parent);
         is_described_behind && self.fragments.list.get(part).is_some_and(|one| may_be_part(one) && is_placed_as_part(one))
     }
 
@@ -52,7 +57,7 @@ impl<'a, 'data> Parts<'a, 'data> {
 
     /// The fragment that would be the first part of the function of this one.
     pub(crate) fn parent(&self, part: usize) -> Option<usize> {
-        self.described_before.get(&part).copied().filter(|&parent| self.may_belong(part, parent))
+        self.described_before(part).filter(|&parent| self.may_belong(part, parent))
     }
 }
 

@@ -56,7 +56,7 @@ pub enum Refusal {
     UnknownJump,
     /// A branch into the middle of an instruction.
     OverlappingCode,
-    /// Another function branches into it and goes on as it would.
+    /// It and another function share code, and flags or values below the stack pointer are handed over where one branches into the other.
     SharedCode,
     /// Calls into its own body.
     CallIntoBody,
@@ -86,7 +86,7 @@ impl Refusal {
             Self::SpecialUnwinding => "special unwinding",
             Self::UnknownJump => "unknown jump",
             Self::OverlappingCode => "overlapping code",
-            Self::SharedCode => "another function branches into it",
+            Self::SharedCode => "code shared with another function, which hands over more than registers",
             Self::CallIntoBody => "call into its own body",
             Self::Transaction => "hardware transaction",
             Self::CodePieces => "a jump to pieces of code whose sizes must stay",
@@ -144,7 +144,7 @@ pub enum Operand {
     },
     /// A direct branch or call, whose displacement ends the instruction.
     Branch {
-        /// Link address it goes to.
+        /// Link address it goes to: behind the `lock` prefix of an instruction where it leaves that out.
         target: u64,
     },
 }
@@ -229,6 +229,11 @@ impl JumpTable {
 pub enum TableForm {
     /// 32-bit offset from the table's start.
     Relative32,
+    /// 32-bit distance from an instruction of the function (`goto *(&&a + t[i])`).
+    Distance32 {
+        /// Link address of that instruction; code names it beside the table.
+        base: u64,
+    },
     /// 64-bit address (position-dependent images).
     Absolute64,
     /// 64-bit address that is relocated (position-independent images).
@@ -241,12 +246,22 @@ pub enum TableForm {
 }
 
 impl TableForm {
+    /// What the 32-bit entries of a table at an address count from; `None` where entries are addresses.
+    #[must_use]
+    pub const fn origin(self, table: u64) -> Option<u64> {
+        match self {
+            Self::Relative32 => Some(table),
+            Self::Distance32 { base } => Some(base),
+            Self::Absolute64 | Self::Relocated64 | Self::Code { .. } => None,
+        }
+    }
+
     /// Bytes of an entry.
     #[must_use]
     pub const fn entry_size(self) -> u64 {
         match self {
             Self::Code { size } => size as u64,
-            Self::Relative32 => 4,
+            Self::Relative32 | Self::Distance32 { .. } => 4,
             Self::Absolute64 | Self::Relocated64 => 8,
         }
     }

@@ -2,20 +2,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use iced_x86::Instruction;
+use iced_x86::{Instruction, OpKind, Register};
 use tare_image::Image;
 
 use crate::decode::{RawFlow, decoder, is_padding};
 use crate::fragments::{Fragment, Fragments, Named};
-use crate::names::START_UP;
+use crate::names::{START_UP, around_main, run_by_loader};
 use crate::program::{Function, Refusal};
-use crate::sweep::Sweep;
+use crate::sweep::{FlowRecord, Sweep};
 use crate::tables::Jumps;
-use crate::{Unit, behind_start};
+use crate::{Flags, Unit, behind_start};
 
-/// Tags of what the loader runs first and last: `_init` and `_fini`.
-const DT_INIT: u64 = 12;
-const DT_FINI: u64 = 13;
 /// Bytes of the jump that an entry must take.
 const JUMP: u64 = 5;
 
@@ -32,7 +29,8 @@ pub(crate) fn refuse(
         image,
         fragments,
         sweep,
-        shared,
+        around_main: around_main(image),
+        delicate: delicate(image, fragments, shared),
         resolvers: image.ifunc_resolvers(),
         torn: torn_fragments(fragments, sweep),
         is_go: is_go(image),
@@ -48,8 +46,10 @@ struct Judge<'a, 'data> {
     image: &'a Image<'data>,
     fragments: &'a Fragments,
     sweep: &'a Sweep,
-    /// Where functions branch into others, sorted.
-    shared: &'a [u64],
+    /// What the C library runs around `main`.
+    around_main: Vec<u64>,
+    /// Where functions branch into others with more than the registers, sorted.
+    delicate: Vec<u64>,
     /// Sorted.
     resolvers: Vec<u64>,
     torn: HashSet<usize>,
@@ -67,14 +67,14 @@ impl Judge<'_, '_> {
         let is_special = |one: &Fragment| one.fde.and_then(|fde| fdes.get(fde)).is_some_and(|fde| fde.is_special);
         let is_torn = || unit.fragments.iter().any(|one| self.torn.contains(one));
         let reasons: [(Refusal, &dyn Fn() -> bool); 13] = [
-            (Refusal::StartUp, &|| is_start_up(self.image, function)),
+            (Refusal::StartUp, &|| self.around_main.contains(&function.entry) || is_start_up(self.image, function)),
             (Refusal::IfuncResolver, &|| self.resolvers.binary_search(&function.entry).is_ok()),
             (Refusal::GoCode, &|| self.is_go),
             (Refusal::V8Builtin, &|| self.v8_builtins.binary_search(&function.entry).is_ok()),
             (Refusal::Undecodable, &|| has(&|one| one.traits.is_undecodable)),
             (Refusal::SpecialUnwinding, &|| has(&is_special) || jumps.is_some_and(Jumps::has_unwinding)),
             (Refusal::OverlappingCode, &|| has(&|one| one.traits.overlaps) || is_torn()),
-            (Refusal::SharedCode, &|| has(&|one| !behind_start(self.shared, &one.range).is_empty())),
+            (Refusal::SharedCode, &|| has(&|one| self.hands_over(one))),
             (Refusal::CallIntoBody, &|| has(&|one| one.traits.is_called_inside) && calls_itself_inside(self.sweep, &own)),
             (Refusal::Transaction, &|| has(&|one| one.traits.has_transaction)),
             (Refusal::UnknownJump, &|| jumps.is_some_and(Jumps::has_unknown)),
@@ -83,6 +83,32 @@ impl Judge<'_, '_> {
         ];
         reasons.into_iter().find(|(_, applies)| applies()).map(|(reason, _)| reason)
     }
+
+    /// Whether more than the registers comes with a branch into a fragment from another function, or out of it.
+    fn hands_over(&self, fragment: &Fragment) -> bool {
+        let is_delicate = |record: &FlowRecord| match record.flow {
+            RawFlow::Jump(target) | RawFlow::Branch(target) => self.delicate.binary_search(&target).is_ok(),
+            _ => false,
+        };
+        let leads_out = || self.sweep.flows_of(fragment).iter().any(is_delicate);
+        !self.delicate.is_empty() && (!behind_start(&self.delicate, &fragment.range).is_empty() || leads_out())
+    }
+}
+
+/// Of the places at which functions branch into others, those where flags are read, or where anything may lie below the
+/// stack pointer: a probe on the way would not keep it.
+fn delicate(image: &Image<'_>, fragments: &Fragments, shared: &[u64]) -> Vec<u64> {
+    let mut flags = Flags::new(image);
+    let uses_red_zone = |target: u64| {
+        let fragment = fragments.at(target).and_then(|index| fragments.list.get(index));
+        fragment.is_none_or(|one| decoder(image, &one.range).into_iter().any(|one| is_below_stack(&one)))
+    };
+    shared.iter().copied().filter(|&target| !flags.are_dead_at(target) || uses_red_zone(target)).collect()
+}
+
+fn is_below_stack(instruction: &Instruction) -> bool {
+    let has_memory = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
+    has_memory && instruction.memory_base() == Register::RSP && instruction.memory_displacement64().cast_signed() < 0
 }
 
 /// Whether Go's linker made the image: it then has Go's table of program counters, and its note.
@@ -103,7 +129,7 @@ fn v8_builtins(image: &Image<'_>) -> Vec<u64> {
 
 fn is_start_up(image: &Image<'_>, function: &Function) -> bool {
     let by_name = || std::iter::once(&function.name).chain(&function.aliases).any(|name| START_UP.contains(&name.as_str()));
-    let by_loader = [DT_INIT, DT_FINI].iter().any(|&tag| image.dynamic().value(tag) == Some(function.entry));
+    let by_loader = run_by_loader(image).iter().any(|one| one.1 == function.entry);
     (image.entry() != 0 && function.contains(image.entry())) || by_loader || by_name()
 }
 

@@ -12,6 +12,8 @@ use crate::sweep::{constant_address, indexed_address};
 /// Instructions of one or more ranges, in address order.
 pub(crate) struct Stretch {
     pub(crate) code: Vec<Instruction>,
+    /// In order.
+    pub(crate) ranges: Vec<Range<u64>>,
     /// Indirect jumps, by index.
     pub(crate) jumps: Vec<usize>,
     /// Addresses that instructions name in a way that suits a table, and the instructions' own; sorted.
@@ -28,9 +30,9 @@ impl Stretch {
         ranges.sort_by_key(|range| range.start);
         let bytes: u64 = ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum();
         let code = Vec::with_capacity(usize::try_from(bytes / 4).unwrap_or(0));
-        let mut stretch = Self { code, jumps: Vec::new(), named: Vec::new(), branches: Vec::new(), more: HashMap::new() };
-        for range in &ranges {
-            let mut decoder = decoder(image, range);
+        let mut stretch = Self { code, ranges, jumps: Vec::new(), named: Vec::new(), branches: Vec::new(), more: HashMap::new() };
+        for range in stretch.ranges.clone() {
+            let mut decoder = decoder(image, &range);
             let mut instruction = Instruction::default();
             while decoder.can_decode() {
                 decoder.decode_out(&mut instruction);

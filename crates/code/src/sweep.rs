@@ -61,6 +61,10 @@ pub(crate) struct Sweep {
     pub(crate) called_inside: Vec<u64>,
     /// Instructions behind the start of a fragment whose address is loaded or stands in relocated data, sorted.
     pub(crate) labels: Vec<u64>,
+    /// Flows whose target may stand behind a `lock` prefix, until all starts are known.
+    over_lock: Vec<usize>,
+    /// Where branches go that leave out the `lock` prefix of an instruction, sorted.
+    pub(crate) behind_lock: Vec<u64>,
 }
 
 impl Sweep {
@@ -106,6 +110,7 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threa
         list.dedup();
     }
     sweep.pointers.sort_unstable_by_key(|pointer| pointer.at);
+    sweep.behind_lock = straighten(&mut sweep);
     sweep.called_inside = mark_calls(&sweep, fragments);
     sweep.labels = mark_pointers(image, &sweep, fragments);
     sweep
@@ -134,6 +139,32 @@ fn pieces(fragments: &Fragments, todo: &[usize]) -> Vec<Range<usize>> {
         left = left.saturating_sub(bytes);
     }
     pieces
+}
+
+/// The `lock` prefix.
+const LOCK: u8 = 0xf0;
+
+/// Whether a branch within the bytes that start at an address seems to leave out a `lock` prefix.
+fn leads_behind_lock(bytes: &[u8], start: u64, flow: RawFlow) -> bool {
+    let (RawFlow::Jump(target) | RawFlow::Branch(target)) = flow else { return false };
+    let before = target.checked_sub(start).and_then(|at| usize::try_from(at).ok()?.checked_sub(1));
+    before.and_then(|before| bytes.get(before)) == Some(&LOCK)
+}
+
+/// Branches that leave out the `lock` prefix of an instruction are said to go to the instruction; answers where they go.
+fn straighten(sweep: &mut Sweep) -> Vec<u64> {
+    let mut behind = Vec::new();
+    for index in std::mem::take(&mut sweep.over_lock) {
+        let Some(record) = sweep.flows.get_mut(index) else { continue };
+        let (RawFlow::Jump(target) | RawFlow::Branch(target)) = &mut record.flow else { continue };
+        if !sweep.starts.contains(*target) && sweep.starts.contains(*target - 1) {
+            behind.push(*target);
+            *target -= 1;
+        }
+    }
+    behind.sort_unstable();
+    behind.dedup();
+    behind
 }
 
 fn direct_target(record: &FlowRecord) -> Option<u64> {
@@ -210,6 +241,7 @@ impl Sweep {
     /// Adds what was seen of some fragments.
     fn take(&mut self, portion: Portion<'_>, fragments: &mut Fragments, own: &[usize]) {
         let first = self.flows.len();
+        self.over_lock.extend(portion.over_lock.iter().map(|flow| first + flow));
         self.flows.extend(portion.flows);
         self.bases.extend(portion.bases);
         self.pointers.extend(portion.pointers);
@@ -243,6 +275,8 @@ struct Portion<'a> {
     pointers: Vec<Pointer>,
     constants: Vec<u64>,
     swept: Vec<Swept>,
+    /// Flows whose target may stand behind a `lock` prefix.
+    over_lock: Vec<usize>,
     /// Where the linker keeps addresses.
     slots: &'a [Range<u64>],
 }
@@ -257,6 +291,7 @@ impl<'a> Portion<'a> {
             pointers: Vec::new(),
             constants: Vec::new(),
             swept: Vec::with_capacity(ranges.len()),
+            over_lock: Vec::new(),
             slots,
         };
         for fragment in fragments {
@@ -270,6 +305,7 @@ impl<'a> Portion<'a> {
         let mut seen = Traits { is_swept: true, ..fragment.traits };
         let mut decoder = decoder(image, &fragment.range);
         let mut recent = Recent::default();
+        let bytes = image.bytes_at(fragment.range.start, fragment.range.end - fragment.range.start).unwrap_or_default();
         let mut extent = Extent::new(fragment);
         let (mut decoded, mut instructions) = (0, 0);
         while decoder.can_decode() {
@@ -286,6 +322,9 @@ impl<'a> Portion<'a> {
                 instructions = decoded;
             }
             self.starts.insert(instruction.ip());
+            if leads_behind_lock(bytes, fragment.range.start, flow) {
+                self.over_lock.push(self.flows.len());
+            }
             self.record(image, &recent, flow, &mut seen);
         }
         let mut end = fragment.range.end;

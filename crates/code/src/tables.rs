@@ -16,7 +16,7 @@ use crate::decode::{AddressSet, RawFlow, has_notrack, raw_flow};
 use crate::pieces;
 use crate::program::{JumpTable, TableForm};
 use crate::stretch::Stretch;
-use crate::sweep::{Sweep, constant_address, indexed_address};
+use crate::sweep::{Pointer, Sweep, constant_address, indexed_address};
 use crate::values::{Value, Values};
 
 /// More entries than any compiler makes.
@@ -61,6 +61,16 @@ pub(crate) struct Resolver<'a, 'data> {
     starts: &'a AddressSet,
     bases: &'a [u64],
     labels: &'a [u64],
+    /// Loaded addresses of code, sorted by the instructions that load them.
+    pointers: &'a [Pointer],
+}
+
+/// A jump to distances from an own instruction.
+struct DistanceJump {
+    jump: u64,
+    tables: BTreeSet<(u64, TableForm)>,
+    /// Whether it goes nowhere else.
+    is_all: bool,
 }
 
 /// What the walk backwards from a jump tells.
@@ -69,13 +79,15 @@ enum Found {
     Table(u64, TableForm),
     /// Through a table that was not seen.
     Open,
+    /// To an entry of a table plus something other than the table's address.
+    Distance,
     /// Through a pointer whose origin was not seen; whether it may lead out of the function.
     Unseen(bool),
 }
 
 impl<'a, 'data> Resolver<'a, 'data> {
     pub(crate) fn new(image: &'a Image<'data>, sweep: &'a Sweep) -> Self {
-        Self { image, starts: &sweep.starts, bases: &sweep.bases, labels: &sweep.labels }
+        Self { image, starts: &sweep.starts, bases: &sweep.bases, labels: &sweep.labels, pointers: &sweep.pointers }
     }
 
     /// Resolves all indirect jumps in `ranges`; `cfa` has the unwind rows of each range, where there are any.
@@ -98,8 +110,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
     fn in_rounds(&self, stretch: &mut Stretch, ranges: &[Range<u64>], cfa: &[Option<CfaRows>]) -> Jumps {
         let mut jumps = self.round(stretch, ranges, cfa);
         loop {
-            let tables = jumps.kinds.values().filter(|kind| matches!(kind, JumpKind::Table(_))).count();
-            if tables == 0 || tables == jumps.kinds.len() {
+            if jumps.tables.is_empty() || jumps.kinds.values().all(|kind| matches!(kind, JumpKind::Table(_))) {
                 return jumps;
             }
             for table in &jumps.tables {
@@ -117,7 +128,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
         let mut values = Values::new(stretch);
         let mut tables = self.loaded_tables(stretch, &mut values, ranges);
         let mut jumps = Jumps::default();
-        let (mut open, mut unseen) = (Vec::new(), Vec::new());
+        let (mut open, mut unseen, mut distances) = (Vec::new(), Vec::new(), Vec::new());
         let mut through: BTreeMap<(u64, TableForm), Vec<u64>> = BTreeMap::new();
         for &index in &stretch.jumps {
             let Some(jump) = stretch.code.get(index) else { continue };
@@ -141,15 +152,27 @@ impl<'a, 'data> Resolver<'a, 'data> {
                     through.entry((table, form)).or_default().push(jump.ip());
                 }
                 Found::Open => open.push(jump.ip()),
+                Found::Distance => distances.push((index, jump.ip())),
                 Found::Unseen(may_leave) => unseen.push((jump.ip(), may_leave)),
+            }
+        }
+        for found in self.distances(&mut values, &distances, stretch) {
+            if !found.is_all {
+                jumps.kinds.insert(found.jump, JumpKind::Unknown);
+            }
+            for key in found.tables {
+                tables.insert(key);
+                through.entry(key).or_default().push(found.jump);
             }
         }
         if !open.is_empty() || unseen.iter().any(|(_, may_leave)| !may_leave) {
             tables.extend(self.named_tables(stretch, ranges));
         }
-        let keeps_labels = !unseen.is_empty() && self.keeps_labels(&tables, ranges, stretch);
+        // Where one jump goes to a distance, another whose registers were not seen may do so as well.
+        let has_distances = tables.iter().any(|(_, form)| matches!(form, TableForm::Distance32 { .. }));
+        let may_stay = !unseen.is_empty() && (has_distances || self.keeps_labels(&tables, ranges, stretch));
         for (jump, may_leave) in unseen {
-            match (keeps_labels, may_leave) {
+            match (may_stay, may_leave) {
                 (true, _) => jumps.kinds.extend([(jump, JumpKind::Unknown)]),
                 (false, true) => jumps.kinds.extend([(jump, JumpKind::TailCall)]),
                 (false, false) => open.push(jump),
@@ -158,6 +181,45 @@ impl<'a, 'data> Resolver<'a, 'data> {
         open.sort_unstable();
         self.settle(tables, &mut through, &open, &mut jumps, stretch);
         jumps
+    }
+
+    /// The tables that jumps to distances from an own instruction go through; these are not all where a way is not
+    /// understood, nor where the address of that instruction is loaded for something else as well.
+    fn distances(&self, values: &mut Values<'_>, jumps: &[(usize, u64)], stretch: &Stretch) -> Vec<DistanceJump> {
+        let every: Vec<(u64, Vec<Value>)> = jumps.iter().map(|&(index, jump)| (jump, values.every_of_jump(index))).collect();
+        let named = every.iter().flat_map(|(_, values)| values).filter_map(|value| match *value {
+            Value::Distance(table, base) if self.is_distance_table(table, base, stretch) => Some((table, base)),
+            _ => None,
+        });
+        let known: BTreeSet<(u64, u64)> = named.collect();
+        let bases: BTreeSet<u64> = known.iter().map(|&(_, base)| base).collect();
+        let holders: BTreeSet<u64> = bases.iter().flat_map(|&base| values.holders(base)).collect();
+        let mut pointers = stretch.ranges.iter().flat_map(|range| self.pointers_in(range)).filter(|pointer| bases.contains(&pointer.target));
+        let is_only_added = pointers.all(|pointer| holders.contains(&pointer.at)) && !values.stores_any(&bases);
+        let table_of = |value: &Value| match *value {
+            Value::Distance(table, base) => known.get(&(table, base)),
+            Value::Target(table) => known.range((table, 0)..=(table, u64::MAX)).next(),
+            _ => None,
+        };
+        let own = |&(jump, ref values): &(u64, Vec<Value>)| {
+            let tables: BTreeSet<(u64, TableForm)> =
+                values.iter().filter_map(table_of).map(|&(table, base)| (table, TableForm::Distance32 { base })).collect();
+            let is_all = is_only_added && !tables.is_empty() && values.iter().all(|value| table_of(value).is_some());
+            DistanceJump { jump, tables, is_all }
+        };
+        every.iter().map(own).collect()
+    }
+
+    fn pointers_in(&self, range: &Range<u64>) -> &[Pointer] {
+        let first = self.pointers.partition_point(|pointer| pointer.at < range.start);
+        let end = self.pointers.partition_point(|pointer| pointer.at < range.end);
+        self.pointers.get(first..end.max(first)).unwrap_or_default()
+    }
+
+    /// Whether a table whose address the code names holds distances from an own instruction.
+    fn is_distance_table(&self, table: u64, base: u64, stretch: &Stretch) -> bool {
+        let is_named = self.bases.binary_search(&table).is_ok() && self.image.text_at(table).is_none();
+        is_named && stretch.index_of(base).is_some() && self.targets(table, TableForm::Distance32 { base }, stretch).len() >= 2
     }
 
     /// Tables whose address the function takes, far from where entries are read: most of their entries lead into it.
@@ -244,11 +306,19 @@ impl<'a, 'data> Resolver<'a, 'data> {
         match values.of_jump(index) {
             Value::Target(table) if is_table(table, TableForm::Relative32) => Found::Table(table, TableForm::Relative32),
             Value::Entry64(table) if known.contains(&(table, form)) || self.leads_inside(table, form, ranges) => Found::Table(table, form),
-            Value::Entry64(_) if may_be_tail_call => Found::Kind(JumpKind::TailCall),
+            Value::Entry64(first) if may_be_tail_call && !self.is_lone_entry(first, ranges) => Found::Kind(JumpKind::TailCall),
             Value::Slot(slot) if self.is_lone_entry(slot, ranges) => Found::Table(slot, form),
             Value::Slot(_) if may_be_tail_call => Found::Kind(JumpKind::TailCall),
-            Value::Target(_) | Value::Refused | Value::Entry64(_) | Value::Slot(_) => Found::Kind(JumpKind::Unknown),
+            Value::Member(first) if may_be_tail_call && !self.is_lone_entry(first, ranges) && !self.leads_inside(first, form, ranges) => {
+                Found::Unseen(true)
+            }
+            Value::Target(_) | Value::Distance(..) => Found::Distance,
+            Value::Refused | Value::Entry64(_) | Value::Member(_) | Value::Slot(_) => Found::Kind(JumpKind::Unknown),
             Value::Entry32(_) => Found::Open,
+            // The index alone is in a register: a word behind an address that leads into the function.
+            Value::Unknown if jump.op0_kind() == OpKind::Memory && self.is_lone_entry(jump.memory_displacement64(), ranges) => {
+                Found::Kind(JumpKind::Unknown)
+            }
             Value::Unknown | Value::Constant(_) => Found::Unseen(may_be_tail_call),
         }
     }
@@ -302,24 +372,24 @@ impl<'a, 'data> Resolver<'a, 'data> {
     fn targets(&self, table: u64, form: TableForm, stretch: &Stretch) -> Vec<u64> {
         match form {
             TableForm::Code { size } => pieces::starts(stretch, table, size),
+            // What stands behind such a table would lead near its base: only own instructions tell it from entries.
+            TableForm::Distance32 { .. } => self.addresses(table, form).take_while(|&target| stretch.index_of(target).is_some()).collect(),
             _ => self.entries(table, form),
         }
     }
 
     fn entries(&self, table: u64, form: TableForm) -> Vec<u64> {
+        self.addresses(table, form).take_while(|&target| self.is_code(target)).collect()
+    }
+
+    /// What the words from the start of a table on mean, up to what may be the next one.
+    fn addresses(&self, table: u64, form: TableForm) -> impl Iterator<Item = u64> + '_ {
         let behind = self.bases.partition_point(|&base| base <= table);
         let limit = self.bases.get(behind).copied().unwrap_or(u64::MAX);
         let limit = limit.min(self.image.segment_at(table).map_or(0, |segment| segment.file_range().end));
         let size = form.entry_size();
         let room = usize::try_from(limit.saturating_sub(table) / size).unwrap_or(0).min(MOST_ENTRIES);
-        let mut targets = Vec::new();
-        for index in 0..room as u64 {
-            match self.target(table, table + index * size, form) {
-                Some(target) if self.is_code(target) => targets.push(target),
-                _ => break,
-            }
-        }
-        targets
+        (0..room as u64).map_while(move |index| self.target(table, table + index * size, form))
     }
 
     /// An address in text or behind its last byte: an unreachable case may lead to an empty block at the end.
@@ -328,14 +398,11 @@ impl<'a, 'data> Resolver<'a, 'data> {
     }
 
     fn target(&self, table: u64, entry: u64, form: TableForm) -> Option<u64> {
-        match form {
-            TableForm::Relative32 => {
-                let bytes = self.image.bytes_at(entry, 4)?.try_into().ok()?;
-                Some(table.wrapping_add_signed(i64::from(i32::from_le_bytes(bytes))))
-            }
-            TableForm::Absolute64 | TableForm::Relocated64 => self.image.pointer_at(entry),
-            TableForm::Code { .. } => None,
+        if let Some(origin) = form.origin(table) {
+            let bytes = self.image.bytes_at(entry, 4)?.try_into().ok()?;
+            return Some(origin.wrapping_add_signed(i64::from(i32::from_le_bytes(bytes))));
         }
+        if matches!(form, TableForm::Code { .. }) { None } else { self.image.pointer_at(entry) }
     }
 
     /// Whether the stack is as at the entry, so that a jump may leave the function.

@@ -55,9 +55,11 @@ pub(crate) fn mark(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, unit
 fn adds_own_address(image: &Image<'_>, range: &Range<u64>) -> bool {
     let is_own = |value: u64| value > range.start && value < range.end;
     !image.kind().is_position_independent()
-        && decoder(image, range)
-            .into_iter()
-            .any(|one| one.mnemonic() == Mnemonic::Add && one.op1_kind() == OpKind::Immediate32to64 && is_own(one.immediate(1)))
+        && decoder(image, range).into_iter().any(|one| match one.mnemonic() {
+            Mnemonic::Add => one.op1_kind() == OpKind::Immediate32to64 && is_own(one.immediate(1)),
+            Mnemonic::Lea => one.memory_base() != Register::None && !one.is_ip_rel_memory_operand() && is_own(one.memory_displacement64()),
+            _ => false,
+        })
 }
 
 /// Code that calls over a loop, and overwrites the return address by a register.

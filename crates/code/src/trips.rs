@@ -12,14 +12,10 @@ mod definitions;
 mod induction;
 mod test;
 
-use iced_x86::Instruction as Decoded;
-use tare_image::Image;
-
 use crate::Loop;
-use crate::Program;
 use crate::cfg::Cfg;
-use crate::decode::decoder;
-use crate::program::{Body, Function};
+use crate::close_up::CloseUp;
+use crate::program::Body;
 use definitions::Definitions;
 use induction::Inductions;
 
@@ -32,16 +28,15 @@ pub struct Trips {
     pub exact: bool,
 }
 
-impl Program {
-    /// The constant trip counts of a function's loops, one for each of `loops`, which are those of `cfg`; `None` where
+impl CloseUp {
+    /// The constant trip counts of the function's loops, one for each of `loops`, which are those of `cfg`; `None` where
     /// nothing constant bounds one.
     #[must_use]
-    pub fn trips(&self, image: &Image<'_>, function: &Function, body: &Body, cfg: &Cfg, loops: &[Loop]) -> Vec<Option<Trips>> {
+    pub fn trips(&self, body: &Body, cfg: &Cfg, loops: &[Loop]) -> Vec<Option<Trips>> {
         if loops.is_empty() {
             return Vec::new();
         }
-        let code: Vec<Decoded> = function.parts.iter().flat_map(|part| decoder(image, part)).collect();
-        let mut definitions = Definitions::new(&code, body, cfg, loops);
+        let mut definitions = Definitions::new(&self.code, body, cfg, loops);
         loops.iter().map(|one| Inductions { definitions: &mut definitions, one }.trips()).collect()
     }
 }

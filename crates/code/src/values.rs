@@ -3,7 +3,7 @@
 //! The walk never guesses: an operation that is not on the short list makes the value unknown, and two pieces that
 //! contradict each other make it refused, which no later rule overrides.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
@@ -12,6 +12,8 @@ use crate::sweep::{constant_address, indexed_address};
 
 /// How many instructions one question may look at.
 const BUDGET: usize = 4000;
+/// The same where every way is looked at.
+const STRICT_BUDGET: usize = 1 << 18;
 /// How many definitions deep one question may go.
 const DEPTH: usize = 12;
 
@@ -27,10 +29,14 @@ pub(crate) enum Value {
     Entry32(Option<u64>),
     /// A 64-bit entry of a table.
     Entry64(u64),
+    /// A 64-bit word so far behind an address that the code names: a member of a structure in an array.
+    Member(u64),
     /// The word in a slot of known address.
     Slot(u64),
     /// A table's start plus one of its 32-bit entries.
     Target(u64),
+    /// Another address that the code names plus a 32-bit entry of a table: the table, and that address.
+    Distance(u64, u64),
 }
 
 /// Answers questions about one stretch.
@@ -38,11 +44,15 @@ pub(crate) struct Values<'a> {
     stretch: &'a Stretch,
     factory: InstructionInfoFactory,
     budget: usize,
+    /// Whether all ways must agree, so that what is found holds on every one.
+    is_strict: bool,
+    /// Constants that were come upon, and the instructions that hold them.
+    constants: BTreeSet<(u64, u64)>,
 }
 
 impl<'a> Values<'a> {
     pub(crate) fn new(stretch: &'a Stretch) -> Self {
-        Self { stretch, factory: InstructionInfoFactory::new(), budget: 0 }
+        Self { stretch, factory: InstructionInfoFactory::new(), budget: 0, is_strict: false, constants: BTreeSet::new() }
     }
 
     /// Where an indirect jump goes.
@@ -54,6 +64,47 @@ impl<'a> Values<'a> {
             OpKind::Memory => self.load(&jump, index, 8, DEPTH),
             _ => Value::Unknown,
         }
+    }
+
+    /// What each instruction puts into the register of an indirect jump that goes there next, where all ways to that
+    /// instruction agree. Compilers merge jumps whose operands were made in several places.
+    pub(crate) fn every_of_jump(&mut self, index: usize) -> Vec<Value> {
+        let Some(&jump) = self.stretch.code.get(index).filter(|jump| jump.op0_kind() == OpKind::Register) else { return Vec::new() };
+        let register = jump.op0_register().full_register();
+        let mut found = Vec::new();
+        let mut seen = HashSet::from([index]);
+        let mut todo: Vec<usize> = self.stretch.predecessors(index).collect();
+        self.is_strict = true;
+        while let Some(at) = todo.pop() {
+            let Some(&instruction) = self.stretch.code.get(at).filter(|_| seen.insert(at)) else { continue };
+            if self.writes(&instruction, register) {
+                self.budget = STRICT_BUDGET;
+                found.push(self.definition(&instruction, at, DEPTH));
+            } else {
+                todo.extend(self.stretch.predecessors(at));
+            }
+        }
+        self.is_strict = false;
+        found
+    }
+
+    /// Instructions that hold an address and were come upon so far.
+    pub(crate) fn holders(&self, address: u64) -> impl Iterator<Item = u64> + '_ {
+        self.constants.range((address, 0)..=(address, u64::MAX)).map(|one| one.1)
+    }
+
+    /// Whether an instruction may store one of these addresses outside of the frame.
+    pub(crate) fn stores_any(&mut self, addresses: &BTreeSet<u64>) -> bool {
+        let stretch = self.stretch;
+        let is_store = |one: &Instruction| {
+            let is_in_frame = matches!(one.memory_base(), Register::RSP | Register::RBP);
+            one.mnemonic() == Mnemonic::Mov && one.op0_kind() == OpKind::Memory && one.op1_register().is_gpr64() && !is_in_frame
+        };
+        let mut stores = stretch.code.iter().enumerate().filter(|(_, one)| !addresses.is_empty() && is_store(one));
+        stores.any(|(index, one)| {
+            self.budget = BUDGET;
+            matches!(self.register(one.op1_register(), index, DEPTH), Value::Constant(address) if addresses.contains(&address))
+        })
     }
 
     /// What an instruction that reads a table-like operand loads.
@@ -70,12 +121,13 @@ impl<'a> Values<'a> {
         self.load(&load, index, size, DEPTH)
     }
 
-    /// The value of a register in front of an instruction, by the first path that tells.
+    /// The value of a register in front of an instruction, by the first path that tells; where all must agree, by all of them.
     fn register(&mut self, register: Register, index: usize, depth: usize) -> Value {
         let register = register.full_register();
         let mut seen = HashSet::from([index]);
         let mut todo = vec![index];
         let mut is_first = true;
+        let mut agreed = None;
         while let Some(at) = todo.pop() {
             if self.budget == 0 || depth == 0 {
                 return Value::Unknown;
@@ -84,9 +136,12 @@ impl<'a> Values<'a> {
             let Some(instruction) = self.stretch.code.get(at) else { continue };
             if !is_first && self.writes(instruction, register) {
                 match self.definition(&instruction.clone(), at, depth - 1) {
-                    Value::Unknown => continue,
+                    found if self.is_strict && agreed.is_none_or(|agreed| agreed == found) => agreed = Some(found),
+                    _ if self.is_strict => return Value::Unknown,
+                    Value::Unknown => {}
                     found => return found,
                 }
+                continue;
             }
             is_first = false;
             let first = todo.len();
@@ -95,7 +150,7 @@ impl<'a> Values<'a> {
                 new.reverse();
             }
         }
-        Value::Unknown
+        agreed.unwrap_or(Value::Unknown)
     }
 
     fn writes(&mut self, instruction: &Instruction, register: Register) -> bool {
@@ -114,6 +169,7 @@ impl<'a> Values<'a> {
 
     fn definition(&mut self, instruction: &Instruction, index: usize, depth: usize) -> Value {
         if let Some(address) = constant_address(instruction) {
+            self.constants.insert((address, instruction.ip()));
             return Value::Constant(address);
         }
         let from_register = instruction.op1_kind() == OpKind::Register;
@@ -132,6 +188,12 @@ impl<'a> Values<'a> {
                 let one = self.register(instruction.op0_register(), index, depth);
                 let other = self.load(instruction, index, 8, depth);
                 sum(one, other)
+            }
+            Mnemonic::Add if matches!(instruction.op1_kind(), OpKind::Immediate32 | OpKind::Immediate32to64) => {
+                sum_with_named(self.register(instruction.op0_register(), index, depth), instruction.immediate(1))
+            }
+            Mnemonic::Lea if instruction.memory_index() == Register::None && instruction.memory_displ_size() > 1 => {
+                sum_with_named(self.register(instruction.memory_base(), index, depth), instruction.memory_displacement64())
             }
             Mnemonic::Lea if is_plain_sum(instruction) => {
                 let one = self.register(instruction.memory_base(), index, depth);
@@ -161,6 +223,9 @@ impl<'a> Values<'a> {
         }
         match table {
             Value::Constant(table) if instruction.memory_displacement64() == 0 => entry(table),
+            Value::Constant(array) if size == 8 && instruction.memory_displacement64().cast_signed() > 0 => {
+                Value::Member(array.wrapping_add(instruction.memory_displacement64()))
+            }
             Value::Constant(_) => Value::Refused,
             _ if size == 4 => Value::Entry32(None),
             _ => Value::Unknown,
@@ -200,18 +265,27 @@ fn is_plain_sum(instruction: &Instruction) -> bool {
         && instruction.memory_displacement64() == 0
 }
 
+/// The sum with a number that an instruction holds beside another operand: an address only where an entry is added.
+fn sum_with_named(one: Value, number: u64) -> Value {
+    match one {
+        Value::Entry32(_) => sum(one, Value::Constant(number)),
+        _ => Value::Unknown,
+    }
+}
+
 fn sum(one: Value, other: Value) -> Value {
     match (one, other) {
         (Value::Entry32(Some(table)), Value::Constant(base)) | (Value::Constant(base), Value::Entry32(Some(table))) => {
             if table == base {
                 Value::Target(table)
             } else {
-                Value::Refused
+                Value::Distance(table, base)
             }
         }
         (Value::Entry32(None), Value::Constant(table)) | (Value::Constant(table), Value::Entry32(None)) => Value::Target(table),
         (Value::Entry32(Some(table)), Value::Unknown) | (Value::Unknown, Value::Entry32(Some(table))) => Value::Target(table),
-        (Value::Entry64(_) | Value::Refused, _) | (_, Value::Entry64(_) | Value::Refused) => Value::Refused,
+        (Value::Entry64(_) | Value::Member(_) | Value::Distance(..) | Value::Refused, _)
+        | (_, Value::Entry64(_) | Value::Member(_) | Value::Distance(..) | Value::Refused) => Value::Refused,
         _ => Value::Unknown,
     }
 }

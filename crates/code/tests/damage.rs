@@ -5,6 +5,8 @@ mod common;
 use common::Workshop;
 use tare_code::{Edges, Program};
 use tare_image::Image;
+use tare_image::debug::DebugSections;
+use tare_image::lines::Lines;
 
 const SHAPES: &str = include_str!("programs/shapes.c");
 
@@ -25,12 +27,14 @@ fn damage(whole: &[u8], rounds: usize) {
         }
         let Ok(image) = Image::parse(&bytes) else { continue };
         let Ok(program) = Program::analyse(&image) else { continue };
+        let sections = DebugSections::of(&image);
+        let lines = Lines::new(&sections);
         for function in program.functions.iter().take(300) {
             let body = program.body(&image, function);
             let cfg = program.cfg_with_unwinding(&image, function, &body);
             let loops = cfg.loops(&body);
-            let _ = program.trips(&image, function, &body, &cfg, &loops);
-            let _ = program.metrics(&image, function, None);
+            let _ = program.close_up(&image, function).trips(&body, &cfg, &loops);
+            let _ = program.metrics(&image, function, lines.as_ref());
         }
         let _ = program.leaves(&vec![true; program.functions.len()]);
         let _ = program.calls().distances_from(&[0], Edges::Possible);
@@ -43,6 +47,37 @@ fn changed_bytes_never_make_it_panic() {
     let shop = Workshop::new();
     for flags in [["-O2", "-pie"], ["-O2", "-no-pie"]] {
         damage(&shop.compile("gcc", "shapes", "c", SHAPES, &flags), 300);
+    }
+}
+
+/// Cold parts split off with and without landing pads, thunks, computed goto, and lines.
+#[test]
+fn changed_bytes_of_split_functions_and_thunks_never_make_it_panic() {
+    let source = r#"
+        #include <stdexcept>
+        #include <cstdio>
+        __attribute__((noinline, cold)) void fail(int x) { if (x > 3) throw std::runtime_error("x"); std::puts("no"); }
+        struct Guard { ~Guard() { std::puts("gone"); } };
+        __attribute__((noinline)) int work(const unsigned char *p, int (*f)(int)) {
+            static void *const t[] = {&&A, &&B, &&C};
+            Guard guard;
+            int s = 0;
+            if (__builtin_expect(p[0] > 100, 0)) { fail(p[0]); s = f(3); std::puts("cold"); }
+            goto *t[*p % 3];
+            A: s += f(s); goto *t[*++p % 3];
+            B: s *= 3; goto *t[*++p % 3];
+            C: try { fail(s); } catch (const std::exception &) { s = f(2); }
+            return s;
+        }
+        __attribute__((noinline)) int twice(int x) { switch (x) { case 0: return 3; case 1: std::puts("a"); return 5; case 2: return 7;
+            case 3: std::puts("b"); return 1; case 4: return 9; default: return x * 2; } }
+        int main(int, char **v) { return work(reinterpret_cast<unsigned char *>(v[0]), twice); }
+    "#;
+    let shop = Workshop::new();
+    for flags in [["-O2", "-g", "-s"], ["-O2", "-g", "-mindirect-branch=thunk"], ["-O2", "-g", "-no-pie"]] {
+        let whole = shop.compile("g++", "split", "cpp", source, &flags);
+        damage(&whole, 150);
+        damage(&common::without_section_headers(&whole), 50);
     }
 }
 

@@ -178,6 +178,12 @@ fn code_that_cannot_be_moved_is_refused_with_its_reason() {
         1:  cmpxchg %eax, (%rsi)
             ret
         end locked
+        begin overlapping
+            test %edi, %edi
+            je 4f + 1
+        4:  mov $0x90c3c031, %eax
+            ret
+        end overlapping
         begin inside
             call 2f
         2:  pop %rax
@@ -234,7 +240,8 @@ fn code_that_cannot_be_moved_is_refused_with_its_reason() {
     let image = Image::parse(&bytes).expect("an image");
     let program = Program::analyse(&image).expect("functions");
     let expected = [
-        ("locked", Some(Refusal::OverlappingCode)),
+        ("locked", None),
+        ("overlapping", Some(Refusal::OverlappingCode)),
         ("inside", Some(Refusal::CallIntoBody)),
         ("transaction", Some(Refusal::Transaction)),
         ("unknown", Some(Refusal::UnknownJump)),
@@ -339,34 +346,72 @@ fn a_stub_for_fortran_is_not_the_main_program() {
     assert_eq!(program.functions[program.main().expect("main")].name, "main");
 }
 
-/// The same file for a loader, which reads no section headers.
-fn without_section_headers(bytes: &[u8]) -> Vec<u8> {
-    let mut bytes = bytes.to_vec();
-    bytes[0x28..0x30].fill(0);
-    bytes[0x3a..0x40].fill(0);
-    bytes
-}
-
 #[test]
 fn without_section_headers_the_same_functions_are_found() {
     let shop = Workshop::new();
-    let cases: [(&str, &[&str]); 4] = [
+    let cases: [(&str, &[&str]); 5] = [
         ("gcc", &["-O1", "-s"]),
+        ("gcc", &["-O1", "-s", "-static"]),
         ("gcc", &["-O1", "-s", "-no-pie", "-fno-pie"]),
         ("gcc", &["-O1", "-s", "-fcf-protection", "-Wl,-z,ibtplt"]),
         ("gcc", &["-O1", "-s", "-Wl,-z,now"]),
     ];
     for (compiler, flags) in cases {
         let bytes = shop.compile(compiler, "shapes", "c", include_str!("programs/shapes.c"), flags);
-        let bare = without_section_headers(&bytes);
+        let bare = common::without_section_headers(&bytes);
+        let image = Image::parse(&bytes).expect("an image");
+        let start_up: Vec<_> = [".init", ".fini"].into_iter().filter_map(|name| Some(image.section(name)?.range())).collect();
         let [with, without] = [&bytes, &bare].map(|bytes| {
             let image = Image::parse(bytes).expect("an image");
             let program = Program::analyse(&image).expect("functions");
             let own = program.functions.iter().filter(|one| !matches!(one.refusal, Some(Refusal::StartUp | Refusal::OutsideText)));
+            let own = own.filter(|one| !start_up.iter().any(|range| range.contains(&one.entry)));
             own.map(|one| (one.entry, one.parts.clone(), one.never_returns)).collect::<Vec<_>>()
         });
         assert!(with.len() > 15, "{flags:?}");
         assert_eq!(with, without, "{flags:?}");
+    }
+}
+
+#[test]
+fn an_empty_cold_part_in_front_of_that_of_another_function_joins_nothing() {
+    let function = |name: &str, cold: &str| {
+        format!(
+            ".globl {name}\n.type {name}, @function\n.p2align 4\n{name}:\n.cfi_startproc\npush %rbx\n.cfi_def_cfa_offset 16\nmov %edi, %ebx\n\
+             test %edi, %edi\njs {name}.cold\nlea 1(%rbx), %eax\npop %rbx\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size {name}, . - {name}\n\
+             .section .text.unlikely, \"ax\"\n.type {name}.cold, @function\n{name}.cold:\n\
+             .cfi_startproc\n.cfi_def_cfa_offset 16\n{cold}\n.cfi_endproc\n\
+             .size {name}.cold, . - {name}.cold\n.text\n"
+        )
+    };
+    let source = [
+        function("first", ""),
+        function("second", "mov %ebx, %edi\ncall first\nud2"),
+        ".globl main\n.type main, @function\nmain: mov $1, %edi\ncall second\nxor %eax, %eax\nret\n.size main, . - main\n".to_string(),
+        ".section .note.GNU-stack, \"\", @progbits\n".to_string(),
+    ];
+    let shop = Workshop::new();
+    for flags in [&[][..], &["-s"]] {
+        let bytes = shop.compile("gcc", "empty", "s", &source.concat(), flags);
+        let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
+        let second = program.calls().callees(program.main().expect("main"))[0];
+        let first = program.calls().callees(second)[0];
+        assert_eq!([first, second].map(|one| program.functions[one].parts.len()), [1, 2], "{flags:?}");
+        assert!(program.functions[first].entry < program.functions[second].entry, "{flags:?}");
+    }
+}
+
+#[test]
+fn what_the_loader_runs_has_its_name_in_stripped_files() {
+    let shop = Workshop::new();
+    for flags in [["-O1", "-s", "-pie"], ["-O1", "-s", "-static"]] {
+        let bytes = shop.compile("gcc", "shapes", "c", include_str!("programs/shapes.c"), &flags);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        for (name, section) in [("_init", ".init"), ("_fini", ".fini")] {
+            let start = image.section(section).expect("a section").address;
+            assert_eq!((function(&program, name).entry, function(&program, name).refusal), (start, Some(Refusal::OutsideText)), "{flags:?}");
+        }
     }
 }
 
@@ -427,7 +472,7 @@ fn cold_functions_that_are_only_jumped_to_are_functions_without_symbols() {
 }
 
 #[test]
-fn functions_that_branch_into_one_another_stay_apart_and_the_one_branched_into_is_not_moved() {
+fn functions_that_branch_into_one_another_stay_apart_and_know_where() {
     let shop = Workshop::new();
     let whole = shop.compile("gcc", "static", "c", SHAPES, &["-O2", "-static"]);
     let image = Image::parse(&whole).expect("an image");
@@ -447,7 +492,9 @@ fn functions_that_branch_into_one_another_stay_apart_and_the_one_branched_into_i
     for name in ["__memmove_avx_unaligned_erms", "__memset_sse2_unaligned_erms"] {
         let address = image.symbols().iter().find(|one| one.name == name).expect(name).address;
         let owner = &program.functions[program.function_entered_at(address).expect(name)];
-        assert_eq!(owner.refusal, Some(Refusal::SharedCode), "{name}");
+        assert_eq!(owner.refusal, None, "{name}");
+        let sources = |&entry: &u64| program.branching_into(entry).count();
+        assert!(owner.other_entries.iter().map(sources).sum::<usize>() > 0, "{name}");
     }
 }
 

@@ -72,6 +72,70 @@ fn a_computed_goto_in_a_leaf_is_no_tail_call() {
     }
 }
 
+/// An interpreter whose tables hold distances from a label; with `KEPT` it hands that label out as well.
+const DISTANCES: &str = r#"
+    #include <stdio.h>
+    void *kept;
+    __attribute__((noinline, noclone)) long run(const unsigned char *code) {
+        static const int first[] = {&&add - &&halt, &&twice - &&halt, &&halt - &&halt};
+        static const int second[] = {&&twice - &&halt, &&add - &&halt, &&halt - &&halt, &&negate - &&halt};
+        long value = *code++;
+    #ifdef KEPT
+        kept = &&halt;
+    #endif
+        goto *(&&halt + first[*code++]);
+    add: value += *code++; goto *(&&halt + second[*code++]);
+    twice: value *= 2; goto *(&&halt + first[*code++]);
+    negate: value = -value; goto *(&&halt + second[*code++]);
+    halt: return value;
+    }
+    int main(int c, char **v) {
+        static const unsigned char code[] = {5, 0, 7, 3, 1, 9, 0, 2};
+        (void)v;
+        printf("%ld\n", run(code));
+        return c == 0;
+    }
+"#;
+
+#[test]
+fn a_computed_goto_to_a_distance_from_a_label_has_its_targets() {
+    let shop = Workshop::new();
+    // Clang adds the label as a constant, or makes one jump for all: forms that are not known yet.
+    for (compiler, flags) in CASES.into_iter().filter(|case| case.0 == "gcc") {
+        let bytes = shop.compile(compiler, "distances", "c", DISTANCES, flags);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        let run = function(&program, "run");
+        let body = program.body(&image, run);
+        let about = format!("{compiler} {flags:?}");
+        assert_eq!((run.refusal, program.metrics(&image, run, None).unresolved_jumps), (None, 0), "{about}");
+        let starts: BTreeSet<u64> = body.instructions.iter().map(|one| one.address).collect();
+        let mut tables: Vec<Vec<u64>> = Vec::new();
+        for table in &body.tables {
+            let TableForm::Distance32 { base } = table.form else { panic!("{about}: {table:?}") };
+            assert!(starts.contains(&base) && !table.jumps.is_empty() && !table.references.is_empty(), "{about}");
+            assert!(table.targets.iter().all(|target| starts.contains(target)), "{about}");
+            assert!(table.targets.contains(&base), "{about}");
+            tables.push(table.targets.clone());
+        }
+        let [one, other] = tables.as_slice() else { panic!("{about}: {tables:?}") };
+        assert_eq!((one[0], one[1], one[2]), (other[1], other[0], other[2]), "{about}");
+        let labels: BTreeSet<u64> = tables.iter().flatten().copied().collect();
+        assert_eq!(labels.len(), 4, "{about}");
+    }
+}
+
+#[test]
+fn a_label_that_is_handed_out_beside_its_use_with_a_table_leaves_jumps_unknown() {
+    let shop = Workshop::new();
+    for flags in [["-O2", "-pie", "-fPIE", "-DKEPT"], ["-O0", "-pie", "-fPIE", "-DKEPT"]] {
+        let bytes = shop.compile("gcc", "handed", "c", DISTANCES, &flags);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        assert_eq!(function(&program, "run").refusal, Some(tare_code::Refusal::UnknownJump), "{flags:?}");
+    }
+}
+
 /// A switch in every second function, each with its own number of cases, so that tables stand side by side.
 fn many_switches() -> String {
     let mut source = "#include <stdio.h>\n#include <stdlib.h>\n".to_owned();
@@ -246,6 +310,38 @@ fn labels_that_are_kept_in_memory_are_no_tail_calls() {
         let body = program.body(&image, run);
         let tail_calls = body.instructions.iter().filter(|one| one.flow == Flow::IndirectTailCall).count();
         assert_eq!((run.refusal, tail_calls), (Some(tare_code::Refusal::UnknownJump), 0), "{compiler} {flags:?}");
+    }
+}
+
+#[test]
+fn jumps_through_members_of_an_array_of_structures_are_tail_calls_but_not_to_own_labels() {
+    let source = r"
+        struct kind { long size; int (*make)(int); int (*take)(int); };
+        int one(int a) { return a + 1; }
+        int two(int a) { return a * 2; }
+        const struct kind kinds[3] = {{1, one, two}, {2, two, one}, {3, one, one}};
+        int call(int which, int a) { return kinds[which].take(a); }
+        long own(int which, long a) {
+            static const struct { long size; void *label; } labels[] = {{1, &&A}, {2, &&B}, {3, &&C}};
+            goto *labels[which].label;
+            A: return a + 1;
+            B: return a * 5;
+            C: return a - 7;
+        }
+        int main(int c, char **v) { (void)v; return call(c % 3, c) + (int)own(c % 3, c); }";
+    let shop = Workshop::new();
+    for (compiler, flags) in [("gcc", ["-O2", "-fPIE", "-pie"]), ("gcc", ["-O2", "-fno-pie", "-no-pie"]), ("clang", ["-O2", "-fPIE", "-pie"])] {
+        if !has(compiler) {
+            continue;
+        }
+        let bytes = shop.compile(compiler, "members", "c", source, &flags);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        let (call, own) = (function(&program, "call"), function(&program, "own"));
+        let is_tail_call = |one: &tare_code::Instruction| one.flow == Flow::IndirectTailCall;
+        assert_eq!(call.refusal, None, "{compiler} {flags:?}");
+        assert!(program.body(&image, call).instructions.iter().any(is_tail_call), "{compiler} {flags:?}");
+        assert!(!program.body(&image, own).instructions.iter().any(is_tail_call), "{compiler} {flags:?}");
     }
 }
 

@@ -16,7 +16,7 @@ fn trips_of(image: &Image<'_>, program: &Program, name: &str) -> Vec<(usize, Opt
     let body = program.body(image, function);
     let cfg = program.cfg(function, &body);
     let loops = cfg.loops(&body);
-    let trips = program.trips(image, function, &body, &cfg, &loops);
+    let trips = program.close_up(image, function).trips(&body, &cfg, &loops);
     assert_eq!(trips.len(), loops.len());
     let mut found: Vec<_> = loops.iter().map(|one| one.depth).zip(trips).collect();
     found.sort_unstable();

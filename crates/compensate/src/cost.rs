@@ -97,8 +97,8 @@ impl Part {
 #[must_use]
 pub fn of_profile(profile: &Profile) -> Vec<Vec<ProbeCost>> {
     let of_location = |location: &Location| {
-        let hot_pair = units(profile.process_of(location).hot_pair_cost);
-        location.nodes.iter().map(|node| in_place(node, hot_pair)).collect()
+        let process = profile.process_of(location);
+        location.nodes.iter().map(|node| in_place(node, process)).collect()
     };
     let in_place: Vec<Vec<Option<Cost>>> = profile.locations.iter().map(of_location).collect();
     let mut everywhere = Means::default();
@@ -160,9 +160,10 @@ fn with_prior(profile: &Profile, location: &Location, in_place: Vec<Option<Cost>
     location.nodes.iter().zip(in_place).map(of_node).collect()
 }
 
-fn in_place(node: &Node, hot_pair: u64) -> Option<Cost> {
+fn in_place(node: &Node, process: &Process) -> Option<Cost> {
     let batches = node.batches.as_deref()?;
-    estimate(&batches.on, &batches.off, &batches.off_twice).filter(|cost| cost.says_more_than_prior(hot_pair))
+    let cost = estimate(&batches.on, &batches.off, &batches.off_twice, units(process.hot_clockless_cost))?;
+    cost.says_more_than_prior(units(process.hot_pair_cost)).then_some(cost)
 }
 
 /// Ticks in the unit of the estimator.

@@ -20,16 +20,17 @@ pub struct Value {
 }
 
 impl Value {
-    /// Adds another node's.
-    pub fn add(&mut self, other: &Self) {
-        self.measured += other.measured;
-        self.value += other.value;
-        self.low += other.low;
-        self.high += other.high;
+    /// Joins another node's: the sum, or of `highest` values the larger one.
+    pub fn join(&mut self, other: &Self, highest: bool) {
+        let join = if highest { f64::max } else { |one: f64, other: f64| one + other };
+        self.measured = join(self.measured, other.measured);
+        self.value = join(self.value, other.value);
+        self.low = join(self.low, other.low);
+        self.high = join(self.high, other.high);
     }
 }
 
-/// For each node of a location its metrics, in the order in which the location has them.
+/// For each node of a location its metrics, in the order in which the location has them; times in nanoseconds.
 #[must_use]
 pub fn of_location(profile: &Profile, location: &Location) -> Vec<Vec<Value>> {
     let mut children = vec![0.0; location.nodes.len()];
@@ -39,9 +40,15 @@ pub fn of_location(profile: &Profile, location: &Location) -> Vec<Vec<Value>> {
             children[parent] += node.on_calls as f64;
         }
     }
+    let nanoseconds = profile.process_of(location).clock.seconds(1e9);
+    let of_metric = |metric: &tare_profile::Metric, raw: i64, own: f64, below: f64| {
+        let unit = if metric.in_ticks { nanoseconds } else { 1.0 };
+        let pair = if metric.highest { 0.0 } else { metric.pair_cost };
+        value(raw as f64 * unit, pair * unit, own, below)
+    };
     let of_node = |(node, &below): (&tare_profile::Node, &f64)| {
         let own = if is_probe(node) { node.on_calls as f64 } else { 0.0 };
-        location.metrics.iter().zip(&node.values).map(|(metric, &raw)| value(raw as f64, metric.pair_cost, own, below)).collect()
+        location.metrics.iter().zip(&node.values).map(|(metric, &raw)| of_metric(metric, raw, own, below)).collect()
     };
     location.nodes.iter().zip(&children).map(of_node).collect()
 }

@@ -2,6 +2,7 @@
 //!
 //! * [`completion`]: what an operation that waits for other locations does to a location's delay, under the
 //!   delay model of paper 1 and under the virtual-time model.
+//! * [`order`]: whether receives from anywhere met messages as they would have unmeasured.
 //! * [`polling`]: the same where a program asks again and again instead of waiting.
 //! * [`provisional`]: delays that are corrected when the receiver of a send that waits has answered.
 //! * [`cost`]: what a probe costs, from batches of calls.
@@ -20,5 +21,6 @@ extern crate std;
 
 pub mod completion;
 pub mod cost;
+pub mod order;
 pub mod polling;
 pub mod provisional;

@@ -272,6 +272,9 @@ record! {
     }
 }
 
+/// Nodes that a location names as those of receives whose order is contradicted.
+pub const CONTRADICTED: usize = 8;
+
 record! {
     /// A thread of the process.
     LocationRecord, 256 {
@@ -315,8 +318,12 @@ record! {
         120 off_batches: u64,
         /// Ticks spent in slow paths of probes: the part of `tool_ticks` that is theirs.
         128 slow_ticks: u64,
+        /// Receives from anywhere whose order the virtual times contradict.
+        136 contradicted: u64,
+        /// Where: the index of the node plus one (low half; 0 for none) and how many (high half).
+        144 contradicted_at: [u64; CONTRADICTED],
         /// Reserved.
-        136 reserved: [u8; 120],
+        208 reserved: [u8; 48],
     }
 }
 

@@ -5,7 +5,8 @@
 //!        +VALUES  ValuesRecord, 64 bytes each: for the node of the same index of the thread's graph
 //! ```
 //!
-//! Values are exclusive: what was counted while the node was the innermost open one. Sums over a subtree are inclusive.
+//! Values are exclusive: what was counted while the node was the innermost open one. Sums over a subtree are
+//! inclusive; of highest values the largest one is.
 
 use crate::graph::record;
 
@@ -43,8 +44,20 @@ record! {
         168 private: [u64; 16],
         /// Names, with commas between them, padded with zeros.
         296 names: [u8; 512],
+        /// A bit for each metric whose values are highest ones: they are joined by the larger one, not by sums.
+        808 highest: u32,
+        /// A bit for each metric that is in ticks.
+        812 in_ticks: u32,
+        /// A bit for each metric that is missing because the program has an allocator of its own, which is not seen.
+        816 unseen: u32,
         /// Reserved.
-        808 reserved: [u8; 216],
+        820 reserved: u32,
+        /// Ticks that counting allocations and I/O has taken, as far as they have been given to nodes.
+        824 tally_ticks: u64,
+        /// What counting an allocation takes, and what counting an I/O call takes ([`crate::graph::COST_UNIT`]).
+        832 tally_costs: [u64; 2],
+        /// Reserved.
+        848 reserved_too: [u8; 176],
     }
 }
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::Map;
 use crate::bytes::{u32_at, u64_at};
 use crate::dynamic::Dynamic;
-use crate::elf::SHT_RELA;
+use crate::elf::{SHT_RELA, Segment};
 use crate::symbols::Symbol;
 
 const ENTRY_SIZE: u64 = 24;
@@ -17,6 +17,8 @@ const DT_RELASZ: u64 = 8;
 const DT_JMPREL: u64 = 23;
 const DT_RELRSZ: u64 = 35;
 const DT_RELR: u64 = 36;
+/// The second word of a record for an indirect function: its kind, and no symbol.
+const IRELATIVE: u64 = 37;
 
 /// What a relocation puts into its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,7 +92,32 @@ fn tables(map: &Map<'_>, dynamic: &Dynamic<'_>) -> Vec<(u64, u64)> {
         let sections = map.sections.iter().filter(|section| section.kind == SHT_RELA && section.is_loaded());
         tables.extend(sections.map(|section| (section.address, section.size)));
     }
+    if tables.is_empty() && map.sections.is_empty() {
+        tables.extend(resolved_at_start(map));
+    }
     tables
+}
+
+/// The table of indirect functions that a static program resolves itself, where nothing says where it is: records one
+/// behind the other whose kind, place and resolver fit.
+fn resolved_at_start(map: &Map<'_>) -> Option<(u64, u64)> {
+    let loaded = || map.segments.iter().filter(|segment| segment.is_loaded());
+    let is_within = |segment: &Segment, address: u64| address.wrapping_sub(segment.address) < segment.memory_size;
+    let holds = |address: u64, fits: &dyn Fn(&Segment) -> bool| loaded().any(|segment| is_within(segment, address) && fits(segment));
+    let fits = |record: &[u8]| {
+        let words = [u64_at(record, 0), u64_at(record, 8), u64_at(record, 16)];
+        let [Some(place), Some(IRELATIVE), Some(resolver)] = words else { return false };
+        place % 8 == 0 && holds(place, &Segment::is_writable) && holds(resolver, &Segment::is_executable)
+    };
+    for segment in loaded().filter(|segment| !segment.is_writable()) {
+        let range = segment.file_range();
+        let Some(bytes) = map.bytes_at(range.start, range.end.saturating_sub(range.start)) else { continue };
+        let lead = range.start.wrapping_neg() as usize % 8;
+        let Some(first) = (lead..bytes.len()).step_by(8).find(|&at| bytes.get(at..at + ENTRY_SIZE as usize).is_some_and(fits)) else { continue };
+        let records = bytes.get(first..).unwrap_or_default().chunks_exact(ENTRY_SIZE as usize);
+        return Some((range.start + first as u64, records.take_while(|record| fits(record)).count() as u64 * ENTRY_SIZE));
+    }
+    None
 }
 
 fn relocation<'data>(bytes: &[u8], symbols: &[Symbol<'data>]) -> Option<Relocation<'data>> {

@@ -46,6 +46,8 @@ pub struct Abi {
     pub status: StatusLayout,
     /// `MPI_PROC_NULL`.
     pub proc_null: i32,
+    /// `MPI_ROOT`.
+    pub root: i32,
     /// `MPI_ANY_SOURCE`.
     pub any_source: i32,
     /// `MPI_ANY_TAG`.
@@ -80,6 +82,8 @@ pub struct Abi {
     pub request_null: Constant,
     /// `MPI_DATATYPE_NULL`.
     pub datatype_null: Constant,
+    /// `MPI_INFO_NULL`.
+    pub info_null: Constant,
     /// `MPI_BYTE`.
     pub byte: Constant,
     /// `MPI_INT64_T`.

@@ -127,6 +127,13 @@ impl Call {
         }
     }
 
+    /// Counts a receive whose order the virtual times contradict.
+    pub(crate) fn contradicted(&self) {
+        if let Some((_, open)) = &self.region {
+            open.add_contradicted();
+        }
+    }
+
     /// Counts messages that came without their delay.
     pub(crate) fn unpaired(&self, messages: u64) {
         match &self.region {

@@ -1,10 +1,11 @@
 //! Collectives: the ranks tell each other when they entered it, and how late they were, by a small collective of
 //! the same direction on the shadow communicator: after a blocking one, started before one that is started (`started`).
 
+use crate::among;
 use crate::answers;
 use crate::call::{Call, Span};
 use crate::communicators::{Comm, root};
-use crate::meaning::{Collective, Dependence};
+use crate::meaning::{Collective, Dependence, Stage};
 use crate::memory::{count, handle};
 use crate::session::Session;
 use crate::table::Id;
@@ -14,12 +15,14 @@ use tare_runtime::process::count_uncovered;
 /// A call of a collective.
 pub(crate) fn run(call: &mut Call, collective: Collective) -> Span {
     let session = call.session;
-    let comm = session.communicators.get(handle(session.abi, call.arguments[collective.comm]));
-    let span = call.run();
-    let Some(comm) = comm.filter(|comm| !comm.inter) else {
+    let Some(comm) = session.communicators.get(handle(session.abi, call.arguments[collective.comm])) else {
         count_uncovered(1);
-        return span;
+        return call.run();
     };
+    if comm.inter {
+        return among::groups(call, Stage::Blocking, comm, collective);
+    }
+    let span = call.run();
     if !span.succeeded() && session.error_class(span.error()) != session.abi.truncated {
         return span;
     }
@@ -53,7 +56,7 @@ impl Dependence {
 /// Carries the delays of a collective's members; all of them call this.
 pub(crate) fn carry(call: &Call, span: &Span, comm: &Comm, dependence: Dependence, root: i32) {
     let session = call.session;
-    let Some(shadow) = comm.shadow.filter(|_| comm.size > 1) else { return };
+    let Some(shadow) = comm.shadow.filter(|_| comm.size > 1 || comm.inter) else { return };
     let mine = Arrivals::one(span.begin).to_words();
     let mut joined = if comm.rank == root { mine } else { Arrivals::NONE.to_words() };
     let (from, to, length) = (mine.as_ptr() as usize, joined.as_mut_ptr() as usize, mine.len());

@@ -6,18 +6,24 @@
 //! the real call, as every one of them has just returned from it. Communicators that come into being otherwise
 //! (spawned, connected, not yet there when the call returns) have none, and what is sent there carries no delay.
 
+use crate::among::Members;
+use crate::answers::Wanted;
 use crate::call::{Call, Span};
 use crate::collective;
-use crate::matching::Queue;
+use crate::epochs::Epochs;
+use crate::lifecycle;
+use crate::matching::{Pattern, Queue};
 use crate::meaning::{Dependence, Position};
 use crate::memory::{handle, int, read_handle};
-use crate::neighbours::Neighbours;
 use crate::session::Session;
 use crate::table::Id;
+use crate::transport::Early;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use tare_delay::completion::Moment;
+use tare_delay::order::Order;
 use tare_format::ids::Rank;
 
 /// A communicator.
@@ -39,9 +45,19 @@ pub(crate) struct Comm {
     pub(crate) queue: Mutex<Queue>,
     /// Shadow messages in a row that did not come.
     pub(crate) missed: AtomicU32,
+    /// Shadow messages that came before their turn.
+    pub(crate) early: Mutex<Early>,
+    /// Operations on it so far whose members tell each other by messages under a number.
+    numbered: AtomicU64,
+    /// Messages in parts prepared so far, by partner, tag, and whether they are sent.
+    pub(crate) parted: Mutex<HashMap<(i32, i32, bool), Wanted>>,
+    /// What receives from anywhere have met, by the tag that they asked for.
+    met: Mutex<Vec<(Option<i32>, Order)>>,
+    /// Epochs of one-sided communication, of a window.
+    pub(crate) epochs: Mutex<Epochs>,
     handle: usize,
     peers: OnceLock<Box<[u32]>>,
-    neighbours: OnceLock<Option<Neighbours>>,
+    neighbours: OnceLock<Option<Members>>,
 }
 
 /// All communicators that are known, by their handles.
@@ -131,7 +147,9 @@ impl Comm {
         let inter = int_of(Id::MPI_Comm_test_inter)? != 0;
         let shadow = if session.carries() { Some(Self::cast_shadow(session, handle, inter)?) } else { None };
         let (queue, missed, peers, neighbours) = (Mutex::default(), AtomicU32::new(0), OnceLock::new(), OnceLock::new());
-        let mut comm = Self { key, shadow, offset: 0, size, rank, inter, queue, missed, handle, peers, neighbours };
+        let (early, numbered, parted, epochs, met) = (Mutex::default(), AtomicU64::new(0), Mutex::default(), Mutex::default(), Mutex::default());
+        let mut comm =
+            Self { key, shadow, offset: 0, size, rank, inter, queue, missed, early, numbered, parted, epochs, met, handle, peers, neighbours };
         if let Some(shadow) = shadow.filter(|_| inter) {
             let mut there = 0_i32;
             session.ask(Id::MPI_Comm_rank, [shadow, &raw mut there as usize])?;
@@ -164,10 +182,53 @@ impl Comm {
         }
     }
 
+    /// Numbers the next operation whose members tell each other by messages; all of them call it in the same order.
+    pub(crate) fn next_number(&self) -> Wanted {
+        self.numbered.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Whether a message that a receive from anywhere has met contradicts, by when it was sent in virtual time, that it came
+    /// after those which such receives met before.
+    pub(crate) fn contradicts(&self, pattern: Pattern, sent: Moment) -> bool {
+        let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = met.iter().position(|(tag, _)| *tag == pattern.tag).unwrap_or_else(|| {
+            met.push((pattern.tag, Order::default()));
+            met.len() - 1
+        });
+        met[at].1.met(sent)
+    }
+
+    /// Members of the other group; 0 where there is none.
+    pub(crate) fn others(&self, session: &Session) -> i32 {
+        let mut others = 0_i32;
+        let asked = session.ask(Id::MPI_Comm_remote_size, [self.handle, &raw mut others as usize]);
+        asked.filter(|()| self.inter).map_or(0, |()| others)
+    }
+
+    /// The ranks of a group's members here; those that are none are left out.
+    pub(crate) fn ranks_of(&self, session: &Session, group: usize) -> Vec<i32> {
+        let Some(shadow) = self.shadow else { return Vec::new() };
+        let (mut members, mut size) = (0_usize, 0_i32);
+        let known = session
+            .ask(Id::MPI_Group_size, [group, &raw mut size as usize])
+            .and_then(|()| session.ask(Id::MPI_Comm_group, [shadow, &raw mut members as usize]));
+        if known.is_none() {
+            return Vec::new();
+        }
+        let ranks: Vec<i32> = (0..size).collect();
+        let mut here = vec![-1_i32; ranks.len()];
+        let translated =
+            session.ask(Id::MPI_Group_translate_ranks, [group, ranks.len(), ranks.as_ptr() as usize, members, here.as_mut_ptr() as usize]);
+        // Best effort: a group that is not freed costs memory alone.
+        let _ = session.ask(Id::MPI_Group_free, [&raw mut members as usize]);
+        here.retain(|rank| translated.is_some() && *rank >= 0);
+        here
+    }
+
     /// Neighbours in its topology; `None` where it has none, or no shadow.
-    pub(crate) fn neighbours(&self, session: &Session) -> Option<&Neighbours> {
+    pub(crate) fn neighbours(&self, session: &Session) -> Option<&Members> {
         self.shadow?;
-        self.neighbours.get_or_init(|| Neighbours::of(session, self.handle, self.rank)).as_ref()
+        self.neighbours.get_or_init(|| Members::of_topology(session, self.handle, self.rank)).as_ref()
     }
 
     /// The rank in `MPI_COMM_WORLD` of a partner; `None` where it is not in there.
@@ -183,7 +244,7 @@ impl Comm {
             session.ask(id, [comm, &raw mut group as usize]).map(|()| group)
         };
         let members = if self.inter { Id::MPI_Comm_remote_group } else { Id::MPI_Comm_group };
-        let (mut theirs, mut world) = (group_of(members, self.handle)?, group_of(Id::MPI_Comm_group, session.handles.comm_world)?);
+        let (mut theirs, mut world) = (group_of(members, self.handle)?, group_of(Id::MPI_Comm_group, session.base()?)?);
         let mut size = 0_i32;
         session.ask(Id::MPI_Group_size, [theirs, &raw mut size as usize])?;
         let ranks: Vec<i32> = (0..size).collect();
@@ -206,13 +267,23 @@ pub(crate) fn create(call: &mut Call, new: Position, by_parent: bool) -> Span {
     if !span.succeeded() {
         return span;
     }
-    match parent.filter(|parent| by_parent && !parent.inter) {
-        Some(parent) => collective::carry(call, &span, &parent, Dependence::All, 0),
-        None => tare_runtime::process::count_uncovered(1),
+    let parent = parent.filter(|parent| by_parent && !parent.inter);
+    if let Some(parent) = &parent {
+        collective::carry(call, &span, parent, Dependence::All, 0);
     }
     let made = read_handle(session.abi, call.arguments[new], 0);
-    if made != session.handles.comm_null {
-        session.communicators.add(session, made);
+    if made == session.handles.comm_null {
+        return span;
+    }
+    session.communicators.add(session, made);
+    if let Some(made) = session.communicators.get(made) {
+        if !made.inter && session.set_base(made.handle) {
+            lifecycle::note_rank(session.abi, made.handle);
+        }
+        // All of its members have just made it, and may have waited for each other.
+        if parent.is_none() {
+            collective::carry(call, &span, &made, Dependence::All, 0);
+        }
     }
     span
 }

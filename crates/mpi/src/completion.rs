@@ -3,48 +3,74 @@
 //! Followed are started receives, started sends that may wait for their receivers, and everything persistent. The
 //! completion of other sends changes no delay. Requests of other kinds are not known here, and their completion means nothing.
 
+use crate::among;
 use crate::answers::{self, Wanted};
 use crate::call::{Call, Span};
 use crate::communicators::{Comm, Spread};
 use crate::matching::{Pattern, Serial};
-use crate::meaning::{Complete, Which};
+use crate::meaning::{Complete, Mode, Which};
 use crate::memory::{Statuses, int, read_handle, read_int, write_handle};
 use crate::messages::{Arrived, Others, Outcome, Partner, settle};
-use crate::neighbours;
+use crate::parted;
 use crate::probing;
 use crate::session::Session;
-use crate::started::Flight;
+use crate::started::{self, Flight};
 use crate::transport::Shadow;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tare_delay::completion::Moment;
+use tare_delay::completion::{Arrivals, Moment};
 
 /// A request that we follow.
 #[derive(Debug)]
 pub(crate) enum Tracked {
     /// A receive that was started.
-    Receive { comm: Arc<Comm>, serial: Serial, posted: Moment },
+    Receive { comm: Arc<Comm>, serial: Serial, posted: Moment, pattern: Pattern },
     /// A send that was started and may wait for its receiver.
     Send(Wanted),
     /// A collective that was started.
     Collective(Box<Flight>),
-    /// A collective among neighbours that was started.
-    Neighbours(Arc<Comm>),
-    /// A persistent send.
-    PreparedSend(Partner),
+    /// A persistent collective.
+    PreparedCollective(started::Prepared),
+    /// A collective whose members tell each other by messages, started.
+    Among(among::Round),
+    /// A persistent one.
+    PreparedAmong(among::Prepared),
+    /// A message in parts.
+    PartsSent(parted::Sent),
+    /// Its receive.
+    PartsReceived(parted::Received),
+    /// A persistent send, and the answer that it may have to wait for while it is active.
+    PreparedSend { to: Partner, mode: Mode, wanted: Wanted },
     /// A persistent receive, and what it was posted as while it is active.
     PreparedReceive { comm: Arc<Comm>, pattern: Pattern, active: Option<(Serial, Moment)> },
 }
 
 impl Tracked {
     /// The posted receive that its completion would complete.
-    fn posted(&self) -> Option<(&Arc<Comm>, Serial, Moment)> {
+    fn posted(&self) -> Option<(&Arc<Comm>, Serial, Moment, Pattern)> {
         match self {
-            Self::Receive { comm, serial, posted } => Some((comm, *serial, *posted)),
-            Self::PreparedReceive { comm, active, .. } => active.map(|(serial, posted)| (comm, serial, posted)),
-            Self::Send(_) | Self::Collective(_) | Self::Neighbours(_) | Self::PreparedSend(_) => None,
+            Self::Receive { comm, serial, posted, pattern } => Some((comm, *serial, *posted, *pattern)),
+            Self::PreparedReceive { comm, active, pattern } => active.map(|(serial, posted)| (comm, serial, posted, *pattern)),
+            _ => None,
         }
+    }
+
+    /// Whether its completion means something, other than that of a posted receive.
+    fn is_other(&self) -> bool {
+        match self {
+            Self::Send(_) | Self::Collective(_) | Self::Among(_) => true,
+            Self::PreparedCollective(prepared) => prepared.is_active(),
+            Self::PreparedAmong(prepared) => prepared.is_active(),
+            Self::PartsReceived(parts) => parts.is_active(),
+            Self::PreparedSend { wanted, .. } => *wanted != 0,
+            Self::Receive { .. } | Self::PreparedReceive { .. } | Self::PartsSent(_) => false,
+        }
+    }
+
+    /// Whether the request outlives its completion.
+    fn is_persistent(&self) -> bool {
+        !matches!(self, Self::Send(_) | Self::Collective(_) | Self::Among(_) | Self::Receive { .. })
     }
 }
 
@@ -65,6 +91,7 @@ struct Pending {
     comm: Arc<Comm>,
     serial: Serial,
     posted: Moment,
+    pattern: Pattern,
 }
 
 impl Requests {
@@ -90,18 +117,12 @@ impl Requests {
         tracked
     }
 
-    /// Where a persistent send goes.
-    pub(crate) fn prepared_send(&self, request: usize) -> Option<Partner> {
-        match self.lock().get(&request) {
-            Some(Tracked::PreparedSend(partner)) => Some(partner.clone()),
-            _ => None,
-        }
-    }
-
-    /// A persistent request was started; `post` posts it if it receives.
-    pub(crate) fn start_receive(&self, request: usize, at: Moment, post: impl FnOnce(&Comm, Pattern) -> Serial) {
-        if let Some(Tracked::PreparedReceive { comm, pattern, active }) = self.lock().get_mut(&request) {
-            *active = Some((post(comm, *pattern), at));
+    /// Looks at a request that we follow.
+    pub(crate) fn with(&self, request: usize, action: impl FnOnce(&mut Tracked)) {
+        if self.number.load(Ordering::Relaxed) > 0
+            && let Some(tracked) = self.lock().get_mut(&request)
+        {
+            action(tracked);
         }
     }
 
@@ -114,8 +135,8 @@ impl Requests {
         let all = self.lock();
         for index in 0..number {
             let request = read_handle(session.abi, requests, index);
-            if let Some((comm, serial, posted)) = all.get(&request).and_then(Tracked::posted) {
-                found.push(Pending { index, request, comm: comm.clone(), serial, posted });
+            if let Some((comm, serial, posted, pattern)) = all.get(&request).and_then(Tracked::posted) {
+                found.push(Pending { index, request, comm: comm.clone(), serial, posted, pattern });
             }
         }
         found
@@ -128,7 +149,7 @@ impl Requests {
         }
         let all = self.lock();
         let request = |index| (index, read_handle(session.abi, requests, index));
-        let is_other = |request| matches!(all.get(&request), Some(Tracked::Send(_) | Tracked::Collective(_) | Tracked::Neighbours(_)));
+        let is_other = |request| all.get(&request).is_some_and(Tracked::is_other);
         (0..number).map(request).filter(|&(_, request)| is_other(request)).collect()
     }
 
@@ -181,7 +202,7 @@ pub(crate) fn complete(call: &mut Call, complete: Complete) -> Span {
         let error = if in_status { status.error(session.abi) } else { span.error() };
         arrived.extend(end(session, pending, Outcome::of(session, error, status)));
     }
-    let others = end_others(call, others);
+    let others = end_others(call, others, &mut arrived);
     if !arrived.is_empty() || !others.arrivals.is_empty() || !others.sends.is_empty() {
         let asked = complete.asks && !(arrived.is_empty() && others.arrivals.is_empty());
         settle(call, span.begin, &span, asked, &arrived, &others);
@@ -189,22 +210,50 @@ pub(crate) fn complete(call: &mut Call, complete: Complete) -> Span {
     span
 }
 
-/// Ends sends that may have waited, and collectives.
-fn end_others(call: &Call, requests: Vec<usize>) -> Others {
+/// Ends what is no posted receive: sends that may have waited, collectives, messages in parts.
+fn end_others(call: &Call, requests: Vec<usize>, arrived: &mut Vec<Arrived>) -> Others {
     let session = call.session;
     let mut others = Others::NONE;
     for request in requests {
+        let mut is_persistent = false;
+        session.requests.with(request, |tracked| {
+            is_persistent = tracked.is_persistent();
+            let arrivals = match tracked {
+                Tracked::PreparedCollective(prepared) => prepared.end(session),
+                Tracked::PreparedAmong(prepared) => Some(prepared.end(session)),
+                Tracked::PartsReceived(parts) => {
+                    arrived.extend(parts.end(session));
+                    Some(Arrivals::NONE)
+                }
+                Tracked::PreparedSend { wanted, .. } => {
+                    others.sends.push(std::mem::take(wanted));
+                    Some(Arrivals::NONE)
+                }
+                _ => Some(Arrivals::NONE),
+            };
+            others.add(call, arrivals);
+        });
+        if is_persistent {
+            continue;
+        }
         match session.requests.forget(request) {
             Some(Tracked::Send(wanted)) => others.sends.push(wanted),
-            Some(Tracked::Neighbours(comm)) => others.arrivals = others.arrivals.join(neighbours::arrived(session, &comm)),
-            Some(Tracked::Collective(flight)) => match flight.end(session) {
-                Some(arrivals) => others.arrivals = others.arrivals.join(arrivals),
-                None => call.unpaired(1),
-            },
+            Some(Tracked::Among(round)) => others.add(call, Some(round.end(session))),
+            Some(Tracked::Collective(flight)) => others.add(call, flight.end(session)),
             _ => {}
         }
     }
     others
+}
+
+impl Others {
+    /// Adds what a collective depended on, where that is known.
+    fn add(&mut self, call: &Call, arrivals: Option<Arrivals>) {
+        match arrivals {
+            Some(arrivals) => self.arrivals = self.arrivals.join(arrivals),
+            None => call.unpaired(1),
+        }
+    }
 }
 
 /// Lets other threads look at these requests, or not while the library may be freeing them.
@@ -247,7 +296,7 @@ fn completed<T>(call: &Call, complete: Complete, number: usize, pending: Vec<T>,
 
 /// Ends a receive.
 fn end(session: &Session, pending: Pending, outcome: Outcome) -> Option<Arrived> {
-    let Pending { request, comm, serial, posted, .. } = pending;
+    let Pending { request, comm, serial, posted, pattern, .. } = pending;
     let arrived = {
         let mut queue = comm.queue.lock().unwrap_or_else(PoisonError::into_inner);
         match outcome {
@@ -263,7 +312,14 @@ fn end(session: &Session, pending: Pending, outcome: Outcome) -> Option<Arrived>
         }
     };
     session.requests.completed(request, &comm, serial);
-    arrived.map(|(source, bytes, note)| Arrived { comm, source, bytes, note, posted })
+    arrived.map(|(source, bytes, note)| Arrived {
+        comm,
+        source,
+        bytes,
+        note,
+        posted,
+        anyone: Some(pattern).filter(|pattern| pattern.source.is_none()),
+    })
 }
 
 /// `MPI_Request_free`. A started receive from anywhere is kept instead of freed, because what it matches says whose shadow
@@ -273,10 +329,18 @@ pub(crate) fn free(call: &mut Call) -> Span {
     let address = call.arguments[0];
     let request = read_handle(session.abi, address, 0);
     let Some(tracked) = session.requests.forget(request) else { return call.run() };
-    if let Tracked::Send(wanted) = tracked {
-        answers::forget(session, wanted);
-    }
-    let Some((comm, serial, _)) = tracked.posted() else { return call.run() };
+    let tracked = match tracked {
+        Tracked::PreparedCollective(prepared) => {
+            prepared.free(session);
+            return call.run();
+        }
+        Tracked::Send(wanted) | Tracked::PreparedSend { wanted, .. } => {
+            answers::forget(session, wanted);
+            return call.run();
+        }
+        other => other,
+    };
+    let Some((comm, serial, ..)) = tracked.posted() else { return call.run() };
     let mut queue = comm.queue.lock().unwrap_or_else(PoisonError::into_inner);
     let kept = matches!(tracked, Tracked::Receive { .. }) && !queue.is_settled(serial);
     queue.disown(serial, kept.then_some(request));

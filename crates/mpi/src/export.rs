@@ -7,7 +7,7 @@ use crate::meaning::Meaning;
 use crate::real::Real;
 use crate::session::Session;
 use crate::table::{Id, function};
-use crate::{answers, collective, communicators, completion, lifecycle, messages, neighbours, probing, started, windows};
+use crate::{among, answers, collective, communicators, completion, epochs, lifecycle, messages, parted, probing, started, windows};
 
 /// Words that are passed through: the longest function of the standard has 13 arguments.
 pub const ARGUMENTS: usize = 14;
@@ -83,6 +83,8 @@ pub unsafe fn dispatch(abi: &'static Abi, id: Id, arguments: Arguments) -> usize
         Meaning::Init => lifecycle::init(abi, id, real, arguments),
         Meaning::Finalize => lifecycle::finalize(id, real, arguments),
         Meaning::Abort => lifecycle::abort(id, real, arguments),
+        Meaning::OpenSession => lifecycle::open_session(abi, id, real, arguments),
+        Meaning::CloseSession => lifecycle::close_session(id, real, arguments),
         Meaning::Control => lifecycle::control(id, real, arguments),
         _ => match Session::current() {
             Some(session) => in_session(Call::begin(session, id, real, arguments)),
@@ -106,17 +108,31 @@ fn in_session(mut call: Call) -> usize {
         Meaning::Cancel => completion::cancel(&mut call),
         Meaning::Collective(collective) => collective::run(&mut call, collective),
         Meaning::StartCollective(collective) => started::start(&mut call, collective),
-        Meaning::Neighbours(stage, comm) => neighbours::run(&mut call, stage, comm),
+        Meaning::PrepareCollective(collective) => started::prepare(&mut call, collective),
+        Meaning::PrepareParts(parts) => parted::prepare(&mut call, parts),
+        Meaning::Release(released, request) => parted::release(&mut call, released, request),
+        Meaning::Neighbours(stage, comm) => among::neighbours(&mut call, stage, comm),
         Meaning::CreateWindow(comm, new) => windows::create(&mut call, comm, new),
         Meaning::Fence(window, assertion) => windows::fence(&mut call, window, assertion),
         Meaning::FreeWindow => windows::free(&mut call),
+        Meaning::Expose(group, window) => epochs::expose(&mut call, group, window),
+        Meaning::Reach(group, window) => epochs::reach(&mut call, group, window),
+        Meaning::EndReach(window) => epochs::end_reach(&mut call, window),
+        Meaning::EndExposure(window, flag) => epochs::end_exposure(&mut call, window, flag),
         Meaning::Create { new, by_parent } => communicators::create(&mut call, new, by_parent),
         Meaning::FreeComm => communicators::free(&mut call),
         Meaning::Uncovered => {
             tare_runtime::process::count_uncovered(1);
             call.run()
         }
-        Meaning::Silent | Meaning::Plain | Meaning::Control | Meaning::Init | Meaning::Finalize | Meaning::Abort => call.run(),
+        Meaning::Silent
+        | Meaning::Plain
+        | Meaning::Control
+        | Meaning::Init
+        | Meaning::Finalize
+        | Meaning::Abort
+        | Meaning::OpenSession
+        | Meaning::CloseSession => call.run(),
     };
     call.finish(&span)
 }

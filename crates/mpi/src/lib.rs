@@ -11,7 +11,8 @@
 //! * `session`, `lifecycle`, `communicators`: from `MPI_Init` to `MPI_Finalize`.
 //! * `call`: one call of the program: its region, its clock readings, what it did to the thread's delay.
 //! * `transport`, `matching`: shadow messages; `answers`: those that travel back to senders that may wait.
-//! * `messages`, `completion`, `probing`, `collective`, `started`, `neighbours`, `windows`: what is done for each kind of call.
+//! * `messages`, `completion`, `probing`, `parted`: what is done for calls of messages; `collective`, `started`, `among`,
+//!   `neighbours` of collectives; `windows`, `epochs` of one-sided communication.
 //!
 //! What always holds: the program's arguments reach the real function unchanged, except that an ignored status
 //! is replaced by one of ours; the real function's result is returned unchanged; a shadow message is sent before
@@ -21,12 +22,14 @@
 //! What is absent: a wrapper written by hand for any one function.
 
 pub mod abi;
+mod among;
 mod answers;
 mod call;
 mod collective;
 mod communicators;
 mod completion;
 mod description;
+mod epochs;
 mod export;
 mod guard;
 mod lifecycle;
@@ -37,6 +40,7 @@ mod messages;
 pub mod mpich;
 mod neighbours;
 pub mod openmpi;
+mod parted;
 mod probing;
 mod real;
 mod session;

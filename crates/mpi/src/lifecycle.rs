@@ -8,7 +8,7 @@ use crate::export::Arguments;
 use crate::real::Real;
 use crate::session::{Handles, Session};
 use crate::table::Id;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tare_format::ids::Rank;
 use tare_runtime::process::{self, IdBase, Mode};
 
@@ -17,17 +17,16 @@ const THREAD_MULTIPLE: i32 = 3;
 
 /// `MPI_Init` and `MPI_Init_thread`: the program proper begins when they return.
 pub(crate) fn init(abi: &'static Abi, id: Id, real: Real, arguments: Arguments) -> usize {
+    WORLD.store(true, Ordering::Relaxed);
     let mode = process::mode();
     if mode == Mode::None || Session::current().is_some() {
         return pass(real, &arguments);
     }
-    let description = describe();
-    let regions = u32::try_from(description.regions.len()).unwrap_or(0);
-    let ids = process::register_pseudo_image(&description.to_bytes(), regions, description.identity);
+    let ids = register();
     if mode == Mode::Clock {
         let result = pass(real, &arguments);
         if let Some(handles) = Handles::resolve(abi).filter(|_| crate::memory::int(result) == 0) {
-            note_rank(abi, &handles);
+            note_rank(abi, handles.comm_world);
             process::span_start();
         }
         return result;
@@ -39,7 +38,8 @@ pub(crate) fn init(abi: &'static Abi, id: Id, real: Real, arguments: Arguments) 
     let mut call = Call::begin(session, id, real, arguments);
     let span = call.run();
     if span.succeeded() {
-        note_rank(abi, &session.handles);
+        session.set_base(session.handles.comm_world);
+        note_rank(abi, session.handles.comm_world);
         let mut level = 0_i32;
         let asked = session.ask(Id::MPI_Query_thread, [&raw mut level as usize]);
         session.requests.concurrent.store(asked.is_none() || level >= THREAD_MULTIPLE, Ordering::Relaxed);
@@ -51,6 +51,13 @@ pub(crate) fn init(abi: &'static Abi, id: Id, real: Real, arguments: Arguments) 
     let result = call.finish(&span);
     process::span_start();
     result
+}
+
+/// Gives the functions of MPI their ids.
+fn register() -> Option<IdBase> {
+    let description = describe();
+    let regions = u32::try_from(description.regions.len()).unwrap_or(0);
+    process::register_pseudo_image(&description.to_bytes(), regions, description.identity)
 }
 
 /// `MPI_Finalize`: the program proper ends when it is entered.
@@ -71,25 +78,23 @@ pub(crate) fn finalize(id: Id, real: Real, arguments: Arguments) -> usize {
 /// `MPI_Abort`: the program proper ends here, and the graph file stays as it is.
 pub(crate) fn abort(id: Id, real: Real, arguments: Arguments) -> usize {
     process::span_end();
-    let Some(session) = Session::current() else { return pass(real, &arguments) };
-    let mut call = Call::begin(session, id, real, arguments);
-    let span = call.run();
-    call.finish(&span)
+    timed(id, real, arguments)
 }
 
 /// `MPI_Pcontrol`: what it asks for begins when it has returned.
 pub(crate) fn control(id: Id, real: Real, arguments: Arguments) -> usize {
     let level = crate::memory::int(arguments[0]);
-    let result = match Session::current() {
-        Some(session) => {
-            let mut call = Call::begin(session, id, real, arguments);
-            let span = call.run();
-            call.finish(&span)
-        }
-        None => pass(real, &arguments),
-    };
+    let result = timed(id, real, arguments);
     tare_runtime::user::control(level);
     result
+}
+
+/// A call that is timed, where anything is recorded.
+fn timed(id: Id, real: Real, arguments: Arguments) -> usize {
+    let Some(session) = Session::current() else { return pass(real, &arguments) };
+    let mut call = Call::begin(session, id, real, arguments);
+    let span = call.run();
+    call.finish(&span)
 }
 
 fn pass(real: Real, arguments: &Arguments) -> usize {
@@ -97,16 +102,55 @@ fn pass(real: Real, arguments: &Arguments) -> usize {
     unsafe { real.invoke(false, arguments) }
 }
 
-/// Tells the graph file who we are.
-fn note_rank(abi: &'static Abi, handles: &Handles) {
-    let of_world = |id| {
+/// Whether the program has called `MPI_Init`; sessions mean nothing then.
+static WORLD: AtomicBool = AtomicBool::new(false);
+/// Sessions of the program that are open, where it began with one.
+static SESSIONS: AtomicUsize = AtomicUsize::new(0);
+
+/// `MPI_Session_init`: where a program begins with sessions, the program proper begins when the first has begun.
+pub(crate) fn open_session(abi: &'static Abi, id: Id, real: Real, arguments: Arguments) -> usize {
+    let others = SESSIONS.load(Ordering::Relaxed);
+    if process::mode() == Mode::None || WORLD.load(Ordering::Relaxed) {
+        return timed(id, real, arguments);
+    }
+    SESSIONS.fetch_add(1, Ordering::Relaxed);
+    if others > 0 {
+        return timed(id, real, arguments);
+    }
+    if process::mode() == Mode::Clock {
+        let result = pass(real, &arguments);
+        // The graph file is made with it.
+        let _ = register();
+        process::span_start();
+        return result;
+    }
+    let Some(session) = Session::open(abi, register().unwrap_or(IdBase(0)), process::delay_model()) else {
+        return pass(real, &arguments);
+    };
+    let mut call = Call::begin(session, id, real, arguments);
+    let span = call.run();
+    session.requests.concurrent.store(true, Ordering::Relaxed);
+    let result = call.finish(&span);
+    process::span_start();
+    result
+}
+
+/// `MPI_Session_finalize`: the program proper ends when the last session does.
+pub(crate) fn close_session(id: Id, real: Real, arguments: Arguments) -> usize {
+    let counted = SESSIONS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| open.checked_sub(1));
+    if counted == Ok(1) { finalize(id, real, arguments) } else { timed(id, real, arguments) }
+}
+
+/// Tells the graph file who we are, by a communicator of all processes.
+pub(crate) fn note_rank(abi: &'static Abi, communicator: usize) {
+    let of_all = |id| {
         let mut value = 0_i32;
         let real = Real::find(abi, id)?;
         // SAFETY: both functions take a communicator and the address of an `int`.
-        let result = unsafe { real.call([handles.comm_world, &raw mut value as usize]) };
+        let result = unsafe { real.call([communicator, &raw mut value as usize]) };
         u32::try_from(value).ok().filter(|_| result == 0)
     };
-    if let (Some(rank), Some(size)) = (of_world(Id::MPI_Comm_rank), of_world(Id::MPI_Comm_size)) {
+    if let (Some(rank), Some(size)) = (of_all(Id::MPI_Comm_rank), of_all(Id::MPI_Comm_size)) {
         process::set_rank(Rank(rank), size, abi.library);
     }
 }

@@ -19,6 +19,10 @@ pub enum Meaning {
     Init,
     /// `MPI_Finalize`.
     Finalize,
+    /// `MPI_Session_init`.
+    OpenSession,
+    /// `MPI_Session_finalize`.
+    CloseSession,
     /// `MPI_Abort`.
     Abort,
     /// A message is sent, now or later.
@@ -41,6 +45,12 @@ pub enum Meaning {
     Collective(Collective),
     /// The same, started; the request stands behind the communicator.
     StartCollective(Collective),
+    /// The same, prepared; the request stands behind the hints.
+    PrepareCollective(Collective),
+    /// A message whose parts the sender releases one by one is prepared; the request stands behind the hints.
+    PrepareParts(Parts),
+    /// Parts of such a message are released: position of the request.
+    Release(Released, Position),
     /// A collective among neighbours in the topology of the communicator at this position.
     Neighbours(Stage, Position),
     /// A window for one-sided communication is made: position of the communicator and of its handle.
@@ -49,11 +59,19 @@ pub enum Meaning {
     Fence(Position, Position),
     /// A window ends, and its members wait for each other.
     FreeWindow,
+    /// This process lets the members of a group reach its part of a window: positions of the group and of the window.
+    Expose(Position, Position),
+    /// This process is about to reach the parts of a group's members: positions of the group and of the window.
+    Reach(Position, Position),
+    /// It does so no more, as far as the window at this position is concerned.
+    EndReach(Position),
+    /// Nobody reaches its part any more: position of the window, and of the flag where the call does not wait for that.
+    EndExposure(Position, Option<Position>),
     /// A communicator is made.
     Create {
         /// Position of its handle.
         new: Position,
-        /// Whether all members of the communicator at position 0 take part.
+        /// Whether all members of the communicator at position 0 take part, and not only those of the new one.
         by_parent: bool,
     },
     /// A communicator ends.
@@ -95,6 +113,28 @@ pub struct Message {
     pub tag: Position,
     /// Communicator.
     pub comm: Position,
+}
+
+/// Where the arguments of a message in parts stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parts {
+    /// Number of parts.
+    pub parts: Position,
+    /// The message; its count is that of each part.
+    pub message: Message,
+    /// Whether it is sent rather than received.
+    pub sent: bool,
+}
+
+/// Which parts are released.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Released {
+    /// One.
+    One,
+    /// From one to another: their positions.
+    Range(Position, Position),
+    /// As many as stand at this position.
+    Count(Position),
 }
 
 /// A message each way.
@@ -195,6 +235,25 @@ pub const START_SEND_BUFFERED: Meaning = Meaning::Send(Stage::Started, Mode::Buf
 pub const START_SEND_SYNCHRONOUS: Meaning = Meaning::Send(Stage::Started, Mode::Synchronous, FIRST);
 /// `MPI_Send_init`.
 pub const PREPARE_SEND: Meaning = Meaning::Send(Stage::Prepared, Mode::Standard, FIRST);
+/// `MPI_Bsend_init`.
+pub const PREPARE_SEND_BUFFERED: Meaning = Meaning::Send(Stage::Prepared, Mode::Buffered, FIRST);
+/// `MPI_Ssend_init`.
+pub const PREPARE_SEND_SYNCHRONOUS: Meaning = Meaning::Send(Stage::Prepared, Mode::Synchronous, FIRST);
+
+const fn parts(sent: bool) -> Meaning {
+    Meaning::PrepareParts(Parts { parts: 1, message: Message { count: 2, datatype: 3, peer: 4, tag: 5, comm: 6 }, sent })
+}
+
+/// `MPI_Psend_init`.
+pub const PREPARE_SEND_PARTS: Meaning = parts(true);
+/// `MPI_Precv_init`.
+pub const PREPARE_RECEIVE_PARTS: Meaning = parts(false);
+/// `MPI_Pready`.
+pub const RELEASE: Meaning = Meaning::Release(Released::One, 1);
+/// `MPI_Pready_range`.
+pub const RELEASE_RANGE: Meaning = Meaning::Release(Released::Range(0, 1), 2);
+/// `MPI_Pready_list`.
+pub const RELEASE_LIST: Meaning = Meaning::Release(Released::Count(0), 2);
 /// `MPI_Recv`.
 pub const RECEIVE: Meaning = Meaning::Receive(Stage::Blocking, FIRST);
 /// `MPI_Irecv`.
@@ -289,6 +348,30 @@ pub const fn start_all_to_all(comm: Position, data: Option<(Position, Position, 
     Meaning::StartCollective(Collective { dependence: Dependence::All, comm, data })
 }
 
+/// `MPI_Allreduce_init` and its like.
+#[must_use]
+pub const fn prepare_all_to_all(comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+    Meaning::PrepareCollective(Collective { dependence: Dependence::All, comm, data })
+}
+
+/// `MPI_Bcast_init` and its like.
+#[must_use]
+pub const fn prepare_from_root(root: Position, comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+    Meaning::PrepareCollective(Collective { dependence: Dependence::OnRoot(root), comm, data })
+}
+
+/// `MPI_Reduce_init` and its like.
+#[must_use]
+pub const fn prepare_to_root(root: Position, comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+    Meaning::PrepareCollective(Collective { dependence: Dependence::OfRoot(root), comm, data })
+}
+
+/// `MPI_Scan_init` and its like.
+#[must_use]
+pub const fn prepare_prefix(comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+    Meaning::PrepareCollective(Collective { dependence: Dependence::Prefix, comm, data })
+}
+
 /// `MPI_Ibcast` and its like.
 #[must_use]
 pub const fn start_from_root(root: Position, comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
@@ -317,6 +400,12 @@ pub const fn neighbours(comm: Position) -> Meaning {
 #[must_use]
 pub const fn start_neighbours(comm: Position) -> Meaning {
     Meaning::Neighbours(Stage::Started, comm)
+}
+
+/// `MPI_Neighbor_allgather_init` and its like.
+#[must_use]
+pub const fn prepare_neighbours(comm: Position) -> Meaning {
+    Meaning::Neighbours(Stage::Prepared, comm)
 }
 
 /// `MPI_Bcast` and its like.

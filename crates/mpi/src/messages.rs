@@ -36,6 +36,8 @@ pub(crate) struct Arrived {
     pub(crate) note: Option<Note>,
     /// When its receive was posted.
     pub(crate) posted: Moment,
+    /// What its receive asked for, where it would have taken a message from anywhere.
+    pub(crate) anyone: Option<Pattern>,
 }
 
 /// What else a call has completed.
@@ -86,7 +88,7 @@ impl Outcome {
 
 /// Who the call's message goes to or comes from; `None` where there is no message (`MPI_PROC_NULL`), or a
 /// communicator that we do not know.
-fn partner(call: &Call, message: Message) -> Option<Partner> {
+pub(crate) fn partner(call: &Call, message: Message) -> Option<Partner> {
     let session = call.session;
     let peer = int(call.arguments[message.peer]);
     if peer == session.abi.proc_null {
@@ -148,7 +150,7 @@ pub(crate) fn send(call: &mut Call, stage: Stage, mode: Mode, message: Message) 
     }
     match (to, stage) {
         (Some(to), Stage::Prepared) if span.succeeded() => {
-            call.session.requests.track(request(call, message), Tracked::PreparedSend(to));
+            call.session.requests.track(request(call, message), Tracked::PreparedSend { to, mode, wanted: 0 });
         }
         (Some(to), _) => sent(call, &span, &to),
         (None, _) => {}
@@ -159,18 +161,13 @@ pub(crate) fn send(call: &mut Call, stage: Stage, mode: Mode, message: Message) 
 /// A call that receives.
 pub(crate) fn receive(call: &mut Call, stage: Stage, message: Message) -> Span {
     let Some(from) = partner(call, message) else { return call.run() };
-    if stage == Stage::Blocking {
-        return receive_now(call, message, from);
-    }
-    let span = call.run();
-    if span.succeeded() {
-        receive_later(call, &span, stage, message, from);
-    }
-    span
+    if stage == Stage::Blocking { receive_now(call, message, from, &[]) } else { receive_later(call, stage, message, from) }
 }
 
-fn receive_now(call: &mut Call, message: Message, from: Partner) -> Span {
+/// `sends` end with it.
+fn receive_now(call: &mut Call, message: Message, from: Partner, sends: &[Wanted]) -> Span {
     let session = call.session;
+    let anyone = Some(pattern(session, &from)).filter(|pattern| pattern.source.is_none());
     let mut statuses = Statuses::new();
     statuses.provide(session.abi, &mut call.arguments[message.comm + 1], 1);
     let span = call.run();
@@ -178,7 +175,10 @@ fn receive_now(call: &mut Call, message: Message, from: Partner) -> Span {
         let note = take(session, &from.comm, stream);
         let probed = probing::probed(session, from.comm.key, stream);
         let (begin, asked) = probed.map_or((span.begin, false), |probed| (probed.begin, probed.asked));
-        settle(call, begin, &span, asked, &[Arrived { comm: from.comm, source: stream.0, bytes, note, posted: span.begin }], &Others::NONE);
+        let others = Others { sends: sends.to_vec(), arrivals: Arrivals::NONE };
+        settle(call, begin, &span, asked, &[Arrived { comm: from.comm, source: stream.0, bytes, note, posted: span.begin, anyone }], &others);
+    } else {
+        sends.iter().for_each(|&wanted| answers::forget(session, wanted));
     }
     span
 }
@@ -189,7 +189,11 @@ pub(crate) fn take(session: &Session, comm: &Comm, stream: Stream) -> Option<Not
     queue.receive(stream, &mut Shadow { session, comm })
 }
 
-fn receive_later(call: &Call, span: &Span, stage: Stage, message: Message, from: Partner) {
+fn receive_later(call: &mut Call, stage: Stage, message: Message, from: Partner) -> Span {
+    let span = call.run();
+    if !span.succeeded() {
+        return span;
+    }
     let (session, request) = (call.session, request(call, message));
     let pattern = pattern(session, &from);
     let tracked = if stage == Stage::Prepared {
@@ -200,12 +204,13 @@ fn receive_later(call: &Call, span: &Span, stage: Stage, message: Message, from:
         if let (Some(source), Some(tag)) = (pattern.source, pattern.tag)
             && let Some(probed) = probing::probed(session, from.comm.key, (source, tag))
         {
-            settle_probe(call, &probed, span, &from.comm, serial, (source, tag));
+            settle_probe(call, &probed, &span, &from.comm, serial, (source, tag));
         }
         probing::drop_probed();
-        Tracked::Receive { comm: from.comm, serial, posted: span.begin }
+        Tracked::Receive { comm: from.comm, serial, posted: span.begin, pattern }
     };
     session.requests.track(request, tracked);
+    span
 }
 
 /// A receive was started whose message a probe has found: the wait of the probe is over. The message itself is counted
@@ -227,10 +232,22 @@ fn posted(comm: &Comm, request: usize, pattern: Pattern) -> Serial {
 /// A call that sends and receives.
 pub(crate) fn exchange(call: &mut Call, exchange: Exchange) -> Span {
     let to = receiver(call, exchange.sent);
-    if let Some(to) = &to {
-        transport::post(call, &to.comm, to.peer, to.tag, 0);
-    }
-    let span = receive(call, exchange.stage, exchange.received);
+    let wanted = to.as_ref().map_or(0, |to| {
+        // Of a started one, the request stands for both ways.
+        let asks = exchange.stage == Stage::Blocking;
+        let wanted = if asks { answers::ask(call.session, &to.comm, to.peer, to.bytes, Mode::Standard) } else { 0 };
+        transport::post(call, &to.comm, to.peer, to.tag, wanted);
+        wanted
+    });
+    let span = match partner(call, exchange.received) {
+        Some(from) if exchange.stage == Stage::Blocking => receive_now(call, exchange.received, from, &[wanted]),
+        Some(from) => receive_later(call, exchange.stage, exchange.received, from),
+        None => {
+            let span = call.run();
+            answers::ended(wanted, span.begin, &span, None);
+            span
+        }
+    };
     if let Some(to) = &to {
         sent(call, &span, to);
     }
@@ -242,16 +259,30 @@ pub(crate) fn start(call: &mut Call, number: Option<Position>, first: Position) 
     let session = call.session;
     let number = number.map_or(1, |position| usize::try_from(int(call.arguments[position])).unwrap_or(0));
     let requests: Vec<usize> = (0..number).map(|index| read_handle(session.abi, call.arguments[first], index)).collect();
-    let sends: Vec<Partner> = requests.iter().filter_map(|&request| session.requests.prepared_send(request)).collect();
-    for to in &sends {
-        transport::post(call, &to.comm, to.peer, to.tag, 0);
+    let mut sends = Vec::new();
+    for &request in &requests {
+        session.requests.with(request, |tracked| match tracked {
+            Tracked::PreparedSend { to, mode, wanted } => {
+                *wanted = answers::ask(session, &to.comm, to.peer, to.bytes, *mode);
+                transport::post(call, &to.comm, to.peer, to.tag, *wanted);
+                sends.push(to.clone());
+            }
+            Tracked::PreparedAmong(prepared) => prepared.start(call),
+            Tracked::PreparedCollective(prepared) => prepared.start(call),
+            Tracked::PartsSent(parts) => parts.start(),
+            _ => {}
+        });
     }
     let span = call.run();
     sends.iter().for_each(|to| sent(call, &span, to));
     if span.succeeded() {
         probing::drop_probed();
         for request in requests {
-            session.requests.start_receive(request, span.begin, |comm, pattern| posted(comm, request, pattern));
+            session.requests.with(request, |tracked| match tracked {
+                Tracked::PreparedReceive { comm, pattern, active } => *active = Some((posted(comm, request, *pattern), span.begin)),
+                Tracked::PartsReceived(parts) => parts.start(span.begin),
+                _ => {}
+            });
         }
     }
     span
@@ -270,6 +301,11 @@ pub(crate) fn settle(call: &Call, begin: Moment, span: &Span, asked: bool, arriv
         let mut exchange = wrapper::Exchange { received: 1, bytes: message.bytes, ..Default::default() };
         if let Some(note) = &message.note {
             answers::send(call, &message.comm, message.source, note, message.posted, begin);
+        }
+        if let (Some(sent), Some(pattern)) = (message.sent(), message.anyone)
+            && message.comm.contradicts(pattern, sent)
+        {
+            call.contradicted();
         }
         if let Some(sent) = message.sent() {
             exchange.transmission = span.end.0.saturating_sub(sent.at.0);

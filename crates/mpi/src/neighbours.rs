@@ -1,61 +1,13 @@
-//! Collectives among neighbours in a topology: a shadow message to each whom data goes to, before the call, and one from
-//! each whom data comes from, when it has ended.
+//! Who the neighbours of a process are in the topology of a communicator.
 
-use crate::call::{Call, Span};
-use crate::communicators::Comm;
-use crate::completion::Tracked;
-use crate::matching::Outside;
-use crate::meaning::{Position, Stage};
-use crate::memory::{handle, read_handle, word};
-use crate::messages::{Others, settle};
+use crate::among::Members;
+use crate::memory::word;
 use crate::session::Session;
 use crate::table::Id;
-use crate::transport::{self, Shadow};
-use tare_delay::completion::Arrivals;
-use tare_runtime::process::count_uncovered;
 
-/// The tag of these shadow messages. A program that uses it among neighbours mixes them with those of its own messages.
-const TAG: i32 = 32_719;
-
-/// Neighbours in a topology, without nobodies.
-#[derive(Debug, Default)]
-pub(crate) struct Neighbours {
-    from: Vec<i32>,
-    to: Vec<i32>,
-}
-
-/// A call of a collective among neighbours.
-pub(crate) fn run(call: &mut Call, stage: Stage, position: Position) -> Span {
-    let session = call.session;
-    let comm = session.communicators.get(handle(session.abi, call.arguments[position]));
-    let Some(comm) = comm.filter(|comm| !comm.inter && comm.neighbours(session).is_some()) else {
-        count_uncovered(1);
-        return call.run();
-    };
-    for &to in comm.neighbours(session).map_or(&[][..], |neighbours| &neighbours.to) {
-        transport::post(call, &comm, to, TAG, 0);
-    }
-    let span = call.run();
-    if span.succeeded() && stage == Stage::Blocking {
-        let arrivals = arrived(session, &comm);
-        settle(call, span.begin, &span, false, &[], &Others { arrivals, ..Others::NONE });
-    } else if span.succeeded() {
-        let request = read_handle(session.abi, call.arguments[position + 1], 0);
-        session.requests.track(request, Tracked::Neighbours(comm));
-    }
-    span
-}
-
-/// What such a collective depended on, now that it has ended.
-pub(crate) fn arrived(session: &Session, comm: &Comm) -> Arrivals {
-    let from = comm.neighbours(session).map_or(&[][..], |neighbours| &neighbours.from);
-    let mut shadow = Shadow { session, comm };
-    from.iter().filter_map(|&from| shadow.take((from, TAG))).map(|note| note.sent).collect()
-}
-
-impl Neighbours {
+impl Members {
     /// Asks the library; `None` where there is no topology.
-    pub(crate) fn of(session: &Session, comm: usize, rank: i32) -> Option<Self> {
+    pub(crate) fn of_topology(session: &Session, comm: usize, rank: i32) -> Option<Self> {
         let abi = session.abi;
         let mut kind = 0_i32;
         session.ask(Id::MPI_Topo_test, [comm, &raw mut kind as usize])?;

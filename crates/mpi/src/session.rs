@@ -7,7 +7,7 @@ use crate::real::Real;
 use crate::started::Late;
 use crate::table::Id;
 use crate::transport::Pool;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::OnceLock;
 use tare_format::graph::DelayModel;
 use tare_runtime::process::IdBase;
@@ -23,6 +23,9 @@ pub(crate) struct Session {
     pub(crate) ids: IdBase,
     pub(crate) model: DelayModel,
     pub(crate) handles: Handles,
+    /// The communicator whose ranks stand for processes: `MPI_COMM_WORLD`, or in a program of sessions alone the first
+    /// that it makes; 0 before.
+    base: AtomicUsize,
     pub(crate) communicators: Communicators,
     /// Windows for one-sided communication, each with the members of its communicator.
     pub(crate) windows: Communicators,
@@ -39,6 +42,7 @@ pub(crate) struct Handles {
     pub(crate) comm_null: usize,
     pub(crate) request_null: usize,
     pub(crate) datatype_null: usize,
+    pub(crate) info_null: usize,
     pub(crate) byte: usize,
     pub(crate) int64: usize,
     pub(crate) max: usize,
@@ -53,6 +57,7 @@ impl Handles {
             comm_null: abi.comm_null.resolve(abi)?,
             request_null: abi.request_null.resolve(abi)?,
             datatype_null: abi.datatype_null.resolve(abi)?,
+            info_null: abi.info_null.resolve(abi)?,
             byte: abi.byte.resolve(abi)?,
             int64: abi.int64.resolve(abi)?,
             max: abi.max.resolve(abi)?,
@@ -70,6 +75,7 @@ impl Session {
             ids,
             model,
             handles,
+            base: AtomicUsize::new(0),
             communicators: Communicators::default(),
             windows: Communicators::default(),
             late: Late::default(),
@@ -83,11 +89,24 @@ impl Session {
     /// Ends the session.
     pub(crate) fn close() {
         ACTIVE.store(false, Ordering::Release);
+        if let Some(session) = SESSION.get() {
+            session.base.store(0, Ordering::Relaxed);
+        }
     }
 
     /// The session, while it is open.
     pub(crate) fn current() -> Option<&'static Self> {
         if ACTIVE.load(Ordering::Acquire) { SESSION.get() } else { None }
+    }
+
+    /// The communicator whose ranks stand for processes.
+    pub(crate) fn base(&self) -> Option<usize> {
+        Some(self.base.load(Ordering::Relaxed)).filter(|base| *base != 0)
+    }
+
+    /// Says which communicator that is; one that is known already stays.
+    pub(crate) fn set_base(&self, communicator: usize) -> bool {
+        self.base.compare_exchange(0, communicator, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Whether delays travel.

@@ -1,13 +1,14 @@
-//! Collectives that are started: their shadow is started before them.
+//! Collectives that are started: their shadow is started before them. That of a persistent one is persistent as well.
 //!
 //! Whether a started one has ended is for the library to say; when it has, its shadow soon has as well, as everybody has
 //! started both. A shadow that is not through in time is left to itself, and the completion goes without.
 
+use crate::among;
 use crate::call::{Call, Span};
 use crate::collective::{count_bytes, depends};
 use crate::communicators::Comm;
 use crate::completion::Tracked;
-use crate::meaning::{Collective, Dependence};
+use crate::meaning::{Collective, Dependence, Stage};
 use crate::memory::{handle, read_handle, word};
 use crate::session::Session;
 use crate::table::Id;
@@ -25,8 +26,22 @@ pub(crate) struct Flight {
     mine: [i64; 3],
     joined: [i64; 3],
     request: usize,
+    /// Whether what is joined begins with this rank's own.
+    is_root: bool,
     /// Whether this rank depends on what is joined.
     depends: bool,
+}
+
+/// A persistent one.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    flight: Box<Flight>,
+    /// Whether the program's collective is under way.
+    active: bool,
+    /// Whether the shadow is. Libraries differ in what they say of a persistent request that is not.
+    flying: bool,
+    /// Whether it carries nothing any more, because it was not through when it was to be started again.
+    lost: bool,
 }
 
 /// Started collectives of ours that were not through when they were needed.
@@ -37,13 +52,22 @@ pub(crate) struct Late(Mutex<Vec<Box<Flight>>>);
 /// A call that starts a collective.
 pub(crate) fn start(call: &mut Call, collective: Collective) -> Span {
     let session = call.session;
-    let comm = session.communicators.get(handle(session.abi, call.arguments[collective.comm]));
-    let Some(comm) = comm.filter(|comm| !comm.inter) else {
+    let Some(comm) = session.communicators.get(handle(session.abi, call.arguments[collective.comm])) else {
         count_uncovered(1);
         return call.run();
     };
+    if comm.inter {
+        return among::groups(call, Stage::Started, comm, collective);
+    }
     let root = collective.dependence.root(call);
-    let flight = Flight::start(call, &comm, collective.dependence, root);
+    let flight = Flight::of(&comm, collective.dependence, root).and_then(|mut flight| {
+        flight.load(call);
+        let started = flight.start(session, &comm, collective.dependence, root);
+        if started.is_none() {
+            call.unpaired(1);
+        }
+        started.map(|()| flight)
+    });
     let span = call.run();
     if !span.succeeded() {
         flight.into_iter().for_each(|flight| session.late.keep(session, flight));
@@ -58,38 +82,128 @@ pub(crate) fn start(call: &mut Call, collective: Collective) -> Span {
     span
 }
 
+/// A call that prepares a collective; the request stands behind the hints.
+pub(crate) fn prepare(call: &mut Call, collective: Collective) -> Span {
+    let session = call.session;
+    let Some(comm) = session.communicators.get(handle(session.abi, call.arguments[collective.comm])) else {
+        count_uncovered(1);
+        return call.run();
+    };
+    if comm.inter {
+        return among::groups(call, Stage::Prepared, comm, collective);
+    }
+    let root = collective.dependence.root(call);
+    let flight = Flight::of(&comm, collective.dependence, root)
+        .and_then(|mut flight| flight.prepare(session, &comm, collective.dependence, root).map(|()| flight));
+    let span = call.run();
+    if let Some(flight) = flight.filter(|_| span.succeeded()) {
+        let request = read_handle(session.abi, call.arguments[collective.comm + 2], 0);
+        session.requests.track(request, Tracked::PreparedCollective(Prepared { flight, active: false, flying: false, lost: false }));
+    }
+    span
+}
+
 impl Flight {
-    fn start(call: &mut Call, comm: &Comm, dependence: Dependence, root: i32) -> Option<Box<Self>> {
-        let session = call.session;
-        let shadow = comm.shadow.filter(|_| comm.size > 1)?;
-        let mine = Arrivals::one(call.moment()).to_words();
-        let joined = if comm.rank == root { mine } else { Arrivals::NONE.to_words() };
-        let mut flight = Box::new(Self { mine, joined, request: 0, depends: depends(comm, dependence, root) });
-        let (from, to, length) = (flight.mine.as_ptr() as usize, flight.joined.as_mut_ptr() as usize, mine.len());
-        let (int64, max, root, request) = (session.handles.int64, session.handles.max, word(root), &raw mut flight.request as usize);
-        let asked = match dependence {
+    /// One that is not under way yet; `None` where nobody would be told anything.
+    fn of(comm: &Comm, dependence: Dependence, root: i32) -> Option<Box<Self>> {
+        comm.shadow.filter(|_| comm.size > 1)?;
+        let nothing = Arrivals::NONE.to_words();
+        Some(Box::new(Self { mine: nothing, joined: nothing, request: 0, is_root: comm.rank == root, depends: depends(comm, dependence, root) }))
+    }
+
+    /// What is to be told: that this process is here now.
+    fn load(&mut self, call: &mut Call) {
+        self.mine = Arrivals::one(call.moment()).to_words();
+        self.joined = if self.is_root { self.mine } else { Arrivals::NONE.to_words() };
+    }
+
+    fn start(&mut self, session: &Session, comm: &Comm, dependence: Dependence, root: i32) -> Option<()> {
+        let (from, to, length, shadow) = (self.mine.as_ptr() as usize, self.joined.as_mut_ptr() as usize, self.mine.len(), comm.shadow?);
+        let (int64, max, root, request) = (session.handles.int64, session.handles.max, word(root), &raw mut self.request as usize);
+        match dependence {
             Dependence::All => session.ask(Id::MPI_Iallreduce, [from, to, length, int64, max, shadow, request]),
             Dependence::Prefix => session.ask(Id::MPI_Iscan, [from, to, length, int64, max, shadow, request]),
             Dependence::OfRoot(_) => session.ask(Id::MPI_Ireduce, [from, to, length, int64, max, root, shadow, request]),
             Dependence::OnRoot(_) => session.ask(Id::MPI_Ibcast, [to, length, int64, root, shadow, request]),
-        };
-        if asked.is_none() {
-            call.unpaired(1);
-            return None;
         }
-        Some(flight)
+    }
+
+    fn prepare(&mut self, session: &Session, comm: &Comm, dependence: Dependence, root: i32) -> Option<()> {
+        let (from, to, length, shadow) = (self.mine.as_ptr() as usize, self.joined.as_mut_ptr() as usize, self.mine.len(), comm.shadow?);
+        let (int64, max, root, request) = (session.handles.int64, session.handles.max, word(root), &raw mut self.request as usize);
+        let info = session.handles.info_null;
+        match dependence {
+            Dependence::All => session.ask(Id::MPI_Allreduce_init, [from, to, length, int64, max, shadow, info, request]),
+            Dependence::Prefix => session.ask(Id::MPI_Scan_init, [from, to, length, int64, max, shadow, info, request]),
+            Dependence::OfRoot(_) => session.ask(Id::MPI_Reduce_init, [from, to, length, int64, max, root, shadow, info, request]),
+            Dependence::OnRoot(_) => session.ask(Id::MPI_Bcast_init, [to, length, int64, root, shadow, info, request]),
+        }
+    }
+
+    /// Waits until it is through, for [`PATIENCE`] at most.
+    fn is_through(&mut self, session: &Session) -> bool {
+        let started = now();
+        while !test(session, &mut self.request) {
+            if now().0.saturating_sub(started.0) > PATIENCE {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn arrivals(&self) -> Arrivals {
+        if self.depends { Arrivals::from_words(self.joined) } else { Arrivals::NONE }
     }
 
     /// What the collective depended on, now that it has ended; `None` where that is not known in time.
     pub(crate) fn end(mut self: Box<Self>, session: &Session) -> Option<Arrivals> {
-        let started = now();
-        while !test(session, &mut self.request) {
-            if now().0.saturating_sub(started.0) > PATIENCE {
-                session.late.keep(session, self);
-                return None;
-            }
+        if !self.is_through(session) {
+            session.late.keep(session, self);
+            return None;
         }
-        Some(if self.depends { Arrivals::from_words(self.joined) } else { Arrivals::NONE })
+        Some(self.arrivals())
+    }
+}
+
+impl Prepared {
+    /// It is about to be started.
+    pub(crate) fn start(&mut self, call: &mut Call) {
+        self.active = true;
+        self.lost |= !self.lands(call.session);
+        if !self.lost {
+            self.flight.load(call);
+            let request = &raw mut self.flight.request as usize;
+            self.flying = call.session.ask(Id::MPI_Start, [request]).is_some();
+            self.lost = !self.flying;
+        }
+    }
+
+    /// Whether the shadow is through, if it was under way.
+    fn lands(&mut self, session: &Session) -> bool {
+        self.flying = self.flying && !self.flight.is_through(session);
+        !self.flying
+    }
+
+    /// Whether it is under way.
+    pub(crate) fn is_active(&self) -> bool {
+        self.active
+    }
+
+    /// What it depended on, now that it has ended; `None` where that is not known in time.
+    pub(crate) fn end(&mut self, session: &Session) -> Option<Arrivals> {
+        self.active = false;
+        (!self.lost && self.lands(session)).then(|| self.flight.arrivals())
+    }
+
+    /// The program has freed it.
+    pub(crate) fn free(mut self, session: &Session) {
+        if self.lands(session) {
+            let request = &raw mut self.flight.request as usize;
+            // Best effort: a request that is not freed costs memory alone.
+            let _ = session.ask(Id::MPI_Request_free, [request]);
+        } else {
+            Box::leak(self.flight);
+        }
     }
 }
 

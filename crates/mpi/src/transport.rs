@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! 0 u64 S: the sender's clock when it sent      8 i64 x: the sender's delay at that moment
-//! 16 u64 where it is not 0: the sender wants an answer under this number (`answers`), or this is the answer to it
+//! 16 u64 where it is not 0: the sender wants an answer under this number (`answers`), or this is the answer to it;
+//!        of the streams of operations other than messages: the number of the operation ([`Shadow::take_numbered`])
 //! ```
 //!
 //! A shadow message has the tag of its real message and goes to the same process on the shadow communicator. It is posted
@@ -41,7 +42,7 @@ thread_local! {
 pub(crate) struct Note {
     /// When the message was sent.
     pub(crate) sent: Moment,
-    /// The number under which its sender wants an answer; 0 where it wants none.
+    /// The number under which its sender wants an answer, 0 where it wants none; or that of an operation.
     pub(crate) wanted: Wanted,
 }
 
@@ -198,7 +199,50 @@ impl Outside for Shadow<'_> {
     }
 }
 
+/// Shadow messages that have come before it was their turn: of operations with numbers.
+pub(crate) type Early = Vec<(Stream, Wanted, Note)>;
+
 impl Shadow<'_> {
+    /// Receives what a stream says of the operation of this number; what comes before it is kept for its own turn.
+    pub(crate) fn take_numbered(&mut self, stream: Stream, number: Wanted) -> Option<Note> {
+        let comm = self.comm;
+        // Held all the time: another thread that looks at the stream must find what this one takes on its behalf.
+        let mut early = comm.early.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = early.iter().position(|(theirs, of, _)| (*theirs, *of) == (stream, number)) {
+            return Some(early.swap_remove(at).2);
+        }
+        loop {
+            let note = self.take(stream)?;
+            if note.wanted == number {
+                return Some(note);
+            }
+            early.push((stream, note.wanted, note));
+        }
+    }
+
+    /// As [`Shadow::take_numbered`], of a stream whose numbers rise; `None` where the message is not there yet, or was
+    /// sent after a moment: then it stays.
+    pub(crate) fn look(&mut self, stream: Stream, number: Wanted, until: Ticks) -> Option<Note> {
+        let comm = self.comm;
+        let mut early = comm.early.lock().unwrap_or_else(PoisonError::into_inner);
+        early.retain(|(theirs, of, _)| *theirs != stream || *of >= number);
+        while self.is_there(stream) {
+            let note = self.take(stream)?;
+            if note.wanted >= number {
+                early.push((stream, note.wanted, note));
+            }
+        }
+        let at = early.iter().position(|(theirs, of, note)| (*theirs, *of) == (stream, number) && note.sent.at <= until)?;
+        Some(early.swap_remove(at).2)
+    }
+
+    fn is_there(&self, (source, tag): Stream) -> bool {
+        let Some(shadow) = self.comm.shadow else { return false };
+        let mut flag = 0_i32;
+        let place = [word(source + self.comm.offset), word(tag), shadow, &raw mut flag as usize, self.session.abi.status_ignore];
+        self.session.ask(Id::MPI_Iprobe, place).is_some() && flag != 0
+    }
+
     /// Waits for a request of ours, up to [`PATIENCE`], and cancels it then. Whether it was completed.
     fn wait(&self, request: &mut usize) -> bool {
         if test(self.session, request) {

@@ -16,9 +16,9 @@ fn run(mpi: Mpi, how: &str, variables: &[(&str, &str)]) -> Vec<Process> {
 }
 
 /// What is done before rank 1 is made late, and after all.
-const AROUND: [&str; 4] = ["MPI_Barrier", "MPI_Cart_create", "MPI_Win_create", "MPI_Win_free"];
+const AROUND: [&str; 5] = ["MPI_Barrier", "MPI_Cart_create", "MPI_Intercomm_create", "MPI_Win_create", "MPI_Win_free"];
 /// Questions cost the one that asks, and that is taken off what it gains.
-const QUESTIONS: [&str; 2] = ["MPI_Test", "MPI_Testany"];
+const QUESTIONS: [&str; 3] = ["MPI_Test", "MPI_Testany", "MPI_Win_test"];
 
 /// What the waiting rank 0 gained of the overhead that made rank 1 late. Ranks leave `MPI_Init` at different times, so that
 /// the delays themselves, counted from there, differ by that much more or less.
@@ -38,7 +38,11 @@ fn share(mpi: Mpi, how: &str, variables: &[(&str, &str)]) -> f64 {
 const HANDED_ON: std::ops::Range<f64> = 0.5..1.4;
 
 fn hands_on(how: &str) {
-    for mpi in BOTH {
+    hands_on_in(&BOTH, how);
+}
+
+fn hands_on_in(libraries: &[Mpi], how: &str) {
+    for &mpi in libraries {
         let share = share(mpi, how, &[]);
         assert!(HANDED_ON.contains(&share), "{}: the share is {share}", mpi.name());
     }
@@ -66,6 +70,26 @@ hands_on! {
     by_a_collective_among_neighbours "15";
     by_a_collective_among_neighbours_that_is_started "16";
     by_a_fence "17";
+    by_a_collective_between_groups "18";
+    by_a_broadcast_to_another_group "19";
+    by_a_reduction_from_another_group "20";
+    by_a_collective_between_groups_that_is_started "21";
+    by_exposing_a_window_late "22";
+    by_reaching_a_window_late "23";
+    by_reaching_a_window_late_that_is_asked_for "24";
+    back_to_a_large_send_within_an_exchange "25";
+    back_to_a_persistent_synchronous_send "26";
+}
+
+macro_rules! hands_on_in_mpi_4 {
+    ($($name:ident $how:literal;)*) => { $(#[test] fn $name() { hands_on_in(&[Mpi::Mpich], $how); })* };
+}
+
+hands_on_in_mpi_4! {
+    by_a_persistent_collective "40";
+    by_a_persistent_broadcast "41";
+    by_a_persistent_collective_among_neighbours "42";
+    by_a_message_in_parts "43";
 }
 
 #[test]
@@ -107,5 +131,18 @@ fn waits_and_partners_are_recorded_where_they_happened() {
         let send = late.cold("MPI_Send");
         let to = &late.locations[0].peers[send[0].first_peer as usize - 1];
         assert_eq!((to.peer, to.received, to.sent, to.bytes), (0, 0, 1, 4));
+    }
+}
+
+#[test]
+fn an_order_that_the_tool_alone_has_changed_is_noticed_where_it_happened() {
+    for mpi in BOTH {
+        let noticed = ["0", "1"].map(|how| {
+            let run = Program::compile(mpi, "order.c").measured(&[("HOW", how)]);
+            assert!(run.output.status.success(), "{}", String::from_utf8_lossy(&run.output.stderr));
+            let location = &run.processes[0].locations[0].record;
+            (location.contradicted, location.contradicted_at[0] >> 32)
+        });
+        assert_eq!(noticed, [(0, 0), (1, 1)], "{}", mpi.name());
     }
 }

@@ -30,6 +30,11 @@ fn files_by_romio_within_open_mpi() {
 }
 
 #[test]
+fn sessions_alone() {
+    Program::compile(Mpi::Mpich, "sessions.c").check(&[]);
+}
+
+#[test]
 fn without_a_model_everything_is_counted_as_well() {
     for mpi in BOTH {
         Program::compile(mpi, "p2p.c").check(&[("TARE_MODEL", "off")]);

@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::os::unix::fs::MetadataExt;
 use support::Program;
 use tare_format::graph::{NODE_BATCHES, ProcessState};
 
@@ -343,6 +344,37 @@ fn calls_stay_exact_while_batches_are_off_and_the_cost_is_found() {
     let long = graph.path("/leaf_long");
     assert_eq!((long.calls(), long.node.off_calls, long.node.flags & NODE_BATCHES), (2000, 0, 0));
     assert!(graph.locations[0].record.overhead > 0);
+}
+
+/// Rounds of the long run in the suite, of four events each; the variable `TARE_ROUNDS` asks for more of them.
+const ROUNDS: u64 = 2_500_000;
+
+#[test]
+fn a_run_that_goes_on_does_not_grow() {
+    let rounds = std::env::var("TARE_ROUNDS").map_or(ROUNDS, |text| text.parse().expect("a number of rounds"));
+    let size_after = |rounds: u64| {
+        let program = program(
+            r#"
+            long leaf(long n); long work(long n);
+            long leaf_body(long n) { return sink += n; }
+            long work_body(long n) { return leaf(n); }
+            REGION(work, 1); LEAF(leaf, 2);
+            int main(int count, char **words) { for (long i = atol(words[1]); i--;) sink += work(i); return 0; }
+            "#,
+            &["work", "leaf"],
+        );
+        assert!(program.command().arg(rounds.to_string()).status().expect("it runs").success());
+        let graph = program.graph();
+        assert_eq!((graph.calls()["work"], graph.calls()["leaf"]), (rounds, rounds));
+        let file = std::fs::read_dir(program.directory()).expect("the directory").map(|entry| entry.expect("an entry"));
+        let file = { file }.find(|entry| entry.file_name().to_string_lossy().ends_with(".graph")).expect("a graph file");
+        let file = file.metadata().expect("its size");
+        (file.len(), file.blocks() * 512)
+    };
+    let (few, many) = (size_after(250), size_after(rounds));
+    assert_eq!(few.0, many.0);
+    // The sums of batches have a page, which begins with the first batch.
+    assert!(many.1 <= few.1 + 4096, "{few:?} bytes, then {many:?}");
 }
 
 #[test]

@@ -254,8 +254,49 @@ fn a_process_with_the_id_of_an_earlier_one_leaves_its_graph_alone() {
     assert_eq!(program.graph().calls()["step"], 1);
 }
 
+#[test]
+fn a_memory_checker_finds_nothing_to_complain_of() {
+    let program = Program::compile(
+        r#"
+        #include <pthread.h>
+        #include <setjmp.h>
+        #include <stdio.h>
+        #include "sites.h"
+        static __thread jmp_buf back;
+        long down(long n); long leaf(long n); long sum(long a, long b, long c, long d, long e, long f);
+        long leaf_body(long n) { return n * n; }
+        long sum_body(long a, long b, long c, long d, long e, long f) { return a + b + c + d + e + f; }
+        long down_body(long n) { if (n < 0) longjmp(back, 1); return n ? leaf(n) + down(n - 1) : sum(n, 1, 2, 3, 4, 5); }
+        REGION(down, 1); LEAF(leaf, 2); REGION(sum, 3);
+        static void *work(void *x) {
+            long total = 0;
+            for (long i = 0; i < 3000; i++) total += down(i % 20);
+            if (!setjmp(back)) down(-1);
+            return (void *)total;
+        }
+        int main(void) {
+            pthread_t t; void *other;
+            pthread_create(&t, 0, work, 0);
+            long total = (long)work(0);
+            pthread_join(t, &other);
+            return total != (long)other;
+        }
+        "#,
+        &["down", "leaf", "sum"],
+    );
+    let measured = program.command();
+    let mut command = std::process::Command::new("valgrind");
+    command.args(["-q", "--error-exitcode=99"]).arg(measured.get_program());
+    for (name, value) in measured.get_envs().filter_map(|(name, value)| Some((name, value?))) {
+        command.env(name, value);
+    }
+    let output = command.output().expect("valgrind is installed by `make test`");
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(program.graph().calls()["sum"], 6000);
+}
+
 /// Kills in the suite; the variable `TARE_KILLS` asks for more of them.
-const KILLS: u64 = 20;
+const KILLS: u64 = 50;
 
 #[test]
 fn whenever_a_process_is_killed_its_graph_is_whole_and_a_reader_sees_it_grow() {

@@ -13,9 +13,12 @@ use tare_format::graph::{
 };
 use tare_format::metrics::{METRICS, MOST as MOST_METRICS, MetricsRecord, VALUES, ValuesRecord};
 use tare_format::names::{BEYOND, MOST_REGIONS, MOST_TEXT, NAMES, NamedRegion, NamesRecord, REGIONS, TEXTS};
+use tare_format::tally::{FILES, FileRecord, FilesRecord, MOST_FILES, TABLE};
 
 use crate::live::{Live, RUNS, Standing, open_nodes};
-use crate::model::{Batches, Clock, GraphFile, Location, LocationLosses, Messages, Metric, Node, Peer, Process, RegionIndex, Span, State, Switch};
+use crate::model::{
+    Batches, Clock, File, GraphFile, Location, LocationLosses, Messages, Metric, Node, Peer, Process, RegionIndex, Span, State, Switch,
+};
 use crate::region::{Named, RegionTable};
 
 /// The identity of an image whose regions the process names itself.
@@ -67,8 +70,9 @@ pub(crate) fn read(file: &GraphFile<'_>, regions: &mut RegionTable) -> Result<(P
     reader.find_others(count);
     let locations = (0..count).filter_map(|index| reader.location(u64::from(index))).collect();
     let switches = reader.switches(&header);
+    let files = reader.files(count);
     let damaged = reader.damaged;
-    Ok((Process { switches, ..process(name, &header, damaged) }, locations))
+    Ok((Process { switches, files, ..process(name, &header, damaged) }, locations))
 }
 
 fn header(bytes: &[u8]) -> Result<Header, ReadError> {
@@ -119,6 +123,7 @@ fn process(name: &str, header: &Header, damaged_records: u64) -> Process {
         switches: Vec::new(),
         unlisted_switches: u64::from(header.switches).saturating_sub(SWITCHES as u64),
         refused_sites: u64::from(header.sites_refused),
+        files: Vec::new(),
     }
 }
 
@@ -204,6 +209,30 @@ impl Reader<'_> {
         }
     }
 
+    /// The files of all arenas that hold some; those that two threads met at once are one.
+    fn files(&mut self, arenas: u32) -> Vec<File> {
+        let mut files: Vec<File> = Vec::new();
+        let mut places = HashMap::new();
+        for index in 0..arenas {
+            let arena = HEADER_AREA + u64::from(index) * ARENA;
+            let head = record(self.bytes, arena, 0, FilesRecord::SIZE, FilesRecord::from_bytes);
+            let Some(head) = head.filter(|head| head.state == FILES) else { continue };
+            for file in 0..head.files.min(MOST_FILES) {
+                let raw = self.record(arena + TABLE, u64::from(file), FileRecord::SIZE, FileRecord::from_bytes);
+                let Some(raw) = raw.filter(|raw| raw.name_length != 0) else { continue };
+                let name = raw.name.get(..raw.name_length as usize).unwrap_or(&raw.name);
+                let name = String::from_utf8_lossy(name).into_owned();
+                let place = *places.entry(name.clone()).or_insert_with(|| {
+                    files.push(File { name, ..File::default() });
+                    files.len() - 1
+                });
+                add_to_file(&mut files[place], &raw);
+            }
+        }
+        files.retain(|file| file.reads + file.writes + file.others > 0);
+        files
+    }
+
     /// A region that the process named itself; `None` where its record is not there.
     fn named(&mut self, number: u32) -> Option<RegionIndex> {
         let executable = self.executable.clone();
@@ -252,7 +281,7 @@ impl Reader<'_> {
     fn location(&mut self, index: u64) -> Option<Location> {
         let arena = HEADER_AREA + index * ARENA;
         let raw = self.record(arena, 0, LocationRecord::SIZE, LocationRecord::from_bytes)?;
-        if raw.state == NAMES || raw.state == METRICS {
+        if [NAMES, METRICS, FILES].contains(&raw.state) {
             return None;
         }
         self.peers_read = 0;
@@ -273,6 +302,7 @@ impl Reader<'_> {
             overhead: cost(raw.overhead),
             delay_gain: raw.delay_gain,
             off_batches: raw.off_batches,
+            contradicted: raw.contradicted,
             metrics: metrics.map_or_else(Vec::new, |(_, head)| metrics_of(&head)),
             losses: LocationLosses {
                 overflow_calls: raw.overflow_calls,
@@ -353,6 +383,7 @@ impl Reader<'_> {
             hooked: raw.flags & (NODE_HOOK | NODE_USER) != 0,
             folded: raw.flags & NODE_FOLDED != 0,
             overflow,
+            contradicted: location.contradicted_at.iter().find(|&&at| at as u32 == index + 1).map_or(0, |at| at >> 32),
             ..Node::default()
         };
         if let Some((arena, count)) = self.values {
@@ -451,6 +482,17 @@ impl Reader<'_> {
     }
 }
 
+fn add_to_file(file: &mut File, raw: &FileRecord) {
+    file.reads += raw.reads;
+    file.bytes_read += raw.bytes_read;
+    file.read_ticks += raw.read_ticks;
+    file.writes += raw.writes;
+    file.bytes_written += raw.bytes_written;
+    file.write_ticks += raw.write_ticks;
+    file.others += raw.others;
+    file.other_ticks += raw.other_ticks;
+}
+
 fn metrics_of(head: &MetricsRecord) -> Vec<Metric> {
     let names = text(&head.names);
     let counted = (head.enabled > 0 && head.running < head.enabled).then(|| head.running as f64 / head.enabled as f64);
@@ -459,6 +501,9 @@ fn metrics_of(head: &MetricsRecord) -> Vec<Metric> {
         name: name.to_string(),
         pair_cost: cost(head.costs[index]),
         missing: head.missing & 1 << index != 0,
+        unseen: head.unseen & 1 << index != 0,
+        highest: head.highest & 1 << index != 0,
+        in_ticks: head.in_ticks & 1 << index != 0,
         counted,
     };
     names.enumerate().map(metric).collect()

@@ -16,8 +16,8 @@ mod region;
 pub use graph::ReadError;
 pub use live::{Live, Standing};
 pub use model::{
-    Batches, Clock, GraphFile, Location, LocationLosses, Messages, Metric, Node, Peer, Process, ProcessIndex, Profile, ProfileError, RegionIndex,
-    Span, State, Switch, Unreadable,
+    Batches, Clock, File, GraphFile, Location, LocationLosses, Messages, Metric, Node, Peer, Process, ProcessIndex, Profile, ProfileError,
+    RegionIndex, Span, State, Switch, Unreadable,
 };
 pub use region::Region;
 /// Parts of the format that appear in the model as they are.

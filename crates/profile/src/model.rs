@@ -121,6 +121,24 @@ impl Profile {
         &self.regions[node.region.0]
     }
 
+    /// The same with some of its processes alone, as if there had been no others.
+    pub fn only(&self, belongs: impl Fn(ProcessIndex) -> bool) -> Self {
+        let kept: Vec<usize> = (0..self.processes.len()).filter(|&index| belongs(ProcessIndex(index))).collect();
+        let size = u32::try_from(kept.len()).ok();
+        let process = |&index: &usize| {
+            let process = self.processes[index].clone();
+            Process { world_size: process.world_size.and(size), ..process }
+        };
+        let place = |old: ProcessIndex| kept.binary_search(&old.0).ok().map(ProcessIndex);
+        let location = |location: &Location| place(location.process).map(|process| Location { process, ..location.clone() });
+        Self {
+            processes: kept.iter().map(process).collect(),
+            locations: self.locations.iter().filter_map(location).collect(),
+            regions: self.regions.clone(),
+            unreadable: Vec::new(),
+        }
+    }
+
     /// Ranks of the run: the largest `MPI_COMM_WORLD` that was seen; 0 outside of MPI.
     #[must_use]
     pub fn world_size(&self) -> u32 {
@@ -213,6 +231,31 @@ pub struct Process {
     pub unlisted_switches: u64,
     /// Sites of regions that are off which could not be switched: their probes were called and did nothing.
     pub refused_sites: u64,
+    /// Files that were read or written, where that was asked for, in the order in which they were met.
+    pub files: Vec<File>,
+}
+
+/// What the calls of a process did with a file.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct File {
+    /// Its path, or the kind of thing it is.
+    pub name: String,
+    /// Calls that read, and bytes that they brought.
+    pub reads: u64,
+    /// See `reads`.
+    pub bytes_read: u64,
+    /// Ticks in them.
+    pub read_ticks: u64,
+    /// Calls that write, and bytes that they took.
+    pub writes: u64,
+    /// See `writes`.
+    pub bytes_written: u64,
+    /// Ticks in them.
+    pub write_ticks: u64,
+    /// Other calls.
+    pub others: u64,
+    /// Ticks in them.
+    pub other_ticks: u64,
 }
 
 /// A region was switched off for good, or on again. While it is off its calls are not counted, its time is that of its
@@ -323,6 +366,8 @@ pub struct Location {
     pub delay_gain: i64,
     /// Batches that were switched off.
     pub off_batches: u64,
+    /// Receives from anywhere whose order the virtual times contradict.
+    pub contradicted: u64,
     /// What it could not record.
     pub losses: LocationLosses,
     /// What was measured beside time, where anything was.
@@ -340,6 +385,12 @@ pub struct Metric {
     pub pair_cost: f64,
     /// The thread could not read it.
     pub missing: bool,
+    /// It is missing because the program has an allocator of its own, which stands before what counts.
+    pub unseen: bool,
+    /// Its values are highest ones: the larger one stands for two.
+    pub highest: bool,
+    /// Its values are in ticks.
+    pub in_ticks: bool,
     /// The part of the time in which it was counted, where the kernel shared counters among events.
     pub counted: Option<f64>,
 }
@@ -392,6 +443,8 @@ pub struct Node {
     pub delay_gain: i64,
     /// What was communicated.
     pub messages: Messages,
+    /// Receives from anywhere whose order the virtual times contradict, as far as the location had room to say where.
+    pub contradicted: u64,
     /// It is entered by a compiler's hook or a call of the program's own, which are never off.
     pub hooked: bool,
     /// Recursion was folded onto it.

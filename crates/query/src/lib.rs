@@ -1,7 +1,7 @@
 //! Questions to a run, and their answers: from "how long did all of it take" down to one statement and one partner.
 //!
 //! The phases, each a file: `words` takes a question apart, `parse` makes a [`Question`] of the words, [`answer()`] finds what it
-//! asks about in the region graphs and sums it; [`places`] says where each thread stands.
+//! asks about in the region graphs and sums it; [`places()`] says where each thread stands.
 //!
 //! ```text
 //! question  = [measures] [subject] {"in" | "under" subject} {"by" axis} {"on ranks" list} {"top" number} | "where" ["on ranks" list]

@@ -63,8 +63,10 @@ function linkSummary(model) {
       model.selectRegion(Number(row.dataset.region));
       byId("regions").scrollIntoView();
     };
-    const button = element("button", { type: "button", class: "show", onclick: select }, "show");
-    row.querySelector("th span, .where")?.after(" ", button);
+    const name = row.querySelector("th span, .where");
+    // Read aloud, each says what it shows.
+    const button = element("button", { type: "button", class: "show", "aria-label": `show ${name?.textContent ?? ""}`, onclick: select }, "show");
+    name?.after(" ", button);
   }
 }
 

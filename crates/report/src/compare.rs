@@ -4,7 +4,7 @@
 //! leaves one alone, by name; at last by the name without parameters and result, as other tools and compilers write it.
 //!
 //! What always holds: a difference is called one only where its interval leaves out zero and where it is at least
-//! [`Comparison::least_s`]; what is not to be trusted, and what only some sides have measured, decides nothing.
+//! `Comparison::least_s`; what is not to be trusted, and what only some sides have measured, decides nothing.
 
 mod document;
 mod matching;
@@ -55,6 +55,7 @@ struct AboutRun {
     directory: String,
     command: Vec<String>,
     program: String,
+    measured_by: Option<String>,
     size: Size,
     mode: Mode,
 }
@@ -159,6 +160,7 @@ impl About {
             directory: run.directory.clone(),
             command: run.command.clone(),
             program: run.program.clone(),
+            measured_by: run.measured_by.clone(),
             size: Size::of(results),
             mode: results.shown.mode,
         };

@@ -20,6 +20,8 @@ mod tree;
 use base64::Engine;
 use sha2::{Digest, Sha256};
 
+pub use tree::MOST_PATHS;
+
 use crate::run::{Results, Run};
 use crate::view::{Time, Trust, Whole, nothing_measured, region_rows};
 use markup::escape;
@@ -82,14 +84,14 @@ pub fn wanted_sources(results: &Results<'_>) -> Vec<String> {
     files
 }
 
-/// The page of a run.
+/// The page of a run, which carries at most `limit` call paths one by one.
 #[must_use]
-pub fn page(run: &Run, results: &Results<'_>, sources: &[Source]) -> String {
+pub fn page(run: &Run, results: &Results<'_>, sources: &[Source], limit: usize) -> String {
     let whole = Whole::of(results);
     let rows = region_rows(results, &whole);
     let time = Time::of(results).filter(|_| nothing_measured(results, run).is_none());
-    let trust = time.as_ref().map(|time| Trust::of(results, &rows, time));
-    let parts = parts::Parts { run, results, whole: &whole, rows: &rows, time, trust };
+    let trust = time.as_ref().map(|time| Trust::of(run, results, &rows, time));
+    let parts = parts::Parts { run, results, whole: &whole, rows: &rows, time, trust, limit };
     let script = script();
     let mut html = String::with_capacity(1 << 20);
     html.push_str("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");

@@ -12,10 +12,12 @@ use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node};
 
 use crate::budget::Spent;
 use crate::layout::{Glyphs, NO_BREAK};
-use crate::metrics::{self, MetricDocument, ValueDocument};
+use crate::metrics::{self, FileDocument, MetricDocument, ValueDocument};
 use crate::run::{Results, Run};
 use crate::switches::{self, SwitchDocument};
-use crate::view::{FindingText, Size, Time, Trust, Undelayed, Whole, finding_texts, kind_name, region_rows, wait_rows};
+use crate::view::{
+    Contradicted, ContradictedPlace, FindingText, Size, Time, Trust, Undelayed, Whole, finding_texts, kind_name, region_rows, wait_rows,
+};
 
 /// The schema number of all documents.
 pub const SCHEMA: u32 = 1;
@@ -51,6 +53,7 @@ pub fn report(run: &Run, results: &Results<'_>) -> String {
         locations: profile.locations.iter().enumerate().map(|(index, location)| LocationDocument::of(index, location, results)).collect(),
         regions: profile.regions.iter().map(RegionDocument::of).collect(),
         nodes,
+        files: metrics::files(profile),
     })
 }
 
@@ -62,6 +65,7 @@ struct ReportDocument<'a> {
     locations: Vec<LocationDocument<'a>>,
     regions: Vec<RegionDocument<'a>>,
     nodes: Vec<NodeDocument>,
+    files: Vec<FileDocument>,
 }
 
 #[derive(Serialize)]
@@ -73,8 +77,12 @@ struct RunDocument<'a> {
     mpi: Option<&'static str>,
     compensate: &'static str,
     model: &'static str,
+    /// Null where we did.
+    measured_by: Option<&'a str>,
     uncovered_calls: u64,
     unpaired_messages: u64,
+    contradicted_receives: u64,
+    contradicted: Vec<ContradictedDocument>,
     switched: Vec<SwitchDocument>,
     /// Null where the run had none.
     budget: Option<Spent>,
@@ -88,7 +96,7 @@ impl<'a> RunDocument<'a> {
             MpiLibrary::OpenMpi => Some("openmpi"),
             MpiLibrary::Mpich => Some("mpich"),
         });
-        let undelayed = Undelayed::of(results.profile);
+        let (undelayed, contradicted) = (Undelayed::of(results.profile), Contradicted::of(results.profile));
         Self {
             command: &run.command,
             started: Some(run.started.as_str()).filter(|started| !started.is_empty()),
@@ -97,11 +105,28 @@ impl<'a> RunDocument<'a> {
             mpi,
             compensate: results.shown.mode.name(),
             model: processes.first().map_or("virtual", |process| model_name(process.model)),
+            measured_by: run.measured_by.as_deref(),
             uncovered_calls: undelayed.calls,
             unpaired_messages: undelayed.messages,
+            contradicted_receives: contradicted.receives,
+            contradicted: contradicted.places.iter().map(ContradictedDocument::of).collect(),
             switched: switches::documents(results.profile),
             budget: Spent::of(results),
         }
+    }
+}
+
+/// Receives from anywhere, of one operation in one function, that met messages in an order which virtual times contradict.
+#[derive(Serialize)]
+struct ContradictedDocument {
+    operation: usize,
+    caller: Option<usize>,
+    receives: u64,
+}
+
+impl ContradictedDocument {
+    fn of(place: &ContradictedPlace) -> Self {
+        Self { operation: place.operation, caller: place.caller, receives: place.receives }
     }
 }
 
@@ -185,7 +210,7 @@ struct FindingDocument {
 impl WholeDocument {
     fn of(run: &Run, results: &Results<'_>) -> Self {
         let whole = Whole::of(results);
-        let trust = Time::of(results).map(|time| Trust::of(results, &region_rows(results, &whole), &time));
+        let trust = Time::of(results).map(|time| Trust::of(run, results, &region_rows(results, &whole), &time));
         let findings = trust.map(|trust| finding_texts(results.profile, run, &whole.findings, &trust, &Glyphs::ASCII)).unwrap_or_default();
         let Classes { useful_s, waiting_s, messages_s, start_end_s } = whole.classes;
         Self {

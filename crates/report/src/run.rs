@@ -1,7 +1,7 @@
 //! What a report is made from: what the command line knows of a run, and the profile with its compensations.
 
 use tare_compensate::{Compensated, Mode, compensate};
-use tare_profile::Profile;
+use tare_profile::{ProcessIndex, Profile};
 
 /// What the command line knows of a run.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -24,6 +24,10 @@ pub struct Run {
     pub is_unwritten: bool,
     /// Images that were instrumented for it.
     pub images: Vec<InstrumentedImage>,
+    /// The tool that measured it, where that was another one: what it cost is not known, and in all times.
+    pub measured_by: Option<String>,
+    /// What the reader of the figures has to know.
+    pub notes: Vec<String>,
 }
 
 /// How a run ended.
@@ -80,5 +84,21 @@ impl<'a> Results<'a> {
             Mode::Parallel => parallel.clone(),
         };
         Self { profile, shown, local, parallel }
+    }
+
+    /// What [`Profile::only`] leaves of the profile, compensated as it is among all.
+    pub fn of_part<'b>(&self, part: &'b Profile, belongs: impl Fn(ProcessIndex) -> bool) -> Results<'b> {
+        let only = |all: &Compensated| {
+            let locations = self.profile.locations.iter().zip(&all.locations).filter(|(location, _)| belongs(location.process));
+            Compensated { mode: all.mode, locations: locations.map(|(_, figures)| figures.clone()).collect() }
+        };
+        Results { profile: part, shown: only(&self.shown), local: only(&self.local), parallel: only(&self.parallel) }
+    }
+
+    /// A profile of another tool, in which nothing says what measuring cost: as measured, in all ways.
+    #[must_use]
+    pub fn as_measured(profile: &'a Profile) -> Self {
+        let shown = compensate(profile, Mode::Off);
+        Self { profile, local: shown.clone(), parallel: shown.clone(), shown }
     }
 }

@@ -45,12 +45,14 @@ impl Text<'_> {
         self.head(&mut writer);
         writer.blank();
         self.crash(&mut writer);
+        self.unended(&mut writer);
         let measured = Time::of(self.results).filter(|_| nothing_measured(self.results, self.run).is_none());
         match measured {
             Some(time) => self.measured(&mut writer, &time),
             None => self.nothing(&mut writer),
         }
         self.selection(&mut writer);
+        self.run.notes.iter().for_each(|note| writer.labelled("Note", note));
         writer.blank();
         self.next(&mut writer);
         writer.finish()
@@ -64,7 +66,7 @@ impl Text<'_> {
             parts.push(processes_and_threads(&size, glyphs));
             parts.push(plural(size.hosts, "node", "nodes"));
         }
-        parts.push(ending(self.run, self.results));
+        parts.push(self.run.measured_by.as_ref().map_or_else(|| ending(self.run, self.results), |tool| format!("measured by {tool}")));
         writer.words("tare: ", 6, &parts.join(&format!(" {} ", glyphs.dot)));
     }
 
@@ -78,6 +80,12 @@ impl Text<'_> {
             let after = time_with_unit(self.run.wall_s, writer.glyphs());
             let kept = if self.results.profile.processes.is_empty() { "" } else { "; all data up to then is there" };
             writer.labelled("Stopped", &format!("by {name} after {after}{kept}"));
+        }
+    }
+
+    fn unended(&self, writer: &mut Writer<'_>) {
+        if let Some(words) = view::unended(self.run, self.results) {
+            writer.labelled("Cut off", &words);
         }
     }
 
@@ -97,7 +105,7 @@ impl Text<'_> {
         let whole = Whole::of(self.results);
         let regions = region_rows(self.results, &whole);
         let ranks = rank_rows(self.results);
-        let trust = Trust::of(self.results, &regions, time);
+        let trust = Trust::of(self.run, self.results, &regions, time);
         if !trust.is_good() {
             self.trust(writer, &trust);
         }
@@ -117,7 +125,7 @@ impl Text<'_> {
         if self.is_full {
             self.waits(writer, &view::wait_rows(self.results, &whole));
         }
-        metrics::table(writer, self.results.profile, top);
+        metrics::tables(writer, self.results.profile, top);
         self.findings(writer, &finding_texts(self.results.profile, self.run, &whole.findings, &trust, writer.glyphs()));
     }
 
@@ -223,13 +231,15 @@ impl Text<'_> {
         let what = if Size::of(self.results).ranks > 0 { "Rank" } else { "Process" };
         let cells = |cell: &dyn Fn(&RankRow) -> String| ranks.iter().map(|row| cell(row)).collect::<Vec<_>>();
         let names = Column::new(format!("{what}, {}", unit.unit.name(glyphs)), Align::Left, 0, cells(&|row| row.label.clone()));
-        let columns = vec![
-            Column::new("measured", Align::Point, 1, cells(&|row| unit.plain(row.measured_s, glyphs))),
-            Column::new("local", Align::Point, 2, cells(&|row| unit.figure(&row.local, glyphs))),
-            Column::new("parallel", Align::Point, 0, cells(&|row| unit.figure(&row.parallel, glyphs))),
-            Column::new("delay", Align::Point, 3, cells(&|row| unit.plain(row.delay_s, glyphs))),
-            Column::new("lost", Align::Right, 4, cells(&|row| count(row.lost, glyphs))),
-        ];
+        let mut columns = vec![Column::new("measured", Align::Point, 1, cells(&|row| unit.plain(row.measured_s, glyphs)))];
+        if self.run.measured_by.is_none() {
+            columns.extend([
+                Column::new("local", Align::Point, 2, cells(&|row| unit.figure(&row.local, glyphs))),
+                Column::new("parallel", Align::Point, 0, cells(&|row| unit.figure(&row.parallel, glyphs))),
+                Column::new("delay", Align::Point, 3, cells(&|row| unit.plain(row.delay_s, glyphs))),
+                Column::new("lost", Align::Right, 4, cells(&|row| count(row.lost, glyphs))),
+            ]);
+        }
         writer.table(&names, columns);
         if hidden > 0 {
             writer.words("  ", 2, &format!("({hidden} more that took less time; all of them in the report)"));
@@ -292,7 +302,7 @@ impl Text<'_> {
         } else {
             "; shares are of the whole life of all processes."
         });
-        if size.ranks > 0 {
+        if size.ranks > 0 && self.run.measured_by.is_none() {
             text.push_str(" Time and ranks are from MPI_Init to MPI_Finalize.");
         }
         if self.results.shown.mode != Mode::Off {
@@ -388,7 +398,8 @@ pub(crate) fn trust_words(trust: &Trust, glyphs: &Glyphs) -> String {
             format!("limited: {}; {regions}", doubts.join("; "))
         }
     };
-    text.push_str(if trust.lost == 0 { "; nothing lost" } else { "" });
+    let is_foreign = trust.doubts.iter().any(|doubt| matches!(doubt, Doubt::Foreign(_)));
+    text.push_str(if trust.lost == 0 && !is_foreign { "; nothing lost" } else { "" });
     if trust.off_batches > 0 {
         let batches = if trust.off_batches == 1 { "batch" } else { "batches" };
         text.push_str(&format!("; {} {batches} off for calibration", count(trust.off_batches, glyphs)));
@@ -407,6 +418,12 @@ fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
         Doubt::Unreadable(files) => format!("{files} files cannot be read"),
         Doubt::MissingRanks(ranks) => format!("{ranks} ranks left no data"),
         Doubt::Undelayed(what) => undelayed(what, glyphs).unwrap_or_default(),
+        Doubt::Contradicted(receives, places) => {
+            let receives = format!("{} {}", count(*receives, glyphs), if *receives == 1 { "receive" } else { "receives" });
+            let places = if places.is_empty() { String::new() } else { format!(": {places}") };
+            format!("{receives} from anywhere met messages in an order that virtual times contradict{places}")
+        }
+        Doubt::Foreign(tool) => format!("measured by {tool}, whose overhead is in all times and not known"),
         Doubt::Damaged(records) => format!("{} records are damaged or missing", count(*records, glyphs)),
     }
 }
@@ -425,8 +442,10 @@ fn undelayed(what: &Undelayed, glyphs: &Glyphs) -> Option<String> {
 fn remedy(doubt: &Doubt) -> &'static str {
     match doubt {
         Doubt::Lost(_) => "fewer functions: --preset cc3 or --preset mpi-path",
+        Doubt::Contradicted(..) => "fewer functions, so that the order of messages is closer to that of the unmeasured program",
         Doubt::Undelayed(_) => "fewer functions, so that there is less delay to carry: --preset cc3 or --preset mpi-path",
         Doubt::Wide(_) | Doubt::Prior(_) => "a longer run, or fewer short functions: --preset cc3 or --preset mpi-path",
+        Doubt::Foreign(_) => "measure it with `tare profile` to have the overhead taken off",
         Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_) => "look whether a process was killed or the disk is full",
     }
 }

@@ -1,6 +1,7 @@
 //! View models: what there is to show of a run, before it becomes text.
 
 mod findings;
+mod order;
 mod regions;
 mod trust;
 mod waits;
@@ -9,9 +10,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use tare_compensate::whole::{CallTree, Classes, Efficiency, Finding, RegionTotal, WaitPlace, findings, region_totals, wait_places};
 use tare_compensate::{Figure, Mark};
-use tare_profile::{Location, RegionKind, State};
+use tare_profile::{Location, Process, RegionKind, State};
 
 pub(crate) use findings::{FindingText, finding_texts};
+pub(crate) use order::{Contradicted, ContradictedPlace};
 pub(crate) use regions::{RegionRow, region_rows};
 pub(crate) use trust::{Doubt, Trust, Undelayed};
 pub(crate) use waits::{WaitRow, longest, wait_rows};
@@ -221,6 +223,30 @@ pub(crate) fn ending(run: &Run, results: &Results<'_>) -> String {
         }
     }
 }
+
+/// Which processes of a run that failed did not come to their end, in words: the one that died, and those that a launcher then ended.
+pub(crate) fn unended(run: &Run, results: &Results<'_>) -> Option<String> {
+    // Processes that end by `_exit` say nothing of it, and a run that ended well has lost none.
+    if matches!(run.exit, Exit::Unknown | Exit::Status(0)) {
+        return None;
+    }
+    let is_open = |process: &&Process| process.state == State::Running && process.span.is_none_or(|span| !span.closed);
+    let open: Vec<&Process> = results.profile.processes.iter().filter(is_open).collect();
+    let name = |process: &&Process| process.rank.map_or_else(|| format!("process {}", process.pid), |rank| format!("rank {rank}"));
+    let mut names: Vec<String> = open.iter().take(NAMED).map(name).collect();
+    if open.len() > NAMED {
+        names.push(format!("{} more", open.len() - NAMED));
+    }
+    let signal = match run.exit {
+        Exit::Status(status @ 129..=192) => format!("; status {status} is 128 + signal {}", status - 128),
+        _ => String::new(),
+    };
+    let end = if open.len() == 1 { "its end" } else { "their end" };
+    (!open.is_empty()).then(|| format!("{} did not come to {end}{signal}", names.join(", ")))
+}
+
+/// Processes that are named one by one.
+const NAMED: usize = 5;
 
 /// Reasons of all marks that are shown, each once.
 pub(crate) fn reasons(marks: impl Iterator<Item = Option<Mark>>) -> Vec<&'static str> {

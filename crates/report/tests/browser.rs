@@ -4,17 +4,19 @@ mod chromium;
 mod stand_in;
 mod support;
 
+use std::collections::BTreeSet;
+
 use chromium::Browser;
 use serde_json::json;
 use support::{alone_and_lossy, many, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_profile::Profile;
-use tare_report::html::{Source, page, script};
+use tare_report::html::{MOST_PATHS, Source, page, script};
 use tare_report::{Exit, Results, Run};
 
 fn made(run: &Run, profile: &Profile) -> String {
     let source: String = (1..=120).map(|line| format!("    x[{line}] = f({line});  /* line {line} */\n")).collect();
-    page(run, &Results::new(profile, Mode::Parallel), &[Source { path: "/home/user/pi.c".into(), text: source }])
+    page(run, &Results::new(profile, Mode::Parallel), &[Source { path: "/home/user/pi.c".into(), text: source }], MOST_PATHS)
 }
 
 /// Nothing was asked for, and nothing complained about.
@@ -70,6 +72,65 @@ fn the_views_are_linked_and_obey_clicks_and_keys() {
     assert_eq!(browser.value("document.querySelector('dialog').open"), json!(true));
     browser.key("Escape");
     browser.until("document.querySelector('dialog') === null");
+    is_quiet(&browser);
+}
+
+/// Questions about a page, as `examine.…()` in it.
+const EXAMINE: &str = include_str!("chromium/examine.js");
+
+#[test]
+fn no_heading_is_cut() {
+    let mut browser = Browser::start();
+    for factor in [1.0, 1e-4] {
+        let mut profile = master_and_worker();
+        profile.processes.iter_mut().for_each(|process| process.clock.seconds_per_tick *= factor);
+        browser.open(&made(&run(), &profile));
+        browser.value(EXAMINE);
+        for _ in 0..3 {
+            assert_eq!(browser.text("examine.cut()"), "");
+            browser.key("m");
+        }
+    }
+    is_quiet(&browser);
+}
+
+#[test]
+fn tab_alone_goes_round_the_page_and_the_focus_is_always_seen() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    browser.value(EXAMINE);
+    let mut met = BTreeSet::new();
+    for _ in 0..200 {
+        browser.key("Tab");
+        let at = browser.value("examine.focus()");
+        let section = at["section"].as_str().unwrap_or_default();
+        if section == "BODY" {
+            break;
+        }
+        assert_eq!(at["unseen"], "", "in {section}");
+        met.insert(section.to_string());
+    }
+    for section in ["HEADER", "NAV", "summary", "regions", "icicle", "ranks", "messages"] {
+        assert!(met.contains(section), "{section} is not among {met:?}");
+    }
+    is_quiet(&browser);
+}
+
+#[test]
+fn an_examiner_of_accessibility_finds_nothing() {
+    let mut browser = Browser::start();
+    for (run, profile) in [(run(), master_and_worker()), (run(), alone_and_lossy()), (Run { images: Vec::new(), ..run() }, Profile::default())] {
+        browser.load(&made(&run, &profile));
+        if !profile.processes.is_empty() {
+            browser.until("document.documentElement.dataset.ready === 'yes'");
+        }
+        browser.value(EXAMINE);
+        assert_eq!(browser.text("examine.wrong()"), "");
+        for scheme in ["light", "dark"] {
+            browser.call("Emulation.setEmulatedMedia", json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]}));
+            assert_eq!(browser.text("examine.faint()"), "", "{scheme}");
+        }
+    }
     is_quiet(&browser);
 }
 

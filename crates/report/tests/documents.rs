@@ -121,6 +121,20 @@ fn calls_without_delays_are_counted() {
 }
 
 #[test]
+fn receives_in_an_order_that_virtual_times_contradict_are_listed_with_their_place() {
+    let mut profile = master_and_worker();
+    let at = profile.locations[0].nodes.iter().position(|node| profile.regions[node.region.0].name == "MPI_Recv").expect("the master receives");
+    profile.locations[0].contradicted = 3;
+    profile.locations[0].nodes[at].contradicted = 3;
+    let results = Results::new(&profile, Mode::Parallel);
+    let document = parsed(&json::report(&run(), &results));
+    let (receives, place) = (&document["run"]["contradicted_receives"], &document["run"]["contradicted"][0]);
+    assert_eq!((receives, &place["receives"]), (&3.into(), &3.into()));
+    let operation = usize::try_from(place["operation"].as_u64().expect("an index")).expect("an index");
+    assert_eq!(document["regions"][operation]["name"], "MPI_Recv");
+}
+
+#[test]
 fn a_run_with_a_budget_says_what_probes_and_wrappers_took() {
     let mut profile = master_and_worker();
     assert!(parsed(&json::report(&run(), &Results::new(&profile, Mode::Parallel)))["run"]["budget"].is_null());

@@ -5,11 +5,11 @@ mod support;
 use support::{alone_and_lossy, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_profile::Profile;
-use tare_report::html::{Source, page, script, wanted_sources};
+use tare_report::html::{MOST_PATHS, Source, page, script, wanted_sources};
 use tare_report::{Exit, Results, Run};
 
 fn made(run: &Run, profile: &Profile) -> String {
-    page(run, &Results::new(profile, Mode::Parallel), &[])
+    page(run, &Results::new(profile, Mode::Parallel), &[], MOST_PATHS)
 }
 
 /// What a reader without scripts sees: the page up to its data.
@@ -58,7 +58,7 @@ fn a_name_never_becomes_markup() {
     profile.processes[0].host = "</script>".into();
     let run = Run { program: nasty.into(), command: vec![nasty.into()], directory: nasty.into(), ..run() };
     let sources = [Source { path: "/a/</script>.c".into(), text: "</script><b>".into() }];
-    let html = page(&run, &Results::new(&profile, Mode::Parallel), &sources);
+    let html = page(&run, &Results::new(&profile, Mode::Parallel), &sources, MOST_PATHS);
     assert_eq!(html.matches("<script").count(), 2, "the data and the script");
     assert_eq!(html.matches("</script>").count(), 2);
     assert!(!html.contains("<!--") && !html.contains('\u{202e}'));

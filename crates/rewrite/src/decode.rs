@@ -107,10 +107,11 @@ fn references(body: &Body) -> References {
 
 impl<'data> Context<'_, 'data> {
     /// Whether the address of an instruction behind the entry is loaded, and there is an indirect jump that may go there: by
-    /// ways that are not seen, and to the original.
+    /// ways that are not seen, and to the original. What tables count from is loaded to be added to their entries.
     fn hands_out_labels(&self) -> bool {
         let code = &self.body.instructions;
-        let is_label = |address| address != self.function.entry && self.function.contains(address);
+        let origins: Vec<u64> = self.body.tables.iter().filter_map(|table| table.form.origin(table.address)).collect();
+        let is_label = |address| address != self.function.entry && self.function.contains(address) && !origins.contains(&address);
         let loads_label = |one: &Instruction| match one.operand {
             Operand::RipRelative { at, target } if is_label(target) && !self.references.contains_key(&one.address) => {
                 let opcode = u64::from(at).checked_sub(2).and_then(|at| self.image.bytes_at(one.address + at, 1));

@@ -168,25 +168,16 @@ fn sites(window: &mut Window<'_>, one: &Moved, fragment: &Fragment, values: &Val
 }
 
 fn table(window: &mut Window<'_>, copy: &FunctionCopy, table: &TableCopy) -> Result<(), RewriteError> {
-    for (&target, address) in table.targets.iter().zip((table.address..).step_by(entry_step(table.form))) {
+    for (&target, address) in table.targets.iter().zip((table.address..).step_by(table.form.entry_size() as usize)) {
         let target = own_address_of(copy, target);
-        match table.form {
-            TableForm::Relative32 => window.put(address, &displacement(target, table.address).ok_or(TOO_FAR)?)?,
-            TableForm::Absolute64 | TableForm::Relocated64 => window.put(address, &target.to_le_bytes())?,
+        match (table.form, table.form.origin(table.address)) {
+            (_, Some(origin)) => window.put(address, &displacement(target, origin).ok_or(TOO_FAR)?)?,
+            (TableForm::Absolute64 | TableForm::Relocated64, None) => window.put(address, &target.to_le_bytes())?,
             // Functions with such jumps are never copied.
-            TableForm::Code { .. } => {}
+            (TableForm::Code { .. } | TableForm::Relative32 | TableForm::Distance32 { .. }, None) => {}
         }
     }
     Ok(())
-}
-
-/// Bytes from one entry of a jump table to the next.
-pub(crate) const fn entry_step(form: TableForm) -> usize {
-    match form {
-        TableForm::Relative32 => 4,
-        TableForm::Absolute64 | TableForm::Relocated64 => 8,
-        TableForm::Code { size } => size as usize,
-    }
 }
 
 fn exceptions(window: &mut Window<'_>, copy: &FunctionCopy, table: &ExceptionTable, layout: &Layout) -> Result<(), RewriteError> {

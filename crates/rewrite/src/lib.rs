@@ -314,13 +314,75 @@ int main(int count, char **words) { (void)words; return pick(count) + (count > 2
 
     /// A small program, position-independent or not.
     fn program(flags: &[&str]) -> Vec<u8> {
+        compiled("gcc", "c", SOURCE, flags)
+    }
+
+    fn compiled(compiler: &str, extension: &str, text: &str, flags: &[&str]) -> Vec<u8> {
         let directory = tempfile::TempDir::new().expect("a temporary directory");
-        let source = directory.path().join("small.c");
-        std::fs::write(&source, SOURCE).expect("room for the source");
+        let source = directory.path().join(format!("small.{extension}"));
+        std::fs::write(&source, text).expect("room for the source");
         let out = directory.path().join("small");
-        let done = std::process::Command::new("gcc").args(flags).arg(&source).arg("-o").arg(&out).status();
+        let done = std::process::Command::new(compiler).args(flags).arg(&source).arg("-o").arg(&out).status();
         assert!(done.expect("gcc starts").success());
         std::fs::read(&out).expect("the program is there")
+    }
+
+    #[test]
+    fn the_check_sees_changed_initial_values_of_thread_local_variables() {
+        let source = "__thread int one = 0x1234, other; int main(void) { return one + other; }";
+        let data = compiled("gcc", "c", source, &["-O1"]);
+        let image = Image::parse(&data).expect("an image");
+        let code = Program::analyse(&image).expect("there is code");
+        let selected = [Selection::of(code.main().expect("main"))];
+        let request = Request { selected: &selected, ..Request::default() };
+        let written = write_image(&image, &code, &request, &Native, &mut Clock::new()).expect("it is written");
+        let place = written.bytes.windows(4).position(|word| word == [0x34, 0x12, 0, 0]).expect("the initial value");
+        let mut bytes = written.bytes.clone();
+        bytes[place] ^= 1;
+        let checked = verify::verify(&image, &code, &bytes, &written.claims(), Threads::of(1));
+        assert!(matches!(checked, Err(RewriteError::Check { what: "initial values of thread-local variables differ", .. })), "{checked:?}");
+    }
+
+    const CATCHING: &str = "#include <stdexcept>
+#include <string>
+struct Guard { int *n; ~Guard() { ++*n; } };
+__attribute__((noinline)) int may(int x) { if (x > 3) throw std::runtime_error(std::to_string(x)); if (x < 0) throw x; return x; }
+__attribute__((noinline)) int tries(int x, int *n) {
+    try { Guard guard{n}; return may(x) + may(x + 1); } catch (const std::exception &e) { return (int)e.what()[0]; } catch (int y) { return y; }
+}
+int main(int count, char **) { int n = 0; return tries(count, &n) + tries(-count, &n) + n; }";
+
+    #[test]
+    fn the_check_sees_every_wrong_landing_pad_and_type_of_an_exception_table() {
+        let mut count = 0;
+        for flags in [["-O2", "-fPIE", "-pie"], ["-O0", "-fno-pie", "-no-pie"]] {
+            let data = compiled("g++", "cpp", CATCHING, &flags);
+            let image = Image::parse(&data).expect("an image");
+            let code = Program::analyse(&image).expect("there is code");
+            let selected: Vec<Selection> = (0..code.functions.len()).map(Selection::of).collect();
+            let request = Request { selected: &selected, ..Request::default() };
+            let written = write_image(&image, &code, &request, &Native, &mut Clock::new()).expect("it is written");
+            let claims = written.claims();
+            let copy = Image::parse(&written.bytes).expect("an image");
+            let frames = written.moved.iter().flat_map(Moved::copies).flat_map(|copy| &copy.frames);
+            let fields = frames.filter_map(|frame| frame.exceptions.as_ref()).flat_map(|table| {
+                let fields = table.landings.iter().map(|one| one.0).chain(table.types.iter().map(|one| one.0));
+                fields.map(|at| table.address + u64::from(at))
+            });
+            let mut bytes = written.bytes.clone();
+            for address in fields {
+                let start = usize::try_from(copy.offset_of(address).expect("it is in the file")).expect("small");
+                for place in start..start + 4 {
+                    let byte = bytes[place];
+                    bytes[place] = byte ^ 0x11;
+                    let checked = verify::verify(&image, &code, &bytes, &claims, Threads::of(1));
+                    assert!(checked.is_err(), "{flags:?}: byte {} of the field at {address:#x}", place - start);
+                    bytes[place] = byte;
+                    count += 1;
+                }
+            }
+        }
+        assert!(count > 4, "there is little to change");
     }
 
     #[test]

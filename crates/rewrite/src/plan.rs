@@ -45,6 +45,10 @@ pub(crate) struct Moved {
     pub(crate) filled: Filled,
 }
 
+/// Bytes of the largest function that gets a copy without probes: beside what a longer one does in a call, probes that are
+/// switched off cost little, and such copies would make up much of the output.
+const LARGEST_CLEAN_COPY: u64 = 2048;
+
 /// At which places the probes insert something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Filled {
@@ -129,7 +133,7 @@ pub(crate) fn choose<'a>(image: &Image<'_>, program: &Program, request: &Request
     for selection in selected {
         let index = selection.function;
         let function = program.functions.get(index).ok_or(RewriteError::NoSuchFunction { index })?;
-        match springboards::find(image, &neighbours, function) {
+        match springboards::find(image, program, &neighbours, function) {
             Ok(springboards) => chosen.push(Chosen { selection, springboards }),
             Err(reason) => refused.push(Refused::new(function, reason)),
         }
@@ -154,9 +158,18 @@ pub(crate) fn lift_all(lifting: &Lifting<'_, '_>, chosen: &[Chosen<'_>]) -> (Vec
     let mut refused: Vec<Refused> = kept.filter_map(|(function, reason)| refusal(program, function, reason)).collect();
     // The one list becomes the other where it stands: these are large.
     let mut moved: Vec<Moved> = lifted.into_iter().filter_map(|one| one.ok().flatten()).collect();
-    for index in springboards::place_islands(program, &mut moved).into_iter().rev() {
-        let short = moved.remove(index);
-        refused.extend(refusal(program, short.function, Reason::ShortEntry));
+    loop {
+        let mut short = without_jump(program, &moved);
+        if short.is_empty() {
+            short = springboards::place_islands(lifting.image, program, &mut moved);
+        }
+        if short.is_empty() {
+            break;
+        }
+        for index in short.into_iter().rev() {
+            let short = moved.remove(index);
+            refused.extend(refusal(program, short.function, Reason::ShortEntry));
+        }
     }
     let mut next = 1;
     for one in &mut moved {
@@ -164,6 +177,14 @@ pub(crate) fn lift_all(lifting: &Lifting<'_, '_>, chosen: &[Chosen<'_>]) -> (Vec
         next += u32::try_from(one.regions.len()).unwrap_or(0);
     }
     (moved, refused)
+}
+
+/// Those with an entry that needs a jump after all: a function that branches there is not moved.
+fn without_jump(program: &Program, moved: &[Moved]) -> Vec<usize> {
+    let bare = |one: &Moved| one.springboards.iter().filter(|springboard| springboard.at.is_none()).map(|one| one.entry).collect::<Vec<u64>>();
+    let with_bare = moved.iter().enumerate().map(|(index, one)| (index, bare(one))).filter(|(_, bare)| !bare.is_empty());
+    let is_moved = |function: usize| moved.binary_search_by_key(&function, |one| one.function).is_ok();
+    with_bare.filter(|(_, bare)| !bare.iter().all(|&entry| program.branching_into(entry).all(is_moved))).map(|(index, _)| index).collect()
 }
 
 fn refusal(program: &Program, function: usize, reason: Reason) -> Option<Refused> {
@@ -182,7 +203,8 @@ impl Lifting<'_, '_> {
             return Err(Reason::RelocatedTable);
         }
         let has_inside = selection.levels.has_regions_inside();
-        let has_clean_copy = selection.is_leaf && selection.levels.function && !has_inside && function.other_entries.is_empty();
+        let may_have_clean_copy = selection.is_leaf && function.size() <= LARGEST_CLEAN_COPY;
+        let has_clean_copy = may_have_clean_copy && selection.levels.function && !has_inside && function.other_entries.is_empty();
         let wanted = Wanted { levels: selection.levels, has_clean_copy, tail_calls: self.probes.measures_tail_calls() };
         let points = points::find(image, self.program, function, &body, wanted);
         if points.placed.is_empty() {

@@ -4,7 +4,6 @@
 //! jump, or on one way that leads to an instruction: by falling through from the one before, or by an arrival of
 //! its own, to which jump tables, landing pads and further entries of the function lead.
 
-mod flags;
 mod regions;
 mod stack;
 

@@ -3,7 +3,10 @@
 //! A jump takes five bytes at a function's entry, behind an `endbr64`. A function that is shorter and has no
 //! padding takes a jump of two bytes to an island nearby, which holds the long one: five bytes in the body of
 //! another moved function, which nothing enters any more, behind that function's own jump. Only bodies that no
-//! address leads into give room for islands.
+//! address leads into give room for islands, and padding between functions that nothing runs into.
+//!
+//! Where only moved functions branch into the middle of another one, they go to its copy by themselves: such an entry
+//! takes a jump if there is room for it, and does without elsewhere.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -23,6 +26,9 @@ pub(crate) const SHORT_JUMP_LENGTH: u64 = 2;
 /// `endbr64`, which stays at the head of a function that has it.
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 
+/// Bytes of padding between functions that are looked at.
+const LONGEST_PADDING: u64 = 32;
+
 /// The way from the original entry to the moved one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Springboard {
@@ -30,8 +36,8 @@ pub(crate) struct Springboard {
     pub(crate) entry: u64,
     /// Part and offset of the moved entry in the copy.
     pub(crate) to: (u32, u32),
-    /// Link address of the jump at the entry.
-    pub(crate) at: u64,
+    /// Link address of the jump at the entry; none where every way to the entry is a branch of a moved function.
+    pub(crate) at: Option<u64>,
     /// Bytes that it may take.
     room: u64,
     /// Link address of the long jump, where the one at the entry is short.
@@ -39,13 +45,18 @@ pub(crate) struct Springboard {
 }
 
 impl Springboard {
+    fn overlaps(&self, other: &Self) -> bool {
+        let pair = self.at.zip(other.at);
+        pair.is_some_and(|(own, at)| own < at + other.room && at < own + self.room)
+    }
+
     fn needs_island(&self) -> bool {
-        self.room < JUMP_LENGTH
+        self.at.is_some() && self.room < JUMP_LENGTH
     }
 }
 
 /// Finds room at all entries of a function that may be moved.
-pub(crate) fn find(image: &Image<'_>, neighbours: &Neighbours, function: &Function) -> Result<Vec<Springboard>, Reason> {
+pub(crate) fn find(image: &Image<'_>, program: &Program, neighbours: &Neighbours, function: &Function) -> Result<Vec<Springboard>, Reason> {
     // What is short for the analysis may still have padding, or an island.
     if let Some(refusal) = function.refusal.filter(|&refusal| refusal != Refusal::ShortEntry) {
         return Err(Reason::Analysis(refusal));
@@ -60,9 +71,19 @@ pub(crate) fn find(image: &Image<'_>, neighbours: &Neighbours, function: &Functi
     entries.extend(function.other_entries.iter().copied().filter(|&entry| entry != function.entry));
     let mut seen = HashSet::new();
     entries.retain(|&entry| seen.insert(entry));
-    entries.iter().map(|&entry| room_at(image, neighbours, function, (entry, &entries))).collect()
+    let may_do_without = |entry: u64| entry != function.entry && program.branching_into(entry).next().is_some();
+    let (optional, known): (Vec<u64>, Vec<u64>) = entries.iter().partition(|&&entry| may_do_without(entry));
+    let found: Result<Vec<Springboard>, Reason> = known.iter().map(|&entry| room_at(image, neighbours, function, (entry, &known))).collect();
+    let mut found = found?;
+    for entry in optional {
+        let room = room_at(image, neighbours, function, (entry, &entries)).ok();
+        let room = room.filter(|one| !one.needs_island() && !found.iter().any(|other| other.overlaps(one)));
+        found.push(room.unwrap_or(Springboard { entry, to: (0, 0), at: None, room: 0, island: None }));
+    }
+    Ok(found)
 }
 
+/// `entries` are those that need a jump of their own.
 fn room_at(image: &Image<'_>, neighbours: &Neighbours, function: &Function, (entry, entries): (u64, &[u64])) -> Result<Springboard, Reason> {
     let part = function.parts.iter().find(|part| part.contains(&entry)).ok_or(Reason::Analysis(Refusal::OutsideText))?;
     let has_mark = image.bytes_at(entry, 4) == Some(&ENDBR64);
@@ -73,22 +94,23 @@ fn room_at(image: &Image<'_>, neighbours: &Neighbours, function: &Function, (ent
         has_room && !is_entered_within
     });
     let end = end.ok_or(Reason::ShortEntry)?;
-    Ok(Springboard { entry, to: (0, 0), at, room: end - at, island: None })
+    Ok(Springboard { entry, to: (0, 0), at: Some(at), room: end - at, island: None })
 }
 
 /// Gives islands to the functions that need one; answers those for which there is none.
-pub(crate) fn place_islands(program: &Program, moved: &mut [Moved]) -> Vec<usize> {
+pub(crate) fn place_islands(image: &Image<'_>, program: &Program, moved: &mut [Moved]) -> Vec<usize> {
     let needs = |one: &Moved| one.springboards.iter().any(Springboard::needs_island);
     let short: Vec<usize> = (0..moved.len()).filter(|&index| moved.get(index).is_some_and(needs)).collect();
     if short.is_empty() {
         return Vec::new();
     }
-    let mut rooms = rooms(program, moved);
+    let mut rooms = rooms(image, program, moved);
     let mut without = Vec::new();
     for index in short {
         let Some(one) = moved.get_mut(index) else { continue };
         for springboard in one.springboards.iter_mut().filter(|one| one.needs_island()) {
-            springboard.island = take_room(&mut rooms, springboard.at + SHORT_JUMP_LENGTH);
+            let Some(at) = springboard.at else { continue };
+            springboard.island = take_room(&mut rooms, at + SHORT_JUMP_LENGTH);
             if springboard.island.is_none() && without.last() != Some(&index) {
                 without.push(index);
             }
@@ -98,16 +120,17 @@ pub(crate) fn place_islands(program: &Program, moved: &mut [Moved]) -> Vec<usize
 }
 
 /// Ranges of dead bytes, by start.
-fn rooms(program: &Program, moved: &[Moved]) -> Vec<Range<u64>> {
-    let mut rooms: Vec<Range<u64>> = Vec::new();
+fn rooms(image: &Image<'_>, program: &Program, moved: &[Moved]) -> Vec<Range<u64>> {
+    let mut rooms = padding_rooms(image, program, moved);
     for one in moved {
         // A function with one entry, as all that are sealed are.
         let Some(springboard) = one.springboards.first().filter(|one| !one.needs_island()) else { continue };
+        let Some(at) = springboard.at else { continue };
         let function = program.functions.get(one.function);
         if function.is_some_and(|function| is_sealed(function, &one.probed)) {
             let parts = one.probed.fragments.iter().map(|fragment| fragment.original.clone());
-            let behind = springboard.at + JUMP_LENGTH;
-            let holds = |part: &Range<u64>| part.contains(&springboard.at);
+            let behind = at + JUMP_LENGTH;
+            let holds = |part: &Range<u64>| part.contains(&at);
             // An island at the very start of a part would have to share its unwind entry.
             rooms.extend(parts.map(|part| if holds(&part) { behind..part.end } else { part.start + 1..part.end }));
         }
@@ -115,6 +138,22 @@ fn rooms(program: &Program, moved: &[Moved]) -> Vec<Range<u64>> {
     rooms.retain(|room| room.start + JUMP_LENGTH <= room.end);
     rooms.sort_unstable_by_key(|room| room.start);
     rooms
+}
+
+/// Padding behind parts that control does not run over, and behind the jumps that already reach into it.
+fn padding_rooms(image: &Image<'_>, program: &Program, moved: &[Moved]) -> Vec<Range<u64>> {
+    let neighbours = Neighbours::new(program);
+    let jumps = moved.iter().flat_map(|one| &one.springboards);
+    let mut taken: Vec<u64> = jumps.filter_map(|one| Some(one.at? + one.room)).collect();
+    taken.sort_unstable();
+    let parts = program.functions.iter().flat_map(|function| &function.parts);
+    let behind = parts.filter(|part| program.stops_at_end(part)).filter_map(|part| {
+        let end = neighbours.next(part.end).min(image.text_at(part.end)?.end).min(part.end + LONGEST_PADDING);
+        let is_free = part.end < end && is_padding(image, &neighbours, part.end, end);
+        let last = taken.partition_point(|&jump| jump <= end).checked_sub(1).and_then(|last| taken.get(last));
+        is_free.then(|| last.copied().unwrap_or(0).max(part.end)..end)
+    });
+    behind.collect()
 }
 
 /// Whether nothing but its entry is known to lead into a body.
@@ -145,7 +184,7 @@ fn take_room(rooms: &mut [Range<u64>], from: u64) -> Option<u64> {
 /// Whether the bytes between the end of a part and `end` are no part of anything and decode as padding.
 fn is_padding(image: &Image<'_>, neighbours: &Neighbours, start: u64, end: u64) -> bool {
     let text_end = image.text_at(start - 1).map_or(0, |text| text.end);
-    let limit = neighbours.next(start).min(text_end).min(start + 32);
+    let limit = neighbours.next(start).min(text_end).min(start + LONGEST_PADDING);
     if end > limit {
         return false;
     }

@@ -9,6 +9,7 @@
 mod exceptions;
 pub(crate) mod note;
 mod regions;
+mod threads;
 mod walk;
 
 use std::ops::Range;
@@ -105,8 +106,8 @@ pub(crate) struct Table {
 /// Where a function is said to be.
 pub(crate) struct Claim<'a> {
     pub(crate) function: usize,
-    /// Its entries: link addresses in the original, of the jump there, and of the moved entry.
-    pub(crate) entries: Vec<(u64, u64, u64)>,
+    /// Its entries: link addresses in the original, of the jump there if there is one, and of the moved entry.
+    pub(crate) entries: Vec<(u64, Option<u64>, u64)>,
     pub(crate) probed: Copy,
     pub(crate) clean: Option<Copy>,
     pub(crate) insertions: &'a [Insertion],
@@ -178,6 +179,7 @@ pub(crate) fn verify(original: &Image<'_>, program: &Program, bytes: &[u8], clai
     let fail = |function: &str, fault: Fault| RewriteError::Check { function: function.to_owned(), address: fault.address, what: fault.what };
     let written = Image::parse(bytes).map_err(|_| fail("the headers", Fault::new(0, "the file cannot be read")))?;
     note::check(&written, claims).map_err(|fault| fail("the note", fault))?;
+    threads::check(original, &written).map_err(|fault| fail("thread-local variables", fault))?;
     let moved: AddressMap = claims.functions.iter().flat_map(|one| &one.entries).map(|&(original, _, entry)| (original, entry)).collect();
     additions(&written, claims, &moved).map_err(|fault| fail("the probes' own code", fault))?;
     let faults = threads.map(&claims.functions, |claim| {
@@ -247,6 +249,7 @@ fn springboards(written: &Image<'_>, claim: &Claim<'_>) -> Result<(), Fault> {
     block(written, claim.constants, "constants differ")?;
     block(written, claim.variables, "variables differ")?;
     for &(entry, jump, moved) in &claim.entries {
+        let Some(jump) = jump else { continue };
         let fault = Fault::new(jump, "the jump at the entry does not lead to the moved entry");
         let is_near = jump == entry || jump == entry + 4;
         let mut at = jump;

@@ -188,7 +188,7 @@ impl Job<'_, '_> {
     /// The jump at the original entry; a short one leads to a long one elsewhere.
     fn springboard(&self, out: &mut [u8], springboard: &Springboard, entry: u64) -> Result<(), RewriteError> {
         let too_far = RewriteError::TooFar { what: "moved code" };
-        let Springboard { at, island, .. } = *springboard;
+        let Springboard { at: Some(at), island, .. } = *springboard else { return Ok(()) };
         let long = island.unwrap_or(at);
         let target = displacement(entry, long + JUMP_LENGTH).ok_or(too_far.clone())?;
         let place = self.image.offset_of(long).ok_or(DAMAGED)?;
@@ -209,7 +209,8 @@ impl Job<'_, '_> {
             put(out, self.image.offset_of(fragment.original.start).ok_or(DAMAGED)?, &vec![TRAP; length])?;
         }
         for springboard in &one.springboards {
-            let mark = self.image.bytes_at(springboard.entry, springboard.at - springboard.entry).ok_or(DAMAGED)?;
+            let Some(at) = springboard.at else { continue };
+            let mark = self.image.bytes_at(springboard.entry, at - springboard.entry).ok_or(DAMAGED)?;
             put(out, self.image.offset_of(springboard.entry).ok_or(DAMAGED)?, mark)?;
         }
         Ok(())

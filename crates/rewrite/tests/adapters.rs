@@ -4,8 +4,9 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::Bench;
+use common::{Bench, regions};
 use tare_code::Program;
+use tare_format::description::RegionKind;
 use tare_image::Image;
 use tare_image::debug::DebugSections;
 use tare_image::lines::Lines;
@@ -246,4 +247,33 @@ fn every_thread_has_its_own_variables_in_a_library() {
         }
         assert_eq!(outcome.stdout.lines().count(), 6, "{flags}");
     }
+}
+
+const EVERY_LEVEL: Choice<'static> = Choice {
+    names: &["tail", "maybe", "through", "rounds", "leaf"],
+    functions: Some("function"),
+    loops: Some("loop"),
+    callsites: Some("callsite"),
+    libraries: &[],
+    poison: true,
+};
+
+#[test]
+fn numbers_of_regions_are_those_of_the_description() {
+    const NUMBERS: &str = r#"<adapter><functions><enter>printf("Function %s %d\n", @SYMBOL@, @ID@);</enter></functions>
+    <loops><before>printf("Loop %s %d\n", @SYMBOL@, @ID@);</before></loops>
+    <callsites><before>printf("CallSite %s %d\n", @SYMBOL@, @ID@);</before></callsites></adapter>"#;
+    let bench = Bench::new();
+    let program = bench.build("points.c", "-O2", "points");
+    let copy = copy(&program, NUMBERS, EVERY_LEVEL);
+    let regions = regions(&std::fs::read(&copy).expect("the copy"));
+    let said = bench.run(&copy).stdout;
+    let mut kinds = Vec::new();
+    for words in said.lines().map(|line| line.split(' ').collect::<Vec<_>>()).filter(|words| words.len() == 3) {
+        let region = &regions[words[2].parse::<usize>().expect("a number") - 1];
+        let name = if region.kind == RegionKind::Function { &region.name } else { &region.owner };
+        assert_eq!((format!("{:?}", region.kind).as_str(), name.as_str()), (words[0], words[1]), "{said}");
+        kinds.push(region.kind);
+    }
+    assert!([RegionKind::Function, RegionKind::Loop, RegionKind::CallSite].iter().all(|kind| kinds.contains(kind)), "{said}");
 }

@@ -2,23 +2,10 @@
 
 mod common;
 
-use common::{Bench, Count};
-use tare_format::description::{Description, Region, RegionKind};
-use tare_format::note::{ImageNote, NOTE_TYPE};
-use tare_image::Image;
+use common::{Bench, Count, regions};
+use tare_format::description::{Region, RegionKind};
 use tare_rewrite::insertion::Scope;
-use tare_rewrite::{Levels, Output, SiteReason};
-
-/// The regions of an instrumented image.
-fn regions(output: &Output) -> Vec<Region> {
-    let image = Image::parse(&output.bytes).expect("an image");
-    let note = image.notes().into_iter().find(|note| note.kind == NOTE_TYPE).expect("our note");
-    let content = ImageNote::from_bytes(note.content).expect("of full length");
-    let at = usize::try_from(note.content_offset).expect("small");
-    let start = at.checked_add_signed(isize::try_from(content.description).expect("near")).expect("in the file");
-    let length = usize::try_from(content.description_length).expect("small");
-    Description::from_bytes(&output.bytes[start..start + length]).expect("a description").regions
-}
+use tare_rewrite::{Levels, SiteReason};
 
 #[test]
 fn loops_of_every_kind_are_counted() {
@@ -27,7 +14,7 @@ fn loops_of_every_kind_are_counted() {
         let original = bench.build("loops.c", flags, "original");
         let expected = bench.run(&original);
         let (copy, output) = bench.instrument(&original, "copy", Levels::ALL, true);
-        let regions = regions(&output);
+        let regions = regions(&output.bytes);
         let (outcome, counts) = bench.count(&copy);
         assert_eq!(outcome, expected, "{flags}");
         let count = |kind, owner: &str, number| {
@@ -60,7 +47,7 @@ fn iterations_of_nested_loops_are_counted() {
     let bench = Bench::new();
     let original = bench.build("loops.c", "-O1 -fno-tree-ch", "original");
     let (copy, output) = bench.instrument(&original, "copy", Levels::ALL, true);
-    let regions = regions(&output);
+    let regions = regions(&output.bytes);
     let counts = bench.count(&copy).1;
     let entries = |kind| {
         let own = |(index, region): (usize, &Region)| (region.kind == kind && region.owner == "nested").then_some(index + 1);

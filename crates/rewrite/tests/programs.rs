@@ -119,6 +119,40 @@ fn exceptions_in_static_programs() {
 }
 
 #[test]
+fn code_that_functions_share_is_entered_where_they_branch() {
+    for flags in ["-O2", "-O1 -no-pie -s", "-O2 -fcf-protection=full"] {
+        check("shared.c", flags, Balance::Exact);
+    }
+    for flags in ["-O2 -static", "-O2 -static-pie"] {
+        check("shared.c", flags, Balance::Static);
+    }
+    let bench = Bench::new();
+    let original = bench.build("shared.c", "-O1 -static", "original");
+    let (_, output) = bench.instrument(&original, "copy", Levels::FUNCTION, false);
+    let refused = |name: &str| output.refusals.iter().any(|one| one.name == name);
+    let (moved, kept): (Vec<&str>, Vec<&str>) = SHARING.into_iter().partition(|name| !refused(name));
+    assert_eq!(kept, ["comparing", "with_flags", "below", "with_red_zone"], "{moved:?}");
+}
+
+const SHARING: [&str; 15] = [
+    "near",
+    "past_start",
+    "to_tail",
+    "comparing",
+    "with_flags",
+    "below",
+    "with_red_zone",
+    "called",
+    "branching",
+    "calling",
+    "skipping",
+    "again",
+    "_int_malloc",
+    "__memmove_avx_unaligned_erms",
+    "__memset_sse2_unaligned_erms",
+];
+
+#[test]
 fn fortran() {
     for flags in ["-O0", "-O2", "-O3 -no-pie"] {
         check("numeric.f90", flags, Balance::Exact);

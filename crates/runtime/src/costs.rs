@@ -53,7 +53,7 @@ pub(crate) fn hook_prior() -> Cost {
 /// Estimates a path anew from its batches.
 pub(crate) fn estimate(local: Local, node: &LiveNode, record: &LiveBatch) {
     let [on, off, twice] = &record.on;
-    let estimate = tare_delay::cost::estimate(&snapshot(on), &snapshot(off), &snapshot(twice));
+    let estimate = tare_delay::cost::estimate(&snapshot(on), &snapshot(off), &snapshot(twice), hot_clockless());
     let Some(cost) = estimate.filter(|cost| cost.says_more_than_prior(HOT_PAIR.load(Relaxed))) else {
         return;
     };

@@ -167,7 +167,7 @@ fn switch_off(local: Local, node: &'static LiveNode) -> bool {
     batch::wait_for(node, 0);
     let region = node.region.load(Relaxed);
     let calls = node.calls.load(Relaxed) + node.off_calls.load(Relaxed);
-    if switch::off(local, region, Why::Budget, calls)
+    if switch::off(local.arena, region, Why::Budget, calls)
         && let Some(header) = graph_file::header()
     {
         switch::look_again(header, |other| other == region);

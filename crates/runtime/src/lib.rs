@@ -57,4 +57,5 @@ mod throttle;
 mod unwritten;
 pub mod user;
 mod vectors;
+mod watcher;
 pub mod wrapper;

@@ -1,14 +1,16 @@
 //! Images that come and go while the program runs: `dlopen` connects those that are instrumented, `dlclose` forgets
 //! whatever pointed into those that are gone.
 //!
-//! What the dynamic linker does with a bare name depends on the image that calls it. Such calls are passed on untouched,
-//! and an instrumented image that they load stays unconnected.
+//! What the dynamic linker does with a bare name depends on the image that calls it, where that has a search path of its own.
+//! Such calls are passed on untouched, and an instrumented image that they load stays unconnected.
 
 use crate::images;
+use crate::loaded;
 use crate::names;
 use crate::process::{self, Mode};
 use crate::settings::settings;
 use crate::switch;
+use crate::sys::SignalsBlocked;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -28,7 +30,7 @@ pub(crate) fn next(cached: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
 }
 
 /// `dlopen`, after which instrumented images are connected. A bare name is looked for on behalf of the caller, whom the
-/// dynamic linker knows by the return address: then the real function is jumped to.
+/// dynamic linker knows by the return address: where that matters, the real function is jumped to.
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn dlopen(_path: *const c_char, _flags: c_int) -> *mut c_void {
@@ -36,6 +38,7 @@ pub(crate) unsafe extern "C" fn dlopen(_path: *const c_char, _flags: c_int) -> *
         "endbr64",
         "push rdi",
         "push rsi",
+        "mov rdx, [rsp + 16]",
         "sub rsp, 8",
         "call {whose}",
         "add rsp, 8",
@@ -50,18 +53,25 @@ pub(crate) unsafe extern "C" fn dlopen(_path: *const c_char, _flags: c_int) -> *
     )
 }
 
-/// The function to which a call is passed on; null where it is ours to make.
+/// The function to which a call from an address is passed on; null where it is ours to make.
 ///
 /// # Safety
 /// `path` must be null or a string.
-unsafe extern "C" fn passed_on(path: *const c_char, _flags: c_int) -> *mut c_void {
+unsafe extern "C" fn passed_on(path: *const c_char, _flags: c_int, caller: u64) -> *mut c_void {
     let real = next(&DLOPEN, c"dlopen");
     if path.is_null() || settings().mode != Mode::Measure {
         return real;
     }
     // SAFETY: as the caller vouches.
     let bytes = unsafe { CStr::from_ptr(path) }.to_bytes();
-    if bytes.contains(&b'/') && !bytes.contains(&b'$') { core::ptr::null_mut() } else { real }
+    let is_ours = if bytes.contains(&b'/') {
+        !bytes.contains(&b'$')
+    } else {
+        // Found in the same places, whoever asks, where neither the caller nor this library names any.
+        let _signals = SignalsBlocked::new();
+        loaded::image_of(caller).is_some_and(|image| !image.has_search_path)
+    };
+    if is_ours { core::ptr::null_mut() } else { real }
 }
 
 /// # Safety

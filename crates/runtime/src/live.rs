@@ -9,9 +9,12 @@
 
 use core::mem::{offset_of, size_of};
 use core::sync::atomic::{AtomicI16, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
-use tare_format::graph::{BatchRecord, BatchSums, ColdNode, Frame, Header, ImageRecord, LocationRecord, Node, PeerRecord, SwitchRecord};
+use tare_format::graph::{
+    BatchRecord, BatchSums, CONTRADICTED, ColdNode, Frame, Header, ImageRecord, LocationRecord, Node, PeerRecord, SwitchRecord,
+};
 use tare_format::metrics::{MetricsRecord, ValuesRecord};
 use tare_format::names::{NamedRegion, NamesRecord};
+use tare_format::tally::FilesRecord;
 
 macro_rules! live {
     ($(#[$doc:meta])* $name:ident = $record:ident { $($field:ident: $kind:ty,)* }) => {
@@ -123,7 +126,9 @@ live! {
         slow_paths: AtomicU64,
         off_batches: AtomicU64,
         slow_ticks: AtomicU64,
-        reserved: [AtomicU8; 120],
+        contradicted: AtomicU64,
+        contradicted_at: [AtomicU64; CONTRADICTED],
+        reserved: [AtomicU8; 48],
     }
 }
 
@@ -254,7 +259,26 @@ live! {
         running: AtomicU64,
         private: [AtomicU64; 16],
         names: [AtomicU8; 512],
-        reserved: [AtomicU8; 216],
+        highest: AtomicU32,
+        in_ticks: AtomicU32,
+        unseen: AtomicU32,
+        reserved: AtomicU32,
+        tally_ticks: AtomicU64,
+        tally_costs: [AtomicU64; 2],
+        reserved_too: [AtomicU8; 176],
+    }
+}
+
+live! {
+    /// See [`FilesRecord`].
+    LiveFiles = FilesRecord {
+        thread: AtomicU32,
+        tid: AtomicU32,
+        files: AtomicU32,
+        zero: AtomicU32,
+        zero_too: AtomicU32,
+        state: AtomicU32,
+        reserved: [AtomicU8; 40],
     }
 }
 

@@ -14,6 +14,8 @@ pub(crate) struct Loaded {
     pub(crate) build_id: Text<80>,
     /// Load address minus link address.
     pub(crate) bias: u64,
+    /// It names directories in which the libraries that it opens are looked for first.
+    pub(crate) has_search_path: bool,
 }
 
 /// Whether an image holds an address.
@@ -59,8 +61,20 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, search: 
         }
     }
     let path = if is_program { own_path() } else { name(info.dlpi_name) };
-    search.found = Some(Loaded { path, build_id, bias: info.dlpi_addr });
+    let has_search_path = headers.iter().filter(|header| header.p_type == libc::PT_DYNAMIC).any(|header| {
+        // SAFETY: the dynamic section is mapped for reading with its memory size.
+        has_search_path(unsafe { memory((info.dlpi_addr + header.p_vaddr) as usize, header.p_memsz as usize) })
+    });
+    search.found = Some(Loaded { path, build_id, bias: info.dlpi_addr, has_search_path });
     1
+}
+
+/// Whether a dynamic section has an entry `DT_RPATH` or `DT_RUNPATH`.
+fn has_search_path(section: &[u8]) -> bool {
+    const END: u64 = 0;
+    const PATHS: [u64; 2] = [15, 29];
+    let tags = section.chunks_exact(16).filter_map(|entry| Some(u64::from_le_bytes(entry.get(..8)?.try_into().ok()?)));
+    tags.take_while(|&tag| tag != END).any(|tag| PATHS.contains(&tag))
 }
 
 fn name(text: *const core::ffi::c_char) -> Path {
@@ -79,4 +93,16 @@ fn own_path() -> Path {
     let mut link = [0; 1023];
     let length = sys::read_link_at(libc::AT_FDCWD, c"/proc/self/exe", &mut link).unwrap_or(0);
     Path::EMPTY.then(link.get(..length).unwrap_or(&[]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_search_path;
+
+    #[test]
+    fn search_paths_stand_before_the_end_of_a_dynamic_section() {
+        let section = |tags: &[u64]| tags.iter().flat_map(|&tag| [tag, 7]).flat_map(u64::to_le_bytes).collect::<std::vec::Vec<u8>>();
+        assert!(has_search_path(&section(&[1, 29, 0])) && has_search_path(&section(&[15])));
+        assert!(!has_search_path(&section(&[1, 0, 29])) && !has_search_path(&section(&[])));
+    }
 }

@@ -5,6 +5,7 @@
 //! difference that a node gets, so that sums over a thread are right also where a handler comes between.
 
 mod perf;
+mod tally;
 mod usage;
 
 use crate::arena::{Arena, PAGE};
@@ -17,6 +18,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed, Ordering::Release};
 use tare_format::graph::{COST_UNIT, MAX_LOCATIONS};
 use tare_format::metrics::{METRICS, MOST, VALUES, ValuesRecord};
+use tare_format::tally::Word;
 
 /// Where a metric comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,10 +29,12 @@ pub(crate) enum Source {
     Usage(usage::Field),
     /// Processor time of the thread, in nanoseconds.
     TaskClock,
+    /// A word of the thread's tally of allocation and I/O.
+    Tally(Word),
 }
 
 impl Source {
-    /// From `pTYPE:CONFIG` (hexadecimal), `uFIELD`, `t`.
+    /// From `pTYPE:CONFIG` (hexadecimal), `uFIELD`, `t`, `wWORD`.
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let text = core::str::from_utf8(bytes).ok()?;
         let rest = text.get(1..)?;
@@ -41,6 +45,7 @@ impl Source {
             }
             b'u' => usage::Field::from_number(rest.parse().ok()?).map(Self::Usage),
             b't' => Some(Self::TaskClock),
+            b'w' => Word::from_number(rest.parse().ok()?).map(Self::Tally),
             _ => None,
         }
     }
@@ -72,6 +77,11 @@ impl Metrics {
         metrics
     }
 
+    /// A bit for each metric whose source is of a kind.
+    fn bits(&self, is_wanted: impl Fn(Source) -> bool) -> u32 {
+        self.all().filter(|&(_, source)| is_wanted(source)).fold(0, |bits, (index, _)| bits | 1 << index)
+    }
+
     fn all(&self) -> impl Iterator<Item = (usize, Source)> {
         self.sources.iter().copied().enumerate().filter_map(|(index, source)| Some((index, source?)))
     }
@@ -97,6 +107,7 @@ pub(crate) fn begin(local: Local) {
     // SAFETY: an arena of the file, which is never unmapped.
     let Some(arena) = known.map(|start| unsafe { Arena::at(start) }).or_else(graph_file::new_extra_arena) else { return };
     begin_on(local.state, arena, owner);
+    keep_files();
     place.store(arena.start().as_ptr(), Relaxed);
 }
 
@@ -113,11 +124,44 @@ pub(crate) fn begin_on(state: &ThreadState, arena: Arena, owner: u32) {
     head.costs.iter().zip(&COSTS).for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
     head.metrics.store(metrics.count as u32, Relaxed);
     perf::open(head, metrics);
+    begin_tally(head, metrics);
     state.metrics.store(arena.start().as_ptr(), Release);
     let mut now = [0; MOST];
     read(head, metrics, &mut now);
     head.last.iter().zip(now).for_each(|(last, now)| last.store(now, Relaxed));
     head.state.store(METRICS, Release);
+}
+
+/// Connects a thread with its tally, where words of it are wanted.
+fn begin_tally(head: &LiveMetrics, metrics: &Metrics) {
+    let of_tally = metrics.bits(|source| matches!(source, Source::Tally(_)));
+    if of_tally == 0 {
+        return;
+    }
+    head.highest.store(metrics.bits(|source| source == Source::Tally(Word::PeakHeap)), Relaxed);
+    head.in_ticks.store(metrics.bits(|source| source == Source::Tally(Word::IoTicks)), Relaxed);
+    let (is_there, sees_heap) = tally::begin(head);
+    if !is_there {
+        head.missing.fetch_or(of_tally, Relaxed);
+    } else if !sees_heap {
+        let unseen = metrics.bits(|source| matches!(source, Source::Tally(word) if word.is_of_heap()));
+        head.missing.fetch_or(unseen, Relaxed);
+        head.unseen.store(unseen, Relaxed);
+    }
+}
+
+/// Looks for what counts allocation and I/O, where they are wanted.
+pub(crate) fn connect() {
+    if settings().metrics.bits(|source| matches!(source, Source::Tally(_))) != 0 {
+        tally::connect();
+    }
+}
+
+/// Counts I/O by file, where it is wanted.
+fn keep_files() {
+    if settings().metrics.bits(|source| matches!(source, Source::Tally(word) if !word.is_of_heap())) != 0 {
+        tally::keep_files();
+    }
 }
 
 /// A thread ends: its counters are let go.
@@ -132,6 +176,7 @@ pub(crate) fn end(state: &ThreadState) {
 /// In a forked child: the arenas are the parent's, and so are the counters.
 pub(crate) fn begin_anew(local: Option<Local>) {
     ARENAS.iter().for_each(|arena| arena.store(core::ptr::null_mut(), Relaxed));
+    tally::leave_files();
     let state = ThreadState::current();
     if let Some(arena) = arena_of(state) {
         perf::close_copies(head_of(arena));
@@ -189,8 +234,15 @@ fn attribute_to(local: Local, node: &LiveNode) {
     let values = values_of(arena, local.arena.index_of(node));
     let mut now = [0; MOST];
     read(head, metrics, &mut now);
-    for (index, _) in metrics.all() {
+    tally::attribute(local, head, node);
+    let highest = head.highest.load(Relaxed);
+    for (index, source) in metrics.all() {
         let (Some(value), Some(last), Some(&now)) = (values.values.get(index), head.last.get(index), now.get(index)) else { return };
+        if let (true, Source::Tally(word)) = (highest & 1 << index != 0, source) {
+            let found = tally::take(head, word).cast_signed();
+            value.store(value.load(Relaxed).max(found), Relaxed);
+            continue;
+        }
         let passed = now.wrapping_sub(last.load(Relaxed));
         add_signed(value, passed.cast_signed());
         add(last, passed);
@@ -206,6 +258,9 @@ fn read(head: &LiveMetrics, metrics: &Metrics, now: &mut [u64; MOST]) {
             Source::Perf { .. } => {}
             Source::Usage(field) => *now = usage.get_or_insert_with(usage::read).get(field),
             Source::TaskClock => *now = crate::sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID),
+            // A highest value is no count; it is taken when it is given to a node.
+            Source::Tally(Word::PeakHeap) => {}
+            Source::Tally(word) => *now = tally::count(head, word),
         }
     }
 }

@@ -1,13 +1,15 @@
 //! Requests of `tare ctl`: regions to be switched off or on while the program runs.
 //!
 //! The command writes the regions into a file beside the graph file, then the request's number into the header, and
-//! lets nodes take the slow path. The first thread that comes there follows the request and removes the file.
+//! lets nodes take the slow path. The first thread that comes there follows the request and removes the file. Once a request has
+//! switched something off there is a thread for it ([`watcher`]): where all is off, no other would come.
 
+use crate::arena::Arena;
 use crate::graph_file;
 use crate::live::LiveHeader;
-use crate::local::Local;
 use crate::switch;
 use crate::sys;
+use crate::watcher;
 use core::sync::atomic::{AtomicU64, Ordering};
 use tare_format::graph::{REQUEST_ENDING, Why};
 
@@ -15,20 +17,24 @@ use tare_format::graph::{REQUEST_ENDING, Why};
 static TAKEN_UP: AtomicU64 = AtomicU64::new(0);
 
 /// Follows a request that has come since the last time.
-pub(crate) fn follow(local: Local, header: &LiveHeader) {
+pub(crate) fn follow(by: Arena, header: &LiveHeader) {
     let number = header.request.load(Ordering::Acquire);
     let known = TAKEN_UP.load(Ordering::Relaxed);
     if number == known || TAKEN_UP.compare_exchange(known, number, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         return;
     }
-    switch_named(local);
+    switch_named(by);
     switch::look_again(header, switch::is_off);
+    if switch::any_is_off() {
+        watcher::begin();
+    }
     header.followed.store(number, Ordering::Release);
 }
 
 /// A forked child has followed what its parent has.
 pub(crate) fn start_anew() {
     TAKEN_UP.store(0, Ordering::Relaxed);
+    watcher::start_anew();
 }
 
 /// Takes away what no thread has followed.
@@ -43,7 +49,7 @@ pub(crate) fn withdraw() {
 }
 
 /// Switches the regions that the file names. One that cannot be read asks for nothing.
-fn switch_named(local: Local) -> Option<()> {
+fn switch_named(by: Arena) -> Option<()> {
     let path = graph_file::place()?.live.then(REQUEST_ENDING.as_bytes());
     let path = path.as_c_str()?;
     let file = sys::open(path, libc::O_RDONLY, 0).ok()?;
@@ -54,9 +60,9 @@ fn switch_named(local: Local) -> Option<()> {
         for pair in bytes.get(..length).unwrap_or(&[]).chunks_exact(8) {
             let word = |at: usize| pair.get(at..at + 4).and_then(|word| word.try_into().ok()).map_or(0, u32::from_le_bytes);
             if word(4) == 0 {
-                switch::on(local, word(0), Why::Request);
+                switch::on(by, word(0), Why::Request);
             } else {
-                switch::off(local, word(0), Why::Request, 0);
+                switch::off(by, word(0), Why::Request, 0);
             }
         }
     }

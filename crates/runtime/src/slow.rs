@@ -74,7 +74,7 @@ fn enter(state: &'static ThreadState, place: Place, ticks: u64, door: Door) -> A
     local.attribute(local.owner(), ticks);
     close_dead_frames(local, sp, ticks);
     if let Some(header) = graph_file::header() {
-        request::follow(local, header);
+        request::follow(local.arena, header);
     }
     if switch::is_off(region) {
         local.retire(region, ticks);

@@ -8,7 +8,7 @@ use core::ffi::{c_char, c_int};
 use crate::executable;
 use crate::process::{self, Mode};
 use crate::settings::{read_environment, settings};
-use crate::{calibration, finish, fork, graph_file, images, thread, vectors};
+use crate::{calibration, finish, fork, graph_file, images, metrics, thread, vectors};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -32,6 +32,7 @@ extern "C" fn start(_count: c_int, _words: *const *const c_char, environment: *m
     vectors::choose_mask();
     thread::make_key();
     fork::watch();
+    metrics::connect();
     let is_measured = images::connect();
     // SAFETY: as above.
     unsafe { executable::name_original(environment) };

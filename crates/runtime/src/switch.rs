@@ -7,12 +7,12 @@
 //! be switched back.
 //!
 //! What always holds: a frame is opened for a call only where its entry was not off. Calls that are open when their
-//! region is switched off end there and then, as far as the graph is concerned ([`Local::retire`]).
+//! region is switched off end there and then, as far as the graph is concerned (`Local::retire`).
 
+use crate::arena::Arena;
 use crate::graph_file;
 use crate::live::{LiveHeader, LiveSwitch, add};
 use crate::loaded;
-use crate::local::Local;
 use crate::process::now;
 use crate::sys;
 use core::ptr::NonNull;
@@ -49,19 +49,24 @@ pub(crate) fn is_off(region: u32) -> bool {
     REGIONS_OFF.load(Ordering::Relaxed) != 0 && REGIONS.get(region as usize).is_some_and(|state| state.load(Ordering::Relaxed) != 0)
 }
 
+/// Whether any region is off.
+pub(crate) fn any_is_off() -> bool {
+    REGIONS_OFF.load(Ordering::Relaxed) != 0
+}
+
 /// Switches a region off for good. Says whether it was on. Its nodes must then be told ([`look_again`]).
-pub(crate) fn off(local: Local, region: u32, why: Why, calls: u64) -> bool {
+pub(crate) fn off(by: Arena, region: u32, why: Why, calls: u64) -> bool {
     let Some(state) = REGIONS.get(region as usize) else { return false };
     if state.swap(1, Ordering::Relaxed) != 0 {
         return false;
     }
     REGIONS_OFF.fetch_add(1, Ordering::Relaxed);
-    log(local, region, true, why, calls);
+    log(by, region, true, why, calls);
     true
 }
 
 /// Switches a region on again, with all its sites.
-pub(crate) fn on(local: Local, region: u32, why: Why) {
+pub(crate) fn on(by: Arena, region: u32, why: Why) {
     let Some(state) = REGIONS.get(region as usize) else { return };
     if state.swap(0, Ordering::Relaxed) == 0 {
         return;
@@ -73,7 +78,7 @@ pub(crate) fn on(local: Local, region: u32, why: Why) {
             count_sites(|header| &header.sites_off, 1_u32.wrapping_neg());
         }
     }
-    log(local, region, false, why, 0);
+    log(by, region, false, why, 0);
 }
 
 /// Switches off the site of the probe under way, whose return address stands there.
@@ -156,7 +161,7 @@ pub(crate) fn look_again(header: &LiveHeader, is_concerned: impl Fn(u32) -> bool
 }
 
 /// Writes into the log of switches.
-fn log(local: Local, region: u32, off: bool, why: Why, calls: u64) {
+fn log(by: Arena, region: u32, off: bool, why: Why, calls: u64) {
     let Some(header) = graph_file::header() else { return };
     let index = header.switches.fetch_add(1, Ordering::Relaxed) as usize;
     if index >= SWITCHES {
@@ -169,7 +174,7 @@ fn log(local: Local, region: u32, off: bool, why: Why, calls: u64) {
     let record = unsafe { place.cast::<LiveSwitch>().as_ref() };
     record.off.store(u8::from(off), Ordering::Relaxed);
     record.why.store(why as u8, Ordering::Relaxed);
-    record.thread.store(local.arena.location().thread.load(Ordering::Relaxed) as u16, Ordering::Relaxed);
+    record.thread.store(by.location().thread.load(Ordering::Relaxed) as u16, Ordering::Relaxed);
     record.ticks.store(now().0, Ordering::Relaxed);
     add(&record.calls, calls);
     record.region.store(region, Ordering::Release);

@@ -3,6 +3,7 @@
 
 use core::ffi::CStr;
 use core::ptr::NonNull;
+use core::sync::atomic::AtomicU32;
 
 /// Why the kernel refused: the number that libc would store in `errno`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -188,6 +189,35 @@ pub(crate) fn user_id() -> u32 {
 /// Lets other threads run.
 pub(crate) fn give_way() {
     let _ = harmless(libc::SYS_sched_yield, [0; 6]);
+}
+
+/// Sleeps until somebody wakes those who wait for a word of a shared mapping, unless it is another one than `seen`.
+pub(crate) fn wait_for_change(word: &AtomicU32, seen: u32) {
+    let _ = harmless(libc::SYS_futex, [address(word), libc::FUTEX_WAIT as usize, seen as usize, 0, 0, 0]);
+}
+
+/// Starts a thread that libc does not know.
+///
+/// # Safety
+/// Its stack grows down from `stack`, aligned to 16 bytes; `own` begins its thread-local storage. `run` must call nothing of
+/// libc, and all that it touches must live as long as the process.
+pub(crate) unsafe fn start_thread(stack: NonNull<u8>, own: NonNull<u8>, run: extern "C" fn() -> !) -> Result<(), Errno> {
+    const FLAGS: i32 = libc::CLONE_VM | libc::CLONE_FS | libc::CLONE_FILES | libc::CLONE_SIGHAND | libc::CLONE_THREAD | libc::CLONE_SYSVSEM;
+    let mut answer = libc::SYS_clone as isize;
+    // SAFETY: the new thread leaves for `run` with its own stack; this one goes on as after any call.
+    unsafe {
+        core::arch::asm!("syscall", "test rax, rax", "jnz 2f", "xor ebp, ebp", "call r12", "ud2", "2:",
+            inlateout("rax") answer, in("rdi") (FLAGS | libc::CLONE_SETTLS) as usize, in("rsi") stack.as_ptr(), in("rdx") 0,
+            in("r10") 0, in("r8") own.as_ptr(), in("r12") run, lateout("rcx") _, lateout("r11") _);
+    }
+    if (-4095..0).contains(&answer) { Err(Errno(-answer as i32)) } else { Ok(()) }
+}
+
+/// Ends the calling thread, which libc does not know.
+pub(crate) fn end_thread() -> ! {
+    loop {
+        let _ = harmless(libc::SYS_exit, [0; 6]);
+    }
 }
 
 /// Sleeps for less than a second, unless a signal comes.

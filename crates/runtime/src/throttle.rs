@@ -36,7 +36,7 @@ fn passed(header: &LiveHeader) -> (u64, u64) {
 /// Switches the region of a path off.
 pub(crate) fn off(local: Local, node: &LiveNode) {
     let region = node.region.load(Relaxed);
-    if switch::off(local, region, Why::Rule, calls(node))
+    if switch::off(local.arena, region, Why::Rule, calls(node))
         && let Some(header) = graph_file::header()
     {
         switch::look_again(header, |other| other == region);

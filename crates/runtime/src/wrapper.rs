@@ -29,7 +29,7 @@ use crate::slow;
 use crate::state::ThreadState;
 use crate::sys::SignalsBlocked;
 use crate::thread;
-use core::sync::atomic::{Ordering::Relaxed, Ordering::Release};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::Release};
 use tare_format::graph::{COST_UNIT, MAX_PEERS, PEERS, PeerRecord};
 use tare_format::ids::{Rank, RegionId, Ticks};
 
@@ -87,7 +87,7 @@ impl Thread {
         clock::refresh_now_and_then();
         let local = self.local;
         if let Some(header) = graph_file::header() {
-            request::follow(local, header);
+            request::follow(local.arena, header);
         }
         let Some(depth) = open.depth else { return };
         let top = local.arena.frame_index(local.state.frame());
@@ -163,6 +163,21 @@ impl Open {
     pub fn add_unpaired(&self, completions: u64) {
         add(&self.cold().unpaired, completions);
         process::count_unpaired(completions);
+    }
+
+    /// Counts a receive whose order the virtual times contradict. Beyond the room for places, the location alone counts it.
+    pub fn add_contradicted(&self) {
+        let location = self.local.arena.location();
+        add(&location.contradicted, 1);
+        let node = u64::from(self.local.arena.index_of(self.node)) + 1;
+        let mine = |place: &&AtomicU64| {
+            let at = place.load(Relaxed);
+            at == 0 || at as u32 == node as u32
+        };
+        if let Some(place) = location.contradicted_at.iter().find(mine) {
+            let number = place.load(Relaxed) >> 32;
+            place.store((number + 1) << 32 | node, Relaxed);
+        }
     }
 
     /// Adds to what this region exchanged with one partner. Where there is no room for the partner, it is counted by

@@ -5,6 +5,7 @@ use crate::groups::CallId;
 use crate::lanes::{Awaited, Lanes, Stamp};
 use crate::mailbox::{Mailbox, Pattern};
 use crate::program::Which;
+use tare_delay::order::Order;
 
 /// A process of the simulated program.
 #[derive(Debug)]
@@ -21,8 +22,8 @@ pub(crate) struct Rank {
     pub(crate) wrapped: bool,
     /// Tells wake-ups that are out of date.
     pub(crate) generation: u32,
-    /// The virtual time of the last message that a wildcard receive of a tag met.
-    pub(crate) met: Vec<(Option<i64>, i64)>,
+    /// What wildcard receives of a tag have met.
+    pub(crate) met: Vec<(Option<i64>, Order)>,
 }
 
 /// What a process does.

@@ -51,6 +51,7 @@ fn process(rank: u32, lifetime_s: f64) -> Process {
         switches: Vec::new(),
         unlisted_switches: 0,
         refused_sites: 0,
+        files: Vec::new(),
     }
 }
 

@@ -243,7 +243,7 @@ impl<'a> Bench<'a> {
         let output = File::create(&path).map_err(|error| failed(&error))?;
         command.stdin(Stdio::null()).stdout(output).stderr(Stdio::null());
         let started = Instant::now();
-        let end = child::run_for(command, limit)?.map_or(End::Stopped, End::Exit);
+        let end = child::run_for(command, limit)?.0.map_or(End::Stopped, End::Exit);
         let took = started.elapsed();
         collect(&run, &new.id)?;
         let output = blake3::hash(&std::fs::read(&path).map_err(|error| failed(&error))?);

@@ -8,7 +8,6 @@ use tare_report::compare::{Comparison, Side, json, text};
 use crate::args::{CompareArguments, Format};
 use crate::failure::{Code, Failure};
 use crate::results::{Results, page};
-use crate::rundir::RunDirectory;
 
 /// How the command ends where something got slower.
 const SLOWER: u8 = 1;
@@ -34,7 +33,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
 
 /// A run in which something was measured.
 fn results(path: &Path) -> Result<Results, Failure> {
-    let results = Results::read(&RunDirectory::open(path)?)?;
+    let results = Results::open(path)?;
     if results.profile.locations.iter().all(|location| location.nodes.is_empty()) {
         let nothing = format!("{} holds no times: nothing was measured", path.display());
         return Err(Failure::new(Code::BadInput, nothing).remedy("`tare report` on it says why"));

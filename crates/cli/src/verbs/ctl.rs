@@ -154,8 +154,16 @@ impl Graph {
         let number = self.header().map_or(0, |header| header.request) + 1;
         self.word(core::mem::offset_of!(Header, request)).store(number, Ordering::Release);
         self.number = number;
+        self.wake();
         self.poke();
         Ok(())
+    }
+
+    /// Wakes the thread that waits for requests in a process where something is off.
+    fn wake(&mut self) {
+        let word = self.half_word(core::mem::offset_of!(Header, request)).as_ptr();
+        // SAFETY: a word of the mapping, of which the kernel needs the address alone.
+        unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, i32::MAX, 0, 0, 0) };
     }
 
     fn has_followed(&self) -> bool {

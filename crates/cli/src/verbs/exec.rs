@@ -3,7 +3,7 @@
 //! It stands in a launch line where the program stood, so that the preload library reaches the program and nothing
 //! else: not the launcher, not its daemons. The copy gets the `argv[0]` that the original would have got.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,8 +19,8 @@ pub(crate) struct Launch {
     pub(crate) program: PathBuf,
     /// The name under which the launch line has it.
     pub(crate) argv0: String,
-    /// The library to preload.
-    pub(crate) preload: PathBuf,
+    /// The libraries to preload.
+    pub(crate) preload: Vec<PathBuf>,
     /// Where instrumented copies of shared libraries stand.
     pub(crate) libraries: Vec<PathBuf>,
     /// Environment of the runtime.
@@ -46,9 +46,10 @@ pub(crate) fn exec(spec: &Path, arguments: &[OsString]) -> Result<std::convert::
         serde_json::from_slice(&text).map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", spec.display())))?;
     let mut command = Command::new(&launch.program);
     command.arg0(&launch.argv0).args(&arguments[usize::from(launch.drops_first).min(arguments.len())..]);
-    command.env("LD_PRELOAD", list_with(&launch.preload, std::env::var_os("LD_PRELOAD")));
-    let paths = launch.libraries.iter().rev().fold(std::env::var_os("LD_LIBRARY_PATH"), |list, folder| Some(list_with(folder, list)));
-    command.envs(paths.filter(|_| !launch.libraries.is_empty()).map(|paths| ("LD_LIBRARY_PATH", paths)));
+    command.env("LD_PRELOAD", list_of(&launch.preload, std::env::var_os("LD_PRELOAD")));
+    if !launch.libraries.is_empty() {
+        command.env("LD_LIBRARY_PATH", list_of(&launch.libraries, std::env::var_os("LD_LIBRARY_PATH")));
+    }
     command.envs(launch.environment.iter().map(|(name, value)| (name, value)));
     let error = command.exec();
     Err(Failure::io(Code::NoInput, "execute", &launch.program, &error)
@@ -56,11 +57,7 @@ pub(crate) fn exec(spec: &Path, arguments: &[OsString]) -> Result<std::convert::
 }
 
 /// Ours first, then what the user has in such a list anyway.
-pub(crate) fn list_with(ours: &Path, theirs: Option<OsString>) -> OsString {
-    let mut list = ours.as_os_str().to_os_string();
-    if let Some(theirs) = theirs.filter(|theirs| !theirs.is_empty()) {
-        list.push(":");
-        list.push(theirs);
-    }
-    list
+pub(crate) fn list_of(ours: &[PathBuf], theirs: Option<OsString>) -> OsString {
+    let words = ours.iter().map(|path| path.clone().into_os_string()).chain(theirs.filter(|theirs| !theirs.is_empty()));
+    words.collect::<Vec<_>>().join(OsStr::new(":"))
 }

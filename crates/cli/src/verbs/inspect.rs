@@ -103,9 +103,14 @@ fn unknown_column(error: UnknownColumn) -> Failure {
         .remedy(format!("one of {}, with :desc for the greatest first", error.known.join(", ")))
 }
 
-/// The functions that a name stands for: those that are called so, or else those with it in their name.
+/// The functions that a name stands for: those that are called so, or else those with it in their name; `0xADDRESS`, alone or
+/// behind `name@`, is the one that is entered there.
 fn named(analysis: &Analysis<'_>, name: &str) -> Result<Vec<usize>, Failure> {
     let functions = &analysis.program.functions;
+    let address = name.rsplit('@').next().and_then(|last| u64::from_str_radix(last.strip_prefix("0x")?, 16).ok());
+    if let Some(index) = address.and_then(|address| analysis.program.function_entered_at(address)) {
+        return Ok(vec![index]);
+    }
     let names = |index: &usize| std::iter::once(&functions[*index].name).chain(&functions[*index].aliases);
     let all = 0..functions.len();
     let exact: Vec<usize> = all.clone().filter(|index| names(index).any(|own| own == name || analysis.shown(own) == name)).collect();

@@ -4,44 +4,104 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use tare_report::export::Format;
+use tare_profile::ProcessIndex;
+use tare_report::export::{self, Format};
+use tare_report::{Results, Run, html, json, text};
 
-use crate::args::{ReportArguments, ReportFormat};
+use crate::args::{Carried, Ranks, ReportArguments, ReportFormat};
 use crate::failure::{Code, Failure};
-use crate::results::Results;
-use crate::rundir::RunDirectory;
-use crate::whole_file;
+use crate::results::{self, page};
+use crate::{source_files, whole_file};
 
 /// Writes the report to stdout, or where it is wanted.
 pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
-    let run = RunDirectory::open(&arguments.run)?;
     if arguments.format == ReportFormat::Tau && arguments.output.is_none() {
         return Err(Failure::new(Code::Usage, "profiles of TAU are several files").remedy("name a directory for them with -o DIR"));
     }
-    let results = Results::read(&run)?;
-    let document = match arguments.format {
-        ReportFormat::Text => results.text(&arguments.showing, true).into_bytes(),
-        ReportFormat::Json => (results.json(&arguments.showing) + "\n").into_bytes(),
-        ReportFormat::Html => results.html(&arguments.showing, !arguments.sources.no_source).into_bytes(),
-        ReportFormat::Tau => return tau(&results, arguments),
-        ReportFormat::Collapsed => exported(&results, arguments, Format::Collapsed),
-        ReportFormat::Speedscope => exported(&results, arguments, Format::Speedscope),
-        ReportFormat::Callgrind => exported(&results, arguments, Format::Callgrind),
-        ReportFormat::Firefox => exported(&results, arguments, Format::Firefox),
-        ReportFormat::Pprof => exported(&results, arguments, Format::Pprof),
-        ReportFormat::Cube => exported(&results, arguments, Format::Cube),
-        ReportFormat::Prometheus => exported(&results, arguments, Format::Prometheus),
-        ReportFormat::Csv => exported(&results, arguments, Format::Csv),
-    };
-    match &arguments.output {
-        Some(file) => whole_file::write(file, &document).map_err(|error| cannot(file, &error))?,
-        None => print(arguments.format, &document)?,
+    let read = results::Results::open(&arguments.run)?;
+    let (run, results) = (read.about(), read.compensated(&arguments.showing));
+    match (&arguments.ranks, &arguments.output) {
+        (Some(ranks), Some(folder)) => of_ranks(&run, &results, ranks, folder, arguments)?,
+        (_, Some(folder)) if arguments.format == ReportFormat::Tau => tau(&run, &results, folder)?,
+        (_, Some(file)) => write(file, &document(&run, &results, arguments))?,
+        (_, None) => print(arguments.format, &document(&run, &results, arguments))?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
+/// The document as a whole.
+fn document(run: &Run, results: &Results<'_>, arguments: &ReportArguments) -> Vec<u8> {
+    let exported = |format| exported(run, results, format);
+    match arguments.format {
+        ReportFormat::Text => text::report(run, results, &page(arguments.showing.top)).into_bytes(),
+        ReportFormat::Json => (json::report(run, results) + "\n").into_bytes(),
+        ReportFormat::Html => self::html(run, results, &arguments.carried).into_bytes(),
+        // Its files have been written one by one.
+        ReportFormat::Tau => Vec::new(),
+        ReportFormat::Collapsed => exported(Format::Collapsed),
+        ReportFormat::Speedscope => exported(Format::Speedscope),
+        ReportFormat::Callgrind => exported(Format::Callgrind),
+        ReportFormat::Firefox => exported(Format::Firefox),
+        ReportFormat::Pprof => exported(Format::Pprof),
+        ReportFormat::Cube => exported(Format::Cube),
+        ReportFormat::Prometheus => exported(Format::Prometheus),
+        ReportFormat::Csv => exported(Format::Csv),
+    }
+}
+
+/// The page, with the sources that it may carry.
+pub(crate) fn html(run: &Run, results: &Results<'_>, carried: &Carried) -> String {
+    let sources = if carried.no_source { Vec::new() } else { source_files::read(&html::wanted_sources(results)) };
+    html::page(run, results, &sources, carried.limit)
+}
+
+/// A document for each rank.
+fn of_ranks(run: &Run, results: &Results<'_>, ranks: &Ranks, folder: &Path, arguments: &ReportArguments) -> Result<(), Failure> {
+    let processes = &results.profile.processes;
+    let there: Vec<u32> = processes.iter().filter_map(|process| process.rank).collect();
+    if let Some(missing) = ranks.first_missing(&there) {
+        let what = format!("there is no rank {missing} in {}", arguments.run.display());
+        return Err(Failure::new(Code::BadInput, what).remedy("`tare report` lists the ranks; --ranks all takes every one"));
+    }
+    std::fs::create_dir_all(folder).map_err(|error| cannot(folder, &error))?;
+    for (index, rank) in processes.iter().enumerate().filter_map(|(index, process)| Some((index, process.rank?))).filter(|(_, rank)| ranks.has(*rank))
+    {
+        let belongs = |process: ProcessIndex| process.0 == index;
+        let part = results.profile.only(belongs);
+        let results = results.of_part(&part, belongs);
+        if arguments.format == ReportFormat::Tau {
+            tau(run, &results, folder)?;
+        } else {
+            write(&folder.join(format!("rank-{rank:05}.{}", ending(arguments.format))), &document(run, &results, arguments))?;
+        }
+    }
+    Ok(())
+}
+
+/// What the files of a format are called.
+fn ending(format: ReportFormat) -> &'static str {
+    match format {
+        ReportFormat::Text => "txt",
+        ReportFormat::Json => "json",
+        ReportFormat::Html => "html",
+        ReportFormat::Collapsed => "collapsed",
+        ReportFormat::Speedscope => "speedscope.json",
+        ReportFormat::Callgrind => "callgrind.out",
+        ReportFormat::Firefox => "firefox.json",
+        ReportFormat::Pprof => "pb.gz",
+        ReportFormat::Tau => "tau",
+        ReportFormat::Cube => "cubex",
+        ReportFormat::Prometheus => "prom",
+        ReportFormat::Csv => "csv",
+    }
+}
+
 fn cannot(place: &Path, error: &std::io::Error) -> Failure {
     Failure::io(Code::CannotWrite, "write", place, error).remedy("name another place with -o")
+}
+
+fn write(file: &Path, document: &[u8]) -> Result<(), Failure> {
+    whole_file::write(file, document).map_err(|error| cannot(file, &error))
 }
 
 fn print(format: ReportFormat, document: &[u8]) -> Result<(), Failure> {
@@ -52,20 +112,15 @@ fn print(format: ReportFormat, document: &[u8]) -> Result<(), Failure> {
     std::io::stdout().write_all(document).map_err(|error| cannot(Path::new("stdout"), &error))
 }
 
-fn exported(results: &Results, arguments: &ReportArguments, format: Format) -> Vec<u8> {
-    let (document, removed) = results.export(&arguments.showing, format);
+fn exported(run: &Run, results: &Results<'_>, format: Format) -> Vec<u8> {
+    let (document, removed) = export::document(format, run, results);
     if removed > 0 {
         eprintln!("tare: {removed} call paths have times that are not to be trusted; their sum stands in [not to be trusted]");
     }
     document
 }
 
-fn tau(results: &Results, arguments: &ReportArguments) -> Result<ExitCode, Failure> {
-    let Some(folder) = &arguments.output else { return Ok(ExitCode::SUCCESS) };
+fn tau(run: &Run, results: &Results<'_>, folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).map_err(|error| cannot(folder, &error))?;
-    for (name, text) in results.tau(&arguments.showing) {
-        let file = folder.join(name);
-        whole_file::write(&file, text.as_bytes()).map_err(|error| cannot(&file, &error))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    export::tau(run, results).into_iter().try_for_each(|(name, text)| write(&folder.join(name), text.as_bytes()))
 }

@@ -6,15 +6,14 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::process::ExitCode;
 
-use tare_report::export::Format as Export;
-use tare_report::html;
+use tare_report::{export, html, json};
 use tare_serve::{Reply, Request, serve as answer_requests};
 
-use crate::args::{Format, ServeArguments, Showing};
+use crate::args::{Carried, Format, ServeArguments, Showing};
 use crate::failure::{Code, Failure};
 use crate::results::Results;
 use crate::rundir::RunDirectory;
-use crate::verbs::query;
+use crate::verbs::{query, report};
 
 /// Serves the run until it is told to stop.
 pub(crate) fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
@@ -37,7 +36,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
         eprintln!("tare: whoever reaches this machine and has the address can read the run, unencrypted");
     }
     eprintln!("tare: Ctrl-C ends it; for Prometheus: /metrics with the token as bearer");
-    let site = Site { run, program, showing: arguments.showing.clone(), has_sources: !arguments.sources.no_source };
+    let site = Site { run, program, showing: arguments.showing.clone(), carried: arguments.carried };
     let never = answer_requests(listener, token, move |request| site.reply(request));
     match never {
         Ok(never) => match never {},
@@ -50,7 +49,7 @@ struct Site {
     run: RunDirectory,
     program: String,
     showing: Showing,
-    has_sources: bool,
+    carried: Carried,
 }
 
 impl Site {
@@ -68,11 +67,12 @@ impl Site {
             Ok(results) => results,
             Err(failure) => return Reply::Unreadable(failure.to_string()),
         };
+        let (run, shown) = (results.about(), results.compensated(&self.showing));
         match request.path.as_str() {
-            "/page" => Reply::Document(HTML, results.html(&self.showing, self.has_sources).into_bytes()),
+            "/page" => Reply::Document(HTML, report::html(&run, &shown, &self.carried).into_bytes()),
             "/state" => Reply::Document(JSON, format!("{{\"schema\":1,\"over\":{}}}", results.ended().is_some()).into_bytes()),
-            "/metrics" => Reply::Document(PROMETHEUS, results.export(&self.showing, Export::Prometheus).0),
-            "/report.json" => Reply::Document(JSON, results.json(&self.showing).into_bytes()),
+            "/metrics" => Reply::Document(PROMETHEUS, export::document(export::Format::Prometheus, &run, &shown).0),
+            "/report.json" => Reply::Document(JSON, json::report(&run, &shown).into_bytes()),
             _ => match query::answered(&results, request.parameter("q").unwrap_or_default(), self.showing.compensate, Format::Json) {
                 Ok(answer) => Reply::Document(JSON, answer.into_bytes()),
                 Err(failure) => Reply::Refused(failure.to_string()),

@@ -24,11 +24,12 @@ use crate::trial;
 /// Runs the pairs and prints the table to stdout; fails where a run fails.
 pub(crate) fn validate(arguments: &ValidateArguments) -> Result<ExitCode, Failure> {
     let setting = Setting::of(&arguments.measuring)?;
-    let mut choice = Choice::of(&arguments.selection, setting.keeper())?;
+    let choice = Choice::of(&arguments.selection, setting.keeper())?;
     let setting = setting.within_that_of(&arguments.selection, &choice);
-    if arguments.trial {
-        choice = trial::sharpened(choice, &arguments.command, &arguments.library, setting)?;
-    }
+    let choice = match arguments.trial {
+        Some(length) => trial::sharpened(choice, length, &arguments.command, &arguments.library, setting)?,
+        None => choice,
+    };
     let programs = launch::programs(&arguments.command).map_err(|error| launch::failure(&error))?;
     let prepared = instrumenting::prepare(programs, &choice, &arguments.library)?;
     let run = RunDirectory::create(arguments.output.as_deref(), &prepared.targets[0].program.path)?;

@@ -1,20 +1,19 @@
 //! `tare view DIR`: the page of a run, opened in a browser where there is a display.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::args::ViewArguments;
 use crate::failure::{Code, Failure};
 use crate::results::Results;
-use crate::rundir::RunDirectory;
+use crate::verbs::report::html;
 use crate::whole_file;
 
 /// Writes the page, says where it is, and opens it.
 pub(crate) fn view(arguments: &ViewArguments) -> Result<ExitCode, Failure> {
-    let run = RunDirectory::open(&arguments.run)?;
-    let results = Results::read(&run)?;
-    let page = results.html(&arguments.showing, !arguments.sources.no_source);
-    let file = arguments.output.clone().unwrap_or_else(|| run.path.join("report.html"));
+    let results = Results::open(&arguments.run)?;
+    let page = html(&results.about(), &results.compensated(&arguments.showing), &arguments.carried);
+    let file = arguments.output.clone().unwrap_or_else(|| default_place(&results.run.path));
     let cannot = |error: &std::io::Error| Failure::io(Code::CannotWrite, "write", &file, error).remedy("name another place with -o FILE");
     whole_file::write(&file, page.as_bytes()).map_err(|error| cannot(&error))?;
     let file = std::fs::canonicalize(&file).map_err(|error| cannot(&error))?;
@@ -23,6 +22,11 @@ pub(crate) fn view(arguments: &ViewArguments) -> Result<ExitCode, Failure> {
         eprintln!("tare: no browser was opened; to see the page elsewhere: scp {}:{} .", host(), file.display());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// In the directory of a run; beside a file.
+fn default_place(run: &Path) -> PathBuf {
+    if run.is_dir() { run.join("report.html") } else { run.with_extension("html") }
 }
 
 fn has_display() -> bool {

@@ -105,6 +105,7 @@ impl Place {
     pub(crate) fn report(&self) -> Report {
         let output = self.tare().args(["report", "run", "--format", "json"]).output().expect("tare can be started");
         assert!(output.status.success(), "report failed: {}", text(&output.stderr));
+        fits(self, "report", &text(&output.stdout));
         Report(serde_json::from_slice(&output.stdout).expect("the report is JSON"))
     }
 }
@@ -132,6 +133,14 @@ jsonschema.Draft202012Validator(schema).validate(json.load(open('document.json')
     let file = format!("{}/../../docs/schema/{schema}.schema.json", env!("CARGO_MANIFEST_DIR"));
     let output = place.command("/usr/bin/python3").args(["-c", HOLD, &file]).output().expect("python3");
     assert!(output.status.success(), "{schema}: {}", text(&output.stderr));
+}
+
+/// The verbs that `tare --help` lists.
+pub(crate) fn verbs(place: &Place) -> Vec<String> {
+    let help = text(&place.tare().arg("--help").output().expect("tare can be started").stdout);
+    let list = help.split("Commands:").nth(1).and_then(|rest| rest.split("Options:").next()).expect("a list of verbs");
+    let names = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").map(String::from).collect()
 }
 
 /// A JSON report.

@@ -19,10 +19,12 @@ static long use(const char *path)
     return dlclose(plugin);
 }
 
-int main(void)
+/* With an argument, plugins are named without a path. */
+int main(int count, char **words)
 {
+    (void)words;
     for (int i = 0; i < 10; i++)
-        if (use("./plugin1.so") || use("./plugin2.so")) return 1;
+        if (use(count > 1 ? "plugin1.so" : "./plugin1.so") || use(count > 1 ? "plugin2.so" : "./plugin2.so")) return 1;
     pid_t child = fork();
     if (child == 0) {
         for (int i = 0; i < 7; i++) in_child();

@@ -74,7 +74,7 @@ impl<'a> Definitions<'a> {
     /// The only block outside of a loop from which it is entered.
     pub(super) fn way_into(&self, one: &Loop) -> Option<usize> {
         let header = one.blocks.first()?;
-        let mut outside = self.predecessors.get(*header)?.iter().filter(|before| !one.blocks.contains(before));
+        let mut outside = self.predecessors.get(*header)?.iter().filter(|before| !one.contains(**before));
         outside.next().filter(|_| outside.next().is_none()).copied()
     }
 

@@ -58,7 +58,7 @@ impl Inductions<'_, '_> {
                     && last.is_some_and(|last| {
                         matches!(last.flow, Flow::Return | Flow::TailCall { .. } | Flow::BranchTailCall { .. } | Flow::IndirectTailCall)
                     });
-                returns || own.successors.iter().any(|next| !self.one.blocks.contains(next))
+                returns || own.successors.iter().any(|next| !self.one.contains(*next))
             })
         };
         self.one.blocks.iter().filter(leaves).copied().collect()
@@ -66,9 +66,9 @@ impl Inductions<'_, '_> {
 
     /// How often the test at the end of a block is made.
     fn tests_in(&mut self, block: usize) -> Option<u64> {
-        self.is_in_every_iteration(block).then_some(())?;
         let comparison = self.comparison(block)?;
-        [Some(comparison), comparison.exchanged()].into_iter().flatten().find_map(|comparison| self.tests_of(block, comparison))
+        let tests = [Some(comparison), comparison.exchanged()].into_iter().flatten().find_map(|comparison| self.tests_of(block, comparison))?;
+        self.is_in_every_iteration(block).then_some(tests)
     }
 
     fn tests_of(&mut self, block: usize, comparison: Comparison) -> Option<u64> {
@@ -92,7 +92,8 @@ impl Inductions<'_, '_> {
         let own = self.definitions.cfg.blocks.get(block)?;
         let last = own.instructions.clone().last()?;
         let Flow::Branch { target } = self.definitions.body.instructions.get(last)?.flow else { return None };
-        let stays_where_taken = self.one.blocks.iter().filter_map(|&one| self.definitions.cfg.blocks.get(one)).any(|one| one.address == target);
+        let is_taken = |next: usize| self.definitions.cfg.blocks.get(next).is_some_and(|next| next.address == target);
+        let stays_where_taken = own.successors.iter().any(|&next| self.one.contains(next) && is_taken(next));
         let branch = *self.definitions.code.get(last)?;
         let stays = Stays::of(&branch, stays_where_taken)?;
         let setter = own.instructions.clone().rev().skip(1).find(|&at| self.sets_flags(at))?;
@@ -169,7 +170,7 @@ impl Inductions<'_, '_> {
 
     /// Whether a block is executed once in each iteration: no loop within holds it, and no way round goes past it.
     fn is_in_every_iteration(&self, block: usize) -> bool {
-        let is_deeper = |other: &&Loop| other.depth > self.one.depth && other.blocks.contains(&block);
+        let is_deeper = |other: &&Loop| other.depth > self.one.depth && other.contains(block);
         let is_nested = self.definitions.loops.iter().find(is_deeper).is_some();
         !is_nested && !self.goes_round_without(block)
     }
@@ -203,7 +204,7 @@ impl Inductions<'_, '_> {
                 if next == to {
                     return true;
                 }
-                let is_inside = self.one.blocks.contains(&next) && Some(next) != header;
+                let is_inside = self.one.contains(next) && Some(next) != header;
                 if is_inside && seen.insert(next) {
                     todo.push(next);
                 }

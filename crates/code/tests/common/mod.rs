@@ -55,3 +55,12 @@ pub(crate) fn function<'a>(program: &'a tare_code::Program, name: &str) -> &'a t
     let found = program.functions.iter().find(|function| function.name == name);
     found.unwrap_or_else(|| panic!("no function {name}"))
 }
+
+/// The same file for a loader, which reads no section headers.
+#[allow(dead_code, reason = "not every test looks at such files")]
+pub(crate) fn without_section_headers(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes[0x28..0x30].fill(0);
+    bytes[0x3a..0x40].fill(0);
+    bytes
+}

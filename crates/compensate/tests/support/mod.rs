@@ -49,6 +49,7 @@ pub(crate) fn profile_of(nodes: Vec<Node>) -> Profile {
         switches: Vec::new(),
         unlisted_switches: 0,
         refused_sites: 0,
+        files: Vec::new(),
     };
     let regions = (0..nodes.len()).map(region).collect();
     let location = Location { nodes, ..Location::default() };

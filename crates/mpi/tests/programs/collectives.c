@@ -43,7 +43,7 @@
 //: MPI_Comm_set_attr 1
 //: MPI_Comm_free_keyval 1
 //: unpaired 0
-//: uncovered 4
+//: uncovered 0
 /* Collectives on several communicators, with user functions that call MPI themselves. */
 #include <mpi.h>
 #include <stdio.h>

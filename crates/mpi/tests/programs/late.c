@@ -21,14 +21,20 @@ int main(int argc, char **argv) {
     int rank, value = 0, flag = 0, index, how = atoi(getenv("HOW"));
     int ring = 2, periodic = 1, sent[2] = {0, 0}, received[2];
     MPI_Request requests[2];
-    MPI_Comm cart;
+    MPI_Comm cart, other;
     MPI_Win window;
+    MPI_Group all, partner;
     char *large = calloc(LARGE, 1);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Cart_create(MPI_COMM_WORLD, 1, &ring, &periodic, 0, &cart);
     MPI_Win_create(sent, sizeof sent, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
     MPI_Win_fence(MPI_MODE_NOPRECEDE, window);
+    MPI_Win_fence(how == 17 ? 0 : MPI_MODE_NOSUCCEED, window);
+    MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, 1 - rank, 7, &other);
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    index = 1 - rank;
+    MPI_Group_incl(all, 1, &index, &partner);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 1)
         for (int i = 0; i < 200000; i++) MPI_Wtime();
@@ -129,7 +135,72 @@ int main(int argc, char **argv) {
         if (rank == 1) MPI_Put(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, window);
         MPI_Win_fence(0, window);
         break;
+    case 18: MPI_Allreduce(&value, &flag, 1, MPI_INT, MPI_SUM, other); break;
+    case 19: MPI_Bcast(&value, 1, MPI_INT, rank ? MPI_ROOT : 0, other); break;
+    case 20: MPI_Reduce(&value, &flag, 1, MPI_INT, MPI_SUM, rank ? 0 : MPI_ROOT, other); break;
+    case 21:
+        MPI_Ibarrier(other, &requests[0]);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        break;
+    case 22:    /* the part of a window that is reached is exposed late */
+        if (rank == 1) {
+            MPI_Win_post(partner, 0, window);
+            MPI_Win_wait(window);
+        } else {
+            MPI_Win_start(partner, 0, window);
+            MPI_Put(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, window);
+            MPI_Win_complete(window);
+        }
+        break;
+    case 23:    /* the one that reaches it is late */
+    case 24:
+        if (rank == 1) {
+            MPI_Win_start(partner, 0, window);
+            MPI_Put(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, window);
+            MPI_Win_complete(window);
+        } else {
+            MPI_Win_post(partner, 0, window);
+            if (how == 23) MPI_Win_wait(window);
+            while (how == 24 && !flag) MPI_Win_test(window, &flag);
+        }
+        break;
+    case 25:    /* the one sent to is late, and nothing is received */
+        if (rank == 1) MPI_Sendrecv(large, 0, MPI_BYTE, MPI_PROC_NULL, 5, large, LARGE, MPI_BYTE, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        else MPI_Sendrecv(large, LARGE, MPI_BYTE, 1, 5, large, 0, MPI_BYTE, MPI_PROC_NULL, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        look_around();
+        break;
+    case 26:
+        if (rank == 1) {
+            MPI_Recv(&value, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Ssend_init(&value, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, &requests[0]);
+            MPI_Start(&requests[0]);
+            MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+            MPI_Request_free(&requests[0]);
+        }
+        look_around();
+        break;
+#if MPI_VERSION >= 4
+    case 40: MPI_Allreduce_init(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]); goto started;
+    case 41: MPI_Bcast_init(&value, 1, MPI_INT, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]); goto started;
+    case 42: MPI_Neighbor_alltoall_init(sent, 1, MPI_INT, received, 1, MPI_INT, cart, MPI_INFO_NULL, &requests[0]); goto started;
+    case 43:
+        if (rank == 1) MPI_Psend_init(large, 2, 1024, MPI_BYTE, 0, 5, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+        else MPI_Precv_init(large, 4, 512, MPI_BYTE, 1, 5, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+        goto started;
+    started:    /* twice: what belongs to which start is known */
+        for (int i = 0; i < 2; i++) {
+            MPI_Start(&requests[0]);
+            if (how == 43 && rank == 1) MPI_Pready_range(0, 1, requests[0]);
+            MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        }
+        MPI_Request_free(&requests[0]);
+        break;
+#endif
     }
+    MPI_Group_free(&all);
+    MPI_Group_free(&partner);
+    MPI_Comm_free(&other);
     MPI_Win_free(&window);
     MPI_Comm_free(&cart);
     MPI_Finalize();

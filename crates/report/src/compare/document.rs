@@ -29,11 +29,18 @@ struct RunDocument<'a> {
     command: &'a [String],
     ranks: usize,
     compensate: &'static str,
+    measured_by: Option<&'a str>,
 }
 
 impl<'a> RunDocument<'a> {
     fn of(run: &'a AboutRun) -> Self {
-        Self { directory: &run.directory, command: &run.command, ranks: run.size.ranks, compensate: run.mode.name() }
+        Self {
+            directory: &run.directory,
+            command: &run.command,
+            ranks: run.size.ranks,
+            compensate: run.mode.name(),
+            measured_by: run.measured_by.as_deref(),
+        }
     }
 }
 

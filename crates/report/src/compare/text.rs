@@ -35,6 +35,7 @@ fn about(side: &About, glyphs: &Glyphs) -> String {
     let first = &side.runs[0];
     let directories: Vec<&str> = side.runs.iter().map(|run| run.directory.as_str()).collect();
     let mut parts = vec![format!("{}: {}", directories.join(", "), first.program), processes_and_threads(&first.size, glyphs)];
+    parts.extend(first.measured_by.iter().map(|tool| format!("measured by {tool}")));
     if side.runs.len() > 1 {
         parts.push(plural(side.runs.len(), "run", "runs"));
     }
@@ -192,6 +193,9 @@ fn foot(writer: &mut Writer<'_>, comparison: &Comparison) {
     let ranks = |side: &About| side.runs[0].size.ranks;
     if comparison.sides.iter().any(|side| ranks(side) != ranks(&comparison.sides[0])) {
         text.push_str(" The numbers of ranks differ: a rank's share of the work does as well.");
+    }
+    if comparison.sides.iter().any(|side| side.runs[0].measured_by.is_some()) {
+        text.push_str(" What another tool measured has that tool's overhead in it, and is of the whole program.");
     }
     writer.words("  ", 2, &text);
     if !comparison.has_noise {

@@ -10,7 +10,7 @@ use super::columns::{Table, packed};
 use super::heat::Heat;
 use super::matrix::Matrix;
 use super::parts::Parts;
-use super::tree::{MOST_PATHS, Shown};
+use super::tree::Shown;
 use crate::json::SCHEMA;
 use crate::layout::{Page, plain};
 use crate::view::{MARKS, Size, kind_name, location_label, mark_number, rank_rows};
@@ -63,7 +63,7 @@ const KIND_NAMES: [&str; KINDS] = ["program", "function", "mpi", "loop", "iterat
 pub(super) fn document(parts: &Parts<'_>, sources: &[Source]) -> String {
     let profile = parts.results.profile;
     let size = Size::of(parts.results);
-    let tree = Shown::of(&parts.whole.tree, MOST_PATHS);
+    let tree = Shown::of(&parts.whole.tree, parts.limit);
     let mut strings = Strings::default();
     let regions = regions(parts, &mut strings);
     let exchanges: Vec<Exchange> = exchanges(profile, &parts.results.shown);

@@ -7,6 +7,7 @@ use tare_compensate::Mode;
 use super::markup::{self, escape};
 use super::{ranks, summary};
 use crate::layout::Glyphs;
+use crate::metrics;
 use crate::number::{Column, count, exact_count, share, time_with_unit};
 use crate::run::{Results, Run};
 use crate::switches;
@@ -24,6 +25,8 @@ pub(super) struct Parts<'a> {
     /// `None` where nothing was measured.
     pub(super) time: Option<Time>,
     pub(super) trust: Option<Trust>,
+    /// Call paths that are carried one by one.
+    pub(super) limit: usize,
 }
 
 /// A section that scripts fill: its name and what it shows.
@@ -42,6 +45,7 @@ pub(super) fn write(html: &mut String, parts: &Parts<'_>) {
     summary::write(html, parts);
     FILLED[..3].iter().for_each(|part| filled(html, part));
     waits(html, parts);
+    beside_time(html, parts);
     filled(html, &FILLED[3]);
     trust(html, parts);
     filled(html, &FILLED[4]);
@@ -72,6 +76,9 @@ fn head(html: &mut String, parts: &Parts<'_>) {
     };
     FILLED[..3].iter().for_each(|part| link(html, part));
     html.push_str("<a href=\"#waits\">Waits</a>");
+    if !metrics::sheets(parts.results.profile, ROWS_BESIDE_TIME, GLYPHS).is_empty() {
+        html.push_str("<a href=\"#metrics\">Metrics</a>");
+    }
     link(html, &FILLED[3]);
     html.push_str("<a href=\"#trust\">Trust</a>");
     link(html, &FILLED[4]);
@@ -122,6 +129,31 @@ fn waits(html: &mut String, parts: &Parts<'_>) {
     html.push_str("</tbody></table>");
     if rows.len() > PLACES {
         let _ = write!(html, "<p class=\"muted\">{} more places where less is waited.</p>", rows.len() - PLACES);
+    }
+    html.push_str("</section>");
+}
+
+/// Rows of each table of what was measured beside time.
+const ROWS_BESIDE_TIME: usize = 40;
+
+/// What was measured beside time. Nothing where only time was.
+fn beside_time(html: &mut String, parts: &Parts<'_>) {
+    let sheets = metrics::sheets(parts.results.profile, ROWS_BESIDE_TIME, GLYPHS);
+    if sheets.is_empty() {
+        return;
+    }
+    html.push_str("<section id=\"metrics\" aria-labelledby=\"metrics-h\" tabindex=\"-1\"><h2 id=\"metrics-h\">Metrics</h2>");
+    for sheet in &sheets {
+        let _ = write!(html, "<table class=\"figures\"><thead><tr><th scope=\"col\">{}</th>", sheet.heading);
+        sheet.columns.iter().for_each(|(heading, _)| html.push_str(&format!("<th scope=\"col\">{}</th>", escape(heading))));
+        html.push_str("</tr></thead><tbody>");
+        for (row, name) in sheet.names.iter().enumerate() {
+            let _ = write!(html, "<tr><th scope=\"row\">{}</th>", markup::name(name, 64));
+            sheet.columns.iter().for_each(|(_, cells)| html.push_str(&format!("<td>{}</td>", escape(&cells[row]))));
+            html.push_str("</tr>");
+        }
+        html.push_str("</tbody></table>");
+        sheet.notes.iter().for_each(|note| html.push_str(&format!("<p class=\"muted\">{}</p>", escape(note))));
     }
     html.push_str("</section>");
 }

@@ -9,7 +9,7 @@ use super::parts::{GLYPHS, Parts};
 use super::ranks;
 use crate::number::{Column, change, count, figure_with_unit, share, time_with_unit};
 use crate::run::Exit;
-use crate::view::{ClassRow, FindingText, Size, Time, Trust, class_rows, finding_texts, nothing_measured};
+use crate::view::{ClassRow, FindingText, Size, Time, Trust, class_rows, finding_texts, nothing_measured, unended};
 
 /// Regions in the table of the summary.
 const TOP: usize = 15;
@@ -34,6 +34,9 @@ fn stopped(html: &mut String, parts: &Parts<'_>) {
     if let Some(signal) = parts.run.stopped_by.as_ref().or(ended_by) {
         let after = time_with_unit(parts.run.wall_s, GLYPHS);
         let _ = write!(html, "<p class=\"note bad\">Stopped by {} after {after}; all data up to then is here.</p>", escape(signal));
+    }
+    if let Some(words) = unended(parts.run, parts.results) {
+        let _ = write!(html, "<p class=\"note bad\">{}.</p>", escape(&words));
     }
 }
 
@@ -113,12 +116,15 @@ fn findings(html: &mut String, findings: &[FindingText], ranks: usize) {
         return;
     }
     html.push_str("<ol class=\"findings\">");
-    for finding in &findings[..findings.len().min(FINDINGS)] {
+    for (place, finding) in findings[..findings.len().min(FINDINGS)].iter().enumerate() {
+        // The first of a kind is found by its id, further ones by that with their number.
+        let number = 1 + findings[..place].iter().filter(|other| other.id == finding.id).count();
+        let id = if number == 1 { finding.id.to_string() } else { format!("{}-{number}", finding.id) };
         let unit = Column::for_largest(finding.seconds.value);
         let _ = write!(
             html,
             "<li id=\"{}\" data-region=\"{}\"><b>{}\u{2009}{}</b> could be won at most. <span class=\"where\">{}</span>: {}. <i>{}.</i>",
-            finding.id,
+            id,
             finding.region,
             unit.figure(&finding.seconds, GLYPHS),
             unit.unit.name(GLYPHS),

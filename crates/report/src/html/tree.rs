@@ -7,8 +7,8 @@ use tare_compensate::whole::{CallPath, CallTree};
 use super::columns::Table;
 use crate::view::mark_number;
 
-/// Paths that the page carries; with more, the smallest are folded into one below each parent.
-pub(super) const MOST_PATHS: usize = 200_000;
+/// Call paths that a page carries where nothing else is asked for; with more, the smallest are folded into one below each parent.
+pub const MOST_PATHS: usize = 200_000;
 
 /// Region number of what was folded.
 pub(super) const FOLDED: u32 = u32::MAX;

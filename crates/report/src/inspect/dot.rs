@@ -40,12 +40,13 @@ pub fn call_graph(graph: &Graph, output: &mut dyn io::Write) -> io::Result<()> {
     output.write_all(b"}\n")
 }
 
-/// The control flow of a function: loops shaded by their depth, edges back to their headers bold, exits with a double frame.
+/// The control flow of a function: loops shaded by their depth, edges back to their headers bold, exits with a double frame,
+/// entries with a bold one.
 #[must_use]
 pub fn control_flow(flow: &Flow) -> String {
     let mut text = format!("digraph flow {{\n  label={};\n  labelloc=t;\n{STYLE}", quoted(&flow.title));
     for (index, block) in flow.blocks.iter().enumerate() {
-        let mut label = format!("{:#x}  {} instr.", block.address, block.instructions);
+        let mut label = format!("{:#x}  {} instr.", block.range.start, block.instructions);
         if let Some((file, first, last)) = &block.lines {
             let lines = if first == last { first.to_string() } else { format!("{first}–{last}") };
             let _ = write!(label, "\n{}:{lines}", file.rsplit('/').next().unwrap_or_default());
@@ -58,8 +59,9 @@ pub fn control_flow(flow: &Flow) -> String {
             depth => format!(", fillcolor=gray{}", 95_usize.saturating_sub(7 * (depth - 1)).max(60)),
         };
         let frame = if block.is_exit { ", peripheries=2" } else { "" };
-        let entry = if index == 0 { ", penwidth=2" } else { "" };
-        let _ = writeln!(text, "  b{index} [label={}{shade}{frame}{entry}];", quoted(&label));
+        let entry = if block.is_entry { ", penwidth=2" } else { "" };
+        let tooltip = format!("{:#x}–{:#x}", block.range.start, block.range.end);
+        let _ = writeln!(text, "  b{index} [label={}{shade}{frame}{entry}, tooltip={}];", quoted(&label), quoted(&tooltip));
     }
     for (index, block) in flow.blocks.iter().enumerate() {
         for (successor, is_back) in &block.successors {

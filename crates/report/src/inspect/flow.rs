@@ -12,8 +12,10 @@ pub struct Flow {
 /// A basic block.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FlowBlock {
-    /// Link address of its first instruction.
-    pub address: u64,
+    /// Link addresses of its instructions.
+    pub range: std::ops::Range<u64>,
+    /// Whether the function is entered here, by a call or a branch out of another one.
+    pub is_entry: bool,
     /// Instructions.
     pub instructions: usize,
     /// File, first and last line, where known.

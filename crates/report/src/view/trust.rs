@@ -3,8 +3,8 @@
 use tare_compensate::{CompensatedLocation, Mode};
 use tare_profile::{Process, Profile};
 
-use super::{RegionRow, Size, Time};
-use crate::run::Results;
+use super::{Contradicted, RegionRow, Size, Time};
+use crate::run::{Results, Run};
 
 /// Whether the figures can be believed, and why not.
 #[derive(Clone, PartialEq, Debug)]
@@ -64,17 +64,21 @@ pub(crate) enum Doubt {
     MissingRanks(usize),
     /// Calls and messages carried no delay.
     Undelayed(Undelayed),
+    /// So many receives from anywhere met messages in an order that virtual times contradict, at places such as these.
+    Contradicted(u64, String),
     /// Records of the graph files were damaged or missing.
     Damaged(u64),
+    /// Another tool measured it, whose overhead is not known.
+    Foreign(String),
 }
 
 impl Trust {
-    pub(crate) fn of(results: &Results<'_>, regions: &[RegionRow], time: &Time) -> Self {
+    pub(crate) fn of(run: &Run, results: &Results<'_>, regions: &[RegionRow], time: &Time) -> Self {
         let profile = results.profile;
         let lost: u64 = profile.locations.iter().map(|location| location.losses.lost()).sum::<u64>()
             + profile.processes.iter().map(|process| process.lost_threads).sum::<u64>();
         let trusted = |row: &&RegionRow| row.shown.mark.is_none();
-        let mut doubts = Vec::new();
+        let mut doubts: Vec<Doubt> = run.measured_by.iter().cloned().map(Doubt::Foreign).collect();
         if lost > 0 {
             doubts.push(Doubt::Lost(lost));
         }
@@ -93,6 +97,10 @@ impl Trust {
         if !undelayed.is_none() && Undelayed::matters(results) {
             doubts.push(Doubt::Undelayed(std::mem::take(&mut undelayed)));
         }
+        let contradicted = Contradicted::of(profile);
+        if contradicted.receives > 0 && results.shown.mode == Mode::Parallel {
+            doubts.push(Doubt::Contradicted(contradicted.receives, contradicted.first(profile, PLACES)));
+        }
         doubts.extend(certainty(&results.parallel.locations, time));
         Self {
             regions: regions.len(),
@@ -108,6 +116,9 @@ impl Trust {
         self.doubts.is_empty()
     }
 }
+
+/// Places that are named where an order is contradicted.
+const PLACES: usize = 3;
 
 /// Beyond this part of itself a compensated time is called uncertain.
 const WIDE: f64 = 0.05;

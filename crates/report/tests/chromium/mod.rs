@@ -151,6 +151,7 @@ impl Browser {
         match key {
             "Enter" => (down["text"], down["windowsVirtualKeyCode"]) = (json!("\r"), json!(13)),
             "Escape" => down["windowsVirtualKeyCode"] = json!(27),
+            "Tab" => down["windowsVirtualKeyCode"] = json!(9),
             _ => {}
         }
         self.call("Input.dispatchKeyEvent", down);

@@ -32,7 +32,7 @@ pub(crate) fn process(rank: Option<u32>) -> Process {
         lifetime_s: 10.0,
         hot_pair_cost: 40.0,
         hot_hook_cost: 0.0,
-        hot_clockless_cost: 10.0,
+        hot_clockless_cost: 0.0,
         lost_threads: 0,
         unpaired_messages: 0,
         uncovered_calls: 0,
@@ -42,6 +42,7 @@ pub(crate) fn process(rank: Option<u32>) -> Process {
         switches: Vec::new(),
         unlisted_switches: 0,
         refused_sites: 0,
+        files: Vec::new(),
     }
 }
 
@@ -141,6 +142,8 @@ pub(crate) fn run() -> Run {
         stopped_by: None,
         is_unwritten: false,
         directory: "tare-pi-20261120-0912".into(),
+        measured_by: None,
+        notes: Vec::new(),
         images: vec![InstrumentedImage {
             path: "/home/user/pi".into(),
             found: 14,

@@ -7,6 +7,7 @@ use tare_code::Program;
 use tare_image::{Image, Section};
 
 use crate::copies::FunctionCopy;
+use crate::elf::threads::STT_TLS;
 use crate::insertion::Additions;
 use crate::layout::Layout;
 use crate::plan::Moved;
@@ -28,6 +29,7 @@ impl SymbolTable {
     /// Makes the table. Our symbols refer to the section with index `section`.
     pub(crate) fn new(image: &Image<'_>, program: &Program, moved: &[Moved], additions: &Additions, layout: &Layout, section: u16) -> Self {
         let mut table = Self::original(image);
+        table.shift_thread_locals(layout.thread_locals.as_ref().map_or(0, |own| own.shift));
         let is_new = table.symbols.is_empty();
         let mut writer = Writer { section, binding: GLOBAL_FUNCTION, table: &mut table };
         if is_new {
@@ -58,6 +60,20 @@ impl SymbolTable {
         let Some(strings) = image.sections().get(table.link as usize) else { return empty };
         let (Some(symbols), Some(strings)) = (content(image, table), content(image, strings)) else { return empty };
         Self { symbols: symbols.to_vec(), strings: strings.to_vec(), first_global: table.info }
+    }
+}
+
+impl SymbolTable {
+    /// Values of such symbols count from the start of the block, in which these variables are now so much farther.
+    fn shift_thread_locals(&mut self, shift: u64) {
+        for symbol in self.symbols.chunks_exact_mut(SYMBOL_SIZE as usize) {
+            let is_defined = symbol.get(6..8).is_some_and(|section| section != [0, 0]);
+            let is_variable = symbol.get(4).is_some_and(|info| info & 0x0f == STT_TLS);
+            let value = symbol.get_mut(8..16).filter(|_| is_defined && is_variable).and_then(|value| value.first_chunk_mut::<8>());
+            if let Some(value) = value {
+                *value = u64::from_le_bytes(*value).wrapping_add(shift).to_le_bytes();
+            }
+        }
     }
 }
 

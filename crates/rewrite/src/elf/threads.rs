@@ -29,6 +29,8 @@ pub(crate) struct ThreadLocals {
     /// Addresses among them that the loader fills in: where, and the link address.
     addresses: Vec<(u64, u64)>,
     pub(crate) distance: Distance,
+    /// How much farther from the start of the block the original's variables are.
+    pub(crate) shift: u64,
 }
 
 /// How far the own variables are away.
@@ -40,7 +42,8 @@ pub(crate) enum Distance {
     InBlock(u64),
 }
 
-const STT_TLS: u8 = 6;
+/// Type of symbols of thread-local variables.
+pub(crate) const STT_TLS: u8 = 6;
 /// `R_X86_64_DTPMOD64`, `…_DTPOFF64`, `…_TPOFF64`, `…_TLSDESC`.
 const THREAD_LOCAL: [RelocationKind; 4] =
     [RelocationKind::Other(16), RelocationKind::Other(17), RelocationKind::Other(18), RelocationKind::Other(36)];
@@ -112,7 +115,7 @@ impl Old<'_, '_> {
         bytes.resize(usize::try_from(size - before).map_err(|_| unusual("they are too large"))?, 0);
         let addresses = self.copy_to(&mut bytes)?;
         let segment = Segment { file_size: bytes.len() as u64, memory_size: size, align, ..segment };
-        Ok(ThreadLocals { image: bytes, segment, addresses, distance: Distance::Known(size.cast_signed().wrapping_neg()) })
+        Ok(ThreadLocals { image: bytes, segment, addresses, distance: Distance::Known(size.cast_signed().wrapping_neg()), shift: size - before })
     }
 
     fn library(&self, own: &[u8]) -> Result<ThreadLocals, RewriteError> {
@@ -131,7 +134,7 @@ impl Old<'_, '_> {
             file_size = bytes.len() as u64;
         }
         let segment = Segment { file_size, memory_size, align, ..segment };
-        Ok(ThreadLocals { image: bytes, segment, addresses, distance: Distance::InBlock(at) })
+        Ok(ThreadLocals { image: bytes, segment, addresses, distance: Distance::InBlock(at), shift: 0 })
     }
 
     /// Appends the original's initial bytes; answers what the loader fills in there.

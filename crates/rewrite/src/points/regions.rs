@@ -8,11 +8,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use tare_code::{Body, Cfg, Flow, Function, Instruction, Loop, Program};
+use tare_code::{Body, Cfg, Flags, Flow, Function, Instruction, Loop, Program};
 use tare_format::probe::{MOST_OPEN_REGIONS, MOST_OPEN_REGIONS_OF_LEAF};
 use tare_image::Image;
 
-use super::flags::Flags;
 use super::stack;
 use super::{Placed, Points, Slot, Wanted, Way};
 use crate::insertion::{Place, Point, Scope};

@@ -10,7 +10,7 @@ use tare_code::{Flow, Instruction};
 
 use crate::insertion::Point;
 use crate::points::Slot;
-use crate::verify::walk::{Seen, Walk};
+use crate::verify::walk::{Seen, Walk, entry_at};
 use crate::verify::{Copy, Fault};
 
 /// Regions that are open, the innermost last.
@@ -103,12 +103,7 @@ impl Checker<'_, '_> {
         let Some(copied) = self.copy.tables.iter().find(|one| one.original == table.address) else { return Ok(()) };
         for (index, &target) in (0_u64..).zip(table.reached()) {
             let at = copied.copy + index * table.form.entry_size();
-            let lands = match table.form {
-                tare_code::TableForm::Relative32 => self.walk.written.bytes_at(at, 4).and_then(|field| crate::verify::relative(field, copied.copy)),
-                tare_code::TableForm::Absolute64 => self.walk.written.u64_at(at),
-                tare_code::TableForm::Relocated64 => self.walk.written.pointer_at(at),
-                tare_code::TableForm::Code { .. } => None,
-            };
+            let lands = entry_at(self.walk.written, at, table.form, copied.copy);
             if let Some(slot) = lands.and_then(|lands| self.slot_of(lands, target)) {
                 match slot {
                     Slot::Before => self.arrive_at(target, open)?,

@@ -101,7 +101,7 @@ impl Walk<'_, '_> {
         }
         copy.fragments.iter().try_for_each(|fragment| self.unwinding(copy, fragment, &seen))?;
         for &(at, original, copy) in &seen.branches {
-            if seen.label(original) != Some(copy) {
+            if seen.label(original).or_else(|| self.behind_lock(original, &seen)) != Some(copy) {
                 return Err(Fault::new(at, "a branch goes elsewhere than the original's"));
             }
         }
@@ -110,22 +110,21 @@ impl Walk<'_, '_> {
         if has_regions { regions::check(self, copy, &seen) } else { Ok(()) }
     }
 
+    /// The place behind the `lock` prefix of an instruction, where that is what an address of the original is.
+    fn behind_lock(&self, original: u64, seen: &Seen) -> Option<u64> {
+        let prefix = original.checked_sub(1)?;
+        let has_lock = self.original.bytes_at(prefix, 1) == Some(&[0xf0]);
+        seen.label(prefix).filter(|_| has_lock).map(|prefix| prefix + 1)
+    }
+
     /// Every entry leads where the original's does, in the copy where that is an instruction of the function.
     fn table(&self, copy: &Copy, table: &Table, seen: &Seen) -> Result<(), Fault> {
         let fault = |at| Fault::new(at, "an entry of a jump table differs");
         let size = table.form.entry_size();
         for entry in 0..table.entries {
             let (from, to) = (table.original + entry * size, table.copy + entry * size);
-            let (original, copied) = match table.form {
-                TableForm::Relative32 => (
-                    self.original.bytes_at(from, 4).and_then(|field| relative(field, table.original)),
-                    self.written.bytes_at(to, 4).and_then(|field| relative(field, table.copy)),
-                ),
-                TableForm::Absolute64 => (self.original.u64_at(from), self.written.u64_at(to)),
-                TableForm::Relocated64 => (self.original.pointer_at(from), self.written.pointer_at(to)),
-                // A function with such jumps must not have been copied.
-                TableForm::Code { .. } => (None, None),
-            };
+            let original = entry_at(self.original, from, table.form, table.original);
+            let copied = entry_at(self.written, to, table.form, table.copy);
             let original = original.ok_or(fault(to))?;
             if copied != Some(seen.label(original).unwrap_or(original)) && !copied.is_some_and(|at| copy.is_way(at, original)) {
                 return Err(fault(to));
@@ -155,6 +154,19 @@ impl Copy {
     /// Whether a way of its own to an instruction of the original begins at an address of the copy.
     pub(crate) fn is_way(&self, address: u64, original: u64) -> bool {
         self.fragments.iter().any(|fragment| fragment.arrivals.contains(&(address, original)))
+    }
+}
+
+/// Where an entry of a jump table leads.
+pub(crate) fn entry_at(image: &Image<'_>, at: u64, form: TableForm, table: u64) -> Option<u64> {
+    match form {
+        TableForm::Relative32 => relative(image.bytes_at(at, 4)?, table),
+        // The instruction that the distance counts from is named by its place in the original in both.
+        TableForm::Distance32 { base } => relative(image.bytes_at(at, 4)?, base),
+        TableForm::Absolute64 => image.u64_at(at),
+        TableForm::Relocated64 => image.pointer_at(at),
+        // A function with such jumps must not have been copied.
+        TableForm::Code { .. } => None,
     }
 }
 

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tare_code::{Flow, Program};
+use tare_format::description::{Description, Region};
+use tare_format::note::{ImageNote, NOTE_TYPE};
 use tare_image::Image;
 use tare_rewrite::{Levels, Native, Output, Request, Selection, instrument};
 use tempfile::TempDir;
@@ -93,7 +95,13 @@ impl Bench {
 }
 
 fn outcome(command: &mut Command) -> Outcome {
-    let done = command.output().expect("the program starts");
+    // Another test may start a program between the writing of this one and its end in a forked child.
+    let done = loop {
+        match command.output() {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            done => break done.expect("the program starts"),
+        }
+    };
     Outcome { status: done.status.code(), stdout: String::from_utf8_lossy(&done.stdout).into_owned() }
 }
 
@@ -121,4 +129,15 @@ pub fn at_levels(data: &[u8], levels: Levels, poison: bool) -> Output {
     let selected: Vec<Selection> = program.functions.iter().enumerate().map(selection).collect();
     let request = Request { selected: &selected, poison, path: "program", ..Request::default() };
     instrument(&image, &program, &request, &Native).expect("it can be instrumented")
+}
+
+/// The regions of an instrumented image.
+pub fn regions(copy: &[u8]) -> Vec<Region> {
+    let image = Image::parse(copy).expect("an image");
+    let note = image.notes().into_iter().find(|note| note.kind == NOTE_TYPE).expect("our note");
+    let content = ImageNote::from_bytes(note.content).expect("of full length");
+    let at = usize::try_from(note.content_offset).expect("small");
+    let start = at.checked_add_signed(isize::try_from(content.description).expect("near")).expect("in the file");
+    let length = usize::try_from(content.description_length).expect("small");
+    Description::from_bytes(&copy[start..start + length]).expect("a description").regions
 }

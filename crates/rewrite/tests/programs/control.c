@@ -43,6 +43,24 @@ jump:
 halt: return value;
 }
 
+/* The same by distances from a label, in two tables, as glibc's vfprintf. */
+NOINLINE long interpret_distances(const unsigned char *program)
+{
+    static const int plain[] = {&&add - &&halt, &&twice - &&halt, &&jump - &&halt, &&halt - &&halt, &&negate - &&halt};
+    static const int turned[] = {&&negate - &&halt, &&halt - &&halt, &&jump - &&halt, &&twice - &&halt, &&add - &&halt};
+    long value = 1;
+    int budget = 40;
+    goto *(&&halt + plain[*program++]);
+add: value += *program++; goto *(&&halt + turned[*program++]);
+twice: value *= 2; goto *(&&halt + plain[*program++]);
+negate: value = -value; goto *(&&halt + plain[*program++]);
+jump:
+    if (--budget > 0) program -= *program;
+    else program++;
+    goto *(&&halt + plain[*program++]);
+halt: return value;
+}
+
 NOINLINE int is_odd(unsigned n);
 NOINLINE int is_even(unsigned n) { return n == 0 ? 1 : is_odd(n - 1); }
 NOINLINE int is_odd(unsigned n) { return n == 0 ? 0 : is_even(n - 1); }
@@ -97,6 +115,8 @@ int main(int argc, char **argv)
     for (int i = -1; i < 11; i++) printf("%d ", dense(i));
     const unsigned char program[] = {0, 3, 1, 4, 0, 7, 2, 5, 3};
     printf("\n%ld\n", interpret(program));
+    const unsigned char other[] = {0, 3, 0, 0, 9, 4, 5, 2, 5, 1, 3};
+    printf("%ld\n", interpret_distances(other));
     printf("%d %d %lu %d\n", is_even(1000), is_odd(7), fibonacci(18), leaf(argc * 10, 3));
     printf("%d %.3f %d\n", sum(4, 1, 2, 3, 4), mixed(4, 1, 2.5, 3, 4.25), self((void *)self));
     for (int i = 0; i < 6; i++) printf("%d %d ", conditional_tail(i), through_pointer(leaf, i));

@@ -25,7 +25,12 @@ fn main() {
         return;
     }
     let base = register_pseudo_image(b"", REGIONS, [0xbe; 16]).expect("a graph file");
-    if std::env::var_os("TARE_EXACT").is_some() { probes_on(base) } else { probes_quiet(base) }
+    let is_set = |name| std::env::var_os(name).is_some();
+    match (is_set("TARE_THROTTLE"), is_set("TARE_EXACT")) {
+        (true, _) => probes_off(base),
+        (false, true) => probes_on(base),
+        (false, false) => probes_quiet(base),
+    }
 }
 
 fn probes_on(base: IdBase) {
@@ -50,6 +55,17 @@ fn probes_quiet(base: IdBase) {
     }
 }
 
+/// The rule of the run switches each region off after some calls: the shortest rounds are those after that.
+fn probes_off(base: IdBase) {
+    println!("{:36} {:>10} {:>10} {:>10} {:>8}", "off for good, ticks a call", "plain", "2 × rdtsc", "probes", "ratio");
+    for shape in &SHAPES {
+        compare(shape.name, shape, base, Variant::Probes);
+    }
+    for shape in SHAPES.iter().filter(|shape| shape.has_leaves) {
+        compare(&format!("leaf, {}", shape.name), shape, base, Variant::Leaf);
+    }
+}
+
 /// Prints ticks a call of a shape without probes, with two bare readings of the clock, and with probes; and the ratio.
 fn compare(name: &str, shape: &Shape, base: IdBase, probes: Variant) {
     print_ratio(name, measure(shape, base, [Variant::Plain, Variant::Clock, probes]));
@@ -65,11 +81,13 @@ fn run_in_directory() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = std::env::current_exe().expect("this program");
     let mut measured = Command::new(program);
-    measured.env("TARE_RUN_DIR", directory.path()).env("TARE_RUN_ID", format!("bench{}", std::process::id())).env_remove("TARE_EXACT");
-    for _ in 0..2 {
+    measured.env("TARE_RUN_DIR", directory.path()).env("TARE_RUN_ID", format!("bench{}", std::process::id()));
+    measured.env_remove("TARE_EXACT").env_remove("TARE_THROTTLE");
+    for (name, value) in [("TARE_EXACT", "1"), ("TARE_THROTTLE", "50,1000000000")] {
         assert!(measured.status().is_ok_and(|status| status.success()), "the measured process failed");
-        measured.env("TARE_EXACT", "1");
+        measured.env(name, value);
     }
+    assert!(measured.status().is_ok_and(|status| status.success()), "the measured process failed");
 }
 
 /// As [`compare`], in two threads that begin each round together.

@@ -20,12 +20,16 @@
         mov     %rdi, -88(%rsp)
 .L\name\()_again:
         lea     \token(%rsp), %rsi
+        LEAVE_RED_ZONE
         call    .L\name\()_door
+        REJOIN_RED_ZONE
         test    %eax, %eax
         jz      .L\name\()_done
         mov     $\kind + \token - 8, %r9d
         lea     \token(%rsp), %r8
+        LEAVE_RED_ZONE
         call    tare_slow_entry_door
+        REJOIN_RED_ZONE
         test    %r9d, %r9d
         jnz     .L\name\()_done
         mov     -88(%rsp), %rdi
@@ -35,10 +39,9 @@
         RESTORE_MORE
         clc
         ret
-# The call put its return address into the free word at -8; the caller's words stand 8 bytes further off.
 .L\name\()_door:
-        .cfi_adjust_cfa_offset 8
-        LEAVE_RED_ZONE
+        .cfi_adjust_cfa_offset 136
+        TO_RUST
         sub     $256, %rsp
         and     $-64, %rsp
         movaps  %xmm0, (%rsp)
@@ -74,7 +77,7 @@
         movaps  208(%rsp), %xmm13
         movaps  224(%rsp), %xmm14
         movaps  240(%rsp), %xmm15
-        REJOIN_RED_ZONE
+        FROM_RUST
         ret
         .cfi_endproc
         .size   \name, .-\name
@@ -93,3 +96,5 @@
         .purgem RESTORE_MORE
         .purgem LEAVE_RED_ZONE
         .purgem REJOIN_RED_ZONE
+        .purgem TO_RUST
+        .purgem FROM_RUST

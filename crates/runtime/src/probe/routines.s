@@ -199,7 +199,9 @@ tare_mxcsr:
         SAVE_MORE
         mov     $\kind + \token - 8, %r9d
         lea     \token(%rsp), %r8
+        LEAVE_RED_ZONE
         call    tare_slow_entry_door
+        REJOIN_RED_ZONE
         mov     %r9d, %eax
         RESTORE_MORE
         .endm
@@ -457,9 +459,9 @@ tare_probe_nothing:
         .cfi_endproc
         .size   tare_probe_nothing, .-tare_probe_nothing
 
-# Into Rust: r9d kind (0 enter, 1 enter_leaf, 2 exit), plus the token less 8; region id in the caller's word at
-# -88. Leaves the answer in r9d. The caller's `call` put its return address into the free word at -8, so the
-# caller's words stand 8 bytes further off. The stack pointer for the frame is in r8.
+# Into Rust: r9d kind (0 enter, 1 enter_leaf, 2 exit), plus the token less 8; region id in the caller's word at -88, which
+# is above the stack pointer here, beyond the red zone that the caller has left. Leaves the answer in r9d. The stack pointer for
+# the frame is in r8.
         .globl  tare_slow_entry_door
         .hidden tare_slow_entry_door
         .type   tare_slow_entry_door, @function
@@ -471,10 +473,10 @@ tare_slow_entry_door:
         lfence
         shl     $32, %rdx
         or      %rdx, %rax
-        mov     -80(%rsp), %rsi
+        mov     48(%rsp), %rsi
         mov     tare_thread_state@gottpoff(%rip), %rdi
         add     %fs:0, %rdi
-        LEAVE_RED_ZONE
+        TO_RUST
         sub     ${SAVE_AREA}, %rsp
         and     $-64, %rsp
         mov     %rax, %r10
@@ -506,7 +508,7 @@ tare_slow_entry_door:
         xrstor64 (%rsp)
         jmp     4f
 3:      fxrstor64 (%rsp)
-4:      REJOIN_RED_ZONE
+4:      FROM_RUST
         ret
         .cfi_endproc
         .size   tare_slow_entry_door, .-tare_slow_entry_door
@@ -543,6 +545,8 @@ tare_calibration_loop:
         .purgem RESTORE_MORE
         .purgem LEAVE_RED_ZONE
         .purgem REJOIN_RED_ZONE
+        .purgem TO_RUST
+        .purgem FROM_RUST
         .purgem SLOW
         .purgem CLOCK
         .purgem LOOKUP

@@ -30,10 +30,20 @@
         mov     -80(%rsp), %r11
         .endm
 
-# To a stack of Rust's: over the red zone, with the frame pointer and the flags saved.
+# Over the red zone, in which the saved words stand, before a call, and back. (Tools such as valgrind hold what is below the
+# stack pointer for lost at a call.)
         .macro  LEAVE_RED_ZONE
         lea     -128(%rsp), %rsp
         .cfi_adjust_cfa_offset 128
+        .endm
+
+        .macro  REJOIN_RED_ZONE
+        lea     128(%rsp), %rsp
+        .cfi_adjust_cfa_offset -128
+        .endm
+
+# To a stack of Rust's, with the frame pointer and the flags saved, and back.
+        .macro  TO_RUST
         push    %rbp
         .cfi_adjust_cfa_offset 8
         .cfi_rel_offset %rbp, 0
@@ -44,7 +54,7 @@
         cld
         .endm
 
-        .macro  REJOIN_RED_ZONE
+        .macro  FROM_RUST
         mov     %rbp, %rsp
         .cfi_def_cfa_register %rsp
         popfq
@@ -52,6 +62,4 @@
         pop     %rbp
         .cfi_adjust_cfa_offset -8
         .cfi_restore %rbp
-        lea     128(%rsp), %rsp
-        .cfi_adjust_cfa_offset -128
         .endm

@@ -1,8 +1,6 @@
 //! What is expected of each function of a program in a run.
 
-use std::collections::{BTreeMap, HashMap};
-
-use tare_code::{Body, Callee, Cfg, Flow, Function, Loop, Operand, Program, Trips};
+use tare_code::{Body, Callee, Cfg, Flow, Loop, Operand, Program, Threads, Trips};
 use tare_image::{Image, RelocationKind};
 
 use super::frequency::{Shape, UnknownTrips};
@@ -16,7 +14,9 @@ const TRIED: [f64; 7] = [2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1000.0];
 /// Core cycles of a run that is worth measuring: some ten seconds.
 const TYPICAL_RUN: f64 = 3e10;
 /// Iterations where work is not to be taken for more than it is.
-const FEW: UnknownTrips = UnknownTrips(3.0);
+const FEW: f64 = 3.0;
+/// Assumptions under which everything is estimated at once: [`FEW`], and then those that are [`TRIED`].
+const SCENES: usize = 1 + TRIED.len();
 /// Work behind a call through a pointer, in cycles, of which nothing is known.
 const BEHIND_POINTER: f64 = 20.0;
 
@@ -89,37 +89,36 @@ impl Estimates {
     /// From structure alone.
     #[must_use]
     pub fn of(program: &Program, image: &Image<'_>) -> Self {
-        let pointed_at = pointed_at(program, image);
-        let mut scenes = Scenes { pointed_at, ..Scenes::default() };
-        for function in &program.functions {
-            scenes.add(program, image, function);
-        }
-        scenes.point_at_uncalled(program);
+        Self::on(program, image, Threads::available())
+    }
+
+    /// The same on so many threads; the result does not depend on their number.
+    #[must_use]
+    pub fn on(program: &Program, image: &Image<'_>, threads: Threads) -> Self {
+        let indices: Vec<usize> = (0..program.functions.len()).collect();
+        let mut drawn = threads.map(&indices, |&index| Drawn::of(program, image, index));
+        let pointed_at = pointed_at(program, image, &drawn);
+        let nodes: Vec<Node<SCENES>> =
+            drawn.iter_mut().zip(pointed_at).map(|(one, is_pointed_at)| Node { is_pointed_at, ..one.take_node() }).collect();
         let sets: Vec<&[usize]> = program.calls().pointer_sets().collect();
-        let least = flow(&scenes.few, program.main(), &sets);
-        let runs = scenes.tried.iter().map(|nodes| Run::of(nodes, program.main(), &sets));
-        let Some(run) = runs.min_by(|one, other| one.distance().total_cmp(&other.distance())) else { return Self::default() };
-        let mpi = reaching(program, &scenes.returning_calls, &scenes.calls_mpi);
-        let openmp = reaching(program, &scenes.returning_calls, &scenes.calls_openmp);
-        let own = |index: usize| run.nodes.get(index).map_or(0.0, |node| node.own);
-        let functions: Vec<Estimate> = run
-            .flowed
-            .iter()
-            .zip(&least)
-            .enumerate()
-            .map(|(index, (flowed, least))| Estimate {
-                visits: flowed.visits,
-                most: flowed.most,
-                own: own(index),
-                work: flowed.work,
-                least_work: least.work.min(flowed.work),
-                certainty: certainty(flowed),
-                reaches_mpi: mpi.get(index) == Some(&true),
-                reaches_openmp: openmp.get(index) == Some(&true),
-                was_off: false,
-            })
-            .collect();
-        Self { functions, total: run.total }
+        let flowed = flow(&nodes, program.main(), &sets);
+        let total = |scene: usize| nodes.iter().zip(&flowed).map(|(node, flowed)| at(&node.own, scene) * at(&flowed.visits, scene)).sum::<f64>();
+        let runs = (1..SCENES).map(|scene| (scene, total(scene)));
+        let Some((scene, total)) = runs.min_by(|one, other| distance(one.1).total_cmp(&distance(other.1))) else { return Self::default() };
+        let mpi = reaching(program, &drawn, |one| one.calls_mpi);
+        let openmp = reaching(program, &drawn, |one| one.calls_openmp);
+        let estimate = |((flowed, node), (mpi, openmp)): ((&Flowed<SCENES>, &Node<SCENES>), (bool, bool))| Estimate {
+            visits: at(&flowed.visits, scene),
+            most: flowed.most,
+            own: at(&node.own, scene),
+            work: at(&flowed.work, scene),
+            least_work: at(&flowed.work, 0).min(at(&flowed.work, scene)),
+            certainty: certainty(flowed, scene),
+            reaches_mpi: mpi,
+            reaches_openmp: openmp,
+            was_off: false,
+        };
+        Self { functions: flowed.iter().zip(&nodes).zip(mpi.into_iter().zip(openmp)).map(estimate).collect(), total }
     }
 
     /// Puts what a run showed in the place of what was estimated: `observed` by function, `None` for those that were
@@ -144,30 +143,19 @@ impl Estimates {
     }
 }
 
-/// A run under one assumption.
-struct Run<'a> {
-    nodes: &'a [Node],
-    flowed: Vec<Flowed>,
-    total: f64,
+/// How far a run of so many core cycles is from a typical one, in orders of magnitude.
+fn distance(total: f64) -> f64 {
+    (total.max(1.0) / TYPICAL_RUN).log10().abs()
 }
 
-impl<'a> Run<'a> {
-    fn of(nodes: &'a [Node], main: Option<usize>, sets: &[&[usize]]) -> Self {
-        let flowed = flow(nodes, main, sets);
-        let total = nodes.iter().zip(&flowed).map(|(node, flowed)| node.own * flowed.visits).sum();
-        Self { nodes, flowed, total }
-    }
-
-    /// How far it is from a typical run, in orders of magnitude.
-    fn distance(&self) -> f64 {
-        (self.total.max(1.0) / TYPICAL_RUN).log10().abs()
-    }
+fn at(values: &[f64; SCENES], scene: usize) -> f64 {
+    values.get(scene).copied().unwrap_or(0.0)
 }
 
-fn certainty(flowed: &Flowed) -> Certainty {
+fn certainty(flowed: &Flowed<SCENES>, scene: usize) -> Certainty {
     if flowed.most.is_some() {
         Certainty::Bounded
-    } else if flowed.by_pointer > 0.5 || flowed.visits == 0.0 {
+    } else if at(&flowed.by_pointer, scene) > 0.5 || at(&flowed.visits, scene) == 0.0 {
         Certainty::Pointers
     } else if flowed.is_recursive {
         Certainty::Recursive
@@ -176,120 +164,114 @@ fn certainty(flowed: &Flowed) -> Certainty {
     }
 }
 
-/// The functions under each assumption, and what calls what.
-#[derive(Default)]
-struct Scenes {
-    /// By number of iterations.
-    tried: [Vec<Node>; TRIED.len()],
-    few: Vec<Node>,
-    /// Calls from which control comes back, by caller.
-    returning_calls: Vec<Vec<usize>>,
-    calls_mpi: Vec<bool>,
-    calls_openmp: Vec<bool>,
-    pointed_at: Vec<bool>,
+/// What is drawn from the code of one function.
+struct Drawn {
+    node: Option<Node<SCENES>>,
+    /// Calls from which control comes back.
+    returning_calls: Vec<usize>,
+    calls_mpi: bool,
+    calls_openmp: bool,
+    /// Functions whose address its code reads or takes.
+    points_at: Vec<usize>,
 }
 
-impl Scenes {
-    fn add(&mut self, program: &Program, image: &Image<'_>, function: &Function) {
-        let index = self.few.len();
+impl Drawn {
+    fn of(program: &Program, image: &Image<'_>, index: usize) -> Self {
+        let mut drawn = Self { node: None, returning_calls: Vec::new(), calls_mpi: false, calls_openmp: false, points_at: Vec::new() };
+        let Some(function) = program.functions.get(index) else { return drawn };
         let body = program.body(image, function);
         let cfg = program.cfg(function, &body);
         let loops = cfg.loops(&body);
-        let trips = program.trips(image, function, &body, &cfg, &loops);
+        let close = program.close_up(image, function);
+        let trips = close.trips(&body, &cfg, &loops);
         let shape = Shape { function, body: &body, cfg: &cfg, loops: &loops, trips: &trips };
-        let efforts = program.efforts(image, function);
-        let most = most_by_block(&cfg, &loops, &trips);
-        let few = shape.sure_part(&shape.frequencies(FEW));
-        let scene = Scene { program, image, body: &body, cfg: &cfg, efforts: &efforts, most: &most };
-        let is_pointed_at = self.pointed_at.get(index) == Some(&true);
-        let of = |frequencies: &[f64]| Node { is_pointed_at, sets: program.calls().through_pointers(index).to_vec(), ..scene.node(frequencies) };
-        for (list, unknown) in self.tried.iter_mut().zip(TRIED) {
-            list.push(of(&shape.frequencies(UnknownTrips(unknown))));
+        let mut unknown = [FEW; SCENES];
+        unknown.iter_mut().skip(1).zip(TRIED).for_each(|(place, tried)| *place = tried);
+        let mut frequencies = shape.frequencies(UnknownTrips(unknown));
+        let few: Vec<f64> = frequencies.iter().map(|all| at(all, 0)).collect();
+        for (all, sure) in frequencies.iter_mut().zip(shape.sure_part(&few)) {
+            all.iter_mut().take(1).for_each(|place| *place = sure);
         }
-        self.few.push(of(&few));
-        self.note_calls(program, image, &body);
+        let ways_out = ways_out(program, image, &body);
+        let most = most_by_block(&cfg, &loops, &trips);
+        let scene = Scene { cfg: &cfg, efforts: &close.efforts(), most: &most, ways_out: &ways_out };
+        drawn.node = Some(Node { sets: program.calls().through_pointers(index).to_vec(), ..scene.node(&frequencies) });
+        drawn.note_calls(program, &body, &ways_out);
+        drawn
+    }
+
+    fn take_node(&mut self) -> Node<SCENES> {
+        self.node.take().unwrap_or(NOTHING)
     }
 
     /// Notes calls that come back, and finds further functions whose address is taken.
-    fn note_calls(&mut self, program: &Program, image: &Image<'_>, body: &Body) {
-        let mut calls = Vec::new();
-        let (mut mpi, mut openmp) = (false, false);
-        for one in &body.instructions {
-            if let (Operand::RipRelative { target, .. }, Flow::Next) = (one.operand, one.flow)
-                && let Some(place) = program.function_entered_at(target).and_then(|function| self.pointed_at.get_mut(function))
-            {
-                *place = true;
-            }
-            if matches!(one.flow, Flow::Call { returns: false, .. }) {
+    fn note_calls(&mut self, program: &Program, body: &Body, ways_out: &[(usize, Callee<'_>)]) {
+        let next = body.instructions.iter().filter(|one| one.flow == Flow::Next);
+        let read = next.filter_map(|one| if let Operand::RipRelative { target, .. } = one.operand { Some(target) } else { None });
+        self.points_at = read.filter_map(|target| program.function_entered_at(target)).collect();
+        for (at, callee) in ways_out {
+            if body.instructions.get(*at).is_some_and(|one| matches!(one.flow, Flow::Call { returns: false, .. })) {
                 continue;
             }
-            match program.destination(image, one) {
-                Some(Callee::Function(to)) if !program.functions.get(to).is_some_and(|callee| callee.never_returns) => calls.push(to),
-                Some(Callee::Import(name)) => {
-                    mpi |= imports::is_mpi(name);
-                    openmp |= imports::is_openmp(name);
+            match *callee {
+                Callee::Function(to) if !program.functions.get(to).is_some_and(|callee| callee.never_returns) => self.returning_calls.push(to),
+                Callee::Import(name) => {
+                    self.calls_mpi |= imports::is_mpi(name);
+                    self.calls_openmp |= imports::is_openmp(name);
                 }
-                _ => {}
-            }
-        }
-        self.returning_calls.push(calls);
-        self.calls_mpi.push(mpi);
-        self.calls_openmp.push(openmp);
-    }
-
-    /// What nothing calls is reached in ways that cannot be seen, if at all.
-    fn point_at_uncalled(&mut self, program: &Program) {
-        let mut is_called = vec![false; self.few.len()];
-        for call in self.tried.iter().flatten().flat_map(|node| &node.calls) {
-            if let Some(place) = is_called.get_mut(call.to) {
-                *place = true;
-            }
-        }
-        for list in self.tried.iter_mut().chain([&mut self.few]) {
-            for (index, node) in list.iter_mut().enumerate() {
-                let is_uncalled = is_called.get(index) == Some(&false);
-                let is_start_up = program.functions.get(index).is_some_and(|function| function.refusal == Some(tare_code::Refusal::StartUp));
-                node.is_pointed_at = (self.pointed_at.get(index) == Some(&true) || is_uncalled) && program.main() != Some(index) && !is_start_up;
+                Callee::Function(_) | Callee::Unknown => {}
             }
         }
     }
 }
 
-/// One function, decoded.
-struct Scene<'a, 'data> {
-    program: &'a Program,
-    image: &'a Image<'data>,
-    body: &'a Body,
+/// The instructions that lead out of a function, by their positions, and whereto.
+fn ways_out<'a>(program: &Program, image: &Image<'a>, body: &Body) -> Vec<(usize, Callee<'a>)> {
+    let all = body.instructions.iter().enumerate();
+    all.filter_map(|(at, one)| Some((at, program.destination(image, one)?))).collect()
+}
+
+/// A function without code.
+const NOTHING: Node<SCENES> = Node { own: [0.0; SCENES], calls: Vec::new(), through_pointers: [0.0; SCENES], sets: Vec::new(), is_pointed_at: false };
+
+/// What the work and the calls of one function are counted from.
+struct Scene<'a> {
     cfg: &'a Cfg,
     efforts: &'a [f64],
     most: &'a [Option<f64>],
+    ways_out: &'a [(usize, Callee<'a>)],
 }
 
-impl Scene<'_, '_> {
-    fn node(&self, frequencies: &[f64]) -> Node {
-        let mut node = Node::default();
-        let mut calls: BTreeMap<usize, Call> = BTreeMap::new();
-        for (index, block) in self.cfg.blocks.iter().enumerate() {
-            let times = frequencies.get(index).copied().unwrap_or(0.0);
-            for at in block.instructions.clone() {
-                node.own += times * self.efforts.get(at).copied().unwrap_or(0.0);
-                match self.body.instructions.get(at).and_then(|one| self.program.destination(self.image, one)) {
-                    Some(Callee::Function(to)) => {
-                        let most = self.most.get(index).copied().flatten();
-                        let call = calls.entry(to).or_insert(Call { to, times: 0.0, most: Some(0.0) });
-                        call.times += times;
-                        call.most = call.most.zip(most).map(|(sum, more)| sum + more);
+impl Scene<'_> {
+    fn node(&self, frequencies: &[[f64; SCENES]]) -> Node<SCENES> {
+        let mut node = NOTHING;
+        let mut calls: Vec<Call<SCENES>> = Vec::new();
+        for ((block, times), &most) in self.cfg.blocks.iter().zip(frequencies).zip(self.most) {
+            let mut effort: f64 = self.efforts.get(block.instructions.clone()).unwrap_or_default().iter().sum();
+            let first = self.ways_out.partition_point(|one| one.0 < block.instructions.start);
+            let own = self.ways_out.get(first..).unwrap_or_default().iter().take_while(|one| one.0 < block.instructions.end);
+            for (_, callee) in own {
+                match *callee {
+                    Callee::Function(to) => calls.push(Call { to, times: *times, most }),
+                    Callee::Import(name) => effort += imports::work(name),
+                    Callee::Unknown => {
+                        node.through_pointers.iter_mut().zip(times).for_each(|(place, times)| *place += times);
+                        effort += BEHIND_POINTER;
                     }
-                    Some(Callee::Import(name)) => node.own += times * imports::work(name),
-                    Some(Callee::Unknown) => {
-                        node.through_pointers += times;
-                        node.own += times * BEHIND_POINTER;
-                    }
-                    None => {}
                 }
             }
+            node.own.iter_mut().zip(times).for_each(|(own, times)| *own += times * effort);
         }
-        node.calls = calls.into_values().collect();
+        calls.sort_by_key(|call| call.to);
+        calls.dedup_by(|next, call| {
+            let is_same = next.to == call.to;
+            if is_same {
+                call.times.iter_mut().zip(next.times).for_each(|(times, more)| *times += more);
+                call.most = call.most.zip(next.most).map(|(sum, more)| sum + more);
+            }
+            is_same
+        });
+        node.calls = calls;
         node
     }
 }
@@ -307,29 +289,35 @@ fn most_by_block(cfg: &Cfg, loops: &[Loop], trips: &[Option<Trips>]) -> Vec<Opti
     most
 }
 
-/// Functions whose address stands in data that the loader relocates, as vtables and tables of functions do.
-fn pointed_at(program: &Program, image: &Image<'_>) -> Vec<bool> {
-    let mut pointed_at = vec![false; program.functions.len()];
+/// Functions that may be called in ways that are not seen: those whose address stands in data that the loader relocates, as
+/// tables of virtual functions do, or is read by code, and those that nothing calls.
+fn pointed_at(program: &Program, image: &Image<'_>, drawn: &[Drawn]) -> Vec<bool> {
+    let (mut pointed_at, mut is_called) = (vec![false; drawn.len()], vec![false; drawn.len()]);
+    let mark = |list: &mut [bool], function: usize| list.get_mut(function).into_iter().for_each(|place| *place = true);
     for relocation in image.relocations().iter().filter(|one| one.kind != RelocationKind::JumpSlot) {
         let function = relocation.link_address().and_then(|target| program.function_entered_at(target));
-        if let Some(place) = function.and_then(|function| pointed_at.get_mut(function)) {
-            *place = true;
-        }
+        function.into_iter().for_each(|function| mark(&mut pointed_at, function));
     }
-    pointed_at
+    for one in drawn {
+        one.points_at.iter().for_each(|&function| mark(&mut pointed_at, function));
+        one.node.iter().flat_map(|node| &node.calls).for_each(|call| mark(&mut is_called, call.to));
+    }
+    let is_start_up = |index: usize| program.functions.get(index).is_some_and(|function| function.refusal == Some(tare_code::Refusal::StartUp));
+    let all = pointed_at.iter().zip(is_called).enumerate();
+    all.map(|(index, (is_pointed_at, is_called))| (*is_pointed_at || !is_called) && program.main() != Some(index) && !is_start_up(index)).collect()
 }
 
 /// Functions from which a wanted one is reached by calls that come back.
-fn reaching(program: &Program, calls: &[Vec<usize>], wanted: &[bool]) -> Vec<bool> {
-    let mut callers: HashMap<usize, Vec<usize>> = HashMap::new();
-    for (caller, callees) in calls.iter().enumerate() {
-        for &callee in callees {
-            callers.entry(callee).or_default().push(caller);
+fn reaching(program: &Program, drawn: &[Drawn], is_wanted: impl Fn(&Drawn) -> bool) -> Vec<bool> {
+    let mut callers: Vec<Vec<usize>> = vec![Vec::new(); drawn.len()];
+    for (caller, one) in drawn.iter().enumerate() {
+        for &callee in &one.returning_calls {
+            callers.get_mut(callee).into_iter().for_each(|list| list.push(caller));
         }
     }
     let is_mpi = |index: usize| program.functions.get(index).is_some_and(|function| imports::is_mpi(&function.name));
-    let mut reaching = vec![false; calls.len()];
-    let mut todo: Vec<usize> = (0..calls.len()).filter(|&index| wanted.get(index) == Some(&true) || is_mpi(index)).collect();
+    let mut reaching = vec![false; drawn.len()];
+    let mut todo: Vec<usize> = drawn.iter().enumerate().filter(|(index, one)| is_wanted(one) || is_mpi(*index)).map(|(index, _)| index).collect();
     while let Some(function) = todo.pop() {
         match reaching.get_mut(function) {
             Some(place) if !*place => *place = true,
@@ -337,7 +325,7 @@ fn reaching(program: &Program, calls: &[Vec<usize>], wanted: &[bool]) -> Vec<boo
         }
         let is_end = program.functions.get(function).is_some_and(|function| function.never_returns);
         if !is_end {
-            todo.extend(callers.get(&function).into_iter().flatten());
+            todo.extend(callers.get(function).into_iter().flatten());
         }
     }
     reaching

@@ -6,11 +6,14 @@
 //! told from machine code without types (loop exit, loop header, return), with what compilers say by laying out cold
 //! code apart (GCC's `predict.def`: ends that do not return, cold labels).
 
-use tare_code::{Body, Cfg, Flow, Function, Loop, Trips};
+use std::collections::BTreeMap;
 
-/// How often a loop goes round of which nothing is known.
+use smallvec::SmallVec;
+use tare_code::{Body, Cfg, Flow as Turn, Function, Loop, Trips};
+
+/// How often a loop goes round of which nothing is known, under each of `N` assumptions.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct UnknownTrips(pub(super) f64);
+pub(super) struct UnknownTrips<const N: usize>(pub(super) [f64; N]);
 
 /// Probability of a way into code that the compiler put apart, or to an end that does not return.
 const COLD: f64 = 0.01;
@@ -18,6 +21,8 @@ const COLD: f64 = 0.01;
 const RETURN: f64 = 0.72;
 /// Hit rate of "a branch enters the loop behind it".
 const LOOP_HEADER: f64 = 0.75;
+/// The mark of blocks while all of a graph takes part; loops have theirs from 1.
+const WHOLE: usize = 0;
 /// The most that a loop goes round.
 const MOST_TRIPS: f64 = 1e9;
 
@@ -31,25 +36,33 @@ pub(super) struct Shape<'a> {
     pub(super) trips: &'a [Option<Trips>],
 }
 
-impl Shape<'_> {
-    /// The frequency of each block in one visit.
-    pub(super) fn frequencies(&self, unknown: UnknownTrips) -> Vec<f64> {
-        let probabilities = self.probabilities(unknown);
-        let mut again = vec![0.0; self.cfg.blocks.len()];
-        for one in self.loops.iter().rev() {
+impl<'a> Shape<'a> {
+    /// The frequency of each block in one visit, under each assumption.
+    pub(super) fn frequencies<const N: usize>(&self, unknown: UnknownTrips<N>) -> Vec<[f64; N]> {
+        let blocks = self.cfg.blocks.len();
+        let mut flow =
+            Flow { graph: self.graph(unknown), again: vec![[0.0; N]; blocks], frequencies: vec![[0.0; N]; blocks], inside: vec![WHOLE; blocks] };
+        for (number, one) in self.loops.iter().enumerate().rev() {
             let Some(&header) = one.blocks.first() else { continue };
             let mut blocks = one.blocks.clone();
             blocks.sort_unstable();
-            let frequencies = self.spread(&blocks, &[(header, 1.0)], &probabilities, &again, header);
-            let back: f64 = blocks.iter().map(|&from| at(&frequencies, from) * self.probability(&probabilities, from, header)).sum();
-            if let Some(place) = again.get_mut(header) {
-                *place = back.min(1.0 - 1.0 / MOST_TRIPS);
+            for &block in &blocks {
+                set(&mut flow.inside, block, number + 1);
+                set(&mut flow.frequencies, block, [0.0; N]);
             }
+            set(&mut flow.frequencies, header, [1.0; N]);
+            let back = flow.spread(&blocks, Some(header), number + 1);
+            set(&mut flow.again, header, back.map(|back| back.min(1.0 - 1.0 / MOST_TRIPS)));
         }
-        let all: Vec<usize> = (0..self.cfg.blocks.len()).collect();
+        let all: Vec<usize> = (0..blocks).collect();
+        flow.inside.fill(WHOLE);
+        flow.frequencies.fill([0.0; N]);
         let share = 1.0 / self.cfg.entries.len().max(1) as f64;
-        let entries: Vec<(usize, f64)> = self.cfg.entries.iter().map(|&entry| (entry, share)).collect();
-        self.spread(&all, &entries, &probabilities, &again, usize::MAX)
+        for &entry in &self.cfg.entries {
+            add(&mut flow.frequencies, entry, [share; N]);
+        }
+        flow.spread(&all, None, WHOLE);
+        flow.frequencies
     }
 
     /// The frequencies of blocks that are executed in more than every second visit, or round of their loop; those of
@@ -58,90 +71,85 @@ impl Shape<'_> {
         let innermost = self.innermost();
         let of = |(block, frequency): (usize, &f64)| {
             let header = innermost.get(block).copied().flatten().and_then(|index| self.loops.get(index)?.blocks.first());
-            let around = header.map_or(1.0, |&header| at(frequencies, header));
+            let around = header.map_or(1.0, |&header| frequencies.get(header).copied().unwrap_or(0.0));
             if *frequency > 0.5 * around { *frequency } else { 0.0 }
         };
         frequencies.iter().enumerate().map(of).collect()
     }
 
-    /// Frequencies of some blocks, which are in the order of the graph, if control comes to the given ones; edges that
-    /// go back are in `again`, by header. The header of the loop itself is taken once.
-    fn spread(&self, blocks: &[usize], sources: &[(usize, f64)], probabilities: &[Vec<f64>], again: &[f64], own: usize) -> Vec<f64> {
-        let mut frequencies = vec![0.0; self.cfg.blocks.len()];
-        for &(block, frequency) in sources {
-            if let Some(place) = frequencies.get_mut(block) {
-                *place += frequency;
-            }
-        }
-        for &from in blocks {
-            if from != own
-                && let Some(place) = frequencies.get_mut(from)
-            {
-                *place /= 1.0 - at(again, from);
-            }
-            let Some(block) = self.cfg.blocks.get(from) else { continue };
-            for (&to, probability) in block.successors.iter().zip(probabilities.get(from).into_iter().flatten()) {
-                let flow = at(&frequencies, from) * probability;
-                if let Some(place) = frequencies.get_mut(to).filter(|_| to > from) {
-                    *place += flow;
+    /// The edges with their probabilities.
+    fn graph<const N: usize>(&self, unknown: UnknownTrips<N>) -> Graph<'a, N> {
+        let blocks = self.cfg.blocks.len();
+        let headers: BTreeMap<usize, Vec<usize>> =
+            self.loops.iter().enumerate().fold(BTreeMap::<usize, Vec<usize>>::new(), |mut headers, (index, one)| {
+                if let Some(&header) = one.blocks.first() {
+                    headers.entry(header).or_default().push(index);
                 }
+                headers
+            });
+        let cold: Vec<bool> = (0..blocks).map(|block| self.is_cold(block)).collect();
+        let known = Known { innermost: self.innermost(), ways_out: self.ways_out(&cold), trips: self.all_trips(unknown), headers, cold };
+        let mut graph = Graph { cfg: self.cfg, first: Vec::with_capacity(blocks + 1), probabilities: Vec::with_capacity(2 * blocks) };
+        for block in 0..blocks {
+            graph.first.push(graph.probabilities.len());
+            self.of_branch(block, &known, &mut graph.probabilities);
+        }
+        graph
+    }
+
+    /// Adds the probability of each way out of a block to another.
+    fn of_branch<const N: usize>(&self, block: usize, known: &Known<N>, probabilities: &mut Vec<[f64; N]>) {
+        let Some(own) = self.cfg.blocks.get(block) else { return };
+        if let ([_], 0) = (own.successors.as_slice(), own.exits) {
+            return probabilities.push([1.0; N]);
+        }
+        let leaving: SmallVec<[Option<[f64; N]>; 2]> = own.successors.iter().map(|&next| self.leaving(block, next, known)).collect();
+        let is_cold = |next: &usize| known.cold.get(*next) == Some(&true);
+        let stays = leaving.iter().zip(&own.successors).any(|(leaving, next)| leaving.is_none() && !is_cold(next));
+        let is_cold_choice = !is_cold(&block) && own.successors.iter().any(|next| !is_cold(next));
+        let first = probabilities.len();
+        probabilities.resize(first + own.successors.len(), [0.0; N]);
+        let mut weights: SmallVec<[Weight; 4]> = SmallVec::new();
+        for scene in 0..N {
+            weights.clear();
+            for (leaving, next) in leaving.iter().zip(&own.successors) {
+                weights.push(match leaving.and_then(|leaving| leaving.get(scene).copied()) {
+                    Some(leaves) if stays => Weight::Fixed(if is_cold(next) { COLD * leaves } else { leaves }),
+                    _ if is_cold(next) && is_cold_choice => Weight::Fixed(COLD),
+                    _ => Weight::Share(self.hint(block, *next, known)),
+                });
+            }
+            let shared = share_out(&weights, own.exits > 0);
+            for (place, share) in probabilities.get_mut(first..).into_iter().flatten().zip(shared) {
+                place.get_mut(scene).into_iter().for_each(|place| *place = share);
             }
         }
-        frequencies
-    }
-
-    fn probability(&self, probabilities: &[Vec<f64>], from: usize, to: usize) -> f64 {
-        let successors = self.cfg.blocks.get(from).map_or(&[][..], |block| &block.successors);
-        successors.iter().zip(probabilities.get(from).into_iter().flatten()).filter(|(next, _)| **next == to).map(|(_, one)| one).sum()
-    }
-
-    /// For each block the probability of each of its successors.
-    fn probabilities(&self, unknown: UnknownTrips) -> Vec<Vec<f64>> {
-        let innermost = self.innermost();
-        let ways_out = self.ways_out();
-        (0..self.cfg.blocks.len()).map(|block| self.of_branch(block, &innermost, &ways_out, unknown)).collect()
-    }
-
-    fn of_branch(&self, block: usize, innermost: &[Option<usize>], ways_out: &[usize], unknown: UnknownTrips) -> Vec<f64> {
-        let Some(own) = self.cfg.blocks.get(block) else { return Vec::new() };
-        let leaving: Vec<Option<f64>> = own.successors.iter().map(|&next| self.leaving(block, next, innermost, ways_out, unknown)).collect();
-        let cold: Vec<bool> = own.successors.iter().map(|&next| self.is_cold(next)).collect();
-        let stays = leaving.iter().zip(&cold).any(|(leaving, cold)| leaving.is_none() && !cold);
-        let is_cold_choice = !self.is_cold(block) && cold.contains(&false);
-        let weight = |index: usize, next: usize| {
-            let (leaving, cold) = (leaving.get(index).copied().flatten(), cold.get(index) == Some(&true));
-            match leaving {
-                Some(leaves) if stays => Weight::Fixed(if cold { COLD * leaves } else { leaves }),
-                _ if cold && is_cold_choice => Weight::Fixed(COLD),
-                _ => Weight::Share(self.hint(block, next)),
-            }
-        };
-        let weights: Vec<Weight> = own.successors.iter().enumerate().map(|(index, &next)| weight(index, next)).collect();
-        share_out(&weights, own.exits > 0)
     }
 
     /// The probability of an edge that leaves loops: once in all their iterations.
-    fn leaving(&self, from: usize, to: usize, innermost: &[Option<usize>], ways_out: &[usize], unknown: UnknownTrips) -> Option<f64> {
-        let mut left = 1.0;
-        let mut next = innermost.get(from).copied().flatten();
+    fn leaving<const N: usize>(&self, from: usize, to: usize, known: &Known<N>) -> Option<[f64; N]> {
+        let mut left = [1.0; N];
+        let mut next = known.innermost.get(from).copied().flatten();
         let mut has_left = false;
         while let Some(index) = next {
             let Some(one) = self.loops.get(index).filter(|one| !one.contains(to)) else { break };
-            let ways = if has_left { 1 } else { ways_out.get(index).copied().unwrap_or(1).max(1) };
-            left /= self.trips(index, unknown) * ways as f64;
+            let ways = if has_left { 1 } else { known.ways_out.get(index).copied().unwrap_or(1).max(1) };
+            let trips = known.trips.get(index).copied().unwrap_or([1.0; N]);
+            left.iter_mut().zip(trips).for_each(|(left, trips)| *left /= trips * ways as f64);
             has_left = true;
             next = one.parent;
         }
-        has_left.then_some(left.clamp(1.0 / MOST_TRIPS, 1.0))
+        has_left.then(|| left.map(|left| left.clamp(1.0 / MOST_TRIPS, 1.0)))
     }
 
-    /// How often a loop goes round.
-    fn trips(&self, index: usize, unknown: UnknownTrips) -> f64 {
-        match self.trips.get(index).copied().flatten() {
-            Some(trips) if trips.exact => trips.most.max(1) as f64,
-            Some(trips) => (trips.most.max(1) as f64).min(unknown.0),
+    /// How often each loop goes round.
+    fn all_trips<const N: usize>(&self, unknown: UnknownTrips<N>) -> Vec<[f64; N]> {
+        let of = |index: usize| match self.trips.get(index).copied().flatten() {
+            Some(trips) if trips.exact => [trips.most.max(1) as f64; N],
+            Some(trips) => unknown.0.map(|unknown| (trips.most.max(1) as f64).min(unknown)),
             None => unknown.0,
-        }
+        };
+        (0..self.loops.len()).map(of).collect()
     }
 
     /// By block the smallest loop around it.
@@ -160,11 +168,11 @@ impl Shape<'_> {
     }
 
     /// By loop how many branches may leave it, ends that do not return left out.
-    fn ways_out(&self) -> Vec<usize> {
+    fn ways_out(&self, cold: &[bool]) -> Vec<usize> {
         let count = |one: &Loop| {
             let leaves = |&&block: &&usize| {
                 let next = self.cfg.blocks.get(block).map_or(&[][..], |block| &block.successors);
-                next.len() > 1 && next.iter().any(|&next| !one.contains(next) && !self.is_cold(next))
+                next.len() > 1 && next.iter().any(|&next| !one.contains(next) && cold.get(next) != Some(&true))
             };
             one.blocks.iter().filter(leaves).count()
         };
@@ -172,9 +180,10 @@ impl Shape<'_> {
     }
 
     /// How likely structure makes an edge, besides others of the same branch.
-    fn hint(&self, from: usize, to: usize) -> f64 {
+    fn hint<const N: usize>(&self, from: usize, to: usize, known: &Known<N>) -> f64 {
         let returns = self.cfg.blocks.get(to).is_some_and(|block| block.exits > 0 && block.successors.is_empty());
-        let enters = self.loops.iter().any(|one| one.blocks.first() == Some(&to) && !one.contains(from));
+        let mut begun = known.headers.get(&to).into_iter().flatten().filter_map(|&index| self.loops.get(index));
+        let enters = begun.any(|one| !one.contains(from));
         let return_odds = if returns { (1.0 - RETURN) / RETURN } else { 1.0 };
         let header_odds = if enters { LOOP_HEADER / (1.0 - LOOP_HEADER) } else { 1.0 };
         return_odds * header_odds
@@ -185,8 +194,68 @@ impl Shape<'_> {
         let Some(own) = self.cfg.blocks.get(block) else { return false };
         let is_apart = self.function.parts.first().is_some_and(|part| !part.contains(&own.address));
         let last = own.instructions.clone().last().and_then(|last| self.body.instructions.get(last));
-        let ends = last.is_some_and(|last| matches!(last.flow, Flow::Stop | Flow::Call { returns: false, .. }));
+        let ends = last.is_some_and(|last| matches!(last.flow, Turn::Stop | Turn::Call { returns: false, .. }));
         is_apart || (ends && own.successors.is_empty())
+    }
+}
+
+/// What edges are judged by.
+struct Known<const N: usize> {
+    /// By block the smallest loop around it.
+    innermost: Vec<Option<usize>>,
+    /// By loop how many branches may leave it.
+    ways_out: Vec<usize>,
+    /// By loop how often it goes round.
+    trips: Vec<[f64; N]>,
+    /// Loops by their headers.
+    headers: BTreeMap<usize, Vec<usize>>,
+    /// By block.
+    cold: Vec<bool>,
+}
+
+/// A control-flow graph with the probabilities of its edges.
+struct Graph<'a, const N: usize> {
+    cfg: &'a Cfg,
+    /// By block where its edges begin.
+    first: Vec<usize>,
+    probabilities: Vec<[f64; N]>,
+}
+
+/// How control spreads over a graph.
+struct Flow<'a, const N: usize> {
+    graph: Graph<'a, N>,
+    /// By header the probability that control comes back to it.
+    again: Vec<[f64; N]>,
+    frequencies: Vec<[f64; N]>,
+    /// By block a mark: whether it takes part.
+    inside: Vec<usize>,
+}
+
+impl<const N: usize> Flow<'_, N> {
+    /// Spreads what the frequencies hold over blocks, which are in the order of the graph and bear the mark; returns what
+    /// comes back to the header, which is taken once.
+    fn spread(&mut self, blocks: &[usize], header: Option<usize>, mark: usize) -> [f64; N] {
+        let mut back = [0.0; N];
+        for &from in blocks {
+            let Some(frequency) = self.frequencies.get_mut(from) else { continue };
+            if Some(from) != header {
+                let again = self.again.get(from).copied().unwrap_or([0.0; N]);
+                frequency.iter_mut().zip(again).for_each(|(frequency, again)| *frequency /= 1.0 - again);
+            }
+            let frequency = *frequency;
+            let Some(block) = self.graph.cfg.blocks.get(from) else { continue };
+            let first = self.graph.first.get(from).copied().unwrap_or(0);
+            for (&to, probability) in block.successors.iter().zip(self.graph.probabilities.get(first..).into_iter().flatten()) {
+                let mut flow = frequency;
+                flow.iter_mut().zip(probability).for_each(|(flow, probability)| *flow *= probability);
+                if Some(to) == header {
+                    back.iter_mut().zip(flow).for_each(|(back, flow)| *back += flow);
+                } else if to > from && self.inside.get(to) == Some(&mark) {
+                    add(&mut self.frequencies, to, flow);
+                }
+            }
+        }
+        back
     }
 }
 
@@ -200,22 +269,30 @@ enum Weight {
 }
 
 /// Probabilities from weights; a way out at the end of the block takes part as one more successor.
-fn share_out(weights: &[Weight], has_exit: bool) -> Vec<f64> {
+fn share_out(weights: &[Weight], has_exit: bool) -> impl Iterator<Item = f64> + '_ {
     let fixed: f64 = weights.iter().map(|weight| if let Weight::Fixed(fixed) = weight { *fixed } else { 0.0 }).sum();
     let exit = if has_exit && !weights.is_empty() { 1.0 } else { 0.0 };
     let shares: f64 = exit + weights.iter().map(|weight| if let Weight::Share(share) = weight { *share } else { 0.0 }).sum::<f64>();
     // Where all are fixed, they share the whole in proportion.
     let scale = if shares == 0.0 && fixed > 0.0 { 1.0 / fixed } else { 1.0 / fixed.max(1.0) };
     let left = (1.0 - fixed * scale).max(0.0);
-    let one = |weight: &Weight| match weight {
+    let one = move |weight: &Weight| match weight {
         Weight::Fixed(fixed) => fixed * scale,
         Weight::Share(share) => left * share / shares,
     };
-    weights.iter().map(one).collect()
+    weights.iter().map(one)
 }
 
-fn at(values: &[f64], index: usize) -> f64 {
-    values.get(index).copied().unwrap_or(0.0)
+fn set<T>(values: &mut [T], index: usize, to: T) {
+    if let Some(place) = values.get_mut(index) {
+        *place = to;
+    }
+}
+
+fn add<const N: usize>(values: &mut [[f64; N]], index: usize, more: [f64; N]) {
+    if let Some(place) = values.get_mut(index) {
+        place.iter_mut().zip(more).for_each(|(place, more)| *place += more);
+    }
 }
 
 #[cfg(test)]
@@ -232,10 +309,10 @@ mod tests {
             (&[Weight::Share(1.0)], false),
         ];
         for (weights, has_exit) in cases {
-            let sum: f64 = share_out(weights, has_exit).iter().sum();
+            let sum: f64 = share_out(weights, has_exit).sum();
             assert!((sum - 1.0).abs() < 1e-12, "{weights:?}: {sum}");
         }
-        assert_eq!(share_out(&[Weight::Share(1.0)], true), [0.5]);
-        assert_eq!(share_out(&[Weight::Share(1.0), Weight::Share(3.0)], false), [0.25, 0.75]);
+        assert_eq!(share_out(&[Weight::Share(1.0)], true).collect::<Vec<_>>(), [0.5]);
+        assert_eq!(share_out(&[Weight::Share(1.0), Weight::Share(3.0)], false).collect::<Vec<_>>(), [0.25, 0.75]);
     }
 }

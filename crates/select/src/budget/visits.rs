@@ -14,15 +14,15 @@ const POINTER_ROUNDS: usize = 3;
 /// No count is higher.
 const MOST: f64 = 1e18;
 
-/// What is known of one function.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Node {
+/// What is known of one function, under each of `N` assumptions.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Node<const N: usize> {
     /// Work of its own in one visit.
-    pub(super) own: f64,
+    pub(super) own: [f64; N],
     /// Calls of functions of the image.
-    pub(super) calls: Vec<Call>,
+    pub(super) calls: Vec<Call<N>>,
     /// Calls through pointers in one visit.
-    pub(super) through_pointers: f64,
+    pub(super) through_pointers: [f64; N],
     /// What they may reach: numbers of sets of functions.
     pub(super) sets: Vec<usize>,
     /// Whether it may be called through a pointer, or from elsewhere.
@@ -31,224 +31,266 @@ pub(super) struct Node {
 
 /// A call site, or several of one callee.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Call {
+pub(super) struct Call<const N: usize> {
     pub(super) to: usize,
     /// How often in one visit, as expected.
-    pub(super) times: f64,
+    pub(super) times: [f64; N],
     /// How often at most, where loops bound it.
     pub(super) most: Option<f64>,
 }
 
 /// What follows for one function.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub(super) struct Flowed {
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Flowed<const N: usize> {
     /// Expected visits in a run.
-    pub(super) visits: f64,
+    pub(super) visits: [f64; N],
     /// Visits at most, where structure bounds them.
     pub(super) most: Option<f64>,
     /// Part of the visits that come by a way through a pointer.
-    pub(super) by_pointer: f64,
+    pub(super) by_pointer: [f64; N],
     /// Work in one visit, its callees' included, but not that of further visits of itself and of the circle that it is in.
-    pub(super) work: f64,
+    pub(super) work: [f64; N],
     /// It calls itself, if through others.
     pub(super) is_recursive: bool,
 }
 
 /// The flow of visits and work, if a run visits `root` once; without one, all that is pointed at is visited once. `sets`
 /// are the functions that calls through pointers may reach.
-pub(super) fn flow(nodes: &[Node], root: Option<usize>, sets: &[&[usize]]) -> Vec<Flowed> {
-    let order = components(nodes.len(), |node| nodes.get(node).into_iter().flat_map(|node| node.calls.iter().map(|call| call.to)));
-    let circles: Vec<Circle> = order.into_iter().map(|members| Circle::of(nodes, members)).collect();
-    let mut flowed = vec![Flowed::default(); nodes.len()];
-    for circle in &circles {
-        circle.gather_work(nodes, &mut flowed);
-    }
-    let mut sources = vec![0.0; nodes.len()];
+pub(super) fn flow<const N: usize>(nodes: &[Node<N>], root: Option<usize>, sets: &[&[usize]]) -> Vec<Flowed<N>> {
+    let circles = Circles::of(nodes);
+    let nothing = Flowed { visits: [0.0; N], most: None, by_pointer: [0.0; N], work: [0.0; N], is_recursive: false };
+    let mut flowed = vec![nothing; nodes.len()];
+    circles.gather_work(&mut flowed);
+    let mut sources = vec![[0.0; N]; nodes.len()];
     match root {
-        Some(root) => set(&mut sources, root, 1.0),
-        None => nodes.iter().enumerate().filter(|(_, node)| node.is_pointed_at).for_each(|(index, _)| set(&mut sources, index, 1.0)),
+        Some(root) => set(&mut sources, root, [1.0; N]),
+        None => nodes.iter().enumerate().filter(|(_, node)| node.is_pointed_at).for_each(|(index, _)| set(&mut sources, index, [1.0; N])),
     }
-    let direct = spread(nodes, &circles, sources);
-    let all = with_pointers(nodes, &circles, sets, direct.clone());
+    let direct = circles.spread(sources);
+    let all = with_pointers(&circles, sets, direct.clone());
     for ((place, visits), direct) in flowed.iter_mut().zip(&all).zip(&direct) {
         place.visits = *visits;
-        place.by_pointer = if *visits > 0.0 { 1.0 - direct / visits } else { 0.0 };
+        let parts = place.by_pointer.iter_mut().zip(visits.iter().zip(direct));
+        parts.for_each(|(part, (visits, direct))| *part = if *visits > 0.0 { 1.0 - direct / visits } else { 0.0 });
     }
-    bound(nodes, &circles, root, &mut flowed);
+    circles.bound(root, &mut flowed);
     flowed
 }
 
 /// Visits with those that come through pointers.
-fn with_pointers(nodes: &[Node], circles: &[Circle], sets: &[&[usize]], direct: Vec<f64>) -> Vec<f64> {
+fn with_pointers<const N: usize>(circles: &Circles<'_, N>, sets: &[&[usize]], direct: Vec<[f64; N]>) -> Vec<[f64; N]> {
     let mut all = direct.clone();
     let mut latest = direct;
     for _ in 0..POINTER_ROUNDS {
-        let sources = through_pointers(nodes, sets, &latest);
-        if sources.iter().all(|&visits| visits == 0.0) {
+        let sources = through_pointers(circles.nodes, sets, &latest);
+        if sources.iter().all(|visits| *visits == [0.0; N]) {
             break;
         }
-        latest = spread(nodes, circles, sources);
-        for (all, more) in all.iter_mut().zip(&latest) {
-            *all = (*all + more).min(MOST);
-        }
+        latest = circles.spread(sources);
+        all.iter_mut().zip(&latest).for_each(|(all, more)| grow(all, more));
     }
     all
 }
 
 /// Calls through pointers go to all that they may reach, in equal parts.
-fn through_pointers(nodes: &[Node], sets: &[&[usize]], visits: &[f64]) -> Vec<f64> {
-    let mut of_each_member = vec![0.0; sets.len()];
+fn through_pointers<const N: usize>(nodes: &[Node<N>], sets: &[&[usize]], visits: &[[f64; N]]) -> Vec<[f64; N]> {
+    let mut of_each_member = vec![[0.0; N]; sets.len()];
     for (node, visits) in nodes.iter().zip(visits) {
         let reached: usize = node.sets.iter().filter_map(|&set| sets.get(set)).map(|members| members.len()).sum();
         if reached == 0 {
             continue;
         }
-        for &one in &node.sets {
-            let more = at(&of_each_member, one) + node.through_pointers * visits / reached as f64;
-            set(&mut of_each_member, one, more);
-        }
+        let calls = product(&node.through_pointers, visits).map(|calls| calls / reached as f64);
+        node.sets.iter().for_each(|&one| add(&mut of_each_member, one, &calls));
     }
-    let mut sources = vec![0.0; nodes.len()];
-    for (members, calls) in sets.iter().zip(of_each_member) {
+    let mut sources = vec![[0.0; N]; nodes.len()];
+    for (members, calls) in sets.iter().zip(&of_each_member).filter(|(_, calls)| **calls != [0.0; N]) {
         for &member in members.iter().filter(|&&member| nodes.get(member).is_some_and(|node| node.is_pointed_at)) {
-            let more = (at(&sources, member) + calls).min(MOST);
-            set(&mut sources, member, more);
+            add(&mut sources, member, calls);
         }
     }
     sources
 }
 
-/// Visits that follow from visits from outside, callers in front of callees.
-fn spread(nodes: &[Node], circles: &[Circle], sources: Vec<f64>) -> Vec<f64> {
-    let mut visits = sources;
-    for circle in circles.iter().rev() {
-        circle.settle(nodes, &mut visits);
-        for &member in &circle.members {
-            let own = at(&visits, member);
-            for call in nodes.get(member).into_iter().flat_map(|node| &node.calls) {
-                if !circle.holds(call.to)
-                    && let Some(place) = visits.get_mut(call.to)
-                {
-                    *place = (*place + own * call.times).min(MOST);
+/// Functions that call each other, or one alone.
+struct Circle<const N: usize> {
+    members: Vec<usize>,
+    /// The calls within: caller and callee, by their positions among the members, and how often; scaled so that a visit
+    /// from outside brings [`RECURSION`] visits at most.
+    within: Vec<(usize, usize, [f64; N])>,
+}
+
+/// All of them, callees in front of callers.
+struct Circles<'a, const N: usize> {
+    nodes: &'a [Node<N>],
+    list: Vec<Circle<N>>,
+    /// By function its circle.
+    of: Vec<usize>,
+}
+
+impl<'a, const N: usize> Circles<'a, N> {
+    fn of(nodes: &'a [Node<N>]) -> Self {
+        let order = components(nodes.len(), |node| nodes.get(node).into_iter().flat_map(|node| node.calls.iter().map(|call| call.to)));
+        let (mut of, mut positions) = (vec![0; nodes.len()], vec![0; nodes.len()]);
+        for (number, members) in order.iter().enumerate() {
+            for (position, &member) in members.iter().enumerate() {
+                set(&mut of, member, number);
+                set(&mut positions, member, position);
+            }
+        }
+        let mut circles = Self { nodes, list: Vec::with_capacity(order.len()), of };
+        for (number, members) in order.into_iter().enumerate() {
+            let within = circles.within(number, &members, &positions);
+            circles.list.push(Circle { members, within });
+        }
+        circles
+    }
+
+    fn within(&self, number: usize, members: &[usize], positions: &[usize]) -> Vec<(usize, usize, [f64; N])> {
+        let mut within = Vec::new();
+        let mut strongest = [0.0; N];
+        for (from, &member) in members.iter().enumerate() {
+            let mut all = [0.0; N];
+            for call in self.calls(member).filter(|call| self.of.get(call.to) == Some(&number)) {
+                all.iter_mut().zip(call.times).for_each(|(all, times)| *all += times);
+                within.push((from, positions.get(call.to).copied().unwrap_or(0), call.times));
+            }
+            strongest.iter_mut().zip(all).for_each(|(strongest, all)| *strongest = f64::max(*strongest, all));
+        }
+        let damping = strongest.map(|strongest| if strongest > 0.0 { ((1.0 - 1.0 / RECURSION) / strongest).min(1.0) } else { 1.0 });
+        within.iter_mut().for_each(|(_, _, times)| *times = product(times, &damping));
+        within
+    }
+
+    fn calls(&self, function: usize) -> impl Iterator<Item = &'a Call<N>> {
+        self.nodes.get(function).into_iter().flat_map(|node| &node.calls)
+    }
+
+    /// Calls out of a circle, by a member.
+    fn calls_outward(&self, number: usize, member: usize) -> impl Iterator<Item = &'a Call<N>> {
+        self.calls(member).filter(move |call| self.of.get(call.to) != Some(&number))
+    }
+
+    /// Work of one visit of each function, from that of callees outside of its circle.
+    fn gather_work(&self, flowed: &mut [Flowed<N>]) {
+        for (number, circle) in self.list.iter().enumerate() {
+            for &member in &circle.members {
+                let mut work = self.nodes.get(member).map_or([0.0; N], |node| node.own);
+                for call in self.calls_outward(number, member) {
+                    let below = flowed.get(call.to).map_or([0.0; N], |callee| callee.work);
+                    work.iter_mut().zip(product(&call.times, &below)).for_each(|(work, below)| *work += below);
+                }
+                if let Some(place) = flowed.get_mut(member) {
+                    place.work = work.map(|work| work.min(MOST));
+                    place.is_recursive = circle.is_recursive();
                 }
             }
         }
     }
-    visits
-}
 
-/// Visits at most: sums and products of constants, where nothing on the way is unknown.
-fn bound(nodes: &[Node], circles: &[Circle], root: Option<usize>, flowed: &mut [Flowed]) {
-    let mut most: Vec<Option<f64>> = nodes.iter().map(|node| if node.is_pointed_at { None } else { Some(0.0) }).collect();
-    if let Some(place) = root.and_then(|root| most.get_mut(root)) {
-        *place = Some(1.0);
-    }
-    for circle in circles.iter().rev() {
-        for &member in &circle.members {
-            if circle.is_recursive
-                && let Some(place) = most.get_mut(member)
-            {
-                *place = None;
-            }
-            let own = most.get(member).copied().flatten();
-            for call in nodes.get(member).into_iter().flat_map(|node| &node.calls).filter(|call| !circle.holds(call.to)) {
-                let Some(place) = most.get_mut(call.to) else { continue };
-                let more = match (own, call.most) {
-                    (Some(0.0), _) => Some(0.0),
-                    (Some(own), Some(times)) => Some(own * times),
-                    _ => None,
-                };
-                *place = place.zip(more).map(|(sum, more)| (sum + more).min(MOST));
+    /// Visits that follow from visits from outside, callers in front of callees.
+    fn spread(&self, sources: Vec<[f64; N]>) -> Vec<[f64; N]> {
+        let mut visits = sources;
+        for (number, circle) in self.list.iter().enumerate().rev() {
+            circle.settle(&mut visits);
+            for &member in &circle.members {
+                let own = at(&visits, member);
+                if own != [0.0; N] {
+                    self.calls_outward(number, member).for_each(|call| add(&mut visits, call.to, &product(&own, &call.times)));
+                }
             }
         }
-    }
-    for (place, most) in flowed.iter_mut().zip(most) {
-        place.most = most;
-    }
-}
-
-/// Functions that call each other, or one alone.
-struct Circle {
-    members: Vec<usize>,
-    is_recursive: bool,
-    /// What the calls within are scaled by, so that a visit from outside brings [`RECURSION`] visits at most.
-    damping: f64,
-}
-
-impl Circle {
-    fn of(nodes: &[Node], mut members: Vec<usize>) -> Self {
-        members.sort_unstable();
-        let holds = |to: usize| members.binary_search(&to).is_ok();
-        let within = |&member: &usize| -> f64 {
-            nodes.get(member).into_iter().flat_map(|node| &node.calls).filter(|call| holds(call.to)).map(|call| call.times).sum()
-        };
-        let strongest = members.iter().map(within).fold(0.0, f64::max);
-        let calls_itself = |&member: &usize| nodes.get(member).is_some_and(|node| node.calls.iter().any(|call| holds(call.to)));
-        let is_recursive = members.iter().any(calls_itself);
-        let damping = if strongest > 0.0 { ((1.0 - 1.0 / RECURSION) / strongest).min(1.0) } else { 1.0 };
-        Self { is_recursive, damping, members }
+        visits
     }
 
-    fn holds(&self, node: usize) -> bool {
-        self.members.binary_search(&node).is_ok()
-    }
-
-    /// Work of one visit of each member, from that of callees outside of the circle.
-    fn gather_work(&self, nodes: &[Node], flowed: &mut [Flowed]) {
-        for &member in &self.members {
-            let Some(node) = nodes.get(member) else { continue };
-            let outside = node.calls.iter().filter(|call| !self.holds(call.to));
-            let below: f64 = outside.map(|call| call.times * flowed.get(call.to).map_or(0.0, |callee| callee.work)).sum();
-            if let Some(place) = flowed.get_mut(member) {
-                place.work = (node.own + below).min(MOST);
-                place.is_recursive = self.is_recursive;
+    /// Visits at most: sums and products of constants, where nothing on the way is unknown.
+    fn bound(&self, root: Option<usize>, flowed: &mut [Flowed<N>]) {
+        let mut most: Vec<Option<f64>> = self.nodes.iter().map(|node| if node.is_pointed_at { None } else { Some(0.0) }).collect();
+        if let Some(root) = root {
+            set(&mut most, root, Some(1.0));
+        }
+        for (number, circle) in self.list.iter().enumerate().rev() {
+            for &member in &circle.members {
+                if circle.is_recursive() {
+                    set(&mut most, member, None);
+                }
+                let own = most.get(member).copied().flatten();
+                for call in self.calls_outward(number, member) {
+                    let Some(place) = most.get_mut(call.to) else { continue };
+                    let more = match (own, call.most) {
+                        (Some(0.0), _) => Some(0.0),
+                        (Some(own), Some(times)) => Some(own * times),
+                        _ => None,
+                    };
+                    *place = place.zip(more).map(|(sum, more)| (sum + more).min(MOST));
+                }
             }
         }
+        for (place, most) in flowed.iter_mut().zip(most) {
+            place.most = most;
+        }
+    }
+}
+
+impl<const N: usize> Circle<N> {
+    const fn is_recursive(&self) -> bool {
+        !self.within.is_empty()
     }
 
     /// Lets visits that came from outside go round.
-    fn settle(&self, nodes: &[Node], visits: &mut [f64]) {
-        if !self.is_recursive {
+    fn settle(&self, visits: &mut [[f64; N]]) {
+        if !self.is_recursive() {
             return;
         }
-        let mut latest: Vec<f64> = self.members.iter().map(|&member| at(visits, member)).collect();
+        let mut latest: Vec<[f64; N]> = self.members.iter().map(|&member| at(visits, member)).collect();
+        let mut next = vec![[0.0; N]; latest.len()];
         for _ in 0..ROUNDS {
-            let mut next = vec![0.0; latest.len()];
-            for (&member, own) in self.members.iter().zip(&latest) {
-                for call in nodes.get(member).into_iter().flat_map(|node| &node.calls) {
-                    let Ok(position) = self.members.binary_search(&call.to) else { continue };
-                    if let Some(place) = next.get_mut(position) {
-                        *place += own * call.times * self.damping;
-                    }
-                }
+            if latest.iter().all(|visits| *visits == [0.0; N]) {
+                return;
             }
-            for (&member, more) in self.members.iter().zip(&next) {
-                if let Some(place) = visits.get_mut(member) {
-                    *place = (*place + more).min(MOST);
-                }
+            next.fill([0.0; N]);
+            for &(from, to, times) in &self.within {
+                add(&mut next, to, &product(&at(&latest, from), &times));
             }
-            latest = next;
+            self.members.iter().zip(&next).for_each(|(&member, more)| add(visits, member, more));
+            std::mem::swap(&mut latest, &mut next);
         }
     }
 }
 
-fn at(values: &[f64], index: usize) -> f64 {
-    values.get(index).copied().unwrap_or(0.0)
+fn at<const N: usize>(values: &[[f64; N]], index: usize) -> [f64; N] {
+    values.get(index).copied().unwrap_or([0.0; N])
 }
 
-fn set(values: &mut [f64], index: usize, to: f64) {
+fn set<T>(values: &mut [T], index: usize, to: T) {
     if let Some(place) = values.get_mut(index) {
         *place = to;
     }
+}
+
+fn add<const N: usize>(values: &mut [[f64; N]], index: usize, more: &[f64; N]) {
+    if let Some(place) = values.get_mut(index) {
+        grow(place, more);
+    }
+}
+
+fn grow<const N: usize>(value: &mut [f64; N], more: &[f64; N]) {
+    value.iter_mut().zip(more).for_each(|(value, more)| *value = (*value + more).min(MOST));
+}
+
+fn product<const N: usize>(one: &[f64; N], other: &[f64; N]) -> [f64; N] {
+    let mut product = *one;
+    product.iter_mut().zip(other).for_each(|(one, other)| *one *= other);
+    product
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Call, Flowed, Node, RECURSION, flow};
 
-    fn node(own: f64, calls: &[(usize, f64)]) -> Node {
-        let calls = calls.iter().map(|&(to, times)| Call { to, times, most: Some(times) }).collect();
-        Node { own, calls, ..Node::default() }
+    fn node(own: f64, calls: &[(usize, f64)]) -> Node<1> {
+        let calls = calls.iter().map(|&(to, times)| Call { to, times: [times], most: Some(times) }).collect();
+        Node { own: [own], calls, through_pointers: [0.0], sets: Vec::new(), is_pointed_at: false }
     }
 
     #[test]
@@ -256,9 +298,9 @@ mod tests {
         // main calls a once and b ten times; both call leaf: a five times, b twice.
         let nodes = [node(100.0, &[(1, 1.0), (2, 10.0)]), node(50.0, &[(3, 5.0)]), node(7.0, &[(3, 2.0)]), node(3.0, &[])];
         let flowed = flow(&nodes, Some(0), &[]);
-        let visits: Vec<f64> = flowed.iter().map(|one| one.visits).collect();
+        let visits: Vec<f64> = flowed.iter().map(|one| one.visits[0]).collect();
         assert_eq!(visits, [1.0, 1.0, 10.0, 25.0]);
-        let work: Vec<f64> = flowed.iter().map(|one| one.work).collect();
+        let work: Vec<f64> = flowed.iter().map(|one| one.work[0]).collect();
         assert_eq!(work, [100.0 + 65.0 + 130.0, 65.0, 13.0, 3.0]);
         assert_eq!(flowed.iter().map(|one| one.most).collect::<Vec<_>>(), [Some(1.0), Some(1.0), Some(10.0), Some(25.0)]);
     }
@@ -273,7 +315,7 @@ mod tests {
         };
         for _ in 0..300 {
             let count = 2 + random(30) as usize;
-            let nodes: Vec<Node> = (0..count)
+            let nodes: Vec<Node<1>> = (0..count)
                 .map(|index| {
                     let draws = (index + 1..count).map(|to| (to, random(160))).filter(|(_, one)| one % 3 == 0);
                     let calls: Vec<(usize, f64)> = draws.map(|(to, one)| (to, (1 + one) as f64 / 16.0)).collect();
@@ -281,9 +323,9 @@ mod tests {
                 })
                 .collect();
             let flowed = flow(&nodes, Some(0), &[]);
-            let total: f64 = nodes.iter().zip(&flowed).map(|(node, flowed)| node.own * flowed.visits).sum();
-            assert!((total / flowed[0].work - 1.0).abs() < 1e-9);
-            assert!(flowed.iter().all(|one| one.most.is_some_and(|most| most >= one.visits * 0.999)));
+            let total: f64 = nodes.iter().zip(&flowed).map(|(node, flowed)| node.own[0] * flowed.visits[0]).sum();
+            assert!((total / flowed[0].work[0] - 1.0).abs() < 1e-9);
+            assert!(flowed.iter().all(|one| one.most.is_some_and(|most| most >= one.visits[0] * 0.999)));
         }
     }
 
@@ -292,24 +334,24 @@ mod tests {
         // main calls f, f calls itself twice and g; g and h call each other.
         let nodes = [node(1.0, &[(1, 1.0)]), node(10.0, &[(1, 2.0), (2, 1.0)]), node(4.0, &[(3, 1.0)]), node(6.0, &[(2, 1.0)])];
         let flowed = flow(&nodes, Some(0), &[]);
-        assert!((flowed[1].visits / RECURSION - 1.0).abs() < 0.01);
+        assert!((flowed[1].visits[0] / RECURSION - 1.0).abs() < 0.01);
         assert!(flowed[1].is_recursive && flowed[2].is_recursive && flowed[3].is_recursive && !flowed[0].is_recursive);
         assert!(flowed[1].most.is_none() && flowed[2].most.is_none());
-        assert_eq!(flowed[1].work, 10.0 + 4.0);
-        assert!(flowed.iter().all(|one: &Flowed| one.visits.is_finite()));
+        assert_eq!(flowed[1].work, [10.0 + 4.0]);
+        assert!(flowed.iter().all(|one: &Flowed<1>| one.visits[0].is_finite()));
     }
 
     #[test]
     fn what_is_pointed_at_shares_the_calls_through_pointers() {
         let mut nodes = vec![node(1.0, &[(1, 1.0)]), node(1.0, &[]), node(1.0, &[]), node(1.0, &[]), node(1.0, &[])];
-        nodes[1].through_pointers = 8.0;
+        nodes[1].through_pointers = [8.0];
         nodes[1].sets = vec![1];
         nodes[2..].iter_mut().for_each(|node| node.is_pointed_at = true);
         let flowed = flow(&nodes, Some(0), &[&[2, 3, 4], &[2, 3]]);
-        assert_eq!((flowed[2].visits, flowed[3].visits, flowed[4].visits), (4.0, 4.0, 0.0));
-        assert_eq!((flowed[2].by_pointer, flowed[1].by_pointer), (1.0, 0.0));
+        assert_eq!((flowed[2].visits, flowed[3].visits, flowed[4].visits), ([4.0], [4.0], [0.0]));
+        assert_eq!((flowed[2].by_pointer, flowed[1].by_pointer), ([1.0], [0.0]));
         assert!(flowed[2].most.is_none() && flowed[1].most == Some(1.0));
         let library = flow(&nodes, None, &[]);
-        assert_eq!((library[2].visits, library[0].visits), (1.0, 0.0));
+        assert_eq!((library[2].visits, library[0].visits), ([1.0], [0.0]));
     }
 }

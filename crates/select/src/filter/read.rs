@@ -44,22 +44,38 @@ impl Filter {
             change.apply(&mut snippets);
             snippets
         });
-        let rules = elements(node, RULES)?.map(rule).collect::<Result<_, _>>()?;
-        Ok(Self { name, start: start(node)?, budget: budget(node)?, snippets, rules, line: line(node) })
+        let mut lines = Lines { text: node.document().input_text(), byte: 0, line: 1 };
+        let line = lines.of(node);
+        let rules = elements(node, RULES)?.map(|one| rule(one, &mut lines)).collect::<Result<_, _>>()?;
+        Ok(Self { name, start: start(node)?, budget: budget(node)?, snippets, rules, line })
     }
 }
 
-fn line(node: Node<'_, '_>) -> u32 {
-    node.document().text_pos_at(node.range().start).row
+/// The lines in which elements begin, asked for in their order: the text is counted once, however many there are.
+struct Lines<'a> {
+    text: &'a str,
+    /// Where the last one begins, and its line.
+    byte: usize,
+    line: u32,
+}
+
+impl Lines<'_> {
+    fn of(&mut self, node: Node<'_, '_>) -> u32 {
+        let between = self.text.get(self.byte..node.range().start).unwrap_or_default();
+        self.line += u32::try_from(between.matches('\n').count()).unwrap_or(0);
+        self.byte = node.range().start;
+        self.line
+    }
 }
 
 /// Where an element begins in its line, if another one begins or ends there.
 fn column(node: Node<'_, '_>) -> Option<u32> {
-    let place = |byte| node.document().text_pos_at(byte);
-    let at = place(node.range().start);
-    let before = node.prev_sibling_element().is_some_and(|one| place(one.range().start).row == at.row);
-    let behind = node.next_sibling_element().is_some_and(|one| place(one.range().start).row == at.row);
-    (before || behind).then_some(at.col)
+    let start = |node: Node<'_, '_>| node.range().start;
+    let text = |from: usize, to: usize| node.document().input_text().get(from..to).unwrap_or_default();
+    let before = node.prev_sibling_element().is_some_and(|one| !text(start(one), start(node)).contains('\n'));
+    let behind = node.next_sibling_element().is_some_and(|one| !text(start(node), start(one)).contains('\n'));
+    let line = text(0, start(node)).rsplit('\n').next().unwrap_or_default();
+    (before || behind).then(|| 1 + u32::try_from(line.chars().count()).unwrap_or(0))
 }
 
 fn tag(node: Node<'_, '_>) -> String {
@@ -84,7 +100,7 @@ fn unknown(node: Node<'_, '_>, expected: &str) -> FilterError {
     error(node, Problem::UnknownElement { found: tag(node), within, expected: expected.to_string() })
 }
 
-fn rule(node: Node<'_, '_>) -> Result<Rule, FilterError> {
+fn rule(node: Node<'_, '_>, lines: &mut Lines<'_>) -> Result<Rule, FilterError> {
     let action = match node.tag_name().name() {
         "include" => Action::Include,
         "exclude" => Action::Exclude,
@@ -104,7 +120,7 @@ fn rule(node: Node<'_, '_>) -> Result<Rule, FilterError> {
     };
     let mut conditions = several(node, 1)?;
     let condition = if conditions.len() == 1 { conditions.swap_remove(0) } else { Condition::All(conditions) };
-    Ok(Rule { action, condition, change, line: line(node), column: column(node), text: on_one_line(node).into() })
+    Ok(Rule { action, condition, change, line: lines.of(node), column: column(node), text: on_one_line(node).into() })
 }
 
 /// The element as it is written, with single spaces, cut where it becomes long.

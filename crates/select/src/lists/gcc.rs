@@ -8,8 +8,13 @@
 //! `(anonymous namespace)`, `<lambda(int)>` for `{lambda(int)#1}`, and the parameters of functions in which something is
 //! local (`lang_decl_name` in its `cp/error.cc`). The defaults are not in an image: what is written is the end of the name
 //! behind all that may be spelled otherwise, such as `>::push_back`.
+//! gfortran's names are the procedure's own: without its module, without the underscore of its symbol. The main program's is
+//! in no image, so a list may exclude it where a rejected function's name is a part of it.
+//! What a demangler cannot read has its words in the mangled name; what holds one of them is not written.
 //! Because parts match, not every function can be excluded without others: what is written excludes no function that
 //! is selected, and the rejected ones that therefore stay are counted.
+
+use std::collections::BTreeSet;
 
 use super::{Listed, Written, error, filter, glob, names_condition, rule};
 use crate::filter::{Action, Filter, FilterError, Meaning, Names, Problem};
@@ -24,18 +29,57 @@ const FILES: &str = "-finstrument-functions-exclude-file-list=";
 pub(super) fn write(functions: &[Listed]) -> Written {
     let selected: Vec<String> = functions.iter().filter(|function| function.is_selected).map(whole).collect();
     let haystack = selected.join("\n");
+    let unread = functions.iter().filter(|function| function.is_selected && is_mangled(&function.shown));
+    let unread: BTreeSet<&str> = unread.flat_map(|function| words(&function.shown)).collect();
+    let is_fortran = functions.iter().any(|function| function.raw == "MAIN__" || is_of_module(&function.raw));
     let mut text = String::from("-finstrument-functions\n");
-    let mut written = std::collections::BTreeSet::new();
+    let mut written = BTreeSet::new();
     let mut inexact = 0;
     for function in functions.iter().filter(|function| !function.is_selected) {
-        let name = sure_part(function);
-        if haystack.contains(&name) {
+        let name = if is_fortran { fortran_name(function) } else { sure_part(function) };
+        if is_mangled(&name) || haystack.contains(&name) || may_be_in(&name, &unread) {
             inexact += 1;
         } else if written.insert(name.clone()) {
             text.push_str(&format!("\"{FUNCTIONS}{}\"\n", name.replace(',', "\\\\,").replace('"', "\\\"")));
         }
     }
     Written { text, inexact }
+}
+
+/// The name of a function in an image with code of gfortran.
+fn fortran_name(function: &Listed) -> String {
+    if is_of_module(&function.raw) {
+        return own_name(parted(base(&function.shown)).1).to_string();
+    }
+    let name = sure_part(function);
+    name.strip_suffix('_').filter(|rest| !rest.is_empty()).map_or_else(|| name.clone(), ToString::to_string)
+}
+
+fn is_of_module(raw: &str) -> bool {
+    raw.starts_with("__") && raw.contains("_MOD_")
+}
+
+/// Whether a name is shown as it stands in the image, since no demangler could read it.
+fn is_mangled(shown: &str) -> bool {
+    shown.starts_with("_Z")
+}
+
+/// The words that a mangled name spells out, and those that it abbreviates (Itanium C++ ABI, 5.1).
+fn words(mangled: &str) -> impl Iterator<Item = &str> {
+    const ABBREVIATED: [&str; 8] = ["std", "allocator", "basic_string", "string", "basic_istream", "basic_ostream", "basic_iostream", "char_traits"];
+    let starts = mangled.char_indices().filter(|(_, one)| one.is_ascii_digit());
+    let word = move |(at, _): (usize, char)| {
+        let digits = mangled.get(at..)?.chars().take_while(char::is_ascii_digit).count();
+        let length: usize = mangled.get(at..at + digits)?.parse().ok()?;
+        mangled.get(at + digits..(at + digits).checked_add(length)?)
+    };
+    starts.filter_map(word).filter(|word| !word.is_empty()).chain(ABBREVIATED)
+}
+
+/// Whether the last part of a name is in one of the words of names that could not be read; operators have none.
+fn may_be_in(name: &str, words: &BTreeSet<&str>) -> bool {
+    let own = name.rsplit("::").next().unwrap_or(name).trim_start_matches('~');
+    !words.is_empty() && (own.starts_with("operator") || words.iter().any(|word| word.contains(own)))
 }
 
 /// A scope as GCC writes it, but for template arguments and parameters.
@@ -145,4 +189,47 @@ fn items(list: &str) -> Vec<(String, Meaning)> {
         .map(|item| item.replace(ANONYMOUS, DEMANGLED))
         .map(|item| (item.clone(), glob::substring(&item)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::write;
+    use crate::lists::Listed;
+
+    fn listed(functions: &[(&str, &str, bool)]) -> Vec<Listed> {
+        let one = |&(raw, shown, is_selected): &(&str, &str, bool)| Listed {
+            raw: raw.to_string(),
+            shown: shown.to_string(),
+            address: 0,
+            is_ambiguous: false,
+            is_selected,
+        };
+        functions.iter().map(one).collect()
+    }
+
+    #[test]
+    fn a_selected_function_whose_name_no_demangler_reads_is_not_excluded() {
+        let unread = "_ZSt8__fill_aIPiiEN9__gnu_cxx11__enable_ifIXsrSt11__is_scalarIT0_E7__valueEvE6__typeET_S6_RKS3_";
+        let fill = ("_ZSt8__fill_aIPcEvT_S1_RKc", "void std::__fill_a<char*>(char*, char*, char const&)", false);
+        let other = ("_ZN2ns4moveEv", "ns::move()", false);
+        let written = write(&listed(&[(unread, unread, true), fill, other]));
+        assert!(!written.text.contains("fill") && written.text.contains("ns::move"), "{}", written.text);
+        assert_eq!(written.inexact, 1);
+        let written = write(&listed(&[("plain", "plain", true), fill, (unread, unread, false)]));
+        assert!(written.text.contains("__fill_a") && !written.text.contains("_ZSt"), "{}", written.text);
+    }
+
+    #[test]
+    fn procedures_of_fortran_have_their_own_names_alone() {
+        let functions = [
+            ("MAIN__", "MAIN__", true),
+            ("__geo_MOD_area", "geo::area", false),
+            ("__geo_MOD_length", "geo::length", true),
+            ("outer_", "outer_", false),
+            ("engt_", "engt_", false),
+        ];
+        let written = write(&listed(&functions));
+        let lists: Vec<&str> = written.text.lines().skip(1).filter_map(|line| line.trim_matches('"').split('=').nth(1)).collect();
+        assert_eq!((lists, written.inexact), (vec!["area", "outer"], 1), "{}", written.text);
+    }
 }

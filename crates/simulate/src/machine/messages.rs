@@ -8,6 +8,7 @@ use crate::mailbox::{Message, Pattern, Posted};
 use crate::parser::ANONYMOUS;
 use crate::program::{Collective, Mode, Which};
 use crate::rank::What;
+use tare_delay::order::Order;
 
 impl Machine<'_> {
     pub(super) fn send(
@@ -96,15 +97,13 @@ impl Machine<'_> {
         if posted.pattern.from.is_some() || self.execution == Execution::Unmeasured {
             return;
         }
-        let sent = message.sent.moment(Lane::Virtual).virtual_time();
+        let sent = message.sent.moment(Lane::Virtual);
         let met = &mut self.ranks[message.to as usize].met;
-        match met.iter_mut().find(|(tag, _)| *tag == posted.pattern.tag) {
-            Some((_, last)) => {
-                self.contradicted += u64::from(sent < *last);
-                *last = (*last).max(sent);
-            }
-            None => met.push((posted.pattern.tag, sent)),
-        }
+        let at = met.iter().position(|(tag, _)| *tag == posted.pattern.tag).unwrap_or_else(|| {
+            met.push((posted.pattern.tag, Order::default()));
+            met.len() - 1
+        });
+        self.contradicted += u64::from(met[at].1.met(sent));
     }
 
     /// What a request waits for is known now.

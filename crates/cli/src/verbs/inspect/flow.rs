@@ -14,10 +14,10 @@ pub(super) fn flow(analysis: &Analysis<'_>, name: &str) -> Result<Flow, Failure>
     let shown = |index: usize| tare_image::demangle(&program.functions[index].name).into_owned();
     let found = named(analysis, name)?;
     let &[index] = found.as_slice() else {
-        let some: Vec<String> = found.iter().take(5).map(|&index| shown(index)).collect();
+        let some: Vec<String> = found.iter().take(5).map(|&index| format!("{}@{:#x}", shown(index), program.functions[index].entry)).collect();
         let rest = if found.len() > some.len() { ", …" } else { "" };
         return Err(Failure::new(Code::BadInput, format!("`{name}` stands for {} functions", found.len()))
-            .remedy(format!("write the whole name of one of {}{rest}", some.join(", "))));
+            .remedy(format!("write one of {}{rest}", some.join(", "))));
     };
     let function = &program.functions[index];
     let body = program.body(&analysis.image, function);
@@ -29,7 +29,8 @@ pub(super) fn flow(analysis: &Analysis<'_>, name: &str) -> Result<Flow, Failure>
         let last = own.last().map(|one| one.address);
         let is_back = |to: usize| loops.iter().any(|one| one.blocks.first() == Some(&to) && last.is_some_and(|last| one.back_edges.contains(&last)));
         FlowBlock {
-            address: block.address,
+            range: block.address..block.end,
+            is_entry: cfg.entries.contains(&at),
             instructions: own.len(),
             lines: lines.as_ref().and_then(|lines| span(own, lines)),
             depth: loops.iter().filter(|one| one.contains(at)).map(|one| one.depth).max().unwrap_or(0),

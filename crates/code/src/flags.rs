@@ -17,18 +17,20 @@ const REACH: usize = 12;
 const LONGEST: u64 = 15;
 
 /// Answers for one function, each made once.
-pub(super) struct Flags<'a, 'data> {
+pub struct Flags<'a, 'data> {
     image: &'a Image<'data>,
     known: HashMap<u64, bool>,
 }
 
 impl<'a, 'data> Flags<'a, 'data> {
-    pub(super) fn new(image: &'a Image<'data>) -> Self {
+    /// Of an image.
+    #[must_use]
+    pub fn new(image: &'a Image<'data>) -> Self {
         Self { image, known: HashMap::new() }
     }
 
     /// Whether they are dead in front of the instruction at a link address.
-    pub(super) fn are_dead_at(&mut self, address: u64) -> bool {
+    pub fn are_dead_at(&mut self, address: u64) -> bool {
         if let Some(&known) = self.known.get(&address) {
             return known;
         }

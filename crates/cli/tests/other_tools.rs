@@ -1,0 +1,27 @@
+//! Tools that wrap functions of MPI themselves are recognised and named, and the run goes on.
+
+mod common;
+
+use common::{BOTH, Place, text};
+use std::process::Command;
+
+#[test]
+fn a_tool_in_a_library_is_named_and_sees_nothing() {
+    for mpi in BOTH {
+        let place = Place::new();
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/other_tool.c");
+        let tool = place.path().join("libother.so");
+        let compiled = Command::new(format!("mpicc.{}", mpi.name)).args(["-shared", "-fPIC", "-o"]).arg(&tool).arg(source).status();
+        assert!(compiled.expect("the MPI compiler").success());
+        let program = mpi.compile("examples/pi/pi.c", place.path());
+        let mut line = mpi.line(2, &program);
+        line.push("4e-3".into());
+        let alone = place.tare().args(["run", "-o", "alone", "--"]).args(&line).output().expect("tare can be started");
+        assert!(alone.status.success() && !text(&alone.stderr).contains("wraps functions of MPI"), "{}", text(&alone.stderr));
+        let both = place.tare().env("LD_PRELOAD", &tool).args(["run", "-o", "run", "--"]).args(&line).output().expect("tare can be started");
+        let said = text(&both.stderr);
+        assert!(both.status.success() && said.contains("libother.so, wraps functions of MPI"), "{said}");
+        assert!(!said.contains("the other tool saw") || said.contains("saw 0 sends"), "{said}");
+        assert!(place.report().calls(0, "MPI_Send") > 0);
+    }
+}

@@ -1,0 +1,130 @@
+//! Epochs of one-sided communication between the members of groups: exposing a window to some and waiting until they are done,
+//! reaching others' parts of it.
+//!
+//! Who exposes its part tells those that may reach it, and who is done reaching tells those whose parts it reached; the k-th
+//! exposure of one process to another belongs to the k-th time that this one reaches it. Which call waits for an
+//! exposure, the first or the last of those that reach, is the library's choice: each takes what was sent before it ended.
+
+use crate::answers::Wanted;
+use crate::call::{Call, Span};
+use crate::communicators::Comm;
+use crate::meaning::Position;
+use crate::memory::{handle, read_int};
+use crate::messages::{Others, settle};
+use crate::probing;
+use crate::transport::{self, Shadow};
+use std::collections::HashMap;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use tare_delay::completion::Arrivals;
+use tare_format::ids::Ticks;
+use tare_runtime::process::count_uncovered;
+
+/// The tags of these shadow messages; nothing else goes along the shadow of a window.
+const EXPOSED: i32 = 32_701;
+const DONE: i32 = 32_693;
+
+/// What is open on a window: partners, each with the number of the epoch between the two.
+#[derive(Debug, Default)]
+pub(crate) struct Epochs {
+    exposed_to: Vec<(i32, Wanted)>,
+    reached: Vec<(i32, Wanted)>,
+    /// Those of `reached` whose exposure nobody has waited for yet.
+    awaited: Vec<(i32, Wanted)>,
+    exposures: HashMap<i32, Wanted>,
+    reaches: HashMap<i32, Wanted>,
+}
+
+/// The next epoch with each of these partners.
+fn next(counts: &mut HashMap<i32, Wanted>, partners: Vec<i32>) -> Vec<(i32, Wanted)> {
+    let number = |partner: i32| {
+        let number = counts.entry(partner).or_default();
+        *number += 1;
+        (partner, *number)
+    };
+    partners.into_iter().map(number).collect()
+}
+
+/// The members of the window at a position; counts a call on one that is not known.
+fn members(call: &Call, window: Position) -> Option<Arc<Comm>> {
+    let members = call.session.windows.get(handle(call.session.abi, call.arguments[window])).filter(|members| members.shadow.is_some());
+    if members.is_none() {
+        count_uncovered(1);
+    }
+    members
+}
+
+fn epochs(members: &Comm) -> MutexGuard<'_, Epochs> {
+    members.epochs.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `MPI_Win_post`.
+pub(crate) fn expose(call: &mut Call, group: Position, window: Position) -> Span {
+    let Some(members) = members(call, window) else { return call.run() };
+    let partners = members.ranks_of(call.session, handle(call.session.abi, call.arguments[group]));
+    let exposed_to = next(&mut epochs(&members).exposures, partners);
+    for &(partner, number) in &exposed_to {
+        transport::post(call, &members, partner, EXPOSED, number);
+    }
+    epochs(&members).exposed_to = exposed_to;
+    call.run()
+}
+
+/// `MPI_Win_start`.
+pub(crate) fn reach(call: &mut Call, group: Position, window: Position) -> Span {
+    let Some(members) = members(call, window) else { return call.run() };
+    let partners = members.ranks_of(call.session, handle(call.session.abi, call.arguments[group]));
+    let mut epochs = epochs(&members);
+    epochs.reached = next(&mut epochs.reaches, partners);
+    epochs.awaited = epochs.reached.clone();
+    let span = call.run();
+    let arrivals = exposures(call, &members, &mut epochs, span.end);
+    settle(call, span.begin, &span, false, &[], &Others { arrivals, ..Others::NONE });
+    span
+}
+
+/// `MPI_Win_complete`.
+pub(crate) fn end_reach(call: &mut Call, window: Position) -> Span {
+    let Some(members) = members(call, window) else { return call.run() };
+    let mut epochs = epochs(&members);
+    for (partner, number) in std::mem::take(&mut epochs.reached) {
+        transport::post(call, &members, partner, DONE, number);
+    }
+    let span = call.run();
+    let arrivals = exposures(call, &members, &mut epochs, span.end);
+    epochs.awaited.clear();
+    settle(call, span.begin, &span, false, &[], &Others { arrivals, ..Others::NONE });
+    span
+}
+
+/// The exposures that were there when a call ended.
+fn exposures(call: &Call, members: &Comm, epochs: &mut Epochs, end: Ticks) -> Arrivals {
+    let mut shadow = Shadow { session: call.session, comm: members };
+    let mut arrivals = Arrivals::NONE;
+    epochs.awaited.retain(|&(partner, number)| match shadow.look((partner, EXPOSED), number, end) {
+        Some(note) => {
+            arrivals = arrivals.join(Arrivals::one(note.sent));
+            false
+        }
+        None => true,
+    });
+    arrivals
+}
+
+/// `MPI_Win_wait`, and with a flag `MPI_Win_test`.
+pub(crate) fn end_exposure(call: &mut Call, window: Position, flag: Option<Position>) -> Span {
+    let Some(members) = members(call, window) else { return call.run() };
+    let span = call.run();
+    if !span.succeeded() {
+        return span;
+    }
+    if flag.is_some_and(|flag| read_int(call.arguments[flag]) == 0) {
+        probing::failed(span.begin);
+        return span;
+    }
+    let exposed_to = std::mem::take(&mut epochs(&members).exposed_to);
+    let mut shadow = Shadow { session: call.session, comm: &members };
+    let notes = exposed_to.iter().filter_map(|&(partner, number)| shadow.take_numbered((partner, DONE), number));
+    let arrivals = notes.map(|note| note.sent).collect();
+    settle(call, span.begin, &span, flag.is_some(), &[], &Others { arrivals, ..Others::NONE });
+    span
+}
