@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node, Process, ProcessIndex, Profile, Region, RegionIndex, RegionKind, State};
+use tare_profile::{Clock, Location, Node, Process, ProcessIndex, Profile, Region, RegionIndex, RegionKind, State};
 
 /// What was read.
 #[derive(Clone, Debug)]
@@ -80,33 +80,13 @@ impl Regions {
 pub(crate) fn process(file: String, host: String, pid: u32, executable: String) -> Process {
     Process {
         file,
-        rank: None,
-        world_size: None,
         host,
         pid,
-        parent_pid: 0,
         state: State::Finished,
         executable,
-        mpi: MpiLibrary::None,
-        model: DelayModel::Off,
         exact: true,
         clock: Clock { seconds_per_tick: SECONDS_PER_TICK, ticks_per_cycle: None },
-        span: None,
-        start_ns: 0,
-        lifetime_s: 0.0,
-        hot_pair_cost: 0.0,
-        hot_hook_cost: 0.0,
-        hot_clockless_cost: 0.0,
-        lost_threads: 0,
-        unpaired_messages: 0,
-        uncovered_calls: 0,
-        setup_ticks: 0,
-        damaged_records: 0,
-        budget: None,
-        switches: Vec::new(),
-        unlisted_switches: 0,
-        refused_sites: 0,
-        files: Vec::new(),
+        ..Process::default()
     }
 }
 

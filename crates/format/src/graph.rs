@@ -542,8 +542,10 @@ numbered! {
 
 numbered! {
     /// Which MPI library serves the process.
+    #[derive(Default)]
     MpiLibrary {
         /// None.
+        #[default]
         None = 0,
         /// Open MPI (`libmpi.so.40`).
         OpenMpi = 1,
@@ -554,8 +556,10 @@ numbered! {
 
 numbered! {
     /// How delays travel through messages (see the `delay` crate).
+    #[derive(Default)]
     DelayModel {
         /// Delays are not exchanged.
+        #[default]
         Off = 0,
         /// Paper 1.
         Delay = 1,

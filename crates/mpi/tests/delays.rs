@@ -33,8 +33,8 @@ fn share(mpi: Mpi, how: &str, variables: &[(&str, &str)]) -> f64 {
     (all - around + asking.cast_signed()) as f64 / late as f64
 }
 
-/// What is handed on is told from nothing and from twice as much. A busy machine may have kept rank 0 from waiting for all
-/// of it, and stretched what the tool did on rank 1 after the barrier.
+/// What is handed on is told from nothing and from twice as much. A busy machine may have stretched what the tool did on
+/// rank 1 after the barrier, and have let rank 0 ask too late.
 const HANDED_ON: std::ops::Range<f64> = 0.5..1.4;
 
 fn hands_on(how: &str) {

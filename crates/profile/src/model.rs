@@ -174,7 +174,7 @@ pub enum State {
 }
 
 /// One process.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Process {
     /// Name of its file.
     pub file: String,

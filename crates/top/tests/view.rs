@@ -1,7 +1,7 @@
 //! The view on screens of several sizes, its keys, and what stays where when a run goes on.
 
 use tare_compensate::{Mode, compensate};
-use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node, Process, ProcessIndex, Profile, Region, RegionIndex, RegionKind, Standing, State};
+use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node, Process, ProcessIndex, Profile, Region, RegionIndex, RegionKind, Standing};
 use tare_top::{About, App, Key, Outcome, Snapshot, text};
 
 const TICK: f64 = 1e-9;
@@ -30,28 +30,14 @@ fn process(rank: u32, lifetime_s: f64) -> Process {
         host: "n01".into(),
         pid: 100 + rank,
         parent_pid: 1,
-        state: State::Running,
         executable: "/home/user/app".into(),
         mpi: MpiLibrary::OpenMpi,
         model: DelayModel::Virtual,
-        exact: false,
         clock: Clock { seconds_per_tick: TICK, ticks_per_cycle: None },
-        span: None,
-        start_ns: 0,
         lifetime_s,
         hot_pair_cost: 40.0,
-        hot_hook_cost: 0.0,
         hot_clockless_cost: 10.0,
-        lost_threads: 0,
-        unpaired_messages: 0,
-        uncovered_calls: 0,
-        setup_ticks: 0,
-        damaged_records: 0,
-        budget: None,
-        switches: Vec::new(),
-        unlisted_switches: 0,
-        refused_sites: 0,
-        files: Vec::new(),
+        ..Process::default()
     }
 }
 

@@ -23,33 +23,15 @@ fn region(index: usize) -> Region {
 pub(crate) fn profile_of(nodes: Vec<Node>) -> Profile {
     let process = Process {
         file: "a.graph".into(),
-        rank: None,
-        world_size: None,
         host: "here".into(),
         pid: 1,
-        parent_pid: 0,
         state: State::Finished,
         executable: "app".into(),
-        mpi: MpiLibrary::None,
         model: DelayModel::Virtual,
-        exact: false,
         clock: Clock { seconds_per_tick: 1.0, ticks_per_cycle: None },
-        span: None,
-        start_ns: 0,
         lifetime_s: 1.0,
         hot_pair_cost: 90.0,
-        hot_hook_cost: 0.0,
-        hot_clockless_cost: 0.0,
-        lost_threads: 0,
-        unpaired_messages: 0,
-        uncovered_calls: 0,
-        setup_ticks: 0,
-        damaged_records: 0,
-        budget: None,
-        switches: Vec::new(),
-        unlisted_switches: 0,
-        refused_sites: 0,
-        files: Vec::new(),
+        ..Process::default()
     };
     let regions = (0..nodes.len()).map(region).collect();
     let location = Location { nodes, ..Location::default() };

@@ -1,6 +1,6 @@
 //ranks: 2
-/* Rank 1 is made late by the tool alone (each MPI_Wtime costs a wrapper), rank 0 waits for it in several ways:
-   argument 1 says how. */
+/* Rank 1 is made late by the tool alone (each MPI_Wtime costs a wrapper), and by so much that it stands out from what a busy
+   machine does. It begins when rank 0 waits for it already, in one of several ways: HOW says which. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,8 +36,13 @@ int main(int argc, char **argv) {
     index = 1 - rank;
     MPI_Group_incl(all, 1, &index, &partner);
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == 1)
-        for (int i = 0; i < 200000; i++) MPI_Wtime();
+    if (rank == 1) {
+        while (access("waiting", F_OK) != 0) usleep(1000);
+        usleep(20000);
+        for (int i = 0; i < 400000; i++) MPI_Wtime();
+    } else {
+        fclose(fopen("waiting", "w"));
+    }
     switch (how) {
     case 0:
         if (rank == 1) MPI_Send(&value, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);

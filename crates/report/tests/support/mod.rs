@@ -25,24 +25,10 @@ pub(crate) fn process(rank: Option<u32>) -> Process {
         executable: "/home/user/pi".into(),
         mpi: if rank.is_some() { MpiLibrary::OpenMpi } else { MpiLibrary::None },
         model: DelayModel::Virtual,
-        exact: false,
         clock: Clock { seconds_per_tick: TICK, ticks_per_cycle: Some(0.6) },
-        span: None,
-        start_ns: 0,
         lifetime_s: 10.0,
         hot_pair_cost: 40.0,
-        hot_hook_cost: 0.0,
-        hot_clockless_cost: 0.0,
-        lost_threads: 0,
-        unpaired_messages: 0,
-        uncovered_calls: 0,
-        setup_ticks: 0,
-        damaged_records: 0,
-        budget: None,
-        switches: Vec::new(),
-        unlisted_switches: 0,
-        refused_sites: 0,
-        files: Vec::new(),
+        ..Process::default()
     }
 }
 
