@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses the part that it needs")]
 
-use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node, Peer, Process, ProcessIndex, Profile, Region, RegionIndex, RegionKind, State};
+use tare_profile::{Clock, DelayModel, Location, Node, Peer, Process, ProcessIndex, Profile, Region, RegionIndex, RegionKind, State};
 
 fn region(index: usize) -> Region {
     Region {

@@ -8,8 +8,16 @@
 
 enum { LARGE = 8 << 20 };
 
-/* Time for what comes back late, in which the program calls MPI now and then. */
-static void look_around(void) {
+static void say(const char *what) { fclose(fopen(what, "w")); }
+
+static void await(const char *what) {
+    while (access(what, F_OK) != 0) usleep(1000);
+}
+
+/* Time for what comes back from rank 1, in which the program calls MPI now and then. */
+static void look_around(int rank) {
+    if (rank == 1) say("taken");
+    else await("taken");
     for (int i = 0; i < 20; i++) {
         int flag;
         MPI_Initialized(&flag);
@@ -37,11 +45,11 @@ int main(int argc, char **argv) {
     MPI_Group_incl(all, 1, &index, &partner);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 1) {
-        while (access("waiting", F_OK) != 0) usleep(1000);
+        await("waiting");
         usleep(20000);
         for (int i = 0; i < 400000; i++) MPI_Wtime();
     } else {
-        fclose(fopen("waiting", "w"));
+        say("waiting");
     }
     switch (how) {
     case 0:
@@ -62,7 +70,7 @@ int main(int argc, char **argv) {
             MPI_Send(&value, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
         } else {
             MPI_Irecv(&value, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, &requests[0]);
-            while (!flag) MPI_Testany(1, requests, &index, &flag, MPI_STATUS_IGNORE);
+            while (usleep(1000), !flag) MPI_Testany(1, requests, &index, &flag, MPI_STATUS_IGNORE);
         }
         break;
     case 3: MPI_Bcast(&value, 1, MPI_INT, 1, MPI_COMM_WORLD); break;
@@ -79,9 +87,9 @@ int main(int argc, char **argv) {
     case 7:     /* slack: the message is there long before it is received */
         if (rank == 1) {
             MPI_Send(&value, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
-            fclose(fopen("sent", "w"));
+            say("sent");
         } else {
-            while (access("sent", F_OK) != 0) usleep(1000);
+            await("sent");
             MPI_Recv(&value, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         }
         break;
@@ -105,12 +113,12 @@ int main(int argc, char **argv) {
     case 10:    /* the receiver is late, and the sender waits for it */
         if (rank == 1) MPI_Recv(&value, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         else MPI_Ssend(&value, 1, MPI_INT, 1, 5, MPI_COMM_WORLD);
-        look_around();
+        look_around(rank);
         break;
     case 11:
         if (rank == 1) MPI_Recv(large, LARGE, MPI_BYTE, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         else MPI_Send(large, LARGE, MPI_BYTE, 1, 5, MPI_COMM_WORLD);
-        look_around();
+        look_around(rank);
         break;
     case 12:
         if (rank == 1) {
@@ -121,7 +129,7 @@ int main(int argc, char **argv) {
             requests[1] = MPI_REQUEST_NULL;
             MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
         }
-        look_around();
+        look_around(rank);
         break;
     case 13:
         MPI_Iallreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
@@ -129,7 +137,7 @@ int main(int argc, char **argv) {
         break;
     case 14:
         MPI_Ibcast(&value, 1, MPI_INT, 1, MPI_COMM_WORLD, &requests[0]);
-        while (!flag) MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE);
+        while (usleep(1000), !flag) MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE);
         break;
     case 15: MPI_Neighbor_alltoall(sent, 1, MPI_INT, received, 1, MPI_INT, cart); break;
     case 16:
@@ -166,13 +174,13 @@ int main(int argc, char **argv) {
         } else {
             MPI_Win_post(partner, 0, window);
             if (how == 23) MPI_Win_wait(window);
-            while (how == 24 && !flag) MPI_Win_test(window, &flag);
+            while (usleep(1000), how == 24 && !flag) MPI_Win_test(window, &flag);
         }
         break;
     case 25:    /* the one sent to is late, and nothing is received */
         if (rank == 1) MPI_Sendrecv(large, 0, MPI_BYTE, MPI_PROC_NULL, 5, large, LARGE, MPI_BYTE, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         else MPI_Sendrecv(large, LARGE, MPI_BYTE, 1, 5, large, 0, MPI_BYTE, MPI_PROC_NULL, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        look_around();
+        look_around(rank);
         break;
     case 26:
         if (rank == 1) {
@@ -183,7 +191,7 @@ int main(int argc, char **argv) {
             MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
             MPI_Request_free(&requests[0]);
         }
-        look_around();
+        look_around(rank);
         break;
 #if MPI_VERSION >= 4
     case 40: MPI_Allreduce_init(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]); goto started;
