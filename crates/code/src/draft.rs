@@ -164,6 +164,8 @@ fn leaders(source: &Source<'_>) -> (Leaders, usize) {
     function.other_entries.iter().copied().for_each(&mut add);
     source.unwinding.iter().for_each(|&(_, pad)| add(pad));
     source.tables.iter().flat_map(JumpTable::reached).copied().for_each(&mut add);
+    // An exception leaves a block at its end alone: what follows the call is not on the way to the landing pad.
+    source.turns.iter().filter(|one| pad(one, source.unwinding).is_some()).for_each(|one| add(one.end()));
     for one in source.turns.iter().filter(|one| ends_block(source, one)) {
         add(one.end());
         if let Flow::Jump { target } | Flow::Branch { target } = one.flow {
@@ -210,10 +212,15 @@ fn ways(source: &Source<'_>, one: &Instruction, way: &mut dyn FnMut(u64)) -> boo
 
 /// Landing pads of the calls among some instructions.
 fn pads<'a>(turns: &'a [Instruction], unwinding: &'a [Unwinding]) -> impl Iterator<Item = u64> + 'a {
-    let calls = turns.iter().filter(|one| matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall));
-    calls.filter_map(|call| {
-        let behind = unwinding.partition_point(|(range, _)| range.start <= call.address);
-        let last = unwinding.get(behind.checked_sub(1)?)?;
-        last.0.contains(&call.address).then_some(last.1)
-    })
+    turns.iter().filter_map(|one| pad(one, unwinding))
+}
+
+/// Landing pad of an instruction that is a call.
+fn pad(one: &Instruction, unwinding: &[Unwinding]) -> Option<u64> {
+    if !matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall) {
+        return None;
+    }
+    let behind = unwinding.partition_point(|(range, _)| range.start <= one.address);
+    let last = unwinding.get(behind.checked_sub(1)?)?;
+    last.0.contains(&one.address).then_some(last.1)
 }

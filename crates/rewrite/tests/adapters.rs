@@ -277,3 +277,83 @@ fn numbers_of_regions_are_those_of_the_description() {
     }
     assert!([RegionKind::Function, RegionKind::Loop, RegionKind::CallSite].iter().all(|kind| kinds.contains(kind)), "{said}");
 }
+
+/// What begins and what ends, by kinds; in threads of their own, too.
+const BRACKETS: &str = r#"<adapter><variables><var name="open" size="8"/><var name="own" size="8" thread="yes"/></variables>
+<finalize>printf("open %ld\n", open);</finalize>
+<functions><variables><var name="calls" size="4"/></variables>
+    <enter>open = open + 1; calls = calls + 1; if (calls == 1) { printf("%s\n", @SYMBOL@); }</enter><exit>open = open - 1;</exit></functions>
+<loops><before>open = open + 100; own = own + 1;</before><enter>open = open + 10000;</enter><exit>open = open - 10000;</exit>
+    <after>open = open - 100; own = own - 1;</after></loops>
+<callsites><before>open = open + 1000000;</before><after>open = open - 1000000; if (own &lt; 0) { printf("wrong\n"); }</after></callsites></adapter>"#;
+
+#[test]
+fn libraries_whose_calls_stay_inside_are_instrumented_at_every_level() {
+    let whole = Choice { names: &[], ..EVERY_LEVEL };
+    for flags in ["-O0", "-O2", "clang -O2", "-O3 -Wl,-z,now -fcf-protection=full", "-O2 -fuse-ld=lld"] {
+        // Tail calls do not come back; exceptions skip exits, of six functions and of no loop.
+        let tail_calls = if flags.contains("-O0") { 1 } else { 3 };
+        let points = ("points.c", "points.c", "libpoints.so", EVERY_LEVEL);
+        for (source, user, library, choice) in [points, ("library.cpp", "user.cpp", "liblibrary.so", whole)] {
+            let bench = Bench::new();
+            let flags = if source.ends_with("cpp") { flags.replace("clang", "clang++") } else { flags.to_owned() };
+            let built = bench.build(source, &format!("{flags} -shared -fPIC -DLIBRARY -Wl,-Bsymbolic -w"), library);
+            let program = bench.build(user, &format!("-O1 -DMAIN -w -L. -l:{library} -Wl,-rpath,$ORIGIN"), "program");
+            let expected = bench.run(&program);
+            let copy = copy(&built, BRACKETS, choice);
+            std::fs::rename(copy, &built).expect("it can be replaced");
+            let outcome = bench.run(&program);
+            assert_eq!(outcome.status, expected.status, "{flags} {source}: {}", outcome.stdout);
+            let own: String =
+                expected.stdout.lines().filter(|line| outcome.stdout.lines().any(|one| one == *line)).map(|line| format!("{line}\n")).collect();
+            assert_eq!(own, expected.stdout, "{flags} {source}: {}", outcome.stdout);
+            let open = outcome.stdout.trim_end().rsplit(' ').next().and_then(|word| word.parse::<i64>().ok()).expect("a number");
+            let is_right = if source == "points.c" { open == tail_calls * 1_000_000 } else { open % 1_000_000 == 6 };
+            assert!(is_right, "{flags} {source}: {}", outcome.stdout);
+        }
+    }
+}
+
+#[test]
+fn tail_calls_are_call_sites_that_do_not_come_back() {
+    const CALLS: &str = r#"<adapter><functions><enter>printf("enter %s\n", @SYMBOL@);</enter><exit>printf("exit %s\n", @SYMBOL@);</exit></functions>
+    <callsites><before>printf("%s calls %s\n", @SYMBOL@, @CALLEE@);</before><after>printf("back in %s\n", @SYMBOL@);</after></callsites></adapter>"#;
+    for flags in ["-O2", "-O2 -no-pie -fcf-protection=full"] {
+        let bench = Bench::new();
+        let program = bench.build("points.c", flags, "points");
+        let copy = copy(&program, CALLS, Choice { loops: None, ..EVERY_LEVEL });
+        let said = bench.run(&copy).stdout;
+        let leaf = "enter leaf\nexit leaf\n";
+        let expected = [
+            &format!("enter tail\ntail calls leaf\nexit tail\n{leaf}"),
+            "enter maybe\nmaybe calls leaf_here\nexit maybe\nenter maybe\nexit maybe\n",
+            &format!("enter through\nthrough calls \nexit through\n{leaf}"),
+            &format!("enter rounds\nrounds calls leaf\n{leaf}back in rounds\nrounds calls leaf\n{leaf}back in rounds\nexit rounds\n"),
+        ]
+        .concat();
+        assert!(said.starts_with(&expected), "{flags}: {said}");
+    }
+}
+
+/// Hooks that are told of the stack close what exceptions and `longjmp` took off it, as they are told of the next entry or exit.
+#[test]
+fn frames_that_are_skipped_are_told_by_the_stack() {
+    const STACKS: &str = r#"<adapter><dependencies><library name="libframes.so"/></dependencies>
+    <functions><enter>frame_begins(@ID@, @STACK@);</enter><exit>frame_ends(@ID@, @STACK@);</exit></functions></adapter>"#;
+    for (source, flags, skips) in
+        [("exceptions.cpp", "-O2 -pthread -std=c++17", true), ("control.c", "-O0 -DJUMPS", true), ("control.c", "-O2 -no-pie", false)]
+    {
+        let bench = Bench::new();
+        let library = bench.build("frames.c", "-O2 -shared -fPIC", "libframes.so");
+        let original = bench.build(source, &format!("{flags} -L. -Wl,-rpath,$ORIGIN -Wl,--no-as-needed -lframes -Wl,--as-needed -lm"), "original");
+        let expected = bench.run(&original);
+        let copy = copy(&original, STACKS, Choice { libraries: &[&library], poison: true, ..FUNCTIONS });
+        let file = bench.path("seen");
+        let done = std::process::Command::new(&copy).env("SEEN", &file).output().expect("it starts");
+        assert_eq!((done.status.code(), String::from_utf8_lossy(&done.stdout).as_ref()), (expected.status, expected.stdout.as_str()), "{source}");
+        let text = std::fs::read_to_string(&file).expect("something was seen");
+        let seen: Vec<u64> = text.split_whitespace().map(|word| word.parse().expect("a number")).collect();
+        let [entered, left, skipped, wrong] = seen[..] else { panic!("{text}") };
+        assert!(entered > 10 && left + skipped == entered && wrong == 0 && (skipped > 0) == skips, "{source} {flags}: {text}");
+    }
+}

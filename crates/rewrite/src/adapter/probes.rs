@@ -196,6 +196,10 @@ impl Probes for Snippets<'_> {
         self.additions.clone()
     }
 
+    fn measures_tail_calls(&self) -> bool {
+        true
+    }
+
     fn inserted(&self, function: usize, places: &[Place]) -> Inserted {
         let mut inserted = Inserted::default();
         let Some(chosen) = self.chosen.get(&function) else {
@@ -276,7 +280,9 @@ impl<'a> Chosen<'a> {
         let (Some(lines), Some(function)) = (subject.lines, subject.program.functions.get(self.wanted.function)) else { return };
         for instruction in &subject.program.body(subject.image, function).instructions {
             let at = match instruction.flow {
-                Flow::Call { .. } | Flow::IndirectCall | Flow::TailCall { .. } | Flow::IndirectTailCall => instruction.address,
+                Flow::Call { .. } | Flow::IndirectCall | Flow::TailCall { .. } | Flow::IndirectTailCall | Flow::BranchTailCall { .. } => {
+                    instruction.address
+                }
                 Flow::Jump { target } | Flow::Branch { target } if target <= instruction.address => target,
                 _ => continue,
             };

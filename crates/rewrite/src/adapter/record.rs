@@ -79,7 +79,7 @@ impl RecordLayout {
 
     fn value(&mut self, value: &Value) {
         match value {
-            Value::Context(context) if *context != Context::Caller && self.number(*context).is_none() => {
+            Value::Context(context) if !matches!(context, Context::Caller | Context::Stack) && self.number(*context).is_none() => {
                 self.numbers.push((*context, self.end));
                 self.end += 4;
             }

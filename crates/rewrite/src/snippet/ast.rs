@@ -48,6 +48,8 @@ pub enum Context {
     Address,
     /// Where the function returns to.
     Caller,
+    /// The stack pointer at the function's entry: where the return address stands.
+    Stack,
     /// Number of the loop within its function, from 1.
     Loop,
     /// Number of the call site within its function, from 1.
@@ -58,7 +60,7 @@ pub enum Context {
 
 impl Context {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Routine,
         Self::Symbol,
         Self::File,
@@ -68,6 +70,7 @@ impl Context {
         Self::Id,
         Self::Address,
         Self::Caller,
+        Self::Stack,
         Self::Loop,
         Self::Site,
         Self::Callee,
@@ -86,6 +89,7 @@ impl Context {
             Self::Id => "ID",
             Self::Address => "ADDRESS",
             Self::Caller => "CALLER",
+            Self::Stack => "STACK",
             Self::Loop => "LOOP",
             Self::Site => "SITE",
             Self::Callee => "CALLEE",
@@ -107,7 +111,7 @@ impl Context {
     /// Whether it is known when the program is instrumented; addresses in memory are not.
     #[must_use]
     pub const fn is_static(self) -> bool {
-        !matches!(self, Self::Address | Self::Caller)
+        !matches!(self, Self::Address | Self::Caller | Self::Stack)
     }
 }
 

@@ -233,7 +233,7 @@ impl Checker<'_> {
         let Scope { level, point, .. } = self.scope;
         let is_known = match context {
             Context::Image => true,
-            Context::Caller => level == Level::Functions && matches!(point, Point::Enter | Point::Exit),
+            Context::Caller | Context::Stack => level == Level::Functions && matches!(point, Point::Enter | Point::Exit),
             Context::Loop => level == Level::Loops,
             Context::Site | Context::Callee => level == Level::CallSites,
             _ => level != Level::Adapter,

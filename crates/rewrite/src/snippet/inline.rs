@@ -38,7 +38,7 @@ struct Call {
 
 /// What a site knows of its region.
 pub(crate) trait Known {
-    /// A context variable, but for the caller, the number and the address of the region.
+    /// A context variable, but for the caller, the stack, the number and the address of the region.
     fn number(&self, context: Context) -> i64;
     /// Link address of the region.
     fn address(&self) -> u64;
@@ -99,6 +99,7 @@ fn write(code: &mut Assembler, (argument, to): (&Argument, Register), depth: u32
         Argument::Text(template) => code.address(to, Memory::Image(known.text(template))),
         Argument::Integer(Value::Number(number)) => code.set(to, *number),
         Argument::Integer(Value::Context(Context::Caller)) => code.load(to, Memory::At(RSP, depth.cast_signed())),
+        Argument::Integer(Value::Context(Context::Stack)) => code.address(to, Memory::At(RSP, depth.cast_signed())),
         Argument::Integer(Value::Context(Context::Id)) => code.set_field(to, insertion::Value::Region),
         Argument::Integer(Value::Context(Context::Address)) => code.address(to, Memory::Image(insertion::Value::Original(known.address()))),
         Argument::Integer(Value::Context(context)) => code.set(to, known.number(*context)),

@@ -2,9 +2,10 @@
 //!
 //! Every way through the original's instructions is followed, with what was found inserted on it in the copy: at each
 //! instruction one and the same stack of regions must be open however it is reached, nothing may end but the innermost,
-//! and nothing may be open where the function is left. This knows nothing of loops.
+//! and nothing may be open where the function is left. A call that is a jump does not come back: it begins, and nothing
+//! ends. This knows nothing of loops.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tare_code::{Flow, Instruction};
 
@@ -22,7 +23,9 @@ pub(crate) fn check(walk: &Walk<'_, '_>, copy: &Copy, seen: &Seen) -> Result<(),
     let body = walk.program.body(walk.original, function);
     let cfg = walk.program.cfg_with_unwinding(walk.original, function, &body);
     let mut events: HashMap<(u64, Slot), Vec<(Point, u32)>> = HashMap::new();
-    for &(at, slot, point, region) in &seen.events {
+    let leaving: HashSet<u64> = body.instructions.iter().filter(|one| is_tail_call(one.flow)).map(|one| one.address).collect();
+    let comes_back = |&&(at, _, point, _): &&(u64, Slot, Point, u32)| point != Point::CallBefore || !leaving.contains(&at);
+    for &(at, slot, point, region) in seen.events.iter().filter(comes_back) {
         events.entry((at, slot)).or_default().push((point, region));
     }
     let mut checker = Checker { walk, copy, seen, events, open: HashMap::new(), todo: Vec::new() };
@@ -183,6 +186,10 @@ impl Checker<'_, '_> {
         }
         Ok(())
     }
+}
+
+const fn is_tail_call(flow: Flow) -> bool {
+    matches!(flow, Flow::TailCall { .. } | Flow::IndirectTailCall | Flow::BranchTailCall { .. })
 }
 
 /// The landing pad of a call, by an address in it, in the exception table of the part that holds `part`.

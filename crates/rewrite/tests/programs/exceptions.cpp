@@ -71,6 +71,18 @@ __attribute__((noinline)) int number(int x)
     return x;
 }
 
+/* A loop that only its landing pad goes back in. */
+__attribute__((noinline)) int until_it_works(int x)
+{
+    while (true) {
+        try {
+            return number(x);
+        } catch (int) {
+            x -= 2;
+        }
+    }
+}
+
 static long work(int n)
 {
     Shape plain;
@@ -88,7 +100,7 @@ static long work(int n)
             sum += k * 10;
         }
     }
-    return sum + depth_seen;
+    return sum + depth_seen + until_it_works(n % 10 + 4);
 }
 
 int main()

@@ -110,6 +110,7 @@ impl Writer<'_> {
                 self.code.address(to, memory);
             }
             Value::Context(Context::Caller) => self.code.load(to, Memory::At(RBP, 16)),
+            Value::Context(Context::Stack) => self.code.address(to, Memory::At(RBP, 16)),
             Value::Context(context) => self.context(*context, to),
             _ => {}
         }
