@@ -201,7 +201,8 @@ pub trait Probes: Sync {
     /// What the image gets once. Asked before any function.
     fn additions(&self) -> Additions;
 
-    /// Whether a call that is a jump, and comes back elsewhere, is a call site: only [`Point::CallBefore`] is there.
+    /// Whether a call that is a jump, and comes back elsewhere, can be a call site: only [`Point::CallBefore`] is there. Elsewhere
+    /// it is refused.
     fn measures_tail_calls(&self) -> bool {
         false
     }

@@ -63,8 +63,6 @@ fn site(place: &Place) -> Insertion {
         Point::FunctionEnter if place.has_clean_copy => fixed(&LEAF_SITE, &LEAF_FIELDS),
         Point::FunctionEnter => fixed(&SITE, &ENTER_FIELDS),
         Point::FunctionExit => fixed(&SITE, &EXIT_FIELDS),
-        // The runtime cannot tell when what it calls comes back.
-        Point::CallBefore if place.is_tail_call => Insertion::default(),
         point => region_site(if point.is_begin() { ENTER_REGION } else { EXIT_REGION }, place),
     }
 }

@@ -166,7 +166,7 @@ pub(crate) struct Wanted {
     pub(crate) levels: Levels,
     /// Whether the function may run without probes.
     pub(crate) has_clean_copy: bool,
-    /// Whether calls that are jumps are call sites.
+    /// Whether calls that are jumps can be call sites.
     pub(crate) tail_calls: bool,
 }
 

@@ -71,6 +71,9 @@ pub enum SiteReason {
     /// Control runs over the end of a part of the function.
     #[error("control runs over the end of a part of the function")]
     PartEnd,
+    /// A call site that these probes cannot close.
+    #[error("a tail call: it does not come back to its caller")]
+    TailCall,
     /// Unwind information in which what is inserted cannot be described.
     #[error("unwind information that counts from the stack pointer in an expression")]
     Unwind,

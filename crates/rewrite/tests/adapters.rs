@@ -357,3 +357,21 @@ fn frames_that_are_skipped_are_told_by_the_stack() {
         assert!(entered > 10 && left + skipped == entered && wrong == 0 && (skipped > 0) == skips, "{source} {flags}: {text}");
     }
 }
+
+/// The loader calls `begins` before all else, by its name where it can be another library's.
+#[test]
+fn adapters_begin_and_end_in_front_of_and_behind_all_constructors() {
+    const ONCE: &str = r#"<adapter><init>puts("init");</init><finalize>puts("finalize");</finalize>
+    <functions><finalize>puts(@ROUTINE@);</finalize></functions></adapter>"#;
+    for flags in ["", "-Wl,-Bsymbolic", "-Wl,-z,pack-relative-relocs", "-nostartfiles", "-nostartfiles -Wl,-Bsymbolic", "-fuse-ld=lld", "clang"] {
+        let bench = Bench::new();
+        let library = bench.build("constructors.c", &format!("{flags} -O1 -shared -fPIC"), "libconstructors.so");
+        let program = bench.build("constructors.c", "-O1 -DMAIN -L. -lconstructors -Wl,-rpath,$ORIGIN", "program");
+        let expected = bench.run(&program);
+        let copy = copy(&library, ONCE, Choice { poison: true, names: &["begins", "works"], ..FUNCTIONS });
+        std::fs::rename(copy, &library).expect("it can be replaced");
+        let outcome = bench.run(&program);
+        assert_eq!(outcome.status, expected.status, "{flags}");
+        assert_eq!(outcome.stdout, format!("init\n{}finalize\nbegins\nworks\n", expected.stdout), "{flags}");
+    }
+}

@@ -342,13 +342,7 @@ impl Snippets<'_> {
         let function = self.program.functions.get(function)?;
         let body = self.program.body(self.image, function);
         let index = body.instructions.binary_search_by_key(&call, |one| one.address).ok()?;
-        let target = match body.instructions.get(index)?.flow {
-            Flow::Call { target, .. } | Flow::TailCall { target } | Flow::BranchTailCall { target } => target,
-            _ => return None,
-        };
-        let imported = || self.image.plt_at(target).and_then(|entry| entry.name);
-        let own = self.program.function_entered_at(target).and_then(|index| self.program.functions.get(index));
-        let name = own.map(|function| function.name.as_str()).or_else(imported)?;
+        let name = self.program.callee(self.image, body.instructions.get(index)?)?;
         Some(tare_image::demangle(name).into_owned())
     }
 }

@@ -4,10 +4,13 @@
 //! Compilers always fill both (`frame_dummy`, `__do_global_dtors_aux`). Where an array is missing, the dynamic section's
 //! `DT_INIT` and `DT_FINI` serve, which the loader calls in front of and behind the arrays.
 
-use tare_image::{Image, RelocationKind};
+use tare_image::Image;
 
 use crate::elf::dynamic::{Patch, RELATIVE};
 use crate::layout::RELOCATION_SIZE;
+
+/// `R_X86_64_64`.
+const ABSOLUTE: u64 = 1;
 
 /// Which of the two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,14 +62,14 @@ impl Hook {
             Holder::Entry(at) => return vec![(at, function)],
             Holder::Word(word) => word,
         };
+        let entries = relocations.1.chunks_exact(RELOCATION_SIZE as usize);
+        let own = entries.zip((relocations.0..).step_by(RELOCATION_SIZE as usize)).filter(|(entry, _)| entry.starts_with(&word.to_le_bytes()));
+        let information = |entry: &[u8]| entry.get(8..16).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
+        let leads_here = |information: u64| information == RELATIVE || information & u64::from(u32::MAX) == ABSOLUTE;
         let mut patches = Vec::new();
-        let is_relocated = image.relocations_in(&(word..word + 1)).iter().any(|one| one.kind == RelocationKind::Relative);
-        if is_relocated {
-            let entries = relocations.1.chunks_exact(RELOCATION_SIZE as usize);
-            let positions = (relocations.0..).step_by(RELOCATION_SIZE as usize);
-            let own =
-                entries.zip(positions).find(|(entry, _)| entry.starts_with(&word.to_le_bytes()) && entry.get(8..16) == Some(&RELATIVE.to_le_bytes()));
-            patches.extend(own.map(|(_, at)| (at + 16, function)));
+        // A function that others may put theirs in the place of is named by its symbol: the word is relative from now on.
+        for (_, at) in own.filter(|(entry, _)| information(entry).is_some_and(leads_here)) {
+            patches.extend([(at + 8, RELATIVE), (at + 16, function)]);
         }
         // Compact relocations, and images that are not relocated, have the value in its place.
         patches.extend(image.offset_of(word).map(|at| (at, function)));

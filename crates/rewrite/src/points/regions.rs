@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use tare_code::{Body, Cfg, Flags, Flow, Function, Instruction, Loop, Program};
+use tare_code::{Body, Callee, Cfg, Flags, Flow, Function, Instruction, Loop, Program};
 use tare_format::probe::{MOST_OPEN_REGIONS, MOST_OPEN_REGIONS_OF_LEAF};
 use tare_image::Image;
 
@@ -32,6 +32,8 @@ pub(super) fn add(points: &mut Points, image: &Image<'_>, program: &Program, fun
     refused.extend(entered.map(|(number, _)| (Scope::Loop(number), SiteReason::FurtherEntry)));
     let twice = (0..).zip(&loops).filter(|(_, one)| flow.comes_back_into(one));
     refused.extend(twice.map(|(number, _)| (Scope::Loop(number), SiteReason::ReturnsTwice)));
+    let leaving = (0..).zip(flow.calls()).filter(|(_, one)| wanted.levels.call_sites && !wanted.tail_calls && is_tail_call(one.flow));
+    refused.extend(leaving.map(|(number, _)| (Scope::CallSite(number), SiteReason::TailCall)));
     // What turns out to be impossible is left out and all the rest found again: each depends on the others.
     let mut found = loop {
         let mut finder = Finder::new(&flow, &refused, points.clone());
@@ -85,36 +87,37 @@ impl Flowing<'_, '_> {
 
     /// Whatever is a call site, in the order of the body: their numbers count these.
     fn calls(&self) -> impl Iterator<Item = &Instruction> {
-        self.body.instructions.iter().filter(|one| self.is_call_site(one))
+        self.body.instructions.iter().filter(|one| is_call_site(one.flow))
     }
 
-    fn is_call_site(&self, one: &Instruction) -> bool {
-        match one.flow {
-            Flow::Call { .. } | Flow::IndirectCall => true,
-            flow => self.wanted.tail_calls && is_tail_call(flow),
-        }
-    }
-
-    /// Whether a callee comes back more often than it is called, by its name.
-    fn returns_twice(&self, callee: u64) -> bool {
+    /// Whether what is called comes back more often than it is called, by its name.
+    fn returns_twice(&self, call: &Instruction) -> bool {
         const NAMES: [&str; 7] = ["setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "savectx", "vfork", "getcontext"];
-        let known = self.program.function_entered_at(callee).and_then(|index| self.program.functions.get(index));
-        let names = known.into_iter().flat_map(|function| std::iter::once(&function.name).chain(&function.aliases));
-        let imported = self.image.plt_at(callee).and_then(|entry| entry.name);
-        names.map(String::as_str).chain(imported).any(|name| NAMES.contains(&name))
+        match self.program.destination(self.image, call) {
+            Some(Callee::Function(index)) => {
+                let names = self.program.functions.get(index).into_iter().flat_map(|one| std::iter::once(&one.name).chain(&one.aliases));
+                { names }.any(|name| NAMES.contains(&name.as_str()))
+            }
+            Some(Callee::Import(name)) => NAMES.contains(&name),
+            _ => false,
+        }
     }
 
     /// Whether a call in a loop comes back more than once: the loop would then be left more often than it is entered.
     fn comes_back_into(&self, one: &Loop) -> bool {
         let blocks = one.blocks.iter().filter_map(|&block| self.cfg.blocks.get(block));
         let mut own = blocks.flat_map(|block| self.body.instructions.get(block.instructions.clone()).unwrap_or_default());
-        own.any(|one| matches!(one.flow, Flow::Call { target, .. } if self.returns_twice(target)))
+        own.any(|one| is_call_site(one.flow) && self.returns_twice(one))
     }
 
     fn landing_of(&self, call: &Instruction) -> Option<u64> {
         let behind = self.landings.partition_point(|landing| landing.0.start <= call.address);
         self.landings.get(behind.checked_sub(1)?).filter(|landing| landing.0.contains(&call.address)).map(|landing| landing.1)
     }
+}
+
+const fn is_call_site(flow: Flow) -> bool {
+    matches!(flow, Flow::Call { .. } | Flow::IndirectCall) || is_tail_call(flow)
 }
 
 const fn is_tail_call(flow: Flow) -> bool {
@@ -219,7 +222,7 @@ impl<'a, 'data> Finder<'a, 'data> {
             let level = u8::try_from(around.len()).unwrap_or(u8::MAX).saturating_mul(each).saturating_add(1);
             let own = flow.body.instructions.get(block.instructions.clone()).unwrap_or_default();
             let comes_back = |one: &Instruction| !block.successors.is_empty() || own.last() != Some(one);
-            blocks.extend(own.iter().filter(|one| flow.is_call_site(one)).map(|one| (one.address, (level, comes_back(one)))));
+            blocks.extend(own.iter().filter(|one| is_call_site(one.flow)).map(|one| (one.address, (level, comes_back(one)))));
         }
         for (one, number) in flow.calls().zip(0_u32..) {
             let scope = Scope::CallSite(number);
@@ -231,7 +234,7 @@ impl<'a, 'data> Finder<'a, 'data> {
             let is_call = matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall);
             let reason = if level > MOST_OPEN_REGIONS {
                 Some(SiteReason::Depth)
-            } else if callee.is_some_and(|callee| flow.returns_twice(callee)) {
+            } else if flow.returns_twice(one) {
                 Some(SiteReason::ReturnsTwice)
             } else {
                 (is_call && comes_back && !self.falls_within_part(one.end())).then_some(SiteReason::PartEnd)
