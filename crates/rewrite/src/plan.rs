@@ -49,6 +49,9 @@ pub(crate) struct Moved {
 /// switched off cost little, and such copies would make up much of the output.
 const LARGEST_CLEAN_COPY: u64 = 2048;
 
+/// Bytes of `endbr64`, of `lea` and of the comparison of the stack pointer with the end of the stack.
+const LONGEST_HEAD: u64 = 4 + 8 + 9;
+
 /// At which places the probes insert something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Filled {
@@ -127,6 +130,7 @@ pub(crate) fn choose<'a>(image: &Image<'_>, program: &Program, request: &Request
     let neighbours = Neighbours::new(program);
     let mut chosen = Vec::with_capacity(request.selected.len());
     let mut refused = Vec::new();
+    let splits = splits_stacks(image, program);
     let mut selected: Vec<&Selection> = request.selected.iter().collect();
     selected.sort_by_key(|one| one.function);
     selected.dedup_by_key(|one| one.function);
@@ -134,11 +138,21 @@ pub(crate) fn choose<'a>(image: &Image<'_>, program: &Program, request: &Request
         let index = selection.function;
         let function = program.functions.get(index).ok_or(RewriteError::NoSuchFunction { index })?;
         match springboards::find(image, program, &neighbours, function) {
+            Ok(_) if splits => refused.push(Refused::new(function, Reason::SplitStack)),
             Ok(springboards) => chosen.push(Chosen { selection, springboards }),
             Err(reason) => refused.push(Refused::new(function, reason)),
         }
     }
     Ok((chosen, refused))
+}
+
+/// Whether code of an image asks for more stack at its functions' entries (`-fsplit-stack`): `cmp %fs:0x70, %rsp` or another
+/// register. What it asks for is called in a way that fixes the bytes around, and leaves no room for a probe's own stack.
+fn splits_stacks(image: &Image<'_>, program: &Program) -> bool {
+    program.functions.iter().any(|function| {
+        let head = image.bytes_at(function.entry, function.size().min(LONGEST_HEAD)).unwrap_or_default();
+        head.windows(9).any(|bytes| matches!(bytes, [0x64, 0x48 | 0x4c, 0x3b, _, 0x25, 0x70, 0, 0, 0]))
+    })
 }
 
 /// What all functions are moved with.

@@ -33,6 +33,9 @@ pub enum Reason {
     /// Its exception table cannot be converted.
     #[error("an exception table that is not understood")]
     ExceptionTable,
+    /// The image's code runs on stacks that grow in pieces.
+    #[error("a stack that grows in pieces (-fsplit-stack)")]
+    SplitStack,
     /// A part of more than a GiB.
     #[error("too large")]
     TooLarge,

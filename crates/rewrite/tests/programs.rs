@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Bench, Count};
-use tare_rewrite::Levels;
+use tare_rewrite::{Levels, Reason};
 
 /// How the counts of a program balance.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -151,6 +151,15 @@ const SHARING: [&str; 15] = [
     "__memmove_avx_unaligned_erms",
     "__memset_sse2_unaligned_erms",
 ];
+
+#[test]
+fn programs_whose_stacks_grow_in_pieces_are_refused() {
+    let bench = Bench::new();
+    let original = bench.build("control.c", "-O2 -fsplit-stack", "original");
+    let (copy, output) = bench.instrument(&original, "copy", Levels::ALL, true);
+    assert!(output.functions.instrumented == 0 && output.refusals.iter().any(|one| one.reason == Reason::SplitStack), "{:?}", output.refusals);
+    assert_eq!(bench.run(&copy), bench.run(&original));
+}
 
 #[test]
 fn fortran() {
