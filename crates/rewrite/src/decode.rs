@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use tare_code::{Body, Flow, Function, Instruction, Operand, Refusal};
-use tare_image::Image;
+use tare_image::{Image, Kind};
 
 use crate::addresses::AddressMap;
 use crate::points::Placed;
@@ -69,6 +69,9 @@ pub(crate) struct Part<'data> {
     pub(crate) runs_over: bool,
 }
 
+/// Bytes behind a call in which its return address is compared: `mov`, `mov`, `sar`, `cmp`.
+const CHECK_LENGTH: u64 = 20;
+
 /// The opcode of `lea`.
 const LEA: u8 = 0x8d;
 
@@ -80,6 +83,9 @@ pub(crate) fn decode<'data>(image: &Image<'data>, function: &Function, body: &Bo
     let context = Context { image, function, body, references: references(body), placed };
     if context.hands_out_labels() {
         return Err(Reason::LabelAddress);
+    }
+    if context.knows_where_calls_return() {
+        return Err(Reason::ReturnAddress);
     }
     let mut first = 0;
     let mut parts = Vec::with_capacity(function.parts.len());
@@ -121,6 +127,23 @@ impl<'data> Context<'_, 'data> {
         };
         let is_indirect = |one: &Instruction| matches!(one.flow, Flow::TableJump { .. } | Flow::IndirectTailCall);
         code.iter().any(is_indirect) && code.iter().any(loads_label)
+    }
+
+    /// Whether code has the address behind one of its calls, to compare it with what the call left on the stack
+    /// (`-mspeculative-load-hardening`): loaded, or in what follows the call in a program that stays where it is linked.
+    fn knows_where_calls_return(&self) -> bool {
+        let code = &self.body.instructions;
+        let is_call = |one: &&Instruction| matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall);
+        let returns_to = |address| code.iter().filter(is_call).any(|one| one.end() == address);
+        let loads_it = |one: &Instruction| match one.operand {
+            Operand::RipRelative { target, .. } => target != one.address && self.function.contains(target) && returns_to(target),
+            _ => false,
+        };
+        let follows = |one: &Instruction| {
+            let bytes = self.image.bytes_at(one.end(), CHECK_LENGTH).unwrap_or_default();
+            u32::try_from(one.end()).is_ok_and(|end| bytes.windows(4).any(|word| word == end.to_le_bytes()))
+        };
+        code.iter().any(loads_it) || (matches!(self.image.kind(), Kind::NonPie | Kind::Static) && code.iter().filter(is_call).any(follows))
     }
 
     /// Takes apart what is in a range; its first instruction is said to be the body's one with this index.

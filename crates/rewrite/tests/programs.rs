@@ -153,6 +153,18 @@ const SHARING: [&str; 15] = [
 ];
 
 #[test]
+fn functions_that_check_where_calls_return_are_refused() {
+    for flags in ["-O2", "-O0 -no-pie -fno-pie"] {
+        let bench = Bench::new();
+        let original = bench.build("control.c", &format!("clang {flags} -mspeculative-load-hardening"), "original");
+        let (copy, output) = bench.instrument(&original, "copy", Levels::ALL, true);
+        let is_refused = |name: &str| output.refusals.iter().any(|one| one.name == name && one.reason == Reason::ReturnAddress);
+        assert!(is_refused("fibonacci") && is_refused("main") && !is_refused("empty"), "{flags}: {:?}", output.refusals);
+        assert_eq!(bench.run(&copy), bench.run(&original), "{flags}");
+    }
+}
+
+#[test]
 fn programs_whose_stacks_grow_in_pieces_are_refused() {
     let bench = Bench::new();
     let original = bench.build("control.c", "-O2 -fsplit-stack", "original");
