@@ -69,8 +69,8 @@ pub(crate) struct Part<'data> {
     pub(crate) runs_over: bool,
 }
 
-/// Bytes behind a call in which its return address is compared: `mov`, `mov`, `sar`, `cmp`.
-const CHECK_LENGTH: u64 = 20;
+/// Bytes in which code compares where it came from: moves, `sar`, `cmp`.
+const CHECK_LENGTH: u64 = 32;
 
 /// The opcode of `lea`.
 const LEA: u8 = 0x8d;
@@ -84,7 +84,7 @@ pub(crate) fn decode<'data>(image: &Image<'data>, function: &Function, body: &Bo
     if context.hands_out_labels() {
         return Err(Reason::LabelAddress);
     }
-    if context.knows_where_calls_return() {
+    if context.knows_where_it_goes() {
         return Err(Reason::ReturnAddress);
     }
     let mut first = 0;
@@ -130,8 +130,9 @@ impl<'data> Context<'_, 'data> {
     }
 
     /// Whether code has the address behind one of its calls, to compare it with what the call left on the stack
-    /// (`-mspeculative-load-hardening`): loaded, or in what follows the call in a program that stays where it is linked.
-    fn knows_where_calls_return(&self) -> bool {
+    /// (`-mspeculative-load-hardening`): loaded, or in what follows in a program that stays where it is linked. There it is
+    /// the same with where a jump table leads.
+    fn knows_where_it_goes(&self) -> bool {
         let code = &self.body.instructions;
         let is_call = |one: &&Instruction| matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall);
         let returns_to = |address| code.iter().filter(is_call).any(|one| one.end() == address);
@@ -139,11 +140,16 @@ impl<'data> Context<'_, 'data> {
             Operand::RipRelative { target, .. } => target != one.address && self.function.contains(target) && returns_to(target),
             _ => false,
         };
-        let follows = |one: &Instruction| {
-            let bytes = self.image.bytes_at(one.end(), CHECK_LENGTH).unwrap_or_default();
-            u32::try_from(one.end()).is_ok_and(|end| bytes.windows(4).any(|word| word == end.to_le_bytes()))
+        if code.iter().any(loads_it) {
+            return true;
+        }
+        let names_itself = |address: u64| {
+            let bytes = self.image.bytes_at(address, CHECK_LENGTH).unwrap_or_default();
+            u32::try_from(address).is_ok_and(|address| bytes.windows(4).any(|word| word == address.to_le_bytes()))
         };
-        code.iter().any(loads_it) || (matches!(self.image.kind(), Kind::NonPie | Kind::Static) && code.iter().filter(is_call).any(follows))
+        let mut arrivals =
+            code.iter().filter(is_call).map(Instruction::end).chain(self.body.tables.iter().flat_map(|table| table.reached()).copied());
+        matches!(self.image.kind(), Kind::NonPie | Kind::Static) && arrivals.any(names_itself)
     }
 
     /// Takes apart what is in a range; its first instruction is said to be the body's one with this index.

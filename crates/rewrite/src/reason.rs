@@ -21,8 +21,8 @@ pub enum Reason {
     /// The address of an instruction inside of it is loaded, and may be jumped to.
     #[error("jumps to addresses of its own instructions that it keeps in memory")]
     LabelAddress,
-    /// It checks that its calls come back to the original.
-    #[error("compares the addresses that its calls return to")]
+    /// It checks that its calls and jumps come out in the original.
+    #[error("compares where its calls and jumps come out with its own addresses")]
     ReturnAddress,
     /// An instruction refers to a jump table in a way that is not understood.
     #[error("refers to a jump table in a way that is not understood")]
