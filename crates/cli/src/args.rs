@@ -110,6 +110,17 @@ pub(crate) enum ComparisonFormat {
     Svg,
 }
 
+/// How runs side by side are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum SidesFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// A page that needs nothing else
+    Html,
+}
+
 /// How what is in an image is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum InspectFormat {
@@ -671,6 +682,7 @@ Examples:
                                                  several runs on each side: the noise between runs counts
   tare compare RUN1 RUN2 RUN4                    side by side; changes are from the first
   tare compare --least 2% OLD NEW --format json
+  tare compare OLD NEW --format html > compare.html
   tare compare scorep-old/profile.cubex NEW      against a file of Cube, or a directory of TAU's profiles
 
 Exit status: 0 where nothing got slower, 1 where the run or a region did: beyond the 95 % interval of the difference,
@@ -688,7 +700,7 @@ pub(crate) struct CompareArguments {
     pub(crate) least: Option<f64>,
     /// How to write it
     #[arg(long, value_enum, env = "TARE_FORMAT", default_value = "text")]
-    pub(crate) format: Format,
+    pub(crate) format: SidesFormat,
     #[command(flatten)]
     pub(crate) showing: Showing,
 }

@@ -47,7 +47,7 @@ impl Regions {
         let index = RegionIndex(self.regions.len());
         self.regions.push(Region {
             kind: known.kind,
-            name: known.name.clone(),
+            name: known.name.as_str().into(),
             raw_name: known.raw_name.clone(),
             image: if known.kind == RegionKind::Mpi { "MPI".to_string() } else { String::new() },
             build_id: String::new(),

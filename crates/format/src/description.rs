@@ -17,6 +17,7 @@
 //!
 //! Version 1 has records of 48 bytes, which end in front of the owner.
 
+use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -187,6 +188,30 @@ impl Description {
     /// # Errors
     /// Where the bytes are not a description of a known version, or damaged.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DescriptionError> {
+        let view = DescriptionView::of(bytes)?;
+        let regions = (0..view.count).filter_map(|index| view.region(index)).collect();
+        Ok(Self { identity: view.identity, path: view.path().to_string(), build_id: view.build_id().to_string(), regions })
+    }
+}
+
+/// A description that stays where it is: regions are read when they are asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct DescriptionView<'a> {
+    bytes: &'a [u8],
+    strings: &'a [u8],
+    /// Bytes of a record.
+    record: usize,
+    count: usize,
+    /// Names this description among others.
+    pub identity: [u8; 16],
+}
+
+impl<'a> DescriptionView<'a> {
+    /// Looks at all of a description, and copies nothing.
+    ///
+    /// # Errors
+    /// Where the bytes are not a description of a known version, or damaged.
+    pub fn of(bytes: &'a [u8]) -> Result<Self, DescriptionError> {
         let reader = Reader { bytes };
         if bytes.get(..8) != Some(&MAGIC[..]) {
             return Err(DescriptionError::NotADescription);
@@ -201,35 +226,70 @@ impl Description {
         let mut identity = [0; 16];
         identity.copy_from_slice(bytes.get(16..32).ok_or(DescriptionError::Damaged)?);
         let strings = reader.strings(reader.u64_at(32)?, reader.u64_at(40)?)?;
-        let string = |at: usize| -> Result<String, DescriptionError> {
-            let start = reader.u32_at(at)? as usize;
-            let length = reader.u32_at(at + 4)? as usize;
-            let text = strings.get(start..start + length).ok_or(DescriptionError::Damaged)?;
-            Ok(String::from_utf8_lossy(text).to_string())
-        };
         if bytes.len() < HEADER + count.saturating_mul(record) {
             return Err(DescriptionError::Damaged);
         }
-        let regions = (0..count)
-            .map(|index| {
-                let at = HEADER + index * record;
-                let is_old = record == OLD_RECORD;
-                Ok(Region {
-                    kind: RegionKind::from_number(bytes[at]).ok_or(DescriptionError::Damaged)?,
-                    flags: bytes[at + 1],
-                    line: reader.u32_at(at + 4)?,
-                    name: string(at + 8)?,
-                    owner: if is_old { String::new() } else { string(at + 48)? },
-                    parent: if is_old { 0 } else { reader.u32_at(at + 56)? },
-                    number: if is_old { 0 } else { reader.u32_at(at + 44)? },
-                    file: string(at + 16)?,
-                    address: reader.u64_at(at + 24)?,
-                    size: reader.u64_at(at + 32)?,
-                    last_line: reader.u32_at(at + 40)?,
-                })
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(Self { identity, path: string(48)?, build_id: string(56)?, regions })
+        let view = Self { bytes, strings, record, count, identity };
+        let is_whole = |index: usize| {
+            let at = HEADER + index * record;
+            let owner = if view.is_old() { Some(&[][..]) } else { view.text(at + 48) };
+            RegionKind::from_number(bytes[at]).is_some() && view.text(at + 8).is_some() && view.text(at + 16).is_some() && owner.is_some()
+        };
+        let has_names = view.text(48).is_some() && view.text(56).is_some();
+        if has_names && (0..count).all(is_whole) { Ok(view) } else { Err(DescriptionError::Damaged) }
+    }
+
+    /// Path of the original image, or a name such as `MPI` where there is none.
+    #[must_use]
+    pub fn path(&self) -> Cow<'a, str> {
+        self.string(48)
+    }
+
+    /// Build id of the original image in hexadecimal; empty where it has none.
+    #[must_use]
+    pub fn build_id(&self) -> Cow<'a, str> {
+        self.string(56)
+    }
+
+    /// The region whose number within the image is the index plus one.
+    #[must_use]
+    pub fn region(&self, index: usize) -> Option<Region> {
+        if index >= self.count {
+            return None;
+        }
+        let at = HEADER + index * self.record;
+        let reader = Reader { bytes: self.bytes };
+        let (word, long) = (|at: usize| reader.u32_at(at).ok(), |at: usize| reader.u64_at(at).ok());
+        let is_old = self.is_old();
+        Some(Region {
+            kind: RegionKind::from_number(self.bytes[at])?,
+            flags: self.bytes[at + 1],
+            line: word(at + 4)?,
+            name: self.string(at + 8).to_string(),
+            owner: if is_old { String::new() } else { self.string(at + 48).to_string() },
+            parent: if is_old { 0 } else { word(at + 56)? },
+            number: if is_old { 0 } else { word(at + 44)? },
+            file: self.string(at + 16).to_string(),
+            address: long(at + 24)?,
+            size: long(at + 32)?,
+            last_line: word(at + 40)?,
+        })
+    }
+
+    /// Records of version 1 end in front of the owner.
+    fn is_old(&self) -> bool {
+        self.record == OLD_RECORD
+    }
+
+    /// The text whose start and length stand there.
+    fn text(&self, at: usize) -> Option<&'a [u8]> {
+        let reader = Reader { bytes: self.bytes };
+        let (start, length) = (reader.u32_at(at).ok()? as usize, reader.u32_at(at + 4).ok()? as usize);
+        self.strings.get(start..start.checked_add(length)?)
+    }
+
+    fn string(&self, at: usize) -> Cow<'a, str> {
+        String::from_utf8_lossy(self.text(at).unwrap_or_default())
     }
 }
 

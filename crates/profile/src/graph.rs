@@ -48,7 +48,7 @@ pub enum ReadError {
 }
 
 /// Reads a file into a process and its locations, whose `process` is still to be set.
-pub(crate) fn read(file: &GraphFile<'_>, regions: &mut RegionTable) -> Result<(Process, Vec<Location>), ReadError> {
+pub(crate) fn read(file: &GraphFile<'_>, regions: &mut RegionTable<'_>) -> Result<(Process, Vec<Location>), ReadError> {
     let &GraphFile { name, bytes, live } = file;
     let mut header = header(bytes)?;
     if let Some(live) = live {
@@ -176,10 +176,10 @@ fn events(nodes: &[Node]) -> u64 {
 }
 
 /// Reads the arenas of one file.
-struct Reader<'a> {
+struct Reader<'a, 'd> {
     bytes: &'a [u8],
     images: Vec<ImageRecord>,
-    regions: &'a mut RegionTable,
+    regions: &'a mut RegionTable<'d>,
     damaged: u64,
     /// Of the location that is being read.
     peers_read: u32,
@@ -193,7 +193,7 @@ struct Reader<'a> {
     live: Option<&'a Live>,
 }
 
-impl Reader<'_> {
+impl Reader<'_, '_> {
     fn find_others(&mut self, arenas: u32) {
         let heads = (0..arenas).filter_map(|index| {
             let arena = HEADER_AREA + u64::from(index) * ARENA;

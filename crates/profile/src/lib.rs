@@ -11,6 +11,7 @@
 mod graph;
 mod live;
 mod model;
+mod name;
 mod region;
 
 pub use graph::ReadError;
@@ -19,6 +20,7 @@ pub use model::{
     Batches, Clock, File, GraphFile, Location, LocationLosses, Messages, Metric, Node, Peer, Process, ProcessIndex, Profile, ProfileError,
     RegionIndex, Span, State, Switch, Unreadable,
 };
+pub use name::Name;
 pub use region::Region;
 /// Parts of the format that appear in the model as they are.
 pub use tare_format::description::RegionKind;

@@ -2,17 +2,18 @@
 
 use std::collections::HashMap;
 
-use tare_format::description::{self, Description, DescriptionError, FLAG_LEAF, RegionKind};
+use tare_format::description::{DescriptionError, DescriptionView, FLAG_LEAF, RegionKind};
 
 use crate::model::RegionIndex;
+use crate::name::Name;
 
 /// A piece of program that is measured.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Region {
     /// What it is.
     pub kind: RegionKind,
-    /// The name for people: demangled; `main` for the main program of C and Fortran.
-    pub name: String,
+    /// The name for people.
+    pub name: Name,
     /// The name as the image has it.
     pub raw_name: String,
     /// Path of the image, or a name such as `MPI`.
@@ -40,7 +41,7 @@ impl Region {
 
     /// Names a function that was known by its address alone.
     pub fn name_function(&mut self, raw_name: &str) {
-        self.name = function_name(raw_name);
+        self.name = Name::of_function(raw_name);
         self.raw_name = raw_name.to_string();
     }
 }
@@ -62,17 +63,17 @@ type Key = (String, u64, RegionKind, String);
 
 /// Collects regions while files are read.
 #[derive(Default)]
-pub(crate) struct RegionTable {
-    descriptions: HashMap<[u8; 16], Description>,
+pub(crate) struct RegionTable<'a> {
+    descriptions: HashMap<[u8; 16], DescriptionView<'a>>,
     /// By description and number, so that a name is found once.
     numbered: HashMap<([u8; 16], u32), RegionIndex>,
     regions: Vec<Region>,
     known: HashMap<Key, RegionIndex>,
 }
 
-impl RegionTable {
-    pub(crate) fn add_description(&mut self, bytes: &[u8]) -> Result<(), DescriptionError> {
-        let description = Description::from_bytes(bytes)?;
+impl<'a> RegionTable<'a> {
+    pub(crate) fn add_description(&mut self, bytes: &'a [u8]) -> Result<(), DescriptionError> {
+        let description = DescriptionView::of(bytes)?;
         self.descriptions.insert(description.identity, description);
         Ok(())
     }
@@ -83,17 +84,18 @@ impl RegionTable {
             return Some(known);
         }
         let description = self.descriptions.get(identity)?;
-        let region = description.regions.get((number as usize).checked_sub(1)?)?;
-        let key = (description.path.clone(), region.address, region.kind, region.name.clone());
+        let region = description.region((number as usize).checked_sub(1)?)?;
+        let image = description.path().into_owned();
+        let key = (image.clone(), region.address, region.kind, region.name.clone());
         let made = Region {
             kind: region.kind,
-            name: shown_name(region),
-            raw_name: region.name.clone(),
-            image: description.path.clone(),
-            build_id: description.build_id.clone(),
+            name: Name::of(&region),
+            raw_name: region.name,
+            image,
+            build_id: description.build_id().into_owned(),
             address: region.address,
             size: region.size,
-            file: region.file.clone(),
+            file: region.file,
             line: region.line,
             leaf: region.flags & FLAG_LEAF != 0,
         };
@@ -110,7 +112,7 @@ impl RegionTable {
         let key = (named.image.clone(), named.address, named.kind, place);
         let region = Region {
             kind: named.kind,
-            name,
+            name: name.into(),
             raw_name: named.name,
             image: named.image,
             build_id: named.build_id,
@@ -127,7 +129,7 @@ impl RegionTable {
     pub(crate) fn made_up(&mut self, kind: RegionKind, name: &str, image: &str) -> RegionIndex {
         let region = Region {
             kind,
-            name: name.to_string(),
+            name: name.into(),
             raw_name: name.to_string(),
             image: image.to_string(),
             build_id: String::new(),
@@ -149,25 +151,5 @@ impl RegionTable {
             self.regions.push(region);
             RegionIndex(self.regions.len() - 1)
         })
-    }
-}
-
-/// The name for people.
-fn shown_name(region: &description::Region) -> String {
-    let name = function_name(&region.name);
-    let owner = || function_name(&region.owner);
-    match region.kind {
-        RegionKind::Loop => format!("loop {} of {}", region.number + 1, owner()),
-        RegionKind::Iteration => format!("iteration of loop {} of {}", region.number + 1, owner()),
-        RegionKind::CallSite if name.is_empty() => format!("indirect call {} in {}", region.number + 1, owner()),
-        RegionKind::CallSite => format!("call {} of {name} in {}", region.number + 1, owner()),
-        _ => name,
-    }
-}
-
-fn function_name(raw: &str) -> String {
-    match raw {
-        "MAIN__" => "main".to_string(),
-        _ => tare_image::demangle(raw).into_owned(),
     }
 }

@@ -158,7 +158,7 @@ fn unknown(profile: &Profile, subject: &Subject) -> Puzzle {
     let at = |region: &Region| format!("{}:{}", region.file.rsplit('/').next().unwrap_or_default(), region.line);
     let mut near: Vec<String> = match &subject.named {
         Some(Named::At(..)) => profile.regions.iter().filter(|region| region.line > 0 && ends_with(&region.file, part)).map(at).collect(),
-        _ => profile.regions.iter().filter(|region| !part.is_empty() && contains(&region.name, part)).map(|region| region.name.clone()).collect(),
+        _ => profile.regions.iter().filter(|region| !part.is_empty() && contains(&region.name, part)).map(|region| region.name.to_string()).collect(),
     };
     if let Some(Named::At(_, line)) = &subject.named {
         let of = |at: &String| at.rsplit(':').next().and_then(|found| found.parse::<u32>().ok()).unwrap_or(0);

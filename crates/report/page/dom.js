@@ -88,12 +88,14 @@ export function sequential(part) {
   return CIVIDIS[low].map((value, channel) => Math.round(value + (CIVIDIS[low + 1][channel] - value) * (at - low)));
 }
 
-/** A colour from blue through the ground to orange for −1 to 1. */
-export function diverging(part) {
+/** Gives a colour from blue through the ground to orange for −1 to 1, as the page looks now. */
+export function diverging() {
   const ground = matchMedia("(prefers-color-scheme: dark)").matches && !matchMedia("print").matches ? [38, 45, 53] : [247, 247, 247];
-  const end = part < 0 ? [0, 84, 159] : [200, 80, 0];
-  const weight = Math.min(1, Math.abs(part));
-  return ground.map((value, channel) => Math.round(value + (end[channel] - value) * weight));
+  return (part) => {
+    const end = part < 0 ? [0, 84, 159] : [200, 80, 0];
+    const weight = Math.min(1, Math.abs(part));
+    return ground.map((value, channel) => Math.round(value + (end[channel] - value) * weight));
+  };
 }
 
 /** Saves a text as a file, without any network. */

@@ -1,6 +1,6 @@
 // Ranks × regions as a heat map: a row a region, a column a rank or a bin of ranks.
 
-import { alone, columnFor, plain } from "./numbers.js";
+import { alone, columnFor, plain, plural } from "./numbers.js";
 import { decoded } from "./columns.js";
 import { NONE } from "./model.js";
 import { byId, choice, colour, diverging, element, figures, pictureOrTable, prepare, sequential, shortName } from "./dom.js";
@@ -34,8 +34,8 @@ export class Heat {
     this.canvas = element("canvas", { role: "img", tabindex: 0, onclick: (event) => this.click(event), onmousemove: (event) => this.hover(event), onkeydown: (event) => this.key(event) });
     pictureOrTable(this);
     this.status = element("p", { class: "line", id: "ranks-line" });
-    const bins = heat.per_bin > 1 ? `A column is ${heat.per_bin} ranks; the last ${heat.outliers.length} columns are the ranks that deviate most, exactly. ` : "";
-    const left = heat.left_out ? `${heat.left_out} regions that differ less are left out.` : "";
+    const bins = heat.per_bin > 1 ? `A column is ${heat.per_bin} ranks; the last ${plural(heat.outliers.length, "column is the rank that deviates", "columns are the ranks that deviate")} most, exactly. ` : "";
+    const left = heat.left_out ? `${plural(heat.left_out, "region that differs less is", "regions that differ less are")} left out.` : "";
     section.append(element("div", { class: "bar" }, scale, which, this.more, this.asTable), element("p", { class: "muted" }, bins + left), this.frame, this.status, this.list);
     model.listen((changed) => changed.some((key) => ["region", "process"].includes(key)) && this.draw());
     window.addEventListener("resize", () => this.draw());
@@ -78,12 +78,14 @@ export class Heat {
     const image = new ImageData(this.columns, rows);
     let greatest = 0;
     for (let cell = 0; cell < rows * this.columns; cell++) greatest = Math.max(greatest, this.cells[this.which][cell]);
+    const difference = diverging();
     for (let row = 0; row < rows; row++) {
       const mean = this.mean(row);
       for (let column = 0; column < this.columns; column++) {
         const value = this.value(row, column);
-        const paint = this.scale === "absolute" ? sequential(greatest ? value / greatest : 0) : diverging(mean ? value / mean - 1 : 0);
-        image.data.set([...paint, 255], 4 * (row * this.columns + column));
+        const paint = this.scale === "absolute" ? sequential(greatest ? value / greatest : 0) : difference(mean ? value / mean - 1 : 0);
+        const at = 4 * (row * this.columns + column);
+        [image.data[at], image.data[at + 1], image.data[at + 2], image.data[at + 3]] = [paint[0], paint[1], paint[2], 255];
       }
     }
     const small = new OffscreenCanvas(this.columns, rows);
@@ -103,7 +105,7 @@ export class Heat {
       const wide = (width - LABELS) / this.columns;
       context.strokeRect(LABELS + column * wide, 0, Math.max(2, wide), height);
     }
-    this.canvas.setAttribute("aria-label", `Heat map of ${rows} regions and ${this.heat.processes} processes; the region that differs most: ${this.model.name(this.rows.region[0])}`);
+    this.canvas.setAttribute("aria-label", `Heat map of ${plural(rows, "region", "regions")} and ${plural(this.heat.processes, "process", "processes")}; the region that differs most: ${this.model.name(this.rows.region[0])}`);
     this.tell(Math.max(0, row), this.model.state.process === NONE ? this.slowest(Math.max(0, row)) : Math.floor(this.model.state.process / this.heat.per_bin));
     if (!this.list.hidden) this.drawTable();
   }

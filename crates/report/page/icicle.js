@@ -1,6 +1,6 @@
 // The icicle: call paths from the top, as wide as their inclusive time; with a table in its place on request.
 
-import { alone, exactCount, plain, columnFor, share } from "./numbers.js";
+import { alone, exactCount, plain, plural, columnFor, share } from "./numbers.js";
 import { NONE } from "./model.js";
 import { byId, colour, element, figures, pictureOrTable, prepare, shortName } from "./dom.js";
 import { icicle } from "./icicle-layout.js";
@@ -63,7 +63,7 @@ export class Icicle {
       context.strokeRect(selected.x + 1.5, selected.level * BOX_ROW + 1.5, Math.max(3, selected.width - 3), BOX_ROW - 4);
     }
     const widest = layout.boxes.reduce((best, box) => (best === null || (box.level > 0 && box.width > best.width) ? box : best), null);
-    this.canvas.setAttribute("aria-label", `Icicle of ${layout.boxes.length} call paths${widest ? `; widest: ${model.pathName(widest.path)}` : ""}`);
+    this.canvas.setAttribute("aria-label", `Icicle of ${plural(layout.boxes.length, "call path", "call paths")}${widest ? `; widest: ${model.pathName(widest.path)}` : ""}`);
     this.drawCrumbs();
     this.tell(model.state.path);
     if (!this.list.hidden) this.drawTable();
@@ -101,7 +101,7 @@ export class Icicle {
   tell(path) {
     const { model } = this;
     if (path === NONE || path === undefined) {
-      this.status.textContent = `${this.layout.boxes.length} call paths drawn; ${this.layout.left} narrower than half a pixel`;
+      this.status.textContent = `${plural(this.layout.boxes.length, "call path", "call paths")} drawn; ${exactCount(this.layout.left)} narrower than half a pixel`;
       return;
     }
     const { tree } = model;
@@ -112,9 +112,9 @@ export class Icicle {
       model.pathName(path),
       `inclusive ${alone(inclusive, half, half)}`,
       `exclusive ${alone(model.pathExclusive(path))}`,
-      `${exactCount(tree.calls[path])} calls${tree.inexact[path] ? " at least" : ""}`,
+      `${plural(tree.calls[path], "call", "calls")}${tree.inexact[path] ? " at least" : ""}`,
       `${share(whole ? inclusive / whole : 0)} of all`,
-      `on ${exactCount(tree.locations[path])} ${tree.locations[path] === 1 ? "location" : "locations"}`,
+      `on ${plural(tree.locations[path], "location", "locations")}`,
     ].join(" · ");
   }
 

@@ -15,8 +15,9 @@ export const HELP = [
   ["?", "this help"],
 ];
 
-/** Listens for keys; `views` are the ids of the sections in their order. */
-export function listenForKeys(model, views, { icicle, search }) {
+/** Listens for keys; `sections` are ids in their order. The icicle may still be to come. */
+export function listenForKeys(views, sections, search) {
+  const { model } = views;
   const go = (id) => {
     const section = byId(id);
     section?.scrollIntoView();
@@ -32,10 +33,10 @@ export function listenForKeys(model, views, { icicle, search }) {
     if (event.key === "/") search.focus();
     else if (event.key === "m") model.change({ values: cycle[model.state.values] });
     else if (event.key === "s") go("source");
-    else if (event.key === "[") icicle.back();
+    else if (event.key === "[") views.icicle?.back();
     else if (event.key === "?") help();
     else if (event.key === "Escape") model.change(model.state.zoom !== undefined && model.state.zoom !== NONE ? { zoom: NONE } : { region: NONE, path: NONE, process: NONE });
-    else if (event.key >= "1" && event.key <= String(views.length)) go(views[Number(event.key) - 1]);
+    else if (event.key >= "1" && event.key <= String(sections.length)) go(sections[Number(event.key) - 1]);
     else return;
     event.preventDefault();
   });

@@ -2,6 +2,7 @@
 
 import { decoded, texts } from "./columns.js";
 import { Model, NONE } from "./model.js";
+import { plural } from "./numbers.js";
 import { byId, element, say } from "./dom.js";
 import { Regions } from "./regions.js";
 import { Icicle } from "./icicle.js";
@@ -70,10 +71,16 @@ function linkSummary(model) {
   }
 }
 
+/** Lets the browser show what stands, and do what the reader asks for, before the next piece of work. */
+function breathe() {
+  return new Promise((resolve) => setTimeout(resolve));
+}
+
+/** The table of regions and what the keys do come first; the pictures further down follow one by one. */
 async function start() {
   const data = JSON.parse(byId("data").textContent);
-  const [tree, regions, processes, strings] = await Promise.all([decoded(data.tree), decoded(data.regions), decoded(data.processes), texts(data.strings)]);
-  const model = new Model(data, tree, regions, processes, strings);
+  const [tree, regions, strings] = await Promise.all([decoded(data.tree), decoded(data.regions), texts(data.strings)]);
+  const model = new Model(data, tree, regions, strings);
   if (!tree.rows) {
     document.documentElement.dataset.ready = "nothing";
     return;
@@ -82,14 +89,20 @@ async function start() {
   const search = controls(model);
   const detail = new Detail(model);
   const table = new Regions(model);
-  if (data.folded_paths) byId("regions").append(element("p", { class: "muted" }, `${data.folded_paths} small call paths are folded into their callers' rows “small call paths”: sums and counts are whole.`));
-  const icicle = new Icicle(model);
-  const source = new SourceView(model);
-  await Promise.all([new Heat(model, data.heat).start(), new Matrix(model, data.matrix).start()]);
-  listenForKeys(model, VIEWS, { icicle, search });
+  if (data.folded_paths) byId("regions").append(element("p", { class: "muted" }, `${plural(data.folded_paths, "small call path is", "small call paths are")} folded into the callers' rows “small call paths”: sums and counts are whole.`));
+  const views = { model, table, detail };
+  window.tare = views;
+  listenForKeys(views, VIEWS, search);
   linkSummary(model);
+  performance.mark("first view");
+  await breathe();
+  views.icicle = new Icicle(model);
+  views.source = new SourceView(model);
+  for (const view of [new Heat(model, data.heat), new Matrix(model, data.matrix)]) {
+    await breathe();
+    await view.start();
+  }
   followAddress(model);
-  window.tare = { model, table, icicle, detail, source };
   document.documentElement.dataset.ready = "yes";
 }
 

@@ -1,6 +1,6 @@
 // Who sends to whom, as a matrix; the heaviest pairs as a table beside it.
 
-import { alone, byteSize, count, exactCount } from "./numbers.js";
+import { alone, byteSize, count, exactCount, plural } from "./numbers.js";
 import { decoded } from "./columns.js";
 import { byId, choice, colour, element, figures, prepare, sequential } from "./dom.js";
 
@@ -66,8 +66,8 @@ export class Matrix {
     }
     this.size = size;
     const name = METRICS.find(([key]) => key === this.metric)[1];
-    this.canvas.setAttribute("aria-label", `Matrix of ${name} between ${matrix.ranks} ranks; ${matrix.pairs_in_all} pairs exchange messages; the table beside it has the heaviest`);
-    this.status.textContent = `${matrix.pairs_in_all} pairs; from dark ${this.text(least)} to bright ${this.text(greatest)}, on a logarithmic scale`;
+    this.canvas.setAttribute("aria-label", `Matrix of ${name} between ${plural(matrix.ranks, "rank", "ranks")}; ${plural(matrix.pairs_in_all, "pair exchanges", "pairs exchange")} messages; the table beside it has the heaviest`);
+    this.status.textContent = `${plural(matrix.pairs_in_all, "pair", "pairs")}; from dark ${this.text(least)} to bright ${this.text(greatest)}, on a logarithmic scale`;
     this.drawPairs();
   }
 

@@ -1,5 +1,7 @@
 // The run in memory: the call tree, its regions, and what is selected. Every view reads here and tells changes here.
 
+import { plural } from "./numbers.js";
+
 export const NONE = 0xffffffff;
 
 /** Inclusive times, summed from exclusive ones: no child exceeds its parent. */
@@ -32,8 +34,8 @@ export function childrenOf(parent, weight) {
 }
 
 export class Model {
-  constructor(header, tree, regions, processes, strings) {
-    Object.assign(this, { header, tree, regions, processes, strings });
+  constructor(header, tree, regions, strings) {
+    Object.assign(this, { header, tree, regions, strings });
     this.divisor = header.divisor;
     this.inclusive = inclusiveOf(tree.parent, tree.value);
     this.measuredInclusive = inclusiveOf(tree.parent, tree.measured);
@@ -107,7 +109,7 @@ export class Model {
 
   pathName(path) {
     const region = this.tree.region[path];
-    return region === NONE ? `(${this.tree.folded[path]} small call paths)` : this.strings.names[region];
+    return region === NONE ? `(${plural(this.tree.folded[path], "small call path", "small call paths")})` : this.strings.names[region];
   }
 
   kind(region) {

@@ -92,6 +92,11 @@ export function exactCount(number) {
   return fixed(number, 0);
 }
 
+/** A number with its word. */
+export function plural(number, one, several) {
+  return `${exactCount(number)} ${number === 1 ? one : several}`;
+}
+
 /** Bytes in powers of 1024. */
 export function byteSize(bytes) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];

@@ -1,6 +1,6 @@
 // The table of regions: flat, as the call tree, or grouped by file, image or kind.
 
-import { alone, columnFor, count, figure, plain, share } from "./numbers.js";
+import { alone, columnFor, count, figure, plain, plural, share } from "./numbers.js";
 import { NONE } from "./model.js";
 import { hitsOf } from "./search.js";
 import { byId, choice, element, say, shortName } from "./dom.js";
@@ -45,7 +45,7 @@ export class Regions {
     this.query = query;
     this.hits = hitsOf(query, this.model);
     const { error, flags, number, share: part } = this.hits;
-    this.note.textContent = error || (flags ? `${number} regions match, ${share(part)} of the time` : "");
+    this.note.textContent = error || (flags ? `${plural(number, "region matches", "regions match")}, ${share(part)} of the time` : "");
     say(this.note.textContent);
     if (flags && this.shape === "tree") this.openHits();
     this.arrange();

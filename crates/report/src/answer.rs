@@ -66,7 +66,7 @@ fn region_label(profile: &Profile, region: RegionIndex) -> String {
     let region = &profile.regions[region.0];
     match place(&region.file, region.line) {
         Some(place) => format!("{}  {place}", region.name),
-        None => region.name.clone(),
+        None => region.name.to_string(),
     }
 }
 
@@ -169,7 +169,7 @@ pub fn places_text(profile: &Profile, places: &[Place], page: &Page) -> String {
 /// `MPI_Recv < exchange < solve < main`: the innermost first, because it is what is asked for.
 fn open_path(profile: &Profile, place: &Place, glyphs: &Glyphs) -> String {
     const SHOWN: usize = 4;
-    let open: Vec<&str> = place.path.iter().rev().map(|region| profile.regions[region.0].name.as_str()).collect();
+    let open: Vec<&str> = place.path.iter().rev().map(|region| &*profile.regions[region.0].name).collect();
     let shown: Vec<String> = open.iter().take(SHOWN).map(|name| crate::layout::short_name(name, 40, &Page::default())).collect();
     let more = if open.len() > SHOWN { format!(" < {}", glyphs.ellipsis) } else { String::new() };
     format!("{}{more}", shown.join(" < "))
@@ -237,7 +237,7 @@ impl<'a> RowDocument<'a> {
             _ => None,
         };
         if let Some(region) = region.map(|region| &profile.regions[region.0]) {
-            (document.name, document.kind) = (Some(region.name.as_str()), Some(kind_name(region.kind)));
+            (document.name, document.kind) = (Some(&*region.name), Some(kind_name(region.kind)));
             (document.file, document.line) = (Some(region.file.as_str()).filter(|file| !file.is_empty()), Some(region.line).filter(|&line| line > 0));
         }
         if let Some(process) = process.map(|process| &profile.processes[process]) {
@@ -321,7 +321,7 @@ pub fn places_json(profile: &Profile, question: &str, places: &[Place]) -> Strin
                 State::Ended => "ended",
                 State::Unseen => "unseen",
             },
-            path: place.path.iter().map(|region| profile.regions[region.0].name.clone()).collect(),
+            path: place.path.iter().map(|region| profile.regions[region.0].name.to_string()).collect(),
             since_s: place.since_s,
         }
     };

@@ -8,6 +8,7 @@
 
 mod document;
 mod matching;
+mod page;
 mod text;
 
 use tare_compensate::difference::{Difference, Verdict};
@@ -17,6 +18,7 @@ use crate::run::{Results, Run};
 use crate::view::{Size, Time, Whole, region_rows};
 
 pub use document::json;
+pub use page::html;
 pub use text::text;
 
 /// One side of a comparison: a run, or several of one program.

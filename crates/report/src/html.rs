@@ -10,7 +10,7 @@ mod columns;
 mod data;
 mod heat;
 mod live;
-mod markup;
+pub(crate) mod markup;
 mod matrix;
 mod parts;
 mod ranks;
@@ -106,6 +106,18 @@ pub fn page(run: &Run, results: &Results<'_>, sources: &[Source], limit: usize) 
     html.push_str(&script);
     html.push_str("</script>\n</body></html>\n");
     html
+}
+
+/// A page of its own that has no script, in the style of the others.
+pub(crate) fn without_scripts(title: &str, body: &str) -> String {
+    let hash = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(STYLE.as_bytes()));
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" \
+         content=\"default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{} – Tareweight</title>\n<style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n",
+        escape(title)
+    )
 }
 
 /// Nothing is loaded from anywhere; the one script and the one style are known by their hashes.

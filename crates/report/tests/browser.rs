@@ -11,6 +11,7 @@ use serde_json::json;
 use support::{alone_and_lossy, many, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_profile::Profile;
+use tare_report::compare::{self, Comparison, Side};
 use tare_report::html::{MOST_PATHS, Source, page, script};
 use tare_report::{Exit, Results, Run};
 
@@ -19,11 +20,50 @@ fn made(run: &Run, profile: &Profile) -> String {
     page(run, &Results::new(profile, Mode::Parallel), &[Source { path: "/home/user/pi.c".into(), text: source }], MOST_PATHS)
 }
 
+/// The page of a comparison: the second run takes longer in its main program.
+fn compared() -> String {
+    let (old, mut new) = (master_and_worker(), master_and_worker());
+    new.locations[1].nodes[1].exclusive += 2_000_000_000;
+    for process in &mut new.processes {
+        process.span.as_mut().expect("a span").end += 2_000_000_000;
+    }
+    let (run, later) = (run(), Run { directory: "after".into(), ..run() });
+    let (one, other) = (Results::new(&old, Mode::Parallel), Results::new(&new, Mode::Parallel));
+    let sides = [Side { runs: vec![(&run, &one)] }, Side { runs: vec![(&later, &other)] }];
+    compare::html(&Comparison::of(&sides, None).expect("two sides"))
+}
+
+#[test]
+fn a_comparison_has_a_page_that_needs_no_scripts() {
+    let mut browser = Browser::start();
+    browser.load(&compared());
+    let text = browser.text("document.body.innerText");
+    for part in ["The run is slower, 1 region is slower", "B less A", "slower +", "Noise between runs is not known"] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    assert_eq!(browser.text("document.querySelector('tr.slower th').textContent"), "main");
+    assert_eq!(browser.value("document.querySelectorAll('tr.same').length > 2"), json!(true));
+    assert_eq!(browser.value("document.scripts.length"), json!(0));
+    for (width, scheme) in [(1400, "light"), (400, "dark")] {
+        browser.size(width, 900);
+        browser.call("Emulation.setEmulatedMedia", json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]}));
+        browser.value(EXAMINE);
+        assert_eq!(browser.text("examine.wrong()"), "");
+        assert_eq!(browser.text("examine.faint()"), "", "{scheme}");
+        assert_eq!(browser.value(NOTHING_STICKS_OUT), json!(true), "{width}");
+        browser.picture(&format!("compare-{scheme}"));
+    }
+    is_quiet(&browser);
+}
+
 /// Nothing was asked for, and nothing complained about.
 fn is_quiet(browser: &Browser) {
     assert_eq!(browser.requests, Vec::<String>::new());
     assert_eq!(browser.complaints, Vec::<String>::new());
 }
+
+/// Nothing is wider than the page.
+const NOTHING_STICKS_OUT: &str = "document.documentElement.scrollWidth <= document.documentElement.clientWidth";
 
 const ELEMENTS: &str = "document.querySelectorAll('*').length";
 
@@ -143,7 +183,7 @@ fn a_search_marks_hits_and_says_their_share() {
         browser.key(key);
     }
     browser.until("document.getElementById('hits').textContent !== ''");
-    assert_eq!(browser.text("document.getElementById('hits').textContent"), "1 regions match, 48.6\u{2009}% of the time");
+    assert_eq!(browser.text("document.getElementById('hits').textContent"), "1 region matches, 48.6\u{2009}% of the time");
     assert_eq!(browser.text("document.querySelector('#regions .hit').textContent"), "MPI_Recv");
     browser.value("tare.model.change({ query: '/(/' })");
     assert!(browser.text("document.getElementById('hits').textContent").contains("no regular expression"));
@@ -243,6 +283,10 @@ fn a_hundred_thousand_regions_on_ten_thousand_ranks_stay_light() {
     };
     light(&mut browser);
     assert!(browser.text("document.querySelector('#ranks').textContent").contains("A column is 10 ranks"));
+    assert_eq!(browser.value(NOTHING_STICKS_OUT), json!(true));
+    let first = browser.number("performance.getEntriesByName('first view')[0].startTime");
+    let summary = browser.number("performance.getEntriesByName('first-contentful-paint')[0].startTime");
+    eprintln!("the summary is seen after {summary} ms, keys and the table of regions are there after {first} ms");
     browser.picture("many");
     browser.value("tare.table.setShape('flat')");
     assert_eq!(browser.value("document.querySelector('#regions .vtable').getAttribute('aria-rowcount') > 100000"), json!(true));

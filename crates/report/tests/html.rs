@@ -53,7 +53,7 @@ fn a_name_never_becomes_markup() {
     let mut profile = master_and_worker();
     let nasty = "f<script>alert(1)</script><!--\u{202e}\"'&";
     profile.regions[2].name = nasty.into();
-    profile.regions[1].name = format!("std::vector<{}>", "T, ".repeat(1500));
+    profile.regions[1].name = format!("std::vector<{}>", "T, ".repeat(1500)).into();
     profile.regions[2].file = "/a/</script>.c".into();
     profile.processes[0].host = "</script>".into();
     let run = Run { program: nasty.into(), command: vec![nasty.into()], directory: nasty.into(), ..run() };

@@ -136,7 +136,7 @@ proptest! {
         mode in prop::sample::select(vec![Mode::Off, Mode::Local, Mode::Parallel]),
     ) {
         let mut profile = master_and_worker();
-        profile.regions[2].name = name;
+        profile.regions[2].name = name.into();
         for (node, ticks) in profile.locations[1].nodes[1..].iter_mut().zip(exclusive) {
             node.exclusive = ticks;
         }

@@ -103,7 +103,7 @@ fn regions(app: &App, snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, V
             key: region.key,
             indent: 0,
             is_open: None,
-            name: region.name.clone(),
+            name: region.name.to_string(),
             place: region.place.clone(),
             cells: vec![
                 percent(now),

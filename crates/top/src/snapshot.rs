@@ -183,7 +183,7 @@ fn regions(profile: &Profile, compensated: &Compensated, tree: &CallTree, keys: 
         let region = &profile.regions[total.region.0];
         RegionNow {
             key: keys[total.region.0],
-            name: region.name.clone(),
+            name: region.name.to_string(),
             place: place_of(region),
             own: total.exclusive,
             measured_s: total.measured_s,
@@ -201,7 +201,7 @@ fn threads_now(profile: &Profile, compensated: &Compensated) -> Vec<PlaceNow> {
         let location = &profile.locations[place.location];
         let process = profile.process_of(location);
         let figures = &compensated.locations[place.location];
-        let name = |region: &tare_profile::RegionIndex| profile.regions[region.0].name.clone();
+        let name = |region: &tare_profile::RegionIndex| profile.regions[region.0].name.to_string();
         PlaceNow {
             key: hash((process.pid, &process.host, location.thread)),
             name: tare_report::figures::thread_label(profile, location),
@@ -240,7 +240,7 @@ fn paths(profile: &Profile, tree: &CallTree, keys: &[u64]) -> Vec<PathNow> {
             key,
             parent: path.parent,
             region: own,
-            name: region.name.clone(),
+            name: region.name.to_string(),
             place: place_of(region),
             inclusive: path.inclusive,
             measured_s: path.measured_inclusive_s,

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use tare_report::compare::{Comparison, Side, json, text};
+use tare_report::compare::{Comparison, Side, html, json, text};
 
-use crate::args::{CompareArguments, Format};
+use crate::args::{CompareArguments, SidesFormat};
 use crate::failure::{Code, Failure};
 use crate::results::{Results, page};
 
@@ -25,8 +25,9 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
     let comparison = Comparison::of(&sides, arguments.least)
         .ok_or_else(|| Failure::new(Code::BadInput, "there is nothing to compare").remedy("`tare report` says what a run has measured"))?;
     match arguments.format {
-        Format::Text => print!("{}", text(&comparison, &page(arguments.showing.top))),
-        Format::Json => println!("{}", json(&comparison)),
+        SidesFormat::Text => print!("{}", text(&comparison, &page(arguments.showing.top))),
+        SidesFormat::Json => println!("{}", json(&comparison)),
+        SidesFormat::Html => print!("{}", html(&comparison)),
     }
     Ok(if comparison.is_slower() { ExitCode::from(SLOWER) } else { ExitCode::SUCCESS })
 }

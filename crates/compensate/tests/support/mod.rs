@@ -7,7 +7,7 @@ use tare_profile::{Clock, DelayModel, Location, Node, Peer, Process, ProcessInde
 fn region(index: usize) -> Region {
     Region {
         kind: if index == 0 { RegionKind::Program } else { RegionKind::Function },
-        name: format!("f{index}"),
+        name: format!("f{index}").into(),
         raw_name: format!("f{index}"),
         image: "app".into(),
         build_id: String::new(),

@@ -17,8 +17,12 @@ pub fn text(comparison: &Comparison, page: &Page) -> String {
         writer.labelled(&letter(index), &about(side, writer.glyphs()));
     }
     writer.blank();
-    time(&mut writer, comparison);
-    efficiency(&mut writer, comparison);
+    let mut times = time(comparison, writer.glyphs()).into_iter();
+    writer.labelled("Time", &times.next().unwrap_or_default());
+    times.for_each(|change| writer.labelled("", &change));
+    if let Some(efficiency) = efficiency(comparison) {
+        writer.labelled("Efficiency", &efficiency);
+    }
     writer.labelled("Verdict", &verdict(comparison, writer.glyphs()));
     writer.blank();
     regions(&mut writer, comparison);
@@ -27,11 +31,11 @@ pub fn text(comparison: &Comparison, page: &Page) -> String {
 }
 
 /// `A`, `B`, … `Z`, `27` …
-fn letter(index: usize) -> String {
+pub(super) fn letter(index: usize) -> String {
     u8::try_from(index).ok().filter(|&index| index < 26).map_or_else(|| (index + 1).to_string(), |index| char::from(b'A' + index).to_string())
 }
 
-fn about(side: &About, glyphs: &Glyphs) -> String {
+pub(super) fn about(side: &About, glyphs: &Glyphs) -> String {
     let first = &side.runs[0];
     let directories: Vec<&str> = side.runs.iter().map(|run| run.directory.as_str()).collect();
     let mut parts = vec![format!("{}: {}", directories.join(", "), first.program), processes_and_threads(&first.size, glyphs)];
@@ -43,24 +47,23 @@ fn about(side: &About, glyphs: &Glyphs) -> String {
 }
 
 /// The mean of a side.
-fn mean(side: &Of) -> Option<Figure> {
+pub(super) fn mean(side: &Of) -> Option<Figure> {
     Difference::between(&side.figures, &side.figures).map(|same| same.before)
 }
 
-fn unit_of<'a>(lines: impl Iterator<Item = &'a Line>) -> Unit {
+pub(super) fn unit_of<'a>(lines: impl Iterator<Item = &'a Line>) -> Unit {
     Unit::for_largest(lines.map(Line::greatest).fold(0.0, f64::max))
 }
 
-fn time(writer: &mut Writer<'_>, comparison: &Comparison) {
-    let glyphs = writer.glyphs();
+/// The times of all sides, then how each differs from the first.
+pub(super) fn time(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {
     let unit = unit_of(std::iter::once(&comparison.time));
     let with_unit = |text: String| format!("{text}{}{}", glyphs.thin_space, unit.unit.name(glyphs)).replace(' ', NO_BREAK);
     let figures = comparison.time.sides.iter().flatten().filter_map(mean);
     let times: Vec<String> =
         figures.enumerate().map(|(index, figure)| format!("{} {}", letter(index), with_unit(unit.figure(&figure, glyphs)))).collect();
-    writer.labelled("Time", &times.join(", "));
-    for (index, difference) in comparison.time.changes.iter().enumerate() {
-        let Some(difference) = difference else { continue };
+    let change = |(index, difference): (usize, &Option<Difference>)| {
+        let difference = difference.as_ref()?;
         let by = with_unit(unit.signed(&difference.change, glyphs));
         let part = difference.fraction().map_or_else(String::new, |part| format!(" ({})", more(part, glyphs)));
         let said = match difference.verdict(comparison.least_s) {
@@ -69,19 +72,18 @@ fn time(writer: &mut Writer<'_>, comparison: &Comparison) {
             Verdict::Same => format!("no difference that counts or can be told ({by})"),
             Verdict::Untrusted => format!("not to be trusted ({by})"),
         };
-        writer.labelled("", &format!("{}: {said}", letter(index + 1)));
-    }
+        Some(format!("{}: {said}", letter(index + 1)))
+    };
+    std::iter::once(times.join(", ")).chain(comparison.time.changes.iter().enumerate().filter_map(change)).collect()
 }
 
-fn efficiency(writer: &mut Writer<'_>, comparison: &Comparison) {
+pub(super) fn efficiency(comparison: &Comparison) -> Option<String> {
     let known = comparison.sides.iter().enumerate().filter_map(|(index, side)| Some(format!("{} {:.2}", letter(index), side.efficiency?)));
     let known: Vec<String> = known.collect();
-    if !known.is_empty() {
-        writer.labelled("Efficiency", &known.join(", "));
-    }
+    (!known.is_empty()).then(|| known.join(", "))
 }
 
-fn verdict(comparison: &Comparison, glyphs: &Glyphs) -> String {
+pub(super) fn verdict(comparison: &Comparison, glyphs: &Glyphs) -> String {
     let regions = |verdict| comparison.regions.iter().filter(|line| line.is(verdict, comparison.least_s)).count();
     let (slower, faster) = (regions(Verdict::Slower), regions(Verdict::Faster));
     let mut parts = Vec::new();
@@ -100,7 +102,8 @@ fn verdict(comparison: &Comparison, glyphs: &Glyphs) -> String {
     if faster > 0 {
         parts.push(format!("{} faster", plural(faster, "region is", "regions are")));
     }
-    format!("{}; of {} regions", parts.join(", "), count(comparison.regions.len() as u64, glyphs))
+    let of = if comparison.regions.len() == 1 { "region" } else { "regions" };
+    format!("{}; of {} {of}", parts.join(", "), count(comparison.regions.len() as u64, glyphs))
 }
 
 fn regions(writer: &mut Writer<'_>, comparison: &Comparison) {
@@ -147,7 +150,7 @@ fn regions(writer: &mut Writer<'_>, comparison: &Comparison) {
 }
 
 /// How a side differs from the first, in a word or a number.
-fn said(line: &Line, side: usize, least_s: f64, glyphs: &Glyphs) -> String {
+pub(super) fn said(line: &Line, side: usize, least_s: f64, glyphs: &Glyphs) -> String {
     match (&line.sides[0], &line.sides[side], &line.changes[side - 1]) {
         (None, Some(_), _) => "new".to_string(),
         (Some(_), None, _) => "gone".to_string(),
@@ -174,7 +177,7 @@ fn more(part: f64, glyphs: &Glyphs) -> String {
 }
 
 /// Calls on both sides, once where they are equal.
-fn calls(line: &Line, glyphs: &Glyphs) -> String {
+pub(super) fn calls(line: &Line, glyphs: &Glyphs) -> String {
     let number = |side: &Option<Of>| side.as_ref().map(|side| side.calls);
     match (number(&line.sides[0]), number(&line.sides[1])) {
         (Some(before), Some(after)) if before != after => format!("{} {} {}", count(before, glyphs), glyphs.arrow, count(after, glyphs)),
@@ -182,9 +185,22 @@ fn calls(line: &Line, glyphs: &Glyphs) -> String {
     }
 }
 
-/// What the figures mean, said once.
 fn foot(writer: &mut Writer<'_>, comparison: &Comparison) {
     let glyphs = writer.glyphs();
+    notes(comparison, glyphs).iter().for_each(|note| writer.words("  ", 2, note));
+    for reason in untrusted(comparison) {
+        writer.words(&format!("  {} ", glyphs.dagger), 4, &format!("not to be trusted: {reason}"));
+    }
+}
+
+/// Why some differences are not to be trusted, each reason once.
+pub(super) fn untrusted(comparison: &Comparison) -> Vec<&'static str> {
+    let marks = comparison.regions.iter().flat_map(|line| line.changes.iter().flatten()).map(|change| change.change.mark);
+    crate::view::reasons(marks)
+}
+
+/// What the figures mean, said once.
+pub(super) fn notes(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {
     let mut text = format!(
         "Exclusive time, mean of the ranks. = is no difference that can be told, or less than {} of A's time. {} is the 95{NO_BREAK}% half-width.",
         share(comparison.least, glyphs),
@@ -197,13 +213,9 @@ fn foot(writer: &mut Writer<'_>, comparison: &Comparison) {
     if comparison.sides.iter().any(|side| side.runs[0].measured_by.is_some()) {
         text.push_str(" What another tool measured has that tool's overhead in it, and is of the whole program.");
     }
-    writer.words("  ", 2, &text);
+    let mut notes = vec![text];
     if !comparison.has_noise {
-        let text = "Noise between runs is not known: each side is a single run. Several on a side tell it: tare compare A1 A2 A3 --with B1 B2 B3";
-        writer.words("  ", 2, text);
+        notes.push("Noise between runs is not known: each side is a single run. Several on a side tell it: tare compare A1 A2 A3 --with B1 B2 B3".into());
     }
-    let marks = comparison.regions.iter().flat_map(|line| line.changes.iter().flatten()).map(|change| change.change.mark);
-    for reason in crate::view::reasons(marks) {
-        writer.words(&format!("  {} ", glyphs.dagger), 4, &format!("not to be trusted: {reason}"));
-    }
+    notes
 }

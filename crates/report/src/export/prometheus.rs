@@ -80,7 +80,7 @@ fn regions(all: &mut Families, results: &Results<'_>, whole: &Whole, ranks: f64)
     let labels = |index: usize| {
         let region = &results.profile.regions[index];
         (
-            region.name.clone(),
+            region.name.to_string(),
             place(&region.file, region.line).unwrap_or_default(),
             kind_name(region.kind),
             format!("{}+{:#x}", region.image, region.address),

@@ -35,7 +35,7 @@ pub(super) const UNTRUSTED: &str = "[not to be trusted]";
 
 impl Path<'_> {
     pub(super) fn name(&self) -> &str {
-        self.region.map_or(UNTRUSTED, |region| region.name.as_str())
+        self.region.map_or(UNTRUSTED, |region| &*region.name)
     }
 
     pub(super) fn file(&self) -> &str {

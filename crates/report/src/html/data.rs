@@ -1,8 +1,8 @@
 //! The columns of every view, as the scripts read them.
 
 use serde::Serialize;
-use tare_compensate::whole::{Classes, Exchange, RegionSpread, RegionTotal, exchanges};
-use tare_compensate::{Mark, Mode};
+use tare_compensate::Mark;
+use tare_compensate::whole::{Exchange, RegionSpread, RegionTotal, exchanges};
 use tare_profile::Region;
 
 use super::Source;
@@ -13,7 +13,7 @@ use super::parts::Parts;
 use super::tree::Shown;
 use crate::json::SCHEMA;
 use crate::layout::{Page, plain};
-use crate::view::{MARKS, Size, kind_name, location_label, mark_number, rank_rows};
+use crate::view::{MARKS, Size, kind_name, location_label, mark_number};
 
 /// Source lines are carried of regions that take at least this part of the time.
 pub(super) const LEAST_SHARE_WITH_SOURCE: f64 = 0.001;
@@ -32,7 +32,6 @@ struct Document {
     folded_paths: usize,
     tree: Table,
     regions: Table,
-    processes: Table,
     heat: Heat,
     matrix: Matrix,
     /// Names, files, images and labels, deflated: see [`Strings`].
@@ -83,7 +82,6 @@ pub(super) fn document(parts: &Parts<'_>, sources: &[Source]) -> String {
         folded_paths: tree.folded,
         tree: tree.table(),
         regions,
-        processes: processes(parts),
         heat: Heat::of(&parts.whole.totals, profile.processes.len()),
         matrix: Matrix::of(&exchanges, profile.world_size().max(size.ranks as u32)),
         strings: packed(crate::json::written(&strings).as_bytes()),
@@ -136,32 +134,4 @@ fn regions<'a>(parts: &Parts<'a>, strings: &mut Strings<'a>) -> Table {
         .rough("mean", spread.iter().map(|spread| spread.mean))
         .rough("most", spread.iter().map(|spread| spread.most.1))
         .u32("most_at", spread.iter().map(|spread| spread.most.0))
-}
-
-/// A row for each process: what its main thread took, and where the time of all its threads went.
-fn processes(parts: &Parts<'_>) -> Table {
-    let profile = parts.results.profile;
-    let main: Vec<usize> = (0..profile.locations.len()).filter(|&index| profile.locations[index].thread == 0).collect();
-    let rows = rank_rows(parts.results);
-    let classes = Classes::of_processes(profile, &parts.results.shown);
-    let mut threads = vec![0_u32; profile.processes.len()];
-    profile.locations.iter().for_each(|location| threads[location.process.0] += 1);
-    let row = |&index: &usize| &rows[index];
-    let of = |&index: &usize| profile.locations[index].process.0;
-    let shown = |index: &usize| if parts.results.shown.mode == Mode::Local { &row(index).local } else { &row(index).parallel };
-    Table::new(main.len())
-        .u32("process", main.iter().map(|index| of(index) as u32))
-        .u32("threads", main.iter().map(|index| threads[of(index)]))
-        .seconds("measured", main.iter().map(|index| row(index).measured_s))
-        .seconds("local", main.iter().map(|index| row(index).local.value))
-        .seconds("value", main.iter().map(|index| shown(index).value))
-        .rough("below", main.iter().map(|index| shown(index).value - shown(index).low))
-        .rough("above", main.iter().map(|index| shown(index).high - shown(index).value))
-        .u8("mark", main.iter().map(|index| mark_number(shown(index).mark)))
-        .seconds("delay", main.iter().map(|index| row(index).delay_s))
-        .whole("lost", main.iter().map(|index| row(index).lost))
-        .rough("useful", main.iter().map(|index| classes[of(index)].useful_s))
-        .rough("waiting", main.iter().map(|index| classes[of(index)].waiting_s))
-        .rough("messages", main.iter().map(|index| classes[of(index)].messages_s))
-        .rough("start_end", main.iter().map(|index| classes[of(index)].start_end_s))
 }

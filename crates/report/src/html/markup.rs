@@ -3,7 +3,7 @@
 use crate::layout::{Page, plain, short_name};
 
 /// Text in which nothing is markup, nothing hidden and nothing turns the direction of what follows.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in plain(text, &Page::default()).chars() {
         match character {
@@ -19,7 +19,7 @@ pub(super) fn escape(text: &str) -> String {
 }
 
 /// A name in at most `room` columns, with all of it in the title where it was cut.
-pub(super) fn name(text: &str, room: usize) -> String {
+pub(crate) fn name(text: &str, room: usize) -> String {
     let short = short_name(text, room, &Page::default());
     if short == text { format!("<span>{}</span>", escape(text)) } else { format!("<span title=\"{}\">{}</span>", escape(text), escape(&short)) }
 }

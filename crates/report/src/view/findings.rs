@@ -86,7 +86,7 @@ impl Words<'_> {
         let about = &self.profile.regions[region.0];
         match place(&about.file, about.line) {
             Some(place) => format!("{} ({place})", about.name),
-            None => about.name.clone(),
+            None => about.name.to_string(),
         }
     }
 

@@ -44,7 +44,7 @@ impl Contradicted {
             let region = &profile.regions[index];
             let line = if region.line > 0 { format!(":{}", region.line) } else { String::new() };
             let file = region.file.rsplit('/').next().unwrap_or_default();
-            if file.is_empty() { region.name.clone() } else { format!("{} ({file}{line})", region.name) }
+            if file.is_empty() { region.name.to_string() } else { format!("{} ({file}{line})", region.name) }
         };
         let place = |place: &ContradictedPlace| match place.caller {
             Some(caller) => format!("{} in {}", name(place.operation), name(caller)),

@@ -32,7 +32,7 @@ pub(crate) fn region_rows(results: &Results<'_>, whole: &Whole) -> Vec<RegionRow
         let region = &results.profile.regions[total.region.0];
         RegionRow {
             region: total.region.0,
-            name: region.name.clone(),
+            name: region.name.to_string(),
             place: place(&region.file, region.line),
             measured_s: total.measured_s / ranks,
             local_s: whole.local_s[total.region.0] / ranks,

@@ -25,7 +25,7 @@ pub(crate) fn wait_rows<'a>(results: &Results<'a>, whole: &'a Whole) -> Vec<Wait
     let regions = &results.profile.regions;
     let row = |place: &'a WaitPlace| WaitRow {
         operation: &regions[place.operation.0].name,
-        caller: place.caller.map(|caller| regions[caller.0].name.as_str()),
+        caller: place.caller.map(|caller| &*regions[caller.0].name),
         shown_s: place.wait_s / ranks,
         measured_s: place.measured_wait_s / ranks,
         calls: place.calls,

@@ -179,9 +179,10 @@ impl Browser {
     pub(crate) fn picture(&mut self, name: &str) {
         let Some(folder) = std::env::var_os("TARE_SCREENSHOTS").map(PathBuf::from) else { return };
         let height = self.number("document.documentElement.scrollHeight").min(6000.0) as u32;
-        self.size(1400, height);
+        let width = self.number("innerWidth") as u32;
+        self.size(width, height);
         let data = self.call("Page.captureScreenshot", json!({"format": "png"}))["data"].as_str().unwrap_or_default().to_string();
-        self.size(1400, 1000);
+        self.size(width, 1000);
         self.keep(&folder.join(format!("{name}.png")), &data);
     }
 
@@ -193,6 +194,12 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
+        // Asked to, it ends its own processes, which write into the folder that is removed next.
+        let asked = self.to.write_all(b"{\"id\":0,\"method\":\"Browser.close\"}\0");
+        let limit = Instant::now() + Duration::from_secs(5);
+        while asked.is_ok() && Instant::now() < limit && matches!(self.process.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
