@@ -8,11 +8,12 @@ use std::process::{Command, ExitCode};
 
 use crate::args::Showing;
 use crate::child;
+use crate::ends::Watch;
 use crate::failure::Failure;
 use crate::instrumenting::{self, Prepared};
 use crate::measured::command_of;
 use crate::results::{self, NewRun};
-use crate::rundir::RunDirectory;
+use crate::rundir::{Exit, RunDirectory};
 
 /// A run that can be started.
 pub(crate) struct Ready<'a> {
@@ -35,8 +36,10 @@ pub(crate) fn carry_out(line: &[OsString], ready: Result<Ready<'_>, Failure>, sh
         }
         Err(failure) => return Err(failure),
     };
+    let watch = Watch::begin(&ready.new.id);
     let (exit, wall) = child::run(ready.command)?;
-    say(ready.new.end(&ready.directory, exit, wall));
+    let ends = watch.map(Watch::finish).filter(|_| exit != Exit::Status(0)).unwrap_or_default();
+    say(ready.new.end(&ready.directory, exit, wall, ends));
     if let Some(prepared) = ready.prepared.as_ref().filter(|_| timings) {
         instrumenting::print_phases(&prepared.phases);
     }

@@ -12,6 +12,7 @@ mod child;
 mod choice;
 mod collect;
 mod debug_files;
+mod ends;
 mod failure;
 mod foreign_file;
 mod image_file;

@@ -20,7 +20,7 @@ use crate::live;
 use crate::measured::Setting;
 use crate::naming::name_functions;
 use crate::probe_cost;
-use crate::rundir::{Exit, ImageRecord, RunDirectory, RunRecord, iso_time, seconds_now};
+use crate::rundir::{End, Exit, ImageRecord, RunDirectory, RunRecord, iso_time, seconds_now};
 
 /// A run that is about to begin.
 pub(crate) struct NewRun<'a> {
@@ -46,6 +46,7 @@ impl NewRun<'_> {
             wall_s: None,
             exit: None,
             stopped_by: None,
+            ends: Vec::new(),
             programs: self.programs.clone(),
             model: self.setting.model_name().to_string(),
             images: self.images.clone(),
@@ -57,11 +58,11 @@ impl NewRun<'_> {
         run.write_record(&self.record())
     }
 
-    /// Notes how the command ended.
-    pub(crate) fn end(&self, run: &RunDirectory, exit: Exit, wall: f64) -> Result<(), Failure> {
+    /// Notes how the command ended, and its processes before it.
+    pub(crate) fn end(&self, run: &RunDirectory, exit: Exit, wall: f64, ends: Vec<End>) -> Result<(), Failure> {
         wait_for_stragglers(&self.id);
         let began = run.read_record()?.started;
-        run.write_record(&RunRecord { started: began, wall_s: Some(wall), exit: Some(exit), stopped_by: child::stopped_by(), ..self.record() })
+        run.write_record(&RunRecord { started: began, wall_s: Some(wall), exit: Some(exit), stopped_by: child::stopped_by(), ends, ..self.record() })
     }
 }
 
@@ -99,6 +100,7 @@ impl Results {
             wall_s: None,
             exit: None,
             stopped_by: None,
+            ends: Vec::new(),
             programs: Vec::new(),
             model: "off".to_string(),
             images: Vec::new(),
@@ -159,6 +161,7 @@ impl Results {
                 Some(Exit::Signal(signal)) => tare_report::Exit::Signal(signal_name(signal)),
             },
             stopped_by: record.stopped_by.map(signal_name),
+            ends: record.ends.iter().map(|end| (end.graph.clone(), end.after_s)).collect(),
             directory: shortest(&self.run.path),
             is_unwritten: self.run.path.join(UNWRITTEN).exists(),
             images: record.images.iter().map(about_image).collect(),

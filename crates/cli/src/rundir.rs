@@ -35,6 +35,9 @@ pub(crate) struct RunRecord {
     /// The signal that told the tool to stop meanwhile.
     #[serde(default)]
     pub(crate) stopped_by: Option<i32>,
+    /// When processes of this node ended, in their order, where the run failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) ends: Vec<End>,
     /// Positions of the measured programs in the command.
     #[serde(default)]
     pub(crate) programs: Vec<usize>,
@@ -42,6 +45,15 @@ pub(crate) struct RunRecord {
     pub(crate) model: String,
     /// The programs and libraries that were instrumented.
     pub(crate) images: Vec<ImageRecord>,
+}
+
+/// The end of a process, as the tool saw it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct End {
+    /// The file name of its graph.
+    pub(crate) graph: String,
+    /// Seconds since the command was started.
+    pub(crate) after_s: f64,
 }
 
 /// How a command ended.
@@ -269,6 +281,7 @@ mod tests {
             wall_s: None,
             exit: Some(Exit::Signal(9)),
             stopped_by: None,
+            ends: Vec::new(),
             programs: vec![0],
             model: "virtual".into(),
             images: Vec::new(),

@@ -74,7 +74,7 @@ pub(crate) fn sharpened(choice: Choice, length: Length, line: &[OsString], libra
     let (exit, wall) = child::run_for(command, limit)?;
     drop(step);
     let was_stopped = exit.is_none() && child::stopped_by().is_none();
-    new.end(&run, exit.unwrap_or(Exit::Signal(libc::SIGTERM)), wall)?;
+    new.end(&run, exit.unwrap_or(Exit::Signal(libc::SIGTERM)), wall, Vec::new())?;
     if exit != Some(Exit::Status(0)) && !was_stopped {
         let output = place.keep().join("trial").join("output");
         return Err(Failure::new(Code::BadInput, "the command failed in the trial run").remedy(format!("see its output in {}", output.display())));

@@ -89,6 +89,9 @@ fn ranks_that_are_killed_leave_what_they_measured() {
         let said = text(&output.stderr);
         let named = said.lines().find(|line| line.trim_start().starts_with("Cut off")).unwrap_or_else(|| panic!("{}: {said}", mpi.name));
         assert!(named.contains("rank 1") && named.contains("did not come to"), "{}: {named}", mpi.name);
+        // The sentence goes on in further lines.
+        let all = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(!all.contains("rank 0 ended first"), "{}: {said}", mpi.name);
         assert!(!output.status.success(), "{}", mpi.name);
         let report = place.report();
         report.check();

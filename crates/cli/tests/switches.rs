@@ -80,7 +80,8 @@ fn a_wrong_rule_is_refused() {
 /// A program that runs until it is told to stop.
 struct Running<'a> {
     place: &'a Place,
-    tare: Child,
+    /// Until it has been stopped.
+    tare: Option<Child>,
 }
 
 impl<'a> Running<'a> {
@@ -88,7 +89,7 @@ impl<'a> Running<'a> {
         let stop = place.path().join("stop");
         let mut tare = place.tare();
         tare.args(["profile", "-o", "run", "--", &program(place), "1"]).arg(stop);
-        Self { place, tare: tare.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("tare can be started") }
+        Self { place, tare: Some(tare.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("tare can be started")) }
     }
 
     /// Asks until a process is there that knows the region.
@@ -104,9 +105,19 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn stop(self) -> Output {
+    fn stop(mut self) -> Output {
         std::fs::write(self.place.path().join("stop"), "").expect("a writable directory");
-        self.tare.wait_with_output().expect("tare ends")
+        self.tare.take().expect("it runs").wait_with_output().expect("tare ends")
+    }
+}
+
+impl Drop for Running<'_> {
+    /// A test that fails leaves nothing behind that runs.
+    fn drop(&mut self) {
+        let Some(mut tare) = self.tare.take() else { return };
+        // SAFETY: the process is our child and has not been waited for; it passes the signal on.
+        unsafe { libc::kill(tare.id().cast_signed(), libc::SIGTERM) };
+        let _ = tare.wait();
     }
 }
 

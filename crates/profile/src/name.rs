@@ -129,7 +129,13 @@ mod tests {
 
     #[test]
     fn a_name_is_made_once_and_compares_as_text() {
-        let call = description::Region { kind: RegionKind::CallSite, name: "_ZN4work4busyEi".into(), owner: "MAIN__".into(), number: 1, ..Default::default() };
+        let call = description::Region {
+            kind: RegionKind::CallSite,
+            name: "_ZN4work4busyEi".into(),
+            owner: "MAIN__".into(),
+            number: 1,
+            ..Default::default()
+        };
         let name = Name::of(&call);
         assert!(name.made.get().is_none(), "nobody has asked yet");
         assert_eq!(name, "call 2 of work::busy(int) in main");

@@ -49,7 +49,7 @@ export function figures(caption, head, rows) {
 /** A view with a canvas, and a button that puts a table in its place: gives it `frame`, `list` and `asTable`. */
 export function pictureOrTable(view) {
   view.frame = element("div", { class: "frame" }, view.canvas);
-  view.list = element("div", { class: "list", hidden: true });
+  view.list = element("div", { class: "list", tabindex: 0, role: "region", "aria-label": "The picture as a table", hidden: true });
   view.asTable = element("button", { type: "button", onclick: () => turn(view) }, "as table");
 }
 

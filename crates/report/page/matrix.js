@@ -25,7 +25,7 @@ export class Matrix {
     }
     this.canvas = element("canvas", { role: "img", onclick: (event) => this.click(event), onmousemove: (event) => this.hover(event) });
     this.status = element("p", { class: "line", id: "messages-line" });
-    this.list = element("div", { class: "list" });
+    this.list = element("div", { class: "list", tabindex: 0, role: "region", "aria-label": "Pairs of ranks" });
     const metric = choice("Shown", METRICS, this.metric, (value) => {
       this.metric = value;
       this.draw();

@@ -14,7 +14,7 @@ export class VirtualTable {
     this.focus = 0;
     this.head = element("div", { class: "vhead", role: "row", "aria-rowindex": 1 });
     this.body = element("div", { class: "vbody" });
-    this.view = element("div", { class: "vview", onscroll: () => this.draw() }, this.head, this.body);
+    this.view = element("div", { class: "vview", tabindex: -1, onscroll: () => this.draw() }, this.head, this.body);
     this.root = element("div", { class: "vtable", role: "treegrid", "aria-label": label, tabindex: 0, onkeydown: (event) => this.key(event) }, this.view);
     this.view.style.height = `${height}px`;
     parent.append(this.root);

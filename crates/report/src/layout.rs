@@ -45,6 +45,8 @@ pub struct Glyphs {
     pub(crate) times: &'static str,
     pub(crate) unknown: &'static str,
     pub(crate) arrow: &'static str,
+    /// Between the first and the last of a range.
+    pub(crate) to: &'static str,
     /// A full block, and its parts from the smallest.
     pub(crate) bar: &'static [char],
 }
@@ -63,6 +65,7 @@ impl Glyphs {
         times: "×",
         unknown: "–",
         arrow: "→",
+        to: "–",
         bar: &['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'],
     };
     /// Where they cannot.
@@ -78,6 +81,7 @@ impl Glyphs {
         times: "x",
         unknown: "-",
         arrow: "->",
+        to: "-",
         bar: &['#'],
     };
 

@@ -18,6 +18,8 @@ pub struct Run {
     pub exit: Exit,
     /// The signal that told us to stop it, such as `SIGINT`; a launcher makes something else of that.
     pub stopped_by: Option<String>,
+    /// When processes of this node ended, in their order: the file of their graph, and seconds since the start.
+    pub ends: Vec<(String, f64)>,
     /// The directory in which it lies, as it is to be typed.
     pub directory: String,
     /// Whether a process found no room for what it measures, nor permission to write it.

@@ -84,7 +84,7 @@ impl Text<'_> {
     }
 
     fn unended(&self, writer: &mut Writer<'_>) {
-        if let Some(words) = view::unended(self.run, self.results) {
+        if let Some(words) = view::unended(self.run, self.results, writer.glyphs()) {
             writer.labelled("Cut off", &words);
         }
     }

@@ -18,6 +18,8 @@ pub(crate) use regions::{RegionRow, region_rows};
 pub(crate) use trust::{Doubt, Trust, Undelayed};
 pub(crate) use waits::{WaitRow, longest, wait_rows};
 
+use crate::layout::Glyphs;
+use crate::number::time_with_unit;
 use crate::run::{Exit, Results, Run};
 
 /// A run as a whole, from which all views are made.
@@ -225,7 +227,7 @@ pub(crate) fn ending(run: &Run, results: &Results<'_>) -> String {
 }
 
 /// Which processes of a run that failed did not come to their end, in words: the one that died, and those that a launcher then ended.
-pub(crate) fn unended(run: &Run, results: &Results<'_>) -> Option<String> {
+pub(crate) fn unended(run: &Run, results: &Results<'_>, glyphs: &Glyphs) -> Option<String> {
     // Processes that end by `_exit` say nothing of it, and a run that ended well has lost none.
     if matches!(run.exit, Exit::Unknown | Exit::Status(0)) {
         return None;
@@ -242,7 +244,20 @@ pub(crate) fn unended(run: &Run, results: &Results<'_>) -> Option<String> {
         _ => String::new(),
     };
     let end = if open.len() == 1 { "its end" } else { "their end" };
-    (!open.is_empty()).then(|| format!("{} did not come to {end}{signal}", names.join(", ")))
+    let first = first_to_end(run, results).map_or_else(String::new, |(process, before)| {
+        format!("; {} ended first, {} before the next", name(&process), time_with_unit(before, glyphs))
+    });
+    (!open.is_empty()).then(|| format!("{} did not come to {end}{first}{signal}", names.join(", ")))
+}
+
+/// The process that ended before its time and before all others that did, and by how many seconds. `None` where several were
+/// found to have ended at once.
+fn first_to_end<'a>(run: &Run, results: &Results<'a>) -> Option<(&'a Process, f64)> {
+    let early = |process: &Process| process.span.map_or(process.state == State::Running, |span| !span.closed);
+    let of_end = |(file, after): &(String, f64)| Some((results.profile.processes.iter().find(|process| process.file == *file)?, *after));
+    let mut ends = run.ends.iter().filter_map(of_end).filter(|(process, _)| early(process));
+    let (first, second) = (ends.next()?, ends.next()?);
+    (second.1 > first.1).then_some((first.0, second.1 - first.1))
 }
 
 /// Processes that are named one by one.

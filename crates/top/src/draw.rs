@@ -99,15 +99,30 @@ fn head(app: &App, columns: usize) -> Vec<Text<'static>> {
         Some(events) => format!("{} events/s", count(events.round() as u64, GLYPHS)),
         None => format!("{} events", count(now.events, GLYPHS)),
     };
-    let probes = if now.all_s > 0.0 { share(now.probes_s / now.all_s, GLYPHS) } else { GLYPHS.unknown().to_string() };
-    let third = format!(
-        "{events}   probes take {probes}   nodes {}   switched off {}   lost {}   read in {}",
-        count(now.nodes as u64, GLYPHS),
-        now.off,
-        count(now.lost, GLYPHS),
-        time_with_unit(now.about.took_s, GLYPHS)
-    );
-    vec![first, Text::raw(cut(&classes.join("   "), columns)), Text::raw(cut(&third, columns))]
+    let life_s = now.all_s.max(now.measured_s);
+    let probes = if life_s > 0.0 { share(now.probes_s / life_s, GLYPHS) } else { GLYPHS.unknown().to_string() };
+    let third = [
+        events,
+        format!("probes take {probes}"),
+        format!("nodes {}", count(now.nodes as u64, GLYPHS)),
+        format!("off {}", now.off),
+        format!("lost {}", count(now.lost, GLYPHS)),
+        format!("read in {}", time_with_unit(now.about.took_s, GLYPHS)),
+    ];
+    vec![first, Text::raw(fitting(&classes, "   ", columns)), Text::raw(fitting(&third, "   ", columns))]
+}
+
+/// The parts from the first on that fit beside each other.
+fn fitting(parts: &[String], between: &str, columns: usize) -> String {
+    let mut line = String::new();
+    for part in parts {
+        let next = if line.is_empty() { part.clone() } else { format!("{line}{between}{part}") };
+        if width(&next) > columns {
+            break;
+        }
+        line = next;
+    }
+    line
 }
 
 fn block(part: f64) -> char {
@@ -239,9 +254,9 @@ fn keys(app: &App, columns: usize) -> Text<'static> {
     }
     let values = if app.is_measured { "measured" } else { "compensated" };
     let looked_for = if app.filter.is_empty() { "/ find".to_string() } else { format!("/{} (Esc)", app.filter) };
-    let rest = format!(" q quit  ? help  {looked_for}  s sort  c {values}");
+    let rest = ["q quit".to_string(), "? help".to_string(), looked_for, "s sort".to_string(), format!("c {values}")];
     let used: usize = spans.iter().map(Span::width).sum();
-    spans.push(Span::raw(cut(&rest, columns.saturating_sub(used))));
+    spans.push(Span::raw(format!(" {}", fitting(&rest, " ", columns.saturating_sub(used + 1)))));
     Text::from(spans)
 }
 

@@ -33,6 +33,8 @@ pub struct Snapshot {
     pub(crate) classes: Classes,
     /// As measured, over all threads.
     pub(crate) all_s: f64,
+    /// Lives of all threads, as measured.
+    pub(crate) measured_s: f64,
     pub(crate) probes_s: f64,
     pub(crate) events: u64,
     pub(crate) nodes: usize,
@@ -129,6 +131,7 @@ impl Snapshot {
             dilation: (left > 0.0).then(|| measured / left - 1.0),
             classes: Classes::of(profile, compensated),
             all_s: regions.iter().map(|region| region.measured_s).sum(),
+            measured_s: compensated.locations.iter().map(|location| location.measured_s).sum(),
             probes_s: compensated.locations.iter().map(|location| location.probes.value).sum(),
             events: profile.locations.iter().map(|location| location.events).sum(),
             nodes: profile.locations.iter().map(|location| location.nodes.len()).sum(),

@@ -92,7 +92,7 @@ impl Side<'_> {
         new.begin(&inner)?;
         let output = inner.path.join("output");
         let (exit, wall) = measured::launch(&inner, &new.id, self.line, self.targets, self.setting, &output)?;
-        new.end(&inner, exit, wall)?;
+        new.end(&inner, exit, wall, Vec::new())?;
         if exit != Exit::Status(0) {
             collect(&inner, &new.id)?;
             let how = match exit {

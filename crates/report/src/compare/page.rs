@@ -7,7 +7,7 @@ use tare_compensate::difference::Verdict;
 
 use super::text::{about, calls, efficiency, letter, mean, notes, said, time, unit_of, untrusted, verdict};
 use super::{Comparison, Line};
-use crate::html::markup::{escape, name};
+use crate::html::markup::{TABLE_END, escape, name, table};
 use crate::html::without_scripts;
 use crate::layout::Glyphs;
 use crate::number::Column;
@@ -24,7 +24,9 @@ const LISTED: usize = 2000;
 pub fn html(comparison: &Comparison) -> String {
     let letters: Vec<String> = (0..comparison.sides.len()).map(letter).collect();
     let mut body = format!("<header><div class=\"top\"><h1>Comparison of {}</h1></div>", and(&letters));
-    body.push_str("<nav aria-label=\"Views\"><a href=\"#summary\">Summary</a><a href=\"#changes\">Changes</a><a href=\"#regions\">Regions</a></nav></header>");
+    body.push_str(
+        "<nav aria-label=\"Views\"><a href=\"#summary\">Summary</a><a href=\"#changes\">Changes</a><a href=\"#regions\">Regions</a></nav></header>",
+    );
     body.push_str("<div id=\"stage\"><main>");
     summary(&mut body, comparison);
     changes(&mut body, comparison);
@@ -90,7 +92,8 @@ fn changes(html: &mut String, comparison: &Comparison) {
     let height = ROW * lines.len() as f64 + 10.0;
     let _ = write!(
         html,
-        "<section id=\"changes\" aria-labelledby=\"changes-h\"><h2 id=\"changes-h\">Changes</h2><figure class=\"dumbbells wide\"><svg viewBox=\"0 0 {WIDTH} {height}\" \
+        "<section id=\"changes\" aria-labelledby=\"changes-h\"><h2 id=\"changes-h\">Changes</h2><figure class=\"dumbbells wide\">\
+         <div tabindex=\"0\" role=\"group\" aria-label=\"Picture of the changes\"><svg viewBox=\"0 0 {WIDTH} {height}\" \
          role=\"img\" aria-label=\"Times of the regions that differ most; the table below has all of them\">"
     );
     for (index, line) in lines.iter().enumerate() {
@@ -114,7 +117,7 @@ fn changes(html: &mut String, comparison: &Comparison) {
         let _ = write!(html, "<text x=\"{}\" y=\"{}\">{}</text>", WIDTH - RIGHT + 14.0, y + 5.0, escape(&beside(line, comparison, &unit)));
     }
     let others = if comparison.sides.len() == 2 { "B" } else { "the others" };
-    let _ = write!(html, "</svg><figcaption>○ A, ● {others}, with their intervals; the axis begins at 0.</figcaption></figure></section>");
+    let _ = write!(html, "</svg></div><figcaption>○ A, ● {others}, with their intervals; the axis begins at 0.</figcaption></figure></section>");
 }
 
 /// `59.2 → 236.9 ms, slower +300 %`; of more than two sides the changes alone.
@@ -143,9 +146,9 @@ fn regions(html: &mut String, comparison: &Comparison) {
     let is_pair = comparison.sides.len() == 2;
     let _ = write!(
         html,
-        "<section id=\"regions\" aria-labelledby=\"regions-h\"><h2 id=\"regions-h\">Regions</h2><div class=\"wide-table\" tabindex=\"0\" role=\"region\" \
-         aria-label=\"Table of regions\"><table class=\"figures\"><caption>Exclusive times in {}, mean of the ranks; changes are from A.</caption><thead><tr>\
-         <th scope=\"col\">Region</th><th scope=\"col\">Place</th>",
+        "<section id=\"regions\" aria-labelledby=\"regions-h\"><h2 id=\"regions-h\">Regions</h2>{}<caption>Exclusive times in {}, mean of the ranks; changes are from A.</caption><thead><tr>\
+         <th scope=\"col\">Region</th><th scope=\"col\" class=\"place\">Place</th>",
+        table("Table of regions"),
         unit.name(GLYPHS)
     );
     for side in 0..comparison.sides.len() {
@@ -158,7 +161,8 @@ fn regions(html: &mut String, comparison: &Comparison) {
     for line in shown {
         row(html, line, comparison, &unit);
     }
-    html.push_str("</tbody></table></div>");
+    html.push_str("</tbody>");
+    html.push_str(TABLE_END);
     let left = comparison.regions.len() - shown.len();
     if left > 0 {
         let _ = write!(html, "<p class=\"muted\">{left} more regions, which differ less or take less time: <code>--format json</code> has them.</p>");

@@ -215,7 +215,9 @@ pub(super) fn notes(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {
     }
     let mut notes = vec![text];
     if !comparison.has_noise {
-        notes.push("Noise between runs is not known: each side is a single run. Several on a side tell it: tare compare A1 A2 A3 --with B1 B2 B3".into());
+        notes.push(
+            "Noise between runs is not known: each side is a single run. Several on a side tell it: tare compare A1 A2 A3 --with B1 B2 B3".into(),
+        );
     }
     notes
 }

@@ -24,6 +24,14 @@ pub(crate) fn name(text: &str, room: usize) -> String {
     if short == text { format!("<span>{}</span>", escape(text)) } else { format!("<span title=\"{}\">{}</span>", escape(text), escape(&short)) }
 }
 
+/// The begin of a table that scrolls by itself where the page is narrow.
+pub(crate) fn table(label: &str) -> String {
+    format!("<div class=\"wide-table\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table class=\"figures\">", escape(label))
+}
+
+/// The end of such a table.
+pub(crate) const TABLE_END: &str = "</table></div>";
+
 #[cfg(test)]
 mod tests {
     use super::*;

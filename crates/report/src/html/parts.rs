@@ -110,8 +110,9 @@ fn waits(html: &mut String, parts: &Parts<'_>) {
     let _ = write!(
         html,
         "<p class=\"muted\">Where ranks wait for each other, mean over the ranks; what compensation took off is waiting that measuring made.</p>\
-         <table class=\"figures\"><thead><tr><th scope=\"col\">Operation</th><th scope=\"col\">Waiting, {name}</th><th scope=\"col\">Measured, {name}</th>\
-         <th scope=\"col\">Calls</th><th scope=\"col\">Who waits</th><th scope=\"col\">For whom</th></tr></thead><tbody>"
+         {}<thead><tr><th scope=\"col\">Operation</th><th scope=\"col\">Waiting, {name}</th><th scope=\"col\">Measured, {name}</th>\
+         <th scope=\"col\">Calls</th><th scope=\"col\">Who waits</th><th scope=\"col\">For whom</th></tr></thead><tbody>",
+        markup::table("Places where ranks wait")
     );
     for row in &rows[..rows.len().min(PLACES)] {
         let caller = row.caller.map_or_else(String::new, |caller| format!(" in {}", markup::name(caller, 48)));
@@ -126,7 +127,8 @@ fn waits(html: &mut String, parts: &Parts<'_>) {
             longest(&row.place.awaited, RANKS_NAMED, GLYPHS)
         );
     }
-    html.push_str("</tbody></table>");
+    html.push_str("</tbody>");
+    html.push_str(markup::TABLE_END);
     if rows.len() > PLACES {
         let _ = write!(html, "<p class=\"muted\">{} more places where less is waited.</p>", rows.len() - PLACES);
     }
@@ -144,7 +146,7 @@ fn beside_time(html: &mut String, parts: &Parts<'_>) {
     }
     html.push_str("<section id=\"metrics\" aria-labelledby=\"metrics-h\" tabindex=\"-1\"><h2 id=\"metrics-h\">Metrics</h2>");
     for sheet in &sheets {
-        let _ = write!(html, "<table class=\"figures\"><thead><tr><th scope=\"col\">{}</th>", sheet.heading);
+        let _ = write!(html, "{}<thead><tr><th scope=\"col\">{}</th>", markup::table("What was measured beside time"), sheet.heading);
         sheet.columns.iter().for_each(|(heading, _)| html.push_str(&format!("<th scope=\"col\">{}</th>", escape(heading))));
         html.push_str("</tr></thead><tbody>");
         for (row, name) in sheet.names.iter().enumerate() {
@@ -152,7 +154,8 @@ fn beside_time(html: &mut String, parts: &Parts<'_>) {
             sheet.columns.iter().for_each(|(_, cells)| html.push_str(&format!("<td>{}</td>", escape(&cells[row]))));
             html.push_str("</tr>");
         }
-        html.push_str("</tbody></table>");
+        html.push_str("</tbody>");
+        html.push_str(markup::TABLE_END);
         sheet.notes.iter().for_each(|note| html.push_str(&format!("<p class=\"muted\">{}</p>", escape(note))));
     }
     html.push_str("</section>");
@@ -216,8 +219,9 @@ fn about(html: &mut String, parts: &Parts<'_>) {
     row("Call paths", &exact_count(paths, GLYPHS));
     for image in &parts.run.images {
         let text = format!(
-            "{} functions found, {} selected, {} instrumented",
+            "{} {} found, {} selected, {} instrumented",
             exact_count(image.found as u64, GLYPHS),
+            if image.found == 1 { "function" } else { "functions" },
             exact_count(image.selected as u64, GLYPHS),
             exact_count(image.instrumented as u64, GLYPHS)
         );

@@ -83,7 +83,7 @@ pub(super) fn dumbbells(html: &mut String, parts: &Parts<'_>) {
     let height = ROW * rows.len() as f64 + 10.0;
     let _ = write!(
         html,
-        "<figure class=\"dumbbells\"><svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"Measured and compensated time of each rank; the figures stand beside the lines\">"
+        "<figure class=\"dumbbells\"><div tabindex=\"0\" role=\"group\" aria-label=\"Picture of the ranks\"><svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"Measured and compensated time of each rank; the figures stand beside the lines\">"
     );
     for (index, row) in rows.iter().enumerate() {
         let y = 16.0 + ROW * index as f64;
@@ -107,5 +107,6 @@ pub(super) fn dumbbells(html: &mut String, parts: &Parts<'_>) {
         );
     }
     let left_out = if number > rows.len() { format!("; the {} ranks of {number} from which most was taken off", rows.len()) } else { String::new() };
-    let _ = write!(html, "</svg><figcaption>○ measured, ● compensated with its interval; the axis begins at 0{left_out}.</figcaption></figure>");
+    let _ =
+        write!(html, "</svg></div><figcaption>○ measured, ● compensated with its interval; the axis begins at 0{left_out}.</figcaption></figure>");
 }

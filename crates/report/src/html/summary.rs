@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use tare_compensate::Mode;
 
-use super::markup::{escape, name};
+use super::markup::{TABLE_END, escape, name, table};
 use super::parts::{GLYPHS, Parts};
 use super::ranks;
 use crate::number::{Column, change, count, figure_with_unit, share, time_with_unit};
@@ -35,7 +35,7 @@ fn stopped(html: &mut String, parts: &Parts<'_>) {
         let after = time_with_unit(parts.run.wall_s, GLYPHS);
         let _ = write!(html, "<p class=\"note bad\">Stopped by {} after {after}; all data up to then is here.</p>", escape(signal));
     }
-    if let Some(words) = unended(parts.run, parts.results) {
+    if let Some(words) = unended(parts.run, parts.results, GLYPHS) {
         let _ = write!(html, "<p class=\"note bad\">{}.</p>", escape(&words));
     }
 }
@@ -145,11 +145,13 @@ fn regions(html: &mut String, parts: &Parts<'_>) {
     let largest = shown.iter().map(|row| row.shown.value.abs().max(row.measured_s.abs())).fold(0.0, f64::max);
     let unit = Column::for_largest(largest);
     let has_waiting = shown.iter().any(|row| row.waiting_s != 0.0);
+    let has_place = shown.iter().any(|row| row.place.is_some());
     let has_ranks = shown.iter().any(|row| row.slowest.is_some());
     let _ = write!(
         html,
-        "<h3>Regions that take most time</h3><table class=\"figures\"><thead><tr><th scope=\"col\">Region</th><th scope=\"col\">Place</th>\
-         <th scope=\"col\">Exclusive, {unit}</th><th scope=\"col\">Measured, {unit}</th><th scope=\"col\">Share</th><th scope=\"col\">Calls</th>{}{}</tr></thead><tbody>",
+        "<h3>Regions that take most time</h3>{}<thead><tr><th scope=\"col\">Region</th>{}<th scope=\"col\">Exclusive, {unit}</th><th scope=\"col\">Measured, {unit}</th><th scope=\"col\">Share</th><th scope=\"col\">Calls</th>{}{}</tr></thead><tbody>",
+        table("Regions that take most time"),
+        if has_place { "<th scope=\"col\" class=\"place\">Place</th>" } else { "" },
         if has_waiting { format!("<th scope=\"col\">Waiting, {}</th>", unit.unit.name(GLYPHS)) } else { String::new() },
         if has_ranks { "<th scope=\"col\">Slowest rank</th>" } else { "" },
         unit = unit.unit.name(GLYPHS)
@@ -157,14 +159,15 @@ fn regions(html: &mut String, parts: &Parts<'_>) {
     for row in shown {
         let _ = write!(
             html,
-            "<tr data-region=\"{}\"><th scope=\"row\">{}</th><td class=\"place\">{}</td><td>{}</td><td>{}</td><td>{}<svg class=\"share\" viewBox=\"0 0 100 10\" \
-             preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"{:.1}\" height=\"10\"/></svg></td><td>{}</td>",
+            "<tr data-region=\"{}\"><th scope=\"row\">{}</th>{}<td>{}</td><td>{}</td><td>{}<svg class=\"share\" viewBox=\"0 0 100 10\" \
+             preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect x=\"{:.1}\" width=\"{:.1}\" height=\"10\"/></svg></td><td>{}</td>",
             row.region,
             name(&row.name, 56),
-            row.place.as_deref().map(escape).unwrap_or_default(),
+            if has_place { format!("<td class=\"place\">{}</td>", row.place.as_deref().map(escape).unwrap_or_default()) } else { String::new() },
             unit.figure(&row.shown, GLYPHS),
             unit.plain(row.measured_s, GLYPHS),
             share(row.share, GLYPHS),
+            100.0 - 100.0 * row.share.clamp(0.0, 1.0),
             100.0 * row.share.clamp(0.0, 1.0),
             count(row.calls, GLYPHS)
         );
@@ -177,7 +180,8 @@ fn regions(html: &mut String, parts: &Parts<'_>) {
         }
         html.push_str("</tr>");
     }
-    html.push_str("</tbody></table>");
+    html.push_str("</tbody>");
+    html.push_str(TABLE_END);
     let left = &parts.rows[shown.len()..];
     if !left.is_empty() {
         let part: f64 = left.iter().map(|row| row.share).sum();

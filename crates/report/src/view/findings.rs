@@ -103,7 +103,7 @@ impl Words<'_> {
             [] => "others".to_string(),
             [one] => format!("rank {one}"),
             _ if ranks.len() == all => "all ranks".to_string(),
-            _ => rank_list(ranks),
+            _ => rank_list(ranks, self.glyphs),
         }
     }
 
@@ -164,7 +164,7 @@ pub(crate) fn byte_size(bytes: f64, glyphs: &Glyphs) -> String {
 }
 
 /// `ranks 0–7, 12`; more than five ranges are counted: `27 ranks, first 3`.
-pub(crate) fn rank_list(ranks: &[u32]) -> String {
+pub(crate) fn rank_list(ranks: &[u32], glyphs: &Glyphs) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for &rank in ranks {
         match ranges.last_mut() {
@@ -175,7 +175,7 @@ pub(crate) fn rank_list(ranks: &[u32]) -> String {
     if ranges.len() > 5 {
         return format!("{} ranks, first {},", ranks.len(), ranks[0]);
     }
-    let text = |&(first, last): &(u32, u32)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    let text = |&(first, last): &(u32, u32)| if first == last { first.to_string() } else { format!("{first}{}{last}", glyphs.to) };
     format!("{} {}", if ranks.len() == 1 { "rank" } else { "ranks" }, ranges.iter().map(text).collect::<Vec<_>>().join(", "))
 }
 
@@ -185,9 +185,9 @@ mod tests {
 
     #[test]
     fn ranks_are_ranges_and_many_ranges_are_counted() {
-        assert_eq!(rank_list(&[0, 1, 2, 7, 9, 10]), "ranks 0-2, 7, 9-10");
-        assert_eq!(rank_list(&[4]), "rank 4");
-        assert_eq!(rank_list(&[3, 5, 7, 9, 11, 13]), "6 ranks, first 3,");
+        assert_eq!(rank_list(&[0, 1, 2, 7, 9, 10], &Glyphs::UNICODE), "ranks 0–2, 7, 9–10");
+        assert_eq!(rank_list(&[4], &Glyphs::UNICODE), "rank 4");
+        assert_eq!(rank_list(&[3, 5, 7, 9, 11, 13], &Glyphs::UNICODE), "6 ranks, first 3,");
     }
 
     #[test]

@@ -126,6 +126,7 @@ pub(crate) fn run() -> Run {
         wall_s: 10.0,
         exit: Exit::Status(0),
         stopped_by: None,
+        ends: Vec::new(),
         is_unwritten: false,
         directory: "tare-pi-20261120-0912".into(),
         measured_by: None,

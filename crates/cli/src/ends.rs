@@ -1,0 +1,102 @@
+//! Which process of a run ended first: where one is killed, MPI takes down the others a moment later, and nothing that they
+//! leave behind says which of them it was.
+//!
+//! A thread of the tool sleeps until a process ends (`pidfd_open`, Linux 5.3), and looks for new ones now and then. It touches
+//! no process, and knows those of this node alone.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tare_format::graph::Header;
+
+use crate::results::file_name;
+use crate::rundir::{End, node_local};
+
+/// How often new processes are looked for; after the first ten seconds there are hardly any.
+const OFTEN: Duration = Duration::from_millis(50);
+const SELDOM: Duration = Duration::from_secs(2);
+
+/// A thread that watches the processes of a run.
+pub(crate) struct Watch {
+    /// Closed, it ends the thread.
+    stop: UnixStream,
+    thread: JoinHandle<Vec<End>>,
+}
+
+impl Watch {
+    /// Begins to watch; `None` where the system gives no room for that.
+    pub(crate) fn begin(id: &str) -> Option<Self> {
+        let (stop, stopped) = UnixStream::pair().ok()?;
+        let id = id.to_string();
+        let thread = std::thread::Builder::new().name("ends".into()).spawn(move || watch(&id, &stopped)).ok()?;
+        Some(Self { stop, thread })
+    }
+
+    /// The processes that have ended meanwhile, in their order.
+    pub(crate) fn finish(self) -> Vec<End> {
+        drop(self.stop);
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+fn watch(id: &str, stopped: &UnixStream) -> Vec<End> {
+    let started = Instant::now();
+    let (mut known, mut running, mut ends) = (BTreeSet::new(), Vec::new(), Vec::new());
+    loop {
+        for path in std::fs::read_dir(node_local(id)).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())) {
+            if path.extension().is_some_and(|ending| ending == "graph")
+                && !known.contains(&path)
+                && let Some(process) = process_of(&path)
+            {
+                running.push((file_name(&path), process));
+                known.insert(path);
+            }
+        }
+        let interval = if started.elapsed() < Duration::from_secs(10) { OFTEN } else { SELDOM };
+        let ended = wait(stopped, &running, interval);
+        let after_s = started.elapsed().as_secs_f64();
+        // From behind, so that the places in front stay what they are.
+        for &place in ended.processes.iter().rev() {
+            ends.push(End { graph: running.swap_remove(place).0, after_s });
+        }
+        if ended.is_stopped {
+            return ends;
+        }
+    }
+}
+
+/// The process that writes a graph, to be waited for; `None` while its header is not written, and where it has ended.
+fn process_of(graph: &Path) -> Option<OwnedFd> {
+    let mut head = [0; Header::SIZE];
+    File::open(graph).and_then(|mut file| file.read_exact(&mut head)).ok()?;
+    let pid = libc::pid_t::try_from(Header::from_bytes(&head)?.pid).ok().filter(|&pid| pid > 0)?;
+    // SAFETY: the call takes two numbers and touches no memory.
+    let opened = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    let descriptor = i32::try_from(opened).ok().filter(|&descriptor| descriptor >= 0)?;
+    // SAFETY: the descriptor was just opened, and is nobody else's.
+    Some(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// What a wait was ended by.
+struct Ended {
+    /// Places in the list of processes, ascending.
+    processes: Vec<usize>,
+    is_stopped: bool,
+}
+
+fn wait(stopped: &UnixStream, running: &[(String, OwnedFd)], limit: Duration) -> Ended {
+    let descriptors = running.iter().map(|(_, process)| process.as_raw_fd());
+    let mut polled: Vec<libc::pollfd> =
+        std::iter::once(stopped.as_raw_fd()).chain(descriptors).map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
+    let count = polled.len() as libc::nfds_t;
+    // SAFETY: the list is live, and as long as is said.
+    let ready = unsafe { libc::poll(polled.as_mut_ptr(), count, limit.as_millis() as libc::c_int) };
+    let is_ready = |polled: &libc::pollfd| ready > 0 && polled.revents != 0;
+    Ended { processes: (0..running.len()).filter(|&place| is_ready(&polled[place + 1])).collect(), is_stopped: is_ready(&polled[0]) }
+}
