@@ -66,6 +66,7 @@ test: packages-for-test rust-components
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
 	$(CARGO) build --release --workspace
 	$(CARGO) test --release --workspace
+	@if command -v mdbook >/dev/null; then mdbook build; else echo "mdbook is not here: make book installs it and builds the book"; fi
 
 book:
 	@command -v mdbook >/dev/null || $(CARGO) install --locked mdbook

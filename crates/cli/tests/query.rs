@@ -159,6 +159,45 @@ impl Going {
     }
 }
 
+impl Drop for Going {
+    /// A test that fails leaves nothing behind that runs.
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            // SAFETY: the process is our child and has not been waited for; it passes the signal on.
+            unsafe { libc::kill(self.child.id().cast_signed(), libc::SIGTERM) };
+            let _ = self.child.wait();
+        }
+    }
+}
+
+#[test]
+fn a_reader_opens_for_reading_alone_and_stops_nobody() {
+    let mut going = Going::start();
+    going.wait_for("count of P3", |answer| answer["rows"][0]["values"]["count"]["number"].as_u64().unwrap_or(0) > 8);
+    for line in [["query", "run", "where"], ["query", "run", "time"], ["top", "run", "--once"]] {
+        let log = going.place.path().join("calls");
+        let tare = going.place.tare();
+        let mut traced = going.place.command("strace");
+        traced.args(["-f", "-y", "-o"]).arg(&log).arg(tare.get_program()).args(line);
+        let output = traced.output().expect("strace");
+        assert!(output.status.success(), "{line:?}: {}", text(&output.stderr));
+        let calls = fs::read_to_string(&log).expect("what strace saw");
+        let named = |name: &str| calls.lines().filter(|call| call.split(' ').any(|word| word.starts_with(&format!("{name}(")))).collect::<Vec<_>>();
+        assert!(named("openat").iter().any(|call| call.contains(".graph")), "{line:?} reads the graphs: {calls}");
+        for call in named("openat") {
+            assert!(!["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"].iter().any(|way| call.contains(way)), "{line:?}: {call}");
+        }
+        for call in named("mmap") {
+            assert!(!(call.contains(".graph") && call.contains("PROT_WRITE")), "{line:?}: {call}");
+        }
+        for name in ["ptrace", "kill", "tgkill", "process_vm_writev", "unlink", "rename", "ftruncate", "fallocate", "perf_event_open"] {
+            assert_eq!(named(name), Vec::<&str>::new(), "{line:?}");
+        }
+    }
+    fs::write(going.place.path().join("stop"), "").expect("a writable directory");
+    assert!(going.child.wait().expect("it ends").success());
+}
+
 #[test]
 fn a_run_answers_while_it_goes_on_and_is_left_as_it_is() {
     let mut going = Going::start();

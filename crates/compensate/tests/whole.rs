@@ -29,8 +29,8 @@ fn a_rank_that_computes_longer_is_the_one_for_which_all_wait_in_a_collective() {
     assert_eq!(found.len(), 1, "{found:?}");
     let FindingKind::LateArrival { waiting, awaited, cause } = &found[0].kind else { panic!("{found:?}") };
     assert_eq!((waiting.as_slice(), awaited.as_slice()), ([0, 1, 2, 4, 5, 6, 7].as_slice(), [3].as_slice()));
-    let cause = cause.expect("the region that takes longer");
-    assert_eq!(cause.region, RegionIndex(1));
+    let cause = cause.as_ref().expect("the region that takes longer");
+    assert_eq!((cause.region, cause.ranks.as_slice()), (RegionIndex(1), [3].as_slice()));
     assert!((cause.ahead - 1.0).abs() < 1e-6, "{cause:?}");
     assert!((found[0].seconds.value - 7.0 / 8.0).abs() < 1e-6, "seven of eight ranks wait a second");
     assert_eq!(found[0].certainty, Certainty::Sure);
@@ -47,6 +47,21 @@ fn a_sender_that_is_late_is_named_by_its_messages() {
     let exchanged = exchanges(&profile, &compensate(&profile, Mode::Parallel));
     assert_eq!(exchanged.iter().map(|cell| (cell.from, cell.to, cell.messages)).collect::<Vec<_>>(), [(2, 0, 10), (2, 1, 10), (2, 3, 10)]);
     assert!((exchanged[0].wait_s - 1.0).abs() < 1e-6);
+}
+
+#[test]
+fn where_each_waits_for_the_next_the_one_that_computes_longer_is_named() {
+    let in_a_ring =
+        |slow: Option<u32>| ranks_with(8, move |rank| if slow == Some(rank) { (2.0, 0.0, None) } else { (1.0, 1.0, Some((rank + 7) % 8)) });
+    let found = all_findings(&in_a_ring(Some(3)));
+    let FindingKind::LateSender { awaited, cause, .. } = &found[0].kind else { panic!("{found:?}") };
+    assert_eq!(awaited.as_slice(), [], "no few ranks are waited for");
+    let cause = cause.as_ref().expect("the region that takes longer");
+    assert_eq!((cause.region, cause.ranks.as_slice()), (RegionIndex(1), [3].as_slice()));
+    assert!((cause.ahead - 1.0).abs() < 1e-6, "{cause:?}");
+    let found = all_findings(&in_a_ring(None));
+    let FindingKind::LateSender { cause, .. } = &found[0].kind else { panic!("{found:?}") };
+    assert_eq!(*cause, None, "all compute alike");
 }
 
 #[test]

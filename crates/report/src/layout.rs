@@ -138,7 +138,7 @@ pub(crate) fn cut_words(sentence: &str, room: usize, page: &Page) -> String {
     }
 }
 
-/// A name in at most `room` columns: template arguments are folded first, then parameters left out, then the middle.
+/// A name in at most `room` columns: template arguments are folded first, then parameters and result left out, then the middle.
 pub(crate) fn short_name(name: &str, room: usize, page: &Page) -> String {
     let name = plain(name, page);
     if width(&name) <= room {
@@ -148,8 +148,27 @@ pub(crate) fn short_name(name: &str, room: usize, page: &Page) -> String {
     if width(&folded) <= room {
         return folded;
     }
-    let bare = without_parameters(&folded);
+    let bare = without_result(without_parameters(without_suffix(&folded)));
     if width(bare) <= room { bare.to_string() } else { cut_middle(bare, room, page.glyphs().ellipsis) }
+}
+
+/// `f(int).isra.0` as `f(int)`: what compilers put behind a name.
+fn without_suffix(name: &str) -> &str {
+    let is_suffix =
+        |rest: &str| rest.chars().all(|character| character.is_ascii_lowercase() || character.is_ascii_digit() || "._".contains(character));
+    match name.rfind(").") {
+        Some(at) if is_suffix(&name[at + 1..]) => &name[..=at],
+        _ => name,
+    }
+}
+
+/// `void std::sort` as `std::sort`: of functions that are made from templates the result is part of the name.
+fn without_result(name: &str) -> &str {
+    let is_named = |rest: &&str| rest.starts_with(|first: char| first.is_alphabetic() || first == '_') && !rest.contains(' ');
+    match name.split_once(' ') {
+        Some((first, rest)) if !first.contains("operator") && is_named(&rest) => rest,
+        _ => name,
+    }
 }
 
 /// `Pair::compute(int, int) const` as `Pair::compute`; names that end otherwise are left alone.
@@ -429,6 +448,8 @@ mod tests {
         assert_eq!(short_name(name, 40, &page), "std::vector<…>::push_back(int const&)");
         assert_eq!(short_name("CalcFBHourglassForceForElems", 16, &page), "CalcFBHo…orElems");
         assert_eq!(short_name("operator<<(std::ostream&)", 12, &page), "operator<<");
+        assert_eq!(short_name("void std::__introsort_loop<A, B>(A, long).isra.0", 30, &page), "std::__introsort_loop<…>");
+        assert_eq!(short_name("iteration of loop 12 of a_long_function", 20, &page), "iteration …_function");
     }
 
     #[test]

@@ -67,9 +67,12 @@ pub enum FindingKind {
     },
 }
 
-/// A region in which the ranks that others wait for spend more time than the others.
-#[derive(Clone, Copy, PartialEq, Debug)]
+/// A region in which some ranks spend more time than the others: those for which others wait; where ranks wait in chains, so that
+/// each waits for the next, those that are ahead of all.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Cause {
+    /// Who spends more, by rank.
+    pub ranks: Vec<u32>,
     /// Which.
     pub region: RegionIndex,
     /// By what part of the others' time; infinite where the others spend none.
@@ -147,7 +150,11 @@ fn waiting(profile: &Profile, totals: &[RegionTotal], place: &WaitPlace, ranks: 
     if !is_late_sender {
         waiting.retain(|rank| awaited.binary_search(rank).is_err());
     }
-    let cause = cause(profile, totals, ranks, &awaited, place.wait_s);
+    let cause = if awaited.is_empty() {
+        cause_of_chains(profile, totals, ranks, place.wait_s)
+    } else {
+        cause(profile, totals, ranks, &awaited, place.wait_s)
+    };
     let kind = match is_late_sender {
         true => FindingKind::LateSender { waiting, awaited, cause },
         false => FindingKind::LateArrival { waiting, awaited, cause },
@@ -197,11 +204,34 @@ fn cause(profile: &Profile, totals: &[RegionTotal], ranks: &Ranks, awaited: &[u3
         }
         (late / few - rest / others, rest / others)
     };
-    let is_work = |total: &&RegionTotal| !matches!(profile.regions[total.region.0].kind, RegionKind::Mpi | RegionKind::Program);
-    let best = totals.iter().filter(is_work).map(|total| (total.region, excess(total))).max_by(|one, other| one.1.0.total_cmp(&other.1.0))?;
+    let best = totals
+        .iter()
+        .filter(|total| is_work(profile, total))
+        .map(|total| (total.region, excess(total)))
+        .max_by(|one, other| one.1.0.total_cmp(&other.1.0))?;
     let (region, (more, rest)) = best;
     let explained = more * others >= EXPLAINS * wait_s;
-    explained.then(|| Cause { region, ahead: if rest > 0.0 { more / rest } else { f64::INFINITY } })
+    explained.then(|| Cause { ranks: awaited.to_vec(), region, ahead: if rest > 0.0 { more / rest } else { f64::INFINITY } })
+}
+
+fn is_work(profile: &Profile, total: &RegionTotal) -> bool {
+    !matches!(profile.regions[total.region.0].kind, RegionKind::Mpi | RegionKind::Program)
+}
+
+/// The region outside of MPI in which few ranks are furthest ahead of the mean, with these ranks: those that are ahead by half as
+/// much as the first at least.
+fn cause_of_chains(profile: &Profile, totals: &[RegionTotal], ranks: &Ranks, wait_s: f64) -> Option<Cause> {
+    let ahead = |total: &RegionTotal| {
+        let of_ranks = || total.of_process.iter().filter_map(|&(process, seconds)| Some((ranks.of_process[process as usize]?, seconds)));
+        let mean = of_ranks().map(|(_, seconds)| seconds).sum::<f64>() / ranks.count as f64;
+        let most = of_ranks().map(|(_, seconds)| seconds).fold(0.0, f64::max) - mean;
+        let mut first: Vec<u32> = of_ranks().filter(|(_, seconds)| seconds - mean >= 0.5 * most).map(|(rank, _)| rank).collect();
+        first.sort_unstable();
+        (most, first)
+    };
+    let all = totals.iter().filter(|total| is_work(profile, total)).map(ahead);
+    let (_, first) = all.max_by(|one, other| one.0.total_cmp(&other.0)).filter(|(most, first)| *most > 0.0 && first.len() * 2 <= ranks.count)?;
+    cause(profile, totals, ranks, &first, wait_s)
 }
 
 fn messages(place: &WaitPlace, ranks: &Ranks, time: f64) -> Option<Finding> {

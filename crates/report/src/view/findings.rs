@@ -55,9 +55,10 @@ impl Words<'_> {
                 let what = format!("{} {} until {} {}", self.ranks(waiting), verb(waiting, "wait"), self.ranks(awaited), verb(awaited, "arrive"));
                 ("F-wait-late-arrival", format!("{what}{}", self.because(awaited, cause)), self.attempt(awaited, cause))
             }
-            FindingKind::LateArrival { waiting, .. } => {
+            FindingKind::LateArrival { waiting, awaited, cause } => {
                 let what = format!("{} {} in turn until the last one arrives", self.ranks(waiting), verb(waiting, "wait"));
-                ("F-wait-in-turn", what, Some("fewer of these calls, or non-blocking ones".to_string()))
+                let attempt = self.attempt(awaited, cause).or_else(|| Some("fewer of these calls, or non-blocking ones".to_string()));
+                ("F-wait-in-turn", format!("{what}{}", self.because(awaited, cause)), attempt)
             }
             FindingKind::Messages { calls, messages, bytes } => self.messages(*calls, *messages, *bytes),
         };
@@ -109,17 +110,18 @@ impl Words<'_> {
 
     fn because(&self, awaited: &[u32], cause: &Option<Cause>) -> String {
         let Some(cause) = cause else { return String::new() };
-        let spends = verb(awaited, "spend");
+        let spends = verb(&cause.ranks, "spend");
+        let who = if awaited.is_empty() { format!("; {}", self.ranks(&cause.ranks)) } else { ", which".to_string() };
         let by = match cause.ahead {
             part if part < 10.0 => format!("{} longer", change(part, self.glyphs).trim_start_matches('+')),
             _ => "far longer".to_string(),
         };
-        format!(", which {spends} {by} in {}", self.placed(cause.region))
+        format!("{who} {spends} {by} in {}", self.placed(cause.region))
     }
 
     fn attempt(&self, awaited: &[u32], cause: &Option<Cause>) -> Option<String> {
         match cause {
-            Some(cause) => Some(format!("move work of {} off {}", self.name(cause.region), self.ranks(awaited))),
+            Some(cause) => Some(format!("move work of {} off {}", self.name(cause.region), self.ranks(&cause.ranks))),
             None => (!self.run.directory.is_empty() && !awaited.is_empty()).then(|| {
                 format!(
                     "tare view {} shows what {} {} meanwhile",
