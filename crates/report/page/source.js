@@ -48,7 +48,7 @@ export class SourceView {
       { key: "code", title: "Source" },
     ]);
     this.table.refresh(Math.max(0, model.regions.line[region] - 1));
-    this.table.view.scrollTop = Math.max(0, (model.regions.line[region] - 4) * 26);
+    this.table.root.scrollTop = Math.max(0, (model.regions.line[region] - 4) * 26);
     this.table.draw();
   }
 

@@ -14,9 +14,9 @@ export class VirtualTable {
     this.focus = 0;
     this.head = element("div", { class: "vhead", role: "row", "aria-rowindex": 1 });
     this.body = element("div", { class: "vbody" });
-    this.view = element("div", { class: "vview", tabindex: -1, onscroll: () => this.draw() }, this.head, this.body);
-    this.root = element("div", { class: "vtable", role: "treegrid", "aria-label": label, tabindex: 0, onkeydown: (event) => this.key(event) }, this.view);
-    this.view.style.height = `${height}px`;
+    const listeners = { onscroll: () => this.draw(), onkeydown: (event) => this.key(event) };
+    this.root = element("div", { class: "vtable", role: "treegrid", "aria-label": label, tabindex: 0, ...listeners }, this.head, this.body);
+    this.root.style.height = `${height}px`;
     parent.append(this.root);
     this.setColumns(columns);
   }
@@ -43,8 +43,8 @@ export class VirtualTable {
   }
 
   draw() {
-    const first = Math.max(0, Math.floor(this.view.scrollTop / TABLE_ROW) - 5);
-    const seen = Math.ceil(this.view.clientHeight / TABLE_ROW) + 8;
+    const first = Math.max(0, Math.floor(this.root.scrollTop / TABLE_ROW) - 5);
+    const seen = Math.ceil(this.root.clientHeight / TABLE_ROW) + 8;
     const last = Math.min(this.count, first + Math.min(seen, 80));
     const made = [];
     for (let index = first; index < last; index++) made.push(this.row(index));
@@ -95,7 +95,7 @@ export class VirtualTable {
 
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest(".vhead")) return;
-    const page = Math.max(1, Math.floor(this.view.clientHeight / TABLE_ROW) - 1);
+    const page = Math.max(1, Math.floor(this.root.clientHeight / TABLE_ROW) - 1);
     const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -this.count, End: this.count };
     const acts = { ArrowRight: "open", ArrowLeft: "close", Enter: "enter", " ": "select" };
     if (event.key in moves) this.moveTo(this.focus + moves[event.key]);
@@ -114,7 +114,7 @@ export class VirtualTable {
 
   reveal() {
     const top = this.focus * TABLE_ROW;
-    if (top < this.view.scrollTop) this.view.scrollTop = top;
-    else if (top + 2 * TABLE_ROW > this.view.scrollTop + this.view.clientHeight) this.view.scrollTop = top + 2 * TABLE_ROW - this.view.clientHeight;
+    if (top < this.root.scrollTop) this.root.scrollTop = top;
+    else if (top + 2 * TABLE_ROW > this.root.scrollTop + this.root.clientHeight) this.root.scrollTop = top + 2 * TABLE_ROW - this.root.clientHeight;
   }
 }
