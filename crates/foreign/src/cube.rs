@@ -1,6 +1,7 @@
 //! Cube's files: `.cubex`, a tar of `anchor.xml` with an index and values for each metric, and the older `.cube`, one XML file.
 //!
-//! Read are the metrics `time` (seconds) and `visits`, and of our own files the waiting. Rows of a `.cubex` stand for call paths:
+//! Read are the metrics `time` (seconds) and `visits`, of our own files the waiting, and up to [`MOST_COUNTS`] metrics of whole numbers:
+//! counters of the processor, bytes. Rows of a `.cubex` stand for call paths:
 //! those of exclusive metrics are counted depth first, those of inclusive ones with all children of a path before what is below them.
 //! Values stand in the order of the ids of the locations. Format: the documentation of CubeLib 4.8; values that Score-P wrote were
 //! held against what Cube's own tools say of them.
@@ -8,13 +9,16 @@
 mod anchor;
 mod rows;
 
-use tare_profile::{Location, Node};
+use tare_profile::{Location, Metric, Node};
 
 use crate::archive;
 use crate::error::ForeignError;
 use crate::model::{Foreign, finish, location, nanoseconds, node};
 use anchor::Anchor;
 use rows::Rows;
+
+/// Metrics of whole numbers that are read of a file: its first ones.
+const MOST_COUNTS: usize = 8;
 
 /// Whether bytes are to be read as a file of Cube: a tar that holds an `anchor.xml`, or XML of Cube, packed or not.
 #[must_use]
@@ -49,7 +53,11 @@ pub fn read(bytes: &[u8]) -> Result<Foreign, ForeignError> {
     };
     let time = values("time")?.ok_or_else(|| ForeignError::Missing("times: there are no values of the metric `time`".to_string()))?;
     let (visits, waiting) = (values("visits")?, values("tare_waiting_time")?);
-    Ok(profile(anchor, &time, visits.as_ref(), waiting.as_ref()))
+    let mut counts = Vec::new();
+    for name in anchor.counts() {
+        counts.extend(values(name)?.map(|rows| (name.to_string(), rows)));
+    }
+    Ok(profile(anchor, &time, visits.as_ref(), waiting.as_ref(), &counts))
 }
 
 /// The older format: values stand in the XML, exclusive of the paths and metrics below.
@@ -61,7 +69,9 @@ fn read_xml(bytes: &[u8]) -> Result<Foreign, ForeignError> {
     let time = find("time").ok_or_else(|| ForeignError::Missing("metric `time`".to_string()))?;
     let time = Rows::of_matrices(&anchor, &document, &anchor.metrics_below(time))?;
     let visits = find("visits").map(|visits| Rows::of_matrices(&anchor, &document, &[visits.id])).transpose()?;
-    Ok(profile(anchor, &time, visits.as_ref(), None))
+    let count = |name: &str| find(name).map(|metric| Ok((name.to_string(), Rows::of_matrices(&anchor, &document, &[metric.id])?)));
+    let counts = anchor.counts().into_iter().filter_map(count).collect::<Result<Vec<_>, ForeignError>>()?;
+    Ok(profile(anchor, &time, visits.as_ref(), None, &counts))
 }
 
 fn parse(text: &str) -> Result<roxmltree::Document<'_>, ForeignError> {
@@ -69,7 +79,7 @@ fn parse(text: &str) -> Result<roxmltree::Document<'_>, ForeignError> {
 }
 
 /// The model of what was read.
-fn profile(mut anchor: Anchor, time: &Rows, visits: Option<&Rows>, waiting: Option<&Rows>) -> Foreign {
+fn profile(mut anchor: Anchor, time: &Rows, visits: Option<&Rows>, waiting: Option<&Rows>, counts: &[(String, Rows)]) -> Foreign {
     let program = anchor.regions.program();
     let mut locations: Vec<Location> = Vec::new();
     for (place, of) in anchor.locations.iter().enumerate() {
@@ -87,14 +97,26 @@ fn profile(mut anchor: Anchor, time: &Rows, visits: Option<&Rows>, waiting: Opti
             let waited = nanoseconds(value(waiting)).max(0).cast_unsigned();
             node.wait_ticks = node.wait_ticks.saturating_add(waited);
             node.virtual_wait_ticks = node.wait_ticks;
+            node.values.resize(counts.len(), 0);
+            for (sum, (_, rows)) in node.values.iter_mut().zip(counts) {
+                // Conversions of floats saturate.
+                *sum = sum.saturating_add(rows.exclusive(&anchor, path, place).round() as i64);
+            }
         }
+        nodes.iter_mut().for_each(|node| node.values.resize(counts.len(), 0));
         if nodes.len() > 1 || nodes[0].exclusive != 0 {
-            locations.push(location(of.process, of.thread, nodes));
+            let metrics = counts.iter().map(|(name, _)| counted(name)).collect();
+            locations.push(Location { metrics, ..location(of.process, of.thread, nodes) });
         }
     }
     let ranks: Vec<u32> = anchor.ranks;
     let profile = finish(anchor.processes, &ranks, locations, anchor.regions);
     Foreign { profile, tool: anchor.tool, program: anchor.program, started_ns: 0, notes: Vec::new() }
+}
+
+/// A metric from which nothing is to be taken off.
+fn counted(name: &str) -> Metric {
+    Metric { name: name.to_string(), pair_cost: 0.0, missing: false, unseen: false, highest: false, in_ticks: false, counted: None }
 }
 
 /// Places a path and those above it that have no place yet.

@@ -33,7 +33,7 @@ fn paths(foreign: &Foreign, location: usize) -> Vec<(String, u64, i64)> {
         let mut names = Vec::new();
         let mut at = Some(index);
         while let Some(index) = at {
-            names.push(foreign.profile.region_of(&nodes[index]).name.clone());
+            names.push(foreign.profile.region_of(&nodes[index]).name.to_string());
             at = nodes[index].parent;
         }
         names.reverse();
@@ -64,7 +64,7 @@ fn call_paths_of_tau_are_a_tree_whose_times_add_up() {
     let main = profile.regions.iter().find(|region| region.name.contains("main")).expect("main");
     assert_eq!((main.file.as_str(), main.line), ("/src/pi.c", 80));
     assert_eq!(
-        profile.regions.iter().filter(|region| region.kind == RegionKind::Mpi).map(|region| region.name.as_str()).collect::<Vec<_>>(),
+        profile.regions.iter().filter(|region| region.kind == RegionKind::Mpi).map(|region| region.name.to_string()).collect::<Vec<_>>(),
         ["MPI_Recv"]
     );
     assert!(foreign.notes.is_empty());
@@ -189,6 +189,18 @@ fn values_of_cube_stand_at_their_paths() {
     assert_eq!(foreign.tool, "Score-P 8.4");
     let process = &foreign.profile.processes[1];
     assert_eq!((process.rank, process.host.as_str()), (Some(1), "n07"));
+}
+
+#[test]
+fn what_a_file_of_cube_counts_is_read() {
+    let anchor = ANCHOR
+        .replace("</metrics>", "<metric id=\"2\" type=\"INCLUSIVE\"><uniq_name>PAPI_TOT_INS</uniq_name><dtype>UINT64</dtype></metric></metrics>");
+    let severity = "<severity><matrix metricId=\"1\"><row cnodeId=\"0\">3\n9\n</row><row cnodeId=\"1\">1\n1\n</row></matrix>\
+                    <matrix metricId=\"2\"><row cnodeId=\"0\">4000\n7\n</row></matrix></severity></cube>";
+    let foreign = cube::read(anchor.replace("</cube>", severity).as_bytes()).expect("a file of Cube");
+    let first = &foreign.profile.locations[0];
+    assert_eq!(first.metrics.iter().map(|metric| metric.name.as_str()).collect::<Vec<_>>(), ["PAPI_TOT_INS"]);
+    assert_eq!(first.nodes.iter().map(|node| node.values[0]).collect::<Vec<_>>(), [0, 4000, 0]);
 }
 
 #[test]

@@ -90,7 +90,9 @@ fn regions_sheet(profile: &Profile, top: usize, glyphs: &Glyphs) -> Option<Sheet
         one.counted
             .map(|part| format!("{}: counted in {:.0} % of the time only, because events had to share counters.", one.metric.name, 100.0 * part))
     };
-    notes = ["Exclusive, with what probes added taken off.".to_string()].into_iter().chain(metrics.iter().filter_map(part)).chain(notes).collect();
+    let is_reduced = metrics.iter().any(|one| one.metric.pair_cost > 0.0);
+    let first = if is_reduced { "Exclusive, with what probes added taken off." } else { "Exclusive." };
+    notes = [first.to_string()].into_iter().chain(metrics.iter().filter_map(part)).chain(notes).collect();
     let names = regions.iter().map(|&region| profile.regions[region].name.to_string()).collect();
     Some(Sheet { heading: "Region", names, columns: metrics.iter().map(column).collect(), notes })
 }

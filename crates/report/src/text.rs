@@ -325,9 +325,10 @@ impl Text<'_> {
         let (found, selected) = (sum(|image| image.found), sum(|image| image.selected));
         let instrumented = sum(|image| image.instrumented);
         let text = format!(
-            "{} of {} functions selected, {} instrumented",
+            "{} of {} {} selected, {} instrumented",
             exact_count(selected, glyphs),
             exact_count(found, glyphs),
+            if found == 1 { "function" } else { "functions" },
             exact_count(instrumented, glyphs)
         );
         writer.labelled("Functions", &text);

@@ -22,6 +22,9 @@ const STILL_S: f64 = 2.0;
 const STILL_NAMED: usize = 2;
 /// A name is not cut below this while there are columns to leave out.
 const LEAST_NAME: usize = 22;
+/// Nor is a place below this, while more columns than these are left.
+const LEAST_PLACE: usize = 14;
+const BESIDE_PLACE: usize = 3;
 
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 const DIM: Style = Style::new().add_modifier(Modifier::DIM);
@@ -175,12 +178,15 @@ impl Widths {
         };
         let mut cells: Vec<usize> = (0..table.heads.len() - 1).map(cell).collect();
         let used = |cells: &[usize]| cells.iter().map(|cell| cell + 2).sum::<usize>();
-        while used(&cells) + LEAST_NAME > columns && cells.len() > 1 {
+        let place = lines.iter().map(|line| width(&line.place)).max().unwrap_or(0);
+        let least_place = if place > 0 { place.min(LEAST_PLACE) + 2 } else { 0 };
+        while used(&cells) + LEAST_NAME + least_place > columns && cells.len() > BESIDE_PLACE
+            || used(&cells) + LEAST_NAME > columns && cells.len() > 1
+        {
             cells.pop();
         }
         let room = columns.saturating_sub(used(&cells));
-        let place = lines.iter().map(|line| width(&line.place)).max().unwrap_or(0).min(room / 2);
-        let place = if place > 0 { place + 2 } else { 0 };
+        let place = if place > 0 { (place + 2).min((room / 2).max(room.saturating_sub(2 * LEAST_NAME))) } else { 0 };
         Self { name: room.saturating_sub(place), cells, place }
     }
 

@@ -108,16 +108,16 @@ fn regions(app: &App, snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, V
             cells: vec![
                 percent(now),
                 total,
-                rate(calls),
-                count(region.calls, GLYPHS),
                 percent(waiting.filter(|_| region.wait_s > 0.0)),
+                rate(calls),
                 blocks(snapshot, region),
+                count(region.calls, GLYPHS),
             ],
-            order: vec![now.unwrap_or(0.0), time, calls.unwrap_or(0.0), region.calls as f64, waiting.unwrap_or(0.0), spread(region)],
+            order: vec![now.unwrap_or(0.0), time, waiting.unwrap_or(0.0), calls.unwrap_or(0.0), spread(region), region.calls as f64],
         }
     };
     let total = format!("{} so far, {}", if app.is_measured { "measured" } else { "self" }, unit.name(GLYPHS));
-    (heads(&["Region", "now", &total, "calls/s", "calls", "wait", "ranks"]), snapshot.regions.iter().map(line).collect())
+    (heads(&["Region", "now", &total, "wait", "calls/s", "ranks", "calls"]), snapshot.regions.iter().map(line).collect())
 }
 
 /// A block for each rank, as high as its time among the ranks.
@@ -215,8 +215,8 @@ fn paths(app: &App, snapshot: &Snapshot, rates: &Rates<'_>, sorted_by: usize) ->
             is_open: (!children[index].is_empty()).then(|| app.open.contains(&path.key)),
             name: path.name.clone(),
             place: path.place.clone(),
-            cells: vec![percent(now), total, rate(calls), count(path.calls, GLYPHS), percent(Some(waiting).filter(|_| path.wait_s > 0.0))],
-            order: vec![now.unwrap_or(0.0), time, calls.unwrap_or(0.0), path.calls as f64, waiting],
+            cells: vec![percent(now), total, percent(Some(waiting).filter(|_| path.wait_s > 0.0)), rate(calls), count(path.calls, GLYPHS)],
+            order: vec![now.unwrap_or(0.0), time, waiting, calls.unwrap_or(0.0), path.calls as f64],
         }
     };
     let filter = app.filter.to_lowercase();
@@ -252,7 +252,7 @@ fn paths(app: &App, snapshot: &Snapshot, rates: &Rates<'_>, sorted_by: usize) ->
         }
     }
     let total = format!("{} so far, {}", if app.is_measured { "measured" } else { "time" }, unit.name(GLYPHS));
-    Table { heads: heads(&["Call path", "now", &total, "calls/s", "calls", "wait"]), sorted_by, lines }
+    Table { heads: heads(&["Call path", "now", &total, "wait", "calls/s", "calls"]), sorted_by, lines }
 }
 
 /// The dilation of a run, without a sign where it is longer.

@@ -98,6 +98,13 @@ impl Anchor {
         Ok(anchor)
     }
 
+    /// The metrics that count something beside visits.
+    pub(super) fn counts(&self) -> Vec<&str> {
+        let is_whole = |metric: &&Metric| metric.kind.to_uppercase().contains("INT");
+        let names = self.metrics.iter().filter(is_whole).map(|metric| metric.name.as_str());
+        names.filter(|&name| name != "visits").take(super::MOST_COUNTS).collect()
+    }
+
     /// The ids of a metric and all below it.
     pub(super) fn metrics_below(&self, metric: &Metric) -> Vec<u32> {
         let mut ids = vec![metric.id];
