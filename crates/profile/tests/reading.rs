@@ -24,7 +24,7 @@ fn a_process_is_read_as_it_was_written() {
     assert_eq!((span.ticks(), span.closed, span.start_delay, span.end_delay), (1_899_000_000, true, 5, 77));
 
     let location = &profile.locations[0];
-    let names: Vec<&str> = location.nodes.iter().map(|node| profile.region_of(node).name.as_str()).collect();
+    let names: Vec<&str> = location.nodes.iter().map(|node| &*profile.region_of(node).name).collect();
     assert_eq!(names, ["program", "main", "work::busy", "leaf", "MPI_Recv"]);
     let parents: Vec<Option<usize>> = location.nodes.iter().map(|node| node.parent).collect();
     assert_eq!(parents, [None, Some(0), Some(1), Some(2), Some(1)]);
@@ -93,7 +93,7 @@ fn a_node_that_is_not_yet_published_is_left_out() {
 fn regions_without_a_description_keep_their_numbers_and_their_figures() {
     let profile = Profile::read(&[("a.graph", &sample().0)], &[]).expect("a sound file");
     let busy = &profile.locations[0].nodes[2];
-    assert_eq!((profile.region_of(busy).name.as_str(), busy.exclusive), ("[region 2 without description]", 20_000));
+    assert_eq!((&*profile.region_of(busy).name, busy.exclusive), ("[region 2 without description]", 20_000));
 }
 
 #[test]
