@@ -59,7 +59,9 @@ pub(crate) struct Sweep {
     pub(crate) outside: Vec<Outside>,
     /// Instructions behind the start of a fragment that someone calls directly, sorted.
     pub(crate) called_inside: Vec<u64>,
-    /// Instructions behind the start of a fragment whose address is loaded or stands in relocated data, sorted.
+    /// Addresses of code to which instructions add something.
+    added_to: Vec<u64>,
+    /// Instructions behind the start of a fragment whose address is loaded, added to, or stands in relocated data, sorted.
     pub(crate) labels: Vec<u64>,
     /// Flows whose target may stand behind a `lock` prefix, until all starts are known.
     over_lock: Vec<usize>,
@@ -205,6 +207,10 @@ fn mark_pointers(image: &Image<'_>, sweep: &Sweep, fragments: &mut Fragments) ->
     // Code of the large model finds the global offset table by an instruction that loads its own address.
     let loaded = sweep.pointers.iter().filter(|pointer| pointer.at != pointer.target).map(|pointer| pointer.target);
     let mut labels = Vec::new();
+    for &target in &sweep.added_to {
+        let is_start = fragments.at(target).and_then(|index| fragments.list.get(index)).is_none_or(|fragment| fragment.range.start == target);
+        labels.extend((!is_start && sweep.starts.contains(target)).then_some(target));
+    }
     for target in loaded.chain(relocated).chain(arrays) {
         let Some(fragment) = fragments.at(target).and_then(|index| fragments.list.get_mut(index)) else { continue };
         if fragment.range.start == target {
@@ -246,6 +252,7 @@ impl Sweep {
         self.bases.extend(portion.bases);
         self.pointers.extend(portion.pointers);
         self.constants.extend(portion.constants);
+        self.added_to.extend(portion.added_to);
         self.starts.merge(&portion.starts);
         for (&index, swept) in own.iter().zip(portion.swept) {
             if let Some(place) = fragments.list.get_mut(index) {
@@ -274,6 +281,7 @@ struct Portion<'a> {
     bases: Vec<u64>,
     pointers: Vec<Pointer>,
     constants: Vec<u64>,
+    added_to: Vec<u64>,
     swept: Vec<Swept>,
     /// Flows whose target may stand behind a `lock` prefix.
     over_lock: Vec<usize>,
@@ -290,6 +298,7 @@ impl<'a> Portion<'a> {
             bases: Vec::new(),
             pointers: Vec::new(),
             constants: Vec::new(),
+            added_to: Vec::new(),
             swept: Vec::with_capacity(ranges.len()),
             over_lock: Vec::new(),
             slots,
@@ -382,6 +391,9 @@ impl<'a> Portion<'a> {
             }
         } else if let Some(slot) = loaded_slot(instruction).filter(|slot| self.slots.iter().any(|range| range.contains(slot))) {
             self.pointers.push(Pointer { at, target: image.pointer_at(slot).unwrap_or(slot) });
+        }
+        if !image.kind().is_position_independent() {
+            self.added_to.extend(added_address(instruction).filter(|&address| image.text_at(address).is_some()));
         }
         self.bases.extend(indexed_address(instruction).filter(|&address| image.segment_at(address).is_some()));
     }
@@ -483,6 +495,19 @@ pub(crate) fn constant_address(instruction: &Instruction) -> Option<u64> {
 fn stored_address(instruction: &Instruction) -> Option<u64> {
     let is_store = instruction.mnemonic() == iced_x86::Mnemonic::Mov && instruction.op0_kind() == OpKind::Memory;
     (is_store && instruction.op1_kind() == OpKind::Immediate32to64).then(|| instruction.immediate32to64().cast_unsigned())
+}
+
+/// The number that `add r, imm` or `lea r, [r+x]` adds: an address in position-dependent code.
+fn added_address(instruction: &Instruction) -> Option<u64> {
+    match instruction.mnemonic() {
+        iced_x86::Mnemonic::Add => match instruction.op1_kind() {
+            OpKind::Immediate32 => Some(u64::from(instruction.immediate32())),
+            OpKind::Immediate32to64 => Some(instruction.immediate32to64().cast_unsigned()),
+            _ => None,
+        },
+        iced_x86::Mnemonic::Lea => (instruction.memory_displ_size() > 1).then(|| instruction.memory_displacement64()),
+        _ => None,
+    }
 }
 
 /// The slot that `mov r, [rip+x]` reads.

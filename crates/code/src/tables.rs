@@ -138,8 +138,8 @@ impl<'a, 'data> Resolver<'a, 'data> {
             }
             let at_entry = self.is_at_entry(stretch, index, ranges, cfa);
             let found = match self.jump(&mut values, index, jump, &tables, ranges, at_entry) {
-                Found::Unseen(may_leave) => {
-                    pieces::of_jump(stretch, index).map_or(Found::Unseen(may_leave), |(first, size)| Found::Table(first, TableForm::Code { size }))
+                found @ (Found::Unseen(_) | Found::Distance) => {
+                    pieces::of_jump(stretch, index).map_or(found, |(first, size)| Found::Table(first, TableForm::Code { size }))
                 }
                 found => found,
             };
@@ -313,13 +313,14 @@ impl<'a, 'data> Resolver<'a, 'data> {
                 Found::Unseen(true)
             }
             Value::Target(_) | Value::Distance(..) => Found::Distance,
+            Value::Sum(base) if ranges.iter().any(|range| range.contains(&base)) => Found::Distance,
             Value::Refused | Value::Entry64(_) | Value::Member(_) | Value::Slot(_) => Found::Kind(JumpKind::Unknown),
             Value::Entry32(_) => Found::Open,
             // The index alone is in a register: a word behind an address that leads into the function.
-            Value::Unknown if jump.op0_kind() == OpKind::Memory && self.is_lone_entry(jump.memory_displacement64(), ranges) => {
+            Value::Unknown | Value::Sum(_) if jump.op0_kind() == OpKind::Memory && self.is_lone_entry(jump.memory_displacement64(), ranges) => {
                 Found::Kind(JumpKind::Unknown)
             }
-            Value::Unknown | Value::Constant(_) => Found::Unseen(may_be_tail_call),
+            Value::Unknown | Value::Constant(_) | Value::Sum(_) => Found::Unseen(may_be_tail_call),
         }
     }
 

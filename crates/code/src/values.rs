@@ -37,6 +37,8 @@ pub(crate) enum Value {
     Target(u64),
     /// Another address that the code names plus a 32-bit entry of a table: the table, and that address.
     Distance(u64, u64),
+    /// An address that the code names plus something that was not seen.
+    Sum(u64),
 }
 
 /// Answers questions about one stretch.
@@ -128,9 +130,10 @@ impl<'a> Values<'a> {
         let mut todo = vec![index];
         let mut is_first = true;
         let mut agreed = None;
+        let mut in_part = Value::Unknown;
         while let Some(at) = todo.pop() {
             if self.budget == 0 || depth == 0 {
-                return Value::Unknown;
+                return in_part;
             }
             self.budget -= 1;
             let Some(instruction) = self.stretch.code.get(at) else { continue };
@@ -139,6 +142,7 @@ impl<'a> Values<'a> {
                     found if self.is_strict && agreed.is_none_or(|agreed| agreed == found) => agreed = Some(found),
                     _ if self.is_strict => return Value::Unknown,
                     Value::Unknown => {}
+                    found @ Value::Sum(_) => in_part = found,
                     found => return found,
                 }
                 continue;
@@ -150,7 +154,7 @@ impl<'a> Values<'a> {
                 new.reverse();
             }
         }
-        agreed.unwrap_or(Value::Unknown)
+        agreed.unwrap_or(in_part)
     }
 
     fn writes(&mut self, instruction: &Instruction, register: Register) -> bool {
@@ -182,25 +186,35 @@ impl<'a> Values<'a> {
             Mnemonic::Add if from_register => {
                 let one = self.register(instruction.op0_register(), index, depth);
                 let other = self.register(instruction.op1_register(), index, depth);
-                sum(one, other)
+                self.sum(one, other)
             }
             Mnemonic::Add if instruction.op1_kind() == OpKind::Memory => {
                 let one = self.register(instruction.op0_register(), index, depth);
                 let other = self.load(instruction, index, 8, depth);
-                sum(one, other)
+                self.sum(one, other)
             }
             Mnemonic::Add if matches!(instruction.op1_kind(), OpKind::Immediate32 | OpKind::Immediate32to64) => {
-                sum_with_named(self.register(instruction.op0_register(), index, depth), instruction.immediate(1))
+                let one = self.register(instruction.op0_register(), index, depth);
+                self.sum_with_named(one, instruction.immediate(1))
             }
-            Mnemonic::Lea if instruction.memory_index() == Register::None && instruction.memory_displ_size() > 1 => {
-                sum_with_named(self.register(instruction.memory_base(), index, depth), instruction.memory_displacement64())
-            }
-            Mnemonic::Lea if is_plain_sum(instruction) => {
-                let one = self.register(instruction.memory_base(), index, depth);
-                let other = self.register(instruction.memory_index(), index, depth);
-                sum(one, other)
-            }
+            Mnemonic::Lea => self.address(instruction, index, depth),
             _ => Value::Unknown,
+        }
+    }
+
+    /// The address that a memory operand names.
+    fn address(&mut self, instruction: &Instruction, index: usize, depth: usize) -> Value {
+        let (base, other) = (instruction.memory_base(), instruction.memory_index());
+        let mut address = if base == Register::None { Value::Unknown } else { self.register(base, index, depth) };
+        if other != Register::None {
+            let is_plain = base != Register::None && instruction.memory_index_scale() == 1;
+            let scaled = if is_plain { self.register(other, index, depth) } else { Value::Unknown };
+            address = self.sum(address, scaled);
+        }
+        match indexed_address(instruction) {
+            Some(table) => Value::Sum(table),
+            None if instruction.memory_displacement64() == 0 => address,
+            None => self.sum_with_named(address, instruction.memory_displacement64()),
         }
     }
 
@@ -214,8 +228,15 @@ impl<'a> Values<'a> {
             return entry(table);
         }
         let (base, other) = (instruction.memory_base(), instruction.memory_index());
-        if base == Register::None || other == Register::None {
+        if base == Register::None {
             return Value::Unknown;
+        }
+        if other == Register::None {
+            let is_at = instruction.memory_displacement64() == 0 && !matches!(base, Register::RBP | Register::RSP);
+            return match if is_at { self.register(base, index, depth) } else { Value::Unknown } {
+                Value::Sum(table) => entry(table),
+                _ => Value::Unknown,
+            };
         }
         let mut table = self.register(base, index, depth);
         if !matches!(table, Value::Constant(_)) && instruction.memory_index_scale() == 1 {
@@ -230,6 +251,45 @@ impl<'a> Values<'a> {
             _ if size == 4 => Value::Entry32(None),
             _ => Value::Unknown,
         }
+    }
+
+    /// The sum with a number that an instruction holds beside another operand: an address only where an entry is added, or
+    /// where it is one of the function's own instructions.
+    fn sum_with_named(&self, one: Value, number: u64) -> Value {
+        match one {
+            Value::Entry32(_) => self.sum(one, Value::Constant(number)),
+            Value::Unknown if self.is_own(number) => Value::Sum(number),
+            Value::Sum(address) if self.is_own(address) || self.is_own(number) => Value::Sum(if self.is_own(number) { number } else { address }),
+            _ => Value::Unknown,
+        }
+    }
+
+    fn sum(&self, one: Value, other: Value) -> Value {
+        match (one, other) {
+            (Value::Entry32(Some(table)), Value::Constant(base)) | (Value::Constant(base), Value::Entry32(Some(table))) => {
+                if table == base {
+                    Value::Target(table)
+                } else {
+                    Value::Distance(table, base)
+                }
+            }
+            (Value::Entry32(None), Value::Constant(table)) | (Value::Constant(table), Value::Entry32(None)) => Value::Target(table),
+            (Value::Entry32(Some(table)), Value::Unknown | Value::Sum(_)) | (Value::Unknown | Value::Sum(_), Value::Entry32(Some(table))) => {
+                Value::Target(table)
+            }
+            (Value::Entry64(_) | Value::Member(_) | Value::Distance(..) | Value::Refused, _)
+            | (_, Value::Entry64(_) | Value::Member(_) | Value::Distance(..) | Value::Refused) => Value::Refused,
+            (Value::Sum(address), Value::Constant(_) | Value::Sum(_)) if self.is_own(address) => Value::Sum(address),
+            (Value::Constant(_) | Value::Sum(_), Value::Sum(address)) if self.is_own(address) => Value::Sum(address),
+            (Value::Constant(address) | Value::Sum(address), Value::Unknown) | (Value::Unknown, Value::Constant(address) | Value::Sum(address)) => {
+                Value::Sum(address)
+            }
+            _ => Value::Unknown,
+        }
+    }
+
+    fn is_own(&self, address: u64) -> bool {
+        self.stretch.ranges.iter().any(|range| range.contains(&address))
     }
 }
 
@@ -255,37 +315,5 @@ fn written_by_plain(instruction: &Instruction) -> Option<Register> {
         Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Nop => Some(Register::None),
         _ if instruction.is_jcc_short_or_near() || instruction.is_jmp_short_or_near() => Some(Register::None),
         _ => None,
-    }
-}
-
-fn is_plain_sum(instruction: &Instruction) -> bool {
-    instruction.memory_base() != Register::None
-        && instruction.memory_index() != Register::None
-        && instruction.memory_index_scale() == 1
-        && instruction.memory_displacement64() == 0
-}
-
-/// The sum with a number that an instruction holds beside another operand: an address only where an entry is added.
-fn sum_with_named(one: Value, number: u64) -> Value {
-    match one {
-        Value::Entry32(_) => sum(one, Value::Constant(number)),
-        _ => Value::Unknown,
-    }
-}
-
-fn sum(one: Value, other: Value) -> Value {
-    match (one, other) {
-        (Value::Entry32(Some(table)), Value::Constant(base)) | (Value::Constant(base), Value::Entry32(Some(table))) => {
-            if table == base {
-                Value::Target(table)
-            } else {
-                Value::Distance(table, base)
-            }
-        }
-        (Value::Entry32(None), Value::Constant(table)) | (Value::Constant(table), Value::Entry32(None)) => Value::Target(table),
-        (Value::Entry32(Some(table)), Value::Unknown) | (Value::Unknown, Value::Entry32(Some(table))) => Value::Target(table),
-        (Value::Entry64(_) | Value::Member(_) | Value::Distance(..) | Value::Refused, _)
-        | (_, Value::Entry64(_) | Value::Member(_) | Value::Distance(..) | Value::Refused) => Value::Refused,
-        _ => Value::Unknown,
     }
 }

@@ -100,8 +100,8 @@ const DISTANCES: &str = r#"
 #[test]
 fn a_computed_goto_to_a_distance_from_a_label_has_its_targets() {
     let shop = Workshop::new();
-    // Clang adds the label as a constant, or makes one jump for all: forms that are not known yet.
-    for (compiler, flags) in CASES.into_iter().filter(|case| case.0 == "gcc") {
+    let is_known = |flags: &[&str]| !flags.contains(&"-O0");
+    for (compiler, flags) in CASES.into_iter().filter(|case| has(case.0) && (case.0 == "gcc" || is_known(case.1))) {
         let bytes = shop.compile(compiler, "distances", "c", DISTANCES, flags);
         let image = Image::parse(&bytes).expect("an image");
         let program = Program::analyse(&image).expect("functions");
@@ -122,6 +122,39 @@ fn a_computed_goto_to_a_distance_from_a_label_has_its_targets() {
         assert_eq!((one[0], one[1], one[2]), (other[1], other[0], other[2]), "{about}");
         let labels: BTreeSet<u64> = tables.iter().flatten().copied().collect();
         assert_eq!(labels.len(), 4, "{about}");
+    }
+}
+
+#[test]
+fn a_jump_to_an_own_instruction_plus_something_is_no_tail_call() {
+    let shop = Workshop::new();
+    let variants: [&[&str]; 3] =
+        [&["-O0", "-pie", "-fPIE"], &["-O0", "-no-pie", "-fno-pie"], &["-O2", "-no-pie", "-fno-pie", "-DKEPT"]];
+    for flags in variants.into_iter().filter(|_| has("clang")) {
+        let bytes = shop.compile("clang", "merged", "c", DISTANCES, flags);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        assert_eq!(function(&program, "run").refusal, Some(tare_code::Refusal::UnknownJump), "{flags:?}");
+    }
+    let forms = [
+        ("by_lea", "lea 1f(%rdi), %rax"),
+        ("by_addition", "mov %rdi, %rax\nadd $1f, %rax"),
+        ("by_subtraction", "mov $1f, %eax\nsub %rdi, %rax"),
+        ("by_a_sum", "lea 1f(%rdi,%rsi), %rax"),
+        ("by_a_product", "lea 1f(%rdi,%rsi,8), %rax"),
+        ("by_a_load", "mov $1f, %eax\nadd (%rdi), %rax"),
+    ];
+    let mut source = ".text\n".to_owned();
+    source.extend(forms.iter().map(|(name, code)| {
+        let body = format!("{code}\njmp *%rax\n1: nop\nnop\nmov $1, %eax\nret\n");
+        format!(".globl {name}\n.type {name}, @function\n.p2align 4\n{name}:\n.cfi_startproc\n{body}.cfi_endproc\n.size {name}, . - {name}\n")
+    }));
+    source += ".globl main\n.type main, @function\nmain: ret\n.size main, . - main\n.section .note.GNU-stack, \"\", @progbits\n";
+    let bytes = shop.compile("gcc", "forms", "s", &source, &["-no-pie"]);
+    let image = Image::parse(&bytes).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    for (name, _) in forms {
+        assert_eq!(function(&program, name).refusal, Some(tare_code::Refusal::UnknownJump), "{name}");
     }
 }
 
