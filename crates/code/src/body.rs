@@ -46,7 +46,7 @@ impl Program {
     pub(crate) fn flow<'a>(&self, function: &Function, raw: RawFlow, kind: impl Fn() -> Option<&'a JumpKind>) -> Flow {
         match raw {
             RawFlow::Next => Flow::Next,
-            RawFlow::Call(target) => Flow::Call { target, returns: !self.never_returns(target) },
+            RawFlow::Call(target) => Flow::Call { target, returns: !self.never.has_code(target) },
             RawFlow::IndirectCall => Flow::IndirectCall,
             RawFlow::Jump(target) if function.contains(target) => Flow::Jump { target },
             RawFlow::Jump(_) if kind() == Some(&JumpKind::Unknown) => Flow::UnknownJump,

@@ -79,7 +79,7 @@ impl Draft {
         let mut blocks = Vec::with_capacity(self.ranges.len());
         let mut seen = vec![false; self.ranges.len()];
         let mut visit = |block: usize| seen.get_mut(block).is_some_and(|seen| !std::mem::replace(seen, true));
-        let mut stack = Vec::new();
+        let mut stack = Vec::with_capacity(16);
         for &entry in &self.entries {
             if visit(entry) {
                 stack.push((entry, self.following(entry)));

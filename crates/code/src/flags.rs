@@ -4,10 +4,10 @@
 //! open after a few instructions counts as alive. Calls and returns neither take nor give flags, as at a function's entry
 //! and exits.
 
-use std::collections::HashMap;
-
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, RflagsBits};
 use tare_image::Image;
+
+use crate::quick::QuickMap;
 
 /// The arithmetic flags.
 const ARITHMETIC: u32 = RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::CF | RflagsBits::PF;
@@ -19,14 +19,14 @@ const LONGEST: u64 = 15;
 /// Answers for one function, each made once.
 pub struct Flags<'a, 'data> {
     image: &'a Image<'data>,
-    known: HashMap<u64, bool>,
+    known: QuickMap<u64, bool>,
 }
 
 impl<'a, 'data> Flags<'a, 'data> {
     /// Of an image.
     #[must_use]
     pub fn new(image: &'a Image<'data>) -> Self {
-        Self { image, known: HashMap::new() }
+        Self { image, known: QuickMap::default() }
     }
 
     /// Whether they are dead in front of the instruction at a link address.

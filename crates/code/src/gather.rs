@@ -23,9 +23,9 @@ pub(crate) fn graph(image: &Image<'_>, program: &Program, fragments: &Fragments,
         let mut builder = Builder { image, program, index, names: &mut names, targets: &targets, node: Node::default() };
         for fragment in own {
             builder.node.is_open |= fragment.traits.has_syscall || fragment.traits.is_undecodable;
-            for record in sweep.flows_of(fragment) {
-                builder.record(record);
-            }
+            let stays =
+                |record: &FlowRecord| matches!(record.flow(), RawFlow::Jump(target) | RawFlow::Branch(target) if fragment.range.contains(&target));
+            sweep.flows_of(fragment).iter().filter(|record| !stays(record)).for_each(|record| builder.record(record));
             builder.hands_on(sweep, &fragment.range);
         }
         if let Some(place) = nodes.get_mut(index) {
@@ -63,7 +63,7 @@ impl Builder<'_, '_> {
 
     fn record(&mut self, record: &FlowRecord) {
         let is_own = |target| self.program.function_at(target) == Some(self.index);
-        match record.flow {
+        match record.flow() {
             RawFlow::Call(target) => self.target(target),
             RawFlow::Jump(target) | RawFlow::Branch(target) if !is_own(target) => self.target(target),
             RawFlow::IndirectCall => self.indirect(record),
@@ -99,7 +99,7 @@ impl Builder<'_, '_> {
             Some(name) => self.import(name),
             None => {
                 self.node.is_open = true;
-                self.node.sets.extend(self.targets.of(record.through));
+                self.node.sets.extend(self.targets.of(record.through()));
             }
         }
     }

@@ -110,7 +110,7 @@ impl Joiner<'_, '_> {
         let Some(from) = self.fragments.list.get(index) else { return };
         let mut rows: Option<Option<CfaRows>> = None;
         for record in self.sweep.flows_of(from) {
-            let (RawFlow::Jump(target) | RawFlow::Branch(target)) = record.flow else { continue };
+            let (RawFlow::Jump(target) | RawFlow::Branch(target)) = record.flow() else { continue };
             if from.range.contains(&target) {
                 continue;
             }

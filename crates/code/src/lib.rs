@@ -33,6 +33,7 @@ mod parallel;
 mod parts;
 mod pieces;
 mod program;
+mod quick;
 mod refuse;
 mod stretch;
 mod sweep;
@@ -44,7 +45,7 @@ mod trips;
 mod values;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use tare_image::{CfaRows, Image};
@@ -64,6 +65,7 @@ pub use metrics::{Metrics, Source};
 use noreturn::Never;
 pub use parallel::Threads;
 pub use program::{Body, Flow, Function, Instruction, JumpTable, Operand, Refusal, TableForm};
+use quick::QuickMap;
 use sweep::{FlowRecord, Sweep};
 use tables::{Jumps, Resolver};
 pub use trips::Trips;
@@ -85,7 +87,7 @@ pub struct Program {
     owners: Vec<(u64, u64, usize)>,
     finder: Finder,
     /// Indirect jumps, by function.
-    jumps: HashMap<usize, Jumps>,
+    jumps: QuickMap<usize, Jumps>,
     /// Entries, PLT entries and slots from which control never comes back.
     never: Never,
     main: Option<usize>,
@@ -134,7 +136,7 @@ impl Program {
         Ok(Self::assemble(image, &fragments, sweep, &units, jumps, &shared))
     }
 
-    fn assemble(image: &Image<'_>, fragments: &Fragments, mut sweep: Sweep, units: &[Unit], jumps: HashMap<usize, Jumps>, shared: &[u64]) -> Self {
+    fn assemble(image: &Image<'_>, fragments: &Fragments, mut sweep: Sweep, units: &[Unit], jumps: QuickMap<usize, Jumps>, shared: &[u64]) -> Self {
         let main = names::main_function(image);
         let mains = Mains { c: main, fortran: main.and_then(|main| names::fortran_main(image, main)) };
         let mut functions: Vec<Function> = units.iter().map(|unit| function(image, fragments, [&sweep.called_inside, shared], unit, mains)).collect();
@@ -187,7 +189,7 @@ impl Program {
     fn add_outside(&mut self, image: &Image<'_>, sweep: &mut Sweep) {
         let symbols = image.symbols().iter().filter(|symbol| symbol.is_function && symbol.is_defined);
         let mut sized: Vec<(u64, u64)> = symbols.map(|symbol| (symbol.address, symbol.size)).collect();
-        sized.extend(names::run_by_loader(image).into_iter().map(|(_, address)| (address, 0)));
+        sized.extend(names::run_by_loader(image).map(|(_, address)| (address, 0)));
         sized.sort_by_key(|&(address, size)| (address, Reverse(size)));
         sized.dedup_by_key(|one| one.0);
         for (address, size) in sized {
@@ -213,7 +215,7 @@ impl Program {
     fn index(&mut self, main: Option<u64>) {
         let mut order: Vec<usize> = (0..self.functions.len()).collect();
         order.sort_by_key(|&index| self.functions.get(index).map(|function| function.entry));
-        let mut jumps = HashMap::new();
+        let mut jumps = QuickMap::default();
         let mut functions = Vec::with_capacity(order.len());
         let mut counts = Vec::with_capacity(order.len());
         for (new, old) in order.into_iter().enumerate() {
@@ -255,14 +257,14 @@ impl Program {
         let mut others: Vec<u64> = if wanted.is_empty() { Vec::new() } else { tables.copied().collect() };
         let mut found = Vec::new();
         for record in self.flows.iter().filter(|_| !wanted.is_empty()) {
-            let target = match record.flow {
+            let target = match record.flow() {
                 RawFlow::Jump(target) | RawFlow::Branch(target) | RawFlow::Call(target) | RawFlow::Transaction(target) => target,
                 _ => continue,
             };
             if wanted.binary_search(&target).is_err() {
                 continue;
             }
-            let from = self.function_at(record.address).filter(|_| matches!(record.flow, RawFlow::Jump(_) | RawFlow::Branch(_)));
+            let from = self.function_at(record.address).filter(|_| matches!(record.flow(), RawFlow::Jump(_) | RawFlow::Branch(_)));
             match from {
                 Some(from) => found.push((target, from)),
                 None => others.push(target),
@@ -288,7 +290,7 @@ impl Program {
     pub fn stops_at_end(&self, part: &Range<u64>) -> bool {
         let last = self.flows_of(part).last();
         last.is_some_and(|last| {
-            let ends = matches!(last.flow, RawFlow::Return | RawFlow::Jump(_) | RawFlow::IndirectJump);
+            let ends = matches!(last.flow(), RawFlow::Return | RawFlow::Jump(_) | RawFlow::IndirectJump);
             ends && last.address + u64::from(last.length) == part.end
         })
     }
@@ -455,9 +457,9 @@ fn jumps_by_unit(
     sweep: &Sweep,
     units: &[Unit],
     mut by_fragment: BTreeMap<usize, Jumps>,
-) -> HashMap<usize, Jumps> {
+) -> QuickMap<usize, Jumps> {
     let resolver = Resolver::new(image, sweep);
-    let mut by_unit = HashMap::new();
+    let mut by_unit = QuickMap::default();
     for (index, unit) in units.iter().enumerate() {
         let mut own: Vec<Jumps> = unit.fragments.iter().filter_map(|one| by_fragment.remove(one)).collect();
         let is_settled = own.len() == 1 && (unit.fragments.len() == 1 || !own.iter().any(Jumps::has_unknown));

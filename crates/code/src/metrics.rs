@@ -108,7 +108,10 @@ impl Program {
     pub fn metrics(&self, image: &Image<'_>, function: &Function, lines: Option<&Lines<'_>>) -> Metrics {
         let Some(index) = self.function_entered_at(function.entry) else { return Metrics::default() };
         let turns = self.turns(index, function);
-        let shape = self.with_source(Some(index), function, &turns, &[], Shape::of);
+        let shape = match Shape::of_straight(function, &turns) {
+            Some(shape) => shape,
+            None => self.with_source(Some(index), function, &turns, &[], Shape::of),
+        };
         Metrics {
             instructions: self.counts.get(index).copied().unwrap_or(0),
             blocks: shape.blocks,
@@ -133,7 +136,7 @@ impl Program {
             turns.extend(self.flows_of(part).map(|record| Instruction {
                 address: record.address,
                 length: record.length,
-                flow: self.flow(function, record.flow, || jumps.and_then(|jumps| jumps.kinds.get(&record.address))),
+                flow: self.flow(function, record.flow(), || jumps.and_then(|jumps| jumps.kinds.get(&record.address))),
                 operand: record.slot().map_or(Operand::Fixed, |target| Operand::RipRelative { at: 0, target }),
             }));
         }
@@ -185,6 +188,19 @@ struct Shape {
 }
 
 impl Shape {
+    /// Of a function whose code has one part and one entry, and goes nowhere but straight on to its one end.
+    fn of_straight(function: &Function, turns: &[Instruction]) -> Option<Self> {
+        let has_one_way = function.parts.len() == 1 && function.other_entries.is_empty();
+        let (last, others) = turns.split_last().filter(|_| has_one_way)?;
+        let is_passed = |one: &Instruction| match one.flow {
+            Flow::Call { returns, .. } => returns,
+            Flow::IndirectCall => slot(one).is_none(),
+            _ => false,
+        };
+        let ends = matches!(last.flow, Flow::Return | Flow::TailCall { .. } | Flow::Stop);
+        (ends && others.iter().all(is_passed)).then_some(Self { blocks: 1, edges: 0, exits: 1, loops: 0, depth: 0 })
+    }
+
     fn of(source: &cfg::Source<'_>) -> Self {
         let draft = Draft::new(source);
         let order = draft.order();

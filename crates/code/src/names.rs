@@ -40,7 +40,7 @@ pub(crate) fn name_at(image: &Image<'_>, address: u64) -> (String, Vec<String>) 
         }
     }
     if names.is_empty() {
-        let by_loader = run_by_loader(image).into_iter().find(|one| one.1 == address);
+        let by_loader = run_by_loader(image).find(|one| one.1 == address);
         return (by_loader.map_or_else(|| format!("fn_{address:x}"), |one| one.0.to_owned()), Vec::new());
     }
     let aliases = names.split_off(1);
@@ -49,11 +49,11 @@ pub(crate) fn name_at(image: &Image<'_>, address: u64) -> (String, Vec<String>) 
 
 /// What the loader runs first and last, by the dynamic section or, in a static program, by the sections: the functions of
 /// the C start-up code that these are, and where.
-pub(crate) fn run_by_loader(image: &Image<'_>) -> Vec<(&'static str, u64)> {
+pub(crate) fn run_by_loader(image: &Image<'_>) -> impl Iterator<Item = (&'static str, u64)> {
     let ways = [("_init", DT_INIT, ".init"), ("_fini", DT_FINI, ".fini")];
     let address =
-        |tag, section| image.dynamic().value(tag).or_else(|| image.section(section).map(tare_image::Section::range).map(|range| range.start));
-    ways.into_iter().filter_map(|(name, tag, section)| Some((name, address(tag, section)?))).collect()
+        move |tag, section| image.dynamic().value(tag).or_else(|| image.section(section).map(tare_image::Section::range).map(|range| range.start));
+    ways.into_iter().filter_map(move |(name, tag, section)| Some((name, address(tag, section)?)))
 }
 
 /// A function, or a label of assembly without a type.

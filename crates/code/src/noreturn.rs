@@ -112,7 +112,7 @@ pub(crate) struct Never {
 
 impl Never {
     /// Of an entry or a PLT entry.
-    fn has_code(&self, target: u64) -> bool {
+    pub(crate) fn has_code(&self, target: u64) -> bool {
         self.code.contains(target)
     }
 
@@ -161,7 +161,8 @@ fn owners(fragments: &Fragments, units: &[Unit<'_>]) -> Vec<usize> {
 fn callers(fragments: &Fragments, sweep: &Sweep, units: &[Unit<'_>], owners: &[usize]) -> Vec<Vec<usize>> {
     let mut callers = vec![Vec::new(); units.len()];
     for (fragment, &caller) in fragments.list.iter().zip(owners) {
-        for target in sweep.flows_of(fragment).iter().filter_map(target) {
+        let outward = sweep.flows_of(fragment).iter().filter_map(target).filter(|target| !fragment.range.contains(target));
+        for target in outward {
             let callee = fragments.starting_at(target).and_then(|callee| owners.get(callee)).filter(|&&callee| callee != caller);
             let Some(list) = callee.and_then(|&callee| callers.get_mut(callee)) else { continue };
             if list.last() != Some(&caller) {
@@ -186,7 +187,7 @@ fn by_name(image: &Image<'_>, units: &[Unit<'_>]) -> Never {
 }
 
 fn target(record: &FlowRecord) -> Option<u64> {
-    match record.flow {
+    match record.flow() {
         RawFlow::Call(target) | RawFlow::Jump(target) | RawFlow::Branch(target) => Some(target),
         _ => None,
     }
@@ -213,7 +214,7 @@ struct Walk<'a, 'data> {
     round: u32,
 }
 
-impl Walk<'_, '_> {
+impl<'a> Walk<'a, '_> {
     fn may_return(&mut self, index: usize, unit: &Unit<'_>) -> bool {
         self.round += 1;
         let mut todo = vec![unit.entry];
@@ -237,7 +238,7 @@ impl Walk<'_, '_> {
                 if !is_open {
                     break;
                 }
-                match self.step(index, unit, record, todo) {
+                match self.step(index, unit, (fragment, record), todo) {
                     Step::Returns => return true,
                     Step::Ends => is_open = false,
                     Step::GoesOn => behind = record.end(),
@@ -257,15 +258,15 @@ impl Walk<'_, '_> {
     }
 
     /// Follows one record.
-    fn step(&self, index: usize, unit: &Unit<'_>, record: &FlowRecord, todo: &mut Vec<u64>) -> Step {
-        let leaves = match record.flow {
+    fn step(&self, index: usize, unit: &Unit<'_>, (fragment, record): (&Fragment, &FlowRecord), todo: &mut Vec<u64>) -> Step {
+        let leaves = match record.flow() {
             RawFlow::Return | RawFlow::Invalid => true,
             RawFlow::Stop => false,
             RawFlow::Call(target) if self.never.has_code(target) => false,
             RawFlow::IndirectCall if self.never.has_slot(record) => false,
-            RawFlow::Jump(target) => self.leaves(index, target, todo),
+            RawFlow::Jump(target) => self.leaves(index, fragment, target, todo),
             RawFlow::Branch(target) | RawFlow::Transaction(target) => {
-                return if self.leaves(index, target, todo) { Step::Returns } else { Step::GoesOn };
+                return if self.leaves(index, fragment, target, todo) { Step::Returns } else { Step::GoesOn };
             }
             RawFlow::IndirectJump => self.leaves_indirectly(unit, record, todo),
             RawFlow::Call(_) | RawFlow::IndirectCall | RawFlow::Next => return Step::GoesOn,
@@ -280,14 +281,14 @@ impl Walk<'_, '_> {
         tables.flat_map(|table| table.call_sites).filter_map(|site| site.landing_pad).collect()
     }
 
-    fn own_fragment(&self, index: usize, address: u64) -> Option<&Fragment> {
+    fn own_fragment(&self, index: usize, address: u64) -> Option<&'a Fragment> {
         let fragment = self.fragments.at(address).filter(|&one| self.owners.get(one) == Some(&index))?;
         self.fragments.list.get(fragment)
     }
 
-    /// Whether a jump may come back to the caller through another function.
-    fn leaves(&self, index: usize, target: u64, todo: &mut Vec<u64>) -> bool {
-        let is_own = self.own_fragment(index, target).is_some();
+    /// Whether a jump in a fragment may come back to the caller through another function.
+    fn leaves(&self, index: usize, from: &Fragment, target: u64, todo: &mut Vec<u64>) -> bool {
+        let is_own = from.range.contains(&target) || self.own_fragment(index, target).is_some();
         if is_own {
             todo.push(target);
         }

@@ -4,13 +4,12 @@
 //! What a compiler splits it describes by two unwind entries in a row, and the parts stand in different sections;
 //! functions follow one another in both. A start at which a register is needed that no caller hands over is no entry.
 
-use std::collections::HashMap;
-
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
 use tare_image::Image;
 
 use crate::decode::{RawFlow, decoder, raw_flow};
 use crate::fragments::{Fragment, Fragments, Named};
+use crate::quick::QuickMap;
 
 /// How many instructions are looked at for the registers that a start needs.
 const ROOM: usize = 16;
@@ -23,7 +22,7 @@ pub(crate) struct Parts<'a, 'data> {
     image: &'a Image<'data>,
     fragments: &'a Fragments,
     /// The fragment whose unwind entry stands in front of that of another.
-    described: HashMap<usize, usize>,
+    described: QuickMap<usize, usize>,
 }
 
 impl<'a, 'data> Parts<'a, 'data> {

@@ -1,7 +1,5 @@
 //! Which functions are never moved, and why.
 
-use std::collections::{HashMap, HashSet};
-
 use iced_x86::{Instruction, OpKind, Register};
 use tare_image::Image;
 
@@ -9,6 +7,7 @@ use crate::decode::{RawFlow, decoder, is_padding};
 use crate::fragments::{Fragment, Fragments, Named};
 use crate::names::{START_UP, around_main, run_by_loader};
 use crate::program::{Function, Refusal};
+use crate::quick::{QuickMap, QuickSet};
 use crate::sweep::{FlowRecord, Sweep};
 use crate::tables::Jumps;
 use crate::{Flags, Unit, behind_start};
@@ -21,7 +20,7 @@ pub(crate) fn refuse(
     fragments: &Fragments,
     sweep: &Sweep,
     units: &[Unit],
-    jumps: &HashMap<usize, Jumps>,
+    jumps: &QuickMap<usize, Jumps>,
     shared: &[u64],
     functions: &mut [Function],
 ) {
@@ -30,6 +29,7 @@ pub(crate) fn refuse(
         fragments,
         sweep,
         around_main: around_main(image),
+        by_loader: run_by_loader(image).map(|one| one.1).collect(),
         delicate: delicate(image, fragments, shared),
         resolvers: image.ifunc_resolvers(),
         torn: torn_fragments(fragments, sweep),
@@ -48,11 +48,13 @@ struct Judge<'a, 'data> {
     sweep: &'a Sweep,
     /// What the C library runs around `main`.
     around_main: Vec<u64>,
+    /// What the loader runs first and last.
+    by_loader: Vec<u64>,
     /// Where functions branch into others with more than the registers, sorted.
     delicate: Vec<u64>,
     /// Sorted.
     resolvers: Vec<u64>,
-    torn: HashSet<usize>,
+    torn: QuickSet<usize>,
     is_go: bool,
     /// Sorted.
     v8_builtins: Vec<u64>,
@@ -67,7 +69,9 @@ impl Judge<'_, '_> {
         let is_special = |one: &Fragment| one.fde.and_then(|fde| fdes.get(fde)).is_some_and(|fde| fde.is_special);
         let is_torn = || unit.fragments.iter().any(|one| self.torn.contains(one));
         let reasons: [(Refusal, &dyn Fn() -> bool); 13] = [
-            (Refusal::StartUp, &|| self.around_main.contains(&function.entry) || is_start_up(self.image, function)),
+            (Refusal::StartUp, &|| {
+                self.around_main.contains(&function.entry) || self.by_loader.contains(&function.entry) || is_start_up(self.image, function)
+            }),
             (Refusal::IfuncResolver, &|| self.resolvers.binary_search(&function.entry).is_ok()),
             (Refusal::GoCode, &|| self.is_go),
             (Refusal::V8Builtin, &|| self.v8_builtins.binary_search(&function.entry).is_ok()),
@@ -86,7 +90,7 @@ impl Judge<'_, '_> {
 
     /// Whether more than the registers comes with a branch into a fragment from another function, or out of it.
     fn hands_over(&self, fragment: &Fragment) -> bool {
-        let is_delicate = |record: &FlowRecord| match record.flow {
+        let is_delicate = |record: &FlowRecord| match record.flow() {
             RawFlow::Jump(target) | RawFlow::Branch(target) => self.delicate.binary_search(&target).is_ok(),
             _ => false,
         };
@@ -129,16 +133,15 @@ fn v8_builtins(image: &Image<'_>) -> Vec<u64> {
 
 fn is_start_up(image: &Image<'_>, function: &Function) -> bool {
     let by_name = || std::iter::once(&function.name).chain(&function.aliases).any(|name| START_UP.contains(&name.as_str()));
-    let by_loader = run_by_loader(image).iter().any(|one| one.1 == function.entry);
-    (image.entry() != 0 && function.contains(image.entry())) || by_loader || by_name()
+    (image.entry() != 0 && function.contains(image.entry())) || by_name()
 }
 
 /// Fragments into the middle of whose instructions someone branches.
-fn torn_fragments(fragments: &Fragments, sweep: &Sweep) -> HashSet<usize> {
-    let mut torn = HashSet::new();
+fn torn_fragments(fragments: &Fragments, sweep: &Sweep) -> QuickSet<usize> {
+    let mut torn = QuickSet::default();
     for (index, fragment) in fragments.list.iter().enumerate() {
         for record in sweep.flows_of(fragment) {
-            let (RawFlow::Jump(target) | RawFlow::Branch(target)) = record.flow else { continue };
+            let (RawFlow::Jump(target) | RawFlow::Branch(target)) = record.flow() else { continue };
             if sweep.starts.contains(target) {
                 continue;
             }
@@ -154,7 +157,7 @@ fn torn_fragments(fragments: &Fragments, sweep: &Sweep) -> HashSet<usize> {
 fn calls_itself_inside(sweep: &Sweep, own: &[&Fragment]) -> bool {
     let is_inside = |target: u64| own.iter().any(|one| one.range.contains(&target) && one.range.start != target);
     let records = own.iter().flat_map(|one| sweep.flows_of(one));
-    records.into_iter().any(|record| matches!(record.flow, RawFlow::Call(target) if is_inside(target)))
+    records.into_iter().any(|record| matches!(record.flow(), RawFlow::Call(target) if is_inside(target)))
 }
 
 /// Whether a jump does not fit between the entry (behind an `endbr64`) and the next code; padding may be used.
@@ -180,7 +183,7 @@ fn start_up_helpers(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, uni
     let helpers: Vec<usize> = units.iter().filter_map(|unit| nameless_without_entry(fragments, unit)).collect();
     let callers = callers_of(fragments, sweep, &helpers);
     let refused = units.iter().zip(&*functions).filter(|(_, function)| function.refusal == Some(Refusal::StartUp));
-    let mut start_up: HashSet<usize> = refused.flat_map(|(unit, _)| unit.fragments.iter().copied()).collect();
+    let mut start_up: QuickSet<usize> = refused.flat_map(|(unit, _)| unit.fragments.iter().copied()).collect();
     let mut has_changed = true;
     while has_changed {
         has_changed = false;
@@ -208,13 +211,16 @@ fn nameless_without_entry(fragments: &Fragments, unit: &Unit) -> Option<usize> {
 }
 
 /// Which fragments lead to the starts of some.
-fn callers_of(fragments: &Fragments, sweep: &Sweep, wanted: &[usize]) -> HashMap<usize, Vec<usize>> {
+fn callers_of(fragments: &Fragments, sweep: &Sweep, wanted: &[usize]) -> QuickMap<usize, Vec<usize>> {
     let start = |&index: &usize| fragments.list.get(index).map(|one| (one.range.start, index));
-    let starts: HashMap<u64, usize> = wanted.iter().filter_map(start).collect();
-    let mut callers: HashMap<usize, Vec<usize>> = HashMap::new();
+    let starts: QuickMap<u64, usize> = wanted.iter().filter_map(start).collect();
+    let mut callers: QuickMap<usize, Vec<usize>> = QuickMap::default();
     for (index, fragment) in fragments.list.iter().enumerate().filter(|_| !starts.is_empty()) {
         for record in sweep.flows_of(fragment) {
-            let (RawFlow::Call(target) | RawFlow::Jump(target) | RawFlow::Branch(target)) = record.flow else { continue };
+            let (RawFlow::Call(target) | RawFlow::Jump(target) | RawFlow::Branch(target)) = record.flow() else { continue };
+            if fragment.range.contains(&target) {
+                continue;
+            }
             if let Some(&callee) = starts.get(&target).filter(|&&callee| callee != index) {
                 callers.entry(callee).or_default().push(index);
             }

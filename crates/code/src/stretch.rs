@@ -1,12 +1,13 @@
 //! A function's decoded instructions with the ways backwards through them: what jump tables are found in.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tare_image::Image;
 
 use crate::decode::{RawFlow, decoder, raw_flow};
+use crate::quick::QuickMap;
 use crate::sweep::{constant_address, indexed_address};
 
 /// Instructions of one or more ranges, in address order.
@@ -21,7 +22,7 @@ pub(crate) struct Stretch {
     /// Direct branches by their targets within, sorted.
     branches: Vec<(u64, usize)>,
     /// Ways that were added.
-    more: HashMap<u64, Vec<usize>>,
+    more: QuickMap<u64, Vec<usize>>,
 }
 
 impl Stretch {
@@ -30,7 +31,7 @@ impl Stretch {
         ranges.sort_by_key(|range| range.start);
         let bytes: u64 = ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum();
         let code = Vec::with_capacity(usize::try_from(bytes / 4).unwrap_or(0));
-        let mut stretch = Self { code, ranges, jumps: Vec::new(), named: Vec::new(), branches: Vec::new(), more: HashMap::new() };
+        let mut stretch = Self { code, ranges, jumps: Vec::new(), named: Vec::new(), branches: Vec::new(), more: QuickMap::default() };
         for range in stretch.ranges.clone() {
             let mut decoder = decoder(image, &range);
             let mut instruction = Instruction::default();
@@ -105,7 +106,7 @@ impl Stretch {
 
     /// Whether the stack pointer is where it was at the entry, by counting; for code without unwind entries.
     pub(crate) fn is_at_entry_depth(&self, wanted: usize) -> bool {
-        let mut depths: HashMap<u64, i64> = HashMap::new();
+        let mut depths: QuickMap<u64, i64> = QuickMap::default();
         let mut frame = 8_i64;
         let mut depth = Some(0_i64);
         for (index, one) in self.code.iter().enumerate() {

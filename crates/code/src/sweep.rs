@@ -11,13 +11,111 @@ use crate::fragments::{Fragment, Fragments, Named, Traits};
 use crate::parallel::Threads;
 use crate::through::{Recent, Through};
 
-/// An instruction that changes the flow of control.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// An instruction that changes the flow of control. There are as many as blocks: it is kept small.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowRecord {
     pub(crate) address: u64,
-    pub(crate) flow: RawFlow,
-    pub(crate) through: Through,
+    /// The target of a direct one, or what the pointer of an indirect one is known by.
+    value: u64,
+    kind: Kind,
     pub(crate) length: u8,
+}
+
+/// [`RawFlow`] and [`Through`] without their numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Next,
+    Call,
+    Jump,
+    Branch,
+    Return,
+    Stop,
+    Transaction,
+    Invalid,
+    IndirectCall(Pointed),
+    IndirectJump(Pointed),
+}
+
+/// [`Through`] without its numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pointed {
+    Nothing,
+    Slot,
+    Member,
+    Pointer,
+    Unknown,
+}
+
+impl FlowRecord {
+    fn new(instruction: &Instruction, flow: RawFlow, through: Through) -> Self {
+        let (pointed, place) = match through {
+            Through::Nothing => (Pointed::Nothing, 0),
+            Through::Slot(slot) => (Pointed::Slot, slot),
+            Through::Member(offset) => (Pointed::Member, offset),
+            Through::Pointer => (Pointed::Pointer, 0),
+            Through::Unknown => (Pointed::Unknown, 0),
+        };
+        let (kind, value) = match flow {
+            RawFlow::Next => (Kind::Next, 0),
+            RawFlow::Call(target) => (Kind::Call, target),
+            RawFlow::IndirectCall => (Kind::IndirectCall(pointed), place),
+            RawFlow::Jump(target) => (Kind::Jump, target),
+            RawFlow::Branch(target) => (Kind::Branch, target),
+            RawFlow::IndirectJump => (Kind::IndirectJump(pointed), place),
+            RawFlow::Return => (Kind::Return, 0),
+            RawFlow::Stop => (Kind::Stop, 0),
+            RawFlow::Transaction(target) => (Kind::Transaction, target),
+            RawFlow::Invalid => (Kind::Invalid, 0),
+        };
+        Self { address: instruction.ip(), value, kind, length: u8::try_from(instruction.len()).unwrap_or(0) }
+    }
+
+    #[inline]
+    pub(crate) const fn flow(&self) -> RawFlow {
+        match self.kind {
+            Kind::Next => RawFlow::Next,
+            Kind::Call => RawFlow::Call(self.value),
+            Kind::Jump => RawFlow::Jump(self.value),
+            Kind::Branch => RawFlow::Branch(self.value),
+            Kind::Return => RawFlow::Return,
+            Kind::Stop => RawFlow::Stop,
+            Kind::Transaction => RawFlow::Transaction(self.value),
+            Kind::Invalid => RawFlow::Invalid,
+            Kind::IndirectCall(_) => RawFlow::IndirectCall,
+            Kind::IndirectJump(_) => RawFlow::IndirectJump,
+        }
+    }
+
+    /// What an indirect call or jump goes through.
+    pub(crate) const fn through(&self) -> Through {
+        let (Kind::IndirectCall(pointed) | Kind::IndirectJump(pointed)) = self.kind else { return Through::Nothing };
+        match pointed {
+            Pointed::Nothing => Through::Nothing,
+            Pointed::Slot => Through::Slot(self.value),
+            Pointed::Member => Through::Member(self.value),
+            Pointed::Pointer => Through::Pointer,
+            Pointed::Unknown => Through::Unknown,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn end(&self) -> u64 {
+        self.address + u64::from(self.length)
+    }
+
+    /// Of an indirect call or jump through a slot: its link address.
+    #[inline]
+    pub(crate) const fn slot(&self) -> Option<u64> {
+        match self.kind {
+            Kind::IndirectCall(Pointed::Slot) | Kind::IndirectJump(Pointed::Slot) => Some(self.value),
+            _ => None,
+        }
+    }
+
+    /// The target of a jump, if it is one.
+    fn branch_target(&mut self) -> Option<&mut u64> {
+        matches!(self.kind, Kind::Jump | Kind::Branch).then_some(&mut self.value)
+    }
 }
 
 /// What an instruction of the code does with the address of a function: it may hand it on.
@@ -27,20 +125,6 @@ pub(crate) struct Pointer {
     pub(crate) at: u64,
     /// The function or PLT entry; of a slot of an import, the slot.
     pub(crate) target: u64,
-}
-
-impl FlowRecord {
-    pub(crate) fn end(&self) -> u64 {
-        self.address + u64::from(self.length)
-    }
-
-    /// Of an indirect call or jump through a slot: its link address.
-    pub(crate) const fn slot(&self) -> Option<u64> {
-        match self.through {
-            Through::Slot(slot) => Some(slot),
-            _ => None,
-        }
-    }
 }
 
 /// What the sweep keeps.
@@ -91,7 +175,6 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threa
     let mut sweep = Sweep { starts: AddressSet::over(&code_ranges(image)), ..Sweep::default() };
     let slots: Vec<Range<u64>> = [".got", ".got.plt"].into_iter().filter_map(|name| Some(image.section(name)?.range())).collect();
     loop {
-        let first = sweep.flows.len();
         let todo: Vec<usize> = (0..fragments.list.len()).filter(|&one| fragments.list.get(one).is_some_and(|one| !one.traits.is_swept)).collect();
         let pieces = pieces(fragments, &todo);
         let done = threads.pieces(&pieces, 1, |piece| {
@@ -101,8 +184,9 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threa
         for (piece, portion) in pieces.into_iter().zip(done) {
             sweep.take(portion, fragments, todo.get(piece).unwrap_or_default());
         }
-        let recent = sweep.flows.get(first..).unwrap_or_default();
-        let mut targets: Vec<u64> = recent.iter().filter_map(direct_target).filter(|&target| fragments.at(target).is_none()).collect();
+        let swept = todo.iter().filter_map(|&one| fragments.list.get(one));
+        let outward = swept.flat_map(|one| sweep.flows_of(one).iter().filter_map(direct_target).filter(|target| !one.range.contains(target)));
+        let mut targets: Vec<u64> = outward.filter(|&target| fragments.at(target).is_none()).collect();
         if !fragments.add_starts(image, &mut targets) {
             break;
         }
@@ -157,8 +241,7 @@ fn leads_behind_lock(bytes: &[u8], start: u64, flow: RawFlow) -> bool {
 fn straighten(sweep: &mut Sweep) -> Vec<u64> {
     let mut behind = Vec::new();
     for index in std::mem::take(&mut sweep.over_lock) {
-        let Some(record) = sweep.flows.get_mut(index) else { continue };
-        let (RawFlow::Jump(target) | RawFlow::Branch(target)) = &mut record.flow else { continue };
+        let Some(target) = sweep.flows.get_mut(index).and_then(FlowRecord::branch_target) else { continue };
         if !sweep.starts.contains(*target) && sweep.starts.contains(*target - 1) {
             behind.push(*target);
             *target -= 1;
@@ -170,7 +253,7 @@ fn straighten(sweep: &mut Sweep) -> Vec<u64> {
 }
 
 fn direct_target(record: &FlowRecord) -> Option<u64> {
-    match record.flow {
+    match record.flow() {
         RawFlow::Call(target) | RawFlow::Jump(target) | RawFlow::Branch(target) => Some(target),
         _ => None,
     }
@@ -180,7 +263,8 @@ fn direct_target(record: &FlowRecord) -> Option<u64> {
 fn mark_calls(sweep: &Sweep, fragments: &mut Fragments) -> Vec<u64> {
     let mut inside = Vec::new();
     for record in &sweep.flows {
-        let RawFlow::Call(target) = record.flow else { continue };
+        let Kind::Call = record.kind else { continue };
+        let target = record.value;
         if let Some(fragment) = fragments.starting_at(target).and_then(|index| fragments.list.get_mut(index)) {
             fragment.traits.is_called = true;
             continue;
@@ -362,12 +446,8 @@ impl<'a> Portion<'a> {
             _ => {}
         }
         let is_indirect = matches!(flow, RawFlow::IndirectCall | RawFlow::IndirectJump);
-        self.flows.push(FlowRecord {
-            address: instruction.ip(),
-            flow,
-            through: if is_indirect { recent.through() } else { Through::Nothing },
-            length: u8::try_from(instruction.len()).unwrap_or(0),
-        });
+        let through = if is_indirect { recent.through() } else { Through::Nothing };
+        self.flows.push(FlowRecord::new(instruction, flow, through));
     }
 
     fn references(&mut self, image: &Image<'_>, recent: &Recent) {
@@ -518,11 +598,10 @@ fn loaded_slot(instruction: &Instruction) -> Option<u64> {
 
 /// The absolute address in `[table + index*4]` or `[table + index*8]`.
 pub(crate) fn indexed_address(instruction: &Instruction) -> Option<u64> {
-    let has_memory = (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
-    let is_table = has_memory
+    let is_table = instruction.memory_index() != Register::None
         && instruction.memory_base() == Register::None
-        && instruction.memory_index() != Register::None
         && matches!(instruction.memory_index_scale(), 4 | 8)
-        && instruction.memory_displ_size() != 0;
+        && instruction.memory_displ_size() != 0
+        && (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
     is_table.then(|| instruction.memory_displacement64())
 }

@@ -6,7 +6,7 @@
 //! pointed at; one whose pointer's origin is not seen, everything. What is left out: addresses that are computed,
 //! written by a debugger or the loader of another language, and functions of other images that are not named here.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use tare_image::{Image, RelocationKind};
@@ -14,6 +14,7 @@ use tare_image::{Image, RelocationKind};
 use crate::Program;
 use crate::calls::Names;
 use crate::program::TableForm;
+use crate::quick::QuickMap;
 use crate::sweep::Sweep;
 use crate::through::Through;
 
@@ -195,7 +196,7 @@ impl Tables {
     fn find(image: &Image<'_>, sweep: &Sweep, words: &[(u64, Callee)]) -> Self {
         let is_cpp = image.symbols().iter().any(|symbol| symbol.name.starts_with("_Z")) || image.section(".gcc_except_table").is_some();
         let mut ranges: Vec<Range<u64>> = Vec::new();
-        let mut known: HashMap<u64, bool> = HashMap::new();
+        let mut known: QuickMap<u64, bool> = QuickMap::default();
         let mut last = Evidence::Zeros;
         let borders = borders(image, sweep);
         let is_border = |place: u64| borders.binary_search(&place).is_ok();
@@ -237,7 +238,7 @@ fn borders(image: &Image<'_>, sweep: &Sweep) -> Vec<u64> {
 }
 
 /// The address point of the table whose first function stands at `start`; functions that are left out leave zeros in front.
-fn head(image: &Image<'_>, sweep: &Sweep, start: u64, known: &mut HashMap<u64, bool>) -> Option<(u64, Evidence)> {
+fn head(image: &Image<'_>, sweep: &Sweep, start: u64, known: &mut QuickMap<u64, bool>) -> Option<(u64, Evidence)> {
     for zeros in 0..MOST_ZEROS {
         let point = start.checked_sub(zeros * 8)?;
         let description = point.checked_sub(8)?;

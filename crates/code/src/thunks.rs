@@ -4,14 +4,12 @@
 //! They are tail calls unless the stack is not as at an entry, or the function keeps addresses of its own instructions
 //! or reads a table that leads into it; then where they go is not known.
 
-use std::collections::HashMap;
-use std::ops::Range;
-
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tare_image::Image;
 
 use crate::decode::{RawFlow, decoder, raw_flow};
 use crate::fragments::Fragments;
+use crate::quick::QuickMap;
 use crate::sweep::Sweep;
 use crate::tables::{JumpKind, Jumps, Resolver};
 use crate::{Unit, behind_start, rows};
@@ -20,14 +18,14 @@ use crate::{Unit, behind_start, rows};
 const MOST: u64 = 64;
 
 /// Adds the jumps through thunks that may stay in their function, as unknown ones.
-pub(crate) fn mark(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit], jumps: &mut HashMap<usize, Jumps>) {
+pub(crate) fn mark(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit], jumps: &mut QuickMap<usize, Jumps>) {
     let resolver = Resolver::new(image, sweep);
-    let mut known: HashMap<u64, bool> = HashMap::new();
+    let mut known: QuickMap<u64, bool> = QuickMap::default();
     for (index, unit) in units.iter().enumerate() {
         let own = || unit.fragments.iter().filter_map(|&one| Some((one, fragments.list.get(one)?)));
         let mut through: Vec<(usize, u64)> = Vec::new();
         for (one, fragment) in own() {
-            let outward = sweep.flows_of(fragment).iter().filter_map(|record| match record.flow {
+            let outward = sweep.flows_of(fragment).iter().filter_map(|record| match record.flow() {
                 RawFlow::Jump(target) if !fragment.range.contains(&target) => Some((record.address, target)),
                 _ => None,
             });
@@ -39,7 +37,7 @@ pub(crate) fn mark(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, unit
         }
         let ranges: Vec<_> = own().map(|(_, one)| one.range.clone()).collect();
         let keeps_labels = ranges.iter().any(|range| !behind_start(&sweep.labels, range).is_empty());
-        let may_stay = keeps_labels || ranges.iter().any(|range| adds_own_address(image, range)) || resolver.reads_tables(&ranges);
+        let may_stay = keeps_labels || resolver.reads_tables(&ranges);
         let is_inside = |&(one, address): &(usize, u64)| {
             let is_entry = rows(image, fragments, one).is_none_or(|rows| rows.at(address).is_some_and(tare_image::Cfa::is_entry));
             may_stay || !is_entry
@@ -49,17 +47,6 @@ pub(crate) fn mark(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, unit
             jumps.entry(index).or_default().kinds.extend(unknown);
         }
     }
-}
-
-/// Whether code that is not moved adds the address of one of its instructions, as to an entry of a table.
-fn adds_own_address(image: &Image<'_>, range: &Range<u64>) -> bool {
-    let is_own = |value: u64| value > range.start && value < range.end;
-    !image.kind().is_position_independent()
-        && decoder(image, range).into_iter().any(|one| match one.mnemonic() {
-            Mnemonic::Add => one.op1_kind() == OpKind::Immediate32to64 && is_own(one.immediate(1)),
-            Mnemonic::Lea => one.memory_base() != Register::None && !one.is_ip_rel_memory_operand() && is_own(one.memory_displacement64()),
-            _ => false,
-        })
 }
 
 /// Code that calls over a loop, and overwrites the return address by a register.

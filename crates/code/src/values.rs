@@ -3,10 +3,11 @@
 //! The walk never guesses: an operation that is not on the short list makes the value unknown, and two pieces that
 //! contradict each other make it refused, which no later rule overrides.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
+use crate::quick::QuickSet;
 use crate::stretch::Stretch;
 use crate::sweep::{constant_address, indexed_address};
 
@@ -74,7 +75,7 @@ impl<'a> Values<'a> {
         let Some(&jump) = self.stretch.code.get(index).filter(|jump| jump.op0_kind() == OpKind::Register) else { return Vec::new() };
         let register = jump.op0_register().full_register();
         let mut found = Vec::new();
-        let mut seen = HashSet::from([index]);
+        let mut seen = QuickSet::from_iter([index]);
         let mut todo: Vec<usize> = self.stretch.predecessors(index).collect();
         self.is_strict = true;
         while let Some(at) = todo.pop() {
@@ -126,7 +127,7 @@ impl<'a> Values<'a> {
     /// The value of a register in front of an instruction, by the first path that tells; where all must agree, by all of them.
     fn register(&mut self, register: Register, index: usize, depth: usize) -> Value {
         let register = register.full_register();
-        let mut seen = HashSet::from([index]);
+        let mut seen = QuickSet::from_iter([index]);
         let mut todo = vec![index];
         let mut is_first = true;
         let mut agreed = None;

@@ -128,8 +128,7 @@ fn a_computed_goto_to_a_distance_from_a_label_has_its_targets() {
 #[test]
 fn a_jump_to_an_own_instruction_plus_something_is_no_tail_call() {
     let shop = Workshop::new();
-    let variants: [&[&str]; 3] =
-        [&["-O0", "-pie", "-fPIE"], &["-O0", "-no-pie", "-fno-pie"], &["-O2", "-no-pie", "-fno-pie", "-DKEPT"]];
+    let variants: [&[&str]; 3] = [&["-O0", "-pie", "-fPIE"], &["-O0", "-no-pie", "-fno-pie"], &["-O2", "-no-pie", "-fno-pie", "-DKEPT"]];
     for flags in variants.into_iter().filter(|_| has("clang")) {
         let bytes = shop.compile("clang", "merged", "c", DISTANCES, flags);
         let image = Image::parse(&bytes).expect("an image");
