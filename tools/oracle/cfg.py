@@ -105,6 +105,18 @@ class Frames:
 Block = collections.namedtuple("Block", "size kind mnemonic operand")
 
 
+def read(block):
+    """A block of angr's; one that it takes to lie where there is no code is empty."""
+    from angr.errors import SimEngineError
+
+    try:
+        last = block.capstone.insns[-1] if block.capstone.insns else None
+        words = (last.mnemonic, last.op_str) if last else ("", "")
+        return Block(block.size, block.vex.jumpkind, *words)
+    except SimEngineError:
+        return Block(0, "Ijk_NoDecode", "", "")
+
+
 class Theirs:
     """What angr finds."""
 
@@ -122,9 +134,7 @@ class Theirs:
             if function.is_plt or function.is_simprocedure:
                 continue
             for block in function.blocks:
-                last = block.capstone.insns[-1] if block.capstone.insns else None
-                words = (last.mnemonic, last.op_str) if last else ("", "")
-                self.blocks[block.addr] = Block(block.size, block.vex.jumpkind, *words)
+                self.blocks[block.addr] = read(block)
             own = {node.addr: {to.addr for to in function.graph.successors(node)} for node in function.graph.nodes()}
             for block, ways in own.items():
                 self.ways[block] |= ways
@@ -139,6 +149,11 @@ class Theirs:
 
     def block(self, address):
         return self.blocks.get(address, Block(0, "", "", ""))
+
+    def size(self, address):
+        """Bytes of a block, with the instruction behind a `lock` prefix that a branch skips."""
+        size = self.block(address).size
+        return size + self.block(address + 1).size if self.behind_lock(address + 1) == address else size
 
     def is_call(self, address):
         return self.block(address).kind == "Ijk_Call"
@@ -249,7 +264,18 @@ class Ours:
         self.ends = {starts[name]: int(found[3], 16) for name, found in nodes.items()}
         self.entries = [starts[name] for name, found in nodes.items() if "penwidth" in found[0]]
         self.edges = {(starts[found[1]], starts[found[2]]) for found in re.finditer(r"^  (b\d+) -> (b\d+)", text, re.M)}
-        self.starts = sorted(self.ends)
+        self.starts, self.image, self.steps = sorted(self.ends), image, {}
+
+    def begins(self, address):
+        """Whether an instruction begins at an address: what stands behind one that is not decoded is read out of step."""
+        start = self.around(address)
+        if start is None or start in (address, address - 1):
+            return True
+        if start not in self.steps:
+            command = ["objdump", "-d", "--no-show-raw-insn", f"--start-address={start}", f"--stop-address={self.ends[start]}", self.image]
+            text = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+            self.steps[start] = {int(found, 16) for found in re.findall(r"^ *([0-9a-f]+):\t", text, re.M)}
+        return address in self.steps[start] or address - 1 in self.steps[start]
 
     def around(self, address):
         """The block that holds an address."""
@@ -276,7 +302,7 @@ def explain(theirs, entry, ours):
         has_changed = False
         graph = theirs.graph(entry, changes, ours.entries, straight)
         for block in sorted(graph.ways.keys() - changes.keys()):
-            ways = ours.ways(block, theirs.block(block).size)
+            ways = ours.ways(block, theirs.size(block))
             if ways != graph.ways[block]:
                 cause = cause_of(theirs, block, graph.ways[block], ways, ours)
                 causes.update([cause] if cause else [])
@@ -293,14 +319,20 @@ def cause_of(theirs, block, there, here, ours):
     """Why control goes elsewhere behind a block; nothing where that follows from another cause; `?` if it cannot be told."""
     own = theirs.block(block)
     start = ours.around(block)
-    if theirs.ends_undecoded(block) and block in theirs.blocks:
+    if block in theirs.blocks and (theirs.ends_undecoded(block) or not ours.begins(block)):
         return "instructions that angr does not decode"
     if block not in theirs.blocks or start is None or block + own.size > ours.ends[start]:
         return None
     if theirs.jumps_indirectly(block):
         if not there:
             return "an indirect jump that angr does not resolve"
-        return "an indirect jump that is not resolved here" if not here else "a jump table that ends elsewhere"
+        if not here:
+            return "an indirect tail call here, which angr resolves to a place inside"
+        if all(theirs.names.get(to, "").endswith(".cold") for to in here - there) and there <= here:
+            return "a cold part that only a jump table leads to"
+        return "a jump table that ends later here" if there <= here else "a jump table that ends earlier here"
+    if theirs.is_call(block) and theirs.callee(block) == "0":
+        return "a call of a weak function that is not there"
     if theirs.is_call(block):
         where = "here" if there and not here else "there"
         return f"{theirs.callee(block)} never returns {where}"

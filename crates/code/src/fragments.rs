@@ -126,7 +126,7 @@ pub(crate) fn discover(image: &Image<'_>) -> Fragments {
     let mut sized: Vec<(u64, u64)> = functions.map(|symbol| (symbol.address, symbol.size)).collect();
     let arrays = image.init_array().into_iter().chain(image.fini_array());
     let main = names::main_function(image);
-    let by_loader = names::run_by_loader(image).into_iter().map(|one| one.1);
+    let by_loader = names::run_by_loader(image).map(|one| one.1);
     sized.extend(arrays.chain(image.ifunc_resolvers()).chain([image.entry()]).chain(main).chain(by_loader).map(|start| (start, 0)));
     sized.sort_by_key(|&(start, size)| (start, std::cmp::Reverse(size)));
     sized.dedup_by_key(|one| one.0);

@@ -482,7 +482,9 @@ fn text(map: &Map<'_>, plt: &[Range<u64>]) -> Vec<Range<u64>> {
         own.map(|section| section.range()).collect()
     };
     for hole in plt {
-        ranges = ranges.into_iter().flat_map(|range| [range.start..range.end.min(hole.start), range.start.max(hole.end)..range.end]).collect();
+        // What lies on one side of a hole alone leaves nothing on the other: or each hole would double them.
+        let parts = ranges.iter().flat_map(|range| [range.start..range.end.min(hole.start), range.start.max(hole.end)..range.end]);
+        ranges = parts.filter(|range| !range.is_empty()).collect();
     }
     // Headers may promise more than the file has.
     for range in &mut ranges {

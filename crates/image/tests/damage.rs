@@ -95,6 +95,24 @@ fn code_is_no_larger_than_the_file_whatever_headers_promise() {
 }
 
 #[test]
+fn many_sections_with_the_name_of_the_linkage_table_take_no_more_room_than_one() {
+    for whole in samples() {
+        let number = |at: usize| usize::try_from(u64::from_le_bytes(whole[at..at + 8].try_into().expect("eight bytes"))).expect("64-bit");
+        let headers: Vec<usize> = (number(40)..whole.len() - 63).step_by(64).collect();
+        let names = headers[usize::from(u16::from_le_bytes([whole[62], whole[63]]))];
+        let names = &whole[number(names + 24)..number(names + 24) + number(names + 32)];
+        let name_at =
+            |header: usize| &names[usize::try_from(u32::from_le_bytes(whole[header..header + 4].try_into().expect("four bytes"))).expect("64-bit")..];
+        let table = headers.iter().copied().find(|&header| name_at(header).starts_with(b".plt\0")).expect("a linkage table");
+        let mut bytes = whole.clone();
+        for &header in headers.iter().filter(|&&header| !name_at(header).starts_with(b".text\0")) {
+            bytes[header..header + 4].copy_from_slice(&whole[table..table + 4]);
+        }
+        assert_eq!(Image::parse(&bytes).expect("an image").text().len(), 1, "{} sections", headers.len());
+    }
+}
+
+#[test]
 fn changed_debug_information_never_makes_it_panic() {
     let shop = Workshop::new();
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
