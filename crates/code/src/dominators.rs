@@ -12,7 +12,16 @@ pub(crate) struct Dominators {
 
 impl Dominators {
     pub(crate) fn of(graph: &Graph, predecessors: &Lists) -> Self {
-        let up = immediate(graph, predecessors);
+        let is_whole = |dominators: &Self| {
+            let leads_back_well = |block: usize| graph.next(block).iter().all(|&to| to > block || dominators.dominates(to, block));
+            (0..graph.len()).all(leads_back_well)
+        };
+        let forward = forward(graph, predecessors).map(|up| Self::over(&up)).filter(is_whole);
+        forward.unwrap_or_else(|| Self::over(&immediate(graph, predecessors)))
+    }
+
+    /// Over the immediate dominator of every block, shifted by one.
+    fn over(up: &[usize]) -> Self {
         let mut sizes = vec![1_usize; up.len()];
         for block in (1..up.len()).rev() {
             let size = sizes.get(block).copied().unwrap_or(0);
@@ -44,9 +53,10 @@ impl Dominators {
     }
 }
 
-/// The immediate dominator of every block, shifted by one.
-fn immediate(graph: &Graph, predecessors: &Lists) -> Vec<usize> {
-    const NONE: usize = usize::MAX;
+const NONE: usize = usize::MAX;
+
+/// No block's immediate dominator but those of the entries.
+fn entered(graph: &Graph) -> Vec<usize> {
     let mut up = vec![NONE; graph.len() + 1];
     let entered = graph.entries.iter().map(|entry| entry + 1);
     for place in std::iter::once(0).chain(entered) {
@@ -54,6 +64,27 @@ fn immediate(graph: &Graph, predecessors: &Lists) -> Vec<usize> {
             *place = 0;
         }
     }
+    up
+}
+
+/// The immediate dominators, shifted by one, as if no edge led back. If every edge that does leads to a block that dominates
+/// its origin, they are those of the graph: such an edge is on no way that does not pass its target before.
+/// None where a block that is no entry is reached by such edges alone.
+fn forward(graph: &Graph, predecessors: &Lists) -> Option<Vec<usize>> {
+    let mut up = entered(graph);
+    for block in 0..graph.len() {
+        let before = predecessors.of(block).iter().take_while(|&&one| one < block).map(|one| one + 1);
+        let found = before.reduce(|one, other| common(&up, one, other));
+        if let Some(place) = up.get_mut(block + 1).filter(|place| **place != 0) {
+            *place = found?;
+        }
+    }
+    Some(up)
+}
+
+/// The immediate dominator of every block, shifted by one.
+fn immediate(graph: &Graph, predecessors: &Lists) -> Vec<usize> {
+    let mut up = entered(graph);
     let mut has_changed = true;
     while has_changed {
         has_changed = false;

@@ -136,6 +136,16 @@ impl Draft {
         blocks.collect()
     }
 
+    /// Whether every way leads to a higher address, so that there is no loop.
+    pub(crate) fn leads_forward(&self) -> bool {
+        (0..self.ranges.len()).all(|block| self.following(block).all(|next| next > block))
+    }
+
+    /// Ways between reachable blocks, those of unwinding too.
+    pub(crate) fn edges(&self, order: &Order) -> usize {
+        order.blocks.iter().map(|&block| self.next.of(block).len() + self.pads.of(block).len()).sum()
+    }
+
     /// Ways out of the reachable blocks.
     pub(crate) fn exits(&self, order: &Order) -> usize {
         order.blocks.iter().filter(|&&old| self.exits.get(old) == Some(&true)).count()
@@ -150,6 +160,11 @@ pub(crate) struct Order {
 }
 
 impl Order {
+    /// How many blocks are reachable.
+    pub(crate) fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
     fn place(&self, old: usize) -> usize {
         self.places.get(old).copied().unwrap_or(0)
     }

@@ -62,13 +62,16 @@ impl Leaders {
     /// Which leader control comes to at an address, which may lie behind the first byte of its instruction: code for one
     /// thread skips the `lock` prefix.
     pub(crate) fn entered_at(&self, address: u64) -> Option<usize> {
-        self.position(address)?;
-        self.number_of(address).or_else(|| self.number_of(address.checked_sub(1)?))
+        let place = self.position(address)?;
+        self.number_at(place).or_else(|| self.number_of(address.checked_sub(1)?))
     }
 
     /// Which leader an address is.
     pub(crate) fn number_of(&self, address: u64) -> Option<usize> {
-        let (word, mask) = self.position(address)?;
+        self.number_at(self.position(address)?)
+    }
+
+    fn number_at(&self, (word, mask): (usize, u64)) -> Option<usize> {
         let bits = *self.bits.get(word)?;
         (bits & mask != 0).then(|| self.before.get(word).map(|before| before + (bits & (mask - 1)).count_ones() as usize))?
     }

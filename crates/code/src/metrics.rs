@@ -204,9 +204,8 @@ impl Shape {
     fn of(source: &cfg::Source<'_>) -> Self {
         let draft = Draft::new(source);
         let order = draft.order();
-        let graph = draft.graph(&order);
-        let (loops, depth) = loops::count(&graph);
-        Self { blocks: graph.len(), edges: graph.next.total(), exits: draft.exits(&order), loops, depth }
+        let (loops, depth) = if draft.leads_forward() { (0, 0) } else { loops::count(&draft.graph(&order)) };
+        Self { blocks: order.len(), edges: draft.edges(&order), exits: draft.exits(&order), loops, depth }
     }
 }
 

@@ -131,7 +131,8 @@ impl Never {
 pub(crate) fn never_returning(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit<'_>]) -> Never {
     let owners = owners(fragments, units);
     let callers = callers(fragments, sweep, units, &owners);
-    let mut walk = Walk { image, fragments, sweep, owners, never: by_name(image, units), seen: vec![0; sweep.flows.len()], round: 0 };
+    let mut walk =
+        Walk { image, fragments, sweep, owners, never: by_name(image, units), seen: vec![0; sweep.flows.len()], round: 0, todo: Vec::new() };
     let mut todo: Vec<usize> = (0..units.len()).rev().collect();
     while let Some(index) = todo.pop() {
         let Some(unit) = units.get(index) else { continue };
@@ -212,16 +213,22 @@ struct Walk<'a, 'data> {
     /// The last walk that met a flow record.
     seen: Vec<u32>,
     round: u32,
+    /// Room for the addresses that a walk has to go to.
+    todo: Vec<u64>,
 }
 
 impl<'a> Walk<'a, '_> {
     fn may_return(&mut self, index: usize, unit: &Unit<'_>) -> bool {
         self.round += 1;
-        let mut todo = vec![unit.entry];
-        if self.reaches_return(index, unit, &mut todo) {
+        let mut todo = std::mem::take(&mut self.todo);
+        todo.clear();
+        todo.push(unit.entry);
+        let returns = self.reaches_return(index, unit, &mut todo);
+        self.todo = todo;
+        if returns {
             return true;
         }
-        todo = self.landing_pads(unit);
+        let mut todo = self.landing_pads(unit);
         self.reaches_return(index, unit, &mut todo)
     }
 
