@@ -116,7 +116,7 @@ fn names(profile: &Profile, named: &Named, kind: Kind) -> Vec<bool> {
         _ => true,
     };
     let has = |region: &Region| match named {
-        Named::Name(name) => region.name == *name || region.raw_name == *name && !is_part(region),
+        Named::Name(name) => region.raw_name == *name && !is_part(region) || can_read(region, name) && region.name == *name,
         Named::Pattern(pattern) => pattern.is_match(&region.name),
         Named::At(file, line) => region.line == *line && ends_with(&region.file, file),
     };
@@ -125,6 +125,12 @@ fn names(profile: &Profile, named: &Named, kind: Kind) -> Vec<bool> {
         Named::Name(name) if !exact.contains(&true) => profile.regions.iter().map(|region| can_be(region) && bare(&region.name) == name).collect(),
         _ => exact,
     }
+}
+
+/// Whether a region can read so. A function of C++ always reads with its parameters: without them its name need not be made. Rust's
+/// older names begin as those of C++ and have a hash, `17h…`.
+fn can_read(region: &Region, name: &str) -> bool {
+    name.contains('(') || region.kind != RegionKind::Function || !region.raw_name.starts_with("_Z") || region.raw_name.contains("17h")
 }
 
 /// Whether a region has the raw name of the function that it is in.
