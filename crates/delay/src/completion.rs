@@ -104,6 +104,11 @@ impl Arrivals {
         Self { sent: self.sent.max(possible.sent), ..self }
     }
 
+    /// The same as another clock says it: its times, and its delays.
+    pub(crate) fn mapped(self, time: impl Fn(i64) -> i64, delay: impl Fn(i64) -> i64) -> Self {
+        Self { sent: time(self.sent), sent_virtually: time(self.sent_virtually), least_delay: delay(self.least_delay) }
+    }
+
     /// Three words whose element-wise maximum over several arrivals is their [`Arrivals::join`].
     #[must_use]
     pub const fn to_words(self) -> [i64; 3] {

@@ -1,5 +1,6 @@
 //! Virtual time, delays and probe costs: pure arithmetic.
 //!
+//! * [`clocks`]: moments that another machine tells, in the own clock.
 //! * [`completion`]: what an operation that waits for other locations does to a location's delay, under the
 //!   delay model of paper 1 and under the virtual-time model.
 //! * [`order`]: whether receives from anywhere met messages as they would have unmeasured.
@@ -12,13 +13,14 @@
 //! *Compensation of Measurement Overhead in Parallel Performance Profiling*, International Journal of High
 //! Performance Computing Applications 21(2), 2007.
 //!
-//! What is absent: clocks, MPI, files, allocation. All times are ticks of one common clock.
+//! What is absent: reading clocks, MPI, files, allocation. All times are ticks of one common clock, but in [`clocks`].
 
 #![no_std]
 
 #[cfg(test)]
 extern crate std;
 
+pub mod clocks;
 pub mod completion;
 pub mod cost;
 pub mod order;

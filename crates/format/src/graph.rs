@@ -224,8 +224,8 @@ record! {
         232 throttle_ns: u64,
         /// Cost of a pair of hooks, or of calls of the program's own, in a hot loop ([`COST_UNIT`]); 0 where it was not measured.
         240 hot_hook_cost: u64,
-        /// Reserved.
-        248 reserved: [u8; 8],
+        /// Nanoseconds by which the clocks of this machine and of others may differ after they were put in line; 0 where there is one.
+        248 clock_doubt_ns: u64,
         /// Host name, padded with zeros.
         256 host: [u8; 64],
         /// Path of the executable (of the original where the image is a copy), padded, cut at the front if too long.

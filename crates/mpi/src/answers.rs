@@ -56,7 +56,7 @@ thread_local! {
 /// Asks for the answer to a message that is about to be sent, where it may wait.
 pub(crate) fn ask(session: &Session, comm: &Comm, peer: i32, bytes: u64, mode: Mode) -> Wanted {
     let synchronous = mode == Mode::Synchronous;
-    let may_wait = session.model == DelayModel::Virtual && (synchronous || (mode == Mode::Standard && bytes >= LEAST));
+    let may_wait = session.model() == DelayModel::Virtual && (synchronous || (mode == Mode::Standard && bytes >= LEAST));
     let Some(shadow) = comm.shadow.filter(|_| may_wait) else { return 0 };
     ASKED
         .try_with(|asked| {

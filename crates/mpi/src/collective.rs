@@ -57,7 +57,7 @@ impl Dependence {
 pub(crate) fn carry(call: &Call, span: &Span, comm: &Comm, dependence: Dependence, root: i32) {
     let session = call.session;
     let Some(shadow) = comm.shadow.filter(|_| comm.size > 1 || comm.inter) else { return };
-    let mine = Arrivals::one(span.begin).to_words();
+    let mine = Arrivals::one(session.clocks.told(span.begin)).to_words();
     let mut joined = if comm.rank == root { mine } else { Arrivals::NONE.to_words() };
     let (from, to, length) = (mine.as_ptr() as usize, joined.as_mut_ptr() as usize, mine.len());
     let (int64, max, root_word) = (session.handles.int64, session.handles.max, crate::memory::word(root));
@@ -71,7 +71,7 @@ pub(crate) fn carry(call: &Call, span: &Span, comm: &Comm, dependence: Dependenc
         return call.unpaired(1);
     }
     if depends(comm, dependence, root) {
-        let done = complete(session.model, span.begin, span.end, &Arrivals::from_words(joined));
+        let done = complete(session.model(), span.begin, span.end, &session.clocks.heard_arrivals(Arrivals::from_words(joined)));
         answers::waited(&done);
         call.waited(done.wait, done.virtual_wait, done.gain());
     }

@@ -25,6 +25,7 @@ pub mod abi;
 mod among;
 mod answers;
 mod call;
+mod clocks;
 mod collective;
 mod communicators;
 mod completion;

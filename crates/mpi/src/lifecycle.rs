@@ -44,6 +44,10 @@ pub(crate) fn init(abi: &'static Abi, id: Id, real: Real, arguments: Arguments) 
         let asked = session.ask(Id::MPI_Query_thread, [&raw mut level as usize]);
         session.requests.concurrent.store(asked.is_none() || level >= THREAD_MULTIPLE, Ordering::Relaxed);
         session.communicators.add(session, session.handles.comm_world);
+        if let Some(world) = session.communicators.get(session.handles.comm_world) {
+            // Where it fails, messages carry ticks as within one machine, and the library is broken anyway.
+            let _ = session.clocks.agree(session, &world);
+        }
         session.communicators.add(session, session.handles.comm_self);
     } else {
         Session::close();

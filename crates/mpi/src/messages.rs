@@ -324,7 +324,7 @@ pub(crate) fn settle(call: &Call, begin: Moment, span: &Span, asked: bool, arriv
 
 /// A wait for messages is over: what it was, and what it changes of the thread's delay.
 fn wait(call: &Call, begin: Moment, span: &Span, asked: bool, arrivals: &Arrivals) -> (Completion, i64) {
-    let model = call.session.model;
+    let model = call.session.model();
     let done = complete(model, begin, span.end, arrivals);
     answers::waited(&done);
     let gain = if asked && model == DelayModel::Virtual {

@@ -51,7 +51,7 @@ pub(crate) fn forget() {
 
 /// The probe that has found the message just received, if any.
 pub(crate) fn probed(session: &Session, comm: u64, stream: Stream) -> Option<Probed> {
-    PROBED.take().filter(|probed| session.model == DelayModel::Virtual && (probed.comm, probed.stream) == (comm, stream))
+    PROBED.take().filter(|probed| session.model() == DelayModel::Virtual && (probed.comm, probed.stream) == (comm, stream))
 }
 
 /// A receive was started that may be for the message that a probe has found.

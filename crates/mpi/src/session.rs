@@ -1,6 +1,7 @@
 //! What is known between `MPI_Init` and `MPI_Finalize`.
 
 use crate::abi::Abi;
+use crate::clocks::Clocks;
 use crate::communicators::Communicators;
 use crate::completion::Requests;
 use crate::real::Real;
@@ -21,7 +22,8 @@ static ACTIVE: AtomicBool = AtomicBool::new(false);
 pub(crate) struct Session {
     pub(crate) abi: &'static Abi,
     pub(crate) ids: IdBase,
-    pub(crate) model: DelayModel,
+    wanted_model: DelayModel,
+    pub(crate) clocks: Clocks,
     pub(crate) handles: Handles,
     /// The communicator whose ranks stand for processes: `MPI_COMM_WORLD`, or in a program of sessions alone the first
     /// that it makes; 0 before.
@@ -73,7 +75,8 @@ impl Session {
         let session = SESSION.get_or_init(|| Self {
             abi,
             ids,
-            model,
+            wanted_model: model,
+            clocks: Clocks::default(),
             handles,
             base: AtomicUsize::new(0),
             communicators: Communicators::default(),
@@ -111,7 +114,12 @@ impl Session {
 
     /// Whether delays travel.
     pub(crate) fn carries(&self) -> bool {
-        self.model != DelayModel::Off
+        self.wanted_model != DelayModel::Off
+    }
+
+    /// How delays travel.
+    pub(crate) fn model(&self) -> DelayModel {
+        self.clocks.model(self.wanted_model)
     }
 
     /// Calls a function of the library for ourselves; `None` unless it succeeded. Pointers among the arguments are to

@@ -113,7 +113,8 @@ impl Flight {
 
     /// What is to be told: that this process is here now.
     fn load(&mut self, call: &mut Call) {
-        self.mine = Arrivals::one(call.moment()).to_words();
+        let here = call.moment();
+        self.mine = Arrivals::one(call.session.clocks.told(here)).to_words();
         self.joined = if self.is_root { self.mine } else { Arrivals::NONE.to_words() };
     }
 
@@ -151,8 +152,8 @@ impl Flight {
         true
     }
 
-    fn arrivals(&self) -> Arrivals {
-        if self.depends { Arrivals::from_words(self.joined) } else { Arrivals::NONE }
+    fn arrivals(&self, session: &Session) -> Arrivals {
+        if self.depends { session.clocks.heard_arrivals(Arrivals::from_words(self.joined)) } else { Arrivals::NONE }
     }
 
     /// What the collective depended on, now that it has ended; `None` where that is not known in time.
@@ -161,7 +162,7 @@ impl Flight {
             session.late.keep(session, self);
             return None;
         }
-        Some(self.arrivals())
+        Some(self.arrivals(session))
     }
 }
 
@@ -192,7 +193,7 @@ impl Prepared {
     /// What it depended on, now that it has ended; `None` where that is not known in time.
     pub(crate) fn end(&mut self, session: &Session) -> Option<Arrivals> {
         self.active = false;
-        (!self.lost && self.lands(session)).then(|| self.flight.arrivals())
+        (!self.lost && self.lands(session)).then(|| self.flight.arrivals(session))
     }
 
     /// The program has freed it.

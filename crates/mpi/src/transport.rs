@@ -1,7 +1,8 @@
 //! Shadow messages: what travels beside each message of the program.
 //!
 //! ```text
-//! 0 u64 S: the sender's clock when it sent      8 i64 x: the sender's delay at that moment
+//! 0 u64 S: the sender's clock when it sent      8 i64 x: the sender's delay at that moment: in ticks, or where several machines
+//!        take part in nanoseconds of a common clock (`clocks`)
 //! 16 u64 where it is not 0: the sender wants an answer under this number (`answers`), or this is the answer to it;
 //!        of the streams of operations other than messages: the number of the operation ([`Shadow::take_numbered`])
 //! ```
@@ -47,12 +48,14 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    fn to_words(self) -> [u64; 3] {
-        [self.sent.at.0, self.sent.delay.cast_unsigned(), self.wanted]
+    fn told(self, session: &Session) -> [u64; 3] {
+        let sent = session.clocks.told(self.sent);
+        [sent.at.0, sent.delay.cast_unsigned(), self.wanted]
     }
 
-    fn from_words(words: [u64; 3]) -> Self {
-        Self { sent: Moment { at: Ticks(words[0]), delay: words[1].cast_signed() }, wanted: words[2] }
+    fn heard(session: &Session, words: [u64; 3]) -> Self {
+        let sent = Moment { at: Ticks(words[0]), delay: words[1].cast_signed() };
+        Self { sent: session.clocks.heard(sent), wanted: words[2] }
     }
 }
 
@@ -77,7 +80,7 @@ impl Slot {
             return None;
         }
         self.request = session.handles.request_null;
-        Some(Note::from_words(self.words))
+        Some(Note::heard(session, self.words))
     }
 
     /// Ends a receive whose message may never come.
@@ -121,7 +124,7 @@ impl Pool {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         slots.reclaim(session, 2);
         let mut slot = slots.free.pop().unwrap_or_default();
-        slot.words = note.to_words();
+        slot.words = note.told(session);
         let (buffer, request) = (slot.words.as_ptr() as usize, &raw mut slot.request as usize);
         let posted = session.ask(Id::MPI_Isend, [buffer, LENGTH, session.handles.byte, word(peer), word(tag), shadow, request]);
         match posted {
@@ -195,7 +198,7 @@ impl Outside for Shadow<'_> {
         self.session.ask(Id::MPI_Irecv, [buffer, LENGTH, byte, word(source + self.comm.offset), word(tag), shadow, handle])?;
         let came = self.wait(&mut request);
         self.comm.missed.store(if came { 0 } else { missed + 1 }, Ordering::Relaxed);
-        came.then_some(Note::from_words(words))
+        came.then_some(Note::heard(self.session, words))
     }
 }
 
@@ -224,6 +227,7 @@ impl Shadow<'_> {
     /// sent after a moment: then it stays.
     pub(crate) fn look(&mut self, stream: Stream, number: Wanted, until: Ticks) -> Option<Note> {
         let comm = self.comm;
+        let until = self.session.clocks.at_the_latest(until);
         let mut early = comm.early.lock().unwrap_or_else(PoisonError::into_inner);
         early.retain(|(theirs, of, _)| *theirs != stream || *of >= number);
         while self.is_there(stream) {

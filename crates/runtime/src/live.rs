@@ -73,7 +73,7 @@ live! {
         throttle_calls: AtomicU64,
         throttle_ns: AtomicU64,
         hot_hook_cost: AtomicU64,
-        reserved: [AtomicU8; 8],
+        clock_doubt_ns: AtomicU64,
         host: [AtomicU8; 64],
         executable: [AtomicU8; 192],
     }

@@ -2,7 +2,7 @@
 
 use crate::live::LiveHeader;
 use crate::settings::settings;
-use crate::{clock, graph_file, images, wrapper};
+use crate::{clock, graph_file, images, sys, wrapper};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use tare_format::graph::{DelayModel, MpiLibrary};
 use tare_format::ids::{Rank, RegionId, Ticks};
@@ -16,6 +16,17 @@ pub enum Mode {
     Measure,
     /// Record the span of the program and the core clock, nothing else.
     Clock,
+}
+
+/// A process that is to believe that it runs on another machine, whose clock is ahead and runs faster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ImitatedClock {
+    /// Its rank in `MPI_COMM_WORLD`.
+    pub rank: u32,
+    /// By how much its clock is ahead.
+    pub ahead_ns: i64,
+    /// By how many millionths it is faster.
+    pub ppm: i32,
 }
 
 /// What is asked of this process.
@@ -118,6 +129,25 @@ pub fn count_unpaired(messages: u64) {
     if let Some(header) = graph_file::header() {
         header.unpaired_messages.fetch_add(messages, Relaxed);
     }
+}
+
+/// Notes by how many nanoseconds the clock of this machine and those of others may differ, after they were put in line.
+pub fn note_clock_doubt(ns: u64) {
+    if let Some(header) = graph_file::header() {
+        header.clock_doubt_ns.fetch_max(ns, Relaxed);
+    }
+}
+
+/// Nanoseconds since some moment of this machine, whose pace the system keeps right.
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    sys::clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// Whose clock is to be taken for that of another machine, and how it differs. For tests.
+#[must_use]
+pub fn imitated_clock() -> Option<ImitatedClock> {
+    settings().imitated_clock
 }
 
 /// Counts messages or collective calls that carry no delay.

@@ -2,7 +2,7 @@
 
 use crate::metrics::Metrics;
 use crate::once::Once;
-use crate::process::Mode;
+use crate::process::{ImitatedClock, Mode};
 use crate::text::{Path, Text};
 use core::ffi::CStr;
 use tare_format::graph::DelayModel;
@@ -25,6 +25,8 @@ pub(crate) struct Settings {
     pub(crate) budget: Option<Budget>,
     /// `TARE_METRICS`: what is measured beside time.
     pub(crate) metrics: Metrics,
+    /// `TARE_IMITATED_CLOCK`: a process whose clock is to be another machine's.
+    pub(crate) imitated_clock: Option<ImitatedClock>,
     /// `TARE_EXECUTABLE`: the program whose copy this process may be.
     pub(crate) executable: Path,
     /// `TARE_COPY`: that copy; empty where it is not named.
@@ -63,6 +65,15 @@ impl Throttle {
     }
 }
 
+impl ImitatedClock {
+    /// From `RANK,NANOSECONDS,PPM`.
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut words = core::str::from_utf8(bytes).ok()?.split(',');
+        let imitated = Self { rank: words.next()?.parse().ok()?, ahead_ns: words.next()?.parse().ok()?, ppm: words.next()?.parse().ok()? };
+        words.next().is_none().then_some(imitated)
+    }
+}
+
 static SETTINGS: Once<Settings> = Once::new(Settings::NOTHING);
 
 /// The settings of this process.
@@ -93,6 +104,7 @@ impl Settings {
         throttle: None,
         budget: None,
         metrics: Metrics::NONE,
+        imitated_clock: None,
         executable: Path::EMPTY,
         copy: Path::EMPTY,
     };
@@ -121,6 +133,7 @@ impl Settings {
             budget: value(c"TARE_DUTY").and_then(Budget::from_bytes).filter(|_| metrics.count == 0),
             metrics,
             throttle: value(c"TARE_THROTTLE").and_then(Throttle::from_bytes),
+            imitated_clock: value(c"TARE_IMITATED_CLOCK").and_then(ImitatedClock::from_bytes),
             executable,
             copy,
         }
@@ -130,7 +143,7 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::{Budget, Settings, Throttle};
-    use crate::process::Mode;
+    use crate::process::{ImitatedClock, Mode};
     use tare_format::graph::DelayModel;
 
     fn settings(variables: &[(&'static core::ffi::CStr, &'static [u8])]) -> Settings {
@@ -156,10 +169,12 @@ mod tests {
             (c"TARE_MODE", b"clock"),
             (c"TARE_EXECUTABLE", b"/usr/bin/app"),
             (c"TARE_COPY", b"/cache/app"),
+            (c"TARE_IMITATED_CLOCK", b"1,-7000000000,40"),
         ]);
         assert_eq!((settings.mode, settings.model, settings.exact), (Mode::Clock, DelayModel::Delay, true));
         assert_eq!((settings.run_id.bytes(), settings.executable.bytes()), (&b"c0ffee01"[..], &b"/usr/bin/app"[..]));
         assert_eq!(settings.copy.bytes(), b"/cache/app");
+        assert_eq!(settings.imitated_clock, Some(ImitatedClock { rank: 1, ahead_ns: -7_000_000_000, ppm: 40 }));
         assert_eq!(settings.budget, Some(Budget(200)));
         assert_eq!(settings.throttle, Some(Throttle { calls: 100_000, nanoseconds: 10_000 }));
     }
