@@ -233,6 +233,10 @@ record! {
     }
 }
 
+/// Nanoseconds of doubt beyond which clocks of several machines say less than delays alone do: the delay model, which needs no
+/// common clock, takes the place of the virtual-time model.
+pub const MOST_CLOCK_DOUBT_NS: u64 = 1_000_000;
+
 /// Dependent additions in one sample of the core clock: one core cycle each.
 pub const CLOCK_ADDITIONS: u64 = 10_000;
 

@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::OnceLock;
 use tare_delay::clocks::{Agreement, difference};
 use tare_delay::completion::{Arrivals, Moment};
-use tare_format::graph::DelayModel;
+use tare_format::graph::{DelayModel, MOST_CLOCK_DOUBT_NS};
 use tare_format::ids::Ticks;
 use tare_runtime::process::{self, ImitatedClock, now};
 
@@ -26,8 +26,6 @@ const AT_ONCE: u64 = 1000;
 const READINGS: usize = 8;
 /// How fast clocks of machines part that nothing disciplines, at most.
 const DRIFT: f64 = 2e-4;
-/// Beyond this many nanoseconds of doubt, clocks say less than the delays alone do: the delay model needs no common clock.
-const TOO_FAR: i64 = 1_000_000;
 
 /// How the clock of this process and those of other machines belong together.
 #[derive(Debug, Default)]
@@ -107,7 +105,7 @@ impl Clocks {
 
     /// Which model there are clocks for.
     pub(crate) fn model(&self, wanted: DelayModel) -> DelayModel {
-        let in_doubt = wanted == DelayModel::Virtual && self.doubt.load(Ordering::Relaxed) > TOO_FAR;
+        let in_doubt = wanted == DelayModel::Virtual && self.doubt.load(Ordering::Relaxed) > MOST_CLOCK_DOUBT_NS.cast_signed();
         if in_doubt { DelayModel::Delay } else { wanted }
     }
 

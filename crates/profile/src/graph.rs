@@ -117,6 +117,7 @@ fn process(name: &str, header: &Header, damaged_records: u64) -> Process {
         lost_threads: header.lost_threads,
         unpaired_messages: header.unpaired_messages,
         uncovered_calls: header.uncovered_calls,
+        clock_doubt_s: header.clock_doubt_ns as f64 * 1e-9,
         setup_ticks: header.setup_ticks,
         damaged_records,
         budget: (header.budget > 0).then(|| f64::from(header.budget) / 1e4),

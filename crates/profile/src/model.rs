@@ -218,6 +218,8 @@ pub struct Process {
     pub unpaired_messages: u64,
     /// Calls that carry no delay.
     pub uncovered_calls: u64,
+    /// Seconds by which its clock and those of other machines may differ after they were put in line; 0 where there is one machine.
+    pub clock_doubt_s: f64,
     /// Set-up of the runtime, ticks.
     pub setup_ticks: u64,
     /// Bytes that the counts promise and the file does not hold, or contents that contradict themselves:

@@ -16,7 +16,7 @@ use crate::metrics::{self, FileDocument, MetricDocument, ValueDocument};
 use crate::run::{Results, Run};
 use crate::switches::{self, SwitchDocument};
 use crate::view::{
-    Contradicted, ContradictedPlace, FindingText, Size, Time, Trust, Undelayed, Whole, finding_texts, kind_name, region_rows, wait_rows,
+    Contradicted, ContradictedPlace, FindingText, Size, Time, Trust, Undelayed, Whole, clock_doubt, finding_texts, kind_name, region_rows, wait_rows,
 };
 
 /// The schema number of all documents.
@@ -81,6 +81,7 @@ struct RunDocument<'a> {
     measured_by: Option<&'a str>,
     uncovered_calls: u64,
     unpaired_messages: u64,
+    clock_doubt_s: f64,
     contradicted_receives: u64,
     contradicted: Vec<ContradictedDocument>,
     switched: Vec<SwitchDocument>,
@@ -108,6 +109,7 @@ impl<'a> RunDocument<'a> {
             measured_by: run.measured_by.as_deref(),
             uncovered_calls: undelayed.calls,
             unpaired_messages: undelayed.messages,
+            clock_doubt_s: clock_doubt(results.profile),
             contradicted_receives: contradicted.receives,
             contradicted: contradicted.places.iter().map(ContradictedDocument::of).collect(),
             switched: switches::documents(results.profile),

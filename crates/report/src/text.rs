@@ -408,6 +408,9 @@ pub(crate) fn trust_words(trust: &Trust, glyphs: &Glyphs) -> String {
     if let Some(undelayed) = undelayed(&trust.undelayed, glyphs) {
         text.push_str(&format!("; {undelayed}"));
     }
+    if trust.clock_doubt_s > 0.0 && !trust.doubts.iter().any(|doubt| matches!(doubt, Doubt::Clocks(_))) {
+        text.push_str(&format!("; clocks of machines agree within {}", time_with_unit(trust.clock_doubt_s, glyphs)));
+    }
     text
 }
 
@@ -425,6 +428,9 @@ fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
             format!("{receives} from anywhere met messages in an order that virtual times contradict{places}")
         }
         Doubt::Foreign(tool) => format!("measured by {tool}, whose overhead is in all times and not known"),
+        Doubt::Clocks(doubt) => {
+            format!("clocks of machines differ by up to {}, so delays were carried by the delay model", time_with_unit(*doubt, glyphs))
+        }
         Doubt::Damaged(records) => format!("{} records are damaged or missing", count(*records, glyphs)),
     }
 }
@@ -446,6 +452,7 @@ fn remedy(doubt: &Doubt) -> &'static str {
         Doubt::Contradicted(..) => "fewer functions, so that the order of messages is closer to that of the unmeasured program",
         Doubt::Undelayed(_) => "fewer functions, so that there is less delay to carry: --preset cc3 or --preset mpi-path",
         Doubt::Wide(_) | Doubt::Prior(_) => "a longer run, or fewer short functions: --preset cc3 or --preset mpi-path",
+        Doubt::Clocks(_) => "a time service on all machines (chrony, PTP)",
         Doubt::Foreign(_) => "measure it with `tare profile` to have the overhead taken off",
         Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_) => "look whether a process was killed or the disk is full",
     }

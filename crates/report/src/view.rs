@@ -15,7 +15,7 @@ use tare_profile::{Location, Process, RegionKind, State};
 pub(crate) use findings::{FindingText, finding_texts};
 pub(crate) use order::{Contradicted, ContradictedPlace};
 pub(crate) use regions::{RegionRow, region_rows};
-pub(crate) use trust::{Doubt, Trust, Undelayed};
+pub(crate) use trust::{Doubt, Trust, Undelayed, clock_doubt};
 pub(crate) use waits::{WaitRow, longest, wait_rows};
 
 use crate::layout::Glyphs;

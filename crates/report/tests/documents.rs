@@ -116,8 +116,10 @@ fn calls_without_delays_are_counted() {
     profile.processes[0].uncovered_calls = 1_200;
     profile.processes[1].uncovered_calls = 34;
     profile.processes[1].unpaired_messages = 5;
+    profile.processes[1].clock_doubt_s = 2e-6;
     let document = parsed(&json::report(&run(), &Results::new(&profile, Mode::Parallel)));
     assert_eq!((&document["run"]["uncovered_calls"], &document["run"]["unpaired_messages"]), (&1_234.into(), &5.into()));
+    assert_eq!(document["run"]["clock_doubt_s"], 2e-6);
 }
 
 #[test]

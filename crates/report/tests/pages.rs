@@ -76,6 +76,22 @@ fn calls_without_delays_limit_trust_where_delays_are_shown() {
 }
 
 #[test]
+fn clocks_of_several_machines_are_spoken_of() {
+    let with_doubt = |seconds| {
+        let mut profile = master_and_worker();
+        profile.processes[1].clock_doubt_s = seconds;
+        let summary = text::summary(&run(), &Results::new(&profile, Mode::Parallel), &page(120));
+        summary.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(!with_doubt(0.0).contains("clocks"));
+    let near = with_doubt(12e-6);
+    assert!(near.contains("good: 5 of 5 regions; nothing lost; clocks of machines agree within 12.00 µs"), "{near}");
+    let far = with_doubt(3e-3);
+    assert!(far.contains("limited: clocks of machines differ by up to 3.000 ms, so delays were carried by the delay model"), "{far}");
+    assert!(far.contains("a time service on all machines"), "{far}");
+}
+
+#[test]
 fn what_a_summary_leaves_out_is_counted_in_good_words() {
     let text = |top| text::summary(&run(), &Results::new(&master_and_worker(), Mode::Parallel), &Page { top, ..page(80) });
     assert!(text(4).contains("(1 more region: ") && text(3).contains("(2 more regions: "));

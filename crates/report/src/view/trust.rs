@@ -1,7 +1,7 @@
 //! Whether the figures can be believed.
 
 use tare_compensate::{CompensatedLocation, Mode};
-use tare_profile::{Process, Profile};
+use tare_profile::{MOST_CLOCK_DOUBT_NS, Process, Profile};
 
 use super::{Contradicted, RegionRow, Size, Time};
 use crate::run::{Results, Run};
@@ -18,6 +18,8 @@ pub(crate) struct Trust {
     pub(crate) off_batches: u64,
     /// What carried no delay, where there was hardly any to carry.
     pub(crate) undelayed: Undelayed,
+    /// Seconds within which the clocks of its machines agree; 0 where there is one.
+    pub(crate) clock_doubt_s: f64,
 }
 
 /// What carried no delay, summed over the processes.
@@ -68,6 +70,8 @@ pub(crate) enum Doubt {
     Contradicted(u64, String),
     /// Records of the graph files were damaged or missing.
     Damaged(u64),
+    /// The clocks of its machines may differ by this many seconds: too much for the virtual-time model.
+    Clocks(f64),
     /// Another tool measured it, whose overhead is not known.
     Foreign(String),
 }
@@ -101,6 +105,10 @@ impl Trust {
         if contradicted.receives > 0 && results.shown.mode == Mode::Parallel {
             doubts.push(Doubt::Contradicted(contradicted.receives, contradicted.first(profile, PLACES)));
         }
+        let clock_doubt_s = clock_doubt(profile);
+        if clock_doubt_s > MOST_CLOCK_DOUBT_NS as f64 * 1e-9 && results.shown.mode == Mode::Parallel {
+            doubts.push(Doubt::Clocks(clock_doubt_s));
+        }
         doubts.extend(certainty(&results.parallel.locations, time));
         Self {
             regions: regions.len(),
@@ -109,12 +117,18 @@ impl Trust {
             lost,
             off_batches: profile.locations.iter().map(|location| location.off_batches).sum(),
             undelayed,
+            clock_doubt_s,
         }
     }
 
     pub(crate) fn is_good(&self) -> bool {
         self.doubts.is_empty()
     }
+}
+
+/// Seconds within which the clocks of all machines agree; 0 where there is one.
+pub(crate) fn clock_doubt(profile: &Profile) -> f64 {
+    profile.processes.iter().map(|process| process.clock_doubt_s).fold(0.0, f64::max)
 }
 
 /// Places that are named where an order is contradicted.
