@@ -8,7 +8,7 @@ use std::path::Path;
 use memmap2::Mmap;
 use tare_foreign::Foreign;
 use tare_format::graph::UNWRITTEN;
-use tare_profile::Profile;
+use tare_profile::{Profile, State};
 use tare_report::Page;
 
 use crate::args::{Compensate, Showing};
@@ -130,8 +130,25 @@ impl Results {
         let descriptions: Vec<&[u8]> = descriptions.iter().map(|(_, bytes)| &bytes[..]).collect();
         let mut profile = live::profile(&graphs, &descriptions)
             .map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", run.path.display())))?;
+        if record.exit.is_some() {
+            profile.processes.iter_mut().filter(|process| process.state == State::Running).for_each(|process| process.state = State::CutOff);
+        }
         name_functions(&mut profile);
         Ok(Self { record, run: run.clone(), profile, foreign: None })
+    }
+
+    /// What of the program's time the figures leave out because the run did not come to its end, in words.
+    pub(crate) fn cut_off(&self) -> Option<String> {
+        let exit = self.record.exit?;
+        let cut_off = |state| matches!(state, State::Running | State::CutOff);
+        let open = self.profile.processes.iter().filter(|process| cut_off(process.state) && process.span.is_none_or(|span| !span.closed)).count();
+        match (self.record.stopped_by, exit) {
+            (Some(signal), _) | (None, Exit::Signal(signal)) => Some(format!("was stopped by {}", signal_name(signal))),
+            (None, Exit::Status(status)) if status != 0 && open > 0 => {
+                Some(format!("ended with status {status}, and {open} of its processes did not come to their end"))
+            }
+            _ => None,
+        }
     }
 
     /// How the command ended, if it has.

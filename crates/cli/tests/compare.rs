@@ -71,6 +71,23 @@ fn what_cannot_be_compared_is_said() {
 }
 
 #[test]
+fn a_run_that_failed_is_no_faster_than_one_that_did_not() {
+    let place = Place::new();
+    measured(&place, &[("whole", "100")]);
+    let program = place.path().join("work");
+    for (run, status, said) in [("failed", "7", "whole ended with exit status 0, failed with exit status 7"), ("dead", "-1", "dead was stopped by SIGABRT")] {
+        let output = place.tare().args(["profile", "-o", run, "--"]).arg(&program).args(["4", "1", status]).output().expect("tare can be started");
+        assert!(!output.status.success());
+        let output = compare(&place, &["whole", run]);
+        assert_eq!(output.status.code(), Some(65), "{}", text(&output.stdout));
+        assert!(text(&output.stderr).contains(said), "{}", text(&output.stderr));
+    }
+    assert_eq!(compare(&place, &["failed", "failed"]).status.code(), Some(0), "both ended alike");
+    let said = place.tare().args(["query", "dead", "time"]).output().expect("tare can be started");
+    assert!(!text(&said.stdout).contains("still run"), "{}", text(&said.stdout));
+}
+
+#[test]
 fn what_other_tools_measured_is_read_and_compared() {
     let place = Place::new();
     measured(&place, &[("own", "400")]);
@@ -93,6 +110,7 @@ fn what_other_tools_measured_is_read_and_compared() {
         let value = |side: usize| region["sides"][side]["runs"][0]["value_s"].as_f64().expect("a time");
         assert!((value(0) - value(1)).abs() <= 2e-9, "{foreign}: {region}");
         assert_eq!(region["changes"][0]["verdict"], "same");
+        assert!(document["time"]["changes"][0].is_null(), "spans that begin and end elsewhere are not compared: {}", document["time"]);
         assert!(document["sides"][1]["runs"][0]["measured_by"].is_string());
     }
     std::fs::write(place.path().join("profiles/profile.0.0.0"), "5 templated_functions\n").expect("a writable file");

@@ -165,6 +165,8 @@ pub enum State {
     /// It runs, or was killed.
     #[default]
     Running,
+    /// It was killed: its run is over, and it has not said that it ended.
+    CutOff,
     /// It ended through `exit` and closed its file.
     Finished,
     /// It replaced itself by another program.

@@ -41,6 +41,8 @@ pub struct Comparison {
     least: f64,
     least_s: f64,
     has_noise: bool,
+    /// Whether another tool measured some of the sides: their times and efficiencies are of different spans, and not compared.
+    is_mixed: bool,
     time: Line,
     regions: Vec<Line>,
 }
@@ -95,13 +97,20 @@ impl Comparison {
             return None;
         }
         let times: Option<Vec<Option<Of>>> = sides.iter().map(|side| time_of(side).map(Some)).collect();
-        let time = Line::new("run", "program", times?);
+        let mut time = Line::new("run", "program", times?);
         let has_noise = sides.iter().any(|side| side.runs.len() > 1);
         let least = least.unwrap_or(if has_noise { LEAST } else { LEAST_UNKNOWN_NOISE });
         let before = time.changes.iter().flatten().next()?.before.value;
+        // Ours begins with `MPI_Init` and ends with `MPI_Finalize`, another tool's with the process.
+        let is_foreign = |side: &Side<'_>| side.runs.iter().any(|(run, _)| run.measured_by.is_some());
+        let is_mixed = sides.iter().any(is_foreign) && !sides.iter().all(is_foreign);
+        if is_mixed {
+            time.changes.iter_mut().for_each(|change| *change = None);
+        }
         let wholes: Vec<Vec<Whole>> = sides.iter().map(|side| side.runs.iter().map(|(_, results)| Whole::of(results)).collect()).collect();
         let mut comparison = Self {
-            sides: sides.iter().zip(&wholes).map(|(side, wholes)| About::of(side, wholes)).collect(),
+            sides: sides.iter().zip(&wholes).map(|(side, wholes)| About::of(side, wholes, is_mixed)).collect(),
+            is_mixed,
             least,
             least_s: least * before.max(0.0),
             has_noise,
@@ -156,8 +165,9 @@ impl Line {
 }
 
 impl About {
-    fn of(side: &Side<'_>, wholes: &[Whole]) -> Self {
-        let known: Vec<f64> = wholes.iter().filter_map(|whole| whole.efficiency.map(|efficiency| efficiency.parallel())).collect();
+    fn of(side: &Side<'_>, wholes: &[Whole], is_mixed: bool) -> Self {
+        let known: Vec<f64> =
+            wholes.iter().filter(|_| !is_mixed).filter_map(|whole| whole.efficiency.map(|efficiency| efficiency.parallel())).collect();
         let run = |&(run, results): &(&Run, &Results<'_>)| AboutRun {
             directory: run.directory.clone(),
             command: run.command.clone(),

@@ -232,7 +232,7 @@ pub(crate) fn unended(run: &Run, results: &Results<'_>, glyphs: &Glyphs) -> Opti
     if matches!(run.exit, Exit::Unknown | Exit::Status(0)) {
         return None;
     }
-    let is_open = |process: &&Process| process.state == State::Running && process.span.is_none_or(|span| !span.closed);
+    let is_open = |process: &&Process| matches!(process.state, State::Running | State::CutOff) && process.span.is_none_or(|span| !span.closed);
     let open: Vec<&Process> = results.profile.processes.iter().filter(is_open).collect();
     let name = |process: &&Process| process.rank.map_or_else(|| format!("process {}", process.pid), |rank| format!("rank {rank}"));
     let mut names: Vec<String> = open.iter().take(NAMED).map(name).collect();
@@ -250,12 +250,16 @@ pub(crate) fn unended(run: &Run, results: &Results<'_>, glyphs: &Glyphs) -> Opti
     (!open.is_empty()).then(|| format!("{} did not come to {end}{first}{signal}", names.join(", ")))
 }
 
-/// The process that ended before its time and before all others that did, and by how many seconds. `None` where several were
-/// found to have ended at once.
+/// The rank, or process that did not come to its end, that ended before all others, and by how many seconds: ranks end together
+/// but for the one that dies, or exits without `MPI_Finalize`. `None` where several were found to have ended at once, and where
+/// somebody stopped them all.
 fn first_to_end<'a>(run: &Run, results: &Results<'a>) -> Option<(&'a Process, f64)> {
-    let early = |process: &Process| process.span.map_or(process.state == State::Running, |span| !span.closed);
+    if run.stopped_by.is_some() {
+        return None;
+    }
+    let counts = |process: &Process| process.rank.is_some() || process.span.map_or(process.state != State::Finished, |span| !span.closed);
     let of_end = |(file, after): &(String, f64)| Some((results.profile.processes.iter().find(|process| process.file == *file)?, *after));
-    let mut ends = run.ends.iter().filter_map(of_end).filter(|(process, _)| early(process));
+    let mut ends = run.ends.iter().filter_map(of_end).filter(|(process, _)| counts(process));
     let (first, second) = (ends.next()?, ends.next()?);
     (second.1 > first.1).then_some((first.0, second.1 - first.1))
 }

@@ -20,6 +20,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
     let of_side: Vec<&[PathBuf]> =
         if arguments.with.is_empty() { arguments.runs.chunks(1).collect() } else { vec![&arguments.runs, &arguments.with] };
     let read: Vec<Vec<Results>> = of_side.iter().map(|paths| paths.iter().map(|path| results(path)).collect()).collect::<Result<_, Failure>>()?;
+    alike(&read)?;
     let runs: Vec<Vec<_>> = read.iter().map(|side| side.iter().map(|run| (run.about(), run.compensated(&arguments.showing))).collect()).collect();
     let sides: Vec<Side<'_>> = runs.iter().map(|runs| Side { runs: runs.iter().map(|(run, results)| (run, results)).collect() }).collect();
     let comparison = Comparison::of(&sides, arguments.least)
@@ -32,12 +33,29 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
     Ok(if comparison.is_slower() { ExitCode::from(SLOWER) } else { ExitCode::SUCCESS })
 }
 
-/// A run in which something was measured.
+/// The runs have ended alike: the time of one that failed says nothing about that of one that did not.
+fn alike(read: &[Vec<Results>]) -> Result<(), Failure> {
+    let ended: Vec<_> = read.iter().flatten().filter_map(|run| Some((run.run.path.display(), run.ended()?))).collect();
+    match ended.split_first() {
+        Some(((first, how), others)) => match others.iter().find(|(_, other)| other != how) {
+            Some((other, otherwise)) => Err(Failure::new(Code::BadInput, format!("{first} ended with {how}, {other} with {otherwise}"))
+                .remedy("compare runs that ended alike; `tare report` shows what each holds")),
+            None => Ok(()),
+        },
+        None => Ok(()),
+    }
+}
+
+/// A run in which something was measured, from its begin to its end.
 fn results(path: &Path) -> Result<Results, Failure> {
     let results = Results::open(path)?;
     if results.profile.locations.iter().all(|location| location.nodes.is_empty()) {
         let nothing = format!("{} holds no times: nothing was measured", path.display());
         return Err(Failure::new(Code::BadInput, nothing).remedy("`tare report` on it says why"));
+    }
+    if let Some(how) = results.cut_off() {
+        let part = format!("{} {how}: its times are of a part of the program", path.display());
+        return Err(Failure::new(Code::BadInput, part).remedy("compare runs that came to their end; `tare report` shows what it holds"));
     }
     Ok(results)
 }

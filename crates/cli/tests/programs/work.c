@@ -1,4 +1,5 @@
-/* Works as much as it is told: `work STEADY GROWING`, each a number of rounds of some ten microseconds. */
+/* Works as much as it is told: `work STEADY GROWING [STATUS]`, each a number of rounds of some ten microseconds; ends with the
+   status, where it is negative by a signal. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,6 +25,8 @@ __attribute__((noinline)) double growing(long rounds) {
 
 int main(int argc, char **argv) {
     double x = steady(argc > 1 ? atol(argv[1]) : 100) + growing(argc > 2 ? atol(argv[2]) : 100);
+    int status = argc > 3 ? atoi(argv[3]) : 0;
     printf("%g\n", x);
-    return 0;
+    if (status < 0) abort();
+    return status;
 }

@@ -74,7 +74,8 @@ pub(super) fn time(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {
         };
         Some(format!("{}: {said}", letter(index + 1)))
     };
-    std::iter::once(times.join(", ")).chain(comparison.time.changes.iter().enumerate().filter_map(change)).collect()
+    let mixed = comparison.is_mixed.then(|| "not compared: ours begins with MPI_Init, another tool's with the process".to_string());
+    std::iter::once(times.join(", ")).chain(mixed).chain(comparison.time.changes.iter().enumerate().filter_map(change)).collect()
 }
 
 pub(super) fn efficiency(comparison: &Comparison) -> Option<String> {
