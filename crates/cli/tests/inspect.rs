@@ -80,7 +80,7 @@ fn rows_are_chosen_sorted_and_cut() {
     assert!(counts.is_sorted_by(|one, other| one >= other), "{counts:?}");
     assert_eq!(column(&shown(&place, &["shown", "--format", "csv", "--functions", "/^(leaf|nest)$/", "--sort", "name"]), "name"), ["leaf", "nest"]);
     let table = shown(&place, &["shown", "--functions", "nest", "--sort", "CC:desc"]);
-    assert!(table.contains("1 of the functions match") && table.contains("shown.c:7"), "{table}");
+    assert!(table.contains("1 of the functions matches") && table.contains("shown.c:7"), "{table}");
     let document = document(&place, &["shown", "--sort", "address:desc", "--functions", "e"]);
     let addresses: Vec<u64> =
         document["functions"].as_array().expect("a list").iter().map(|one| one["address"].as_u64().expect("an address")).collect();

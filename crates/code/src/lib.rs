@@ -63,6 +63,7 @@ pub use harmless::is_harmless;
 pub use loops::Loop;
 pub use metrics::{Metrics, Source};
 use noreturn::Never;
+pub use noreturn::is_noreturn_name;
 pub use parallel::Threads;
 pub use program::{Body, Flow, Function, Instruction, JumpTable, Operand, Refusal, TableForm};
 use quick::QuickMap;

@@ -90,7 +90,9 @@ const MORE_NAMES: [&str; 16] = [
     "MPI_Abort",
 ];
 
-pub(crate) fn is_noreturn_name(name: &str) -> bool {
+/// Whether functions of this name do not return, whatever they are called with.
+#[must_use]
+pub fn is_noreturn_name(name: &str) -> bool {
     NAMES.contains(&name) || MORE_NAMES.contains(&name)
 }
 

@@ -12,7 +12,7 @@ use crate::call::{Call, Span};
 use crate::communicators::Comm;
 use crate::meaning::Mode;
 use crate::session::Session;
-use crate::transport::{self, Note};
+use crate::transport::{Awaited, Note};
 use core::cell::RefCell;
 use core::sync::atomic::{AtomicU64, Ordering};
 use tare_delay::completion::{Arrivals, Completion, Moment, complete};
@@ -42,7 +42,8 @@ struct Asked {
     wanted: Wanted,
     bytes: u64,
     synchronous: bool,
-    slot: Box<transport::Slot>,
+    /// Where an answer is received: this one, or that of another send, for answers come in the order in which receives end.
+    receive: Awaited,
     answer: Option<Moment>,
     /// How the send ended: where its wait would begin, and its end.
     ended: Option<(Moment, Ticks)>,
@@ -65,11 +66,8 @@ pub(crate) fn ask(session: &Session, comm: &Comm, peer: i32, bytes: u64, mode: M
                 return 0;
             }
             let wanted = NEXT.fetch_add(1, Ordering::Relaxed);
-            let mut slot = Box::<transport::Slot>::default();
-            if slot.receive(session, shadow, peer + comm.offset, TAG).is_none() {
-                return 0;
-            }
-            asked.push(Asked { wanted, bytes, synchronous, slot, answer: None, ended: None, provisional: Provisional::NEW });
+            let Some(receive) = Awaited::start(session, shadow, peer + comm.offset, TAG) else { return 0 };
+            asked.push(Asked { wanted, bytes, synchronous, receive, answer: None, ended: None, provisional: Provisional::NEW });
             wanted
         })
         .unwrap_or(0)
@@ -101,7 +99,7 @@ pub(crate) fn forget(session: &Session, wanted: Wanted) {
     let _ = ASKED.try_with(|asked| {
         let mut asked = asked.borrow_mut();
         if let Some(at) = asked.iter().position(|asked| asked.wanted == wanted) {
-            asked.remove(at).slot.give_up(session);
+            asked.remove(at).receive.give_up(session);
         }
     });
 }
@@ -148,12 +146,14 @@ pub(crate) fn collect(call: &mut Call) {
 }
 
 /// Takes the answers that are there. They come in the order in which receives end, which may be another one than that of
-/// the sends.
+/// the sends: who is answered by another's receive leaves that one its own.
 fn take(session: &Session, asked: &mut [Asked]) {
     for index in 0..asked.len() {
-        let Some(note) = asked[index].slot.received(session) else { continue };
-        if let Some(other) = asked.iter_mut().find(|other| other.wanted == note.wanted) {
-            other.answer = Some(note.sent);
+        let Some(note) = asked[index].receive.received(session) else { continue };
+        let Some(other) = asked.iter().position(|other| other.wanted == note.wanted) else { continue };
+        asked[other].answer = Some(note.sent);
+        if let Ok([one, other]) = asked.get_disjoint_mut([index, other]) {
+            core::mem::swap(&mut one.receive, &mut other.receive);
         }
     }
 }
@@ -181,5 +181,5 @@ impl Asked {
 /// Lets go of what has not come.
 pub(crate) fn close(session: &Session) {
     let asked = ASKED.try_with(|asked| std::mem::take(&mut *asked.borrow_mut())).unwrap_or_default();
-    asked.into_iter().for_each(|asked| asked.slot.give_up(session));
+    asked.into_iter().for_each(|asked| asked.receive.give_up(session));
 }

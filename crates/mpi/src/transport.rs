@@ -66,33 +66,43 @@ pub(crate) struct Slot {
     request: usize,
 }
 
-impl Slot {
-    /// Starts to receive here; it must not move until that has ended.
-    pub(crate) fn receive(&mut self, session: &Session, shadow: usize, source: i32, tag: i32) -> Option<()> {
-        let (buffer, handle) = (self.words.as_mut_ptr() as usize, &raw mut self.request as usize);
-        self.request = session.handles.request_null;
-        session.ask(Id::MPI_Irecv, [buffer, LENGTH, session.handles.byte, word(source), word(tag), shadow, handle])
+/// A receive of ours. Until the library is through with it, its memory is not given back: dropped before, it stays for good.
+#[derive(Debug)]
+pub(crate) struct Awaited(Option<Box<Slot>>);
+
+impl Awaited {
+    /// Starts to receive.
+    pub(crate) fn start(session: &Session, shadow: usize, source: i32, tag: i32) -> Option<Self> {
+        let mut slot = Box::<Slot>::default();
+        let (buffer, handle) = (slot.words.as_mut_ptr() as usize, &raw mut slot.request as usize);
+        session.ask(Id::MPI_Irecv, [buffer, LENGTH, session.handles.byte, word(source), word(tag), shadow, handle])?;
+        Some(Self(Some(slot)))
     }
 
     /// What has been received; says so once.
     pub(crate) fn received(&mut self, session: &Session) -> Option<Note> {
-        if self.request == session.handles.request_null || !test(session, &mut self.request) {
+        if !test(session, &mut self.0.as_mut()?.request) {
             return None;
         }
-        self.request = session.handles.request_null;
-        Some(Note::heard(session, self.words))
+        Some(Note::heard(session, self.0.take()?.words))
     }
 
     /// Ends a receive whose message may never come.
-    pub(crate) fn give_up(mut self: Box<Self>, session: &Session) {
-        if self.request == session.handles.request_null {
-            return;
-        }
-        let address = &raw mut self.request as usize;
+    pub(crate) fn give_up(mut self, session: &Session) {
+        let Some(slot) = self.0.as_mut() else { return };
+        let address = &raw mut slot.request as usize;
         let ended = session.ask(Id::MPI_Cancel, [address]).and_then(|()| session.ask(Id::MPI_Wait, [address, session.abi.status_ignore]));
-        if ended.is_none() {
+        if ended.is_some() {
+            self.0 = None;
+        }
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        if let Some(slot) = self.0.take() {
             // The library may still write there.
-            Box::leak(self);
+            Box::leak(slot);
         }
     }
 }

@@ -20,6 +20,7 @@ on_both! {
     edges_of_the_interface "edges.c";
     threads "threads.c";
     requests_that_outlive_their_communicator "freed.c";
+    answers_in_another_order_than_sends "answers.c";
 }
 
 const BOTH: [Mpi; 2] = [Mpi::OpenMpi, Mpi::Mpich];

@@ -165,7 +165,7 @@ fn jumps_that_lead_nobody_knows_where_are_marked_in_the_table() {
     };
     assert!(!table(0).contains("unresolved"), "{}", table(0));
     let marked = table(3);
-    assert!(marked.contains("1 functions have indirect jumps whose targets are not known (unresolved)"), "{marked}");
+    assert!(marked.contains("1 function has indirect jumps whose targets are not known (unresolved)"), "{marked}");
     let line = |name: &str| marked.lines().find(|line| line.trim_start().starts_with(name)).expect("a line").to_string();
     assert!(line("odd").contains(" 3 ") && !line("even").contains(" 3 "), "{marked}");
 }

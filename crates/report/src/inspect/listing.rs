@@ -161,7 +161,7 @@ impl<'a> Listing<'a> {
         facts.extend(image.build_id.as_ref().map(|id| format!("build id {id}")));
         writer.words("", 2, &format!("{}: {}", image.path, facts.join(", ")));
         if functions.len() < *found {
-            writer.words("", 2, &format!("{} of the functions match", count(functions.len())));
+            writer.words("", 2, &format!("{} of the functions {}", count(functions.len()), if functions.len() == 1 { "matches" } else { "match" }));
         }
         if self.cells.len() < self.found {
             writer.words("", 2, &format!("{} of {} rows are shown", count(self.cells.len()), count(self.found)));
@@ -170,9 +170,9 @@ impl<'a> Listing<'a> {
             writer.words("", 2, "nothing to show");
         }
         if self.unresolved() > 0 {
-            let what =
-                "functions have indirect jumps whose targets are not known (unresolved): they have more blocks, edges, loops and exits than is shown";
-            writer.words("", 2, &format!("{} {what}", count(self.unresolved())));
+            let what = "indirect jumps whose targets are not known (unresolved): more blocks, edges, loops and exits than is shown";
+            let have = if self.unresolved() == 1 { "function has" } else { "functions have" };
+            writer.words("", 2, &format!("{} {have} {what}", count(self.unresolved())));
         }
         writer.blank();
     }

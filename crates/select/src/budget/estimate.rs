@@ -1,6 +1,6 @@
 //! What is expected of each function of a program in a run.
 
-use tare_code::{Body, Callee, Cfg, Flow, Loop, Operand, Program, Threads, Trips};
+use tare_code::{Body, Callee, Cfg, Flow, Loop, Operand, Program, Threads, Trips, is_noreturn_name};
 use tare_image::{Image, RelocationKind};
 
 use super::frequency::{Shape, UnknownTrips};
@@ -215,6 +215,8 @@ impl Drawn {
             }
             match *callee {
                 Callee::Function(to) if !program.functions.get(to).is_some_and(|callee| callee.never_returns) => self.returning_calls.push(to),
+                // A jump there in the place of a call, which says nothing of coming back.
+                Callee::Import(name) if is_noreturn_name(name) => {}
                 Callee::Import(name) => {
                     self.calls_mpi |= imports::is_mpi(name);
                     self.calls_openmp |= imports::is_openmp(name);
