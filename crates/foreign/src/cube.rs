@@ -1,6 +1,6 @@
 //! Cube's files: `.cubex`, a tar of `anchor.xml` with an index and values for each metric, and the older `.cube`, one XML file.
 //!
-//! Read are the metrics `time` (seconds) and `visits`, of our own files the waiting, and up to [`MOST_COUNTS`] metrics of whole numbers:
+//! Read are the metrics `time` (seconds) and `visits`, of our own files the waiting, and up to eight metrics of whole numbers:
 //! counters of the processor, bytes. Rows of a `.cubex` stand for call paths:
 //! those of exclusive metrics are counted depth first, those of inclusive ones with all children of a path before what is below them.
 //! Values stand in the order of the ids of the locations. Format: the documentation of CubeLib 4.8; values that Score-P wrote were
