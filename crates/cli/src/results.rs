@@ -140,8 +140,7 @@ impl Results {
     /// What of the program's time the figures leave out because the run did not come to its end, in words.
     pub(crate) fn cut_off(&self) -> Option<String> {
         let exit = self.record.exit?;
-        let cut_off = |state| matches!(state, State::Running | State::CutOff);
-        let open = self.profile.processes.iter().filter(|process| cut_off(process.state) && process.span.is_none_or(|span| !span.closed)).count();
+        let open = self.profile.processes.iter().filter(|process| process.is_open()).count();
         match (self.record.stopped_by, exit) {
             (Some(signal), _) | (None, Exit::Signal(signal)) => Some(format!("was stopped by {}", signal_name(signal))),
             (None, Exit::Status(status)) if status != 0 && open > 0 => {

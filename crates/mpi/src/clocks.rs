@@ -10,6 +10,7 @@ use crate::memory::word;
 use crate::session::Session;
 use crate::table::Id;
 use core::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::collections::HashSet;
 use std::sync::OnceLock;
 use tare_delay::clocks::{Agreement, difference};
 use tare_delay::completion::{Arrivals, Moment};
@@ -60,10 +61,9 @@ impl Clocks {
         }
         // What is said of the others makes no sense until all is done, and nothing is said before.
         let machines = gather(session, shadow, world.size, &[machine])?;
-        let leader = |machine| machines.iter().position(|other| *other == machine).unwrap_or(0);
-        let leaders = (1..machines.len()).filter(|&rank| leader(machines[rank]) == rank && machines[rank] != machines[0]);
+        let mut met = HashSet::from([machines[0]]);
         let mut found = [0_i64; 2];
-        for other in leaders {
+        for other in (1..machines.len()).filter(|&rank| met.insert(machines[rank])) {
             if world.rank == 0 {
                 self.compare(session, shadow, other as i32)?;
             } else if other == usize::try_from(world.rank).ok()? {
@@ -71,7 +71,7 @@ impl Clocks {
             }
         }
         let all = gather(session, shadow, world.size, &found)?;
-        let mine = leader(machine);
+        let mine = machines.iter().position(|other| *other == machine)?;
         self.offset.store(all[2 * mine], Ordering::Relaxed);
         self.several.store(true, Ordering::Relaxed);
         self.doubt(all[2 * mine + 1]);

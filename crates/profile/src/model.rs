@@ -279,6 +279,12 @@ pub struct Switch {
 }
 
 impl Process {
+    /// Whether it has neither ended nor come to the end of what is measured: it runs, or was cut off.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        matches!(self.state, State::Running | State::CutOff) && self.span.is_none_or(|span| !span.closed)
+    }
+
     /// Whether calls of a region were not counted for some time, because it was off.
     #[must_use]
     pub fn was_off(&self, region: RegionIndex) -> bool {

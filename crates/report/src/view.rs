@@ -232,8 +232,7 @@ pub(crate) fn unended(run: &Run, results: &Results<'_>, glyphs: &Glyphs) -> Opti
     if matches!(run.exit, Exit::Unknown | Exit::Status(0)) {
         return None;
     }
-    let is_open = |process: &&Process| matches!(process.state, State::Running | State::CutOff) && process.span.is_none_or(|span| !span.closed);
-    let open: Vec<&Process> = results.profile.processes.iter().filter(is_open).collect();
+    let open: Vec<&Process> = results.profile.processes.iter().filter(|process| process.is_open()).collect();
     let name = |process: &&Process| process.rank.map_or_else(|| format!("process {}", process.pid), |rank| format!("rank {rank}"));
     let mut names: Vec<String> = open.iter().take(NAMED).map(name).collect();
     if open.len() > NAMED {

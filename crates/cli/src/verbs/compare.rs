@@ -35,15 +35,11 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
 
 /// The runs have ended alike: the time of one that failed says nothing about that of one that did not.
 fn alike(read: &[Vec<Results>]) -> Result<(), Failure> {
-    let ended: Vec<_> = read.iter().flatten().filter_map(|run| Some((run.run.path.display(), run.ended()?))).collect();
-    match ended.split_first() {
-        Some(((first, how), others)) => match others.iter().find(|(_, other)| other != how) {
-            Some((other, otherwise)) => Err(Failure::new(Code::BadInput, format!("{first} ended with {how}, {other} with {otherwise}"))
-                .remedy("compare runs that ended alike; `tare report` shows what each holds")),
-            None => Ok(()),
-        },
-        None => Ok(()),
-    }
+    let mut ended = read.iter().flatten().filter_map(|run| Some((run.run.path.display(), run.ended()?)));
+    let Some((first, how)) = ended.next() else { return Ok(()) };
+    let Some((other, otherwise)) = ended.find(|(_, other)| *other != how) else { return Ok(()) };
+    Err(Failure::new(Code::BadInput, format!("{first} ended with {how}, {other} with {otherwise}"))
+        .remedy("compare runs that ended alike; `tare report` shows what each holds"))
 }
 
 /// A run in which something was measured, from its begin to its end.
