@@ -18,6 +18,7 @@ mod foreign_file;
 mod image_file;
 mod installation;
 mod instrumenting;
+mod job;
 mod launch;
 mod live;
 mod manual;

@@ -10,35 +10,25 @@ use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
 use tare_profile::Location;
 
 use crate::args::{ComparisonFormat, ValidateArguments};
-use crate::choice::Choice;
 use crate::collect::collect;
 use crate::failure::{Code, Failure};
-use crate::instrumenting;
-use crate::launch;
+use crate::job;
 use crate::measured::{self, Mode, Setting, Target, fresh_id};
 use crate::progress::Step;
 use crate::results::{NewRun, Results};
 use crate::rundir::{Exit, ImageRecord, RunDirectory};
-use crate::trial;
 
 /// Runs the pairs and prints the table to stdout; fails where a run fails.
 pub(crate) fn validate(arguments: &ValidateArguments) -> Result<ExitCode, Failure> {
-    let setting = Setting::of(&arguments.measuring)?;
-    let choice = Choice::of(&arguments.selection, setting.keeper())?;
-    let setting = setting.within_that_of(&arguments.selection, &choice);
-    let choice = match arguments.trial {
-        Some(length) => trial::sharpened(choice, length, &arguments.command, &arguments.library, setting)?,
-        None => choice,
-    };
-    let programs = launch::programs(&arguments.command).map_err(|error| launch::failure(&error))?;
-    let prepared = instrumenting::prepare(programs, &choice, &arguments.library)?;
+    let (prepared, setting) = job::prepare(&arguments.job)?;
+    let line = &arguments.job.command;
     let run = RunDirectory::create(arguments.output.as_deref(), &prepared.targets[0].program.path)?;
     // The record makes the directory of all runs one of ours, to be replaced the next time.
     let programs = measured::positions(&prepared.targets);
-    NewRun { id: fresh_id(), line: &arguments.command, setting, images: prepared.images.clone(), programs }.begin(&run)?;
+    NewRun { id: fresh_id(), line, setting, images: prepared.images.clone(), programs }.begin(&run)?;
     let originals: Vec<Target> =
         prepared.targets.iter().map(|target| Target { executable: target.program.path.clone(), libraries: Vec::new(), ..target.clone() }).collect();
-    let plain = Side { run: &run, line: &arguments.command, targets: &originals, setting: Setting { mode: Mode::Clock, ..setting }, images: &[] };
+    let plain = Side { run: &run, line, targets: &originals, setting: Setting { mode: Mode::Clock, ..setting }, images: &[] };
     let measured = Side { targets: &prepared.targets, setting, images: &prepared.images, ..plain };
     let step = Step::begin(format!("{} pairs of runs", arguments.runs));
     let mut pairs = Vec::with_capacity(arguments.runs.into());
