@@ -1,7 +1,7 @@
 //! Fragments: stretches of code with one start, before they are joined to functions.
 //!
 //! Starts and ranges are the union of unwind entries, symbols, init and fini arrays and the entry point; direct
-//! targets outside of all of them are added while sweeping. Holds always: fragments are sorted by start and do not
+//! targets outside of all of them, and what pointers lead to, are added while sweeping. Holds always: fragments are sorted by start and do not
 //! overlap; every one lies in a text range.
 
 use std::ops::Range;
@@ -10,6 +10,7 @@ use tare_image::Image;
 
 use crate::finder::Finder;
 use crate::names;
+use crate::program::FoundBy;
 
 /// What the symbols say of a start.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -29,6 +30,7 @@ pub(crate) struct Fragment {
     /// Index of its unwind entry.
     pub(crate) fde: Option<usize>,
     pub(crate) named: Named,
+    pub(crate) found_by: FoundBy,
     /// Whether the end is known (an unwind entry or a symbol's size) or found by decoding.
     pub(crate) has_known_end: bool,
     /// Flow records of the sweep.
@@ -60,8 +62,9 @@ pub(crate) struct Traits {
 }
 
 impl Fragment {
-    pub(crate) fn new(range: Range<u64>, fde: Option<usize>, has_known_end: bool) -> Self {
-        Self { range, fde, named: Named::No, has_known_end, flows: 0..0, instructions: 0, traits: Traits::default() }
+    pub(crate) fn new(range: Range<u64>, fde: Option<usize>, has_known_end: bool, found_by: FoundBy) -> Self {
+        let traits = Traits { is_pointed_at: found_by == FoundBy::Pointer, ..Traits::default() };
+        Self { range, fde, named: Named::No, found_by, has_known_end, flows: 0..0, instructions: 0, traits }
     }
 }
 
@@ -91,26 +94,40 @@ impl Fragments {
     }
 
     /// Adds starts of unknown size that lie in text outside of all fragments; says whether there were any.
-    pub(crate) fn add_starts(&mut self, image: &Image<'_>, starts: &mut Vec<u64>) -> bool {
+    pub(crate) fn add_starts(&mut self, image: &Image<'_>, mut starts: Vec<u64>, found_by: FoundBy) -> bool {
         starts.sort_unstable();
         starts.dedup();
         starts.retain(|&start| self.at(start).is_none() && image.text_at(start).is_some());
-        let sized: Vec<(u64, u64)> = starts.iter().map(|&start| (start, 0)).collect();
+        let sized: Vec<Start> = starts.iter().map(|&address| Start { address, size: 0, found_by }).collect();
         self.add(image, &sized);
         !starts.is_empty()
     }
 
-    /// Adds sorted starts with their sizes (0 if unknown).
-    fn add(&mut self, image: &Image<'_>, sized: &[(u64, u64)]) {
+    /// Whether an address lies in a fragment whose end is known.
+    pub(crate) fn has_known_end(&self, address: u64) -> bool {
+        self.at(address).and_then(|index| self.list.get(index)).is_some_and(|one| one.has_known_end)
+    }
+
+    /// The text around an address in which no fragment lies.
+    pub(crate) fn gap(&self, image: &Image<'_>, address: u64) -> Option<Range<u64>> {
+        let text = image.text_at(address)?;
+        let behind = self.finder.behind(&self.list, address, |one| one.range.start);
+        let before = behind.checked_sub(1).and_then(|index| self.list.get(index)).map_or(0, |one| one.range.end);
+        let next = self.list.get(behind).map_or(u64::MAX, |one| one.range.start);
+        Some(before.max(text.start)..next.min(text.end))
+    }
+
+    /// Adds sorted starts.
+    fn add(&mut self, image: &Image<'_>, sized: &[Start]) {
         let mut added = Vec::new();
-        for (position, &(start, size)) in sized.iter().enumerate() {
+        for (position, &Start { address: start, size, found_by }) in sized.iter().enumerate() {
             let Some(text) = image.text_at(start) else { continue };
             let known = self.list.partition_point(|one| one.range.start <= start);
             let next_known = self.list.get(known).map_or(u64::MAX, |one| one.range.start);
-            let next_new = sized.get(position + 1).map_or(u64::MAX, |one| one.0);
+            let next_new = sized.get(position + 1).map_or(u64::MAX, |one| one.address);
             let end = if size > 0 { start.saturating_add(size) } else { u64::MAX };
             let end = end.min(text.end).min(next_known).min(next_new);
-            added.push(Fragment::new(start..end, None, size > 0));
+            added.push(Fragment::new(start..end, None, size > 0, found_by));
         }
         self.list.extend(added);
         self.list.sort_by_key(|one| one.range.start);
@@ -118,19 +135,29 @@ impl Fragments {
     }
 }
 
+/// A start that no unwind entry has.
+#[derive(Clone, Copy)]
+struct Start {
+    address: u64,
+    /// 0 if it is unknown.
+    size: u64,
+    found_by: FoundBy,
+}
+
 /// All starts that the file itself names.
 pub(crate) fn discover(image: &Image<'_>) -> Fragments {
     let mut fragments = Fragments { list: by_unwind_entries(image), finder: Finder::default() };
     fragments.index();
     let functions = image.symbols().iter().filter(|symbol| symbol.is_function && symbol.is_defined);
-    let mut sized: Vec<(u64, u64)> = functions.map(|symbol| (symbol.address, symbol.size)).collect();
+    let mut sized: Vec<Start> = functions.map(|symbol| Start { address: symbol.address, size: symbol.size, found_by: FoundBy::Symbol }).collect();
     let arrays = image.init_array().into_iter().chain(image.fini_array());
     let main = names::main_function(image);
     let by_loader = names::run_by_loader(image).map(|one| one.1);
-    sized.extend(arrays.chain(image.ifunc_resolvers()).chain([image.entry()]).chain(main).chain(by_loader).map(|start| (start, 0)));
-    sized.sort_by_key(|&(start, size)| (start, std::cmp::Reverse(size)));
-    sized.dedup_by_key(|one| one.0);
-    sized.retain(|&(start, _)| fragments.at(start).is_none() && image.text_at(start).is_some());
+    let by_loader = arrays.chain(image.ifunc_resolvers()).chain([image.entry()]).chain(main).chain(by_loader);
+    sized.extend(by_loader.map(|address| Start { address, size: 0, found_by: FoundBy::Loader }));
+    sized.sort_by_key(|one| (one.address, std::cmp::Reverse(one.size)));
+    sized.dedup_by_key(|one| one.address);
+    sized.retain(|one| fragments.at(one.address).is_none() && image.text_at(one.address).is_some());
     fragments.add(image, &sized);
     name(image, &mut fragments);
     fragments
@@ -143,7 +170,7 @@ fn by_unwind_entries(image: &Image<'_>) -> Vec<Fragment> {
         let range = fde.range.start..fde.range.end.min(text.end);
         match list.last_mut() {
             Some(last) if range.start < last.range.end => last.traits.overlaps = true,
-            _ => list.push(Fragment::new(range, Some(index), true)),
+            _ => list.push(Fragment::new(range, Some(index), true, FoundBy::UnwindEntry)),
         }
     }
     list

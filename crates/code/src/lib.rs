@@ -32,6 +32,7 @@ mod noreturn;
 mod parallel;
 mod parts;
 mod pieces;
+mod pointed;
 mod program;
 mod quick;
 mod refuse;
@@ -65,7 +66,7 @@ pub use metrics::{Metrics, Source};
 use noreturn::Never;
 pub use noreturn::is_noreturn_name;
 pub use parallel::Threads;
-pub use program::{Body, Flow, Function, Instruction, JumpTable, Operand, Refusal, TableForm};
+pub use program::{Body, Flow, FoundBy, Function, Instruction, JumpTable, Operand, Refusal, TableForm};
 use quick::QuickMap;
 use sweep::{FlowRecord, Sweep};
 use tables::{Jumps, Resolver};
@@ -189,11 +190,11 @@ impl Program {
     /// What lies in `.init` and `.fini`: functions by their symbols, and what the loader runs; they are listed and never moved.
     fn add_outside(&mut self, image: &Image<'_>, sweep: &mut Sweep) {
         let symbols = image.symbols().iter().filter(|symbol| symbol.is_function && symbol.is_defined);
-        let mut sized: Vec<(u64, u64)> = symbols.map(|symbol| (symbol.address, symbol.size)).collect();
-        sized.extend(names::run_by_loader(image).map(|(_, address)| (address, 0)));
-        sized.sort_by_key(|&(address, size)| (address, Reverse(size)));
+        let mut sized: Vec<(u64, u64, FoundBy)> = symbols.map(|symbol| (symbol.address, symbol.size, FoundBy::Symbol)).collect();
+        sized.extend(names::run_by_loader(image).map(|(_, address)| (address, 0, FoundBy::Loader)));
+        sized.sort_by_key(|&(address, size, _)| (address, Reverse(size)));
         sized.dedup_by_key(|one| one.0);
-        for (address, size) in sized {
+        for (address, size, found_by) in sized {
             let section = image.sections().iter().find(|one| one.is_executable() && one.range().contains(&address));
             let Some(section) = section.filter(|_| image.text_at(address).is_none() && !image.is_in_plt(address)) else { continue };
             let size = if size == 0 { u64::MAX } else { size };
@@ -208,6 +209,7 @@ impl Program {
                 refusal: Some(Refusal::OutsideText),
                 other_entries: Vec::new(),
                 never_returns: false,
+                found_by,
             });
         }
     }
@@ -418,7 +420,9 @@ fn function(image: &Image<'_>, fragments: &Fragments, inside: [&[u64]; 2], unit:
         let inside = named.iter().copied().find(|&other| is_nameless && image.symbols_at(other).next().is_some());
         names::name_at(image, inside.unwrap_or(entry))
     };
-    Function { name, aliases, entry, parts: own().map(|one| one.range.clone()).collect(), refusal: None, other_entries, never_returns: false }
+    let found_by = own().next().map_or_else(FoundBy::default, |one| one.found_by);
+    let parts = own().map(|one| one.range.clone()).collect();
+    Function { name, aliases, entry, parts, refusal: None, other_entries, never_returns: false, found_by }
 }
 
 /// Which of some sorted addresses lie in a range, but not at its start.

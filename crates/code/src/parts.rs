@@ -67,7 +67,7 @@ fn may_be_part(fragment: &Fragment) -> bool {
 }
 
 /// Whether the first instructions, up to where control may turn, use a register or flag that a call does not hand over.
-fn needs_more_than_arguments(image: &Image<'_>, fragment: &Fragment) -> bool {
+pub(crate) fn needs_more_than_arguments(image: &Image<'_>, fragment: &Fragment) -> bool {
     let mut factory = InstructionInfoFactory::new();
     let mut written: Vec<Register> = Vec::new();
     let mut has_flags = false;

@@ -19,6 +19,39 @@ pub struct Function {
     pub other_entries: Vec<u64>,
     /// Whether no path through it returns.
     pub never_returns: bool,
+    /// What told of it first.
+    pub found_by: FoundBy,
+}
+
+/// What told of a function, the surest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum FoundBy {
+    /// An entry of the unwind tables, which has its range.
+    #[default]
+    UnwindEntry,
+    /// A symbol.
+    Symbol,
+    /// It is what the loader or start-up code runs: the entry point, an element of the init and fini arrays, `main`, a resolver.
+    Loader,
+    /// A direct call or jump outside of all functions that were known.
+    Branch,
+    /// A pointer in data, or an address that code hands on.
+    Pointer,
+}
+
+impl FoundBy {
+    /// A short name, lower case, for tables and JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UnwindEntry => "unwind entry",
+            Self::Symbol => "symbol",
+            Self::Loader => "loader",
+            Self::Branch => "branch",
+            Self::Pointer => "pointer",
+        }
+    }
 }
 
 impl Function {

@@ -9,6 +9,8 @@ use tare_image::Image;
 use crate::decode::{AddressSet, RawFlow, decoder, is_padding, raw_flow};
 use crate::fragments::{Fragment, Fragments, Named, Traits};
 use crate::parallel::Threads;
+use crate::pointed;
+use crate::program::FoundBy;
 use crate::through::{Recent, Through};
 
 /// An instruction that changes the flow of control. There are as many as blocks: it is kept small.
@@ -170,7 +172,7 @@ impl Sweep {
 /// Bytes of code in a piece of work.
 const PIECE: u64 = 1 << 17;
 
-/// Sweeps all fragments, and those that direct targets outside of them add, until there are no more.
+/// Sweeps all fragments, and those that direct targets and pointers outside of them add, until there are no more.
 pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threads) -> Sweep {
     let mut sweep = Sweep { starts: AddressSet::over(&code_ranges(image)), ..Sweep::default() };
     let slots: Vec<Range<u64>> = [".got", ".got.plt"].into_iter().filter_map(|name| Some(image.section(name)?.range())).collect();
@@ -186,8 +188,9 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threa
         }
         let swept = todo.iter().filter_map(|&one| fragments.list.get(one));
         let outward = swept.flat_map(|one| sweep.flows_of(one).iter().filter_map(direct_target).filter(|target| !one.range.contains(target)));
-        let mut targets: Vec<u64> = outward.filter(|&target| fragments.at(target).is_none()).collect();
-        if !fragments.add_starts(image, &mut targets) {
+        let targets: Vec<u64> = outward.filter(|&target| fragments.at(target).is_none()).collect();
+        let is_more = fragments.add_starts(image, targets, FoundBy::Branch);
+        if !is_more && !fragments.add_starts(image, pointed::starts(image, fragments, &sweep), FoundBy::Pointer) {
             break;
         }
     }
@@ -319,7 +322,7 @@ impl Sweep {
     /// Sweeps a function outside of text; returns how many instructions it has.
     pub(crate) fn add_outside(&mut self, image: &Image<'_>, range: Range<u64>) -> usize {
         let entry = range.start;
-        let fragment = Fragment::new(range, None, true);
+        let fragment = Fragment::new(range, None, true, FoundBy::default());
         let portion = Portion::of(image, &[], std::iter::once(&fragment));
         let first = self.flows.len();
         self.flows.extend(portion.flows);
@@ -491,7 +494,7 @@ impl<'a> Portion<'a> {
 }
 
 /// Finds the end of a fragment that nothing names: where no branch of its own leads beyond code that ends.
-struct Extent {
+pub(crate) struct Extent {
     range: Range<u64>,
     is_known: bool,
     /// Behind the last instruction that is no padding.
@@ -503,7 +506,7 @@ struct Extent {
     is_open: bool,
 }
 
-enum Step {
+pub(crate) enum Step {
     Inside,
     /// Padding that is never reached.
     Between,
@@ -511,13 +514,28 @@ enum Step {
 }
 
 impl Extent {
-    fn new(fragment: &Fragment) -> Self {
+    pub(crate) fn new(fragment: &Fragment) -> Self {
         let range = fragment.range.clone();
         let start = range.start;
         Self { range, is_known: fragment.has_known_end, end: start, farthest: start, falls_through: true, is_open: false }
     }
 
-    fn step(&mut self, instruction: &Instruction, flow: RawFlow) -> Step {
+    /// Behind the last instruction that is no padding.
+    pub(crate) const fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Whether no own branch leads to an address or behind it.
+    pub(crate) const fn is_behind_branches(&self, address: u64) -> bool {
+        self.farthest <= address && !self.is_open
+    }
+
+    /// Whether control does not run over the end.
+    pub(crate) const fn is_closed(&self) -> bool {
+        !self.falls_through && self.farthest <= self.end
+    }
+
+    pub(crate) fn step(&mut self, instruction: &Instruction, flow: RawFlow) -> Step {
         if self.is_known {
             return Step::Inside;
         }

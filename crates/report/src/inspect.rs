@@ -90,6 +90,8 @@ pub struct Function {
     pub indirect_calls: usize,
     /// Indirect jumps whose targets are not known.
     pub unresolved_jumps: usize,
+    /// What told of it: `unwind entry`, `symbol`, `loader`, `branch` or `pointer`.
+    pub found_by: &'static str,
     /// The loops themselves, where they are asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loop_list: Option<Vec<Loop>>,

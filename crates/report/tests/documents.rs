@@ -210,7 +210,7 @@ fn the_documents_of_images_have_the_fields_of_their_schemas() {
     let document = parsed(&tare_report::inspect::json(&inspection));
     has_fields(&document, "image", "path build_id pie stripped");
     let names = "name demangled address size parts file line lines instructions blocks edges exits cyclomatic loops loop_depth call_sites callees \
-                 indirect_calls unresolved_jumps";
+                 indirect_calls unresolved_jumps found_by";
     has_fields(&document, "functions.0", names);
     has_fields(&document, "functions.0.parts.0", "address size");
 

@@ -9,6 +9,8 @@ use crate::number::exact_count;
 
 /// The key of the column with the jumps whose targets are not known.
 const UNRESOLVED: &str = "unresolved_jumps";
+/// The key of the column with what told of functions.
+const FOUND_BY: &str = "found_by";
 
 /// The column that rows are sorted by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,7 +127,7 @@ impl<'a> Listing<'a> {
         let mut names = layout::Column::new("", Align::Left, 0, Vec::new());
         let mut others = Vec::new();
         for (index, column) in self.columns.iter().enumerate().filter(|(_, column)| !column.head.is_empty()) {
-            if column.key == UNRESOLVED && self.unresolved() == 0 {
+            if (column.key == UNRESOLVED && self.unresolved() == 0) || (column.key == FOUND_BY && !self.has_found_by_pointer(index)) {
                 continue;
             }
             let is_text = self.cells.iter().any(|row| matches!(row[index], Cell::Text(_) | Cell::Place(..)));
@@ -149,6 +151,11 @@ impl<'a> Listing<'a> {
     fn unresolved(&self) -> usize {
         let column = self.columns.iter().position(|column| column.key == UNRESOLVED);
         column.map_or(0, |column| self.cells.iter().filter(|row| row[column] != Cell::Number(0)).count())
+    }
+
+    /// Whether there are functions that a pointer alone told of: others are nothing to wonder about.
+    fn has_found_by_pointer(&self, column: usize) -> bool {
+        self.cells.iter().any(|row| row[column] == Cell::Text("pointer"))
     }
 
     fn heading(&self, writer: &mut Writer<'_>) {

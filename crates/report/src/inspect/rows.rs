@@ -101,6 +101,7 @@ const FUNCTIONS: &[Column] = &[
     column("indirect_calls", "", 0),
     column("unresolved_jumps", "unresolved", 1),
     column("callees", "", 0),
+    column("found_by", "found by", 9),
     column("source", "source", 7),
 ];
 
@@ -124,6 +125,7 @@ fn function(one: &Function) -> Vec<Cell<'_>> {
         Cell::count(one.indirect_calls),
         Cell::count(one.unresolved_jumps),
         Cell::count(one.callees.len()),
+        Cell::Text(one.found_by),
         Cell::place(one.file.as_ref(), one.line),
     ]
 }

@@ -89,6 +89,7 @@ fn function(analysis: &Analysis<'_>, function: &tare_code::Function, lines: Opti
         callees: metrics.callees,
         indirect_calls: metrics.indirect_calls,
         unresolved_jumps: metrics.unresolved_jumps,
+        found_by: function.found_by.name(),
         loop_list: wanted.loops.then(|| loops(program, function, &body(), lines)),
         call_list: wanted.calls.then(|| calls(analysis, &body(), lines)),
         inlined: None,

@@ -1,0 +1,143 @@
+//! Functions that nothing but a pointer tells of, and places that pointers lead to where no function begins.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use common::{Workshop, run};
+use tare_code::{FoundBy, Program};
+use tare_image::Image;
+
+/// Tables, a callback, and a function that jumps to its own labels through a table, all without unwind entries.
+const HANDLERS: &str = r#"
+#include <stdlib.h>
+#define KEEP __attribute__((noinline, noclone))
+int count;
+static KEEP int add(int x) { count++; return x + count; }
+static KEEP int mul(int x) { for (int i = 0; i < x; i++) count += i * x; return count; }
+static KEEP int stop(int x) { if (x > 90) abort(); return x; }
+static KEEP int die(int x) { count = x; abort(); }
+static KEEP int last(int x) { return x * 3; }
+int (*const table[])(int) = {add, mul, stop, die, last};
+static KEEP int alone(int x) { return x - count; }
+int (*volatile hook)(int) = alone;
+static KEEP int by_value(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+KEEP int interpret(const unsigned char *code, int x)
+{
+    static const void *const labels[] = {&&more, &&less, &&twice, &&end};
+    goto *labels[*code++ & 3];
+more: x += 7; count++; goto *labels[*code++ & 3];
+less: x -= count; count += x; goto *labels[*code++ & 3];
+twice: x *= 2; count ^= x; goto *labels[*code++ & 3];
+end: return x;
+}
+int main(int c, char **v)
+{
+    int a[3] = {3, 1, 2};
+    qsort(a, 3, sizeof *a, by_value);
+    return table[c & 3](c) + hook(a[0]) + interpret((const unsigned char *)v[0], c);
+}
+"#;
+
+/// Code of the test's own, by address: its size and what told of it.
+fn starts(program: &Program) -> BTreeMap<u64, (u64, FoundBy)> {
+    program.functions.iter().map(|one| (one.entry, (one.size(), one.found_by))).collect()
+}
+
+#[test]
+fn functions_behind_pointers_are_found_with_neither_symbols_nor_unwind_entries() {
+    let shop = Workshop::new();
+    let bare = [
+        "-fno-asynchronous-unwind-tables",
+        "-fno-unwind-tables",
+        "-fno-toplevel-reorder",
+        "-fno-reorder-functions",
+        "-fno-reorder-blocks-and-partition",
+    ];
+    let kinds: [(&str, &[&str]); 4] = [
+        ("moved", &["-O2", "-fPIE", "-pie"]),
+        ("fixed", &["-O2", "-fno-pie", "-no-pie"]),
+        ("marked", &["-O2", "-fcf-protection"]),
+        ("packed", &["-O2", "-fPIE", "-pie", "-Wl,-z,pack-relative-relocs"]),
+    ];
+    for (name, flags) in kinds {
+        shop.compile("gcc", name, "c", HANDLERS, &[flags, &bare[..]].concat());
+        let bytes = shop.read(name);
+        let image = Image::parse(&bytes).expect("an image");
+        let whole = starts(&Program::analyse(&image).expect("functions"));
+        let address =
+            |wanted: &str| image.symbols().iter().find(|symbol| symbol.name == wanted).unwrap_or_else(|| panic!("no symbol {wanted}")).address;
+        let handlers = ["add", "mul", "stop", "die", "last", "alone", "by_value"].map(address);
+        run(Command::new("strip").arg(shop.path(name)));
+        let bytes = shop.read(name);
+        let stripped = starts(&Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions"));
+        for address in handlers {
+            assert_eq!(whole.get(&address).map(|one| one.1), Some(FoundBy::Symbol), "{name}: {address:#x}");
+            let (size, found_by) = stripped.get(&address).unwrap_or_else(|| panic!("{name}: no function at {address:#x}"));
+            assert_eq!((*size, *found_by), (whole[&address].0, FoundBy::Pointer), "{name}: {address:#x}");
+        }
+        let others: Vec<&u64> = stripped.keys().filter(|address| !whole.contains_key(address)).collect();
+        assert!(others.is_empty(), "{name}: {others:x?} are no functions");
+    }
+}
+
+/// What pointers lead to here is data among code, the middle of code, and code that needs what no caller hands over.
+const NO_FUNCTIONS: &str = r"
+    .text
+    .globl main
+main:
+    lea constants(%rip), %rax
+    mov (%rax), %eax
+    mov places(%rip), %rdx
+    mov $0, %eax
+    ret
+    .p2align 4
+constants:
+    .long 0x428a2f98, 0x71374491, 0xc3c3c3c3, 0xe9b5dba5, 0x3956c25b
+    .p2align 4
+first:
+    xor %eax, %eax
+    test %edi, %edi
+    je 1f
+    inc %eax
+1:  ret
+    .p2align 4
+needy:
+    add %rbx, %r12
+    mov %r12, (%rbx)
+    ret
+    .p2align 4
+endless:
+    mov %edi, %eax
+    .byte 0x06, 0x07
+    .p2align 4
+    .data
+    .quad constants, 0
+    .quad 1b, 0
+    .quad needy, 0
+    .quad endless, 0
+places:
+    .quad first, 0
+    .section .note.GNU-stack
+";
+
+#[test]
+fn what_is_no_function_is_not_taken_for_one() {
+    let shop = Workshop::new();
+    for (name, flag) in [("odd", "-pie"), ("odd_fixed", "-no-pie")] {
+        shop.compile("gcc", name, "s", NO_FUNCTIONS, &[flag]);
+        let bytes = shop.read(name);
+        let image = Image::parse(&bytes).expect("an image");
+        let address =
+            |wanted: &str| image.symbols().iter().find(|symbol| symbol.name == wanted).unwrap_or_else(|| panic!("no symbol {wanted}")).address;
+        let first = address("first");
+        let false_ones = ["constants", "needy", "endless"].map(address);
+        run(Command::new("strip").arg(shop.path(name)));
+        let bytes = shop.read(name);
+        let found = starts(&Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions"));
+        assert_eq!(found.get(&first), Some(&(9, FoundBy::Pointer)), "{name}");
+        assert!(false_ones.iter().all(|address| !found.contains_key(address)), "{name}: {found:x?}");
+        assert_eq!(found.values().filter(|one| one.1 == FoundBy::Pointer).count(), 1, "{name}: {found:x?}");
+    }
+}
