@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use tare_format::graph::Header;
 
+use crate::live::clock;
 use crate::results::file_name;
 use crate::rundir::{End, node_local};
 
@@ -61,9 +62,10 @@ fn watch(id: &str, stopped: &UnixStream) -> Vec<End> {
         let interval = if started.elapsed() < Duration::from_secs(10) { OFTEN } else { SELDOM };
         let ended = wait(stopped, &running, interval);
         let after_s = started.elapsed().as_secs_f64();
+        let (ticks, ns) = clock();
         // From behind, so that the places in front stay what they are.
         for &place in ended.processes.iter().rev() {
-            ends.push(End { graph: running.swap_remove(place).0, after_s });
+            ends.push(End { graph: running.swap_remove(place).0, after_s, ticks, ns });
         }
         if ended.is_stopped {
             return ends;

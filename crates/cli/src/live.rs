@@ -15,7 +15,7 @@ use tare_profile::{GraphFile, Live, Profile, ProfileError};
 use crate::collect::is_alive;
 use crate::failure::Failure;
 use crate::results::{file_name, map};
-use crate::rundir::{RunDirectory, node_local};
+use crate::rundir::{End, RunDirectory, node_local};
 
 /// A graph file, mapped.
 pub(crate) struct Graph {
@@ -55,9 +55,12 @@ fn is_whole(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|about| about.len() >= Header::SIZE as u64)
 }
 
-/// The profile of graphs as they stand now.
-pub(crate) fn profile(graphs: &[Graph], descriptions: &[&[u8]]) -> Result<Profile, ProfileError> {
-    let live: Vec<Option<Live>> = graphs.iter().map(|graph| graph.runs.then(|| look(&graph.bytes))).collect();
+/// The profile of graphs as they stand now, those of processes that were cut off as they stood at their end, where that was seen.
+pub(crate) fn profile(graphs: &[Graph], descriptions: &[&[u8]], ends: &[End]) -> Result<Profile, ProfileError> {
+    let end = |graph: &Graph| ends.iter().find(|end| end.graph == graph.name && end.ticks > 0);
+    let at_end = |end: &End| Live { ticks: end.ticks, ns: end.ns, has_ended: true, threads: Vec::new() };
+    let about = |graph: &Graph| if graph.runs { Some(look(&graph.bytes)) } else { end(graph).map(at_end) };
+    let live: Vec<Option<Live>> = graphs.iter().map(about).collect();
     let files: Vec<GraphFile<'_>> =
         graphs.iter().zip(&live).map(|(graph, live)| GraphFile { name: &graph.name, bytes: &graph.bytes, live: live.as_ref() }).collect();
     Profile::read_live(&files, descriptions)
@@ -67,10 +70,15 @@ pub(crate) fn profile(graphs: &[Graph], descriptions: &[&[u8]]) -> Result<Profil
 fn look(bytes: &[u8]) -> Live {
     let pid = Header::from_bytes(bytes).map_or(0, |header| header.pid);
     let threads = Live::addresses(bytes).into_iter().map(|address| words_of(pid, address)).collect();
+    let (ticks, ns) = clock();
+    Live { ticks, ns, has_ended: false, threads }
+}
+
+/// Now: the time-stamp counter, and nanoseconds since 1970.
+pub(crate) fn clock() -> (u64, u64) {
     let ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     // SAFETY: reading the time-stamp counter touches no memory.
-    let ticks = unsafe { core::arch::x86_64::_rdtsc() };
-    Live { ticks, ns, threads }
+    (unsafe { core::arch::x86_64::_rdtsc() }, ns)
 }
 
 /// The first words of a thread's state; `None` where the system does not let us read the process's memory.

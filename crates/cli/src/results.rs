@@ -108,18 +108,10 @@ impl Results {
         Self { record, run: RunDirectory { path: path.to_path_buf() }, profile, foreign: Some(Other { tool, notes }) }
     }
 
-    /// Collects what the run left on this node, and reads it.
+    /// Collects what the run left on this node, and reads it; what goes on, as it stands now.
     pub(crate) fn read(run: &RunDirectory) -> Result<Self, Failure> {
-        let record = run.read_record()?;
-        collect(run, &record.id)?;
-        let graphs = map_all(run, "graph")?;
-        let descriptions = map_all(run, "regions")?;
-        let graphs: Vec<(&str, &[u8])> = graphs.iter().map(|(name, bytes)| (name.as_str(), &bytes[..])).collect();
-        let descriptions: Vec<&[u8]> = descriptions.iter().map(|(_, bytes)| &bytes[..]).collect();
-        let mut profile = Profile::read(&graphs, &descriptions)
-            .map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", run.path.display())))?;
-        name_functions(&mut profile);
-        Ok(Self { record, run: run.clone(), profile, foreign: None })
+        collect(run, &run.read_record()?.id)?;
+        Self::now(run)
     }
 
     /// Reads the run as it stands now, and leaves everything in its place.
@@ -128,7 +120,7 @@ impl Results {
         let graphs = live::graphs(run, &record.id)?;
         let descriptions = map_all(run, "regions")?;
         let descriptions: Vec<&[u8]> = descriptions.iter().map(|(_, bytes)| &bytes[..]).collect();
-        let mut profile = live::profile(&graphs, &descriptions)
+        let mut profile = live::profile(&graphs, &descriptions, &record.ends)
             .map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", run.path.display())))?;
         if record.exit.is_some() {
             profile.processes.iter_mut().filter(|process| process.state == State::Running).for_each(|process| process.state = State::CutOff);

@@ -54,6 +54,12 @@ pub(crate) struct End {
     pub(crate) graph: String,
     /// Seconds since the command was started.
     pub(crate) after_s: f64,
+    /// The time-stamp counter then.
+    #[serde(default)]
+    pub(crate) ticks: u64,
+    /// The same moment in nanoseconds since 1970.
+    #[serde(default)]
+    pub(crate) ns: u64,
 }
 
 /// How a command ended.

@@ -4,8 +4,10 @@ mod common;
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
-use common::{BOTH, Place, compile_c, text};
+use common::{BOTH, Place, Report, compile_c, fits, text};
+use serde_json::{Value, json};
 
 fn ending(place: &Place, how: &str) -> (Option<i32>, String) {
     let program = compile_c("crates/cli/tests/programs/endings.c", place.path(), &[]);
@@ -99,4 +101,72 @@ fn ranks_that_are_killed_leave_what_they_measured() {
         assert_eq!(report.calls(1, "step"), 500, "{}", mpi.name);
         assert_eq!(report.calls(1, "MPI_Barrier"), 1, "{}", mpi.name);
     }
+}
+
+/// Seconds on a rank in a region, from the report.
+fn time_in(report: &Report, rank: u64, name: &str) -> f64 {
+    let of = |node: &&Value| {
+        report.0["locations"][node["location"].as_u64().unwrap() as usize]["rank"] == rank
+            && report.0["regions"][node["region"].as_u64().unwrap() as usize]["name"] == name
+    };
+    report.nodes().iter().filter(of).map(|node| node["inclusive"]["measured_s"].as_f64().unwrap()).sum()
+}
+
+fn places(place: &Place) -> Value {
+    let output = place.tare().args(["query", "run", "where", "--format", "json"]).output().expect("tare can be started");
+    fits(place, "query", &text(&output.stdout));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn calls_that_were_open_at_the_end_are_in_the_figures() {
+    for mpi in BOTH {
+        let place = Place::new();
+        let program = mpi.compile("crates/cli/tests/programs/hanging.c", place.path());
+        let mut line = mpi.line(2, &program);
+        line.push("2".into());
+        let output = place.profile(&["--preset", "all"], &line);
+        let said = text(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("MPI_Recv in ask"), "{}: {said}", mpi.name);
+        assert!(said.contains("rank 0 was still in it when the run was cut off, for "), "{}: {said}", mpi.name);
+        let report = place.report();
+        report.check();
+        // Rank 1 sleeps in `ponder`, outside of MPI, while rank 0 waits.
+        for (rank, region) in [(0, "MPI_Recv"), (0, "ask"), (0, "main"), (1, "ponder")] {
+            let seconds = time_in(&report, rank, region);
+            assert!((1.5..30.0).contains(&seconds), "{}: {seconds} s in {region}", mpi.name);
+        }
+        let places = places(&place);
+        let of_rank = |rank: u64| places["threads"].as_array().expect("threads").iter().find(|thread| thread["rank"] == rank).expect("the rank");
+        assert_eq!((&of_rank(0)["state"], &of_rank(0)["path"]), (&json!("cut off"), &json!(["program", "main", "ask", "MPI_Recv"])), "{}", mpi.name);
+        assert_eq!(of_rank(1)["path"][1], "main", "{}", mpi.name);
+    }
+}
+
+#[test]
+fn a_report_of_a_run_that_goes_on_counts_what_is_open() {
+    let place = Place::new();
+    let program = BOTH[0].compile("crates/cli/tests/programs/hanging.c", place.path());
+    let mut line = BOTH[0].line(2, &program);
+    line.push("60".into());
+    let mut tare = place.tare();
+    tare.args(["profile", "--preset", "all", "-o", "run", "--"]).args(line).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = tare.spawn().expect("tare can be started");
+    let begun = Instant::now();
+    let since = |thread: &Value| thread["since_s"].as_f64().filter(|_| thread["path"][3] == "MPI_Recv").unwrap_or(0.0);
+    let waited = loop {
+        std::thread::sleep(Duration::from_millis(50));
+        let output = place.tare().args(["query", "run", "where", "--format", "json"]).output().expect("tare can be started");
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let waited = answer["threads"].as_array().into_iter().flatten().map(since).fold(0.0, f64::max);
+        if waited > 1.0 || begun.elapsed() > Duration::from_secs(50) {
+            break waited;
+        }
+    };
+    let seconds = time_in(&place.report(), 0, "MPI_Recv");
+    // SAFETY: the process is our child and has not been waited for; it passes the signal on.
+    unsafe { libc::kill(child.id().cast_signed(), libc::SIGTERM) };
+    child.wait().expect("tare ends");
+    assert!(waited > 1.0, "rank 0 was not seen in MPI_Recv");
+    assert!(seconds >= waited, "{seconds} s in the report, {waited} s in the answer before it");
 }

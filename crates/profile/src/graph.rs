@@ -15,7 +15,7 @@ use tare_format::metrics::{METRICS, MOST as MOST_METRICS, MetricsRecord, VALUES,
 use tare_format::names::{BEYOND, MOST_REGIONS, MOST_TEXT, NAMES, NamedRegion, NamesRecord, REGIONS, TEXTS};
 use tare_format::tally::{FILES, FileRecord, FilesRecord, MOST_FILES, TABLE};
 
-use crate::live::{Live, RUNS, Standing, open_nodes};
+use crate::live::{Live, RUNS, Standing, last_open_node, open_nodes};
 use crate::model::{
     Batches, Clock, File, GraphFile, Location, LocationLosses, Messages, Metric, Node, Peer, Process, RegionIndex, Span, State, Switch,
 };
@@ -51,6 +51,8 @@ pub enum ReadError {
 pub(crate) fn read(file: &GraphFile<'_>, regions: &mut RegionTable<'_>) -> Result<(Process, Vec<Location>), ReadError> {
     let &GraphFile { name, bytes, live } = file;
     let mut header = header(bytes)?;
+    let is_running = header.state == ProcessState::Running as u32;
+    let live = live.filter(|live| !live.has_ended || (is_running && live.ticks > header.last_ticks));
     if let Some(live) = live {
         (header.last_ticks, header.last_ns) = (live.ticks, live.ns);
     }
@@ -315,9 +317,13 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Where a thread that runs stands; the node that time goes to gets what has passed since the last event.
+    /// Where a thread stands that runs, or whose process was cut off; the node that time goes to gets what has passed since the last
+    /// event.
     fn standing(&self, index: u64, location: &LocationRecord, nodes: &mut [Node], places: &[Option<usize>]) -> Option<Standing> {
         let live = self.live.filter(|_| location.state == RUNS)?;
+        if live.has_ended {
+            return self.last_standing(live, HEADER_AREA + index * ARENA, location, nodes, places);
+        }
         let Some(words) = live.threads.get(usize::try_from(index).ok()?).copied().flatten() else {
             let known = location.start_ticks.saturating_add_signed(nodes.iter().map(|node| node.exclusive).sum());
             return Some(Standing { node: None, since: live.ticks.saturating_sub(known) });
@@ -329,6 +335,15 @@ impl Reader<'_, '_> {
             nodes[owner].exclusive = nodes[owner].exclusive.saturating_add_unsigned(since);
         }
         Some(Standing { node: open.map(|(open, _)| open), since })
+    }
+
+    fn last_standing(&self, live: &Live, arena: u64, location: &LocationRecord, nodes: &mut [Node], places: &[Option<usize>]) -> Option<Standing> {
+        let place = |node: u32| places.get(node as usize).copied().flatten();
+        let is_wrapper = |node: &Node| self.regions.kind(node.region) == RegionKind::Mpi;
+        let (open, last) = last_open_node(self.bytes, arena, location, nodes, place, is_wrapper)?;
+        let (open, since) = (place(open)?, live.ticks.saturating_sub(last));
+        nodes[open].exclusive = nodes[open].exclusive.saturating_add_unsigned(since);
+        Some(Standing { node: Some(open), since })
     }
 
     /// The region graph: nodes that are published, in the order of the file, and where each of the file's stands among

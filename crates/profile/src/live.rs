@@ -1,18 +1,29 @@
-//! A process that runs while its graph file is read: what a monitor adds to the bytes, and what follows from it.
+//! A process that runs while its graph file is read, or that was cut off: what is known beside the bytes, and what follows from it.
 //!
 //! Probes write the time of a stretch when it ends. A region that is open has lacked its time since the last event of its
-//! thread; with the clock of the moment of reading, and the innermost open frame, it gets it.
+//! thread; with the clock of the moment of reading, or of the process's end, and the innermost open frame, it gets it.
+//!
+//! Which frame is the innermost one stands in the memory of a process that runs, and is gone with it. Of a process that was
+//! cut off the frames alone are left, those of calls that have returned among them. Two things tell them apart. A wrapper writes
+//! when it is left, so that one whose entry was the last event of its thread, and which has not written then, is open. Of other
+//! regions, below those of an open call lies more time than their ended calls took. Where the last event was the entry or the
+//! exit of a function that had returned before, which of them it was cannot be known: then the time goes to its caller, which is
+//! open in both cases.
 
 use tare_format::graph::{ARENA, COLD_NODES, FRAMES, Frame, HEADER_AREA, Header, LocationRecord, MAX_LOCATIONS, NODES, Node as RawNode, ThreadWords};
 
-/// What a monitor on the machine of a running process knows beside its graph file.
+use crate::model::Node;
+
+/// What is known beside its graph file of a process that runs on this machine, or whose end was seen here.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Live {
-    /// The clock at the moment of reading, ticks.
+    /// The clock at the moment of reading, or when the process ended, ticks.
     pub ticks: u64,
     /// The same moment in nanoseconds since 1970.
     pub ns: u64,
-    /// By arena: the first words of its thread's state, where the system lets them be read.
+    /// Whether the process has ended.
+    pub has_ended: bool,
+    /// By arena: the first words of its thread's state, where the process runs and the system lets them be read.
     pub threads: Vec<Option<ThreadWords>>,
 }
 
@@ -29,10 +40,10 @@ impl Live {
 /// The state of a location whose thread runs.
 pub(crate) const RUNS: u32 = 1;
 
-/// Where a thread stood when its graph was read while it ran.
+/// Where a thread stood when its graph was read while it ran, or when its process was cut off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
-    /// The innermost open node; `None` where the system does not let it be known.
+    /// The innermost node known to be open; `None` where the system does not let it be known.
     pub node: Option<usize>,
     /// Ticks since its last event.
     pub since: u64,
@@ -52,6 +63,51 @@ pub(crate) fn open_nodes(bytes: &[u8], arena: u64, words: &ThreadWords) -> Optio
     let open = index(frame.node)?;
     let is_clockless = frame.sp & 1 != 0;
     Some((open, if is_clockless { index(frame.base)? } else { open }))
+}
+
+/// The innermost node of a process that was cut off of which it is known that it was open, as an index of its file, and the tick
+/// of the last event. `place` says where a node of the file stands among `nodes`, `is_wrapper` whether a wrapper entered it.
+pub(crate) fn last_open_node(
+    bytes: &[u8],
+    arena: u64,
+    location: &LocationRecord,
+    nodes: &[Node],
+    place: impl Fn(u32) -> Option<usize>,
+    is_wrapper: impl Fn(&Node) -> bool,
+) -> Option<(u32, u64)> {
+    let frame = |index: u64| {
+        let at = usize::try_from(FRAMES + index * Frame::SIZE as u64).ok().filter(|&at| (at as u64) < NODES)?;
+        let frame = Frame::from_bytes(bytes.get(usize::try_from(arena).ok()? + at..)?)?;
+        let at = (frame.node % ARENA).checked_sub(NODES).filter(|at| *at < COLD_NODES - NODES)?;
+        let node = u32::try_from(at / RawNode::SIZE as u64).ok().filter(|_| frame.node != 0)?;
+        Some((frame, node, place(node)?))
+    };
+    let entered = |frame: &Frame, place: usize| frame.base.wrapping_add(nodes[place].inclusive);
+    let (root, root_node, root_place) = frame(0)?;
+    let all: i64 = nodes.iter().map(|node| node.exclusive).sum();
+    let last = root.base.wrapping_add_signed(all);
+    let frames = || (1..).map_while(frame);
+    let wrapped = frames().find(|(frame, _, place)| is_wrapper(&nodes[*place]) && entered(frame, *place) == last && location.end_ticks != last);
+    if let Some((_, node, _)) = wrapped {
+        return Some((node, last));
+    }
+    let mut below: Vec<i64> = nodes.iter().map(|node| node.exclusive).collect();
+    for index in (1..nodes.len()).rev() {
+        let sum = below[index];
+        nodes[index].parent.iter().for_each(|&parent| below[parent] += sum);
+    }
+    let (mut open, mut open_place) = (root_node, root_place);
+    for (frame, node, place) in frames() {
+        let since = last.wrapping_sub(entered(&frame, place)).cast_signed();
+        let unended = below[place].saturating_sub_unsigned(nodes[place].inclusive);
+        let is_clockless = frame.sp & 1 != 0;
+        let has_ended = since < 0 || unended < since / 2 || (since == 0 && nodes[place].inclusive > 0);
+        if nodes[place].parent != Some(open_place) || is_clockless || has_ended {
+            break;
+        }
+        (open, open_place) = (node, place);
+    }
+    Some((open, last))
 }
 
 #[cfg(test)]

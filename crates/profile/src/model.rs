@@ -57,7 +57,7 @@ pub struct GraphFile<'a> {
     pub name: &'a str,
     /// What it holds.
     pub bytes: &'a [u8],
-    /// What is known beside it of its process, if that runs.
+    /// What is known beside it of its process, if that runs, or its end was seen.
     pub live: Option<&'a Live>,
 }
 
@@ -382,7 +382,7 @@ pub struct Location {
     pub losses: LocationLosses,
     /// What was measured beside time, where anything was.
     pub metrics: Vec<Metric>,
-    /// Where it stood, if it ran when it was read; the time until then is counted.
+    /// Where it stood, if it ran when it was read, or was cut off and its end was seen; the time until then is counted.
     pub standing: Option<Standing>,
 }
 

@@ -142,6 +142,10 @@ impl<'a> RegionTable<'a> {
         self.intern((image.to_string(), 0, kind, name.to_string()), region)
     }
 
+    pub(crate) fn kind(&self, region: RegionIndex) -> RegionKind {
+        self.regions[region.0].kind
+    }
+
     pub(crate) fn finish(self) -> Vec<Region> {
         self.regions
     }

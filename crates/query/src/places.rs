@@ -11,7 +11,7 @@ pub struct Place {
     pub state: State,
     /// Open regions, the outermost first; empty where they are not known.
     pub path: Vec<RegionIndex>,
-    /// Seconds since its last event, while it runs.
+    /// Seconds since its last event: while it runs until now, and where it was cut off until its end.
     pub since_s: Option<f64>,
 }
 
@@ -20,9 +20,11 @@ pub struct Place {
 pub enum State {
     /// It runs.
     Running,
+    /// Its process was cut off, and what was open then is known.
+    CutOff,
     /// It has ended.
     Ended,
-    /// Its process was cut off, or runs where it cannot be seen from here.
+    /// It runs where it cannot be seen from here.
     Unseen,
 }
 
@@ -41,6 +43,7 @@ pub fn places(profile: &Profile, ranks: Option<&[(u32, u32)]>) -> Vec<Place> {
 fn place(profile: &Profile, index: usize, location: &Location) -> Place {
     let process = profile.process_of(location);
     let state = match (location.standing, process.state) {
+        (Some(_), ProcessState::CutOff) => State::CutOff,
         (Some(_), _) => State::Running,
         (None, ProcessState::Running) => State::Unseen,
         (None, _) => State::Ended,

@@ -158,6 +158,7 @@ pub fn places_text(profile: &Profile, places: &[Place], page: &Page) -> String {
         (State::Ended, _) => "ended".to_string(),
         (State::Unseen, _) => "not seen from here".to_string(),
         (State::Running, true) => "runs; this machine does not let its stack be read".to_string(),
+        (State::CutOff, _) => format!("cut off in {}", open_path(profile, place, glyphs)),
         (State::Running, false) => open_path(profile, place, glyphs),
     };
     let since = |place: &Place| place.since_s.map_or_else(|| glyphs.unknown.to_string(), |seconds| time_with_unit(seconds, glyphs));
@@ -318,6 +319,7 @@ pub fn places_json(profile: &Profile, question: &str, places: &[Place]) -> Strin
             thread: location.thread,
             state: match place.state {
                 State::Running => "running",
+                State::CutOff => "cut off",
                 State::Ended => "ended",
                 State::Unseen => "unseen",
             },

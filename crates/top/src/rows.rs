@@ -146,13 +146,15 @@ fn spread(region: &RegionNow) -> f64 {
 fn ranks(snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, Vec<Line>) {
     let largest = |value: &dyn Fn(&PlaceNow) -> f64| snapshot.places.iter().map(|place| value(place).abs()).fold(0.0, f64::max);
     let unit = Unit::for_largest(largest(&|place| place.time.value));
+    let open = |place: &PlaceNow| place.open.iter().take(3).cloned().collect::<Vec<_>>().join(" < ");
     let line = |place: &PlaceNow| {
         let events = rates.events_of(place.key, place.events);
         let state = match (place.state, place.open.is_empty()) {
             (State::Ended, _) => "ended".to_string(),
             (State::Unseen, _) => "not seen from here".to_string(),
+            (State::CutOff, _) => format!("cut off in {}", open(place)),
             (State::Running, true) => "runs".to_string(),
-            (State::Running, false) => place.open.iter().take(3).cloned().collect::<Vec<_>>().join(" < "),
+            (State::Running, false) => open(place),
         };
         let since = place.since_s.map_or_else(unknown, |since| time_with_unit(since, GLYPHS));
         Line {

@@ -56,6 +56,13 @@ pub enum FindingKind {
         /// What these do longer than the others.
         cause: Option<Cause>,
     },
+    /// Ranks were in a call when they were cut off.
+    CutOff {
+        /// Which, by rank.
+        ranks: Vec<u32>,
+        /// Seconds for which the one had been in it that had been in it longest.
+        longest: f64,
+    },
     /// Messages themselves take time, besides waiting.
     Messages {
         /// Calls.
@@ -107,8 +114,11 @@ pub fn findings(profile: &Profile, compensated: &Compensated, totals: &[RegionTo
     if ranks.count < 2 || time <= 0.0 {
         return Vec::new();
     }
-    let mut findings: Vec<Finding> =
-        places.iter().flat_map(|place| [waiting(profile, totals, place, &ranks, time), messages(place, &ranks, time)]).flatten().collect();
+    let mut findings: Vec<Finding> = places
+        .iter()
+        .flat_map(|place| [waiting(profile, totals, place, &ranks, time), cut_off(place, &ranks, time), messages(place, &ranks, time)])
+        .flatten()
+        .collect();
     findings.sort_by(|one, other| other.seconds.value.total_cmp(&one.seconds.value));
     findings
 }
@@ -232,6 +242,14 @@ fn cause_of_chains(profile: &Profile, totals: &[RegionTotal], ranks: &Ranks, wai
     let all = totals.iter().filter(|total| is_work(profile, total)).map(ahead);
     let (_, first) = all.max_by(|one, other| one.0.total_cmp(&other.0)).filter(|(most, first)| *most > 0.0 && first.len() * 2 <= ranks.count)?;
     cause(profile, totals, ranks, &first, wait_s)
+}
+
+fn cut_off(place: &WaitPlace, ranks: &Ranks, time: f64) -> Option<Finding> {
+    let longest = place.open.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
+    let seconds = place.open.iter().map(|(_, seconds)| seconds).sum::<f64>() / ranks.count as f64;
+    let kind = FindingKind::CutOff { ranks: place.open.iter().map(|(rank, _)| *rank).collect(), longest };
+    let finding = Finding { kind, region: place.operation, caller: place.caller, seconds: Figure::exact(seconds), certainty: Certainty::Sure };
+    (longest >= LEAST_PART * time).then_some(finding)
 }
 
 fn messages(place: &WaitPlace, ranks: &Ranks, time: f64) -> Option<Finding> {

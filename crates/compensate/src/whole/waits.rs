@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use tare_profile::{Profile, RegionIndex, RegionKind};
+use tare_profile::{Node, Profile, RegionIndex, RegionKind, State};
 
 use crate::figure::Figure;
 use crate::whole::starts_or_ends_mpi;
@@ -84,11 +84,13 @@ pub struct WaitPlace {
     pub wait_s: f64,
     /// How far `wait_s` may be off.
     pub half_width_s: f64,
-    /// Seconds in the operation besides waiting, over all ranks.
+    /// Seconds in ended calls of the operation besides waiting, over all ranks.
     pub working: Figure,
+    /// Seconds in calls that were open when their process was cut off, by rank: nothing says what part of them was waiting.
+    pub open: Vec<(u32, f64)>,
     /// Calls.
     pub calls: u64,
-    /// Messages and bytes sent and received.
+    /// Messages and bytes that were moved, each once, also where both of its ends are calls of this place.
     pub messages: (u64, u64),
     /// What each rank waited, compensated, by rank.
     pub waiters: Vec<(u32, f64)>,
@@ -103,7 +105,8 @@ pub fn wait_places(profile: &Profile, compensated: &Compensated, tree: &CallTree
     for ((location, figures), paths) in profile.locations.iter().zip(&compensated.locations).zip(&tree.of_location) {
         let process = profile.process_of(location);
         let Some(rank) = process.rank else { continue };
-        for ((node, figures), &path) in location.nodes.iter().zip(&figures.nodes).zip(paths) {
+        let open = |index: usize| location.standing.filter(|standing| standing.node == Some(index));
+        for (index, ((node, figures), &path)) in location.nodes.iter().zip(&figures.nodes).zip(paths).enumerate() {
             let region = profile.region_of(node);
             if region.kind != RegionKind::Mpi || starts_or_ends_mpi(&region.name) {
                 continue;
@@ -114,9 +117,15 @@ pub fn wait_places(profile: &Profile, compensated: &Compensated, tree: &CallTree
             sums.wait_s += figures.wait_s;
             sums.half_width_s += figures.exclusive.half_width();
             sums.working = sums.working.added(&figures.exclusive);
+            if let Some(standing) = open(index) {
+                let seconds = process.clock.seconds(standing.since as f64);
+                sums.working = sums.working.added(&Figure::exact(-seconds));
+                if process.state == State::CutOff && process.is_open() {
+                    *sums.open.entry(rank).or_default() += seconds;
+                }
+            }
             sums.calls += node.calls();
-            sums.messages.0 += node.messages.count;
-            sums.messages.1 += node.messages.bytes;
+            sums.moved.add(rank, node);
             *sums.waiters.entry(rank).or_default() += figures.wait_s;
             for peer in node.peers.iter().filter(|peer| peer.wait > 0) {
                 let wait = if compensated.mode == Mode::Parallel { peer.virtual_wait } else { peer.wait };
@@ -136,7 +145,8 @@ struct Sums {
     half_width_s: f64,
     working: Figure,
     calls: u64,
-    messages: (u64, u64),
+    moved: Moved,
+    open: BTreeMap<u32, f64>,
     waiters: BTreeMap<u32, f64>,
     awaited: BTreeMap<u32, f64>,
 }
@@ -149,7 +159,8 @@ impl Default for Sums {
             half_width_s: 0.0,
             working: Figure::exact(0.0),
             calls: 0,
-            messages: (0, 0),
+            moved: Moved::default(),
+            open: BTreeMap::new(),
             waiters: BTreeMap::new(),
             awaited: BTreeMap::new(),
         }
@@ -168,9 +179,41 @@ impl Sums {
             half_width_s: self.half_width_s,
             working,
             calls: self.calls,
-            messages: self.messages,
+            messages: self.moved.messages_and_bytes(),
+            open: self.open.into_iter().collect(),
             waiters: self.waiters.into_iter().collect(),
             awaited: self.awaited.into_iter().filter(|(_, seconds)| *seconds > 0.0).collect(),
         }
+    }
+}
+
+/// What the calls of a place moved. A message that was sent in one of them and received in another has two records.
+#[derive(Default)]
+struct Moved {
+    /// By sender and receiver: messages and bytes as senders counted them, and as receivers did.
+    between: HashMap<(u32, u32), [(u64, u64); 2]>,
+    /// What has no partner: collectives, and messages for whose partners there was no room.
+    others: (u64, u64),
+}
+
+impl Moved {
+    fn add(&mut self, own: u32, node: &Node) {
+        let (mut messages, mut bytes) = (node.messages.count, node.messages.bytes);
+        for peer in &node.peers {
+            let both = peer.sent.saturating_add(peer.received);
+            for (end, pair, count) in [(0, (own, peer.rank), peer.sent), (1, (peer.rank, own), peer.received)] {
+                if count > 0 {
+                    let side = &mut self.between.entry(pair).or_default()[end];
+                    *side = (side.0.saturating_add(count), side.1.saturating_add(share_of(peer.bytes, count, both)));
+                }
+            }
+            (messages, bytes) = (messages.saturating_sub(both), bytes.saturating_sub(peer.bytes));
+        }
+        self.others = (self.others.0.saturating_add(messages), self.others.1.saturating_add(bytes));
+    }
+
+    fn messages_and_bytes(&self) -> (u64, u64) {
+        let moved = self.between.values().map(|[sent, received]| sent.max(received));
+        moved.fold(self.others, |sum, more| (sum.0.saturating_add(more.0), sum.1.saturating_add(more.1)))
     }
 }

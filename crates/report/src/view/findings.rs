@@ -6,7 +6,7 @@ use tare_profile::{Profile, RegionIndex};
 
 use super::{Trust, place};
 use crate::layout::Glyphs;
-use crate::number::{change, count};
+use crate::number::{change, count, time_with_unit};
 use crate::run::Run;
 
 /// A finding, ready to be read.
@@ -28,6 +28,8 @@ pub(crate) struct FindingText {
     pub(crate) attempt: Option<String>,
 }
 
+/// Calls that were open when their process was cut off.
+const CUT_OFF: &str = "F-cut-off";
 /// Messages of fewer bytes than this cost more by their number than by their size.
 const SMALL_MESSAGE: f64 = 1024.0;
 
@@ -60,9 +62,10 @@ impl Words<'_> {
                 let attempt = self.attempt(awaited, cause).or_else(|| Some("fewer of these calls, or non-blocking ones".to_string()));
                 ("F-wait-in-turn", format!("{what}{}", self.because(awaited, cause)), attempt)
             }
+            FindingKind::CutOff { ranks, longest } => self.cut_off(ranks, *longest),
             FindingKind::Messages { calls, messages, bytes } => self.messages(*calls, *messages, *bytes),
         };
-        let certainty = match (finding.certainty, trust.is_good()) {
+        let certainty = match (finding.certainty, trust.is_good() || id == CUT_OFF) {
             (_, false) => "Not certain: trust in this run is limited",
             (Certainty::Sure, _) => "Sure",
             (Certainty::Likely, _) => "Likely",
@@ -131,6 +134,13 @@ impl Words<'_> {
                 )
             }),
         }
+    }
+
+    fn cut_off(&self, ranks: &[u32], longest: f64) -> (&'static str, String, Option<String>) {
+        let (were, time) = (if ranks.len() == 1 { "was" } else { "were" }, time_with_unit(longest, self.glyphs));
+        let what = format!("{} {were} still in it when the run was cut off, for {time}", self.ranks(ranks));
+        let attempt = (!self.run.directory.is_empty()).then(|| format!("tare query {} where says what all ranks were in", self.run.directory));
+        (CUT_OFF, what, attempt)
     }
 
     fn messages(&self, calls: u64, messages: u64, bytes: u64) -> (&'static str, String, Option<String>) {
