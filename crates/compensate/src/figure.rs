@@ -58,6 +58,11 @@ pub enum Mark {
 }
 
 impl Mark {
+    /// Whether the true value may lie outside of the interval, too.
+    pub(crate) fn doubts_interval(self) -> bool {
+        matches!(self, Self::OverheadExceedsTime | Self::DelaysAstray)
+    }
+
     /// The reason in words.
     #[must_use]
     pub fn reason(self) -> &'static str {

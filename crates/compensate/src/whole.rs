@@ -22,10 +22,13 @@ pub use waits::{Exchange, WaitPlace, exchanges, wait_places};
 use crate::figure::Figure;
 
 impl Figure {
-    /// The sum of two figures whose intervals move together. A mark stays where what it marks is the greater part.
+    /// The sum of two figures whose intervals move together. A mark stays where what it marks is the greater part; one that
+    /// doubts the interval, too, already from a tenth on.
     #[must_use]
     pub fn added(&self, more: &Self) -> Self {
-        let mark = if more.value.abs() > self.value.abs() { more.mark } else { self.mark };
+        let (less, greater) = if more.value.abs() > self.value.abs() { (self, more) } else { (more, self) };
+        let of_less = less.mark.filter(|mark| mark.doubts_interval() && less.value.abs() >= 0.1 * greater.value.abs());
+        let mark = greater.mark.or(of_less);
         Self { value: self.value + more.value, low: self.low + more.low, high: self.high + more.high, mark }
     }
 

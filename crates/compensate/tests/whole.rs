@@ -5,7 +5,7 @@ mod support;
 use support::ranks_with;
 use tare_compensate::whole::{CallTree, Certainty, Classes, Efficiency, FindingKind, exchanges, findings, region_totals, wait_places};
 use tare_compensate::{Mode, compensate};
-use tare_profile::{Peer, Profile, RegionIndex};
+use tare_profile::{Messages, Node, Peer, Profile, Region, RegionIndex, RegionKind, Standing, State};
 
 fn all_findings(profile: &Profile) -> Vec<tare_compensate::whole::Finding> {
     let compensated = compensate(profile, Mode::Parallel);
@@ -103,4 +103,43 @@ fn recursion_counts_once_in_what_a_region_includes() {
     let tree = CallTree::of(&profile, &compensated);
     let totals = region_totals(&profile, &compensated, &tree);
     assert!((totals[1].inclusive.value - 6.0).abs() < 1e-6, "{}", totals[1].inclusive.value);
+}
+
+#[test]
+fn starting_mpi_is_no_work_where_nothing_says_when_it_was() {
+    let mut profile = ranks_with(2, |rank| if rank == 0 { (2.0, 0.0, None) } else { (1.0, 1.0, None) });
+    profile.regions.push(Region { kind: RegionKind::Mpi, name: "MPI_Init".into(), ..profile.regions[2].clone() });
+    for location in &mut profile.locations {
+        location.nodes.push(Node { region: RegionIndex(3), parent: Some(1), on_calls: 1, exclusive: 4_000_000_000, ..Node::default() });
+    }
+    let efficiency = Efficiency::of(&profile, &compensate(&profile, Mode::Off)).expect("two ranks");
+    assert!((efficiency.load_balance - 0.75).abs() < 1e-6 && (efficiency.communication - 1.0).abs() < 1e-6, "{efficiency:?}");
+}
+
+#[test]
+fn a_message_with_both_ends_at_a_place_counts_once() {
+    let mut profile = ranks_with(2, |_| (1.0, 1.0, None));
+    for (rank, location) in (0..).zip(&mut profile.locations) {
+        let exchange = &mut location.nodes[2];
+        (exchange.wait_ticks, exchange.virtual_wait_ticks) = (0, 0);
+        // Ten messages each way, and a collective.
+        exchange.messages = Messages { count: 21, bytes: 2_010, unpaired: 0 };
+        exchange.peers = vec![Peer { rank: 1 - rank, sent: 10, received: 10, bytes: 2_000, ..Peer::default() }];
+    }
+    let found = all_findings(&profile);
+    let FindingKind::Messages { calls, messages, bytes } = found[0].kind else { panic!("{found:?}") };
+    assert_eq!((calls, messages, bytes), (20, 22, 2_020));
+}
+
+#[test]
+fn a_call_that_was_cut_off_is_a_finding_of_its_own_kind() {
+    let mut profile = ranks_with(2, |rank| if rank == 0 { (1.0, 5.0, None) } else { (6.0, 0.0, None) });
+    profile.processes.iter_mut().for_each(|process| process.state = State::CutOff);
+    let hung = &mut profile.locations[0];
+    (hung.nodes[2].wait_ticks, hung.nodes[2].virtual_wait_ticks) = (0, 0);
+    hung.standing = Some(Standing { node: Some(2), since: 5_000_000_000 });
+    let found = all_findings(&profile);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].kind, FindingKind::CutOff { ranks: vec![0], longest: 5.0 });
+    assert!((found[0].seconds.value - 2.5).abs() < 1e-9, "{found:?}");
 }

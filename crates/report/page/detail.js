@@ -6,6 +6,13 @@ import { byId, element, say } from "./dom.js";
 
 const MOST_RELATIVES = 8;
 
+/** The function that is selected where this region is measured; nothing where no selection decides on it. */
+function functionOf(kind, name) {
+  if (kind === "function") return name;
+  const of = { loop: /^loop \d+ of (.+)$/, iteration: /^iteration of loop \d+ of (.+)$/, "call site": /^call \d+ (?:of .+ )?in (.+)$/ }[kind];
+  return of?.exec(name)?.[1];
+}
+
 export class Detail {
   constructor(model) {
     this.model = model;
@@ -78,7 +85,10 @@ export class Detail {
 
   copies(region) {
     const { model } = this;
-    const line = `tare select IMAGE --explain='${model.strings.names[region].replace(/'/g, "'\\''")}'`;
+    const name = functionOf(model.kind(region), model.strings.names[region]);
+    if (!name) return null;
+    const quoted = (text) => `'${text.replace(/'/g, "'\\''")}'`;
+    const line = `tare select ${quoted(model.strings.images[model.regions.image[region]])} --explain=${quoted(name)}`;
     const copy = element("button", { type: "button", onclick: () => navigator.clipboard?.writeText(line).then(() => say("copied")) }, "copy");
     return element("p", { class: "muted" }, "Why is it measured? ", element("code", {}, line), " ", copy);
   }

@@ -28,6 +28,15 @@ export function shortName(name, room) {
   return folded.slice(0, Math.ceil(room / 2) - 1) + "…" + folded.slice(-(Math.floor(room / 2)));
 }
 
+const TAIL = 14;
+
+/** A name in a cell of any width: where it does not fit its middle gives way; whole as text, and where the pointer rests. */
+export function cutName(name, attributes = {}) {
+  const tail = Math.min(TAIL, Math.floor(name.length / 2));
+  const [head, end] = [name.slice(0, name.length - tail), name.slice(name.length - tail)];
+  return element("span", { ...attributes, class: `cut ${attributes.class || ""}`.trim(), title: name }, element("span", {}, head), element("span", {}, end));
+}
+
 /** Says something to those who listen rather than look. */
 export function say(text) {
   byId("status").textContent = text;

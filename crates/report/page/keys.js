@@ -5,6 +5,7 @@ import { byId, element } from "./dom.js";
 
 export const HELP = [
   ["/", "search: words, /regular expression/, file: image: kind:"],
+  ["n N", "next hit, hit before"],
   ["1 – 9", "go to a view"],
   ["m", "compensated, measured, difference"],
   ["↑ ↓ ← →", "move within a table, the icicle or the heat map; ← → fold"],
@@ -31,6 +32,7 @@ export function listenForKeys(views, sections, search) {
     }
     const cycle = { value: "measured", measured: "difference", difference: "value" };
     if (event.key === "/") search.focus();
+    else if (event.key === "n" || event.key === "N") views.table.nextHit(event.key === "n" ? 1 : -1);
     else if (event.key === "m") model.change({ values: cycle[model.state.values] });
     else if (event.key === "s") go("source");
     else if (event.key === "[") views.icicle?.back();

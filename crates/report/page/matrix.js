@@ -6,6 +6,9 @@ import { byId, choice, colour, element, figures, prepare, sequential } from "./d
 
 const METRICS = [["wait", "waiting"], ["bytes", "bytes"], ["messages", "messages"], ["transmission", "transmission time"]];
 const PAIRS = 25;
+/** Room for the numbers of ranks left of the matrix and above it. */
+const MARGIN = 40;
+const NUMBERS = 12;
 
 export class Matrix {
   constructor(model, matrix) {
@@ -49,8 +52,11 @@ export class Matrix {
   draw() {
     const { matrix, cells } = this;
     const { context, width } = prepare(this.canvas, Math.min(480, Math.max(200, this.canvas.parentElement.clientWidth)));
-    const size = Math.min(width, 480);
-    context.clearRect(0, 0, width, size);
+    const size = Math.min(width, 480) - MARGIN;
+    context.clearRect(0, 0, width, size + MARGIN);
+    this.drawRanks(context, size);
+    context.save();
+    context.translate(MARGIN, MARGIN);
     context.fillStyle = colour("soft");
     context.fillRect(0, 0, size, size);
     const values = this.column(cells);
@@ -64,11 +70,38 @@ export class Matrix {
       context.fillStyle = `rgb(${red},${green},${blue})`;
       context.fillRect(cells.to[index] * side, cells.from[index] * side, Math.max(1, side - (side > 6 ? 1 : 0)), Math.max(1, side - (side > 6 ? 1 : 0)));
     }
+    context.restore();
     this.size = size;
     const name = METRICS.find(([key]) => key === this.metric)[1];
     this.canvas.setAttribute("aria-label", `Matrix of ${name} between ${plural(matrix.ranks, "rank", "ranks")}; ${plural(matrix.pairs_in_all, "pair exchanges", "pairs exchange")} messages; the table beside it has the heaviest`);
     this.status.textContent = `${plural(matrix.pairs_in_all, "pair", "pairs")}; from dark ${this.text(least)} to bright ${this.text(greatest)}, on a logarithmic scale`;
     this.drawPairs();
+  }
+
+  /** Numbers of ranks at some of the rows and columns, and which of them send. */
+  drawRanks(context, size) {
+    const { matrix } = this;
+    const side = size / matrix.rows;
+    const step = [1, 2, 5, 10, 20, 50, 100, 200, 500].find((step) => matrix.rows / step <= NUMBERS) || matrix.rows;
+    context.font = "11px system-ui, sans-serif";
+    context.fillStyle = colour("text");
+    context.textBaseline = "middle";
+    for (let row = 0; row < matrix.rows; row += step) {
+      const middle = MARGIN + (row + 0.5) * side;
+      const number = String(row * matrix.per_row);
+      context.textAlign = "right";
+      context.fillText(number, MARGIN - 4, middle, MARGIN - 6);
+      context.textAlign = "center";
+      context.fillText(number, middle, MARGIN - 8);
+    }
+    context.textAlign = "left";
+    context.fillText("to rank", MARGIN, 8);
+    context.save();
+    context.translate(8, MARGIN);
+    context.rotate(-Math.PI / 2);
+    context.textAlign = "right";
+    context.fillText("from rank", 0, 0);
+    context.restore();
   }
 
   drawPairs() {
@@ -95,7 +128,7 @@ export class Matrix {
 
   at(event) {
     const box = this.canvas.getBoundingClientRect();
-    const place = (offset) => Math.floor((offset / this.size) * this.matrix.rows);
+    const place = (offset) => Math.floor(((offset - MARGIN) / this.size) * this.matrix.rows);
     const [from, to] = [place(event.clientY - box.top), place(event.clientX - box.left)];
     return from >= 0 && to >= 0 && from < this.matrix.rows && to < this.matrix.rows ? { from, to } : null;
   }

@@ -3,7 +3,7 @@
 import { alone, columnFor, count, figure, plain, plural, share } from "./numbers.js";
 import { NONE } from "./model.js";
 import { hitsOf } from "./search.js";
-import { byId, choice, element, say, shortName } from "./dom.js";
+import { byId, choice, cutName, element, say } from "./dom.js";
 import { VirtualTable } from "./table.js";
 
 const SHAPES = [["flat", "flat"], ["tree", "call tree"], ["file", "by file"], ["image", "by image"], ["kind", "by kind"]];
@@ -49,6 +49,28 @@ export class Regions {
     say(this.note.textContent);
     if (flags && this.shape === "tree") this.openHits();
     this.arrange();
+    if (flags) this.goToHit(0, 1);
+  }
+
+  /** Brings the next hit at or behind a row into sight, or the one before it; from the end it goes on at the other one. */
+  goToHit(from, step) {
+    const { items } = this;
+    for (let tried = 0; tried < items.length; tried++) {
+      const row = (((from + step * tried) % items.length) + items.length) % items.length;
+      if (!this.isHit(items[row])) continue;
+      byId("regions").scrollIntoView({ block: "nearest" });
+      this.table.show(row);
+      return;
+    }
+  }
+
+  nextHit(step) {
+    if (this.hits.flags) this.goToHit(this.table.focus + step, step);
+  }
+
+  isHit(item) {
+    const region = item.path === undefined ? item.region : this.model.tree.region[item.path];
+    return Boolean(this.hits.flags && region !== undefined && region !== NONE && this.hits.flags[region]);
   }
 
   setShape(shape) {
@@ -207,8 +229,7 @@ export class Regions {
     bar.style.width = `${Math.max(0, Math.min(100, 100 * part))}%`;
     const calls = this.of(item, "calls");
     const name = item.group !== undefined ? `${item.group} (${item.members.length})` : isPath ? model.pathName(item.path) : model.name(region);
-    const isHit = this.hits.flags && region !== undefined && region !== NONE && this.hits.flags[region];
-    const label = element("span", { class: isHit ? "hit" : "" }, shortName(name, 72));
+    const label = cutName(name, { class: this.isHit(item) ? "hit" : "" });
     const children = isPath ? model.children.from[item.path + 1] - model.children.from[item.path] : 0;
     const canOpen = isPath ? children > 0 : item.group !== undefined;
     const level = isPath ? item.level : this.shape === "flat" ? undefined : item.level || 0;
@@ -217,7 +238,6 @@ export class Regions {
       level,
       expanded: canOpen ? this.open.has(isPath ? item.path : item.group) : undefined,
       selected: isPath ? item.path === model.state.path : region !== undefined && region === model.state.region,
-      title: name.length > 72 ? name : null,
       cells: [
         label,
         this.interval(item, exclusive),

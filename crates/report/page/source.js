@@ -1,9 +1,13 @@
-// Source lines of the selected region, with what was measured at the regions that begin there.
+// Source lines of the selected region, with what was measured at the regions that stand there. A line's calls are those of one kind
+// of region: a loop, its iterations and the calls in it that stand in one line would count its work again and again.
 
 import { columnFor, count, plain, share } from "./numbers.js";
 import { NONE } from "./model.js";
 import { byId, element } from "./dom.js";
 import { VirtualTable } from "./table.js";
+
+/** Of several kinds of regions in a line, the calls of the first of these are shown. */
+const COUNTED = ["function", "call site", "iteration", "loop"];
 
 export class SourceView {
   constructor(model) {
@@ -38,12 +42,15 @@ export class SourceView {
       this.lines = source.text.split("\n");
       this.at = this.annotations(path);
     }
+    this.mpi = this.inMpi(path);
     const largest = [...this.at.values()].flat().reduce((most, one) => Math.max(most, Math.abs(model.regionExclusive(one))), 0);
     this.column = columnFor(largest);
+    this.mpiColumn = columnFor([...this.mpi.values()].reduce((most, time) => Math.max(most, Math.abs(time)), 0));
     this.table.setColumns([
       { key: "line", title: "Line", align: "number" },
-      { key: "calls", title: "Calls", align: "number" },
-      { key: "exclusive", title: `Exclusive, ${this.column.name}`, align: "number" },
+      { key: "calls", title: "Calls", align: "number", hint: "Of the function that begins here; else of the calls in this line, or iterations, or the loop" },
+      { key: "exclusive", title: `Exclusive, ${this.column.name}`, align: "number", hint: "Time in what stands in this line itself" },
+      { key: "mpi", title: `In MPI, ${this.mpiColumn.name}`, align: "number", hint: "Time in MPI operations that are called from this line; without call sites, from the function that begins here" },
       { key: "share", title: "Share", align: "number" },
       { key: "code", title: "Source" },
     ]);
@@ -64,11 +71,32 @@ export class SourceView {
     return at;
   }
 
+  /** Seconds in MPI operations by line: that of the call where calls were measured, else that of the function which calls. */
+  inMpi(path) {
+    const { model } = this;
+    const { tree, regions } = model;
+    const times = new Map();
+    for (let at = 0; at < tree.rows; at++) {
+      if (model.kind(tree.region[at]) !== "mpi" || tree.parent[at] === NONE) continue;
+      const caller = tree.region[tree.parent[at]];
+      if (caller === NONE || !regions.line[caller] || model.file(caller) !== path) continue;
+      times.set(regions.line[caller], (times.get(regions.line[caller]) || 0) + model.pathExclusive(at));
+    }
+    return times;
+  }
+
+  calls(here) {
+    const { model } = this;
+    const kind = COUNTED.find((kind) => here.some((region) => model.kind(region) === kind));
+    const counted = here.filter((region) => kind === undefined || model.kind(region) === kind);
+    return counted.reduce((sum, region) => sum + model.regions.calls[region], 0);
+  }
+
   fill(index) {
     const { model } = this;
     const here = this.at.get(index + 1) || [];
-    const sum = (of) => here.reduce((total, region) => total + of(region), 0);
-    const exclusive = sum((region) => model.regionExclusive(region));
+    const exclusive = here.reduce((sum, region) => sum + model.regionExclusive(region), 0);
+    const mpi = this.mpi.get(index + 1);
     const part = model.whole() ? exclusive / model.whole() : 0;
     const bar = element("i", { class: "bar-of", "aria-hidden": "true" });
     bar.style.width = `${Math.max(0, Math.min(100, 100 * part))}%`;
@@ -76,8 +104,9 @@ export class SourceView {
       selected: here.includes(model.state.region),
       cells: [
         String(index + 1),
-        here.length ? count(sum((region) => model.regions.calls[region])) : "",
+        here.length ? count(this.calls(here)) : "",
         here.length ? plain(exclusive, this.column) : "",
+        mpi === undefined ? "" : plain(mpi, this.mpiColumn),
         here.length ? element("span", { class: "shared" }, bar, share(part)) : "",
         element("code", {}, this.lines[index]),
       ],

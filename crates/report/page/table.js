@@ -112,6 +112,13 @@ export class VirtualTable {
     this.draw();
   }
 
+  /** Brings a row into sight, without choosing it. */
+  show(index) {
+    this.focus = index;
+    this.reveal();
+    this.draw();
+  }
+
   reveal() {
     const top = this.focus * TABLE_ROW;
     if (top < this.root.scrollTop) this.root.scrollTop = top;

@@ -418,6 +418,7 @@ fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
     match doubt {
         Doubt::Lost(calls) => format!("{} calls are not at their place", count(*calls, glyphs)),
         Doubt::Wide(part) => format!("the time is uncertain by {}", share(*part, glyphs)),
+        Doubt::Marked(mark) => format!("the time is not to be trusted: {}", mark.reason()),
         Doubt::Prior(part) => format!("only {} of the overhead was measured in place", share(*part, glyphs)),
         Doubt::Unreadable(files) => format!("{files} files cannot be read"),
         Doubt::MissingRanks(ranks) => format!("{ranks} ranks left no data"),
@@ -451,7 +452,7 @@ fn remedy(doubt: &Doubt) -> &'static str {
         Doubt::Lost(_) => "fewer functions: --preset cc3 or --preset mpi-path",
         Doubt::Contradicted(..) => "fewer functions, so that the order of messages is closer to that of the unmeasured program",
         Doubt::Undelayed(_) => "fewer functions, so that there is less delay to carry: --preset cc3 or --preset mpi-path",
-        Doubt::Wide(_) | Doubt::Prior(_) => "a longer run, or fewer short functions: --preset cc3 or --preset mpi-path",
+        Doubt::Wide(_) | Doubt::Marked(_) | Doubt::Prior(_) => "a longer run, or fewer short functions: --preset cc3 or --preset mpi-path",
         Doubt::Clocks(_) => "a time service on all machines (chrony, PTP)",
         Doubt::Foreign(_) => "measure it with `tare profile` to have the overhead taken off",
         Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_) => "look whether a process was killed or the disk is full",

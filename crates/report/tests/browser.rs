@@ -10,7 +10,7 @@ use chromium::Browser;
 use serde_json::json;
 use support::{alone_and_lossy, many, master_and_worker, run};
 use tare_compensate::Mode;
-use tare_profile::Profile;
+use tare_profile::{Node, Profile, Region, RegionIndex, RegionKind};
 use tare_report::compare::{self, Comparison, Side};
 use tare_report::html::{MOST_PATHS, Source, page, script};
 use tare_report::{Exit, Results, Run};
@@ -187,6 +187,71 @@ fn a_search_marks_hits_and_says_their_share() {
     assert_eq!(browser.text("document.querySelector('#regions .hit').textContent"), "MPI_Recv");
     browser.value("tare.model.change({ query: '/(/' })");
     assert!(browser.text("document.getElementById('hits').textContent").contains("no regular expression"));
+    is_quiet(&browser);
+}
+
+/// A run with all levels: `main` at line 80, and in line 81 a loop, its iterations, and the call in them.
+fn with_levels() -> Profile {
+    let mut profile = master_and_worker();
+    let first = profile.regions.len();
+    let names = [
+        (RegionKind::Loop, "loop 1 of main"),
+        (RegionKind::Iteration, "iteration of loop 1 of main"),
+        (RegionKind::CallSite, "call 1 of MPI_Recv in main"),
+        (RegionKind::Function, "far_down"),
+    ];
+    for (kind, name) in names {
+        let line = if kind == RegionKind::Function { 0 } else { 81 };
+        profile.regions.push(Region { kind, name: name.into(), line, ..profile.regions[1].clone() });
+    }
+    let nodes = &mut profile.locations[0].nodes;
+    nodes.truncate(2);
+    for (region, parent, calls, exclusive) in [(first, 1, 3, 10), (first + 1, 2, 500, 20), (first + 2, 3, 500, 30), (3, 4, 500, 8_000_000_000)] {
+        nodes.push(Node { region: RegionIndex(region), parent: Some(parent), on_calls: calls, exclusive, ..Node::default() });
+    }
+    for number in 0..60 {
+        let region = Region { name: format!("near_{number}").into(), line: 0, ..profile.regions[1].clone() };
+        profile.regions.push(region);
+        let region = RegionIndex(profile.regions.len() - 1);
+        nodes.push(Node { region, parent: Some(1), on_calls: 1, exclusive: 1_000_000, ..Node::default() });
+    }
+    nodes.push(Node { region: RegionIndex(first + 3), parent: Some(1), on_calls: 1, exclusive: 1_000, ..Node::default() });
+    profile
+}
+
+#[test]
+fn a_line_of_the_source_counts_its_work_once_and_has_its_time_in_mpi() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &with_levels()));
+    browser.value("tare.model.selectRegion(5)");
+    let cell = |key: &str| {
+        format!("[...document.querySelectorAll('#source .vrow')].find((row) => row.id.endsWith('-80')).querySelector('.c-{key}').textContent")
+    };
+    assert_eq!((browser.text(&cell("line")).as_str(), browser.text(&cell("calls")).as_str()), ("81", "500"));
+    assert!(browser.text(&cell("mpi")).starts_with('2'), "mean of 4 s and 0 s: {}", browser.text(&cell("mpi")));
+    // What is offered to be typed is about the function that was selected.
+    let explain = browser.text("document.querySelector('#detail code').textContent");
+    assert_eq!(explain, "tare select '/home/user/pi' --explain='main'");
+    browser.value("tare.model.selectRegion(3)");
+    assert_eq!(browser.value("document.querySelector('#detail code')"), json!(null), "no selection decides on MPI");
+    is_quiet(&browser);
+}
+
+#[test]
+fn a_search_brings_its_hits_into_sight() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &with_levels()));
+    for (query, first) in [("far_down", "far_down"), ("near_5", "near_5")] {
+        browser.value(&format!("tare.model.change({{ query: '{query}' }})"));
+        assert!(browser.text("document.querySelector('#regions .vrow.focus').textContent").contains(first));
+        let is_seen = "(() => { const [row, table] = ['#regions .vrow.focus', '#regions .vtable'].map((one) => document.querySelector(one).getBoundingClientRect()); \
+                       return row.top >= table.top && row.bottom <= table.bottom; })()";
+        assert_eq!(browser.value(is_seen), json!(true), "{query}");
+    }
+    browser.key("n");
+    assert!(browser.text("document.querySelector('#regions .vrow.focus').textContent").contains("near_50"), "the next hit");
+    browser.key("N");
+    assert_eq!(browser.text("document.querySelector('#regions .vrow.focus .c-name').textContent").trim(), "near_5");
     is_quiet(&browser);
 }
 

@@ -63,7 +63,8 @@ impl Classes {
     }
 }
 
-/// Parallel efficiency of a run of several ranks, between `MPI_Init` and `MPI_Finalize`.
+/// Parallel efficiency of a run of several ranks, between `MPI_Init` and `MPI_Finalize`; where a profile does not say when these
+/// were, without the time in them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Efficiency {
     /// Mean over greatest useful time of a rank.
@@ -81,15 +82,19 @@ impl Efficiency {
             if location.thread != 0 || profile.process_of(location).rank.is_none() {
                 continue;
             }
-            let in_mpi = location.nodes.iter().zip(&figures.nodes).filter(|(node, _)| {
-                let region = profile.region_of(node);
-                region.kind == RegionKind::Mpi && !starts_or_ends_mpi(&region.name)
-            });
-            let messages: f64 = in_mpi.map(|(_, figures)| figures.exclusive.value.max(0.0)).sum();
-            let useful = (figures.total.value - messages).max(0.0);
+            let seconds_in_mpi = |starts_or_ends: bool| {
+                let in_mpi = location.nodes.iter().zip(&figures.nodes).filter(move |(node, _)| {
+                    let region = profile.region_of(node);
+                    region.kind == RegionKind::Mpi && starts_or_ends_mpi(&region.name) == starts_or_ends
+                });
+                in_mpi.map(|(_, figures)| figures.exclusive.value.max(0.0)).sum::<f64>()
+            };
+            let around = if profile.process_of(location).span.is_none() { seconds_in_mpi(true) } else { 0.0 };
+            let all = (figures.total.value - around).max(0.0);
+            let useful = (all - seconds_in_mpi(false)).max(0.0);
             sum += useful;
             greatest = greatest.max(useful);
-            time = time.max(figures.total.value);
+            time = time.max(all);
             ranks += 1;
         }
         let known = ranks > 1 && greatest > 0.0 && time > 0.0;

@@ -1,6 +1,6 @@
 //! Whether the figures can be believed.
 
-use tare_compensate::{CompensatedLocation, Mode};
+use tare_compensate::{CompensatedLocation, Mark, Mode};
 use tare_profile::{MOST_CLOCK_DOUBT_NS, Process, Profile};
 
 use super::{Contradicted, RegionRow, Size, Time};
@@ -58,6 +58,8 @@ pub(crate) enum Doubt {
     Lost(u64),
     /// The compensated time is uncertain by this part of itself.
     Wide(f64),
+    /// The compensated time bears this mark.
+    Marked(Mark),
     /// Only this part of the overhead rests on costs measured in place.
     Prior(f64),
     /// Files that could not be read.
@@ -138,8 +140,11 @@ const PLACES: usize = 3;
 const WIDE: f64 = 0.05;
 
 fn certainty(locations: &[CompensatedLocation], time: &Time) -> Option<Doubt> {
+    if let Some(mark) = time.shown.mark {
+        return Some(Doubt::Marked(mark));
+    }
     let width = time.shown.half_width() / time.shown.value.abs().max(f64::MIN_POSITIVE);
-    if width <= WIDE && time.shown.mark.is_none() {
+    if width <= WIDE {
         return None;
     }
     let overhead: f64 = locations.iter().map(|location| location.overhead_s).sum();
