@@ -75,7 +75,7 @@ pub(crate) enum Verb {
     /// Switch regions off or on while their program runs
     Ctl(CtlArguments),
     /// Say what this machine offers and lacks, with the remedy
-    Doctor,
+    Doctor(DoctorArguments),
     /// Print the script that completes our command lines in a shell
     Completion(CompletionArguments),
     /// Print the manual page of a verb, or write all of them
@@ -89,6 +89,20 @@ pub(crate) enum Format {
     Text,
     /// For programs
     Json,
+}
+
+/// `tare doctor`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tare doctor                                    what this machine offers and lacks, with the remedy
+  tare doctor --format json                      the same for programs
+
+Exit status: 0 where measuring works, 69 where something that it needs is missing.")]
+pub(crate) struct DoctorArguments {
+    /// How to write it
+    #[arg(long, value_enum, env = "TARE_FORMAT", default_value = "text")]
+    pub(crate) format: Format,
 }
 
 /// A shell.

@@ -88,7 +88,7 @@ fn act() -> Result<ExitCode, Failure> {
         Verb::Serve(arguments) => verbs::serve::serve(&arguments),
         Verb::Query(arguments) => verbs::query::query(&arguments),
         Verb::Ctl(arguments) => verbs::ctl::ctl(&arguments),
-        Verb::Doctor => verbs::doctor::doctor(),
+        Verb::Doctor(arguments) => verbs::doctor::doctor(&arguments),
         Verb::Completion(arguments) => verbs::completion::completion(&arguments),
         Verb::Manual(arguments) => verbs::manual::manual(&arguments),
     }

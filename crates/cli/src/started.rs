@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::failure::{Code, Failure};
 use crate::installation;
+use crate::launch;
 use crate::rundir::RunDirectory;
 
 /// How often more of the output is looked for.
@@ -25,11 +26,14 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// Measures the command into a run directory of the default name; settings come from the environment.
-    pub(crate) fn start(command: &[OsString]) -> Result<Self, Failure> {
+    /// Measures the command into a run directory, by default one named after the program; settings come from the environment.
+    pub(crate) fn start(command: &[OsString], output: Option<&Path>) -> Result<Self, Failure> {
         let first = command.first().ok_or_else(|| Failure::new(Code::Usage, "no run and no command").remedy("tare top RUN, or tare top -- CMD"))?;
         let tare = installation::command()?;
-        let run = RunDirectory::create(None, Path::new(first))?;
+        // What is wrong with a command whose programs are not found, measuring it says.
+        let programs = launch::programs(command).unwrap_or_default();
+        let named = programs.first().map_or(Path::new(first), |program| &program.path);
+        let run = RunDirectory::create(output, named)?;
         let failed = |error: &std::io::Error| Failure::io(Code::Unavailable, "start", &tare, error);
         let output = tempfile::tempfile().map_err(|error| failed(&error))?;
         let end = |file: &File| file.try_clone().map(Stdio::from).map_err(|error| failed(&error));

@@ -97,7 +97,7 @@ fn what_other_tools_measured_is_read_and_compared() {
     for foreign in ["profiles", "own.cubex"] {
         let said = text(&report(&[foreign]).stdout);
         let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("measured by") && words.contains("whose overhead is in all times"), "{said}");
+        assert!(words.contains("measured by") && words.contains("an export, in which the overhead is taken off"), "{said}");
         let compensates = |line: &str| line.trim_start().starts_with("Process,") && line.contains("parallel");
         assert!(!said.lines().any(compensates) && said.lines().any(|line| line.trim_start().starts_with("growing")), "{said}");
         let output = report(&[foreign, "--format", "json"]);
@@ -113,6 +113,14 @@ fn what_other_tools_measured_is_read_and_compared() {
         assert!(document["time"]["changes"][0].is_null(), "spans that begin and end elsewhere are not compared: {}", document["time"]);
         assert!(document["sides"][1]["runs"][0]["measured_by"].is_string());
     }
+    // As measured, the overhead is in them.
+    assert!(report(&["own", "--compensate", "off", "--format", "cube", "-o", "raw.cubex"]).status.success());
+    let said = text(&report(&["raw.cubex"]).stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("whose overhead is in all times"), "{said}");
+    // A page of a comparison can go to a file, as any other document.
+    let output = compare(&place, &["own", "own", "--format", "html", "-o", "compare.html"]);
+    assert!(output.status.success() && output.stdout.is_empty(), "{}", text(&output.stderr));
+    assert!(std::fs::read_to_string(place.path().join("compare.html")).expect("the page").contains("</html>"));
     std::fs::write(place.path().join("profiles/profile.0.0.0"), "5 templated_functions\n").expect("a writable file");
     let output = report(&["profiles"]);
     assert_eq!(output.status.code(), Some(65));

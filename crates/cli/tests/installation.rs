@@ -1,7 +1,11 @@
 //! What is installed: the libraries load under the oldest glibc that README states, and export nothing by accident.
 
+mod common;
+
 use std::path::Path;
 use std::process::Command;
+
+use common::{Place, fits, text};
 
 const LIBRARIES: [&str; 4] = ["libtare.so", "libtare_openmpi.so", "libtare_mpich.so", "libtare_tally.so"];
 
@@ -37,4 +41,15 @@ fn interposers_define_mpi_in_both_name_spaces() {
         // What stands before the allocator is not in the libraries that every run has.
         assert_eq!((defines("readlink"), defines("malloc")), if library == "libtare_tally.so" { (false, true) } else { (true, false) }, "{library}");
     }
+}
+
+#[test]
+fn what_the_doctor_finds_is_a_document_too() {
+    let place = Place::new();
+    let doctor = |format: &str| place.tare().args(["doctor", "--format", format]).output().expect("tare can be started");
+    let document = text(&doctor("json").stdout);
+    fits(&place, "doctor", &document);
+    let findings = serde_json::from_str::<serde_json::Value>(&document).expect("JSON")["findings"].as_array().map_or(0, Vec::len);
+    let lines = text(&doctor("text").stdout).lines().filter(|line| !line.trim_start().starts_with("try:")).count();
+    assert!(findings > 5 && findings == lines, "{document}");
 }

@@ -120,7 +120,13 @@ fn a_run_answers_every_question_of_the_paper() {
     let shown = text(&ask(&place, "time of calls in main", &[]).stdout);
     assert!(shown.contains(&format!("levels.c:{}", line(2))) && shown.contains("all together") && shown.contains("Mean of 2 ranks"), "{shown}");
     assert!(text(&ask(&place, "where", &[]).stdout).contains("ended"));
-    for (question, code, part) in [("time of P", 66, "one of P1, P2"), ("time off", 66, "called `off`"), ("time by colour", 64, "`colour`")] {
+    for (question, code, part) in [
+        ("time of P", 66, "one of P1, P2"),
+        ("time off", 66, "called `off`"),
+        ("time on ranks 0-99", 65, "no rank 99"),
+        ("where on ranks 7", 65, "no rank 7"),
+        ("time by colour", 64, "`colour`"),
+    ] {
         let output = ask(&place, question, &[]);
         assert_eq!(output.status.code(), Some(code), "{question}");
         assert!(text(&output.stderr).contains(part), "{question}: {}", text(&output.stderr));

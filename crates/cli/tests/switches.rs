@@ -5,7 +5,7 @@ mod common;
 use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Place, Report, compile_c, text};
+use common::{Place, Report, compile_c, fits, text};
 
 const ROUNDS: &str = "400";
 
@@ -129,6 +129,9 @@ fn regions_are_switched_while_the_program_runs() {
     assert!(answer.contains("2 regions off, 0 on") && !answer.contains("asked"), "{answer}");
     let answer = running.ask(&["--on", "small"]);
     assert!(answer.contains("0 regions off, 1 on") && !answer.contains("asked"), "{answer}");
+    let answer = running.ask(&["--on", "small", "--format", "json"]);
+    fits(&place, "ctl", &answer);
+    assert!(answer.contains("\"on\":1") && answer.contains("\"followed\":true"), "{answer}");
     let output = running.stop();
     assert!(output.status.success(), "{}", text(&output.stderr));
     let report = place.report();

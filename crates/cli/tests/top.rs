@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use common::{OPEN_MPI, Place, text};
+use common::{OPEN_MPI, Place, compile_c, fits, text};
 
 const SOURCE: &str = "crates/cli/tests/programs/levels.c";
 const ROWS: NonZero<u16> = NonZero::new(30).expect("not zero");
@@ -158,6 +158,22 @@ fn a_run_that_is_over_is_looked_through_by_keys() {
     let output = top(&place, &["run", "--once"]).env("COLUMNS", "80").output().expect("tare can be started");
     let frame = text(&output.stdout);
     assert!(output.status.success() && frame.contains("MPI_Init") && frame.lines().all(|line| line.chars().count() <= 80), "{frame}");
+    let output = top(&place, &["run", "--format", "json"]).output().expect("tare can be started");
+    fits(&place, "top", &text(&output.stdout));
+    assert!(text(&output.stdout).contains("MPI_Init"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_command_is_measured_where_the_user_says_or_under_its_own_name() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/endings.c", place.path(), &[]);
+    let line = ["--once", "--interval", "0.05", "--", "env", program.to_str().expect("UTF-8"), "exit"];
+    top(&place, &line).env("TARE_OUTPUT", "chosen").output().expect("tare can be started");
+    assert!(place.path().join("chosen/run.json").is_file());
+    top(&place, &line).output().expect("tare can be started");
+    let names: Vec<String> =
+        fs::read_dir(place.path()).expect("a directory").map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    assert!(names.iter().any(|name| name.starts_with("endings-")), "{names:?}");
 }
 
 #[test]

@@ -11,12 +11,22 @@ pub struct Foreign {
     pub profile: Profile,
     /// The tool that measured it, with its version where that is known.
     pub tool: String,
+    /// Whether the overhead of measuring is taken off its times: where we have written it.
+    pub is_compensated: bool,
     /// The program, where the file says it.
     pub program: String,
     /// Nanoseconds since 1970 at which it was measured; 0 where unknown.
     pub started_ns: u64,
     /// What the reader of its figures has to know.
     pub notes: Vec<String>,
+}
+
+/// What a file of ours says of itself, by how its times were compensated.
+pub(crate) const COMPENSATION: &str = "Tareweight compensation";
+
+/// Whether a file is one of ours whose times are compensated.
+pub(crate) fn is_compensated(compensation: &str) -> bool {
+    matches!(compensation, "local" | "parallel")
 }
 
 /// Ticks of a clock of one nanosecond.

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use tare_profile::{Node, Process, RegionKind};
 
 use crate::error::ForeignError;
-use crate::model::{Foreign, Known, Regions, finish, location, node, process};
+use crate::model::{COMPENSATION, Foreign, Known, Regions, finish, is_compensated, location, node, process};
 
 /// What separates the steps of a call path.
 const STEP: &str = " => ";
@@ -136,6 +136,7 @@ struct Reading {
     locations: Vec<tare_profile::Location>,
     program: String,
     tool: Option<String>,
+    is_compensated: bool,
     started_ns: u64,
     flat: usize,
 }
@@ -155,7 +156,13 @@ impl Reading {
             if self.started_ns == 0 {
                 self.started_ns = start_ns;
             }
-            self.tool = self.tool.take().or_else(|| Some(of("TAU Version")).filter(|version| !version.is_empty()));
+            self.tool =
+                self.tool.take().or_else(|| Some(of("TAU Version")).filter(|version| !version.is_empty()).map(|version| format!("TAU {version}")));
+            let compensation = of(COMPENSATION);
+            if !compensation.is_empty() {
+                self.tool = Some("Tareweight".to_string());
+                self.is_compensated = is_compensated(&compensation);
+            }
         }
         let nodes = self.tree(&file.entries);
         self.locations.push(location(self.processes.len() - 1, thread, nodes));
@@ -192,10 +199,11 @@ impl Reading {
             let what = if self.flat == 1 { "one thread".to_string() } else { format!("{} threads", self.flat) };
             notes.push(format!("call paths of {what} were cut at TAU_CALLPATH_DEPTH: functions stand below the program, without their callers"));
         }
-        let tool = self.tool.map_or_else(|| "TAU".to_string(), |version| format!("TAU {version}"));
+        let tool = self.tool.unwrap_or_else(|| "TAU".to_string());
         Foreign {
             profile: finish(self.processes, &ranks, self.locations, self.regions),
             tool,
+            is_compensated: self.is_compensated,
             program: self.program,
             started_ns: self.started_ns,
             notes,

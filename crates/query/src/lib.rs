@@ -61,6 +61,9 @@ pub enum Puzzle {
         /// Names that have it in them, at most five.
         near: Vec<String>,
     },
+    /// A rank that the run does not have.
+    #[error("there is no rank {0}")]
+    Rank(u32),
     /// A measure that is not known along an axis.
     #[error("`{measure}` is not known by {axis}")]
     NotAlong {

@@ -28,6 +28,19 @@ pub enum State {
     Unseen,
 }
 
+impl State {
+    /// The name in documents.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::CutOff => "cut off",
+            Self::Ended => "ended",
+            Self::Unseen => "unseen",
+        }
+    }
+}
+
 /// Where the threads of these ranks stand; of all where `None`.
 #[must_use]
 pub fn places(profile: &Profile, ranks: Option<&[(u32, u32)]>) -> Vec<Place> {

@@ -1,6 +1,7 @@
 //! What a question can ask.
 
 use regex::Regex;
+use tare_profile::Profile;
 
 /// A question.
 #[derive(Clone, Debug)]
@@ -9,6 +10,19 @@ pub enum Question {
     Sums(Sums),
     /// Where the threads of these ranks stand; of all where `None`.
     Where(Option<Vec<(u32, u32)>>),
+}
+
+impl Question {
+    /// The first rank that is named and that the run does not have; one that has not begun yet is there.
+    #[must_use]
+    pub fn missing_rank(&self, profile: &Profile) -> Option<u32> {
+        let ranges = match self {
+            Self::Sums(sums) => &sums.ranks,
+            Self::Where(ranks) => ranks,
+        };
+        let has = |rank: u32| rank < profile.world_size() || profile.processes.iter().any(|process| process.rank == Some(rank));
+        ranges.iter().flatten().find_map(|&(from, to)| [from, to].into_iter().find(|&rank| !has(rank)))
+    }
 }
 
 /// A question for sums.

@@ -317,12 +317,7 @@ pub fn places_json(profile: &Profile, question: &str, places: &[Place]) -> Strin
             process: process.pid,
             host: process.host.clone(),
             thread: location.thread,
-            state: match place.state {
-                State::Running => "running",
-                State::CutOff => "cut off",
-                State::Ended => "ended",
-                State::Unseen => "unseen",
-            },
+            state: place.state.name(),
             path: place.path.iter().map(|region| profile.regions[region.0].name.to_string()).collect(),
             since_s: place.since_s,
         }

@@ -60,6 +60,7 @@ struct AboutRun {
     command: Vec<String>,
     program: String,
     measured_by: Option<String>,
+    was_compensated: bool,
     size: Size,
     mode: Mode,
 }
@@ -173,6 +174,7 @@ impl About {
             command: run.command.clone(),
             program: run.program.clone(),
             measured_by: run.measured_by.clone(),
+            was_compensated: run.was_compensated,
             size: Size::of(results),
             mode: results.shown.mode,
         };

@@ -28,6 +28,8 @@ pub struct Run {
     pub images: Vec<InstrumentedImage>,
     /// The tool that measured it, where that was another one: what it cost is not known, and in all times.
     pub measured_by: Option<String>,
+    /// Whether that tool was ours, which had taken off what measuring cost: nothing says any more how uncertain that is.
+    pub was_compensated: bool,
     /// What the reader of the figures has to know.
     pub notes: Vec<String>,
 }

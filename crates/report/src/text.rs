@@ -399,7 +399,7 @@ pub(crate) fn trust_words(trust: &Trust, glyphs: &Glyphs) -> String {
             format!("limited: {}; {regions}", doubts.join("; "))
         }
     };
-    let is_foreign = trust.doubts.iter().any(|doubt| matches!(doubt, Doubt::Foreign(_)));
+    let is_foreign = trust.doubts.iter().any(|doubt| matches!(doubt, Doubt::Foreign(_) | Doubt::Exported));
     text.push_str(if trust.lost == 0 && !is_foreign { "; nothing lost" } else { "" });
     if trust.off_batches > 0 {
         let batches = if trust.off_batches == 1 { "batch" } else { "batches" };
@@ -429,6 +429,7 @@ fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
             format!("{receives} from anywhere met messages in an order that virtual times contradict{places}")
         }
         Doubt::Foreign(tool) => format!("measured by {tool}, whose overhead is in all times and not known"),
+        Doubt::Exported => "an export, in which the overhead is taken off, without how uncertain that is".to_string(),
         Doubt::Clocks(doubt) => {
             format!("clocks of machines differ by up to {}, so delays were carried by the delay model", time_with_unit(*doubt, glyphs))
         }
@@ -455,6 +456,7 @@ fn remedy(doubt: &Doubt) -> &'static str {
         Doubt::Wide(_) | Doubt::Marked(_) | Doubt::Prior(_) => "a longer run, or fewer short functions: --preset cc3 or --preset mpi-path",
         Doubt::Clocks(_) => "a time service on all machines (chrony, PTP)",
         Doubt::Foreign(_) => "measure it with `tare profile` to have the overhead taken off",
+        Doubt::Exported => "the run that it was made from, where it is still there",
         Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_) => "look whether a process was killed or the disk is full",
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tare_select::budget::Budget;
 
-use super::{Selection, Showing};
+use super::{Format, Selection, Showing};
 use crate::trial::Length;
 
 /// How delays travel through messages.
@@ -176,6 +176,9 @@ pub(crate) struct CtlArguments {
     /// How long to wait for processes to follow
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     pub(crate) wait: f64,
+    /// How to say who followed
+    #[arg(long, value_enum, env = "TARE_FORMAT", default_value = "text")]
+    pub(crate) format: Format,
 }
 
 /// `tare validate`

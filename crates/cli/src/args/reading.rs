@@ -172,7 +172,7 @@ Examples:
                                                  several runs on each side: the noise between runs counts
   tare compare RUN1 RUN2 RUN4                    side by side; changes are from the first
   tare compare --least 2% OLD NEW --format json
-  tare compare OLD NEW --format html > compare.html
+  tare compare OLD NEW --format html -o compare.html
   tare compare scorep-old/profile.cubex NEW      against a file of Cube, or a directory of TAU's profiles
 
 Exit status: 0 where nothing got slower, 1 where the run or a region did: beyond the 95 % interval of the difference,
@@ -191,6 +191,9 @@ pub(crate) struct CompareArguments {
     /// How to write it
     #[arg(long, value_enum, env = "TARE_FORMAT", default_value = "text")]
     pub(crate) format: SidesFormat,
+    /// Where to write it (default: stdout)
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) showing: Showing,
 }
@@ -211,6 +214,7 @@ Examples:
   tare top RUN                                   a run that goes on, or has ended
   tare top -- mpirun -n 4 ./app input            measure a program, and watch it (settings: TARE_PRESET and its kin)
   tare top RUN --once                            one frame as text
+  tare top RUN --format json                     the same for programs
 
 Keys: 1 regions, 2 ranks, 3 messages, 4 call paths; arrows, Enter; / finds, s sorts, c compensated or measured,
 space freezes, ? says all of them, q quits.")]
@@ -218,12 +222,18 @@ pub(crate) struct TopArguments {
     /// Run directory
     #[arg(required_unless_present = "command", conflicts_with = "command")]
     pub(crate) run: Option<PathBuf>,
+    /// With a command: directory for the run (default: named after the program and the time)
+    #[arg(short, long, value_name = "DIR", env = "TARE_OUTPUT")]
+    pub(crate) output: Option<PathBuf>,
     /// How often the run is read
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     pub(crate) interval: f64,
     /// Print one frame as text
     #[arg(long)]
     pub(crate) once: bool,
+    /// How to write it; json is what one frame shows
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
     /// What is taken off the times
     #[arg(long, value_enum, env = "TARE_COMPENSATE", default_value = "parallel")]
     pub(crate) compensate: Compensate,

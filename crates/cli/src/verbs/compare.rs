@@ -8,11 +8,12 @@ use tare_report::compare::{Comparison, Side, html, json, text};
 use crate::args::{CompareArguments, SidesFormat};
 use crate::failure::{Code, Failure};
 use crate::results::{Results, page};
+use crate::whole_file;
 
 /// How the command ends where something got slower.
 const SLOWER: u8 = 1;
 
-/// Prints the comparison to stdout; the exit status says whether anything got slower.
+/// Writes the comparison to stdout, or where it is wanted; the exit status says whether anything got slower.
 pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure> {
     if arguments.with.is_empty() && arguments.runs.len() < 2 {
         return Err(Failure::new(Code::Usage, "a comparison needs two runs").remedy("tare compare OLD NEW"));
@@ -25,10 +26,15 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
     let sides: Vec<Side<'_>> = runs.iter().map(|runs| Side { runs: runs.iter().map(|(run, results)| (run, results)).collect() }).collect();
     let comparison = Comparison::of(&sides, arguments.least)
         .ok_or_else(|| Failure::new(Code::BadInput, "there is nothing to compare").remedy("`tare report` says what a run has measured"))?;
-    match arguments.format {
-        SidesFormat::Text => print!("{}", text(&comparison, &page(arguments.showing.top))),
-        SidesFormat::Json => println!("{}", json(&comparison)),
-        SidesFormat::Html => print!("{}", html(&comparison)),
+    let document = match arguments.format {
+        SidesFormat::Text => text(&comparison, &page(arguments.showing.top)),
+        SidesFormat::Json => json(&comparison) + "\n",
+        SidesFormat::Html => html(&comparison),
+    };
+    match &arguments.output {
+        Some(file) => whole_file::write(file, document.as_bytes())
+            .map_err(|error| Failure::io(Code::CannotWrite, "write", file, &error).remedy("name another place with -o"))?,
+        None => print!("{document}"),
     }
     Ok(if comparison.is_slower() { ExitCode::from(SLOWER) } else { ExitCode::SUCCESS })
 }

@@ -10,10 +10,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use memmap2::MmapMut;
+use serde::Serialize;
 use tare_format::description::Description;
 use tare_format::graph::{ARENA, HEADER_AREA, Header, IMAGE_TABLE, IMAGES, ImageRecord, LocationRecord, MAX_NODES, NODES, Node, REQUEST_ENDING};
+use tare_report::json::SCHEMA;
 
-use crate::args::CtlArguments;
+use crate::args::{CtlArguments, Format};
 use crate::collect::is_alive;
 use crate::failure::{Code, Failure};
 use crate::pattern::Pattern;
@@ -56,12 +58,33 @@ pub(crate) fn ctl(arguments: &CtlArguments) -> Result<ExitCode, Failure> {
         std::thread::sleep(Duration::from_millis(5));
         asked.iter_mut().filter(|(graph, _)| !graph.has_followed()).for_each(|(graph, _)| graph.poke());
     }
-    for (graph, switches) in &asked {
-        let count = |want: Want| switches.iter().filter(|(_, wanted)| *wanted == want).count();
-        let state = if graph.has_followed() { "" } else { " (asked; it follows when it next enters a measured region)" };
-        println!("process {}: {} regions off, {} on{state}", graph.pid(), count(Want::Off), count(Want::On));
+    let answers: Vec<Answer> = asked.iter().map(|(graph, switches)| Answer::of(graph, switches)).collect();
+    match arguments.format {
+        Format::Text => answers.iter().for_each(Answer::print),
+        Format::Json => println!("{}", serde_json::json!({ "schema": SCHEMA, "processes": answers })),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a process was asked for.
+#[derive(Serialize)]
+struct Answer {
+    process: u32,
+    off: usize,
+    on: usize,
+    followed: bool,
+}
+
+impl Answer {
+    fn of(graph: &Graph, switches: &[(u32, Want)]) -> Self {
+        let count = |want: Want| switches.iter().filter(|(_, wanted)| *wanted == want).count();
+        Self { process: graph.pid(), off: count(Want::Off), on: count(Want::On), followed: graph.has_followed() }
+    }
+
+    fn print(&self) {
+        let state = if self.followed { "" } else { " (asked; it follows when it next enters a measured region)" };
+        println!("process {}: {} regions off, {} on{state}", self.process, self.off, self.on);
+    }
 }
 
 /// What names are to be off and on.

@@ -4,6 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use serde::Serialize;
+use tare_report::json::SCHEMA;
+
+use crate::args::{DoctorArguments, Format};
 use crate::cache::Cache;
 use crate::collect::is_alive;
 use crate::failure::Failure;
@@ -22,8 +26,8 @@ enum Finding {
 }
 
 /// Prints the findings; the status tells whether measuring works at all.
-pub(crate) fn doctor() -> Result<std::process::ExitCode, Failure> {
-    let findings: Vec<(&str, Finding)> = vec![
+pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<std::process::ExitCode, Failure> {
+    let findings: Vec<(&'static str, Finding)> = vec![
         ("machine", machine()),
         ("clock", clock()),
         ("runtime", library(None)),
@@ -35,22 +39,40 @@ pub(crate) fn doctor() -> Result<std::process::ExitCode, Failure> {
         ("counters", counters()),
         ("leftovers", leftovers()),
     ];
-    let mut works = true;
-    for (what, finding) in findings {
-        let (word, text, remedy) = match finding {
+    let rows: Vec<Row> = findings.into_iter().map(|(what, finding)| Row::of(what, finding)).collect();
+    let works = rows.iter().all(|row| row.state != "bad");
+    match arguments.format {
+        Format::Text => rows.iter().for_each(Row::print),
+        Format::Json => println!("{}", serde_json::json!({ "schema": SCHEMA, "works": works, "findings": rows })),
+    }
+    Ok(if works { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::from(crate::failure::Code::Unavailable as u8) })
+}
+
+/// A finding as it is written.
+#[derive(Serialize)]
+struct Row {
+    what: &'static str,
+    state: &'static str,
+    text: String,
+    remedy: Option<String>,
+}
+
+impl Row {
+    fn of(what: &'static str, finding: Finding) -> Self {
+        let (state, text, remedy) = match finding {
             Finding::Good(text) => ("good", text, None),
             Finding::Weak(text, remedy) => ("weak", text, Some(remedy)),
-            Finding::Bad(text, remedy) => {
-                works = false;
-                ("bad", text, Some(remedy))
-            }
+            Finding::Bad(text, remedy) => ("bad", text, Some(remedy)),
         };
-        println!("{word:<5} {what:<14} {text}");
-        if let Some(remedy) = remedy {
+        Self { what, state, text, remedy }
+    }
+
+    fn print(&self) {
+        println!("{:<5} {:<14} {}", self.state, self.what, self.text);
+        if let Some(remedy) = &self.remedy {
             println!("{:<5} {:<14} try: {remedy}", "", "");
         }
     }
-    Ok(if works { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::from(crate::failure::Code::Unavailable as u8) })
 }
 
 fn machine() -> Finding {

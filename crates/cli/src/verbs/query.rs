@@ -21,7 +21,11 @@ pub(crate) fn query(arguments: &QueryArguments) -> Result<ExitCode, Failure> {
 /// The answer to a question, ending with a newline.
 pub(crate) fn answered(results: &Results, words: &str, compensate: Compensate, format: Format) -> Result<String, Failure> {
     let profile = &results.profile;
-    let text = match Question::parse(words).map_err(|puzzle| failure(&puzzle))? {
+    let question = Question::parse(words).map_err(|puzzle| failure(&puzzle))?;
+    if let Some(rank) = question.missing_rank(profile) {
+        return Err(failure(&Puzzle::Rank(rank)));
+    }
+    let text = match question {
         Question::Where(ranks) => {
             let places = places(profile, ranks.as_deref());
             match format {
@@ -50,6 +54,7 @@ fn failure(puzzle: &Puzzle) -> Failure {
         }
         Puzzle::Unknown { .. } => Failure::new(Code::NoInput, puzzle.to_string())
             .remedy("`self by region` lists what was measured; statements and loops are regions with --levels functions,loops,callsites"),
+        Puzzle::Rank(_) => Failure::new(Code::BadInput, puzzle.to_string()).remedy("`time by rank` lists the ranks"),
         Puzzle::NotAlong { .. } => Failure::new(Code::Usage, puzzle.to_string()).remedy("waiting, transmission, messages or bytes"),
         _ => Failure::new(Code::Usage, puzzle.to_string()).remedy("tare query --help"),
     }

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use tare_top::{About, App, Key, Outcome, Snapshot, draw, text};
+use tare_top::{About, App, Key, Outcome, Snapshot, draw, json, text};
 
-use crate::args::{Compensate, TopArguments};
+use crate::args::{Compensate, Format, TopArguments};
 use crate::failure::{Code, Failure};
 use crate::results::{Results, mode, output_page};
 use crate::rundir::RunDirectory;
@@ -22,19 +22,20 @@ const NEVER: Duration = Duration::from_secs(3600);
 /// Shows the run until the reader has seen enough.
 pub(crate) fn top(arguments: &TopArguments) -> Result<ExitCode, Failure> {
     let has_screen = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
-    if !arguments.once && !has_screen {
+    let is_once = arguments.once || arguments.format == Format::Json;
+    if !is_once && !has_screen {
         return Err(Failure::new(Code::Usage, "the live view needs a terminal").remedy("--once prints one frame as text"));
     }
     let (run, started) = match &arguments.run {
         Some(path) => (RunDirectory::open(path)?, None),
         None => {
-            let started = Started::start(&arguments.command)?;
+            let started = Started::start(&arguments.command, arguments.output.as_deref())?;
             (started.run.clone(), Some(started))
         }
     };
     let mut reader = Reader { run, started, began: Instant::now(), compensate: arguments.compensate };
     let interval = Duration::from_secs_f64(arguments.interval.clamp(0.05, 3600.0));
-    let shown = if arguments.once { once(&mut reader, interval) } else { watch(&mut reader, interval) };
+    let shown = if is_once { once(&mut reader, interval, arguments.format) } else { watch(&mut reader, interval) };
     let ended = reader.started.map(Started::finish);
     shown?;
     ended.unwrap_or(Ok(ExitCode::SUCCESS))
@@ -68,8 +69,8 @@ impl Reader {
     }
 }
 
-/// One frame as text: of a run that goes on, after two readings, so that there are rates.
-fn once(reader: &mut Reader, interval: Duration) -> Result<(), Failure> {
+/// One frame, as text or for programs: of a run that goes on, after two readings, so that there are rates.
+fn once(reader: &mut Reader, interval: Duration, format: Format) -> Result<(), Failure> {
     let mut app = App::default();
     let first = reader.read()?;
     let is_over = first.is_over();
@@ -79,7 +80,10 @@ fn once(reader: &mut Reader, interval: Duration) -> Result<(), Failure> {
         app.read(reader.read()?);
     }
     let columns = u16::try_from(output_page().width.min(200)).unwrap_or(200);
-    print!("{}", text(&app, columns, ROWS_ELSEWHERE));
+    match format {
+        Format::Text => print!("{}", text(&app, columns, ROWS_ELSEWHERE)),
+        Format::Json => println!("{}", json(&app)),
+    }
     Ok(())
 }
 

@@ -7,11 +7,12 @@ use tare_profile::{Process, RegionIndex, RegionKind};
 
 use super::rows::Rows;
 use crate::error::ForeignError;
-use crate::model::{Known, Regions, process};
+use crate::model::{COMPENSATION, Known, Regions, is_compensated, process};
 
 /// The XML, read.
 pub(super) struct Anchor {
     pub(super) tool: String,
+    pub(super) is_compensated: bool,
     pub(super) program: String,
     pub(super) metrics: Vec<Metric>,
     pub(super) regions: Regions,
@@ -78,6 +79,7 @@ impl Anchor {
         };
         let mut anchor = Self {
             tool: Some(attribute("Creator")).filter(|creator| !creator.is_empty()).unwrap_or_else(|| "Cube".to_string()),
+            is_compensated: is_compensated(&attribute(COMPENSATION)),
             program: attribute("Title"),
             metrics: Vec::new(),
             regions: Regions::default(),

@@ -211,8 +211,12 @@ pub(super) fn notes(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {
     if comparison.sides.iter().any(|side| ranks(side) != ranks(&comparison.sides[0])) {
         text.push_str(" The numbers of ranks differ: a rank's share of the work does as well.");
     }
-    if comparison.sides.iter().any(|side| side.runs[0].measured_by.is_some()) {
+    let of_others = || comparison.sides.iter().map(|side| &side.runs[0]).filter(|run| run.measured_by.is_some());
+    if of_others().any(|run| !run.was_compensated) {
         text.push_str(" What another tool measured has that tool's overhead in it, and is of the whole program.");
+    }
+    if of_others().any(|run| run.was_compensated) {
+        text.push_str(" What was exported is of the whole program, compensated as it was then.");
     }
     let mut notes = vec![text];
     if !comparison.has_noise {

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use tare_compensate::whole::CallTree;
 use tare_profile::{Profile, Region, RegionKind};
 
-use super::title;
+use super::{COMPENSATION, title};
 use crate::run::{Results, Run};
 
 /// A metric of the file.
@@ -119,6 +119,7 @@ fn values(results: &Results<'_>, tree: &CallTree, order: &Order, number: usize, 
 fn anchor(run: &Run, results: &Results<'_>, tree: &CallTree, order: &Order) -> String {
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<cube version=\"4.4\">\n");
     let _ = writeln!(xml, "<attr key=\"Creator\" value=\"tareweight {}\"/>", env!("CARGO_PKG_VERSION"));
+    let _ = writeln!(xml, "<attr key=\"{COMPENSATION}\" value=\"{}\"/>", results.shown.mode.name());
     let _ = writeln!(xml, "<attr key=\"Title\" value=\"{}\"/>", escaped(&title(run, results)));
     xml.push_str("<metrics>\n");
     for (number, metric) in METRICS.iter().enumerate() {

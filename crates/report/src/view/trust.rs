@@ -76,6 +76,8 @@ pub(crate) enum Doubt {
     Clocks(f64),
     /// Another tool measured it, whose overhead is not known.
     Foreign(String),
+    /// It was read from an export, whose times were compensated.
+    Exported,
 }
 
 impl Trust {
@@ -84,7 +86,8 @@ impl Trust {
         let lost: u64 = profile.locations.iter().map(|location| location.losses.lost()).sum::<u64>()
             + profile.processes.iter().map(|process| process.lost_threads).sum::<u64>();
         let trusted = |row: &&RegionRow| row.shown.mark.is_none();
-        let mut doubts: Vec<Doubt> = run.measured_by.iter().cloned().map(Doubt::Foreign).collect();
+        let mut doubts: Vec<Doubt> =
+            run.measured_by.iter().cloned().map(|tool| if run.was_compensated { Doubt::Exported } else { Doubt::Foreign(tool) }).collect();
         if lost > 0 {
             doubts.push(Doubt::Lost(lost));
         }

@@ -1,0 +1,166 @@
+//! What a frame shows, for programs: seconds over all threads, shares as fractions, null for what one reading alone does not say.
+
+use serde::Serialize;
+use tare_compensate::Figure;
+use tare_compensate::whole::Classes;
+use tare_query::State;
+use tare_report::json::SCHEMA;
+
+use crate::app::App;
+use crate::rates::Rates;
+use crate::snapshot::{PairNow, PlaceNow, RegionNow};
+
+/// The latest reading, with rates since an older one, as JSON on one line.
+#[must_use]
+pub fn json(app: &App) -> String {
+    let now = app.readings.latest();
+    let rates = app.readings.rates();
+    let document = Document {
+        schema: SCHEMA,
+        program: &now.about.program,
+        ended: now.about.ended.as_deref(),
+        ranks: now.ranks,
+        processes: now.processes,
+        lifetime_s: now.lifetime_s,
+        dilation: now.dilation,
+        probes_s: now.probes_s,
+        events: now.events,
+        events_per_s: rates.events(),
+        switched_off: now.off,
+        lost: now.lost,
+        classes: ClassesDocument::of(&now.classes),
+        regions: now.regions.iter().map(|region| RegionDocument::of(region, &rates)).collect(),
+        threads: now.places.iter().map(|place| ThreadDocument::of(place, &rates)).collect(),
+        pairs: now.pairs.iter().map(|pair| PairDocument::of(pair, &rates)).collect(),
+    };
+    // Mirror types hold strings, numbers, lists and structs alone, which always have a JSON form.
+    serde_json::to_string(&document).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    program: &'a str,
+    ended: Option<&'a str>,
+    ranks: usize,
+    processes: usize,
+    lifetime_s: f64,
+    dilation: Option<f64>,
+    probes_s: f64,
+    events: u64,
+    events_per_s: Option<f64>,
+    switched_off: usize,
+    lost: u64,
+    classes: ClassesDocument,
+    regions: Vec<RegionDocument<'a>>,
+    threads: Vec<ThreadDocument<'a>>,
+    pairs: Vec<PairDocument>,
+}
+
+#[derive(Serialize)]
+struct ClassesDocument {
+    useful_s: f64,
+    waiting_s: f64,
+    messages_s: f64,
+    start_end_s: f64,
+}
+
+impl ClassesDocument {
+    fn of(classes: &Classes) -> Self {
+        Self { useful_s: classes.useful_s, waiting_s: classes.waiting_s, messages_s: classes.messages_s, start_end_s: classes.start_end_s }
+    }
+}
+
+#[derive(Serialize)]
+struct FigureDocument {
+    value_s: f64,
+    low_s: f64,
+    high_s: f64,
+    mark: Option<&'static str>,
+}
+
+impl FigureDocument {
+    fn of(figure: &Figure) -> Self {
+        Self { value_s: figure.value, low_s: figure.low, high_s: figure.high, mark: figure.mark.map(tare_compensate::Mark::reason) }
+    }
+}
+
+#[derive(Serialize)]
+struct RegionDocument<'a> {
+    name: &'a str,
+    place: Option<&'a str>,
+    exclusive: FigureDocument,
+    measured_s: f64,
+    waiting_s: f64,
+    calls: u64,
+    share_now: Option<f64>,
+    calls_per_s: Option<f64>,
+}
+
+impl<'a> RegionDocument<'a> {
+    fn of(region: &'a RegionNow, rates: &Rates<'_>) -> Self {
+        Self {
+            name: &region.name,
+            place: Some(region.place.as_str()).filter(|place| !place.is_empty()),
+            exclusive: FigureDocument::of(&region.own),
+            measured_s: region.measured_s,
+            waiting_s: region.wait_s,
+            calls: region.calls,
+            share_now: rates.share(region.key, region.measured_s),
+            calls_per_s: rates.calls(region.key, region.calls),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ThreadDocument<'a> {
+    name: &'a str,
+    state: &'static str,
+    /// The innermost open region first.
+    open: &'a [String],
+    since_s: Option<f64>,
+    time: FigureDocument,
+    delay_s: f64,
+    waiting_s: f64,
+    events: u64,
+    events_per_s: Option<f64>,
+}
+
+impl<'a> ThreadDocument<'a> {
+    fn of(place: &'a PlaceNow, rates: &Rates<'_>) -> Self {
+        Self {
+            name: &place.name,
+            state: State::name(place.state),
+            open: &place.open,
+            since_s: place.since_s,
+            time: FigureDocument::of(&place.time),
+            delay_s: place.delay_s,
+            waiting_s: place.waiting_s,
+            events: place.events,
+            events_per_s: rates.events_of(place.key, place.events),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct PairDocument {
+    from: u32,
+    to: u32,
+    messages: u64,
+    bytes: u64,
+    waiting_s: f64,
+    messages_per_s: Option<f64>,
+}
+
+impl PairDocument {
+    fn of(pair: &PairNow, rates: &Rates<'_>) -> Self {
+        Self {
+            from: pair.from,
+            to: pair.to,
+            messages: pair.messages,
+            bytes: pair.bytes,
+            waiting_s: pair.wait_s,
+            messages_per_s: rates.messages(pair.key, pair.messages),
+        }
+    }
+}
