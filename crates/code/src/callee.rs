@@ -43,7 +43,7 @@ impl Program {
 
     /// What stands in a slot that the loader fills; a library finds its own exported functions there, too.
     fn callee_in_slot<'a>(&self, image: &Image<'a>, slot: u64) -> Callee<'a> {
-        let relocation = image.relocations_in(&(slot..slot.saturating_add(1))).first();
+        let relocation = image.relocation_at(slot);
         let own = relocation.and_then(tare_image::Relocation::link_address).and_then(|target| self.function_entered_at(target));
         own.map(Callee::Function).or_else(|| image.name_in_slot(slot).map(Callee::Import)).unwrap_or(Callee::Unknown)
     }

@@ -8,6 +8,8 @@ use crate::graph::{Graph, Lists};
 pub(crate) struct Dominators {
     /// For each block the first and the last number of what it dominates, in an order that visits a block first.
     spans: Vec<(usize, usize)>,
+    /// Whether every edge that leads back is known to lead to a block that dominates its origin.
+    pub(crate) lead_back_well: bool,
 }
 
 impl Dominators {
@@ -16,12 +18,12 @@ impl Dominators {
             let leads_back_well = |block: usize| graph.next(block).iter().all(|&to| to > block || dominators.dominates(to, block));
             (0..graph.len()).all(leads_back_well)
         };
-        let forward = forward(graph, predecessors).map(|up| Self::over(&up)).filter(is_whole);
-        forward.unwrap_or_else(|| Self::over(&immediate(graph, predecessors)))
+        let forward = forward(graph, predecessors).map(|up| Self::over(&up, true)).filter(is_whole);
+        forward.unwrap_or_else(|| Self::over(&immediate(graph, predecessors), false))
     }
 
     /// Over the immediate dominator of every block, shifted by one.
-    fn over(up: &[usize]) -> Self {
+    fn over(up: &[usize], lead_back_well: bool) -> Self {
         let mut sizes = vec![1_usize; up.len()];
         for block in (1..up.len()).rev() {
             let size = sizes.get(block).copied().unwrap_or(0);
@@ -41,7 +43,7 @@ impl Dominators {
                 *span = (first, first + size);
             }
         }
-        Self { spans }
+        Self { spans, lead_back_well }
     }
 
     /// Whether every way to `other` passes `one`; a block dominates itself.

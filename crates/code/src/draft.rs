@@ -30,12 +30,11 @@ impl Draft {
             entries: Vec::new(),
         };
         let mut rest = source.turns;
-        for range in leaders.ranges() {
-            let first = rest.iter().take_while(|one| one.address < range.start).count();
-            let own = rest.get(first..).unwrap_or_default();
-            let behind = own.iter().take_while(|one| one.address < range.end).count();
-            let (turns, others) = own.split_at_checked(behind).unwrap_or_default();
-            draft.block(source, &leaders, range, turns);
+        let mut ranges = leaders.ranges().peekable();
+        while let Some(range) = ranges.next() {
+            let (_, own) = split_before(rest, range.start);
+            let (turns, others) = split_before(own, range.end);
+            draft.block(source, &leaders, range, turns, ranges.peek().map(|next| next.start));
             rest = others;
         }
         let entries = std::iter::once(source.function.entry).chain(source.function.other_entries.iter().copied());
@@ -47,10 +46,14 @@ impl Draft {
         draft
     }
 
-    /// Adds the block of a range; `turns` are those in it.
-    fn block(&mut self, source: &Source<'_>, leaders: &Leaders, mut range: Range<u64>, turns: &[Instruction]) {
+    /// Adds the block of a range; `turns` are those in it, and the next block begins at `follower`.
+    fn block(&mut self, source: &Source<'_>, leaders: &Leaders, mut range: Range<u64>, turns: &[Instruction], follower: Option<u64>) {
+        let behind = self.ranges.len() + 1;
         let next = &mut self.next;
-        let mut way = |target| leaders.entered_at(target).into_iter().for_each(|block| next.add(block));
+        let mut way = |target| {
+            let block = if follower == Some(target) { Some(behind) } else { leaders.entered_at(target) };
+            block.into_iter().for_each(|block| next.add(block));
+        };
         let mut exits = false;
         let mut is_table = false;
         match turns.iter().find(|one| ends_block(source, one)) {
@@ -168,6 +171,12 @@ impl Order {
     fn place(&self, old: usize) -> usize {
         self.places.get(old).copied().unwrap_or(0)
     }
+}
+
+/// What lies in front of an address, and the rest.
+fn split_before(turns: &[Instruction], address: u64) -> (&[Instruction], &[Instruction]) {
+    let behind = turns.iter().position(|one| one.address >= address).unwrap_or(turns.len());
+    turns.split_at_checked(behind).unwrap_or_default()
 }
 
 /// Where blocks begin, and how many do.

@@ -41,16 +41,21 @@ impl Lists {
     /// Ends the list of the next block: sorted, each number once. Returns how many there are.
     pub(crate) fn close_sorted(&mut self) -> usize {
         let start = self.start(self.ends.len());
-        if let Some(own) = self.numbers.get_mut(start..).filter(|own| own.len() > 1) {
-            own.sort_unstable();
-            let mut kept = 1;
-            for next in 1..own.len() {
-                if own.get(next) != own.get(kept - 1) {
-                    own.swap(next, kept);
-                    kept += 1;
+        match self.numbers.get_mut(start..).unwrap_or_default() {
+            [] | [_] => {}
+            [one, other] if one == other => self.numbers.truncate(start + 1),
+            [one, other] => (*one, *other) = (*one.min(other), *one.max(other)),
+            own => {
+                own.sort_unstable();
+                let mut kept = 1;
+                for next in 1..own.len() {
+                    if own.get(next) != own.get(kept - 1) {
+                        own.swap(next, kept);
+                        kept += 1;
+                    }
                 }
+                self.numbers.truncate(start + kept);
             }
-            self.numbers.truncate(start + kept);
         }
         self.close();
         self.numbers.len() - start
@@ -60,14 +65,10 @@ impl Lists {
         block.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0)
     }
 
-    fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        (0..self.len()).flat_map(|block| self.of(block).iter().map(move |&number| (block, number)))
-    }
-
     /// For each number the blocks in whose lists it stands.
     fn turned(&self) -> Self {
         let mut ends = vec![0; self.len()];
-        for (_, to) in self.pairs() {
+        for &to in &self.numbers {
             if let Some(end) = ends.get_mut(to) {
                 *end += 1;
             }
@@ -77,8 +78,9 @@ impl Lists {
             sum += std::mem::replace(end, sum);
         }
         let mut numbers = vec![0; sum];
-        for (from, to) in self.pairs() {
-            if let Some(end) = ends.get_mut(to) {
+        for from in 0..self.len() {
+            for &to in self.of(from) {
+                let Some(end) = ends.get_mut(to) else { continue };
                 if let Some(place) = numbers.get_mut(*end) {
                     *place = from;
                 }

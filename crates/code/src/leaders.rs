@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 /// Addresses within the parts of a function, in order.
 pub(crate) struct Leaders {
-    parts: SmallVec<[Part; 1]>,
+    parts: SmallVec<[Part; 2]>,
     bits: Vec<u64>,
     /// Leaders in front of each word of bits.
     before: Vec<usize>,
@@ -21,7 +21,7 @@ struct Part {
 impl Leaders {
     /// None yet.
     pub(crate) fn within(parts: &[Range<u64>]) -> Self {
-        let mut ranges: SmallVec<[Range<u64>; 1]> = parts.iter().cloned().collect();
+        let mut ranges: SmallVec<[Range<u64>; 2]> = parts.iter().cloned().collect();
         ranges.sort_unstable_by_key(|part| part.start);
         let mut words = 0;
         let parts = ranges.into_iter().map(|range| {

@@ -291,19 +291,20 @@ impl Program {
     /// Whether control stops at the end of a part: by a return or a jump, so that it does not run over it.
     #[must_use]
     pub fn stops_at_end(&self, part: &Range<u64>) -> bool {
-        let last = self.flows_of(part).last();
-        last.is_some_and(|last| {
+        self.flows_of(part).last().is_some_and(|last| {
             let ends = matches!(last.flow(), RawFlow::Return | RawFlow::Jump(_) | RawFlow::IndirectJump);
             ends && last.address + u64::from(last.length) == part.end
         })
     }
 
     /// What changes the flow of control in a part of a function.
-    fn flows_of(&self, part: &Range<u64>) -> impl Iterator<Item = &FlowRecord> {
-        let owner = self.finder.behind(&self.owners, part.start, |owner| owner.0).checked_sub(1);
-        let first = owner.and_then(|owner| self.first_flows.get(owner)).copied().unwrap_or(self.flows.len());
-        let end = part.end;
-        self.flows.get(first..).unwrap_or_default().iter().take_while(move |record| record.address < end)
+    fn flows_of(&self, part: &Range<u64>) -> &[FlowRecord] {
+        let behind = self.finder.behind(&self.owners, part.start, |owner| owner.0);
+        let Some(&first) = behind.checked_sub(1).and_then(|owner| self.first_flows.get(owner)) else { return &[] };
+        let next = self.first_flows.get(behind).copied().unwrap_or(self.flows.len());
+        let own = self.flows.get(first..next).unwrap_or_default();
+        let count = own.partition_point(|record| record.address < part.end);
+        own.get(..count).unwrap_or_default()
     }
 
     /// Index of the function whose code holds a link address.

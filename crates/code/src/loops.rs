@@ -42,22 +42,25 @@ impl Loop {
     }
 }
 
-/// The loops of a graph as sets of blocks, and how they were found.
-struct Forest {
-    loops: Vec<Vec<usize>>,
-    /// The loop around each, and its depth.
-    nesting: Vec<(Option<usize>, usize)>,
+/// How many loops a graph has, and how deep they nest.
+pub(crate) fn count(graph: &Graph) -> (usize, usize) {
+    let Some(ways) = Ways::of(graph) else { return (0, 0) };
+    let natural = Natural::of(graph, &ways);
+    let irreducible = irreducible(graph, &ways.dominators, &natural);
+    if irreducible.is_empty() {
+        return (natural.headers.len(), natural.depths().into_iter().max().unwrap_or(0));
+    }
+    let forest = Forest::of(graph.len(), &natural, irreducible);
+    (forest.loops.len(), forest.nesting.iter().map(|&(_, depth)| depth).max().unwrap_or(0))
+}
+
+/// How the blocks of a graph are reached.
+struct Ways {
     predecessors: Lists,
     dominators: Dominators,
 }
 
-/// How many loops a graph has, and how deep they nest.
-pub(crate) fn count(graph: &Graph) -> (usize, usize) {
-    let Some(forest) = Forest::of(graph) else { return (0, 0) };
-    (forest.loops.len(), forest.nesting.iter().map(|&(_, depth)| depth).max().unwrap_or(0))
-}
-
-impl Forest {
+impl Ways {
     /// None where all edges lead forward.
     fn of(graph: &Graph) -> Option<Self> {
         let is_straight = (0..graph.len()).all(|block| graph.next(block).iter().all(|&next| next > block));
@@ -66,44 +69,138 @@ impl Forest {
         }
         let predecessors = graph.predecessors();
         let dominators = Dominators::of(graph, &predecessors);
-        let mut loops: Vec<Vec<usize>> = Vec::new();
-        let mut marks = vec![usize::MAX; graph.len()];
-        for header in 0..graph.len() {
-            let before = predecessors.of(header).iter().copied();
-            let back: Vec<usize> = before.filter(|&one| one >= header && dominators.dominates(header, one)).collect();
-            if !back.is_empty() {
-                loops.push(blocks_of(header, &back, &predecessors, &mut marks));
-            }
-        }
-        let irreducible = irreducible(graph, &dominators, &loops);
-        loops.extend(irreducible);
-        loops.sort_by_key(|blocks| (blocks.first().copied(), Reverse(blocks.len())));
-        let nesting = nesting(graph.len(), &loops);
-        Some(Self { loops, nesting, predecessors, dominators })
+        Some(Self { predecessors, dominators })
+    }
+
+    fn before(&self, block: usize) -> impl Iterator<Item = usize> + '_ {
+        self.predecessors.of(block).iter().copied()
     }
 }
 
-/// Cycles that are left without the back edges; `natural` are the loops that have one.
-fn irreducible(graph: &Graph, dominators: &Dominators, natural: &[Vec<usize>]) -> Vec<Vec<usize>> {
+/// No loop.
+const NONE: usize = usize::MAX;
+
+/// The natural loops, inner ones in front of the outer ones: that of a header is what reaches its back edges without
+/// passing it.
+struct Natural {
+    headers: Vec<usize>,
+    /// The smallest loop around each.
+    parents: Vec<usize>,
+    /// The smallest loop around each block.
+    innermost: Vec<usize>,
+}
+
+impl Natural {
+    /// A header dominates its loop and stands in front of all of it: the last headers are those of the innermost loops.
+    /// A walk back from a loop's back edges passes a loop that was found before from its header on, so that every block
+    /// is walked over once.
+    fn of(graph: &Graph, ways: &Ways) -> Self {
+        let mut natural = Self { headers: Vec::new(), parents: Vec::new(), innermost: vec![NONE; graph.len()] };
+        let mut todo: Vec<usize> = Vec::new();
+        for header in (0..graph.len()).rev() {
+            todo.extend(ways.before(header).filter(|&one| one >= header && ways.dominators.dominates(header, one)));
+            if todo.is_empty() {
+                continue;
+            }
+            let own = natural.headers.len();
+            natural.headers.push(header);
+            natural.parents.push(NONE);
+            while let Some(block) = todo.pop() {
+                let first = natural.take(block, own);
+                todo.extend(first.filter(|&first| first != header).into_iter().flat_map(|first| ways.before(first)));
+            }
+        }
+        natural
+    }
+
+    /// Takes a block and the outermost loop around it into another loop; answers where these are entered, if they were
+    /// not in it before.
+    fn take(&mut self, block: usize, into: usize) -> Option<usize> {
+        let innermost = self.innermost.get_mut(block)?;
+        if *innermost == NONE {
+            *innermost = into;
+            return Some(block);
+        }
+        let mut outermost = *innermost;
+        while let Some(&parent) = self.parents.get(outermost).filter(|parent| **parent != NONE) {
+            outermost = parent;
+        }
+        if outermost == into {
+            return None;
+        }
+        *self.parents.get_mut(outermost)? = into;
+        self.headers.get(outermost).copied()
+    }
+
+    /// The depth of each loop, from 1.
+    fn depths(&self) -> Vec<usize> {
+        let mut depths = vec![1; self.headers.len()];
+        for own in (0..self.headers.len()).rev() {
+            let around = self.parents.get(own).and_then(|&parent| depths.get(parent)).copied().unwrap_or(0);
+            if let Some(depth) = depths.get_mut(own) {
+                *depth = around + 1;
+            }
+        }
+        depths
+    }
+
+    /// The blocks of each loop in order, its header first.
+    fn blocks(&self) -> Vec<Vec<usize>> {
+        let mut blocks = vec![Vec::new(); self.headers.len()];
+        for (block, &innermost) in self.innermost.iter().enumerate() {
+            let mut around = innermost;
+            while let Some(own) = blocks.get_mut(around) {
+                own.push(block);
+                around = self.parents.get(around).copied().unwrap_or(NONE);
+            }
+        }
+        blocks
+    }
+}
+
+/// Cycles that are left without the back edges, with all that the natural loops in them hold.
+fn irreducible(graph: &Graph, dominators: &Dominators, natural: &Natural) -> Vec<Vec<usize>> {
     let goes_back = |block: usize| graph.next(block).iter().any(|&to| to <= block && !dominators.dominates(to, block));
-    if !(0..graph.len()).any(goes_back) {
+    if dominators.lead_back_well || !(0..graph.len()).any(goes_back) {
         return Vec::new();
     }
     let forward = |block: usize| graph.next(block).iter().copied().filter(move |&to| !dominators.dominates(to, block));
     let leads_to_itself = |block: usize| forward(block).any(|to| to == block);
     let mut cycles = components(graph.len(), forward);
     cycles.retain(|blocks| blocks.len() > 1 || blocks.iter().copied().any(leads_to_itself));
-    cycles.iter_mut().for_each(|blocks| blocks.sort_unstable());
-    cycles.iter().map(|cycle| with_loops(cycle, natural, graph.len())).collect()
+    let natural = if cycles.is_empty() { Vec::new() } else { natural.blocks() };
+    cycles.iter().map(|cycle| with_loops(cycle, &natural, graph.len())).collect()
+}
+
+/// The loops of a graph as sets of blocks.
+struct Forest {
+    /// The outer ones in front.
+    loops: Vec<Vec<usize>>,
+    /// The loop around each, and its depth.
+    nesting: Vec<(Option<usize>, usize)>,
+}
+
+impl Forest {
+    fn of(blocks: usize, natural: &Natural, irreducible: Vec<Vec<usize>>) -> Self {
+        let mut loops = natural.blocks();
+        loops.extend(irreducible);
+        loops.sort_by_key(|blocks| (blocks.first().copied(), Reverse(blocks.len())));
+        let nesting = nesting(blocks, &loops);
+        Self { loops, nesting }
+    }
 }
 
 impl Cfg {
     /// All loops, the outer ones in front of the inner ones; back edges to the same header are one loop.
     #[must_use]
     pub fn loops(&self, body: &Body) -> Vec<Loop> {
-        let Some(forest) = Forest::of(&self.graph()) else { return Vec::new() };
+        let graph = self.graph();
+        let Some(ways) = Ways::of(&graph) else { return Vec::new() };
+        let natural = Natural::of(&graph, &ways);
+        let irreducible = irreducible(&graph, &ways.dominators, &natural);
+        let forest = Forest::of(graph.len(), &natural, irreducible);
         let loops = forest.loops.into_iter().zip(forest.nesting);
-        loops.map(|(blocks, place)| self.describe(body, &forest.predecessors, &forest.dominators, blocks, place)).collect()
+        loops.map(|(blocks, place)| self.describe(body, &ways, blocks, place)).collect()
     }
 
     /// Edges that lead into a loop from outside, as blocks; an entry of the function has no origin.
@@ -127,53 +224,24 @@ impl Cfg {
         edges
     }
 
-    fn describe(
-        &self,
-        body: &Body,
-        predecessors: &Lists,
-        dominators: &Dominators,
-        blocks: Vec<usize>,
-        (parent, depth): (Option<usize>, usize),
-    ) -> Loop {
+    fn describe(&self, body: &Body, ways: &Ways, blocks: Vec<usize>, (parent, depth): (Option<usize>, usize)) -> Loop {
         let header = blocks.first().copied().unwrap_or(0);
         let address = |block: usize| self.blocks.get(block).map_or(0, |block| block.address);
         let mut one = Loop {
             header: address(header),
             depth,
             parent,
-            is_irreducible: blocks.iter().any(|&block| !dominators.dominates(header, block)),
+            is_irreducible: blocks.iter().any(|&block| !ways.dominators.dominates(header, block)),
             entries: Vec::new(),
             back_edges: Vec::new(),
             blocks,
         };
-        let before = |block: usize| predecessors.of(block).iter().copied();
-        let is_entered = |block: usize| block == header || self.entries.contains(&block) || before(block).any(|from| !one.contains(from));
+        let is_entered = |block: usize| block == header || self.entries.contains(&block) || ways.before(block).any(|from| !one.contains(from));
         one.entries = if one.is_irreducible { one.blocks.iter().copied().filter(|&block| is_entered(block)).collect() } else { vec![header] };
-        let ends = before(header).filter(|&from| one.contains(from)).filter_map(|from| self.blocks.get(from)?.instructions.clone().last());
+        let ends = ways.before(header).filter(|&from| one.contains(from)).filter_map(|from| self.blocks.get(from)?.instructions.clone().last());
         one.back_edges = ends.filter_map(|end| Some(body.instructions.get(end)?.address)).collect();
         one
     }
-}
-
-/// The header first, then what reaches the back edges without passing it, in order; `marks` tell the header of the
-/// last loop in which a block was met.
-fn blocks_of(header: usize, back: &[usize], predecessors: &Lists, marks: &mut [usize]) -> Vec<usize> {
-    let mut inside = vec![header];
-    if let Some(mark) = marks.get_mut(header) {
-        *mark = header;
-    }
-    let mut enter = |inside: &mut Vec<usize>, blocks: &[usize]| {
-        let is_new = |block: &usize| marks.get_mut(*block).is_some_and(|mark| std::mem::replace(mark, header) != header);
-        inside.extend(blocks.iter().copied().filter(is_new));
-    };
-    enter(&mut inside, back);
-    let mut next = 1;
-    while let Some(&block) = inside.get(next) {
-        enter(&mut inside, predecessors.of(block));
-        next += 1;
-    }
-    inside.get_mut(1..).unwrap_or_default().sort_unstable();
-    inside
 }
 
 /// A cycle and all of every natural loop whose header and some block outside of it lie in the cycle.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
 use tare_image::Image;
 use tare_image::lines::Lines;
 
@@ -10,6 +11,7 @@ use crate::cfg::{self, Cfg};
 use crate::draft::Draft;
 use crate::loops::{self, Loop};
 use crate::program::{Body, Flow, Function, Instruction, Operand};
+use crate::sweep::FlowRecord;
 
 /// What `inspect` shows and filters ask for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -131,17 +133,17 @@ impl Program {
     /// The instructions of a function that change the flow of control, as the sweep recorded them, by address.
     fn turns(&self, index: usize, function: &Function) -> Vec<Instruction> {
         let jumps = self.jumps.get(&index);
-        let mut turns: Vec<Instruction> = Vec::new();
-        for part in &function.parts {
-            turns.extend(self.flows_of(part).map(|record| Instruction {
+        let mut parts: SmallVec<[&Range<u64>; 2]> = function.parts.iter().collect();
+        parts.sort_unstable_by_key(|part| part.start);
+        let own: SmallVec<[&[FlowRecord]; 2]> = parts.into_iter().map(|part| self.flows_of(part)).collect();
+        let mut turns = Vec::with_capacity(own.iter().map(|flows| flows.len()).sum());
+        for flows in own {
+            turns.extend(flows.iter().map(|record| Instruction {
                 address: record.address,
                 length: record.length,
                 flow: self.flow(function, record.flow(), || jumps.and_then(|jumps| jumps.kinds.get(&record.address))),
                 operand: record.slot().map_or(Operand::Fixed, |target| Operand::RipRelative { at: 0, target }),
             }));
-        }
-        if !turns.is_sorted_by_key(|one| one.address) {
-            turns.sort_by_key(|one| one.address);
         }
         turns
     }

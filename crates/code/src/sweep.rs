@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use iced_x86::{Instruction, OpKind, Register};
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tare_image::Image;
 
 use crate::decode::{AddressSet, RawFlow, decoder, is_padding, raw_flow};
@@ -455,10 +455,23 @@ impl<'a> Portion<'a> {
 
     fn references(&mut self, image: &Image<'_>, recent: &Recent) {
         let instruction = recent.last();
-        let at = instruction.ip();
-        if instruction.mnemonic() == iced_x86::Mnemonic::Cmp {
-            return self.forget_compared(recent);
+        let mnemonic = instruction.mnemonic();
+        match mnemonic {
+            Mnemonic::Cmp => return self.forget_compared(recent),
+            Mnemonic::Lea | Mnemonic::Mov => self.names(image, instruction),
+            _ => {}
         }
+        if matches!(mnemonic, Mnemonic::Add | Mnemonic::Lea) && !image.kind().is_position_independent() {
+            self.added_to.extend(added_address(instruction).filter(|&address| image.text_at(address).is_some()));
+        }
+        if instruction.memory_index() != Register::None {
+            self.bases.extend(indexed_address(instruction).filter(|&address| image.segment_at(address).is_some()));
+        }
+    }
+
+    /// Addresses that a `lea` or `mov` names.
+    fn names(&mut self, image: &Image<'_>, instruction: &Instruction) {
+        let at = instruction.ip();
         if let Some(address) = constant_address(instruction) {
             if image.text_at(address).is_some() || image.is_in_plt(address) {
                 self.pointers.push(Pointer { at, target: address });
@@ -475,10 +488,6 @@ impl<'a> Portion<'a> {
         } else if let Some(slot) = loaded_slot(instruction).filter(|slot| self.slots.iter().any(|range| range.contains(slot))) {
             self.pointers.push(Pointer { at, target: image.pointer_at(slot).unwrap_or(slot) });
         }
-        if !image.kind().is_position_independent() {
-            self.added_to.extend(added_address(instruction).filter(|&address| image.text_at(address).is_some()));
-        }
-        self.bases.extend(indexed_address(instruction).filter(|&address| image.segment_at(address).is_some()));
     }
 
     /// An address that is loaded to be compared is not handed on: so compilers guess the target of a virtual call.
@@ -566,20 +575,20 @@ fn may_use_table(jump: &Instruction) -> bool {
 }
 
 fn enters_kernel(instruction: &Instruction) -> bool {
-    matches!(instruction.mnemonic(), iced_x86::Mnemonic::Syscall | iced_x86::Mnemonic::Sysenter | iced_x86::Mnemonic::Int)
+    matches!(instruction.mnemonic(), Mnemonic::Syscall | Mnemonic::Sysenter | Mnemonic::Int)
 }
 
 /// The address that `lea r, [rip+x]` or `mov r, imm` puts into a register.
 pub(crate) fn constant_address(instruction: &Instruction) -> Option<u64> {
     match instruction.mnemonic() {
-        iced_x86::Mnemonic::Lea => {
+        Mnemonic::Lea => {
             if instruction.is_ip_rel_memory_operand() {
                 return Some(instruction.ip_rel_memory_address());
             }
             let is_absolute = instruction.memory_base() == Register::None && instruction.memory_index() == Register::None;
             is_absolute.then(|| instruction.memory_displacement64())
         }
-        iced_x86::Mnemonic::Mov if instruction.op0_kind() == OpKind::Register => match instruction.op1_kind() {
+        Mnemonic::Mov if instruction.op0_kind() == OpKind::Register => match instruction.op1_kind() {
             OpKind::Immediate32 => Some(u64::from(instruction.immediate32())),
             OpKind::Immediate32to64 => Some(instruction.immediate32to64().cast_unsigned()),
             OpKind::Immediate64 => Some(instruction.immediate64()),
@@ -591,26 +600,26 @@ pub(crate) fn constant_address(instruction: &Instruction) -> Option<u64> {
 
 /// The immediate that `mov [m], imm32` stores: an address in position-dependent code.
 fn stored_address(instruction: &Instruction) -> Option<u64> {
-    let is_store = instruction.mnemonic() == iced_x86::Mnemonic::Mov && instruction.op0_kind() == OpKind::Memory;
+    let is_store = instruction.mnemonic() == Mnemonic::Mov && instruction.op0_kind() == OpKind::Memory;
     (is_store && instruction.op1_kind() == OpKind::Immediate32to64).then(|| instruction.immediate32to64().cast_unsigned())
 }
 
 /// The number that `add r, imm` or `lea r, [r+x]` adds: an address in position-dependent code.
 fn added_address(instruction: &Instruction) -> Option<u64> {
     match instruction.mnemonic() {
-        iced_x86::Mnemonic::Add => match instruction.op1_kind() {
+        Mnemonic::Add => match instruction.op1_kind() {
             OpKind::Immediate32 => Some(u64::from(instruction.immediate32())),
             OpKind::Immediate32to64 => Some(instruction.immediate32to64().cast_unsigned()),
             _ => None,
         },
-        iced_x86::Mnemonic::Lea => (instruction.memory_displ_size() > 1).then(|| instruction.memory_displacement64()),
+        Mnemonic::Lea => (instruction.memory_displ_size() > 1).then(|| instruction.memory_displacement64()),
         _ => None,
     }
 }
 
 /// The slot that `mov r, [rip+x]` reads.
 fn loaded_slot(instruction: &Instruction) -> Option<u64> {
-    let is_load = instruction.mnemonic() == iced_x86::Mnemonic::Mov && instruction.op1_kind() == OpKind::Memory;
+    let is_load = instruction.mnemonic() == Mnemonic::Mov && instruction.op1_kind() == OpKind::Memory;
     (is_load && instruction.is_ip_rel_memory_operand()).then(|| instruction.ip_rel_memory_address())
 }
 

@@ -15,7 +15,7 @@ use crate::Program;
 use crate::calls::Names;
 use crate::program::TableForm;
 use crate::quick::QuickMap;
-use crate::sweep::Sweep;
+use crate::sweep::{Sweep, code_ranges};
 use crate::through::Through;
 
 /// Functions that a kind of call may reach.
@@ -148,6 +148,10 @@ impl Reader<'_, '_> {
     fn plain_words(&mut self, words: &mut Vec<(u64, Callee)>) {
         let image = self.image;
         let jump_tables = self.jump_tables();
+        let code = code_ranges(image);
+        let start = code.iter().map(|range| range.start).min().unwrap_or(0);
+        let end = code.iter().map(|range| range.end).max().unwrap_or(0);
+        let may_be_code = |value: u64| (start..end).contains(&value) && (image.text_at(value).is_some() || image.plt_at(value).is_some());
         for section in image.sections().iter().filter(|one| one.is_loaded() && !one.is_executable() && !one.is_empty_in_file()) {
             let range = section.range();
             let start = range.start.next_multiple_of(8);
@@ -155,7 +159,7 @@ impl Reader<'_, '_> {
             for (index, word) in bytes.as_chunks::<8>().0.iter().enumerate() {
                 let place = start + index as u64 * 8;
                 let value = u64::from_le_bytes(*word);
-                if image.text_at(value).is_none() && image.plt_at(value).is_none() {
+                if !may_be_code(value) {
                     continue;
                 }
                 let behind = jump_tables.partition_point(|table| table.start <= place);
@@ -269,7 +273,7 @@ fn pointed(image: &Image<'_>, place: u64) -> Option<u64> {
 }
 
 fn is_relocated(image: &Image<'_>, place: u64) -> bool {
-    !image.relocations_in(&(place..place.saturating_add(1))).is_empty()
+    image.relocation_at(place).is_some()
 }
 
 fn is_zero(image: &Image<'_>, place: u64) -> bool {
@@ -283,8 +287,7 @@ fn is_small_number(image: &Image<'_>, place: u64) -> bool {
 
 /// A relocation with the symbol of a type's description in another image.
 fn names_type(image: &Image<'_>, place: u64) -> bool {
-    let relocation = image.relocations_in(&(place..place.saturating_add(1))).first();
-    relocation.and_then(|one| one.symbol).is_some_and(|symbol| symbol.name.starts_with("_ZTI"))
+    image.relocation_at(place).and_then(|one| one.symbol).is_some_and(|symbol| symbol.name.starts_with("_ZTI"))
 }
 
 /// A type's description: a table of virtual functions of the ABI's own classes, then the type's mangled name.

@@ -176,7 +176,7 @@ impl CfaRows {
         for instruction in CfiInstructions::new(initial, data) {
             state.apply(instruction.op);
         }
-        let mut rows = Vec::new();
+        let mut rows = Vec::with_capacity(own.len() / 2 + 1);
         let mut address = range.start;
         let mut instructions = CfiInstructions::new(own, data);
         for instruction in instructions.by_ref() {

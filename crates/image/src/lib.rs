@@ -329,11 +329,18 @@ impl<'data> Image<'data> {
         relocations::within(&self.relocations, range)
     }
 
+    /// The relocation of the word at a link address, the first one if there are several.
+    #[must_use]
+    pub fn relocation_at(&self, address: u64) -> Option<&Relocation<'data>> {
+        let before = self.relocations.partition_point(|one| one.address < address);
+        self.relocations.get(before).filter(|one| one.address == address)
+    }
+
     /// The link address in this image that the word at `address` will hold in a running process: by relocation, or,
     /// in an image that is not moved, as it stands in the file.
     #[must_use]
     pub fn pointer_at(&self, address: u64) -> Option<u64> {
-        match self.relocations_in(&(address..address.checked_add(1)?)).first() {
+        match self.relocation_at(address) {
             Some(relocation) => relocation.link_address(),
             None if self.kind.is_position_independent() => None,
             None => self.u64_at(address),
@@ -343,7 +350,7 @@ impl<'data> Image<'data> {
     /// Name of the function whose address the loader puts into a slot (a GOT entry).
     #[must_use]
     pub fn name_in_slot(&self, slot: u64) -> Option<&'data str> {
-        let relocation = self.relocations_in(&(slot..slot.checked_add(1)?)).first()?;
+        let relocation = self.relocation_at(slot)?;
         let by_symbol = matches!(relocation.kind, RelocationKind::GlobDat | RelocationKind::JumpSlot);
         relocation.symbol.filter(|_| by_symbol).map(|symbol| symbol.name)
     }
