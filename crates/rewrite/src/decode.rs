@@ -81,10 +81,11 @@ type References = AddressMap<(u32, u64)>;
 /// Takes a function apart; the parts are in the function's order.
 pub(crate) fn decode<'data>(image: &Image<'data>, function: &Function, body: &Body, placed: &[Placed]) -> Result<Vec<Part<'data>>, Reason> {
     let context = Context { image, function, body, references: references(body), placed };
-    if context.hands_out_labels() {
+    let own: Vec<&Instruction> = body.instructions.iter().filter(|one| context.names_own_code(one)).collect();
+    if context.hands_out_labels(&own) {
         return Err(Reason::LabelAddress);
     }
-    if context.knows_where_it_goes() {
+    if context.knows_where_it_goes(&own) {
         return Err(Reason::ReturnAddress);
     }
     let mut first = 0;
@@ -112,13 +113,18 @@ fn references(body: &Body) -> References {
 }
 
 impl<'data> Context<'_, 'data> {
-    /// Whether the address of an instruction behind the entry is loaded, and there is an indirect jump that may go there: by
-    /// ways that are not seen, and to the original. What tables count from is loaded to be added to their entries.
-    fn hands_out_labels(&self) -> bool {
-        let code = &self.body.instructions;
+    /// Whether an instruction names an address in the function relative to its own.
+    fn names_own_code(&self, one: &Instruction) -> bool {
+        matches!(one.operand, Operand::RipRelative { target, .. } if self.function.contains(target))
+    }
+
+    /// Whether the address of an instruction behind the entry is loaded (by one of those that name own code), and there is
+    /// an indirect jump that may go there: by ways that are not seen, and to the original. What tables count from is loaded
+    /// to be added to their entries.
+    fn hands_out_labels(&self, own: &[&Instruction]) -> bool {
         let origins: Vec<u64> = self.body.tables.iter().filter_map(|table| table.form.origin(table.address)).collect();
-        let is_label = |address| address != self.function.entry && self.function.contains(address) && !origins.contains(&address);
-        let loads_label = |one: &Instruction| match one.operand {
+        let is_label = |address| address != self.function.entry && !origins.contains(&address);
+        let loads_label = |one: &&Instruction| match one.operand {
             Operand::RipRelative { at, target } if is_label(target) && !self.references.contains_key(&one.address) => {
                 let opcode = u64::from(at).checked_sub(2).and_then(|at| self.image.bytes_at(one.address + at, 1));
                 opcode == Some(&[LEA])
@@ -126,21 +132,21 @@ impl<'data> Context<'_, 'data> {
             _ => false,
         };
         let is_indirect = |one: &Instruction| matches!(one.flow, Flow::TableJump { .. } | Flow::IndirectTailCall);
-        code.iter().any(is_indirect) && code.iter().any(loads_label)
+        own.iter().any(loads_label) && self.body.instructions.iter().any(is_indirect)
     }
 
     /// Whether code has the address behind one of its calls, to compare it with what the call left on the stack
     /// (`-mspeculative-load-hardening`): loaded, or in what follows in a program that stays where it is linked. There it is
     /// the same with where a jump table leads.
-    fn knows_where_it_goes(&self) -> bool {
+    fn knows_where_it_goes(&self, own: &[&Instruction]) -> bool {
         let code = &self.body.instructions;
         let is_call = |one: &&Instruction| matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall);
         let returns_to = |address| code.iter().filter(is_call).any(|one| one.end() == address);
-        let loads_it = |one: &Instruction| match one.operand {
-            Operand::RipRelative { target, .. } => target != one.address && self.function.contains(target) && returns_to(target),
+        let loads_it = |one: &&Instruction| match one.operand {
+            Operand::RipRelative { target, .. } => target != one.address && returns_to(target),
             _ => false,
         };
-        if code.iter().any(loads_it) {
+        if own.iter().any(loads_it) {
             return true;
         }
         let names_itself = |address: u64| {

@@ -6,11 +6,11 @@
 
 #[path = "../common/process.rs"]
 mod process;
+#[path = "../common/table.rs"]
+mod table;
 mod work;
 
-use std::path::Path;
-
-use process::{Task, in_turns};
+use table::{Column, Turns};
 
 const IMAGES: [&str; 9] = [
     "/usr/bin/hpcc",
@@ -30,32 +30,7 @@ fn main() {
 
 fn compare(paths: &[&str]) {
     println!("full analysis over decoding every instruction once: user time, wall time with 2 threads over 1, memory over text\n");
-    println!(
-        "{:22} {:>7} {:>9} {:>9} {:>7} {:>7} {:>7} {:>7} {:>7} {:>6}",
-        "image", "MB text", "instr.", "decode ms", "1 thr.", "2 thr.", "wall 2", "memory", "ns/in.", "same"
-    );
-    let costs: Vec<f64> = paths.iter().map(|path| image(path)).collect();
-    let bounds = (costs.iter().copied().reduce(f64::min), costs.iter().copied().reduce(f64::max));
-    if let (Some(least), Some(most)) = bounds {
-        println!("\nlargest over least time an instruction: {:.2} (1 is linear growth)", most / least);
-    }
-}
-
-/// Prints the line of an image; returns the user time an instruction in nanoseconds, with one thread.
-fn image(path: &str) -> f64 {
-    let [decode, one, two] = in_turns([Task::Decode, Task::Work(1), Task::Work(2)], path);
-    println!(
-        "{:22} {:7.2} {:9} {:9.1} {:7.2} {:7.2} {:7.2} {:7.1} {:7.1} {:>6}",
-        Path::new(path).file_name().unwrap_or_default().to_string_lossy(),
-        decode.text / 1e6,
-        decode.instructions,
-        decode.user * 1e3,
-        one.user / decode.user,
-        two.user / decode.user,
-        two.wall / one.wall,
-        two.peak.max(one.peak) / decode.text,
-        one.user * 1e9 / decode.instructions,
-        if one.digest == two.digest { "yes" } else { "NO" },
-    );
-    one.user * 1e9 / decode.instructions
+    let columns: [Column; 4] =
+        [("1 thr.", 2, |turns| turns.own()[0]), ("2 thr.", 2, |turns| turns.own()[1]), ("wall 2", 2, Turns::wall), ("memory", 1, Turns::memory)];
+    table::print(paths, &columns);
 }

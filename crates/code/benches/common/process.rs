@@ -11,6 +11,10 @@ use std::time::Instant;
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use tare_image::Image;
 
+/// As the command has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Seconds of user time that the first task takes in all its rounds, if [`MOST_ROUNDS`] suffice.
 const ENOUGH: f64 = 0.4;
 const LEAST_ROUNDS: usize = 3;
@@ -56,7 +60,7 @@ pub(crate) struct Measured {
     pub(crate) peak: f64,
     /// Of all results, as far as a floating-point number holds it exactly.
     pub(crate) digest: f64,
-    /// What else a benchmark counts.
+    /// What else a benchmark counts; first the user time, in seconds, of what the work begins with, if that is not its own.
     pub(crate) more: Vec<f64>,
 }
 
@@ -67,6 +71,11 @@ impl Measured {
         let (user, wall) = (clock.user(), clock.started.elapsed().as_secs_f64());
         let peak = usage().ru_maxrss as f64 * 1024.0;
         Self { text: text as f64, instructions: instructions as f64, user, wall, peak, digest: 0.0, more: Vec::new() }
+    }
+
+    /// User time of the work alone, in seconds.
+    pub(crate) fn own(&self) -> f64 {
+        self.user - self.more.first().copied().unwrap_or(0.0)
     }
 
     pub(crate) fn with_digest(self, digest: u64) -> Self {

@@ -7,11 +7,11 @@
 
 #[path = "../../../code/benches/common/process.rs"]
 mod process;
+#[path = "../../../code/benches/common/table.rs"]
+mod table;
 mod work;
 
-use std::path::Path;
-
-use process::{Task, in_turns};
+use table::{Column, Turns};
 
 const IMAGES: [&str; 6] = [
     "/usr/bin/git",
@@ -27,34 +27,15 @@ fn main() {
 }
 
 fn compare(paths: &[&str]) {
-    println!("estimates and choice over decoding every instruction once: user time with 1 thread and 2 threads, with the analysis as");
-    println!("well, wall time with 2 threads over 1, analysis included, peak memory over text\n");
-    let names = ["MB text", "instr.", "decode ms", "1 thr.", "2 thr.", "+analys.", "wall 2", "memory", "ns/in.", "same"];
-    println!("{:22}{}", "image", names.map(|name| format!("{name:>10}")).concat());
-    let costs: Vec<f64> = paths.iter().map(|path| image(path)).collect();
-    let bounds = (costs.iter().copied().reduce(f64::min), costs.iter().copied().reduce(f64::max));
-    if let (Some(least), Some(most)) = bounds {
-        println!("\nlargest over least time an instruction: {:.2} (1 is linear growth)", most / least);
-    }
-}
-
-/// Prints the line of an image; returns the user time an instruction in nanoseconds, with one thread.
-fn image(path: &str) -> f64 {
-    let [decode, one, two] = in_turns([Task::Decode, Task::Work(1), Task::Work(2)], path);
-    let own = |measured: &process::Measured| measured.user - measured.more.first().copied().unwrap_or(0.0);
-    let columns = [
-        format!("{:.2}", decode.text / 1e6),
-        decode.instructions.to_string(),
-        format!("{:.1}", decode.user * 1e3),
-        format!("{:.2}", own(&one) / decode.user),
-        format!("{:.2}", own(&two) / decode.user),
-        format!("{:.2}", one.user / decode.user),
-        format!("{:.2}", two.wall / one.wall),
-        format!("{:.1}", one.peak.max(two.peak) / decode.text),
-        format!("{:.1}", own(&one) * 1e9 / decode.instructions),
-        if one.digest == two.digest { "yes".to_owned() } else { "NO".to_owned() },
+    println!(
+        "estimates and choice over decoding every instruction once: user time with 1 thread and 2 threads, with the analysis as\nwell, wall time with 2 threads over 1, analysis included, peak memory over text\n"
+    );
+    let columns: [Column; 5] = [
+        ("1 thr.", 2, |turns| turns.own()[0]),
+        ("2 thr.", 2, |turns| turns.own()[1]),
+        ("+analys.", 2, |turns| turns.one.user / turns.decode.user),
+        ("wall 2", 2, Turns::wall),
+        ("memory", 1, Turns::memory),
     ];
-    let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
-    println!("{name:22}{}", columns.map(|column| format!("{column:>10}")).concat());
-    own(&one) * 1e9 / decode.instructions
+    table::print(paths, &columns);
 }
