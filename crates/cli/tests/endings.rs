@@ -33,6 +33,16 @@ fn a_return_from_main_is_the_status() {
 }
 
 #[test]
+fn the_regions_of_a_short_run_add_up_to_its_time() {
+    let place = Place::new();
+    ending(&place, "return");
+    let report = place.report();
+    let sum: f64 = report.nodes().iter().map(|node| node["exclusive"]["measured_s"].as_f64().unwrap()).sum();
+    let time = report.locations()[0]["measured_s"].as_f64().unwrap();
+    assert!((sum - time).abs() <= 1e-9 + 1e-6 * time, "{sum} s in regions, {time} s in all");
+}
+
+#[test]
 fn exit_and_quick_exit_are_the_status() {
     for (how, wanted) in [("exit", 7), ("quick", 9)] {
         let place = Place::new();

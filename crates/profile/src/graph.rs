@@ -70,11 +70,22 @@ pub(crate) fn read(file: &GraphFile<'_>, regions: &mut RegionTable<'_>) -> Resul
     };
     let count = header.locations.min(MAX_LOCATIONS);
     reader.find_others(count);
-    let locations = (0..count).filter_map(|index| reader.location(u64::from(index))).collect();
+    let mut locations: Vec<Location> = (0..count).filter_map(|index| reader.location(u64::from(index))).collect();
     let switches = reader.switches(&header);
     let files = reader.files(count);
-    let damaged = reader.damaged;
-    Ok((Process { switches, files, ..process(name, &header, damaged) }, locations))
+    let process = Process { switches, files, ..process(name, &header, reader.damaged) };
+    locations.iter_mut().filter(|location| location.thread == 0).for_each(|main| add_what_no_event_bounds(&process, main));
+    Ok((process, locations))
+}
+
+/// Outside of MPI the run is the life of the main thread. What of it lies before its first event, or behind its last one, is
+/// the program's own.
+fn add_what_no_event_bounds(process: &Process, main: &mut Location) {
+    let Some(span) = process.span.filter(|span| process.rank.is_none() && (span.closed || main.standing.is_some())) else { return };
+    let counted: i64 = main.nodes.iter().map(|node| node.exclusive).fold(0, i64::saturating_add);
+    if let (Some(root), Ok(life)) = (main.nodes.first_mut(), i64::try_from(span.ticks())) {
+        root.exclusive = root.exclusive.saturating_add(life.saturating_sub(counted).max(0));
+    }
 }
 
 fn header(bytes: &[u8]) -> Result<Header, ReadError> {

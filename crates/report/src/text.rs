@@ -9,8 +9,8 @@ use crate::number::{Column as Unit, change, count, exact_count, figure_with_unit
 use crate::run::{Exit, Results, Run};
 use crate::switches;
 use crate::view::{
-    self, Doubt, FindingText, RankRow, RegionRow, Size, Time, Trust, Undelayed, WaitRow, Whole, ending, finding_texts, nothing_could_be_written,
-    nothing_measured, rank_rows, region_rows,
+    self, Doubt, FindingText, LINES, RankRow, RegionRow, Size, Time, Trust, Undelayed, WaitRow, Whole, ending, finding_texts,
+    nothing_could_be_written, nothing_measured, rank_rows, region_rows,
 };
 
 /// Ranks that a summary shows one by one.
@@ -192,6 +192,9 @@ impl Text<'_> {
         if hidden > 0 {
             let what = if hidden == 1 { "finding" } else { "findings" };
             writer.words("  ", 2, &format!("({hidden} more {what} in the report)"));
+        }
+        if findings[..shown].iter().any(|finding| finding.is_begin) {
+            writer.words("  ", 2, LINES);
         }
     }
 

@@ -12,7 +12,7 @@ use tare_compensate::whole::{CallTree, Classes, Efficiency, Finding, RegionTotal
 use tare_compensate::{Figure, Mark};
 use tare_profile::{Location, Process, RegionKind, State};
 
-pub(crate) use findings::{FindingText, finding_texts};
+pub(crate) use findings::{FindingText, LINES, finding_texts};
 pub(crate) use order::{Contradicted, ContradictedPlace};
 pub(crate) use regions::{RegionRow, region_rows};
 pub(crate) use trust::{Doubt, Trust, Undelayed, clock_doubt};

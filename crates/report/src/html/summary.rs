@@ -9,7 +9,7 @@ use super::parts::{GLYPHS, Parts};
 use super::ranks;
 use crate::number::{Column, change, count, figure_with_unit, share, time_with_unit};
 use crate::run::Exit;
-use crate::view::{ClassRow, FindingText, Size, Time, Trust, class_rows, finding_texts, nothing_measured, unended};
+use crate::view::{ClassRow, FindingText, LINES, Size, Time, Trust, class_rows, finding_texts, nothing_measured, unended};
 
 /// Regions in the table of the summary.
 const TOP: usize = 15;
@@ -138,6 +138,9 @@ fn findings(html: &mut String, findings: &[FindingText], ranks: usize) {
         html.push_str("</li>");
     }
     html.push_str("</ol>");
+    if findings.iter().take(FINDINGS).any(|finding| finding.is_begin) {
+        let _ = write!(html, "<p class=\"muted\">{LINES}</p>");
+    }
 }
 
 fn regions(html: &mut String, parts: &Parts<'_>) {

@@ -2,7 +2,7 @@
 
 use tare_compensate::Figure;
 use tare_compensate::whole::{Cause, Certainty, Finding, FindingKind};
-use tare_profile::{Profile, RegionIndex};
+use tare_profile::{Profile, RegionIndex, RegionKind};
 
 use super::{Trust, place};
 use crate::layout::Glyphs;
@@ -20,6 +20,8 @@ pub(crate) struct FindingText {
     pub(crate) seconds: Figure,
     /// The region and its place, `MPI_Recv in main at pi.c:80`.
     pub(crate) at: String,
+    /// Whether the line there is that of a function's begin, as the call in it was not measured.
+    pub(crate) is_begin: bool,
     /// Who does what to whom.
     pub(crate) what: String,
     /// `Sure`, or why not.
@@ -32,6 +34,9 @@ pub(crate) struct FindingText {
 const CUT_OFF: &str = "F-cut-off";
 /// Messages of fewer bytes than this cost more by their number than by their size.
 const SMALL_MESSAGE: f64 = 1024.0;
+
+/// What the reader of findings has to know of the lines in them.
+pub(crate) const LINES: &str = "Lines are those where functions begin; --levels functions,callsites finds those of the calls.";
 
 /// All findings in words.
 pub(crate) fn finding_texts(profile: &Profile, run: &Run, findings: &[Finding], trust: &Trust, glyphs: &Glyphs) -> Vec<FindingText> {
@@ -75,6 +80,10 @@ impl Words<'_> {
             region: finding.region.0,
             seconds: finding.seconds,
             at: self.at(finding.region, finding.caller),
+            is_begin: finding
+                .caller
+                .map(|caller| &self.profile.regions[caller.0])
+                .is_some_and(|caller| caller.kind == RegionKind::Function && caller.line > 0),
             what,
             certainty: certainty.to_string(),
             attempt,
