@@ -6,6 +6,7 @@
 //! whose address is handed on may be called back, from whoever loads an address to its function.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::OnceLock;
 
 use tare_image::Image;
 
@@ -30,6 +31,7 @@ pub struct CallGraph {
     pub(crate) imports: Vec<String>,
     /// Sets of functions that calls through pointers may reach.
     pub(crate) sets: Vec<Targets>,
+    pub(crate) turned: Turned,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -189,7 +191,7 @@ impl CallGraph {
     /// function itself, `None` where no path leads.
     #[must_use]
     pub fn distances_to(&self, targets: &[usize], import: &mut dyn FnMut(&str) -> bool, edges: Edges) -> Vec<Option<u32>> {
-        let callers = Callers::of(self, edges);
+        let callers = self.turned.of(self, edges);
         let imports: Vec<bool> = self.imports.iter().map(|name| import(name)).collect();
         let is_wanted = |list: &[usize]| list.iter().any(|&import| imports.get(import) == Some(&true));
         let sets: Vec<bool> = self.sets.iter().map(|set| is_wanted(&set.imports)).collect();
@@ -246,7 +248,20 @@ impl Walk {
     }
 }
 
+/// The graph against its edges, made when it is first walked so: sure edges alone, and all.
+#[derive(Debug, Default)]
+pub(crate) struct Turned([OnceLock<Callers>; 2]);
+
+impl Turned {
+    fn of(&self, graph: &CallGraph, edges: Edges) -> &Callers {
+        let [sure, possible] = &self.0;
+        let place = if edges == Edges::Sure { sure } else { possible };
+        place.get_or_init(|| Callers::of(graph, edges))
+    }
+}
+
 /// The graph against its edges.
+#[derive(Debug)]
 struct Callers {
     /// Of every function: who calls it.
     sure: Vec<Vec<usize>>,
@@ -330,9 +345,20 @@ impl Program {
     #[must_use]
     pub fn callee<'a>(&'a self, image: &Image<'a>, call: &Instruction) -> Option<&'a str> {
         match (call.flow, call.operand) {
-            (Flow::Call { target, .. } | Flow::TailCall { target } | Flow::BranchTailCall { target }, _)
-            | (Flow::IndirectCall | Flow::IndirectTailCall, Operand::RipRelative { target, .. }) => self.callee_name(image, target),
+            (Flow::Call { target, .. } | Flow::TailCall { target } | Flow::BranchTailCall { target }, _) => self.callee_name(image, target),
+            (Flow::IndirectCall | Flow::IndirectTailCall, _) => self.slot(call).and_then(|slot| self.callee_name(image, slot)),
             _ => None,
+        }
+    }
+
+    /// The slot that an indirect call or jump reads its target from, itself or through a PLT entry whose address it computes.
+    pub(crate) fn slot(&self, call: &Instruction) -> Option<u64> {
+        match call.operand {
+            Operand::RipRelative { target, .. } => Some(target),
+            _ => {
+                let place = self.flows.binary_search_by_key(&call.address, |record| record.address).ok()?;
+                self.flows.get(place)?.slot()
+            }
         }
     }
 

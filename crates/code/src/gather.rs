@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tare_image::Image;
 
-use crate::calls::{CallGraph, Names, Node};
+use crate::calls::{CallGraph, Names, Node, Turned};
 use crate::decode::RawFlow;
 use crate::fragments::Fragments;
 use crate::sweep::{FlowRecord, Sweep};
@@ -40,7 +40,7 @@ pub(crate) fn graph(image: &Image<'_>, program: &Program, fragments: &Fragments,
             *place = builder.finish();
         }
     }
-    CallGraph { nodes, imports: names.list(), sets: targets.sets }
+    CallGraph { nodes, imports: names.list(), sets: targets.sets, turned: Turned::default() }
 }
 
 struct Builder<'a, 'data> {

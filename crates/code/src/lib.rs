@@ -468,14 +468,17 @@ fn jumps_by_unit(
     let mut by_unit = QuickMap::default();
     for (index, unit) in units.iter().enumerate() {
         let mut own: Vec<Jumps> = unit.fragments.iter().filter_map(|one| by_fragment.remove(one)).collect();
-        let is_settled = own.len() == 1 && (unit.fragments.len() == 1 || !own.iter().any(Jumps::has_unknown));
-        if is_settled {
-            by_unit.extend(own.pop().map(|jumps| (index, jumps)));
-        } else if !own.is_empty() {
-            let ranges: Vec<_> = unit.fragments.iter().filter_map(|&one| Some(fragments.list.get(one)?.range.clone())).collect();
-            let cfa: Vec<_> = unit.fragments.iter().map(|&one| rows(image, fragments, one)).collect();
-            by_unit.insert(index, resolver.resolve(&ranges, &cfa));
+        if own.is_empty() {
+            continue;
         }
+        let ranges: Vec<_> = unit.fragments.iter().filter_map(|&one| Some(fragments.list.get(one)?.range.clone())).collect();
+        let is_settled = own.len() == 1 && (unit.fragments.len() == 1 || !own.iter().any(Jumps::has_unknown));
+        let mut jumps = own.pop().filter(|_| is_settled).unwrap_or_else(|| {
+            let cfa: Vec<_> = unit.fragments.iter().map(|&one| rows(image, fragments, one)).collect();
+            resolver.resolve(&ranges, &cfa)
+        });
+        jumps.trim(&ranges);
+        by_unit.insert(index, jumps);
     }
     by_unit
 }

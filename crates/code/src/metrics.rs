@@ -158,7 +158,7 @@ impl Program {
 
     /// Whether control comes back behind an indirect call.
     fn comes_back(&self, one: &Instruction) -> bool {
-        slot(one).is_none_or(|slot| !self.never_returns(slot))
+        self.slot(one).is_none_or(|slot| !self.never_returns(slot))
     }
 
     fn source(&self, function: &Function, turns: &[Instruction], lines: &Lines<'_>) -> Option<Source> {

@@ -449,8 +449,17 @@ impl<'a> Portion<'a> {
             _ => {}
         }
         let is_indirect = matches!(flow, RawFlow::IndirectCall | RawFlow::IndirectJump);
-        let through = if is_indirect { recent.through() } else { Through::Nothing };
+        let through = if is_indirect { self.through(image, recent) } else { Through::Nothing };
         self.flows.push(FlowRecord::new(instruction, flow, through));
+    }
+
+    /// What an indirect call or jump goes through; in the large model that may be the slot of a PLT entry, whose distance from the
+    /// global offset table is added to the table's address.
+    fn through(&self, image: &Image<'_>, recent: &Recent) -> Through {
+        let through = recent.through();
+        let global_table = self.slots.last().filter(|_| through == Through::Unknown).map(|range| range.start);
+        let entry = global_table.and_then(|table| Some(table.wrapping_add(recent.distance()?)));
+        entry.and_then(|entry| image.plt_at(entry)).map_or(through, |entry| Through::Slot(entry.slot))
     }
 
     fn references(&mut self, image: &Image<'_>, recent: &Recent) {

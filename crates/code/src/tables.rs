@@ -417,6 +417,20 @@ impl<'a, 'data> Resolver<'a, 'data> {
     }
 }
 
+/// That no guard says how far a table reaches.
+const UNGUARDED: usize = usize::MAX;
+
+impl Jumps {
+    /// Lets tables without a guard reach to their last entry that leads into the function, all of whose code is in `ranges`: other
+    /// words behind such a table may lead to code as well, as those of the next table do.
+    pub(crate) fn trim(&mut self, ranges: &[Range<u64>]) {
+        for table in self.tables.iter_mut().filter(|table| table.reach == UNGUARDED) {
+            let is_own = |target: &u64| ranges.iter().any(|range| range.contains(target));
+            table.reach = table.targets.iter().rposition(is_own).map_or(table.targets.len(), |last| last + 1);
+        }
+    }
+}
+
 /// Says how far tables reach whose every jump is guarded.
 fn bound(jumps: &mut Jumps, stretch: &Stretch) {
     let mut entered: Vec<u64> = jumps.tables.iter().flat_map(|table| &table.targets).copied().collect();
@@ -424,7 +438,7 @@ fn bound(jumps: &mut Jumps, stretch: &Stretch) {
     let bounds = Bounds { stretch, entered: &entered };
     for table in jumps.tables.iter_mut().filter(|table| !matches!(table.form, TableForm::Code { .. })) {
         let most = table.jumps.iter().map(|&jump| bounds.entries(jump)).try_fold(0, |most, entries| entries.map(|entries| most.max(entries)));
-        table.reach = most.filter(|&most| most > 0).map_or(table.targets.len(), |most| most.min(table.targets.len()));
+        table.reach = most.filter(|&most| most > 0).map_or(UNGUARDED, |most| most.min(table.targets.len()));
     }
 }
 

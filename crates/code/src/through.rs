@@ -1,6 +1,6 @@
 //! What an indirect call or jump goes through, as far as the instructions in front of it tell.
 
-use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 /// How many instructions back the load of a pointer is looked for.
 const ROOM: usize = 32;
@@ -57,6 +57,20 @@ impl Recent {
             Some((back, load)) if load.mnemonic() == Mnemonic::Mov && load.op1_kind() == OpKind::Memory => self.of_operand(load, back),
             _ => Through::Unknown,
         }
+    }
+
+    /// The constant of 64 bits in the sum that the last instruction, an indirect call or jump, goes to: in the large model the
+    /// distance of a PLT entry from the global offset table.
+    pub(crate) fn distance(&self) -> Option<u64> {
+        let last = self.last();
+        let register = Some(last.op0_register()).filter(|_| last.op0_kind() == OpKind::Register)?;
+        let (back, add) = self.definition_before(register, 1)?;
+        if add.code() != Code::Add_r64_rm64 && add.code() != Code::Add_rm64_r64 {
+            return None;
+        }
+        let is_constant = |one: &Instruction| one.code() == Code::Mov_r64_imm64;
+        let constant = |register| self.definition_before(register, back).map(|(_, one)| one).filter(|one| is_constant(one));
+        constant(register).or_else(|| constant(add.op1_register())).map(Instruction::immediate64)
     }
 
     /// The last instruction in front of the last one that writes a register, wherever control came from.

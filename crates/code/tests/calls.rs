@@ -158,3 +158,23 @@ fn virtual_calls_may_reach_what_stands_in_their_slot() {
         assert_eq!(distances_to(&program, "puts", Edges::Sure)[index(&program, "main")], None, "{about}");
     }
 }
+
+/// Code of the large model adds the distance of a PLT entry to the address of the global offset table.
+#[test]
+fn calls_through_the_plt_have_names_in_the_large_model() {
+    let shop = Workshop::new();
+    for flags in [["-O2", "-lm", "-mcmodel=large", "-fPIC"], ["-O0", "-lm", "-mcmodel=large", "-fPIC"]] {
+        let bytes = shop.compile("gcc", "large", "c", PROGRAM, &flags);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        for (caller, import) in [("main", "printf"), ("kernel", "sin"), ("sorts", "qsort")] {
+            let imports: Vec<&str> = program.calls().imports(index(&program, caller)).collect();
+            assert!(imports.contains(&import), "{flags:?}: {caller} calls {imports:?}");
+            let own = function(&program, caller);
+            let metrics = program.metrics(&image, own, None);
+            assert!(metrics.callees.iter().any(|callee| callee == import), "{flags:?}: {:?}", metrics.callees);
+            let body = program.body(&image, own);
+            assert!(body.instructions.iter().any(|one| program.callee(&image, one) == Some(import)), "{flags:?}: {caller}");
+        }
+    }
+}

@@ -416,3 +416,48 @@ fn jumps_through_thunks_that_stay_in_a_function_are_unknown_and_others_are_tail_
         assert_eq!((away.refusal, program.metrics(&image, away, None).unresolved_jumps), (None, 0), "{flags:?}");
     }
 }
+
+/// A table without a guard, and behind it words that lead to another function, whom nobody here is known to read.
+const UNGUARDED: &str = r"
+    .text
+    .globl main
+    .type main, @function
+main:
+    .cfi_startproc
+    lea table(%rip), %r11
+    movslq (%r11,%rdx,4), %rcx
+    lea (%r11,%rcx), %rcx
+    jmp *%rcx
+1:  inc %eax
+2:  inc %eax
+3:  inc %eax
+    ret
+    .cfi_endproc
+    .size main, . - main
+    .type other, @function
+other:
+    .cfi_startproc
+    xor %eax, %eax
+    ret
+    .cfi_endproc
+    .size other, . - other
+    .section .rodata
+    .p2align 2
+table:
+    .long 1b - table, 2b - table, 3b - table, 1b - table
+    .long other - table, other - table + 2, other - table
+    .section .note.GNU-stack
+";
+
+#[test]
+fn a_table_without_a_guard_ends_behind_its_last_entry_that_stays() {
+    let shop = Workshop::new();
+    for flag in ["-pie", "-no-pie"] {
+        let bytes = shop.compile("gcc", "unguarded", "s", UNGUARDED, &[flag]);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        let body = program.body(&image, function(&program, "main"));
+        let [table] = body.tables.as_slice() else { panic!("{flag}: {:?}", body.tables) };
+        assert!(table.targets.len() >= 7 && table.reach == 4, "{flag}: {table:?}");
+    }
+}
