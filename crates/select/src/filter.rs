@@ -128,7 +128,7 @@ pub enum Property {
         /// Which way the calls go.
         direction: Direction,
         /// The functions from or to which calls are followed.
-        target: Box<Condition>,
+        target: Arc<Condition>,
         /// How many calls.
         calls: Range,
         /// Which calls.

@@ -34,6 +34,10 @@ impl<'a> Finder<'a> {
         true
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
     /// Makes it ready for names. Without memory for the search, which takes some hundred bytes a fragment, nothing is found
     /// by it: `false`.
     pub(crate) fn prepare(&mut self) -> bool {

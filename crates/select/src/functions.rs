@@ -2,10 +2,12 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use tare_code::{Function, Metrics, Program, Refusal};
 
-use crate::filter::{Condition, Direction, Edges, Number};
+use crate::filter::{Condition, Direction, Edges, Number, Range};
 use crate::scopes::{NamedFunction, Raw, named};
 use crate::world::{Subject, World};
 
@@ -29,20 +31,38 @@ pub(crate) struct Functions<'a> {
     ask: RefCell<Ask<'a>>,
     metrics: RefCell<HashMap<usize, Metrics>>,
     names: OnceCell<Vec<NamedFunction>>,
-    distances: RefCell<Vec<(Query, Vec<Option<u32>>)>>,
+    import_names: RefCell<HashMap<String, Rc<NamedFunction>>>,
+    reached: RefCell<Reached>,
 }
 
-/// Distances that were asked for once are asked for again for each function.
-#[derive(Clone, PartialEq)]
+/// What was asked for once is asked for again for each function: by the place of the target, which is kept.
+#[derive(Default)]
+struct Reached {
+    answers: Vec<(Query, Vec<bool>)>,
+    by_place: HashMap<(*const Condition, Direction, Edges, Range), usize>,
+    /// Holds the places.
+    targets: Vec<Arc<Condition>>,
+}
+
+/// Rules that ask for the same have one answer.
+#[derive(PartialEq)]
 struct Query {
     direction: Direction,
-    target: Condition,
+    target: Arc<Condition>,
+    calls: Range,
     edges: Edges,
 }
 
 impl<'a> Functions<'a> {
     pub(crate) fn new(program: &'a Program, metrics: impl FnMut(&Function) -> Metrics + 'a) -> Self {
-        Self { program, ask: RefCell::new(Box::new(metrics)), metrics: RefCell::default(), names: OnceCell::new(), distances: RefCell::default() }
+        Self {
+            program,
+            ask: RefCell::new(Box::new(metrics)),
+            metrics: RefCell::default(),
+            names: OnceCell::new(),
+            import_names: RefCell::default(),
+            reached: RefCell::default(),
+        }
     }
 
     /// Those of whose functions names alone are asked for.
@@ -85,13 +105,15 @@ impl<'a> Functions<'a> {
         self.names.get_or_init(|| named(self.program.functions.iter().enumerate().map(raw)))
     }
 
-    fn distances(&self, query: &Query) -> Vec<Option<u32>> {
+    /// Which functions so many calls lead to or from.
+    fn reached(&self, query: &Query) -> Vec<bool> {
         let calls = self.program.calls();
         let roots: Vec<usize> = (0..self.count()).filter(|&index| self.satisfies(&query.target, Subject::Function(index))).collect();
-        match query.direction {
+        let distances = match query.direction {
             Direction::From => calls.distances_from(&roots, query.edges),
             Direction::To => calls.distances_to(&roots, &mut |import| self.satisfies(&query.target, Subject::Import(import)), query.edges),
-        }
+        };
+        distances.into_iter().map(|distance| distance.is_some_and(|distance| query.calls.contains(u64::from(distance)))).collect()
     }
 }
 
@@ -100,8 +122,13 @@ impl World for Functions<'_> {
         &self.all_names()[function]
     }
 
-    fn import_names(&self, raw: &str) -> NamedFunction {
-        named(std::iter::once(Raw { name: raw, aliases: &[], is_main: false, entry: None })).swap_remove(0)
+    fn import_names(&self, raw: &str) -> Rc<NamedFunction> {
+        if let Some(names) = self.import_names.borrow().get(raw) {
+            return names.clone();
+        }
+        let names = Rc::new(named(std::iter::once(Raw { name: raw, aliases: &[], is_main: false, entry: None })).swap_remove(0));
+        self.import_names.borrow_mut().insert(raw.to_string(), names.clone());
+        names
     }
 
     fn file(&self, function: usize) -> Option<String> {
@@ -119,15 +146,29 @@ impl World for Functions<'_> {
         })?
     }
 
-    fn distance(&self, direction: Direction, target: &Condition, edges: Edges, function: usize) -> Option<u32> {
-        let query = Query { direction, target: target.clone(), edges };
-        let known = self.distances.borrow().iter().find(|(one, _)| *one == query).map(|(_, distances)| distances.get(function).copied().flatten());
-        if let Some(distance) = known {
-            return distance;
+    fn is_reached(&self, direction: Direction, target: &Arc<Condition>, calls: Range, edges: Edges, function: usize) -> bool {
+        let place = (Arc::as_ptr(target), direction, edges, calls);
+        let known = self.reached.borrow().answer(&place).map(|answer| answer.get(function) == Some(&true));
+        if let Some(is_reached) = known {
+            return is_reached;
         }
-        let distances = self.distances(&query);
-        let distance = distances.get(function).copied().flatten();
-        self.distances.borrow_mut().push((query, distances));
-        distance
+        let query = Query { direction, target: target.clone(), calls, edges };
+        let same = self.reached.borrow().answers.iter().position(|(one, _)| *one == query);
+        let answer = same.unwrap_or_else(|| {
+            let reached = self.reached(&query);
+            let answers = &mut self.reached.borrow_mut().answers;
+            answers.push((query, reached));
+            answers.len() - 1
+        });
+        let mut reached = self.reached.borrow_mut();
+        reached.by_place.insert(place, answer);
+        reached.targets.push(target.clone());
+        reached.answers[answer].1.get(function) == Some(&true)
+    }
+}
+
+impl Reached {
+    fn answer(&self, place: &(*const Condition, Direction, Edges, Range)) -> Option<&Vec<bool>> {
+        self.by_place.get(place).and_then(|&answer| self.answers.get(answer)).map(|(_, answer)| answer)
     }
 }

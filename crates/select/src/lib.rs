@@ -16,6 +16,7 @@ mod evaluate;
 pub mod filter;
 mod finder;
 mod functions;
+mod intervals;
 pub mod lists;
 mod preset;
 mod relevance;

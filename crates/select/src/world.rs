@@ -1,6 +1,9 @@
 //! What filters are evaluated over: functions with names, numbers and calls.
 
-use crate::filter::{Condition, Direction, Edges, Names, Number, Property};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::filter::{Condition, Direction, Edges, Names, Number, Property, Range};
 use crate::scopes::NamedFunction;
 
 /// What a condition is held against.
@@ -17,13 +20,13 @@ pub(crate) trait World {
     /// Names of a function.
     fn names(&self, function: usize) -> &NamedFunction;
     /// Names of a function of another image.
-    fn import_names(&self, raw: &str) -> NamedFunction;
+    fn import_names(&self, raw: &str) -> Rc<NamedFunction>;
     /// The source file, where it is known.
     fn file(&self, function: usize) -> Option<String>;
     /// A number, where it is known.
     fn number(&self, of: Number, function: usize) -> Option<u64>;
-    /// How many calls lead from a function to the target, or from the target to it.
-    fn distance(&self, direction: Direction, target: &Condition, edges: Edges, function: usize) -> Option<u32>;
+    /// Whether so many calls lead from a function to the target, or from the target to it.
+    fn is_reached(&self, direction: Direction, target: &Arc<Condition>, calls: Range, edges: Edges, function: usize) -> bool;
 
     /// Whether a condition holds.
     fn satisfies(&self, condition: &Condition, subject: Subject<'_>) -> bool {
@@ -51,9 +54,7 @@ pub(crate) trait World {
             }),
             Property::Names { of, pattern } => self.names(function).any(*of, |name| pattern.matches(name)),
             Property::Number { of, range } => self.number(*of, function).is_some_and(|number| range.contains(number)),
-            Property::Reach { direction, target, calls, edges } => {
-                self.distance(*direction, target, *edges, function).is_some_and(|distance| calls.contains(u64::from(distance)))
-            }
+            Property::Reach { direction, target, calls, edges } => self.is_reached(*direction, target, *calls, *edges, function),
         }
     }
 }

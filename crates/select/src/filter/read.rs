@@ -1,5 +1,7 @@
 //! From XML to a filter.
 
+use std::sync::Arc;
+
 use roxmltree::{Document, Node, ParsingOptions};
 
 use super::attributes::{budget, edges, error, error_at, how, instrument, only, range, required, start};
@@ -208,7 +210,7 @@ fn property(node: Node<'_, '_>, depth: usize) -> Result<Property, FilterError> {
         let expected = "max=\"…\", the depth of calls".to_string();
         return Err(error(node, Problem::MissingAttribute { element: "property name=\"depth\"".to_string(), expected }));
     }
-    Ok(Property::Reach { direction, target: Box::new(one(node, depth + 1)?), calls, edges: edges(node)? })
+    Ok(Property::Reach { direction, target: Arc::new(one(node, depth + 1)?), calls, edges: edges(node)? })
 }
 
 fn known_properties() -> String {
