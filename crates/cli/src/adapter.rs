@@ -129,7 +129,7 @@ fn wanted(analysis: &Analysis<'_>, selection: &Selection, adapter: &Adapter) -> 
 fn name(adapter: &Adapter, level: Level, snippet: Option<&Snippet>) -> Option<String> {
     match snippet? {
         Snippet::Named(name) => Some(name.to_string()),
-        Snippet::Default => adapter.alternative(level, level.default_name()).map(|one| one.name.clone()),
+        Snippet::Default(_) => adapter.alternative(level, level.default_name()).map(|one| one.name.clone()),
     }
 }
 

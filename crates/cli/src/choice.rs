@@ -157,8 +157,11 @@ fn read(path: &Path) -> Result<String, Failure> {
         Failure::io(Code::NoInput, "read the filter", path, &error).remedy("tare select --print-preset cc3 prints a filter to begin with")
     })?;
     String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        Failure::new(Code::BadInput, format!("{} is not UTF-8 text: byte {at} is {:#04x}", path.display(), error.as_bytes()[at]))
-            .remedy("name a filter file, or convert it to UTF-8")
+        let (valid, rest) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
+        let before = String::from_utf8_lossy(valid);
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        let (row, column) = (1 + before.matches('\n').count(), 1 + line.chars().count());
+        let what = format!("line {row}, column {column}: the byte {:#04x} is no text; expected UTF-8", rest[0]);
+        Failure::new(Code::BadInput, format!("{}: {what}", path.display())).remedy("name a filter file, or convert it to UTF-8")
     })
 }

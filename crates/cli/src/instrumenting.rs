@@ -118,7 +118,7 @@ impl<'data> Analysis<'data> {
             };
             let origin = |cause: &Option<std::sync::Arc<tare_select::Cause>>| cause.as_ref().filter(|_| decision.is_selected).map(rule);
             let snippet = |snippet: &Option<tare_select::Snippet>| {
-                snippet.as_ref().filter(|_| decision.is_selected).map(|snippet| snippet.name().unwrap_or("default").to_string())
+                snippet.as_ref().filter(|_| decision.is_selected).map(|snippet| snippet.written().to_string())
             };
             tare_report::select::Decided {
                 name: function.name.clone(),

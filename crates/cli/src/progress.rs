@@ -10,6 +10,7 @@ pub(crate) struct Step {
     what: String,
     started: Instant,
     bar: Option<ProgressBar>,
+    is_told: bool,
 }
 
 impl Step {
@@ -24,7 +25,12 @@ impl Step {
             bar.enable_steady_tick(Duration::from_millis(100));
             bar
         });
-        Self { what, started: Instant::now(), bar }
+        Self { what, started: Instant::now(), bar, is_told: false }
+    }
+
+    /// Ends the step without a line: whoever ends it has more to say.
+    pub(crate) fn end(mut self) {
+        self.is_told = true;
     }
 
     /// Says how far the step has come.
@@ -41,7 +47,7 @@ impl Drop for Step {
             bar.finish_and_clear();
         }
         let took = self.started.elapsed();
-        if took >= Duration::from_secs(1) {
+        if took >= Duration::from_secs(1) && !self.is_told {
             eprintln!("tare: {} took {:.1} s", self.what, took.as_secs_f64());
         }
     }

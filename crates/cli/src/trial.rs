@@ -72,7 +72,7 @@ pub(crate) fn sharpened(choice: Choice, length: Length, line: &[OsString], libra
     let output = run.path.join("output");
     let command = measured::into_file(measured::command(&run, &new.id, line, &prepared.targets, setting)?, &output)?;
     let (exit, wall) = child::run_for(command, limit)?;
-    drop(step);
+    step.end();
     let was_stopped = exit.is_none() && child::stopped_by().is_none();
     new.end(&run, exit.unwrap_or(Exit::Signal(libc::SIGTERM)), wall, Vec::new())?;
     if exit != Some(Exit::Status(0)) && !was_stopped {

@@ -113,14 +113,16 @@ fn filters_that_cannot_be_read_are_named_with_the_place() {
     let place = Place::new();
     let program = compile_c("crates/cli/tests/programs/endings.c", place.path(), &[]).display().to_string();
     fs::write(place.path().join("wrong.xml"), "<filter name='f'>\n <includes/>\n</filter>").expect("a writable directory");
-    fs::write(place.path().join("latin.xml"), b"<filter name='\xe4'/>").expect("a writable directory");
+    fs::write(place.path().join("latin.xml"), b"<filter\n name='\xc3\xa4\xe4'/>").expect("a writable directory");
+    fs::write(place.path().join("nobody.txt"), "# nobody\n").expect("a writable directory");
     refused(
         &place,
         &["select", &program, "--filter", "wrong.xml"],
         65,
         &["wrong.xml: line 2, column 2: <includes>", "expected <include> or <exclude>", "try:"],
     );
-    refused(&place, &["profile", "--filter", "latin.xml", "--", &program], 65, &["latin.xml", "UTF-8", "0xe4"]);
+    refused(&place, &["profile", "--filter", "latin.xml", "--", &program], 65, &["latin.xml: line 2, column 9:", "0xe4", "expected UTF-8"]);
+    refused(&place, &["select", &program, "--filter", "nobody.txt"], 65, &["nobody.txt: line 1, column 1: there is no name in it; expected"]);
     refused(&place, &["select", &program, "--filter", "nothing.xml"], 66, &["nothing.xml", "try:"]);
     refused(&place, &["select", "--print-preset", "cc4"], 64, &["cc4", "loc5"]);
 }

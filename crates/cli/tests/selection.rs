@@ -224,6 +224,9 @@ fn snippets_are_explained_by_the_rule_that_chose_them() {
     assert!(of("leaf")["snippet_rules"]["loops"].is_null());
     let plain = text(&place.tare().args(["select", &program, "--preset", "cc3", "--explain"]).output().expect("tare").stdout);
     assert!(!plain.contains("inserted"), "default snippets need no word: {plain}");
+    fs::write(place.path().join("levels.xml"), filter.replace("functions=count", "functions=function")).expect("a writable directory");
+    let table = said(&["--explain=search"]);
+    assert!(table.contains("functions=function (levels:1), loops=tick (levels:3)"), "snippets are called as the filter calls them: {table}");
 }
 
 fn document(place: &Place, program: &str, words: &[&str]) -> Value {
@@ -296,6 +299,7 @@ fn a_trial_run_is_stopped_after_its_time_and_what_it_showed_counts() {
     let output = place.tare().current_dir(place.path()).args(words).output().expect("tare can be started");
     let said = text(&output.stderr);
     assert!(output.status.success() && said.contains("the trial run was stopped after"), "{said}");
+    assert_eq!(said.matches("trial run").count(), 1, "{said}");
     // The first run goes on for ten minutes and counts its steps; the second one, which counts, makes three.
     assert_eq!(text(&output.stdout), "3 steps\n", "{said}");
     for wrong in ["--trial=10", "--trial=soon"] {

@@ -75,7 +75,7 @@ impl Rule {
     }
 }
 
-/// Names of snippets by level: `default` for an adapter's default.
+/// Names of snippets by level as filters write them: `default`, or the name of the level, for an adapter's default.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Snippets {
     /// At entry and exits.
@@ -89,7 +89,7 @@ pub struct Snippets {
 impl Snippets {
     /// Whether these are what is inserted where no filter says otherwise.
     fn are_default(&self) -> bool {
-        self.functions.as_deref() == Some("default") && self.loops.is_none() && self.callsites.is_none()
+        matches!(self.functions.as_deref(), Some("default" | "function" | "functions")) && self.loops.is_none() && self.callsites.is_none()
     }
 }
 

@@ -69,7 +69,7 @@ extern "C" __attribute__((noipa)) int pair_compute(const volatile int *p, int n)
 /// What is asked, by the name of the example, and what its filter lets in, with what is inserted where that is not the default.
 const ANSWERS: [(&str, &[&str]); 8] = [
     ("mpicallpath", &["Channel::go(int)", "MPI_Send", "boost::relay(int)", "main", "send_all(int)"]),
-    ("hot-loops", &["main", "nest functions=default,loops=default", "pair_compute"]),
+    ("hot-loops", &["main", "nest functions=function,loops=loop", "pair_compute"]),
     ("mine", &["Channel::go(int)", "MPI_Send", "main", "send_all(int)"]),
     ("below-solver", &["main", "solve", "step1", "step2", "step3"]),
     ("no-accessors", &["main", "nest", "pair_compute", "send_all(int)"]),
@@ -77,9 +77,9 @@ const ANSWERS: [(&str, &[&str]); 8] = [
     (
         "one-file",
         &[
-            "Neighbor::build(int) functions=default,loops=default,callsites=default",
-            "main functions=default,loops=default",
-            "pair_compute functions=default,loops=default",
+            "Neighbor::build(int) functions=function,loops=loop,callsites=callsite",
+            "main functions=function,loops=loop",
+            "pair_compute functions=function,loops=loop",
         ],
     ),
     ("openmp", &["GOMP_parallel", "main", "region"]),
@@ -140,7 +140,11 @@ fn answer(analysed: &Analysed<'_>, filter: &Filter) -> Vec<String> {
         .selected()
         .map(|one| (tare_image::demangle(&analysed.program.functions[one.function].name).into_owned(), one.snippets.to_string()))
         .filter(|(shown, _)| OWN.iter().any(|own| shown.starts_with(own)))
-        .map(|(shown, snippets)| if snippets == "functions=default" { shown } else { format!("{shown} {snippets}") })
+        .map(
+            |(shown, snippets)| {
+                if snippets == "functions=default" || snippets == "functions=function" { shown } else { format!("{shown} {snippets}") }
+            },
+        )
         .collect();
     found.sort();
     found

@@ -18,7 +18,7 @@ fn figure_3_of_paper_2_is_accepted_as_printed() {
     let filter = Filter::parse(FIGURE_3).expect("the paper's filter");
     assert_eq!((&*filter.name, filter.start, filter.line), ("mpicallpath", Some(Start::None), 1));
     let snippets = filter.snippets.as_ref().expect("instrument=");
-    assert_eq!(snippets.to_string(), "functions=default");
+    assert_eq!(snippets.to_string(), "functions=function");
     let [rule] = filter.rules.as_slice() else { panic!("one rule: {:?}", filter.rules) };
     assert_eq!((rule.action, rule.line), (Action::Include, 2));
     let Condition::Property(Property::Reach { direction, target, calls, edges }) = &rule.condition else { panic!("{:?}", rule.condition) };
@@ -73,7 +73,11 @@ fn errors_name_line_column_and_what_was_expected() {
         (in_rule("<property name='linesofcode'/>"), "line 3, column 5: <property name=\"linesofcode\"> lacks min=\"…\" or max=\"…\"".to_string()),
         (
             in_rule("<property name='instructions' min='-1'/>"),
-            "line 3, column 35: min=\"-1\" is not known; expected a whole number that is not negative".to_string(),
+            "line 3, column 35: min=\"-1\" is not known; expected a whole number from 0 to 18446744073709551615".to_string(),
+        ),
+        (
+            in_rule("<property name='loops' max='99999999999999999999'/>"),
+            "line 3, column 28: max=\"99999999999999999999\" is not known; expected a whole number from 0 to 18446744073709551615".to_string(),
         ),
         (
             in_rule("<property name='instructions' min='9' max='3'/>"),

@@ -197,7 +197,7 @@ fn snippets_are_chosen_by_level_for_the_filter_and_for_rules() {
     assert_eq!(origins("outer"), [Some(4), None, Some(1)]);
     let decision = selection.selected().find(|one| analysed.program.functions[one.function].name == "inner").expect("a decision");
     assert_eq!(decision.snippets.functions, Some(Snippet::Named("count".into())));
-    assert_eq!(decision.snippets.callsites, Some(Snippet::Default));
+    assert_eq!(decision.snippets.callsites, Some(Snippet::Default("default")));
 }
 
 /// Rules of a long filter are found by the names that they are about; each of them alone is held against every function.

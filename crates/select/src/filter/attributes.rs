@@ -3,7 +3,7 @@
 use roxmltree::{Attribute, Node};
 
 use super::error::{FilterError, Problem};
-use super::levels::{Change, Level};
+use super::levels::{Change, DEFAULT, Level};
 use super::pattern::Match;
 use super::{Edges, Range, Start};
 use crate::budget::Budget;
@@ -74,7 +74,7 @@ pub(super) fn edges(node: Node<'_, '_>) -> Result<Edges, FilterError> {
 
 /// `min` and `max`.
 pub(super) fn range(node: Node<'_, '_>) -> Result<Range, FilterError> {
-    let number = |name| parsed(node, name, "a whole number that is not negative", |value| value.trim().parse::<u64>().ok());
+    let number = |name| parsed(node, name, "a whole number from 0 to 18446744073709551615", |value| value.trim().parse::<u64>().ok());
     let range = Range { min: number("min")?, max: number("max")? };
     match range {
         Range { min: Some(min), max: Some(max) } if min > max => Err(error(node, Problem::EmptyRange { min, max })),
@@ -88,7 +88,7 @@ pub(super) fn instrument(node: Node<'_, '_>) -> Result<Option<Change>, FilterErr
     parsed(node, "instrument", EXPECTED, |value| {
         let mut change = Change::default();
         for part in value.split(',').map(str::trim) {
-            let (level, name) = part.split_once('=').unwrap_or((part, "default"));
+            let (level, name) = part.split_once('=').unwrap_or((part, DEFAULT));
             let level = Level::ALL.into_iter().find(|one| one.name() == level.trim())?;
             let name = Some(name.trim()).filter(|name| is_name(name))?;
             if change.at(level).replace(level.snippet(name)).is_some() {

@@ -94,6 +94,12 @@ pub enum Problem {
         /// What was expected in it.
         expected: String,
     },
+    /// A list without a name in it.
+    #[error("there is no name in it; expected {expected}")]
+    NoName {
+        /// What was expected.
+        expected: String,
+    },
     /// More in an element than it can hold.
     #[error("<{element}> holds {found} conditions; expected one (join them with <and> or <or>)")]
     TooMany {

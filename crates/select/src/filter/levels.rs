@@ -6,8 +6,8 @@ use std::sync::Arc;
 /// Code that an adapter inserts at a level.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Snippet {
-    /// The adapter's default.
-    Default,
+    /// The adapter's default, by the word with which it was asked for.
+    Default(&'static str),
     /// A named alternative.
     Named(Arc<str>),
 }
@@ -17,11 +17,23 @@ impl Snippet {
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         match self {
-            Self::Default => None,
+            Self::Default(_) => None,
             Self::Named(name) => Some(name),
         }
     }
+
+    /// As it is written in a filter file.
+    #[must_use]
+    pub fn written(&self) -> &str {
+        match self {
+            Self::Default(word) => word,
+            Self::Named(name) => name,
+        }
+    }
 }
+
+/// The word for an adapter's default at any level.
+pub(super) const DEFAULT: &str = "default";
 
 /// What is inserted at each level of a function; `None` for nothing.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -37,7 +49,7 @@ pub struct Snippets {
 impl Default for Snippets {
     /// The default snippets at functions, nothing elsewhere.
     fn default() -> Self {
-        Self { functions: Some(Snippet::Default), loops: None, callsites: None }
+        Self { functions: Some(Snippet::Default(DEFAULT)), loops: None, callsites: None }
     }
 }
 
@@ -69,19 +81,19 @@ impl Level {
     /// Names that stand for the adapter's default snippets. Paper 2's Fig. 3 writes `functions=function`.
     const fn defaults(self) -> [&'static str; 3] {
         match self {
-            Self::Functions => ["function", "functions", "default"],
-            Self::Loops => ["loop", "loops", "default"],
-            Self::CallSites => ["callsite", "callsites", "default"],
+            Self::Functions => ["function", "functions", DEFAULT],
+            Self::Loops => ["loop", "loops", DEFAULT],
+            Self::CallSites => ["callsite", "callsites", DEFAULT],
         }
     }
 
     /// What `name` stands for at this level.
     pub(crate) fn snippet(self, name: &str) -> Option<Snippet> {
-        match name {
-            "none" => None,
-            name if self.defaults().contains(&name) => Some(Snippet::Default),
-            name => Some(Snippet::Named(name.into())),
+        if name == "none" {
+            return None;
         }
+        let default = self.defaults().into_iter().find(|word| *word == name);
+        Some(default.map_or_else(|| Snippet::Named(name.into()), Snippet::Default))
     }
 }
 
@@ -131,7 +143,7 @@ impl fmt::Display for Snippets {
         let mut separator = "";
         for (level, snippet) in levels {
             if let Some(snippet) = snippet {
-                write!(f, "{separator}{}={}", level.name(), snippet.name().unwrap_or("default"))?;
+                write!(f, "{separator}{}={}", level.name(), snippet.written())?;
                 separator = ",";
             }
         }

@@ -29,7 +29,7 @@ pub(super) fn read(text: &str, name: &str) -> Result<Filter, FilterError> {
     let (placed, plain): (Vec<_>, Vec<_>) = lines.map(|(line, number)| (line.to_string(), number)).partition(|(word, _)| address(word).is_some());
     if placed.is_empty() && plain.is_empty() && !text.lines().any(|line| line.trim() == EMPTY) {
         let expected = "a filter in XML, a list of one name a line, or a list of Score-P, TAU, GCC or XRay".to_string();
-        return Err(error(1, 1, Problem::Empty { element: "list".to_string(), expected }));
+        return Err(error(1, 1, Problem::NoName { expected }));
     }
     let bad = |bad: BadWord| error(1, 1, Problem::BadPattern { pattern: bad.word, what: bad.what });
     let mut lists = Vec::new();
