@@ -73,7 +73,7 @@ impl DebugFiles {
                     home = place;
                     found.separate = Some(bytes);
                 }
-                Found::Missing(what) => found.missing.push(format!("its debug information is in another file, which is not here ({what})")),
+                Found::Missing(what) => found.missing.push(what),
                 Found::NotWanted => {}
             }
         }
@@ -151,33 +151,51 @@ impl DebugFiles {
 /// The outcome of a search.
 enum Found {
     At(PathBuf, Mmap),
+    /// What is missing, in words.
     Missing(String),
     NotWanted,
 }
 
-/// The separate debug file of an image: the one with its build id, or with the checksum that it names.
+/// The separate debug file of an image: the one with its build id, and by name alone the one with the checksum that it names.
 fn separate(path: &Path, file: &DebugFile<'_>, debug_path: &DebugPath) -> Found {
     let link = file.debug_link();
     let id = file.build_id();
-    let by_id = id.into_iter().flat_map(|id| build_id_places(id, debug_path));
-    let by_name = link.iter().flat_map(|link| name_places(path, link, debug_path));
-    for place in by_id.chain(by_name) {
-        if place == path {
-            continue;
-        }
-        let Some(bytes) = open(&place) else { continue };
+    let by_id = id.into_iter().flat_map(|id| build_id_places(id, debug_path)).map(|place| (place, None));
+    let by_name = link.iter().flat_map(|link| name_places(path, link, debug_path).into_iter().map(|place| (place, Some(link.crc))));
+    let places: Vec<(PathBuf, Option<u32>)> = by_id.chain(by_name).filter(|(place, _)| place != path).collect();
+    let mut refused = Vec::new();
+    for (place, crc) in &places {
+        let Some(bytes) = open(place) else { continue };
         let Some(candidate) = DebugFile::parse(&bytes) else { continue };
-        let belongs = match (id, candidate.build_id()) {
-            (Some(id), Some(other)) => id == other,
-            _ => link.as_ref().is_some_and(|link| crc32fast::hash(&bytes) == link.crc),
-        };
-        if belongs && candidate.has_dwarf() | !candidate.symbols().is_empty() {
-            return Found::At(place, bytes);
+        match stranger(id, candidate.build_id(), *crc, &bytes) {
+            Some(why) => refused.push(format!("{} {why}", place.display())),
+            None if candidate.has_dwarf() | !candidate.symbols().is_empty() => return Found::At(place.clone(), bytes),
+            None => {}
         }
     }
-    match link {
-        Some(link) => Found::Missing(link.name.to_string()),
-        None => Found::NotWanted,
+    let Some(link) = link else {
+        return if refused.is_empty() { Found::NotWanted } else { Found::Missing(refused.join(", ")) };
+    };
+    if !refused.is_empty() {
+        return Found::Missing(format!("its debug information is in another file, {}, and {}", link.name, refused.join(", ")));
+    }
+    let mut searched: Vec<String> = places.iter().filter_map(|(place, _)| Some(place.parent()?.display().to_string())).collect();
+    searched.sort_unstable();
+    searched.dedup();
+    Found::Missing(format!("its debug information is in another file, {}, which is not here: neither in {}", link.name, searched.join(" nor in ")))
+}
+
+/// Why a debug file is not that of an image, if it is not. One that is found by its name has the checksum that the image gives.
+fn stranger(id: Option<&[u8]>, other: Option<&[u8]>, crc: Option<u32>, bytes: &[u8]) -> Option<String> {
+    match (id, other) {
+        (Some(id), Some(other)) if id != other => {
+            Some(format!("is of another build: its build id is {}, and that of the image {}", hexadecimal(other), hexadecimal(id)))
+        }
+        _ => {
+            let found = crc32fast::hash(bytes);
+            let wanted = crc.filter(|&wanted| wanted != found)?;
+            Some(format!("was changed: its checksum is {found:08x}, and the one that the image names {wanted:08x}"))
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Patterns for names, as the options of several verbs take them.
 
+use std::fmt;
+
 use regex::Regex;
 
 use crate::failure::{Code, Failure};
@@ -32,6 +34,15 @@ impl Pattern {
         match self {
             Self::Text(text) => name.contains(text.as_str()),
             Self::Expression(expression) => expression.is_match(name),
+        }
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Expression(expression) => write!(f, "/{expression}/"),
         }
     }
 }

@@ -160,7 +160,45 @@ fn inlined_functions_come_from_wherever_the_debug_information_is() {
     program(&place, &["-O1", "-g", "-o", "other"]);
     fs::copy(place.path().join("other"), &other).expect("a writable directory");
     let output = place.tare().args(["inspect", "lean", "--debug-path", "debug"]).output().expect("tare can be started");
-    assert!(text(&output.stderr).contains("is not here"));
+    let message = text(&output.stderr);
+    assert!(message.contains(".debug is of another build: its build id is") && message.contains(&id), "{message}");
+}
+
+#[test]
+fn a_debug_file_that_was_changed_is_refused_and_a_missing_one_is_said_to_be_looked_for() {
+    let place = Place::new();
+    program(&place, &["-O2", "-g"]);
+    for words in [&["--only-keep-debug", "shown", "shown.debug"][..], &["--strip-all", "--add-gnu-debuglink=shown.debug", "shown", "lean"]] {
+        assert!(place.command("objcopy").args(words).status().expect("objcopy").success());
+    }
+    let inspected = || {
+        let output = place.tare().args(["inspect", "lean", "--debug-path", "debug:more", "--functions", "host"]).output().expect("tare");
+        (text(&output.stdout), text(&output.stderr))
+    };
+    let (table, message) = inspected();
+    assert!(table.contains("shown.c:") && message.is_empty(), "{table}{message}");
+    let file = place.path().join("shown.debug");
+    let mut bytes = fs::read(&file).expect("a debug file");
+    bytes.push(0);
+    fs::write(&file, bytes).expect("a writable directory");
+    let (table, message) = inspected();
+    assert!(!table.contains("shown.c:") && message.contains("shown.debug was changed: its checksum is"), "{table}{message}");
+    fs::remove_file(&file).expect("a writable directory");
+    let (_, message) = inspected();
+    let home = place.path().canonicalize().expect("a directory").display().to_string();
+    for directory in [&home, &format!("{home}/.debug"), "debug", "more"] {
+        assert!(message.contains(&format!("in {directory} ")) || message.contains(&format!("in {directory}\n")), "{directory}: {message}");
+    }
+}
+
+#[test]
+fn a_pattern_that_matches_nothing_is_named() {
+    let place = Place::new();
+    program(&place, &["-O2"]);
+    for words in [&["inspect", "shown", "--functions", "nobody"][..], &["inspect", "shown", "--functions", "nobody", "--format", "json"]] {
+        let output = place.tare().args(words).output().expect("tare can be started");
+        assert!(output.status.success() && text(&output.stderr) == "tare: `nobody` matches no function of shown\n", "{}", text(&output.stderr));
+    }
 }
 
 /// What graphviz reads out of a drawing: lines of nodes and edges in its plain form.

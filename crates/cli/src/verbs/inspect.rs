@@ -31,6 +31,7 @@ pub(crate) fn inspect(arguments: &InspectArguments) -> Result<ExitCode, Failure>
     let files = DebugFiles::find(&arguments.image, &bytes, &DebugPath::parse(&arguments.debug_path));
     let analysis = Analysis::of(&arguments.image, &bytes, &files)?;
     files.say_missing(&arguments.image);
+    wanted.say_unmatched(&analysis, &arguments.image);
     if let Some(name) = &arguments.cfg {
         print!("{}", inspect::dot::control_flow(&flow::flow(&analysis, name)?));
         return Ok(ExitCode::SUCCESS);

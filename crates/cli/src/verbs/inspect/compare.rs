@@ -32,5 +32,6 @@ fn side(arguments: &InspectArguments, path: &Path, wanted: &Wanted) -> Result<In
     let bytes = image_file::read(path)?;
     let files = DebugFiles::find(path, &bytes, &DebugPath::parse(&arguments.debug_path));
     let analysis = Analysis::of(path, &bytes, &files)?;
+    wanted.say_unmatched(&analysis, path);
     Ok(super::inspection(path, &analysis, wanted))
 }

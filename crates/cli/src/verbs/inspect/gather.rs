@@ -1,6 +1,7 @@
 //! From an analysed image to what is said of its functions.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tare_code::{Flow, Program, Threads};
@@ -34,6 +35,13 @@ impl Wanted {
     /// Whether a name, raw or shown, is wanted.
     pub(super) fn has_name(&self, raw: &str, shown: &str) -> bool {
         self.pattern.as_ref().is_none_or(|pattern| pattern.matches(raw) || pattern.matches(shown))
+    }
+
+    /// Says where no function is wanted: an empty answer may be a slip of the pen.
+    pub(super) fn say_unmatched(&self, analysis: &Analysis<'_>, path: &Path) {
+        if let Some(pattern) = self.pattern.as_ref().filter(|_| !analysis.program.functions.iter().any(|one| self.has(analysis, one))) {
+            eprintln!("tare: `{pattern}` matches no function of {}", path.display());
+        }
     }
 
     /// Whether a function is wanted by one of its names.
