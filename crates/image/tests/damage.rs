@@ -1,13 +1,14 @@
 //! No input makes the parser panic: truncated files, files with bytes changed, and bytes at random behind a header.
 
-mod common;
 #[path = "common/questions.rs"]
 mod questions;
+#[path = "common/workshop.rs"]
+mod workshop;
 
-use common::Workshop;
 use proptest::prelude::*;
 use questions::{ask_debug_file, ask_image};
 use tare_image::Image;
+use workshop::Workshop;
 
 const PROGRAM: &str = r#"
 #include <string>

@@ -1,14 +1,15 @@
 //! Inlined functions, held against the addr2line of binutils, for every form in which compilers write them.
 
-mod common;
+#[path = "common/workshop.rs"]
+mod workshop;
 
 use std::path::PathBuf;
 use std::process::Command;
 
-use common::{Workshop, run, tool};
 use tare_image::Image;
 use tare_image::debug::{DebugFile, DebugSections};
 use tare_image::inlines::{InlinedCall, Inlines};
+use workshop::{Workshop, run, tool};
 
 const PROGRAM: &str = "#include <cstdio>
 #include <cstdlib>

@@ -1,10 +1,11 @@
 //! What a file is, told from its bytes alone.
 
-mod common;
+#[path = "common/workshop.rs"]
+mod workshop;
 
-use common::{Workshop, run, tool};
 use std::process::Command;
 use tare_image::{Foreign, Image, ImageError, Kind};
+use workshop::{Workshop, run, tool};
 
 const PROGRAM: &str = r#"
 #include <math.h>

@@ -1,11 +1,12 @@
 //! Files and lines, held against the addr2line of binutils.
 
-mod common;
+#[path = "common/workshop.rs"]
+mod workshop;
 
-use common::{Workshop, tool};
 use tare_image::Image;
 use tare_image::debug::{DebugFile, DebugSections};
 use tare_image::lines::Lines;
+use workshop::{Workshop, tool};
 
 const PROGRAM: &str = "#include <stdio.h>
 

@@ -1,12 +1,13 @@
 //! Unwind and exception tables, held against gimli's own reading of the same bytes.
 
-mod common;
+#[path = "common/workshop.rs"]
+mod workshop;
 
 use std::process::Command;
 
-use common::{Workshop, run};
 use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindContext, UnwindSection as _};
 use tare_image::{Cfa, Image};
+use workshop::{Workshop, run};
 
 const PROGRAM: &str = r#"
 #include <stdexcept>
