@@ -32,8 +32,6 @@ pub struct Metrics {
     pub loop_depth: usize,
     /// `call` instructions.
     pub call_sites: usize,
-    /// Raw names of what is called or jumped to directly, or through a slot of known name; sorted.
-    pub callees: Vec<String>,
     /// Calls and tail calls through pointers that are not known.
     pub indirect_calls: usize,
     /// Indirect jumps whose targets are not known.
@@ -123,7 +121,6 @@ impl Program {
             loops: shape.loops,
             loop_depth: shape.depth,
             call_sites: turns.iter().filter(|one| matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall)).count(),
-            callees: self.callee_names(index),
             indirect_calls: turns.iter().filter(|one| is_to_unknown(image, one)).count(),
             unresolved_jumps: turns.iter().filter(|one| one.flow == Flow::UnknownJump).count(),
             source: lines.and_then(|lines| self.source(function, &turns, lines)),
@@ -148,12 +145,15 @@ impl Program {
         turns
     }
 
-    fn callee_names(&self, index: usize) -> Vec<String> {
+    /// Raw names of what a function calls or jumps to directly, or through a slot of known name; sorted.
+    #[must_use]
+    pub fn callee_names(&self, function: &Function) -> Vec<&str> {
+        let Some(index) = self.function_entered_at(function.entry) else { return Vec::new() };
         let own = self.calls.callees(index).iter().filter_map(|&callee| Some(self.functions.get(callee)?.name.as_str()));
         let mut names: Vec<&str> = own.chain(self.calls.imports(index)).collect();
         names.sort_unstable();
         names.dedup();
-        names.into_iter().map(str::to_owned).collect()
+        names
     }
 
     /// Whether control comes back behind an indirect call.

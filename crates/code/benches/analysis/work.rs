@@ -32,7 +32,7 @@ fn analyse(bytes: &[u8], threads: Threads) -> Measured {
     let measured = Measured::since(&clock, &image, metrics.iter().map(|metrics| metrics.instructions).sum());
     let mut digest = DefaultHasher::new();
     for (index, (function, metrics)) in program.functions.iter().zip(&metrics).enumerate() {
-        (&function.name, function.entry, function.never_returns, function.refusal, &metrics.callees).hash(&mut digest);
+        (&function.name, function.entry, function.never_returns, function.refusal, program.callee_names(function)).hash(&mut digest);
         function.parts.iter().for_each(|part| (part.start, part.end).hash(&mut digest));
         [metrics.instructions, metrics.blocks, metrics.edges, metrics.cyclomatic, metrics.loops, metrics.loop_depth, metrics.indirect_calls]
             .hash(&mut digest);

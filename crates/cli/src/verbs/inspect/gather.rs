@@ -94,7 +94,7 @@ fn function(analysis: &Analysis<'_>, function: &tare_code::Function, lines: Opti
         loops: metrics.loops,
         loop_depth: metrics.loop_depth,
         call_sites: metrics.call_sites,
-        callees: metrics.callees,
+        callees: program.callee_names(function).into_iter().map(str::to_owned).collect(),
         indirect_calls: metrics.indirect_calls,
         unresolved_jumps: metrics.unresolved_jumps,
         found_by: function.found_by.name(),
