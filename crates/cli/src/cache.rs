@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::{Code, Failure};
 use crate::rundir::ImageRecord;
-use crate::whole_file::write_executable;
+use crate::whole_file::{Access, write_executable};
 
 /// Default of `TARE_CACHE_LIMIT`, in bytes.
 const LIMIT: u64 = 2048 << 20;
@@ -143,7 +143,7 @@ impl Cache {
                 .remedy("make room there, or set TARE_CACHE to another directory")
         };
         let draft = self.draft().map_err(failed)?;
-        write_executable(&draft.path().join(name), bytes).map_err(failed)?;
+        write_executable(&draft.path().join(name), bytes, Access::Own).map_err(failed)?;
         let text = serde_json::to_vec(entry).map_err(|error| failed(error.into()))?;
         fs::write(draft.path().join(ENTRY), text).map_err(failed)?;
         let folder = self.place.join(&key.0);

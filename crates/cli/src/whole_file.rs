@@ -2,19 +2,49 @@
 //!
 //! A file has no name until all its bytes are on the disk, so that whatever ends the tool leaves nothing behind. Where
 //! the file system cannot do that, it has the name of a draft. Signals that would end the tool wait until it is done.
+//!
+//! Of a symbolic link, the file that it leads to is replaced. Devices and pipes are no files: they are written into.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use std::ffi::CString;
 
-/// Writes an executable file in the place of whatever has its name.
-pub(crate) fn write_executable(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    write_with(path, bytes, 0o755)
+/// Symbolic links that are followed, as by Linux.
+const MOST_LINKS: usize = 40;
+
+/// Who may read and start an executable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Access<'a> {
+    /// Its owner.
+    Own,
+    /// Whoever may read and start this file, as far as the user's mask lets new files have that; nobody by it becomes
+    /// another user or group.
+    Of(&'a Path),
+}
+
+impl Access<'_> {
+    fn mode(self) -> std::io::Result<u32> {
+        match self {
+            Self::Own => Ok(0o700),
+            Self::Of(file) => Ok(fs::metadata(file)?.mode() & 0o777),
+        }
+    }
+}
+
+/// Writes an executable file in the place of whatever has its name. A device or pipe is no place for it, but for the
+/// one that forgets all.
+pub(crate) fn write_executable(path: &Path, bytes: &[u8], access: Access<'_>) -> std::io::Result<()> {
+    if let Some(about) = special(path)
+        && !forgets(&about)
+    {
+        return Err(std::io::Error::other("it is a device or pipe, and a program cannot be started from there"));
+    }
+    write_with(path, bytes, access.mode()?)
 }
 
 /// Writes a file in the place of whatever has its name.
@@ -23,6 +53,10 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 fn write_with(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
+    if special(path).is_some() {
+        return OpenOptions::new().write(true).open(path)?.write_all(bytes);
+    }
+    let path = &followed(path)?;
     let _undisturbed = Undisturbed::begin();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let draft = folder.join(format!(".tare-{}-{}", std::process::id(), path.file_name().unwrap_or_default().to_string_lossy()));
@@ -31,6 +65,28 @@ fn write_with(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
         let _ = fs::remove_file(&draft);
     }
     placed
+}
+
+/// What has this name, if it is neither a file nor a directory.
+fn special(path: &Path) -> Option<fs::Metadata> {
+    fs::metadata(path).ok().filter(|about| !about.is_file() && !about.is_dir())
+}
+
+/// Whether it is the null device.
+fn forgets(about: &fs::Metadata) -> bool {
+    about.file_type().is_char_device() && about.rdev() == libc::makedev(1, 3)
+}
+
+/// Where symbolic links lead, whether or not there is something.
+fn followed(path: &Path) -> std::io::Result<PathBuf> {
+    let mut path = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        match fs::read_link(&path) {
+            Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(std::io::Error::from_raw_os_error(libc::ELOOP))
 }
 
 /// Writes the file under the name of the draft.
@@ -103,7 +159,7 @@ mod tests {
         let place = tempfile::tempdir().expect("a temporary directory");
         let path = place.path().join("copy");
         for bytes in [&b"one"[..], b"another"] {
-            write_executable(&path, bytes).expect("room");
+            write_executable(&path, bytes, Access::Own).expect("room");
             assert_eq!(fs::read(&path).expect("the file"), bytes);
         }
         assert_eq!(fs::metadata(&path).expect("the file").permissions().mode() & 0o100, 0o100);
@@ -114,7 +170,7 @@ mod tests {
     fn a_place_that_cannot_be_taken_leaves_no_draft() {
         let place = tempfile::tempdir().expect("a temporary directory");
         fs::create_dir_all(place.path().join("copy/full")).expect("room");
-        assert!(write_executable(&place.path().join("copy"), b"bytes").is_err());
+        assert!(write(&place.path().join("copy"), b"bytes").is_err());
         assert_eq!(fs::read_dir(place.path()).expect("the directory").count(), 1);
     }
 }

@@ -41,6 +41,45 @@ fn a_file_that_grows_beyond_the_limit_is_an_error_and_leaves_nothing() {
 }
 
 #[test]
+fn a_symbolic_link_stays_and_what_it_leads_to_is_replaced() {
+    let place = place_with(Some("old"));
+    let out = place.path().join("out");
+    std::os::unix::fs::symlink("copy", out.join("link")).expect("room");
+    std::os::unix::fs::symlink("new", out.join("dangling")).expect("room");
+    for (link, target) in [("link", "copy"), ("dangling", "new")] {
+        let done = place.tare().args(["instrument", "endings", "-o", &format!("out/{link}")]).output().expect("tare can be started");
+        assert!(done.status.success(), "{}", text(&done.stderr));
+        assert_eq!(fs::read_link(out.join(link)).expect("still a link"), Path::new(target));
+        assert!(fs::read(out.join(target)).expect("the copy").starts_with(b"\x7fELF"));
+    }
+    assert_eq!(names(&out), ["copy", "dangling", "link", "new"]);
+}
+
+#[test]
+fn pipes_and_devices_stay_what_they_are() {
+    use std::os::unix::fs::FileTypeExt;
+    let place = place_with(None);
+    let pipe = place.path().join("out/pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let refused = place.tare().args(["instrument", "endings", "-o", "out/pipe"]).output().expect("tare can be started");
+    assert_eq!(refused.status.code(), Some(73));
+    assert!(text(&refused.stderr).contains("out/pipe: it is a device or pipe"), "{}", text(&refused.stderr));
+    assert!(fs::metadata(&pipe).expect("the pipe").file_type().is_fifo());
+}
+
+#[test]
+fn a_copy_has_the_permissions_of_its_original() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = place_with(None);
+    for (original, copy) in [(0o500, 0o500), (0o755, 0o755), (0o6750, 0o750), (0o644, 0o644)] {
+        fs::set_permissions(place.path().join("endings"), fs::Permissions::from_mode(original)).expect("it is ours");
+        let line = format!("umask 022; exec {} instrument endings -o out/copy", env!("CARGO_BIN_EXE_tare"));
+        assert!(place.command("bash").args(["-c", &line]).output().expect("bash").status.success());
+        assert_eq!(fs::metadata(place.path().join("out/copy")).expect("the copy").permissions().mode() & 0o7777, copy);
+    }
+}
+
+#[test]
 fn a_full_cache_is_said_leaves_nothing_and_lets_the_program_run() {
     let place = Place::new();
     compile_c("crates/cli/tests/programs/endings.c", place.path(), &[]);

@@ -30,7 +30,7 @@ use crate::measured::{self, Mode, Setting, Target, fresh_id};
 use crate::progress::Step;
 use crate::results::{NewRun, page};
 use crate::rundir::{Exit, RunDirectory};
-use crate::whole_file::write_executable;
+use crate::whole_file::{Access, write_executable};
 
 /// Sets of functions that are searched for, each in the copy without the ones before.
 const MOST_SETS: usize = 8;
@@ -232,7 +232,7 @@ impl<'a> Bench<'a> {
     /// Runs the command with these bytes in the place of the image, under the runtime, for at most `limit`.
     fn run(&self, bytes: &[u8], limit: Option<Duration>) -> Result<Outcome, Failure> {
         let failed = |error: &std::io::Error| Failure::io(Code::CannotWrite, "write into", self.folder.path(), error);
-        write_executable(&self.copy, bytes).map_err(|error| failed(&error))?;
+        write_executable(&self.copy, bytes, Access::Own).map_err(|error| failed(&error))?;
         let run = tempfile::tempdir_in(self.folder.path()).map_err(|error| failed(&error))?;
         let run = RunDirectory::create(Some(run.path()), &self.copy)?;
         let setting = Setting { mode: Mode::Measure, ..Setting::DEFAULT };

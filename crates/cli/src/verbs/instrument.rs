@@ -18,7 +18,7 @@ use crate::instrumenting::{Analysis, Copy};
 use crate::results::page;
 use crate::verbs::bisect::bisect;
 use crate::verbs::check::check;
-use crate::whole_file::write_executable;
+use crate::whole_file::{Access, write_executable};
 
 /// Writes the copy, whole or not at all; the report goes to stdout.
 pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Failure> {
@@ -43,7 +43,7 @@ pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Fa
         Some(adapter) => adapter::instrument(&analysis, &choice, adapter, &key, arguments.poison)?,
         None => analysis.instrument(&choice, &key, arguments.poison)?,
     };
-    write_whole(output, &copy.bytes)?;
+    write_whole(output, &copy.bytes, image)?;
     let view = Instrumented { unmatched: analysis.unmatched(&choice), ..view(output, &copy) };
     match arguments.format {
         Format::Json => println!("{}", tare_report::instrument::json(&view)),
@@ -61,9 +61,9 @@ fn refuse_same_file(image: &Path, output: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the copy.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    write_executable(path, bytes).map_err(|error| {
+/// Writes the copy, with the permissions of the original.
+fn write_whole(path: &Path, bytes: &[u8], original: &Path) -> Result<(), Failure> {
+    write_executable(path, bytes, Access::Of(original)).map_err(|error| {
         Failure::io(Code::CannotWrite, "write", path, &error).remedy("name a file in a directory with room, that you may write to, with -o OUT")
     })
 }
