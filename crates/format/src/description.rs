@@ -80,13 +80,19 @@ impl RegionKind {
 
 /// Set where the region contains no other region that is measured, and so may run without probes.
 pub const FLAG_LEAF: u8 = 1;
+/// Set on all regions of a function of which loops were asked for, whether or not any is a region.
+pub const FLAG_LOOPS: u8 = 2;
+/// As [`FLAG_LOOPS`], for iterations.
+pub const FLAG_ITERATIONS: u8 = 4;
+/// As [`FLAG_LOOPS`], for call sites.
+pub const FLAG_CALL_SITES: u8 = 8;
 
 /// One region.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Region {
     /// What it is.
     pub kind: RegionKind,
-    /// [`FLAG_LEAF`].
+    /// [`FLAG_LEAF`], [`FLAG_LOOPS`], [`FLAG_ITERATIONS`] and [`FLAG_CALL_SITES`].
     pub flags: u8,
     /// The name as the image has it (mangled): of the function, also for its loops; of what a call site calls, empty
     /// where that is not known.

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use tare_code::{Program, Threads};
-use tare_format::description::{Description, FLAG_LEAF, RegionKind};
+use tare_format::description::{Description, FLAG_CALL_SITES, FLAG_ITERATIONS, FLAG_LEAF, FLAG_LOOPS, RegionKind};
 use tare_image::Image;
 use tare_image::lines::Location;
 
@@ -112,7 +112,7 @@ fn or_none(id: String) -> String {
     if id.is_empty() { "without an id".to_owned() } else { id }
 }
 
-/// What was asked for, as far as it left regions.
+/// What was asked for of functions that have regions.
 fn selections(program: &Program, description: &Description) -> Result<Vec<Selection>, CheckError> {
     let mut found: BTreeMap<usize, Selection> = BTreeMap::new();
     for region in &description.regions {
@@ -122,17 +122,13 @@ fn selections(program: &Program, description: &Description) -> Result<Vec<Select
         let function = index.filter(|&index| program.functions.get(index).is_some_and(|function| function.name == *name));
         let index = function.ok_or_else(|| CheckError::OtherCode { name: name.clone(), address: region.address })?;
         let one = found.entry(index).or_insert_with(|| Selection { levels: Levels::NONE, ..Selection::of(index) });
-        match region.kind {
-            RegionKind::Function => {
-                one.levels.function = true;
-                one.is_leaf = region.flags & FLAG_LEAF != 0;
-                one.file.clone_from(&region.file);
-                (one.line, one.last_line) = (region.line, region.last_line);
-            }
-            RegionKind::Loop => one.levels.loops = true,
-            RegionKind::Iteration => one.levels.iterations = true,
-            RegionKind::CallSite => one.levels.call_sites = true,
-            _ => {}
+        let has = |flag| region.flags & flag != 0;
+        let function = one.levels.function || is_function;
+        one.levels = Levels { function, loops: has(FLAG_LOOPS), iterations: has(FLAG_ITERATIONS), call_sites: has(FLAG_CALL_SITES) };
+        if is_function {
+            one.is_leaf = has(FLAG_LEAF);
+            one.file.clone_from(&region.file);
+            (one.line, one.last_line) = (region.line, region.last_line);
         }
     }
     Ok(found.into_values().collect())

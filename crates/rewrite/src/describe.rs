@@ -1,12 +1,12 @@
 //! The description that an instrumented image carries: its regions and where they come from.
 
 use tare_code::{Function, Program};
-use tare_format::description::{Description, FLAG_LEAF, Region, RegionKind};
+use tare_format::description::{Description, FLAG_CALL_SITES, FLAG_ITERATIONS, FLAG_LEAF, FLAG_LOOPS, Region, RegionKind};
 use tare_image::Image;
 
 use crate::insertion::Scope;
 use crate::plan::Moved;
-use crate::{Request, Selection, points};
+use crate::{Levels, Request, Selection, points};
 
 /// Describes all regions, in the order of their numbers.
 pub(crate) fn description(image: &Image<'_>, program: &Program, request: &Request<'_>, moved: &[Moved]) -> Description {
@@ -47,7 +47,7 @@ impl Describer<'_, '_> {
         let (file, line, last_line) = self.source(region, is_function);
         Region {
             kind,
-            flags: if is_function && self.one.clean.is_some() { FLAG_LEAF } else { 0 },
+            flags: self.asked() | if is_function && self.one.clean.is_some() { FLAG_LEAF } else { 0 },
             name: if kind == RegionKind::CallSite { self.callee(region.callee) } else { self.function.name.clone() },
             owner: if is_function { String::new() } else { self.function.name.clone() },
             parent: if is_function { 0 } else { self.parent() },
@@ -58,6 +58,13 @@ impl Describer<'_, '_> {
             address: region.range.start,
             size: region.range.end - region.range.start,
         }
+    }
+
+    /// What was asked for inside of the function: what is refused depends on it, and so what is left.
+    fn asked(&self) -> u8 {
+        let levels = self.details.map_or(Levels::NONE, |details| details.levels);
+        let flags = [(levels.loops, FLAG_LOOPS), (levels.iterations, FLAG_ITERATIONS), (levels.call_sites, FLAG_CALL_SITES)];
+        flags.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, flag)| flag).sum()
     }
 
     /// The number of the function's own region; 0 where it has none.

@@ -6,6 +6,7 @@ use common::{Bench, at_levels};
 use tare_code::{Program, Threads};
 use tare_image::Image;
 use tare_rewrite::check::{CheckError, Checked, check, description};
+use tare_rewrite::insertion::Scope;
 use tare_rewrite::{Levels, Native, Output, Request, Selection, instrument};
 
 /// Loops of one function, call sites of the next, and so on: what a filter may ask for.
@@ -64,6 +65,22 @@ fn what_was_written_passes() {
             assert_eq!(found, Ok(expected), "{flags}");
         }
     }
+}
+
+/// Loops that are refused leave the call in them refused for its depth, which it would not have if nobody had asked for
+/// loops.
+#[test]
+fn regions_that_are_refused_because_of_others_are_so_again() {
+    let bench = Bench::new();
+    let original = std::fs::read(bench.build("uneven.c", "-O1 -Wl,--build-id=none", "original")).expect("the program");
+    let image = Image::parse(&original).expect("an image");
+    let program = Program::analyse(&image).expect("code");
+    let index = program.functions.iter().position(|one| one.name == "uneven").expect("its function");
+    let output = at_levels(&original, Levels::ALL, false);
+    let own = |scope: fn(&Scope) -> bool| output.refused_sites.iter().filter(|one| one.function == index && scope(&one.scope)).count();
+    assert_eq!(own(|scope| matches!(scope, Scope::Loop(_))), 3, "{:?}", output.refused_sites);
+    assert!(own(|scope| matches!(scope, Scope::CallSite(_))) > 0, "{:?}", output.refused_sites);
+    assert_eq!(checked(&original, &output.bytes).map(|found| found.regions), Ok(output.regions));
 }
 
 #[test]
