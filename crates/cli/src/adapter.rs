@@ -5,9 +5,9 @@ use std::process::Command;
 use std::time::Instant;
 
 use tare_image::Image;
-use tare_rewrite::Selection as Site;
 use tare_rewrite::adapter::{Adapter, Level, Libraries, SHIPPED, Snippets, Subject, Wanted, shipped};
 use tare_rewrite::snippet::AdapterError;
+use tare_rewrite::{Levels, Reason, Selection as Site};
 use tare_select::filter::Start;
 use tare_select::{Decision, Filter, Selection, Snippet};
 
@@ -17,6 +17,7 @@ use crate::failure::{Code, Failure};
 use crate::image_file;
 use crate::instrumenting::{Analysis, Copy};
 use crate::mpi_library;
+use crate::rundir::Refusal;
 
 /// An adapter, and what it is called.
 pub(crate) struct Loaded {
@@ -29,6 +30,18 @@ impl Loaded {
     /// Whether sites call our own runtime, as they do without an adapter.
     pub(crate) fn is_native(&self) -> bool {
         self.adapter.is_native
+    }
+
+    /// The elements that `--levels` asks for are there.
+    fn refuse_levels_without(&self, levels: Levels) -> Result<(), Failure> {
+        let has = |level| self.adapter.alternatives.iter().any(|one| one.level == level);
+        match ASKED.into_iter().find(|&level| is_asked(levels, level) && !has(level)) {
+            None => Ok(()),
+            Some(level) => {
+                let what = format!("--levels asks for {}, and adapter {} has no <{}>", level.element(), self.name, level.element());
+                Err(Failure::new(Code::Usage, what).remedy("leave out --levels to insert all that the adapter has"))
+            }
+        }
     }
 
     fn failure(&self, error: &AdapterError) -> Failure {
@@ -61,7 +74,11 @@ pub(crate) fn instrument(analysis: &Analysis<'_>, choice: &Choice, adapter: &Loa
     image_file::refuse_instrumented(analysis.path(), &analysis.image)?;
     let started = Instant::now();
     let chosen = analysis.select(choice)?;
-    let wanted = wanted(analysis, &chosen.selection, &adapter.adapter);
+    let levels = choice.levels_asked();
+    if let Some(levels) = levels {
+        adapter.refuse_levels_without(levels)?;
+    }
+    let wanted = wanted(analysis, &chosen.selection, &adapter.adapter, levels);
     let selecting = started.elapsed();
     let (files, are_all) = libraries(analysis, &adapter.adapter)?;
     let images: Vec<Image<'_>> = files.iter().filter_map(|bytes| Image::parse(bytes).ok()).collect();
@@ -71,9 +88,9 @@ pub(crate) fn instrument(analysis: &Analysis<'_>, choice: &Choice, adapter: &Loa
     let libraries = Libraries { images: &images, are_all };
     let subject = Subject { image: &analysis.image, program: &analysis.program, lines: lines.as_ref(), path: &path, libraries };
     let snippets = Snippets::new(&adapter.adapter, subject, &wanted).map_err(|error| adapter.failure(&error))?;
-    let sites: Vec<Site> = wanted
-        .iter()
-        .filter(|one| !snippets.called().contains(&one.function))
+    let (called, others): (Vec<&Wanted>, Vec<&Wanted>) = wanted.iter().partition(|one| snippets.may_call(one.function));
+    let sites: Vec<Site> = others
+        .into_iter()
         .map(|one| Site {
             levels: snippets.levels(one.function),
             file: one.file.clone(),
@@ -83,6 +100,14 @@ pub(crate) fn instrument(analysis: &Analysis<'_>, choice: &Choice, adapter: &Loa
         })
         .collect();
     let mut copy = analysis.write(&sites, lines.as_ref(), key, poison, &snippets)?;
+    let refused = called.iter().filter_map(|one| analysis.program.functions.get(one.function)).map(|function| Refusal {
+        name: function.name.clone(),
+        address: function.entry,
+        reason: Reason::CalledBySnippets.to_string(),
+    });
+    copy.image.selected += called.len();
+    copy.image.refusals.extend(refused);
+    copy.image.refusals.sort_by_key(|one| one.address);
     copy.image.found = chosen.selection.decisions.len();
     let behind_analysis = copy.phases.iter().position(|phase| phase.0 == "plan").unwrap_or(0);
     copy.phases.insert(behind_analysis, ("select", selecting));
@@ -90,7 +115,7 @@ pub(crate) fn instrument(analysis: &Analysis<'_>, choice: &Choice, adapter: &Loa
 }
 
 /// What is inserted in each function that both the selection and the adapter's own filter let in.
-fn wanted(analysis: &Analysis<'_>, selection: &Selection, adapter: &Adapter) -> Vec<Wanted> {
+fn wanted(analysis: &Analysis<'_>, selection: &Selection, adapter: &Adapter, levels: Option<Levels>) -> Vec<Wanted> {
     let own = adapter.filter.clone().map(|filter| Filter { start: filter.start.or(Some(Start::All)), ..filter });
     let lines = analysis.lines();
     let own = own.map(|filter| tare_select::choose(&analysis.program, &[filter], |function| analysis.metrics(function, lines.as_ref())));
@@ -108,7 +133,11 @@ fn wanted(analysis: &Analysis<'_>, selection: &Selection, adapter: &Adapter) -> 
         // What the user's filter leaves at its default, the adapter's own may choose.
         let is_default = decision.snippets == tare_select::Snippets::default();
         let snippets = allowed.filter(|_| is_default).map_or(&decision.snippets, |allowed| &allowed.snippets);
-        let name = |level, snippet: &Option<Snippet>| name(adapter, level, snippet.as_ref());
+        let name = |level: Level, snippet: &Option<Snippet>| match levels {
+            None => name(adapter, level, snippet.as_ref()),
+            Some(levels) if is_asked(levels, level) => name(adapter, level, Some(snippet.as_ref().unwrap_or(&Snippet::Default(level.element())))),
+            Some(_) => None,
+        };
         let parts = &analysis.program.functions[decision.function].parts;
         let place = lines.as_ref().and_then(|lines| lines.span(parts));
         let (file, line, last_line) = place.map_or_else(Default::default, |place| (place.file, place.entry, place.last));
@@ -123,6 +152,19 @@ fn wanted(analysis: &Analysis<'_>, selection: &Selection, adapter: &Adapter) -> 
         })
     };
     selection.selected().filter_map(one).collect()
+}
+
+/// Levels of regions, of which each element of an adapter has one.
+const ASKED: [Level; 3] = [Level::Functions, Level::Loops, Level::CallSites];
+
+/// Whether these levels ask for an adapter's element: that of loops has the snippets of iterations too.
+const fn is_asked(levels: Levels, level: Level) -> bool {
+    match level {
+        Level::Adapter => true,
+        Level::Functions => levels.function,
+        Level::Loops => levels.loops || levels.iterations,
+        Level::CallSites => levels.call_sites,
+    }
 }
 
 /// The alternative that a filter means; an adapter without a default one inserts nothing by default.

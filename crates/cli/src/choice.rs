@@ -81,6 +81,11 @@ impl Choice {
         })
     }
 
+    /// What was asked for, whatever filters say.
+    pub(crate) const fn levels_asked(&self) -> Option<Levels> {
+        self.levels
+    }
+
     /// Whether they ask for lines or files.
     pub(crate) fn needs_source(&self) -> bool {
         self.filters.iter().any(|filter| filter.needs().source)

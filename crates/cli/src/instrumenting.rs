@@ -10,7 +10,7 @@ use tare_image::inlines::Inlines;
 use tare_image::lines::Lines;
 use tare_report::instrument::RefusedSite;
 use tare_rewrite::insertion::{Probes, Scope};
-use tare_rewrite::{Native, Request, Selection as Site};
+use tare_rewrite::{Native, Request, RewriteError, Selection as Site};
 use tare_select::Selection;
 use tare_select::budget::Expectation;
 
@@ -209,8 +209,7 @@ impl<'data> Analysis<'data> {
             threads: None,
         };
         let output = tare_rewrite::instrument(&self.image, &self.program, &request, probes).map_err(|error| {
-            Failure::new(Code::Internal, format!("{} cannot be instrumented: {error}", self.path.display()))
-                .remedy("measure less of it with --preset mpi-path, and tell us of the program")
+            Failure::new(Code::Internal, format!("{} cannot be instrumented: {error}", self.path.display())).remedy(remedy(&error))
         })?;
         let refused_sites = output.refused_sites.iter().map(|site| self.refused_site(site)).collect();
         let mut bytes = output.bytes;
@@ -255,6 +254,22 @@ impl<'data> Analysis<'data> {
     /// The build id in hexadecimal.
     pub(crate) fn build_id(&self) -> Option<String> {
         self.image.build_id().map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+/// What to do about an image that cannot be instrumented.
+fn remedy(error: &RewriteError) -> String {
+    const REPORT: &str = "and tell us of the program, with the output of tare --version";
+    match error {
+        RewriteError::Check { function, .. } if !function.contains(' ') => {
+            let filter = format!(
+                "<filter name=\"without\"><exclude><property name=\"functionnames\" match=\"simple\">{function}</property></exclude></filter>"
+            );
+            format!("leave it out with --filter FILE, in which stands {filter}, {REPORT}")
+        }
+        RewriteError::ThreadLocals { .. } => format!("take thread=\"yes\" out of the adapter's variables, {REPORT}"),
+        RewriteError::TooFar { .. } => format!("instrument fewer of its functions with --preset mpi-path, {REPORT}"),
+        _ => format!("link it with GNU ld (-fuse-ld=bfd) and its defaults, {REPORT}"),
     }
 }
 

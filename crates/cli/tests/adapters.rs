@@ -55,6 +55,66 @@ fn a_filter_chooses_alternatives_for_functions_loops_and_call_sites() {
 }
 
 #[test]
+fn levels_choose_which_elements_of_an_adapter_are_used() {
+    let place = Place::new();
+    let program = program(&place);
+    fs::write(place.path().join("levels.xml"), LEVELS).expect("a writable directory");
+    let at = |levels| says(&place, &program, &["--adapter", "levels.xml", "--preset", "all", "--levels", levels]);
+    let (loops, calls, both) = (at("loops"), at("callsites"), at("loops,callsites"));
+    assert!(loops.contains("loop 1 of rounds begins") && !loops.contains("third time") && loops.contains("\n0 calls\n"), "{loops}");
+    assert!(!calls.contains("loop") && calls.contains("third time quick"), "{calls}");
+    assert!(both.contains("loop 1 of rounds begins") && both.contains("third time quick"), "{both}");
+    let refused = place
+        .tare()
+        .args(["instrument", &program, "-o", "copy", "--adapter", "counting", "--levels", "functions,callsites"])
+        .output()
+        .expect("tare can be started");
+    assert_eq!(refused.status.code(), Some(64));
+    assert!(text(&refused.stderr).contains("adapter counting has no <callsites>"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn what_snippets_call_in_a_static_program_is_left_alone_and_named() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/rounds.c", place.path(), &["-O1", "-static"]).display().to_string();
+    let said = says(&place, &program, &["--adapter", "counting", "--preset", "all"]);
+    assert!(said.contains("entering quick for the 5 time\n") && said.contains("entering main for the 1 time\n"), "{said}");
+    let output = place
+        .tare()
+        .args(["instrument", &program, "-o", "copy", "--adapter", "counting", "--preset", "all", "--format", "json"])
+        .output()
+        .expect("tare can be started");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let refused = |name: &str| {
+        let refusals = report["refusals"].as_array().expect("refusals");
+        refusals.iter().any(|one| one["name"] == name && one["reason"] == "snippets of the adapter call it, or may by what they call")
+    };
+    assert!(!refused("main") && ["printf", "_IO_printf"].into_iter().any(refused), "{}", report["refusals"]);
+}
+
+#[test]
+fn threads_have_variables_that_begin_as_said_beside_others_that_begin_as_zero() {
+    let place = Place::new();
+    let source = place.path().join("zeros.c");
+    fs::write(
+        &source,
+        "__thread int zero; __attribute__((noinline)) int f(int x) { zero += x; return zero; } int main(void) { return f(1) + f(2) - 4; }",
+    )
+    .expect("room");
+    fs::write(
+        place.path().join("three.xml"),
+        r#"<adapter><variables><var name="n" size="8" thread="yes" value="3"/></variables>
+        <functions><enter>n = n + 1;</enter></functions><finalize>printf("%ld\n", n);</finalize></adapter>"#,
+    )
+    .expect("room");
+    let built = std::process::Command::new("gcc").args(["-O1", "-o"]).arg(place.path().join("zeros")).arg(&source).status();
+    assert!(built.expect("gcc starts").success());
+    let program = place.path().join("zeros").display().to_string();
+    let said = says(&place, &program, &["--adapter", "three.xml", "--preset", "all"]);
+    assert!(said.trim().parse::<i64>().expect("a number") >= 6, "{said}");
+}
+
+#[test]
 fn shipped_adapters_are_printed_and_can_be_used_as_files() {
     let place = Place::new();
     let program = program(&place);

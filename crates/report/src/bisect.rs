@@ -85,7 +85,10 @@ pub fn text(found: &Found, page: &Page) -> String {
     let glyphs = writer.glyphs();
     let number = |number: usize| exact_count(number as u64, glyphs);
     writer.words("", 2, &format!("{}:", found.image));
-    writer.labelled("Trials", &format!("{} of up to {} functions; compared: {}", number(found.trials), number(found.functions), found.criterion));
+    writer.labelled(
+        "Trials",
+        &format!("{}, with {} functions instrumented at most; compared: {}", number(found.trials), number(found.functions), found.criterion),
+    );
     writer.labelled("Expected", &found.expected);
     if let Some(outcome) = &found.bare_copy {
         writer.labelled("Found", &format!("a copy in which no function is instrumented {outcome}: the program looks at its own file"));

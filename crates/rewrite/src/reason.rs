@@ -39,6 +39,9 @@ pub enum Reason {
     /// The image's code runs on stacks that grow in pieces.
     #[error("a stack that grows in pieces (-fsplit-stack)")]
     SplitStack,
+    /// Snippets of the adapter call it, or what they call may: it would call itself without end.
+    #[error("snippets of the adapter call it, or may by what they call")]
+    CalledBySnippets,
     /// A part of more than a GiB.
     #[error("too large")]
     TooLarge,

@@ -11,7 +11,7 @@
 //! ```
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tare_code::{Flow, Program};
 use tare_image::Image;
@@ -78,7 +78,7 @@ pub struct Snippets<'a> {
     sites: Sites,
     texts: BTreeMap<String, u32>,
     chosen: HashMap<usize, Chosen<'a>>,
-    called: Vec<usize>,
+    called: BTreeSet<usize>,
 }
 
 /// What sites are, by alternative, point, and whether they are inside of a body.
@@ -113,7 +113,7 @@ impl<'a> Snippets<'a> {
             Found::Own(address) => subject.program.function_entered_at(*address),
             Found::Imported(_) => None,
         });
-        let called = own.collect();
+        let called = may_be_called(subject.program, own.collect());
         let of_alternative = adapter.alternatives.iter().zip(&linked.alternatives);
         let layouts: Vec<RecordLayout> =
             of_alternative.map(|(alternative, ready)| RecordLayout::new(alternative, ready.iter().map(|one| &one.checked))).collect();
@@ -126,10 +126,11 @@ impl<'a> Snippets<'a> {
         Ok(Self { adapter, image, program, path, layouts, additions, sites, texts, chosen, called })
     }
 
-    /// Functions of the program that snippets call: nothing may be inserted in them, or they would call themselves.
+    /// Whether snippets call a function of the program, or may by what they call: nothing may be inserted in it, or it
+    /// would call itself.
     #[must_use]
-    pub fn called(&self) -> &[usize] {
-        &self.called
+    pub fn may_call(&self, function: usize) -> bool {
+        self.called.contains(&function)
     }
 
     /// Which places of a function are needed.
@@ -221,6 +222,24 @@ impl Probes for Snippets<'_> {
         inserted.insertions = places.iter().map(site).collect();
         inserted
     }
+}
+
+/// Functions, and what they may call. Only start-up code calls the main function, and knows its address: what snippets
+/// call does not come there, and so what only the main function calls is not among them.
+fn may_be_called(program: &Program, own: Vec<usize>) -> BTreeSet<usize> {
+    let (calls, main) = (program.calls(), program.main());
+    let (mut reached, mut sets) = (BTreeSet::new(), BTreeSet::new());
+    let mut todo = own;
+    while let Some(function) = todo.pop() {
+        if Some(function) == main || !reached.insert(function) {
+            continue;
+        }
+        todo.extend(calls.callees(function));
+        todo.extend(calls.handed_on(function).iter().flat_map(|targets| targets.functions));
+        let new = calls.through_pointers(function).iter().filter(|&&set| sets.insert(set));
+        todo.extend(new.filter_map(|&set| calls.pointer_set(set)).flat_map(|targets| targets.functions));
+    }
+    reached
 }
 
 /// Iterations have their loop's record.
