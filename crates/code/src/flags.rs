@@ -10,7 +10,7 @@ use tare_image::Image;
 use crate::quick::QuickMap;
 
 /// The arithmetic flags.
-const ARITHMETIC: u32 = RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::CF | RflagsBits::PF;
+pub(crate) const ARITHMETIC: u32 = RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::CF | RflagsBits::PF;
 /// Instructions that are looked at.
 const REACH: usize = 12;
 /// Bytes of the longest instruction.

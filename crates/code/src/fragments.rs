@@ -57,6 +57,8 @@ pub(crate) struct Traits {
     pub(crate) is_called: bool,
     /// Someone calls what stands behind its start.
     pub(crate) is_called_inside: bool,
+    /// Flags, or what lies below the stack pointer, are read behind its start before they are written.
+    pub(crate) takes_more: bool,
     /// Its start is loaded as a value, or stands in relocated data.
     pub(crate) is_pointed_at: bool,
 }

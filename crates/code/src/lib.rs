@@ -10,6 +10,7 @@ mod body;
 mod bounds;
 mod callee;
 mod calls;
+mod carried;
 mod cfg;
 mod close_up;
 mod components;

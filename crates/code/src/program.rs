@@ -91,6 +91,8 @@ pub enum Refusal {
     OverlappingCode,
     /// It and another function share code, and flags or values below the stack pointer are handed over where one branches into the other.
     SharedCode,
+    /// It takes or gives flags, or takes values below the stack pointer, or leads to a function that takes them.
+    MoreThanRegisters,
     /// Calls into its own body.
     CallIntoBody,
     /// Begins a hardware transaction.
@@ -120,6 +122,7 @@ impl Refusal {
             Self::UnknownJump => "unknown jump",
             Self::OverlappingCode => "overlapping code",
             Self::SharedCode => "code shared with another function, which hands over more than registers",
+            Self::MoreThanRegisters => "flags, or values below the stack pointer, come with a call, a jump or a return",
             Self::CallIntoBody => "call into its own body",
             Self::Transaction => "hardware transaction",
             Self::CodePieces => "a jump to pieces of code whose sizes must stay",

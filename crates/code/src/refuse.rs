@@ -8,7 +8,7 @@ use crate::fragments::{Fragment, Fragments, Named};
 use crate::names::{START_UP, around_main, run_by_loader};
 use crate::program::{Function, Refusal};
 use crate::quick::{QuickMap, QuickSet};
-use crate::sweep::{FlowRecord, Sweep};
+use crate::sweep::{FlowRecord, GivenBack, Sweep};
 use crate::tables::Jumps;
 use crate::{Flags, Unit, behind_start};
 
@@ -33,6 +33,8 @@ pub(crate) fn refuse(
         delicate: delicate(image, fragments, shared),
         resolvers: image.ifunc_resolvers(),
         torn: torn_fragments(fragments, sweep),
+        taking: taking(fragments, units),
+        giving: giving(fragments, sweep),
         is_go: is_go(image),
         v8_builtins: v8_builtins(image),
     };
@@ -55,6 +57,10 @@ struct Judge<'a, 'data> {
     /// Sorted.
     resolvers: Vec<u64>,
     torn: QuickSet<usize>,
+    /// Entries of functions that take more than registers, sorted.
+    taking: Vec<u64>,
+    /// Callees that give flags back, sorted.
+    giving: Vec<u64>,
     is_go: bool,
     /// Sorted.
     v8_builtins: Vec<u64>,
@@ -68,7 +74,7 @@ impl Judge<'_, '_> {
         let fdes = self.image.fdes();
         let is_special = |one: &Fragment| one.fde.and_then(|fde| fdes.get(fde)).is_some_and(|fde| fde.is_special);
         let is_torn = || unit.fragments.iter().any(|one| self.torn.contains(one));
-        let reasons: [(Refusal, &dyn Fn() -> bool); 13] = [
+        let reasons: [(Refusal, &dyn Fn() -> bool); 14] = [
             (Refusal::StartUp, &|| {
                 self.around_main.contains(&function.entry) || self.by_loader.contains(&function.entry) || is_start_up(self.image, function)
             }),
@@ -79,6 +85,7 @@ impl Judge<'_, '_> {
             (Refusal::SpecialUnwinding, &|| has(&is_special) || jumps.is_some_and(Jumps::has_unwinding)),
             (Refusal::OverlappingCode, &|| has(&|one| one.traits.overlaps) || is_torn()),
             (Refusal::SharedCode, &|| has(&|one| self.hands_over(one))),
+            (Refusal::MoreThanRegisters, &|| self.carries(function) || has(&|one| self.leads_to_taking(one))),
             (Refusal::CallIntoBody, &|| has(&|one| one.traits.is_called_inside) && calls_itself_inside(self.sweep, &own)),
             (Refusal::Transaction, &|| has(&|one| one.traits.has_transaction)),
             (Refusal::UnknownJump, &|| jumps.is_some_and(Jumps::has_unknown)),
@@ -86,6 +93,21 @@ impl Judge<'_, '_> {
             (Refusal::ShortEntry, &|| own.first().is_some_and(|one| is_short(self.image, self.fragments, one))),
         ];
         reasons.into_iter().find(|(_, applies)| applies()).map(|(reason, _)| reason)
+    }
+
+    /// Whether more than the registers comes to a function, or goes back from it.
+    fn carries(&self, function: &Function) -> bool {
+        let is_in = |list: &[u64]| list.binary_search(&function.entry).is_ok();
+        is_in(&self.taking) || !function.never_returns && is_in(&self.giving)
+    }
+
+    /// Whether more than the registers goes with a call or a jump out of a fragment.
+    fn leads_to_taking(&self, fragment: &Fragment) -> bool {
+        let is_taken = |record: &FlowRecord| match record.flow() {
+            RawFlow::Call(target) | RawFlow::Jump(target) | RawFlow::Branch(target) => self.taking.binary_search(&target).is_ok(),
+            _ => false,
+        };
+        !self.taking.is_empty() && self.sweep.flows_of(fragment).iter().any(is_taken)
     }
 
     /// Whether more than the registers comes with a branch into a fragment from another function, or out of it.
@@ -113,6 +135,30 @@ fn delicate(image: &Image<'_>, fragments: &Fragments, shared: &[u64]) -> Vec<u64
 fn is_below_stack(instruction: &Instruction) -> bool {
     let has_memory = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
     has_memory && instruction.memory_base() == Register::RSP && instruction.memory_displacement64().cast_signed() < 0
+}
+
+/// Entries of functions that read flags, or what lies below the stack pointer, before they write them; sorted.
+fn taking(fragments: &Fragments, units: &[Unit]) -> Vec<u64> {
+    let firsts = units.iter().filter_map(|unit| fragments.list.get(*unit.fragments.first()?));
+    let mut taking: Vec<u64> = firsts.filter(|one| one.traits.takes_more).map(|one| one.range.start).collect();
+    taking.sort_unstable();
+    taking
+}
+
+/// What is called where flags are read behind the call, and no branch leads there with flags of its own; sorted.
+fn giving(fragments: &Fragments, sweep: &Sweep) -> Vec<u64> {
+    let is_branched_to = |one: &&GivenBack| {
+        let fragment = fragments.at(one.behind).and_then(|index| fragments.list.get(index));
+        fragment.is_none_or(|fragment| {
+            let is_between = |target| one.behind <= target && target <= one.reader;
+            let leads_between = |record: &FlowRecord| matches!(record.flow(), RawFlow::Jump(target) | RawFlow::Branch(target) if is_between(target));
+            sweep.flows_of(fragment).iter().any(leads_between)
+        })
+    };
+    let mut giving: Vec<u64> = sweep.given_back.iter().filter(|one| !is_branched_to(one)).map(|one| one.callee).collect();
+    giving.sort_unstable();
+    giving.dedup();
+    giving
 }
 
 /// Whether Go's linker made the image: it then has Go's table of program counters, and its note.

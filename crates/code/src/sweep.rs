@@ -6,6 +6,7 @@ use std::ops::Range;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tare_image::Image;
 
+use crate::carried::Carried;
 use crate::decode::{AddressSet, RawFlow, decoder, is_padding, raw_flow};
 use crate::fragments::{Fragment, Fragments, Named, Traits};
 use crate::parallel::Threads;
@@ -129,6 +130,17 @@ pub(crate) struct Pointer {
     pub(crate) target: u64,
 }
 
+/// Flags are read behind a direct call before they are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct GivenBack {
+    /// What is called.
+    pub(crate) callee: u64,
+    /// Behind the call.
+    pub(crate) behind: u64,
+    /// The instruction that reads.
+    pub(crate) reader: u64,
+}
+
 /// What the sweep keeps.
 #[derive(Default)]
 pub(crate) struct Sweep {
@@ -145,6 +157,7 @@ pub(crate) struct Sweep {
     pub(crate) outside: Vec<Outside>,
     /// Instructions behind the start of a fragment that someone calls directly, sorted.
     pub(crate) called_inside: Vec<u64>,
+    pub(crate) given_back: Vec<GivenBack>,
     /// Addresses of code to which instructions add something.
     added_to: Vec<u64>,
     /// Instructions behind the start of a fragment whose address is loaded, added to, or stands in relocated data, sorted.
@@ -340,6 +353,7 @@ impl Sweep {
         self.pointers.extend(portion.pointers);
         self.constants.extend(portion.constants);
         self.added_to.extend(portion.added_to);
+        self.given_back.extend(portion.given_back);
         self.starts.merge(&portion.starts);
         for (&index, swept) in own.iter().zip(portion.swept) {
             if let Some(place) = fragments.list.get_mut(index) {
@@ -369,6 +383,7 @@ struct Portion<'a> {
     pointers: Vec<Pointer>,
     constants: Vec<u64>,
     added_to: Vec<u64>,
+    given_back: Vec<GivenBack>,
     swept: Vec<Swept>,
     /// Flows whose target may stand behind a `lock` prefix.
     over_lock: Vec<usize>,
@@ -386,6 +401,7 @@ impl<'a> Portion<'a> {
             pointers: Vec::new(),
             constants: Vec::new(),
             added_to: Vec::new(),
+            given_back: Vec::new(),
             swept: Vec::with_capacity(ranges.len()),
             over_lock: Vec::new(),
             slots,
@@ -403,6 +419,7 @@ impl<'a> Portion<'a> {
         let mut recent = Recent::default();
         let bytes = image.bytes_at(fragment.range.start, fragment.range.end - fragment.range.start).unwrap_or_default();
         let mut extent = Extent::new(fragment);
+        let mut carried = Carried::at_start();
         let (mut decoded, mut instructions) = (0, 0);
         while decoder.can_decode() {
             let instruction = recent.next();
@@ -420,6 +437,15 @@ impl<'a> Portion<'a> {
             self.starts.insert(instruction.ip());
             if leads_behind_lock(bytes, fragment.range.start, flow) {
                 self.over_lock.push(self.flows.len());
+            }
+            if carried.step(instruction, flow) {
+                match carried.call() {
+                    Some((callee, behind)) => self.given_back.push(GivenBack { callee, behind, reader: instruction.ip() }),
+                    None => seen.takes_more = true,
+                }
+            }
+            if let RawFlow::Call(callee) = flow {
+                carried = Carried::behind_call(callee, instruction.next_ip());
             }
             self.record(image, &recent, flow, &mut seen);
         }
@@ -453,12 +479,16 @@ impl<'a> Portion<'a> {
         self.flows.push(FlowRecord::new(instruction, flow, through));
     }
 
-    /// What an indirect call or jump goes through; in the large model that may be the slot of a PLT entry, whose distance from the
-    /// global offset table is added to the table's address.
+    /// What an indirect call or jump goes through; in the large model that may be the slot of a PLT entry, whose address is loaded, or
+    /// its distance from the global offset table added to the table's address.
     fn through(&self, image: &Image<'_>, recent: &Recent) -> Through {
         let through = recent.through();
-        let global_table = self.slots.last().filter(|_| through == Through::Unknown).map(|range| range.start);
-        let entry = global_table.and_then(|table| Some(table.wrapping_add(recent.distance()?)));
+        if through != Through::Unknown {
+            return through;
+        }
+        let global_table = self.slots.last().map(|range| range.start);
+        let by_distance = || global_table.and_then(|table| Some(table.wrapping_add(recent.distance()?)));
+        let entry = recent.constant().or_else(by_distance);
         entry.and_then(|entry| image.plt_at(entry)).map_or(through, |entry| Through::Slot(entry.slot))
     }
 
@@ -583,7 +613,7 @@ fn may_use_table(jump: &Instruction) -> bool {
     jump.op0_kind() == OpKind::Register || jump.memory_index() != Register::None
 }
 
-fn enters_kernel(instruction: &Instruction) -> bool {
+pub(crate) fn enters_kernel(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Mnemonic::Syscall | Mnemonic::Sysenter | Mnemonic::Int)
 }
 

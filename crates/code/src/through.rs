@@ -73,6 +73,13 @@ impl Recent {
         constant(register).or_else(|| constant(add.op1_register())).map(Instruction::immediate64)
     }
 
+    /// The constant of 64 bits that the last instruction, an indirect call or jump, goes to: in the large model an address.
+    pub(crate) fn constant(&self) -> Option<u64> {
+        let last = self.last();
+        let register = Some(last.op0_register()).filter(|_| last.op0_kind() == OpKind::Register)?;
+        self.definition(register).filter(|one| one.code() == Code::Mov_r64_imm64).map(Instruction::immediate64)
+    }
+
     /// The last instruction in front of the last one that writes a register, wherever control came from.
     pub(crate) fn definition(&self, register: Register) -> Option<&Instruction> {
         self.definition_before(register, 1).map(|(_, definition)| definition)

@@ -82,11 +82,11 @@ type References = AddressMap<(u32, u64)>;
 pub(crate) fn decode<'data>(image: &Image<'data>, function: &Function, body: &Body, placed: &[Placed]) -> Result<Vec<Part<'data>>, Reason> {
     let context = Context { image, function, body, references: references(body), placed };
     let own: Vec<&Instruction> = body.instructions.iter().filter(|one| context.names_own_code(one)).collect();
-    if context.hands_out_labels(&own) {
-        return Err(Reason::LabelAddress);
-    }
     if context.knows_where_it_goes(&own) {
         return Err(Reason::ReturnAddress);
+    }
+    if context.hands_out_labels(&own) {
+        return Err(Reason::LabelAddress);
     }
     let mut first = 0;
     let mut parts = Vec::with_capacity(function.parts.len());
@@ -118,21 +118,41 @@ impl<'data> Context<'_, 'data> {
         matches!(one.operand, Operand::RipRelative { target, .. } if self.function.contains(target))
     }
 
-    /// Whether the address of an instruction behind the entry is loaded (by one of those that name own code), and there is
-    /// an indirect jump that may go there: by ways that are not seen, and to the original. What tables count from is loaded
-    /// to be added to their entries.
+    /// Whether the address of an instruction behind the entries is loaded (by one of those that name own code) or, in a program
+    /// that stays where it is linked, a number: whoever gets it goes to the original, by ways that are not seen. What tables
+    /// count from is loaded to be added to their entries.
     fn hands_out_labels(&self, own: &[&Instruction]) -> bool {
         let origins: Vec<u64> = self.body.tables.iter().filter_map(|table| table.form.origin(table.address)).collect();
-        let is_label = |address| address != self.function.entry && !origins.contains(&address);
+        let is_entry = |address| address == self.function.entry || self.function.other_entries.contains(&address);
+        let is_instruction = |address| self.body.instructions.iter().any(|one| one.address == address);
+        let is_label = |address| !is_entry(address) && !origins.contains(&address) && is_instruction(address);
+        let refers_to_table = |one: &Instruction| self.references.contains_key(&one.address);
         let loads_label = |one: &&Instruction| match one.operand {
-            Operand::RipRelative { at, target } if is_label(target) && !self.references.contains_key(&one.address) => {
+            Operand::RipRelative { at, target } if !refers_to_table(one) && is_label(target) => {
                 let opcode = u64::from(at).checked_sub(2).and_then(|at| self.image.bytes_at(one.address + at, 1));
                 opcode == Some(&[LEA])
             }
             _ => false,
         };
-        let is_indirect = |one: &Instruction| matches!(one.flow, Flow::TableJump { .. } | Flow::IndirectTailCall);
-        own.iter().any(loads_label) && self.body.instructions.iter().any(is_indirect)
+        let is_fixed = matches!(self.image.kind(), Kind::NonPie | Kind::Static);
+        let holds_label = |one: &Instruction| self.number(one).is_some_and(|number| self.function.contains(number) && is_label(number));
+        own.iter().any(loads_label) || is_fixed && self.body.instructions.iter().any(|one| !refers_to_table(one) && holds_label(one))
+    }
+
+    /// The number that a `mov`, `push` or `lea` puts somewhere; it ends the instruction.
+    fn number(&self, one: &Instruction) -> Option<u64> {
+        let is_branch = matches!(one.operand, Operand::Branch { .. });
+        if is_branch || one.flow != Flow::Next || one.length < 5 {
+            return None;
+        }
+        let bytes = self.image.bytes_at(one.address, u64::from(one.length))?;
+        let rest = bytes.get(usize::from(matches!(bytes.first(), Some(0x40..=0x4f)))..)?;
+        match (*rest.first()?, rest.len()) {
+            (0xb8..=0xbf, 9) => Some(u64::from_le_bytes(*bytes.last_chunk()?)),
+            (LEA, _) if one.operand != Operand::Fixed => None,
+            (0xb8..=0xbf | 0xc7 | 0x68 | LEA, _) => Some(u64::from(u32::from_le_bytes(*bytes.last_chunk()?))),
+            _ => None,
+        }
     }
 
     /// Whether code has the address behind one of its calls, to compare it with what the call left on the stack

@@ -18,8 +18,8 @@ pub enum Reason {
     /// Jumps to a place that is no instruction of its own.
     #[error("a branch into the middle of an instruction")]
     StrayBranch,
-    /// The address of an instruction inside of it is loaded, and may be jumped to.
-    #[error("jumps to addresses of its own instructions that it keeps in memory")]
+    /// The address of an instruction inside of it is loaded, and may be jumped to from anywhere.
+    #[error("hands out addresses of its own instructions, to be jumped to")]
     LabelAddress,
     /// It checks that its calls and jumps come out in the original.
     #[error("compares where its calls and jumps come out with its own addresses")]

@@ -111,6 +111,14 @@ fn exceptions_through_measured_frames() {
     }
 }
 
+/// Cold parts end in indirect calls that do not come back, with the entry right behind.
+#[test]
+fn cold_parts_in_front_of_entries_in_the_large_model() {
+    for flags in ["-O2 -no-pie -fno-pie", "-O2 -fPIC"] {
+        check("cold.cpp", &format!("{flags} -mcmodel=large"), Balance::Skips);
+    }
+}
+
 #[test]
 fn exceptions_in_static_programs() {
     for flags in ["-O2 -static", "-O2 -static-pie"] {
@@ -160,6 +168,35 @@ fn functions_that_check_where_calls_return_are_refused() {
         let (copy, output) = bench.instrument(&original, "copy", Levels::ALL, true);
         let is_refused = |name: &str| output.refusals.iter().any(|one| one.name == name && one.reason == Reason::ReturnAddress);
         assert!(is_refused("fibonacci") && is_refused("main") && !is_refused("empty"), "{flags}: {:?}", output.refusals);
+        assert_eq!(bench.run(&copy), bench.run(&original), "{flags}");
+    }
+}
+
+#[test]
+fn functions_that_hand_out_their_labels_are_refused() {
+    for flags in ["-O2", "-O1 -no-pie -fno-pie", "-O2 -no-pie -fno-pie -DNUMBERS", "-O2 -static -DNUMBERS", "clang -O2"] {
+        let bench = Bench::new();
+        let original = bench.build("labels.c", flags, "original");
+        let (copy, output) = bench.instrument(&original, "copy", Levels::ALL, true);
+        let is_refused = |name: &str| output.refusals.iter().any(|one| one.name.starts_with(name) && one.reason == Reason::LabelAddress);
+        let kept = ["comes_back", "left_from_within", "pushes"].map(is_refused);
+        assert_eq!(kept, [true, !flags.starts_with("clang"), true], "{flags}: {:?}", output.refusals);
+        assert!(!is_refused("unwind") && !is_refused("takes"), "{flags}: {:?}", output.refusals);
+        assert_eq!(bench.run(&copy), bench.run(&original), "{flags}");
+    }
+}
+
+#[test]
+fn functions_that_hand_over_more_than_registers_are_refused() {
+    for flags in ["-O0", "-O2 -no-pie", "-O2 -static", "clang -O1"] {
+        let bench = Bench::new();
+        let original = bench.build("carried.c", flags, "original");
+        let (copy, output) = bench.instrument(&original, "copy", Levels::ALL, true);
+        let is_refused = |name: &&str| output.refusals.iter().any(|one| one.name == **name);
+        let by_hand = ["compares", "adds_carry", "with_carry", "reads_below", "with_value_below"];
+        assert!(by_hand.iter().all(|name| is_refused(&name)), "{flags}: {:?}", output.refusals);
+        let like_compiled = ["asks", "asks_twice", "stores_first", "fails_or_not", "fail"];
+        assert!(!like_compiled.iter().any(|name| is_refused(&name)), "{flags}: {:?}", output.refusals);
         assert_eq!(bench.run(&copy), bench.run(&original), "{flags}");
     }
 }

@@ -50,7 +50,9 @@ pub(crate) fn check(walk: &Walk<'_, '_>, copy: &Copy, seen: &Seen) -> Result<(),
             }
         }
         if let Some(last) = own.last() {
-            checker.leave(last, !block.successors.is_empty(), &body.tables, &open)?;
+            // Behind a call at the end of another part in front of it the function would begin anew: such a call does not come back.
+            let comes_back = !block.successors.is_empty() && last.end() != function.entry;
+            checker.leave(last, comes_back, &body.tables, &open)?;
         }
     }
     Ok(())

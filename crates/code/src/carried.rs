@@ -1,0 +1,89 @@
+//! What comes to a function, or back from a call, beside registers: flags, and values below the stack pointer.
+//!
+//! Compilers hand nothing over so; code by hand may. Only straight ways are followed, and a few instructions far: from a
+//! function's start, and from behind a call. What is stored first is the function's own, wherever it overlaps with what is read.
+
+use iced_x86::{Instruction, InstructionInfoFactory, InstructionInfoOptions, Mnemonic, OpAccess, Register};
+
+use crate::decode::RawFlow;
+use crate::flags::ARITHMETIC;
+use crate::sweep::enters_kernel;
+
+/// Instructions that are looked at behind a function's start, and behind a call.
+const REACH_OF_START: u8 = 12;
+const REACH_OF_CALL: u8 = 3;
+/// Bytes below the stack pointer that signals leave alone.
+const RED_ZONE: i64 = 128;
+
+/// Follows one way.
+pub(crate) struct Carried {
+    /// Flags that were not written yet.
+    open: u32,
+    left: u8,
+    /// Whether the stack pointer is still where it was.
+    is_level: bool,
+    /// Offsets from the stack pointer that were stored to.
+    stored: Vec<(i64, i64)>,
+    /// What is called, and the address behind the call.
+    call: Option<(u64, u64)>,
+}
+
+impl Carried {
+    /// From a function's start.
+    pub(crate) const fn at_start() -> Self {
+        Self { open: ARITHMETIC, left: REACH_OF_START, is_level: true, stored: Vec::new(), call: None }
+    }
+
+    /// From behind a call.
+    pub(crate) const fn behind_call(callee: u64, behind: u64) -> Self {
+        Self { open: ARITHMETIC, left: REACH_OF_CALL, is_level: false, stored: Vec::new(), call: Some((callee, behind)) }
+    }
+
+    /// The callee and the address behind the call where the way began, if it was a call.
+    pub(crate) const fn call(&self) -> Option<(u64, u64)> {
+        self.call
+    }
+
+    /// Takes the next instruction; whether it reads what came along.
+    #[inline]
+    pub(crate) fn step(&mut self, instruction: &Instruction, flow: RawFlow) -> bool {
+        self.left != 0 && self.look(instruction, flow)
+    }
+
+    fn look(&mut self, instruction: &Instruction, flow: RawFlow) -> bool {
+        self.left -= 1;
+        // To keep all flags, as a system call does, is not to depend on them.
+        let keeps_all = matches!(instruction.mnemonic(), Mnemonic::Pushf | Mnemonic::Pushfd | Mnemonic::Pushfq) || enters_kernel(instruction);
+        let reads_flags = !keeps_all && instruction.rflags_read() & self.open != 0;
+        let found = reads_flags || self.is_level && self.reads_below(instruction);
+        self.open &= !instruction.rflags_modified();
+        if found || flow != RawFlow::Next || self.open == 0 && !self.is_level {
+            self.left = 0;
+        }
+        found
+    }
+
+    fn reads_below(&mut self, instruction: &Instruction) -> bool {
+        let names_stack = instruction.memory_base() == Register::RSP || instruction.op0_register() == Register::RSP;
+        if !names_stack && !instruction.is_stack_instruction() {
+            return false;
+        }
+        let start = instruction.memory_displacement64().cast_signed();
+        let is_lone = instruction.memory_base() == Register::RSP && instruction.memory_index() == Register::None;
+        if instruction.is_stack_instruction() || instruction.mnemonic() == Mnemonic::Lea || !is_lone {
+            // The stack pointer moves, or its value goes where stores are not seen.
+            self.is_level = false;
+            return false;
+        }
+        let range = (start, start + i64::try_from(instruction.memory_size().size()).unwrap_or(0));
+        let mut factory = InstructionInfoFactory::new();
+        let info = factory.info_options(instruction, InstructionInfoOptions::NO_REGISTER_USAGE);
+        let reads = info.used_memory().iter().any(|one| matches!(one.access(), OpAccess::Read | OpAccess::ReadWrite));
+        let is_own = self.stored.iter().any(|&(from, end)| from < range.1 && range.0 < end);
+        if reads {
+            return !is_own && (-RED_ZONE..0).contains(&start);
+        }
+        self.stored.push(range);
+        false
+    }
+}
