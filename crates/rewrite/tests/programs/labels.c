@@ -15,22 +15,6 @@ static volatile int returns;
 APART static void unwind(int n) { if (!n) __builtin_longjmp(place, 1); unwind(n - 1); returns++; }
 APART static int comes_back(int n) { if (__builtin_setjmp(place)) return 2; unwind(n); return 1; }
 
-#ifndef __clang__
-/* A function within a function that leaves both. */
-APART static int left_from_within(int n)
-{
-    __label__ out;
-    volatile int sum = n;
-    void within(int x) { if (x > 10) goto out; sum += x; within(x + 1); sum++; }
-    within(0);
-    return -1;
-out:
-    return sum;
-}
-#else
-#define left_from_within(n) (n)
-#endif
-
 /* A jump by `push` and `ret`, and one to an address that another function is given. */
 int pushes(int), gives(int), takes(int, void *);
 __asm__(".text\n.type pushes, @function\npushes: .cfi_startproc\n" LOAD(1f, rax) "push %rax\nadd $4, %edi\nret\n1: mov %edi, %eax\nret\n.cfi_endproc\n"
@@ -42,7 +26,7 @@ __asm__(".text\n.type pushes, @function\npushes: .cfi_startproc\n" LOAD(1f, rax)
 int main(void)
 {
     int sum = 0;
-    for (int i = 0; i < 10; i++) sum = sum * 7 % 100003 + comes_back(i) + left_from_within(i) + pushes(i) + gives(i);
+    for (int i = 0; i < 10; i++) sum = sum * 7 % 100003 + comes_back(i) + pushes(i) + gives(i);
     printf("%d %d\n", sum, returns);
     return 0;
 }
