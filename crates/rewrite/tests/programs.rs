@@ -194,9 +194,9 @@ fn functions_that_hand_over_more_than_registers_are_refused() {
         let (copy, output) = bench.instrument(&original, "copy", Levels::ALL, true);
         let is_refused = |name: &&str| output.refusals.iter().any(|one| one.name == **name);
         let by_hand = ["compares", "adds_carry", "with_carry", "reads_below", "with_value_below"];
-        assert!(by_hand.iter().all(|name| is_refused(&name)), "{flags}: {:?}", output.refusals);
+        assert!(by_hand.iter().all(is_refused), "{flags}: {:?}", output.refusals);
         let like_compiled = ["asks", "asks_twice", "stores_first", "fails_or_not", "fail"];
-        assert!(!like_compiled.iter().any(|name| is_refused(&name)), "{flags}: {:?}", output.refusals);
+        assert!(!like_compiled.iter().any(is_refused), "{flags}: {:?}", output.refusals);
         assert_eq!(bench.run(&copy), bench.run(&original), "{flags}");
     }
 }
