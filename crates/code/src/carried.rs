@@ -15,6 +15,11 @@ const REACH_OF_CALL: u8 = 3;
 /// Bytes below the stack pointer that signals leave alone.
 const RED_ZONE: i64 = 128;
 
+/// Whether an instruction keeps all flags, as a system call does: that is not to depend on them.
+fn keeps_all(instruction: &Instruction) -> bool {
+    matches!(instruction.mnemonic(), Mnemonic::Pushf | Mnemonic::Pushfd | Mnemonic::Pushfq) || enters_kernel(instruction)
+}
+
 /// Follows one way.
 pub(crate) struct Carried {
     /// Flags that were not written yet.
@@ -52,9 +57,7 @@ impl Carried {
 
     fn look(&mut self, instruction: &Instruction, flow: RawFlow) -> bool {
         self.left -= 1;
-        // To keep all flags, as a system call does, is not to depend on them.
-        let keeps_all = matches!(instruction.mnemonic(), Mnemonic::Pushf | Mnemonic::Pushfd | Mnemonic::Pushfq) || enters_kernel(instruction);
-        let reads_flags = !keeps_all && instruction.rflags_read() & self.open != 0;
+        let reads_flags = instruction.rflags_read() & self.open != 0 && !keeps_all(instruction);
         let found = reads_flags || self.is_level && self.reads_below(instruction);
         self.open &= !instruction.rflags_modified();
         if found || flow != RawFlow::Next || self.open == 0 && !self.is_level {

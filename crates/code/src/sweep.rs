@@ -531,8 +531,8 @@ impl<'a> Portion<'a> {
 
     /// An address that is loaded to be compared is not handed on: so compilers guess the target of a virtual call.
     fn forget_compared(&mut self, recent: &Recent) {
-        let Some(pointer) = self.pointers.last() else { return };
         let compare = recent.last();
+        let Some(pointer) = self.pointers.last().filter(|pointer| recent.reaches(pointer.at)) else { return };
         let registers = [(compare.op0_kind(), compare.op0_register()), (compare.op1_kind(), compare.op1_register())];
         let mut loads = registers.into_iter().filter(|(kind, _)| *kind == OpKind::Register).filter_map(|(_, register)| recent.definition(register));
         if loads.any(|load| load.ip() == pointer.at) {

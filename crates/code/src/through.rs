@@ -4,6 +4,8 @@ use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 /// How many instructions back the load of a pointer is looked for.
 const ROOM: usize = 32;
+/// Bytes of the longest instruction.
+const LONGEST: usize = 15;
 
 /// Where an indirect call or jump finds its target.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -45,6 +47,11 @@ impl Recent {
     /// The last instruction.
     pub(crate) const fn last(&self) -> &Instruction {
         &self.ring[self.count.wrapping_sub(1) % ROOM]
+    }
+
+    /// Whether the instruction at an address may be among those that are remembered.
+    pub(crate) fn reaches(&self, address: u64) -> bool {
+        self.last().ip().wrapping_sub(address) <= (ROOM * LONGEST) as u64
     }
 
     /// What the last instruction, an indirect call or jump, goes through.
