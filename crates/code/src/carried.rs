@@ -5,9 +5,8 @@
 
 use iced_x86::{Instruction, InstructionInfoFactory, InstructionInfoOptions, Mnemonic, OpAccess, Register};
 
-use crate::decode::RawFlow;
+use crate::decode::{RawFlow, enters_kernel};
 use crate::flags::ARITHMETIC;
-use crate::sweep::enters_kernel;
 
 /// Instructions that are looked at behind a function's start, and behind a call.
 const REACH_OF_START: u8 = 12;

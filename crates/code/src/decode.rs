@@ -5,6 +5,9 @@ use std::ops::Range;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 use tare_image::Image;
 
+/// Bytes of the longest instruction.
+pub(crate) const LONGEST: u64 = 15;
+
 /// Flow of an instruction by itself: whether a jump leaves the function is not known yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RawFlow {
@@ -63,6 +66,11 @@ pub(crate) fn has_notrack(image: &Image<'_>, instruction: &Instruction) -> bool 
     let bytes = image.bytes_at(instruction.ip(), instruction.len() as u64).unwrap_or_default();
     let is_prefix = |byte: &&u8| matches!(**byte, 0x3e | 0xf2 | 0x66 | 0x40..=0x4f);
     bytes.iter().take_while(is_prefix).any(|&byte| byte == 0x3e)
+}
+
+/// Whether it calls the kernel.
+pub(crate) fn enters_kernel(instruction: &Instruction) -> bool {
+    matches!(instruction.mnemonic(), Mnemonic::Syscall | Mnemonic::Sysenter | Mnemonic::Int)
 }
 
 /// Whether it only fills space.

@@ -8,22 +8,18 @@ use crate::graph::{Graph, Lists};
 pub(crate) struct Dominators {
     /// For each block the first and the last number of what it dominates, in an order that visits a block first.
     spans: Vec<(usize, usize)>,
-    /// Whether every edge that leads back is known to lead to a block that dominates its origin.
+    /// Whether every edge that leads back leads to a block that dominates its origin.
     pub(crate) lead_back_well: bool,
 }
 
 impl Dominators {
     pub(crate) fn of(graph: &Graph, predecessors: &Lists) -> Self {
-        let is_whole = |dominators: &Self| {
-            let leads_back_well = |block: usize| graph.next(block).iter().all(|&to| to > block || dominators.dominates(to, block));
-            (0..graph.len()).all(leads_back_well)
-        };
-        let forward = forward(graph, predecessors).map(|up| Self::over(&up, true)).filter(is_whole);
-        forward.unwrap_or_else(|| Self::over(&immediate(graph, predecessors), false))
+        let forward = forward(graph, predecessors).map(|up| Self::over(&up, graph)).filter(|found| found.lead_back_well);
+        forward.unwrap_or_else(|| Self::over(&immediate(graph, predecessors), graph))
     }
 
     /// Over the immediate dominator of every block, shifted by one.
-    fn over(up: &[usize], lead_back_well: bool) -> Self {
+    fn over(up: &[usize], graph: &Graph) -> Self {
         let mut sizes = vec![1_usize; up.len()];
         for block in (1..up.len()).rev() {
             let size = sizes.get(block).copied().unwrap_or(0);
@@ -43,7 +39,10 @@ impl Dominators {
                 *span = (first, first + size);
             }
         }
-        Self { spans, lead_back_well }
+        let mut dominators = Self { spans, lead_back_well: false };
+        let leads_back_well = |block: usize| graph.next(block).iter().all(|&to| to > block || dominators.dominates(to, block));
+        dominators.lead_back_well = (0..graph.len()).all(leads_back_well);
+        dominators
     }
 
     /// Whether every way to `other` passes `one`; a block dominates itself.

@@ -7,14 +7,13 @@
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, RflagsBits};
 use tare_image::Image;
 
+use crate::decode::LONGEST;
 use crate::quick::QuickMap;
 
 /// The arithmetic flags.
 pub(crate) const ARITHMETIC: u32 = RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::CF | RflagsBits::PF;
 /// Instructions that are looked at.
 const REACH: usize = 12;
-/// Bytes of the longest instruction.
-const LONGEST: u64 = 15;
 
 /// Answers for one function, each made once.
 pub struct Flags<'a, 'data> {

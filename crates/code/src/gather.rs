@@ -7,7 +7,8 @@ use tare_image::Image;
 use crate::calls::{CallGraph, Names, Node, Turned};
 use crate::decode::RawFlow;
 use crate::fragments::Fragments;
-use crate::sweep::{FlowRecord, Sweep};
+use crate::record::FlowRecord;
+use crate::sweep::Sweep;
 use crate::tables::JumpKind;
 use crate::targets::{Callee, Reader, TargetSets, Targets};
 use crate::{Program, Unit};
@@ -23,8 +24,7 @@ pub(crate) fn graph(image: &Image<'_>, program: &Program, fragments: &Fragments,
         let mut builder = Builder { image, program, index, names: &mut names, targets: &targets, node: Node::default() };
         for fragment in own {
             builder.node.is_open |= fragment.traits.has_syscall || fragment.traits.is_undecodable;
-            let stays =
-                |record: &FlowRecord| matches!(record.flow(), RawFlow::Jump(target) | RawFlow::Branch(target) if fragment.range.contains(&target));
+            let stays = |record: &FlowRecord| record.branch_target().is_some_and(|target| fragment.range.contains(&target));
             sweep.flows_of(fragment).iter().filter(|record| !stays(record)).for_each(|record| builder.record(record));
             builder.hands_on(sweep, &fragment.range);
         }

@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 
 use tare_image::{CfaRows, Image};
 
-use crate::decode::RawFlow;
 use crate::fragments::{Fragment, Fragments, Named};
 use crate::parts::Parts;
 use crate::program::JumpTable;
@@ -110,7 +109,7 @@ impl Joiner<'_, '_> {
         let Some(from) = self.fragments.list.get(index) else { return };
         let mut rows: Option<Option<CfaRows>> = None;
         for record in self.sweep.flows_of(from) {
-            let (RawFlow::Jump(target) | RawFlow::Branch(target)) = record.flow() else { continue };
+            let Some(target) = record.branch_target() else { continue };
             if from.range.contains(&target) {
                 continue;
             }

@@ -6,6 +6,7 @@
 //!
 //! What is absent: nothing here knows of patches or of MPI, and files are not opened.
 
+mod addresses;
 mod body;
 mod bounds;
 mod callee;
@@ -18,6 +19,7 @@ mod decode;
 mod dominators;
 mod draft;
 mod effort;
+mod extent;
 mod finder;
 mod flags;
 mod fragments;
@@ -36,6 +38,7 @@ mod pieces;
 mod pointed;
 mod program;
 mod quick;
+mod record;
 mod refuse;
 mod stretch;
 mod sweep;
@@ -69,7 +72,8 @@ pub use noreturn::is_noreturn_name;
 pub use parallel::Threads;
 pub use program::{Body, Flow, FoundBy, Function, Instruction, JumpTable, Operand, Refusal, TableForm};
 use quick::QuickMap;
-use sweep::{FlowRecord, Sweep};
+use record::FlowRecord;
+use sweep::Sweep;
 use tables::{Jumps, Resolver};
 pub use trips::Trips;
 

@@ -45,12 +45,11 @@ impl Loop {
 /// How many loops a graph has, and how deep they nest.
 pub(crate) fn count(graph: &Graph) -> (usize, usize) {
     let Some(ways) = Ways::of(graph) else { return (0, 0) };
-    let natural = Natural::of(graph, &ways);
-    let irreducible = irreducible(graph, &ways.dominators, &natural);
-    if irreducible.is_empty() {
+    if ways.dominators.lead_back_well {
+        let natural = Natural::of(graph, &ways);
         return (natural.headers.len(), natural.depths().into_iter().max().unwrap_or(0));
     }
-    let forest = Forest::of(graph.len(), &natural, irreducible);
+    let forest = Forest::of(graph, &ways);
     (forest.loops.len(), forest.nesting.iter().map(|&(_, depth)| depth).max().unwrap_or(0))
 }
 
@@ -158,18 +157,16 @@ impl Natural {
     }
 }
 
-/// Cycles that are left without the back edges, with all that the natural loops in them hold.
-fn irreducible(graph: &Graph, dominators: &Dominators, natural: &Natural) -> Vec<Vec<usize>> {
-    let goes_back = |block: usize| graph.next(block).iter().any(|&to| to <= block && !dominators.dominates(to, block));
-    if dominators.lead_back_well || !(0..graph.len()).any(goes_back) {
+/// Cycles that are left without the back edges.
+fn irreducible(graph: &Graph, dominators: &Dominators) -> Vec<Vec<usize>> {
+    if dominators.lead_back_well {
         return Vec::new();
     }
     let forward = |block: usize| graph.next(block).iter().copied().filter(move |&to| !dominators.dominates(to, block));
     let leads_to_itself = |block: usize| forward(block).any(|to| to == block);
     let mut cycles = components(graph.len(), forward);
     cycles.retain(|blocks| blocks.len() > 1 || blocks.iter().copied().any(leads_to_itself));
-    let natural = if cycles.is_empty() { Vec::new() } else { natural.blocks() };
-    cycles.iter().map(|cycle| with_loops(cycle, &natural, graph.len())).collect()
+    cycles
 }
 
 /// The loops of a graph as sets of blocks.
@@ -181,11 +178,13 @@ struct Forest {
 }
 
 impl Forest {
-    fn of(blocks: usize, natural: &Natural, irreducible: Vec<Vec<usize>>) -> Self {
-        let mut loops = natural.blocks();
-        loops.extend(irreducible);
+    fn of(graph: &Graph, ways: &Ways) -> Self {
+        let mut loops = Natural::of(graph, ways).blocks();
+        let cycles = irreducible(graph, &ways.dominators);
+        let whole: Vec<Vec<usize>> = cycles.iter().map(|cycle| with_loops(cycle, &loops, graph.len())).collect();
+        loops.extend(whole);
         loops.sort_by_key(|blocks| (blocks.first().copied(), Reverse(blocks.len())));
-        let nesting = nesting(blocks, &loops);
+        let nesting = nesting(graph.len(), &loops);
         Self { loops, nesting }
     }
 }
@@ -196,9 +195,7 @@ impl Cfg {
     pub fn loops(&self, body: &Body) -> Vec<Loop> {
         let graph = self.graph();
         let Some(ways) = Ways::of(&graph) else { return Vec::new() };
-        let natural = Natural::of(&graph, &ways);
-        let irreducible = irreducible(&graph, &ways.dominators, &natural);
-        let forest = Forest::of(graph.len(), &natural, irreducible);
+        let forest = Forest::of(&graph, &ways);
         let loops = forest.loops.into_iter().zip(forest.nesting);
         loops.map(|(blocks, place)| self.describe(body, &ways, blocks, place)).collect()
     }

@@ -11,7 +11,7 @@ use crate::cfg::{self, Cfg};
 use crate::draft::Draft;
 use crate::loops::{self, Loop};
 use crate::program::{Body, Flow, Function, Instruction, Operand};
-use crate::sweep::FlowRecord;
+use crate::record::FlowRecord;
 
 /// What `inspect` shows and filters ask for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

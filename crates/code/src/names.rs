@@ -5,8 +5,8 @@ use std::ops::Range;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tare_image::{Image, Kind, Symbol};
 
+use crate::addresses::constant_address;
 use crate::decode::{RawFlow, decoder, raw_flow};
-use crate::sweep::constant_address;
 
 /// Tags of what the loader runs first and last.
 const DT_INIT: u64 = 12;

@@ -5,7 +5,8 @@ use tare_image::Image;
 use crate::decode::{AddressSet, RawFlow};
 use crate::fragments::{Fragment, Fragments};
 use crate::program::JumpTable;
-use crate::sweep::{FlowRecord, Sweep};
+use crate::record::FlowRecord;
+use crate::sweep::Sweep;
 use crate::tables::{JumpKind, Jumps};
 
 /// Functions of the usual libraries that never return.
@@ -164,8 +165,7 @@ fn owners(fragments: &Fragments, units: &[Unit<'_>]) -> Vec<usize> {
 fn callers(fragments: &Fragments, sweep: &Sweep, units: &[Unit<'_>], owners: &[usize]) -> Vec<Vec<usize>> {
     let mut callers = vec![Vec::new(); units.len()];
     for (fragment, &caller) in fragments.list.iter().zip(owners) {
-        let outward = sweep.flows_of(fragment).iter().filter_map(target).filter(|target| !fragment.range.contains(target));
-        for target in outward {
+        for target in sweep.targets_outside(fragment) {
             let callee = fragments.starting_at(target).and_then(|callee| owners.get(callee)).filter(|&&callee| callee != caller);
             let Some(list) = callee.and_then(|&callee| callers.get_mut(callee)) else { continue };
             if list.last() != Some(&caller) {
@@ -187,13 +187,6 @@ fn by_name(image: &Image<'_>, units: &[Unit<'_>]) -> Never {
     let own = units.iter().filter(|unit| unit.names.iter().any(|name| NAMES.contains(name)));
     own.for_each(|unit| code.insert(unit.entry));
     Never { code, slots }
-}
-
-fn target(record: &FlowRecord) -> Option<u64> {
-    match record.flow() {
-        RawFlow::Call(target) | RawFlow::Jump(target) | RawFlow::Branch(target) => Some(target),
-        _ => None,
-    }
 }
 
 /// What a record does to a walk.

@@ -5,8 +5,8 @@
 
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
+use crate::addresses::constant_address;
 use crate::stretch::Stretch;
-use crate::sweep::constant_address;
 
 /// How many instructions one question may go back, and how many questions follow from one.
 const BUDGET: usize = 32;

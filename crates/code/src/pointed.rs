@@ -14,10 +14,11 @@ use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use tare_image::{Image, RelocationKind};
 
 use crate::decode::{RawFlow, decoder, is_padding, raw_flow};
+use crate::extent::{Extent, Step};
 use crate::fragments::{Fragment, Fragments};
 use crate::parts::needs_more_than_arguments;
 use crate::program::FoundBy;
-use crate::sweep::{Extent, Pointer, Step, Sweep};
+use crate::sweep::{Pointer, Sweep};
 
 /// Functions are aligned to this by compilers.
 const ALIGNMENT: u64 = 16;
@@ -57,7 +58,7 @@ pub(crate) fn starts(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep) ->
 fn in_tables(image: &Image<'_>, fragments: &Fragments) -> Vec<u64> {
     let relocated = image.relocations().iter().filter(|one| one.kind != RelocationKind::Irelative);
     let mut words: Vec<(u64, u64)> = relocated.filter_map(|one| Some((one.address, one.link_address()?))).collect();
-    words.extend(plain_words(image));
+    words.extend(image.plain_words());
     words.retain(|&(_, target)| image.text_at(target).is_some());
     words.sort_unstable();
     let is_unknown = |target: u64| fragments.at(target).is_none();
@@ -77,18 +78,6 @@ fn in_tables(image: &Image<'_>, fragments: &Fragments) -> Vec<u64> {
         }
     }
     found
-}
-
-/// Words of data with their places, in an image that is not moved: pointers stand there as they are.
-fn plain_words<'a>(image: &'a Image<'_>) -> impl Iterator<Item = (u64, u64)> + 'a {
-    let is_fixed = !image.kind().is_position_independent();
-    let data = image.sections().iter().filter(move |one| is_fixed && one.is_loaded() && !one.is_executable() && !one.is_empty_in_file());
-    data.flat_map(|section| {
-        let range = section.range();
-        let start = range.start.next_multiple_of(8);
-        let bytes = range.end.checked_sub(start).and_then(|size| image.bytes_at(start, size)).unwrap_or_default();
-        bytes.as_chunks::<8>().0.iter().enumerate().map(move |(index, word)| (start + index as u64 * 8, u64::from_le_bytes(*word)))
-    })
 }
 
 /// Whether code does with an address what it does with functions: stores it, calls it, or has it in a register that is

@@ -3,12 +3,13 @@
 use iced_x86::{Instruction, OpKind, Register};
 use tare_image::Image;
 
-use crate::decode::{RawFlow, decoder, is_padding};
+use crate::decode::{decoder, is_padding};
 use crate::fragments::{Fragment, Fragments, Named};
 use crate::names::{START_UP, around_main, run_by_loader};
 use crate::program::{Function, Refusal};
 use crate::quick::{QuickMap, QuickSet};
-use crate::sweep::{FlowRecord, GivenBack, Sweep};
+use crate::record::FlowRecord;
+use crate::sweep::{GivenBack, Sweep};
 use crate::tables::Jumps;
 use crate::{Flags, Unit, behind_start};
 
@@ -103,19 +104,13 @@ impl Judge<'_, '_> {
 
     /// Whether more than the registers goes with a call or a jump out of a fragment.
     fn leads_to_taking(&self, fragment: &Fragment) -> bool {
-        let is_taken = |record: &FlowRecord| match record.flow() {
-            RawFlow::Call(target) | RawFlow::Jump(target) | RawFlow::Branch(target) => self.taking.binary_search(&target).is_ok(),
-            _ => false,
-        };
+        let is_taken = |record: &FlowRecord| record.direct_target().is_some_and(|target| self.taking.binary_search(&target).is_ok());
         !self.taking.is_empty() && self.sweep.flows_of(fragment).iter().any(is_taken)
     }
 
     /// Whether more than the registers comes with a branch into a fragment from another function, or out of it.
     fn hands_over(&self, fragment: &Fragment) -> bool {
-        let is_delicate = |record: &FlowRecord| match record.flow() {
-            RawFlow::Jump(target) | RawFlow::Branch(target) => self.delicate.binary_search(&target).is_ok(),
-            _ => false,
-        };
+        let is_delicate = |record: &FlowRecord| record.branch_target().is_some_and(|target| self.delicate.binary_search(&target).is_ok());
         let leads_out = || self.sweep.flows_of(fragment).iter().any(is_delicate);
         !self.delicate.is_empty() && (!behind_start(&self.delicate, &fragment.range).is_empty() || leads_out())
     }
@@ -150,8 +145,7 @@ fn giving(fragments: &Fragments, sweep: &Sweep) -> Vec<u64> {
     let is_branched_to = |one: &&GivenBack| {
         let fragment = fragments.at(one.behind).and_then(|index| fragments.list.get(index));
         fragment.is_none_or(|fragment| {
-            let is_between = |target| one.behind <= target && target <= one.reader;
-            let leads_between = |record: &FlowRecord| matches!(record.flow(), RawFlow::Jump(target) | RawFlow::Branch(target) if is_between(target));
+            let leads_between = |record: &FlowRecord| record.branch_target().is_some_and(|target| (one.behind..=one.reader).contains(&target));
             sweep.flows_of(fragment).iter().any(leads_between)
         })
     };
@@ -187,7 +181,7 @@ fn torn_fragments(fragments: &Fragments, sweep: &Sweep) -> QuickSet<usize> {
     let mut torn = QuickSet::default();
     for (index, fragment) in fragments.list.iter().enumerate() {
         for record in sweep.flows_of(fragment) {
-            let (RawFlow::Jump(target) | RawFlow::Branch(target)) = record.flow() else { continue };
+            let Some(target) = record.branch_target() else { continue };
             if sweep.starts.contains(target) {
                 continue;
             }
@@ -203,7 +197,7 @@ fn torn_fragments(fragments: &Fragments, sweep: &Sweep) -> QuickSet<usize> {
 fn calls_itself_inside(sweep: &Sweep, own: &[&Fragment]) -> bool {
     let is_inside = |target: u64| own.iter().any(|one| one.range.contains(&target) && one.range.start != target);
     let records = own.iter().flat_map(|one| sweep.flows_of(one));
-    records.into_iter().any(|record| matches!(record.flow(), RawFlow::Call(target) if is_inside(target)))
+    records.into_iter().any(|record| record.callee().is_some_and(is_inside))
 }
 
 /// Whether a jump does not fit between the entry (behind an `endbr64`) and the next code; padding may be used.
@@ -262,11 +256,7 @@ fn callers_of(fragments: &Fragments, sweep: &Sweep, wanted: &[usize]) -> QuickMa
     let starts: QuickMap<u64, usize> = wanted.iter().filter_map(start).collect();
     let mut callers: QuickMap<usize, Vec<usize>> = QuickMap::default();
     for (index, fragment) in fragments.list.iter().enumerate().filter(|_| !starts.is_empty()) {
-        for record in sweep.flows_of(fragment) {
-            let (RawFlow::Call(target) | RawFlow::Jump(target) | RawFlow::Branch(target)) = record.flow() else { continue };
-            if fragment.range.contains(&target) {
-                continue;
-            }
+        for target in sweep.targets_outside(fragment) {
             if let Some(&callee) = starts.get(&target).filter(|&&callee| callee != index) {
                 callers.entry(callee).or_default().push(index);
             }

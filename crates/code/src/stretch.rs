@@ -6,9 +6,9 @@ use std::ops::Range;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tare_image::Image;
 
+use crate::addresses::{constant_address, indexed_address};
 use crate::decode::{RawFlow, decoder, raw_flow};
 use crate::quick::QuickMap;
-use crate::sweep::{constant_address, indexed_address};
 
 /// Instructions of one or more ranges, in address order.
 pub(crate) struct Stretch {

@@ -6,120 +6,16 @@ use std::ops::Range;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tare_image::Image;
 
+use crate::addresses::{added_address, constant_address, indexed_address, loaded_slot, stored_address};
 use crate::carried::Carried;
-use crate::decode::{AddressSet, RawFlow, decoder, is_padding, raw_flow};
+use crate::decode::{AddressSet, RawFlow, decoder, enters_kernel, raw_flow};
+use crate::extent::{Extent, Step};
 use crate::fragments::{Fragment, Fragments, Named, Traits};
 use crate::parallel::Threads;
 use crate::pointed;
 use crate::program::FoundBy;
+use crate::record::FlowRecord;
 use crate::through::{Recent, Through};
-
-/// An instruction that changes the flow of control. There are as many as blocks: it is kept small.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FlowRecord {
-    pub(crate) address: u64,
-    /// The target of a direct one, or what the pointer of an indirect one is known by.
-    value: u64,
-    kind: Kind,
-    pub(crate) length: u8,
-}
-
-/// [`RawFlow`] and [`Through`] without their numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
-    Next,
-    Call,
-    Jump,
-    Branch,
-    Return,
-    Stop,
-    Transaction,
-    Invalid,
-    IndirectCall(Pointed),
-    IndirectJump(Pointed),
-}
-
-/// [`Through`] without its numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Pointed {
-    Nothing,
-    Slot,
-    Member,
-    Pointer,
-    Unknown,
-}
-
-impl FlowRecord {
-    fn new(instruction: &Instruction, flow: RawFlow, through: Through) -> Self {
-        let (pointed, place) = match through {
-            Through::Nothing => (Pointed::Nothing, 0),
-            Through::Slot(slot) => (Pointed::Slot, slot),
-            Through::Member(offset) => (Pointed::Member, offset),
-            Through::Pointer => (Pointed::Pointer, 0),
-            Through::Unknown => (Pointed::Unknown, 0),
-        };
-        let (kind, value) = match flow {
-            RawFlow::Next => (Kind::Next, 0),
-            RawFlow::Call(target) => (Kind::Call, target),
-            RawFlow::IndirectCall => (Kind::IndirectCall(pointed), place),
-            RawFlow::Jump(target) => (Kind::Jump, target),
-            RawFlow::Branch(target) => (Kind::Branch, target),
-            RawFlow::IndirectJump => (Kind::IndirectJump(pointed), place),
-            RawFlow::Return => (Kind::Return, 0),
-            RawFlow::Stop => (Kind::Stop, 0),
-            RawFlow::Transaction(target) => (Kind::Transaction, target),
-            RawFlow::Invalid => (Kind::Invalid, 0),
-        };
-        Self { address: instruction.ip(), value, kind, length: u8::try_from(instruction.len()).unwrap_or(0) }
-    }
-
-    #[inline]
-    pub(crate) const fn flow(&self) -> RawFlow {
-        match self.kind {
-            Kind::Next => RawFlow::Next,
-            Kind::Call => RawFlow::Call(self.value),
-            Kind::Jump => RawFlow::Jump(self.value),
-            Kind::Branch => RawFlow::Branch(self.value),
-            Kind::Return => RawFlow::Return,
-            Kind::Stop => RawFlow::Stop,
-            Kind::Transaction => RawFlow::Transaction(self.value),
-            Kind::Invalid => RawFlow::Invalid,
-            Kind::IndirectCall(_) => RawFlow::IndirectCall,
-            Kind::IndirectJump(_) => RawFlow::IndirectJump,
-        }
-    }
-
-    /// What an indirect call or jump goes through.
-    pub(crate) const fn through(&self) -> Through {
-        let (Kind::IndirectCall(pointed) | Kind::IndirectJump(pointed)) = self.kind else { return Through::Nothing };
-        match pointed {
-            Pointed::Nothing => Through::Nothing,
-            Pointed::Slot => Through::Slot(self.value),
-            Pointed::Member => Through::Member(self.value),
-            Pointed::Pointer => Through::Pointer,
-            Pointed::Unknown => Through::Unknown,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn end(&self) -> u64 {
-        self.address + u64::from(self.length)
-    }
-
-    /// Of an indirect call or jump through a slot: its link address.
-    #[inline]
-    pub(crate) const fn slot(&self) -> Option<u64> {
-        match self.kind {
-            Kind::IndirectCall(Pointed::Slot) | Kind::IndirectJump(Pointed::Slot) => Some(self.value),
-            _ => None,
-        }
-    }
-
-    /// The target of a jump, if it is one.
-    fn branch_target(&mut self) -> Option<&mut u64> {
-        matches!(self.kind, Kind::Jump | Kind::Branch).then_some(&mut self.value)
-    }
-}
 
 /// What an instruction of the code does with the address of a function: it may hand it on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -180,6 +76,11 @@ impl Sweep {
     pub(crate) fn flows_of(&self, fragment: &Fragment) -> &[FlowRecord] {
         self.flows.get(fragment.flows.clone()).unwrap_or_default()
     }
+
+    /// Where direct calls, jumps and branches lead out of a fragment.
+    pub(crate) fn targets_outside<'a>(&'a self, fragment: &'a Fragment) -> impl Iterator<Item = u64> + 'a {
+        self.flows_of(fragment).iter().filter_map(FlowRecord::direct_target).filter(|target| !fragment.range.contains(target))
+    }
 }
 
 /// Bytes of code in a piece of work.
@@ -200,8 +101,7 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threa
             sweep.take(portion, fragments, todo.get(piece).unwrap_or_default());
         }
         let swept = todo.iter().filter_map(|&one| fragments.list.get(one));
-        let outward = swept.flat_map(|one| sweep.flows_of(one).iter().filter_map(direct_target).filter(|target| !one.range.contains(target)));
-        let targets: Vec<u64> = outward.filter(|&target| fragments.at(target).is_none()).collect();
+        let targets: Vec<u64> = swept.flat_map(|one| sweep.targets_outside(one)).filter(|&target| fragments.at(target).is_none()).collect();
         let is_more = fragments.add_starts(image, targets, FoundBy::Branch);
         if !is_more && !fragments.add_starts(image, pointed::starts(image, fragments, &sweep), FoundBy::Pointer) {
             break;
@@ -257,7 +157,7 @@ fn leads_behind_lock(bytes: &[u8], start: u64, flow: RawFlow) -> bool {
 fn straighten(sweep: &mut Sweep) -> Vec<u64> {
     let mut behind = Vec::new();
     for index in std::mem::take(&mut sweep.over_lock) {
-        let Some(target) = sweep.flows.get_mut(index).and_then(FlowRecord::branch_target) else { continue };
+        let Some(target) = sweep.flows.get_mut(index).and_then(FlowRecord::branch_target_mut) else { continue };
         if !sweep.starts.contains(*target) && sweep.starts.contains(*target - 1) {
             behind.push(*target);
             *target -= 1;
@@ -268,19 +168,11 @@ fn straighten(sweep: &mut Sweep) -> Vec<u64> {
     behind
 }
 
-fn direct_target(record: &FlowRecord) -> Option<u64> {
-    match record.flow() {
-        RawFlow::Call(target) | RawFlow::Jump(target) | RawFlow::Branch(target) => Some(target),
-        _ => None,
-    }
-}
-
 /// Marks what is called; answers the instructions that are called and start no fragment.
 fn mark_calls(sweep: &Sweep, fragments: &mut Fragments) -> Vec<u64> {
     let mut inside = Vec::new();
     for record in &sweep.flows {
-        let Kind::Call = record.kind else { continue };
-        let target = record.value;
+        let Some(target) = record.callee() else { continue };
         if let Some(fragment) = fragments.starting_at(target).and_then(|index| fragments.list.get_mut(index)) {
             fragment.traits.is_called = true;
             continue;
@@ -431,7 +323,7 @@ impl<'a> Portion<'a> {
                 Step::Between => continue,
                 Step::Behind => break,
             }
-            if extent.is_known || extent.end == instruction.next_ip() {
+            if fragment.has_known_end || extent.end() == instruction.next_ip() {
                 instructions = decoded;
             }
             self.starts.insert(instruction.ip());
@@ -451,10 +343,10 @@ impl<'a> Portion<'a> {
         }
         let mut end = fragment.range.end;
         if !fragment.has_known_end {
-            let has_nothing = extent.end == fragment.range.start;
+            let has_nothing = extent.end() == fragment.range.start;
             seen.is_undecodable |= has_nothing;
             seen.is_empty = has_nothing && fragment.named == Named::No;
-            end = extent.end.max(fragment.range.start + 1);
+            end = extent.end().max(fragment.range.start + 1);
         }
         self.swept.push(Swept { end, traits: seen, flows: first..self.flows.len(), instructions });
     }
@@ -539,135 +431,4 @@ impl<'a> Portion<'a> {
             self.pointers.pop();
         }
     }
-}
-
-/// Finds the end of a fragment that nothing names: where no branch of its own leads beyond code that ends.
-pub(crate) struct Extent {
-    range: Range<u64>,
-    is_known: bool,
-    /// Behind the last instruction that is no padding.
-    end: u64,
-    /// Behind the farthest target of an own branch.
-    farthest: u64,
-    falls_through: bool,
-    /// A jump table may lead to anything that follows.
-    is_open: bool,
-}
-
-pub(crate) enum Step {
-    Inside,
-    /// Padding that is never reached.
-    Between,
-    Behind,
-}
-
-impl Extent {
-    pub(crate) fn new(fragment: &Fragment) -> Self {
-        let range = fragment.range.clone();
-        let start = range.start;
-        Self { range, is_known: fragment.has_known_end, end: start, farthest: start, falls_through: true, is_open: false }
-    }
-
-    /// Behind the last instruction that is no padding.
-    pub(crate) const fn end(&self) -> u64 {
-        self.end
-    }
-
-    /// Whether no own branch leads to an address or behind it.
-    pub(crate) const fn is_behind_branches(&self, address: u64) -> bool {
-        self.farthest <= address && !self.is_open
-    }
-
-    /// Whether control does not run over the end.
-    pub(crate) const fn is_closed(&self) -> bool {
-        !self.falls_through && self.farthest <= self.end
-    }
-
-    pub(crate) fn step(&mut self, instruction: &Instruction, flow: RawFlow) -> Step {
-        if self.is_known {
-            return Step::Inside;
-        }
-        let is_cut = !self.falls_through && self.farthest <= instruction.ip() && !self.is_open;
-        if is_cut || flow == RawFlow::Invalid {
-            return Step::Behind;
-        }
-        if !self.falls_through && is_padding(instruction) {
-            return Step::Between;
-        }
-        if !is_padding(instruction) {
-            self.end = instruction.next_ip();
-        }
-        if let RawFlow::Jump(target) | RawFlow::Branch(target) = flow
-            && self.range.contains(&target)
-        {
-            self.farthest = self.farthest.max(target + 1);
-        }
-        self.is_open |= flow == RawFlow::IndirectJump && may_use_table(instruction);
-        self.falls_through = !matches!(flow, RawFlow::Jump(_) | RawFlow::IndirectJump | RawFlow::Return | RawFlow::Stop);
-        Step::Inside
-    }
-}
-
-/// A jump through a register or an indexed operand; a fixed slot or a member of an object is no table.
-fn may_use_table(jump: &Instruction) -> bool {
-    jump.op0_kind() == OpKind::Register || jump.memory_index() != Register::None
-}
-
-pub(crate) fn enters_kernel(instruction: &Instruction) -> bool {
-    matches!(instruction.mnemonic(), Mnemonic::Syscall | Mnemonic::Sysenter | Mnemonic::Int)
-}
-
-/// The address that `lea r, [rip+x]` or `mov r, imm` puts into a register.
-pub(crate) fn constant_address(instruction: &Instruction) -> Option<u64> {
-    match instruction.mnemonic() {
-        Mnemonic::Lea => {
-            if instruction.is_ip_rel_memory_operand() {
-                return Some(instruction.ip_rel_memory_address());
-            }
-            let is_absolute = instruction.memory_base() == Register::None && instruction.memory_index() == Register::None;
-            is_absolute.then(|| instruction.memory_displacement64())
-        }
-        Mnemonic::Mov if instruction.op0_kind() == OpKind::Register => match instruction.op1_kind() {
-            OpKind::Immediate32 => Some(u64::from(instruction.immediate32())),
-            OpKind::Immediate32to64 => Some(instruction.immediate32to64().cast_unsigned()),
-            OpKind::Immediate64 => Some(instruction.immediate64()),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// The immediate that `mov [m], imm32` stores: an address in position-dependent code.
-fn stored_address(instruction: &Instruction) -> Option<u64> {
-    let is_store = instruction.mnemonic() == Mnemonic::Mov && instruction.op0_kind() == OpKind::Memory;
-    (is_store && instruction.op1_kind() == OpKind::Immediate32to64).then(|| instruction.immediate32to64().cast_unsigned())
-}
-
-/// The number that `add r, imm` or `lea r, [r+x]` adds: an address in position-dependent code.
-fn added_address(instruction: &Instruction) -> Option<u64> {
-    match instruction.mnemonic() {
-        Mnemonic::Add => match instruction.op1_kind() {
-            OpKind::Immediate32 => Some(u64::from(instruction.immediate32())),
-            OpKind::Immediate32to64 => Some(instruction.immediate32to64().cast_unsigned()),
-            _ => None,
-        },
-        Mnemonic::Lea => (instruction.memory_displ_size() > 1).then(|| instruction.memory_displacement64()),
-        _ => None,
-    }
-}
-
-/// The slot that `mov r, [rip+x]` reads.
-fn loaded_slot(instruction: &Instruction) -> Option<u64> {
-    let is_load = instruction.mnemonic() == Mnemonic::Mov && instruction.op1_kind() == OpKind::Memory;
-    (is_load && instruction.is_ip_rel_memory_operand()).then(|| instruction.ip_rel_memory_address())
-}
-
-/// The absolute address in `[table + index*4]` or `[table + index*8]`.
-pub(crate) fn indexed_address(instruction: &Instruction) -> Option<u64> {
-    let is_table = instruction.memory_index() != Register::None
-        && instruction.memory_base() == Register::None
-        && matches!(instruction.memory_index_scale(), 4 | 8)
-        && instruction.memory_displ_size() != 0
-        && (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
-    is_table.then(|| instruction.memory_displacement64())
 }

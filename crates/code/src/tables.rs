@@ -11,12 +11,13 @@ use std::ops::Range;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tare_image::{CfaRows, Image};
 
+use crate::addresses::{constant_address, indexed_address};
 use crate::bounds::Bounds;
 use crate::decode::{AddressSet, RawFlow, has_notrack, raw_flow};
 use crate::pieces;
 use crate::program::{JumpTable, TableForm};
 use crate::stretch::Stretch;
-use crate::sweep::{Pointer, Sweep, constant_address, indexed_address};
+use crate::sweep::{Pointer, Sweep};
 use crate::values::{Value, Values};
 
 /// More entries than any compiler makes.

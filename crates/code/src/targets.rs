@@ -152,21 +152,11 @@ impl Reader<'_, '_> {
         let start = code.iter().map(|range| range.start).min().unwrap_or(0);
         let end = code.iter().map(|range| range.end).max().unwrap_or(0);
         let may_be_code = |value: u64| (start..end).contains(&value) && (image.text_at(value).is_some() || image.plt_at(value).is_some());
-        for section in image.sections().iter().filter(|one| one.is_loaded() && !one.is_executable() && !one.is_empty_in_file()) {
-            let range = section.range();
-            let start = range.start.next_multiple_of(8);
-            let Some(bytes) = range.end.checked_sub(start).and_then(|size| image.bytes_at(start, size)) else { continue };
-            for (index, word) in bytes.as_chunks::<8>().0.iter().enumerate() {
-                let place = start + index as u64 * 8;
-                let value = u64::from_le_bytes(*word);
-                if !may_be_code(value) {
-                    continue;
-                }
-                let behind = jump_tables.partition_point(|table| table.start <= place);
-                let is_entry = behind.checked_sub(1).and_then(|table| jump_tables.get(table)).is_some_and(|table| table.contains(&place));
-                if !is_entry {
-                    words.extend(self.callee(value).map(|callee| (place, callee)));
-                }
+        for (place, value) in image.plain_words().filter(|word| may_be_code(word.1)) {
+            let behind = jump_tables.partition_point(|table| table.start <= place);
+            let is_entry = behind.checked_sub(1).and_then(|table| jump_tables.get(table)).is_some_and(|table| table.contains(&place));
+            if !is_entry {
+                words.extend(self.callee(value).map(|callee| (place, callee)));
             }
         }
     }

@@ -2,10 +2,10 @@
 
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
+use crate::decode::LONGEST;
+
 /// How many instructions back the load of a pointer is looked for.
 const ROOM: usize = 32;
-/// Bytes of the longest instruction.
-const LONGEST: usize = 15;
 
 /// Where an indirect call or jump finds its target.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -51,16 +51,13 @@ impl Recent {
 
     /// Whether the instruction at an address may be among those that are remembered.
     pub(crate) fn reaches(&self, address: u64) -> bool {
-        self.last().ip().wrapping_sub(address) <= (ROOM * LONGEST) as u64
+        self.last().ip().wrapping_sub(address) <= ROOM as u64 * LONGEST
     }
 
     /// What the last instruction, an indirect call or jump, goes through.
     pub(crate) fn through(&self) -> Through {
-        let last = self.last();
-        if last.op0_kind() != OpKind::Register {
-            return self.of_operand(last, 1);
-        }
-        match self.definition_before(last.op0_register(), 1) {
+        let Some(register) = self.target_register() else { return self.of_operand(self.last(), 1) };
+        match self.definition_before(register, 1) {
             Some((back, load)) if load.mnemonic() == Mnemonic::Mov && load.op1_kind() == OpKind::Memory => self.of_operand(load, back),
             _ => Through::Unknown,
         }
@@ -69,22 +66,28 @@ impl Recent {
     /// The constant of 64 bits in the sum that the last instruction, an indirect call or jump, goes to: in the large model the
     /// distance of a PLT entry from the global offset table.
     pub(crate) fn distance(&self) -> Option<u64> {
-        let last = self.last();
-        let register = Some(last.op0_register()).filter(|_| last.op0_kind() == OpKind::Register)?;
-        let (back, add) = self.definition_before(register, 1)?;
+        let (back, add) = self.definition_before(self.target_register()?, 1)?;
         if add.code() != Code::Add_r64_rm64 && add.code() != Code::Add_rm64_r64 {
             return None;
         }
-        let is_constant = |one: &Instruction| one.code() == Code::Mov_r64_imm64;
-        let constant = |register| self.definition_before(register, back).map(|(_, one)| one).filter(|one| is_constant(one));
-        constant(register).or_else(|| constant(add.op1_register())).map(Instruction::immediate64)
+        self.constant_before(add.op0_register(), back).or_else(|| self.constant_before(add.op1_register(), back))
     }
 
     /// The constant of 64 bits that the last instruction, an indirect call or jump, goes to: in the large model an address.
     pub(crate) fn constant(&self) -> Option<u64> {
+        self.constant_before(self.target_register()?, 1)
+    }
+
+    /// The register in which the last instruction, an indirect call or jump, finds its target.
+    fn target_register(&self) -> Option<Register> {
         let last = self.last();
-        let register = Some(last.op0_register()).filter(|_| last.op0_kind() == OpKind::Register)?;
-        self.definition(register).filter(|one| one.code() == Code::Mov_r64_imm64).map(Instruction::immediate64)
+        (last.op0_kind() == OpKind::Register).then(|| last.op0_register())
+    }
+
+    /// The constant of 64 bits that a register holds in front of the instruction that stands `behind` from the end.
+    fn constant_before(&self, register: Register, behind: usize) -> Option<u64> {
+        let (_, one) = self.definition_before(register, behind)?;
+        (one.code() == Code::Mov_r64_imm64).then(|| one.immediate64())
     }
 
     /// The last instruction in front of the last one that writes a register, wherever control came from.

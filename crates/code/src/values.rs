@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
+use crate::addresses::{constant_address, indexed_address};
 use crate::quick::QuickSet;
 use crate::stretch::Stretch;
-use crate::sweep::{constant_address, indexed_address};
 
 /// How many instructions one question may look at.
 const BUDGET: usize = 4000;

@@ -347,6 +347,18 @@ impl<'data> Image<'data> {
         }
     }
 
+    /// Words of data with their places, in an image that is not moved: pointers stand there as they are. None in others.
+    pub fn plain_words(&self) -> impl Iterator<Item = (u64, u64)> {
+        let is_fixed = !self.kind.is_position_independent();
+        let is_data = move |one: &&Section<'_>| is_fixed && one.is_loaded() && !one.is_executable() && !one.is_empty_in_file();
+        self.sections().iter().filter(is_data).flat_map(|section| {
+            let range = section.range();
+            let start = range.start.next_multiple_of(8);
+            let bytes = range.end.checked_sub(start).and_then(|size| self.bytes_at(start, size)).unwrap_or_default();
+            bytes.as_chunks::<8>().0.iter().enumerate().map(move |(index, word)| (start + index as u64 * 8, u64::from_le_bytes(*word)))
+        })
+    }
+
     /// Name of the function whose address the loader puts into a slot (a GOT entry).
     #[must_use]
     pub fn name_in_slot(&self, slot: u64) -> Option<&'data str> {

@@ -1,0 +1,58 @@
+//! Addresses that instructions name.
+
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+
+/// The address that `lea r, [rip+x]` or `mov r, imm` puts into a register.
+pub(crate) fn constant_address(instruction: &Instruction) -> Option<u64> {
+    match instruction.mnemonic() {
+        Mnemonic::Lea => {
+            if instruction.is_ip_rel_memory_operand() {
+                return Some(instruction.ip_rel_memory_address());
+            }
+            let is_absolute = instruction.memory_base() == Register::None && instruction.memory_index() == Register::None;
+            is_absolute.then(|| instruction.memory_displacement64())
+        }
+        Mnemonic::Mov if instruction.op0_kind() == OpKind::Register => match instruction.op1_kind() {
+            OpKind::Immediate32 => Some(u64::from(instruction.immediate32())),
+            OpKind::Immediate32to64 => Some(instruction.immediate32to64().cast_unsigned()),
+            OpKind::Immediate64 => Some(instruction.immediate64()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The immediate that `mov [m], imm32` stores: an address in position-dependent code.
+pub(crate) fn stored_address(instruction: &Instruction) -> Option<u64> {
+    let is_store = instruction.mnemonic() == Mnemonic::Mov && instruction.op0_kind() == OpKind::Memory;
+    (is_store && instruction.op1_kind() == OpKind::Immediate32to64).then(|| instruction.immediate32to64().cast_unsigned())
+}
+
+/// The number that `add r, imm` or `lea r, [r+x]` adds: an address in position-dependent code.
+pub(crate) fn added_address(instruction: &Instruction) -> Option<u64> {
+    match instruction.mnemonic() {
+        Mnemonic::Add => match instruction.op1_kind() {
+            OpKind::Immediate32 => Some(u64::from(instruction.immediate32())),
+            OpKind::Immediate32to64 => Some(instruction.immediate32to64().cast_unsigned()),
+            _ => None,
+        },
+        Mnemonic::Lea => (instruction.memory_displ_size() > 1).then(|| instruction.memory_displacement64()),
+        _ => None,
+    }
+}
+
+/// The slot that `mov r, [rip+x]` reads.
+pub(crate) fn loaded_slot(instruction: &Instruction) -> Option<u64> {
+    let is_load = instruction.mnemonic() == Mnemonic::Mov && instruction.op1_kind() == OpKind::Memory;
+    (is_load && instruction.is_ip_rel_memory_operand()).then(|| instruction.ip_rel_memory_address())
+}
+
+/// The absolute address in `[table + index*4]` or `[table + index*8]`.
+pub(crate) fn indexed_address(instruction: &Instruction) -> Option<u64> {
+    let is_table = instruction.memory_index() != Register::None
+        && instruction.memory_base() == Register::None
+        && matches!(instruction.memory_index_scale(), 4 | 8)
+        && instruction.memory_displ_size() != 0
+        && (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
+    is_table.then(|| instruction.memory_displacement64())
+}

@@ -1,0 +1,80 @@
+//! How far a fragment goes whose end nothing names.
+
+use std::ops::Range;
+
+use iced_x86::{Instruction, OpKind, Register};
+
+use crate::decode::{RawFlow, is_padding};
+use crate::fragments::Fragment;
+
+/// Finds the end of a fragment that nothing names: where no branch of its own leads beyond code that ends.
+pub(crate) struct Extent {
+    range: Range<u64>,
+    is_known: bool,
+    /// Behind the last instruction that is no padding.
+    end: u64,
+    /// Behind the farthest target of an own branch.
+    farthest: u64,
+    falls_through: bool,
+    /// A jump table may lead to anything that follows.
+    is_open: bool,
+}
+
+pub(crate) enum Step {
+    Inside,
+    /// Padding that is never reached.
+    Between,
+    Behind,
+}
+
+impl Extent {
+    pub(crate) fn new(fragment: &Fragment) -> Self {
+        let range = fragment.range.clone();
+        let start = range.start;
+        Self { range, is_known: fragment.has_known_end, end: start, farthest: start, falls_through: true, is_open: false }
+    }
+
+    /// Behind the last instruction that is no padding.
+    pub(crate) const fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Whether no own branch leads to an address or behind it.
+    pub(crate) const fn is_behind_branches(&self, address: u64) -> bool {
+        self.farthest <= address && !self.is_open
+    }
+
+    /// Whether control does not run over the end.
+    pub(crate) const fn is_closed(&self) -> bool {
+        !self.falls_through && self.farthest <= self.end
+    }
+
+    pub(crate) fn step(&mut self, instruction: &Instruction, flow: RawFlow) -> Step {
+        if self.is_known {
+            return Step::Inside;
+        }
+        let is_cut = !self.falls_through && self.farthest <= instruction.ip() && !self.is_open;
+        if is_cut || flow == RawFlow::Invalid {
+            return Step::Behind;
+        }
+        if !self.falls_through && is_padding(instruction) {
+            return Step::Between;
+        }
+        if !is_padding(instruction) {
+            self.end = instruction.next_ip();
+        }
+        if let RawFlow::Jump(target) | RawFlow::Branch(target) = flow
+            && self.range.contains(&target)
+        {
+            self.farthest = self.farthest.max(target + 1);
+        }
+        self.is_open |= flow == RawFlow::IndirectJump && may_use_table(instruction);
+        self.falls_through = !matches!(flow, RawFlow::Jump(_) | RawFlow::IndirectJump | RawFlow::Return | RawFlow::Stop);
+        Step::Inside
+    }
+}
+
+/// A jump through a register or an indexed operand; a fixed slot or a member of an object is no table.
+fn may_use_table(jump: &Instruction) -> bool {
+    jump.op0_kind() == OpKind::Register || jump.memory_index() != Register::None
+}

@@ -1,0 +1,140 @@
+//! What the sweep keeps of an instruction that changes the flow of control.
+
+use iced_x86::Instruction;
+
+use crate::decode::RawFlow;
+use crate::through::Through;
+
+/// An instruction that changes the flow of control. There are as many as blocks: it is kept small.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FlowRecord {
+    pub(crate) address: u64,
+    /// The target of a direct one, or what the pointer of an indirect one is known by.
+    value: u64,
+    kind: Kind,
+    pub(crate) length: u8,
+}
+
+/// [`RawFlow`] and [`Through`] without their numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Next,
+    Call,
+    Jump,
+    Branch,
+    Return,
+    Stop,
+    Transaction,
+    Invalid,
+    IndirectCall(Pointed),
+    IndirectJump(Pointed),
+}
+
+/// [`Through`] without its numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pointed {
+    Nothing,
+    Slot,
+    Member,
+    Pointer,
+    Unknown,
+}
+
+impl FlowRecord {
+    pub(crate) fn new(instruction: &Instruction, flow: RawFlow, through: Through) -> Self {
+        let (pointed, place) = match through {
+            Through::Nothing => (Pointed::Nothing, 0),
+            Through::Slot(slot) => (Pointed::Slot, slot),
+            Through::Member(offset) => (Pointed::Member, offset),
+            Through::Pointer => (Pointed::Pointer, 0),
+            Through::Unknown => (Pointed::Unknown, 0),
+        };
+        let (kind, value) = match flow {
+            RawFlow::Next => (Kind::Next, 0),
+            RawFlow::Call(target) => (Kind::Call, target),
+            RawFlow::IndirectCall => (Kind::IndirectCall(pointed), place),
+            RawFlow::Jump(target) => (Kind::Jump, target),
+            RawFlow::Branch(target) => (Kind::Branch, target),
+            RawFlow::IndirectJump => (Kind::IndirectJump(pointed), place),
+            RawFlow::Return => (Kind::Return, 0),
+            RawFlow::Stop => (Kind::Stop, 0),
+            RawFlow::Transaction(target) => (Kind::Transaction, target),
+            RawFlow::Invalid => (Kind::Invalid, 0),
+        };
+        Self { address: instruction.ip(), value, kind, length: u8::try_from(instruction.len()).unwrap_or(0) }
+    }
+
+    #[inline]
+    pub(crate) const fn flow(&self) -> RawFlow {
+        match self.kind {
+            Kind::Next => RawFlow::Next,
+            Kind::Call => RawFlow::Call(self.value),
+            Kind::Jump => RawFlow::Jump(self.value),
+            Kind::Branch => RawFlow::Branch(self.value),
+            Kind::Return => RawFlow::Return,
+            Kind::Stop => RawFlow::Stop,
+            Kind::Transaction => RawFlow::Transaction(self.value),
+            Kind::Invalid => RawFlow::Invalid,
+            Kind::IndirectCall(_) => RawFlow::IndirectCall,
+            Kind::IndirectJump(_) => RawFlow::IndirectJump,
+        }
+    }
+
+    /// What an indirect call or jump goes through.
+    pub(crate) const fn through(&self) -> Through {
+        let (Kind::IndirectCall(pointed) | Kind::IndirectJump(pointed)) = self.kind else { return Through::Nothing };
+        match pointed {
+            Pointed::Nothing => Through::Nothing,
+            Pointed::Slot => Through::Slot(self.value),
+            Pointed::Member => Through::Member(self.value),
+            Pointed::Pointer => Through::Pointer,
+            Pointed::Unknown => Through::Unknown,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn end(&self) -> u64 {
+        self.address + u64::from(self.length)
+    }
+
+    /// Of an indirect call or jump through a slot: its link address.
+    #[inline]
+    pub(crate) const fn slot(&self) -> Option<u64> {
+        match self.kind {
+            Kind::IndirectCall(Pointed::Slot) | Kind::IndirectJump(Pointed::Slot) => Some(self.value),
+            _ => None,
+        }
+    }
+
+    /// The target of a direct call, jump or branch.
+    #[inline]
+    pub(crate) const fn direct_target(&self) -> Option<u64> {
+        match self.kind {
+            Kind::Call | Kind::Jump | Kind::Branch => Some(self.value),
+            _ => None,
+        }
+    }
+
+    /// The target of a direct call.
+    #[inline]
+    pub(crate) const fn callee(&self) -> Option<u64> {
+        match self.kind {
+            Kind::Call => Some(self.value),
+            _ => None,
+        }
+    }
+
+    /// The target of a direct jump or branch.
+    #[inline]
+    pub(crate) const fn branch_target(&self) -> Option<u64> {
+        match self.kind {
+            Kind::Jump | Kind::Branch => Some(self.value),
+            _ => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn branch_target_mut(&mut self) -> Option<&mut u64> {
+        matches!(self.kind, Kind::Jump | Kind::Branch).then_some(&mut self.value)
+    }
+}
