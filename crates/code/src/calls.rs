@@ -173,9 +173,18 @@ impl CallGraph {
     /// Shortest number of calls from the given functions to every function; `None` where no path leads.
     #[must_use]
     pub fn distances_from(&self, roots: &[usize], edges: Edges) -> Vec<Option<u32>> {
+        self.distances_around(None, roots, edges)
+    }
+
+    /// The same over paths on which one function is not; none leads to it.
+    #[must_use]
+    pub fn distances_around(&self, left_out: Option<usize>, roots: &[usize], edges: Edges) -> Vec<Option<u32>> {
         let mut walk = Walk::new(self.nodes.len(), self.sets.len());
-        walk.todo.extend(roots.iter().map(|&root| (root, 0)));
+        walk.reach(roots, 0);
         while let Some((function, distance)) = walk.next() {
+            if Some(function) == left_out {
+                continue;
+            }
             walk.reach(self.callees(function), distance + 1);
             let Some(node) = self.nodes.get(function).filter(|_| edges == Edges::Possible) else { continue };
             walk.reach(&node.handed_on.functions, distance + 1);
@@ -183,6 +192,9 @@ impl CallGraph {
                 let members = self.sets.get(set).map_or([].as_slice(), |set| &set.functions);
                 walk.reach_once(set, members, distance + 1);
             }
+        }
+        if let Some(distance) = left_out.and_then(|function| walk.distances.get_mut(function)) {
+            *distance = None;
         }
         walk.distances
     }

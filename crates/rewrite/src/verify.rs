@@ -9,6 +9,7 @@
 mod exceptions;
 pub(crate) mod note;
 mod regions;
+mod seen;
 mod threads;
 mod walk;
 

@@ -11,9 +11,9 @@
 //! ```
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
-use tare_code::{Flow, Program};
+use tare_code::{Edges, Flow, Program};
 use tare_image::Image;
 use tare_image::lines::Lines;
 
@@ -78,7 +78,8 @@ pub struct Snippets<'a> {
     sites: Sites,
     texts: BTreeMap<String, u32>,
     chosen: HashMap<usize, Chosen<'a>>,
-    called: BTreeSet<usize>,
+    /// By function: how many calls a snippet is from it, at least.
+    called: Vec<Option<u32>>,
 }
 
 /// What sites are, by alternative, point, and whether they are inside of a body.
@@ -113,7 +114,10 @@ impl<'a> Snippets<'a> {
             Found::Own(address) => subject.program.function_entered_at(*address),
             Found::Imported(_) => None,
         });
-        let called = may_be_called(subject.program, own.collect());
+        // Only start-up code calls the main function, and knows its address: what snippets call does not come there, and so
+        // they do not call what only the main function calls.
+        let own: Vec<usize> = own.collect();
+        let called = subject.program.calls().distances_around(subject.program.main(), &own, Edges::Possible);
         let of_alternative = adapter.alternatives.iter().zip(&linked.alternatives);
         let layouts: Vec<RecordLayout> =
             of_alternative.map(|(alternative, ready)| RecordLayout::new(alternative, ready.iter().map(|one| &one.checked))).collect();
@@ -130,7 +134,7 @@ impl<'a> Snippets<'a> {
     /// would call itself.
     #[must_use]
     pub fn may_call(&self, function: usize) -> bool {
-        self.called.contains(&function)
+        self.called.get(function).is_some_and(Option::is_some)
     }
 
     /// Which places of a function are needed.
@@ -222,24 +226,6 @@ impl Probes for Snippets<'_> {
         inserted.insertions = places.iter().map(site).collect();
         inserted
     }
-}
-
-/// Functions, and what they may call. Only start-up code calls the main function, and knows its address: what snippets
-/// call does not come there, and so what only the main function calls is not among them.
-fn may_be_called(program: &Program, own: Vec<usize>) -> BTreeSet<usize> {
-    let (calls, main) = (program.calls(), program.main());
-    let (mut reached, mut sets) = (BTreeSet::new(), BTreeSet::new());
-    let mut todo = own;
-    while let Some(function) = todo.pop() {
-        if Some(function) == main || !reached.insert(function) {
-            continue;
-        }
-        todo.extend(calls.callees(function));
-        todo.extend(calls.handed_on(function).iter().flat_map(|targets| targets.functions));
-        let new = calls.through_pointers(function).iter().filter(|&&set| sets.insert(set));
-        todo.extend(new.filter_map(|&set| calls.pointer_set(set)).flat_map(|targets| targets.functions));
-    }
-    reached
 }
 
 /// Iterations have their loop's record.

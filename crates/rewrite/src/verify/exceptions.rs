@@ -6,7 +6,7 @@
 use tare_image::{CallSite, Fde, Image, Lsda};
 
 use crate::unwind::leb::{read_signed, read_unsigned};
-use crate::verify::walk::Seen;
+use crate::verify::seen::Seen;
 use crate::verify::{Copy, Fault, relative};
 
 const APPLICATION: u8 = 0x70;

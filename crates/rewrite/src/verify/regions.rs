@@ -11,7 +11,8 @@ use tare_code::{Flow, Instruction};
 
 use crate::insertion::Point;
 use crate::points::Slot;
-use crate::verify::walk::{Seen, Walk, entry_at};
+use crate::verify::seen::Seen;
+use crate::verify::walk::{Walk, entry_at};
 use crate::verify::{Copy, Fault};
 
 /// Regions that are open, the innermost last.
