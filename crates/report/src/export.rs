@@ -67,11 +67,11 @@ pub fn tau(run: &Run, results: &Results<'_>) -> Vec<(String, String)> {
     tau::write(run, results)
 }
 
-/// What the values of a file are.
 /// What files say of how their times were compensated, where their format has room for it: read back, they are not taken for those of
 /// a tool whose overhead is in them.
 const COMPENSATION: &str = "Tareweight compensation";
 
+/// What the values of a file are.
 fn title(run: &Run, results: &Results<'_>) -> String {
     let values = match results.shown.mode {
         tare_compensate::Mode::Off => "as measured",

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tare_compensate::whole::{Classes, WaitPlace};
-use tare_compensate::{CompensatedNode, Figure};
+use tare_compensate::{CompensatedNode, Figure, Mark};
 use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node};
 
 use crate::budget::Spent;
@@ -23,7 +23,8 @@ use crate::view::{
 pub const SCHEMA: u32 = 1;
 
 /// A document as it is written: JSON on one line, without a newline at its end.
-pub(crate) fn written(document: &impl Serialize) -> String {
+#[must_use]
+pub fn written(document: &impl Serialize) -> String {
     // Mirror types hold strings, numbers, lists and structs alone, which always have a JSON form.
     serde_json::to_string(document).unwrap_or_default()
 }
@@ -187,13 +188,39 @@ struct EfficiencyDocument {
     communication: f64,
 }
 
-/// Seconds of all locations.
+/// Classes of time as documents have them: seconds of all locations.
 #[derive(Serialize)]
-struct ClassesDocument {
+pub struct ClassesDocument {
     useful_s: f64,
     waiting_s: f64,
     messages_s: f64,
     start_end_s: f64,
+}
+
+impl ClassesDocument {
+    /// The document of classes.
+    #[must_use]
+    pub fn of(classes: &Classes) -> Self {
+        let &Classes { useful_s, waiting_s, messages_s, start_end_s } = classes;
+        Self { useful_s, waiting_s, messages_s, start_end_s }
+    }
+}
+
+/// A figure as documents have it: seconds, and why they are not to be trusted.
+#[derive(Serialize)]
+pub struct FigureDocument {
+    value_s: f64,
+    low_s: f64,
+    high_s: f64,
+    mark: Option<&'static str>,
+}
+
+impl FigureDocument {
+    /// The document of a figure.
+    #[must_use]
+    pub fn of(figure: &Figure) -> Self {
+        Self { value_s: figure.value, low_s: figure.low, high_s: figure.high, mark: figure.mark.map(Mark::reason) }
+    }
 }
 
 #[derive(Serialize)]
@@ -214,14 +241,13 @@ impl WholeDocument {
         let whole = Whole::of(results);
         let trust = Time::of(results).map(|time| Trust::of(run, results, &region_rows(results, &whole), &time));
         let findings = trust.map(|trust| finding_texts(results.profile, run, &whole.findings, &trust, &Glyphs::ASCII)).unwrap_or_default();
-        let Classes { useful_s, waiting_s, messages_s, start_end_s } = whole.classes;
         Self {
             efficiency: whole.efficiency.map(|efficiency| EfficiencyDocument {
                 parallel: efficiency.parallel(),
                 load_balance: efficiency.load_balance,
                 communication: efficiency.communication,
             }),
-            classes: ClassesDocument { useful_s, waiting_s, messages_s, start_end_s },
+            classes: ClassesDocument::of(&whole.classes),
             findings: findings.into_iter().map(FindingDocument::of).collect(),
             waits: wait_rows(results, &whole).iter().map(|row| WaitPlaceDocument::of(row.place)).collect(),
         }

@@ -1,10 +1,8 @@
 //! What a frame shows, for programs: seconds over all threads, shares as fractions, null for what one reading alone does not say.
 
 use serde::Serialize;
-use tare_compensate::Figure;
-use tare_compensate::whole::Classes;
 use tare_query::State;
-use tare_report::json::SCHEMA;
+use tare_report::json::{ClassesDocument, FigureDocument, SCHEMA, written};
 
 use crate::app::App;
 use crate::rates::Rates;
@@ -33,8 +31,7 @@ pub fn json(app: &App) -> String {
         threads: now.places.iter().map(|place| ThreadDocument::of(place, &rates)).collect(),
         pairs: now.pairs.iter().map(|pair| PairDocument::of(pair, &rates)).collect(),
     };
-    // Mirror types hold strings, numbers, lists and structs alone, which always have a JSON form.
-    serde_json::to_string(&document).unwrap_or_default()
+    written(&document)
 }
 
 #[derive(Serialize)]
@@ -55,34 +52,6 @@ struct Document<'a> {
     regions: Vec<RegionDocument<'a>>,
     threads: Vec<ThreadDocument<'a>>,
     pairs: Vec<PairDocument>,
-}
-
-#[derive(Serialize)]
-struct ClassesDocument {
-    useful_s: f64,
-    waiting_s: f64,
-    messages_s: f64,
-    start_end_s: f64,
-}
-
-impl ClassesDocument {
-    fn of(classes: &Classes) -> Self {
-        Self { useful_s: classes.useful_s, waiting_s: classes.waiting_s, messages_s: classes.messages_s, start_end_s: classes.start_end_s }
-    }
-}
-
-#[derive(Serialize)]
-struct FigureDocument {
-    value_s: f64,
-    low_s: f64,
-    high_s: f64,
-    mark: Option<&'static str>,
-}
-
-impl FigureDocument {
-    fn of(figure: &Figure) -> Self {
-        Self { value_s: figure.value, low_s: figure.low, high_s: figure.high, mark: figure.mark.map(tare_compensate::Mark::reason) }
-    }
 }
 
 #[derive(Serialize)]

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use tare_compensate::difference::{Difference, Verdict};
-use tare_compensate::{Figure, Mark};
 
 use super::{AboutRun, Comparison, Line, Of};
+use crate::json::FigureDocument;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -77,20 +77,6 @@ struct OfDocument {
     runs: Vec<FigureDocument>,
     calls: u64,
     wait_s: f64,
-}
-
-#[derive(Serialize)]
-struct FigureDocument {
-    value_s: f64,
-    low_s: f64,
-    high_s: f64,
-    mark: Option<&'static str>,
-}
-
-impl FigureDocument {
-    fn of(figure: &Figure) -> Self {
-        Self { value_s: figure.value, low_s: figure.low, high_s: figure.high, mark: figure.mark.map(Mark::reason) }
-    }
 }
 
 #[derive(Serialize)]
