@@ -188,6 +188,9 @@ pub struct Additions {
     pub thread_distance: Option<u32>,
     /// What the loader is to find: functions by name, and where among the variables their addresses go.
     pub imports: Vec<(String, u32)>,
+    /// Variables of eight bytes that hold the address of a routine from the start, which the loader puts there, and where
+    /// the routine is in the code. Only where there are [`Self::imports`].
+    pub pointers: Vec<(u32, u32)>,
     /// Libraries that are loaded with the image.
     pub libraries: Vec<String>,
     /// A routine that takes the place of the first function of the image's initialisation.

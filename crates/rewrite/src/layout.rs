@@ -76,6 +76,12 @@ impl Layout {
         additions.imports.len() as u64 + u64::from(self.block_distance(additions).is_some())
     }
 
+    /// Variables of the probes that hold the addresses of routines, and these addresses.
+    pub(crate) fn pointers(&self, additions: &Additions) -> impl Iterator<Item = (u64, u64)> {
+        let addressed = |&(at, routine): &(u32, u32)| (self.shared_variables + u64::from(at), self.routines() + u64::from(routine));
+        additions.pointers.iter().map(addressed)
+    }
+
     /// Where the loader puts the distance of a library's thread-local variables, and how far they are in their block.
     pub(crate) fn block_distance(&self, additions: &Additions) -> Option<(u64, u64)> {
         let slot = self.shared_variables + u64::from(additions.thread_distance?);
@@ -131,7 +137,7 @@ pub(crate) fn assign(image: &Image<'_>, moved: &mut [Moved], empty: Layout, need
     layout.imports = next..next + needs.imports;
     next = layout.imports.end.next_multiple_of(FRAME_ALIGNMENT);
     let of_threads = layout.thread_locals.as_ref().map_or(0, |own| own.relocated(0).len() as u64);
-    let added = relocated_entries(moved) + of_threads + layout.relocated_slots(additions);
+    let added = relocated_entries(moved) + of_threads + additions.pointers.len() as u64 + layout.relocated_slots(additions);
     let size = if added == 0 { 0 } else { needs.relocations + added * RELOCATION_SIZE };
     layout.relocations = next..next + size;
     next += size;

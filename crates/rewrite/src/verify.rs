@@ -16,7 +16,7 @@ mod walk;
 use std::ops::Range;
 
 use tare_code::{Program, TableForm, Threads};
-use tare_image::Image;
+use tare_image::{Image, RelocationKind};
 
 use crate::addresses::AddressMap;
 use crate::copies::{self, FunctionCopy};
@@ -218,7 +218,18 @@ fn additions(written: &Image<'_>, claims: &Claims<'_>, moved: &AddressMap) -> Re
             to.copy_from_slice(from);
         }
     }
-    if expected == bytes { Ok(()) } else { Err(fault) }
+    if expected != bytes {
+        return Err(fault);
+    }
+    for &(at, routine) in &own.pointers {
+        let place = claims.shared_variables + u64::from(at);
+        let target = (claims.routines + u64::from(routine)).cast_signed();
+        let filled = written.relocations_in(&(place..place + 8));
+        if !filled.iter().any(|one| one.address == place && one.kind == RelocationKind::Relative && one.addend == target) {
+            return Err(Fault::new(place, "a pointer to a routine is not filled in"));
+        }
+    }
+    Ok(())
 }
 
 fn block(written: &Image<'_>, (address, bytes): (u64, &[u8]), what: &'static str) -> Result<(), Fault> {

@@ -130,12 +130,8 @@ impl Job<'_, '_> {
         }
         window.put(layout.imports.start, &self.imports.bytes)?;
         if !layout.relocations.is_empty() {
-            let slots = self.additions.imports.iter().map(|&(_, slot)| layout.shared_variables + u64::from(slot));
-            let imports: Vec<(u64, u32)> = slots.zip(self.imports.symbols.iter().copied()).collect();
-            window.put(
-                layout.relocations.start,
-                &dynamic::relocations(self.image, self.moved, layout, &imports, layout.block_distance(self.additions)),
-            )?;
+            let table = dynamic::relocations(self.image, self.moved, layout, self.additions, &self.imports.symbols);
+            window.put(layout.relocations.start, &table)?;
         }
         window.put(layout.frames.start, &self.unwind.frames)?;
         window.put(layout.frame_index.start, &self.unwind.index)

@@ -26,7 +26,7 @@ use crate::elf::hooks::{self, When};
 use crate::insertion::{self, Additions, Field, Inserted, Insertion, Place, Probes, Routine, Scope, Value, VariableField};
 use crate::snippet::ast::Context;
 use crate::snippet::check::{Checked, Template};
-use crate::snippet::compile::{Callee, Compiled, Entry, Environment, Proof, compile, gate};
+use crate::snippet::compile::{Callee, Compiled, Entry, Environment, Proof, compile, detour};
 use crate::snippet::inline::{Calls, Known};
 use crate::snippet::{self, AdapterError, Problem};
 
@@ -420,8 +420,6 @@ struct Builder<'a> {
     layouts: &'a [RecordLayout],
     added: Additions,
     functions: BTreeMap<String, Callee>,
-    /// Routines that lead to functions that a proof was made for.
-    gates: BTreeMap<String, u32>,
     errno: Option<Callee>,
     texts: BTreeMap<String, u32>,
     globals: Vec<Home>,
@@ -438,7 +436,6 @@ impl<'a> Builder<'a> {
             layouts,
             added: Additions::default(),
             functions: BTreeMap::new(),
-            gates: BTreeMap::new(),
             errno: None,
             texts: BTreeMap::new(),
             globals: Vec::new(),
@@ -494,9 +491,10 @@ impl<'a> Builder<'a> {
         self.added.imports.push((name.to_owned(), slot));
         let proof = small.as_ref().map(|small| {
             let flag = self.variable(&[1]);
+            let way = self.variable(&[0; 8]);
             let bytes = self.constant(small.bytes.iter().copied());
-            self.checks.push(Check { slot, bytes, length: small.bytes.len() as u32, flag });
-            Proof { flag, changed: small.changed }
+            self.checks.push(Check { slot, bytes, length: small.bytes.len() as u32, flag, way });
+            Proof { flag, way, changed: small.changed }
         });
         Callee::Imported { slot, proof }
     }
@@ -504,7 +502,7 @@ impl<'a> Builder<'a> {
     /// Compiles everything.
     fn build(mut self, image: &Image<'_>) -> (Additions, Sites, BTreeMap<String, u32>) {
         let mut sites = Sites::new();
-        self.gates();
+        self.detours();
         let none = RecordLayout::default();
         let (adapter, linked, layouts) = (self.adapter, self.linked, self.layouts);
         let mut initialize = Plan { checks: std::mem::take(&mut self.checks), state_mask: Some(self.state_mask), ..Plan::default() };
@@ -536,19 +534,19 @@ impl<'a> Builder<'a> {
         (self.added, sites, self.texts)
     }
 
-    fn gates(&mut self) {
+    fn detours(&mut self) {
         for (name, callee) in self.functions.clone() {
             if let Callee::Imported { slot, proof: Some(proof) } = callee {
-                let compiled = gate((slot, &proof), &self.environment(&RecordLayout::default()));
-                let at = self.place(compiled, &format!("tare_call_{name}"));
-                self.gates.insert(name, at);
+                let compiled = detour(slot, &self.environment(&RecordLayout::default()));
+                let routine = self.place(compiled, &format!("tare_call_{name}"));
+                self.added.pointers.push((proof.way, routine));
             }
         }
     }
 
     fn site_routines(&mut self, (index, level): (usize, Level), ready: &Ready, layout: &RecordLayout, name: &str, sites: &mut Sites) {
         if level == Level::Functions {
-            let site = match Calls::new(&ready.checked, &self.functions, &self.gates) {
+            let site = match Calls::new(&ready.checked, &self.functions) {
                 Some(calls) => Site::Inline(calls),
                 None => Site::Routine(self.routine(&ready.checked, Entry::Edge, layout, name)),
             };

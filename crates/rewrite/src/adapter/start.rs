@@ -22,6 +22,8 @@ pub(crate) struct Check {
     pub(crate) length: u32,
     /// The byte that becomes zero where they are the same, among the shared variables.
     pub(crate) flag: u32,
+    /// What leads to it from then on, among the shared variables.
+    pub(crate) way: u32,
 }
 
 /// What is done once.
@@ -163,6 +165,8 @@ impl Writer {
         self.code.raw(&[0xfc, 0x39, 0xc9, 0xf3, 0xa6]);
         self.code.jump_if(NOT_EQUAL, differs);
         self.code.store_byte(Memory::Image(Value::SharedVariable(check.flag)), 0);
+        self.code.load(RSI, Memory::Image(Value::SharedVariable(check.slot)));
+        self.code.store(Memory::Image(Value::SharedVariable(check.way)), RSI);
         self.code.bind(differs);
     }
 

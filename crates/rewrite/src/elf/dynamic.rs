@@ -7,6 +7,7 @@ use tare_image::{Image, SearchPath};
 
 use crate::copies::Target;
 use crate::emit::own_address_of;
+use crate::insertion::Additions;
 use crate::layout::{Layout, RELOCATION_SIZE};
 use crate::plan::Moved;
 
@@ -71,10 +72,10 @@ pub(crate) fn relocation_table(image: &Image<'_>) -> Option<u64> {
     image.dynamic().value(DT_RELA)
 }
 
-/// The relocation table with entries for our relocated jump tables and the initial bytes of threads in front, as relative ones come first, and
-/// with entries for imported functions at its end: the address of each slot and the index of its symbol; and for a
-/// distance from the thread pointer: the address of its slot and the place in the library's thread-local block.
-pub(crate) fn relocations(image: &Image<'_>, moved: &[Moved], layout: &Layout, imports: &[(u64, u32)], thread: Option<(u64, u64)>) -> Vec<u8> {
+/// The relocation table with entries for our relocated jump tables, the initial bytes of threads and pointers to routines in
+/// front, as relative ones come first, and with entries for imported functions at its end: the index of the symbol of each;
+/// and for a distance from the thread pointer.
+pub(crate) fn relocations(image: &Image<'_>, moved: &[Moved], layout: &Layout, additions: &Additions, symbols: &[u32]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for copy in moved.iter().flat_map(Moved::copies) {
         let tables = copy.tables.iter().filter(|table| table.form == tare_code::TableForm::Relocated64);
@@ -87,15 +88,17 @@ pub(crate) fn relocations(image: &Image<'_>, moved: &[Moved], layout: &Layout, i
             }
         }
     }
-    for (at, value) in layout.thread_locals.iter().flat_map(|own| own.relocated(layout.thread_image)) {
+    let of_threads = layout.thread_locals.iter().flat_map(|own| own.relocated(layout.thread_image));
+    for (at, value) in of_threads.chain(layout.pointers(additions)) {
         bytes.extend([at, RELATIVE, value].into_iter().flat_map(u64::to_le_bytes));
     }
     let dynamic = image.dynamic();
     let original = dynamic.value(DT_RELA).zip(dynamic.value(DT_RELASZ));
     bytes.extend(original.and_then(|(table, size)| image.bytes_at(table, size)).unwrap_or_default());
-    let thread = thread.map(|(slot, at)| [slot, TPOFF64, at]);
+    let thread = layout.block_distance(additions).map(|(slot, at)| [slot, TPOFF64, at]);
     bytes.extend(thread.into_iter().flatten().flat_map(u64::to_le_bytes));
-    for &(slot, symbol) in imports {
+    for (&(_, at), &symbol) in additions.imports.iter().zip(symbols) {
+        let slot = layout.shared_variables + u64::from(at);
         bytes.extend(slot.to_le_bytes());
         bytes.extend((u64::from(symbol) << 32 | GLOB_DAT).to_le_bytes());
         bytes.extend(0_u64.to_le_bytes());

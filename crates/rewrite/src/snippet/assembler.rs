@@ -326,12 +326,6 @@ impl Assembler {
         self.field(4, target);
     }
 
-    /// Jumps to what a slot leads to.
-    pub(crate) fn jump_through(&mut self, slot: Value) {
-        self.raw(&[0xff, 0x25]);
-        self.field(4, slot);
-    }
-
     /// Sets a register to a number of 32 bits that is filled in.
     pub(crate) fn set_field(&mut self, to: Register, value: Value) {
         if to.high() != 0 {

@@ -14,7 +14,7 @@
 //!
 //! Where every function that is called has been found to use no vector register, and is at start still the one that was
 //! looked at, a second body is run, which saves what it changes and nothing more. Where such calls are all that a snippet
-//! consists of, they stand at the site itself ([`super::inline`]) and lead to the function through a gate.
+//! consists of, they stand at the site itself ([`super::inline`]) and lead to the function without a detour.
 
 mod needs;
 mod values;
@@ -48,6 +48,9 @@ pub(crate) enum Callee {
 pub(crate) struct Proof {
     /// Where the byte is among the shared variables that is zero once the proof is known to hold.
     pub(crate) flag: u32,
+    /// Where the address among the shared variables is that leads to the function: until the proof is known to hold, by a
+    /// [`detour`].
+    pub(crate) way: u32,
     /// Caller-saved general registers that it changes, by number.
     pub(crate) changed: Registers,
 }
@@ -150,21 +153,16 @@ pub(crate) fn compile(checked: &Checked, entry: Entry, environment: &Environment
     writer.finish()
 }
 
-/// A gate: the way from a site to a function that a proof was made for, with its arguments in their registers. Where the
-/// proof does not hold, every register and the vector and x87 state are kept around the call.
-pub(crate) fn gate(callee: (u32, &Proof), environment: &Environment<'_>) -> Compiled {
+/// The way from a site to a function, by its slot, that a proof does not hold of: its arguments are in their registers, and
+/// every register and the vector and x87 state are kept around the call.
+pub(crate) fn detour(slot: u32, environment: &Environment<'_>) -> Compiled {
     let mut writer = Writer::new(&Checked::default(), Entry::Edge, environment);
-    let general = writer.code.label();
-    writer.code.compare_byte(Memory::Image(insertion::Value::SharedVariable(callee.1.flag)), 0);
-    writer.code.jump_if(NOT_EQUAL, general);
-    writer.code.jump_through(insertion::Value::SharedVariable(callee.0));
-    writer.code.bind(general);
     writer.begin();
     writer.body(Keep::All, |writer| {
         for (register, index) in Registers::CALLER_SAVED.iter().zip(1..) {
             writer.code.load(register, Memory::At(RBP, -8 * index));
         }
-        writer.call_plain(&Callee::Imported { slot: callee.0, proof: None });
+        writer.call_plain(&Callee::Imported { slot, proof: None });
     });
     writer.finish()
 }

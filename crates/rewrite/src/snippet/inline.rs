@@ -4,12 +4,12 @@
 //! push %rdi; push %rsi                  what the arguments and the functions change
 //! lea <function>, %rdi                  arguments: all are known when the program is instrumented, but where
 //! mov <16>(%rsp), %rsi                  the function returns to
-//! call <gate of the hook>
+//! call *<way to the hook>(%rip)
 //! pop %rsi; pop %rdi
 //! ```
 //!
-//! A gate is [`super::compile::gate`]: it keeps everything where a proof does not hold, so that a site saves what the proofs
-//! say and what it changes itself. Functions that a proof was made for call nothing, read no vector register and need no
+//! A way leads to the hook itself once the proof is known to hold, and to [`super::compile::detour`] until then, which keeps
+//! everything; so a site saves what the proofs say and what it changes itself. Functions that a proof was made for call nothing, read no vector register and need no
 //! aligned stack; they are not told of arguments in vector registers either. Flags are dead at these sites.
 
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub(crate) struct Calls {
 
 #[derive(Clone, Debug)]
 struct Call {
-    gate: u32,
+    way: u32,
     arguments: Vec<Argument>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) trait Known {
 
 impl Calls {
     /// `None` where the snippet needs a routine.
-    pub(crate) fn new(checked: &Checked, functions: &BTreeMap<String, Callee>, gates: &BTreeMap<String, u32>) -> Option<Self> {
+    pub(crate) fn new(checked: &Checked, functions: &BTreeMap<String, Callee>) -> Option<Self> {
         let mut inline = Self { saved: Registers::default(), calls: Vec::new() };
         for step in &checked.steps {
             let Step::Call(call) = step else { return None };
@@ -58,7 +58,7 @@ impl Calls {
             }
             let of_arguments = call.arguments.iter().zip(ARGUMENTS).fold(Registers::default(), |all, (_, register)| all.with(register));
             inline.saved = inline.saved.union(of_arguments).union(proof.changed);
-            inline.calls.push(Call { gate: *gates.get(&call.function)?, arguments: call.arguments.clone() });
+            inline.calls.push(Call { way: proof.way, arguments: call.arguments.clone() });
         }
         (1..=MOST_CALLS).contains(&inline.calls.len()).then_some(inline)
     }
@@ -77,7 +77,7 @@ impl Calls {
             for (argument, to) in call.arguments.iter().zip(ARGUMENTS) {
                 write(&mut code, (argument, to), depth, known);
             }
-            code.call(insertion::Value::Routine(call.gate));
+            code.call_through(insertion::Value::SharedVariable(call.way));
         }
         for register in self.saved.iter().rev() {
             code.pop(register);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::ast::{Context, Integer};
 use super::check::{Checked, Scope, Template, check};
-use super::compile::{Callee, Compiled, Entry, Environment, MAY_STORE, Proof, Registers, compile, gate};
+use super::compile::{Callee, Compiled, Entry, Environment, MAY_STORE, Proof, Registers, compile, detour};
 use super::inline::{Calls, Known};
 use super::oracle::{FUNCTIONS, Machine, Numbers, VARIABLES, answer, write};
 use super::{Place, parse};
@@ -165,10 +165,11 @@ const VARIABLES_AT: usize = 2 * ROOM;
 const RECORD: usize = 3 * ROOM;
 /// Where the site's code is.
 const SITE: usize = ROOM - 64;
-/// Shared variables: eight bytes for each of the adapter's, then slots, then the state's mask, then a proof's byte.
+/// Shared variables: eight bytes for each of the adapter's, then slots, then the state's mask, then a proof's byte and way.
 const SLOTS: u32 = 64;
 const MASK: u32 = 128;
 const FLAG: u32 = 136;
+const WAY: u32 = 144;
 
 impl Stage {
     fn new() -> Self {
@@ -363,7 +364,7 @@ fn a_proven_function_is_called_without_saving_what_it_keeps() {
 
 fn proven(text: &str, visits: i64) {
     let (_, checked) = checked(text);
-    let proof = Proof { flag: FLAG, changed: Registers(1 << 6 | 1 << 7) };
+    let proof = Proof { flag: FLAG, way: WAY, changed: Registers(1 << 6 | 1 << 7) };
     for entry in [Entry::Edge, Entry::Body] {
         let trial = Trial::new(&checked, entry, Some(proof.clone()));
         let small = SITE - 16;
@@ -411,9 +412,8 @@ impl Known for Region {
 #[test]
 fn calls_at_a_site_keep_every_register_whether_the_proof_holds_or_not() {
     let (_, checked) = checked("f3(@LINE@, @ADDRESS@, 3); f3(1, @CALLER@, 5);");
-    let proof = Proof { flag: FLAG, changed: Registers(1 << 6 | 1 << 7) };
+    let proof = Proof { flag: FLAG, way: WAY, changed: Registers(1 << 6 | 1 << 7) };
     let functions = BTreeMap::from([("f3".to_owned(), Callee::Imported { slot: SLOTS, proof: Some(proof.clone()) })]);
-    let gates = BTreeMap::from([("f3".to_owned(), 0)]);
     let layout = RecordLayout::default();
     let environment = Environment {
         functions: &functions,
@@ -424,15 +424,15 @@ fn calls_at_a_site_keep_every_register_whether_the_proof_holds_or_not() {
         thread_distance: 0,
         errno: None,
     };
-    let compiled = gate((SLOTS, &proof), &environment);
-    let insertion = Calls::new(&checked, &functions, &gates).expect("calls with known arguments").site(&Region);
+    let compiled = detour(SLOTS, &environment);
+    let insertion = Calls::new(&checked, &functions).expect("calls with known arguments").site(&Region);
     let stage = Stage::new();
     stage.load(&compiled, Entry::Edge);
     stage.put(SITE, &insertion.bytes);
     stage.put(SITE + insertion.bytes.len(), &[0xc3]);
     for field in insertion.fields.iter() {
         let target = match field.value {
-            Value::Routine(at) => i32::try_from(at).expect("a small number"),
+            Value::SharedVariable(at) => VARIABLES_AT as i32 + at.cast_signed(),
             Value::Original(at) => i32::try_from(at).expect("a small number"),
             other => panic!("nothing here refers to {other:?}"),
         };
@@ -443,9 +443,10 @@ fn calls_at_a_site_keep_every_register_whether_the_proof_holds_or_not() {
     let small = SITE - 16;
     stage.put(small, &SMALL);
     let mut numbers = Numbers(78);
-    for (function, flag, calls) in [(stage.memory as u64 + small as u64, 0, 0), (addresses()[2], 1, 2)] {
+    let at_start = |at: usize| stage.memory as u64 + at as u64;
+    for (function, way, calls) in [(at_start(small), at_start(small), 0), (addresses()[2], at_start(0), 2)] {
         stage.put(VARIABLES_AT + SLOTS as usize, &function.to_le_bytes());
-        stage.put(VARIABLES_AT + FLAG as usize, &[flag]);
+        stage.put(VARIABLES_AT + WAY as usize, &way.to_le_bytes());
         CALLS.with_borrow_mut(Vec::clear);
         let (before, mut after) = stage.run(&mut numbers, Entry::Edge);
         after.general[4] = before.general[4];
