@@ -17,6 +17,7 @@ use tare_image::Image;
 use tare_format::probe::SLOTS_SIZE;
 
 use crate::copies::{Fragment, FunctionCopy};
+use crate::elf::PT_GNU_EH_FRAME;
 use crate::elf::threads::{Distance, ThreadLocals};
 use crate::error::RewriteError;
 use crate::insertion::{Additions, Routine};
@@ -58,6 +59,8 @@ pub(crate) struct Layout {
     /// Variables that every thread has of its own, and where their initial bytes are.
     pub(crate) thread_locals: Option<ThreadLocals>,
     pub(crate) thread_image: u64,
+    /// The copy of the dynamic section at the end of the data; empty where it stays where it is.
+    pub(crate) dynamic: Range<u64>,
 }
 
 impl Layout {
@@ -114,6 +117,8 @@ pub(crate) struct Needs<'a> {
     pub(crate) relocations: u64,
     /// Bytes of the extended tables of dynamic symbols.
     pub(crate) imports: u64,
+    /// Bytes of the dynamic section where it has to be copied.
+    pub(crate) dynamic: u64,
 }
 
 /// Gives every copy its addresses.
@@ -157,7 +162,9 @@ pub(crate) fn assign(image: &Image<'_>, moved: &mut [Moved], empty: Layout, need
         layout.thread_image = next.next_multiple_of(own.align());
         next = layout.thread_image + own.image.len() as u64;
     }
-    layout.data.end = next;
+    next = next.next_multiple_of(FRAME_ALIGNMENT);
+    layout.dynamic = next..next + needs.dynamic;
+    layout.data.end = layout.dynamic.end;
     Ok((layout, unwind))
 }
 
@@ -234,6 +241,10 @@ fn unwind(image: &Image<'_>, moved: &[Moved], additions: &Additions, layout: &La
             instructions: fde.instructions,
             exceptions: fde.lsda,
         })?;
+    }
+    if !image.segments().iter().any(|segment| segment.kind == PT_GNU_EH_FRAME) {
+        // The image announces its table itself, and possibly not all of it: what ends a stack there shall end it here.
+        table.unlist();
     }
     let plain = entry_like();
     for routine in &additions.routines {

@@ -253,7 +253,14 @@ fn write_image(image: &Image<'_>, program: &Program, request: &Request<'_>, prob
     let start = Start::choose(image, &head);
     let relocations = relocation_table_size(image).unwrap_or(0);
     let imports = Imports::new(image, &additions.imports, &additions.libraries)?;
-    let needs = layout::Needs { additions: &additions, start: start.address, head: head.size, relocations, imports: imports.bytes.len() as u64 };
+    let needs = layout::Needs {
+        additions: &additions,
+        start: start.address,
+        head: head.size,
+        relocations,
+        imports: imports.bytes.len() as u64,
+        dynamic: imports.dynamic_size(image),
+    };
     let (layout, unwind) = layout::assign(image, &mut moved, empty, &needs)?;
     moved.iter_mut().for_each(Moved::fill_variables);
     clock.phase("layout");

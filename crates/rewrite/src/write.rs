@@ -8,7 +8,7 @@ use crate::displacement::displacement;
 use crate::elf::dynamic::{self, Paths};
 use crate::elf::head::{Head, note_bytes};
 use crate::elf::hooks::{self, When};
-use crate::elf::imports::Imports;
+use crate::elf::imports::{DYNAMIC_ENTRY, Imports, dynamic_segment};
 use crate::elf::sections::{self, Places};
 use crate::elf::{PT_LOAD, segment_bytes};
 use crate::emit::{self, Window};
@@ -78,7 +78,7 @@ impl Job<'_, '_> {
         let data = self.image.data();
         let kept = usize::try_from(self.start.kept).map_err(|_| DAMAGED)?;
         let end = self.start.offset + (self.layout.data.end - self.layout.start);
-        let tables = self.imports.tables(self.image, self.layout.imports.start);
+        let tables = self.imports.tables(self.image, self.layout.imports.start, &self.layout.dynamic);
         let places = Places {
             head: self.head,
             layout: self.layout,
@@ -152,13 +152,28 @@ impl Job<'_, '_> {
         let strings = self.layout.start + self.head.strings_at;
         let table = self.imports.string_table(self.image, self.layout.imports.start);
         let patches = self.paths.patches(strings, table).into_iter();
-        let patches = patches.chain(self.imports.patches(self.image, self.layout.imports.start)?);
+        let patches = patches.chain(self.imports.patches(self.image, self.layout.imports.start));
         let others = self.layout.relocated_slots(self.additions);
         for (at, value) in patches.chain(dynamic::relocation_patches(self.image, self.layout, others)) {
             put(out, at, &value.to_le_bytes())?;
         }
         self.hook(out, When::Start, self.additions.initialize)?;
-        self.hook(out, When::End, self.additions.finalize)
+        self.hook(out, When::End, self.additions.finalize)?;
+        self.libraries(out)
+    }
+
+    /// Puts libraries behind the entries of the dynamic section, and all of them where they go when all else is in them.
+    fn libraries(&self, out: &mut [u8]) -> Result<(), RewriteError> {
+        let Some(segment) = dynamic_segment(self.image) else { return Ok(()) };
+        let end = segment.offset + DYNAMIC_ENTRY * self.image.dynamic().entries().len() as u64;
+        let copy = &self.layout.dynamic;
+        if copy.is_empty() {
+            return put(out, end, &self.imports.entries());
+        }
+        let kept = usize::try_from(segment.offset).map_err(|_| DAMAGED)?..usize::try_from(end).map_err(|_| DAMAGED)?;
+        let mut entries = out.get(kept).ok_or(DAMAGED)?.to_vec();
+        entries.extend(self.imports.entries());
+        put(out, self.start.offset + (copy.start - self.layout.start), &entries)
     }
 
     /// Leads the first or the last function that the loader calls through a routine.

@@ -136,7 +136,8 @@ fn hooks_of_the_compiler_see_what_they_see_in_a_compiled_program() {
 fn score_p_and_tau_get_what_their_interfaces_want() {
     let bench = Bench::new();
     for (name, interface, library) in [("scorep", "SCOREP", "libscorep_adapter_user_event.so"), ("tau", "TAU", "libTAU.so")] {
-        for flags in ["-O2", "-O1 -no-pie"] {
+        // The last three have no room in their dynamic sections.
+        for flags in ["-O2", "-O1 -no-pie", "-O2 -fuse-ld=lld", "-O2 -no-pie -fuse-ld=lld", "-O2 -Wl,--spare-dynamic-tags=0"] {
             let (program, library) = measured(&bench, flags, interface, library, "");
             let choice = Choice { names: &NAMES, libraries: &[&library], ..FUNCTIONS };
             let (stdout, seen) = seen(&bench, &copy(&program, shipped(name), choice), &library);

@@ -98,6 +98,15 @@ fn relocations_in_packed_form() {
 }
 
 #[test]
+fn walks_over_the_stack_end_where_they_did() {
+    for flags in ["-O2", "-O2 -no-pie", "-O0 -fomit-frame-pointer"] {
+        check("backtrace.c", flags, Balance::Exact);
+        check("backtrace.c", &format!("{flags} -static"), Balance::Static);
+    }
+    check("backtrace.c", "-O2 -static-pie", Balance::Static);
+}
+
+#[test]
 fn threads_and_stacks_seen_from_signals() {
     for flags in ["-O0 -pthread", "-O2 -pthread", "-O2 -pthread -no-pie -fomit-frame-pointer"] {
         check("threads.c", flags, Balance::Exact);

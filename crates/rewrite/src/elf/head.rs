@@ -9,7 +9,7 @@ use std::ops::Range;
 use tare_format::note::{ImageNote, NOTE_NAME, NOTE_TYPE};
 use tare_image::{Image, Segment};
 
-use crate::elf::{PF_R, PF_W, PF_X, PT_GNU_EH_FRAME, PT_GNU_PROPERTY, PT_INTERP, PT_LOAD, PT_NOTE, PT_PHDR, PT_TLS, SEGMENT_SIZE};
+use crate::elf::{PF_R, PF_W, PF_X, PT_DYNAMIC, PT_GNU_EH_FRAME, PT_GNU_PROPERTY, PT_INTERP, PT_LOAD, PT_NOTE, PT_PHDR, PT_TLS, SEGMENT_SIZE};
 use crate::layout::{Layout, PAGE};
 
 const SHT_NOTE: u32 = 7;
@@ -71,6 +71,7 @@ impl Head {
                 }
                 PT_GNU_EH_FRAME => segment = frame_index(layout, offset),
                 PT_TLS => segment = thread_locals(layout, offset).unwrap_or(segment),
+                PT_DYNAMIC if !layout.dynamic.is_empty() => segment = copied(&segment, &layout.dynamic, layout, offset),
                 _ => {}
             }
             found.push(segment);
@@ -135,6 +136,12 @@ pub(crate) fn note_bytes(note: &ImageNote) -> Vec<u8> {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
     bytes.extend(note.to_bytes());
     bytes
+}
+
+/// A segment at another place in the new ones.
+fn copied(segment: &Segment, range: &Range<u64>, layout: &Layout, offset: u64) -> Segment {
+    let size = range.end - range.start;
+    Segment { offset: offset + (range.start - layout.start), address: range.start, file_size: size, memory_size: size, ..*segment }
 }
 
 fn new_segments(layout: &Layout, offset: u64) -> [Segment; 2] {

@@ -2,12 +2,12 @@
 //!
 //! The tables of dynamic symbols, of their versions and of their names are copied to the new segment and extended
 //! there; the dynamic section says so in the entries that it has. Libraries take up entries that linkers leave free at
-//! its end. Each function has a slot in the writable segment that the loader fills at start, so that the first call
+//! its end; where there are too few of them, the section is copied to the new segment as well. Each function has a slot in the writable segment that the loader fills at start, so that the first call
 //! does not run the loader's resolver.
 
 use std::ops::Range;
 
-use tare_image::Image;
+use tare_image::{Image, Segment};
 
 use crate::elf::PT_DYNAMIC;
 use crate::elf::dynamic::{Patch, relocation_table_size};
@@ -19,6 +19,8 @@ const DT_SYMTAB: u64 = 6;
 const DT_STRSZ: u64 = 10;
 const DT_VERSYM: u64 = 0x6fff_fff0;
 const SYMBOL_SIZE: u64 = 24;
+/// Bytes of an entry of the dynamic section.
+pub(crate) const DYNAMIC_ENTRY: u64 = 16;
 /// Global and of no type: a function or none, as the loader finds it.
 const GLOBAL: u8 = 1 << 4;
 /// In the table of versions: of no particular version.
@@ -38,7 +40,8 @@ pub(crate) struct Imports {
 
 /// Where the tables are in the output, for the section headers.
 pub(crate) struct Tables {
-    /// Link addresses in the original and in the output of the table of symbols, of versions and of strings.
+    /// Link addresses in the original and in the output of the table of symbols, of versions and of strings, and of the
+    /// dynamic section.
     pub(crate) moved: Vec<(u64, Range<u64>)>,
 }
 
@@ -98,9 +101,9 @@ impl Imports {
     }
 
     /// The dynamic section's values for a block at a link address.
-    pub(crate) fn patches(&self, image: &Image<'_>, address: u64) -> Result<Vec<Patch>, RewriteError> {
+    pub(crate) fn patches(&self, image: &Image<'_>, address: u64) -> Vec<Patch> {
         if self.bytes.is_empty() {
-            return Ok(Vec::new());
+            return Vec::new();
         }
         let size = self.bytes.len() as u64 - self.strings_at;
         let value = |tag| match tag {
@@ -110,23 +113,25 @@ impl Imports {
             DT_STRSZ => Some(size),
             _ => None,
         };
-        let entries = image.dynamic().entries();
-        let mut patches: Vec<Patch> = entries.iter().filter_map(|entry| Some((entry.value_offset, value(entry.tag)?))).collect();
-        let room = image.segments().iter().find(|segment| segment.kind == PT_DYNAMIC).map_or(0..0, |one| one.offset..one.offset + one.file_size);
-        let mut free = room.start + 16 * entries.len() as u64;
-        for &library in &self.libraries {
-            // One entry of zeros must stay at the end.
-            if free + 32 > room.end {
-                return Err(RewriteError::Headers { what: "the dynamic section has no room for another library" });
-            }
-            patches.extend([(free, DT_NEEDED), (free + 8, library)]);
-            free += 16;
-        }
-        Ok(patches)
+        image.dynamic().entries().iter().filter_map(|entry| Some((entry.value_offset, value(entry.tag)?))).collect()
     }
 
-    /// Where the tables went, for a block at a link address.
-    pub(crate) fn tables(&self, image: &Image<'_>, address: u64) -> Tables {
+    /// Bytes of the dynamic section with entries for the libraries, where it has to be copied for them; else 0.
+    pub(crate) fn dynamic_size(&self, image: &Image<'_>) -> u64 {
+        // One entry of zeros must stay at the end.
+        let entries = image.dynamic().entries().len() + self.libraries.len() + 1;
+        let size = DYNAMIC_ENTRY * entries as u64;
+        let room = dynamic_segment(image).map_or(0, |segment| segment.file_size);
+        if self.libraries.is_empty() || size <= room { 0 } else { size }
+    }
+
+    /// The libraries' entries of the dynamic section.
+    pub(crate) fn entries(&self) -> Vec<u8> {
+        self.libraries.iter().flat_map(|&library| [DT_NEEDED, library]).flat_map(u64::to_le_bytes).collect()
+    }
+
+    /// Where the tables went, for a block at a link address and a copy of the dynamic section.
+    pub(crate) fn tables(&self, image: &Image<'_>, address: u64, dynamic: &Range<u64>) -> Tables {
         let end = address + self.bytes.len() as u64;
         let strings = address + self.strings_at;
         let versions = self.versions_at.map(|at| address + at);
@@ -134,9 +139,15 @@ impl Imports {
         let symbols = tag(DT_SYMTAB).map(|old| (old, address..versions.unwrap_or(strings)));
         let versions = tag(DT_VERSYM).zip(versions).map(|(old, at)| (old, at..strings));
         let strings = tag(DT_STRTAB).map(|old| (old, strings..end));
-        let moved = if self.bytes.is_empty() { Vec::new() } else { [symbols, versions, strings].into_iter().flatten().collect() };
+        let dynamic = dynamic_segment(image).filter(|_| !dynamic.is_empty()).map(|old| (old.address, dynamic.clone()));
+        let moved = if self.bytes.is_empty() { Vec::new() } else { [symbols, versions, strings, dynamic].into_iter().flatten().collect() };
         Tables { moved }
     }
+}
+
+/// Where the dynamic section is.
+pub(crate) fn dynamic_segment<'a>(image: &'a Image<'_>) -> Option<&'a Segment> {
+    image.segments().iter().find(|segment| segment.kind == PT_DYNAMIC)
 }
 
 fn append(strings: &mut Vec<u8>, name: &str) -> u64 {

@@ -162,7 +162,7 @@ fn new_sections<'a>(places: &Places<'a>) -> Vec<Header<'a>> {
         new(".tare.info", SHT_PROGBITS, SHF_ALLOC, note + NOTE_SIZE, layout.head_end, 1),
         new(".tare.tables", SHT_PROGBITS, SHF_ALLOC, layout.tables.start, layout.tables.end, 8),
         new(".tare.text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, layout.code.start, layout.code.end, 64),
-        new(".tare.data", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, layout.data.start, layout.data.end, 32),
+        new(".tare.data", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, layout.data.start, layout.dynamic.start, 32),
     ]
 }
 

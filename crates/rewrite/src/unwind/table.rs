@@ -75,6 +75,11 @@ impl<'a> FrameTable<'a> {
         self.end(start)
     }
 
+    /// Leaves the entries so far out of the index.
+    pub(crate) fn unlist(&mut self) {
+        self.index.clear();
+    }
+
     /// The table, and its index as it stands right behind it. `None` where something is too far away.
     pub(crate) fn finish(mut self) -> Option<(Vec<u8>, Vec<u8>)> {
         self.bytes.extend([0; ALIGNMENT]);
