@@ -1,7 +1,7 @@
 //! Whether the flags are read before they are written again.
 //!
 //! One way is followed from an instruction on: straight ahead and along unconditional jumps. What is still
-//! open after a few instructions counts as alive. Calls and returns neither take nor give flags, as at a function's entry
+//! open after some sixty instructions counts as alive. Calls and returns neither take nor give flags, as at a function's entry
 //! and exits.
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, RflagsBits};
@@ -13,7 +13,7 @@ use crate::quick::QuickMap;
 /// The arithmetic flags.
 pub(crate) const ARITHMETIC: u32 = RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::CF | RflagsBits::PF;
 /// Instructions that are looked at.
-const REACH: usize = 12;
+const REACH: usize = 64;
 
 /// Answers for one function, each made once.
 pub struct Flags<'a, 'data> {
