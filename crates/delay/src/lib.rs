@@ -6,6 +6,7 @@
 //! * [`order`]: whether receives from anywhere met messages as they would have unmeasured.
 //! * [`polling`]: the same where a program asks again and again instead of waiting.
 //! * [`provisional`]: delays that are corrected when the receiver of a send that waits has answered.
+//! * [`visits`]: what an operation waits for that ends only when another location looks for what has come.
 //! * [`cost`]: what a probe costs, from batches of calls.
 //!
 //! The *delay* x of a location says how much earlier its next event would have happened unmeasured; its
@@ -26,3 +27,4 @@ pub mod cost;
 pub mod order;
 pub mod polling;
 pub mod provisional;
+pub mod visits;

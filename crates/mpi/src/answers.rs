@@ -7,9 +7,12 @@
 //!
 //! Whether a large message waited at all is the library's choice by size. A send that ended before its receive began shows
 //! that its size does not wait, one that ended after it began later that it does; what lies between is not believed to.
+//!
+//! Answers are for processes that share no memory with this one; of the others the board tells as much at once ([`crate::holds`]).
 
 use crate::call::{Call, Span};
 use crate::communicators::Comm;
+use crate::holds::Sizes;
 use crate::meaning::Mode;
 use crate::session::Session;
 use crate::transport::{Awaited, Note};
@@ -32,9 +35,8 @@ const MOST: usize = 64;
 pub(crate) type Wanted = u64;
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
-/// The largest size of which a send was seen not to wait, and the smallest of which one was.
-static FREE: AtomicU64 = AtomicU64::new(0);
-static WAITS: AtomicU64 = AtomicU64::new(u64::MAX);
+/// Of messages that are answered.
+static FAR: Sizes = Sizes::unknown();
 
 /// A send whose answer has not come yet.
 #[derive(Debug)]
@@ -74,12 +76,8 @@ pub(crate) fn ask(session: &Session, comm: &Comm, peer: i32, bytes: u64, mode: M
 }
 
 /// A send is complete. `done` is what else its completion waited for.
-pub(crate) fn ended(wanted: Wanted, begin: Moment, span: &Span, done: Option<&Completion>) {
-    if wanted == 0 {
-        return;
-    }
-    let waited = done.map_or(Completion::alone(begin), |done| *done);
-    let after = Moment { at: Ticks(begin.at.0 + waited.wait), delay: waited.delay };
+pub(crate) fn ended(wanted: Wanted, begin: Moment, span: &Span, done: &Completion) {
+    let after = Moment { at: Ticks(begin.at.0 + done.wait), delay: done.delay };
     with(wanted, |asked| {
         asked.ended = Some((after, span.end));
         asked.provisional = Provisional::NEW;
@@ -163,14 +161,13 @@ impl Asked {
     fn gain(&self, ready: Moment, after: Moment, end: Ticks) -> i64 {
         if ready.at > end {
             // The send ended before its receiver was ready: it did not wait.
-            FREE.fetch_max(self.bytes, Ordering::Relaxed);
+            FAR.was_free(self.bytes);
             return 0;
         }
-        if ready.at > after.at && !self.synchronous && self.bytes > FREE.load(Ordering::Relaxed) {
-            WAITS.fetch_min(self.bytes, Ordering::Relaxed);
+        if ready.at > after.at && !self.synchronous {
+            FAR.waited(self.bytes);
         }
-        let waits = self.synchronous || (self.bytes > FREE.load(Ordering::Relaxed) && self.bytes >= WAITS.load(Ordering::Relaxed));
-        if !waits {
+        if !self.synchronous && !FAR.waits(self.bytes) {
             return 0;
         }
         let done = complete(DelayModel::Virtual, after, end, &Arrivals::one(ready));

@@ -3,6 +3,7 @@
 //! What always holds: between the two clock readings of the region, every tick outside of the real function is booked
 //! as the tool's own, at the latest when the moment is asked for, so that the delay of a [`Moment`] is right.
 
+use crate::board::Begun;
 use crate::export::Arguments;
 use crate::real::Real;
 use crate::session::Session;
@@ -20,6 +21,8 @@ pub(crate) struct Call {
     id: Id,
     real: Real,
     region: Option<(Thread, Open)>,
+    /// What stands on the board, where the library looks for messages meanwhile.
+    visit: Option<Begun>,
     /// Up to when the tool's own time is booked.
     booked: Ticks,
 }
@@ -52,7 +55,14 @@ impl Call {
     pub(crate) fn begin(session: &'static Session, id: Id, real: Real, arguments: Arguments) -> Self {
         let region = thread().map(|thread| (thread, thread.enter(session.ids.region(id as u32 + 1))));
         let booked = region.as_ref().map_or_else(now, |(_, open)| open.entered());
-        Self { session, arguments, id, real, region, booked }
+        if let Some(board) = session.board() {
+            board.enter();
+        }
+        let mut call = Self { session, arguments, id, real, region, visit: None, booked };
+        if call.function().meaning.looks_for_messages() {
+            call.looks(Moment { at: booked, delay: call.delay() });
+        }
+        call
     }
 
     /// What the table says of the function.
@@ -65,16 +75,32 @@ impl Call {
         let at = now();
         let worked = at.0.saturating_sub(self.booked.0);
         self.booked = at;
-        let delay = self.region.as_ref().map_or(0, |(thread, open)| {
+        if let Some((_, open)) = &self.region {
             open.add_tool(worked);
-            thread.delay()
-        });
-        Moment { at, delay }
+        }
+        Moment { at, delay: self.delay() }
+    }
+
+    /// The library looks for messages in this call, from here on.
+    pub(crate) fn looks(&mut self, here: Moment) {
+        let Some(board) = self.session.board() else { return };
+        match self.visit {
+            Some(visit) => board.write(visit, here),
+            None => self.visit = Some(board.begin(here)),
+        }
+    }
+
+    /// The delay of the thread.
+    fn delay(&self) -> i64 {
+        self.region.as_ref().map_or(0, |(thread, _)| thread.delay())
     }
 
     /// Calls the real function.
     pub(crate) fn run(&mut self) -> Span {
         let begin = self.moment();
+        if self.visit.is_some() {
+            self.looks(begin);
+        }
         // SAFETY: these are the program's arguments, with ignored statuses replaced at most.
         let result = unsafe { self.real.invoke(self.function().real, &self.arguments) };
         let end = now();
@@ -90,6 +116,13 @@ impl Call {
 
     /// Closes the region, and returns what the program is to get.
     pub(crate) fn finish(mut self, span: &Span) -> usize {
+        if let Some(board) = self.session.board() {
+            let end = now();
+            if let Some(visit) = self.visit {
+                board.end(visit, end);
+            }
+            board.leave(end);
+        }
         if let Some((thread, open)) = self.region.take() {
             thread.exit(open, self.booked);
         }

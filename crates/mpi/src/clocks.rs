@@ -51,8 +51,7 @@ impl Clocks {
             self.imitated.get_or_init(|| imitated);
         }
         self.first.get_or_init(|| self.instant());
-        // Positive, so that it and its complement differ from each other for all machines.
-        let machine = (boot() ^ imitated.map_or(0, |_| i64::from(world.rank) + 1)) & i64::MAX;
+        let machine = self.machine(world.rank);
         let (mine, mut extremes) = ([machine, !machine], [0_i64; 2]);
         let (int64, max) = (session.handles.int64, session.handles.max);
         session.ask(Id::MPI_Allreduce, [mine.as_ptr() as usize, extremes.as_mut_ptr() as usize, 2, int64, max, shadow])?;
@@ -76,6 +75,12 @@ impl Clocks {
         self.several.store(true, Ordering::Relaxed);
         self.doubt(all[2 * mine + 1]);
         Some(())
+    }
+
+    /// Names the machine of this process, which has this rank.
+    pub(crate) fn machine(&self, rank: i32) -> i64 {
+        // Positive, so that it and its complement differ from each other for all machines.
+        (boot() ^ self.imitated.get().map_or(0, |_| i64::from(rank) + 1)) & i64::MAX
     }
 
     /// Rank 0's part of the round trips with another rank: finds the difference and tells it.
@@ -184,7 +189,7 @@ impl Clocks {
 }
 
 /// Words of all processes, in the order of their ranks.
-fn gather(session: &Session, shadow: usize, size: i32, mine: &[i64]) -> Option<Vec<i64>> {
+pub(crate) fn gather(session: &Session, shadow: usize, size: i32, mine: &[i64]) -> Option<Vec<i64>> {
     let mut all = vec![0_i64; mine.len() * usize::try_from(size).ok()?];
     let int64 = session.handles.int64;
     let (from, to) = (mine.as_ptr() as usize, all.as_mut_ptr() as usize);

@@ -34,13 +34,17 @@ pub(crate) fn run(call: &mut Call, collective: Collective) -> Span {
 
 /// Counts the bytes that this process puts in or takes out.
 pub(crate) fn count_bytes(call: &Call, collective: &Collective) {
-    let session = call.session;
-    if let Some((buffer, number, datatype)) = collective.data
-        && call.arguments[buffer] != session.abi.in_place
-    {
-        let elements = count(call.function().large, call.arguments[number]);
-        call.moved(elements * type_size(session, call.arguments[datatype]));
+    let bytes = bytes(call, collective);
+    if bytes > 0 {
+        call.moved(bytes);
     }
+}
+
+/// What these are; 0 where it is not known.
+pub(crate) fn bytes(call: &Call, collective: &Collective) -> u64 {
+    let session = call.session;
+    let data = collective.data.filter(|&(buffer, ..)| call.arguments[buffer] != session.abi.in_place);
+    data.map_or(0, |(_, number, datatype)| count(call.function().large, call.arguments[number]) * type_size(session, call.arguments[datatype]))
 }
 
 impl Dependence {

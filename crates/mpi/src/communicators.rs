@@ -11,6 +11,7 @@ use crate::answers::Wanted;
 use crate::call::{Call, Span};
 use crate::collective;
 use crate::epochs::Epochs;
+use crate::holds::{Operation, Visitor};
 use crate::lifecycle;
 use crate::matching::{Pattern, Queue};
 use crate::meaning::{Dependence, Position};
@@ -55,6 +56,8 @@ pub(crate) struct Comm {
     met: Mutex<Vec<(Option<i32>, Order)>>,
     /// Epochs of one-sided communication, of a window.
     pub(crate) epochs: Mutex<Epochs>,
+    /// Members that may hold up collectives that are started.
+    pub(crate) visitors: Mutex<HashMap<Operation, Vec<Visitor>>>,
     handle: usize,
     peers: OnceLock<Box<[u32]>>,
     neighbours: OnceLock<Option<Members>>,
@@ -148,8 +151,11 @@ impl Comm {
         let shadow = if session.carries() { Some(Self::cast_shadow(session, handle, inter)?) } else { None };
         let (queue, missed, peers, neighbours) = (Mutex::default(), AtomicU32::new(0), OnceLock::new(), OnceLock::new());
         let (early, numbered, parted, epochs, met) = (Mutex::default(), AtomicU64::new(0), Mutex::default(), Mutex::default(), Mutex::default());
-        let mut comm =
-            Self { key, shadow, offset: 0, size, rank, inter, queue, missed, early, numbered, parted, epochs, met, handle, peers, neighbours };
+        let visitors = Mutex::default();
+        #[rustfmt::skip]
+        let mut comm = Self {
+            key, shadow, offset: 0, size, rank, inter, queue, missed, early, numbered, parted, epochs, met, visitors, handle, peers, neighbours,
+        };
         if let Some(shadow) = shadow.filter(|_| inter) {
             let mut there = 0_i32;
             session.ask(Id::MPI_Comm_rank, [shadow, &raw mut there as usize])?;

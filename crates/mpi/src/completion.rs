@@ -4,9 +4,9 @@
 //! completion of other sends changes no delay. Requests of other kinds are not known here, and their completion means nothing.
 
 use crate::among;
-use crate::answers::{self, Wanted};
 use crate::call::{Call, Span};
 use crate::communicators::{Comm, Spread};
+use crate::holds::Hold;
 use crate::matching::{Pattern, Serial};
 use crate::meaning::{Complete, Mode, Which};
 use crate::memory::{Statuses, int, read_handle, read_int, write_handle};
@@ -26,8 +26,8 @@ use tare_delay::completion::{Arrivals, Moment};
 pub(crate) enum Tracked {
     /// A receive that was started.
     Receive { comm: Arc<Comm>, serial: Serial, posted: Moment, pattern: Pattern },
-    /// A send that was started and may wait for its receiver.
-    Send(Wanted),
+    /// A send that was started and may be held up.
+    Send(Hold),
     /// A collective that was started.
     Collective(Box<Flight>),
     /// A persistent collective.
@@ -40,8 +40,8 @@ pub(crate) enum Tracked {
     PartsSent(parted::Sent),
     /// Its receive.
     PartsReceived(parted::Received),
-    /// A persistent send, and the answer that it may have to wait for while it is active.
-    PreparedSend { to: Partner, mode: Mode, wanted: Wanted },
+    /// A persistent send, and what may hold it up while it is active.
+    PreparedSend { to: Partner, mode: Mode, hold: Hold },
     /// A persistent receive, and what it was posted as while it is active.
     PreparedReceive { comm: Arc<Comm>, pattern: Pattern, active: Option<(Serial, Moment)> },
 }
@@ -63,7 +63,7 @@ impl Tracked {
             Self::PreparedCollective(prepared) => prepared.is_active(),
             Self::PreparedAmong(prepared) => prepared.is_active(),
             Self::PartsReceived(parts) => parts.is_active(),
-            Self::PreparedSend { wanted, .. } => *wanted != 0,
+            Self::PreparedSend { hold, .. } => !hold.is_nothing(),
             Self::Receive { .. } | Self::PreparedReceive { .. } | Self::PartsSent(_) => false,
         }
     }
@@ -203,14 +203,13 @@ pub(crate) fn complete(call: &mut Call, complete: Complete) -> Span {
         arrived.extend(end(session, pending, Outcome::of(session, error, status)));
     }
     let others = end_others(call, others, &mut arrived);
-    if !arrived.is_empty() || !others.arrivals.is_empty() || !others.sends.is_empty() {
-        let asked = complete.asks && !(arrived.is_empty() && others.arrivals.is_empty());
-        settle(call, span.begin, &span, asked, &arrived, &others);
+    if !arrived.is_empty() || !others.arrivals.is_empty() || !others.holds.is_empty() {
+        settle(call, span.begin, &span, complete.asks, &arrived, &others);
     }
     span
 }
 
-/// Ends what is no posted receive: sends that may have waited, collectives, messages in parts.
+/// Ends what is no posted receive: sends that may have been held up, collectives, messages in parts.
 fn end_others(call: &Call, requests: Vec<usize>, arrived: &mut Vec<Arrived>) -> Others {
     let session = call.session;
     let mut others = Others::NONE;
@@ -219,14 +218,18 @@ fn end_others(call: &Call, requests: Vec<usize>, arrived: &mut Vec<Arrived>) -> 
         session.requests.with(request, |tracked| {
             is_persistent = tracked.is_persistent();
             let arrivals = match tracked {
-                Tracked::PreparedCollective(prepared) => prepared.end(session),
+                Tracked::PreparedCollective(prepared) => {
+                    let arrivals = prepared.end(session);
+                    others.holds.extend(arrivals.and_then(|_| prepared.hold(session)));
+                    arrivals
+                }
                 Tracked::PreparedAmong(prepared) => Some(prepared.end(session)),
                 Tracked::PartsReceived(parts) => {
                     arrived.extend(parts.end(session));
                     Some(Arrivals::NONE)
                 }
-                Tracked::PreparedSend { wanted, .. } => {
-                    others.sends.push(std::mem::take(wanted));
+                Tracked::PreparedSend { hold, .. } => {
+                    others.holds.push(std::mem::take(hold));
                     Some(Arrivals::NONE)
                 }
                 _ => Some(Arrivals::NONE),
@@ -237,9 +240,15 @@ fn end_others(call: &Call, requests: Vec<usize>, arrived: &mut Vec<Arrived>) -> 
             continue;
         }
         match session.requests.forget(request) {
-            Some(Tracked::Send(wanted)) => others.sends.push(wanted),
+            Some(Tracked::Send(hold)) => others.holds.push(hold),
             Some(Tracked::Among(round)) => others.add(call, Some(round.end(session))),
-            Some(Tracked::Collective(flight)) => others.add(call, flight.end(session)),
+            Some(Tracked::Collective(flight)) => match flight.land(session) {
+                Some(flight) => {
+                    others.holds.extend(flight.hold(session));
+                    others.add(call, Some(flight.arrivals(session)));
+                }
+                None => others.add(call, None),
+            },
             _ => {}
         }
     }
@@ -334,8 +343,8 @@ pub(crate) fn free(call: &mut Call) -> Span {
             prepared.free(session);
             return call.run();
         }
-        Tracked::Send(wanted) | Tracked::PreparedSend { wanted, .. } => {
-            answers::forget(session, wanted);
+        Tracked::Send(hold) | Tracked::PreparedSend { hold, .. } => {
+            hold.forget(session);
             return call.run();
         }
         other => other,

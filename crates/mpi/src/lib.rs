@@ -10,7 +10,8 @@
 //! * `real`, `guard`, `memory`: calling the real function, telling inner calls apart, reading arguments.
 //! * `session`, `lifecycle`, `communicators`: from `MPI_Init` to `MPI_Finalize`.
 //! * `call`: one call of the program: its region, its clock readings, what it did to the thread's delay.
-//! * `transport`, `matching`: shadow messages; `answers`: those that travel back to senders that may wait.
+//! * `transport`, `matching`: shadow messages; `board`: what processes of one machine see of each other; `holds`: what may hold up an
+//!   end besides messages; `answers`: messages that travel back to senders that may wait.
 //! * `messages`, `completion`, `probing`, `parted`: what is done for calls of messages; `collective`, `started`, `among`,
 //!   `neighbours` of collectives; `windows`, `epochs` of one-sided communication.
 //!
@@ -24,6 +25,7 @@
 pub mod abi;
 mod among;
 mod answers;
+mod board;
 mod call;
 mod clocks;
 mod collective;
@@ -33,6 +35,7 @@ mod description;
 mod epochs;
 mod export;
 mod guard;
+mod holds;
 mod lifecycle;
 mod matching;
 pub mod meaning;

@@ -2,6 +2,7 @@
 
 use crate::abi::Abi;
 use crate::answers;
+use crate::board::Board;
 use crate::call::Call;
 use crate::description::describe;
 use crate::export::Arguments;
@@ -47,6 +48,7 @@ pub(crate) fn init(abi: &'static Abi, id: Id, real: Real, arguments: Arguments) 
         if let Some(world) = session.communicators.get(session.handles.comm_world) {
             // Where it fails, messages carry ticks as within one machine, and the library is broken anyway.
             let _ = session.clocks.agree(session, &world);
+            session.set_board(Board::share(session, &world));
         }
         session.communicators.add(session, session.handles.comm_self);
     } else {

@@ -78,6 +78,20 @@ pub enum Meaning {
     FreeComm,
 }
 
+impl Meaning {
+    /// Whether every library looks for messages during such a call, unless what the call is for is complete. In calls that
+    /// start something, none does.
+    #[must_use]
+    pub const fn looks_for_messages(self) -> bool {
+        match self {
+            Self::Receive(stage, _) | Self::Neighbours(stage, _) | Self::Exchange(Exchange { stage, .. }) => matches!(stage, Stage::Blocking),
+            Self::Probe(_) | Self::Complete(_) | Self::Collective(_) | Self::Create { .. } | Self::FreeComm | Self::Finalize => true,
+            Self::CreateWindow(..) | Self::Fence(..) | Self::FreeWindow | Self::EndReach(_) | Self::EndExposure(..) => true,
+            _ => false,
+        }
+    }
+}
+
 /// Whether a send may wait for its receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {

@@ -1,16 +1,17 @@
 //! Messages between two ranks: sending, receiving, both at once, starting what was prepared.
 
-use crate::answers::{self, Wanted};
+use crate::answers;
 use crate::call::{Call, Span};
 use crate::collective::type_size;
 use crate::communicators::Comm;
 use crate::completion::Tracked;
+use crate::holds::{self, Hold};
 use crate::matching::{Pattern, Serial, Stream};
 use crate::meaning::{Exchange, Message, Mode, Position, Stage};
 use crate::memory::{Status, Statuses, count, handle, int, read_handle};
 use crate::probing::{self, Probed};
 use crate::session::Session;
-use crate::transport::{self, Note, Shadow};
+use crate::transport::{Note, Shadow};
 use std::sync::{Arc, PoisonError};
 use tare_delay::completion::{Arrivals, Completion, Moment, complete};
 use tare_format::graph::DelayModel;
@@ -43,15 +44,20 @@ pub(crate) struct Arrived {
 /// What else a call has completed.
 #[derive(Debug)]
 pub(crate) struct Others {
-    /// Sends that may have waited for their receivers.
-    pub(crate) sends: Vec<Wanted>,
+    /// What may have held up sends and collectives.
+    pub(crate) holds: Vec<Hold>,
     /// What the collectives depended on.
     pub(crate) arrivals: Arrivals,
 }
 
 impl Others {
     /// Nothing.
-    pub(crate) const NONE: Self = Self { sends: Vec::new(), arrivals: Arrivals::NONE };
+    pub(crate) const NONE: Self = Self { holds: Vec::new(), arrivals: Arrivals::NONE };
+
+    /// A send.
+    fn send(hold: Hold) -> Self {
+        Self { holds: Some(hold).filter(|hold| !hold.is_nothing()).into_iter().collect(), ..Self::NONE }
+    }
 }
 
 impl Arrived {
@@ -133,24 +139,25 @@ fn request(call: &Call, message: Message) -> usize {
 /// A call that sends.
 pub(crate) fn send(call: &mut Call, stage: Stage, mode: Mode, message: Message) -> Span {
     let to = receiver(call, message);
-    let wanted = to.as_ref().filter(|_| stage != Stage::Prepared).map_or(0, |to| {
-        let wanted = answers::ask(call.session, &to.comm, to.peer, to.bytes, mode);
-        transport::post(call, &to.comm, to.peer, to.tag, wanted);
-        wanted
-    });
+    let hold = to.as_ref().filter(|_| stage != Stage::Prepared).map_or(Hold::Nothing, |to| holds::post(call, to, mode));
+    if stage == Stage::Blocking && !hold.is_nothing() {
+        let here = call.moment();
+        call.looks(here);
+    }
     let span = call.run();
     if stage != Stage::Blocking && span.succeeded() {
         call.session.requests.forget(request(call, message));
     }
     match stage {
-        _ if !span.succeeded() => answers::forget(call.session, wanted),
-        Stage::Blocking => answers::ended(wanted, span.begin, &span, None),
-        Stage::Started if wanted != 0 => call.session.requests.track(request(call, message), Tracked::Send(wanted)),
-        Stage::Started | Stage::Prepared => {}
+        _ if !span.succeeded() => hold.forget(call.session),
+        _ if hold.is_nothing() => {}
+        Stage::Blocking => settle(call, span.begin, &span, false, &[], &Others::send(hold)),
+        Stage::Started => call.session.requests.track(request(call, message), Tracked::Send(hold)),
+        Stage::Prepared => {}
     }
     match (to, stage) {
         (Some(to), Stage::Prepared) if span.succeeded() => {
-            call.session.requests.track(request(call, message), Tracked::PreparedSend { to, mode, wanted: 0 });
+            call.session.requests.track(request(call, message), Tracked::PreparedSend { to, mode, hold: Hold::Nothing });
         }
         (Some(to), _) => sent(call, &span, &to),
         (None, _) => {}
@@ -161,11 +168,11 @@ pub(crate) fn send(call: &mut Call, stage: Stage, mode: Mode, message: Message) 
 /// A call that receives.
 pub(crate) fn receive(call: &mut Call, stage: Stage, message: Message) -> Span {
     let Some(from) = partner(call, message) else { return call.run() };
-    if stage == Stage::Blocking { receive_now(call, message, from, &[]) } else { receive_later(call, stage, message, from) }
+    if stage == Stage::Blocking { receive_now(call, message, from, Hold::Nothing) } else { receive_later(call, stage, message, from) }
 }
 
-/// `sends` end with it.
-fn receive_now(call: &mut Call, message: Message, from: Partner, sends: &[Wanted]) -> Span {
+/// A send that may be held up ends with it.
+fn receive_now(call: &mut Call, message: Message, from: Partner, hold: Hold) -> Span {
     let session = call.session;
     let anyone = Some(pattern(session, &from)).filter(|pattern| pattern.source.is_none());
     let mut statuses = Statuses::new();
@@ -175,10 +182,10 @@ fn receive_now(call: &mut Call, message: Message, from: Partner, sends: &[Wanted
         let note = take(session, &from.comm, stream);
         let probed = probing::probed(session, from.comm.key, stream);
         let (begin, asked) = probed.map_or((span.begin, false), |probed| (probed.begin, probed.asked));
-        let others = Others { sends: sends.to_vec(), arrivals: Arrivals::NONE };
-        settle(call, begin, &span, asked, &[Arrived { comm: from.comm, source: stream.0, bytes, note, posted: span.begin, anyone }], &others);
+        let arrived = Arrived { comm: from.comm, source: stream.0, bytes, note, posted: span.begin, anyone };
+        settle(call, begin, &span, asked, &[arrived], &Others::send(hold));
     } else {
-        sends.iter().for_each(|&wanted| answers::forget(session, wanted));
+        hold.forget(session);
     }
     span
 }
@@ -232,19 +239,20 @@ fn posted(comm: &Comm, request: usize, pattern: Pattern) -> Serial {
 /// A call that sends and receives.
 pub(crate) fn exchange(call: &mut Call, exchange: Exchange) -> Span {
     let to = receiver(call, exchange.sent);
-    let wanted = to.as_ref().map_or(0, |to| {
+    let hold = to.as_ref().map_or(Hold::Nothing, |to| {
         // Of a started one, the request stands for both ways.
-        let asks = exchange.stage == Stage::Blocking;
-        let wanted = if asks { answers::ask(call.session, &to.comm, to.peer, to.bytes, Mode::Standard) } else { 0 };
-        transport::post(call, &to.comm, to.peer, to.tag, wanted);
-        wanted
+        holds::post(call, to, if exchange.stage == Stage::Blocking { Mode::Standard } else { Mode::Buffered })
     });
     let span = match partner(call, exchange.received) {
-        Some(from) if exchange.stage == Stage::Blocking => receive_now(call, exchange.received, from, &[wanted]),
+        Some(from) if exchange.stage == Stage::Blocking => receive_now(call, exchange.received, from, hold),
         Some(from) => receive_later(call, exchange.stage, exchange.received, from),
         None => {
             let span = call.run();
-            answers::ended(wanted, span.begin, &span, None);
+            if !span.succeeded() {
+                hold.forget(call.session);
+            } else if !hold.is_nothing() {
+                settle(call, span.begin, &span, false, &[], &Others::send(hold));
+            }
             span
         }
     };
@@ -262,9 +270,8 @@ pub(crate) fn start(call: &mut Call, number: Option<Position>, first: Position) 
     let mut sends = Vec::new();
     for &request in &requests {
         session.requests.with(request, |tracked| match tracked {
-            Tracked::PreparedSend { to, mode, wanted } => {
-                *wanted = answers::ask(session, &to.comm, to.peer, to.bytes, *mode);
-                transport::post(call, &to.comm, to.peer, to.tag, *wanted);
+            Tracked::PreparedSend { to, mode, hold } => {
+                *hold = holds::post(call, to, *mode);
                 sends.push(to.clone());
             }
             Tracked::PreparedAmong(prepared) => prepared.start(call),
@@ -293,8 +300,9 @@ pub(crate) fn start(call: &mut Call, number: Option<Position>, first: Position) 
 pub(crate) fn settle(call: &Call, begin: Moment, span: &Span, asked: bool, arrived: &[Arrived], others: &Others) {
     let session = call.session;
     let arrivals = arrived.iter().filter_map(Arrived::sent).collect::<Arrivals>().join(others.arrivals);
-    let (done, gain) = wait(call, begin, span, asked, &arrivals);
-    others.sends.iter().for_each(|&wanted| answers::ended(wanted, begin, span, Some(&done)));
+    let arrivals = others.holds.iter().map(|hold| hold.arrivals(session, begin, span, &arrivals)).fold(arrivals, Arrivals::join);
+    let (done, gain) = wait(call, begin, span, asked && !arrivals.is_empty(), &arrivals);
+    others.holds.iter().for_each(|hold| hold.ended(begin, span, &done));
     let last = arrived.iter().filter_map(Arrived::sent).map(|sent| sent.at).max();
     let mut booked = false;
     for message in arrived {

@@ -1,6 +1,7 @@
 //! What is known between `MPI_Init` and `MPI_Finalize`.
 
 use crate::abi::Abi;
+use crate::board::Board;
 use crate::clocks::Clocks;
 use crate::communicators::Communicators;
 use crate::completion::Requests;
@@ -34,6 +35,8 @@ pub(crate) struct Session {
     pub(crate) late: Late,
     pub(crate) requests: Requests,
     pub(crate) pool: Pool,
+    /// `None` where no memory is shared.
+    board: OnceLock<Option<Board>>,
 }
 
 /// Predefined handles as this process has them.
@@ -84,6 +87,7 @@ impl Session {
             late: Late::default(),
             requests: Requests::default(),
             pool: Pool::default(),
+            board: OnceLock::new(),
         });
         ACTIVE.store(true, Ordering::Release);
         Some(session)
@@ -110,6 +114,16 @@ impl Session {
     /// Says which communicator that is; one that is known already stays.
     pub(crate) fn set_base(&self, communicator: usize) -> bool {
         self.base.compare_exchange(0, communicator, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// What the processes of this machine see of each other.
+    pub(crate) fn board(&self) -> Option<&Board> {
+        self.board.get()?.as_ref()
+    }
+
+    /// Shares it.
+    pub(crate) fn set_board(&self, board: Option<Board>) {
+        self.board.get_or_init(|| board);
     }
 
     /// Whether delays travel.

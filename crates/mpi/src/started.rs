@@ -5,16 +5,19 @@
 
 use crate::among;
 use crate::call::{Call, Span};
-use crate::collective::{count_bytes, depends};
+use crate::collective::{bytes, count_bytes, depends};
 use crate::communicators::Comm;
 use crate::completion::Tracked;
+use crate::holds::{Hold, Operation};
 use crate::meaning::{Collective, Dependence, Stage};
 use crate::memory::{handle, read_handle, word};
 use crate::session::Session;
 use crate::table::Id;
 use crate::transport::test;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use tare_delay::completion::Arrivals;
+use tare_format::graph::DelayModel;
+use tare_format::ids::Ticks;
 use tare_runtime::process::{count_uncovered, now};
 
 /// Ticks for which the shadow of a collective that has ended is waited for.
@@ -30,6 +33,8 @@ pub(crate) struct Flight {
     is_root: bool,
     /// Whether this rank depends on what is joined.
     depends: bool,
+    comm: Arc<Comm>,
+    operation: Operation,
 }
 
 /// A persistent one.
@@ -60,7 +65,7 @@ pub(crate) fn start(call: &mut Call, collective: Collective) -> Span {
         return among::groups(call, Stage::Started, comm, collective);
     }
     let root = collective.dependence.root(call);
-    let flight = Flight::of(&comm, collective.dependence, root).and_then(|mut flight| {
+    let flight = Flight::of(call, &comm, collective, root).and_then(|mut flight| {
         flight.load(call);
         let started = flight.start(session, &comm, collective.dependence, root);
         if started.is_none() {
@@ -93,8 +98,8 @@ pub(crate) fn prepare(call: &mut Call, collective: Collective) -> Span {
         return among::groups(call, Stage::Prepared, comm, collective);
     }
     let root = collective.dependence.root(call);
-    let flight = Flight::of(&comm, collective.dependence, root)
-        .and_then(|mut flight| flight.prepare(session, &comm, collective.dependence, root).map(|()| flight));
+    let flight =
+        Flight::of(call, &comm, collective, root).and_then(|mut flight| flight.prepare(session, &comm, collective.dependence, root).map(|()| flight));
     let span = call.run();
     if let Some(flight) = flight.filter(|_| span.succeeded()) {
         let request = read_handle(session.abi, call.arguments[collective.comm + 2], 0);
@@ -105,10 +110,12 @@ pub(crate) fn prepare(call: &mut Call, collective: Collective) -> Span {
 
 impl Flight {
     /// One that is not under way yet; `None` where nobody would be told anything.
-    fn of(comm: &Comm, dependence: Dependence, root: i32) -> Option<Box<Self>> {
+    fn of(call: &Call, comm: &Arc<Comm>, collective: Collective, root: i32) -> Option<Box<Self>> {
         comm.shadow.filter(|_| comm.size > 1)?;
         let nothing = Arrivals::NONE.to_words();
-        Some(Box::new(Self { mine: nothing, joined: nothing, request: 0, is_root: comm.rank == root, depends: depends(comm, dependence, root) }))
+        let (is_root, depends) = (comm.rank == root, depends(comm, collective.dependence, root));
+        let operation = Operation { function: call.function().name, root, class: u64::BITS - bytes(call, &collective).leading_zeros() };
+        Some(Box::new(Self { mine: nothing, joined: nothing, request: 0, is_root, depends, comm: comm.clone(), operation }))
     }
 
     /// What is to be told: that this process is here now.
@@ -152,17 +159,25 @@ impl Flight {
         true
     }
 
-    fn arrivals(&self, session: &Session) -> Arrivals {
+    /// What the collective depended on, now that it has ended.
+    pub(crate) fn arrivals(&self, session: &Session) -> Arrivals {
         if self.depends { session.clocks.heard_arrivals(Arrivals::from_words(self.joined)) } else { Arrivals::NONE }
     }
 
-    /// What the collective depended on, now that it has ended; `None` where that is not known in time.
-    pub(crate) fn end(mut self: Box<Self>, session: &Session) -> Option<Arrivals> {
+    /// What may have held it up.
+    pub(crate) fn hold(&self, session: &Session) -> Option<Hold> {
+        let started = session.clocks.heard_arrivals(Arrivals::from_words(self.joined).join(Arrivals::from_words(self.mine))).last_sent();
+        let is_known = session.board().is_some() && session.model() == DelayModel::Virtual;
+        is_known.then(|| Hold::Members { comm: self.comm.clone(), operation: self.operation, started: Ticks(started.max(0).cast_unsigned()) })
+    }
+
+    /// Itself, now that the collective has ended; `None` where it is not known in time what that depended on.
+    pub(crate) fn land(mut self: Box<Self>, session: &Session) -> Option<Box<Self>> {
         if !self.is_through(session) {
             session.late.keep(session, self);
             return None;
         }
-        Some(self.arrivals(session))
+        Some(self)
     }
 }
 
@@ -194,6 +209,11 @@ impl Prepared {
     pub(crate) fn end(&mut self, session: &Session) -> Option<Arrivals> {
         self.active = false;
         (!self.lost && self.lands(session)).then(|| self.flight.arrivals(session))
+    }
+
+    /// What may have held it up.
+    pub(crate) fn hold(&self, session: &Session) -> Option<Hold> {
+        self.flight.hold(session)
     }
 
     /// The program has freed it.

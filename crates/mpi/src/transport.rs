@@ -118,15 +118,16 @@ struct Slots {
     flying: VecDeque<Box<Slot>>,
 }
 
-/// Posts the shadow message of a message that the call is about to send.
-pub(crate) fn post(call: &mut Call, comm: &Comm, peer: i32, tag: i32, wanted: Wanted) {
-    let Some(shadow) = comm.shadow else { return };
+/// Posts the shadow message of a message that the call is about to send, and says when that will be.
+pub(crate) fn post(call: &mut Call, comm: &Comm, peer: i32, tag: i32, wanted: Wanted) -> Option<Moment> {
+    let shadow = comm.shadow?;
     let expected = POSTING.get();
     let before = call.moment();
     let sent = Moment { at: Ticks(before.at.0 + expected), delay: before.delay + expected.cast_signed() };
     call.session.pool.send(call.session, shadow, peer + comm.offset, tag, Note { sent, wanted });
     let took = call.moment().at.0 - before.at.0;
     POSTING.set(if expected == 0 { took } else { expected - expected / 8 + took.min(4 * expected) / 8 });
+    Some(sent)
 }
 
 impl Pool {

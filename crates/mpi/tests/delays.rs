@@ -16,7 +16,7 @@ fn run(mpi: Mpi, how: &str, variables: &[(&str, &str)]) -> Vec<Process> {
 }
 
 /// What is done before rank 1 is made late, and after all.
-const AROUND: [&str; 5] = ["MPI_Barrier", "MPI_Cart_create", "MPI_Intercomm_create", "MPI_Win_create", "MPI_Win_free"];
+const AROUND: [&str; 6] = ["MPI_Barrier", "MPI_Cart_create", "MPI_Comm_create", "MPI_Intercomm_create", "MPI_Win_create", "MPI_Win_free"];
 /// Questions cost the one that asks, and that is taken off what it gains.
 const QUESTIONS: [&str; 3] = ["MPI_Test", "MPI_Testany", "MPI_Win_test"];
 
@@ -94,6 +94,29 @@ hands_on_in_mpi_4! {
     by_a_persistent_broadcast "41";
     by_a_persistent_collective_among_neighbours "42";
     by_a_message_in_parts "43";
+}
+
+/// Open MPI's ends wait there until the late rank comes in, MPICH's do not; what is handed on is known when the wait has ended.
+fn hands_on_by_coming_in(how: &str, waits_in: &str) {
+    for mpi in BOTH {
+        let processes = run(mpi, how, &[]);
+        let late: u64 = processes[1].cold("MPI_Wtime").iter().map(|cold| cold.tool_ticks).sum();
+        let gained: i64 = processes[0].cold(waits_in).iter().map(|cold| cold.delay_gain).sum();
+        let share = gained as f64 / late as f64;
+        let waits = mpi == Mpi::OpenMpi;
+        assert!(if waits { HANDED_ON.contains(&share) } else { share.abs() < 0.1 }, "{}: the share is {share}", mpi.name());
+    }
+}
+
+macro_rules! hands_on_by_coming_in {
+    ($($name:ident $how:literal $waits_in:literal;)*) => { $(#[test] fn $name() { hands_on_by_coming_in($how, $waits_in); })* };
+}
+
+hands_on_by_coming_in! {
+    by_coming_in_to_a_small_send_that_is_started "27" "MPI_Wait";
+    by_coming_in_to_a_small_send "28" "MPI_Send";
+    by_coming_in_to_a_persistent_small_send "29" "MPI_Wait";
+    by_coming_in_to_a_collective_that_is_started "30" "MPI_Wait";
 }
 
 #[test]

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { LARGE = 8 << 20 };
+enum { SMALL = 1024, LARGE = 8 << 20 };
 
 static void say(const char *what) { fclose(fopen(what, "w")); }
 
@@ -29,9 +29,9 @@ int main(int argc, char **argv) {
     int rank, value = 0, flag = 0, index, how = atoi(getenv("HOW"));
     int ring = 2, periodic = 1, sent[2] = {0, 0}, received[2];
     MPI_Request requests[2];
-    MPI_Comm cart, other;
+    MPI_Comm cart, other, turned;
     MPI_Win window;
-    MPI_Group all, partner;
+    MPI_Group all, partner, reversed;
     char *large = calloc(LARGE, 1);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -43,7 +43,11 @@ int main(int argc, char **argv) {
     MPI_Comm_group(MPI_COMM_WORLD, &all);
     index = 1 - rank;
     MPI_Group_incl(all, 1, &index, &partner);
+    MPI_Group_incl(all, 2, (int[]){1, 0}, &reversed);
+    MPI_Comm_create(MPI_COMM_WORLD, reversed, &turned);
+    MPI_Group_free(&reversed);
     MPI_Barrier(MPI_COMM_WORLD);
+    if (how == 30) MPI_Iallreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, turned, &requests[0]);
     if (rank == 1) {
         await("waiting");
         usleep(20000);
@@ -193,6 +197,25 @@ int main(int argc, char **argv) {
         }
         look_around(rank);
         break;
+    case 27:    /* who is late has all that it needs from the other one, but does not come in to take it */
+    case 28:
+    case 29:
+        if (rank == 1) {
+            MPI_Irecv(large, SMALL, MPI_BYTE, 0, 5, MPI_COMM_WORLD, &requests[0]);
+            MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        } else if (how == 27) {
+            MPI_Isend(large, SMALL, MPI_BYTE, 1, 5, MPI_COMM_WORLD, &requests[0]);
+            MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        } else if (how == 28) {
+            MPI_Send(large, SMALL, MPI_BYTE, 1, 5, MPI_COMM_WORLD);
+        } else {
+            MPI_Send_init(large, SMALL, MPI_BYTE, 1, 5, MPI_COMM_WORLD, &requests[0]);
+            MPI_Start(&requests[0]);
+            MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+            MPI_Request_free(&requests[0]);
+        }
+        break;
+    case 30: MPI_Wait(&requests[0], MPI_STATUS_IGNORE); break;
 #if MPI_VERSION >= 4
     case 40: MPI_Allreduce_init(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]); goto started;
     case 41: MPI_Bcast_init(&value, 1, MPI_INT, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]); goto started;
@@ -214,6 +237,7 @@ int main(int argc, char **argv) {
     MPI_Group_free(&all);
     MPI_Group_free(&partner);
     MPI_Comm_free(&other);
+    MPI_Comm_free(&turned);
     MPI_Win_free(&window);
     MPI_Comm_free(&cart);
     MPI_Finalize();

@@ -1,0 +1,199 @@
+//! The board: memory that the processes of one machine share, on which each notes when it comes into MPI and leaves it, and how
+//! late it was then. Who has waited for another process to come in reads there what that one's delay was ([`tare_delay::visits`]).
+//!
+//! ```text
+//! per process, in the order of ranks: a page of
+//!   0 u64  visits begun so far: calls in which the library looks for messages
+//!   8 u64  when a call of whatever kind ended last (ticks); all ones while one lasts
+//!  64 [Entry; REMEMBERED]: visit n stands in entry n mod REMEMBERED
+//! Entry, of 64 bytes:
+//!   0 u64  n + 1; 0 while the entry is written
+//!   8 u64  when it began (ticks)     16 i64 the delay then (ticks)
+//!  24 u64  when it ended; all ones while it lasts
+//! ```
+//!
+//! What always holds: a process writes on its own page alone; a visit is noted before the library can go on with anything in it;
+//! nobody waits for a note. Who is not on the board, on another machine or where there is no memory to share, is asked for
+//! answers ([`crate::answers`]).
+
+use crate::clocks::gather;
+use crate::communicators::Comm;
+use crate::session::Session;
+use crate::table::Id;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicI64, AtomicU64, Ordering, fence};
+use std::fs::OpenOptions;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use tare_delay::completion::Moment;
+use tare_delay::visits::Visit;
+use tare_format::ids::{Rank, Ticks};
+use tare_runtime::process::now;
+
+/// Visits of a process that are remembered.
+const REMEMBERED: usize = 32;
+const LASTING: u64 = u64::MAX;
+/// The mark of a rank that has no page.
+const NOWHERE: u32 = u32::MAX;
+
+#[repr(C, align(64))]
+struct Entry {
+    number: AtomicU64,
+    begin: AtomicU64,
+    delay: AtomicI64,
+    end: AtomicU64,
+}
+
+#[repr(C, align(4096))]
+struct Page {
+    begun: AtomicU64,
+    left: AtomicU64,
+    entries: [Entry; REMEMBERED],
+}
+
+const _: () = assert!(size_of::<Page>() == 4096 && size_of::<Entry>() == 64);
+
+/// The board as this process sees it.
+#[derive(Debug)]
+pub(crate) struct Board {
+    memory: NonNull<Page>,
+    /// Where the pages of all ranks of the world are, as numbers of pages.
+    pages: Box<[u32]>,
+    mine: u32,
+}
+
+// SAFETY: what stands on the pages are atomic numbers, and the mapping stays for good.
+unsafe impl Send for Board {}
+// SAFETY: as above.
+unsafe impl Sync for Board {}
+
+/// A visit of this process that has begun.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begun(u64);
+
+impl Board {
+    /// Shares a board with the processes of the world that are on this machine; all processes call this. `None` where this
+    /// process cannot, or is alone there.
+    pub(crate) fn share(session: &Session, world: &Comm) -> Option<Self> {
+        let shadow = world.shadow.filter(|_| world.size > 1)?;
+        let rank = usize::try_from(world.rank).ok()?;
+        let secret = now().0.rotate_left(32) ^ u64::from(std::process::id());
+        let all = gather(session, shadow, world.size, &[session.clocks.machine(world.rank), secret.cast_signed()])?;
+        let mut pages = vec![NOWHERE; all.len() / 2].into_boxed_slice();
+        let here: Vec<usize> = (0..pages.len()).filter(|&other| all[2 * other] == all[2 * rank]).collect();
+        for (page, &other) in (0..).zip(&here) {
+            pages[other] = page;
+        }
+        let name = format!("/dev/shm/tare-board-{:016x}", all[2 * here[0] + 1]);
+        let length = here.len() * size_of::<Page>();
+        let is_first = here[0] == rank;
+        let made = if is_first { map(&name, length, true) } else { None };
+        session.ask(Id::MPI_Barrier, [shadow])?;
+        let memory = if is_first { made } else { map(&name, length, false) };
+        session.ask(Id::MPI_Barrier, [shadow])?;
+        if is_first {
+            // Best effort: nobody needs the name any more.
+            let _ = std::fs::remove_file(&name);
+        }
+        let board = Self { memory: memory.filter(|_| here.len() > 1)?, mine: pages[rank], pages };
+        // Until now this process was inside of MPI.
+        let begun = board.begin(Moment { at: Ticks(0), delay: 0 });
+        board.end(begun, now());
+        board.leave(now());
+        Some(board)
+    }
+
+    fn page(&self, number: u32) -> &Page {
+        // SAFETY: the mapping has a page for each process of this machine.
+        let page = unsafe { self.memory.add(number as usize) };
+        // SAFETY: the mapping stays, and all bit patterns are numbers.
+        unsafe { page.as_ref() }
+    }
+
+    fn entry(&self, begun: Begun) -> &Entry {
+        &self.page(self.mine).entries[begun.0 as usize % REMEMBERED]
+    }
+
+    /// This process comes in.
+    pub(crate) fn enter(&self) {
+        self.page(self.mine).left.store(LASTING, Ordering::Release);
+    }
+
+    /// This process leaves.
+    pub(crate) fn leave(&self, at: Ticks) {
+        self.page(self.mine).left.store(at.0, Ordering::Release);
+    }
+
+    /// A visit of this process begins.
+    pub(crate) fn begin(&self, begin: Moment) -> Begun {
+        let begun = Begun(self.page(self.mine).begun.fetch_add(1, Ordering::AcqRel));
+        self.write(begun, begin);
+        begun
+    }
+
+    /// It begins only now.
+    pub(crate) fn write(&self, begun: Begun, begin: Moment) {
+        let entry = self.entry(begun);
+        entry.number.store(0, Ordering::Relaxed);
+        fence(Ordering::Release);
+        entry.begin.store(begin.at.0, Ordering::Relaxed);
+        entry.delay.store(begin.delay, Ordering::Relaxed);
+        entry.end.store(LASTING, Ordering::Relaxed);
+        entry.number.store(begun.0 + 1, Ordering::Release);
+    }
+
+    /// It ends.
+    pub(crate) fn end(&self, begun: Begun, end: Ticks) {
+        let entry = self.entry(begun);
+        // Other threads may have come in so often that the entry is another visit's.
+        if entry.number.load(Ordering::Relaxed) == begun.0 + 1 {
+            entry.end.store(end.0, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the visits of another process can be seen.
+    pub(crate) fn shows(&self, rank: Rank) -> bool {
+        self.pages.get(rank.0 as usize).is_some_and(|&page| page != NOWHERE && page != self.mine)
+    }
+
+    /// When another process left its last call of whatever kind; `None` while it is in one.
+    pub(crate) fn left(&self, rank: Rank) -> Option<Ticks> {
+        let left = self.page(self.pages[rank.0 as usize]).left.load(Ordering::Acquire);
+        (left != LASTING).then_some(Ticks(left))
+    }
+
+    /// The last visits of another process, the latest first; those that cannot be read just now are left out.
+    pub(crate) fn visits(&self, rank: Rank) -> impl Iterator<Item = Visit> {
+        let page = self.page(self.pages[rank.0 as usize]);
+        let begun = page.begun.load(Ordering::Acquire);
+        (begun.saturating_sub(REMEMBERED as u64)..begun).rev().filter_map(|number| page.entries[number as usize % REMEMBERED].read(number))
+    }
+}
+
+impl Entry {
+    /// Visit `number`, unless it is being written, or another one stands there already.
+    fn read(&self, number: u64) -> Option<Visit> {
+        let is_whole = || self.number.load(Ordering::Acquire) == number + 1;
+        if !is_whole() {
+            return None;
+        }
+        let begin = Moment { at: Ticks(self.begin.load(Ordering::Relaxed)), delay: self.delay.load(Ordering::Relaxed) };
+        let end = Some(Ticks(self.end.load(Ordering::Relaxed))).filter(|end| end.0 != LASTING);
+        fence(Ordering::Acquire);
+        is_whole().then_some(Visit { begin, end })
+    }
+}
+
+/// Maps a file in memory, which is made before.
+fn map(name: &str, length: usize, make: bool) -> Option<NonNull<Page>> {
+    let file = OpenOptions::new().read(true).write(true).create_new(make).mode(0o600).open(name).ok()?;
+    let length_of_file = libc::off_t::try_from(length).ok()?;
+    // SAFETY: the file is open. Its memory is there from now on, so that writing to it cannot fail.
+    if make && unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length_of_file) } != 0 {
+        return None;
+    }
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping at a place that the system chooses.
+    let start = unsafe { libc::mmap(core::ptr::null_mut(), length, protection, libc::MAP_SHARED, file.as_raw_fd(), 0) };
+    NonNull::new(start.cast::<Page>()).filter(|_| start != libc::MAP_FAILED)
+}
