@@ -2,7 +2,9 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
 
 use common::{Place, compile_c, fits, text};
 use serde_json::Value;
@@ -172,6 +174,71 @@ fn lists_for_other_tools_and_of_names_are_filters_that_say_the_same() {
         assert_eq!(selected(&place, &program, &["--filter", "list"]), wanted, "{format}");
         assert_eq!(selected(&place, &program, &["--filter", "list", "--filter-format", format]), wanted, "{format}");
     }
+}
+
+/// A constructor has two names in an image and another one of them in the compiler; and nothing is left of `Pair::sum`.
+const CLASS: &str = r#"
+#include <cstdio>
+struct Pair { int a; Pair(int); Pair(int, int); ~Pair(); int sum(int b) { if (b > 7) puts("s"); return a + b; } int most(int); };
+__attribute__((noinline)) Pair::Pair(int x) { if (x > 3) printf("%d", x); a = x; }
+__attribute__((noinline)) Pair::Pair(int x, int y) { a = 0; for (int i = 0; i < x; i++) a += printf("%d", y); }
+__attribute__((noinline)) Pair::~Pair() { if (a > 4) puts("d"); }
+__attribute__((noinline)) int Pair::most(int x) { if (x > a) puts("m"); return x; }
+int main(int argc, char **) { Pair one(argc), two(argc, 2); return one.most(argc) + two.sum(argc); }
+"#;
+
+/// The functions of an assembly file behind whose names a line with this text stands.
+fn functions_with(assembly: &str, text: &str) -> BTreeSet<String> {
+    let mut function = "";
+    let mut found = BTreeSet::new();
+    for line in assembly.lines() {
+        if let Some((name, _)) = line.split_once(':').filter(|(name, _)| !name.starts_with(['.', '\t', '#'])) {
+            function = name;
+        } else if line.contains(text) {
+            found.insert(function.to_owned());
+        }
+    }
+    found
+}
+
+#[test]
+fn compilers_read_what_is_written_for_them() {
+    let place = Place::new();
+    fs::write(place.path().join("class.cpp"), CLASS).expect("a writable directory");
+    let run = |words: &str| {
+        let mut words = words.split_whitespace();
+        let output = Command::new(words.next().expect("a compiler")).args(words).current_dir(place.path()).output().expect("a compiler");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    };
+    let assembly = || fs::read_to_string(place.path().join("class.s")).expect("an assembly file");
+    fs::write(place.path().join("wanted"), "Pair::Pair(int)\nPair::~Pair()\nPair::most(int)\n").expect("a writable directory");
+    let write = |format: &str| {
+        let program = place.path().join("class").display().to_string();
+        let words = ["select", &program, "--filter", "wanted", "--filter-format", "names", "--format", format];
+        let output = place.tare().args(words).output().expect("tare can be started");
+        fs::write(place.path().join("list"), output.stdout).expect("a writable directory");
+        text(&output.stderr)
+    };
+    run("clang++ -O2 -g class.cpp -o class");
+    assert!(!write("xray").contains("cannot be told"));
+    run("clang++ -O2 -S -fxray-instrument -fxray-attr-list=list class.cpp");
+    let wanted = ["_ZN4Pair4mostEi", "_ZN4PairC2Ei", "_ZN4PairD2Ev"].map(str::to_owned);
+    assert_eq!(functions_with(&assembly(), "xray_sled_"), BTreeSet::from(wanted.clone()));
+
+    run("g++ -O2 -g class.cpp -o class");
+    let said = write("gcc");
+    assert!(said.contains("tare: 1 function that is not selected cannot be told"), "{said}");
+    run("g++ -O2 -fno-pie -S @list class.cpp");
+    let hooked = assembly();
+    let named: BTreeSet<String> = hooked
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("movl\t$")?.strip_suffix(", %edi"))
+        .filter(|name| name.starts_with("_Z") || *name == "main")
+        .map(str::to_owned)
+        .collect();
+    // To GCC, both constructors have one name.
+    let [most, first, last] = wanted;
+    assert_eq!(named, BTreeSet::from([most, first, last, "_ZN4PairC2Eii".to_owned()]), "{hooked}");
 }
 
 #[test]

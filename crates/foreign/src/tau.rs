@@ -13,7 +13,7 @@
 //! middle, and where they come from is lost: then the flat entries are taken, below the root. Samples (`[SAMPLE]`, `[CONTEXT]`) say
 //! in another way what the entries above them say: they are left out.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tare_profile::{Node, Process, RegionKind};
 
@@ -22,6 +22,8 @@ use crate::model::{COMPENSATION, Foreign, Known, Regions, finish, is_compensated
 
 /// What separates the steps of a call path.
 const STEP: &str = " => ";
+/// Behind the name of a function that TAU has stopped to count.
+const THROTTLED: &str = " [THROTTLED]";
 /// The name of a root that stands for the program.
 const PROGRAM: &str = ".TAU application";
 
@@ -64,6 +66,7 @@ struct Entry {
     calls: u64,
     exclusive_us: f64,
     is_mpi: bool,
+    is_throttled: bool,
 }
 
 impl File {
@@ -107,12 +110,13 @@ impl Entry {
         let (exclusive_us, _below) = (number().ok_or("five numbers are expected")?, number().ok_or("five numbers are expected")?);
         let calls = number().ok_or("five numbers are expected")?;
         let name = words.next().and_then(|name| name.trim().strip_prefix('"')?.strip_suffix('"')).ok_or("a name in quotes is expected")?;
+        let (name, is_throttled) = name.trim_end().strip_suffix(THROTTLED).map_or((name, false), |name| (name, true));
         let groups: Vec<&str> = group.trim_end().trim_end_matches('"').split('|').map(str::trim).collect();
         if groups.iter().any(|group| group.starts_with("TAU_SAMPLE") || *group == "TAU_UNWIND") {
             return Ok(None);
         }
         let steps: Vec<String> = name.split(STEP).map(|step| step.trim().to_string()).collect();
-        Ok(Some(Self { is_mpi: groups.contains(&"MPI"), steps, calls: calls as u64, exclusive_us }))
+        Ok(Some(Self { is_mpi: groups.contains(&"MPI"), steps, calls: calls as u64, exclusive_us, is_throttled }))
     }
 }
 
@@ -138,7 +142,10 @@ struct Reading {
     tool: Option<String>,
     is_compensated: bool,
     started_ns: u64,
+    /// Threads whose call paths were cut, and those that have none.
+    cut: usize,
     flat: usize,
+    throttled: BTreeSet<String>,
 }
 
 impl Reading {
@@ -170,14 +177,17 @@ impl Reading {
 
     /// The call paths of a thread.
     fn tree(&mut self, entries: &[Entry]) -> Vec<Node> {
+        let throttled = entries.iter().filter(|entry| entry.is_throttled).filter_map(|entry| entry.steps.last());
+        self.throttled.extend(throttled.map(|step| region(step, false).name));
         let paths: Vec<&Entry> = entries.iter().filter(|entry| entry.steps.len() > 1).collect();
         // A function that something calls is no root, unless it calls itself alone.
         let called: HashSet<&str> =
             paths.iter().flat_map(|path| path.steps[1..].iter().map(String::as_str).filter(move |step| *step != path.steps[0])).collect();
         let is_cut = paths.iter().any(|path| called.contains(path.steps[0].as_str()));
         let mut tree = Tree { nodes: vec![node(self.regions.program(), None, 0, 0)], known: BTreeMap::new() };
+        self.flat += usize::from(paths.is_empty());
         if is_cut {
-            self.flat += 1;
+            self.cut += 1;
             for entry in entries.iter().filter(|entry| entry.steps.len() == 1) {
                 tree.add(&mut self.regions, &entry.steps, entry);
             }
@@ -194,10 +204,23 @@ impl Reading {
         let has_contexts = self.nodes_of.windows(2).any(|two| two[0][0] == two[1][0]);
         let rank = |(index, place): (usize, &[u32; 2])| if has_contexts { u32::try_from(index).unwrap_or(u32::MAX) } else { place[0] };
         let ranks: Vec<u32> = self.nodes_of.iter().enumerate().map(rank).collect();
+        let threads = |count: usize| if count == 1 { "one thread".to_string() } else { format!("{count} threads") };
         let mut notes = Vec::new();
-        if self.flat > 0 {
-            let what = if self.flat == 1 { "one thread".to_string() } else { format!("{} threads", self.flat) };
+        if self.cut > 0 {
+            let what = threads(self.cut);
             notes.push(format!("call paths of {what} were cut at TAU_CALLPATH_DEPTH: functions stand below the program, without their callers"));
+        }
+        if self.flat > 0 {
+            notes.push(format!(
+                "TAU kept no call paths of {} (TAU_CALLPATH=1 keeps them): functions stand below the program, and what they call is not in their inclusive times",
+                threads(self.flat)
+            ));
+        }
+        if !self.throttled.is_empty() {
+            let names = self.throttled.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+            notes.push(format!(
+                "TAU stopped to count {names}: calls and times are too small there, and those of their callers hold the rest (TAU_THROTTLE=0)"
+            ));
         }
         let tool = self.tool.unwrap_or_else(|| "TAU".to_string());
         Foreign {

@@ -89,6 +89,15 @@ fn paths_that_tau_has_cut_are_flat_and_said() {
     let flat = cut.replace("5 templated", "3 templated").lines().filter(|line| !line.contains("=>")).collect::<Vec<_>>().join("\n");
     let foreign = read_tau(&[("profile.0.0.0", &flat)]).expect("a profile");
     assert_eq!(foreign.profile.locations[0].nodes.iter().map(|node| node.exclusive).sum::<i64>(), 1_000_000);
+    assert!(foreign.notes.len() == 1 && foreign.notes[0].contains("TAU_CALLPATH=1"), "{:?}", foreign.notes);
+}
+
+#[test]
+fn functions_that_tau_has_stopped_to_count_are_named() {
+    let throttled = RANK_0.replace("\"work\" 5", "\"work [THROTTLED]\" 5").replace("=> work\" 5", "=> work [THROTTLED]\" 5");
+    let foreign = read_tau(&[("profile.0.0.0", &throttled)]).expect("a profile");
+    assert!(paths(&foreign, 0).iter().any(|(name, calls, _)| name.ends_with("main(int, char **)/work") && *calls == 5));
+    assert!(foreign.notes.len() == 1 && foreign.notes[0].starts_with("TAU stopped to count work: "), "{:?}", foreign.notes);
 }
 
 #[test]

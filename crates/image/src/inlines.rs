@@ -71,6 +71,11 @@ impl Inlines {
         self.missing
     }
 
+    /// The names of all inlined functions, as often as they were inlined.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.calls.iter().map(|call| &*call.name)
+    }
+
     /// The inlined calls whose code begins in a range of addresses; `within` counts from the first of all.
     #[must_use]
     pub fn beginning_in(&self, range: &Range<u64>) -> &[InlinedCall] {

@@ -190,6 +190,8 @@ pub struct Adapter {
     pub name: String,
     /// Whether sites call Tareweight's own runtime; such an adapter has no snippets.
     pub is_native: bool,
+    /// Whether what it calls ends the program where an `<exit>` is missing, as behind an exception.
+    pub must_nest: bool,
     /// What the output loads.
     pub libraries: Vec<Library>,
     /// What may be instrumented, whatever else is selected.

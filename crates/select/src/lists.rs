@@ -11,7 +11,7 @@ mod scorep;
 mod tau;
 mod xray;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -124,6 +124,8 @@ impl FromStr for ListFormat {
 pub struct Listed {
     /// Raw name.
     pub raw: String,
+    /// Its other raw names.
+    pub aliases: Vec<String>,
     /// Name for people.
     pub shown: String,
     /// Link address of the entry.
@@ -156,6 +158,7 @@ pub fn listed(program: &Program, selection: &Selection) -> Vec<Listed> {
         let function = program.functions.get(decision.function)?;
         Some(Listed {
             raw: function.name.clone(),
+            aliases: function.aliases.clone(),
             shown: demangle(&function.name).into_owned(),
             address: function.entry,
             is_ambiguous: count.get(function.name.as_str()).is_some_and(|&count| count > 1),
@@ -163,6 +166,24 @@ pub fn listed(program: &Program, selection: &Selection) -> Vec<Listed> {
         })
     });
     listed.collect()
+}
+
+/// Functions that an image has no code of their own of, by their raw names: the compiler has inlined them. Those that
+/// `functions` has, if under another raw name, as constructors have several, are left out. Compilers that insert calls before
+/// they inline meet them.
+#[must_use]
+pub fn inlined<'a>(names: impl Iterator<Item = &'a str>, functions: &[Listed]) -> Vec<Listed> {
+    let known: HashSet<&str> = functions.iter().flat_map(|one| [&one.raw, &one.shown]).map(String::as_str).collect();
+    let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
+    let listed = |raw: &str| Listed {
+        raw: raw.to_string(),
+        aliases: Vec::new(),
+        shown: demangle(raw).into_owned(),
+        address: 0,
+        is_ambiguous: false,
+        is_selected: false,
+    };
+    names.into_iter().map(listed).filter(|one| !known.contains(&*one.raw) && !known.contains(&*one.shown)).collect()
 }
 
 /// Functions that are rejected although another one is selected that is written in the same way.

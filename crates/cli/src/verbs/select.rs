@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use tare_report::select::Selected;
 use tare_select::Selection;
 use tare_select::budget::Keeper;
-use tare_select::lists::{ListFormat, listed};
+use tare_select::lists::{ListFormat, inlined, listed};
 
 use crate::args::{SelectArguments, SelectFormat};
 use crate::choice::{self, Choice};
@@ -92,12 +92,20 @@ fn list_format(arguments: &SelectArguments) -> Option<ListFormat> {
 }
 
 fn print_list(analysis: &Analysis<'_>, selection: &Selection, format: ListFormat) {
-    let Some(written) = format.write(&listed(&analysis.program, selection)) else { return };
+    let mut functions = listed(&analysis.program, selection);
+    if format == ListFormat::Gcc {
+        match analysis.inlines() {
+            Some(inlines) => functions.extend(inlined(inlines.names(), &functions)),
+            None => eprintln!(
+                "tare: {} has no debug information: functions that were inlined everywhere are not in the list, and GCC instruments them",
+                analysis.path().display()
+            ),
+        }
+    }
+    let Some(written) = format.write(&functions) else { return };
     print!("{}", written.text);
     if written.inexact > 0 {
-        eprintln!(
-            "tare: {} functions that are not selected cannot be told from selected ones in this format; --list can tell them apart",
-            written.inexact
-        );
+        let functions = if written.inexact == 1 { "function that is" } else { "functions that are" };
+        eprintln!("tare: {} {functions} not selected cannot be told from selected ones in this format; --list can tell them apart", written.inexact);
     }
 }

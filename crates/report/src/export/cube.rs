@@ -180,7 +180,7 @@ fn system(xml: &mut String, profile: &Profile) {
             };
             let _ = writeln!(xml, "<locationgroup Id=\"{index}\"><name>{name}</name><rank>{rank}</rank><type>process</type>");
             for (place, location) in profile.locations.iter().enumerate().filter(|(_, location)| location.process.0 == index) {
-                let name = if location.thread == 0 { "Master thread".to_string() } else { format!("OMP thread {}", location.thread) };
+                let name = if location.thread == 0 { "Master thread".to_string() } else { format!("Thread {}", location.thread) };
                 let _ = writeln!(xml, "<location Id=\"{place}\"><name>{name}</name><rank>{}</rank><type>thread</type></location>", location.thread);
             }
             xml.push_str("</locationgroup>\n");

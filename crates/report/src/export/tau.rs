@@ -74,8 +74,8 @@ fn entries(sheet: &Sheet<'_>) -> BTreeMap<String, Entry> {
     let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
     sheet.stacks(|stack, path| {
         let Some(&index) = stack.last() else { return };
-        // TAU's root is the program: it is called once.
-        let calls = if path.parent.is_none() { path.calls.max(1) } else { path.calls };
+        // TAU's root is the program: it is called once. What was never called, its readers leave out.
+        let calls = if path.parent.is_none() || path.region.is_none() { path.calls.max(1) } else { path.calls };
         let mut add = |key: String, is_path: bool, inclusive_ns: u64| {
             let entry = entries.entry(key).or_default();
             entry.calls += calls;

@@ -78,7 +78,7 @@ impl Reader<'_> {
 
     fn adapter(&self, root: Node<'_, '_>) -> Result<Adapter, AdapterError> {
         const EXPECTED: &str = "<dependencies>, <filter>, <variables>, <init>, <finalize>, <functions>, <loops> or <callsites>";
-        self.attributes(root, &["name", "runtime"], "name or runtime")?;
+        self.attributes(root, &["name", "runtime", "nested"], "name, runtime or nested")?;
         let is_native = match root.attribute("runtime") {
             None => false,
             Some("tareweight") => true,
@@ -87,6 +87,7 @@ impl Reader<'_> {
         let mut adapter = Adapter {
             name: root.attribute("name").unwrap_or_default().to_owned(),
             is_native,
+            must_nest: self.yes(root, "nested", false)?,
             libraries: Vec::new(),
             filter: None,
             variables: Vec::new(),

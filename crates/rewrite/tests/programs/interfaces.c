@@ -92,13 +92,32 @@ void SCOREP_User_RegionEnd(struct region *handle) { leave(handle); }
 #endif
 
 #ifdef TAU
+// A node without number writes nothing; threads are made known once each. The first thread is from the start.
+static int node = -1;
+static __thread int is_known;
+
+int Tau_get_node(void) { return node; }
+
+void Tau_set_node(int number) {
+    if (node != -1 || number != 0) wrong++;
+    node = number;
+}
+
+void Tau_register_thread(void) {
+    if (is_known++) wrong++;
+}
+
+void Tau_create_top_level_timer_if_necessary(void) {
+    if (!is_known) wrong++;
+}
+
 void Tau_profile_c_timer(void **timer, const char *name, const char *type, unsigned long group, const char *group_name) {
     if (*type || group != 0x80000000ul || strncmp(group_name, "TAU_", 4)) wrong++;
     if (!*timer) *timer = region_named(name);
 }
 
 void Tau_lite_start_timer(void *timer, int phase) {
-    if (phase) wrong++;
+    if (phase || node != 0) wrong++;
     enter(timer);
 }
 

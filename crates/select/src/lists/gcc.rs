@@ -10,6 +10,7 @@
 //! behind all that may be spelled otherwise, such as `>::push_back`.
 //! gfortran's names are the procedure's own: without its module, without the underscore of its symbol. The main program's is
 //! in no image, so a list may exclude it where a rejected function's name is a part of it.
+//! GCC inserts its calls before it inlines, so that functions count of which an image has no code of their own.
 //! What a demangler cannot read has its words in the mangled name; what holds one of them is not written.
 //! Because parts match, not every function can be excluded without others: what is written excludes no function that
 //! is selected, and the rejected ones that therefore stay are counted.
@@ -199,6 +200,7 @@ mod tests {
     fn listed(functions: &[(&str, &str, bool)]) -> Vec<Listed> {
         let one = |&(raw, shown, is_selected): &(&str, &str, bool)| Listed {
             raw: raw.to_string(),
+            aliases: Vec::new(),
             shown: shown.to_string(),
             address: 0,
             is_ambiguous: false,

@@ -16,7 +16,9 @@ pub(super) fn write(functions: &[Listed]) -> Written {
     for (section, is_selected) in [("always", true), ("never", false)] {
         text.push_str(&format!("[{section}]\n"));
         for function in functions.iter().filter(|function| function.is_selected == is_selected) {
-            text.push_str(&format!("fun:{}\n", function.raw));
+            for name in std::iter::once(&function.raw).chain(&function.aliases) {
+                text.push_str(&format!("fun:{name}\n"));
+            }
         }
     }
     Written { text, inexact: contested(functions, |function| &function.raw) }
