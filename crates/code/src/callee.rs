@@ -2,8 +2,8 @@
 
 use tare_image::Image;
 
-use crate::Program;
 use crate::program::{Flow, Instruction, Operand};
+use crate::{Program, slots};
 
 /// What a call or a jump out of a function leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,15 +22,25 @@ impl Program {
     pub fn destination<'a>(&self, image: &Image<'a>, one: &Instruction) -> Option<Callee<'a>> {
         match one.flow {
             Flow::Call { target, .. } | Flow::TailCall { target } | Flow::BranchTailCall { target } => Some(self.callee_at(image, target)),
-            Flow::IndirectCall | Flow::IndirectTailCall => {
-                let slot = match one.operand {
-                    Operand::RipRelative { target, .. } => Some(target),
-                    _ => None,
-                };
-                Some(slot.map_or(Callee::Unknown, |slot| self.callee_in_slot(image, slot)))
-            }
+            Flow::IndirectCall | Flow::IndirectTailCall => Some(self.place(one).map_or(Callee::Unknown, |place| self.callee_behind(image, place))),
             _ => None,
         }
+    }
+
+    /// What an indirect call or jump reads its target from, or the code that it leads to; `None` where neither is known.
+    pub(crate) fn place(&self, call: &Instruction) -> Option<u64> {
+        match call.operand {
+            Operand::RipRelative { target, .. } => Some(target),
+            _ => {
+                let place = self.flows.binary_search_by_key(&call.address, |record| record.address).ok()?;
+                self.flows.get(place)?.place()
+            }
+        }
+    }
+
+    /// What a slot leads to, or stands at an address of code.
+    pub(crate) fn callee_behind<'a>(&self, image: &Image<'a>, place: u64) -> Callee<'a> {
+        if image.text_at(place).is_some() || image.is_in_plt(place) { self.callee_at(image, place) } else { self.callee_in_slot(image, place) }
     }
 
     fn callee_at<'a>(&self, image: &Image<'a>, target: u64) -> Callee<'a> {
@@ -43,8 +53,11 @@ impl Program {
 
     /// What stands in a slot that the loader fills; a library finds its own exported functions there, too.
     fn callee_in_slot<'a>(&self, image: &Image<'a>, slot: u64) -> Callee<'a> {
-        let relocation = image.relocation_at(slot);
-        let own = relocation.and_then(tare_image::Relocation::link_address).and_then(|target| self.function_entered_at(target));
-        own.map(Callee::Function).or_else(|| image.name_in_slot(slot).map(Callee::Import)).unwrap_or(Callee::Unknown)
+        let import = || image.name_in_slot(slot).map_or(Callee::Unknown, Callee::Import);
+        match slots::code_in(image, &self.written, slot) {
+            Some(target) if image.is_in_plt(target) => self.callee_at(image, target),
+            Some(target) => self.function_entered_at(target).map_or_else(import, Callee::Function),
+            None => import(),
+        }
     }
 }

@@ -10,9 +10,9 @@ use std::sync::OnceLock;
 
 use tare_image::Image;
 
-use crate::program::{Flow, Instruction, Operand};
+use crate::program::{Flow, Instruction};
 use crate::targets::Targets;
-use crate::{Program, harmless};
+use crate::{Callee, Program, harmless};
 
 /// Which edges of the call graph an answer follows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -356,21 +356,13 @@ impl Program {
     /// Name of what a call or tail call calls, here or in another image; `None` where it is not known.
     #[must_use]
     pub fn callee<'a>(&'a self, image: &Image<'a>, call: &Instruction) -> Option<&'a str> {
-        match (call.flow, call.operand) {
-            (Flow::Call { target, .. } | Flow::TailCall { target } | Flow::BranchTailCall { target }, _) => self.callee_name(image, target),
-            (Flow::IndirectCall | Flow::IndirectTailCall, _) => self.slot(call).and_then(|slot| self.callee_name(image, slot)),
-            _ => None,
-        }
-    }
-
-    /// The slot that an indirect call or jump reads its target from, itself or through a PLT entry whose address it computes.
-    pub(crate) fn slot(&self, call: &Instruction) -> Option<u64> {
-        match call.operand {
-            Operand::RipRelative { target, .. } => Some(target),
-            _ => {
-                let place = self.flows.binary_search_by_key(&call.address, |record| record.address).ok()?;
-                self.flows.get(place)?.slot()
-            }
+        match call.flow {
+            Flow::Call { target, .. } | Flow::TailCall { target } | Flow::BranchTailCall { target } => self.callee_name(image, target),
+            _ => match self.destination(image, call)? {
+                Callee::Function(index) => self.functions.get(index).map(|function| function.name.as_str()),
+                Callee::Import(name) => Some(name),
+                Callee::Unknown => None,
+            },
         }
     }
 

@@ -59,6 +59,10 @@ pub(crate) struct Traits {
     pub(crate) is_called_inside: bool,
     /// Flags, or what lies below the stack pointer, are read behind its start before they are written.
     pub(crate) takes_more: bool,
+    /// Loads what may be the address of a function from a word that stays as it is, or a part of it as the large model does.
+    pub(crate) loads_callee: bool,
+    /// Calls or jumps through a register or an address in registers that tell nothing at first sight.
+    pub(crate) calls_register: bool,
     /// Its start is loaded as a value, or stands in relocated data.
     pub(crate) is_pointed_at: bool,
 }

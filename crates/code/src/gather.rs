@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use tare_image::Image;
 
+use crate::callee::Callee as Where;
 use crate::calls::{CallGraph, Names, Node, Turned};
 use crate::decode::RawFlow;
 use crate::fragments::Fragments;
@@ -95,9 +96,10 @@ impl Builder<'_, '_> {
     }
 
     fn indirect(&mut self, record: &FlowRecord) {
-        match record.slot().and_then(|slot| self.image.name_in_slot(slot)) {
-            Some(name) => self.import(name),
-            None => {
+        match record.place().map_or(Where::Unknown, |place| self.program.callee_behind(self.image, place)) {
+            Where::Function(function) => self.node.callees.push(function),
+            Where::Import(name) => self.import(name),
+            Where::Unknown => {
                 self.node.is_open = true;
                 self.node.sets.extend(self.targets.of(record.through()));
             }

@@ -3,7 +3,7 @@
 //! A branch into the middle of another fragment joins, unless both begin as functions do and the stack is as at an
 //! entry: then the two share code. So does one to a start at which the stack is not as at an entry, a landing pad
 //! elsewhere, a jump-table entry into a part, and an uncalled start with a single user that `parts` takes for a part.
-//! Everything else that leaves a fragment is a tail call. Symbols decide where they are present: a function stays
+//! Everything else that leaves a fragment is a tail call; thunks, which functions share, are never joined. Symbols decide where they are present: a function stays
 //! one, `name.cold` is a part.
 
 use std::collections::BTreeMap;
@@ -15,6 +15,7 @@ use crate::parts::Parts;
 use crate::program::JumpTable;
 use crate::sweep::Sweep;
 use crate::tables::Jumps;
+use crate::thunks::is_thunk;
 
 /// Disjoint sets of fragments.
 pub(crate) struct Groups {
@@ -128,7 +129,7 @@ impl Joiner<'_, '_> {
             } else if fragment.named == Named::No {
                 if is_at_entry {
                     users.entry(to).or_default().push(index);
-                } else {
+                } else if !is_thunk(self.image, target) {
                     groups.join_start(index, to);
                 }
             }
@@ -190,7 +191,8 @@ impl Joiner<'_, '_> {
             roots.dedup();
             let [single] = roots.as_slice() else { continue };
             let is_described_behind = self.parts.parent(part).is_some_and(|parent| groups.root(parent) == *single);
-            if is_described_behind || self.parts.is_no_entry(part) {
+            let is_thunk = || self.fragments.list.get(part).is_some_and(|one| is_thunk(self.image, one.range.start));
+            if (is_described_behind || self.parts.is_no_entry(part)) && !is_thunk() {
                 groups.join_start(*single, part);
                 has_changed = true;
             }

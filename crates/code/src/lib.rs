@@ -1,7 +1,7 @@
 //! Instructions to functions, blocks, edges, loops, calls and metrics (paper 2).
 //!
 //! The phases, in order: `fragments` (starts and ranges), `sweep` (every instruction once), `tables` (indirect jumps),
-//! `group` (fragments to functions), `noreturn`, `refuse`, `calls`; [`Program::body`] then decodes a function again on
+//! `group` (fragments to functions), `held` (callees in registers), `noreturn`, `refuse`, `calls`; [`Program::body`] then decodes a function again on
 //! request, and `cfg`, `metrics` and `trips` look at what it found.
 //!
 //! What is absent: nothing here knows of patches or of MPI, and files are not opened.
@@ -27,6 +27,7 @@ mod gather;
 mod graph;
 mod group;
 mod harmless;
+mod held;
 mod leaders;
 mod loops;
 mod metrics;
@@ -40,6 +41,7 @@ mod program;
 mod quick;
 mod record;
 mod refuse;
+mod slots;
 mod stretch;
 mod sweep;
 mod tables;
@@ -113,6 +115,8 @@ pub struct Program {
     branched_into: Vec<(u64, usize)>,
     /// Where branches go that leave out the `lock` prefix of an instruction, sorted.
     behind_lock: Vec<u64>,
+    /// Words that the code writes though the loader protects them, sorted.
+    written: Vec<u64>,
 }
 
 impl Program {
@@ -133,13 +137,14 @@ impl Program {
             return Err(CodeError::NoText);
         }
         let mut fragments = fragments::discover(image);
-        let sweep = sweep::sweep(image, &mut fragments, threads);
+        let mut sweep = sweep::sweep(image, &mut fragments, threads);
         let jumps = jumps_by_fragment(image, &fragments, &sweep, threads);
         let groups = group::group(image, &fragments, &sweep, &jumps);
         let units = units(image, &fragments, &groups);
         let mut jumps = jumps_by_unit(image, &fragments, &sweep, &units, jumps);
         thunks::mark(image, &fragments, &sweep, &units, &mut jumps);
         let shared = groups.shared(&fragments);
+        held::find(image, &fragments, &mut sweep, &units, &shared, &jumps, threads);
         Ok(Self::assemble(image, &fragments, sweep, &units, jumps, &shared))
     }
 
@@ -180,8 +185,10 @@ impl Program {
             counts: units.iter().map(|unit| unit.instructions(fragments)).collect(),
             branched_into: Vec::new(),
             behind_lock: std::mem::take(&mut sweep.behind_lock),
+            written: Vec::new(),
         };
         program.add_outside(image, &mut sweep);
+        program.written = std::mem::take(&mut sweep.written);
         program.index(main);
         program.calls = gather::graph(image, &program, fragments, &sweep, units);
         program.main_program = program.find_main_program();

@@ -6,12 +6,12 @@ use smallvec::SmallVec;
 use tare_image::Image;
 use tare_image::lines::Lines;
 
-use crate::Program;
 use crate::cfg::{self, Cfg};
 use crate::draft::Draft;
 use crate::loops::{self, Loop};
 use crate::program::{Body, Flow, Function, Instruction, Operand};
 use crate::record::FlowRecord;
+use crate::{Callee, Program};
 
 /// What `inspect` shows and filters ask for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -70,7 +70,7 @@ impl Program {
     }
 
     fn graph(&self, function: &Function, body: &Body, unwinding: &[(Range<u64>, u64)]) -> Cfg {
-        let mut turns: Vec<Instruction> = body.instructions.iter().filter(|one| one.flow != Flow::Next).copied().collect();
+        let mut turns: Vec<Instruction> = body.instructions.iter().filter(|one| one.flow != Flow::Next).map(|one| self.with_place(one)).collect();
         turns.sort_by_key(|one| one.address);
         let mut cfg = self.with_source(self.function_entered_at(function.entry), function, &turns, unwinding, Cfg::of);
         cfg.find_instructions(body);
@@ -121,7 +121,7 @@ impl Program {
             loops: shape.loops,
             loop_depth: shape.depth,
             call_sites: turns.iter().filter(|one| matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall)).count(),
-            indirect_calls: turns.iter().filter(|one| is_to_unknown(image, one)).count(),
+            indirect_calls: turns.iter().filter(|one| self.is_to_unknown(image, one)).count(),
             unresolved_jumps: turns.iter().filter(|one| one.flow == Flow::UnknownJump).count(),
             source: lines.and_then(|lines| self.source(function, &turns, lines)),
         }
@@ -139,7 +139,7 @@ impl Program {
                 address: record.address,
                 length: record.length,
                 flow: self.flow(function, record.flow(), || jumps.and_then(|jumps| jumps.kinds.get(&record.address))),
-                operand: record.slot().map_or(Operand::Fixed, |target| Operand::RipRelative { at: 0, target }),
+                operand: record.place().map_or(Operand::Fixed, |target| Operand::RipRelative { at: 0, target }),
             }));
         }
         turns
@@ -156,9 +156,22 @@ impl Program {
         names
     }
 
+    /// An indirect call or jump as one through the slot, or to the code, that it leads to.
+    fn with_place(&self, one: &Instruction) -> Instruction {
+        let is_indirect = matches!(one.flow, Flow::IndirectCall | Flow::IndirectTailCall);
+        let place = if is_indirect { self.place(one) } else { None };
+        Instruction { operand: place.map_or(one.operand, |target| Operand::RipRelative { at: 0, target }), ..*one }
+    }
+
     /// Whether control comes back behind an indirect call.
     fn comes_back(&self, one: &Instruction) -> bool {
-        self.slot(one).is_none_or(|slot| !self.never_returns(slot))
+        place(one).is_none_or(|place| !self.never_returns(place))
+    }
+
+    /// Whether it is a call or tail call through a pointer that is not known.
+    fn is_to_unknown(&self, image: &Image<'_>, one: &Instruction) -> bool {
+        let is_unknown = || place(one).is_none_or(|place| self.callee_behind(image, place) == Callee::Unknown);
+        matches!(one.flow, Flow::IndirectCall | Flow::IndirectTailCall) && is_unknown()
     }
 
     fn source(&self, function: &Function, turns: &[Instruction], lines: &Lines<'_>) -> Option<Source> {
@@ -196,7 +209,7 @@ impl Shape {
         let (last, others) = turns.split_last().filter(|_| has_one_way)?;
         let is_passed = |one: &Instruction| match one.flow {
             Flow::Call { returns, .. } => returns,
-            Flow::IndirectCall => slot(one).is_none(),
+            Flow::IndirectCall => place(one).is_none(),
             _ => false,
         };
         let ends = matches!(last.flow, Flow::Return | Flow::TailCall { .. } | Flow::Stop);
@@ -211,13 +224,8 @@ impl Shape {
     }
 }
 
-/// Whether it is a call or tail call through a pointer that is not known.
-fn is_to_unknown(image: &Image<'_>, one: &Instruction) -> bool {
-    matches!(one.flow, Flow::IndirectCall | Flow::IndirectTailCall) && slot(one).and_then(|slot| image.name_in_slot(slot)).is_none()
-}
-
-/// The slot that an indirect call or jump reads its target from.
-fn slot(one: &Instruction) -> Option<u64> {
+/// The slot that an indirect call or jump reads its target from, or the code that it leads to.
+fn place(one: &Instruction) -> Option<u64> {
     match one.operand {
         Operand::RipRelative { target, .. } => Some(target),
         _ => None,

@@ -6,6 +6,7 @@ use crate::decode::{AddressSet, RawFlow};
 use crate::fragments::{Fragment, Fragments};
 use crate::program::JumpTable;
 use crate::record::FlowRecord;
+use crate::slots;
 use crate::sweep::Sweep;
 use crate::tables::{JumpKind, Jumps};
 
@@ -111,6 +112,8 @@ pub(crate) struct Never {
     code: AddressSet,
     /// Slots that the loader fills, sorted.
     slots: Vec<u64>,
+    /// Slots that calls go through and the code of this image behind them, sorted.
+    own: Vec<(u64, u64)>,
 }
 
 impl Never {
@@ -119,23 +122,29 @@ impl Never {
         self.code.contains(target)
     }
 
-    /// Of the slot that an indirect call or jump goes through.
-    fn has_slot(&self, record: &FlowRecord) -> bool {
-        record.slot().is_some_and(|slot| self.slots.binary_search(&slot).is_ok())
+    /// Of the slot or code that an indirect call or jump goes through.
+    fn has_place(&self, record: &FlowRecord) -> bool {
+        record.place().is_some_and(|place| self.contains(place))
     }
 
     /// Of an entry, a PLT entry or a slot.
     pub(crate) fn contains(&self, target: u64) -> bool {
-        self.has_code(target) || self.slots.binary_search(&target).is_ok()
+        self.has_code(self.code_behind(target)) || self.slots.binary_search(&target).is_ok()
+    }
+
+    /// The code behind a slot of this image's own; an address of code itself.
+    fn code_behind(&self, place: u64) -> u64 {
+        let found = self.own.binary_search_by_key(&place, |one| one.0).ok();
+        found.and_then(|found| self.own.get(found)).map_or(place, |one| one.1)
     }
 }
 
 /// Finds the addresses from which control never comes back.
 pub(crate) fn never_returning(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit<'_>]) -> Never {
     let owners = owners(fragments, units);
-    let callers = callers(fragments, sweep, units, &owners);
-    let mut walk =
-        Walk { image, fragments, sweep, owners, never: by_name(image, units), seen: vec![0; sweep.flows.len()], round: 0, todo: Vec::new() };
+    let mut never = by_name(image, units);
+    let callers = callers(image, fragments, sweep, units, &owners, &mut never);
+    let mut walk = Walk { image, fragments, sweep, owners, never, seen: vec![0; sweep.flows.len()], round: 0, todo: Vec::new() };
     let mut todo: Vec<usize> = (0..units.len()).rev().collect();
     while let Some(index) = todo.pop() {
         let Some(unit) = units.get(index) else { continue };
@@ -161,11 +170,21 @@ fn owners(fragments: &Fragments, units: &[Unit<'_>]) -> Vec<usize> {
     owners
 }
 
-/// The units that go to a unit's entry, for all units.
-fn callers(fragments: &Fragments, sweep: &Sweep, units: &[Unit<'_>], owners: &[usize]) -> Vec<Vec<usize>> {
+/// The units that go to a unit's entry, for all units; tells what stands in slots that they go through.
+fn callers(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit<'_>], owners: &[usize], never: &mut Never) -> Vec<Vec<usize>> {
     let mut callers = vec![Vec::new(); units.len()];
     for (fragment, &caller) in fragments.list.iter().zip(owners) {
-        for target in sweep.targets_outside(fragment) {
+        for record in sweep.flows_of(fragment) {
+            let target = match record.direct_target() {
+                Some(target) if fragment.range.contains(&target) => continue,
+                Some(target) => target,
+                None => {
+                    let Some(place) = record.place() else { continue };
+                    let code = slots::code_in(image, &sweep.written, place);
+                    never.own.extend(code.map(|code| (place, code)));
+                    code.unwrap_or(place)
+                }
+            };
             let callee = fragments.starting_at(target).and_then(|callee| owners.get(callee)).filter(|&&callee| callee != caller);
             let Some(list) = callee.and_then(|&callee| callers.get_mut(callee)) else { continue };
             if list.last() != Some(&caller) {
@@ -173,6 +192,8 @@ fn callers(fragments: &Fragments, sweep: &Sweep, units: &[Unit<'_>], owners: &[u
             }
         }
     }
+    never.own.sort_unstable();
+    never.own.dedup();
     callers
 }
 
@@ -186,7 +207,7 @@ fn by_name(image: &Image<'_>, units: &[Unit<'_>]) -> Never {
     plt().for_each(|entry| code.insert(entry.address));
     let own = units.iter().filter(|unit| unit.names.iter().any(|name| NAMES.contains(name)));
     own.for_each(|unit| code.insert(unit.entry));
-    Never { code, slots }
+    Never { code, slots, own: Vec::new() }
 }
 
 /// What a record does to a walk.
@@ -265,7 +286,7 @@ impl<'a> Walk<'a, '_> {
             RawFlow::Return | RawFlow::Invalid => true,
             RawFlow::Stop => false,
             RawFlow::Call(target) if self.never.has_code(target) => false,
-            RawFlow::IndirectCall if self.never.has_slot(record) => false,
+            RawFlow::IndirectCall if self.never.has_place(record) => false,
             RawFlow::Jump(target) => self.leaves(index, fragment, target, todo),
             RawFlow::Branch(target) | RawFlow::Transaction(target) => {
                 return if self.leaves(index, fragment, target, todo) { Step::Returns } else { Step::GoesOn };
@@ -305,7 +326,7 @@ impl<'a> Walk<'a, '_> {
                 todo.extend(tables.flat_map(JumpTable::reached));
                 false
             }
-            _ => !self.never.has_slot(record),
+            _ => !self.never.has_place(record),
         }
     }
 }

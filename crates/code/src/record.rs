@@ -35,20 +35,29 @@ enum Kind {
 enum Pointed {
     Nothing,
     Slot,
+    Code,
     Member,
     Pointer,
     Unknown,
 }
 
+impl Pointed {
+    /// With the number.
+    const fn of(through: Through) -> (Self, u64) {
+        match through {
+            Through::Nothing => (Self::Nothing, 0),
+            Through::Slot(slot) => (Self::Slot, slot),
+            Through::Code(address) => (Self::Code, address),
+            Through::Member(offset) => (Self::Member, offset),
+            Through::Pointer => (Self::Pointer, 0),
+            Through::Unknown => (Self::Unknown, 0),
+        }
+    }
+}
+
 impl FlowRecord {
     pub(crate) fn new(instruction: &Instruction, flow: RawFlow, through: Through) -> Self {
-        let (pointed, place) = match through {
-            Through::Nothing => (Pointed::Nothing, 0),
-            Through::Slot(slot) => (Pointed::Slot, slot),
-            Through::Member(offset) => (Pointed::Member, offset),
-            Through::Pointer => (Pointed::Pointer, 0),
-            Through::Unknown => (Pointed::Unknown, 0),
-        };
+        let (pointed, place) = Pointed::of(through);
         let (kind, value) = match flow {
             RawFlow::Next => (Kind::Next, 0),
             RawFlow::Call(target) => (Kind::Call, target),
@@ -86,9 +95,17 @@ impl FlowRecord {
         match pointed {
             Pointed::Nothing => Through::Nothing,
             Pointed::Slot => Through::Slot(self.value),
+            Pointed::Code => Through::Code(self.value),
             Pointed::Member => Through::Member(self.value),
             Pointed::Pointer => Through::Pointer,
             Pointed::Unknown => Through::Unknown,
+        }
+    }
+
+    /// Says what an indirect call or jump goes through.
+    pub(crate) const fn set_through(&mut self, through: Through) {
+        if let Kind::IndirectCall(pointed) | Kind::IndirectJump(pointed) = &mut self.kind {
+            (*pointed, self.value) = Pointed::of(through);
         }
     }
 
@@ -97,11 +114,11 @@ impl FlowRecord {
         self.address + u64::from(self.length)
     }
 
-    /// Of an indirect call or jump through a slot: its link address.
+    /// Of an indirect call or jump through a slot or to known code: its link address.
     #[inline]
-    pub(crate) const fn slot(&self) -> Option<u64> {
+    pub(crate) const fn place(&self) -> Option<u64> {
         match self.kind {
-            Kind::IndirectCall(Pointed::Slot) | Kind::IndirectJump(Pointed::Slot) => Some(self.value),
+            Kind::IndirectCall(Pointed::Slot | Pointed::Code) | Kind::IndirectJump(Pointed::Slot | Pointed::Code) => Some(self.value),
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
 use tare_image::Image;
 
 use crate::addresses::{added_address, constant_address, indexed_address, loaded_slot, stored_address};
@@ -11,11 +11,13 @@ use crate::carried::Carried;
 use crate::decode::{AddressSet, RawFlow, decoder, enters_kernel, raw_flow};
 use crate::extent::{Extent, Step};
 use crate::fragments::{Fragment, Fragments, Named, Traits};
+use crate::held;
 use crate::parallel::Threads;
 use crate::pointed;
 use crate::program::FoundBy;
 use crate::record::FlowRecord;
 use crate::through::{Recent, Through};
+use crate::thunks::is_thunk;
 
 /// What an instruction of the code does with the address of a function: it may hand it on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +64,8 @@ pub(crate) struct Sweep {
     over_lock: Vec<usize>,
     /// Where branches go that leave out the `lock` prefix of an instruction, sorted.
     pub(crate) behind_lock: Vec<u64>,
+    /// Words among those that the loader protects to which the code writes nevertheless, sorted.
+    pub(crate) written: Vec<u64>,
 }
 
 impl Sweep {
@@ -89,13 +93,14 @@ const PIECE: u64 = 1 << 17;
 /// Sweeps all fragments, and those that direct targets and pointers outside of them add, until there are no more.
 pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threads) -> Sweep {
     let mut sweep = Sweep { starts: AddressSet::over(&code_ranges(image)), ..Sweep::default() };
-    let slots: Vec<Range<u64>> = [".got", ".got.plt"].into_iter().filter_map(|name| Some(image.section(name)?.range())).collect();
+    let slots = [".got", ".got.plt"].into_iter().filter_map(|name| Some(image.section(name)?.range())).collect();
+    let places = Places { slots, protected: image.protected() };
     loop {
         let todo: Vec<usize> = (0..fragments.list.len()).filter(|&one| fragments.list.get(one).is_some_and(|one| !one.traits.is_swept)).collect();
         let pieces = pieces(fragments, &todo);
         let done = threads.pieces(&pieces, 1, |piece| {
             let own = piece.first().and_then(|piece| todo.get(piece.clone())).unwrap_or_default();
-            Portion::of(image, &slots, own.iter().filter_map(|&one| fragments.list.get(one)))
+            Portion::of(image, &places, own.iter().filter_map(|&one| fragments.list.get(one)))
         });
         for (piece, portion) in pieces.into_iter().zip(done) {
             sweep.take(portion, fragments, todo.get(piece).unwrap_or_default());
@@ -107,7 +112,7 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threa
             break;
         }
     }
-    for list in [&mut sweep.bases, &mut sweep.constants] {
+    for list in [&mut sweep.bases, &mut sweep.constants, &mut sweep.written] {
         list.sort_unstable();
         list.dedup();
     }
@@ -227,12 +232,15 @@ impl Sweep {
     /// Sweeps a function outside of text; returns how many instructions it has.
     pub(crate) fn add_outside(&mut self, image: &Image<'_>, range: Range<u64>) -> usize {
         let entry = range.start;
-        let fragment = Fragment::new(range, None, true, FoundBy::default());
-        let portion = Portion::of(image, &[], std::iter::once(&fragment));
+        let mut fragment = Fragment::new(range, None, true, FoundBy::default());
+        let places = Places::default();
+        let portion = Portion::of(image, &places, std::iter::once(&fragment));
         let first = self.flows.len();
         self.flows.extend(portion.flows);
         self.starts.merge(&portion.starts);
-        self.outside.push(Outside { entry, flows: first..self.flows.len() });
+        fragment.flows = first..self.flows.len();
+        held::find_in(image, self, &fragment);
+        self.outside.push(Outside { entry, flows: fragment.flows });
         portion.swept.first().map_or(0, |swept| swept.instructions)
     }
 
@@ -246,6 +254,7 @@ impl Sweep {
         self.constants.extend(portion.constants);
         self.added_to.extend(portion.added_to);
         self.given_back.extend(portion.given_back);
+        self.written.extend(portion.written);
         self.starts.merge(&portion.starts);
         for (&index, swept) in own.iter().zip(portion.swept) {
             if let Some(place) = fragments.list.get_mut(index) {
@@ -267,6 +276,15 @@ struct Swept {
     instructions: usize,
 }
 
+/// Where addresses are kept.
+#[derive(Default)]
+struct Places {
+    /// The linker's.
+    slots: Vec<Range<u64>>,
+    /// What the loader protects.
+    protected: Range<u64>,
+}
+
 /// What was seen of some fragments.
 struct Portion<'a> {
     flows: Vec<FlowRecord>,
@@ -279,12 +297,12 @@ struct Portion<'a> {
     swept: Vec<Swept>,
     /// Flows whose target may stand behind a `lock` prefix.
     over_lock: Vec<usize>,
-    /// Where the linker keeps addresses.
-    slots: &'a [Range<u64>],
+    written: Vec<u64>,
+    places: &'a Places,
 }
 
 impl<'a> Portion<'a> {
-    fn of<'f>(image: &Image<'_>, slots: &'a [Range<u64>], fragments: impl Iterator<Item = &'f Fragment> + Clone) -> Self {
+    fn of<'f>(image: &Image<'_>, places: &'a Places, fragments: impl Iterator<Item = &'f Fragment> + Clone) -> Self {
         let ranges: Vec<Range<u64>> = fragments.clone().map(|one| one.range.clone()).collect();
         let mut portion = Self {
             flows: Vec::new(),
@@ -296,7 +314,8 @@ impl<'a> Portion<'a> {
             given_back: Vec::new(),
             swept: Vec::with_capacity(ranges.len()),
             over_lock: Vec::new(),
-            slots,
+            written: Vec::new(),
+            places,
         };
         for fragment in fragments {
             portion.fragment(image, fragment);
@@ -338,6 +357,9 @@ impl<'a> Portion<'a> {
             }
             if let RawFlow::Call(callee) = flow {
                 carried = Carried::behind_call(callee, instruction.next_ip());
+                if instruction.ip() == fragment.range.start && is_thunk(image, fragment.range.start) {
+                    extent.reach(callee);
+                }
             }
             self.record(image, &recent, flow, &mut seen);
         }
@@ -356,18 +378,21 @@ impl<'a> Portion<'a> {
         match flow {
             RawFlow::Next => {
                 seen.has_syscall |= enters_kernel(instruction);
-                return self.references(image, recent);
+                return self.references(image, recent, seen);
             }
             RawFlow::Invalid => seen.is_undecodable = true,
             RawFlow::Transaction(_) => seen.has_transaction = true,
             RawFlow::IndirectJump => {
                 seen.has_indirect_jump = true;
-                self.references(image, recent);
+                self.references(image, recent, seen);
             }
             _ => {}
         }
-        let is_indirect = matches!(flow, RawFlow::IndirectCall | RawFlow::IndirectJump);
-        let through = if is_indirect { self.through(image, recent) } else { Through::Nothing };
+        let mut through = Through::Nothing;
+        if matches!(flow, RawFlow::IndirectCall | RawFlow::IndirectJump) {
+            through = self.through(image, recent);
+            seen.calls_register |= matches!(through, Through::Pointer | Through::Unknown);
+        }
         self.flows.push(FlowRecord::new(instruction, flow, through));
     }
 
@@ -378,18 +403,21 @@ impl<'a> Portion<'a> {
         if through != Through::Unknown {
             return through;
         }
-        let global_table = self.slots.last().map(|range| range.start);
+        let global_table = self.places.slots.last().map(|range| range.start);
         let by_distance = || global_table.and_then(|table| Some(table.wrapping_add(recent.distance()?)));
         let entry = recent.constant().or_else(by_distance);
         entry.and_then(|entry| image.plt_at(entry)).map_or(through, |entry| Through::Slot(entry.slot))
     }
 
-    fn references(&mut self, image: &Image<'_>, recent: &Recent) {
+    fn references(&mut self, image: &Image<'_>, recent: &Recent, seen: &mut Traits) {
         let instruction = recent.last();
         let mnemonic = instruction.mnemonic();
         match mnemonic {
             Mnemonic::Cmp => return self.forget_compared(recent),
-            Mnemonic::Lea | Mnemonic::Mov => self.names(image, instruction),
+            Mnemonic::Lea | Mnemonic::Mov => self.names(image, instruction, seen),
+            Mnemonic::Movups | Mnemonic::Movaps | Mnemonic::Movdqu | Mnemonic::Movdqa | Mnemonic::Movlps | Mnemonic::Movhps | Mnemonic::Movq => {
+                self.writes(instruction);
+            }
             _ => {}
         }
         if matches!(mnemonic, Mnemonic::Add | Mnemonic::Lea) && !image.kind().is_position_independent() {
@@ -400,10 +428,28 @@ impl<'a> Portion<'a> {
         }
     }
 
+    /// Words that an instruction that moves something writes among those that the loader protects.
+    fn writes(&mut self, instruction: &Instruction) {
+        if instruction.memory_base() != Register::RIP || instruction.op0_kind() != OpKind::Memory {
+            return;
+        }
+        let start = instruction.ip_rel_memory_address();
+        let size = instruction.memory_size().size().max(1) as u64;
+        if self.places.protected.contains(&start) {
+            self.written.extend((start / 8 * 8..start.saturating_add(size)).step_by(8));
+        }
+    }
+
     /// Addresses that a `lea` or `mov` names.
-    fn names(&mut self, image: &Image<'_>, instruction: &Instruction) {
+    fn names(&mut self, image: &Image<'_>, instruction: &Instruction, seen: &mut Traits) {
+        let address = match (instruction.mnemonic(), instruction.op1_kind()) {
+            (Mnemonic::Mov, OpKind::Register) => return self.writes(instruction),
+            (Mnemonic::Mov, OpKind::Memory) => return self.loads(image, instruction, seen),
+            _ => constant_address(instruction),
+        };
         let at = instruction.ip();
-        if let Some(address) = constant_address(instruction) {
+        if let Some(address) = address {
+            seen.loads_callee |= is_part(instruction);
             if image.text_at(address).is_some() || image.is_in_plt(address) {
                 self.pointers.push(Pointer { at, target: address });
             } else {
@@ -411,13 +457,24 @@ impl<'a> Portion<'a> {
                 self.bases.extend((instruction.op1_kind() == OpKind::Memory).then_some(address));
             }
         } else if let Some(address) = stored_address(instruction) {
+            self.writes(instruction);
             if image.text_at(address).is_some() || image.is_in_plt(address) {
                 self.pointers.push(Pointer { at, target: address });
             } else {
                 self.constants.extend(image.segment_at(address).map(|_| address));
             }
-        } else if let Some(slot) = loaded_slot(instruction).filter(|slot| self.slots.iter().any(|range| range.contains(slot))) {
-            self.pointers.push(Pointer { at, target: image.pointer_at(slot).unwrap_or(slot) });
+        }
+    }
+
+    /// The word that a `mov` loads, if it is one that the loader fills.
+    fn loads(&mut self, image: &Image<'_>, instruction: &Instruction, seen: &mut Traits) {
+        let Some(slot) = loaded_slot(instruction) else { return };
+        let is_linkers = self.places.slots.iter().any(|range| range.contains(&slot));
+        if is_linkers {
+            self.pointers.push(Pointer { at: instruction.ip(), target: image.pointer_at(slot).unwrap_or(slot) });
+        }
+        if (is_linkers || self.places.protected.contains(&slot)) && !seen.loads_callee {
+            seen.loads_callee = may_hold_callee(image, slot);
         }
     }
 
@@ -430,5 +487,20 @@ impl<'a> Portion<'a> {
         if loads.any(|load| load.ip() == pointer.at) {
             self.pointers.pop();
         }
+    }
+}
+
+/// Whether a 64-bit constant is a part of an address in the large model: one that would fit 32 bits, but was not known then.
+fn is_part(instruction: &Instruction) -> bool {
+    instruction.code() == Code::Mov_r64_imm64 && i32::try_from(instruction.immediate64().cast_signed()).is_ok()
+}
+
+/// Whether the loader may put the address of a function into a slot.
+fn may_hold_callee(image: &Image<'_>, slot: u64) -> bool {
+    const OBJECT: u8 = 1;
+    let Some(relocation) = image.relocation_at(slot) else { return image.pointer_at(slot).is_some_and(|target| image.text_at(target).is_some()) };
+    match relocation.symbol {
+        Some(symbol) => symbol.kind != OBJECT,
+        None => relocation.link_address().is_some_and(|target| image.text_at(target).is_some()),
     }
 }

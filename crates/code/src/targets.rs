@@ -74,7 +74,7 @@ impl TargetSets {
     pub(crate) fn of(&self, through: Through) -> Vec<usize> {
         match through {
             Through::Nothing => Vec::new(),
-            Through::Slot(_) | Through::Pointer => vec![POINTED],
+            Through::Slot(_) | Through::Code(_) | Through::Pointer => vec![POINTED],
             Through::Member(slot) => std::iter::once(POINTED).chain(self.by_slot.get(&slot).copied()).collect(),
             Through::Unknown => vec![POINTED, EVERY_SLOT],
         }

@@ -14,6 +14,8 @@ pub(crate) enum Through {
     Nothing,
     /// A word of known link address.
     Slot(u64),
+    /// No word: code at a known link address.
+    Code(u64),
     /// A word that lies so many bytes behind where a register points: an entry of a table of virtual functions, or a
     /// member of a structure.
     Member(u64),
@@ -141,7 +143,7 @@ fn of_operand(instruction: &Instruction) -> Through {
     }
 }
 
-const fn is_kept_by_calls(register: Register) -> bool {
+pub(crate) const fn is_kept_by_calls(register: Register) -> bool {
     matches!(register, Register::RBX | Register::RBP | Register::R12 | Register::R13 | Register::R14 | Register::R15)
 }
 

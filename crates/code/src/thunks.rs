@@ -50,7 +50,7 @@ pub(crate) fn mark(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, unit
 }
 
 /// Code that calls over a loop, and overwrites the return address by a register.
-fn is_thunk(image: &Image<'_>, start: u64) -> bool {
+pub(crate) fn is_thunk(image: &Image<'_>, start: u64) -> bool {
     let Some(text) = image.text_at(start) else { return false };
     let range = start..text.end.min(start.saturating_add(MOST));
     let Some(RawFlow::Call(target)) = decoder(image, &range).into_iter().next().map(|one| raw_flow(&one)) else { return false };

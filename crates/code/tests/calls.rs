@@ -177,3 +177,101 @@ fn calls_through_the_plt_have_names_in_the_large_model() {
         }
     }
 }
+
+const HOISTED: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#define KEEP __attribute__((noinline, noclone, noipa))
+KEEP void repeats(int n) { for (int i = 0; i < n; i++) { puts("a"); puts("b"); } }
+KEEP void above(int n) { repeats(n); putchar(10); }
+KEEP int quiet(int n) { return n * 3; }
+KEEP int tail(const char *text) { return puts(text); }
+KEEP int picks(int n) { int (*f)(const char *) = n & 1 ? puts : system; for (int i = 0; i < n; i++) n += f("c"); return n; }
+KEEP void ends(int n) { for (int i = 0; i < n; i++) { puts("d"); puts("e"); } exit(n); }
+int main(int c, char **v) { above(c); tail(v[0]); picks(c); if (c > quiet(c)) ends(c); return 0; }
+"#;
+
+/// Without linkage tables the address of a function comes from a slot, which compilers read in front of a loop, and which the
+/// large model finds by adding up. Where two functions may be called, none is for sure.
+#[test]
+fn calls_through_slots_kept_in_registers_have_names() {
+    let shop = Workshop::new();
+    let cases: [(&str, &[&str]); 6] = [
+        ("gcc", &["-O2", "-fno-plt"]),
+        ("gcc", &["-O2", "-mcmodel=large", "-fPIC"]),
+        ("clang", &["-O1", "-fno-plt"]),
+        ("clang", &["-O2", "-fno-plt", "-fomit-frame-pointer"]),
+        ("clang", &["-O2", "-mcmodel=large", "-fPIC"]),
+        ("clang", &["-O2", "-fno-plt", "-Wl,-z,now", "-s"]),
+    ];
+    for (compiler, flags) in cases.into_iter().filter(|case| has(case.0)) {
+        let bytes = shop.compile(compiler, "hoisted", "c", HOISTED, flags);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        let about = format!("{compiler} {flags:?}");
+        let to_puts = distances_to(&program, "puts", Edges::Sure);
+        let count = |wanted: Option<u32>| to_puts.iter().filter(|&&one| one == wanted).count();
+        if flags.contains(&"-s") {
+            assert_eq!((count(Some(1)), count(Some(2))), (3, 2), "{about}");
+            continue;
+        }
+        let to = |name: &str| to_puts[index(&program, name)];
+        assert_eq!([to("repeats"), to("tail"), to("ends"), to("above"), to("main")], [Some(1), Some(1), Some(1), Some(2), Some(2)], "{about}");
+        assert_eq!((to("quiet"), to("picks")), (None, None), "{about}");
+        assert!(function(&program, "ends").never_returns, "{about}");
+        let own = function(&program, "repeats");
+        assert_eq!(program.callee_names(own), ["puts"], "{about}");
+        assert_eq!(program.metrics(&image, own, None).indirect_calls, 0, "{about}");
+        let body = program.body(&image, own);
+        let named = body.instructions.iter().filter(|one| program.callee(&image, one) == Some("puts"));
+        assert_eq!(named.count(), 2, "{about}");
+        assert_eq!(program.metrics(&image, function(&program, "picks"), None).indirect_calls, 1, "{about}");
+    }
+}
+
+const CONSTANT: &str = r##"
+#include <stdio.h>
+#include <stdlib.h>
+#define KEEP __attribute__((noinline, noclone, noipa))
+#define SLOT(name, callee) __asm__(".pushsection .data.rel.ro,\"aw\"\n.balign 8\n" #name ": .quad " #callee "\n.popsection"); \
+    extern int (*volatile name)(int) __attribute__((visibility("hidden")));
+KEEP int known(int n) { return printf("%d\n", n); }
+KEEP int other(int n) { return n + 1; }
+KEEP int stops(int n) { exit(n); }
+SLOT(protected, known)
+SLOT(fatal, stops)
+SLOT(rewritten, known)
+int (*volatile variable)(int) = known;
+KEEP int through(int n) { return protected(n) + 1; }
+KEEP int ends(int n) { return fatal(n) + 1; }
+KEEP int jumps(int n) { return protected(n); }
+KEEP int keeps(int n) { int (*f)(int) = protected; int s = 0; for (int i = 0; i < n; i++) s += f(i); return s; }
+KEEP int changes(int n) { return rewritten(n) + 1; }
+KEEP int varies(int n) { return variable(n) + 1; }
+int main(int c, char **v) {
+    if (c > 9) { variable = other; rewritten = other; }
+    return through(c) + jumps(c) + keeps(c) + changes(c) + varies(c) + (v ? 0 : ends(c));
+}
+"##;
+
+/// What the loader writes into a word, and protects then, is what a call through it goes to; a variable may change.
+#[test]
+fn calls_through_constant_words_are_sure() {
+    let shop = Workshop::new();
+    let relocated: [&[&str]; 3] = [
+        &["-O2", "-pie", "-fPIE", "-Wl,-z,now"],
+        &["-O1", "-no-pie", "-fno-pie", "-Wl,-z,now"],
+        &["-O2", "-pie", "-fPIE", "-Wl,-z,now,-z,pack-relative-relocs"],
+    ];
+    for (compiler, flags) in ["gcc", "clang"].into_iter().flat_map(|compiler| relocated.map(|flags| (compiler, flags))).filter(|case| has(case.0)) {
+        let bytes = shop.compile(compiler, "constant", "c", CONSTANT, flags);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        let to_known = distances_to(&program, "known", Edges::Sure);
+        let to = |name: &str| to_known[index(&program, name)];
+        let about = format!("{compiler} {flags:?}");
+        assert_eq!([to("through"), to("jumps"), to("keeps"), to("main")], [Some(1), Some(1), Some(1), Some(2)], "{about}");
+        assert_eq!([to("changes"), to("varies"), to("other")], [None; 3], "{about}");
+        assert!(function(&program, "ends").never_returns && !function(&program, "through").never_returns, "{about}");
+    }
+}

@@ -519,3 +519,47 @@ fn an_aligned_function_behind_the_one_that_alone_jumps_to_it_is_no_cold_part() {
     let image = Image::parse(&bare).expect("an image");
     assert!(Program::analyse(&image).expect("functions").function_entered_at(entry).is_some());
 }
+
+const INTERPRETERS: &str = r#"
+#include <stdio.h>
+volatile int kept;
+#define MACHINE(name) __attribute__((noinline, noclone)) int name(const unsigned char *code) { \
+    static void *steps[] = {&&adds, &&triples, &&prints, &&ends}; int sum = 0; goto *steps[*code++]; \
+    adds: sum += kept; goto *steps[*code++]; triples: sum *= 3; goto *steps[*code++]; \
+    prints: printf("%d", sum); goto *steps[*code++]; ends: return sum; }
+MACHINE(first) MACHINE(second) MACHINE(third)
+int main(int c, char **v) { int (*volatile f)(const unsigned char *) = second;
+    return first((unsigned char *)v[0]) + second((unsigned char *)"\0\3") + third((unsigned char *)"\3") + f((unsigned char *)"\3") + c; }
+"#;
+
+/// Functions that jump through one thunk stay apart, and a thunk is one function, with symbols and without.
+#[test]
+fn functions_that_share_a_thunk_stay_apart() {
+    let shop = Workshop::new();
+    let cases = [("gcc", ["-O2", "-mindirect-branch=thunk"]), ("gcc", ["-O0", "-mindirect-branch=thunk"]), ("clang", ["-O2", "-mretpoline"])];
+    for (compiler, flags) in cases.into_iter().filter(|case| has(case.0)) {
+        let named = shop.compile(compiler, "thunks", "c", INTERPRETERS, &flags);
+        let bare = shop.compile(compiler, "bare", "c", INTERPRETERS, &[flags[0], flags[1], "-s"]);
+        let entries = |bytes: &[u8]| -> Vec<(u64, usize)> {
+            let image = Image::parse(bytes).expect("an image");
+            let program = Program::analyse(&image).expect("functions");
+            program.functions.iter().map(|one| (one.entry, one.parts.len())).collect()
+        };
+        assert_eq!(entries(&named), entries(&bare), "{compiler} {flags:?}");
+        let image = Image::parse(&named).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        for name in ["first", "second", "third"] {
+            assert_eq!(function(&program, name).parts.len(), 1, "{compiler} {flags:?}: {name}");
+        }
+    }
+}
+
+#[test]
+fn start_up_code_calls_what_is_there_by_name() {
+    let shop = Workshop::new();
+    let bytes = shop.compile("gcc", "plain", "c", "int main(void) { return 0; }", &["-O2"]);
+    let image = Image::parse(&bytes).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    assert_eq!(program.callee_names(function(&program, "_init")), ["__gmon_start__"]);
+    assert_eq!(program.callee_names(function(&program, "register_tm_clones")), ["_ITM_registerTMCloneTable"]);
+}

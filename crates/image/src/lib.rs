@@ -347,6 +347,20 @@ impl<'data> Image<'data> {
         }
     }
 
+    /// What the loader takes the leave to write from once it is done (`PT_GNU_RELRO`); a page that it fills in part stays out.
+    #[must_use]
+    pub fn protected(&self) -> Range<u64> {
+        const PAGE: u64 = 4096;
+        let found = self.map.segments.iter().find(|one| one.kind == elf::PT_GNU_RELRO);
+        found.map_or(0..0, |one| one.address..one.address.saturating_add(one.memory_size) / PAGE * PAGE)
+    }
+
+    /// Whether the word at a link address stays as it is once the loader is done.
+    #[must_use]
+    pub fn is_constant(&self, address: u64) -> bool {
+        self.protected().contains(&address) || self.segment_at(address).is_some_and(|one| !one.is_writable())
+    }
+
     /// Words of data with their places, in an image that is not moved: pointers stand there as they are. None in others.
     pub fn plain_words(&self) -> impl Iterator<Item = (u64, u64)> {
         let is_fixed = !self.kind.is_position_independent();
