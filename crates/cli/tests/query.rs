@@ -120,6 +120,21 @@ fn a_run_answers_every_question_of_the_paper() {
     let shown = text(&ask(&place, "time of calls in main", &[]).stdout);
     assert!(shown.contains(&format!("levels.c:{}", line(2))) && shown.contains("all together") && shown.contains("Mean of 2 ranks"), "{shown}");
     assert!(text(&ask(&place, "where", &[]).stdout).contains("ended"));
+    let regions = answer(&place, "self by region");
+    let of_region =
+        |name: &str| regions["rows"].as_array().expect("rows").iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("no {name}"));
+    let exclusive = |node: &Value| node["exclusive"]["compensated_s"].as_f64().expect("a time");
+    for name in ["MPI_Init", "MPI_Recv", "P3"] {
+        let own = value(of_region(name), "self", "sum_s");
+        same(own, reported(&report, |region| region["name"] == name, exclusive), "what the report says of it");
+        same(own, sum(&place, &format!("self of {name}"), "self"), "what the region alone is said to have");
+    }
+    same(value(&regions["sum"], "self", "sum_s"), reported(&report, |_| true, exclusive), "all regions together");
+    let first = text(&ask(&place, "self by region top 2", &[]).stdout);
+    assert!(first.contains("all together") && first.contains("they are in the sum of all"), "{first}");
+    let inclusive_alone = text(&ask(&place, "time by region top 2", &[]).stdout);
+    assert!(inclusive_alone.contains(" more)") && !inclusive_alone.contains("all together"), "one is part of another: {inclusive_alone}");
+
     for (question, code, part) in [
         ("time of P", 66, "one of P1, P2"),
         ("time off", 66, "called `off`"),

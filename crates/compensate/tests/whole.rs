@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::ranks_with;
+use support::{ranks_with, two_phases};
 use tare_compensate::whole::{CallTree, Certainty, Classes, Efficiency, FindingKind, exchanges, findings, region_totals, wait_places};
 use tare_compensate::{Mode, compensate};
 use tare_profile::{Messages, Node, Peer, Profile, Region, RegionIndex, RegionKind, Standing, State};
@@ -10,8 +10,7 @@ use tare_profile::{Messages, Node, Peer, Profile, Region, RegionIndex, RegionKin
 fn all_findings(profile: &Profile) -> Vec<tare_compensate::whole::Finding> {
     let compensated = compensate(profile, Mode::Parallel);
     let tree = CallTree::of(profile, &compensated);
-    let totals = region_totals(profile, &compensated, &tree);
-    findings(profile, &compensated, &totals, &wait_places(profile, &compensated, &tree))
+    findings(profile, &compensated, &tree, &wait_places(profile, &compensated, &tree))
 }
 
 #[test]
@@ -62,6 +61,40 @@ fn where_each_waits_for_the_next_the_one_that_computes_longer_is_named() {
     let found = all_findings(&in_a_ring(None));
     let FindingKind::LateSender { cause, .. } = &found[0].kind else { panic!("{found:?}") };
     assert_eq!(*cause, None, "all compute alike");
+}
+
+/// Both phases spend their time in the function 5; the collective stands in the region 4.
+fn cause_of_the_collective(second: [(f64, f64); 2]) -> Option<tare_compensate::whole::Cause> {
+    let found = all_findings(&two_phases(second));
+    let of_collective = found.iter().find(|finding| finding.region == RegionIndex(6)).unwrap_or_else(|| panic!("{found:?}"));
+    let FindingKind::LateArrival { cause, .. } = &of_collective.kind else { panic!("{found:?}") };
+    cause.clone()
+}
+
+#[test]
+fn the_cause_of_a_wait_lies_on_its_own_call_path() {
+    let cause = cause_of_the_collective([(0.2, 0.4), (0.6, 0.0)]).expect("rank 1 works longer in the second phase");
+    assert_eq!((cause.ranks.as_slice(), cause.region, cause.within), ([1].as_slice(), RegionIndex(5), Some(RegionIndex(4))));
+    assert!((cause.ahead - 2.0).abs() < 1e-6 && (cause.explains - 1.0).abs() < 1e-6, "{cause:?}");
+    let cause = cause_of_the_collective([(0.2, 0.3), (0.6, 0.2)]).expect("also where both wait, in turn");
+    assert_eq!((cause.ranks.as_slice(), cause.within), ([1].as_slice(), Some(RegionIndex(4))));
+    assert!((cause.explains - 0.8).abs() < 1e-6, "{cause:?}");
+}
+
+#[test]
+fn what_others_have_waited_for_elsewhere_is_no_cause_of_a_wait() {
+    assert_eq!(cause_of_the_collective([(0.4, 0.2), (0.4, 0.2)]), None, "the longer work of rank 0 in the first phase was waited for there");
+    assert_eq!(cause_of_the_collective([(0.4, 0.0), (0.4, 0.3)]), None, "nothing that was measured makes rank 0 late");
+}
+
+#[test]
+fn a_cause_may_lie_beside_the_function_in_which_ranks_wait() {
+    let mut profile = two_phases([(0.0, 0.4), (0.0, 0.0)]);
+    profile.regions.push(Region { name: "before".into(), ..profile.regions[5].clone() });
+    profile.locations[1].nodes.push(Node { region: RegionIndex(7), parent: Some(1), on_calls: 1, exclusive: 400_000_000, ..Node::default() });
+    let found = all_findings(&profile);
+    let FindingKind::LateArrival { cause: Some(cause), .. } = &found[1].kind else { panic!("{found:?}") };
+    assert_eq!((cause.ranks.as_slice(), cause.region, cause.within), ([1].as_slice(), RegionIndex(7), None));
 }
 
 #[test]

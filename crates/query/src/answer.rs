@@ -7,6 +7,7 @@ use tare_profile::{Location, Process, Profile, RegionIndex, RegionKind, State};
 
 use crate::Puzzle;
 use crate::count::{Column, correction, of_peer};
+use crate::nothing::Nothing;
 use crate::question::{Axis, Kind, Measure, Reduction, Sums};
 use crate::subject::Scope;
 
@@ -57,8 +58,8 @@ pub struct Row {
     pub who: Who,
     /// The regions it was asked of, if they are one.
     pub region: Option<RegionIndex>,
-    /// In the order of the measures.
-    pub values: Vec<Value>,
+    /// In the order of the measures; `None` where nothing says it, and in the sum of rows where one may be part of another.
+    pub values: Vec<Option<Value>>,
 }
 
 /// A figure of an answer, summed over the ranks.
@@ -87,7 +88,7 @@ impl Value {
 /// Answers a question for sums.
 ///
 /// # Errors
-/// Where nothing has the name, or stands at the place, that was asked about.
+/// Where nothing has the name, or stands at the place, that was asked about, and where nothing was measured there.
 pub fn answer(profile: &Profile, compensated: &Compensated, question: &Sums) -> Result<Answer, Puzzle> {
     let scope = Scope::of(profile, question)?;
     let any_rank = profile.processes.iter().any(|process| process.rank.is_some());
@@ -101,6 +102,9 @@ pub fn answer(profile: &Profile, compensated: &Compensated, question: &Sums) -> 
         if counts(profile.process_of(location)) {
             table.add(profile, index, location, figures, compensated, &scope);
         }
+    }
+    if table.rows.is_empty() {
+        return Err(Puzzle::Nothing(Nothing::of(profile, question)));
     }
     let counted: Vec<&Process> = profile.processes.iter().filter(|process| counts(process)).collect();
     let ranks = counted.iter().filter(|process| process.rank.is_some() || !any_rank).count();
@@ -129,6 +133,7 @@ struct Running {
     of_process: Figure,
     most: Option<(usize, Figure)>,
     is_exact: bool,
+    is_known: bool,
 }
 
 impl Table<'_> {
@@ -155,8 +160,8 @@ impl Table<'_> {
             let sum = self.row(row, Some(region));
             for (value, column) in sum.values.iter_mut().zip(&columns) {
                 value.is_exact &= is_exact;
-                if !(is_nested && column.is_inclusive()) {
-                    value.add(location.process.0, &column.figures()[node]);
+                if let Some(figure) = column.figure(node).filter(|_| !(is_nested && column.is_inclusive)) {
+                    value.add(location.process.0, &figure);
                 }
             }
         }
@@ -178,14 +183,16 @@ impl Table<'_> {
             Axis::Nothing | Axis::Caller | Axis::Peer => Who::All,
         };
         let of = |measure: Measure| match measure {
-            Measure::Time => figures.total,
-            Measure::Measured => Figure::exact(figures.measured_s),
-            Measure::Correction => correction(figures.measured_s, &figures.total),
-            measure => Column::of(measure, profile, location, figures, all.mode).figures()[0],
+            Measure::Time => Some(figures.total),
+            Measure::Measured => Some(Figure::exact(figures.measured_s)),
+            Measure::Correction => Some(correction(figures.measured_s, &figures.total)),
+            measure => Column::of(measure, profile, location, figures, all.mode).figure(0),
         };
-        let values: Vec<Figure> = self.question.measures.iter().map(|measure| of(*measure)).collect();
+        let values: Vec<Option<Figure>> = self.question.measures.iter().map(|measure| of(*measure)).collect();
         let sum = self.row(&who, None);
-        sum.values.iter_mut().zip(&values).for_each(|(value, figure)| value.add(location.process.0, figure));
+        for (value, figure) in sum.values.iter_mut().zip(&values) {
+            figure.iter().for_each(|figure| value.add(location.process.0, figure));
+        }
     }
 
     fn add_peers(&mut self, profile: &Profile, location: &Location, hits: &[bool], all: &Compensated) {
@@ -200,7 +207,9 @@ impl Table<'_> {
                 let measures = self.question.measures.clone();
                 let sum = self.row(&Who::Peer(peer.rank), Some(location.nodes[node].region));
                 for (value, measure) in sum.values.iter_mut().zip(measures) {
-                    value.add(location.process.0, &Figure::exact(of_peer(measure, peer, |ticks| clock.seconds(ticks as f64), all.mode)));
+                    if let Some(number) = of_peer(measure, peer, |ticks| clock.seconds(ticks as f64), all.mode) {
+                        value.add(location.process.0, &Figure::exact(number));
+                    }
                 }
             }
         }
@@ -209,11 +218,19 @@ impl Table<'_> {
     fn who(&self, profile: &Profile, index: usize, location: &Location, node: usize) -> Who {
         match self.question.axis {
             Axis::Nothing | Axis::Peer => Who::All,
-            Axis::Region => Who::Region(statement(profile, location, node)),
+            Axis::Region => Who::Region(self.named_after(profile, location, node)),
             Axis::Caller => caller(profile, location, node).map_or(Who::NoCaller, Who::Region),
             Axis::Rank => Who::Process(location.process.0),
             Axis::Thread => Who::Location(index),
             Axis::Host => Who::Host(profile.process_of(location).host.clone()),
+        }
+    }
+
+    /// The region that a row is named after: of calls and communication the statement, where it is known.
+    fn named_after(&self, profile: &Profile, location: &Location, node: usize) -> RegionIndex {
+        match self.question.subject.kind {
+            Kind::Calls | Kind::Communication | Kind::Events => statement(profile, location, node),
+            Kind::Program | Kind::Functions | Kind::Loops | Kind::Regions => location.nodes[node].region,
         }
     }
 
@@ -231,19 +248,14 @@ impl Table<'_> {
         let reduction = if is_over_ranks { self.question.reduction } else { Reduction::Total };
         let mut rows: Vec<Row> = self.rows.into_iter().map(|(who, sum)| sum.finish(who)).collect();
         let is_by_place = matches!(axis, Axis::Rank | Axis::Thread | Axis::Host);
-        let reduced = |row: &Row| row.values.first().map_or(0.0, |value| value.reduced(reduction, ranks).value);
+        let reduced = |row: &Row| row.values.first().and_then(Option::as_ref).map_or(0.0, |value| value.reduced(reduction, ranks).value);
         rows.sort_by(|one, other| {
             let by_figure = if is_by_place { std::cmp::Ordering::Equal } else { reduced(other).total_cmp(&reduced(one)) };
             by_figure.then_with(|| one.who.cmp(&other.who))
         });
-        // The inclusive time of one region may be part of another's; times of calls, loops and operations stand beside each other.
-        let can_be_added = match self.question.subject.kind {
-            Kind::Regions | Kind::Functions | Kind::Loops | Kind::Events => {
-                self.question.within.as_ref().is_some_and(|within| within.depth == crate::Depth::Direct)
-            }
-            _ => true,
-        };
-        let sum = (rows.len() > 1 && can_be_added && reduction != Reduction::Longest && axis != &Axis::Caller).then(|| total(&rows, measures.len()));
+        let are_added = |measure: &Measure| !measure.is_inclusive() || self.question.are_rows_apart();
+        let has_sum = rows.len() > 1 && reduction != Reduction::Longest && measures.iter().any(are_added);
+        let sum = has_sum.then(|| total(&rows, &measures.iter().map(are_added).collect::<Vec<_>>()));
         let left_out = top.map_or(0, |top| rows.len().saturating_sub(top));
         rows.truncate(rows.len() - left_out);
         Answer { measures: measures.clone(), reduction, axis: *axis, ranks, running, rows, sum, left_out }
@@ -253,7 +265,7 @@ impl Table<'_> {
 impl Running {
     fn nothing() -> Self {
         let nothing = Figure::exact(0.0);
-        Self { sum: nothing, process: usize::MAX, of_process: nothing, most: None, is_exact: true }
+        Self { sum: nothing, process: usize::MAX, of_process: nothing, most: None, is_exact: true, is_known: false }
     }
 
     fn add(&mut self, process: usize, figure: &Figure) {
@@ -261,6 +273,7 @@ impl Running {
             self.settle();
             (self.process, self.of_process) = (process, Figure::exact(0.0));
         }
+        self.is_known = true;
         self.sum = self.sum.added(figure);
         self.of_process = self.of_process.added(figure);
     }
@@ -277,19 +290,21 @@ impl Sum {
     fn finish(self, who: Who) -> Row {
         let value = |mut running: Running| {
             running.settle();
-            Value { sum: running.sum, most: running.most, is_exact: running.is_exact }
+            running.is_known.then_some(Value { sum: running.sum, most: running.most, is_exact: running.is_exact })
         };
         Row { who, region: self.region.filter(|_| self.is_one_region), values: self.values.into_iter().map(value).collect() }
     }
 }
 
-fn total(rows: &[Row], measures: usize) -> Row {
+/// The sums of the measures that can be added.
+fn total(rows: &[Row], are_added: &[bool]) -> Row {
     let of = |measure: usize| {
-        let values = || rows.iter().map(|row| &row.values[measure]);
+        let values = || rows.iter().filter_map(|row| row.values[measure].as_ref());
         let sum = values().fold(Figure::exact(0.0), |sum, value| sum.added(&value.sum));
-        Value { sum, most: None, is_exact: values().all(|value| value.is_exact) }
+        let is_known = are_added[measure] && values().next().is_some();
+        is_known.then(|| Value { sum, most: None, is_exact: values().all(|value| value.is_exact) })
     };
-    Row { who: Who::All, region: None, values: (0..measures).map(of).collect() }
+    Row { who: Who::All, region: None, values: (0..are_added.len()).map(of).collect() }
 }
 
 /// Whether a node above is a hit of the same row.
@@ -298,7 +313,7 @@ fn nested(location: &Location, who: &[Option<Who>], node: usize) -> bool {
     above.into_iter().any(|index| who[index].is_some() && who[index] == who[node])
 }
 
-/// The region that a row is named after: the statement, where an operation is called at one that is known.
+/// The statement at which an operation is called, where that is known.
 fn statement(profile: &Profile, location: &Location, node: usize) -> RegionIndex {
     let region = |index: usize| profile.region_of(&location.nodes[index]);
     let site = location.nodes[node].parent.filter(|&parent| region(parent).kind == RegionKind::CallSite);

@@ -19,13 +19,16 @@
 
 mod answer;
 mod count;
+mod nothing;
 mod parse;
 mod places;
 mod question;
+mod statements;
 mod subject;
 mod words;
 
 pub use answer::{Answer, Row, Value, Who, answer};
+pub use nothing::Nothing;
 pub use places::{Place, State, places};
 pub use question::{Axis, Depth, Kind, Measure, Named, Question, Reading, Reduction, Subject, Sums, Within};
 
@@ -61,6 +64,9 @@ pub enum Puzzle {
         /// Names that have it in them, at most five.
         near: Vec<String>,
     },
+    /// It is known what is meant, and nothing of it was measured.
+    #[error("{0}")]
+    Nothing(Nothing),
     /// A rank that the run does not have.
     #[error("there is no rank {0}")]
     Rank(u32),

@@ -9,7 +9,7 @@ use crate::words::{Word, words};
 const SUBJECT: &str = "a name, FILE:LINE, or one of program, functions, loops, calls, communication, events, regions";
 const MEASURE: &str = "one of time, self, count, waiting, transmission, messages, bytes, measured, correction, where";
 const AXIS: &str = "one of region, caller, peer, rank, thread, host";
-const CLAUSE: &str = "one of of, in, under, by, on ranks, top";
+const CLAUSE: &str = "one of in, under, by, on ranks, top";
 const RANKS: &str = "a list of ranks such as 0-3,7";
 const NUMBER: &str = "a number of rows";
 
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_named() {
         let wrong = |question: &str| Question::parse(question).expect_err(question).to_string();
-        assert!(wrong("time of P3 at a.c:3").starts_with("`at` is not understood here: one of of, in, under"), "{}", wrong("time of P3 at a.c:3"));
+        assert!(wrong("time of P3 at a.c:3").starts_with("`at` is not understood here: one of in, under"), "{}", wrong("time of P3 at a.c:3"));
         assert!(wrong("time by colour").contains("`colour`"));
         assert!(wrong("").starts_with("the question ends where"));
         assert!(wrong("time of").starts_with("the question ends where a name"));

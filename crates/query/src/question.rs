@@ -44,6 +44,20 @@ pub struct Sums {
     pub top: Option<usize>,
 }
 
+impl Sums {
+    /// Whether no row's inclusive time can be part of another's. That of a region may be part of its caller's; calls, loops and
+    /// operations that one function makes stand beside each other, and so do ranks.
+    pub(crate) fn are_rows_apart(&self) -> bool {
+        match (self.axis, self.subject.kind) {
+            (Axis::Caller, _) => false,
+            (Axis::Nothing | Axis::Region, Kind::Regions | Kind::Functions | Kind::Loops | Kind::Events) => {
+                self.within.as_ref().is_some_and(|within| within.depth == Depth::Direct)
+            }
+            _ => true,
+        }
+    }
+}
+
 /// What is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Measure {
@@ -99,6 +113,11 @@ impl Measure {
             Self::Bytes => Reading::Bytes,
             _ => Reading::Seconds,
         }
+    }
+
+    /// Whether a region has that of all below it, too.
+    pub(crate) fn is_inclusive(self) -> bool {
+        !matches!(self, Self::Own | Self::Count)
     }
 
     /// Whether messages with one partner say it.
@@ -203,7 +222,7 @@ pub enum Depth {
 pub enum Axis {
     /// Everything together.
     Nothing,
-    /// Each region; of a call at a known statement, the statement.
+    /// Each region; of calls and communication at a known statement, the statement.
     Region,
     /// What called it.
     Caller,

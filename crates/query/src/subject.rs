@@ -1,9 +1,11 @@
 //! Which nodes of a region graph a question is about.
 
-use tare_profile::{Location, Profile, Region, RegionKind};
+use tare_profile::{Location, Profile, Region, RegionIndex, RegionKind};
 
 use crate::Puzzle;
+use crate::nothing::jump_at;
 use crate::question::{Depth, Kind, Named, Subject, Sums, Within};
+use crate::statements::{calling_mpi, place};
 
 /// For each region whether it is meant.
 pub(crate) struct Meant {
@@ -21,7 +23,7 @@ impl Meant {
             Some(named) => names(profile, named, subject.kind),
         };
         if subject.named.is_some() && !named.contains(&true) {
-            return Err(unknown(profile, subject));
+            return Err(jump_at(profile, subject).map_or_else(|| unknown(profile, subject), Puzzle::Nothing));
         }
         Ok(Self { kind: subject.kind, named, is_placed: matches!(subject.named, Some(Named::At(..))) })
     }
@@ -108,11 +110,15 @@ impl Scope {
 }
 
 /// For each region whether it has the name, and is of a kind that the question can mean by it.
-fn names(profile: &Profile, named: &Named, kind: Kind) -> Vec<bool> {
+pub(crate) fn names(profile: &Profile, named: &Named, kind: Kind) -> Vec<bool> {
+    // Where statements are measured, a place of a call is that of the statement.
+    let is_at_place = matches!(named, Named::At(..));
+    let has_statements = profile.regions.iter().any(|region| region.kind == RegionKind::CallSite);
     let can_be = |region: &Region| match kind {
         Kind::Loops => region.kind == RegionKind::Loop,
         Kind::Functions => matches!(region.kind, RegionKind::Function | RegionKind::User),
         Kind::Communication => matches!(region.kind, RegionKind::Mpi | RegionKind::CallSite),
+        Kind::Calls => !is_at_place || !has_statements || region.kind == RegionKind::CallSite,
         _ => true,
     };
     let has = |region: &Region| match named {
@@ -147,7 +153,7 @@ fn bare(name: &str) -> &str {
 }
 
 /// Whether a path ends with another, whole directories compared.
-fn ends_with(path: &str, end: &str) -> bool {
+pub(crate) fn ends_with(path: &str, end: &str) -> bool {
     path.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('/') || end.starts_with('/'))
 }
 
@@ -161,9 +167,12 @@ fn unknown(profile: &Profile, subject: &Subject) -> Puzzle {
         Some(Named::At(file, line)) => (format!("at {file}:{line}"), file.as_str()),
         None => (String::new(), ""),
     };
-    let at = |region: &Region| format!("{}:{}", region.file.rsplit('/').next().unwrap_or_default(), region.line);
     let mut near: Vec<String> = match &subject.named {
-        Some(Named::At(..)) => profile.regions.iter().filter(|region| region.line > 0 && ends_with(&region.file, part)).map(at).collect(),
+        Some(Named::At(..)) => {
+            let of_kind = of_kind(profile, subject.kind);
+            let there = profile.regions.iter().zip(of_kind).filter(|(region, of_kind)| *of_kind && ends_with(&region.file, part));
+            there.filter_map(|(region, _)| place(region)).collect()
+        }
         _ => profile.regions.iter().filter(|region| !part.is_empty() && contains(&region.name, part)).map(|region| region.name.to_string()).collect(),
     };
     if let Some(Named::At(_, line)) = &subject.named {
@@ -175,6 +184,21 @@ fn unknown(profile: &Profile, subject: &Subject) -> Puzzle {
     }
     near.truncate(NEAR);
     Puzzle::Unknown { what, near }
+}
+
+/// For each region whether a question for this kind of event finds it by its place.
+fn of_kind(profile: &Profile, kind: Kind) -> Vec<bool> {
+    let of_mpi = calling_mpi(profile);
+    let has_statements = profile.regions.iter().any(|region| region.kind == RegionKind::CallSite);
+    let is_function = |region: &Region| matches!(region.kind, RegionKind::Function | RegionKind::User);
+    let is_of_kind = |(index, region): (usize, &Region)| match kind {
+        Kind::Calls if has_statements => region.kind == RegionKind::CallSite && !of_mpi.contains(&RegionIndex(index)),
+        Kind::Calls | Kind::Functions => is_function(region),
+        Kind::Loops => region.kind == RegionKind::Loop,
+        Kind::Communication => of_mpi.contains(&RegionIndex(index)),
+        Kind::Program | Kind::Events | Kind::Regions => true,
+    };
+    profile.regions.iter().enumerate().map(is_of_kind).collect()
 }
 
 fn contains(name: &str, part: &str) -> bool {

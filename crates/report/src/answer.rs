@@ -17,17 +17,14 @@ use crate::view::{kind_name, place, process_label, reasons, thread_label};
 pub fn text(profile: &Profile, mode: Mode, answer: &Answer, page: &Page) -> String {
     let mut writer = Writer::new(page);
     let glyphs = writer.glyphs();
-    if answer.rows.is_empty() {
-        writer.words("  ", 2, "nothing was measured there");
-        return writer.finish();
-    }
     let rows: Vec<&Row> = answer.rows.iter().chain(&answer.sum).collect();
     let names = rows.iter().map(|row| label(profile, answer, row)).collect();
     let names = Column::new(heading(answer.axis), Align::Left, 0, names);
     let columns = (0..answer.measures.len()).flat_map(|measure| columns(profile, answer, &rows, measure, glyphs)).collect();
     writer.table(&names, columns);
     if answer.left_out > 0 {
-        writer.words("  ", 2, &format!("({} more; they are in the sum of all)", exact_count(answer.left_out as u64, glyphs)));
+        let in_sum = if answer.sum.is_some() { "; they are in the sum of all" } else { "" };
+        writer.words("  ", 2, &format!("({} more{in_sum})", exact_count(answer.left_out as u64, glyphs)));
     }
     foot(&mut writer, mode, answer, &rows);
     writer.finish()
@@ -73,10 +70,11 @@ fn region_label(profile: &Profile, region: RegionIndex) -> String {
 /// The column of a measure, and for times of several ranks the one that has most.
 fn columns(profile: &Profile, answer: &Answer, rows: &[&Row], measure: usize, glyphs: &Glyphs) -> Vec<Column> {
     let name = answer.measures[measure].name();
-    let values: Vec<&Value> = rows.iter().map(|row| &row.values[measure]).collect();
+    let values: Vec<Option<&Value>> = rows.iter().map(|row| row.values[measure].as_ref()).collect();
     let rank = measure as u32;
     let counts = |unit: &str| {
-        let cell = |value: &&Value| {
+        let cell = |value: &Option<&Value>| {
+            let Some(value) = value else { return glyphs.unknown.to_string() };
             let number = value.sum.value.max(0.0).round() as u64;
             let number = if rows.len() == 1 && unit.is_empty() { exact_count(number, glyphs) } else { count(number, glyphs) };
             let number = if unit.is_empty() || number.ends_with(char::is_alphabetic) {
@@ -93,13 +91,14 @@ fn columns(profile: &Profile, answer: &Answer, rows: &[&Row], measure: usize, gl
         Reading::Bytes => return counts("B"),
         Reading::Seconds => {}
     }
-    let figures: Vec<Figure> = values.iter().map(|value| value.reduced(answer.reduction, answer.ranks)).collect();
-    let unit = number::Column::for_largest(figures.iter().map(|figure| figure.value.abs()).fold(0.0, f64::max));
-    let cells = figures.iter().map(|figure| unit.figure(figure, glyphs)).collect();
+    let figures: Vec<Option<Figure>> = values.iter().map(|value| value.map(|value| value.reduced(answer.reduction, answer.ranks))).collect();
+    let unit = number::Column::for_largest(figures.iter().flatten().map(|figure| figure.value.abs()).fold(0.0, f64::max));
+    let cell = |figure: &Option<Figure>| figure.as_ref().map_or_else(|| glyphs.unknown.to_string(), |figure| unit.figure(figure, glyphs));
+    let cells = figures.iter().map(cell).collect();
     let mut columns = vec![Column::new(format!("{name}, {}", unit.unit.name(glyphs)), Align::Point, rank, cells)];
     let is_over_ranks = matches!(answer.axis, Axis::Nothing | Axis::Region | Axis::Caller);
     if measure == 0 && answer.ranks > 1 && is_over_ranks {
-        let most = |value: &&Value| match value.most {
+        let most = |value: &Option<&Value>| match value.and_then(|value| value.most) {
             None => glyphs.unknown.to_string(),
             Some((_, most)) if most.value == 0.0 => glyphs.unknown.to_string(),
             Some((process, most)) => {
@@ -126,7 +125,7 @@ fn foot(writer: &mut Writer<'_>, mode: Mode, answer: &Answer, rows: &[&Row]) {
             Reduction::Longest => format!("The slowest of {} ranks.", answer.ranks),
         });
     }
-    let values = || rows.iter().flat_map(|row| &row.values);
+    let values = || rows.iter().flat_map(|row| row.values.iter().flatten());
     if mode == Mode::Off && has_times {
         said.push("As measured.".to_string());
     } else if has_times && values().any(|value| value.sum.half_width() > 0.0) {
@@ -219,13 +218,16 @@ struct RowDocument<'a> {
     thread: Option<u32>,
     host: Option<&'a str>,
     peer: Option<u32>,
-    values: BTreeMap<&'static str, ValueDocument>,
+    /// `None` where nothing says it, or where it cannot be added.
+    values: BTreeMap<&'static str, Option<ValueDocument>>,
 }
 
 impl<'a> RowDocument<'a> {
     fn of(profile: &'a Profile, answer: &Answer, row: &Row) -> Self {
         let values = answer.measures.iter().zip(&row.values);
-        let values = values.map(|(measure, value)| (measure.name(), ValueDocument::of(profile, answer, *measure, value))).collect();
+        let values = values
+            .map(|(measure, value)| (measure.name(), value.as_ref().map(|value| ValueDocument::of(profile, answer, *measure, value))))
+            .collect();
         let mut document = Self { values, ..Self::default() };
         let region = match &row.who {
             Who::Region(region) => Some(*region),

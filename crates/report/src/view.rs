@@ -47,7 +47,7 @@ impl Whole {
         }
         let places = wait_places(profile, &results.shown, &tree);
         Self {
-            findings: findings(profile, &results.shown, &totals, &places),
+            findings: findings(profile, &results.shown, &tree, &places),
             efficiency: Efficiency::of(profile, &results.shown),
             classes: Classes::of(profile, &results.shown),
             tree,

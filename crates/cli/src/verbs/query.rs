@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tare_query::{Puzzle, Question, answer, places};
+use tare_query::{Nothing, Puzzle, Question, answer, places};
 use tare_report::answer as shown;
 
 use crate::args::{Compensate, Format, QueryArguments};
@@ -54,6 +54,16 @@ fn failure(puzzle: &Puzzle) -> Failure {
         }
         Puzzle::Unknown { .. } => Failure::new(Code::NoInput, puzzle.to_string())
             .remedy("`self by region` lists what was measured; statements and loops are regions with --levels functions,loops,callsites"),
+        Puzzle::Nothing(nothing) => {
+            let failure = Failure::new(Code::NoInput, puzzle.to_string());
+            match nothing {
+                Nothing::Jump { place: Some(place), .. } => failure.remedy(format!("`call at {place}` has its time")),
+                Nothing::Jump { statement, .. } => failure.remedy(format!("`time of '{statement}'`")),
+                Nothing::NoPartner { .. } => failure.remedy("the question without `by peer`"),
+                Nothing::Communication { place } => failure.remedy(format!("`communication at {place}`")),
+                _ => failure.remedy("`self by region` lists what was measured"),
+            }
+        }
         Puzzle::Rank(_) => Failure::new(Code::BadInput, puzzle.to_string()).remedy("`time by rank` lists the ranks"),
         Puzzle::NotAlong { .. } => Failure::new(Code::Usage, puzzle.to_string()).remedy("waiting, transmission, messages or bytes"),
         _ => Failure::new(Code::Usage, puzzle.to_string()).remedy("tare query --help"),

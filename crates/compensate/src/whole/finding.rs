@@ -4,11 +4,12 @@
 //! run cannot become shorter by more than the mean over the ranks of the time that they wait there. Likewise for the work of
 //! messages. Below [`LEAST_PART`] of the run, or below twice its uncertainty, nothing is called a finding.
 
-use tare_profile::{Profile, RegionIndex, RegionKind};
+use tare_profile::{Profile, RegionIndex};
 
 use crate::Compensated;
 use crate::figure::Figure;
-use crate::whole::regions::RegionTotal;
+use crate::whole::cause::{Cause, Search};
+use crate::whole::tree::CallTree;
 use crate::whole::waits::WaitPlace;
 
 /// Below this part of the run's time there is no finding.
@@ -17,8 +18,6 @@ const LEAST_PART: f64 = 0.01;
 const LEAST_MESSAGES: f64 = 0.05;
 /// The ranks for which others wait are the fewest that make up this part of the waiting.
 const MOST_OF_IT: f64 = 0.8;
-/// A region is called the cause if it explains at least this part of the waiting.
-const EXPLAINS: f64 = 0.3;
 
 /// What could be won.
 #[derive(Clone, PartialEq, Debug)]
@@ -44,7 +43,7 @@ pub enum FindingKind {
         waiting: Vec<u32>,
         /// Those for which they wait, by rank; empty where that is more than half of all.
         awaited: Vec<u32>,
-        /// What these do longer than the others.
+        /// What these do longer than the others, where that explains a good part of the waiting.
         cause: Option<Cause>,
     },
     /// Ranks wait in a collective operation for the last to arrive.
@@ -74,18 +73,6 @@ pub enum FindingKind {
     },
 }
 
-/// A region in which some ranks spend more time than the others: those for which others wait; where ranks wait in chains, so that
-/// each waits for the next, those that are ahead of all.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Cause {
-    /// Who spends more, by rank.
-    pub ranks: Vec<u32>,
-    /// Which.
-    pub region: RegionIndex,
-    /// By what part of the others' time; infinite where the others spend none.
-    pub ahead: f64,
-}
-
 /// How sure a finding is: its size over its uncertainty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Certainty {
@@ -107,16 +94,17 @@ impl Certainty {
 
 /// The findings of a run, those with most to win first.
 #[must_use]
-pub fn findings(profile: &Profile, compensated: &Compensated, totals: &[RegionTotal], places: &[WaitPlace]) -> Vec<Finding> {
+pub fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, places: &[WaitPlace]) -> Vec<Finding> {
     let ranks = Ranks::of(profile);
     let time = profile.locations.iter().zip(&compensated.locations).filter(|(location, _)| ranks.counts(location.process.0));
     let time = time.map(|(_, figures)| figures.total.value).fold(0.0, f64::max);
     if ranks.count < 2 || time <= 0.0 {
         return Vec::new();
     }
+    let search = Search { profile, compensated, tree, ranks: &ranks };
     let mut findings: Vec<Finding> = places
         .iter()
-        .flat_map(|place| [waiting(profile, totals, place, &ranks, time), cut_off(place, &ranks, time), messages(place, &ranks, time)])
+        .flat_map(|place| [waiting(&search, place, time), cut_off(place, &ranks, time), messages(place, &ranks, time)])
         .flatten()
         .collect();
     findings.sort_by(|one, other| other.seconds.value.total_cmp(&one.seconds.value));
@@ -124,10 +112,10 @@ pub fn findings(profile: &Profile, compensated: &Compensated, totals: &[RegionTo
 }
 
 /// Processes by rank.
-struct Ranks {
+pub(super) struct Ranks {
     /// The rank of each process.
-    of_process: Vec<Option<u32>>,
-    count: usize,
+    pub(super) of_process: Vec<Option<u32>>,
+    pub(super) count: usize,
 }
 
 impl Ranks {
@@ -145,7 +133,8 @@ fn figure(value: f64, half_width: f64) -> Figure {
     Figure { value, low: (value - half_width).max(0.0), high: value + half_width, mark: None }
 }
 
-fn waiting(profile: &Profile, totals: &[RegionTotal], place: &WaitPlace, ranks: &Ranks, time: f64) -> Option<Finding> {
+fn waiting(search: &Search<'_>, place: &WaitPlace, time: f64) -> Option<Finding> {
+    let ranks = search.ranks;
     let count = ranks.count as f64;
     let (seconds, half_width) = (place.wait_s / count, place.half_width_s / count);
     let certainty = Certainty::of(seconds, half_width).filter(|_| seconds >= LEAST_PART * time)?;
@@ -160,11 +149,7 @@ fn waiting(profile: &Profile, totals: &[RegionTotal], place: &WaitPlace, ranks: 
     if !is_late_sender {
         waiting.retain(|rank| awaited.binary_search(rank).is_err());
     }
-    let cause = if awaited.is_empty() {
-        cause_of_chains(profile, totals, ranks, place.wait_s)
-    } else {
-        cause(profile, totals, ranks, &awaited, place.wait_s)
-    };
+    let cause = search.cause(place, &awaited);
     let kind = match is_late_sender {
         true => FindingKind::LateSender { waiting, awaited, cause },
         false => FindingKind::LateArrival { waiting, awaited, cause },
@@ -194,54 +179,6 @@ fn few_that_make_most(awaited: &[(u32, f64)]) -> Vec<u32> {
 fn those_that_hardly_wait(place: &WaitPlace, most: f64) -> Vec<u32> {
     let hardly: Vec<u32> = place.waiters.iter().filter(|(_, seconds)| *seconds < 0.1 * most).map(|(rank, _)| *rank).collect();
     if hardly.len() * 2 <= place.waiters.len() { hardly } else { Vec::new() }
-}
-
-/// The region outside of MPI in which the awaited ranks spend most more than the others do.
-fn cause(profile: &Profile, totals: &[RegionTotal], ranks: &Ranks, awaited: &[u32], wait_s: f64) -> Option<Cause> {
-    let few = awaited.len() as f64;
-    let others = ranks.count as f64 - few;
-    if few == 0.0 || others <= 0.0 {
-        return None;
-    }
-    let excess = |total: &RegionTotal| {
-        let (mut late, mut rest) = (0.0, 0.0);
-        for &(process, seconds) in &total.of_process {
-            match ranks.of_process[process as usize] {
-                Some(rank) if awaited.binary_search(&rank).is_ok() => late += seconds,
-                Some(_) => rest += seconds,
-                None => {}
-            }
-        }
-        (late / few - rest / others, rest / others)
-    };
-    let best = totals
-        .iter()
-        .filter(|total| is_work(profile, total))
-        .map(|total| (total.region, excess(total)))
-        .max_by(|one, other| one.1.0.total_cmp(&other.1.0))?;
-    let (region, (more, rest)) = best;
-    let explained = more * others >= EXPLAINS * wait_s;
-    explained.then(|| Cause { ranks: awaited.to_vec(), region, ahead: if rest > 0.0 { more / rest } else { f64::INFINITY } })
-}
-
-fn is_work(profile: &Profile, total: &RegionTotal) -> bool {
-    !matches!(profile.regions[total.region.0].kind, RegionKind::Mpi | RegionKind::Program)
-}
-
-/// The region outside of MPI in which few ranks are furthest ahead of the mean, with these ranks: those that are ahead by half as
-/// much as the first at least.
-fn cause_of_chains(profile: &Profile, totals: &[RegionTotal], ranks: &Ranks, wait_s: f64) -> Option<Cause> {
-    let ahead = |total: &RegionTotal| {
-        let of_ranks = || total.of_process.iter().filter_map(|&(process, seconds)| Some((ranks.of_process[process as usize]?, seconds)));
-        let mean = of_ranks().map(|(_, seconds)| seconds).sum::<f64>() / ranks.count as f64;
-        let most = of_ranks().map(|(_, seconds)| seconds).fold(0.0, f64::max) - mean;
-        let mut first: Vec<u32> = of_ranks().filter(|(_, seconds)| seconds - mean >= 0.5 * most).map(|(rank, _)| rank).collect();
-        first.sort_unstable();
-        (most, first)
-    };
-    let all = totals.iter().filter(|total| is_work(profile, total)).map(ahead);
-    let (_, first) = all.max_by(|one, other| one.0.total_cmp(&other.0)).filter(|(most, first)| *most > 0.0 && first.len() * 2 <= ranks.count)?;
-    cause(profile, totals, ranks, &first, wait_s)
 }
 
 fn cut_off(place: &WaitPlace, ranks: &Ranks, time: f64) -> Option<Finding> {

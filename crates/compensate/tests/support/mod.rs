@@ -72,3 +72,28 @@ pub(crate) fn ranks_with(ranks: u32, of: impl Fn(u32) -> (f64, f64, Option<u32>)
     }
     profile
 }
+
+/// Two ranks that take two phases, in both of which they call the same function. In the first, rank 1 waits for a message of
+/// rank 0 that works longer; in the second, both wait in a collective: for each rank the seconds it works there, and waits.
+pub(crate) fn two_phases(second: [(f64, f64); 2]) -> Profile {
+    let mut profile = ranks_with(2, |rank| if rank == 0 { (0.0, 0.0, None) } else { (0.0, 1.2, Some(0)) });
+    profile.regions.extend((3..7).map(region));
+    profile.regions[6] = Region { kind: RegionKind::Mpi, name: "MPI_Collective".into(), image: "MPI".into(), ..region(6) };
+    let [phase_a, phase_b, work] = [3, 4, 5].map(RegionIndex);
+    for (location, (works, waits)) in profile.locations.iter_mut().zip(second) {
+        let in_first = if location.process.0 == 0 { 1.2 } else { 0.0 };
+        let ticks = |seconds: f64| (seconds * 1e9) as i64;
+        let node = |region, parent, seconds| Node { region, parent: Some(parent), on_calls: 40, exclusive: ticks(seconds), ..Node::default() };
+        let mut nodes = std::mem::take(&mut location.nodes);
+        let receive = nodes.pop().expect("the wait");
+        nodes.push(node(phase_a, 1, 0.0));
+        nodes.push(node(work, 2, in_first));
+        nodes.push(Node { parent: Some(2), ..receive });
+        nodes.push(node(phase_b, 1, 0.0));
+        nodes.push(node(work, 5, works));
+        let waited = ticks(waits) as u64;
+        nodes.push(Node { wait_ticks: waited, virtual_wait_ticks: waited, ..node(RegionIndex(6), 5, waits) });
+        location.nodes = nodes;
+    }
+    profile
+}

@@ -6,7 +6,7 @@ use tare_profile::{Profile, RegionIndex, RegionKind};
 
 use super::{Trust, place};
 use crate::layout::Glyphs;
-use crate::number::{change, count, time_with_unit};
+use crate::number::{change, count, share, time_with_unit};
 use crate::run::Run;
 
 /// A finding, ready to be read.
@@ -34,6 +34,9 @@ pub(crate) struct FindingText {
 const CUT_OFF: &str = "F-cut-off";
 /// Messages of fewer bytes than this cost more by their number than by their size.
 const SMALL_MESSAGE: f64 = 1024.0;
+
+/// A cause that explains less than this part of the waiting is said to be only part of it.
+const MOST: f64 = 0.8;
 
 /// What the reader of findings has to know of the lines in them.
 pub(crate) const LINES: &str = "Lines are those where functions begin; --levels functions,callsites finds those of the calls.";
@@ -121,19 +124,21 @@ impl Words<'_> {
     }
 
     fn because(&self, awaited: &[u32], cause: &Option<Cause>) -> String {
-        let Some(cause) = cause else { return String::new() };
+        let Some(cause) = cause else { return "; no single region explains it".to_string() };
         let spends = verb(&cause.ranks, "spend");
         let who = if awaited.is_empty() { format!("; {}", self.ranks(&cause.ranks)) } else { ", which".to_string() };
         let by = match cause.ahead {
             part if part < 10.0 => format!("{} longer", change(part, self.glyphs).trim_start_matches('+')),
             _ => "far longer".to_string(),
         };
-        format!("{who} {spends} {by} in {}", self.placed(cause.region))
+        let within = cause.within.map(|within| format!(" within {}", self.name(within))).unwrap_or_default();
+        let part = if cause.explains < MOST { format!(", {} of that waiting", share(cause.explains, self.glyphs)) } else { String::new() };
+        format!("{who} {spends} {by} in {}{within}{part}", self.placed(cause.region))
     }
 
     fn attempt(&self, awaited: &[u32], cause: &Option<Cause>) -> Option<String> {
         match cause {
-            Some(cause) => Some(format!("move work of {} off {}", self.name(cause.region), self.ranks(&cause.ranks))),
+            Some(cause) => Some(format!("move part of `{}` from {} to others", self.name(cause.region), self.ranks(&cause.ranks))),
             None => (!self.run.directory.is_empty() && !awaited.is_empty()).then(|| {
                 format!(
                     "tare view {} shows what {} {} meanwhile",

@@ -1,0 +1,81 @@
+//! Questions that are understood and have no answer say why.
+
+use tare_compensate::{Mode, compensate};
+use tare_profile::{Clock, Location, Node, Peer, Process, ProcessIndex, Profile, Region, RegionIndex, RegionKind};
+use tare_query::{Answer, Nothing, Puzzle, Question, answer};
+
+fn region(kind: RegionKind, name: &str, line: u32) -> Region {
+    Region {
+        kind,
+        name: name.into(),
+        raw_name: name.into(),
+        image: "app".into(),
+        build_id: String::new(),
+        address: u64::from(line),
+        size: 16,
+        file: if line > 0 { "/home/user/app.c".into() } else { String::new() },
+        line,
+        leaf: false,
+    }
+}
+
+fn node(region: usize, parent: Option<usize>) -> Node {
+    Node { region: RegionIndex(region), parent, on_calls: 1, exclusive: 1_000, ..Node::default() }
+}
+
+/// `main` calls `first` in line 33, which ends with a jump to `second`; that takes part in a collective and receives.
+fn with_a_jump() -> Profile {
+    let regions = vec![
+        region(RegionKind::Program, "program", 0),
+        region(RegionKind::Function, "main", 28),
+        region(RegionKind::CallSite, "call 1 of first in main", 33),
+        region(RegionKind::Function, "first", 22),
+        region(RegionKind::Function, "second", 9),
+        region(RegionKind::CallSite, "call 1 of MPI_Allreduce in second", 17),
+        region(RegionKind::Mpi, "MPI_Allreduce", 0),
+        region(RegionKind::CallSite, "call 2 of MPI_Recv in second", 19),
+        region(RegionKind::Mpi, "MPI_Recv", 0),
+    ];
+    let mut nodes = vec![node(0, None), node(1, Some(0)), node(2, Some(1)), node(3, Some(2)), node(4, Some(2))];
+    nodes.extend([node(5, Some(4)), node(6, Some(5)), node(7, Some(4)), node(8, Some(7))]);
+    nodes[8].peers = vec![Peer { rank: 1, received: 1, transmission: 500, ..Peer::default() }];
+    let clock = Clock { seconds_per_tick: 1e-9, ticks_per_cycle: None };
+    let process = Process { rank: Some(0), clock, ..Process::default() };
+    let location = Location { process: ProcessIndex(0), nodes, ..Location::default() };
+    Profile { processes: vec![process], locations: vec![location], regions, unreadable: Vec::new() }
+}
+
+fn ask(question: &str) -> Result<Answer, Puzzle> {
+    let profile = with_a_jump();
+    let Ok(Question::Sums(sums)) = Question::parse(question) else { panic!("{question}") };
+    answer(&profile, &compensate(&profile, Mode::Off), &sums)
+}
+
+#[test]
+fn a_call_that_became_a_jump_is_said_with_the_statement_that_has_its_time() {
+    for question in ["time of calls in first", "time of call at app.c:23", "call at app.c:22"] {
+        let Err(Puzzle::Nothing(Nothing::Jump { by, callee, statement, place })) = ask(question) else { panic!("{question}") };
+        assert_eq!((by.as_str(), callee.as_str(), statement.as_str()), ("first", "second", "call 1 of first in main"), "{question}");
+        assert_eq!(place.as_deref(), Some("app.c:33"), "{question}");
+    }
+    assert!(ask("call at app.c:33").is_ok());
+}
+
+#[test]
+fn only_places_of_the_kind_that_was_asked_for_are_near() {
+    let Err(Puzzle::Unknown { near, .. }) = ask("call at app.c:30") else { panic!("no call begins in line 30") };
+    assert_eq!(near, ["app.c:33"]);
+    let Err(Puzzle::Unknown { near, .. }) = ask("communication at app.c:30") else { panic!("nor communication") };
+    assert_eq!(near, ["app.c:19", "app.c:17"]);
+}
+
+#[test]
+fn a_collective_has_no_partners_and_no_time_of_transmission() {
+    let found = ask("communication at app.c:17 by peer");
+    assert_eq!(found, Err(Puzzle::Nothing(Nothing::NoPartner { operation: "MPI_Allreduce".into() })));
+    assert_eq!(ask("call at app.c:17"), Err(Puzzle::Nothing(Nothing::Communication { place: "app.c:17".into() })));
+    let transmission = |question| ask(question).expect(question).rows[0].values[0].as_ref().map(|value| value.sum.value > 0.0);
+    assert_eq!(transmission("transmission of communication at app.c:17"), None);
+    assert_eq!(transmission("transmission of communication at app.c:19"), Some(true));
+    assert_eq!(transmission("transmission of communication"), Some(true));
+}
