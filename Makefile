@@ -6,6 +6,7 @@
 # make book      the documentation as a book, in target/book; installs mdbook where it is missing
 # make bench     prints what a probe costs, as a ratio to reading the clock, also beside other tools and against the truth, and what
 #                analysis and rewriting cost, as ratios to decoding
+# make sanitizers  runs what is loaded into programs under the address and the thread sanitizer (ten minutes)
 # make budget-table  runs five codes and the examples with preset auto, and prints what was expected beside what it cost (ten minutes)
 # make validation-table  compares compensated with unmeasured times on both MPIs: the table of docs/validation.md (half an hour)
 # make survey    instruments real programs whole and has them do real work (an hour; installs what is missing)
@@ -32,7 +33,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: build demo test book bench budget-table validation-table survey install examples packages-for-demo packages-for-test rust-components clean
+.PHONY: build demo test book bench sanitizers budget-table validation-table survey install examples packages-for-demo packages-for-test rust-components clean
 
 build:
 	$(CARGO) build --release --workspace
@@ -81,6 +82,10 @@ bench: build
 	$(CARGO) bench -p tare-select --bench auto
 	$(CARGO) bench -p tare-rewrite --bench hooks
 	$(CARGO) bench -p tare-rewrite --bench rewriting
+
+sanitizers: build packages-for-demo
+	@tools/install-packages clang binutils libclang-rt-14-dev
+	python3 tools/sanitizers.py --tare $(RELEASE)/tare
 
 budget-table: build examples
 	@tools/install-packages $(PACKAGES_FOR_BUDGET)
