@@ -10,6 +10,13 @@ thread_local! {
     static OUTERMOST: Cell<usize> = const { Cell::new(0) };
 }
 
+/// Does something that calls MPI functions as the program does.
+pub(crate) fn as_the_program(action: impl FnOnce()) {
+    let outermost = OUTERMOST.try_with(|outermost| outermost.replace(0)).unwrap_or(0);
+    action();
+    let _ = OUTERMOST.try_with(|all| all.set(outermost));
+}
+
 /// The outermost call of an MPI function on this thread.
 #[derive(Debug)]
 pub(crate) struct Guard(());

@@ -23,12 +23,19 @@ const QUESTIONS: [&str; 3] = ["MPI_Test", "MPI_Testany", "MPI_Win_test"];
 /// Runs that are tried where a machine was so busy that a message did not bring its delay in time, which is counted.
 const TRIES: usize = 3;
 
+/// The overhead that made rank 1 late: what its wrappers took in many calls of one function, and outside of their readings.
+fn made_late(process: &Process) -> u64 {
+    let calls = process.calls();
+    let others = calls.keys().filter(|name| *name != "MPI_Wtime").flat_map(|name| process.cold(name));
+    process.locations[0].record.tool_ticks - others.map(|cold| cold.tool_ticks).sum::<u64>()
+}
+
 /// What the waiting rank 0 gained of the overhead that made rank 1 late. Ranks leave `MPI_Init` at different times, so that
 /// the delays themselves, counted from there, differ by that much more or less.
 fn share(mpi: Mpi, how: &str, variables: &[(&str, &str)]) -> f64 {
     let all_came = |processes: &Vec<Process>| processes.iter().all(|process| process.header.unpaired_messages == 0);
     let processes = (0..TRIES).map(|_| run(mpi, how, variables)).find(all_came).expect("a run in which all delays came in time");
-    let late: u64 = processes[1].cold("MPI_Wtime").iter().map(|cold| cold.tool_ticks).sum();
+    let late = made_late(&processes[1]);
     assert!(late > 1_000_000, "that many wrappers cost something, not {late} ticks");
     let waiting = &processes[0];
     let all: i64 = waiting.locations[0].nodes.iter().map(|(_, cold)| cold.delay_gain).sum();
@@ -100,7 +107,7 @@ hands_on_in_mpi_4! {
 fn hands_on_by_coming_in(how: &str, waits_in: &str) {
     for mpi in BOTH {
         let processes = run(mpi, how, &[]);
-        let late: u64 = processes[1].cold("MPI_Wtime").iter().map(|cold| cold.tool_ticks).sum();
+        let late = made_late(&processes[1]);
         let gained: i64 = processes[0].cold(waits_in).iter().map(|cold| cold.delay_gain).sum();
         let share = gained as f64 / late as f64;
         let waits = mpi == Mpi::OpenMpi;
@@ -182,6 +189,17 @@ fn nothing_travels_where_no_model_is_asked_for() {
     for mpi in BOTH {
         let share = share(mpi, "0", &[("TARE_MODEL", "off")]);
         assert!(share < 0.4, "{}: the share is {share}", mpi.name());
+    }
+}
+
+#[test]
+fn what_calls_cost_outside_of_their_wrappers_is_booked_where_they_are_made() {
+    for mpi in BOTH {
+        let late = &run(mpi, "0", &[])[1];
+        let all = late.locations[0].record.tool_ticks;
+        let in_wrappers: u64 = late.calls().keys().flat_map(|name| late.cold(name)).map(|cold| cold.tool_ticks).sum();
+        let calls = late.calls()["MPI_Wtime"];
+        assert!(all > in_wrappers + 10 * calls, "{}: {all} ticks, of which {in_wrappers} in wrappers, of {calls} calls", mpi.name());
     }
 }
 

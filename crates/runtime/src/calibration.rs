@@ -1,5 +1,5 @@
 //! What probes cost in a hot loop, measured once at the start of a process: a pair that is on, which is the prior, a pair
-//! that is clockless, and the part of the slow path that its own count does not see.
+//! that is clockless, and the parts of the slow path and of wrappers that their own counts do not see.
 
 use crate::arena::Arena;
 use crate::clock::fenced;
@@ -14,6 +14,7 @@ use crate::slow;
 use crate::state::ThreadState;
 use crate::sys::{self, SignalsBlocked};
 use crate::thread;
+use crate::wrapper;
 use core::sync::atomic::Ordering::Relaxed;
 use tare_format::graph::{ARENA, COST_UNIT, Mode};
 
@@ -53,6 +54,35 @@ pub(crate) fn calibrate_hooks(function: u64) {
             if let Some(header) = graph_file::header() {
                 header.hot_hook_cost.store(cost, Relaxed);
             }
+        }
+        // SAFETY: the state is the only one to refer to the arena, and is about to be what it was.
+        unsafe { sys::unmap(arena.start(), ARENA as usize) };
+    }
+    state.restore(&before);
+    kit.leave();
+}
+
+/// Measures what calls of a wrapper cost besides what it books itself; `run_calls` makes so many, that do next to nothing.
+/// The thread is as it was afterwards.
+pub(crate) fn calibrate_wrappers(run_calls: impl Fn(u32)) {
+    let _signals = SignalsBlocked::new();
+    let state = ThreadState::current();
+    let Some(kit) = Kit::take() else { return };
+    let before = state.words();
+    state.reset();
+    if let Some(arena) = graph_file::scratch_arena() {
+        if arena.allocate_first() {
+            let local = thread::set_up_on(state, arena, kit);
+            let between = || {
+                local.attribute(local.owner(), fenced());
+                local.owner().exclusive.load(Relaxed).cast_unsigned()
+            };
+            let outside = middle_of(|| {
+                let before = between();
+                run_calls(PAIRS);
+                between() - before
+            });
+            wrapper::set_outside(outside / u64::from(PAIRS));
         }
         // SAFETY: the state is the only one to refer to the arena, and is about to be what it was.
         unsafe { sys::unmap(arena.start(), ARENA as usize) };

@@ -16,6 +16,7 @@
 //! readings, and it says how much by `add_tool` and `exit`.
 
 use crate::arena::PAGE;
+use crate::calibration;
 use crate::clock;
 use crate::edges::{Edges, Inserted, key};
 use crate::graph_file;
@@ -52,6 +53,18 @@ pub fn thread() -> Option<Thread> {
     thread::ready(state).map(|local| Thread { local })
 }
 
+/// What a call takes before the first reading of its wrapper and after the last one, in ticks.
+static OUTSIDE: AtomicU64 = AtomicU64::new(0);
+
+/// Measures what calls of wrappers take besides what they book as the tool's; `run_calls` makes so many, that do next to nothing.
+pub fn calibrate(run_calls: impl Fn(u32)) {
+    calibration::calibrate_wrappers(run_calls);
+}
+
+pub(crate) fn set_outside(ticks: u64) {
+    OUTSIDE.store(ticks, Relaxed);
+}
+
 /// The delay of the calling thread so far; 0 where it is not set up.
 pub(crate) fn current_delay() -> i64 {
     Local::of(ThreadState::current()).map_or(0, |local| Thread { local }.delay())
@@ -82,7 +95,7 @@ impl Thread {
     }
 
     /// Closes a region, and whatever was left open inside it. The time since `returned` counts as the
-    /// tool's own.
+    /// tool's own, and so does, where the call was made, what it took outside of all readings.
     pub fn exit(self, open: Open, returned: Ticks) {
         clock::refresh_now_and_then();
         let local = self.local;
@@ -100,6 +113,7 @@ impl Thread {
         (depth..top).for_each(|_| local.close_skipped(ticks));
         local.close(ticks);
         open.add_tool(ticks.saturating_sub(returned.0));
+        local.count_tool(local.owner(), OUTSIDE.load(Relaxed));
         local.publish(ticks);
     }
 
