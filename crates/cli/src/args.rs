@@ -6,7 +6,7 @@ mod reading;
 
 use std::path::PathBuf;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::failure::{Code, Failure};
@@ -154,6 +154,10 @@ pub(crate) fn failure(error: &clap::Error) -> Option<Failure> {
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     let what = text.split("\n\n").next().unwrap_or(text).split_whitespace().collect::<Vec<_>>().join(" ").replace(" [possible values", " [known");
     let behind = |label: &str| text.lines().find_map(|line| line.trim().strip_prefix(label)).map(|rest| rest.trim().to_string());
+    let asks_for_format = matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(argument)) if argument == "--format");
+    if asks_for_format && ["Usage: tare profile ", "Usage: tare run "].iter().any(|usage| text.contains(usage)) {
+        return Some(Failure::new(Code::Usage, what).remedy("tare report DIR --format json, of the run directory that -o DIR names"));
+    }
     let remedy = behind("tip:").or_else(|| behind("Usage:")).unwrap_or_else(help_of_verb);
     Some(Failure::new(Code::Usage, what).remedy(remedy))
 }
@@ -180,6 +184,10 @@ mod tests {
         let missing = said("tare instrument app");
         assert!(missing.starts_with("the following required arguments were not provided: --output <OUT>\n      try: tare instrument"), "{missing}");
         assert!(said("tare profil -- app").contains("'profil'"));
+        for verb in ["profile", "run"] {
+            let later = said(&format!("tare {verb} --format json -- app"));
+            assert!(later.ends_with("try: tare report DIR --format json, of the run directory that -o DIR names"), "{later}");
+        }
         assert_eq!(said("tare --help"), "");
     }
 

@@ -37,11 +37,11 @@ pub(crate) fn pages() -> io::Result<Vec<Page>> {
 fn page(command: Command, others: &[String]) -> io::Result<Vec<u8>> {
     let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let has_verbs = command.has_subcommands();
-    let man = Man::new(command).manual("Tareweight");
+    let man = Man::new(command.clone()).manual("Tareweight");
     let mut text = Vec::new();
     man.render_title(&mut text)?;
     man.render_name_section(&mut text)?;
-    man.render_synopsis_section(&mut text)?;
+    synopsis(&mut text, &command)?;
     man.render_description_section(&mut text)?;
     man.render_options_section(&mut text)?;
     if has_verbs {
@@ -50,6 +50,32 @@ fn page(command: Command, others: &[String]) -> io::Result<Vec<u8>> {
     examples(&mut text, &after)?;
     writeln!(text, ".SH \"SEE ALSO\"\n{}", others.join(", ").replace('-', "\\-"))?;
     Ok(text)
+}
+
+/// How the command is called: options with their values, then what stands without a name.
+fn synopsis(text: &mut Vec<u8>, command: &Command) -> io::Result<()> {
+    let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
+    write!(text, ".SH SYNOPSIS\n\\fB{}\\fR", name.replace('-', "\\-"))?;
+    for option in command.get_arguments().filter(|argument| !argument.is_positional() && !argument.is_hide_set()) {
+        let long = option.get_long().map(|long| format!("--{long}"));
+        let Some(flag) = long.or_else(|| option.get_short().map(|short| format!("-{short}"))) else { continue };
+        let value = if option.get_action().takes_values() { value_name(option) } else { String::new() };
+        write!(text, " [\\fB{}\\fR{}]", flag.replace('-', "\\-"), if value.is_empty() { value } else { format!(" \\fI{value}\\fR") })?;
+    }
+    if command.has_subcommands() {
+        write!(text, " \\fIVERB\\fR")?;
+    }
+    for place in command.get_positionals() {
+        let (open, close) = if place.is_required_set() { ("", "") } else { ("[", "]") };
+        let more = if place.get_num_args().is_some_and(|range| range.max_values() > 1) { "..." } else { "" };
+        write!(text, " {}{open}\\fI{}\\fR{more}{close}", if place.is_last_set() { "\\-\\- " } else { "" }, value_name(place))?;
+    }
+    writeln!(text)
+}
+
+fn value_name(argument: &clap::Arg) -> String {
+    let names = argument.get_value_names().unwrap_or_default();
+    if names.is_empty() { argument.get_id().as_str().to_uppercase() } else { names.join(" ") }.replace('-', "\\-")
 }
 
 /// What stands behind the options in `--help`, line by line as it stands there.

@@ -19,7 +19,7 @@ pub use classes::{Classes, Efficiency};
 pub use finding::{Certainty, Finding, FindingKind, findings};
 pub use regions::{RegionTotal, Spread as RegionSpread, region_totals};
 pub use tree::{CallPath, CallTree};
-pub use waits::{Exchange, WaitPlace, exchanges, wait_places};
+pub use waits::{Exchange, WaitPlace, exchanges, exchanges_by_region, wait_places};
 
 use crate::figure::Figure;
 

@@ -18,7 +18,7 @@ export class Detail {
     this.model = model;
     this.root = byId("detail");
     model.listen((changed) => {
-      if (changed.includes("region") || changed.includes("path") || changed.includes("values")) this.draw(changed.includes("region"));
+      if (["region", "path", "values", "ranks"].some((key) => changed.includes(key))) this.draw(changed.includes("region"));
     });
   }
 
@@ -50,6 +50,7 @@ export class Detail {
     if (model.header.ranks > 1) {
       fact("Ranks", `least ${alone(regions.least[region])} (${strings.labels[regions.least_at[region]]}), mean ${alone(regions.mean[region])}, most ${alone(regions.most[region])} (${strings.labels[regions.most_at[region]]})`);
     }
+    if (model.state.ranks.length) fact("Selected", `${model.rankText()}: ${this.onRanks?.(region) || "not among the regions that differ most, of which each rank's time is here"}`);
     const close = element("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => model.change({ region: NONE, path: NONE }) }, "×");
     const parts = [close, element("h2", {}, model.name(region)), element("dl", {}, ...facts), this.relatives("Callers", this.callers(region)), this.relatives("Callees", this.callees(region)), this.copies(region)];
     this.root.replaceChildren(...parts.filter((part) => part !== null));

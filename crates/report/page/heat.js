@@ -37,7 +37,7 @@ export class Heat {
     const bins = heat.per_bin > 1 ? `A column is ${heat.per_bin} ranks; the last ${plural(heat.outliers.length, "column is the rank that deviates", "columns are the ranks that deviate")} most, exactly. ` : "";
     const left = heat.left_out ? `${plural(heat.left_out, "region that differs less is", "regions that differ less are")} left out.` : "";
     section.append(element("div", { class: "bar" }, scale, which, this.more, this.asTable), element("p", { class: "muted" }, bins + left), this.frame, this.status, this.list);
-    model.listen((changed) => changed.some((key) => ["region", "process"].includes(key)) && this.draw());
+    model.listen((changed) => changed.some((key) => ["region", "ranks"].includes(key)) && this.draw());
     window.addEventListener("resize", () => this.draw());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
     this.draw();
@@ -100,14 +100,27 @@ export class Heat {
     context.lineWidth = 2;
     const row = this.rows.region.indexOf(this.model.state.region);
     if (row >= 0 && row < rows) context.strokeRect(LABELS, row * HEAT_ROW, width - LABELS, HEAT_ROW);
-    if (this.model.state.process !== NONE) {
-      const column = Math.floor(this.model.state.process / this.heat.per_bin);
-      const wide = (width - LABELS) / this.columns;
-      context.strokeRect(LABELS + column * wide, 0, Math.max(2, wide), height);
-    }
+    const wide = (width - LABELS) / this.columns;
+    for (const column of this.chosen()) context.strokeRect(LABELS + column * wide, 0, Math.max(2, wide), height);
     this.canvas.setAttribute("aria-label", `Heat map of ${plural(rows, "region", "regions")} and ${plural(this.heat.processes, "process", "processes")}; the region that differs most: ${this.model.name(this.rows.region[0])}`);
-    this.tell(Math.max(0, row), this.model.state.process === NONE ? this.slowest(Math.max(0, row)) : Math.floor(this.model.state.process / this.heat.per_bin));
+    const [column = this.slowest(Math.max(0, row))] = this.chosen();
+    if (row < 0 && this.model.state.region !== NONE) this.status.textContent = `${this.model.name(this.model.state.region)} is none of the regions that differ most.`;
+    else this.tell(Math.max(0, row), column);
     if (!this.list.hidden) this.drawTable();
+  }
+
+  /** The columns in which the selected ranks stand. */
+  chosen() {
+    return new Set(this.model.state.ranks.map((process) => Math.floor(process / this.heat.per_bin)));
+  }
+
+  /** What the selected ranks spend in a region, where that is here. */
+  onRanks(region) {
+    const row = this.rows ? this.rows.region.indexOf(region) : -1;
+    const columns = [...this.chosen()];
+    if (row < 0 || !columns.length) return "";
+    const shown = columns.slice(0, 8).map((column) => `${alone(this.value(row, column))} (${this.label(column)})`);
+    return shown.join(", ") + (columns.length > 8 ? ` and ${columns.length - 8} more` : "");
   }
 
   slowest(row) {
@@ -140,9 +153,14 @@ export class Heat {
   click(event) {
     const at = this.at(event);
     if (!at) return;
-    const process = at.column < 0 ? NONE : at.column >= this.heat.bins ? this.heat.outliers[at.column - this.heat.bins] : at.column * this.heat.per_bin;
     this.model.selectRegion(this.rows.region[at.row]);
-    this.model.change({ process });
+    this.model.change({ ranks: at.column < 0 ? [] : at.column >= this.heat.bins ? [this.heat.outliers[at.column - this.heat.bins]] : this.bin(at.column) });
+  }
+
+  /** The processes of a column. */
+  bin(column) {
+    const first = column * this.heat.per_bin;
+    return Array.from({ length: Math.min(this.heat.per_bin, this.heat.processes - first) }, (_, index) => first + index);
   }
 
   hover(event) {
@@ -156,8 +174,8 @@ export class Heat {
     if (!step) return;
     const row = Math.max(0, this.rows.region.indexOf(this.model.state.region)) + step[0];
     if (step[0]) this.model.selectRegion(this.rows.region[Math.max(0, Math.min(this.shown() - 1, row))]);
-    const process = this.model.state.process === NONE ? -1 : this.model.state.process;
-    if (step[1]) this.model.change({ process: Math.max(0, Math.min(this.heat.processes - 1, process + step[1] * this.heat.per_bin)) });
+    const [column = -1] = this.chosen();
+    if (step[1]) this.model.change({ ranks: this.bin(Math.max(0, Math.min(this.heat.bins - 1, column + step[1]))) });
     event.preventDefault();
     event.stopPropagation();
   }

@@ -107,11 +107,12 @@ export class Icicle {
     const { tree } = model;
     const whole = model.whole();
     const inclusive = model.pathInclusive(path);
+    const [below, above] = model.state.values === "value" ? [tree.below[path] / model.divisor, tree.above[path] / model.divisor] : [0, 0];
     const half = model.state.values === "value" ? tree.inclusive_half[path] / model.divisor : 0;
     this.status.textContent = [
       model.pathName(path),
       `inclusive ${alone(inclusive, half, half)}`,
-      `exclusive ${alone(model.pathExclusive(path))}`,
+      `exclusive ${alone(model.pathExclusive(path), below, above)}`,
       `${plural(tree.calls[path], "call", "calls")}${tree.inexact[path] ? " at least" : ""}`,
       `${share(whole ? inclusive / whole : 0)} of all`,
       `on ${plural(tree.locations[path], "location", "locations")}`,

@@ -13,6 +13,7 @@ export const HELP = [
   ["Esc", "zoom out, then select nothing"],
   ["[", "back to the view before in the icicle"],
   ["s", "source of what is selected"],
+  ["r", "ranks: 0-3,8, host:NAME, max"],
   ["?", "this help"],
 ];
 
@@ -22,12 +23,14 @@ export function listenForKeys(views, sections, search) {
   const go = (id) => {
     const section = byId(id);
     section?.scrollIntoView();
-    section?.focus({ preventScroll: true });
+    // Arrows go on where there is something that they move in.
+    const inside = [...(section?.querySelectorAll(".vtable, canvas[tabindex], .list") ?? [])].find((at) => at.checkVisibility());
+    (inside ?? section)?.focus({ preventScroll: true });
   };
   document.addEventListener("keydown", (event) => {
     if (document.querySelector("dialog[open]")) return;
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select")) {
-      if (event.key === "Escape" && event.target === search) search.blur();
+      if (event.key === "Escape") event.target.blur();
       return;
     }
     const cycle = { value: "measured", measured: "difference", difference: "value" };
@@ -35,9 +38,10 @@ export function listenForKeys(views, sections, search) {
     else if (event.key === "n" || event.key === "N") views.table.nextHit(event.key === "n" ? 1 : -1);
     else if (event.key === "m") model.change({ values: cycle[model.state.values] });
     else if (event.key === "s") go("source");
+    else if (event.key === "r") byId("ranks-field")?.focus();
     else if (event.key === "[") views.icicle?.back();
     else if (event.key === "?") help();
-    else if (event.key === "Escape") model.change(model.state.zoom !== undefined && model.state.zoom !== NONE ? { zoom: NONE } : { region: NONE, path: NONE, process: NONE });
+    else if (event.key === "Escape") model.change(model.state.zoom !== undefined && model.state.zoom !== NONE ? { zoom: NONE } : { region: NONE, path: NONE, ranks: [] });
     else if (event.key >= "1" && event.key <= String(sections.length)) go(sections[Number(event.key) - 1]);
     else return;
     event.preventDefault();

@@ -48,9 +48,10 @@ const chain = (model, path) => model.ancestry(path).map((at) => model.pathName(a
 function carry(from, to) {
   const [was, is] = [from.contentWindow.tare, to.contentWindow.tare];
   if (was && is) {
-    const { region, values, query } = was.model.state;
+    const { region, values, query, ranks } = was.model.state;
     to.contentDocument.getElementById("search").value = query;
     is.model.change({ values, query });
+    if (ranks.length) is.model.selectRanks(was.model.rankList());
     const same = (index) => is.model.name(index) === was.model.name(region) && is.model.place(index) === was.model.place(region);
     const again = region === NONE ? -1 : [...is.model.strings.names.keys()].find(same) ?? -1;
     if (again >= 0) is.model.selectRegion(again);

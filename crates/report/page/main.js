@@ -10,6 +10,7 @@ import { Heat } from "./heat.js";
 import { Matrix } from "./matrix.js";
 import { Detail } from "./detail.js";
 import { SourceView } from "./source.js";
+import { Marks } from "./waits.js";
 import { help, listenForKeys } from "./keys.js";
 
 const VIEWS = ["summary", "regions", "icicle", "ranks", "waits", "messages", "trust", "source", "about"];
@@ -22,7 +23,7 @@ function controls(model) {
     clearTimeout(waiting);
     waiting = setTimeout(() => model.change({ query: search.value.trim() }), 120);
   });
-  const names = [["value", "compensated"], ["measured", "measured"], ["difference", "difference"]];
+  const names = [["value", "compensated"], ["measured", model.header.is_exported ? "as exported" : "measured"], ["difference", "difference"]];
   const radios = names.map(([value, label]) => {
     const input = element("input", { type: "radio", name: "values", value, checked: model.state.values === value, onchange: () => model.change({ values: value }) });
     return element("label", {}, input, ` ${label}`);
@@ -31,8 +32,16 @@ function controls(model) {
     if (changed.includes("values")) radios.forEach((label) => (label.firstChild.checked = label.firstChild.value === model.state.values));
   });
   const values = element("fieldset", { class: "values" }, element("legend", { class: "unseen" }, "Values"), ...(model.header.mode === "off" ? [radios[1]] : radios));
+  const ranks = element("input", { type: "text", id: "ranks-field", size: 9, placeholder: "ranks  r", "aria-label": "Ranks that are selected, such as 0-3,8" });
+  ranks.addEventListener("change", () => {
+    const wrong = model.selectRanks(ranks.value);
+    ranks.setAttribute("aria-invalid", String(Boolean(wrong)));
+    ranks.title = wrong;
+    if (wrong) say(wrong);
+  });
+  model.listen((changed) => changed.includes("ranks") && (ranks.value = model.rankList()));
   const questions = element("button", { type: "button", "aria-label": "Keys", onclick: help }, "?");
-  byId("controls").append(values, search, questions);
+  byId("controls").append(values, search, ...(model.strings.labels.length > 1 ? [ranks] : []), questions);
   return search;
 }
 
@@ -42,14 +51,16 @@ function followAddress(model) {
     const query = new URLSearchParams(location.hash.split("?")[1] || "");
     const region = Number(query.get("region") ?? NONE);
     if (region < model.regions.rows) model.selectRegion(region);
+    if (query.get("ranks")) model.selectRanks(query.get("ranks"));
     if (["value", "measured", "difference"].includes(query.get("values"))) model.change({ values: query.get("values") });
     const view = location.hash.slice(1).split("?")[0];
     if (location.hash.includes("?") && VIEWS.includes(view)) byId(view).scrollIntoView();
   };
   model.listen((changed) => {
-    if (!changed.includes("region") && !changed.includes("values")) return;
+    if (!["region", "values", "ranks"].some((key) => changed.includes(key))) return;
     const query = new URLSearchParams();
     if (model.state.region !== NONE) query.set("region", model.state.region);
+    if (model.state.ranks.length) query.set("ranks", model.rankList());
     if (model.state.values !== "value") query.set("values", model.state.values);
     history.replaceState(null, "", `#regions?${query}`);
   });
@@ -57,10 +68,11 @@ function followAddress(model) {
   read();
 }
 
-/** Rows of the summary select their region. */
-function linkSummary(model) {
-  for (const row of document.querySelectorAll("#summary [data-region]")) {
+/** Rows of the summary and of waits select their region: all of it, as they are about all its call paths. */
+function linkRows(model, table) {
+  for (const row of document.querySelectorAll("#summary [data-region], #waits [data-region]")) {
     const select = () => {
+      table.setShape("flat");
       model.selectRegion(Number(row.dataset.region));
       byId("regions").scrollIntoView();
     };
@@ -93,12 +105,15 @@ async function start() {
   const views = { model, table, detail };
   window.tare = views;
   listenForKeys(views, VIEWS, search);
-  linkSummary(model);
+  linkRows(model, table);
+  new Marks(model);
   performance.mark("first view");
   await breathe();
   views.icicle = new Icicle(model);
   views.source = new SourceView(model);
-  for (const view of [new Heat(model, data.heat), new Matrix(model, data.matrix)]) {
+  const heat = new Heat(model, data.heat);
+  detail.onRanks = (region) => heat.onRanks(region);
+  for (const view of [heat, new Matrix(model, data.matrix)]) {
     await breathe();
     await view.start();
   }

@@ -2,6 +2,7 @@
 
 import { alone, byteSize, count, exactCount, plural } from "./numbers.js";
 import { decoded } from "./columns.js";
+import { NONE } from "./model.js";
 import { byId, choice, colour, element, figures, prepare, sequential } from "./dom.js";
 
 const METRICS = [["wait", "waiting"], ["bytes", "bytes"], ["messages", "messages"], ["transmission", "transmission time"]];
@@ -20,7 +21,7 @@ export class Matrix {
 
   async start() {
     const { matrix } = this;
-    [this.cells, this.pairs] = await Promise.all([decoded(matrix.cells), decoded(matrix.pairs)]);
+    [this.cells, this.pairs, this.ofRegions] = await Promise.all([decoded(matrix.cells), decoded(matrix.pairs), decoded(matrix.of_regions)]);
     const section = byId("messages");
     if (!this.cells.rows) {
       section.append(element("p", {}, "No messages between ranks were measured."));
@@ -35,7 +36,7 @@ export class Matrix {
     });
     const blocks = element("p", { class: "muted", hidden: matrix.per_row === 1 }, `A row and a column are ${matrix.per_row} ranks each.`);
     section.append(element("div", { class: "bar" }, metric), blocks, element("div", { class: "matrix" }, element("div", { class: "frame square" }, this.canvas), this.list), this.status);
-    this.model.listen((changed) => changed.includes("values") && this.draw());
+    this.model.listen((changed) => changed.some((key) => ["values", "region", "ranks"].includes(key)) && this.draw());
     window.addEventListener("resize", () => this.draw());
     this.draw();
   }
@@ -69,6 +70,14 @@ export class Matrix {
       const [red, green, blue] = sequential(0.1 + 0.9 * part);
       context.fillStyle = `rgb(${red},${green},${blue})`;
       context.fillRect(cells.to[index] * side, cells.from[index] * side, Math.max(1, side - (side > 6 ? 1 : 0)), Math.max(1, side - (side > 6 ? 1 : 0)));
+    }
+    context.strokeStyle = colour("accent");
+    context.lineWidth = 2;
+    const chosen = this.chosen();
+    const isAll = chosen.table === this.pairs && !this.model.state.ranks.length;
+    for (const index of isAll ? [] : chosen.indices) {
+      const [row, column] = [chosen.table.from[index], chosen.table.to[index]].map((rank) => Math.floor(rank / matrix.per_row));
+      context.strokeRect(column * side, row * side, Math.max(2, side), Math.max(2, side));
     }
     context.restore();
     this.size = size;
@@ -104,11 +113,32 @@ export class Matrix {
     context.restore();
   }
 
+  /** The pairs that exchanged messages in the selected region, of the selected ranks; of all where no region, or one without messages, is. */
+  chosen() {
+    const { model, ofRegions } = this;
+    const { region } = model.state;
+    const ranks = new Set([...model.rankLabels()].map(Number));
+    const of = (table) => Array.from({ length: table.rows }, (_, index) => index).filter((index) => !ranks.size || ranks.has(table.from[index]) || ranks.has(table.to[index]));
+    const here = region === NONE ? [] : of(ofRegions).filter((index) => ofRegions.region[index] === region);
+    return here.length ? { table: ofRegions, indices: here } : { table: this.pairs, indices: of(this.pairs) };
+  }
+
+  /** What the table of pairs is about. */
+  about(isOfRegion) {
+    const { model, matrix } = this;
+    const of = model.state.ranks.length ? ` of ${model.rankText()}` : "";
+    if (model.state.region === NONE) return `The heaviest pairs${of}`;
+    const name = model.name(model.state.region);
+    if (isOfRegion) return `The heaviest pairs${of} in ${name}`;
+    return `No messages${of} were ${matrix.left_out ? "listed" : "measured"} in ${name}: the heaviest pairs${of} of all`;
+  }
+
   drawPairs() {
-    const { pairs, matrix } = this;
+    const { matrix } = this;
+    const { table: pairs, indices } = this.chosen();
     const values = this.column(pairs);
     const inCell = (index) => !this.cell || (Math.floor(pairs.from[index] / matrix.per_row) === this.cell.from && Math.floor(pairs.to[index] / matrix.per_row) === this.cell.to);
-    const order = Array.from({ length: pairs.rows }, (_, index) => index).filter(inCell).sort((one, other) => values[other] - values[one]);
+    const order = indices.filter(inCell).sort((one, other) => values[other] - values[one]);
     const rows = order.slice(0, PAIRS).map((index) => {
       const wait = this.model.state.values === "measured" ? pairs.measured_wait[index] : pairs.wait[index];
       const cells = [count(pairs.messages[index]), byteSize(pairs.bytes[index]), alone(pairs.transmission[index]), alone(wait)];
@@ -117,7 +147,7 @@ export class Matrix {
     const head = ["From → to", "Messages", "Bytes", "Transmission", "Waiting"];
     const more = order.length > PAIRS ? ` (${PAIRS} of ${order.length})` : "";
     const all = element("button", { type: "button", onclick: () => this.choose(null) }, "all");
-    const caption = this.cell ? [`Pairs in the chosen cell${more} `, all] : [`The heaviest pairs${more}`];
+    const caption = this.cell ? [`${this.about(pairs !== this.pairs)}, in the chosen cell${more} `, all] : [`${this.about(pairs !== this.pairs)}${more}`];
     this.list.replaceChildren(figures(caption, head, rows));
   }
 

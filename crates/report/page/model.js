@@ -45,13 +45,13 @@ export class Model {
     this.roots.sort((one, other) => this.inclusive[other] - this.inclusive[one]);
     this.total = this.roots.reduce((sum, root) => sum + this.inclusive[root], 0);
     this.measuredTotal = this.roots.reduce((sum, root) => sum + this.measuredInclusive[root], 0);
-    this.state = { values: header.mode === "off" ? "measured" : "value", region: NONE, path: NONE, process: NONE, query: "" };
+    this.state = { values: header.mode === "off" ? "measured" : "value", region: NONE, path: NONE, ranks: [], query: "" };
     this.listeners = [];
   }
 
   /** Changes what is selected and tells every view. */
   change(patch) {
-    const changed = Object.keys(patch).filter((key) => this.state[key] !== patch[key]);
+    const changed = Object.keys(patch).filter((key) => String(this.state[key]) !== String(patch[key]));
     if (changed.length === 0) return;
     Object.assign(this.state, patch);
     this.listeners.forEach((listener) => listener(changed));
@@ -74,6 +74,48 @@ export class Model {
       if (this.tree.region[index] === region && (path === NONE || this.inclusive[index] > this.inclusive[path])) path = index;
     }
     this.change({ region, path });
+  }
+
+  /** What ranks are called, of those that are selected; none where all are meant. */
+  rankLabels() {
+    return new Set(this.state.ranks.map((process) => this.strings.labels[process]));
+  }
+
+  /** The selected ranks, as they are written: `rank 3`, `ranks 0-3,8`. */
+  rankText() {
+    const { ranks } = this.state;
+    const word = this.header.ranks > 0 ? "rank" : "process";
+    const plural = this.header.ranks > 0 ? "ranks" : "processes";
+    return ranks.length ? `${ranks.length === 1 ? word : plural} ${this.rankList()}` : "";
+  }
+
+  /** `0-3,8`: runs of processes by the labels of their ends. */
+  rankList() {
+    const runs = [];
+    for (const process of this.state.ranks) {
+      const last = runs[runs.length - 1];
+      if (last && last[1] === process - 1) last[1] = process;
+      else runs.push([process, process]);
+    }
+    const label = (process) => this.strings.labels[process];
+    return runs.map(([from, to]) => (from === to ? label(from) : `${label(from)}-${label(to)}`)).join(",");
+  }
+
+  /** Selects ranks by what somebody writes: `0-3,8`, `max`, `host:NAME`; nothing means all. Says what it did not find. */
+  selectRanks(text) {
+    const { labels, hosts } = this.strings;
+    const chosen = new Set();
+    for (const part of text.split(/[\s,]+/).filter(Boolean)) {
+      const [from, to = from] = part.split(/[-–]/);
+      const found = [];
+      if (part === "max") found.push(...(this.state.region === NONE ? [] : [this.regions.most_at[this.state.region]]));
+      else if (part.startsWith("host:")) hosts.forEach((host, process) => host === part.slice(5) && found.push(process));
+      else if (labels.includes(from) && labels.includes(to)) for (let process = labels.indexOf(from); process <= labels.indexOf(to); process++) found.push(process);
+      if (!found.length) return part === "max" ? "max is of a region: select one" : `there is no ${part}`;
+      found.forEach((process) => chosen.add(process));
+    }
+    this.change({ ranks: [...chosen].sort((one, other) => one - other) });
+    return "";
   }
 
   pick(value, measured) {

@@ -19,8 +19,8 @@ export class Regions {
     this.hits = { flags: null };
     const section = byId("regions");
     this.note = element("p", { class: "muted", id: "hits" });
-    const shape = choice("Shown", SHAPES, this.shape, (value) => this.setShape(value));
-    section.append(element("div", { class: "bar" }, shape, this.note));
+    this.choice = choice("Shown", SHAPES, this.shape, (value) => this.setShape(value));
+    section.append(element("div", { class: "bar" }, this.choice, this.note));
     this.table = new VirtualTable(section, {
       label: "Regions",
       columns: [],
@@ -75,6 +75,7 @@ export class Regions {
 
   setShape(shape) {
     this.shape = shape;
+    this.choice.querySelector("select").value = shape;
     this.open.clear();
     this.openHeaviest();
     this.arrange();
@@ -115,7 +116,7 @@ export class Regions {
     this.inclusiveColumn = columnFor(this.model.whole());
     this.waitColumn = columnFor(this.items.slice(0, 2000).reduce((most, item) => Math.max(most, this.of(item, "wait")), 0));
     const [unit, wide, wait] = [this.column, this.inclusiveColumn, this.waitColumn].map(({ name }) => name);
-    const word = { value: "", measured: " measured", difference: " taken off" }[this.model.state.values];
+    const word = { value: "", measured: this.model.header.is_exported ? "" : " measured", difference: " taken off" }[this.model.state.values];
     this.table.setColumns(
       [
         { key: "name", title: "Region" },

@@ -3,6 +3,8 @@
 import { element } from "./dom.js";
 
 const TABLE_ROW = 26;
+/** Rows that go onto paper. */
+const ON_PAPER = 300;
 
 /**
  * `columns`: [{ key, title, align }]; `rows()` gives the number of rows, `fill(index)` a row as
@@ -17,7 +19,10 @@ export class VirtualTable {
     const listeners = { onscroll: () => this.draw(), onkeydown: (event) => this.key(event) };
     this.root = element("div", { class: "vtable", role: "treegrid", "aria-label": label, tabindex: 0, ...listeners }, this.head, this.body);
     this.root.style.height = `${height}px`;
-    parent.append(this.root);
+    this.more = element("p", { class: "muted", hidden: true });
+    parent.append(this.root, this.more);
+    window.addEventListener("beforeprint", () => this.print(true));
+    window.addEventListener("afterprint", () => this.print(false));
     this.setColumns(columns);
   }
 
@@ -42,10 +47,20 @@ export class VirtualTable {
     this.draw();
   }
 
+  /** Paper does not scroll: the first rows from the one that is seen stand there. */
+  print(isOnPaper) {
+    this.isOnPaper = isOnPaper;
+    this.draw();
+    const left = (this.count || 0) - ON_PAPER;
+    this.more.hidden = !isOnPaper || left <= 0 || this.root.hidden;
+    this.more.textContent = `${ON_PAPER} of ${this.count} rows; the others are on the page.`;
+  }
+
   draw() {
-    const first = Math.max(0, Math.floor(this.root.scrollTop / TABLE_ROW) - 5);
+    const top = Math.max(0, Math.floor(this.root.scrollTop / TABLE_ROW) - 5);
+    const first = this.isOnPaper ? Math.max(0, Math.min(top, this.count - ON_PAPER)) : top;
     const seen = Math.ceil(this.root.clientHeight / TABLE_ROW) + 8;
-    const last = Math.min(this.count, first + Math.min(seen, 80));
+    const last = Math.min(this.count, first + (this.isOnPaper ? ON_PAPER : Math.min(seen, 80)));
     const made = [];
     for (let index = first; index < last; index++) made.push(this.row(index));
     this.body.replaceChildren(...made);

@@ -5,7 +5,7 @@ use serde::Serialize;
 use tare_compensate::Figure;
 
 use crate::layout::Glyphs;
-use crate::number::share;
+use crate::number::{share, time_with_unit};
 use crate::run::Results;
 
 /// Parts of the time that the run would have taken without probes and wrappers.
@@ -20,6 +20,9 @@ pub(crate) struct Spent {
     probes_high: f64,
     /// What MPI wrappers took.
     wrappers: f64,
+    /// That time, seconds.
+    #[serde(skip)]
+    without_s: f64,
 }
 
 impl Spent {
@@ -40,14 +43,19 @@ impl Spent {
         let without = life - probes.value - wrappers;
         let part = |seconds: f64| seconds / without;
         let [value, low, high] = [probes.value, probes.low, probes.high].map(part);
-        (without > 0.0).then(|| Self { allowed, probes: value, probes_low: low, probes_high: high, wrappers: part(wrappers) })
+        (without > 0.0).then(|| Self { allowed, probes: value, probes_low: low, probes_high: high, wrappers: part(wrappers), without_s: without })
     }
 
-    /// `2 % allowed, probes took 0.5 % (0.2 … 1.1); MPI wrappers took 7.1 % besides`
+    /// `2 % allowed, probes took 0.5 % (0.2 … 1.1); MPI wrappers took 7.1 % besides`; of a program that is over before its
+    /// probes the times themselves: parts of next to nothing say nothing.
     pub(crate) fn sentence(&self, glyphs: &Glyphs) -> String {
         let shares = [self.allowed, self.probes, self.probes_low, self.probes_high, self.wrappers].map(|part| share(part, glyphs));
         let [allowed, probes, low, high, wrappers] = shares;
         let interval = if low == high { String::new() } else { format!(" ({low} {} {high})", glyphs.ellipsis) };
+        if self.probes > 1.0 {
+            let [probes, without] = [self.probes * self.without_s, self.without_s].map(|seconds| time_with_unit(seconds, glyphs));
+            return format!("{allowed} allowed; the program itself took {without} alone, and probes {probes}");
+        }
         let over = if self.probes > self.allowed { format!(", {} more", share(self.probes - self.allowed, glyphs)) } else { String::new() };
         let besides = if self.wrappers > 0.0 { format!("; MPI wrappers took {wrappers} besides") } else { String::new() };
         format!("{allowed} allowed, probes took {probes}{interval}{over}{besides}")

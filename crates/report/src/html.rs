@@ -39,7 +39,7 @@ pub struct Source {
 
 /// The style, and the scripts in the order in which they build on each other.
 const STYLE: &str = include_str!("../page/page.css");
-const SCRIPTS: [&str; 15] = [
+const SCRIPTS: [&str; 16] = [
     include_str!("../page/numbers.js"),
     include_str!("../page/columns.js"),
     include_str!("../page/model.js"),
@@ -53,6 +53,7 @@ const SCRIPTS: [&str; 15] = [
     include_str!("../page/matrix.js"),
     include_str!("../page/detail.js"),
     include_str!("../page/source.js"),
+    include_str!("../page/waits.js"),
     include_str!("../page/keys.js"),
     include_str!("../page/main.js"),
 ];

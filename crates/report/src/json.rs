@@ -44,7 +44,7 @@ pub fn report(run: &Run, results: &Results<'_>) -> String {
         nodes.extend(made.zip(metrics).map(|((node, shown), metrics)| NodeDocument {
             metrics,
             calls_exact: !node.overflow && !process.was_off(node.region),
-            ..NodeDocument::of(index, first, node, shown, clock)
+            ..NodeDocument::of(index, first, node, shown, clock, !results.is_foreign)
         }));
     }
     written(&ReportDocument {
@@ -192,7 +192,8 @@ struct EfficiencyDocument {
 #[derive(Serialize)]
 pub struct ClassesDocument {
     useful_s: f64,
-    waiting_s: f64,
+    /// `None` where nothing says who waited: waiting is among the work of messages.
+    waiting_s: Option<f64>,
     messages_s: f64,
     start_end_s: f64,
 }
@@ -202,7 +203,7 @@ impl ClassesDocument {
     #[must_use]
     pub fn of(classes: &Classes) -> Self {
         let &Classes { useful_s, waiting_s, messages_s, start_end_s } = classes;
-        Self { useful_s, waiting_s, messages_s, start_end_s }
+        Self { useful_s, waiting_s: Some(waiting_s), messages_s, start_end_s }
     }
 }
 
@@ -247,7 +248,7 @@ impl WholeDocument {
                 load_balance: efficiency.load_balance,
                 communication: efficiency.communication,
             }),
-            classes: ClassesDocument::of(&whole.classes),
+            classes: ClassesDocument { waiting_s: (!results.is_foreign).then_some(whole.classes.waiting_s), ..ClassesDocument::of(&whole.classes) },
             findings: findings.into_iter().map(FindingDocument::of).collect(),
             waits: wait_rows(results, &whole).iter().map(|row| WaitPlaceDocument::of(row.place)).collect(),
         }
@@ -295,8 +296,8 @@ impl<'a> LocationDocument<'a> {
             thread: location.thread,
             measured_s: known(shown.measured_s, clock),
             compensated_s: known(shown.total.value, clock),
-            low_s: known(shown.total.low, clock),
-            high_s: known(shown.total.high, clock),
+            low_s: known(shown.total.low, clock).filter(|_| !results.is_foreign),
+            high_s: known(shown.total.high, clock).filter(|_| !results.is_foreign),
             mark: shown.total.mark.map(tare_compensate::Mark::reason),
             delay_s: known(shown.delay_s, clock),
             overhead_s: known(shown.overhead_s, clock),
@@ -350,15 +351,15 @@ struct NodeDocument {
 
 impl NodeDocument {
     /// `first` is the place of the location's root among all nodes.
-    fn of(location: usize, first: usize, node: &Node, shown: &CompensatedNode, clock: &Clock) -> Self {
+    fn of(location: usize, first: usize, node: &Node, shown: &CompensatedNode, clock: &Clock, has_interval: bool) -> Self {
         Self {
             location,
             region: node.region.0,
             parent: node.parent.map(|parent| first + parent),
             calls: node.calls(),
             calls_exact: !node.overflow,
-            inclusive: TimeDocument::of(shown.measured_inclusive_s, &shown.inclusive, clock),
-            exclusive: TimeDocument::of(shown.measured_exclusive_s, &shown.exclusive, clock),
+            inclusive: TimeDocument::of(shown.measured_inclusive_s, &shown.inclusive, clock, has_interval),
+            exclusive: TimeDocument::of(shown.measured_exclusive_s, &shown.exclusive, clock, has_interval),
             wait: WaitDocument { measured_s: known(shown.measured_wait_s, clock), compensated_s: known(shown.wait_s, clock) },
             peers: node.peers.iter().map(|peer| PeerDocument::of(peer, clock)).collect(),
             metrics: BTreeMap::new(),
@@ -376,12 +377,12 @@ struct TimeDocument {
 }
 
 impl TimeDocument {
-    fn of(measured_s: f64, figure: &Figure, clock: &Clock) -> Self {
+    fn of(measured_s: f64, figure: &Figure, clock: &Clock, has_interval: bool) -> Self {
         Self {
             measured_s: known(measured_s, clock),
             compensated_s: known(figure.value, clock),
-            low_s: known(figure.low, clock),
-            high_s: known(figure.high, clock),
+            low_s: known(figure.low, clock).filter(|_| has_interval),
+            high_s: known(figure.high, clock).filter(|_| has_interval),
             mark: figure.mark.map(tare_compensate::Mark::reason),
         }
     }

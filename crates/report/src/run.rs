@@ -74,6 +74,8 @@ pub struct Results<'a> {
     pub local: Compensated,
     /// Compensated in parallel.
     pub parallel: Compensated,
+    /// Whether another tool's file, or an export, tells of the run: it does not say how uncertain times are, nor who waited.
+    pub is_foreign: bool,
 }
 
 impl<'a> Results<'a> {
@@ -87,7 +89,7 @@ impl<'a> Results<'a> {
             Mode::Local => local.clone(),
             Mode::Parallel => parallel.clone(),
         };
-        Self { profile, shown, local, parallel }
+        Self { profile, shown, local, parallel, is_foreign: false }
     }
 
     /// What [`Profile::only`] leaves of the profile, compensated as it is among all.
@@ -96,13 +98,13 @@ impl<'a> Results<'a> {
             let locations = self.profile.locations.iter().zip(&all.locations).filter(|(location, _)| belongs(location.process));
             Compensated { mode: all.mode, locations: locations.map(|(_, figures)| figures.clone()).collect() }
         };
-        Results { profile: part, shown: only(&self.shown), local: only(&self.local), parallel: only(&self.parallel) }
+        Results { profile: part, shown: only(&self.shown), local: only(&self.local), parallel: only(&self.parallel), is_foreign: self.is_foreign }
     }
 
     /// A profile of another tool, in which nothing says what measuring cost: as measured, in all ways.
     #[must_use]
     pub fn as_measured(profile: &'a Profile) -> Self {
         let shown = compensate(profile, Mode::Off);
-        Self { profile, local: shown.clone(), parallel: shown.clone(), shown }
+        Self { profile, local: shown.clone(), parallel: shown.clone(), shown, is_foreign: true }
     }
 }

@@ -140,7 +140,7 @@ impl Text<'_> {
 
     /// Bars, where there is MPI to tell from the program's own work.
     fn classes(&self, writer: &mut Writer<'_>, whole: &Whole) {
-        let rows = view::class_rows(&whole.classes);
+        let rows = view::class_rows(&whole.classes, !self.results.is_foreign);
         if rows.len() < 2 {
             return;
         }
@@ -160,7 +160,7 @@ impl Text<'_> {
         let ranks = |ranks: &[(u32, f64)]| view::longest(ranks, 1, glyphs);
         writer.blank();
         let names = Column::new(format!("Waiting, {}", unit.unit.name(glyphs)), Align::Left, 0, cells(&name));
-        let mut columns = vec![Column::new("measured", Align::Point, 1, cells(&|row| unit.plain(row.measured_s, glyphs)))];
+        let mut columns = vec![Column::new(self.read_as(), Align::Point, 1, cells(&|row| unit.plain(row.measured_s, glyphs)))];
         if self.results.shown.mode == Mode::Parallel {
             columns.push(Column::new("parallel", Align::Point, 0, cells(&|row| unit.plain(row.shown_s, glyphs))));
         }
@@ -202,6 +202,7 @@ impl Text<'_> {
         let glyphs = writer.glyphs();
         let measured = time_with_unit(time.measured_s, glyphs);
         let text = match self.results.shown.mode {
+            Mode::Off if self.run.was_compensated => format!("{measured} compensated, as it was exported"),
             Mode::Off => format!("{measured} measured, not compensated"),
             mode => {
                 let how = if mode == Mode::Local { "compensated locally" } else { "compensated" };
@@ -211,6 +212,11 @@ impl Text<'_> {
             }
         };
         writer.labelled("Time", &text);
+    }
+
+    /// What the times are that were read: an export has them compensated.
+    fn read_as(&self) -> &'static str {
+        if self.run.was_compensated { "exported" } else { "measured" }
     }
 
     fn trust(&self, writer: &mut Writer<'_>, trust: &Trust) {
@@ -234,7 +240,7 @@ impl Text<'_> {
         let what = if Size::of(self.results).ranks > 0 { "Rank" } else { "Process" };
         let cells = |cell: &dyn Fn(&RankRow) -> String| ranks.iter().map(|row| cell(row)).collect::<Vec<_>>();
         let names = Column::new(format!("{what}, {}", unit.unit.name(glyphs)), Align::Left, 0, cells(&|row| row.label.clone()));
-        let mut columns = vec![Column::new("measured", Align::Point, 1, cells(&|row| unit.plain(row.measured_s, glyphs)))];
+        let mut columns = vec![Column::new(self.read_as(), Align::Point, 1, cells(&|row| unit.plain(row.measured_s, glyphs)))];
         if self.run.measured_by.is_none() {
             columns.extend([
                 Column::new("local", Align::Point, 2, cells(&|row| unit.figure(&row.local, glyphs))),

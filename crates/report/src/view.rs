@@ -89,15 +89,15 @@ pub(crate) struct ClassRow {
     pub(crate) share: f64,
 }
 
-/// The classes that there is any time of, those of the program's own work first.
-pub(crate) fn class_rows(classes: &Classes) -> Vec<ClassRow> {
+/// The classes that there is any time of, those of the program's own work first. Where nothing says who waited, MPI is one.
+pub(crate) fn class_rows(classes: &Classes, knows_waiting: bool) -> Vec<ClassRow> {
     let all = classes.all_s();
     let row =
         |(id, name, seconds): (&'static str, &'static str, f64)| ClassRow { id, name, seconds, share: if all > 0.0 { seconds / all } else { 0.0 } };
     let rows = [
         ("useful", "Outside MPI", classes.useful_s),
         ("waiting", "Waiting", classes.waiting_s),
-        ("messages", "MPI at work", classes.messages_s),
+        ("messages", if knows_waiting { "MPI at work" } else { "MPI, at work or waiting" }, classes.messages_s),
         ("start_end", "MPI start, end", classes.start_end_s),
     ];
     rows.into_iter().map(row).filter(|row| row.seconds != 0.0).collect()

@@ -82,8 +82,7 @@ fn the_views_are_linked_and_obey_clicks_and_keys() {
     assert!(browser.text("location.hash").contains("region="));
     // Keys alone: to the table, down, open and close.
     browser.key("2");
-    assert_eq!(browser.text("document.activeElement.id"), "regions");
-    browser.value("document.querySelector('#regions .vtable').focus()");
+    assert_eq!(browser.value("document.activeElement === document.querySelector('#regions .vtable')"), json!(true), "arrows move in it at once");
     browser.key("Home");
     assert_eq!(browser.text("document.querySelector('#detail h2').textContent"), "program");
     let rows = "document.querySelectorAll('#regions .vrow').length";
@@ -273,10 +272,71 @@ fn pictures_answer_clicks_and_have_tables_beside_them() {
     assert!(browser.text("document.querySelector('#icicle table').textContent").contains("MPI_Recv"));
     // The heat map: the right half is rank 1.
     browser.click("#ranks canvas", (0.95, 0.1));
-    assert_eq!(browser.number("tare.model.state.process"), 1.0);
+    assert_eq!(browser.text("String(tare.model.state.ranks)"), "1");
     assert!(browser.text("document.querySelector('#ranks canvas').getAttribute('aria-label')").contains("2 processes"));
     // The matrix: rank 1 sends to rank 0.
     assert!(browser.text("document.querySelector('#messages table').textContent").contains("1 → 0"));
+    is_quiet(&browser);
+}
+
+#[test]
+fn every_view_follows_what_is_selected_and_says_where_it_has_nothing() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    let marked = "[...document.querySelectorAll('#waits tr.selected')].map((row) => row.querySelector('th').textContent).join()";
+    // An operation: its waits, its messages, and what was taken off it.
+    browser.value("tare.model.selectRegion([...tare.model.strings.names].indexOf('MPI_Recv'))");
+    assert!(browser.text(marked).starts_with("MPI_Recv"), "{}", browser.text(marked));
+    assert!(browser.text("document.getElementById('waits-line').textContent").contains("1 of 1 places"));
+    assert_eq!(browser.text("document.querySelector('#messages caption').textContent"), "The heaviest pairs in MPI_Recv");
+    assert!(browser.text("document.querySelector('#messages table').textContent").contains("1 → 0"));
+    let trust = browser.text("document.getElementById('trust-line').textContent");
+    assert!(trust.starts_with("MPI_Recv: measured 4.45") && trust.contains("3.660 ± 0.025") && trust.ends_with("trusted."), "{trust}");
+    browser.picture("pi-selected-everywhere");
+    // What calls it has its waits and messages, too; another function has none, and the views say so.
+    browser.value("tare.model.selectRegion([...tare.model.strings.names].indexOf('main'))");
+    assert!(browser.text(marked).contains("in main"));
+    assert_eq!(browser.text("document.querySelector('#messages caption').textContent"), "The heaviest pairs in main");
+    browser.value("tare.model.selectRegion([...tare.model.strings.names].indexOf('inside'))");
+    assert_eq!(browser.text(marked), "");
+    assert!(browser.text("document.getElementById('waits-line').textContent").starts_with("None of 1 places"));
+    assert!(browser.text("document.querySelector('#messages caption').textContent").starts_with("No messages were measured in inside"));
+    // A rank is selected by a key; the views and the address follow.
+    browser.value("tare.model.change({ region: 0xffffffff, path: 0xffffffff })");
+    browser.value("document.activeElement.blur()");
+    browser.key("r");
+    browser.key("0");
+    browser.key("Enter");
+    assert_eq!(browser.text("tare.model.rankText()"), "rank 0");
+    assert!(browser.text("location.hash").contains("ranks=0"));
+    assert!(browser.text(marked).starts_with("MPI_Recv"), "rank 0 waits there");
+    assert_eq!(browser.text("document.querySelector('.dumbbells text.selected').textContent"), "0");
+    assert_eq!(browser.text("document.querySelector('#messages caption').textContent"), "The heaviest pairs of rank 0");
+    browser.value("tare.model.selectRanks('1')");
+    assert_eq!(browser.text(marked), "", "rank 1 waits for nobody");
+    assert_eq!(browser.text("tare.model.selectRanks('7')"), "there is no 7");
+    browser.value("tare.model.selectRegion([...tare.model.strings.names].indexOf('inside'))");
+    assert!(browser.text("document.getElementById('detail').textContent").contains("rank 1: "));
+    // A row of the summary is about all call paths of its region.
+    browser.value("document.querySelector('#summary tr[data-region] .show').click()");
+    assert_eq!(browser.text("document.querySelector('#regions select').value"), "flat");
+    is_quiet(&browser);
+}
+
+#[test]
+fn no_width_of_the_window_hides_columns_behind_the_selected_region_or_lets_the_page_overflow() {
+    let mut browser = Browser::start();
+    let mut profile = master_and_worker();
+    profile.regions[1].name = "SOLVER_NS::CommunicationBrick::reverse_communication_of_forces()".into();
+    for width in [1700, 1280, 1000, 390] {
+        browser.size(width, 900);
+        browser.open(&made(&run(), &profile));
+        browser.value("tare.model.selectRegion(2)");
+        assert_eq!(browser.value(NOTHING_STICKS_OUT), json!(true), "{width}");
+        let room = "document.querySelector('#regions .vtable').clientWidth >= document.querySelector('#regions .vbody').scrollWidth";
+        assert_eq!(browser.value(room), json!(width > 1000), "all columns are seen where the window has room for them: {width}");
+        browser.picture(&format!("pi-{width}"));
+    }
     is_quiet(&browser);
 }
 
@@ -296,6 +356,17 @@ fn without_scripts_and_on_paper_the_summary_stands() {
     browser.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
     assert_eq!(browser.value("document.querySelector('nav').checkVisibility()"), json!(false));
     assert_eq!(browser.value("document.querySelector('.findings').checkVisibility()"), json!(true));
+    for section in ["regions", "source"] {
+        assert_eq!(browser.value(&format!("document.getElementById('{section}').checkVisibility()")), json!(true), "{section} goes onto paper");
+    }
+    browser.value(
+        "document.querySelector('#regions select').value = 'flat'; tare.table.setShape('flat'); window.dispatchEvent(new Event('beforeprint'))",
+    );
+    assert_eq!(
+        browser.value("document.querySelector('#regions .vtable').scrollHeight <= document.querySelector('#regions .vtable').clientHeight"),
+        json!(true)
+    );
+    browser.value("window.dispatchEvent(new Event('afterprint'))");
     let sheet = browser.call("Page.printToPDF", json!({}))["data"].as_str().map_or(0, str::len);
     assert!(sheet > 10_000, "{sheet}");
     is_quiet(&browser);

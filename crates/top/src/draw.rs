@@ -14,8 +14,10 @@ use crate::rows::{Line, Table, dilation};
 use crate::snapshot::{PlaceNow, Snapshot};
 
 const GLYPHS: &Glyphs = &Glyphs::UNICODE;
-/// Screens that are smaller show the head alone.
-const SMALL: (usize, usize) = (60, 12);
+/// Below so many columns or rows the table has no room: a name and a figure, two rows beside head and keys.
+const SMALL: (usize, usize) = (44, 8);
+/// Below so many rows what stands still and the rules give way to the table.
+const LOW: usize = 12;
 /// A thread without an event for so long stands still, seconds.
 const STILL_S: f64 = 2.0;
 /// Threads that are named of those that stand still.
@@ -53,22 +55,26 @@ pub fn draw(frame: &mut Frame<'_>, app: &App) {
 /// All lines of a screen.
 fn lines(app: &App, columns: usize, rows: usize) -> Vec<Text<'static>> {
     let mut lines = head(app, columns);
-    if columns >= SMALL.0 && rows >= SMALL.1 {
-        lines.push(rule(columns));
-        let still = still(app.readings.latest(), columns);
-        let foot = 1 + usize::from(!still.is_empty()) + still.len();
-        let room = rows.saturating_sub(lines.len() + foot + 1);
-        let mut body = if app.is_helping { help() } else { body(app, columns, room) };
-        body.truncate(room);
-        body.resize(room, Text::default());
-        lines.extend(body);
-        if !still.is_empty() {
-            lines.push(rule(columns));
-            lines.extend(still);
-        }
-        lines.push(rule(columns));
-        lines.push(keys(app, columns));
+    if columns < SMALL.0 || rows < SMALL.1 {
+        lines.truncate(rows.saturating_sub(1));
+        lines.push(Text::styled(cut(&format!("the table needs {} × {}", SMALL.0, SMALL.1), columns), DIM));
+        return lines;
     }
+    let is_low = rows < LOW;
+    let still = if is_low { Vec::new() } else { still(app.readings.latest(), columns) };
+    let rules = usize::from(!is_low);
+    lines.extend((0..rules).map(|_| rule(columns)));
+    let foot = 1 + rules + usize::from(!still.is_empty()) + still.len();
+    let room = rows.saturating_sub(lines.len() + foot);
+    let mut body = if app.is_helping { help(room) } else { body(app, columns, room) };
+    body.resize(room, Text::default());
+    lines.extend(body);
+    if !still.is_empty() {
+        lines.push(rule(columns));
+        lines.extend(still);
+    }
+    lines.extend((0..rules).map(|_| rule(columns)));
+    lines.push(keys(app, columns));
     lines
 }
 
@@ -76,7 +82,7 @@ fn rule(columns: usize) -> Text<'static> {
     Text::styled("─".repeat(columns), DIM)
 }
 
-/// Three lines: the run, where its time goes, what measuring does.
+/// The run, where its time goes, what measuring does: three lines, on narrow screens four.
 fn head(app: &App, columns: usize) -> Vec<Text<'static>> {
     let now = app.readings.latest();
     let what = if now.ranks > 0 { plural(now.ranks, "rank", "ranks") } else { plural(now.processes, "process", "processes") };
@@ -90,14 +96,6 @@ fn head(app: &App, columns: usize) -> Vec<Text<'static>> {
     let facts = format!("   {what} × {}   {state}   dilation {}{frozen}", now.threads, dilation(now.dilation));
     let room = columns.saturating_sub(width(&facts) + "tare top  ".len()).max(8);
     let first = Text::from(vec![Span::raw("tare top  "), Span::styled(shortened(&now.about.program, room), BOLD), Span::raw(facts)]);
-    let all = now.classes.all_s();
-    let class = |index: usize, name: &str, seconds: f64| {
-        let blocks: String = app.readings.history.iter().map(|shares| block(shares[index])).collect();
-        let blocks = if now.is_over() || blocks.is_empty() { String::new() } else { format!(" {blocks}") };
-        format!("{name} {}{blocks}", share(if all > 0.0 { seconds / all } else { 0.0 }, GLYPHS))
-    };
-    let classes =
-        [class(0, "Outside MPI", now.classes.useful_s), class(1, "Waiting", now.classes.waiting_s), class(2, "MPI at work", now.classes.messages_s)];
     let events = match app.readings.rates().events() {
         Some(events) => format!("{} events/s", count(events.round() as u64, GLYPHS)),
         None => format!("{} events", count(now.events, GLYPHS)),
@@ -112,7 +110,32 @@ fn head(app: &App, columns: usize) -> Vec<Text<'static>> {
         format!("lost {}", count(now.lost, GLYPHS)),
         format!("read in {}", time_with_unit(now.about.took_s, GLYPHS)),
     ];
-    vec![first, Text::raw(fitting(&classes, "   ", columns)), Text::raw(fitting(&third, "   ", columns))]
+    let mut head = vec![first];
+    head.extend(classes(app, columns).into_iter().map(Text::raw));
+    head.push(Text::raw(fitting(&third, "   ", columns)));
+    head
+}
+
+/// Where the time goes, with as much of the past as there is room for; on narrow screens in two lines.
+fn classes(app: &App, columns: usize) -> Vec<String> {
+    let now = app.readings.latest();
+    let (classes, all, history) = (&now.classes, now.classes.all_s(), &app.readings.history);
+    let share_of = |seconds: f64| share(if all > 0.0 { seconds / all } else { 0.0 }, GLYPHS);
+    let named = [("Outside MPI", classes.useful_s), ("Waiting", classes.waiting_s), ("MPI at work", classes.messages_s)];
+    let parts = |past: usize| {
+        let blocks = |index: usize| history.iter().skip(history.len() - past).map(|shares| block(shares[index])).collect::<String>();
+        let with_past = named
+            .iter()
+            .enumerate()
+            .map(|(index, (name, seconds))| format!("{name} {} {}", share_of(*seconds), blocks(index)).trim_end().to_string());
+        with_past.chain([format!("MPI start, end {}", share_of(classes.start_end_s))]).collect::<Vec<String>>()
+    };
+    let most = if now.is_over() { 0 } else { history.len() };
+    let fits = |parts: &[String]| width(&parts.join("   ")) <= columns;
+    match (0..=most).rev().map(parts).find(|parts| fits(parts)) {
+        Some(parts) => vec![parts.join("   ")],
+        None => parts(0).chunks(2).map(|two| fitting(two, "   ", columns)).collect(),
+    }
 }
 
 /// The parts from the first on that fit beside each other.
@@ -266,9 +289,15 @@ fn keys(app: &App, columns: usize) -> Text<'static> {
     Text::from(spans)
 }
 
-fn help() -> Vec<Text<'static>> {
+/// The keys; where there is no room for all of them, how many are left out.
+fn help(room: usize) -> Vec<Text<'static>> {
     let row = |(key, text): &(&str, &str)| Text::from(vec![Span::styled(format!("  {key:<10}"), BOLD), Span::raw((*text).to_string())]);
-    HELP.iter().map(row).collect()
+    if HELP.len() <= room {
+        return HELP.iter().map(row).collect();
+    }
+    let shown = room.saturating_sub(1);
+    let more = Text::styled(format!("  {} more on a higher screen", HELP.len() - shown), DIM);
+    HELP[..shown].iter().map(row).chain([more]).collect()
 }
 
 /// The view as text, without blanks at the ends of lines.

@@ -92,16 +92,20 @@ fn chosen(shown: &str) -> &str {
 }
 
 #[test]
-fn no_line_is_longer_than_the_screen_and_small_screens_have_the_head() {
+fn no_line_is_longer_than_the_screen_and_what_has_no_room_is_said() {
     let mut app = going();
     for page in ["1", "2", "3", "4", "?"] {
         press(&mut app, page);
-        for (columns, rows) in [(80, 24), (200, 60), (60, 12), (59, 12), (50, 10), (30, 3), (10, 2)] {
+        for (columns, rows) in [(80, 24), (200, 60), (80, 10), (60, 12), (50, 24), (50, 10), (44, 8), (44, 7), (43, 8), (30, 3), (10, 2)] {
             let shown = text(&app, columns, rows);
             let lines: Vec<&str> = shown.lines().collect();
             assert!(lines.len() <= usize::from(rows), "{columns}×{rows}\n{shown}");
             assert!(lines.iter().all(|line| line.chars().count() <= usize::from(columns)), "{columns}×{rows}\n{shown}");
-            assert_eq!(columns >= 60, shown.contains("q quit"), "{columns}×{rows}\n{shown}");
+            let has_table = columns >= 44 && rows >= 8;
+            assert_eq!(has_table, lines.last().is_some_and(|line| line.starts_with("1 regions")), "{columns}×{rows}\n{shown}");
+            assert_eq!(!has_table && columns >= 30, shown.contains("the table needs 44 × 8"), "{columns}×{rows}\n{shown}");
+            assert!(!has_table || page != "1" || lines.iter().any(|line| line.starts_with('>')), "{columns}×{rows}\n{shown}");
+            assert!(!has_table || shown.contains("MPI start, end"), "all of the time is told: {columns}×{rows}\n{shown}");
         }
     }
 }

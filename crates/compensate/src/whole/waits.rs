@@ -1,8 +1,9 @@
 //! Who exchanged messages with whom, and who waited where.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 
-use tare_profile::{Node, Profile, RegionIndex, RegionKind, State};
+use tare_profile::{Location, Node, Profile, RegionIndex, RegionKind, State};
 
 use crate::figure::Figure;
 use crate::whole::starts_or_ends_mpi;
@@ -31,27 +32,52 @@ pub struct Exchange {
 /// What each rank received from each other, sorted by sender and receiver.
 #[must_use]
 pub fn exchanges(profile: &Profile, compensated: &Compensated) -> Vec<Exchange> {
-    let mut received: HashMap<(u32, u32), Exchange> = HashMap::new();
-    let mut sent: HashMap<(u32, u32), (u64, u64)> = HashMap::new();
+    joined(profile, compensated, |_, _| vec![()]).into_iter().map(|((), exchange)| exchange).collect()
+}
+
+/// The same for each operation, and for each statement, loop and function in which it stands, sorted by these.
+#[must_use]
+pub fn exchanges_by_region(profile: &Profile, compensated: &Compensated) -> Vec<(RegionIndex, Exchange)> {
+    joined(profile, compensated, |location, node| {
+        let mut regions = vec![location.nodes[node].region];
+        for above in std::iter::successors(location.nodes[node].parent, |&index| location.nodes[index].parent) {
+            let region = location.nodes[above].region;
+            if !regions.contains(&region) {
+                regions.push(region);
+            }
+            if profile.regions[region.0].kind == RegionKind::Function {
+                break;
+            }
+        }
+        regions
+    })
+}
+
+/// What each rank received from each other, for each of the keys that a node has.
+fn joined<K: Copy + Ord + Hash>(profile: &Profile, compensated: &Compensated, keys: impl Fn(&Location, usize) -> Vec<K>) -> Vec<(K, Exchange)> {
+    let mut received: HashMap<(K, u32, u32), Exchange> = HashMap::new();
+    let mut sent: HashMap<(K, u32, u32), (u64, u64)> = HashMap::new();
     let is_compensated = compensated.mode == Mode::Parallel;
     for location in &profile.locations {
         let process = profile.process_of(location);
         let Some(own) = process.rank else { continue };
         let seconds = |ticks: u64| process.clock.seconds(ticks as f64);
-        for peer in location.nodes.iter().flat_map(|node| &node.peers) {
-            // A record holds the bytes of both ways together.
-            let bytes = |one_way| share_of(peer.bytes, one_way, peer.sent.saturating_add(peer.received));
-            if peer.received > 0 || peer.wait > 0 {
-                let cell = received.entry((peer.rank, own)).or_default();
-                cell.messages += peer.received;
-                cell.bytes += bytes(peer.received);
-                cell.transmission_s += seconds(peer.transmission);
-                cell.measured_wait_s += seconds(peer.wait);
-                cell.wait_s += seconds(if is_compensated { peer.virtual_wait } else { peer.wait });
-            }
-            if peer.sent > 0 {
-                let cell = sent.entry((own, peer.rank)).or_default();
-                *cell = (cell.0 + peer.sent, cell.1 + bytes(peer.sent));
+        for (index, node) in location.nodes.iter().enumerate().filter(|(_, node)| !node.peers.is_empty()) {
+            for (key, peer) in keys(location, index).into_iter().flat_map(|key| node.peers.iter().map(move |peer| (key, peer))) {
+                // A record holds the bytes of both ways together.
+                let bytes = |one_way| share_of(peer.bytes, one_way, peer.sent.saturating_add(peer.received));
+                if peer.received > 0 || peer.wait > 0 {
+                    let cell = received.entry((key, peer.rank, own)).or_default();
+                    cell.messages += peer.received;
+                    cell.bytes += bytes(peer.received);
+                    cell.transmission_s += seconds(peer.transmission);
+                    cell.measured_wait_s += seconds(peer.wait);
+                    cell.wait_s += seconds(if is_compensated { peer.virtual_wait } else { peer.wait });
+                }
+                if peer.sent > 0 {
+                    let cell = sent.entry((key, own, peer.rank)).or_default();
+                    *cell = (cell.0 + peer.sent, cell.1 + bytes(peer.sent));
+                }
             }
         }
     }
@@ -61,8 +87,8 @@ pub fn exchanges(profile: &Profile, compensated: &Compensated) -> Vec<Exchange> 
             (cell.messages, cell.bytes) = (messages, bytes);
         }
     }
-    let mut all: Vec<Exchange> = received.into_iter().map(|((from, to), cell)| Exchange { from, to, ..cell }).collect();
-    all.sort_by_key(|cell| (cell.from, cell.to));
+    let mut all: Vec<(K, Exchange)> = received.into_iter().map(|((key, from, to), cell)| (key, Exchange { from, to, ..cell })).collect();
+    all.sort_by_key(|(key, cell)| (*key, cell.from, cell.to));
     all
 }
 

@@ -37,8 +37,10 @@ pub(super) fn write(run: &Run, results: &Results<'_>) -> String {
     if let Some(time) = Time::of(results) {
         all.begin("tare_run_time_seconds", "gauge", "Time of the slowest rank, compensated.");
         all.sample("tare_run_time_seconds", &[], time.shown.value);
-        all.begin("tare_run_dilation_ratio", "gauge", "By what part measuring made the run longer.");
-        all.sample("tare_run_dilation_ratio", &[], time.dilation);
+        if !results.is_foreign {
+            all.begin("tare_run_dilation_ratio", "gauge", "By what part measuring made the run longer.");
+            all.sample("tare_run_dilation_ratio", &[], time.dilation);
+        }
     }
     if let Some(efficiency) = whole.efficiency {
         all.begin("tare_run_efficiency_ratio", "gauge", "Parallel efficiency and its factors.");

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tare_compensate::Mark;
-use tare_compensate::whole::{Exchange, RegionSpread, RegionTotal, exchanges};
+use tare_compensate::whole::{Exchange, RegionSpread, RegionTotal, exchanges, exchanges_by_region};
 use tare_profile::Region;
 
 use super::Source;
@@ -24,6 +24,8 @@ struct Document {
     program: String,
     directory: String,
     mode: &'static str,
+    /// Whether the times are those of an export, compensated as it was written.
+    is_exported: bool,
     /// What is divided by for a mean: ranks, or one.
     divisor: usize,
     ranks: usize,
@@ -75,6 +77,7 @@ pub(super) fn document(parts: &Parts<'_>, sources: &[Source]) -> String {
         program: shown(&parts.run.program),
         directory: shown(&parts.run.directory),
         mode: parts.results.shown.mode.name(),
+        is_exported: parts.run.was_compensated,
         divisor: size.ranks.max(1),
         ranks: size.ranks,
         marks: MARKS.iter().map(|mark| Mark::reason(*mark)).collect(),
@@ -83,7 +86,7 @@ pub(super) fn document(parts: &Parts<'_>, sources: &[Source]) -> String {
         tree: tree.table(),
         regions,
         heat: Heat::of(&parts.whole.totals, profile.processes.len()),
-        matrix: Matrix::of(&exchanges, profile.world_size().max(size.ranks as u32)),
+        matrix: Matrix::of(&exchanges, exchanges_by_region(profile, &parts.results.shown), profile.world_size().max(size.ranks as u32)),
         strings: packed(crate::json::written(&strings).as_bytes()),
     })
 }

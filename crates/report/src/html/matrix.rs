@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tare_compensate::whole::Exchange;
+use tare_profile::RegionIndex;
 
 use super::columns::Table;
 
@@ -22,10 +23,14 @@ pub(super) struct Matrix {
     /// The heaviest pairs by bytes and by waiting.
     pairs: Table,
     pairs_in_all: usize,
+    /// The heaviest pairs by region: of operations, and of what calls them up to their function.
+    of_regions: Table,
+    /// Pairs of regions that are left out.
+    left_out: usize,
 }
 
 impl Matrix {
-    pub(super) fn of(exchanges: &[Exchange], ranks: u32) -> Self {
+    pub(super) fn of(exchanges: &[Exchange], mut by_region: Vec<(RegionIndex, Exchange)>, ranks: u32) -> Self {
         let per_row = ranks.div_ceil(MOST_ROWS).max(1);
         let mut blocks: BTreeMap<(u32, u32), Exchange> = BTreeMap::new();
         for exchange in exchanges {
@@ -44,7 +49,23 @@ impl Matrix {
             let by_wait = pairs.split_off(MOST_PAIRS / 2);
             pairs.extend(heaviest_by_wait(by_wait, MOST_PAIRS / 2));
         }
-        Self { ranks, per_row, rows: ranks.div_ceil(per_row), cells: table(&blocks), pairs: table(&pairs), pairs_in_all: exchanges.len() }
+        let left_out = by_region.len().saturating_sub(MOST_PAIRS);
+        if left_out > 0 {
+            by_region.sort_by_key(|(_, pair)| std::cmp::Reverse(pair.bytes));
+            by_region.truncate(MOST_PAIRS);
+        }
+        let (regions, of_regions): (Vec<RegionIndex>, Vec<Exchange>) = by_region.into_iter().unzip();
+        let of_regions = table(&of_regions).u32("region", regions.iter().map(|region| region.0 as u32));
+        Self {
+            of_regions,
+            left_out,
+            ranks,
+            per_row,
+            rows: ranks.div_ceil(per_row),
+            cells: table(&blocks),
+            pairs: table(&pairs),
+            pairs_in_all: exchanges.len(),
+        }
     }
 }
 

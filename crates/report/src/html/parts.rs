@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use tare_compensate::Mode;
+use tare_compensate::whole::WaitPlace;
 
 use super::markup::{self, escape};
 use super::{ranks, summary};
@@ -97,6 +98,8 @@ fn filled(html: &mut String, (id, title, text): &(&str, &str, &str)) {
 const PLACES: usize = 12;
 /// Ranks that are named of those that wait.
 const RANKS_NAMED: usize = 3;
+/// Ranks that a place knows when ranks are selected.
+const RANKS_MARKED: usize = 1024;
 
 fn waits(html: &mut String, parts: &Parts<'_>) {
     html.push_str("<section id=\"waits\" aria-labelledby=\"waits-h\" tabindex=\"-1\"><h2 id=\"waits-h\">Waits</h2>");
@@ -118,7 +121,10 @@ fn waits(html: &mut String, parts: &Parts<'_>) {
         let caller = row.caller.map_or_else(String::new, |caller| format!(" in {}", markup::name(caller, 48)));
         let _ = write!(
             html,
-            "<tr><th scope=\"row\">{}{caller}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr data-region=\"{}\" data-caller=\"{}\" data-ranks=\"{}\"><th scope=\"row\"><span>{}</span>{caller}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            row.place.operation.0,
+            row.place.caller.map_or_else(String::new, |caller| caller.0.to_string()),
+            waiting_ranks(row.place),
             escape(row.operation),
             unit.plain(row.shown_s, GLYPHS),
             unit.plain(row.measured_s, GLYPHS),
@@ -133,6 +139,14 @@ fn waits(html: &mut String, parts: &Parts<'_>) {
         let _ = write!(html, "<p class=\"muted\">{} more places where less is waited.</p>", rows.len() - PLACES);
     }
     html.push_str("</section>");
+}
+
+/// Ranks with a tenth of the longest wait at least, those that wait most first and no more than [`RANKS_MARKED`].
+fn waiting_ranks(place: &WaitPlace) -> String {
+    let most = place.waiters.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
+    let mut ranks: Vec<&(u32, f64)> = place.waiters.iter().filter(|(_, seconds)| *seconds > 0.0 && *seconds >= 0.1 * most).collect();
+    ranks.sort_by(|one, other| other.1.total_cmp(&one.1));
+    ranks.iter().take(RANKS_MARKED).map(|(rank, _)| rank.to_string()).collect::<Vec<_>>().join(" ")
 }
 
 /// Rows of each table of what was measured beside time.

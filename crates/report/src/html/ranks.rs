@@ -91,11 +91,12 @@ pub(super) fn dumbbells(html: &mut String, parts: &Parts<'_>) {
         let (from, to) = (x(figure.value), x(row.measured_s));
         let _ = write!(
             html,
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text><line class=\"between\" x1=\"{from:.1}\" x2=\"{to:.1}\" y1=\"{y}\" y2=\"{y}\"/>\
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\" data-rank=\"{}\">{}</text><line class=\"between\" x1=\"{from:.1}\" x2=\"{to:.1}\" y1=\"{y}\" y2=\"{y}\"/>\
              <line class=\"whisker\" x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{y}\" y2=\"{y}\"/><circle class=\"measured\" cx=\"{to:.1}\" cy=\"{y}\" r=\"5\"/>\
              <circle class=\"compensated\" cx=\"{from:.1}\" cy=\"{y}\" r=\"5\"/><text x=\"{}\" y=\"{}\">{} of {} {}</text>",
             LEFT - 12.0,
             y + 5.0,
+            escape(&row.label),
             escape(&row.label),
             x(figure.low),
             x(figure.high),

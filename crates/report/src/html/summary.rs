@@ -50,6 +50,7 @@ fn measured(html: &mut String, parts: &Parts<'_>, time: &Time, trust: &Trust) {
     let mode = parts.results.shown.mode;
     let measured = time_with_unit(time.measured_s, GLYPHS);
     let _ = match mode {
+        Mode::Off if parts.run.was_compensated => write!(html, "<p class=\"lead\"><strong>{measured}</strong> compensated, as it was exported</p>"),
         Mode::Off => write!(html, "<p class=\"lead\"><strong>{measured}</strong> measured, not compensated</p>"),
         _ => write!(
             html,
@@ -71,7 +72,7 @@ fn measured(html: &mut String, parts: &Parts<'_>, time: &Time, trust: &Trust) {
             efficiency.parallel()
         );
     }
-    classes(html, &class_rows(&parts.whole.classes));
+    classes(html, &class_rows(&parts.whole.classes, !parts.results.is_foreign));
     findings(html, &finding_texts(parts.results.profile, parts.run, &parts.whole.findings, trust, GLYPHS), Size::of(parts.results).ranks);
     regions(html, parts);
     ranks::strip(html, parts);
