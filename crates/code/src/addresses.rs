@@ -1,6 +1,7 @@
 //! Addresses that instructions name.
 
-use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
+use tare_image::Image;
 
 /// The address that `lea r, [rip+x]` or `mov r, imm` puts into a register.
 pub(crate) fn constant_address(instruction: &Instruction) -> Option<u64> {
@@ -53,6 +54,20 @@ pub(crate) fn indexed_address(instruction: &Instruction) -> Option<u64> {
         && instruction.memory_base() == Register::None
         && matches!(instruction.memory_index_scale(), 4 | 8)
         && instruction.memory_displ_size() != 0
+        && instruction.memory_displacement64() != 0
         && (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
     is_table.then(|| instruction.memory_displacement64())
+}
+
+/// The 64-bit constant of the medium and large models that would fit 32 bits, but was not known then: an address, or in images
+/// that are moved a distance from the global offset table.
+pub(crate) fn part(instruction: &Instruction) -> Option<u64> {
+    let is_part = || i32::try_from(instruction.immediate64().cast_signed()).is_ok();
+    (instruction.code() == Code::Mov_r64_imm64 && is_part()).then(|| instruction.immediate64())
+}
+
+/// What such constants count from: the global offset table's start in images that are moved, 0 in others.
+pub(crate) fn origin(image: &Image<'_>) -> u64 {
+    let table = [".got.plt", ".got"].into_iter().find_map(|name| image.section(name));
+    if image.kind().is_position_independent() { table.map_or(0, |table| table.address) } else { 0 }
 }

@@ -31,7 +31,8 @@ impl Bounds<'_> {
         for _ in 0..BUDGET {
             let one = self.stretch.code.get(at)?;
             let reads = at == jump || matches!(one.mnemonic(), Mnemonic::Mov | Mnemonic::Movsxd) && one.op1_kind() == OpKind::Memory;
-            if reads && one.memory_index() != Register::None {
+            let makes_address = one.mnemonic() == Mnemonic::Lea && one.memory_index_scale() > 1;
+            if (reads || makes_address) && one.memory_index() != Register::None {
                 let is_scaled = one.memory_index_scale() > 1;
                 let other = Some(one.memory_base()).filter(|base| !is_scaled && *base != Register::None);
                 return Some((at, [Some(one.memory_index()), other]));

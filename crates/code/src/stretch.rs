@@ -6,7 +6,7 @@ use std::ops::Range;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tare_image::Image;
 
-use crate::addresses::{constant_address, indexed_address};
+use crate::addresses::{constant_address, indexed_address, origin, part};
 use crate::decode::{RawFlow, decoder, raw_flow};
 use crate::quick::QuickMap;
 
@@ -23,6 +23,10 @@ pub(crate) struct Stretch {
     branches: Vec<(u64, usize)>,
     /// Ways that were added.
     more: QuickMap<u64, Vec<usize>>,
+    /// What [parts](part) of addresses count from.
+    pub(crate) origin: u64,
+    /// Whether there are any.
+    pub(crate) has_parts: bool,
 }
 
 impl Stretch {
@@ -31,7 +35,16 @@ impl Stretch {
         ranges.sort_by_key(|range| range.start);
         let bytes: u64 = ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum();
         let code = Vec::with_capacity(usize::try_from(bytes / 4).unwrap_or(0));
-        let mut stretch = Self { code, ranges, jumps: Vec::new(), named: Vec::new(), branches: Vec::new(), more: QuickMap::default() };
+        let mut stretch = Self {
+            code,
+            ranges,
+            jumps: Vec::new(),
+            named: Vec::new(),
+            branches: Vec::new(),
+            more: QuickMap::default(),
+            origin: origin(image),
+            has_parts: false,
+        };
         for range in stretch.ranges.clone() {
             let mut decoder = decoder(image, &range);
             let mut instruction = Instruction::default();
@@ -56,7 +69,10 @@ impl Stretch {
             }
             _ => {}
         }
-        let address = slot.or_else(|| constant_address(&instruction)).or_else(|| indexed_address(&instruction));
+        let part = part(&instruction);
+        self.has_parts |= part.is_some();
+        let named = part.map(|part| part.wrapping_add(self.origin)).or(slot);
+        let address = named.or_else(|| constant_address(&instruction)).or_else(|| indexed_address(&instruction));
         self.named.extend(address.map(|address| (address, instruction.ip())));
         self.code.push(instruction);
     }

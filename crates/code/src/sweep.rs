@@ -3,10 +3,10 @@
 
 use std::ops::Range;
 
-use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tare_image::Image;
 
-use crate::addresses::{added_address, constant_address, indexed_address, loaded_slot, stored_address};
+use crate::addresses::{added_address, constant_address, indexed_address, loaded_slot, origin, part, stored_address};
 use crate::carried::Carried;
 use crate::decode::{AddressSet, RawFlow, decoder, enters_kernel, raw_flow};
 use crate::extent::{Extent, Step};
@@ -94,7 +94,7 @@ const PIECE: u64 = 1 << 17;
 pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threads) -> Sweep {
     let mut sweep = Sweep { starts: AddressSet::over(&code_ranges(image)), ..Sweep::default() };
     let slots = [".got", ".got.plt"].into_iter().filter_map(|name| Some(image.section(name)?.range())).collect();
-    let places = Places { slots, protected: image.protected() };
+    let places = Places { slots, protected: image.protected(), origin: origin(image) };
     loop {
         let todo: Vec<usize> = (0..fragments.list.len()).filter(|&one| fragments.list.get(one).is_some_and(|one| !one.traits.is_swept)).collect();
         let pieces = pieces(fragments, &todo);
@@ -283,6 +283,8 @@ struct Places {
     slots: Vec<Range<u64>>,
     /// What the loader protects.
     protected: Range<u64>,
+    /// What [parts](part) of addresses count from.
+    origin: u64,
 }
 
 /// What was seen of some fragments.
@@ -449,12 +451,14 @@ impl<'a> Portion<'a> {
         };
         let at = instruction.ip();
         if let Some(address) = address {
-            seen.loads_callee |= is_part(instruction);
+            let part = part(instruction);
+            seen.loads_callee |= part.is_some();
+            let address = part.map_or(address, |part| part.wrapping_add(self.places.origin));
             if image.text_at(address).is_some() || image.is_in_plt(address) {
                 self.pointers.push(Pointer { at, target: address });
             } else {
                 self.constants.extend(image.segment_at(address).map(|_| address));
-                self.bases.extend((instruction.op1_kind() == OpKind::Memory).then_some(address));
+                self.bases.extend((instruction.op1_kind() == OpKind::Memory || part.is_some()).then_some(address));
             }
         } else if let Some(address) = stored_address(instruction) {
             self.writes(instruction);
@@ -488,11 +492,6 @@ impl<'a> Portion<'a> {
             self.pointers.pop();
         }
     }
-}
-
-/// Whether a 64-bit constant is a part of an address in the large model: one that would fit 32 bits, but was not known then.
-fn is_part(instruction: &Instruction) -> bool {
-    instruction.code() == Code::Mov_r64_imm64 && i32::try_from(instruction.immediate64().cast_signed()).is_ok()
 }
 
 /// Whether the loader may put the address of a function into a slot.

@@ -321,14 +321,14 @@ impl<'a, 'data> Resolver<'a, 'data> {
             Value::Unknown | Value::Sum(_) if jump.op0_kind() == OpKind::Memory && self.is_lone_entry(jump.memory_displacement64(), ranges) => {
                 Found::Kind(JumpKind::Unknown)
             }
-            Value::Unknown | Value::Constant(_) | Value::Sum(_) => Found::Unseen(may_be_tail_call),
+            Value::Unknown | Value::Constant(_) | Value::Part(_) | Value::Sum(_) => Found::Unseen(may_be_tail_call),
         }
     }
 
     /// Tables that the function reads entries of, whatever becomes of them.
     fn loaded_tables(&self, stretch: &Stretch, values: &mut Values<'_>, ranges: &[Range<u64>]) -> BTreeSet<(u64, TableForm)> {
         let mut found = BTreeSet::new();
-        for (index, one) in stretch.code.iter().enumerate().filter(|(_, one)| may_load_entry(one)) {
+        for (index, one) in stretch.code.iter().enumerate().filter(|(_, one)| may_load_entry(one) || stretch.has_parts && loads_plainly(one)) {
             let (table, form) = match values.of_load(index) {
                 Value::Entry32(Some(table)) => (table, TableForm::Relative32),
                 Value::Entry64(table) => (table, self.wide_form()),
@@ -461,4 +461,15 @@ fn may_load_entry(instruction: &Instruction) -> bool {
         && matches!(instruction.memory_index_scale(), 1 | 4 | 8)
         && (instruction.memory_displacement64() == 0 || indexed_address(instruction).is_some())
         && instruction.op0_register().size() >= 4
+}
+
+/// A load of 64 bits from where one register points: so the large model reads entries where it is not optimised.
+fn loads_plainly(instruction: &Instruction) -> bool {
+    let has_lone_base = instruction.memory_base() != Register::None && instruction.memory_index() == Register::None;
+    instruction.mnemonic() == Mnemonic::Mov
+        && instruction.op0_kind() == OpKind::Register
+        && instruction.op1_kind() == OpKind::Memory
+        && instruction.op0_register().is_gpr64()
+        && has_lone_base
+        && instruction.memory_displacement64() == 0
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
-use crate::addresses::{constant_address, indexed_address};
+use crate::addresses::{constant_address, indexed_address, part};
 use crate::quick::QuickSet;
 use crate::stretch::Stretch;
 
@@ -26,6 +26,8 @@ pub(crate) enum Value {
     Refused,
     /// An address that the code names.
     Constant(u64),
+    /// A distance from the start of the global offset table, or from another address that the code names.
+    Part(u64),
     /// A 32-bit entry of a table; `None` where the table is not known.
     Entry32(Option<u64>),
     /// A 64-bit entry of a table.
@@ -173,6 +175,10 @@ impl<'a> Values<'a> {
     }
 
     fn definition(&mut self, instruction: &Instruction, index: usize, depth: usize) -> Value {
+        if let Some(part) = part(instruction).filter(|_| self.stretch.origin != 0) {
+            self.constants.insert((self.stretch.origin.wrapping_add(part), instruction.ip()));
+            return Value::Part(part);
+        }
         if let Some(address) = constant_address(instruction) {
             self.constants.insert((address, instruction.ip()));
             return Value::Constant(address);
@@ -267,6 +273,10 @@ impl<'a> Values<'a> {
 
     fn sum(&self, one: Value, other: Value) -> Value {
         match (one, other) {
+            (Value::Part(part), Value::Constant(address)) | (Value::Constant(address), Value::Part(part)) => {
+                Value::Constant(address.wrapping_add(part))
+            }
+            (Value::Part(part), Value::Unknown) | (Value::Unknown, Value::Part(part)) => Value::Constant(self.stretch.origin.wrapping_add(part)),
             (Value::Entry32(Some(table)), Value::Constant(base)) | (Value::Constant(base), Value::Entry32(Some(table))) => {
                 if table == base {
                     Value::Target(table)

@@ -10,7 +10,7 @@ use tare_image::Image;
 
 const SHAPES: &str = include_str!("programs/shapes.c");
 
-const CASES: [(&str, &[&str]); 11] = [
+const CASES: [(&str, &[&str]); 15] = [
     ("gcc", &["-O0", "-pie", "-fPIE"]),
     ("gcc", &["-O2", "-pie", "-fPIE"]),
     ("gcc", &["-O0", "-no-pie", "-fno-pie"]),
@@ -22,6 +22,10 @@ const CASES: [(&str, &[&str]); 11] = [
     ("clang", &["-O0", "-pie", "-fPIE"]),
     ("clang", &["-O2", "-pie", "-fPIE"]),
     ("clang", &["-O2", "-no-pie", "-fno-pie"]),
+    ("gcc", &["-O0", "-no-pie", "-fno-pie", "-mcmodel=large"]),
+    ("clang", &["-O0", "-no-pie", "-fno-pie", "-mcmodel=large"]),
+    ("clang", &["-O0", "-pie", "-fPIC", "-mcmodel=medium"]),
+    ("clang", &["-O2", "-pie", "-fPIC", "-mcmodel=medium"]),
 ];
 
 #[test]
