@@ -102,6 +102,7 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threa
             let own = piece.first().and_then(|piece| todo.get(piece.clone())).unwrap_or_default();
             Portion::of(image, &places, own.iter().filter_map(|&one| fragments.list.get(one)))
         });
+        sweep.flows.reserve(done.iter().map(|portion| portion.flows.len()).sum());
         for (piece, portion) in pieces.into_iter().zip(done) {
             sweep.take(portion, fragments, todo.get(piece).unwrap_or_default());
         }

@@ -266,7 +266,7 @@ impl Text<'_> {
             _ => row.name.clone(),
         });
         let names = Column::new(format!("Region, {}", unit.unit.name(glyphs)), Align::Left, 0, names);
-        let mut columns = vec![Column::new("measured", Align::Point, 1, cells(&|row| unit.plain(row.measured_s, glyphs)))];
+        let mut columns = vec![Column::new(self.read_as(), Align::Point, 1, cells(&|row| unit.plain(row.measured_s, glyphs)))];
         if self.results.shown.mode == Mode::Parallel {
             columns.push(Column::new("local", Align::Point, 2, cells(&|row| unit.plain(row.local_s, glyphs))));
         }

@@ -97,7 +97,7 @@ pub(crate) fn class_rows(classes: &Classes, knows_waiting: bool) -> Vec<ClassRow
     let rows = [
         ("useful", "Outside MPI", classes.useful_s),
         ("waiting", "Waiting", classes.waiting_s),
-        ("messages", if knows_waiting { "MPI at work" } else { "MPI, at work or waiting" }, classes.messages_s),
+        ("messages", if knows_waiting { "MPI at work" } else { "MPI with waits" }, classes.messages_s),
         ("start_end", "MPI start, end", classes.start_end_s),
     ];
     rows.into_iter().map(row).filter(|row| row.seconds != 0.0).collect()
