@@ -40,7 +40,7 @@ impl Program {
 
     /// What a slot leads to, or stands at an address of code.
     pub(crate) fn callee_behind<'a>(&self, image: &Image<'a>, place: u64) -> Callee<'a> {
-        if image.text_at(place).is_some() || image.is_in_plt(place) { self.callee_at(image, place) } else { self.callee_in_slot(image, place) }
+        if image.is_code(place) { self.callee_at(image, place) } else { self.callee_in_slot(image, place) }
     }
 
     fn callee_at<'a>(&self, image: &Image<'a>, target: u64) -> Callee<'a> {

@@ -240,13 +240,8 @@ impl<'a, 'data> Ways<'a, 'data> {
 
     /// Whether an instruction is a call right in front of an address that never comes back there, by the name of what it calls.
     fn ends_in_front_of(&self, index: usize, address: u64) -> bool {
-        let Some(one) = self.stretch.code.get(index).filter(|one| one.next_ip() == address) else { return false };
-        let name = match raw_flow(one) {
-            RawFlow::Call(target) => self.image.plt_at(target).and_then(|entry| entry.name),
-            RawFlow::IndirectCall if one.is_ip_rel_memory_operand() => self.image.name_in_slot(one.ip_rel_memory_address()),
-            _ => None,
-        };
-        name.is_some_and(noreturn::is_noreturn_name)
+        let call = self.stretch.code.get(index).filter(|one| one.next_ip() == address);
+        call.and_then(|call| names::called_import(self.image, call)).is_some_and(noreturn::is_noreturn_name)
     }
 
     /// Whether an instruction may change a register.

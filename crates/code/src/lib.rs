@@ -208,7 +208,7 @@ impl Program {
         sized.dedup_by_key(|one| one.0);
         for (address, size, found_by) in sized {
             let section = image.sections().iter().find(|one| one.is_executable() && one.range().contains(&address));
-            let Some(section) = section.filter(|_| image.text_at(address).is_none() && !image.is_in_plt(address)) else { continue };
+            let Some(section) = section.filter(|_| !image.is_code(address)) else { continue };
             let size = if size == 0 { u64::MAX } else { size };
             let (name, aliases) = names::name_at(image, address);
             let range = address..address.saturating_add(size).min(section.range().end);

@@ -104,15 +104,21 @@ pub(crate) fn fortran_main(image: &Image<'_>, main: u64) -> Option<u64> {
     let end = image.fde_at(main).map_or(main, |fde| fde.range.end.min(main.saturating_add(128)));
     let mut has_arguments = false;
     for instruction in &mut decoder(image, &(main..end)) {
-        let callee = match raw_flow(&instruction) {
+        match raw_flow(&instruction) {
             RawFlow::Call(target) if image.text_at(target).is_some() => return has_arguments.then_some(target),
-            RawFlow::Call(target) => image.plt_at(target).and_then(|entry| entry.name),
-            RawFlow::IndirectCall if instruction.is_ip_rel_memory_operand() => image.name_in_slot(instruction.ip_rel_memory_address()),
-            _ => None,
-        };
-        has_arguments |= callee == Some("_gfortran_set_args");
+            _ => has_arguments |= called_import(image, &instruction) == Some("_gfortran_set_args"),
+        }
     }
     None
+}
+
+/// The name of what an instruction calls in another image, by its PLT entry or through a slot.
+pub(crate) fn called_import<'a>(image: &Image<'a>, instruction: &Instruction) -> Option<&'a str> {
+    match raw_flow(instruction) {
+        RawFlow::Call(target) => image.plt_at(target).and_then(|entry| entry.name),
+        RawFlow::IndirectCall if instruction.is_ip_rel_memory_operand() => image.name_in_slot(instruction.ip_rel_memory_address()),
+        _ => None,
+    }
 }
 
 /// At most 32 instructions from the entry on.

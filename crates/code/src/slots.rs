@@ -7,6 +7,5 @@ use tare_image::Image;
 pub(crate) fn code_in(image: &Image<'_>, written: &[u64], slot: u64) -> Option<u64> {
     let by_symbol = image.relocation_at(slot).is_some_and(|one| one.symbol.is_some());
     let stays = || image.is_constant(slot) && written.binary_search(&slot).is_err();
-    let target = image.pointer_at(slot).filter(|_| by_symbol || stays())?;
-    (image.text_at(target).is_some() || image.is_in_plt(target)).then_some(target)
+    image.pointer_at(slot).filter(|&target| (by_symbol || stays()) && image.is_code(target))
 }

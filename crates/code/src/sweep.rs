@@ -455,7 +455,7 @@ impl<'a> Portion<'a> {
             let part = part(instruction);
             seen.loads_callee |= part.is_some();
             let address = part.map_or(address, |part| part.wrapping_add(self.places.origin));
-            if image.text_at(address).is_some() || image.is_in_plt(address) {
+            if image.is_code(address) {
                 self.pointers.push(Pointer { at, target: address });
             } else {
                 self.constants.extend(image.segment_at(address).map(|_| address));
@@ -463,7 +463,7 @@ impl<'a> Portion<'a> {
             }
         } else if let Some(address) = stored_address(instruction) {
             self.writes(instruction);
-            if image.text_at(address).is_some() || image.is_in_plt(address) {
+            if image.is_code(address) {
                 self.pointers.push(Pointer { at, target: address });
             } else {
                 self.constants.extend(image.segment_at(address).map(|_| address));

@@ -415,6 +415,12 @@ impl<'data> Image<'data> {
         self.plt.ranges.iter().any(|range| range.contains(&address))
     }
 
+    /// Whether a link address is one of code: in text, or in a PLT.
+    #[must_use]
+    pub fn is_code(&self, address: u64) -> bool {
+        self.text_at(address).is_some() || self.is_in_plt(address)
+    }
+
     /// All unwind entries, sorted by start.
     #[must_use]
     pub fn fdes(&self) -> &[Fde<'data>] {

@@ -69,6 +69,11 @@ impl Layout {
         self.code.start
     }
 
+    /// Position in the file of what is placed at a link address, where the first new segment begins at `first`.
+    pub(crate) const fn position(&self, first: u64, address: u64) -> u64 {
+        first + address.wrapping_sub(self.start)
+    }
+
     /// What landing pads in other fragments are relative to: less than every address of moved code.
     pub(crate) const fn landing_base(&self) -> u64 {
         self.code.start

@@ -77,7 +77,7 @@ impl Job<'_, '_> {
     pub(crate) fn write(&self) -> Result<Vec<u8>, RewriteError> {
         let data = self.image.data();
         let kept = usize::try_from(self.start.kept).map_err(|_| DAMAGED)?;
-        let end = self.start.offset + (self.layout.data.end - self.layout.start);
+        let end = self.position(self.layout.data.end);
         let tables = self.imports.tables(self.image, self.layout.imports.start, &self.layout.dynamic);
         let places = Places {
             head: self.head,
@@ -102,6 +102,11 @@ impl Job<'_, '_> {
         }
         self.headers(&mut out)?;
         Ok(out)
+    }
+
+    /// Position in the file of something new at a link address.
+    const fn position(&self, address: u64) -> u64 {
+        self.layout.position(self.start.offset, address)
     }
 
     /// The new segments.
@@ -173,7 +178,7 @@ impl Job<'_, '_> {
         let kept = usize::try_from(segment.offset).map_err(|_| DAMAGED)?..usize::try_from(end).map_err(|_| DAMAGED)?;
         let mut entries = out.get(kept).ok_or(DAMAGED)?.to_vec();
         entries.extend(self.imports.entries());
-        put(out, self.start.offset + (copy.start - self.layout.start), &entries)
+        put(out, self.position(copy.start), &entries)
     }
 
     /// Leads the first or the last function that the loader calls through a routine.
@@ -185,7 +190,7 @@ impl Job<'_, '_> {
         let offset = if table.is_empty() {
             dynamic::relocation_table(self.image).and_then(|address| self.image.offset_of(address)).unwrap_or(0)
         } else {
-            self.start.offset + (table.start - self.layout.start)
+            self.position(table.start)
         };
         let start = usize::try_from(offset).map_err(|_| DAMAGED)?;
         let end = usize::try_from(offset + size).map_err(|_| DAMAGED)?;

@@ -41,30 +41,34 @@ pub(crate) fn calibrate() {
 
 /// Measures what a pair of hooks costs, for a function that `names` knows. The thread is as it was afterwards.
 pub(crate) fn calibrate_hooks(function: u64) {
-    let _signals = SignalsBlocked::new();
-    let state = ThreadState::current();
-    let Some(kit) = Kit::take() else { return };
-    let before = state.words();
-    state.reset();
-    if let Some(arena) = graph_file::scratch_arena() {
-        if arena.allocate_first() {
-            thread::set_up_on(state, arena, kit);
-            let cost = middle_round(|pairs| hook::run_pairs(function, pairs));
-            costs::set_hot_hook(cost);
-            if let Some(header) = graph_file::header() {
-                header.hot_hook_cost.store(cost, Relaxed);
-            }
+    on_scratch(|_| {
+        let cost = middle_round(|pairs| hook::run_pairs(function, pairs));
+        costs::set_hot_hook(cost);
+        if let Some(header) = graph_file::header() {
+            header.hot_hook_cost.store(cost, Relaxed);
         }
-        // SAFETY: the state is the only one to refer to the arena, and is about to be what it was.
-        unsafe { sys::unmap(arena.start(), ARENA as usize) };
-    }
-    state.restore(&before);
-    kit.leave();
+    });
 }
 
 /// Measures what calls of a wrapper cost besides what it books itself; `run_calls` makes so many, that do next to nothing.
 /// The thread is as it was afterwards.
 pub(crate) fn calibrate_wrappers(run_calls: impl Fn(u32)) {
+    on_scratch(|local| {
+        let between = || {
+            local.attribute(local.owner(), fenced());
+            local.owner().exclusive.load(Relaxed).cast_unsigned()
+        };
+        let outside = middle_of(|| {
+            let before = between();
+            run_calls(PAIRS);
+            between() - before
+        });
+        wrapper::set_outside(outside / u64::from(PAIRS));
+    });
+}
+
+/// Runs something with the thread set up on an arena that is thrown away; the thread is as it was afterwards.
+fn on_scratch(run: impl FnOnce(Local)) {
     let _signals = SignalsBlocked::new();
     let state = ThreadState::current();
     let Some(kit) = Kit::take() else { return };
@@ -72,17 +76,7 @@ pub(crate) fn calibrate_wrappers(run_calls: impl Fn(u32)) {
     state.reset();
     if let Some(arena) = graph_file::scratch_arena() {
         if arena.allocate_first() {
-            let local = thread::set_up_on(state, arena, kit);
-            let between = || {
-                local.attribute(local.owner(), fenced());
-                local.owner().exclusive.load(Relaxed).cast_unsigned()
-            };
-            let outside = middle_of(|| {
-                let before = between();
-                run_calls(PAIRS);
-                between() - before
-            });
-            wrapper::set_outside(outside / u64::from(PAIRS));
+            run(thread::set_up_on(state, arena, kit));
         }
         // SAFETY: the state is the only one to refer to the arena, and is about to be what it was.
         unsafe { sys::unmap(arena.start(), ARENA as usize) };

@@ -141,14 +141,14 @@ pub(crate) fn note_bytes(note: &ImageNote) -> Vec<u8> {
 /// A segment at another place in the new ones.
 fn copied(segment: &Segment, range: &Range<u64>, layout: &Layout, offset: u64) -> Segment {
     let size = range.end - range.start;
-    Segment { offset: offset + (range.start - layout.start), address: range.start, file_size: size, memory_size: size, ..*segment }
+    Segment { offset: layout.position(offset, range.start), address: range.start, file_size: size, memory_size: size, ..*segment }
 }
 
 fn new_segments(layout: &Layout, offset: u64) -> [Segment; 2] {
     let new = |flags, range: Range<u64>| Segment {
         kind: PT_LOAD,
         flags,
-        offset: offset + (range.start - layout.start),
+        offset: layout.position(offset, range.start),
         address: range.start,
         file_size: range.end - range.start,
         memory_size: range.end - range.start,
@@ -159,7 +159,7 @@ fn new_segments(layout: &Layout, offset: u64) -> [Segment; 2] {
 
 fn thread_locals(layout: &Layout, offset: u64) -> Option<Segment> {
     let own = layout.thread_locals.as_ref()?;
-    Some(own.segment(layout.thread_image, offset + layout.thread_image.wrapping_sub(layout.start)))
+    Some(own.segment(layout.thread_image, layout.position(offset, layout.thread_image)))
 }
 
 fn frame_index(layout: &Layout, offset: u64) -> Segment {
@@ -167,7 +167,7 @@ fn frame_index(layout: &Layout, offset: u64) -> Segment {
     Segment {
         kind: PT_GNU_EH_FRAME,
         flags: PF_R,
-        offset: offset + (layout.frame_index.start - layout.start),
+        offset: layout.position(offset, layout.frame_index.start),
         address: layout.frame_index.start,
         file_size: size,
         memory_size: size,

@@ -54,7 +54,7 @@ pub(crate) struct Places<'a> {
 
 impl Places<'_> {
     const fn offset_of(&self, address: u64) -> u64 {
-        self.offset + (address - self.layout.start)
+        self.layout.position(self.offset, address)
     }
 }
 
