@@ -91,6 +91,14 @@ impl Results {
         }
     }
 
+    /// The same, left in its place: a run as it stands now.
+    pub(crate) fn at(path: &Path) -> Result<Self, Failure> {
+        match foreign_file::read(path)? {
+            Some(foreign) => Ok(Self::of_foreign(path, foreign)),
+            None => Self::now(&RunDirectory::open(path)?),
+        }
+    }
+
     fn of_foreign(path: &Path, foreign: Foreign) -> Self {
         let Foreign { profile, tool, is_compensated, program, started_ns, notes } = foreign;
         let record = RunRecord {
@@ -178,6 +186,11 @@ impl Results {
             was_compensated: self.foreign.as_ref().is_some_and(|other| other.is_compensated),
             notes: self.foreign.as_ref().map_or_else(Vec::new, |other| other.notes.clone()),
         }
+    }
+
+    /// Whether another tool's file tells of the run.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.foreign.is_some()
     }
 
     /// The profile with its compensations.

@@ -10,11 +10,12 @@ use tare_query::{Answer, Axis, Measure, Place, Reading, Reduction, Row, State, V
 use crate::json::{SCHEMA, written};
 use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
 use crate::number::{self, count, exact_count, time_with_unit};
+use crate::run::Run;
 use crate::view::{kind_name, place, process_label, reasons, thread_label};
 
 /// An answer as text.
 #[must_use]
-pub fn text(profile: &Profile, mode: Mode, answer: &Answer, page: &Page) -> String {
+pub fn text(run: &Run, profile: &Profile, mode: Mode, answer: &Answer, page: &Page) -> String {
     let mut writer = Writer::new(page);
     let glyphs = writer.glyphs();
     let rows: Vec<&Row> = answer.rows.iter().chain(&answer.sum).collect();
@@ -26,7 +27,7 @@ pub fn text(profile: &Profile, mode: Mode, answer: &Answer, page: &Page) -> Stri
         let in_sum = if answer.sum.is_some() { "; they are in the sum of all" } else { "" };
         writer.words("  ", 2, &format!("({} more{in_sum})", exact_count(answer.left_out as u64, glyphs)));
     }
-    foot(&mut writer, mode, answer, &rows);
+    foot(&mut writer, run, mode, answer, &rows);
     writer.finish()
 }
 
@@ -112,7 +113,7 @@ fn columns(profile: &Profile, answer: &Answer, rows: &[&Row], measure: usize, gl
 }
 
 /// What the figures mean.
-fn foot(writer: &mut Writer<'_>, mode: Mode, answer: &Answer, rows: &[&Row]) {
+fn foot(writer: &mut Writer<'_>, run: &Run, mode: Mode, answer: &Answer, rows: &[&Row]) {
     let glyphs = writer.glyphs();
     let has_times = answer.measures.iter().any(|measure| measure.reading() == Reading::Seconds);
     let has_counts = answer.measures.iter().any(|measure| measure.reading() != Reading::Seconds);
@@ -126,7 +127,9 @@ fn foot(writer: &mut Writer<'_>, mode: Mode, answer: &Answer, rows: &[&Row]) {
         });
     }
     let values = || rows.iter().flat_map(|row| row.values.iter().flatten());
-    if mode == Mode::Off && has_times {
+    if run.was_compensated && has_times {
+        said.push("Compensated, as it was exported; how uncertain it is, is not known.".to_string());
+    } else if mode == Mode::Off && has_times {
         said.push("As measured.".to_string());
     } else if has_times && values().any(|value| value.sum.half_width() > 0.0) {
         said.push(format!("{} is the 95{NO_BREAK}% half-width.", glyphs.plus_minus));
@@ -177,12 +180,13 @@ fn open_path(profile: &Profile, place: &Place, glyphs: &Glyphs) -> String {
 
 /// An answer as JSON.
 #[must_use]
-pub fn json(profile: &Profile, mode: Mode, question: &str, answer: &Answer) -> String {
-    let row = |row: &Row| RowDocument::of(profile, answer, row);
+pub fn json(run: &Run, profile: &Profile, mode: Mode, question: &str, answer: &Answer) -> String {
+    let row = |row: &Row| RowDocument::of(profile, answer, row, run.measured_by.is_none());
     written(&AnswerDocument {
         schema: SCHEMA,
         question,
         compensate: mode.name(),
+        measured_by: run.measured_by.as_deref(),
         reduction: answer.reduction.name(),
         by: Some(answer.axis.name()).filter(|name| !name.is_empty()),
         ranks: answer.ranks,
@@ -198,6 +202,7 @@ struct AnswerDocument<'a> {
     schema: u32,
     question: &'a str,
     compensate: &'static str,
+    measured_by: Option<&'a str>,
     reduction: &'static str,
     by: Option<&'static str>,
     ranks: usize,
@@ -223,10 +228,10 @@ struct RowDocument<'a> {
 }
 
 impl<'a> RowDocument<'a> {
-    fn of(profile: &'a Profile, answer: &Answer, row: &Row) -> Self {
+    fn of(profile: &'a Profile, answer: &Answer, row: &Row, has_interval: bool) -> Self {
         let values = answer.measures.iter().zip(&row.values);
         let values = values
-            .map(|(measure, value)| (measure.name(), value.as_ref().map(|value| ValueDocument::of(profile, answer, *measure, value))))
+            .map(|(measure, value)| (measure.name(), value.as_ref().map(|value| ValueDocument::of(profile, answer, *measure, value, has_interval))))
             .collect();
         let mut document = Self { values, ..Self::default() };
         let region = match &row.who {
@@ -261,10 +266,11 @@ impl<'a> RowDocument<'a> {
 struct ValueDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     value_s: Option<f64>,
+    /// `Some(None)` where nothing says how uncertain the time is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    low_s: Option<f64>,
+    low_s: Option<Option<f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    high_s: Option<f64>,
+    high_s: Option<Option<f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sum_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -285,7 +291,7 @@ struct MostDocument {
 }
 
 impl ValueDocument {
-    fn of(profile: &Profile, answer: &Answer, measure: Measure, value: &Value) -> Self {
+    fn of(profile: &Profile, answer: &Answer, measure: Measure, value: &Value, has_interval: bool) -> Self {
         if measure.reading() != Reading::Seconds {
             let number = Some(value.sum.value.max(0.0).round() as u64);
             return Self { value_s: None, low_s: None, high_s: None, sum_s: None, most: None, mark: None, number, exact: value.is_exact };
@@ -297,8 +303,8 @@ impl ValueDocument {
         };
         Self {
             value_s: Some(figure.value),
-            low_s: Some(figure.low),
-            high_s: Some(figure.high),
+            low_s: Some(has_interval.then_some(figure.low)),
+            high_s: Some(has_interval.then_some(figure.high)),
             sum_s: Some(value.sum.value),
             most: value.most.map(most),
             mark: figure.mark.map(tare_compensate::Mark::reason),

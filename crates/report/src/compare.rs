@@ -4,7 +4,8 @@
 //! leaves one alone, by name; at last by the name without parameters and result, as other tools and compilers write it.
 //!
 //! What always holds: a difference is called one only where its interval leaves out zero and where it is at least
-//! `Comparison::least_s`; what is not to be trusted, and what only some sides have measured, decides nothing.
+//! `Comparison::least_s`; what is not to be trusted, and what only some sides have measured, decides nothing. Where no side tells
+//! the noise between runs, no interval holds it, and a difference only looks like one.
 
 mod document;
 mod matching;
@@ -32,6 +33,17 @@ pub struct Side<'a> {
 const LEAST: f64 = 0.01;
 /// The same where it is not.
 const LEAST_UNKNOWN_NOISE: f64 = 0.05;
+
+/// Whether anything takes longer than on the first side: the run, or a region.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// Nothing does that can be told and counts.
+    NotSlower,
+    /// Something does, beyond an interval without the noise between runs, which single runs do not tell.
+    LooksSlower,
+    /// Something does, beyond its whole interval.
+    Slower,
+}
 
 /// What came of a comparison. Sides are in the order in which they were given; all changes are from the first.
 #[derive(Debug)]
@@ -122,10 +134,19 @@ impl Comparison {
         Some(comparison)
     }
 
-    /// Whether any side is slower than the first: as a whole, or in a region.
+    /// What can be said of all sides together.
     #[must_use]
-    pub fn is_slower(&self) -> bool {
-        std::iter::once(&self.time).chain(&self.regions).any(|line| line.is(Verdict::Slower, self.least_s))
+    pub fn outcome(&self) -> Outcome {
+        match std::iter::once(&self.time).chain(&self.regions).any(|line| line.is(Verdict::Slower, self.least_s)) {
+            false => Outcome::NotSlower,
+            true if self.has_noise => Outcome::Slower,
+            true => Outcome::LooksSlower,
+        }
+    }
+
+    /// What stands before `slower` and `faster` where they are not certain.
+    fn looks(&self) -> &'static str {
+        if self.has_noise { "" } else { "looks " }
     }
 
     /// What got slower first, the most of it first; then what got faster; then the rest, by time.

@@ -211,8 +211,8 @@ impl ClassesDocument {
 #[derive(Serialize)]
 pub struct FigureDocument {
     value_s: f64,
-    low_s: f64,
-    high_s: f64,
+    low_s: Option<f64>,
+    high_s: Option<f64>,
     mark: Option<&'static str>,
 }
 
@@ -220,7 +220,13 @@ impl FigureDocument {
     /// The document of a figure.
     #[must_use]
     pub fn of(figure: &Figure) -> Self {
-        Self { value_s: figure.value, low_s: figure.low, high_s: figure.high, mark: figure.mark.map(Mark::reason) }
+        Self { value_s: figure.value, low_s: Some(figure.low), high_s: Some(figure.high), mark: figure.mark.map(Mark::reason) }
+    }
+
+    /// The same of a figure whose uncertainty nothing says.
+    #[must_use]
+    pub fn without_interval(self) -> Self {
+        Self { low_s: None, high_s: None, ..self }
     }
 }
 

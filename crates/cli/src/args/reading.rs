@@ -175,8 +175,9 @@ Examples:
   tare compare OLD NEW --format html -o compare.html
   tare compare scorep-old/profile.cubex NEW      against a file of Cube, or a directory of TAU's profiles
 
-Exit status: 0 where nothing got slower, 1 where the run or a region did: beyond the 95 % interval of the difference,
-and by at least --least of the first side's time.")]
+Exit status: 0 where nothing got slower that can be told; 1 where the run or a region did: beyond the 95 % interval of the
+difference, which holds the noise between runs, and by at least --least of the first side's time; 2 where it looks so, but all
+sides are single runs, which do not tell that noise: measure again.")]
 pub(crate) struct CompareArguments {
     /// Run directories, directories of TAU's profiles, files of Cube; each is a side of its own, or with --with all are the first side
     #[arg(required = true, value_name = "RUN")]
@@ -252,7 +253,7 @@ Examples:
                                                  Prometheus' text; also /report.json and /query?q=QUESTION
   tare serve RUN --listen 0.0.0.0:7717           for whoever has the address, from other machines as well")]
 pub(crate) struct ServeArguments {
-    /// Run directory
+    /// Run directory; or a directory of TAU's profiles, or a file of Cube
     pub(crate) run: PathBuf,
     /// Where to listen; port 0 takes any that is free
     #[arg(long, value_name = "ADDRESS:PORT", env = "TARE_LISTEN", default_value = "127.0.0.1:7717")]
@@ -288,7 +289,7 @@ A question: [total|mean|longest] MEASURES [of WHAT] [in|under WHAT] [by AXIS] [o
   AXIS      region, caller, peer, rank, thread, host
 docs/query.md says what each of them means.")]
 pub(crate) struct QueryArguments {
-    /// Run directory
+    /// Run directory; or a directory of TAU's profiles, or a file of Cube
     pub(crate) run: PathBuf,
     /// The question
     #[arg(required = true, value_name = "QUESTION")]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use tare_report::compare::{Comparison, Side, html, json, text};
+use tare_report::compare::{Comparison, Outcome, Side, html, json, text};
 
 use crate::args::{CompareArguments, SidesFormat};
 use crate::failure::{Code, Failure};
@@ -12,6 +12,8 @@ use crate::whole_file;
 
 /// How the command ends where something got slower.
 const SLOWER: u8 = 1;
+/// How it ends where that cannot be told from the noise between runs.
+const LOOKS_SLOWER: u8 = 2;
 
 /// Writes the comparison to stdout, or where it is wanted; the exit status says whether anything got slower.
 pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure> {
@@ -36,7 +38,11 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
             .map_err(|error| Failure::io(Code::CannotWrite, "write", file, &error).remedy("name another place with -o"))?,
         None => print!("{document}"),
     }
-    Ok(if comparison.is_slower() { ExitCode::from(SLOWER) } else { ExitCode::SUCCESS })
+    Ok(match comparison.outcome() {
+        Outcome::NotSlower => ExitCode::SUCCESS,
+        Outcome::LooksSlower => ExitCode::from(LOOKS_SLOWER),
+        Outcome::Slower => ExitCode::from(SLOWER),
+    })
 }
 
 /// The runs have ended alike: the time of one that failed says nothing about that of one that did not.

@@ -2,18 +2,17 @@
 
 use std::process::ExitCode;
 
-use tare_query::{Nothing, Puzzle, Question, answer, places};
+use tare_compensate::Mode;
+use tare_query::{Measure, Nothing, Puzzle, Question, Sums, answer, places};
 use tare_report::answer as shown;
 
 use crate::args::{Compensate, Format, QueryArguments};
 use crate::failure::{Code, Failure};
 use crate::results::{Results, mode, output_page};
-use crate::rundir::RunDirectory;
 
 /// Answers the question.
 pub(crate) fn query(arguments: &QueryArguments) -> Result<ExitCode, Failure> {
-    let run = RunDirectory::open(&arguments.run)?;
-    let results = Results::now(&run)?;
+    let results = Results::at(&arguments.run)?;
     print!("{}", answered(&results, &arguments.question.join(" "), arguments.compensate, arguments.format)?);
     Ok(ExitCode::SUCCESS)
 }
@@ -34,15 +33,30 @@ pub(crate) fn answered(results: &Results, words: &str, compensate: Compensate, f
             }
         }
         Question::Sums(question) => {
-            let compensated = tare_compensate::compensate(profile, mode(compensate));
+            if results.is_foreign() {
+                known_of_others(&question)?;
+            }
+            // What another tool measured has nothing taken off.
+            let mode = if results.is_foreign() { Mode::Off } else { mode(compensate) };
+            let compensated = tare_compensate::compensate(profile, mode);
             let answer = answer(profile, &compensated, &question).map_err(|puzzle| failure(&puzzle))?;
             match format {
-                Format::Text => shown::text(profile, compensated.mode, &answer, &output_page()),
-                Format::Json => shown::json(profile, compensated.mode, words, &answer) + "\n",
+                Format::Text => shown::text(&results.about(), profile, mode, &answer, &output_page()),
+                Format::Json => shown::json(&results.about(), profile, mode, words, &answer) + "\n",
             }
         }
     };
     Ok(text)
+}
+
+/// Files of other tools hold times and calls: what else is asked for nobody has counted.
+fn known_of_others(question: &Sums) -> Result<(), Failure> {
+    let is_known = |measure: &&Measure| matches!(measure, Measure::Time | Measure::Own | Measure::Count | Measure::Measured);
+    match question.measures.iter().find(|measure| !is_known(measure)) {
+        None => Ok(()),
+        Some(measure) => Err(Failure::new(Code::NoInput, format!("files of other tools do not say the {}", measure.name()))
+            .remedy("time, self or count; of a run that tare measured everything is known")),
+    }
 }
 
 /// What is wrong with a question, and what to ask instead.

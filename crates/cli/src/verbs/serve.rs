@@ -4,6 +4,7 @@
 
 use std::io::Write;
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tare_report::{export, html, json};
@@ -12,13 +13,11 @@ use tare_serve::{Reply, Request, serve as answer_requests};
 use crate::args::{Carried, Format, ServeArguments, Showing};
 use crate::failure::{Code, Failure};
 use crate::results::Results;
-use crate::rundir::RunDirectory;
 use crate::verbs::{query, report};
 
 /// Serves the run until it is told to stop.
 pub(crate) fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
-    let run = RunDirectory::open(&arguments.run)?;
-    let program = Results::now(&run)?.program();
+    let program = Results::at(&arguments.run)?.program();
     let listener = TcpListener::bind(&arguments.listen).map_err(|error| {
         Failure::new(Code::Unavailable, format!("cannot listen on {}: {error}", arguments.listen))
             .remedy("another address with --listen ADDRESS:PORT; port 0 takes any that is free")
@@ -36,7 +35,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
         eprintln!("tare: whoever reaches this machine and has the address can read the run, unencrypted");
     }
     eprintln!("tare: Ctrl-C ends it; for Prometheus: /metrics with the token as bearer");
-    let site = Site { run, program, showing: arguments.showing.clone(), carried: arguments.carried };
+    let site = Site { run: arguments.run.clone(), program, showing: arguments.showing.clone(), carried: arguments.carried };
     let never = answer_requests(listener, token, move |request| site.reply(request));
     match never {
         Ok(never) => match never {},
@@ -46,7 +45,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
 
 /// What is served.
 struct Site {
-    run: RunDirectory,
+    run: PathBuf,
     program: String,
     showing: Showing,
     carried: Carried,
@@ -63,14 +62,16 @@ impl Site {
         if !matches!(request.path.as_str(), "/page" | "/state" | "/metrics" | "/report.json" | "/query") {
             return Reply::Missing;
         }
-        let results = match Results::now(&self.run) {
+        let results = match Results::at(&self.run) {
             Ok(results) => results,
             Err(failure) => return Reply::Unreadable(failure.to_string()),
         };
         let (run, shown) = (results.about(), results.compensated(&self.showing));
         match request.path.as_str() {
             "/page" => Reply::Document(HTML, report::html(&run, &shown, &self.carried).into_bytes()),
-            "/state" => Reply::Document(JSON, format!("{{\"schema\":1,\"over\":{}}}", results.ended().is_some()).into_bytes()),
+            "/state" => {
+                Reply::Document(JSON, format!("{{\"schema\":1,\"over\":{}}}", (results.ended().is_some() || results.is_foreign())).into_bytes())
+            }
             "/metrics" => Reply::Document(PROMETHEUS, export::document(export::Format::Prometheus, &run, &shown).0),
             "/report.json" => Reply::Document(JSON, json::report(&run, &shown).into_bytes()),
             _ => match query::answered(&results, request.parameter("q").unwrap_or_default(), self.showing.compensate, Format::Json) {

@@ -1,15 +1,17 @@
 //! The `compare` document.
 
 use serde::Serialize;
+use tare_compensate::Figure;
 use tare_compensate::difference::{Difference, Verdict};
 
-use super::{AboutRun, Comparison, Line, Of};
+use super::{About, AboutRun, Comparison, Line, Of, Outcome};
 use crate::json::FigureDocument;
 
 #[derive(Serialize)]
 struct Document<'a> {
     schema: u32,
     slower: bool,
+    looks_slower: bool,
     least: f64,
     with_noise: bool,
     sides: Vec<SideDocument<'a>>,
@@ -55,13 +57,13 @@ struct RegionDocument<'a> {
 }
 
 impl<'a> RegionDocument<'a> {
-    fn of(line: &'a Line, least_s: f64) -> Self {
+    fn of(line: &'a Line, comparison: &Comparison) -> Self {
         Self {
             name: &line.name,
             kind: line.kind,
             file: Some(line.file.as_str()).filter(|file| !file.is_empty()),
             line: Some(line.line).filter(|&line| line > 0),
-            times: LineDocument::of(line, least_s),
+            times: LineDocument::of(line, comparison),
         }
     }
 }
@@ -88,20 +90,28 @@ struct ChangeDocument {
 }
 
 impl LineDocument {
-    fn of(line: &Line, least_s: f64) -> Self {
-        let of = |side: &Of| OfDocument { runs: side.figures.iter().map(FigureDocument::of).collect(), calls: side.calls, wait_s: side.wait_s };
+    fn of(line: &Line, comparison: &Comparison) -> Self {
+        let of = |side: &Of, about: &About| {
+            let figure = |(figure, run): (&Figure, &AboutRun)| match run.measured_by {
+                None => FigureDocument::of(figure),
+                Some(_) => FigureDocument::of(figure).without_interval(),
+            };
+            OfDocument { runs: side.figures.iter().zip(&about.runs).map(figure).collect(), calls: side.calls, wait_s: side.wait_s }
+        };
         let change = |change: &Difference| ChangeDocument {
             change: FigureDocument::of(&change.change),
             fraction: change.fraction(),
-            verdict: match change.verdict(least_s) {
-                Verdict::Slower => "slower",
-                Verdict::Faster => "faster",
+            verdict: match change.verdict(comparison.least_s) {
+                Verdict::Slower if comparison.has_noise => "slower",
+                Verdict::Slower => "looks slower",
+                Verdict::Faster if comparison.has_noise => "faster",
+                Verdict::Faster => "looks faster",
                 Verdict::Same => "same",
                 Verdict::Untrusted => "not to be trusted",
             },
         };
         Self {
-            sides: line.sides.iter().map(|side| side.as_ref().map(of)).collect(),
+            sides: line.sides.iter().zip(&comparison.sides).map(|(side, about)| side.as_ref().map(|side| of(side, about))).collect(),
             changes: line.changes.iter().map(|line| line.as_ref().map(change)).collect(),
         }
     }
@@ -112,7 +122,8 @@ impl LineDocument {
 pub fn json(comparison: &Comparison) -> String {
     crate::json::written(&Document {
         schema: crate::json::SCHEMA,
-        slower: comparison.is_slower(),
+        slower: comparison.outcome() == Outcome::Slower,
+        looks_slower: comparison.outcome() == Outcome::LooksSlower,
         least: comparison.least,
         with_noise: comparison.has_noise,
         sides: comparison
@@ -120,7 +131,7 @@ pub fn json(comparison: &Comparison) -> String {
             .iter()
             .map(|side| SideDocument { runs: side.runs.iter().map(RunDocument::of).collect(), efficiency: side.efficiency })
             .collect(),
-        time: LineDocument::of(&comparison.time, comparison.least_s),
-        regions: comparison.regions.iter().map(|line| RegionDocument::of(line, comparison.least_s)).collect(),
+        time: LineDocument::of(&comparison.time, comparison),
+        regions: comparison.regions.iter().map(|line| RegionDocument::of(line, comparison)).collect(),
     })
 }

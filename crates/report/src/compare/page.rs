@@ -6,7 +6,7 @@ use tare_compensate::Figure;
 use tare_compensate::difference::Verdict;
 
 use super::text::{about, calls, efficiency, letter, mean, notes, said, time, unit_of, untrusted, verdict};
-use super::{Comparison, Line};
+use super::{Comparison, Line, Outcome};
 use crate::html::markup::{TABLE_END, escape, name, table};
 use crate::html::without_scripts;
 use crate::layout::Glyphs;
@@ -45,7 +45,11 @@ fn and(words: &[String]) -> String {
 
 fn summary(html: &mut String, comparison: &Comparison) {
     html.push_str("<section id=\"summary\" aria-labelledby=\"summary-h\"><h2 id=\"summary-h\" class=\"unseen\">Summary</h2>");
-    let word = if comparison.is_slower() { "bad" } else { "good" };
+    let word = match comparison.outcome() {
+        Outcome::NotSlower => "good",
+        Outcome::LooksSlower => "warn",
+        Outcome::Slower => "bad",
+    };
     let _ = write!(html, "<p class=\"lead\"><span class=\"{word}\">{}</span></p><dl>", escape(&capital(&verdict(comparison, GLYPHS))));
     let mut row = |what: &str, text: &str| {
         let _ = write!(html, "<dt>{}</dt><dd>{}</dd>", escape(what), escape(text));
@@ -122,7 +126,7 @@ fn changes(html: &mut String, comparison: &Comparison) {
 
 /// `59.2 → 236.9 ms, slower +300 %`; of more than two sides the changes alone.
 fn beside(line: &Line, comparison: &Comparison, unit: &Column) -> String {
-    let changes: Vec<String> = (1..comparison.sides.len()).map(|side| said(line, side, comparison.least_s, GLYPHS)).collect();
+    let changes: Vec<String> = (1..comparison.sides.len()).map(|side| said(line, side, comparison, GLYPHS)).collect();
     match line.sides.as_slice() {
         [Some(before), Some(after)] => {
             let text = |figure: Option<Figure>| figure.map_or_else(String::new, |figure| unit.plain(figure.value, GLYPHS));
@@ -187,7 +191,7 @@ fn row(html: &mut String, line: &Line, comparison: &Comparison, unit: &Column) {
                 let change = line.changes[0].map_or_else(String::new, |change| unit.signed(&change.change, GLYPHS));
                 let _ = write!(html, "<td>{change}</td>");
             }
-            let _ = write!(html, "<td class=\"verdict\">{}</td>", said(line, side, comparison.least_s, GLYPHS));
+            let _ = write!(html, "<td class=\"verdict\">{}</td>", said(line, side, comparison, GLYPHS));
         }
     }
     if is_pair {

@@ -67,8 +67,8 @@ pub(super) fn time(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {
         let by = with_unit(unit.signed(&difference.change, glyphs));
         let part = difference.fraction().map_or_else(String::new, |part| format!(" ({})", more(part, glyphs)));
         let said = match difference.verdict(comparison.least_s) {
-            Verdict::Slower => format!("slower by {}{part}", by.trim_start_matches('+')),
-            Verdict::Faster => format!("faster, {by}{part}"),
+            Verdict::Slower => format!("{}slower by {}{part}", comparison.looks(), by.trim_start_matches('+')),
+            Verdict::Faster => format!("{}faster, {by}{part}", comparison.looks()),
             Verdict::Same => format!("no difference that counts or can be told ({by})"),
             Verdict::Untrusted => format!("not to be trusted ({by})"),
         };
@@ -87,21 +87,23 @@ pub(super) fn efficiency(comparison: &Comparison) -> Option<String> {
 pub(super) fn verdict(comparison: &Comparison, glyphs: &Glyphs) -> String {
     let regions = |verdict| comparison.regions.iter().filter(|line| line.is(verdict, comparison.least_s)).count();
     let (slower, faster) = (regions(Verdict::Slower), regions(Verdict::Faster));
+    let (is, are) = if comparison.has_noise { ("is", "are") } else { ("looks", "look") };
+    let regions_are = |number: usize, how: &str| format!("{} {how}", plural(number, &format!("region {is}"), &format!("regions {are}")));
     let mut parts = Vec::new();
     if comparison.time.is(Verdict::Slower, comparison.least_s) {
-        parts.push("the run is slower".to_string());
+        parts.push(format!("the run {is} slower"));
     }
     if slower > 0 {
-        parts.push(format!("{} slower", plural(slower, "region is", "regions are")));
+        parts.push(regions_are(slower, "slower"));
     }
     if parts.is_empty() {
-        parts.push("nothing got slower".to_string());
+        parts.push("nothing got slower that can be told".to_string());
     }
     if comparison.time.is(Verdict::Faster, comparison.least_s) {
-        parts.push("the run is faster".to_string());
+        parts.push(format!("the run {is} faster"));
     }
     if faster > 0 {
-        parts.push(format!("{} faster", plural(faster, "region is", "regions are")));
+        parts.push(regions_are(faster, "faster"));
     }
     let of = if comparison.regions.len() == 1 { "region" } else { "regions" };
     format!("{}; of {} {of}", parts.join(", "), count(comparison.regions.len() as u64, glyphs))
@@ -133,7 +135,7 @@ fn regions(writer: &mut Writer<'_>, comparison: &Comparison) {
                 let difference = |line: &Line| line.changes[0].map_or_else(String::new, |change| unit.signed(&change.change, glyphs));
                 columns.push(Column::new("B less A", Align::Point, 1, cells(&difference)));
             }
-            columns.push(Column::new("change", Align::Right, 0, cells(&|line| said(line, index, comparison.least_s, glyphs))));
+            columns.push(Column::new("change", Align::Right, 0, cells(&|line| said(line, index, comparison, glyphs))));
         }
     }
     if is_pair {
@@ -151,15 +153,16 @@ fn regions(writer: &mut Writer<'_>, comparison: &Comparison) {
 }
 
 /// How a side differs from the first, in a word or a number.
-pub(super) fn said(line: &Line, side: usize, least_s: f64, glyphs: &Glyphs) -> String {
+pub(super) fn said(line: &Line, side: usize, comparison: &Comparison, glyphs: &Glyphs) -> String {
     match (&line.sides[0], &line.sides[side], &line.changes[side - 1]) {
         (None, Some(_), _) => "new".to_string(),
         (Some(_), None, _) => "gone".to_string(),
         (_, _, Some(difference)) => {
             let percent = || difference.fraction().map_or_else(|| glyphs.unknown.to_string(), |part| more(part, glyphs));
-            match difference.verdict(least_s) {
-                Verdict::Slower => format!("slower {}", percent()),
-                Verdict::Faster => format!("faster {}", percent()),
+            let doubt = if comparison.has_noise { "" } else { "?" };
+            match difference.verdict(comparison.least_s) {
+                Verdict::Slower => format!("slower{doubt} {}", percent()),
+                Verdict::Faster => format!("faster{doubt} {}", percent()),
                 Verdict::Same => "=".to_string(),
                 Verdict::Untrusted => glyphs.dagger.to_string(),
             }
@@ -221,7 +224,9 @@ pub(super) fn notes(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {
     let mut notes = vec![text];
     if !comparison.has_noise {
         notes.push(
-            "Noise between runs is not known: each side is a single run. Several on a side tell it: tare compare A1 A2 A3 --with B1 B2 B3".into(),
+            "Noise between runs is not known: each side is a single run, and what looks slower or faster may be noise. Several on a side tell: \
+             tare compare A1 A2 A3 --with B1 B2 B3"
+                .into(),
         );
     }
     notes
