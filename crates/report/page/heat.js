@@ -20,7 +20,7 @@ export class Heat {
 
   async start() {
     const { model, heat } = this;
-    [this.cells, this.rows] = await Promise.all([decoded(heat.cells), decoded(heat.regions)]);
+    [this.cells, this.rows, this.slow] = await Promise.all([decoded(heat.cells), decoded(heat.regions), decoded(heat.slowest)]);
     this.columns = heat.bins + heat.outliers.length;
     this.word = model.header.ranks > 0 ? "rank" : "process";
     const section = byId("ranks");
@@ -37,6 +37,7 @@ export class Heat {
     const bins = heat.per_bin > 1 ? `A column is ${heat.per_bin} ranks; the last ${plural(heat.outliers.length, "column is the rank that deviates", "columns are the ranks that deviate")} most, exactly. ` : "";
     const left = heat.left_out ? `${plural(heat.left_out, "region that differs less is", "regions that differ less are")} left out.` : "";
     section.append(element("div", { class: "bar" }, scale, which, this.more, this.asTable), element("p", { class: "muted" }, bins + left), this.frame, this.status, this.list);
+    model.slowest = (region, number) => this.slowestOf(region, number);
     model.listen((changed) => changed.some((key) => ["region", "ranks"].includes(key)) && this.draw());
     window.addEventListener("resize", () => this.draw());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
@@ -121,6 +122,15 @@ export class Heat {
     if (row < 0 || !columns.length) return "";
     const shown = columns.slice(0, 8).map((column) => `${alone(this.value(row, column))} (${this.label(column)})`);
     return shown.join(", ") + (columns.length > 8 ? ` and ${columns.length - 8} more` : "");
+  }
+
+  /** The processes that take longest in a region, or why that is not known. */
+  slowestOf(region, number) {
+    const row = this.rows.region.indexOf(region);
+    const { carried } = this.heat;
+    if (row < 0) return `${this.model.name(region)} is none of the regions that differ most: which ranks are slowest in it is not carried`;
+    if (!(number >= 1 && number <= carried)) return `slowest 1 to ${carried}: so many are carried`;
+    return Array.from(this.slow.process.subarray(row * carried, row * carried + number)).filter((process) => process !== NONE);
   }
 
   slowest(row) {

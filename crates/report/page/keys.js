@@ -13,7 +13,7 @@ export const HELP = [
   ["Esc", "zoom out, then select nothing"],
   ["[", "back to the view before in the icicle"],
   ["s", "source of what is selected"],
-  ["r", "ranks: 0-3,8, host:NAME, max"],
+  ["r", "ranks: 0-3,8, host:NAME, max, slowest 8"],
   ["?", "this help"],
 ];
 

@@ -101,17 +101,23 @@ export class Model {
     return runs.map(([from, to]) => (from === to ? label(from) : `${label(from)}-${label(to)}`)).join(",");
   }
 
-  /** Selects ranks by what somebody writes: `0-3,8`, `max`, `host:NAME`; nothing means all. Says what it did not find. */
+  /** Selects ranks by what somebody writes: `0-3,8`, `max`, `slowest 8`, `host:NAME`; nothing means all. Says what it did not find. */
   selectRanks(text) {
     const { labels, hosts } = this.strings;
     const chosen = new Set();
-    for (const part of text.split(/[\s,]+/).filter(Boolean)) {
+    for (const part of text.replace(/\bslowest[\s:]+(?=\d)/g, "slowest:").split(/[\s,]+/).filter(Boolean)) {
       const [from, to = from] = part.split(/[-–]/);
       const found = [];
-      if (part === "max") found.push(...(this.state.region === NONE ? [] : [this.regions.most_at[this.state.region]]));
-      else if (part.startsWith("host:")) hosts.forEach((host, process) => host === part.slice(5) && found.push(process));
+      const isOfRegion = part === "max" || part.startsWith("slowest");
+      if (isOfRegion && this.state.region === NONE) return `${part.split(":")[0]} is of a region: select one`;
+      if (part === "max") found.push(this.regions.most_at[this.state.region]);
+      else if (isOfRegion) {
+        const slowest = this.slowest(this.state.region, Number(part.split(":")[1] ?? 1));
+        if (typeof slowest === "string") return slowest;
+        found.push(...slowest);
+      } else if (part.startsWith("host:")) hosts.forEach((host, process) => host === part.slice(5) && found.push(process));
       else if (labels.includes(from) && labels.includes(to)) for (let process = labels.indexOf(from); process <= labels.indexOf(to); process++) found.push(process);
-      if (!found.length) return part === "max" ? "max is of a region: select one" : `there is no ${part}`;
+      if (!found.length) return `there is no ${part}`;
       found.forEach((process) => chosen.add(process));
     }
     this.change({ ranks: [...chosen].sort((one, other) => one - other) });

@@ -38,7 +38,7 @@ fn a_comparison_has_a_page_that_needs_no_scripts() {
     let mut browser = Browser::start();
     browser.load(&compared());
     let text = browser.text("document.body.innerText");
-    for part in ["The run is slower, 1 region is slower", "B less A", "slower +", "Noise between runs is not known"] {
+    for part in ["The run looks slower, 1 region looks slower", "B less A", "slower? +", "Noise between runs is not known"] {
         assert!(text.contains(part), "{part} is not in {text}");
     }
     assert_eq!(browser.text("document.querySelector('tr.slower th').textContent"), "main");
@@ -317,6 +317,14 @@ fn every_view_follows_what_is_selected_and_says_where_it_has_nothing() {
     assert_eq!(browser.text("tare.model.selectRanks('7')"), "there is no 7");
     browser.value("tare.model.selectRegion([...tare.model.strings.names].indexOf('inside'))");
     assert!(browser.text("document.getElementById('detail').textContent").contains("rank 1: "));
+    // The ranks that are slowest in the selected region.
+    assert_eq!(browser.text("tare.model.selectRanks('slowest 1')"), "");
+    assert_eq!(browser.text("tare.model.rankText()"), "rank 1", "rank 0 was never in it");
+    assert_eq!(browser.text("tare.model.selectRanks('slowest 2')"), "", "no more than have been in it");
+    assert_eq!(browser.text("tare.model.rankText()"), "rank 1");
+    assert!(browser.text("tare.model.selectRanks('slowest 99')").starts_with("slowest 1 to 2"));
+    browser.value("tare.model.change({ region: 0xffffffff, path: 0xffffffff })");
+    assert_eq!(browser.text("tare.model.selectRanks('slowest 2')"), "slowest is of a region: select one");
     // A row of the summary is about all call paths of its region.
     browser.value("document.querySelector('#summary tr[data-region] .show').click()");
     assert_eq!(browser.text("document.querySelector('#regions select').value"), "flat");

@@ -18,6 +18,9 @@ const GLYPHS: &Glyphs = &Glyphs::UNICODE;
 const SMALL: (usize, usize) = (44, 8);
 /// Below so many rows what stands still and the rules give way to the table.
 const LOW: usize = 12;
+/// What the screen begins with, where there is room for it, and the columns that the program's name has at least.
+const TITLE: &str = "tare top  ";
+const LEAST_PROGRAM: usize = 8;
 /// A thread without an event for so long stands still, seconds.
 const STILL_S: f64 = 2.0;
 /// Threads that are named of those that stand still.
@@ -93,15 +96,21 @@ fn head(app: &App, columns: usize) -> Vec<Text<'static>> {
         None => format!("running {}", time_with_unit(now.lifetime_s, GLYPHS)),
     };
     let frozen = if app.is_frozen { "   frozen" } else { "" };
-    let facts = format!("   {what} × {}   {state}   dilation {}{frozen}", now.threads, dilation(now.dilation));
-    let room = columns.saturating_sub(width(&facts) + "tare top  ".len()).max(8);
-    let first = Text::from(vec![Span::raw("tare top  "), Span::styled(shortened(&now.about.program, room), BOLD), Span::raw(facts)]);
+    let dilation = format!("dilation {}", dilation(now.dilation));
+    let fits = |title: &str, facts: &str| width(title) + LEAST_PROGRAM.min(width(&now.about.program)) + width(facts) <= columns;
+    let whole = format!("   {what} × {}   {state}   {dilation}{frozen}", now.threads);
+    let is_whole = fits(TITLE, &whole);
+    let (title, facts) = if is_whole { (TITLE, whole) } else { ("", format!("   {what}   {state}{frozen}")) };
+    let room = columns.saturating_sub(width(title) + width(&facts)).max(LEAST_PROGRAM);
+    let first = Text::from(vec![Span::raw(title), Span::styled(shortened(&now.about.program, room), BOLD), Span::raw(facts)]);
     let events = match app.readings.rates().events() {
         Some(events) => format!("{} events/s", count(events.round() as u64, GLYPHS)),
         None => format!("{} events", count(now.events, GLYPHS)),
     };
     let life_s = now.all_s.max(now.measured_s);
     let probes = if life_s > 0.0 { share(now.probes_s / life_s, GLYPHS) } else { GLYPHS.unknown().to_string() };
+    // What the first line has no room for.
+    let moved = (!is_whole).then_some(dilation);
     let third = [
         events,
         format!("probes take {probes}"),
@@ -112,6 +121,7 @@ fn head(app: &App, columns: usize) -> Vec<Text<'static>> {
     ];
     let mut head = vec![first];
     head.extend(classes(app, columns).into_iter().map(Text::raw));
+    let third: Vec<String> = moved.into_iter().chain(third).collect();
     head.push(Text::raw(fitting(&third, "   ", columns)));
     head
 }

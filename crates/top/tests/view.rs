@@ -105,6 +105,7 @@ fn no_line_is_longer_than_the_screen_and_what_has_no_room_is_said() {
             assert_eq!(has_table, lines.last().is_some_and(|line| line.starts_with("1 regions")), "{columns}×{rows}\n{shown}");
             assert_eq!(!has_table && columns >= 30, shown.contains("the table needs 44 × 8"), "{columns}×{rows}\n{shown}");
             assert!(!has_table || page != "1" || lines.iter().any(|line| line.starts_with('>')), "{columns}×{rows}\n{shown}");
+            assert!(!has_table || shown.contains("dilation ") && shown.contains("running"), "{columns}×{rows}\n{shown}");
             assert!(!has_table || shown.contains("MPI start, end"), "all of the time is told: {columns}×{rows}\n{shown}");
         }
     }

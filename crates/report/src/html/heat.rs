@@ -11,6 +11,9 @@ const MOST_BINS: usize = 1024;
 /// Processes that are carried exactly beside bins: those that deviate most.
 const MOST_OUTLIERS: usize = 32;
 
+/// Processes that are named of each region: those that spend most there.
+const MOST_SLOWEST: usize = 32;
+
 /// What the heat map shows.
 #[derive(serde::Serialize, Default)]
 pub(super) struct Heat {
@@ -24,6 +27,10 @@ pub(super) struct Heat {
     regions: Table,
     /// A row of bins for each region, then of outliers.
     cells: Table,
+    /// Processes that are named of each region.
+    carried: usize,
+    /// A row of them for each region, the slowest first; no process beyond those that were in it.
+    slowest: Table,
     /// Regions that are left out.
     left_out: usize,
 }
@@ -57,12 +64,21 @@ impl Heat {
             cells = cells.rough("most", greatest.into_iter());
         }
         let regions = Table::new(order.len()).u32("region", order.iter().map(|(_, total)| total.region.0 as u32));
-        Self { processes, per_bin, bins, outliers, regions, cells, left_out }
+        let carried = processes.min(MOST_SLOWEST);
+        let slowest = Table::new(order.len() * carried).u32("process", order.iter().flat_map(|(_, total)| slowest(total, carried)));
+        Self { processes, per_bin, bins, outliers, regions, cells, carried, slowest, left_out }
     }
 }
 
 fn of_process(total: &RegionTotal, process: u32) -> f64 {
     total.of_process.binary_search_by_key(&process, |(process, _)| *process).map_or(0.0, |place| total.of_process[place].1)
+}
+
+/// So many processes, those that spend most in a region first; `u32::MAX` beyond those that were in it.
+fn slowest(total: &RegionTotal, carried: usize) -> impl Iterator<Item = u32> {
+    let mut order = total.of_process.clone();
+    order.sort_by(|(one, time), (other, its_time)| its_time.total_cmp(time).then(one.cmp(other)));
+    order.into_iter().map(|(process, _)| process).chain(std::iter::repeat(u32::MAX)).take(carried)
 }
 
 /// Seconds between the process that spends most and the mean.

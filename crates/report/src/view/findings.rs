@@ -66,7 +66,7 @@ impl Words<'_> {
                 ("F-wait-late-arrival", format!("{what}{}", self.because(awaited, cause)), self.attempt(awaited, cause))
             }
             FindingKind::LateArrival { waiting, awaited, cause } => {
-                let what = format!("{} {} in turn until the last one arrives", self.ranks(waiting), verb(waiting, "wait"));
+                let what = self.in_turn(waiting);
                 let attempt = self.attempt(awaited, cause).or_else(|| Some("fewer of these calls, or non-blocking ones".to_string()));
                 ("F-wait-in-turn", format!("{what}{}", self.because(awaited, cause)), attempt)
             }
@@ -120,6 +120,13 @@ impl Words<'_> {
             [one] => format!("rank {one}"),
             _ if ranks.len() == all => "all ranks".to_string(),
             _ => rank_list(ranks, self.glyphs),
+        }
+    }
+
+    fn in_turn(&self, waiting: &[u32]) -> String {
+        match waiting {
+            [_] => format!("{} waits until the last of the others arrives", self.ranks(waiting)),
+            _ => format!("{} wait in turn until the last one arrives", self.ranks(waiting)),
         }
     }
 
@@ -214,6 +221,14 @@ mod tests {
         assert_eq!(rank_list(&[0, 1, 2, 7, 9, 10], &Glyphs::UNICODE), "ranks 0–2, 7, 9–10");
         assert_eq!(rank_list(&[4], &Glyphs::UNICODE), "rank 4");
         assert_eq!(rank_list(&[3, 5, 7, 9, 11, 13], &Glyphs::UNICODE), "6 ranks, first 3,");
+    }
+
+    #[test]
+    fn one_rank_alone_does_not_wait_in_turn() {
+        let (profile, run) = (Profile::default(), Run::default());
+        let words = Words { profile: &profile, run: &run, glyphs: &Glyphs::UNICODE };
+        assert_eq!(words.in_turn(&[0]), "rank 0 waits until the last of the others arrives");
+        assert_eq!(words.in_turn(&[0, 1, 2]), "ranks 0–2 wait in turn until the last one arrives");
     }
 
     #[test]
