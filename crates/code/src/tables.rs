@@ -12,6 +12,7 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tare_image::{CfaRows, Image};
 
 use crate::addresses::{constant_address, indexed_address};
+use crate::behind_start;
 use crate::bounds::Bounds;
 use crate::decode::{AddressSet, RawFlow, has_notrack, raw_flow};
 use crate::pieces;
@@ -109,6 +110,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
     }
 
     fn in_rounds(&self, stretch: &mut Stretch, ranges: &[Range<u64>], cfa: &[Option<CfaRows>]) -> Jumps {
+        self.connect_named(stretch, ranges);
         let mut jumps = self.round(stretch, ranges, cfa);
         loop {
             if jumps.tables.is_empty() || jumps.kinds.values().all(|kind| matches!(kind, JumpKind::Table(_))) {
@@ -123,6 +125,21 @@ impl<'a, 'data> Resolver<'a, 'data> {
             }
             jumps = next;
         }
+    }
+
+    /// Adds ways from jumps to an own instruction that code names: `goto *x` where `x` is known at first. What tables are read behind
+    /// it may be named in front of it.
+    fn connect_named(&self, stretch: &mut Stretch, ranges: &[Range<u64>]) {
+        if ranges.iter().all(|range| behind_start(self.labels, range).is_empty()) {
+            return;
+        }
+        let mut values = Values::new(stretch);
+        let named = stretch.jumps.iter().filter_map(|&index| match values.of_jump(index) {
+            Value::Constant(target) if self.is_inside(target, ranges) => Some((stretch.code.get(index)?.ip(), target)),
+            _ => None,
+        });
+        let named: Vec<(u64, u64)> = named.collect();
+        named.iter().for_each(|&(jump, target)| stretch.connect(&[jump], &[target]));
     }
 
     fn round(&self, stretch: &Stretch, ranges: &[Range<u64>], cfa: &[Option<CfaRows>]) -> Jumps {
@@ -238,12 +255,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
 
     /// Whether the addresses of own instructions are kept where no table is known: jumps through memory may lead to them.
     fn keeps_labels(&self, tables: &BTreeSet<(u64, TableForm)>, ranges: &[Range<u64>], stretch: &Stretch) -> bool {
-        let inside = |range: &Range<u64>| {
-            let first = self.labels.partition_point(|&label| label <= range.start);
-            let end = self.labels.partition_point(|&label| label < range.end);
-            self.labels.get(first..end.max(first)).unwrap_or_default()
-        };
-        let mut own: BTreeSet<u64> = ranges.iter().flat_map(inside).copied().collect();
+        let mut own: BTreeSet<u64> = ranges.iter().flat_map(|range| behind_start(self.labels, range)).copied().collect();
         let has_own = !own.is_empty();
         for &(table, form) in tables.iter().filter(|_| has_own) {
             self.targets(table, form, stretch).iter().for_each(|target| _ = own.remove(target));

@@ -76,6 +76,40 @@ fn a_computed_goto_in_a_leaf_is_no_tail_call() {
     }
 }
 
+/// Where the first target of a computed goto is a constant, no table is read on the way to its jump.
+#[test]
+fn a_computed_goto_that_begins_at_a_known_label_has_its_targets() {
+    let source = r#"
+        #include <stdio.h>
+        volatile int more;
+        __attribute__((noinline)) int run(const unsigned char *p, int n) {
+            static void *const t[] = {&&A, &&B, &&C, &&D};
+            int r = 0;
+            void *x = START;
+            while (n--) {
+                goto *x;
+                A: r += more; x = t[*p++]; continue;
+                B: r *= 3; x = t[*p++]; continue;
+                C: printf("%d", r); x = t[*p++]; continue;
+                D: return r;
+            }
+            return r;
+        }
+        int main(int c, char **v) { return run((const unsigned char *)v[0], c); }
+    "#;
+    let shop = Workshop::new();
+    let compilers = ["gcc", "clang"].into_iter().filter(|compiler| has(compiler));
+    for (compiler, start) in compilers.flat_map(|compiler| [(compiler, "-DSTART=t[0]"), (compiler, "-DSTART=&&B")]) {
+        for flags in [["-O2", "-pie", "-fPIE"], ["-O1", "-pie", "-fPIE"], ["-O0", "-pie", "-fPIE"], ["-O2", "-no-pie", "-fno-pie"]] {
+            let bytes = shop.compile(compiler, "begins", "c", source, &[&flags[..], &[start]].concat());
+            let image = Image::parse(&bytes).expect("an image");
+            let program = Program::analyse(&image).expect("functions");
+            let metrics = program.metrics(&image, function(&program, "run"), None);
+            assert!(metrics.unresolved_jumps == 0 && metrics.edges >= 8 && metrics.loops > 0, "{compiler} {flags:?} {start}: {metrics:?}");
+        }
+    }
+}
+
 /// An interpreter whose tables hold distances from a label; with `KEPT` it hands that label out as well.
 const DISTANCES: &str = r#"
     #include <stdio.h>
