@@ -169,6 +169,8 @@ fn xray_always_wins_over_never_and_names_over_files() {
     let text = "[never]\nfun:*\n[always]\nfun:plain\nfun:_ZN*2ns3*get*=arg1\n";
     assert_eq!(read(text), ["ns::Box::get() const", "ns::Box::get(int, char) const", "ns::get(int*)", "plain"]);
     assert_eq!(read("[always]\nsrc:*/two.cpp\n[never]\nfun:_ZL4twini\n"), ["other(int)"]);
+    assert_eq!(read("[always]\nfun:_ZNK2ns3Box3getE(v|ic)\nfun:pl.in\n"), ["ns::Box::get() const", "ns::Box::get(int, char) const", "plain"]);
+    assert_eq!(read("[always]\nfun:pla\\in\nfun:plai\\.\n"), ["plain"]);
     assert!(read("[custom]\nfun:*\n").is_empty(), "short functions are not instrumented by XRay unless it is told to");
 }
 

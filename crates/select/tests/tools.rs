@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use common::{Analysed, compiled, run};
+use common::{Analysed, compiled_by, run};
 use tare_select::lists::{ListFormat, listed};
 
 /// Functions whose names are parts of others, are overloaded, are templates.
@@ -46,13 +46,29 @@ int main(int argc, char **) {
 }
 "#;
 
+/// Functions whose names hold what means something in expressions: to Clang, lambdas are `$_0` and so on.
+const DOLLARS: &str = r#"
+extern "C" int cost$(int a) { return a; }
+extern "C" int cost$more(int a) { return a + 1; }
+extern "C" int dotted(int) __asm__("_ZN6dotted.part.0+1");
+extern "C" int dotted(int a) { return a + 2; }
+extern "C" int starred(int) __asm__("_ZN7starred.(*T).run[x|y]{3}=^?");
+extern "C" int starred(int a) { return a + 3; }
+int first(int a) { auto one = [](int b) { return b + 1; }; auto two = [&](int b) { return b + a; }; return one(a) + two(2); }
+int second(int a) { auto one = [](int b) { return b * 2; }; auto two = [](auto b) { return b * 3; }; return one(a) + two(2) + two(3L); }
+int main(int argc, char **) { return first(argc) + second(argc) + cost$(1) + cost$more(2) + dotted(3) + starred(4); }
+"#;
+
 /// Which functions of assembly code have a line with this in it.
 fn with(assembly: &str, mark: &str) -> BTreeMap<String, bool> {
     let mut found = BTreeMap::new();
     let mut current = String::new();
     for line in assembly.lines() {
-        if let Some(label) =
-            line.split(':').next().filter(|label| line.contains(':') && !label.starts_with(['.', '#', '\t', ' ']) && !label.is_empty())
+        if let Some(label) = line
+            .split(':')
+            .next()
+            .map(|label| label.trim_matches('"'))
+            .filter(|label| line.contains(':') && !label.starts_with(['.', '#', '\t', ' ']) && !label.is_empty())
         {
             current = label.to_string();
             found.entry(current.clone()).or_insert(false);
@@ -65,8 +81,8 @@ fn with(assembly: &str, mark: &str) -> BTreeMap<String, bool> {
 }
 
 /// Writes the list for every second function, compiles with it, and compares what was instrumented.
-fn agrees(format: ListFormat, source: &str, compile: &dyn Fn(&Path) -> BTreeMap<String, bool>) {
-    let bytes = compiled(&[("app.cpp", source)], &["-O0"]);
+fn agrees(format: ListFormat, compiler: &str, source: &str, compile: &dyn Fn(&Path) -> BTreeMap<String, bool>) {
+    let bytes = compiled_by(compiler, &[("app.cpp", source)], &["-O0"]);
     let analysed = Analysed::of(&bytes);
     for remainder in 0..2 {
         let mut functions = listed(&analysed.program, &analysed.choose(&[]));
@@ -94,7 +110,7 @@ fn agrees(format: ListFormat, source: &str, compile: &dyn Fn(&Path) -> BTreeMap<
 #[test]
 fn gcc_puts_no_hooks_into_what_its_list_excludes() {
     for source in [SOURCE, SPELLED] {
-        agrees(ListFormat::Gcc, source, &|directory| {
+        agrees(ListFormat::Gcc, "g++", source, &|directory| {
             run(directory, "g++", &["-O0", "@list", "-S", "-o", "app.s", "app.cpp"]);
             with(&std::fs::read_to_string(directory.join("app.s")).expect("assembly code"), "__cyg_profile_func_enter")
         });
@@ -103,8 +119,10 @@ fn gcc_puts_no_hooks_into_what_its_list_excludes() {
 
 #[test]
 fn clang_puts_sleds_into_what_its_list_asks_for() {
-    agrees(ListFormat::XRay, SOURCE, &|directory| {
-        run(directory, "clang++", &["-O0", "-fxray-instrument", "-fxray-attr-list=list", "-S", "-o", "app.s", "app.cpp"]);
-        with(&std::fs::read_to_string(directory.join("app.s")).expect("assembly code"), ".Lxray_sled_")
-    });
+    for source in [SOURCE, SPELLED, DOLLARS] {
+        agrees(ListFormat::XRay, "clang++", source, &|directory| {
+            run(directory, "clang++", &["-O0", "-fxray-instrument", "-fxray-attr-list=list", "-S", "-o", "app.s", "app.cpp"]);
+            with(&std::fs::read_to_string(directory.join("app.s")).expect("assembly code"), ".Lxray_sled_")
+        });
+    }
 }

@@ -1,23 +1,27 @@
 //! LLVM XRay attribute lists (`-fxray-attr-list=`).
 //!
 //! Read from LLVM's "XRay Instrumentation" and "Sanitizer special case list" pages and from `XRayLists.cpp`: sections
-//! `[always]` and `[never]`; `fun:` holds against the mangled name, `src:` against the path, whole, `*` for any text;
+//! `[always]` and `[never]`; `fun:` holds against the mangled name, `src:` against the path, whole: regular expressions in
+//! which `*` alone is any text (LLVM 17 and later read other wildcards, unless the first line asks for these);
 //! names decide before files, `always` before `never`; what is in no list is instrumented if it is long (200
 //! instructions) or has a loop. Entries before any section belong to all of them, so they are `always`.
 
-use super::{Listed, Written, contested, error, filter, glob, names_condition, rule};
+use super::{Listed, Written, contested, error, filter, names_condition, rule};
 use crate::filter::{Action, Condition, Filter, FilterError, Meaning, Names, Number, Problem, Property, Range, Start};
 
 /// XRay's own choice where nothing is said: `-fxray-instruction-threshold`.
 const THRESHOLD: u64 = 200;
 
+/// The first line of a list of regular expressions.
+const EXPRESSIONS: &str = "#!special-case-list-v1";
+
 pub(super) fn write(functions: &[Listed]) -> Written {
-    let mut text = String::new();
+    let mut text = format!("{EXPRESSIONS}\n");
     for (section, is_selected) in [("always", true), ("never", false)] {
         text.push_str(&format!("[{section}]\n"));
         for function in functions.iter().filter(|function| function.is_selected == is_selected) {
             for name in std::iter::once(&function.raw).chain(&function.aliases) {
-                text.push_str(&format!("fun:{name}\n"));
+                text.push_str(&format!("fun:{}\n", escaped(name)));
             }
         }
     }
@@ -91,10 +95,50 @@ fn by_default() -> Condition {
     Condition::Any(vec![number(Number::Instructions, THRESHOLD), number(Number::Loops, 1)])
 }
 
-/// `*` is any text; everything else is meant as it stands, as mangled names are written.
-fn meaning(pattern: &str) -> Meaning {
-    match glob::stars(&pattern.replace('?', "\u{0}"), '*') {
-        Meaning::Literal(name) => Meaning::Literal(name.replace('\u{0}', "?")),
-        Meaning::Expression(expression) => Meaning::Expression(expression.replace('\u{0}', "\\?")),
+/// Whether a character means something else than itself, in the POSIX expressions that LLVM reads.
+const fn is_operator(character: char) -> bool {
+    matches!(character, '(' | ')' | '^' | '$' | '|' | '*' | '+' | '?' | '.' | '[' | ']' | '\\' | '{' | '}')
+}
+
+/// The expression for a name. A star is made an expression even behind a backslash, and `=` ends one: any character stands for them.
+fn escaped(name: &str) -> String {
+    let mut expression = String::new();
+    for character in name.chars() {
+        match character {
+            '*' | '=' => expression.push('.'),
+            character => {
+                expression.extend(is_operator(character).then_some('\\'));
+                expression.push(character);
+            }
+        }
     }
+    expression
+}
+
+/// A name without operators stands for itself, as to LLVM; escaped ones are as well.
+fn meaning(pattern: &str) -> Meaning {
+    let mut literal = String::new();
+    let mut expression = String::from("(?s)^(?:");
+    let mut is_literal = true;
+    let mut rest = pattern.chars();
+    while let Some(character) = rest.next() {
+        match character {
+            '\\' => {
+                let meant = rest.next().unwrap_or('\\');
+                literal.push(meant);
+                expression.push_str(&regex::escape(meant.encode_utf8(&mut [0; 4])));
+            }
+            '*' => {
+                is_literal = false;
+                expression.push_str(".*");
+            }
+            character => {
+                is_literal &= !is_operator(character);
+                literal.push(character);
+                expression.push(character);
+            }
+        }
+    }
+    expression.push_str(")$");
+    if is_literal { Meaning::Literal(literal) } else { Meaning::Expression(expression) }
 }

@@ -19,6 +19,11 @@ pub(crate) fn run(directory: &Path, command: &str, arguments: &[&str]) {
 
 /// Compiles source files of C or C++ to a program.
 pub(crate) fn compiled(sources: &[(&str, &str)], options: &[&str]) -> Vec<u8> {
+    compiled_by("g++", sources, options)
+}
+
+/// The same by a compiler of choice.
+pub(crate) fn compiled_by(compiler: &str, sources: &[(&str, &str)], options: &[&str]) -> Vec<u8> {
     let directory = tempfile::tempdir().expect("a directory");
     let mut words = options.to_vec();
     for (name, text) in sources {
@@ -26,7 +31,7 @@ pub(crate) fn compiled(sources: &[(&str, &str)], options: &[&str]) -> Vec<u8> {
         words.push(name);
     }
     words.extend(["-o", "app"]);
-    run(directory.path(), "g++", &words);
+    run(directory.path(), compiler, &words);
     std::fs::read(directory.path().join("app")).expect("the program")
 }
 
