@@ -42,10 +42,20 @@ pub(crate) fn added_address(instruction: &Instruction) -> Option<u64> {
     }
 }
 
+/// The link address at which `[rip+x]` reads or writes; none with a segment of a thread, in which `x` counts from elsewhere.
+pub(crate) fn slot(instruction: &Instruction) -> Option<u64> {
+    (instruction.is_ip_rel_memory_operand() && !is_in_thread(instruction)).then(|| instruction.ip_rel_memory_address())
+}
+
+/// Whether a memory operand counts from the start of a segment that every thread has for itself.
+pub(crate) fn is_in_thread(instruction: &Instruction) -> bool {
+    matches!(instruction.segment_prefix(), Register::FS | Register::GS)
+}
+
 /// The slot that `mov r, [rip+x]` reads.
 pub(crate) fn loaded_slot(instruction: &Instruction) -> Option<u64> {
     let is_load = instruction.mnemonic() == Mnemonic::Mov && instruction.op1_kind() == OpKind::Memory;
-    (is_load && instruction.is_ip_rel_memory_operand()).then(|| instruction.ip_rel_memory_address())
+    slot(instruction).filter(|_| is_load)
 }
 
 /// The absolute address in `[table + index*4]` or `[table + index*8]`.
@@ -55,6 +65,7 @@ pub(crate) fn indexed_address(instruction: &Instruction) -> Option<u64> {
         && matches!(instruction.memory_index_scale(), 4 | 8)
         && instruction.memory_displ_size() != 0
         && instruction.memory_displacement64() != 0
+        && !is_in_thread(instruction)
         && (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
     is_table.then(|| instruction.memory_displacement64())
 }

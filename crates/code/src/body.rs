@@ -21,7 +21,9 @@ impl Program {
             while decoder.can_decode() {
                 decoder.decode_out(&mut decoded);
                 let raw = raw_flow(&decoded);
-                let flow = self.flow(function, self.straightened(raw), || jumps.and_then(|jumps| jumps.kinds.get(&decoded.ip())));
+                let flow = self.flow(function, self.straightened(self.inline.understood(decoded.ip(), raw)), || {
+                    jumps.and_then(|jumps| jumps.kinds.get(&decoded.ip()))
+                });
                 instructions.push(Instruction {
                     address: decoded.ip(),
                     length: u8::try_from(decoded.len()).unwrap_or(0),

@@ -2,7 +2,7 @@
 
 use tare_image::Image;
 
-use crate::program::{Flow, Instruction, Operand};
+use crate::program::{Flow, Instruction};
 use crate::{Program, slots};
 
 /// What a call or a jump out of a function leads to.
@@ -29,13 +29,8 @@ impl Program {
 
     /// What an indirect call or jump reads its target from, or the code that it leads to; `None` where neither is known.
     pub(crate) fn place(&self, call: &Instruction) -> Option<u64> {
-        match call.operand {
-            Operand::RipRelative { target, .. } => Some(target),
-            _ => {
-                let place = self.flows.binary_search_by_key(&call.address, |record| record.address).ok()?;
-                self.flows.get(place)?.place()
-            }
-        }
+        let record = self.flows.binary_search_by_key(&call.address, |record| record.address).ok()?;
+        self.flows.get(record)?.place()
     }
 
     /// What a slot leads to, or stands at an address of code.
@@ -54,7 +49,7 @@ impl Program {
     /// What stands in a slot that the loader fills; a library finds its own exported functions there, too.
     fn callee_in_slot<'a>(&self, image: &Image<'a>, slot: u64) -> Callee<'a> {
         let import = || image.name_in_slot(slot).map_or(Callee::Unknown, Callee::Import);
-        match slots::code_in(image, &self.written, slot) {
+        match slots::code_in(image, &self.changing, slot) {
             Some(target) if image.is_in_plt(target) => self.callee_at(image, target),
             Some(target) => self.function_entered_at(target).map_or_else(import, Callee::Function),
             None => import(),

@@ -39,11 +39,6 @@ impl Extent {
         self.end
     }
 
-    /// Says that the fragment goes on at least to an address in it.
-    pub(crate) fn reach(&mut self, address: u64) {
-        self.farthest = self.farthest.max(address + 1);
-    }
-
     /// Whether no own branch leads to an address or behind it.
     pub(crate) const fn is_behind_branches(&self, address: u64) -> bool {
         self.farthest <= address && !self.is_open

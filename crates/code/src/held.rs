@@ -12,7 +12,7 @@ use std::ops::Range;
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 use tare_image::Image;
 
-use crate::addresses::constant_address;
+use crate::addresses::{constant_address, is_in_thread};
 use crate::decode::{RawFlow, raw_flow};
 use crate::fragments::{Fragment, Fragments};
 use crate::parallel::Threads;
@@ -115,7 +115,7 @@ fn through(image: &Image<'_>, sweep: &Sweep, held: Held) -> Option<Through> {
             is_code.then_some(Through::Code(address))
         }
         Held::Word(slot) => {
-            let is_known = image.name_in_slot(slot).is_some() || slots::code_in(image, &sweep.written, slot).is_some();
+            let is_known = image.name_in_slot(slot).is_some() || slots::code_in(image, &sweep.changing, slot).is_some();
             is_known.then_some(Through::Slot(slot))
         }
     }
@@ -196,7 +196,7 @@ impl<'a, 'data> Ways<'a, 'data> {
         let index = self.stretch.index_of(address)?;
         let call = *self.stretch.code.get(index)?;
         match call.op0_kind() {
-            OpKind::Register => {
+            OpKind::Register if call.op_count() > 0 => {
                 let held = self.register(call.op0_register(), index, DEPTH)?;
                 self.known.insert(index, (call.op0_register(), held));
                 Some(held)
@@ -286,7 +286,7 @@ impl<'a, 'data> Ways<'a, 'data> {
 
     /// The address of a memory operand.
     fn address(&mut self, one: &Instruction, at: usize, depth: usize) -> Option<u64> {
-        if matches!(one.segment_prefix(), Register::FS | Register::GS) {
+        if is_in_thread(one) {
             return None;
         }
         if one.is_ip_rel_memory_operand() {

@@ -75,8 +75,10 @@ pub use parallel::Threads;
 pub use program::{Body, Flow, FoundBy, Function, Instruction, JumpTable, Operand, Refusal, TableForm};
 use quick::QuickMap;
 use record::FlowRecord;
+use slots::Changing;
 use sweep::Sweep;
 use tables::{Jumps, Resolver};
+use thunks::Inline;
 pub use trips::Trips;
 
 /// Why an image has no functions to speak of.
@@ -115,8 +117,10 @@ pub struct Program {
     branched_into: Vec<(u64, usize)>,
     /// Where branches go that leave out the `lock` prefix of an instruction, sorted.
     behind_lock: Vec<u64>,
-    /// Words that the code writes though the loader protects them, sorted.
-    written: Vec<u64>,
+    /// Thunks that stand in their functions.
+    inline: Inline,
+    /// Words that may change though the loader protects them.
+    changing: Changing,
 }
 
 impl Program {
@@ -185,10 +189,12 @@ impl Program {
             counts: units.iter().map(|unit| unit.instructions(fragments)).collect(),
             branched_into: Vec::new(),
             behind_lock: std::mem::take(&mut sweep.behind_lock),
-            written: Vec::new(),
+            inline: Inline::default(),
+            changing: Changing::default(),
         };
         program.add_outside(image, &mut sweep);
-        program.written = std::mem::take(&mut sweep.written);
+        program.changing = std::mem::take(&mut sweep.changing);
+        program.inline = std::mem::take(&mut sweep.inline);
         program.index(main);
         program.calls = gather::graph(image, &program, fragments, &sweep, units);
         program.main_program = program.find_main_program();

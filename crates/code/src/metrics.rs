@@ -120,7 +120,10 @@ impl Program {
             cyclomatic: cfg::cyclomatic(shape.blocks, shape.edges, shape.exits),
             loops: shape.loops,
             loop_depth: shape.depth,
-            call_sites: turns.iter().filter(|one| matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall)).count(),
+            call_sites: turns
+                .iter()
+                .filter(|one| matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall) || self.inline.is_jumping_call(one.address))
+                .count(),
             indirect_calls: turns.iter().filter(|one| self.is_to_unknown(image, one)).count(),
             unresolved_jumps: turns.iter().filter(|one| one.flow == Flow::UnknownJump).count(),
             source: lines.and_then(|lines| self.source(function, &turns, lines)),
@@ -159,8 +162,8 @@ impl Program {
     /// An indirect call or jump as one through the slot, or to the code, that it leads to.
     fn with_place(&self, one: &Instruction) -> Instruction {
         let is_indirect = matches!(one.flow, Flow::IndirectCall | Flow::IndirectTailCall);
-        let place = if is_indirect { self.place(one) } else { None };
-        Instruction { operand: place.map_or(one.operand, |target| Operand::RipRelative { at: 0, target }), ..*one }
+        let place = || self.place(one).map_or(Operand::Fixed, |target| Operand::RipRelative { at: 0, target });
+        Instruction { operand: if is_indirect { place() } else { one.operand }, ..*one }
     }
 
     /// Whether control comes back behind an indirect call.

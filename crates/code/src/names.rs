@@ -5,7 +5,7 @@ use std::ops::Range;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tare_image::{Image, Kind, Symbol};
 
-use crate::addresses::constant_address;
+use crate::addresses::{constant_address, slot};
 use crate::decode::{RawFlow, decoder, raw_flow};
 
 /// Tags of what the loader runs first and last.
@@ -116,7 +116,7 @@ pub(crate) fn fortran_main(image: &Image<'_>, main: u64) -> Option<u64> {
 pub(crate) fn called_import<'a>(image: &Image<'a>, instruction: &Instruction) -> Option<&'a str> {
     match raw_flow(instruction) {
         RawFlow::Call(target) => image.plt_at(target).and_then(|entry| entry.name),
-        RawFlow::IndirectCall if instruction.is_ip_rel_memory_operand() => image.name_in_slot(instruction.ip_rel_memory_address()),
+        RawFlow::IndirectCall => image.name_in_slot(slot(instruction)?),
         _ => None,
     }
 }
@@ -129,10 +129,8 @@ fn start_code(image: &Image<'_>) -> Vec<Instruction> {
 }
 
 fn code_address(image: &Image<'_>, instruction: &Instruction) -> Option<u64> {
-    let value = match instruction.mnemonic() {
-        Mnemonic::Mov if instruction.is_ip_rel_memory_operand() => image.pointer_at(instruction.ip_rel_memory_address()),
-        _ => constant_address(instruction),
-    };
+    let loaded = slot(instruction).filter(|_| instruction.mnemonic() == Mnemonic::Mov);
+    let value = loaded.map_or_else(|| constant_address(instruction), |slot| image.pointer_at(slot));
     value.filter(|&address| image.text_at(address).is_some())
 }
 

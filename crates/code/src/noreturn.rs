@@ -180,7 +180,7 @@ fn callers(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Uni
                 Some(target) => target,
                 None => {
                     let Some(place) = record.place() else { continue };
-                    let code = slots::code_in(image, &sweep.written, place);
+                    let code = slots::code_in(image, &sweep.changing, place);
                     never.own.extend(code.map(|code| (place, code)));
                     code.unwrap_or(place)
                 }

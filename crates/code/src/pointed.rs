@@ -13,6 +13,7 @@ use std::ops::Range;
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use tare_image::{Image, RelocationKind};
 
+use crate::addresses::slot;
 use crate::decode::{RawFlow, decoder, is_padding, raw_flow};
 use crate::extent::{Extent, Step};
 use crate::fragments::{Fragment, Fragments};
@@ -206,6 +207,6 @@ fn may_begin(image: &Image<'_>, fragments: &Fragments, gap: &Range<u64>, start: 
 fn is_plausible(image: &Image<'_>, one: &Instruction) -> bool {
     let is_zero = one.code() == Code::Add_rm8_r8 && one.memory_base() == Register::RAX && one.op1_register() == Register::AL;
     let is_far = matches!(one.flow_control(), FlowControl::Call | FlowControl::UnconditionalBranch) && raw_flow(one) == RawFlow::Next;
-    let is_elsewhere = one.is_ip_rel_memory_operand() && image.segment_at(one.ip_rel_memory_address()).is_none();
+    let is_elsewhere = slot(one).is_some_and(|slot| image.segment_at(slot).is_none());
     !(is_zero || is_far || is_elsewhere || one.is_privileged())
 }

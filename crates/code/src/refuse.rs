@@ -87,7 +87,9 @@ impl Judge<'_, '_> {
             (Refusal::OverlappingCode, &|| has(&|one| one.traits.overlaps) || is_torn()),
             (Refusal::SharedCode, &|| has(&|one| self.hands_over(one))),
             (Refusal::MoreThanRegisters, &|| self.carries(function) || has(&|one| self.leads_to_taking(one))),
-            (Refusal::CallIntoBody, &|| has(&|one| one.traits.is_called_inside) && calls_itself_inside(self.sweep, &own)),
+            (Refusal::CallIntoBody, &|| {
+                has(&|one| one.traits.has_thunk) || has(&|one| one.traits.is_called_inside) && calls_itself_inside(self.sweep, &own)
+            }),
             (Refusal::Transaction, &|| has(&|one| one.traits.has_transaction)),
             (Refusal::UnknownJump, &|| jumps.is_some_and(Jumps::has_unknown)),
             (Refusal::CodePieces, &|| jumps.is_some_and(Jumps::has_pieces)),

@@ -6,7 +6,7 @@ use std::ops::Range;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tare_image::Image;
 
-use crate::addresses::{constant_address, indexed_address, origin, part};
+use crate::addresses::{self, constant_address, indexed_address, origin, part};
 use crate::decode::{RawFlow, decoder, raw_flow};
 use crate::quick::QuickMap;
 
@@ -65,7 +65,7 @@ impl Stretch {
             RawFlow::Jump(target) | RawFlow::Branch(target) => self.branches.push((target, index)),
             RawFlow::IndirectJump => {
                 self.jumps.push(index);
-                slot = instruction.is_ip_rel_memory_operand().then(|| instruction.ip_rel_memory_address());
+                slot = addresses::slot(&instruction);
             }
             _ => {}
         }

@@ -16,8 +16,9 @@ use crate::parallel::Threads;
 use crate::pointed;
 use crate::program::FoundBy;
 use crate::record::FlowRecord;
+use crate::slots::{Changing, LINKERS};
 use crate::through::{Recent, Through};
-use crate::thunks::is_thunk;
+use crate::thunks::Inline;
 
 /// What an instruction of the code does with the address of a function: it may hand it on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,8 +65,10 @@ pub(crate) struct Sweep {
     over_lock: Vec<usize>,
     /// Where branches go that leave out the `lock` prefix of an instruction, sorted.
     pub(crate) behind_lock: Vec<u64>,
-    /// Words among those that the loader protects to which the code writes nevertheless, sorted.
-    pub(crate) written: Vec<u64>,
+    /// Words among those that the loader protects that may change nevertheless.
+    pub(crate) changing: Changing,
+    /// Thunks that stand in their functions.
+    pub(crate) inline: Inline,
 }
 
 impl Sweep {
@@ -93,7 +96,7 @@ const PIECE: u64 = 1 << 17;
 /// Sweeps all fragments, and those that direct targets and pointers outside of them add, until there are no more.
 pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threads) -> Sweep {
     let mut sweep = Sweep { starts: AddressSet::over(&code_ranges(image)), ..Sweep::default() };
-    let slots = [".got", ".got.plt"].into_iter().filter_map(|name| Some(image.section(name)?.range())).collect();
+    let slots = LINKERS.into_iter().filter_map(|name| Some(image.section(name)?.range())).collect();
     let places = Places { slots, protected: image.protected(), origin: origin(image) };
     loop {
         let todo: Vec<usize> = (0..fragments.list.len()).filter(|&one| fragments.list.get(one).is_some_and(|one| !one.traits.is_swept)).collect();
@@ -113,11 +116,13 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threa
             break;
         }
     }
-    for list in [&mut sweep.bases, &mut sweep.constants, &mut sweep.written] {
+    for list in [&mut sweep.bases, &mut sweep.constants] {
         list.sort_unstable();
         list.dedup();
     }
     sweep.pointers.sort_unstable_by_key(|pointer| pointer.at);
+    sweep.changing.settle(image, &places.protected, &sweep.constants);
+    sweep.inline.sort();
     sweep.behind_lock = straighten(&mut sweep);
     sweep.called_inside = mark_calls(&sweep, fragments);
     sweep.labels = mark_pointers(image, &sweep, fragments);
@@ -255,7 +260,8 @@ impl Sweep {
         self.constants.extend(portion.constants);
         self.added_to.extend(portion.added_to);
         self.given_back.extend(portion.given_back);
-        self.written.extend(portion.written);
+        self.changing.extend(portion.changing);
+        self.inline.extend(portion.inline);
         self.starts.merge(&portion.starts);
         for (&index, swept) in own.iter().zip(portion.swept) {
             if let Some(place) = fragments.list.get_mut(index) {
@@ -300,7 +306,8 @@ struct Portion<'a> {
     swept: Vec<Swept>,
     /// Flows whose target may stand behind a `lock` prefix.
     over_lock: Vec<usize>,
-    written: Vec<u64>,
+    changing: Changing,
+    inline: Inline,
     places: &'a Places,
 }
 
@@ -317,7 +324,8 @@ impl<'a> Portion<'a> {
             given_back: Vec::new(),
             swept: Vec::with_capacity(ranges.len()),
             over_lock: Vec::new(),
-            written: Vec::new(),
+            changing: Changing::default(),
+            inline: Inline::default(),
             places,
         };
         for fragment in fragments {
@@ -336,10 +344,12 @@ impl<'a> Portion<'a> {
         let mut carried = Carried::at_start();
         let (mut decoded, mut instructions) = (0, 0);
         while decoder.can_decode() {
-            let instruction = recent.next();
-            decoder.decode_out(instruction);
+            decoder.decode_out(recent.next());
+            let instruction = recent.last();
             decoded += 1;
-            let flow = raw_flow(instruction);
+            let raw = raw_flow(instruction);
+            let thunk = self.inline.flow(image, &fragment.range, &recent, raw);
+            let flow = thunk.map_or(raw, |(flow, _)| flow);
             match extent.step(instruction, flow) {
                 Step::Inside => {}
                 Step::Between => continue,
@@ -360,11 +370,17 @@ impl<'a> Portion<'a> {
             }
             if let RawFlow::Call(callee) = flow {
                 carried = Carried::behind_call(callee, instruction.next_ip());
-                if instruction.ip() == fragment.range.start && is_thunk(image, fragment.range.start) {
-                    extent.reach(callee);
+            }
+            if self.places.protected.contains(&instruction.memory_displacement64()) {
+                self.changing.note(image, instruction);
+            }
+            match thunk {
+                None => self.record(image, &recent, flow, &mut seen),
+                Some((flow, through)) => {
+                    seen.has_thunk = true;
+                    self.flows.push(FlowRecord::new(instruction, flow, through));
                 }
             }
-            self.record(image, &recent, flow, &mut seen);
         }
         let mut end = fragment.range.end;
         if !fragment.has_known_end {
@@ -418,35 +434,22 @@ impl<'a> Portion<'a> {
         match mnemonic {
             Mnemonic::Cmp => return self.forget_compared(recent),
             Mnemonic::Lea | Mnemonic::Mov => self.names(image, instruction, seen),
-            Mnemonic::Movups | Mnemonic::Movaps | Mnemonic::Movdqu | Mnemonic::Movdqa | Mnemonic::Movlps | Mnemonic::Movhps | Mnemonic::Movq => {
-                self.writes(instruction);
-            }
             _ => {}
         }
         if matches!(mnemonic, Mnemonic::Add | Mnemonic::Lea) && !image.kind().is_position_independent() {
-            self.added_to.extend(added_address(instruction).filter(|&address| image.text_at(address).is_some()));
+            let added = added_address(instruction);
+            self.added_to.extend(added.filter(|&address| image.text_at(address).is_some()));
+            added.filter(|address| self.places.protected.contains(address)).into_iter().for_each(|address| self.changing.note_taken(address));
         }
         if instruction.memory_index() != Register::None {
             self.bases.extend(indexed_address(instruction).filter(|&address| image.segment_at(address).is_some()));
         }
     }
 
-    /// Words that an instruction that moves something writes among those that the loader protects.
-    fn writes(&mut self, instruction: &Instruction) {
-        if instruction.memory_base() != Register::RIP || instruction.op0_kind() != OpKind::Memory {
-            return;
-        }
-        let start = instruction.ip_rel_memory_address();
-        let size = instruction.memory_size().size().max(1) as u64;
-        if self.places.protected.contains(&start) {
-            self.written.extend((start / 8 * 8..start.saturating_add(size)).step_by(8));
-        }
-    }
-
     /// Addresses that a `lea` or `mov` names.
     fn names(&mut self, image: &Image<'_>, instruction: &Instruction, seen: &mut Traits) {
         let address = match (instruction.mnemonic(), instruction.op1_kind()) {
-            (Mnemonic::Mov, OpKind::Register) => return self.writes(instruction),
+            (Mnemonic::Mov, OpKind::Register) => return,
             (Mnemonic::Mov, OpKind::Memory) => return self.loads(image, instruction, seen),
             _ => constant_address(instruction),
         };
@@ -462,7 +465,6 @@ impl<'a> Portion<'a> {
                 self.bases.extend((instruction.op1_kind() == OpKind::Memory || part.is_some()).then_some(address));
             }
         } else if let Some(address) = stored_address(instruction) {
-            self.writes(instruction);
             if image.is_code(address) {
                 self.pointers.push(Pointer { at, target: address });
             } else {

@@ -2,6 +2,7 @@
 
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
+use crate::addresses::{is_in_thread, slot};
 use crate::decode::LONGEST;
 
 /// How many instructions back the load of a pointer is looked for.
@@ -49,6 +50,13 @@ impl Recent {
     /// The last instruction.
     pub(crate) const fn last(&self) -> &Instruction {
         &self.ring[self.count.wrapping_sub(1) % ROOM]
+    }
+
+    /// The instruction right in front of the last one, if it pushes something.
+    #[inline]
+    pub(crate) fn pushed(&self) -> Option<&Instruction> {
+        let before = &self.ring[self.count.wrapping_sub(2) % ROOM];
+        (before.mnemonic() == Mnemonic::Push && before.next_ip() == self.last().ip()).then_some(before)
     }
 
     /// Whether the instruction at an address may be among those that are remembered.
@@ -129,11 +137,9 @@ impl Recent {
 }
 
 fn of_operand(instruction: &Instruction) -> Through {
-    if instruction.is_ip_rel_memory_operand() {
-        return match instruction.op0_kind() {
-            OpKind::Memory => Through::Slot(instruction.ip_rel_memory_address()),
-            _ => Through::Pointer,
-        };
+    if instruction.is_ip_rel_memory_operand() || is_in_thread(instruction) {
+        let jumps_through = instruction.op0_kind() == OpKind::Memory;
+        return slot(instruction).filter(|_| jumps_through).map_or(Through::Pointer, Through::Slot);
     }
     match (instruction.memory_base(), instruction.memory_index()) {
         (Register::RSP | Register::RBP, _) => Through::Unknown,

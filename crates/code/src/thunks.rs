@@ -1,36 +1,168 @@
-//! Jumps through thunks (`-mindirect-branch=thunk`, retpolines): direct jumps to code that goes on where a register
-//! says.
+//! Jumps and calls through thunks (`-mindirect-branch`, `-mfunction-return`, retpolines): code that calls over a loop, and
+//! overwrites the return address by a register, or drops it.
 //!
-//! They are tail calls unless the stack is not as at an entry, or the function keeps addresses of its own instructions
-//! or reads a table that leads into it; then where they go is not known.
+//! A thunk may be code of its own, or stand in the function (`thunk-inline`). Either way the call in it is a jump, as nothing
+//! comes back to it. The return behind an overwritten address is an indirect jump; behind one that is dropped it is a return,
+//! or, where the address to go to was pushed right in front of the thunk, an indirect jump as well. A call of all that which stands
+//! right behind it is an indirect call. Jumps through thunks are tail calls unless the stack is not as at an entry, or the
+//! function keeps addresses of its own instructions or reads a table that leads into it; then where they go is not known.
+
+use std::ops::Range;
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tare_image::Image;
 
+use crate::addresses::slot;
 use crate::decode::{RawFlow, decoder, raw_flow};
 use crate::fragments::Fragments;
 use crate::quick::QuickMap;
 use crate::sweep::Sweep;
 use crate::tables::{JumpKind, Jumps, Resolver};
+use crate::through::{Recent, Through};
 use crate::{Unit, behind_start, rows};
 
 /// How far behind its start a thunk overwrites the return address.
 const MOST: u64 = 64;
 
-/// Adds the jumps through thunks that may stay in their function, as unknown ones.
+/// What a thunk does with the return address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Overwrites,
+    Drops,
+}
+
+/// The code of a thunk behind its call.
+struct Thunk {
+    /// What is called.
+    target: u64,
+    ending: Ending,
+    /// Its return.
+    end: Instruction,
+}
+
+/// Thunks as they stand in code, with what their instructions do.
+#[derive(Default)]
+pub(crate) struct Inline {
+    known: Vec<Known>,
+    /// What the thunk that was met last leads on by.
+    awaited: Option<Known>,
+}
+
+/// An instruction that does something else than it says.
+struct Known {
+    at: u64,
+    flow: RawFlow,
+    through: Through,
+    /// The call at the start of the thunk, or the jump to it.
+    start: u64,
+}
+
+impl Inline {
+    /// What an instruction in a range of code does to the flow of control, and what it goes through, if that is not what it says;
+    /// to be asked in the order of addresses.
+    #[inline]
+    pub(crate) fn flow(&mut self, image: &Image<'_>, range: &Range<u64>, recent: &Recent, raw: RawFlow) -> Option<(RawFlow, Through)> {
+        let one = recent.last();
+        match raw {
+            RawFlow::Call(target) if target.wrapping_sub(one.next_ip()) <= MOST && range.contains(&target) => self.enter(image, range, recent)?,
+            RawFlow::Jump(target) if recent.pushed().is_some() && !range.contains(&target) => self.leave(image, range, recent, target),
+            RawFlow::Jump(_) | RawFlow::Call(_) | RawFlow::Return => {}
+            _ => return None,
+        }
+        if self.awaited.as_ref().is_some_and(|awaited| awaited.at == one.ip()) {
+            self.known.extend(self.awaited.take());
+        }
+        self.known.last().filter(|last| last.at == one.ip()).map(|last| (last.flow, last.through))
+    }
+
+    /// A call over a loop.
+    #[cold]
+    fn enter(&mut self, image: &Image<'_>, range: &Range<u64>, recent: &Recent) -> Option<()> {
+        let start = recent.last().ip();
+        let thunk = thunk_at(image, start)?;
+        let pushed = recent.pushed().filter(|_| thunk.ending == Ending::Drops);
+        if thunk.ending == Ending::Overwrites || pushed.is_some() {
+            self.awaited = Some(leading_on(image, range, (&thunk.end, start), pushed));
+        }
+        self.known.push(Known { at: start, flow: RawFlow::Jump(thunk.target), through: Through::Nothing, start });
+        Some(())
+    }
+
+    /// A jump to what may be a thunk that leads to the address that was pushed in front of the jump.
+    #[cold]
+    fn leave(&mut self, image: &Image<'_>, range: &Range<u64>, recent: &Recent, target: u64) {
+        let jump = recent.last();
+        if thunk_at(image, target).is_some_and(|thunk| thunk.ending == Ending::Drops) {
+            self.awaited = Some(leading_on(image, range, (jump, jump.ip()), recent.pushed()));
+        }
+    }
+
+    pub(crate) fn extend(&mut self, more: Self) {
+        self.known.extend(more.known);
+    }
+
+    pub(crate) fn sort(&mut self) {
+        self.known.sort_unstable_by_key(|one| one.at);
+        self.known.dedup_by_key(|one| one.at);
+    }
+
+    /// What an instruction does that by itself does `raw`, once all are known.
+    pub(crate) fn understood(&self, address: u64, raw: RawFlow) -> RawFlow {
+        self.at(address).map_or(raw, |known| known.flow)
+    }
+
+    /// Whether it is a call instruction from which control goes on as from a jump.
+    pub(crate) fn is_jumping_call(&self, address: u64) -> bool {
+        self.at(address).is_some_and(|known| matches!(known.flow, RawFlow::Jump(_)))
+    }
+
+    fn at(&self, address: u64) -> Option<&Known> {
+        self.known.binary_search_by_key(&address, |known| known.at).ok().and_then(|place| self.known.get(place))
+    }
+
+    /// The indirect jumps in a range: with where their thunks start.
+    fn jumps_in<'a>(&'a self, range: &'a Range<u64>) -> impl Iterator<Item = (u64, u64)> + 'a {
+        let first = self.known.partition_point(|known| known.at < range.start);
+        let own = self.known.get(first..).unwrap_or_default().iter().take_while(|known| known.at < range.end);
+        own.filter(|known| known.flow == RawFlow::IndirectJump).map(|known| (known.at, known.start))
+    }
+}
+
+/// The instruction that leads on to another address: the last one of a thunk that starts at `start`, or the call right behind
+/// it of what begins there or with the push in front.
+fn leading_on(image: &Image<'_>, range: &Range<u64>, (end, start): (&Instruction, u64), pushed: Option<&Instruction>) -> Known {
+    let through = pushed.and_then(slot).map_or(Through::Unknown, Through::Slot);
+    let first = pushed.map_or(start, Instruction::ip);
+    let next = decoder(image, &(end.next_ip()..range.end)).into_iter().next();
+    let is_called_behind = first != range.start && next.is_some_and(|one| raw_flow(&one) == RawFlow::Call(first));
+    let (at, flow) = if is_called_behind { (end.next_ip(), RawFlow::IndirectCall) } else { (end.ip(), RawFlow::IndirectJump) };
+    Known { at, flow, through, start }
+}
+
+/// A jump through a thunk.
+struct Jump {
+    fragment: usize,
+    address: u64,
+    /// Where the stack is to be as at an entry for a tail call.
+    from: u64,
+}
+
+/// Says of jumps through thunks whether they may stay in their function, and so are unknown, or are tail calls.
 pub(crate) fn mark(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit], jumps: &mut QuickMap<usize, Jumps>) {
     let resolver = Resolver::new(image, sweep);
     let mut known: QuickMap<u64, bool> = QuickMap::default();
     for (index, unit) in units.iter().enumerate() {
         let own = || unit.fragments.iter().filter_map(|&one| Some((one, fragments.list.get(one)?)));
-        let mut through: Vec<(usize, u64)> = Vec::new();
+        let mut through: Vec<Jump> = Vec::new();
         for (one, fragment) in own() {
             let outward = sweep.flows_of(fragment).iter().filter_map(|record| match record.flow() {
                 RawFlow::Jump(target) if !fragment.range.contains(&target) => Some((record.address, target)),
                 _ => None,
             });
-            let thunked = outward.filter(|&(_, target)| *known.entry(target).or_insert_with(|| is_thunk(image, target)));
-            through.extend(thunked.map(|(address, _)| (one, address)));
+            let leads_on = |target| thunk_at(image, target).is_some_and(|thunk| thunk.ending == Ending::Overwrites);
+            let thunked = outward.filter(|&(_, target)| *known.entry(target).or_insert_with(|| leads_on(target)));
+            through.extend(thunked.map(|(address, _)| Jump { fragment: one, address, from: address }));
+            through.extend(sweep.inline.jumps_in(&fragment.range).map(|(address, from)| Jump { fragment: one, address, from }));
         }
         if through.is_empty() {
             continue;
@@ -38,32 +170,43 @@ pub(crate) fn mark(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, unit
         let ranges: Vec<_> = own().map(|(_, one)| one.range.clone()).collect();
         let keeps_labels = ranges.iter().any(|range| !behind_start(&sweep.labels, range).is_empty());
         let may_stay = keeps_labels || resolver.reads_tables(&ranges);
-        let is_inside = |&(one, address): &(usize, u64)| {
-            let is_entry = rows(image, fragments, one).is_none_or(|rows| rows.at(address).is_some_and(tare_image::Cfa::is_entry));
-            may_stay || !is_entry
-        };
-        let unknown: Vec<_> = through.into_iter().filter(is_inside).map(|(_, address)| (address, JumpKind::Unknown)).collect();
-        if !unknown.is_empty() {
-            jumps.entry(index).or_default().kinds.extend(unknown);
-        }
+        let kinds = through.into_iter().map(|jump| {
+            let is_entry = rows(image, fragments, jump.fragment).is_none_or(|rows| rows.at(jump.from).is_some_and(tare_image::Cfa::is_entry));
+            (jump.address, if may_stay || !is_entry { JumpKind::Unknown } else { JumpKind::TailCall })
+        });
+        jumps.entry(index).or_default().kinds.extend(kinds);
     }
 }
 
-/// Code that calls over a loop, and overwrites the return address by a register.
+/// Whether code calls over a loop, and overwrites or drops the return address.
 pub(crate) fn is_thunk(image: &Image<'_>, start: u64) -> bool {
-    let Some(text) = image.text_at(start) else { return false };
-    let range = start..text.end.min(start.saturating_add(MOST));
-    let Some(RawFlow::Call(target)) = decoder(image, &range).into_iter().next().map(|one| raw_flow(&one)) else { return false };
-    if !range.contains(&target) {
-        return false;
-    }
-    let mut behind = decoder(image, &(target..range.end)).into_iter();
-    behind.next().is_some_and(|one| overwrites_return(&one)) && behind.next().is_some_and(|one| raw_flow(&one) == RawFlow::Return)
+    thunk_at(image, start).is_some()
 }
 
-fn overwrites_return(one: &Instruction) -> bool {
-    let is_store = one.mnemonic() == Mnemonic::Mov && one.op0_kind() == OpKind::Memory && one.op1_kind() == OpKind::Register;
-    let is_drop = one.mnemonic() == Mnemonic::Lea && one.op0_register() == Register::RSP && one.memory_displacement64() == 8;
-    let is_top = one.memory_base() == Register::RSP && one.memory_index() == Register::None;
-    is_top && (is_drop || (is_store && one.memory_displacement64() == 0))
+fn thunk_at(image: &Image<'_>, start: u64) -> Option<Thunk> {
+    let text = image.text_at(start)?;
+    let range = start..text.end.min(start.saturating_add(MOST));
+    let first = decoder(image, &range).into_iter().next()?;
+    let RawFlow::Call(target) = raw_flow(&first) else { return None };
+    if !range.contains(&target) || target <= start {
+        return None;
+    }
+    let mut behind = decoder(image, &(target..text.end.min(range.end + MOST))).into_iter();
+    let ending = ending(&behind.next()?)?;
+    let end = behind.next().filter(|one| raw_flow(one) == RawFlow::Return)?;
+    Some(Thunk { target, ending, end })
+}
+
+/// What an instruction does with a return address on top of the stack.
+fn ending(one: &Instruction) -> Option<Ending> {
+    if one.memory_base() != Register::RSP || one.memory_index() != Register::None {
+        return None;
+    }
+    let stores = one.mnemonic() == Mnemonic::Mov && one.op0_kind() == OpKind::Memory && one.op1_register().is_gpr64();
+    let drops = one.mnemonic() == Mnemonic::Lea && one.op0_register() == Register::RSP;
+    match one.memory_displacement64() {
+        0 if stores => Some(Ending::Overwrites),
+        8 if drops => Some(Ending::Drops),
+        _ => None,
+    }
 }

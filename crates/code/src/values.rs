@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
-use crate::addresses::{constant_address, indexed_address, part};
+use crate::addresses::{constant_address, indexed_address, is_in_thread, part, slot};
 use crate::quick::QuickSet;
 use crate::stretch::Stretch;
 
@@ -227,8 +227,8 @@ impl<'a> Values<'a> {
 
     /// What the memory operand of an instruction holds.
     fn load(&mut self, instruction: &Instruction, index: usize, size: u8, depth: usize) -> Value {
-        if instruction.is_ip_rel_memory_operand() {
-            return if size == 8 { Value::Slot(instruction.ip_rel_memory_address()) } else { Value::Unknown };
+        if instruction.is_ip_rel_memory_operand() || is_in_thread(instruction) {
+            return slot(instruction).filter(|_| size == 8).map_or(Value::Unknown, Value::Slot);
         }
         let entry = |table| if size == 8 { Value::Entry64(table) } else { Value::Entry32(Some(table)) };
         if let Some(table) = indexed_address(instruction) {

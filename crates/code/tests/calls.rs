@@ -275,3 +275,128 @@ fn calls_through_constant_words_are_sure() {
         assert!(function(&program, "ends").never_returns && !function(&program, "through").never_returns, "{about}");
     }
 }
+
+const THUNKED: &str = r#"
+#include <stdio.h>
+#define KEEP __attribute__((noinline, noclone, noipa))
+typedef int (*function)(int);
+KEEP int one(int n) { return n > 3 ? puts("one") : n; }
+KEEP int two(int n) { return n > 4 ? puts("two") : n + 1; }
+function either[] = {one, two};
+KEEP int calls(int n) { int s = 0; for (int i = 0; i < n; i++) s += either[i & 1](i); return s; }
+KEEP int jumps(int n) { return either[n & 1](n); }
+KEEP int kept(const unsigned char *p) {
+    static void *const t[] = {&&A, &&B, &&C};
+    int s = 0;
+    goto *t[*p % 3];
+    A: s += puts("a"); goto *t[*++p % 3];
+    B: s *= 3; goto *t[*++p % 3];
+    C: return s;
+}
+int main(int c, char **v) { return calls(c) + jumps(c) + kept((unsigned char *)v[0]); }
+"#;
+
+/// Thunks that stand in their functions are calls, jumps and returns of these: no function calls itself there, and the loop that catches
+/// a processor's guesses is none of the program.
+#[test]
+fn thunks_in_their_functions_are_what_they_stand_for() {
+    let shop = Workshop::new();
+    let inline: &[&str] = &["-mindirect-branch=thunk-inline", "-mfunction-return=thunk-inline"];
+    let branches: &[&str] = &["-mindirect-branch=thunk-inline"];
+    let mixed: &[&str] = &["-mindirect-branch=thunk-inline", "-mfunction-return=thunk"];
+    for thunks in [inline, branches, mixed] {
+        for more in [&["-O2"], &["-O0"], &["-O2", "-fno-plt", "-fno-pie", "-no-pie"][..]] {
+            let flags = [thunks, more].concat();
+            let bytes = shop.compile("gcc", "thunked", "c", THUNKED, &flags);
+            let image = Image::parse(&bytes).expect("an image");
+            let program = Program::analyse(&image).expect("functions");
+            let numbers = |name: &str| {
+                let metrics = program.metrics(&image, function(&program, name), None);
+                (metrics.loops, metrics.indirect_calls, metrics.unresolved_jumps)
+            };
+            assert_eq!(numbers("calls"), (1, 1, 0), "{flags:?}");
+            assert_eq!(numbers("jumps"), (0, 1, 0), "{flags:?}");
+            let of_kept = numbers("kept");
+            assert!(of_kept.0 == 0 && of_kept.1 == 0 && of_kept.2 > 0, "{flags:?}: {of_kept:?}");
+            for name in ["calls", "jumps", "kept", "one", "main"] {
+                let own = index(&program, name);
+                assert!(!program.calls().callees(own).contains(&own), "{flags:?}: {name} calls itself");
+                assert!(!function(&program, name).never_returns, "{flags:?}: {name}");
+                assert!(program.functions[own].other_entries.is_empty(), "{flags:?}: {name}");
+            }
+            let to_puts = distances_to(&program, "puts", Edges::Sure);
+            assert_eq!([to_puts[index(&program, "one")], to_puts[index(&program, "kept")]], [Some(1); 2], "{flags:?}");
+            assert_eq!(to_puts[index(&program, "calls")], None, "{flags:?}");
+            let possible = distances_to(&program, "puts", Edges::Possible);
+            assert_eq!([possible[index(&program, "calls")], possible[index(&program, "jumps")]], [Some(2); 2], "{flags:?}");
+            let calls = function(&program, "calls");
+            let body = program.body(&image, calls);
+            assert_eq!(program.loops(calls, &body).len(), 1, "{flags:?}");
+        }
+    }
+}
+
+const CHANGED: &str = r#"
+typedef int (*function)(int);
+#define PROTECTED(name) __attribute__((section(".data.rel.ro"))) static function volatile name
+#define KEEP __attribute__((noinline, noclone, noipa))
+KEEP int known(int n) { return n + 1; }
+KEEP int other(int n) { return n - 1; }
+PROTECTED(stays) = known;
+PROTECTED(stored) = known;
+PROTECTED(exchanged) = known;
+PROTECTED(compared) = known;
+PROTECTED(popped) = known;
+PROTECTED(wide)[4] = {known, known, known, known};
+PROTECTED(handed) = known;
+PROTECTED(array)[4] = {known, known, known, known};
+PROTECTED(held) = known;
+function volatile *const holder = &held;
+KEEP int through_stays(int n) { return stays(n) + 1; }
+KEEP int through_stored(int n) { return stored(n) + 1; }
+KEEP int through_exchanged(int n) { return exchanged(n) + 1; }
+KEEP int through_compared(int n) { return compared(n) + 1; }
+KEEP int through_popped(int n) { return popped(n) + 1; }
+KEEP int through_wide(int n) { return wide[2](n) + 1; }
+KEEP int through_handed(int n) { return handed(n) + 1; }
+KEEP int through_array(int n) { return array[3](n) + 1; }
+KEEP int through_held(int n) { return held(n) + 1; }
+KEEP int through_thread(int n) { int r; __asm__ volatile("call *%%gs:%1" : "=a"(r) : "m"(stays), "D"(n) : "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory"); return r; }
+KEEP void fills(function volatile *place, function value) { *place = value; }
+KEEP void changes(int n, function value) {
+    stored = value;
+    __atomic_exchange_n(&exchanged, value, 5);
+    function old = known;
+    __atomic_compare_exchange_n(&compared, &old, value, 0, 5, 5);
+    __asm__ volatile("push %0; pop popped(%%rip)" : : "r"(value) : "memory");
+    __asm__ volatile("movdqu %%xmm0, 16+wide(%%rip)" : : : "memory");
+    fills(&handed, value);
+    array[n] = value;
+}
+int main(int c, char **v) {
+    if (c > 9) changes(c, other), fills(holder, other), through_thread(c);
+    return through_stays(c) + through_stored(c) + through_exchanged(c) + through_compared(c) + through_popped(c) + through_wide(c)
+        + through_handed(c) + through_array(c) + through_held(c) + (v == 0);
+}
+"#;
+
+/// A word that is protected may change where code writes it, in whatever way, or where its address, or that of the object it lies in, is
+/// held; and a segment of the thread counts from elsewhere.
+#[test]
+fn calls_through_words_that_may_change_are_not_sure() {
+    let shop = Workshop::new();
+    let cases: [&[&str]; 4] = [&["-O2", "-pie", "-fPIE"], &["-O2", "-no-pie", "-fno-pie"], &["-O0", "-pie", "-fPIE"], &["-O2", "-fPIC", "-shared"]];
+    for (compiler, flags) in ["gcc", "clang"].into_iter().flat_map(|compiler| cases.map(|flags| (compiler, flags))).filter(|case| has(case.0)) {
+        let flags = [flags, &["-w", "-Wl,-z,now"]].concat();
+        let bytes = shop.compile(compiler, "changed", "c", CHANGED, &flags);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        let to_known = distances_to(&program, "known", Edges::Sure);
+        let through = |name: &str| to_known[index(&program, &format!("through_{name}"))];
+        let about = format!("{compiler} {flags:?}");
+        assert_eq!(through("stays"), Some(1), "{about}");
+        for name in ["stored", "exchanged", "compared", "popped", "wide", "handed", "array", "held", "thread"] {
+            assert_eq!(through(name), None, "{about}: {name}");
+        }
+    }
+}
