@@ -44,23 +44,42 @@ async function freshFrame() {
 /** What tells a call path from others, from one reading to the next. */
 const chain = (model, path) => model.ancestry(path).map((at) => model.pathName(at)).join("\n");
 
-/** What was selected, looked for and opened in one page is so in the next. */
+/** What stands in the bars of the views is chosen and turned as it was. */
+function carryBars(from, to) {
+  const name = (one) => `${one.closest("section")?.id} ${one.tagName === "LABEL" ? one.firstChild.textContent : one.previousElementSibling?.tagName}`;
+  const inBars = (frame, what) => new Map([...frame.contentDocument.querySelectorAll(`.bar > ${what}`)].map((one) => [name(one), one]));
+  const [labels, buttons] = [inBars(from, "label"), inBars(from, "button")];
+  for (const [key, label] of inBars(to, "label")) {
+    const [was, is] = [labels.get(key)?.querySelector("select"), label.querySelector("select")];
+    if (!was || !is || was.value === is.value || ![...is.options].some(({ value }) => value === was.value)) continue;
+    is.value = was.value;
+    is.dispatchEvent(new Event("change"));
+  }
+  for (const [key, button] of inBars(to, "button")) if (buttons.has(key) && buttons.get(key).textContent !== button.textContent) button.click();
+}
+
+/** What was selected, looked for, chosen and opened in one page is so in the next. */
 function carry(from, to) {
+  carryBars(from, to);
   const [was, is] = [from.contentWindow.tare, to.contentWindow.tare];
   if (was && is) {
-    const { region, values, query, ranks } = was.model.state;
+    const { region, path, values, query, ranks } = was.model.state;
     to.contentDocument.getElementById("search").value = query;
     is.model.change({ values, query });
     if (ranks.length) is.model.selectRanks(was.model.rankList());
     const same = (index) => is.model.name(index) === was.model.name(region) && is.model.place(index) === was.model.place(region);
     const again = region === NONE ? -1 : [...is.model.strings.names.keys()].find(same) ?? -1;
     if (again >= 0) is.model.selectRegion(again);
-    if (was.table.shape === "tree" && is.table.shape === "tree" && is.model.tree.rows <= MOST_PATHS) {
-      const open = new Set([...was.table.open].map((path) => chain(was.model, path)));
-      is.table.open.clear();
-      for (let path = 0; path < is.model.tree.rows; path++) if (open.has(chain(is.model, path))) is.table.open.add(path);
-      is.table.arrange();
+    if (is.model.tree.rows <= MOST_PATHS) {
+      const known = new Map();
+      for (let path = 0; path < is.model.tree.rows; path++) known.set(chain(is.model, path), path);
+      const same = (path) => (path === NONE || path === null ? undefined : known.get(chain(was.model, path)));
+      if (same(path) !== undefined) is.model.selectPath(same(path));
+      if (same(was.icicle.root) !== undefined) is.icicle.zoom(same(was.icicle.root));
+      if (was.table.shape === "tree") is.table.open = new Set([...was.table.open].map(same).filter((path) => path !== undefined));
     }
+    [is.table.sorted, is.table.isDescending] = [was.table.sorted, was.table.isDescending];
+    is.table.arrange();
   }
   const boxes = (frame) => [...frame.contentDocument.querySelectorAll(".vtable")];
   const before = boxes(from);

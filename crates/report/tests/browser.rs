@@ -496,6 +496,10 @@ fn the_page_of_a_run_that_goes_on_is_read_anew_and_keeps_what_was_selected() {
     let before = calls(&mut browser);
     browser.value(&format!("{page}.tare.model.selectRegion([...{page}.tare.model.strings.names].indexOf('MPI_Recv'))"));
     browser.value(&format!("{page}.tare.model.change({{ values: 'measured', query: 'kind:mpi' }})"));
+    browser.value(&format!("{page}.tare.table.setShape('flat')"));
+    browser.value(&format!("{page}.tare.table.sortBy('calls')"));
+    browser.value(&format!("{page}.tare.icicle.zoom({page}.tare.model.state.path)"));
+    browser.value(&format!("{page}.document.querySelector('#icicle .bar > button').click()"));
     browser.value(&format!("{page}.scrollTo(0, 300)"));
     browser.until("document.documentElement.dataset.over === 'yes'");
     assert_eq!(browser.number("Number(document.documentElement.dataset.readings)"), 3.0);
@@ -503,6 +507,10 @@ fn the_page_of_a_run_that_goes_on_is_read_anew_and_keeps_what_was_selected() {
     assert!(calls(&mut browser) > 2.0 * before, "the figures are new");
     assert_eq!(browser.text(&format!("{page}.document.querySelector('#detail h2').textContent")), "MPI_Recv");
     assert_eq!(browser.text(&format!("{page}.tare.model.state.values + {page}.document.getElementById('search').value")), "measuredkind:mpi");
+    assert_eq!(browser.text(&format!("['shape', 'sorted', 'isDescending'].map((key) => {page}.tare.table[key]).join()")), "flat,calls,true");
+    assert_eq!(browser.text(&format!("{page}.document.querySelector('#regions select').value")), "flat");
+    assert_eq!(browser.text(&format!("{page}.tare.model.pathName({page}.tare.icicle.root)")), "MPI_Recv", "it stays zoomed");
+    assert_eq!(browser.value(&format!("{page}.tare.icicle.frame.hidden && !{page}.tare.icicle.list.hidden")), json!(true), "as a table");
     assert_eq!(browser.number(&format!("{page}.scrollY")), 300.0);
     assert_eq!(browser.text("document.getElementById('age').textContent"), "The run has ended.");
     assert!(browser.requests.iter().all(|asked| asked.starts_with(&format!("http://{address}/"))), "{:?}", browser.requests);
