@@ -138,6 +138,8 @@ fn a_run_answers_every_question_of_the_paper() {
     for (question, code, part) in [
         ("time of P", 66, "one of P1, P2"),
         ("time off", 66, "called `off`"),
+        ("time of loops in P2", 66, "nothing was measured there"),
+        ("communication in P4", 66, "nothing was measured there"),
         ("time on ranks 0-99", 65, "no rank 99"),
         ("where on ranks 7", 65, "no rank 7"),
         ("time by colour", 64, "`colour`"),

@@ -81,6 +81,22 @@ fn every_verb_has_a_page_that_man_reads_with_all_its_options() {
         }
         assert_eq!(text(&fs::read(place.path().join(&page)).expect("the page")), text(&printed(&place, verb)), "the page alone is the same");
     }
+    // The line of a call has options with their values, then what stands without a name.
+    let synopsis = |verb: &str| {
+        let printed = text(&printed(&place, verb));
+        printed
+            .lines()
+            .skip_while(|line| *line != ".SH SYNOPSIS")
+            .nth(1)
+            .unwrap_or_default()
+            .replace("\\fB", "")
+            .replace("\\fI", "")
+            .replace("\\fR", "")
+    };
+    let of_query = synopsis("query");
+    assert!(of_query.starts_with("tare query [") && of_query.ends_with(" RUN QUESTION...") && of_query.contains(" FORMAT]"), "{of_query}");
+    let of_profile = synopsis("profile");
+    assert!(of_profile.contains(" P%]") && of_profile.ends_with(" \\-\\- [CMD...]"), "{of_profile}");
     assert!(text(&printed(&place, "")).contains("tare\\-profile(1)"));
     assert_eq!(place.tare().args(["manual", "nothing"]).output().expect("tare can be started").status.code(), Some(64));
 }

@@ -61,3 +61,17 @@ impl Spent {
         format!("{allowed} allowed, probes took {probes}{interval}{over}{besides}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_next_to_nothing_are_times() {
+        let spent = Spent { allowed: 0.02, probes: 0.015, probes_low: 0.01, probes_high: 0.03, wrappers: 0.0, without_s: 10.0 };
+        let said = |spent: &Spent| spent.sentence(&Glyphs::ASCII).replace('\u{a0}', " ");
+        assert_eq!(said(&spent), "2.0 % allowed, probes took 1.5 % (1.0 % ... 3.0 %)");
+        let empty = Spent { probes: 3.0, probes_low: 2.0, probes_high: 4.0, without_s: 20e-6, ..spent };
+        assert_eq!(said(&empty), "2.0 % allowed; the program itself took 20.00 us alone, and probes 60.00 us");
+    }
+}
