@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use tare_code::{Body, Flow, Function, Instruction, Operand, Refusal};
+use tare_code::{Body, Flow, Function, Instruction, Operand, Refusal, TableForm};
 use tare_image::{Image, Kind};
 
 use crate::addresses::AddressMap;
@@ -85,7 +85,7 @@ pub(crate) fn decode<'data>(image: &Image<'data>, function: &Function, body: &Bo
     if context.knows_where_it_goes(&own) {
         return Err(Reason::ReturnAddress);
     }
-    if context.hands_out_labels(&own) {
+    if context.hands_out_labels(&own) || context.reads_entries() {
         return Err(Reason::LabelAddress);
     }
     let mut first = 0;
@@ -137,6 +137,28 @@ impl<'data> Context<'_, 'data> {
         let is_fixed = matches!(self.image.kind(), Kind::NonPie | Kind::Static);
         let holds_label = |one: &Instruction| self.number(one).is_some_and(|number| self.function.contains(number) && is_label(number));
         own.iter().any(loads_label) || is_fixed && self.body.instructions.iter().any(|one| !refers_to_table(one) && holds_label(one))
+    }
+
+    /// Whether an instruction names one entry of a jump table and reads it where it stands: what it reads leads into the original.
+    fn reads_entries(&self) -> bool {
+        let tables = self.body.tables.iter().filter(|table| !matches!(table.form, TableForm::Code { .. }));
+        let entries: Vec<Range<u64>> =
+            tables.map(|table| table.address..table.address + table.form.entry_size() * table.reached().len() as u64).collect();
+        let is_read = |target: u64| entries.iter().any(|range| range.contains(&target));
+        let is_fixed = matches!(self.image.kind(), Kind::NonPie | Kind::Static);
+        let named = |one: &Instruction| match one.operand {
+            Operand::RipRelative { target, .. } => Some(target),
+            Operand::Fixed if is_fixed => self.last_word(one),
+            _ => None,
+        };
+        let reads = |one: &Instruction| one.flow == Flow::Next && named(one).is_some_and(is_read) && !self.references.contains_key(&one.address);
+        !entries.is_empty() && self.body.instructions.iter().any(reads)
+    }
+
+    /// The four bytes at the end of an instruction: an address without registers, if it has one.
+    fn last_word(&self, one: &Instruction) -> Option<u64> {
+        let bytes = self.image.bytes_at(one.address, u64::from(one.length))?;
+        Some(u64::from(u32::from_le_bytes(*bytes.last_chunk()?)))
     }
 
     /// The number that a `mov`, `push` or `lea` puts somewhere; it ends the instruction.

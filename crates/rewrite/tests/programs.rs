@@ -183,7 +183,17 @@ fn functions_that_check_where_calls_return_are_refused() {
 
 #[test]
 fn functions_that_hand_out_their_labels_are_refused() {
-    for flags in ["-O2", "-O1 -no-pie -fno-pie", "-O2 -no-pie -fno-pie -DNUMBERS", "-O2 -static -DNUMBERS", "clang -O2"] {
+    for flags in [
+        "-O2",
+        "-O0",
+        "-O0 -no-pie -fno-pie",
+        "-O1 -no-pie -fno-pie",
+        "-O2 -no-pie -fno-pie -DNUMBERS",
+        "-O2 -static -DNUMBERS",
+        "clang -O2",
+        "clang -O0",
+        "clang -O0 -no-pie -fno-pie",
+    ] {
         let bench = Bench::new();
         let original = bench.build("labels.c", flags, "original");
         let (copy, output) = bench.instrument(&original, "copy", Levels::ALL, true);
