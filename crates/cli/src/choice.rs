@@ -91,6 +91,11 @@ impl Choice {
         self.filters.iter().any(|filter| filter.needs().source)
     }
 
+    /// Whether it rests on paths of sure calls: those to MPI and OpenMP are kept within a budget.
+    pub(crate) fn follows_sure_edges(&self) -> bool {
+        self.limiting.is_some() || self.filters.iter().any(|filter| filter.needs().sure_edges)
+    }
+
     /// What limits what they let in.
     pub(crate) fn limiting(&self) -> Option<&Limiting> {
         self.limiting.as_ref()

@@ -99,11 +99,23 @@ impl<'data> Analysis<'data> {
 
     /// Chooses what to measure.
     pub(crate) fn select(&self, choice: &Choice) -> Result<Chosen, Failure> {
+        self.warn_of_lost_calls(choice);
         let lines = choice.needs_source().then(|| self.lines()).flatten();
         let selection = tare_select::choose(&self.program, choice.filters(), |function| self.metrics(function, lines.as_ref()));
         let Some(limiting) = choice.limiting() else { return Ok(Chosen { selection, expectation: None }) };
         let (selection, expectation) = limiting.apply(selection, self)?;
         Ok(Chosen { selection, expectation: Some(expectation) })
+    }
+
+    /// Paths over calls of which nothing is known are not among those that are chosen by.
+    fn warn_of_lost_calls(&self, choice: &Choice) {
+        let lost = self.program.lost_calls();
+        if lost > 0 && choice.follows_sure_edges() {
+            let path = self.path.display();
+            let calls = if lost == 1 { "1 call".to_string() } else { format!("{lost} calls") };
+            eprintln!("tare: {calls} in code of the large model in {path} may lead to anything: paths over them are not known");
+            eprintln!("      try: compile with -O1 or more, or follow possible calls too (edges=\"possible\" in a filter)");
+        }
     }
 
     /// What was chosen and why, for people and programs.
@@ -132,6 +144,7 @@ impl<'data> Analysis<'data> {
                     loops: snippet(&decision.snippets.loops),
                     callsites: snippet(&decision.snippets.callsites),
                 },
+                is_special: decision.is_selected && !decision.snippets.are_default(),
                 snippet_rules: tare_report::select::SnippetRules {
                     functions: origin(&decision.origins.functions),
                     loops: origin(&decision.origins.loops),

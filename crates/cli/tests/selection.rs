@@ -241,6 +241,22 @@ fn compilers_read_what_is_written_for_them() {
     assert_eq!(named, BTreeSet::from([most, first, last, "_ZN4PairC2Eii".to_owned()]), "{hooked}");
 }
 
+/// Sure edges do not have the calls that unoptimised code of the large model makes by what it keeps in the frame.
+#[test]
+fn paths_that_the_large_model_hides_are_told_of() {
+    let place = Place::new();
+    let source =
+        "int deep(int a) { return a + 1; }\nint mid(int a) { return deep(a) * 2; }\nint main(int c, char **v) { return mid(c) + (v == 0); }\n";
+    fs::write(place.path().join("large.c"), source).expect("a writable directory");
+    for (level, preset, is_told) in [("-O0", "mpi-path", true), ("-O0", "auto", true), ("-O0", "cc3", false), ("-O1", "mpi-path", false)] {
+        let words = [level, "-mcmodel=large", "-fPIC", "-fno-inline", "large.c", "-o", "large"];
+        assert!(Command::new("clang").args(words).current_dir(place.path()).status().expect("clang").success());
+        let output = place.tare().args(["select", "large", "--preset", preset]).current_dir(place.path()).output().expect("tare can be started");
+        let said = text(&output.stderr);
+        assert_eq!(said.contains("may lead to anything: paths over them are not known\n      try: "), is_told, "{level} {preset}: {said}");
+    }
+}
+
 #[test]
 fn the_table_of_paper_2_has_a_row_for_each_image() {
     let (place, program) = place_with_program();

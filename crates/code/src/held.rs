@@ -38,7 +38,8 @@ enum Held {
     Word(u64),
 }
 
-/// Says in the sweep's records what is found.
+/// Says in the sweep's records what is found; answers how many calls of the large model find what they go to by a value that is
+/// not followed, as where code that is not optimised keeps it in the frame.
 pub(crate) fn find(
     image: &Image<'_>,
     fragments: &Fragments,
@@ -47,15 +48,28 @@ pub(crate) fn find(
     shared: &[u64],
     jumps: &QuickMap<usize, Jumps>,
     threads: Threads,
-) {
+) -> usize {
     let wanted: Vec<usize> =
         (0..units.len()).filter(|&index| units.get(index).is_some_and(|unit| is_wanted(fragments, unit, jumps.get(&index)))).collect();
     let finder = Finder { image, fragments, sweep, shared };
     let found = threads.pieces(&wanted, 16, |piece| {
         let own = piece.iter().filter_map(|&index| Some((units.get(index)?, jumps.get(&index))));
-        own.flat_map(|(unit, jumps)| finder.of(unit, jumps)).collect::<Vec<_>>()
+        let mut found = Found::default();
+        own.for_each(|(unit, jumps)| finder.of(unit, jumps, &mut found));
+        found
     });
-    set(sweep, found.into_iter().flatten());
+    let lost = found.iter().map(|found| found.lost).sum();
+    set(sweep, found.into_iter().flat_map(|found| found.calls));
+    lost
+}
+
+/// What was found of some functions.
+#[derive(Default)]
+struct Found {
+    /// Records of calls and jumps that leave the function, and what they go through.
+    calls: Vec<(usize, Through)>,
+    /// How many more there are in code of the large model that is moved.
+    lost: usize,
 }
 
 fn is_wanted(fragments: &Fragments, unit: &Unit, jumps: Option<&Jumps>) -> bool {
@@ -69,8 +83,9 @@ fn is_wanted(fragments: &Fragments, unit: &Unit, jumps: Option<&Jumps>) -> bool 
 /// The same for code outside of text, which is entered at its start alone.
 pub(crate) fn find_in(image: &Image<'_>, sweep: &mut Sweep, fragment: &Fragment) {
     let asked = Asked { fragments: &[fragment], tables: &[], entries: BTreeSet::from([fragment.range.start]) };
-    let found = asked.held(image, sweep, |record| record.flow() == RawFlow::IndirectCall);
-    set(sweep, found);
+    let mut found = Found::default();
+    asked.held(image, sweep, |record| record.flow() == RawFlow::IndirectCall, &mut found);
+    set(sweep, found.calls);
 }
 
 fn set(sweep: &mut Sweep, found: impl IntoIterator<Item = (usize, Through)>) {
@@ -90,20 +105,24 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The records of calls and jumps that leave the function, and what they go through, where it is known now.
-    fn held(&self, image: &Image<'_>, sweep: &Sweep, leaves: impl Fn(&FlowRecord) -> bool) -> Vec<(usize, Through)> {
+    /// Adds the records of calls and jumps that leave the function, and what they go through, where it is known now.
+    fn held(&self, image: &Image<'_>, sweep: &Sweep, leaves: impl Fn(&FlowRecord) -> bool, found: &mut Found) {
         let asks = |record: &FlowRecord| leaves(record) && matches!(record.through(), Through::Pointer | Through::Unknown);
         let records = self.fragments.iter().flat_map(|one| one.flows.clone().zip(sweep.flows_of(one)));
         let calls: Vec<(usize, u64)> = records.filter(|(_, record)| asks(record)).map(|(flow, record)| (flow, record.address)).collect();
         if calls.is_empty() {
-            return Vec::new();
+            return;
         }
         let ranges: Vec<Range<u64>> = self.fragments.iter().map(|one| one.range.clone()).collect();
         let mut stretch = Stretch::decode(image, &ranges);
         self.tables.iter().for_each(|table| stretch.connect(&table.jumps, &table.targets));
         let mut ways = Ways::new(image, &stretch, &self.entries);
         self.fragments.iter().for_each(|one| ways.add_landing_pads(one));
-        calls.into_iter().filter_map(|(flow, call)| Some((flow, through(image, sweep, ways.of_call(call)?)?))).collect()
+        let before = found.calls.len();
+        found.calls.extend(calls.iter().filter_map(|&(flow, call)| Some((flow, through(image, sweep, ways.of_call(call)?)?))));
+        if stretch.has_parts && stretch.origin != 0 {
+            found.lost += calls.len() - (found.calls.len() - before);
+        }
     }
 }
 
@@ -129,16 +148,17 @@ struct Finder<'a, 'data> {
 }
 
 impl Finder<'_, '_> {
-    fn of(&self, unit: &Unit, jumps: Option<&Jumps>) -> Vec<(usize, Through)> {
+    fn of(&self, unit: &Unit, jumps: Option<&Jumps>, found: &mut Found) {
         let own: Vec<&Fragment> = unit.fragments.iter().filter_map(|&one| self.fragments.list.get(one)).collect();
         let tables = jumps.map_or([].as_slice(), |jumps| &jumps.tables);
         let asked = Asked { fragments: &own, tables, entries: self.entries(unit, tables) };
         let is_tail_call = |record: &FlowRecord| jumps.and_then(|jumps| jumps.kinds.get(&record.address)) == Some(&JumpKind::TailCall);
-        asked.held(self.image, self.sweep, |record| match record.flow() {
+        let leaves = |record: &FlowRecord| match record.flow() {
             RawFlow::IndirectCall => true,
             RawFlow::IndirectJump => is_tail_call(record),
             _ => false,
-        })
+        };
+        asked.held(self.image, self.sweep, leaves, found);
     }
 
     /// Where control may come from elsewhere.

@@ -121,6 +121,8 @@ pub struct Program {
     inline: Inline,
     /// Words that may change though the loader protects them.
     changing: Changing,
+    /// Calls of the large model by values that are not followed.
+    lost_calls: usize,
 }
 
 impl Program {
@@ -148,8 +150,8 @@ impl Program {
         let mut jumps = jumps_by_unit(image, &fragments, &sweep, &units, jumps);
         thunks::mark(image, &fragments, &sweep, &units, &mut jumps);
         let shared = groups.shared(&fragments);
-        held::find(image, &fragments, &mut sweep, &units, &shared, &jumps, threads);
-        Ok(Self::assemble(image, &fragments, sweep, &units, jumps, &shared))
+        let lost_calls = held::find(image, &fragments, &mut sweep, &units, &shared, &jumps, threads);
+        Ok(Self { lost_calls, ..Self::assemble(image, &fragments, sweep, &units, jumps, &shared) })
     }
 
     fn assemble(image: &Image<'_>, fragments: &Fragments, mut sweep: Sweep, units: &[Unit], jumps: QuickMap<usize, Jumps>, shared: &[u64]) -> Self {
@@ -190,6 +192,7 @@ impl Program {
             branched_into: Vec::new(),
             behind_lock: std::mem::take(&mut sweep.behind_lock),
             inline: Inline::default(),
+            lost_calls: 0,
             changing: Changing::default(),
         };
         program.add_outside(image, &mut sweep);
@@ -336,6 +339,13 @@ impl Program {
     #[must_use]
     pub fn function_entered_at(&self, address: u64) -> Option<usize> {
         self.function_at(address).filter(|&index| self.functions.get(index).is_some_and(|function| function.entry == address))
+    }
+
+    /// Calls of the large model, in code that is moved, of which it is not known where they go: where it is not optimised, it keeps
+    /// in the frame what it finds functions by. Sure edges do not have them.
+    #[must_use]
+    pub const fn lost_calls(&self) -> usize {
+        self.lost_calls
     }
 
     /// Index of the C or Fortran main program's `main`.

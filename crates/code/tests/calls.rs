@@ -276,6 +276,21 @@ fn calls_through_constant_words_are_sure() {
     }
 }
 
+/// Clang without optimisation keeps in the frame the address that the large model counts from.
+#[test]
+fn calls_of_the_large_model_that_are_lost_are_counted() {
+    let shop = Workshop::new();
+    for (compiler, level, is_lost) in [("clang", "-O0", true), ("clang", "-O1", false), ("gcc", "-O2", false)] {
+        if has(compiler) {
+            let bytes = shop.compile(compiler, "lost", "c", HOISTED, &[level, "-mcmodel=large", "-fPIC"]);
+            let image = Image::parse(&bytes).expect("an image");
+            let program = Program::analyse(&image).expect("functions");
+            // One call of `picks` goes where a variable says.
+            assert_eq!(program.lost_calls() > 1, is_lost, "{compiler} {level}: {}", program.lost_calls());
+        }
+    }
+}
+
 const THUNKED: &str = r#"
 #include <stdio.h>
 #define KEEP __attribute__((noinline, noclone, noipa))

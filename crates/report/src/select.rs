@@ -43,6 +43,9 @@ pub struct Decided {
     pub rule: Rule,
     /// What is inserted; empty for functions that are not selected.
     pub snippets: Snippets,
+    /// Whether that is more or less than what is inserted where no filter says otherwise.
+    #[serde(skip)]
+    pub is_special: bool,
     /// Who chose it.
     pub snippet_rules: SnippetRules,
 }
@@ -84,13 +87,6 @@ pub struct Snippets {
     pub loops: Option<String>,
     /// At call sites.
     pub callsites: Option<String>,
-}
-
-impl Snippets {
-    /// Whether these are what is inserted where no filter says otherwise.
-    fn are_default(&self) -> bool {
-        matches!(self.functions.as_deref(), Some("default" | "function" | "functions")) && self.loops.is_none() && self.callsites.is_none()
-    }
 }
 
 /// Rules that chose the snippets of a level; `None` where nothing but the default was ever chosen.

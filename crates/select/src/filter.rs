@@ -231,6 +231,8 @@ pub struct Needs {
     pub source: bool,
     /// Names for people, classes, namespaces.
     pub names: bool,
+    /// Paths of sure calls.
+    pub sure_edges: bool,
 }
 
 impl Filter {
@@ -247,7 +249,7 @@ impl Filter {
                 Property::Names { .. } => needs.names = true,
                 Property::Number { of: Number::LinesOfCode, .. } => needs = Needs { numbers: true, source: true, ..needs },
                 Property::Number { .. } => needs.numbers = true,
-                Property::Reach { .. } => {}
+                Property::Reach { edges, .. } => needs.sure_edges |= *edges == Edges::Sure,
             });
         }
         needs

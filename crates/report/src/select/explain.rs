@@ -30,7 +30,7 @@ pub fn explained(selected: &Selected, page: &Page) -> String {
     let rules = cells(&|(one, _)| one.rule.place());
     let longest = |cells: &[String]| cells.iter().map(|cell| width(cell)).max().unwrap_or(0);
     let taken = LEAST_NAME.min(longest(&names.cells).max(names.head.len())) + longest(&rules).max("rule".len()) + "  ".len() * 4 + "out".len();
-    let is_told = rows.iter().any(|(one, is_in)| *is_in && !one.snippets.are_default());
+    let is_told = rows.iter().any(|(one, is_in)| *is_in && one.is_special);
     let chosen = if is_told { cells(&|(one, _)| inserted(one)) } else { Vec::new() };
     let inserted_width = longest(&chosen);
     let taken = if inserted_width == 0 { taken } else { taken + inserted_width.max("inserted".len()) + "  ".len() };

@@ -53,6 +53,14 @@ impl Default for Snippets {
     }
 }
 
+impl Snippets {
+    /// Whether these are what is inserted where no filter says otherwise, by whatever word.
+    #[must_use]
+    pub const fn are_default(&self) -> bool {
+        matches!(self.functions, Some(Snippet::Default(_))) && self.loops.is_none() && self.callsites.is_none()
+    }
+}
+
 /// A level of instrumentation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Level {
