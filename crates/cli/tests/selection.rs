@@ -245,8 +245,8 @@ fn compilers_read_what_is_written_for_them() {
 #[test]
 fn paths_that_the_large_model_hides_are_told_of() {
     let place = Place::new();
-    let source =
-        "int deep(int a) { return a + 1; }\nint mid(int a) { return deep(a) * 2; }\nint main(int c, char **v) { return mid(c) + (v == 0); }\n";
+    let source = "#include <stdio.h>\nvoid deep(int a) { puts(\"a\"); }\nvoid mid(int a) { for (int i = 0; i < a; i++) deep(a); }\n\
+        int main(int c, char **v) { mid(c); printf(\"%d\", c); return v == 0; }\n";
     fs::write(place.path().join("large.c"), source).expect("a writable directory");
     for (level, preset, is_told) in [("-O0", "mpi-path", true), ("-O0", "auto", true), ("-O0", "cc3", false), ("-O1", "mpi-path", false)] {
         let words = [level, "-mcmodel=large", "-fPIC", "-fno-inline", "large.c", "-o", "large"];
