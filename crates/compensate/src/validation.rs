@@ -53,6 +53,8 @@ pub struct RankRow {
     pub uninstrumented_s: f64,
     /// Median error of each way, as a fraction of the unmeasured time.
     pub error: Each,
+    /// Ends of the 95 % interval of that of parallel compensation, from how unlike the pairs are.
+    pub between: (f64, f64),
 }
 
 impl RankRow {
@@ -67,6 +69,12 @@ impl RankRow {
     #[must_use]
     pub fn is_within(&self, fraction: f64) -> bool {
         self.error.parallel.abs() <= fraction || (self.error.parallel * self.uninstrumented_s).abs() <= FLOOR_S
+    }
+
+    /// Whether all of the interval is further off than a fraction.
+    fn is_beyond(&self, fraction: f64) -> bool {
+        let (low, high) = self.between;
+        !self.is_within(fraction) && (low > fraction || high < -fraction)
     }
 }
 
@@ -83,9 +91,10 @@ pub enum Verdict {
     Exact,
     /// Every rank within 3 % (or the floor).
     Close,
-    /// Some rank is further off.
+    /// Some rank is further off, by all of its interval.
     Off,
-    /// Some rank is further off than 3 %, and unmeasured runs differ by more than [`MOST_NOISE`] among themselves.
+    /// Some rank is further off than 3 %, and either its interval reaches to where it would not be, or unmeasured runs differ by
+    /// more than [`MOST_NOISE`] among themselves.
     Unclear,
 }
 
@@ -131,14 +140,17 @@ impl Validation {
             _ if within(0.01) => Verdict::Exact,
             _ if within(0.03) => Verdict::Close,
             Some(noise) if noise > MOST_NOISE => Verdict::Unclear,
-            _ => Verdict::Off,
+            _ if ranks.iter().any(|row| row.is_beyond(0.03)) => Verdict::Off,
+            _ => Verdict::Unclear,
         };
         Some(Self { pairs: pairs.len(), ranks, dilation, noise, verdict })
     }
 }
 
 fn row(pairs: &[Pair], rank: usize) -> RankRow {
-    let error = |of: fn(&Measured) -> f64| median(pairs.iter().map(|pair| of(&pair.measured[rank]) / pair.unmeasured[rank].cycles - 1.0).collect());
+    let errors =
+        |of: fn(&Measured) -> f64| pairs.iter().map(|pair| of(&pair.measured[rank]) / pair.unmeasured[rank].cycles - 1.0).collect::<Vec<f64>>();
+    let error = |of: fn(&Measured) -> f64| median(errors(of));
     let cycles = median(pairs.iter().map(|pair| pair.unmeasured[rank].cycles).collect());
     let seconds_per_cycle = median(pairs.iter().map(|pair| pair.unmeasured[rank].seconds_per_cycle).collect());
     RankRow {
@@ -149,6 +161,7 @@ fn row(pairs: &[Pair], rank: usize) -> RankRow {
             local: error(|measured| measured.local),
             parallel: error(|measured| measured.parallel),
         },
+        between: around_median(errors(|measured| measured.parallel)),
     }
 }
 
@@ -160,6 +173,22 @@ fn median(mut values: Vec<f64>) -> f64 {
         length if length % 2 == 1 => values[length / 2],
         length => (values[length / 2 - 1] + values[length / 2]) / 2.0,
     }
+}
+
+/// Ends of the 95 % interval of the median, whatever the distribution: a pair of values, equally many from either end, outside of
+/// which the median lies with the probability that so many heads or fewer fall in as many tosses as there are values. Below six
+/// values it is from the least to the greatest.
+fn around_median(mut values: Vec<f64>) -> (f64, f64) {
+    values.sort_by(f64::total_cmp);
+    let tosses = values.len();
+    let (mut heads, mut ways, mut fewer) = (0, 0.5_f64.powi(i32::try_from(tosses).unwrap_or(i32::MAX)), 0.0);
+    while heads < tosses / 2 && fewer + ways <= 0.025 {
+        fewer += ways;
+        ways *= (tosses - heads) as f64 / (heads + 1) as f64;
+        heads += 1;
+    }
+    let from_end = heads.max(1);
+    if tosses == 0 { (0.0, 0.0) } else { (values[from_end - 1], values[tosses - from_end]) }
 }
 
 /// How far the medians of two random halves lie apart, as a fraction: the 90th percentile over 200 splits.
@@ -229,6 +258,27 @@ mod tests {
             pair.measured[0].parallel *= 1.05;
         }
         assert_eq!(Validation::of(&pairs).map(|table| table.verdict), Some(Verdict::Unclear));
+    }
+
+    #[test]
+    fn what_only_some_pairs_say_is_not_told() {
+        let mut pairs = drifting(15);
+        for (index, pair) in pairs.iter_mut().enumerate() {
+            // In the middle 4 % off, from pair to pair between nothing and more than that.
+            pair.measured[0].parallel *= 1.0 + 0.08 * index as f64 / 14.0;
+        }
+        let table = Validation::of(&pairs).expect("pairs");
+        let (low, high) = table.ranks[0].between;
+        assert!(low < 0.03 && high > 0.05, "{low} {high}");
+        assert_eq!(table.verdict, Verdict::Unclear);
+    }
+
+    #[test]
+    fn the_interval_of_a_median_is_that_of_the_sign_test() {
+        let of = |values: i32| around_median((1..=values).map(f64::from).collect());
+        // Tables of the sign test at 5 %, two-sided: one value from either end below nine, 4 of 15, 10 of 30.
+        assert_eq!([of(1), of(6), of(8), of(9), of(15), of(30)], [(1.0, 1.0), (1.0, 6.0), (1.0, 8.0), (2.0, 8.0), (4.0, 12.0), (10.0, 21.0)]);
+        assert_eq!(around_median(Vec::new()), (0.0, 0.0));
     }
 
     #[test]

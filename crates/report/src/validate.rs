@@ -74,7 +74,7 @@ fn verdict(table: &Validation, space: &str) -> String {
         Verdict::Close => format!("close: compensated times are within {parallel} of the unmeasured run on every rank"),
         Verdict::Off => format!("not good: compensated times differ from the unmeasured run by up to {parallel}"),
         Verdict::Unclear => format!(
-            "cannot be told: compensated times differ from the unmeasured run by up to {parallel}, but unmeasured runs are too unlike each other; try an idle machine, or more pairs with -n"
+            "cannot be told: compensated times differ from the unmeasured run by up to {parallel}, but the runs are too unlike each other; try an idle machine, or more pairs with -n"
         ),
     };
     let local = percent(worst(|error| error.local));
