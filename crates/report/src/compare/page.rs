@@ -45,11 +45,7 @@ fn and(words: &[String]) -> String {
 
 fn summary(html: &mut String, comparison: &Comparison) {
     html.push_str("<section id=\"summary\" aria-labelledby=\"summary-h\"><h2 id=\"summary-h\" class=\"unseen\">Summary</h2>");
-    let word = match comparison.outcome() {
-        Outcome::NotSlower => "good",
-        Outcome::LooksSlower => "warn",
-        Outcome::Slower => "bad",
-    };
+    let word = if comparison.outcome() == Outcome::NotSlower { "good" } else { "bad" };
     let _ = write!(html, "<p class=\"lead\"><span class=\"{word}\">{}</span></p><dl>", escape(&capital(&verdict(comparison, GLYPHS))));
     let mut row = |what: &str, text: &str| {
         let _ = write!(html, "<dt>{}</dt><dd>{}</dd>", escape(what), escape(text));
