@@ -78,9 +78,6 @@ pub(crate) fn instrument(analysis: &Analysis<'_>, choice: &Choice, adapter: &Loa
     if let Some(levels) = levels {
         adapter.refuse_levels_without(levels)?;
     }
-    if adapter.adapter.must_nest {
-        warn_of_skipped_frames(analysis, &adapter.adapter.name);
-    }
     let wanted = wanted(analysis, &chosen.selection, &adapter.adapter, levels);
     let selecting = started.elapsed();
     let (files, are_all) = libraries(analysis, &adapter.adapter)?;
@@ -115,19 +112,6 @@ pub(crate) fn instrument(analysis: &Analysis<'_>, choice: &Choice, adapter: &Loa
     let behind_analysis = copy.phases.iter().position(|phase| phase.0 == "plan").unwrap_or(0);
     copy.phases.insert(behind_analysis, ("select", selecting));
     Ok(copy)
-}
-
-/// Functions by which programs catch exceptions and jump out of calls: frames are skipped then.
-const SKIPPING: [&str; 7] = ["__cxa_begin_catch", "__cxa_throw", "longjmp", "siglongjmp", "__longjmp_chk", "_setjmp", "__sigsetjmp"];
-
-/// Says that a program may be ended by what the adapter calls.
-fn warn_of_skipped_frames(analysis: &Analysis<'_>, adapter: &str) {
-    let imported = analysis.image.dynamic_symbols().iter().filter(|symbol| !symbol.is_defined);
-    if let Some(found) = { imported }.find(|symbol| SKIPPING.contains(&symbol.name)) {
-        let path = analysis.path().display();
-        eprintln!("tare: {path} calls {}: what adapter {adapter} calls ends the program where exceptions or longjmp skip functions", found.name);
-        eprintln!("      try: leave these functions out by a filter, or measure with Tareweight's own runtime (docs/adapters.md)");
-    }
 }
 
 /// What is inserted in each function that both the selection and the adapter's own filter let in.

@@ -3,7 +3,6 @@
 mod common;
 
 use std::fs;
-use std::process::Command;
 
 use common::{Place, compile_c, text};
 
@@ -156,27 +155,4 @@ fn a_library_of_a_static_program_is_refused_by_name() {
     let output = place.tare().args(["instrument", &program, "-o", "copy", "--adapter", "tau"]).output().expect("tare can be started");
     assert!(text(&output.stderr).contains("cannot load libTAU.so"), "{}", text(&output.stderr));
     assert_eq!(output.status.code(), Some(65));
-}
-
-#[test]
-fn programs_that_skip_frames_are_warned_of_what_must_nest() {
-    let place = Place::new();
-    let said = |source: &str, adapter: &str| {
-        fs::write(place.path().join("program.cpp"), source).expect("a writable directory");
-        let built = Command::new("g++").args(["-O1", "program.cpp", "-o", "program"]).current_dir(place.path()).status().expect("g++");
-        assert!(built.success());
-        let output = place.tare().args(["instrument", "program", "-o", "copy", "--adapter", adapter]).output().expect("tare can be started");
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        text(&output.stderr)
-    };
-    let throws = "#include <cstdlib>\nint main() { try { throw 1; } catch (int) { std::exit(0); } }";
-    let jumps = "#include <setjmp.h>\njmp_buf there;\nint main() { if (!setjmp(there)) longjmp(there, 1); }";
-    for (source, function) in [(throws, "__cxa_"), (jumps, "jmp")] {
-        for adapter in ["tau", "scorep"] {
-            let said = said(source, adapter);
-            assert!(said.contains("ends the program where exceptions or longjmp skip functions") && said.contains(function), "{said}");
-        }
-        assert!(!said(source, "cyg-profile").contains("longjmp"));
-    }
-    assert!(!said("int main() { return 0; }", "tau").contains("longjmp"));
 }

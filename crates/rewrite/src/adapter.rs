@@ -19,12 +19,14 @@
 //! instrumentation using prior static analysis*, Euro-Par 2011, §3.1, with names for what the paper leaves open.
 
 mod link;
+pub(crate) mod nesting;
 mod parse;
 mod probes;
 pub(crate) mod record;
 mod shipped;
 mod source;
 mod start;
+mod writer;
 
 pub use link::Libraries;
 pub use probes::{Snippets, Subject, Wanted};
@@ -190,7 +192,8 @@ pub struct Adapter {
     pub name: String,
     /// Whether sites call Tareweight's own runtime; such an adapter has no snippets.
     pub is_native: bool,
-    /// Whether what it calls ends the program where an `<exit>` is missing, as behind an exception.
+    /// Whether its regions must nest: where exceptions and `longjmp` leave one, it is ended late, in front of what the thread
+    /// does next.
     pub must_nest: bool,
     /// What the output loads.
     pub libraries: Vec<Library>,

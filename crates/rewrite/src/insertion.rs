@@ -168,6 +168,17 @@ pub struct Routine {
     pub frame: Vec<u8>,
 }
 
+/// What the loader finds by its name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Import {
+    /// Name of a function or variable.
+    pub name: String,
+    /// Where among the variables its address goes.
+    pub slot: u32,
+    /// Whether the address is zero where no library has it; else the image is not loaded.
+    pub is_optional: bool,
+}
+
 /// What a kind of probe brings to the image.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Additions {
@@ -186,13 +197,16 @@ pub struct Additions {
     /// Where among the variables the distance of the thread's variables from the thread pointer goes, as eight bytes. It
     /// holds from the image's initialisation on.
     pub thread_distance: Option<u32>,
-    /// What the loader is to find: functions by name, and where among the variables their addresses go.
-    pub imports: Vec<(String, u32)>,
+    /// What the loader is to find.
+    pub imports: Vec<Import>,
     /// Variables of eight bytes that hold the address of a routine from the start, which the loader puts there, and where
     /// the routine is in the code. Only where there are [`Self::imports`].
     pub pointers: Vec<(u32, u32)>,
     /// Libraries that are loaded with the image.
     pub libraries: Vec<String>,
+    /// Whether other copies find the distance of the thread's variables by an entry of the dynamic section, as regions must nest
+    /// across images. Such a library is not unloaded.
+    pub lends_nesting: bool,
     /// A routine that takes the place of the first function of the image's initialisation.
     pub initialize: Option<u32>,
     /// A routine that takes the place of the last function of the image's termination.

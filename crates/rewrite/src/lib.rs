@@ -252,7 +252,7 @@ fn write_image(image: &Image<'_>, program: &Program, request: &Request<'_>, prob
     let head = Head::arrange(image, &empty, description.len() as u64, paths.strings.len() as u64);
     let start = Start::choose(image, &head);
     let relocations = relocation_table_size(image).unwrap_or(0);
-    let imports = Imports::new(image, &additions.imports, &additions.libraries)?;
+    let imports = Imports::new(image, &additions)?;
     let needs = layout::Needs {
         additions: &additions,
         start: start.address,

@@ -172,12 +172,13 @@ impl Job<'_, '_> {
         let Some(segment) = dynamic_segment(self.image) else { return Ok(()) };
         let end = segment.offset + DYNAMIC_ENTRY * self.image.dynamic().entries().len() as u64;
         let copy = &self.layout.dynamic;
+        let nesting = self.layout.shared_variables + u64::from(self.additions.thread_distance.unwrap_or(0));
         if copy.is_empty() {
-            return put(out, end, &self.imports.entries());
+            return put(out, end, &self.imports.entries(nesting));
         }
         let kept = usize::try_from(segment.offset).map_err(|_| DAMAGED)?..usize::try_from(end).map_err(|_| DAMAGED)?;
         let mut entries = out.get(kept).ok_or(DAMAGED)?.to_vec();
-        entries.extend(self.imports.entries());
+        entries.extend(self.imports.entries(nesting));
         put(out, self.position(copy.start), &entries)
     }
 

@@ -49,6 +49,7 @@ const WRONG: &[(&str, u32, u32, &str)] = &[
     ("<adapter><init>f(@ROUTNE@);</init></adapter>", 1, 18, "no context variable @ROUTNE@"),
     ("<adapter><init>f(@ROUTINE@);</init></adapter>", 1, 18, "@ROUTINE@ is not known in <init> of <adapter>"),
     ("<adapter><functions><init>f(@CALLER@);</init></functions></adapter>", 1, 29, "@CALLER@ is not known in <init>"),
+    ("<adapter nested='yes'><functions><exit>f(@STACK@);</exit></functions></adapter>", 1, 42, "@STACK@ is not known in <exit>"),
     ("<adapter><functions><enter>f(@CALLEE@);</enter></functions></adapter>", 1, 30, "@CALLEE@ is not known"),
     ("<adapter><init>if (\"a\") f();</init></adapter>", 1, 20, "a text where an integer"),
     ("<adapter><init>f(\"a\" . f());</init></adapter>", 1, 24, "can be joined"),

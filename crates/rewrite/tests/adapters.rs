@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use common::{Bench, regions};
@@ -374,5 +375,45 @@ fn adapters_begin_and_end_in_front_of_and_behind_all_constructors() {
         let outcome = bench.run(&program);
         assert_eq!(outcome.status, expected.status, "{flags}");
         assert_eq!(outcome.stdout, format!("init\n{}finalize\nbegins\nworks\n", expected.stdout), "{flags}");
+    }
+}
+
+/// The visits of the first region whose name begins so.
+fn named<'a>(visits: &BTreeMap<&str, &'a str>, beginning: &str) -> Option<&'a str> {
+    visits.range(beginning..).next().filter(|(name, _)| name.starts_with(beginning)).map(|(_, visits)| *visits)
+}
+
+/// Measurement systems that end the program where an end is missing count what the program counts, at every level, whatever skips
+/// frames, and whichever of the program and its library is measured.
+#[test]
+fn what_must_nest_nests_where_frames_are_skipped() {
+    let whole = Choice { names: &[], poison: true, ..FUNCTIONS };
+    let loops = Choice { loops: Some("loop"), ..whole };
+    let calls = Choice { callsites: Some("callsite"), ..loops };
+    let (scorep, tau) = (("scorep", "SCOREP", "libscorep_adapter_user_event.so"), ("tau", "TAU", "libTAU.so"));
+    for (flags, (name, interface, system), choice) in
+        [("-O2", tau, whole), ("-O0 -no-pie", tau, loops), ("clang++ -O2", scorep, whole), ("-O2 -fuse-ld=lld -fcf-protection=full", scorep, calls)]
+    {
+        let bench = Bench::new();
+        let measures = bench.build("interfaces.c", &format!("-O2 -shared -fPIC -D{interface} -Wl,-soname,{system}"), system);
+        let library = bench.build("skips.cpp", &format!("{flags} -shared -fPIC -DLIBRARY -Wl,-soname,libskips.so"), "libskips.so");
+        let program = bench.build("skips.cpp", &format!("{flags} -pthread -L. -lskips -Wl,-rpath,$ORIGIN"), "skips");
+        let expected = bench.run(&program);
+        assert_eq!(expected.status, Some(0), "{flags}");
+        let instrumented = copy(&program, shipped(name), Choice { libraries: &[&measures], ..choice });
+        for is_library_measured in [false, true] {
+            if is_library_measured {
+                std::fs::rename(copy(&library, shipped(name), Choice { libraries: &[&measures], ..choice }), &library).expect("it can be replaced");
+            }
+            let (stdout, seen) = seen(&bench, &instrumented, &measures);
+            assert_eq!(stdout, expected.stdout, "{name} {flags}");
+            let visits: BTreeMap<&str, &str> = seen.lines().filter_map(|line| line.rsplit_once(' ')).collect();
+            let of = |function: &str| ["@", " [{"].iter().find_map(|end| named(&visits, &format!("{function}{end}")));
+            for (function, count) in expected.stdout.lines().skip(1).filter_map(|line| line.split_once(' ')) {
+                assert_eq!(of(function), Some(count), "{name} {flags} {function}: {seen}");
+            }
+            assert_eq!(of("through").is_some(), is_library_measured, "{name} {flags}: {seen}");
+            assert!(seen.contains("wrong 0 open 0\n"), "{name} {flags}: {seen}");
+        }
     }
 }

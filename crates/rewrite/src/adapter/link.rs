@@ -45,6 +45,8 @@ pub(crate) struct Linked<'a> {
     pub(crate) snippets: Vec<Ready>,
     /// Of each alternative.
     pub(crate) alternatives: Vec<Vec<Ready>>,
+    /// Whether a loader will be there.
+    pub(crate) is_dynamic: bool,
 }
 
 /// Checks all snippets and finds the functions that they call.
@@ -57,7 +59,7 @@ pub(crate) fn link<'a>(adapter: &Adapter, image: &Image<'_>, program: &Program, 
     let mut read = |level: Level, snippets: &[Snippet], alternative: Option<&Alternative>| {
         let ready = |snippet: &Snippet| {
             let of_region = alternative.map_or(&[][..], |one| &one.variables);
-            let scope = Scope { level, point: snippet.point, of_region, global: &adapter.variables };
+            let scope = Scope { level, point: snippet.point, of_region, global: &adapter.variables, must_nest: adapter.must_nest };
             let checked = check(&snippet.statements, scope)?;
             linker.steps(&checked.steps)?;
             Ok(Ready { point: snippet.point, checked })
@@ -67,7 +69,7 @@ pub(crate) fn link<'a>(adapter: &Adapter, image: &Image<'_>, program: &Program, 
     let snippets = read(Level::Adapter, &adapter.snippets, None)?;
     let alternatives = adapter.alternatives.iter().map(|one| read(one.level, &one.snippets, Some(one))).collect::<Result<_, _>>()?;
     let errno = if linker.functions.is_empty() { None } else { linker.find("__errno_location", Place::START).ok() };
-    Ok(Linked { functions: linker.functions, errno, texts: linker.texts, snippets, alternatives })
+    Ok(Linked { functions: linker.functions, errno, texts: linker.texts, snippets, alternatives, is_dynamic })
 }
 
 struct Linker<'a, 'b, 'data> {

@@ -47,7 +47,7 @@ fn message(error: &roxmltree::Error) -> String {
 /// Names and types of all snippets.
 fn check_all(adapter: &Adapter) -> Result<(), AdapterError> {
     let one = |level, snippet: &Snippet, of_region: &[Variable]| {
-        let scope = Scope { level, point: snippet.point, of_region, global: &adapter.variables };
+        let scope = Scope { level, point: snippet.point, of_region, global: &adapter.variables, must_nest: adapter.must_nest };
         check(&snippet.statements, scope).map(drop)
     };
     for snippet in &adapter.snippets {

@@ -19,14 +19,15 @@ use tare_image::lines::Lines;
 
 use crate::Levels;
 use crate::adapter::link::{Found, Libraries, Linked, Ready, link};
+use crate::adapter::nesting::{self, Kind, Nested, Routines, Shared};
 use crate::adapter::record::{Facts, Home, RecordLayout};
 use crate::adapter::start::{self, Check, Plan};
 use crate::adapter::{Adapter, Alternative, Level, Point};
 use crate::elf::hooks::{self, When};
-use crate::insertion::{self, Additions, Field, Inserted, Insertion, Place, Probes, Routine, Scope, Value, VariableField};
+use crate::insertion::{self, Additions, Field, Import, Inserted, Insertion, Place, Probes, Routine, Scope, Value, VariableField};
 use crate::snippet::ast::Context;
 use crate::snippet::check::{Checked, Template};
-use crate::snippet::compile::{Callee, Compiled, Entry, Environment, Proof, compile, detour};
+use crate::snippet::compile::{Callee, Compiled, Entry, Environment, Proof, compile, compile_nested, detour};
 use crate::snippet::inline::{Calls, Known};
 use crate::snippet::{self, AdapterError, Problem};
 
@@ -425,6 +426,8 @@ struct Builder<'a> {
     globals: Vec<Home>,
     state_mask: u32,
     thread_distance: u32,
+    /// Where regions must nest.
+    nesting: Option<(Shared, Routines)>,
     checks: Vec<Check>,
 }
 
@@ -441,9 +444,13 @@ impl<'a> Builder<'a> {
             globals: Vec::new(),
             state_mask: 0,
             thread_distance: 0,
+            nesting: None,
             checks: Vec::new(),
         };
         builder.added.libraries = adapter.libraries.iter().map(|library| library.name.clone()).collect();
+        if adapter.must_nest {
+            builder.nesting(linked.is_dynamic);
+        }
         builder.variables();
         builder.state_mask = builder.variable(&[0; 8]);
         for (name, found) in &linked.functions {
@@ -458,6 +465,21 @@ impl<'a> Builder<'a> {
         Ok(builder)
     }
 
+    /// The block of open regions is the first of the thread's variables.
+    fn nesting(&mut self, is_dynamic: bool) {
+        self.added.thread_variables = vec![0; nesting::BLOCK];
+        let distance = self.variable(&[0; 8]);
+        let images = is_dynamic.then(|| self.variable(&[0; 8]));
+        if let Some(images) = images {
+            self.added.imports.push(Import { name: "_r_debug".to_owned(), slot: images, is_optional: true });
+        }
+        let cut = self.place(nesting::cut(distance), "tare_nesting_cut");
+        let drop = self.place(nesting::drop_below(distance, cut), "tare_nesting_drop");
+        let open = self.place(nesting::open(distance, drop, cut), "tare_nesting_open");
+        let close = self.place(nesting::close(distance, drop, cut), "tare_nesting_close");
+        self.nesting = Some((Shared { distance, images }, Routines { open, close }));
+    }
+
     fn variables(&mut self) {
         for variable in &self.adapter.variables {
             let block = if variable.is_thread_local { &mut self.added.thread_variables } else { &mut self.added.variables };
@@ -465,9 +487,10 @@ impl<'a> Builder<'a> {
             self.globals.push(Home { at, is_thread_local: variable.is_thread_local });
         }
         let of_regions = self.adapter.alternatives.iter().flat_map(|one| &one.variables);
-        if self.adapter.variables.iter().chain(of_regions).any(|one| one.is_thread_local) {
+        if self.adapter.must_nest || self.adapter.variables.iter().chain(of_regions).any(|one| one.is_thread_local) {
             self.thread_distance = self.variable(&[0; 16]);
             self.added.thread_distance = Some(self.thread_distance);
+            self.added.lends_nesting = self.nesting.is_some_and(|(shared, _)| shared.images.is_some());
         }
     }
 
@@ -488,7 +511,7 @@ impl<'a> Builder<'a> {
             Found::Imported(small) => small,
         };
         let slot = self.variable(&[0; 8]);
-        self.added.imports.push((name.to_owned(), slot));
+        self.added.imports.push(Import { name: name.to_owned(), slot, is_optional: false });
         let proof = small.as_ref().map(|small| {
             let flag = self.variable(&[1]);
             let way = self.variable(&[0; 8]);
@@ -507,6 +530,7 @@ impl<'a> Builder<'a> {
         let (adapter, linked, layouts) = (self.adapter, self.linked, self.layouts);
         let mut initialize = Plan { checks: std::mem::take(&mut self.checks), state_mask: Some(self.state_mask), ..Plan::default() };
         initialize.thread_distance = self.added.thread_distance;
+        initialize.nesting = self.nesting.map(|(shared, _)| shared);
         let mut finalize = Plan::default();
         for ready in &linked.snippets {
             let routine = self.routine(&ready.checked, Entry::Once, &none, &format!("tare_{}", ready.point.element()));
@@ -519,7 +543,10 @@ impl<'a> Builder<'a> {
                 match one.point {
                     Point::Initialize => initialize.regions.push((number, self.routine(&one.checked, Entry::Once, layout, &name))),
                     Point::Finalize => finalize.regions.push((number, self.routine(&one.checked, Entry::Once, layout, &name))),
-                    _ => self.site_routines((index, alternative.level), one, layout, &name, &mut sites),
+                    _ => match self.nested(alternative, ready, one, layout) {
+                        Some(nested) => self.nested_routine((index, alternative.level), one, nested, (layout, &name), &mut sites),
+                        None => self.site_routines((index, alternative.level), one, layout, &name, &mut sites),
+                    },
                 }
             }
         }
@@ -555,6 +582,39 @@ impl<'a> Builder<'a> {
         let inside = if level == Level::Functions { format!("{name}_inside") } else { name.to_owned() };
         let at = self.routine(&ready.checked, Entry::Body, layout, &inside);
         sites.insert((index, ready.point, true), Site::Routine(at));
+    }
+
+    /// How a region that must nest begins or ends; `None` where the adapter has only the one or the other.
+    fn nested(&mut self, alternative: &Alternative, all: &[Ready], ready: &Ready, layout: &RecordLayout) -> Option<Nested> {
+        let (_, routines) = self.nesting?;
+        let kind = match (alternative.level, ready.point) {
+            (Level::Functions, _) => Kind::Function,
+            (_, Point::Enter | Point::Exit) => Kind::Iteration,
+            _ => Kind::Inside,
+        };
+        let (begin, end) =
+            if matches!(ready.point, Point::Before | Point::After) { (Point::Before, Point::After) } else { (Point::Enter, Point::Exit) };
+        let end = all.iter().find(|one| one.point == end).filter(|_| all.iter().any(|one| one.point == begin))?;
+        if ready.point != begin {
+            return Some(Nested { kind, routine: routines.close, end: None });
+        }
+        let name = format!("tare_{}_{}_late", alternative.name, end.point.element());
+        Some(Nested { kind, routine: routines.open, end: Some(self.routine(&end.checked, Entry::Once, layout, &name)) })
+    }
+
+    fn nested_routine(
+        &mut self,
+        (index, level): (usize, Level),
+        ready: &Ready,
+        nested: Nested,
+        (layout, name): (&RecordLayout, &str),
+        sites: &mut Sites,
+    ) {
+        let is_inside = level != Level::Functions;
+        let entry = if is_inside { Entry::Body } else { Entry::Edge };
+        let compiled = compile_nested(&ready.checked, entry, nested, &self.environment(layout));
+        let at = self.place(compiled, name);
+        sites.insert((index, ready.point, is_inside), Site::Routine(at));
     }
 
     fn environment<'b>(&'b self, record: &'b RecordLayout) -> Environment<'b> {

@@ -4,13 +4,12 @@
 //! checked, the processor is asked which state it can save, and the adapter's and all regions' `init` are run.
 //! `finalize` stands behind the function that the loader calls last.
 
+use crate::adapter::nesting::{self, Shared};
+use crate::adapter::writer::Writer;
 use crate::insertion::Value;
-use crate::snippet::assembler::{
-    AT_LEAST_UNSIGNED, Assembler, EQUAL, Memory, NOT_EQUAL, R8, R9, R10, R11, R12, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Register,
-};
+use crate::snippet::assembler::{AT_LEAST_UNSIGNED, EQUAL, Memory, NOT_EQUAL, R8, R9, R10, R11, R12, RAX, RBX, RCX, RDI, RDX, RSI, Register};
 use crate::snippet::compile::{Compiled, MAY_STORE, MAY_USE};
 use crate::snippet::vectors;
-use crate::unwind::frames::advance;
 
 /// A function that a proof was made for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +33,8 @@ pub(crate) struct Plan {
     pub(crate) state_mask: Option<u32>,
     /// Where the distance of thread-local variables is; behind it, at [`MAY_USE`], what says that it holds.
     pub(crate) thread_distance: Option<u32>,
+    /// Which threads' stacks of open regions are used, where regions must nest.
+    pub(crate) nesting: Option<Shared>,
     /// Routine of the adapter, in the image's code.
     pub(crate) adapter: Option<u32>,
     /// Number of an alternative, from 1, and its routine.
@@ -58,7 +59,7 @@ const OSXSAVE: u32 = 1 << 27;
 
 /// Code for the start: the plan first, then the original.
 pub(crate) fn initialize(plan: &Plan) -> Compiled {
-    let mut writer = Writer::begin();
+    let mut writer = Writer::begin(&KEPT);
     writer.work(plan);
     writer.end();
     match plan.original {
@@ -70,7 +71,7 @@ pub(crate) fn initialize(plan: &Plan) -> Compiled {
 
 /// Code for the end: the original first.
 pub(crate) fn finalize(plan: &Plan) -> Compiled {
-    let mut writer = Writer::begin();
+    let mut writer = Writer::begin(&KEPT);
     if let Some(original) = plan.original {
         writer.code.call(Value::Original(original));
     }
@@ -80,51 +81,13 @@ pub(crate) fn finalize(plan: &Plan) -> Compiled {
     writer.finish()
 }
 
-struct Writer {
-    code: Assembler,
-    frame: Vec<u8>,
-    described: u32,
-}
-
 impl Writer {
-    fn begin() -> Self {
-        let mut writer = Self { code: Assembler::default(), frame: Vec::new(), described: 0 };
-        writer.code.push(RBP);
-        writer.row(&[0x0e, 16, 0x86, 2]);
-        writer.code.copy(RBP, RSP);
-        writer.row(&[0x0d, 6]);
-        for register in KEPT {
-            writer.code.push(register);
-        }
-        // rbx at CFA − 24, r12 at CFA − 32; the program's values until then.
-        writer.row(&[0x83, 3, 0x8c, 4]);
-        writer.code.align_stack(-16);
-        writer
-    }
-
-    fn end(&mut self) {
-        for (register, index) in KEPT.into_iter().zip(1..) {
-            self.code.load(register, Memory::At(RBP, -8 * index));
-        }
-        self.code.raw(&[0xc9]);
-        self.row(&[0x0c, 7, 8, 0xc6, 0xc3, 0xcc]);
-    }
-
-    fn row(&mut self, instructions: &[u8]) {
-        let here = self.code.position();
-        advance(&mut self.frame, here - self.described);
-        self.described = here;
-        self.frame.extend_from_slice(instructions);
-    }
-
-    fn finish(mut self) -> Compiled {
-        self.code.finish();
-        Compiled { bytes: self.code.bytes, fields: self.code.fields, frame: self.frame }
-    }
-
     fn work(&mut self, plan: &Plan) {
         if let Some(mask) = plan.state_mask {
             self.state_mask(mask);
+        }
+        if let Some((shared, distance)) = plan.nesting.zip(plan.thread_distance) {
+            nesting::join(&mut self.code, shared, distance);
         }
         if let Some(distance) = plan.thread_distance {
             self.code.store_byte(Memory::Image(Value::SharedVariable(distance + MAY_USE)), 1);

@@ -97,8 +97,8 @@ pub(crate) fn relocations(image: &Image<'_>, moved: &[Moved], layout: &Layout, a
     bytes.extend(original.and_then(|(table, size)| image.bytes_at(table, size)).unwrap_or_default());
     let thread = layout.block_distance(additions).map(|(slot, at)| [slot, TPOFF64, at]);
     bytes.extend(thread.into_iter().flatten().flat_map(u64::to_le_bytes));
-    for (&(_, at), &symbol) in additions.imports.iter().zip(symbols) {
-        let slot = layout.shared_variables + u64::from(at);
+    for (import, &symbol) in additions.imports.iter().zip(symbols) {
+        let slot = layout.shared_variables + u64::from(import.slot);
         bytes.extend(slot.to_le_bytes());
         bytes.extend((u64::from(symbol) << 32 | GLOB_DAT).to_le_bytes());
         bytes.extend(0_u64.to_le_bytes());

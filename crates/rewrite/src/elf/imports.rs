@@ -7,22 +7,28 @@
 
 use std::ops::Range;
 
-use tare_image::{Image, Segment};
+use tare_image::{Binding, Image, Kind, Segment};
 
+use crate::adapter::nesting::TAG;
 use crate::elf::PT_DYNAMIC;
 use crate::elf::dynamic::{Patch, relocation_table_size};
 use crate::error::RewriteError;
+use crate::insertion::{Additions, Import};
 
 const DT_NEEDED: u64 = 1;
 const DT_STRTAB: u64 = 5;
 const DT_SYMTAB: u64 = 6;
 const DT_STRSZ: u64 = 10;
 const DT_VERSYM: u64 = 0x6fff_fff0;
+const DT_FLAGS_1: u64 = 0x6fff_fffb;
 const SYMBOL_SIZE: u64 = 24;
 /// Bytes of an entry of the dynamic section.
 pub(crate) const DYNAMIC_ENTRY: u64 = 16;
 /// Global and of no type: a function or none, as the loader finds it.
 const GLOBAL: u8 = 1 << 4;
+const WEAK: u8 = 2 << 4;
+/// `DF_1_NODELETE`.
+const STAYS: u64 = 8;
 /// In the table of versions: of no particular version.
 const ANY_VERSION: u16 = 1;
 
@@ -36,6 +42,10 @@ pub(crate) struct Imports {
     pub(crate) symbols: Vec<u32>,
     /// Position of each library's name in the strings.
     libraries: Vec<u64>,
+    /// Whether an entry of the dynamic section says where other copies find the threads' stacks of open regions.
+    has_nesting: bool,
+    /// Whether another entry is needed to keep the image loaded.
+    stays: bool,
 }
 
 /// Where the tables are in the output, for the section headers.
@@ -46,9 +56,10 @@ pub(crate) struct Tables {
 }
 
 impl Imports {
-    /// Extends the tables of an image by functions and libraries.
-    pub(crate) fn new(image: &Image<'_>, functions: &[(String, u32)], libraries: &[String]) -> Result<Self, RewriteError> {
-        if functions.is_empty() && libraries.is_empty() {
+    /// Extends the tables of an image.
+    pub(crate) fn new(image: &Image<'_>, additions: &Additions) -> Result<Self, RewriteError> {
+        let Additions { imports: wanted, libraries, .. } = additions;
+        if wanted.is_empty() && libraries.is_empty() {
             return Ok(Self::default());
         }
         let unusual = RewriteError::Headers { what: "the tables of dynamic symbols cannot be found" };
@@ -64,10 +75,12 @@ impl Imports {
         let versions = table(DT_VERSYM, count * 2);
         let (mut symbols, mut strings) = (symbols.to_vec(), strings.to_vec());
         let mut versions = versions.map(<[u8]>::to_vec);
-        let mut imports = Self::default();
+        let mut imports = Self { has_nesting: additions.lends_nesting, ..Self::default() };
+        imports.stays = imports.has_nesting && image.kind() == Kind::SharedLibrary && dynamic.value(DT_FLAGS_1).is_none();
         let mut next = u32::try_from(count).unwrap_or(u32::MAX);
-        for (name, _) in functions {
-            let is_same = |one: &tare_image::Symbol<'_>| one.name == name && !one.is_defined && one.binding == tare_image::Binding::Global;
+        for Import { name, is_optional, .. } in wanted {
+            let binding = if *is_optional { Binding::Weak } else { Binding::Global };
+            let is_same = |one: &tare_image::Symbol<'_>| one.name == name && !one.is_defined && one.binding == binding;
             if let Some(index) = known.iter().position(is_same) {
                 imports.symbols.push(u32::try_from(index).unwrap_or(0));
                 continue;
@@ -75,7 +88,7 @@ impl Imports {
             let mut symbol = [0; SYMBOL_SIZE as usize];
             let at = u32::try_from(append(&mut strings, name)).unwrap_or(0);
             symbol[..4].copy_from_slice(&at.to_le_bytes());
-            symbol[4] = GLOBAL;
+            symbol[4] = if *is_optional { WEAK } else { GLOBAL };
             symbols.extend(symbol);
             if let Some(versions) = &mut versions {
                 versions.extend(ANY_VERSION.to_le_bytes());
@@ -113,21 +126,27 @@ impl Imports {
             DT_STRSZ => Some(size),
             _ => None,
         };
-        image.dynamic().entries().iter().filter_map(|entry| Some((entry.value_offset, value(entry.tag)?))).collect()
+        let stays = |entry: &tare_image::DynamicEntry| {
+            (self.has_nesting && image.kind() == Kind::SharedLibrary && entry.tag == DT_FLAGS_1).then_some(entry.value | STAYS)
+        };
+        image.dynamic().entries().iter().filter_map(|entry| Some((entry.value_offset, value(entry.tag).or_else(|| stays(entry))?))).collect()
     }
 
-    /// Bytes of the dynamic section with entries for the libraries, where it has to be copied for them; else 0.
+    /// Bytes of the dynamic section with its new entries, where it has to be copied for them; else 0.
     pub(crate) fn dynamic_size(&self, image: &Image<'_>) -> u64 {
+        let added = self.entries(0).len() as u64;
         // One entry of zeros must stay at the end.
-        let entries = image.dynamic().entries().len() + self.libraries.len() + 1;
-        let size = DYNAMIC_ENTRY * entries as u64;
+        let size = DYNAMIC_ENTRY * (image.dynamic().entries().len() as u64 + 1) + added;
         let room = dynamic_segment(image).map_or(0, |segment| segment.file_size);
-        if self.libraries.is_empty() || size <= room { 0 } else { size }
+        if added == 0 || size <= room { 0 } else { size }
     }
 
-    /// The libraries' entries of the dynamic section.
-    pub(crate) fn entries(&self) -> Vec<u8> {
-        self.libraries.iter().flat_map(|&library| [DT_NEEDED, library]).flat_map(u64::to_le_bytes).collect()
+    /// New entries of the dynamic section: libraries, and where other copies find how regions nest.
+    pub(crate) fn entries(&self, nesting: u64) -> Vec<u8> {
+        let libraries = self.libraries.iter().map(|&library| [DT_NEEDED, library]);
+        let nesting = self.has_nesting.then_some([TAG, nesting]);
+        let stays = self.stays.then_some([DT_FLAGS_1, STAYS]);
+        libraries.chain(nesting).chain(stays).flatten().flat_map(u64::to_le_bytes).collect()
     }
 
     /// Where the tables went, for a block at a link address and a copy of the dynamic section.

@@ -22,6 +22,9 @@ pub(crate) const R9: Register = Register(9);
 pub(crate) const R10: Register = Register(10);
 pub(crate) const R11: Register = Register(11);
 pub(crate) const R12: Register = Register(12);
+pub(crate) const R13: Register = Register(13);
+pub(crate) const R14: Register = Register(14);
+pub(crate) const R15: Register = Register(15);
 
 impl Register {
     const fn low(self) -> u8 {
@@ -57,9 +60,11 @@ pub(crate) enum Operation {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Condition(pub(crate) u8);
 
+pub(crate) const LESS_UNSIGNED: Condition = Condition(2);
 pub(crate) const AT_LEAST_UNSIGNED: Condition = Condition(3);
 pub(crate) const EQUAL: Condition = Condition(4);
 pub(crate) const NOT_EQUAL: Condition = Condition(5);
+pub(crate) const AT_MOST_UNSIGNED: Condition = Condition(6);
 pub(crate) const LESS: Condition = Condition(0xc);
 pub(crate) const AT_LEAST: Condition = Condition(0xd);
 pub(crate) const AT_MOST: Condition = Condition(0xe);
@@ -339,6 +344,17 @@ impl Assembler {
     pub(crate) fn call_through(&mut self, slot: Value) {
         self.raw(&[0xff, 0x15]);
         self.field(4, slot);
+    }
+
+    /// Calls what a word in memory leads to.
+    pub(crate) fn call_at(&mut self, word: Memory) {
+        self.with_memory(false, &[0xff], RDX, word, 0);
+    }
+
+    /// Calls the kernel, which leaves `rcx` and `r11` changed.
+    pub(crate) fn call_kernel(&mut self, number: i64) {
+        self.set(RAX, number);
+        self.raw(&[0x0f, 0x05]);
     }
 
     pub(crate) fn label(&mut self) -> Label {

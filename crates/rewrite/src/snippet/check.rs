@@ -98,6 +98,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) point: Point,
     pub(crate) of_region: &'a [Variable],
     pub(crate) global: &'a [Variable],
+    /// Whether ends may be run late.
+    pub(crate) must_nest: bool,
 }
 
 /// Checks a snippet.
@@ -230,10 +232,11 @@ impl Checker<'_> {
 
     /// Refuses context variables that have no meaning where the snippet stands.
     fn known(&self, context: Context, place: Place) -> Result<(), AdapterError> {
-        let Scope { level, point, .. } = self.scope;
+        let Scope { level, point, must_nest, .. } = self.scope;
         let is_known = match context {
             Context::Image => true,
-            Context::Caller | Context::Stack => level == Level::Functions && matches!(point, Point::Enter | Point::Exit),
+            Context::Caller | Context::Stack if point == Point::Exit => level == Level::Functions && !must_nest,
+            Context::Caller | Context::Stack => level == Level::Functions && point == Point::Enter,
             Context::Loop => level == Level::Loops,
             Context::Site | Context::Callee => level == Level::CallSites,
             _ => level != Level::Adapter,

@@ -24,6 +24,7 @@ use std::collections::BTreeMap;
 use super::assembler::{Assembler, EQUAL, Memory, NOT_EQUAL, Operation, R8, R9, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Register};
 use super::check::Checked;
 use super::vectors::Area;
+use crate::adapter::nesting::Nested;
 use crate::adapter::record::{Home, RecordLayout};
 use crate::insertion;
 use crate::unwind::frames::advance;
@@ -153,6 +154,23 @@ pub(crate) fn compile(checked: &Checked, entry: Entry, environment: &Environment
     writer.finish()
 }
 
+/// Compiles a snippet for sites that are told from each other by what is open: see [`crate::adapter::nesting`].
+pub(crate) fn compile_nested(checked: &Checked, entry: Entry, nested: Nested, environment: &Environment<'_>) -> Compiled {
+    let mut writer = Writer::new(checked, entry, environment);
+    writer.begin();
+    writer.return_early();
+    writer.body(Keep::All, |writer| {
+        writer.find_record(Keep::All);
+        let skipped = writer.code.label();
+        writer.ask(nested);
+        writer.code.test(RAX);
+        writer.code.jump_if(EQUAL, skipped);
+        writer.steps(&checked.steps);
+        writer.code.bind(skipped);
+    });
+    writer.finish()
+}
+
 /// The way from a site to a function, by its slot, that a proof does not hold of: its arguments are in their registers, and
 /// every register and the vector and x87 state are kept around the call.
 pub(crate) fn detour(slot: u32, environment: &Environment<'_>) -> Compiled {
@@ -181,6 +199,8 @@ enum Keep {
 pub(crate) const ARGUMENTS: [Register; 6] = [RDI, RSI, RDX, RCX, R8, R9];
 /// Bytes of the area for `xsave` with x87, SSE, AVX and AVX-512: 2,688 in the standard form.
 pub(crate) const STATE_SIZE: i32 = 2752;
+/// What a site inside of a body leaves alone below the stack pointer.
+const RED_ZONE: i32 = 128;
 const STATE_ALIGNMENT: i8 = -64;
 pub(crate) const MAY_STORE: u32 = 4;
 pub(crate) const MAY_USE: u32 = 8;
@@ -402,6 +422,18 @@ impl<'a> Writer<'a> {
         self.code.operate(Operation::Add, RAX, RCX);
         self.code.add_number(RAX, end);
         self.code.store(self.slot(RECORD), RAX);
+    }
+
+    /// Asks whether the region opens, or was open.
+    fn ask(&mut self, nested: Nested) {
+        let below = if self.entry == Entry::Body { RED_ZONE } else { 0 };
+        self.code.address(RDI, Memory::At(RBP, 16 + below));
+        self.code.load(RSI, self.slot(RECORD));
+        self.code.add_number(RSI, nested.kind as i32);
+        if let Some(end) = nested.end {
+            self.code.address(RDX, Memory::Image(insertion::Value::Routine(end)));
+        }
+        self.code.call(insertion::Value::Routine(nested.routine));
     }
 
     const fn slot(&self, slot: Slot) -> Memory {
