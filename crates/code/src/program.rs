@@ -107,6 +107,8 @@ pub enum Refusal {
     ShortEntry,
     /// In a Go program: its runtime finds frames, and grows stacks, by tables of its own that know nothing of moved code.
     GoCode,
+    /// In an OCaml program or its runtime: collection and exceptions find frames by tables of return addresses.
+    OcamlCode,
     /// A function that V8 compiled in advance: V8 tells it, and walks its frames, by where its code stands.
     V8Builtin,
 }
@@ -130,6 +132,7 @@ impl Refusal {
             Self::OutsideText => "outside of text",
             Self::ShortEntry => "short entry",
             Self::V8Builtin => "a builtin of V8, which finds frames by where its code stands",
+            Self::OcamlCode => "OCaml code, whose runtime finds frames by tables of its own",
             Self::GoCode => "Go code, whose runtime finds frames by tables of its own",
         }
     }

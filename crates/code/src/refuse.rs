@@ -1,7 +1,7 @@
 //! Which functions are never moved, and why.
 
 use iced_x86::{Instruction, OpKind, Register};
-use tare_image::Image;
+use tare_image::{Image, Symbol};
 
 use crate::decode::{decoder, is_padding};
 use crate::fragments::{Fragment, Fragments, Named};
@@ -37,6 +37,7 @@ pub(crate) fn refuse(
         taking: taking(fragments, units),
         giving: giving(fragments, sweep),
         is_go: is_go(image),
+        is_ocaml: is_ocaml(image),
         v8_builtins: v8_builtins(image),
     };
     for (index, (unit, function)) in units.iter().zip(functions.iter_mut()).enumerate() {
@@ -63,6 +64,7 @@ struct Judge<'a, 'data> {
     /// Callees that give flags back, sorted.
     giving: Vec<u64>,
     is_go: bool,
+    is_ocaml: bool,
     /// Sorted.
     v8_builtins: Vec<u64>,
 }
@@ -75,12 +77,13 @@ impl Judge<'_, '_> {
         let fdes = self.image.fdes();
         let is_special = |one: &Fragment| one.fde.and_then(|fde| fdes.get(fde)).is_some_and(|fde| fde.is_special);
         let is_torn = || unit.fragments.iter().any(|one| self.torn.contains(one));
-        let reasons: [(Refusal, &dyn Fn() -> bool); 14] = [
+        let reasons: [(Refusal, &dyn Fn() -> bool); 15] = [
             (Refusal::StartUp, &|| {
                 self.around_main.contains(&function.entry) || self.by_loader.contains(&function.entry) || is_start_up(self.image, function)
             }),
             (Refusal::IfuncResolver, &|| self.resolvers.binary_search(&function.entry).is_ok()),
             (Refusal::GoCode, &|| self.is_go),
+            (Refusal::OcamlCode, &|| self.is_ocaml),
             (Refusal::V8Builtin, &|| self.v8_builtins.binary_search(&function.entry).is_ok()),
             (Refusal::Undecodable, &|| has(&|one| one.traits.is_undecodable)),
             (Refusal::SpecialUnwinding, &|| has(&is_special) || jumps.is_some_and(Jumps::has_unwinding)),
@@ -161,6 +164,18 @@ fn giving(fragments: &Fragments, sweep: &Sweep) -> Vec<u64> {
 fn is_go(image: &Image<'_>) -> bool {
     let has_table = image.sections().iter().any(|section| section.name.ends_with("gopclntab"));
     has_table || image.notes().iter().any(|note| note.owner == "Go")
+}
+
+/// Whether the image has code that OCaml's native compiler made, or the runtime that walks its frames. They find each other by
+/// symbols, which executables export; a stripped one that does not still has words of the runtime for native code.
+fn is_ocaml(image: &Image<'_>) -> bool {
+    const SYMBOLS: [&str; 3] = ["caml_frametable", "caml_init_frame_descriptors", "caml_next_frame_descriptor"];
+    const WORDS: [&[u8]; 2] = [b"CAMLRUNPARAM\0", b"Fatal error: exception Invalid_argument(\"index out of bounds\")\n"];
+    let is_named = |symbol: &Symbol<'_>| SYMBOLS.contains(&symbol.name) || symbol.name.starts_with("caml") && symbol.name.ends_with("__frametable");
+    let constants = image.sections().iter().find(|section| section.name == ".rodata");
+    let text = || constants.and_then(|section| image.bytes_at(section.address, section.size)).unwrap_or_default();
+    let symbols = image.symbols().iter().chain(image.dynamic_symbols());
+    symbols.into_iter().any(is_named) || WORDS.iter().all(|&word| text().windows(word.len()).any(|bytes| bytes == word))
 }
 
 /// Entries of the functions that V8 compiled in advance; there are none without the one that enters its interpreter.

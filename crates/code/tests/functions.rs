@@ -416,6 +416,22 @@ fn what_the_loader_runs_has_its_name_in_stripped_files() {
 }
 
 #[test]
+fn ocaml_code_is_never_moved_stripped_or_not() {
+    let shop = Workshop::new();
+    let source = "#include <stdio.h>\n#include <stdlib.h>\nint work(int x) { return x + 1; }\n\
+                  int main(int c, char **v) { (void)v; return !getenv(\"OCAMLRUNPARAM\") ? puts(WORDS) : work(c); }\n";
+    let worded = format!("#define WORDS {:?}\n{source}", "Fatal error: exception Invalid_argument(\"index out of bounds\")\n.");
+    let source = format!("#define WORDS \"none\"\n{source}");
+    let named = format!("int caml_frametable[4] = {{ 1 }};\n{source}");
+    for (text, flags, is_ocaml) in [(&source, "-O1", false), (&named, "-O1", true), (&worded, "-s", true), (&source, "-s", false)] {
+        let bytes = shop.compile("gcc", "ocaml", "c", text, &["-O1", flags]);
+        let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
+        let main = &program.functions[program.main().expect("main")];
+        assert_eq!(main.refusal == Some(Refusal::OcamlCode), is_ocaml, "{flags} {text}");
+    }
+}
+
+#[test]
 fn go_code_is_never_moved() {
     let shop = Workshop::new();
     let table = "__attribute__((section(\".gopclntab\"), used)) static const int table[] = { 0xfffffff1 };";

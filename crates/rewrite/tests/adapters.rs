@@ -96,6 +96,20 @@ fn figure_2_prints_what_the_paper_says() {
     }
 }
 
+#[test]
+fn what_snippets_call_and_what_keeps_errno_for_them_have_no_snippets() {
+    let bench = Bench::new();
+    for flags in ["-O1", "-O1 -static", "-O1 -static-pie", "-O1 -no-pie"] {
+        let program = bench.build("errno.c", flags, "errno");
+        for (called, said) in [("hook", "42 7\n"), ("main", "42 7\n42 7\n")] {
+            let adapter = format!("<adapter><functions><enter>{called}();</enter></functions></adapter>");
+            let names: &[&str] = if called == "main" { &["early", "main", "number"] } else { &[] };
+            let outcome = bench.run(&copy(&program, &adapter, Choice { names, ..FUNCTIONS }));
+            assert_eq!((outcome.stdout.as_str(), outcome.status), (said, Some(0)), "{flags} {called}");
+        }
+    }
+}
+
 /// Builds `work.c` with its debug information and one of the measurement interfaces as a library beside it.
 fn measured(bench: &Bench, flags: &str, interface: &str, library: &str, own: &str) -> (PathBuf, PathBuf) {
     let library = bench.build("interfaces.c", &format!("-O2 -shared -fPIC -D{interface} -Wl,-soname,{library}"), library);

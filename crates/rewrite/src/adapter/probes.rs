@@ -111,14 +111,16 @@ impl<'a> Snippets<'a> {
     /// Where a snippet calls a function that is not there, or something is wanted that the adapter does not have.
     pub fn new(adapter: &'a Adapter, subject: Subject<'a>, wanted: &'a [Wanted]) -> Result<Self, AdapterError> {
         let linked = link(adapter, subject.image, subject.program, subject.libraries)?;
-        let own = linked.functions.values().filter_map(|found| match found {
+        // What keeps `errno` is called as well.
+        let own = linked.functions.values().chain(&linked.errno).filter_map(|found| match found {
             Found::Own(address) => subject.program.function_entered_at(*address),
             Found::Imported(_) => None,
         });
         // Only start-up code calls the main function, and knows its address: what snippets call does not come there, and so
-        // they do not call what only the main function calls.
+        // they do not call what only the main function calls, unless they call it themselves.
         let own: Vec<usize> = own.collect();
-        let called = subject.program.calls().distances_around(subject.program.main(), &own, Edges::Possible);
+        let main = subject.program.main().filter(|main| !own.contains(main));
+        let called = subject.program.calls().distances_around(main, &own, Edges::Possible);
         let of_alternative = adapter.alternatives.iter().zip(&linked.alternatives);
         let layouts: Vec<RecordLayout> =
             of_alternative.map(|(alternative, ready)| RecordLayout::new(alternative, ready.iter().map(|one| &one.checked))).collect();

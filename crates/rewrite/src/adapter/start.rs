@@ -8,7 +8,7 @@ use crate::adapter::nesting::{self, Shared};
 use crate::adapter::writer::Writer;
 use crate::insertion::Value;
 use crate::snippet::assembler::{AT_LEAST_UNSIGNED, EQUAL, Memory, NOT_EQUAL, R8, R9, R10, R11, R12, RAX, RBX, RCX, RDI, RDX, RSI, Register};
-use crate::snippet::compile::{Compiled, MAY_STORE, MAY_USE};
+use crate::snippet::compile::{Compiled, HAS_STARTED, MAY_STORE, MAY_USE};
 use crate::snippet::vectors;
 
 /// A function that a proof was made for.
@@ -85,6 +85,7 @@ impl Writer {
     fn work(&mut self, plan: &Plan) {
         if let Some(mask) = plan.state_mask {
             self.state_mask(mask);
+            self.code.store_byte(Memory::Image(Value::SharedVariable(mask + HAS_STARTED)), 1);
         }
         if let Some((shared, distance)) = plan.nesting.zip(plan.thread_distance) {
             nesting::join(&mut self.code, shared, distance);

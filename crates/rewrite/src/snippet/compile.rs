@@ -86,7 +86,7 @@ pub(crate) struct Environment<'a> {
     /// Shared constants: the texts that all regions have in common, by their place.
     pub(crate) texts: &'a BTreeMap<String, u32>,
     /// Where the mask of the processor's state is among the shared variables; at [`MAY_STORE`] from it, a byte that is 1
-    /// where [`super::vectors`] may be used.
+    /// where [`super::vectors`] may be used, and at [`HAS_STARTED`] one that is 1 once the image is being initialised.
     pub(crate) state_mask: u32,
     /// Where the distance of the thread's own variables from the thread pointer is; at [`MAY_USE`] from it, a byte that is 1 once
     /// it holds.
@@ -203,6 +203,7 @@ pub(crate) const STATE_SIZE: i32 = 2752;
 const RED_ZONE: i32 = 128;
 const STATE_ALIGNMENT: i8 = -64;
 pub(crate) const MAY_STORE: u32 = 4;
+pub(crate) const HAS_STARTED: u32 = 5;
 pub(crate) const MAY_USE: u32 = 8;
 
 /// A place in the frame, by its number.
@@ -294,18 +295,37 @@ impl<'a> Writer<'a> {
         let frame_at = self.open(keep);
         let errno = self.environment.errno.filter(|_| keep == Keep::All);
         if let Some(errno) = errno {
-            self.call_plain(errno);
-            self.code.load_sized(RCX, Memory::At(RAX, 0), 4, true);
-            self.code.store(self.slot(ERRNO_PLACE), RAX);
-            self.code.store(self.slot(ERRNO), RCX);
+            self.keep_errno(errno);
         }
         work(self);
         if errno.is_some() {
+            let none = self.code.label();
             self.code.load(RAX, self.slot(ERRNO_PLACE));
             self.code.load(RCX, self.slot(ERRNO));
+            self.code.test(RAX);
+            self.code.jump_if(EQUAL, none);
             self.code.store_sized(Memory::At(RAX, 0), RCX, 4);
+            self.code.bind(none);
         }
         self.close(keep, saved, flags, frame_at);
+    }
+
+    /// Remembers `errno` and where it is. A C library's own code also runs while there is none yet, before the first thread
+    /// has its variables.
+    fn keep_errno(&mut self, errno: &Callee) {
+        let none = self.code.label();
+        if matches!(errno, Callee::Own(_)) {
+            let started = insertion::Value::SharedVariable(self.environment.state_mask + HAS_STARTED);
+            self.code.clear(RAX);
+            self.code.store(self.slot(ERRNO_PLACE), RAX);
+            self.code.compare_byte(Memory::Image(started), 0);
+            self.code.jump_if(EQUAL, none);
+        }
+        self.call_plain(errno);
+        self.code.load_sized(RCX, Memory::At(RAX, 0), 4, true);
+        self.code.store(self.slot(ERRNO_PLACE), RAX);
+        self.code.store(self.slot(ERRNO), RCX);
+        self.code.bind(none);
     }
 
     /// Makes room in the frame and saves the state; answers where the frame's size is to be written.
