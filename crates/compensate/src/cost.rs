@@ -35,10 +35,30 @@ pub struct ProbeCost {
     pub high: f64,
     /// What a call costs that is off and counted.
     pub off: f64,
+    /// The most that it may cost; it may cost nothing.
+    pub off_high: f64,
     /// Where it comes from.
     pub basis: Basis,
     /// The part of the cost that lies between the region's own clock readings.
     pub inner: Part,
+}
+
+/// What counting calls cost, in ticks, between nothing and `high`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Counting {
+    /// Best estimate.
+    pub(crate) value: f64,
+    /// Upper end of its interval.
+    pub(crate) high: f64,
+    /// Where it comes from.
+    pub(crate) basis: Basis,
+}
+
+impl Counting {
+    /// As many times of it.
+    pub(crate) fn times(self, factor: f64) -> Self {
+        Self { value: self.value * factor, high: self.high * factor, ..self }
+    }
 }
 
 /// A part of one, with its interval.
@@ -54,9 +74,10 @@ pub struct Part {
 
 impl ProbeCost {
     /// What counting the calls of a node cost while its probe was off; batches that counted twice paid it twice.
-    pub(crate) fn counting(&self, node: &Node) -> f64 {
+    pub(crate) fn counting(&self, node: &Node) -> Counting {
         let twice = node.batches.as_deref().map_or(0, |batches| batches.off_twice.calls);
-        (node.off_calls as f64 + twice.min(node.off_calls) as f64) * self.off
+        let calls = node.off_calls as f64 + twice.min(node.off_calls) as f64;
+        Counting { value: calls * self.off, high: calls * self.off_high, basis: self.basis }
     }
 }
 
@@ -141,8 +162,9 @@ impl Means {
     /// what follows from hot loops.
     fn prior(&self, everywhere: &Self, process: &Process) -> Cost {
         let value = self.pairs.value().or(everywhere.pairs.value());
-        let off_cost = self.counting.value().or(everywhere.counting.value());
-        Cost { off_cost: off_cost.unwrap_or(units(process.hot_clockless_cost)), ..prior(units(process.hot_pair_cost), value) }
+        let hot = units(process.hot_clockless_cost);
+        let off_cost = self.counting.value().or(everywhere.counting.value()).unwrap_or(hot);
+        Cost { off_cost, off_high: hot.max(off_cost), ..prior(units(process.hot_pair_cost), value) }
     }
 }
 
@@ -177,13 +199,14 @@ fn is_wrapper(profile: &Profile, node: &Node) -> bool {
 }
 
 fn wrapper() -> ProbeCost {
-    ProbeCost { value: 0.0, low: 0.0, high: 0.0, off: 0.0, basis: Basis::Wrapper, inner: Part::default() }
+    ProbeCost { value: 0.0, low: 0.0, high: 0.0, off: 0.0, off_high: 0.0, basis: Basis::Wrapper, inner: Part::default() }
 }
 
 fn probe(cost: &Cost, basis: Basis, node: &Node) -> ProbeCost {
     let ticks = |units: u64| units as f64 / COST_UNIT as f64;
     let (value, off) = (ticks(cost.value), ticks(cost.off_cost));
-    ProbeCost { value, low: ticks(cost.low).min(value), high: ticks(cost.high).max(value), off, basis, inner: inner_part(node, value, off) }
+    let (low, high, off_high) = (ticks(cost.low).min(value), ticks(cost.high).max(value), ticks(cost.off_high).max(off));
+    ProbeCost { value, low, high, off, off_high, basis, inner: inner_part(node, value, off) }
 }
 
 /// The part of the cost within the clock readings, from the time per call with the probe on and off.

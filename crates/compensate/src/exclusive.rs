@@ -144,8 +144,7 @@ impl Call {
         lowering.spread(cost, &mut term.own);
         term.own.add_own(self.moving_error, self.moving_error);
         Lowered { factor: self.on }.spread(cost, &mut term.above);
-        let counting = cost.counting(node);
-        term.above.add_own(counting / 2.0, counting / 2.0);
+        term.above.add_counting(cost.counting(node));
         if node.on_calls == 0 && node.off_calls > 0 {
             term.mark = Some(Mark::NeverOn);
         } else if node.exclusive < 0 {
@@ -156,23 +155,23 @@ impl Call {
     /// Takes off a quiet parent, whose calls stand for all, the time of all calls of this node and of counting them.
     fn correct_quiet_parent(&self, node: &Node, cost: &ProbeCost, parent: &mut Term) {
         let paid = self.on * cost.value * self.scale;
-        let counting = cost.counting(node) * self.scale_of_counting();
-        parent.value -= self.whole - paid * cost.inner.value + counting;
-        parent.removed += counting;
+        let counting = cost.counting(node).times(self.scale_of_counting());
+        parent.value -= self.whole - paid * cost.inner.value + counting.value;
+        parent.removed += counting.value;
         Lowered { factor: -self.on * self.scale * cost.inner.value }.spread(cost, &mut parent.by_children);
         parent.by_children.add_common(paid * (cost.inner.high - cost.inner.value), paid * (cost.inner.value - cost.inner.low));
-        let error = self.moving_error + counting / 2.0;
-        parent.by_children.add_own(error, error);
+        parent.by_children.add_own(self.moving_error, self.moving_error);
+        parent.by_children.add_counting(counting);
     }
 
     /// Gives the node that time went to while the parent was quiet what this one took while it was on, and takes off what
     /// its probe cost.
     fn give_back(&self, node: &Node, cost: &ProbeCost, steady: &mut Term) {
         let counting = cost.counting(node);
-        steady.value += self.gross - self.on * cost.value - counting;
-        steady.removed += self.on * cost.value * (1.0 - cost.inner.value) + counting;
+        steady.value += self.gross - self.on * cost.value - counting.value;
+        steady.removed += self.on * cost.value * (1.0 - cost.inner.value) + counting.value;
         Lowered { factor: self.on }.spread(cost, &mut steady.by_children);
-        steady.by_children.add_own(counting / 2.0, counting / 2.0);
+        steady.by_children.add_counting(counting);
     }
 
     /// All calls for each one that was counted without clock.
@@ -186,14 +185,15 @@ impl Call {
         let counting = cost.counting(node);
         let outer = self.on * cost.value * (1.0 - inner.value);
         let moved = if self.on > 0.0 { self.whole - self.gross - self.off * cost.value * inner.value } else { 0.0 };
-        parent.value -= outer + moved + counting;
-        parent.removed += outer + counting;
+        parent.value -= outer + moved + counting.value;
+        parent.removed += outer + counting.value;
         let movable = self.on * cost.value * self.scale;
         parent.by_children.add_common(movable * (inner.value - inner.low), movable * (inner.high - inner.value));
         let moved_cost = if self.on > 0.0 { self.off * inner.value } else { 0.0 };
         let factor = self.on * (1.0 - inner.value) - moved_cost;
         Lowered { factor }.spread(cost, &mut parent.by_children);
-        parent.by_children.add_own(self.moving_error + counting / 2.0, self.moving_error + counting / 2.0);
+        parent.by_children.add_own(self.moving_error, self.moving_error);
+        parent.by_children.add_counting(counting);
     }
 }
 

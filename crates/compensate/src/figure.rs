@@ -1,5 +1,7 @@
 //! A figure with its interval, and how uncertainties add up.
 
+use crate::cost::{Basis, Counting, ProbeCost};
+
 /// A value with the ends of its 95 % interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Figure {
@@ -100,14 +102,24 @@ impl Spread {
     }
 
     /// Adds the uncertainty of `factor` times a cost.
-    pub(crate) fn add_cost(&mut self, factor: f64, cost: &crate::cost::ProbeCost) {
+    pub(crate) fn add_cost(&mut self, factor: f64, cost: &ProbeCost) {
         let (mut below, mut above) = (factor * (cost.value - cost.low), factor * (cost.high - cost.value));
         if factor < 0.0 {
             (below, above) = (-above, -below);
         }
-        match cost.basis {
-            crate::cost::Basis::InPlace => self.add_own(below, above),
-            crate::cost::Basis::Prior | crate::cost::Basis::Wrapper => self.add_common(below, above),
+        self.add_by(cost.basis, below, above);
+    }
+
+    /// Adds the uncertainty of what counting cost, for a time from which that is taken.
+    pub(crate) fn add_counting(&mut self, counting: Counting) {
+        self.add_by(counting.basis, counting.high - counting.value, counting.value);
+    }
+
+    /// Adds the uncertainty of a cost: what was measured in place is independent of others, what was not is common to all.
+    fn add_by(&mut self, basis: Basis, below: f64, above: f64) {
+        match basis {
+            Basis::InPlace => self.add_own(below, above),
+            Basis::Prior | Basis::Wrapper => self.add_common(below, above),
         }
     }
 

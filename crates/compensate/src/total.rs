@@ -50,11 +50,13 @@ impl Overhead {
         for (node, cost) in location.nodes.iter().zip(costs) {
             let (on, off) = (node.on_calls as f64, node.off_calls as f64);
             let counted = node.batches.as_deref().map_or(0.0, |batches| batches.off_cost);
-            let paid = on * cost.value + cost.counting(node);
+            let counting = cost.counting(node);
+            let paid = on * cost.value + counting.value;
             overhead.probes += paid;
             overhead.tool += node.tool_ticks as f64;
             overhead.late += paid - on * node.cost - off * counted;
             overhead.spread.add_cost(-on, cost);
+            overhead.spread.add_counting(counting);
             if cost.basis != Basis::Prior {
                 overhead.in_place += paid;
             }
@@ -161,7 +163,8 @@ pub(crate) fn location(
             let (below, above) = doubt.of_delay(delay);
             let mut spread = Spread::default();
             // Delays that were sent along before a cost was known as it is now went astray by as much.
-            let astray = if mode == Mode::Parallel { overhead.late.abs() } else { 0.0 };
+            let sends = mode == Mode::Parallel && profile.process_of(location).rank.is_some();
+            let astray = if sends { overhead.late.abs() } else { 0.0 };
             spread.add_common(below + reach + astray, above + reach + astray);
             let value = measured - delay;
             let mark = match value {

@@ -9,7 +9,7 @@
 //! latency whatever is done beside it. With h for what counting costs in a hot loop, where nothing hides it: where d < h,
 //! a part of the second one is hidden, and so the first one is hidden whole; where d = h, anything from nothing to h is
 //! possible, and the estimate, found with seven kernels on a processor of 2023, is three quarters. Between them it is
-//! c = ¾ (2d − h), if that is not negative, in an interval from 0 to d.
+//! c = ¾ (2d − h), if that is not negative, in an interval from 0 to d; and no more than h, where d is more by chance.
 //!
 //! Means, not medians, because the work of a path may be uneven; winsorised, because a batch that met an
 //! interrupt says nothing about probes. But interrupts stretch overhead as they stretch work: the estimate is
@@ -40,6 +40,8 @@ pub struct Cost {
     pub high: u64,
     /// What a call costs while the probe is off and calls are counted.
     pub off_cost: u64,
+    /// The most that it may cost; it may cost nothing.
+    pub off_high: u64,
 }
 
 impl Cost {
@@ -78,12 +80,12 @@ pub fn estimate(on: &BatchSums, off: &BatchSums, off_twice: &BatchSums, hot_coun
     // What is not known of counting goes the same way as chance does, at its worst.
     let (less, more) = if hot_counting == 0 { (0.0, 0.0) } else { (counting * noise, (second - counting) * noise) };
     let (low, high) = ((value - reach - less).max(0.0), value + reach + more);
-    Some(Cost { value: rounded(value), low: rounded(low), high: rounded(high), off_cost: rounded(counting * noise) })
+    Some(Cost { value: rounded(value), low: rounded(low), high: rounded(high), off_cost: rounded(counting * noise), off_high: rounded(second * noise) })
 }
 
 /// What counting a call costs, from what doing it once more costs (see the head of this file).
 fn first_counting(second: f64, hot: f64) -> f64 {
-    if hot == 0.0 { second } else { 0.75 * (2.0 * second - hot).clamp(0.0, second) }
+    if hot == 0.0 { second } else { 0.75 * (2.0 * second - hot).clamp(0.0, second).min(hot) }
 }
 
 /// Mean cost of the paths that were measured in place, weighted by their calls.
@@ -113,7 +115,7 @@ impl MeasuredMean {
 #[must_use]
 pub fn prior(hot_pair: u64, measured: Option<u64>) -> Cost {
     let value = measured.unwrap_or(hot_pair / 2);
-    Cost { value, low: 0, high: hot_pair.max(value), off_cost: 0 }
+    Cost { value, low: 0, high: hot_pair.max(value), off_cost: 0, off_high: 0 }
 }
 
 /// A winsorised mean with the variance of that mean.
@@ -198,7 +200,7 @@ mod tests {
     #[test]
     fn the_cost_is_on_minus_off_plus_what_counting_costs() {
         let cost = estimate(&batches(&[20_000; 30]), &batches(&[9_000; 8]), &batches(&[9_500; 3]), 0);
-        assert_eq!(cost, Some(Cost { value: 11_500, low: 11_500, high: 11_500, off_cost: 500 }));
+        assert_eq!(cost, Some(Cost { value: 11_500, low: 11_500, high: 11_500, off_cost: 500, off_high: 500 }));
     }
 
     /// A molecular-dynamics code on a busy machine: calls of 5000 to 50 000 ticks, whose mean cost of a pair came
@@ -227,7 +229,14 @@ mod tests {
     fn counting_that_nothing_hides_costs_up_to_what_it_does_in_a_hot_loop() {
         let (on, off, twice) = (batches(&[20_000; 30]), batches(&[4_000; 8]), batches(&[8_000; 3]));
         let cost = estimate(&on, &off, &twice, 4_000).expect("enough batches");
-        assert_eq!(cost, Cost { value: 19_000, low: 16_000, high: 20_000, off_cost: 3_000 });
+        assert_eq!(cost, Cost { value: 19_000, low: 16_000, high: 20_000, off_cost: 3_000, off_high: 4_000 });
+    }
+
+    /// A batch that counts twice and loses its core says nothing of counting.
+    #[test]
+    fn counting_costs_no_more_than_in_a_hot_loop() {
+        let (on, off, twice) = (batches(&[20_000; 30]), batches(&[4_000; 8]), batches(&[40_000; 3]));
+        assert_eq!(estimate(&on, &off, &twice, 4_000).map(|cost| (cost.off_cost, cost.off_high)), Some((4_000, 36_000)));
     }
 
     #[test]
@@ -268,7 +277,7 @@ mod tests {
         assert_eq!(prior(11_000, mean.value()).value, 5_500);
         mean.add(1_000, 10);
         mean.add(4_000, 20);
-        assert_eq!(prior(11_000, mean.value()), Cost { value: 3_000, low: 0, high: 11_000, off_cost: 0 });
+        assert_eq!(prior(11_000, mean.value()), Cost { value: 3_000, low: 0, high: 11_000, off_cost: 0, off_high: 0 });
         assert_eq!(prior(2_000, mean.value()).high, 3_000);
     }
 

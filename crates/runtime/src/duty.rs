@@ -2,8 +2,9 @@
 //!
 //! With a budget, short paths are quiet (clockless; leaves off and counted) for most of their batches. The one in focus is
 //! on for some of its, as long as the probes of its thread have cost less than the budget allows. Where even counting
-//! breaks the budget, a region is switched off for good: a leaf, or one below which everything is off already, so that no
-//! path loses a part from its middle. Recursive regions, whose calls do not divide into batches, are on until then.
+//! breaks the budget, a region is switched off for good: the dearest first, and of the others the more the longer a debt
+//! lasts. Leaves go before regions whose paths go on below, which then hang at their callers. Recursive regions, whose calls
+//! do not divide into batches, are on until then.
 //!
 //! What always holds: a decision rests on what the thread has spent and passed so far; calls are exact but of regions
 //! that are off for good, which the log of switches names.
@@ -20,7 +21,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use tare_format::graph::{COST_UNIT, Mode, NODE_FOLDED, NODE_LEAF, Why};
 
 /// Calls of a path's first batch, which is on.
-pub(crate) const FIRST: u32 = 256;
+pub(crate) const FIRST: u32 = 64;
 /// Ticks of a batch beyond which the next one is shorter: its boundary costs next to nothing.
 const LONG: u64 = 3_000_000;
 /// Calls of the shortest batch that is quiet.
@@ -33,6 +34,13 @@ const LOOK: u32 = 4096;
 const BOUNDARY: u64 = 3_000;
 /// A path is short if all its calls could take so many times the budget.
 const SHORT: u64 = 16;
+/// Calls of the shortest batch that says how dear it is to count a path's calls: fewer may have been a burst.
+const TELLING: u64 = 1024;
+/// Ticks of a debt for which a path goes that breaks the whole budget by itself (some 0.3 ms); for twice the debt, one that
+/// takes half the budget goes, and so on.
+const DEBT: u64 = 1_000_000;
+/// How much dearer than a leaf a path has to be in the middle of others.
+const MIDDLE: u64 = 4;
 
 /// What a thread's probes have cost and may cost, in ticks.
 #[derive(Clone, Copy, Debug)]
@@ -41,12 +49,14 @@ struct Account {
     credit: i64,
     /// Hundredths of a percent.
     budget: u64,
+    /// Time of all threads that have had this graph.
+    passed: u64,
 }
 
 impl Account {
     fn of(local: Local, ticks: u64, budget: Budget) -> Self {
         let location = local.arena.location();
-        // Of all threads that have had this graph, the times between them left out.
+        // The times between the threads are left out.
         let passed = ticks.saturating_sub(local.arena.frame(0).base.load(Relaxed));
         let probes = local.state.overhead.load(Relaxed).max(0).cast_unsigned() / COST_UNIT;
         let spent = probes + location.slow_ticks.load(Relaxed);
@@ -54,7 +64,7 @@ impl Account {
         let without = passed.saturating_sub(probes + location.tool_ticks.load(Relaxed));
         let allowed = u128::from(without) * u128::from(budget.0) / u128::from(Budget::WHOLE);
         let allowed = i64::try_from(allowed).unwrap_or(i64::MAX);
-        Self { credit: allowed.saturating_sub_unsigned(spent), budget: budget.0 }
+        Self { credit: allowed.saturating_sub_unsigned(spent), budget: budget.0, passed }
     }
 }
 
@@ -81,7 +91,8 @@ pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64, budget
     let was_quiet = end(local, node, record, ticks);
     let may_go_on = !batch::is_in_focus(local, node) || !batch::ends_slice(record);
     let account = Account::of(local, ticks, budget);
-    if was_quiet && account.credit < 0 && counts_too_dear(local, node, record, ticks, account) && switch_off(local, node) {
+    if was_quiet && counts_too_dear(local, node, record, ticks, account) {
+        switch_off(local, node);
         return;
     }
     let pair = node.cost.load(Relaxed).max(costs::prior().high) / COST_UNIT;
@@ -136,32 +147,40 @@ fn counting(node: &LiveNode, record: &LiveBatch) -> u64 {
     if node.flags.load(Relaxed) & NODE_LEAF == 0 { clockless } else { clockless / 2 }
 }
 
-/// Whether counting the calls of a path takes more of the time than its share of the budget: that of one among the paths
-/// that are quiet.
+/// Whether counting the calls of a path, in the batch that has ended, took more of the time than it may.
 fn counts_too_dear(local: Local, node: &LiveNode, record: &LiveBatch, ticks: u64, account: Account) -> bool {
-    let passed = ticks.saturating_sub(record.boundary.load(Relaxed));
     let calls = record.length.load(Relaxed);
+    if calls < TELLING {
+        return false;
+    }
     // Of batches as long as they get: the first ones say more of boundaries than of counting.
     let cost = calls * counting(node, record) / COST_UNIT + BOUNDARY * calls / LONGEST;
-    let sharers = u64::from(local.state.aside.load(Relaxed)) + 1;
-    cost * Budget::WHOLE * sharers > passed.saturating_mul(account.budget)
+    is_too_dear(local, node, cost, ticks.saturating_sub(record.boundary.load(Relaxed)), account)
+}
+
+/// Whether a path that has cost so much takes more of the time that has passed than the debt leaves it of the budget.
+fn is_too_dear(local: Local, node: &LiveNode, cost: u64, passed: u64, account: Account) -> bool {
+    let debt = account.credit.min(0).unsigned_abs();
+    let asked = u128::from(cost) * u128::from(Budget::WHOLE) * u128::from(debt);
+    let left = u128::from(passed) * u128::from(account.budget) * u128::from(DEBT);
+    asked > left * u128::from(MIDDLE) || (asked > left && is_bottom(local, node))
 }
 
 /// A recursive region is on until the budget is broken.
 fn recursive(local: Local, node: &'static LiveNode, ticks: u64, budget: Budget) {
     aside::close(local, node);
     batch::release(local, node);
-    if Account::of(local, ticks, budget).credit < 0 && switch_off(local, node) {
+    let account = Account::of(local, ticks, budget);
+    let cost = node.calls.load(Relaxed) * (node.cost.load(Relaxed) / COST_UNIT);
+    if is_too_dear(local, node, cost, account.passed, account) {
+        switch_off(local, node);
         return;
     }
     batch::wait_for(node, LOOK);
 }
 
-/// Switches the region of a path off for good, where nothing below it is on.
-fn switch_off(local: Local, node: &'static LiveNode) -> bool {
-    if node.flags.load(Relaxed) & NODE_LEAF == 0 && !is_bottom(local, node) {
-        return false;
-    }
+/// Switches the region of a path off for good.
+fn switch_off(local: Local, node: &'static LiveNode) {
     batch::release(local, node);
     aside::close(local, node);
     batch::wait_for(node, 0);
@@ -172,11 +191,13 @@ fn switch_off(local: Local, node: &'static LiveNode) -> bool {
     {
         switch::look_again(header, |other| other == region);
     }
-    true
 }
 
-/// Whether all paths below a node, on this thread, are off for good.
+/// Whether a path ends at a node, on this thread: nothing is called there, or all that is has been switched off for good.
 fn is_bottom(local: Local, node: &LiveNode) -> bool {
+    if node.flags.load(Relaxed) & NODE_LEAF != 0 {
+        return true;
+    }
     let own = local.arena.index_of(node);
     let nodes = (1..local.arena.location().nodes.load(Relaxed)).map(|index| local.arena.node(index));
     nodes.filter(|other| other.parent.load(Relaxed) == own).all(|child| {
