@@ -171,7 +171,9 @@ fn short_threads_without_end_are_all_counted_and_take_no_more_memory() {
     // Threads that are still ending in the kernel cost a few more kits, of 48 MiB of addresses each.
     assert!(grown[0] < 1 << 20 && grown[1] < 32 << 10, "{grown:?} KiB");
     let graph = program.graph();
-    assert_eq!((graph.locations.len(), graph.header.lost_threads), (1024, 0));
+    // 64 graphs of their own, and a few more while threads are still ending in the kernel.
+    assert!((64..1024).contains(&graph.locations.len()), "{}", graph.locations.len());
+    assert_eq!(graph.header.lost_threads, 0);
     assert_eq!(graph.calls()["step"], 1 + 5000 * 10);
     assert_eq!(graph.locations.iter().map(|location| location.nodes[0].calls()).sum::<u64>(), 5001);
     for location in &graph.locations[1..] {

@@ -74,7 +74,7 @@ impl Edges {
         let mask = self.head().mask.load(Ordering::Relaxed);
         let length = size_of::<EdgeTable>() + size_of_val(self.edges());
         // SAFETY: this is the length of the table's mapping, which nobody uses.
-        unsafe { sys::clear(self.table.cast(), length) }?;
+        unsafe { sys::clear(self.table.cast(), length, length) }?;
         self.head().mask.store(mask, Ordering::Relaxed);
         Ok(())
     }

@@ -86,6 +86,11 @@ pub(crate) fn reserve_regions(count: u32) -> Option<u32> {
     NEXT_REGION.fetch_update(Ordering::Relaxed, Ordering::Relaxed, enough).ok()
 }
 
+/// The highest region id so far.
+pub(crate) fn regions() -> u32 {
+    NEXT_REGION.load(Ordering::Relaxed)
+}
+
 /// Counts images for which there is no room in the header's full table: readers see a number beyond its length.
 pub(crate) fn count_lost_images(number: u32) {
     if let Some(header) = header() {
@@ -170,6 +175,11 @@ fn know_arena(index: u32, arena: Arena) {
     if let Some(place) = ARENAS.get(index as usize) {
         place.store(arena.start().as_ptr(), Ordering::Release);
     }
+}
+
+/// Arenas of the file.
+pub(crate) fn locations() -> u32 {
+    header().map_or(0, |header| header.locations.load(Ordering::Relaxed))
 }
 
 /// An arena of the file, of whichever thread.

@@ -1,6 +1,6 @@
-//! A thread for which the graph file has no room goes on in the graph of one that has ended: its paths, its counts, its
-//! batches. So threads of any number, as long as not too many live at once, are counted in a file of bounded size; how
-//! many have shared a location is what its root's calls say.
+//! After the first threads of a process, one goes on in the graph of another that has ended, if there is one: its paths, its
+//! counts, its batches. So threads of any number, as long as not too many live at once, are counted in a file of bounded size;
+//! how many have shared a location is what its root's calls say.
 //!
 //! What always holds: a location is taken by one thread at a time, and only when the kernel no longer knows the last
 //! one, whose destructors may have called probes to its end.
@@ -40,7 +40,7 @@ pub(crate) fn inherit(state: &'static ThreadState, kit: &Kit) -> Option<Local> {
 fn claim() -> Option<Arena> {
     let pid = graph_file::header()?.pid.load(Relaxed);
     let first = NEXT.load(Relaxed);
-    let others = MAX_LOCATIONS - 1;
+    let others = graph_file::locations().min(MAX_LOCATIONS).saturating_sub(1);
     (0..others).find_map(|step| {
         let index = 1 + (first - 1 + step) % others;
         let arena = graph_file::arena_of(index).filter(|&arena| claims(arena, pid))?;

@@ -22,6 +22,11 @@ fn cache_length() -> usize {
     region_capacity() as usize * size_of::<AtomicU64>()
 }
 
+/// Bytes of it that any thread may have written.
+fn cache_used() -> usize {
+    (graph_file::regions() as usize + 1) * size_of::<AtomicU64>()
+}
+
 /// Stands behind its site cache.
 #[repr(C, align(64))]
 #[derive(Debug)]
@@ -75,7 +80,7 @@ impl Kit {
     fn clear(&self) -> Option<()> {
         let cache = NonNull::new(self.cache.load(Ordering::Relaxed))?;
         // SAFETY: the cache is our mapping of this length, and its last user has ended.
-        unsafe { sys::clear(cache.cast(), cache_length()) }.ok()?;
+        unsafe { sys::clear(cache.cast(), cache_length(), cache_used()) }.ok()?;
         for table in [&self.edges, &self.partners] {
             if let Some(table) = NonNull::new(table.load(Ordering::Relaxed)) {
                 // SAFETY: a table that `Edges` made.
@@ -86,7 +91,7 @@ impl Kit {
         }
         if let Some(scratch) = NonNull::new(self.scratch.load(Ordering::Relaxed)) {
             // SAFETY: our mapping of this length, and its last user has ended.
-            unsafe { sys::clear(scratch, ARENA as usize) }.ok()?;
+            unsafe { sys::clear(scratch, ARENA as usize, ARENA as usize) }.ok()?;
         }
         Some(())
     }

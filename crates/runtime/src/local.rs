@@ -81,6 +81,12 @@ impl Local {
         self.set_limit(FRAME_CHUNK);
     }
 
+    /// When the root was opened.
+    pub(crate) fn opened(self) -> u64 {
+        let root = self.arena.node(0);
+        self.arena.frame(0).base.load(Relaxed).wrapping_add(root.inclusive.load(Relaxed))
+    }
+
     fn set_limit(self, frames: u64) {
         self.state.limit.store(core::ptr::from_ref(self.arena.frame(frames - 1)).cast_mut(), Relaxed);
     }

@@ -182,10 +182,11 @@ pub(crate) fn set_tail(ticks: u64) {
 fn count(local: Local, begin: u64, before_signals: u64) {
     let node = local.owner();
     add(&local.arena.location().slow_paths, 1);
-    let end = fenced();
-    local.attribute(node, end);
-    let tool = end.min(before_signals + SYSTEM_CALL).saturating_sub(begin) + TAIL.load(Relaxed);
-    local.count_tool(node, tool);
-    add(&local.arena.location().slow_ticks, tool);
-    local.publish(end);
+    let now = fenced();
+    local.attribute(node, now);
+    let end = now.min(before_signals + SYSTEM_CALL) + TAIL.load(Relaxed);
+    // The set-up of a thread comes before the time of its root.
+    local.count_tool(node, end.saturating_sub(begin.max(local.opened())));
+    add(&local.arena.location().slow_ticks, end.saturating_sub(begin));
+    local.publish(now);
 }

@@ -17,6 +17,10 @@ pub(crate) const RUNS: u32 = 1;
 /// State of a location whose thread has ended.
 pub(crate) const ENDED: u32 = 2;
 
+/// Threads that have a graph of their own whatever happens. Of programs with more, most start one for each of many tasks: a
+/// thread then goes on where one has ended, whose paths are known, and has a graph of its own only where none has.
+const OWN_GRAPHS: u32 = 64;
+
 /// The key whose destructor marks the end of a thread; negative without one.
 static KEY: AtomicI64 = AtomicI64::new(-1);
 /// Keys from here on would make `pthread_setspecific` allocate.
@@ -43,7 +47,8 @@ pub(crate) fn ready(state: &'static ThreadState) -> Option<Local> {
 fn set_up(state: &'static ThreadState) -> Option<Local> {
     let kit = Kit::take()?;
     let fresh = || graph_file::new_arena().map(|arena| set_up_on(state, arena, kit));
-    let Some(local) = fresh().or_else(|| inherit(state, kit)).or_else(|| beyond_room(state, kit)) else {
+    let own = if graph_file::locations() < OWN_GRAPHS { fresh() } else { None };
+    let Some(local) = own.or_else(|| inherit(state, kit)).or_else(fresh).or_else(|| beyond_room(state, kit)) else {
         kit.leave();
         return None;
     };
