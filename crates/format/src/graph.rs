@@ -271,8 +271,8 @@ record! {
         8 ticks: u64,
         /// Calls of the call path that led to the decision; 0 where none did.
         16 calls: u64,
-        /// Reserved.
-        24 reserved: u64,
+        /// Time from one of the last ones to the next ([`COST_UNIT`]ths of a tick); 0 where that is not known.
+        24 period: u64,
     }
 }
 

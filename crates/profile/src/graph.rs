@@ -287,6 +287,7 @@ impl Reader<'_, '_> {
                 why: Why::from_number(u32::from(raw.why)),
                 at_s: clock.seconds(raw.ticks.saturating_sub(header.start_ticks) as f64),
                 calls: raw.calls,
+                period_s: (raw.period > 0).then(|| clock.seconds(raw.period as f64 / COST_UNIT as f64)),
             });
         }
         switches

@@ -276,6 +276,8 @@ pub struct Switch {
     pub at_s: f64,
     /// Calls of the call path that led to the decision; 0 where none did.
     pub calls: u64,
+    /// Seconds from one of the last ones to the next; `None` where that is not known.
+    pub period_s: Option<f64>,
 }
 
 impl Process {

@@ -16,7 +16,7 @@ use crate::graph_file;
 use crate::live::{LiveBatch, LiveNode, add_signed};
 use crate::local::{BATCH, Local};
 use crate::settings::Budget;
-use crate::switch;
+use crate::switch::{self, Decision};
 use core::sync::atomic::Ordering::Relaxed;
 use tare_format::graph::{COST_UNIT, Mode, NODE_FOLDED, NODE_LEAF, Why};
 
@@ -87,18 +87,18 @@ pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64, budget
     if record.length.load(Relaxed) == 0 {
         note_first(local, node, record);
     }
-    let period = ticks.saturating_sub(record.boundary.load(Relaxed)) / record.length.load(Relaxed).max(1);
+    let period = ticks.saturating_sub(record.boundary.load(Relaxed)) * COST_UNIT / record.length.load(Relaxed).max(1);
     let was_quiet = end(local, node, record, ticks);
     let may_go_on = !batch::is_in_focus(local, node) || !batch::ends_slice(record);
     let account = Account::of(local, ticks, budget);
     if was_quiet && counts_too_dear(local, node, record, ticks, account) {
-        switch_off(local, node);
+        switch_off(local, node, period);
         return;
     }
     let pair = node.cost.load(Relaxed).max(costs::prior().high) / COST_UNIT;
     let is_affordable = account.credit > i64::try_from(u64::from(BATCH) * pair + BOUNDARY).unwrap_or(i64::MAX);
     if is_affordable && may_go_on && batch::takes_focus(local, node, ticks) {
-        batch::begin(local, node, record, ticks, length_in_focus(period));
+        batch::begin(local, node, record, ticks, length_in_focus(period / COST_UNIT));
         return;
     }
     batch::release(local, node);
@@ -171,22 +171,22 @@ fn recursive(local: Local, node: &'static LiveNode, ticks: u64, budget: Budget) 
     aside::close(local, node);
     batch::release(local, node);
     let account = Account::of(local, ticks, budget);
-    let cost = node.calls.load(Relaxed) * (node.cost.load(Relaxed) / COST_UNIT);
-    if is_too_dear(local, node, cost, account.passed, account) {
-        switch_off(local, node);
+    let calls = node.calls.load(Relaxed);
+    if is_too_dear(local, node, calls * (node.cost.load(Relaxed) / COST_UNIT), account.passed, account) {
+        switch_off(local, node, 0);
         return;
     }
     batch::wait_for(node, LOOK);
 }
 
-/// Switches the region of a path off for good.
-fn switch_off(local: Local, node: &'static LiveNode) {
+/// Switches the region of a path off for good, whose last calls came after this time each, in cost units (0: not known).
+fn switch_off(local: Local, node: &'static LiveNode, period: u64) {
     batch::release(local, node);
     aside::close(local, node);
     batch::wait_for(node, 0);
     let region = node.region.load(Relaxed);
     let calls = node.calls.load(Relaxed) + node.off_calls.load(Relaxed);
-    if switch::off(local.arena, region, Why::Budget, calls)
+    if switch::off(local.arena, region, Decision { why: Why::Budget, calls, period })
         && let Some(header) = graph_file::header()
     {
         switch::look_again(header, |other| other == region);

@@ -99,7 +99,7 @@ live! {
         thread: AtomicU16,
         ticks: AtomicU64,
         calls: AtomicU64,
-        reserved: AtomicU64,
+        period: AtomicU64,
     }
 }
 

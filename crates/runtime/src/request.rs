@@ -7,7 +7,7 @@
 use crate::arena::Arena;
 use crate::graph_file;
 use crate::live::LiveHeader;
-use crate::switch;
+use crate::switch::{self, Decision};
 use crate::sys;
 use crate::watcher;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -62,7 +62,7 @@ fn switch_named(by: Arena) -> Option<()> {
             if word(4) == 0 {
                 switch::on(by, word(0), Why::Request);
             } else {
-                switch::off(by, word(0), Why::Request, 0);
+                switch::off(by, word(0), Decision::asked(Why::Request));
             }
         }
     }

@@ -54,14 +54,31 @@ pub(crate) fn any_is_off() -> bool {
     REGIONS_OFF.load(Ordering::Relaxed) != 0
 }
 
+/// What a region was switched off for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Decision {
+    pub(crate) why: Why,
+    /// Calls of the path that led to it; 0 where none did.
+    pub(crate) calls: u64,
+    /// Time from one of the last ones to the next, in cost units; 0 where that is not known.
+    pub(crate) period: u64,
+}
+
+impl Decision {
+    /// One that does not rest on a path.
+    pub(crate) fn asked(why: Why) -> Self {
+        Self { why, calls: 0, period: 0 }
+    }
+}
+
 /// Switches a region off for good. Says whether it was on. Its nodes must then be told ([`look_again`]).
-pub(crate) fn off(by: Arena, region: u32, why: Why, calls: u64) -> bool {
+pub(crate) fn off(by: Arena, region: u32, decision: Decision) -> bool {
     let Some(state) = REGIONS.get(region as usize) else { return false };
     if state.swap(1, Ordering::Relaxed) != 0 {
         return false;
     }
     REGIONS_OFF.fetch_add(1, Ordering::Relaxed);
-    log(by, region, true, why, calls);
+    log(by, region, true, decision);
     true
 }
 
@@ -78,7 +95,7 @@ pub(crate) fn on(by: Arena, region: u32, why: Why) {
             count_sites(|header| &header.sites_off, 1_u32.wrapping_neg());
         }
     }
-    log(by, region, false, why, 0);
+    log(by, region, false, Decision::asked(why));
 }
 
 /// Switches off the site of the probe under way, whose return address stands there.
@@ -161,7 +178,7 @@ pub(crate) fn look_again(header: &LiveHeader, is_concerned: impl Fn(u32) -> bool
 }
 
 /// Writes into the log of switches.
-fn log(by: Arena, region: u32, off: bool, why: Why, calls: u64) {
+fn log(by: Arena, region: u32, off: bool, decision: Decision) {
     let Some(header) = graph_file::header() else { return };
     let index = header.switches.fetch_add(1, Ordering::Relaxed) as usize;
     if index >= SWITCHES {
@@ -173,9 +190,10 @@ fn log(by: Arena, region: u32, off: bool, why: Why, calls: u64) {
     // SAFETY: aligned, mapped for good, and made of atomics.
     let record = unsafe { place.cast::<LiveSwitch>().as_ref() };
     record.off.store(u8::from(off), Ordering::Relaxed);
-    record.why.store(why as u8, Ordering::Relaxed);
+    record.why.store(decision.why as u8, Ordering::Relaxed);
     record.thread.store(by.location().thread.load(Ordering::Relaxed) as u16, Ordering::Relaxed);
     record.ticks.store(now().0, Ordering::Relaxed);
-    add(&record.calls, calls);
+    add(&record.calls, decision.calls);
+    add(&record.period, decision.period);
     record.region.store(region, Ordering::Release);
 }

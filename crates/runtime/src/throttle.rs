@@ -4,7 +4,7 @@ use crate::graph_file;
 use crate::live::{LiveHeader, LiveNode};
 use crate::local::Local;
 use crate::settings::settings;
-use crate::switch;
+use crate::switch::{self, Decision};
 use core::sync::atomic::Ordering::Relaxed;
 use tare_format::graph::Why;
 
@@ -36,7 +36,7 @@ fn passed(header: &LiveHeader) -> (u64, u64) {
 /// Switches the region of a path off.
 pub(crate) fn off(local: Local, node: &LiveNode) {
     let region = node.region.load(Relaxed);
-    if switch::off(local.arena, region, Why::Rule, calls(node))
+    if switch::off(local.arena, region, Decision { calls: calls(node), ..Decision::asked(Why::Rule) })
         && let Some(header) = graph_file::header()
     {
         switch::look_again(header, |other| other == region);
