@@ -108,11 +108,16 @@ mod tests {
 
     #[test]
     fn parts_of_next_to_nothing_are_times() {
-        let spent = Spent { allowed: 0.02, probes: 0.015, probes_low: 0.01, probes_high: 0.03, wrappers: 0.0, off_low: 0.0, off_high: 0.0, without_s: 10.0 };
+        let spent =
+            Spent { allowed: 0.02, probes: 0.015, probes_low: 0.01, probes_high: 0.03, wrappers: 0.0, off_low: 0.0, off_high: 0.0, without_s: 10.0 };
         let said = |spent: &Spent| spent.sentence(&Glyphs::ASCII).replace('\u{a0}', " ");
         assert_eq!(said(&spent), "2.0 % allowed, probes took 1.5 % (1.0 % ... 3.0 %)");
         let sites = Spent { off_low: 0.001, off_high: 0.02, ..spent };
-        assert!(said(&sites).ends_with("; what is off still took 0.1 % to 2.0 %: two instructions a call, had calls come as often as before"), "{}", said(&sites));
+        assert!(
+            said(&sites).ends_with("; what is off still took 0.1 % to 2.0 %: two instructions a call, had calls come as often as before"),
+            "{}",
+            said(&sites)
+        );
         let empty = Spent { probes: 3.0, probes_low: 2.0, probes_high: 4.0, without_s: 20e-6, ..spent };
         assert_eq!(said(&empty), "2.0 % allowed; the program itself took 20.00 us alone, and probes 60.00 us");
     }
