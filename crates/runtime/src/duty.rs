@@ -4,7 +4,7 @@
 //! on for some of its, as long as the probes of its thread have cost less than the budget allows. Where even counting
 //! breaks the budget, a region is switched off for good: the dearest first, and of the others the more the longer a debt
 //! lasts. Leaves go before regions whose paths go on below, which then hang at their callers. Recursive regions, whose calls
-//! do not divide into batches, are on until then.
+//! do not divide into batches, and those that a compiler's hooks enter are on until then.
 //!
 //! What always holds: a decision rests on what the thread has spent and passed so far; calls are exact but of regions
 //! that are off for good, which the log of switches names.
@@ -15,8 +15,9 @@ use crate::costs;
 use crate::graph_file;
 use crate::live::{LiveBatch, LiveNode, add_signed};
 use crate::local::{BATCH, Local};
-use crate::settings::Budget;
+use crate::settings::{Budget, settings};
 use crate::switch::{self, Decision};
+use crate::sys::SignalsBlocked;
 use core::sync::atomic::Ordering::Relaxed;
 use tare_format::graph::{COST_UNIT, Mode, NODE_FOLDED, NODE_LEAF, Why};
 
@@ -170,13 +171,32 @@ fn is_too_dear(local: Local, node: &LiveNode, cost: u64, passed: u64, account: A
 fn recursive(local: Local, node: &'static LiveNode, ticks: u64, budget: Budget) {
     aside::close(local, node);
     batch::release(local, node);
-    let account = Account::of(local, ticks, budget);
-    let calls = node.calls.load(Relaxed);
-    if is_too_dear(local, node, calls * (node.cost.load(Relaxed) / COST_UNIT), account.passed, account) {
+    if is_on_too_dear(local, node, ticks, budget) {
         switch_off(local, node, 0);
         return;
     }
     batch::wait_for(node, LOOK);
+}
+
+/// Looks now and then whether a region with hooks, which know no quiet batches, is too dear.
+///
+/// # Probe-safe
+#[inline]
+pub(crate) fn after_hook(local: Local, node: &'static LiveNode, ticks: u64) {
+    if node.calls.load(Relaxed).is_multiple_of(u64::from(LOOK))
+        && let Some(budget) = settings().budget
+        && is_on_too_dear(local, node, ticks, budget)
+    {
+        let _signals = SignalsBlocked::new();
+        switch_off(local, node, 0);
+    }
+}
+
+/// Whether a path whose calls have all been on has taken more of the time than it may.
+fn is_on_too_dear(local: Local, node: &LiveNode, ticks: u64, budget: Budget) -> bool {
+    let account = Account::of(local, ticks, budget);
+    let cost = node.calls.load(Relaxed) * (node.cost.load(Relaxed) / COST_UNIT);
+    is_too_dear(local, node, cost, account.passed, account)
 }
 
 /// Switches the region of a path off for good, whose last calls came after this time each, in cost units (0: not known).

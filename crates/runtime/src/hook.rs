@@ -7,6 +7,7 @@
 //! What always holds: as in wrappers, frames are claimed before they are filled, and what creates or closes more than
 //! the innermost one runs with signals held back.
 
+use crate::duty;
 use crate::live::{LiveFrame, add};
 use crate::local::{Door, Local, stack_pointer};
 use crate::names;
@@ -72,6 +73,10 @@ pub(crate) extern "C" fn exit(function: u64, returns_to: u64, sp: u64) {
         let ticks = now().0;
         local.attribute(local.owner(), ticks);
         local.close(ticks);
+        duty::after_hook(local, node, ticks);
+    } else if switch::is_off(region) || pause::is_paused() {
+        // Its entry opened nothing; what it opened before closes where the stack pointer says so.
+        return;
     } else {
         exit_of_other(local, Place { region, returns_to, sp });
     }
@@ -148,7 +153,7 @@ fn exit_of_other(local: Local, place: Place) {
             (own..depth).for_each(|_| local.close_skipped(ticks));
             local.close(ticks);
         }
-        None if switch::is_off(place.region) || pause::has_been() => {}
+        None if pause::has_been() => {}
         None => match local.state.lost_open.load(Relaxed) {
             0 => add(&local.arena.location().unmatched_exits, 1),
             lost => local.state.lost_open.store(lost - 1, Relaxed),
