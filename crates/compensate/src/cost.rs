@@ -5,7 +5,7 @@
 //! between the region's own clock readings (paper 4's α) and what lies outside (β) is bounded by two facts:
 //! the region took no less than nothing, and no more than a call took while the probe was off.
 
-use tare_delay::cost::{Cost, MeasuredMean, estimate, prior};
+use tare_delay::cost::{Cost, MeasuredMean, estimate, least_of_hooks, prior};
 use tare_profile::{COST_UNIT, Location, Node, Process, Profile, RegionKind};
 
 /// The part of a pair that lies between the two clock readings, where nothing else is known.
@@ -164,7 +164,7 @@ impl Means {
         let value = self.pairs.value().or(everywhere.pairs.value());
         let hot = units(process.hot_clockless_cost);
         let off_cost = self.counting.value().or(everywhere.counting.value()).unwrap_or(hot);
-        Cost { off_cost, off_high: hot.max(off_cost), ..prior(units(process.hot_pair_cost), value) }
+        Cost { off_cost, off_high: hot.max(off_cost), ..prior(units(process.hot_pair_cost), units(process.least_pair_cost), value) }
     }
 }
 
@@ -175,11 +175,17 @@ fn with_prior(profile: &Profile, location: &Location, in_place: Vec<Option<Cost>
         }
         match in_place {
             Some(cost) => probe(&cost, Basis::InPlace, node),
-            None if node.hooked => probe(&prior(units(profile.process_of(location).hot_hook_cost), None), Basis::Prior, node),
+            None if node.hooked => probe(&of_hooks(profile.process_of(location)), Basis::Prior, node),
             None => probe(elsewhere, Basis::Prior, node),
         }
     };
     location.nodes.iter().zip(in_place).map(of_node).collect()
+}
+
+/// What a pair of hooks costs, which cannot be measured in place.
+fn of_hooks(process: &Process) -> Cost {
+    let [hot, pair, least] = [process.hot_hook_cost, process.hot_pair_cost, process.least_pair_cost].map(units);
+    prior(hot, least_of_hooks(hot, pair, least), None)
 }
 
 fn in_place(node: &Node, process: &Process) -> Option<Cost> {

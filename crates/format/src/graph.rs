@@ -229,7 +229,9 @@ record! {
         /// Host name, padded with zeros.
         256 host: [u8; 64],
         /// Path of the executable (of the original where the image is a copy), padded, cut at the front if too long.
-        320 executable: [u8; 192],
+        320 executable: [u8; 184],
+        /// Cost of a pair beside work that hides as much of it as can be ([`COST_UNIT`]).
+        504 least_pair_cost: u64,
     }
 }
 

@@ -125,6 +125,7 @@ fn process(name: &str, header: &Header, damaged_records: u64) -> Process {
         start_ns: header.start_ns,
         lifetime_s: header.last_ns.saturating_sub(header.start_ns) as f64 * 1e-9,
         hot_pair_cost: cost(header.hot_pair_cost),
+        least_pair_cost: cost(header.least_pair_cost),
         hot_hook_cost: cost(header.hot_hook_cost),
         hot_clockless_cost: cost(header.hot_clockless_cost),
         lost_threads: header.lost_threads,

@@ -210,6 +210,8 @@ pub struct Process {
     pub lifetime_s: f64,
     /// Prior of the cost of a probe pair: hot loop at start, in ticks.
     pub hot_pair_cost: f64,
+    /// The same beside work that hides as much of it as can be.
+    pub least_pair_cost: f64,
     /// What a pair of hooks, or of calls of the program's own, costs in a hot loop, in ticks; 0 where there were none.
     pub hot_hook_cost: f64,
     /// What a pair without clock costs in a hot loop, in ticks; 0 where it was not measured.

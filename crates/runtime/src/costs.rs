@@ -11,6 +11,8 @@ use tare_format::graph::{BatchSums, NODE_OVERFLOW};
 
 /// Cost of a pair in a hot loop.
 static HOT_PAIR: AtomicU64 = AtomicU64::new(0);
+/// The same beside work that hides as much of it as can be.
+static LEAST_PAIR: AtomicU64 = AtomicU64::new(0);
 /// Mean cost of the paths measured so far, plus one; 0 while there is none.
 static MEASURED: AtomicU64 = AtomicU64::new(0);
 
@@ -27,14 +29,15 @@ pub(crate) fn hot_clockless() -> u64 {
     HOT_CLOCKLESS.load(Relaxed)
 }
 
-/// Notes what a pair costs in a hot loop.
-pub(crate) fn set_hot_pair(cost: u64) {
+/// Notes what a pair costs in a hot loop, and beside work that hides it.
+pub(crate) fn set_hot_pair(cost: u64, least: u64) {
     HOT_PAIR.store(cost, Relaxed);
+    LEAST_PAIR.store(least, Relaxed);
 }
 
 /// Cost of a path that has not been measured in place.
 pub(crate) fn prior() -> Cost {
-    tare_delay::cost::prior(HOT_PAIR.load(Relaxed), MEASURED.load(Relaxed).checked_sub(1))
+    tare_delay::cost::prior(HOT_PAIR.load(Relaxed), LEAST_PAIR.load(Relaxed), MEASURED.load(Relaxed).checked_sub(1))
 }
 
 /// Cost of a pair of hooks in a hot loop.
@@ -47,7 +50,9 @@ pub(crate) fn set_hot_hook(cost: u64) {
 
 /// Cost of a path with hooks, which has no true off state to measure it by.
 pub(crate) fn hook_prior() -> Cost {
-    tare_delay::cost::prior(HOT_HOOK.load(Relaxed), None)
+    let hot = HOT_HOOK.load(Relaxed);
+    let least = tare_delay::cost::least_of_hooks(hot, HOT_PAIR.load(Relaxed), LEAST_PAIR.load(Relaxed));
+    tare_delay::cost::prior(hot, least, None)
 }
 
 /// Estimates a path anew from its batches.

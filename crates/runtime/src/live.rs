@@ -75,7 +75,8 @@ live! {
         hot_hook_cost: AtomicU64,
         clock_doubt_ns: AtomicU64,
         host: [AtomicU8; 64],
-        executable: [AtomicU8; 192],
+        executable: [AtomicU8; 184],
+        least_pair_cost: AtomicU64,
     }
 }
 

@@ -13,6 +13,7 @@ unsafe extern "C" {
     static tare_calibration_enter: AtomicU64;
     static tare_calibration_exit: AtomicU64;
     fn tare_calibration_loop(pairs: u32);
+    fn tare_calibration_work(times: u32, with_probes: u32);
 }
 
 /// Load addresses of the routines that an image's slots lead to. They keep no calling convention of a high-level
@@ -66,6 +67,12 @@ pub(crate) fn choose_for_calibration() {
     unsafe { &tare_calibration_enter }.store(routines.enter, Relaxed);
     // SAFETY: as above.
     unsafe { &tare_calibration_exit }.store(routines.exit, Relaxed);
+}
+
+/// Runs serial work so many times, with a pair of probes around each or without.
+pub(crate) fn run_work(times: u32, with_probes: bool) {
+    // SAFETY: as below.
+    unsafe { tare_calibration_work(times, with_probes.into()) };
 }
 
 /// Runs pairs of an entry and an exit in a hot loop.

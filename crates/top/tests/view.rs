@@ -36,6 +36,7 @@ fn process(rank: u32, lifetime_s: f64) -> Process {
         clock: Clock { seconds_per_tick: TICK, ticks_per_cycle: None },
         lifetime_s,
         hot_pair_cost: 40.0,
+        least_pair_cost: 0.0,
         hot_clockless_cost: 10.0,
         ..Process::default()
     }

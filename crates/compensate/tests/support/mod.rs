@@ -31,6 +31,7 @@ pub(crate) fn profile_of(nodes: Vec<Node>) -> Profile {
         clock: Clock { seconds_per_tick: 1.0, ticks_per_cycle: None },
         lifetime_s: 1.0,
         hot_pair_cost: 90.0,
+        least_pair_cost: 0.0,
         ..Process::default()
     };
     let regions = (0..nodes.len()).map(region).collect();

@@ -28,6 +28,7 @@ pub(crate) fn process(rank: Option<u32>) -> Process {
         clock: Clock { seconds_per_tick: TICK, ticks_per_cycle: Some(0.6) },
         lifetime_s: 10.0,
         hot_pair_cost: 40.0,
+        least_pair_cost: 0.0,
         ..Process::default()
     }
 }

@@ -537,6 +537,60 @@ tare_calibration_loop:
         .cfi_endproc
         .size   tare_calibration_loop, .-tare_calibration_loop
 
+# Serial work, edi times: multiplications that need one another, and a branch on what they give, which nothing predicts. Where esi is
+# not zero a pair of probes is around each.
+        .globl  tare_calibration_work
+        .hidden tare_calibration_work
+        .type   tare_calibration_work, @function
+        .balign 64
+tare_calibration_work:
+        .cfi_startproc
+        push    %rbx
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset %rbx, 0
+        push    %r12
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset %r12, 0
+        push    %r13
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset %r13, 0
+        mov     %edi, %ebx
+        mov     %esi, %r13d
+        mov     $12345, %r12d
+1:      test    %r13d, %r13d
+        jz      2f
+        call    tare_again_enter_stub
+        test    $1, %eax
+2:
+        .rept   4
+        imul    $1103515245, %r12, %r12
+        add     $12345, %r12
+        imul    $1103515245, %r12, %r12
+        add     $54321, %r12
+        bt      $40, %r12
+        jc      4f
+        xor     $5, %r12
+4:
+        .endr
+        test    %r13d, %r13d
+        jz      3f
+        call    tare_again_exit_stub
+        test    $1, %eax
+3:      dec     %ebx
+        jnz     1b
+        pop     %r13
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore %r13
+        pop     %r12
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore %r12
+        pop     %rbx
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore %rbx
+        ret
+        .cfi_endproc
+        .size   tare_calibration_work, .-tare_calibration_work
+
         .purgem ENTER
         .purgem EXIT
         .purgem SAVE
