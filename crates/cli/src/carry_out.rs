@@ -38,7 +38,8 @@ pub(crate) fn carry_out(line: &[OsString], ready: Result<Ready<'_>, Failure>, sh
     };
     let watch = Watch::begin(&ready.new.id);
     let (exit, wall) = child::run(ready.command)?;
-    let ends = watch.map(Watch::finish).filter(|_| exit != Exit::Status(0)).unwrap_or_default();
+    let has_failed = exit != Exit::Status(0);
+    let ends = watch.map(|watch| watch.finish(has_failed)).filter(|_| has_failed).unwrap_or_default();
     say(ready.new.end(&ready.directory, exit, wall, ends));
     if let Some(prepared) = ready.prepared.as_ref().filter(|_| timings) {
         instrumenting::print_phases(&prepared.phases);

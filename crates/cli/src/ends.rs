@@ -6,8 +6,8 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::Read;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -22,6 +22,9 @@ use crate::rundir::{End, node_local};
 /// How often new processes are looked for; after the first ten seconds there are hardly any.
 const OFTEN: Duration = Duration::from_millis(50);
 const SELDOM: Duration = Duration::from_secs(2);
+
+/// How long what a failed job has left is waited for.
+const MOMENT: Duration = Duration::from_secs(3);
 
 /// A thread that watches the processes of a run.
 pub(crate) struct Watch {
@@ -39,8 +42,13 @@ impl Watch {
         Some(Self { stop, thread })
     }
 
-    /// The processes that have ended meanwhile, in their order.
-    pub(crate) fn finish(self) -> Vec<End> {
+    /// The processes that have ended meanwhile, in their order. Of a job that failed those that are left are waited for a
+    /// moment: what a launcher takes down may end after the launcher.
+    pub(crate) fn finish(self, has_failed: bool) -> Vec<End> {
+        if has_failed {
+            // A thread that is gone has nothing to wait for.
+            let _ = (&self.stop).write_all(&[1]);
+        }
         drop(self.stop);
         self.thread.join().unwrap_or_default()
     }
@@ -61,16 +69,30 @@ fn watch(id: &str, stopped: &UnixStream) -> Vec<End> {
         }
         let interval = if started.elapsed() < Duration::from_secs(10) { OFTEN } else { SELDOM };
         let ended = wait(stopped, &running, interval);
-        let after_s = started.elapsed().as_secs_f64();
-        let (ticks, ns) = clock();
-        // From behind, so that the places in front stay what they are.
-        for &place in ended.processes.iter().rev() {
-            ends.push(End { graph: running.swap_remove(place).0, after_s, ticks, ns });
-        }
+        add_ends(&ended.processes, &mut running, started, &mut ends);
         if ended.is_stopped {
+            if (&*stopped).read(&mut [0]).is_ok_and(|read| read == 1) {
+                wait_for_others(running, started, &mut ends);
+            }
             return ends;
         }
     }
+}
+
+/// Adds those that end within a moment.
+fn wait_for_others(mut running: Vec<(String, OwnedFd)>, started: Instant, ends: &mut Vec<End>) {
+    let deadline = Instant::now() + MOMENT;
+    while let Some(left) = deadline.checked_duration_since(Instant::now()).filter(|_| !running.is_empty()) {
+        let ended = ready(running.iter().map(|(_, process)| process.as_raw_fd()), left);
+        add_ends(&ended, &mut running, started, ends);
+    }
+}
+
+fn add_ends(ended: &[usize], running: &mut Vec<(String, OwnedFd)>, started: Instant, ends: &mut Vec<End>) {
+    let after_s = started.elapsed().as_secs_f64();
+    let (ticks, ns) = clock();
+    // From behind, so that the places in front stay what they are.
+    ends.extend(ended.iter().rev().map(|&place| End { graph: running.swap_remove(place).0, after_s, ticks, ns }));
 }
 
 /// The process that writes a graph, to be waited for; `None` while its header is not written, and where it has ended.
@@ -94,11 +116,17 @@ struct Ended {
 
 fn wait(stopped: &UnixStream, running: &[(String, OwnedFd)], limit: Duration) -> Ended {
     let descriptors = running.iter().map(|(_, process)| process.as_raw_fd());
-    let mut polled: Vec<libc::pollfd> =
-        std::iter::once(stopped.as_raw_fd()).chain(descriptors).map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
+    let mut places = ready(descriptors.chain([stopped.as_raw_fd()]), limit);
+    let is_stopped = places.pop_if(|place| *place == running.len()).is_some();
+    Ended { processes: places, is_stopped }
+}
+
+/// The places, ascending, of the descriptors that have something to say within a time.
+fn ready(descriptors: impl Iterator<Item = RawFd>, limit: Duration) -> Vec<usize> {
+    let mut polled: Vec<libc::pollfd> = descriptors.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
     let count = polled.len() as libc::nfds_t;
     // SAFETY: the list is live, and as long as is said.
     let ready = unsafe { libc::poll(polled.as_mut_ptr(), count, limit.as_millis() as libc::c_int) };
     let is_ready = |polled: &libc::pollfd| ready > 0 && polled.revents != 0;
-    Ended { processes: (0..running.len()).filter(|&place| is_ready(&polled[place + 1])).collect(), is_stopped: is_ready(&polled[0]) }
+    (0..polled.len()).filter(|&place| is_ready(&polled[place])).collect()
 }

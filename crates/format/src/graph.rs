@@ -328,8 +328,12 @@ record! {
         136 contradicted: u64,
         /// Where: the index of the node plus one (low half; 0 for none) and how many (high half).
         144 contradicted_at: [u64; CONTRADICTED],
+        /// Where the thread stood when another one ended the process: its [`ThreadWords`]; zeros where it had ended itself.
+        208 last_frame: u64,
+        /// See `last_frame`.
+        216 last_event: u64,
         /// Reserved.
-        208 reserved: [u8; 48],
+        224 reserved: [u8; 32],
     }
 }
 

@@ -9,7 +9,7 @@ use tare_format::description::{DescriptionError, RegionKind};
 use tare_format::graph::{
     ARENA, BATCHES, BatchRecord, BatchSums, CLOCK_ADDITIONS, COLD_NODES, COST_UNIT, ColdNode, DelayModel, HEADER_AREA, Header, IMAGE_TABLE, IMAGES,
     ImageRecord, LocationRecord, MAGIC, MAX_BATCHES, MAX_LOCATIONS, MAX_NODES, MAX_PEERS, MpiLibrary, NODE_FOLDED, NODE_HOOK, NODE_OVERFLOW,
-    NODE_USER, NODES, Node as RawNode, PEERS, PeerRecord, ProcessState, SWITCH_TABLE, SWITCHES, SwitchRecord, VERSION, Why,
+    NODE_USER, NODES, Node as RawNode, PEERS, PeerRecord, ProcessState, SWITCH_TABLE, SWITCHES, SwitchRecord, ThreadWords, VERSION, Why,
 };
 use tare_format::metrics::{METRICS, MOST as MOST_METRICS, MetricsRecord, VALUES, ValuesRecord};
 use tare_format::names::{BEYOND, MOST_REGIONS, MOST_TEXT, NAMES, NamedRegion, NamesRecord, REGIONS, TEXTS};
@@ -67,6 +67,7 @@ pub(crate) fn read(file: &GraphFile<'_>, regions: &mut RegionTable<'_>) -> Resul
         values: None,
         executable: text(&header.executable),
         live,
+        last_ticks: header.last_ticks,
     };
     let count = header.locations.min(MAX_LOCATIONS);
     reader.find_others(count);
@@ -112,6 +113,8 @@ fn process(name: &str, header: &Header, damaged_records: u64) -> Process {
         parent_pid: header.parent_pid,
         state: match ProcessState::from_number(header.state) {
             Some(ProcessState::Running) => State::Running,
+            // Another thread ended the process while the main one was between the ends of MPI.
+            Some(ProcessState::Finished) if rank.is_some() && header.span_start != 0 && header.span_end == 0 => State::CutOff,
             Some(ProcessState::Finished) => State::Finished,
             Some(ProcessState::Replaced) => State::Replaced,
             None => State::Unknown(header.state),
@@ -206,6 +209,8 @@ struct Reader<'a, 'd> {
     /// Of the location that is being read: where its values are, and how many metrics there are.
     values: Option<(u64, usize)>,
     live: Option<&'a Live>,
+    /// The end of the process, or its last sign of life.
+    last_ticks: u64,
 }
 
 impl Reader<'_, '_> {
@@ -330,24 +335,34 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Where a thread stands that runs, or whose process was cut off; the node that time goes to gets what has passed since the last
+    /// Where a thread stands that runs, or whose process was cut off or ended by another thread; the node that time goes to gets what has passed since the last
     /// event.
     fn standing(&self, index: u64, location: &LocationRecord, nodes: &mut [Node], places: &[Option<usize>]) -> Option<Standing> {
+        let arena = HEADER_AREA + index * ARENA;
+        if location.state == RUNS && location.last_frame != 0 {
+            let words = ThreadWords { frame: location.last_frame, last: location.last_event };
+            return Some(self.standing_by(words, self.last_ticks, arena, nodes, places));
+        }
         let live = self.live.filter(|_| location.state == RUNS)?;
         if live.has_ended {
-            return self.last_standing(live, HEADER_AREA + index * ARENA, location, nodes, places);
+            return self.last_standing(live, arena, location, nodes, places);
         }
         let Some(words) = live.threads.get(usize::try_from(index).ok()?).copied().flatten() else {
             let known = location.start_ticks.saturating_add_signed(nodes.iter().map(|node| node.exclusive).sum());
             return Some(Standing { node: None, since: live.ticks.saturating_sub(known) });
         };
-        let since = live.ticks.saturating_sub(words.last);
+        Some(self.standing_by(words, live.ticks, arena, nodes, places))
+    }
+
+    /// Where a thread stands whose state is known at this tick.
+    fn standing_by(&self, words: ThreadWords, ticks: u64, arena: u64, nodes: &mut [Node], places: &[Option<usize>]) -> Standing {
+        let since = ticks.saturating_sub(words.last);
         let place = |node: u32| places.get(node as usize).copied().flatten();
-        let open = open_nodes(self.bytes, HEADER_AREA + index * ARENA, &words).and_then(|(open, owner)| Some((place(open)?, place(owner)?)));
+        let open = open_nodes(self.bytes, arena, &words).and_then(|(open, owner)| Some((place(open)?, place(owner)?)));
         if let Some((_, owner)) = open {
             nodes[owner].exclusive = nodes[owner].exclusive.saturating_add_unsigned(since);
         }
-        Some(Standing { node: open.map(|(open, _)| open), since })
+        Standing { node: open.map(|(open, _)| open), since }
     }
 
     fn last_standing(&self, live: &Live, arena: u64, location: &LocationRecord, nodes: &mut [Node], places: &[Option<usize>]) -> Option<Standing> {

@@ -12,7 +12,7 @@ use crate::thread;
 use core::ffi::CStr;
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::{Relaxed, Release};
-use tare_format::graph::ProcessState;
+use tare_format::graph::{ProcessState, ThreadWords};
 
 /// Samples of the core clock at the end.
 const LAST_SAMPLES: usize = 4;
@@ -53,7 +53,27 @@ fn close(header: &LiveHeader) {
         clock::sample_core_clock(header);
     }
     clock::anchor(header);
+    note_others(header);
     header.state.store(ProcessState::Finished as u32, Release);
+}
+
+/// Notes where the other threads stand that end with the process: their open regions last until now. Their states are read
+/// through the kernel, since one that has gone without being seen may have taken its state with it.
+fn note_others(header: &LiveHeader) {
+    let Ok(memory) = sys::open(c"/proc/self/mem", libc::O_RDONLY, 0) else { return };
+    let own = core::ptr::from_ref(ThreadState::current()).addr() as u64;
+    for index in 0..graph_file::locations() {
+        let Some(location) = graph_file::arena_of(index).map(|arena| arena.location()) else { continue };
+        let state = location.thread_state.load(Relaxed);
+        let runs = location.state.load(Relaxed) == thread::RUNS && sys::is_thread(header.pid.load(Relaxed), location.tid.load(Relaxed));
+        let mut words = [0; ThreadWords::SIZE];
+        let is_read = runs && state != own && sys::read_at(memory, &mut words, state).is_ok_and(|read| read == words.len());
+        if let Some(words) = ThreadWords::from_bytes(&words).filter(|_| is_read) {
+            location.last_event.store(words.last, Relaxed);
+            location.last_frame.store(words.frame, Relaxed);
+        }
+    }
+    sys::close(memory);
 }
 
 fn collect(place: &FilePlace) -> Result<(), Errno> {

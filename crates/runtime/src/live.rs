@@ -129,7 +129,9 @@ live! {
         slow_ticks: AtomicU64,
         contradicted: AtomicU64,
         contradicted_at: [AtomicU64; CONTRADICTED],
-        reserved: [AtomicU8; 48],
+        last_frame: AtomicU64,
+        last_event: AtomicU64,
+        reserved: [AtomicU8; 32],
     }
 }
 

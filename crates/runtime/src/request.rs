@@ -11,7 +11,7 @@ use crate::switch::{self, Decision};
 use crate::sys;
 use crate::watcher;
 use core::sync::atomic::{AtomicU64, Ordering};
-use tare_format::graph::{REQUEST_ENDING, Why};
+use tare_format::graph::Why;
 
 /// Number of the last request that a thread has taken up.
 static TAKEN_UP: AtomicU64 = AtomicU64::new(0);
@@ -40,8 +40,7 @@ pub(crate) fn start_anew() {
 /// Takes away what no thread has followed.
 pub(crate) fn withdraw() {
     if let Some(header) = graph_file::header().filter(|header| header.request.load(Ordering::Relaxed) != header.followed.load(Ordering::Relaxed)) {
-        let path = graph_file::place().map(|place| place.live.then(REQUEST_ENDING.as_bytes()));
-        if let Some(path) = path.as_ref().and_then(|path| path.as_c_str()) {
+        if let Some(path) = graph_file::place().and_then(|place| place.request.as_c_str()) {
             sys::unlink(path);
         }
         header.followed.store(header.request.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -50,10 +49,10 @@ pub(crate) fn withdraw() {
 
 /// Switches the regions that the file names. One that cannot be read asks for nothing.
 fn switch_named(by: Arena) -> Option<()> {
-    let path = graph_file::place()?.live.then(REQUEST_ENDING.as_bytes());
-    let path = path.as_c_str()?;
+    let path = graph_file::place()?.request.as_c_str()?;
     let file = sys::open(path, libc::O_RDONLY, 0).ok()?;
-    let mut bytes = [0; 4096];
+    // The stack is the program's, and may be small.
+    let mut bytes = [0; 256];
     let mut at = 0;
     while let Ok(length @ 1..) = sys::read_at(file, &mut bytes, at) {
         at += length as u64;
