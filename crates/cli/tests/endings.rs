@@ -3,6 +3,7 @@
 mod common;
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -151,6 +152,58 @@ fn calls_that_were_open_at_the_end_are_in_the_figures() {
         assert_eq!((&of_rank(0)["state"], &of_rank(0)["path"]), (&json!("cut off"), &json!(["program", "main", "ask", "MPI_Recv"])), "{}", mpi.name);
         assert_eq!(of_rank(1)["path"][1], "main", "{}", mpi.name);
     }
+}
+
+#[test]
+fn a_job_that_is_stopped_with_its_launcher_counts_up_to_its_end() {
+    for mpi in BOTH {
+        let place = Place::new();
+        let program = mpi.compile("crates/cli/tests/programs/hanging.c", place.path());
+        let mut line = mpi.line(2, &program);
+        line.push("60".into());
+        let mut tare = place.tare();
+        tare.args(["profile", "--preset", "all", "-o", "run", "--"]).args(line).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = tare.process_group(0).spawn().expect("tare can be started");
+        let begun = Instant::now();
+        let is_inside = || {
+            let output = place.tare().args(["query", "run", "where", "--format", "json"]).output().expect("tare can be started");
+            let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+            answer["threads"].as_array().is_some_and(|threads| threads.iter().any(|thread| thread["path"][3] == "MPI_Recv"))
+        };
+        while !is_inside() && begun.elapsed() < Duration::from_secs(50) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        // SAFETY: the group is that of our child, which has not been waited for.
+        unsafe { libc::kill(-child.id().cast_signed(), libc::SIGTERM) };
+        child.wait().expect("tare ends");
+        let after = places(&place);
+        let of_rank_0 = after["threads"].as_array().expect("threads").iter().find(|thread| thread["rank"] == 0).expect("the rank");
+        assert_eq!((&of_rank_0["state"], &of_rank_0["path"][3]), (&json!("cut off"), &json!("MPI_Recv")), "{}: {after}", mpi.name);
+    }
+}
+
+#[test]
+fn what_is_open_when_another_thread_ends_the_process_counts_up_to_its_end() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/ended_by_thread.c", place.path(), &["-pthread", "-O1"]).display().to_string();
+    let output = place.profile(&["--preset", "all"], &[program]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let report = place.report();
+    report.check();
+    let seconds = |name: &str| {
+        let is_it = |node: &&Value| report.0["regions"][node["region"].as_u64().expect("an index") as usize]["name"] == name;
+        report.nodes().iter().filter(is_it).map(|node| node["inclusive"]["measured_s"].as_f64().expect("a time")).sum::<f64>()
+    };
+    assert!(seconds("sit") > 0.5 * seconds("busy"), "{} s in sit, {} s in busy", seconds("sit"), seconds("busy"));
+}
+
+#[test]
+fn handlers_on_small_stacks_have_room_for_probes() {
+    let place = Place::new();
+    let line = [compile_c("crates/cli/tests/programs/small_stack.c", place.path(), &["-O1"]).display().to_string()];
+    let output = place.profile(&["--preset", "all"], &line);
+    assert_eq!(text(&output.stdout), text(&place.plain(&line).stdout), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("3000 handled, 0 bytes"), "{}", text(&output.stdout));
 }
 
 #[test]

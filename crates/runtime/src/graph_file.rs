@@ -34,7 +34,8 @@ static ARENAS: [AtomicPtr<u8>; MAX_LOCATIONS as usize] = [const { AtomicPtr::new
 static NEXT_REGION: AtomicU32 = AtomicU32::new(0);
 /// The next thread but the main one, which is number 0.
 static NEXT_LOCATION: AtomicU32 = AtomicU32::new(1);
-static PLACE: Once<FilePlace> = Once::new(FilePlace { live: Path::EMPTY, request: Path::EMPTY, directory: Path::EMPTY, collected: Path::EMPTY, is_moved: false });
+static PLACE: Once<FilePlace> =
+    Once::new(FilePlace { live: Path::EMPTY, request: Path::EMPTY, directory: Path::EMPTY, collected: Path::EMPTY, is_moved: false });
 
 /// Where the graph file stands.
 #[derive(Clone, Copy, Debug)]
@@ -310,7 +311,9 @@ fn open_new(directory: &Path, in_run: &Path) -> Result<(FilePlace, Descriptor), 
         }
         let path = live.as_c_str().ok_or(TOO_LONG)?;
         match sys::open(path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o600) {
-            Ok(file) => return Ok((FilePlace { live, request: live.then(REQUEST_ENDING.as_bytes()), directory: *directory, collected, is_moved }, file)),
+            Ok(file) => {
+                return Ok((FilePlace { live, request: live.then(REQUEST_ENDING.as_bytes()), directory: *directory, collected, is_moved }, file));
+            }
             Err(Errno(libc::EEXIST)) => mark_replaced(path),
             Err(error) => return Err(error),
         }
