@@ -70,6 +70,12 @@ pub enum Puzzle {
     /// A rank that the run does not have.
     #[error("there is no rank {0}")]
     Rank(u32),
+    /// A measure under something, with nothing said of what: of that alone, or of all it calls?
+    #[error("say of what: `{measure} of NAME` is that of NAME alone, `{measure} of regions under NAME` that of all that it calls")]
+    OneOrAll {
+        /// What was asked for.
+        measure: &'static str,
+    },
     /// A measure that is not known along an axis.
     #[error("`{measure}` is not known by {axis}")]
     NotAlong {

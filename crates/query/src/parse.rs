@@ -62,7 +62,10 @@ impl Parser<'_> {
                 () => return Err(self.puzzle(CLAUSE)),
             }
         }
-        let subject = subject.unwrap_or_else(|| default_subject(&measures, axis));
+        let subject = match subject {
+            Some(subject) => subject,
+            None => missing_subject(&measures, axis, &mut within)?,
+        };
         let axis = axis.unwrap_or_else(|| default_axis(&subject, &measures, within.is_some()));
         let measures = if measures.is_empty() { default_measures(&subject, axis) } else { measures };
         if let Some(measure) = measures.iter().find(|measure| axis == Axis::Peer && !measure.is_of_peers()) {
@@ -218,6 +221,19 @@ impl Parser<'_> {
     }
 }
 
+/// What is asked about where that is not said before `in` or `under`: `time in P3` is the time of `P3`.
+fn missing_subject(measures: &[Measure], axis: Option<Axis>, within: &mut Option<Within>) -> Result<Subject, Puzzle> {
+    let subject = default_subject(measures, axis);
+    match within.take_if(|_| subject.kind == Kind::Program) {
+        None => Ok(subject),
+        Some(Within { depth: Depth::Direct, subject }) => Ok(subject),
+        Some(Within { depth: Depth::Below, subject }) => match measures.iter().find(|measure| !measure.is_inclusive()) {
+            None => Ok(subject),
+            Some(measure) => Err(Puzzle::OneOrAll { measure: measure.name() }),
+        },
+    }
+}
+
 /// What is asked about where nothing is said.
 fn default_subject(measures: &[Measure], axis: Option<Axis>) -> Subject {
     let is_of_messages = measures.iter().any(|measure| measure.is_of_peers()) || axis == Some(Axis::Peer);
@@ -282,6 +298,17 @@ mod tests {
     }
 
     #[test]
+    fn a_measure_in_something_is_that_of_it() {
+        for question in ["time in P3", "self in P3", "count in P3", "time under P3", "time in P3 by rank", "time in a.c:3"] {
+            let Sums { subject, within, .. } = sums(question);
+            assert!(subject.named.is_some() && subject.kind == Kind::Regions && within.is_none(), "{question}");
+        }
+        for question in ["waiting in P3", "self by region in P3", "self by region under P3", "time of calls in P3"] {
+            assert!(sums(question).within.is_some(), "{question}");
+        }
+    }
+
+    #[test]
     fn what_is_not_understood_is_named() {
         let wrong = |question: &str| Question::parse(question).expect_err(question).to_string();
         assert!(wrong("time of P3 at a.c:3").starts_with("`at` is not understood here: one of in, under"), "{}", wrong("time of P3 at a.c:3"));
@@ -292,6 +319,8 @@ mod tests {
         assert!(wrong("time by peer").contains("`time` is not known by peer"));
         assert!(wrong("time of /(/").contains("no regular expression"));
         assert!(wrong("where now").contains("`now`"));
+        assert!(wrong("self under P3").contains("`self of NAME`"));
+        assert!(wrong("time and count under P3").contains("`count of regions under NAME`"));
         assert!(wrong("time on ranks x").contains("0-3,7"));
     }
 }

@@ -57,8 +57,8 @@ impl Meant {
         };
         let is_named = |index: usize| {
             let is_own = self.named[location.nodes[index].region.0];
-            // An operation stands at the statement that calls it.
-            let is_at_statement = |parent: usize| kind(parent) == RegionKind::CallSite && self.named[location.nodes[parent].region.0];
+            // An operation stands at the statement that calls it, or at what holds that where statements are not measured.
+            let is_at_statement = |parent: usize| self.named[location.nodes[parent].region.0];
             is_own || (self.is_placed && kind(index) == RegionKind::Mpi && parent(index).is_some_and(is_at_statement))
         };
         (0..location.nodes.len()).map(|index| is_kind(index) && is_named(index)).collect()
@@ -117,7 +117,7 @@ pub(crate) fn names(profile: &Profile, named: &Named, kind: Kind) -> Vec<bool> {
     let can_be = |region: &Region| match kind {
         Kind::Loops => region.kind == RegionKind::Loop,
         Kind::Functions => matches!(region.kind, RegionKind::Function | RegionKind::User),
-        Kind::Communication => matches!(region.kind, RegionKind::Mpi | RegionKind::CallSite),
+        Kind::Communication => matches!(region.kind, RegionKind::Mpi | RegionKind::CallSite) || (is_at_place && !has_statements),
         Kind::Calls => !is_at_place || !has_statements || region.kind == RegionKind::CallSite,
         _ => true,
     };

@@ -70,6 +70,24 @@ fn only_places_of_the_kind_that_was_asked_for_are_near() {
 }
 
 #[test]
+fn where_statements_are_not_measured_communication_is_at_the_function_that_makes_it() {
+    let mut profile = with_a_jump();
+    let nodes = &mut profile.locations[0].nodes;
+    // As findings name it: `MPI_Recv in second (app.c:9)`, below which nothing of a function of line 22 stands.
+    *nodes = vec![node(0, None), node(1, Some(0)), node(3, Some(1)), node(4, Some(1)), node(6, Some(3)), node(8, Some(3))];
+    for site in [2, 5, 7] {
+        profile.regions[site] = region(RegionKind::Function, "gone", 0);
+    }
+    let ask = |question: &str| {
+        let Ok(Question::Sums(sums)) = Question::parse(question) else { panic!("{question}") };
+        answer(&profile, &compensate(&profile, Mode::Off), &sums)
+    };
+    let counted = ask("count of communication at app.c:9").expect("an answer").rows[0].values[0].clone().expect("a count");
+    assert_eq!(counted.sum.value as u64, 2);
+    assert!(ask("communication at app.c:22").is_err());
+}
+
+#[test]
 fn a_collective_has_no_partners_and_no_time_of_transmission() {
     let found = ask("communication at app.c:17 by peer");
     assert_eq!(found, Err(Puzzle::Nothing(Nothing::NoPartner { operation: "MPI_Allreduce".into() })));
