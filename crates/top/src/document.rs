@@ -61,6 +61,7 @@ struct RegionDocument<'a> {
     exclusive: FigureDocument,
     measured_s: f64,
     waiting_s: f64,
+    measured_waiting_s: f64,
     calls: u64,
     share_now: Option<f64>,
     calls_per_s: Option<f64>,
@@ -73,7 +74,8 @@ impl<'a> RegionDocument<'a> {
             place: Some(region.place.as_str()).filter(|place| !place.is_empty()),
             exclusive: FigureDocument::of(&region.own),
             measured_s: region.measured_s,
-            waiting_s: region.wait_s,
+            waiting_s: region.wait.compensated_s,
+            measured_waiting_s: region.wait.measured_s,
             calls: region.calls,
             share_now: rates.share(region.key, region.measured_s),
             calls_per_s: rates.calls(region.key, region.calls),
@@ -91,6 +93,7 @@ struct ThreadDocument<'a> {
     time: FigureDocument,
     delay_s: f64,
     waiting_s: f64,
+    measured_waiting_s: f64,
     events: u64,
     events_per_s: Option<f64>,
 }
@@ -104,7 +107,8 @@ impl<'a> ThreadDocument<'a> {
             since_s: place.since_s,
             time: FigureDocument::of(&place.time),
             delay_s: place.delay_s,
-            waiting_s: place.waiting_s,
+            waiting_s: place.wait.compensated_s,
+            measured_waiting_s: place.wait.measured_s,
             events: place.events,
             events_per_s: rates.events_of(place.key, place.events),
         }
@@ -118,6 +122,7 @@ struct PairDocument {
     messages: u64,
     bytes: u64,
     waiting_s: f64,
+    measured_waiting_s: f64,
     messages_per_s: Option<f64>,
 }
 
@@ -128,7 +133,8 @@ impl PairDocument {
             to: pair.to,
             messages: pair.messages,
             bytes: pair.bytes,
-            waiting_s: pair.wait_s,
+            waiting_s: pair.wait.compensated_s,
+            measured_waiting_s: pair.wait.measured_s,
             messages_per_s: rates.messages(pair.key, pair.messages),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::snapshot::Snapshot;
+use crate::snapshot::{RegionNow, Snapshot, Wait};
 
 /// Seconds over which rates are taken.
 const WINDOW_S: f64 = 5.0;
@@ -36,7 +36,9 @@ struct Past {
 struct Change {
     seconds: f64,
     calls: u64,
-    wait_s: f64,
+    /// Compensated exclusive seconds, of regions.
+    own_s: f64,
+    wait: Wait,
 }
 
 /// Rates since an older reading.
@@ -81,9 +83,9 @@ fn classes(snapshot: &Snapshot) -> [f64; 3] {
 
 impl Past {
     fn of(snapshot: &Snapshot) -> Self {
-        let regions =
-            snapshot.regions.iter().map(|region| (region.key, Change { seconds: region.measured_s, calls: region.calls, wait_s: region.wait_s }));
-        let paths = snapshot.paths.iter().map(|path| (path.key, Change { seconds: path.measured_s, calls: path.calls, wait_s: path.wait_s }));
+        let of_region = |region: &RegionNow| Change { seconds: region.measured_s, calls: region.calls, own_s: region.own.value, wait: region.wait };
+        let regions = snapshot.regions.iter().map(|region| (region.key, of_region(region)));
+        let paths = snapshot.paths.iter().map(|path| (path.key, Change { seconds: path.measured_s, calls: path.calls, ..Change::default() }));
         Self {
             at_s: snapshot.about.at_s,
             all_s: snapshot.all_s,
@@ -118,12 +120,13 @@ impl Rates<'_> {
         Some(calls.saturating_sub(before) as f64 / self.seconds()?)
     }
 
-    /// The part of a region's time that was waiting.
-    pub(crate) fn waiting(&self, key: u64, seconds: f64, wait_s: f64) -> Option<f64> {
+    /// The part of a region's time that was waiting, both as measured or both compensated.
+    pub(crate) fn waiting(&self, region: &RegionNow, is_measured: bool) -> Option<f64> {
         self.seconds()?;
-        let before = self.past?.own.get(&key).copied().unwrap_or_default();
-        let passed = seconds - before.seconds;
-        (passed > 0.0).then(|| ((wait_s - before.wait_s) / passed).clamp(0.0, 1.0))
+        let before = self.past?.own.get(&region.key).copied().unwrap_or_default();
+        let passed = if is_measured { region.measured_s - before.seconds } else { region.own.value - before.own_s };
+        let waited = region.wait.shown(is_measured) - before.wait.shown(is_measured);
+        (passed > 0.0).then(|| (waited / passed).clamp(0.0, 1.0))
     }
 
     /// Events of a thread a second.

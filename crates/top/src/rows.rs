@@ -5,7 +5,7 @@ use tare_report::figures::{Glyphs, Unit, change, count, share, time_with_unit};
 
 use crate::app::{App, Page};
 use crate::rates::Rates;
-use crate::snapshot::{PathNow, PlaceNow, RegionNow, Snapshot};
+use crate::snapshot::{PairNow, PathNow, PlaceNow, RegionNow, Snapshot};
 
 const GLYPHS: &Glyphs = &Glyphs::UNICODE;
 /// Ranks that are drawn beside a region; with more a block stands for several and shows their greatest.
@@ -37,8 +37,8 @@ pub(crate) fn table(app: &App, sorted_by: usize) -> Table {
     let rates = app.readings.rates();
     let (heads, lines) = match app.page {
         Page::Regions => regions(app, snapshot, &rates),
-        Page::Ranks => ranks(snapshot, &rates),
-        Page::Messages => messages(snapshot, &rates),
+        Page::Ranks => ranks(app, snapshot, &rates),
+        Page::Messages => messages(app, snapshot, &rates),
         Page::Paths => return paths(app, snapshot, &rates, sorted_by),
     };
     let filter = app.filter.to_lowercase();
@@ -90,9 +90,10 @@ fn regions(app: &App, snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, V
     let line = |region: &RegionNow| {
         let now = rates.share(region.key, region.measured_s);
         let calls = rates.calls(region.key, region.calls);
-        let waiting = rates.waiting(region.key, region.measured_s, region.wait_s);
-        let waiting =
-            waiting.or_else(|| (snapshot.is_over() && region.measured_s > 0.0).then(|| (region.wait_s / region.measured_s).clamp(0.0, 1.0)));
+        let waited = region.wait.shown(app.is_measured);
+        let all = if app.is_measured { region.measured_s } else { region.own.value };
+        let waiting = rates.waiting(region, app.is_measured);
+        let waiting = waiting.or_else(|| (snapshot.is_over() && all > 0.0).then(|| (waited / all).clamp(0.0, 1.0)));
         let own = region.own.divided(ranks);
         let (total, time) = if app.is_measured {
             (unit.plain(region.measured_s / ranks, GLYPHS), region.measured_s)
@@ -108,7 +109,7 @@ fn regions(app: &App, snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, V
             cells: vec![
                 percent(now),
                 total,
-                percent(waiting.filter(|_| region.wait_s > 0.0)),
+                percent(waiting.filter(|_| waited > 0.0)),
                 rate(calls),
                 blocks(snapshot, region),
                 count(region.calls, GLYPHS),
@@ -143,9 +144,9 @@ fn spread(region: &RegionNow) -> f64 {
     most - least.min(most)
 }
 
-fn ranks(snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, Vec<Line>) {
+fn ranks(app: &App, snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, Vec<Line>) {
     let largest = |value: &dyn Fn(&PlaceNow) -> f64| snapshot.places.iter().map(|place| value(place).abs()).fold(0.0, f64::max);
-    let unit = Unit::for_largest(largest(&|place| place.time.value));
+    let unit = Unit::for_largest(largest(&|place| if app.is_measured { place.measured_s } else { place.time.value }));
     let open = |place: &PlaceNow| place.open.iter().take(3).cloned().collect::<Vec<_>>().join(" < ");
     let line = |place: &PlaceNow| {
         let events = rates.events_of(place.key, place.events);
@@ -156,6 +157,12 @@ fn ranks(snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, Vec<Line>) {
             (State::Running, true) => "runs".to_string(),
             (State::Running, false) => open(place),
         };
+        let waited = place.wait.shown(app.is_measured);
+        let (total, time) = if app.is_measured {
+            (unit.plain(place.measured_s, GLYPHS), place.measured_s)
+        } else {
+            (unit.figure(&place.time, GLYPHS), place.time.value)
+        };
         let since = place.since_s.map_or_else(unknown, |since| time_with_unit(since, GLYPHS));
         Line {
             key: place.key,
@@ -163,24 +170,20 @@ fn ranks(snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, Vec<Line>) {
             is_open: None,
             name: place.name.clone(),
             place: state,
-            cells: vec![
-                since,
-                unit.figure(&place.time, GLYPHS),
-                unit.plain(place.waiting_s, GLYPHS),
-                unit.plain(place.delay_s, GLYPHS),
-                rate(events),
-            ],
-            order: vec![place.since_s.unwrap_or(0.0), place.time.value, place.waiting_s, place.delay_s, events.unwrap_or(0.0)],
+            cells: vec![since, total, unit.plain(waited, GLYPHS), unit.plain(place.delay_s, GLYPHS), rate(events)],
+            order: vec![place.since_s.unwrap_or(0.0), time, waited, place.delay_s, events.unwrap_or(0.0)],
         }
     };
     let name = unit.name(GLYPHS);
-    let heads = heads(&["Rank", "no event for", &format!("time, {name}"), "waited", "delay", "events/s"]);
+    let heads =
+        heads(&["Rank", "no event for", &format!("{}, {name}", if app.is_measured { "measured" } else { "time" }), "waited", "delay", "events/s"]);
     (heads, snapshot.places.iter().map(line).collect())
 }
 
-fn messages(snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, Vec<Line>) {
-    let unit = Unit::for_largest(snapshot.pairs.iter().map(|pair| pair.wait_s).fold(0.0, f64::max));
-    let line = |pair: &crate::snapshot::PairNow| {
+fn messages(app: &App, snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, Vec<Line>) {
+    let waited = |pair: &PairNow| pair.wait.shown(app.is_measured);
+    let unit = Unit::for_largest(snapshot.pairs.iter().map(waited).fold(0.0, f64::max));
+    let line = |pair: &PairNow| {
         let messages = rates.messages(pair.key, pair.messages);
         Line {
             key: pair.key,
@@ -188,8 +191,8 @@ fn messages(snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, Vec<Line>) 
             is_open: None,
             name: format!("rank {} → {}", pair.from, pair.to),
             place: String::new(),
-            cells: vec![count(pair.messages, GLYPHS), rate(messages), format!("{}B", count(pair.bytes, GLYPHS)), unit.plain(pair.wait_s, GLYPHS)],
-            order: vec![pair.messages as f64, messages.unwrap_or(0.0), pair.bytes as f64, pair.wait_s],
+            cells: vec![count(pair.messages, GLYPHS), rate(messages), format!("{}B", count(pair.bytes, GLYPHS)), unit.plain(waited(pair), GLYPHS)],
+            order: vec![pair.messages as f64, messages.unwrap_or(0.0), pair.bytes as f64, waited(pair)],
         }
     };
     let heads = heads(&["From → to", "messages", "messages/s", "bytes", &format!("receiver waited, {}", unit.name(GLYPHS))]);
@@ -205,7 +208,9 @@ fn paths(app: &App, snapshot: &Snapshot, rates: &Rates<'_>, sorted_by: usize) ->
         let path: &PathNow = &snapshot.paths[index];
         let now = rates.share(path.key, path.measured_s);
         let calls = rates.calls(path.key, path.calls);
-        let waiting = if path.own_s > 0.0 { (path.wait_s / path.own_s).clamp(0.0, 1.0) } else { 0.0 };
+        let waited = path.wait.shown(app.is_measured);
+        let own = if app.is_measured { path.measured_own_s } else { path.own_s };
+        let waiting = if own > 0.0 { (waited / own).clamp(0.0, 1.0) } else { 0.0 };
         let (total, time) = if app.is_measured {
             (unit.plain(path.measured_s / ranks, GLYPHS), path.measured_s)
         } else {
@@ -217,7 +222,7 @@ fn paths(app: &App, snapshot: &Snapshot, rates: &Rates<'_>, sorted_by: usize) ->
             is_open: (!children[index].is_empty()).then(|| app.open.contains(&path.key)),
             name: path.name.clone(),
             place: path.place.clone(),
-            cells: vec![percent(now), total, percent(Some(waiting).filter(|_| path.wait_s > 0.0)), rate(calls), count(path.calls, GLYPHS)],
+            cells: vec![percent(now), total, percent(Some(waiting).filter(|_| waited > 0.0)), rate(calls), count(path.calls, GLYPHS)],
             order: vec![now.unwrap_or(0.0), time, waiting, calls.unwrap_or(0.0), path.calls as f64],
         }
     };

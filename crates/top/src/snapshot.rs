@@ -47,6 +47,20 @@ pub struct Snapshot {
     pub(crate) paths: Vec<PathNow>,
 }
 
+/// Seconds waited for other ranks, as measured and compensated.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wait {
+    pub(crate) measured_s: f64,
+    pub(crate) compensated_s: f64,
+}
+
+impl Wait {
+    /// What is shown.
+    pub(crate) fn shown(self, is_measured: bool) -> f64 {
+        if is_measured { self.measured_s } else { self.compensated_s }
+    }
+}
+
 /// A region so far; times are sums over all threads.
 #[derive(Clone, Debug)]
 pub(crate) struct RegionNow {
@@ -56,7 +70,7 @@ pub(crate) struct RegionNow {
     pub(crate) own: Figure,
     pub(crate) measured_s: f64,
     pub(crate) calls: u64,
-    pub(crate) wait_s: f64,
+    pub(crate) wait: Wait,
     /// Compensated exclusive seconds by process, of those that have any.
     pub(crate) of_process: Vec<(u32, f64)>,
 }
@@ -72,8 +86,9 @@ pub(crate) struct PlaceNow {
     pub(crate) is_in_mpi: bool,
     pub(crate) since_s: Option<f64>,
     pub(crate) time: Figure,
+    pub(crate) measured_s: f64,
     pub(crate) delay_s: f64,
-    pub(crate) waiting_s: f64,
+    pub(crate) wait: Wait,
     pub(crate) events: u64,
 }
 
@@ -85,7 +100,7 @@ pub(crate) struct PairNow {
     pub(crate) to: u32,
     pub(crate) messages: u64,
     pub(crate) bytes: u64,
-    pub(crate) wait_s: f64,
+    pub(crate) wait: Wait,
 }
 
 /// A call path over all threads.
@@ -98,9 +113,10 @@ pub(crate) struct PathNow {
     pub(crate) place: String,
     pub(crate) inclusive: Figure,
     pub(crate) measured_s: f64,
+    pub(crate) measured_own_s: f64,
     pub(crate) own_s: f64,
     pub(crate) calls: u64,
-    pub(crate) wait_s: f64,
+    pub(crate) wait: Wait,
 }
 
 impl Snapshot {
@@ -191,7 +207,7 @@ fn regions(profile: &Profile, compensated: &Compensated, tree: &CallTree, keys: 
             own: total.exclusive,
             measured_s: total.measured_s,
             calls: total.calls,
-            wait_s: total.measured_wait_s,
+            wait: Wait { measured_s: total.measured_wait_s, compensated_s: total.wait_s },
             of_process: total.of_process,
         }
     };
@@ -213,8 +229,12 @@ fn threads_now(profile: &Profile, compensated: &Compensated) -> Vec<PlaceNow> {
             open: place.path.iter().rev().map(name).collect(),
             since_s: place.since_s,
             time: figures.total,
+            measured_s: figures.measured_s,
             delay_s: figures.delay_s,
-            waiting_s: figures.nodes.iter().map(|node| node.measured_wait_s).sum(),
+            wait: Wait {
+                measured_s: figures.nodes.iter().map(|node| node.measured_wait_s).sum(),
+                compensated_s: figures.nodes.iter().map(|node| node.wait_s).sum(),
+            },
             events: location.events,
         }
     };
@@ -228,7 +248,7 @@ fn pairs(profile: &Profile, compensated: &Compensated) -> Vec<PairNow> {
         to: exchange.to,
         messages: exchange.messages,
         bytes: exchange.bytes,
-        wait_s: exchange.measured_wait_s,
+        wait: Wait { measured_s: exchange.measured_wait_s, compensated_s: exchange.wait_s },
     };
     exchanges(profile, compensated).into_iter().map(now).collect()
 }
@@ -247,9 +267,10 @@ fn paths(profile: &Profile, tree: &CallTree, keys: &[u64]) -> Vec<PathNow> {
             place: place_of(region),
             inclusive: path.inclusive,
             measured_s: path.measured_inclusive_s,
-            own_s: path.measured_s,
+            measured_own_s: path.measured_s,
+            own_s: path.exclusive.value,
             calls: path.calls,
-            wait_s: path.measured_wait_s,
+            wait: Wait { measured_s: path.measured_wait_s, compensated_s: path.wait_s },
         });
     }
     paths

@@ -1,8 +1,8 @@
 //! The view on screens of several sizes, its keys, and what stays where when a run goes on.
 
 use tare_compensate::{Mode, compensate};
-use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node, Process, ProcessIndex, Profile, Region, RegionIndex, RegionKind, Standing};
-use tare_top::{About, App, Key, Outcome, Snapshot, text};
+use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node, Peer, Process, ProcessIndex, Profile, Region, RegionIndex, RegionKind, Standing};
+use tare_top::{About, App, Key, Outcome, Snapshot, json, text};
 
 const TICK: f64 = 1e-9;
 const NAMES: [&str; 5] = ["program", "main", "solve<std::vector<double, std::allocator<double>>>(int, double)", "MPI_Recv", "init"];
@@ -55,6 +55,7 @@ fn profile(seconds: f64) -> Profile {
         let mut nodes = vec![node(0, None, 1, 0.0), node(1, Some(0), 1, 0.5), node(4, Some(1), 1, 2.0), node(inner, Some(1), calls, seconds - 2.5)];
         if inner == 3 {
             nodes[3].wait_ticks = ((seconds - 2.6) / TICK) as u64;
+            nodes[3].virtual_wait_ticks = nodes[3].wait_ticks;
         }
         let since = if rank == 0 { seconds - 3.0 } else { 0.001 };
         let standing = Some(Standing { node: Some(3), since: (since / TICK) as u64 });
@@ -127,6 +128,34 @@ fn what_is_hot_now_stands_first_and_what_stands_still_is_named() {
     assert!(init.contains("0\u{2009}%") && init.contains("2.00"), "{init}");
     assert!(shown.contains(" rank 0: no event for 3.000\u{2009}s, in MPI_Recv < main < program"), "{shown}");
     assert!(!shown.contains(" rank 1: no event"), "{shown}");
+}
+
+#[test]
+fn waiting_is_compensated_as_the_time_beside_it_and_measured_with_it() {
+    let reading = || {
+        let mut profile = profile(6.0);
+        let node = &mut profile.locations[0].nodes[3];
+        // Of 3.4 s that it waited, 2.4 s were for what measuring cost the other rank, and of the 3.5 s that it took.
+        (node.virtual_wait_ticks, node.delay_gain) = (1_000_000_000, 2_400_000_000);
+        node.peers = vec![Peer { rank: 1, received: 1, wait: 3_400_000_000, virtual_wait: 1_000_000_000, ..Peer::default() }];
+        let about = About { program: "app".into(), at_s: 6.0, took_s: 0.001, ended: Some("ended well".into()) };
+        let mut app = App::default();
+        app.read(Snapshot::of(&profile, &compensate(&profile, Mode::Parallel), about));
+        app
+    };
+    for (page, row) in [("1", "MPI_Recv"), ("2", "rank 0"), ("3", "rank 1")] {
+        let mut app = reading();
+        press(&mut app, page);
+        let line = |app: &App| text(app, 160, 30).lines().find(|line| line.contains(row) && !line.contains("no event")).map(String::from).expect(row);
+        let compensated = line(&app);
+        press(&mut app, "c");
+        let measured = line(&app);
+        let (less, more) = if page == "1" { ("90.", "97.") } else { ("1.0", "3.4") };
+        assert!(compensated.contains(less) && !compensated.contains(more), "{page}: {compensated}");
+        assert!(measured.contains(more), "{page}: {measured}");
+    }
+    let document = json(&reading());
+    assert!(document.contains("\"waiting_s\":1.0,\"measured_waiting_s\":3.4"), "{document}");
 }
 
 #[test]
