@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use support::{alone_and_lossy, golden, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
-use tare_profile::Profile;
+use tare_profile::{Profile, State};
 use tare_report::{Exit, Page, Results, Run, text};
 use unicode_width::UnicodeWidthStr;
 
@@ -45,6 +45,19 @@ fn a_summary_in_plain_ascii() {
     let text = text::summary(&run(), &Results::new(&master_and_worker(), Mode::Parallel), &page);
     assert!(text.is_ascii(), "{text}");
     check("summary-ascii.txt", &run(), &master_and_worker(), Mode::Parallel, &page);
+}
+
+#[test]
+fn what_a_rank_was_in_that_did_not_come_to_its_end_is_no_work_to_be_moved() {
+    let words = |profile: &Profile| {
+        let text = text::summary(&run(), &Results::new(profile, Mode::Parallel), &page(120));
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let mut profile = master_and_worker();
+    assert!(words(&profile).contains("move part of"), "{}", words(&profile));
+    profile.processes[1].state = State::CutOff;
+    let said = words(&profile);
+    assert!(said.contains("rank 0 waits for rank 1, which did not come to its end") && !said.contains("move part of"), "{said}");
 }
 
 #[test]

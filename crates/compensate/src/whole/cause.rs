@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use tare_profile::{Profile, RegionIndex, RegionKind};
+use tare_profile::{Profile, RegionIndex, RegionKind, State};
 
 use crate::Compensated;
 use crate::whole::finding::Ranks;
@@ -42,8 +42,14 @@ pub(super) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Why ranks wait at a place for those that are awaited; for those that come last where these are none.
+    /// Why ranks wait at a place for those that are awaited; for those that come last where these are none. What a rank was in that
+    /// did not come to its end is no work that could be elsewhere.
     pub(super) fn cause(&self, place: &WaitPlace, awaited: &[u32]) -> Option<Cause> {
+        let was_cut_off = |rank: &u32| self.profile.processes.iter().any(|process| process.rank == Some(*rank) && process.state == State::CutOff);
+        self.cause_of_all(place, awaited).filter(|cause| !cause.ranks.iter().any(was_cut_off))
+    }
+
+    fn cause_of_all(&self, place: &WaitPlace, awaited: &[u32]) -> Option<Cause> {
         let scopes = Scopes::around(self.tree, place);
         if !awaited.is_empty() {
             let excess = Excess::of(self, &scopes, awaited)?;
