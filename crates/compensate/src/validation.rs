@@ -94,7 +94,7 @@ pub enum Verdict {
     /// Some rank is further off, by all of its interval.
     Off,
     /// Some rank is further off than 3 %, and either its interval reaches to where it would not be, or unmeasured runs differ by
-    /// more than [`MOST_NOISE`] among themselves.
+    /// more than [`MOST_NOISE`] among themselves, or are too few to say by how much they do.
     Unclear,
 }
 
@@ -140,8 +140,8 @@ impl Validation {
             _ if within(0.01) => Verdict::Exact,
             _ if within(0.03) => Verdict::Close,
             Some(noise) if noise > MOST_NOISE => Verdict::Unclear,
-            _ if ranks.iter().any(|row| row.is_beyond(0.03)) => Verdict::Off,
-            _ => Verdict::Unclear,
+            Some(_) if ranks.iter().any(|row| row.is_beyond(0.03)) => Verdict::Off,
+            Some(_) | None => Verdict::Unclear,
         };
         Some(Self { pairs: pairs.len(), ranks, dilation, noise, verdict })
     }
@@ -258,6 +258,16 @@ mod tests {
             pair.measured[0].parallel *= 1.05;
         }
         assert_eq!(Validation::of(&pairs).map(|table| table.verdict), Some(Verdict::Unclear));
+    }
+
+    #[test]
+    fn below_four_pairs_nothing_is_called_not_good() {
+        let verdict = |number: usize| {
+            let mut pairs = drifting(number);
+            pairs.iter_mut().for_each(|pair| pair.measured[0].parallel *= 1.05);
+            Validation::of(&pairs).map(|table| table.verdict)
+        };
+        assert_eq!([verdict(3), verdict(4)], [Some(Verdict::Unclear), Some(Verdict::Off)]);
     }
 
     #[test]

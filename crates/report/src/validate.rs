@@ -64,20 +64,34 @@ pub fn json(table: &Validation) -> String {
     })
 }
 
+/// The greatest error of a way: as a fraction, of ranks where that counts, and in time where only the floor excuses it.
+fn worst(table: &Validation, of: Way, space: &str) -> String {
+    /// Within this the fraction itself is good, however short the run.
+    const CLOSE: f64 = 0.01;
+    let errors = || table.ranks.iter().map(|row| (of(&row.error).abs(), of(&row.error).abs() * row.uninstrumented_s));
+    let is_floor = |&(fraction, seconds): &(f64, f64)| fraction > CLOSE && seconds <= FLOOR_S;
+    let fraction = errors().filter(|error| !is_floor(error)).map(|(fraction, _)| fraction).reduce(f64::max);
+    let seconds = errors().filter(is_floor).map(|(_, seconds)| seconds).reduce(f64::max);
+    let percent = fraction.map(|fraction| format!("{:.1}{space}%", 100.0 * fraction));
+    let time = seconds.map(|seconds| format!("{:.1}{space}µs", 1e6 * seconds));
+    percent.into_iter().chain(time).collect::<Vec<_>>().join(" or ")
+}
+
 /// One sentence on whether parallel compensation found the truth, with this space before its units.
 fn verdict(table: &Validation, space: &str) -> String {
-    let worst = |of: Way| table.ranks.iter().map(|row| of(&row.error).abs()).fold(0.0, f64::max);
-    let percent = |fraction: f64| format!("{:.1}{space}%", 100.0 * fraction);
-    let parallel = percent(worst(|error| error.parallel));
+    let parallel = worst(table, |error| error.parallel, space);
     let found = match table.verdict {
         Verdict::Exact => format!("exact: compensated times are within {parallel} of the unmeasured run on every rank"),
         Verdict::Close => format!("close: compensated times are within {parallel} of the unmeasured run on every rank"),
         Verdict::Off => format!("not good: compensated times differ from the unmeasured run by up to {parallel}"),
+        Verdict::Unclear if table.noise.is_none() => format!(
+            "cannot be told: compensated times differ from the unmeasured run by up to {parallel}, but fewer than four pairs do not say how much runs differ by themselves; try more with -n"
+        ),
         Verdict::Unclear => format!(
             "cannot be told: compensated times differ from the unmeasured run by up to {parallel}, but the runs are too unlike each other; try an idle machine, or more pairs with -n"
         ),
     };
-    let local = percent(worst(|error| error.local));
+    let local = worst(table, |error| error.local, space);
     format!("{found}; local compensation alone is off by up to {local}")
 }
 

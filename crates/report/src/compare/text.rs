@@ -97,7 +97,8 @@ pub(super) fn verdict(comparison: &Comparison, glyphs: &Glyphs) -> String {
         parts.push(regions_are(slower, "slower"));
     }
     if parts.is_empty() {
-        parts.push("nothing got slower that can be told".to_string());
+        let least = share(comparison.least, glyphs).replace(' ', NO_BREAK);
+        parts.push(format!("nothing got slower by {least} of A's time or more that can be told"));
     }
     if comparison.time.is(Verdict::Faster, comparison.least_s) {
         parts.push(format!("the run {is} faster"));
@@ -215,10 +216,10 @@ pub(super) fn notes(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {
         text.push_str(" The numbers of ranks differ: a rank's share of the work does as well.");
     }
     let of_others = || comparison.sides.iter().map(|side| &side.runs[0]).filter(|run| run.measured_by.is_some());
-    if of_others().any(|run| !run.was_compensated) {
+    if of_others().any(|run| run.was_compensated.is_none()) {
         text.push_str(" What another tool measured has that tool's overhead in it, and is of the whole program.");
     }
-    if of_others().any(|run| run.was_compensated) {
+    if of_others().any(|run| run.was_compensated.is_some()) {
         text.push_str(" What was exported is of the whole program, compensated as it was then.");
     }
     let mut notes = vec![text];
