@@ -78,7 +78,7 @@ pub(crate) struct Results {
 /// What is known of a run that another tool measured.
 struct Other {
     tool: String,
-    is_compensated: bool,
+    compensated: Option<&'static str>,
     notes: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ impl Results {
     }
 
     fn of_foreign(path: &Path, foreign: Foreign) -> Self {
-        let Foreign { profile, tool, is_compensated, program, started_ns, notes } = foreign;
+        let Foreign { profile, tool, compensated, program, started_ns, notes } = foreign;
         let record = RunRecord {
             schema: 1,
             id: String::new(),
@@ -114,7 +114,7 @@ impl Results {
             model: "off".to_string(),
             images: Vec::new(),
         };
-        Self { record, run: RunDirectory { path: path.to_path_buf() }, profile, foreign: Some(Other { tool, is_compensated, notes }) }
+        Self { record, run: RunDirectory { path: path.to_path_buf() }, profile, foreign: Some(Other { tool, compensated, notes }) }
     }
 
     /// Collects what the run left on this node, and reads it; what goes on, as it stands now.
@@ -183,7 +183,7 @@ impl Results {
             is_unwritten: self.run.path.join(UNWRITTEN).exists(),
             images: record.images.iter().map(about_image).collect(),
             measured_by: self.foreign.as_ref().map(|other| other.tool.clone()),
-            was_compensated: self.foreign.as_ref().is_some_and(|other| other.is_compensated),
+            was_compensated: self.foreign.as_ref().and_then(|other| other.compensated),
             notes: self.foreign.as_ref().map_or_else(Vec::new, |other| other.notes.clone()),
         }
     }

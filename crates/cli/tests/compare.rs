@@ -103,6 +103,11 @@ fn what_other_tools_measured_is_read_and_compared() {
         assert!(!said.lines().any(compensates) && said.lines().any(|line| line.trim_start().starts_with("growing")), "{said}");
         let output = report(&[foreign, "--format", "json"]);
         fits(&place, "report", &text(&output.stdout));
+        // Documents say what the text says, and the command is that of the run.
+        let read: Value = serde_json::from_slice(&output.stdout).expect("a document");
+        assert_eq!(read["run"]["compensate"], "parallel", "{foreign}");
+        assert!(!read["run"]["command"].to_string().contains("compensated") && read["run"]["command"][0].is_string(), "{}", read["run"]);
+        assert!(text(&report(&[foreign, "--format", "prometheus"]).stdout).contains("compensate=\"parallel\""), "{foreign}");
         assert!(report(&[foreign, "--format", "html"]).status.success());
         // It is the same run: nothing differs but roundings.
         let output = compare(&place, &["own", foreign, "--format", "json"]);
@@ -119,6 +124,7 @@ fn what_other_tools_measured_is_read_and_compared() {
         let output = ask(&["time and count of growing", "--format", "json"]);
         fits(&place, "query", &text(&output.stdout));
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+        assert_eq!(answer["compensate"], "parallel", "{foreign}");
         let time = &answer["rows"][0]["values"]["time"];
         assert!(time["value_s"].is_number() && time["low_s"].is_null() && time["high_s"].is_null(), "{answer}");
         let said = text(&ask(&["self", "by", "region"]).stdout);
@@ -129,6 +135,8 @@ fn what_other_tools_measured_is_read_and_compared() {
     }
     // As measured, the overhead is in them.
     assert!(report(&["own", "--compensate", "off", "--format", "cube", "-o", "raw.cubex"]).status.success());
+    let raw: Value = serde_json::from_slice(&report(&["raw.cubex", "--format", "json"]).stdout).expect("a document");
+    assert!(raw["run"]["compensate"] == "off" && !raw["run"]["command"].to_string().contains("as measured"), "{}", raw["run"]);
     let said = text(&report(&["raw.cubex"]).stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("whose overhead is in all times"), "{said}");
     // A page of a comparison can go to a file, as any other document.

@@ -111,7 +111,7 @@ fn profile(mut anchor: Anchor, time: &Rows, visits: Option<&Rows>, waiting: Opti
     }
     let ranks: Vec<u32> = anchor.ranks;
     let profile = finish(anchor.processes, &ranks, locations, anchor.regions);
-    Foreign { profile, tool: anchor.tool, is_compensated: anchor.is_compensated, program: anchor.program, started_ns: 0, notes: Vec::new() }
+    Foreign { profile, tool: anchor.tool, compensated: anchor.compensated, program: anchor.program, started_ns: 0, notes: Vec::new() }
 }
 
 /// A metric from which nothing is to be taken off.

@@ -11,8 +11,8 @@ pub struct Foreign {
     pub profile: Profile,
     /// The tool that measured it, with its version where that is known.
     pub tool: String,
-    /// Whether the overhead of measuring is taken off its times: where we have written it.
-    pub is_compensated: bool,
+    /// How the overhead of measuring was taken off its times, `local` or `parallel`, where we have written it so.
+    pub compensated: Option<&'static str>,
     /// The program, where the file says it.
     pub program: String,
     /// Nanoseconds since 1970 at which it was measured; 0 where unknown.
@@ -24,9 +24,9 @@ pub struct Foreign {
 /// What a file of ours says of itself, by how its times were compensated.
 pub(crate) const COMPENSATION: &str = "Tareweight compensation";
 
-/// Whether a file is one of ours whose times are compensated.
-pub(crate) fn is_compensated(compensation: &str) -> bool {
-    matches!(compensation, "local" | "parallel")
+/// How the times of a file of ours are compensated, by what it says of itself.
+pub(crate) fn compensated(compensation: &str) -> Option<&'static str> {
+    ["local", "parallel"].into_iter().find(|mode| *mode == compensation)
 }
 
 /// Ticks of a clock of one nanosecond.

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use tare_profile::{Node, Process, RegionKind};
 
 use crate::error::ForeignError;
-use crate::model::{COMPENSATION, Foreign, Known, Regions, finish, is_compensated, location, node, process};
+use crate::model::{COMPENSATION, Foreign, Known, Regions, compensated, finish, location, node, process};
 
 /// What separates the steps of a call path.
 const STEP: &str = " => ";
@@ -140,7 +140,7 @@ struct Reading {
     locations: Vec<tare_profile::Location>,
     program: String,
     tool: Option<String>,
-    is_compensated: bool,
+    compensated: Option<&'static str>,
     started_ns: u64,
     /// Threads whose call paths were cut, and those that have none.
     cut: usize,
@@ -168,7 +168,7 @@ impl Reading {
             let compensation = of(COMPENSATION);
             if !compensation.is_empty() {
                 self.tool = Some("Tareweight".to_string());
-                self.is_compensated = is_compensated(&compensation);
+                self.compensated = compensated(&compensation);
             }
         }
         let nodes = self.tree(&file.entries);
@@ -226,7 +226,7 @@ impl Reading {
         Foreign {
             profile: finish(self.processes, &ranks, self.locations, self.regions),
             tool,
-            is_compensated: self.is_compensated,
+            compensated: self.compensated,
             program: self.program,
             started_ns: self.started_ns,
             notes,

@@ -127,7 +127,7 @@ fn foot(writer: &mut Writer<'_>, run: &Run, mode: Mode, answer: &Answer, rows: &
         });
     }
     let values = || rows.iter().flat_map(|row| row.values.iter().flatten());
-    if run.was_compensated && has_times {
+    if run.was_compensated.is_some() && has_times {
         said.push("Compensated, as it was exported; how uncertain it is, is not known.".to_string());
     } else if mode == Mode::Off && has_times {
         said.push("As measured.".to_string());
@@ -185,7 +185,7 @@ pub fn json(run: &Run, profile: &Profile, mode: Mode, question: &str, answer: &A
     written(&AnswerDocument {
         schema: SCHEMA,
         question,
-        compensate: mode.name(),
+        compensate: run.compensation(mode),
         measured_by: run.measured_by.as_deref(),
         reduction: answer.reduction.name(),
         by: Some(answer.axis.name()).filter(|name| !name.is_empty()),

@@ -72,7 +72,7 @@ struct AboutRun {
     command: Vec<String>,
     program: String,
     measured_by: Option<String>,
-    was_compensated: bool,
+    was_compensated: Option<&'static str>,
     size: Size,
     mode: Mode,
 }

@@ -73,12 +73,10 @@ const COMPENSATION: &str = "Tareweight compensation";
 
 /// What the values of a file are.
 fn title(run: &Run, results: &Results<'_>) -> String {
-    let values = match results.shown.mode {
-        tare_compensate::Mode::Off => "as measured",
-        tare_compensate::Mode::Local => "compensated (local)",
-        tare_compensate::Mode::Parallel => "compensated (parallel)",
-    };
-    format!("{}, {values}", run.program)
+    match run.compensation(results.shown.mode) {
+        "off" => format!("{}, as measured", run.program),
+        mode => format!("{}, compensated ({mode})", run.program),
+    }
 }
 
 /// Processes that are written one by one beside their sum: the first ones.

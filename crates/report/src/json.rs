@@ -105,7 +105,7 @@ impl<'a> RunDocument<'a> {
             wall_s: run.wall_s,
             ranks: Size::of(results).ranks,
             mpi,
-            compensate: results.shown.mode.name(),
+            compensate: run.compensation(results.shown.mode),
             model: processes.first().map_or("virtual", |process| model_name(process.model)),
             measured_by: run.measured_by.as_deref(),
             uncovered_calls: undelayed.calls,

@@ -28,10 +28,17 @@ pub struct Run {
     pub images: Vec<InstrumentedImage>,
     /// The tool that measured it, where that was another one: what it cost is not known, and in all times.
     pub measured_by: Option<String>,
-    /// Whether that tool was ours, which had taken off what measuring cost: nothing says any more how uncertain that is.
-    pub was_compensated: bool,
+    /// How that tool, where it was ours, had taken off what measuring cost: nothing says any more how uncertain that is.
+    pub was_compensated: Option<&'static str>,
     /// What the reader of the figures has to know.
     pub notes: Vec<String>,
+}
+
+impl Run {
+    /// How times that are shown in a mode are compensated: those of an export as they were then, whatever is done now.
+    pub(crate) fn compensation(&self, mode: Mode) -> &'static str {
+        self.was_compensated.unwrap_or(mode.name())
+    }
 }
 
 /// How a run ended.

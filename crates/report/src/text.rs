@@ -202,7 +202,7 @@ impl Text<'_> {
         let glyphs = writer.glyphs();
         let measured = time_with_unit(time.measured_s, glyphs);
         let text = match self.results.shown.mode {
-            Mode::Off if self.run.was_compensated => format!("{measured} compensated, as it was exported"),
+            Mode::Off if self.run.was_compensated.is_some() => format!("{measured} compensated, as it was exported"),
             Mode::Off => format!("{measured} measured, not compensated"),
             mode => {
                 let how = if mode == Mode::Local { "compensated locally" } else { "compensated" };
@@ -216,7 +216,7 @@ impl Text<'_> {
 
     /// What the times are that were read: an export has them compensated.
     fn read_as(&self) -> &'static str {
-        if self.run.was_compensated { "exported" } else { "measured" }
+        if self.run.was_compensated.is_some() { "exported" } else { "measured" }
     }
 
     fn trust(&self, writer: &mut Writer<'_>, trust: &Trust) {

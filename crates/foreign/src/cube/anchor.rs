@@ -7,12 +7,22 @@ use tare_profile::{Process, RegionIndex, RegionKind};
 
 use super::rows::Rows;
 use crate::error::ForeignError;
-use crate::model::{COMPENSATION, Known, Regions, is_compensated, process};
+use crate::model::{COMPENSATION, Known, Regions, compensated, process};
+
+/// The program of a title. Our own title says behind it what the times are.
+fn program(title: &str, compensation: &str) -> String {
+    let behind = match compensation {
+        "" => return title.to_string(),
+        "off" => ", as measured".to_string(),
+        mode => format!(", compensated ({mode})"),
+    };
+    title.strip_suffix(&behind).unwrap_or(title).to_string()
+}
 
 /// The XML, read.
 pub(super) struct Anchor {
     pub(super) tool: String,
-    pub(super) is_compensated: bool,
+    pub(super) compensated: Option<&'static str>,
     pub(super) program: String,
     pub(super) metrics: Vec<Metric>,
     pub(super) regions: Regions,
@@ -79,8 +89,8 @@ impl Anchor {
         };
         let mut anchor = Self {
             tool: Some(attribute("Creator")).filter(|creator| !creator.is_empty()).unwrap_or_else(|| "Cube".to_string()),
-            is_compensated: is_compensated(&attribute(COMPENSATION)),
-            program: attribute("Title"),
+            compensated: compensated(&attribute(COMPENSATION)),
+            program: program(&attribute("Title"), &attribute(COMPENSATION)),
             metrics: Vec::new(),
             regions: Regions::default(),
             paths: Vec::new(),

@@ -40,7 +40,7 @@ impl<'a> RunDocument<'a> {
             directory: &run.directory,
             command: &run.command,
             ranks: run.size.ranks,
-            compensate: run.mode.name(),
+            compensate: run.was_compensated.unwrap_or(run.mode.name()),
             measured_by: run.measured_by.as_deref(),
         }
     }

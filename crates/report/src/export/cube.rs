@@ -119,7 +119,7 @@ fn values(results: &Results<'_>, tree: &CallTree, order: &Order, number: usize, 
 fn anchor(run: &Run, results: &Results<'_>, tree: &CallTree, order: &Order) -> String {
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<cube version=\"4.4\">\n");
     let _ = writeln!(xml, "<attr key=\"Creator\" value=\"tareweight {}\"/>", env!("CARGO_PKG_VERSION"));
-    let _ = writeln!(xml, "<attr key=\"{COMPENSATION}\" value=\"{}\"/>", results.shown.mode.name());
+    let _ = writeln!(xml, "<attr key=\"{COMPENSATION}\" value=\"{}\"/>", run.compensation(results.shown.mode));
     let _ = writeln!(xml, "<attr key=\"Title\" value=\"{}\"/>", escaped(&title(run, results)));
     xml.push_str("<metrics>\n");
     for (number, metric) in METRICS.iter().enumerate() {

@@ -32,7 +32,7 @@ pub(super) fn write(run: &Run, results: &Results<'_>) -> String {
     let mut all = Families(String::new());
     let (whole, size) = (Whole::of(results), Size::of(results));
     all.begin("tare_run_info", "gauge", "The run.");
-    let labels = [("program", run.program.as_str()), ("ranks", &size.ranks.to_string()), ("compensate", results.shown.mode.name())];
+    let labels = [("program", run.program.as_str()), ("ranks", &size.ranks.to_string()), ("compensate", run.compensation(results.shown.mode))];
     all.sample("tare_run_info", &labels, 1.0);
     if let Some(time) = Time::of(results) {
         all.begin("tare_run_time_seconds", "gauge", "Time of the slowest rank, compensated.");

@@ -42,7 +42,7 @@ fn thread(run: &Run, results: &Results<'_>, sheet: &Sheet<'_>) -> String {
     let mut text = format!("{} templated_functions_MULTI_TIME\n# Name Calls Subrs Excl Incl ProfileCalls # ", entries.len());
     text.push_str("<metadata><attribute><name>Metric Name</name><value>TIME</value></attribute>");
     let _ = write!(text, "<attribute><name>Tareweight</name><value>{}</value></attribute>", escaped(&title(run, results)));
-    let _ = write!(text, "<attribute><name>{COMPENSATION}</name><value>{}</value></attribute>", results.shown.mode.name());
+    let _ = write!(text, "<attribute><name>{COMPENSATION}</name><value>{}</value></attribute>", run.compensation(results.shown.mode));
     let _ = writeln!(text, "<attribute><name>Command Line</name><value>{}</value></attribute></metadata>", escaped(&run.program));
     let (root, others): (Vec<_>, Vec<_>) = entries.iter().partition(|(name, _)| *name == ROOT);
     for (name, entry) in root.into_iter().chain(others) {

@@ -77,7 +77,7 @@ pub(super) fn document(parts: &Parts<'_>, sources: &[Source]) -> String {
         program: shown(&parts.run.program),
         directory: shown(&parts.run.directory),
         mode: parts.results.shown.mode.name(),
-        is_exported: parts.run.was_compensated,
+        is_exported: parts.run.was_compensated.is_some(),
         divisor: size.ranks.max(1),
         ranks: size.ranks,
         marks: MARKS.iter().map(|mark| Mark::reason(*mark)).collect(),

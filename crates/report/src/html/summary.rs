@@ -50,7 +50,9 @@ fn measured(html: &mut String, parts: &Parts<'_>, time: &Time, trust: &Trust) {
     let mode = parts.results.shown.mode;
     let measured = time_with_unit(time.measured_s, GLYPHS);
     let _ = match mode {
-        Mode::Off if parts.run.was_compensated => write!(html, "<p class=\"lead\"><strong>{measured}</strong> compensated, as it was exported</p>"),
+        Mode::Off if parts.run.was_compensated.is_some() => {
+            write!(html, "<p class=\"lead\"><strong>{measured}</strong> compensated, as it was exported</p>")
+        }
         Mode::Off => write!(html, "<p class=\"lead\"><strong>{measured}</strong> measured, not compensated</p>"),
         _ => write!(
             html,

@@ -87,7 +87,7 @@ impl Trust {
             + profile.processes.iter().map(|process| process.lost_threads).sum::<u64>();
         let trusted = |row: &&RegionRow| row.shown.mark.is_none();
         let mut doubts: Vec<Doubt> =
-            run.measured_by.iter().cloned().map(|tool| if run.was_compensated { Doubt::Exported } else { Doubt::Foreign(tool) }).collect();
+            run.measured_by.iter().cloned().map(|tool| if run.was_compensated.is_some() { Doubt::Exported } else { Doubt::Foreign(tool) }).collect();
         if lost > 0 {
             doubts.push(Doubt::Lost(lost));
         }

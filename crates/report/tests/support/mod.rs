@@ -131,7 +131,7 @@ pub(crate) fn run() -> Run {
         is_unwritten: false,
         directory: "tare-pi-20261120-0912".into(),
         measured_by: None,
-        was_compensated: false,
+        was_compensated: None,
         notes: Vec::new(),
         images: vec![InstrumentedImage {
             path: "/home/user/pi".into(),
