@@ -44,7 +44,8 @@ export class Detail {
     const off = (regions.measured[region] - regions.value[region]) / divisor;
     if (model.header.mode !== "off") fact("Taken off", `${alone(off)}${regions.calls[region] ? `, ${alone((off * divisor) / regions.calls[region])} a call` : ""}`);
     fact("Inclusive", alone(regions.inclusive[region] / divisor, regions.inclusive_half[region] / divisor, regions.inclusive_half[region] / divisor));
-    fact("Share", `${share(model.whole() ? model.regionExclusive(region) / model.whole() : 0)} of all time`);
+    if (model.header.mode !== "off") fact("Incl. measured", alone(regions.measured_inclusive[region] / divisor));
+    fact("Share", `${share(model.total ? regions.value[region] / model.total : 0)} of all time`);
     fact("Calls", `${exactCount(regions.calls[region])}${regions.inexact[region] ? " at least: it was off for some time" : ""}`);
     if (regions.wait[region] || regions.measured_wait[region]) fact("Waiting", `${alone(regions.wait[region] / divisor)}, measured ${alone(regions.measured_wait[region] / divisor)}`);
     if (model.header.ranks > 1) {
@@ -52,12 +53,13 @@ export class Detail {
     }
     if (model.state.ranks.length) fact("Selected", `${model.rankText()}: ${this.onRanks?.(region) || "not among the regions that differ most, of which each rank's time is here"}`);
     const close = element("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => model.change({ region: NONE, path: NONE }) }, "×");
-    const parts = [close, element("h2", {}, model.name(region)), element("dl", {}, ...facts), this.relatives("Callers", this.callers(region)), this.relatives("Callees", this.callees(region)), this.copies(region)];
+    const which = model.asCompensated() && element("p", { class: "muted" }, "Times here are compensated where nothing else is said.");
+    const parts = [close, element("h2", {}, model.name(region)), which || null, element("dl", {}, ...facts), this.relatives("Callers", this.callers(region)), this.relatives("Callees", this.callees(region)), this.copies(region)];
     this.root.replaceChildren(...parts.filter((part) => part !== null));
     if (isNew) say(`${model.name(region)}, exclusive ${alone(regions.value[region] / divisor)}`);
   }
 
-  /** Regions that call this one, with the inclusive time that it takes for them. */
+  /** Regions that call this one, with the inclusive time that it takes for them, compensated. */
   callers(region) {
     const { tree } = this.model;
     return this.sums((path) => tree.region[path] === region && tree.parent[path] !== NONE, (path) => tree.region[tree.parent[path]]);
@@ -68,10 +70,17 @@ export class Detail {
     return this.sums((path) => tree.parent[path] !== NONE && tree.region[tree.parent[path]] === region, (path) => tree.region[path]);
   }
 
+  /** Of paths that count and have the same key, one within another is part of it. */
   sums(counts, key) {
-    const { tree } = this.model;
+    const { tree, inclusive, divisor } = this.model;
+    const isWithin = (path) => {
+      for (let above = tree.parent[path]; above !== NONE; above = tree.parent[above]) if (counts(above) && key(above) === key(path)) return true;
+      return false;
+    };
     const sums = new Map();
-    for (let path = 0; path < tree.rows; path++) if (counts(path)) sums.set(key(path), (sums.get(key(path)) || 0) + this.model.pathInclusive(path));
+    for (let path = 0; path < tree.rows; path++) {
+      if (counts(path) && !isWithin(path)) sums.set(key(path), (sums.get(key(path)) || 0) + inclusive[path] / divisor);
+    }
     return [...sums].sort((one, other) => other[1] - one[1]);
   }
 

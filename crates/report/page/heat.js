@@ -36,9 +36,11 @@ export class Heat {
     this.status = element("p", { class: "line", id: "ranks-line" });
     const bins = heat.per_bin > 1 ? `A column is ${heat.per_bin} ranks; the last ${plural(heat.outliers.length, "column is the rank that deviates", "columns are the ranks that deviate")} most, exactly. ` : "";
     const left = heat.left_out ? `${plural(heat.left_out, "region that differs less is", "regions that differ less are")} left out.` : "";
-    section.append(element("div", { class: "bar" }, scale, which, this.more, this.asTable), element("p", { class: "muted" }, bins + left), this.frame, this.status, this.list);
+    this.note = element("p", { class: "muted" });
+    this.notes = bins + left;
+    section.append(element("div", { class: "bar" }, scale, which, this.more, this.asTable), this.note, this.frame, this.status, this.list);
     model.slowest = (region, number) => this.slowestOf(region, number);
-    model.listen((changed) => changed.some((key) => ["region", "ranks"].includes(key)) && this.draw());
+    model.listen((changed) => changed.some((key) => ["region", "ranks", "values"].includes(key)) && this.draw());
     window.addEventListener("resize", () => this.draw());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
     this.draw();
@@ -68,6 +70,7 @@ export class Heat {
   }
 
   draw() {
+    this.note.textContent = `${this.model.asCompensated() ? "Times here are compensated. " : ""}${this.notes}`;
     const rows = this.shown();
     if (!rows) {
       this.status.textContent = "There are no ranks to compare.";

@@ -129,6 +129,33 @@ export class Model {
     return (values === "value" ? value : values === "measured" ? measured : measured - value) / this.divisor;
   }
 
+  /** What is to be said of a figure that is compensated, whatever else is shown. */
+  asCompensated() {
+    return this.state.values === "value" || this.header.mode === "off" ? "" : ", compensated";
+  }
+
+  /** For each path whether it has a key, and none above it has the same: `NONE` is no key. */
+  outermost(keyOf) {
+    const { from, list } = this.children;
+    const [open, found] = [new Map(), new Uint8Array(this.tree.rows)];
+    const stack = [...this.roots];
+    while (stack.length) {
+      const path = stack.pop();
+      // A path stands on the stack again, as its complement, until all below it is done.
+      const key = keyOf(path < 0 ? ~path : path);
+      const number = open.get(key) || 0;
+      if (path < 0) {
+        open.set(key, number - 1);
+        continue;
+      }
+      found[path] = key !== NONE && number === 0 ? 1 : 0;
+      open.set(key, number + 1);
+      stack.push(~path);
+      for (let index = from[path]; index < from[path + 1]; index++) stack.push(list[index]);
+    }
+    return found;
+  }
+
   pathExclusive(path) {
     return this.pick(this.tree.value[path], this.tree.measured[path]);
   }

@@ -8,11 +8,14 @@ import { VirtualTable } from "./table.js";
 
 const SHAPES = [["flat", "flat"], ["tree", "call tree"], ["file", "by file"], ["image", "by image"], ["kind", "by kind"]];
 
+/** What a shape is sorted by where nothing else is chosen: a tree reads along its heaviest path. */
+const firstSort = (shape) => (shape === "tree" ? "inclusive" : "exclusive");
+
 export class Regions {
   constructor(model) {
     this.model = model;
     this.shape = "tree";
-    this.sorted = "exclusive";
+    this.sorted = firstSort(this.shape);
     this.isDescending = true;
     this.open = new Set();
     this.query = "";
@@ -74,6 +77,7 @@ export class Regions {
   }
 
   setShape(shape) {
+    if (this.sorted === firstSort(this.shape)) this.sorted = firstSort(shape);
     this.shape = shape;
     this.choice.querySelector("select").value = shape;
     this.open.clear();
@@ -126,7 +130,7 @@ export class Regions {
         { key: "calls", title: "Calls", align: "number" },
         { key: "each", title: "Per call", align: "number", hint: "Exclusive time of a call" },
         { key: "wait", title: `Waiting, ${wait}`, align: "number" },
-        { key: "spread", title: "Most", align: "number", hint: "The rank that spends most, and how far it is above the mean" },
+        { key: "spread", title: "Most", align: "number", hint: "The rank that spends most, and how far it is above the mean: of compensated times" },
         { key: "place", title: "Place" },
       ],
       this.sorted,
@@ -140,8 +144,8 @@ export class Regions {
     const { from, list } = model.children;
     const items = [];
     const visit = (paths, level) => {
-      const sorted = this.sorted === "exclusive" || this.sorted === "inclusive" ? [...paths] : this.ordered(paths.map((path) => ({ path })) ).map(({ path }) => path);
-      for (let index = sorted.length - 1; index >= 0; index--) stack.push({ path: sorted[index], level });
+      const sorted = this.ordered(paths.map((path) => ({ path, level })));
+      for (let index = sorted.length - 1; index >= 0; index--) stack.push(sorted[index]);
     };
     const stack = [];
     visit(model.roots, 0);
@@ -171,12 +175,24 @@ export class Regions {
       if (!known.has(key)) known.set(key, { group: key || "(not known)", members: [] });
       known.get(key).members.push(region);
     }
+    this.addInclusive([...known.values()]);
     const items = [];
     for (const item of this.ordered([...known.values()])) {
       items.push(item);
       if (this.open.has(item.group)) items.push(...item.members.map((region) => ({ region, level: 1 })));
     }
     return items;
+  }
+
+  /** The inclusive time of a group: of its calls that are within no other of its calls. Not known where call paths are folded. */
+  addInclusive(groups) {
+    const { model } = this;
+    if (model.header.folded_paths) return;
+    const of = new Uint32Array(model.regions.rows).fill(NONE);
+    groups.forEach((group, index) => group.members.forEach((region) => (of[region] = index)));
+    const outermost = model.outermost((path) => of[model.tree.region[path]]);
+    groups.forEach((group) => (group.inclusive = 0));
+    for (let path = 0; path < model.tree.rows; path++) if (outermost[path]) groups[of[model.tree.region[path]]].inclusive += model.pathInclusive(path);
   }
 
   ordered(items) {
@@ -195,14 +211,14 @@ export class Regions {
   /** A number of a row. */
   of(item, key) {
     const { model } = this;
-    if (item.members) return item.members.reduce((sum, region) => sum + this.of({ region }, key), 0);
+    if (item.members) return this.ofGroup(item, key);
     const [table, index] = item.path === undefined ? [model.regions, item.region] : [model.tree, item.path];
     const exclusive = item.path === undefined ? model.regionExclusive(index) : model.pathExclusive(index);
     switch (key) {
       case "exclusive":
         return exclusive;
       case "inclusive":
-        return item.path === undefined ? model.pick(table.inclusive[index], table.inclusive[index]) : model.pathInclusive(index);
+        return item.path === undefined ? model.pick(table.inclusive[index], table.measured_inclusive[index]) : model.pathInclusive(index);
       case "share":
         return model.whole() ? exclusive / model.whole() : 0;
       case "calls":
@@ -213,10 +229,26 @@ export class Regions {
         return model.pick(table.wait[index], table.measured_wait[index]);
       case "spread": {
         const region = item.path === undefined ? item.region : model.tree.region[item.path];
-        return region !== NONE && model.regions.mean[region] > 0 ? model.regions.most[region] / model.regions.mean[region] - 1 : 0;
+        return region !== NONE && !model.asCompensated() && model.regions.mean[region] > 0 ? model.regions.most[region] / model.regions.mean[region] - 1 : 0;
       }
       default:
         return 0;
+    }
+  }
+
+  ofGroup(group, key) {
+    const sum = (key) => group.members.reduce((sum, region) => sum + this.of({ region }, key), 0);
+    switch (key) {
+      case "inclusive":
+        return group.inclusive ?? 0;
+      case "each": {
+        const calls = sum("calls");
+        return calls ? (sum("exclusive") * this.model.divisor) / calls : 0;
+      }
+      case "spread":
+        return 0;
+      default:
+        return sum(key);
     }
   }
 
@@ -243,7 +275,7 @@ export class Regions {
         label,
         this.interval(item, exclusive),
         element("span", { class: "shared" }, bar, share(part)),
-        plain(this.of(item, "inclusive"), this.inclusiveColumn),
+        item.members && item.inclusive === undefined ? "–" : plain(this.of(item, "inclusive"), this.inclusiveColumn),
         calls ? count(calls) : "",
         calls ? alone(this.of(item, "each")) : "",
         wait ? plain(wait, this.waitColumn) : "",
@@ -264,6 +296,7 @@ export class Regions {
   most(region) {
     const { regions, strings, header } = this.model;
     if (region === undefined || region === NONE || header.ranks < 2 || !(regions.mean[region] > 0)) return "";
+    if (this.model.asCompensated()) return "–";
     const ahead = regions.most[region] / regions.mean[region] - 1;
     return ahead < 0.005 ? "" : `${strings.labels[regions.most_at[region]]} (+${share(ahead)})`;
   }

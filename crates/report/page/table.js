@@ -90,7 +90,7 @@ export class VirtualTable {
     this.columns.forEach(({ key, align }, place) => {
       const cell = element("div", { role: "gridcell", class: `c-${key} ${align || ""}` });
       if (place === 0 && level !== undefined) {
-        cell.style.paddingLeft = `${6 + Math.min(level, 20) * 12}px`;
+        cell.style.setProperty("--level", Math.min(level, 20));
         cell.append(element("span", { class: "twist", "aria-hidden": "true" }, expanded === undefined ? "" : expanded ? "▾" : "▸"));
       }
       const content = cells[place];

@@ -126,7 +126,10 @@ fn no_heading_is_cut() {
         browser.open(&made(&run(), &profile));
         browser.value(EXAMINE);
         for _ in 0..3 {
-            assert_eq!(browser.text("examine.cut()"), "");
+            for key in ["exclusive", "share", "inclusive", "calls", "each", "wait", "spread", "place"] {
+                browser.value(&format!("tare.table.sortBy('{key}')"));
+                assert_eq!(browser.text("examine.cut()"), "", "sorted by {key}");
+            }
             browser.key("m");
         }
     }
@@ -233,6 +236,91 @@ fn a_line_of_the_source_counts_its_work_once_and_has_its_time_in_mpi() {
     assert_eq!(explain, "tare select '/home/user/pi' --explain='main'");
     browser.value("tare.model.selectRegion(3)");
     assert_eq!(browser.value("document.querySelector('#detail code')"), json!(null), "no selection decides on MPI");
+    is_quiet(&browser);
+}
+
+/// `main` and `inside` call each other and themselves; with what a call of `inside` costs taken off, in one process.
+fn within_one_another() -> Profile {
+    let mut profile = master_and_worker();
+    let nodes = &mut profile.locations[1].nodes;
+    let (main, inside) = (nodes[1].clone(), nodes[2].clone());
+    nodes.truncate(3);
+    nodes.push(Node { region: RegionIndex(1), parent: Some(2), on_calls: 7, exclusive: 1_000_000_000, ..main });
+    nodes.push(Node { parent: Some(3), ..inside });
+    profile
+}
+
+#[test]
+fn the_switch_of_values_holds_for_inclusive_times_in_all_shapes_and_groups_count_what_is_within_once() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &within_one_another()));
+    let of = |shape: &str, values: &str, name: &str, key: &str| {
+        format!(
+            "(() => {{ const {{ table, model }} = tare; table.setShape('{shape}'); model.change({{ values: '{values}' }}); \
+             const item = table.items.find((item) => item.group === '{name}' || (item.region !== undefined && model.name(item.region) === '{name}')); \
+             return table.of(item, '{key}'); }})()"
+        )
+    };
+    let mut number = |shape: &str, values: &str, name: &str, key: &str| browser.number(&of(shape, values, name, key));
+    let near = |one: f64, other: f64| (one - other).abs() <= 1e-6 * one.abs().max(1.0);
+    for (shape, name) in [("flat", "main"), ("flat", "inside"), ("file", "/home/user/pi.c"), ("image", "/home/user/pi"), ("kind", "function")] {
+        let [value, measured, difference] = ["value", "measured", "difference"].map(|values| number(shape, values, name, "inclusive"));
+        assert!(measured > value + 1e8 && near(difference, measured - value), "{shape} {name}: {value} {measured} {difference}");
+        // All of a group is below one region.
+        let top = if shape == "flat" {
+            name
+        } else if shape == "image" {
+            "program"
+        } else {
+            "main"
+        };
+        assert!(near(value, number("flat", "value", top, "inclusive")), "{shape} {name}");
+        let each = number(shape, "value", name, "exclusive") * 2.0 / number(shape, "value", name, "calls");
+        assert!(near(each, number(shape, "value", name, "each")), "{shape} {name}");
+    }
+    // What stands beside the selected region is compensated, whatever is shown elsewhere; a call in a call of the same pair counts once.
+    browser.value("tare.model.selectRegion(2)");
+    let detail = "[...document.querySelectorAll('#detail dt, #detail dd, #detail li')].map((one) => one.textContent).join(' ')";
+    let [measured, value] = ["measured", "value"].map(|values| {
+        browser.value(&format!("tare.model.change({{ values: '{values}' }})"));
+        browser.text(detail)
+    });
+    assert_eq!(measured, value);
+    let callers = browser.number("tare.detail.callers(2)[0][1]");
+    assert!(near(callers, browser.number("tare.model.regions.inclusive[2] / 2")), "{callers}");
+    assert_eq!(browser.value("tare.model.asCompensated()"), json!(""));
+    browser.value("tare.model.change({ values: 'measured' })");
+    assert!(browser.text("document.getElementById('ranks').textContent").contains("Times here are compensated."));
+    is_quiet(&browser);
+}
+
+#[test]
+fn a_tree_is_sorted_by_the_column_that_has_the_arrow() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &with_levels()));
+    let names = |browser: &mut Browser| {
+        browser.text(
+            "tare.table.items.filter(({ path }) => tare.model.tree.parent[path] === 1).map(({ path }) => tare.model.pathName(path)).slice(0, 3).join()",
+        )
+    };
+    let sorted = browser.text("document.querySelector('#regions [aria-sort=descending]').textContent");
+    assert!(sorted.starts_with("Inclusive"), "{sorted}");
+    let heaviest = names(&mut browser);
+    for key in ["inclusive", "exclusive", "calls", "name"] {
+        let seen = |browser: &mut Browser| {
+            browser.value(&format!("tare.table.sortBy('{key}')"));
+            browser.text(&format!(
+                "(() => {{ const {{ table, model }} = tare; const rows = table.items.filter(({{ path }}) => model.tree.parent[path] === 1); \
+                 const keys = rows.map((row) => '{key}' === 'name' ? table.text(row) : table.of(row, '{key}')); \
+                 const sign = table.isDescending ? -1 : 1; \
+                 return String(rows.length > 1 && keys.every((one, at) => at === 0 || (sign > 0 ? keys[at - 1] <= one : keys[at - 1] >= one))); }})()"
+            ))
+        };
+        assert_eq!(seen(&mut browser), "true", "{key}");
+        assert_eq!(seen(&mut browser), "true", "{key}, the other way round");
+    }
+    browser.value("tare.table.sortBy('inclusive'); if (!tare.table.isDescending) tare.table.sortBy('inclusive')");
+    assert_eq!(names(&mut browser), heaviest);
     is_quiet(&browser);
 }
 
@@ -377,6 +465,43 @@ fn without_scripts_and_on_paper_the_summary_stands() {
     browser.value("window.dispatchEvent(new Event('afterprint'))");
     let sheet = browser.call("Page.printToPDF", json!({}))["data"].as_str().map_or(0, str::len);
     assert!(sheet > 10_000, "{sheet}");
+    is_quiet(&browser);
+}
+
+#[test]
+fn on_paper_no_figure_or_heading_is_cut() {
+    let mut browser = Browser::start();
+    let mut profile = master_and_worker();
+    profile.regions[1].name = "SOLVER_NS::CommunicationBrick::reverse_communication_of_forces(int, double*)".into();
+    // A4 without its margins.
+    browser.size(688, 1000);
+    browser.open(&made(&run(), &profile));
+    browser.value(EXAMINE);
+    browser.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
+    browser.value("window.dispatchEvent(new Event('beforeprint'))");
+    assert_eq!(browser.text("examine.beyond('body', 'main *')"), "");
+    for shape in ["tree", "flat", "file"] {
+        for key in ["exclusive", "inclusive", "wait", "spread"] {
+            browser.value(&format!("tare.table.setShape('{shape}'); tare.table.sortBy('{key}')"));
+            assert_eq!(browser.text("examine.short('#regions .vtable')"), "", "{shape}, sorted by {key}");
+        }
+    }
+    browser.picture("on-paper");
+    is_quiet(&browser);
+}
+
+#[test]
+fn a_narrow_window_shows_times_beside_the_names_of_the_summary() {
+    let mut browser = Browser::start();
+    let mut profile = master_and_worker();
+    profile.regions[1].name = "SOLVER_NS::CommunicationBrick::reverse_communication_of_forces(int, double*)".into();
+    browser.size(390, 900);
+    browser.open(&made(&run(), &profile));
+    browser.value(EXAMINE);
+    browser.picture("narrow-summary");
+    let times = "#summary tr[data-region] > :not(.place):nth-child(-n+4)";
+    assert_eq!(browser.text(&format!("examine.beyond('#summary .wide-table', '{times}')")), "");
+    browser.picture("narrow-summary");
     is_quiet(&browser);
 }
 

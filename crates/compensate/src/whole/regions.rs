@@ -19,6 +19,8 @@ pub struct RegionTotal {
     pub measured_s: f64,
     /// Exclusive time, compensated.
     pub exclusive: Figure,
+    /// Inclusive seconds as measured; a call within a call of the same region counts once.
+    pub measured_inclusive_s: f64,
     /// Inclusive time, compensated; a call within a call of the same region counts once.
     pub inclusive: Figure,
     /// Seconds waited as measured.
@@ -86,6 +88,7 @@ pub fn region_totals(profile: &Profile, compensated: &Compensated, tree: &CallTr
         total.measured_wait_s += path.measured_wait_s;
         total.wait_s += path.wait_s;
         if !nested {
+            total.measured_inclusive_s += path.measured_inclusive_s;
             total.inclusive = total.inclusive.added(&path.inclusive);
         }
     }
@@ -111,6 +114,7 @@ impl RegionTotal {
             calls_exact: true,
             measured_s: 0.0,
             exclusive: nothing,
+            measured_inclusive_s: 0.0,
             inclusive: nothing,
             measured_wait_s: 0.0,
             wait_s: 0.0,

@@ -74,8 +74,24 @@ globalThis.examine = (() => {
 
   /** Headings of tables that are cut. */
   function cut() {
-    return all(".vhead > div").filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent).join();
+    return all(".vhead > div, .vhead button").filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent).join();
   }
 
-  return { wrong, faint, focus, cut };
+  /** Cells of a table of rows that do not show all they hold, or reach beyond the table. */
+  function short(table) {
+    const edge = document.querySelector(table).getBoundingClientRect().right + 1;
+    const cells = all(`${table} .vrow > div, ${table} .vhead > div, ${table} .cut > *`);
+    const is_short = (cell) => cell.scrollWidth > cell.clientWidth + 1 || cell.scrollHeight > cell.clientHeight + 1;
+    const is_cut = (cell) => (getComputedStyle(cell).overflowX !== "visible" && is_short(cell)) || cell.getBoundingClientRect().right > edge;
+    return cells.filter(is_cut).map((cell) => `${cell.className}: ${cell.textContent}`).slice(0, 5).join("; ");
+  }
+
+  /** What is shown and reaches beyond an element's right edge. */
+  function beyond(edge, what) {
+    const right = document.querySelector(edge).getBoundingClientRect().right + 1;
+    const found = all(what).filter((at) => at.checkVisibility() && at.getBoundingClientRect().right > right && !at.closest(".unseen"));
+    return found.map(shown).slice(0, 5).join("; ");
+  }
+
+  return { wrong, faint, focus, cut, short, beyond };
 })();
