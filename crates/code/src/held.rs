@@ -22,7 +22,7 @@ use crate::record::FlowRecord;
 use crate::stretch::Stretch;
 use crate::sweep::Sweep;
 use crate::tables::{JumpKind, Jumps};
-use crate::through::{Through, is_kept_by_calls};
+use crate::through::{Through, is_far, is_kept_by_calls};
 use crate::{Unit, behind_start, names, noreturn, slots};
 
 /// How many definitions deep a question may go.
@@ -214,7 +214,7 @@ impl<'a, 'data> Ways<'a, 'data> {
     /// What a call or jump goes to.
     fn of_call(&mut self, address: u64) -> Option<Held> {
         let index = self.stretch.index_of(address)?;
-        let call = *self.stretch.code.get(index)?;
+        let call = *self.stretch.code.get(index).filter(|call| !is_far(call))?;
         match call.op0_kind() {
             OpKind::Register if call.op_count() > 0 => {
                 let held = self.register(call.op0_register(), index, DEPTH)?;

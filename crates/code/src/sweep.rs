@@ -61,6 +61,8 @@ pub(crate) struct Sweep {
     added_to: Vec<u64>,
     /// Instructions behind the start of a fragment whose address is loaded, added to, or stands in relocated data, sorted.
     pub(crate) labels: Vec<u64>,
+    /// The same whose address stands as it is in data of an image that is not moved, sorted; jump tables among it.
+    pub(crate) listed: Vec<u64>,
     /// Flows whose target may stand behind a `lock` prefix, until all starts are known.
     over_lock: Vec<usize>,
     /// Where branches go that leave out the `lock` prefix of an instruction, sorted.
@@ -126,7 +128,20 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threa
     sweep.behind_lock = straighten(&mut sweep);
     sweep.called_inside = mark_calls(&sweep, fragments);
     sweep.labels = mark_pointers(image, &sweep, fragments);
+    sweep.listed = listed(image, &sweep, fragments);
     sweep
+}
+
+/// Instructions behind the start of a fragment whose addresses are words of data, and not the end of a text.
+fn listed(image: &Image<'_>, sweep: &Sweep, fragments: &Fragments) -> Vec<u64> {
+    let is_behind_start = |target: u64| fragments.at(target).and_then(|index| fragments.list.get(index)).is_some_and(|one| one.range.start != target);
+    let is_text = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
+    let ends_text = |place: u64| place.checked_sub(1).and_then(|last| image.bytes_at(last, 1)).is_some_and(|bytes| bytes.iter().all(is_text));
+    let words = image.plain_words().filter(|&(place, value)| sweep.starts.contains(value) && is_behind_start(value) && !ends_text(place));
+    let mut listed: Vec<u64> = words.map(|(_, value)| value).collect();
+    listed.sort_unstable();
+    listed.dedup();
+    listed
 }
 
 /// Text and all other executable sections that are in the file.

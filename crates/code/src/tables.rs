@@ -62,7 +62,11 @@ pub(crate) struct Resolver<'a, 'data> {
     image: &'a Image<'data>,
     starts: &'a AddressSet,
     bases: &'a [u64],
-    labels: &'a [u64],
+    /// Instructions behind the start of a fragment whose address is loaded or relocated, and those whose address stands in data of an
+    /// image that is not moved; sorted.
+    labels: [&'a [u64]; 2],
+    /// Data addresses that the code names as constants, sorted.
+    constants: &'a [u64],
     /// Loaded addresses of code, sorted by the instructions that load them.
     pointers: &'a [Pointer],
 }
@@ -89,7 +93,14 @@ enum Found {
 
 impl<'a, 'data> Resolver<'a, 'data> {
     pub(crate) fn new(image: &'a Image<'data>, sweep: &'a Sweep) -> Self {
-        Self { image, starts: &sweep.starts, bases: &sweep.bases, labels: &sweep.labels, pointers: &sweep.pointers }
+        Self {
+            image,
+            starts: &sweep.starts,
+            bases: &sweep.bases,
+            labels: [&sweep.labels, &sweep.listed],
+            constants: &sweep.constants,
+            pointers: &sweep.pointers,
+        }
     }
 
     /// Resolves all indirect jumps in `ranges`; `cfa` has the unwind rows of each range, where there are any.
@@ -103,8 +114,11 @@ impl<'a, 'data> Resolver<'a, 'data> {
         jumps
     }
 
-    /// Whether code reads entries of a table that leads into it.
-    pub(crate) fn reads_tables(&self, ranges: &[Range<u64>]) -> bool {
+    /// Whether addresses of own instructions are kept anywhere, or code reads entries of a table that leads into it.
+    pub(crate) fn has_labels(&self, ranges: &[Range<u64>]) -> bool {
+        if ranges.iter().any(|range| self.labels_in(range).next().is_some()) {
+            return true;
+        }
         let stretch = Stretch::decode(self.image, ranges);
         !self.loaded_tables(&stretch, &mut Values::new(&stretch), ranges).is_empty()
     }
@@ -130,7 +144,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
     /// Adds ways from jumps to an own instruction that code names: `goto *x` where `x` is known at first. What tables are read behind
     /// it may be named in front of it.
     fn connect_named(&self, stretch: &mut Stretch, ranges: &[Range<u64>]) {
-        if ranges.iter().all(|range| behind_start(self.labels, range).is_empty()) {
+        if ranges.iter().all(|range| self.labels_in(range).next().is_none()) {
             return;
         }
         let mut values = Values::new(stretch);
@@ -188,17 +202,38 @@ impl<'a, 'data> Resolver<'a, 'data> {
         }
         // Where one jump goes to a distance, another whose registers were not seen may do so as well.
         let has_distances = tables.iter().any(|(_, form)| matches!(form, TableForm::Distance32 { .. }));
-        let may_stay = !unseen.is_empty() && (has_distances || self.keeps_labels(&tables, ranges, stretch));
+        let keeps_labels = self.keeps_labels(&tables, ranges, stretch);
+        let closed = || tables.iter().copied().filter(|&(table, _)| self.is_closed(table, stretch)).collect();
+        let may_stay = !unseen.is_empty() && (has_distances || keeps_labels || self.keeps_labels(&closed(), ranges, stretch));
         for (jump, may_leave) in unseen {
-            match (may_stay, may_leave) {
-                (true, _) => jumps.kinds.extend([(jump, JumpKind::Unknown)]),
-                (false, true) => jumps.kinds.extend([(jump, JumpKind::TailCall)]),
-                (false, false) => open.push(jump),
+            match may_leave {
+                true if may_stay => jumps.kinds.extend([(jump, JumpKind::Unknown)]),
+                true => jumps.kinds.extend([(jump, JumpKind::TailCall)]),
+                false if has_distances || keeps_labels => jumps.kinds.extend([(jump, JumpKind::Unknown)]),
+                false => open.push(jump),
             }
         }
         open.sort_unstable();
+        let is_sure = |key: &(u64, TableForm), jump: u64, values: &mut Values<'_>| {
+            self.stays(*key, stretch) && (!keeps_labels || self.is_every_way(values, jump, &tables, stretch))
+        };
+        for (key, through) in &mut through {
+            let unsure: Vec<u64> = through.iter().copied().filter(|&jump| !is_sure(key, jump, &mut values)).collect();
+            jumps.kinds.extend(unsure.into_iter().map(|jump| (jump, JumpKind::Unknown)));
+        }
         self.settle(tables, &mut through, &open, &mut jumps, stretch);
         jumps
+    }
+
+    /// Whether a jump that goes through a table of addresses does so wherever control comes from.
+    fn is_every_way(&self, values: &mut Values<'_>, jump: u64, tables: &BTreeSet<(u64, TableForm)>, stretch: &Stretch) -> bool {
+        let form = self.wide_form();
+        let is_entry = |value: &Value| match *value {
+            Value::Entry64(table) | Value::Slot(table) => tables.contains(&(table, form)),
+            Value::Target(_) | Value::Distance(..) => true,
+            _ => false,
+        };
+        stretch.index_of(jump).is_none_or(|index| values.every_of_jump(index).iter().all(is_entry))
     }
 
     /// The tables that jumps to distances from an own instruction go through; these are not all where a way is not
@@ -255,12 +290,33 @@ impl<'a, 'data> Resolver<'a, 'data> {
 
     /// Whether the addresses of own instructions are kept where no table is known: jumps through memory may lead to them.
     fn keeps_labels(&self, tables: &BTreeSet<(u64, TableForm)>, ranges: &[Range<u64>], stretch: &Stretch) -> bool {
-        let mut own: BTreeSet<u64> = ranges.iter().flat_map(|range| behind_start(self.labels, range)).copied().collect();
+        let mut own: BTreeSet<u64> = ranges.iter().flat_map(|range| self.labels_in(range)).collect();
         let has_own = !own.is_empty();
         for &(table, form) in tables.iter().filter(|_| has_own) {
             self.targets(table, form, stretch).iter().for_each(|target| _ = own.remove(target));
         }
         !own.is_empty()
+    }
+
+    /// Own instructions behind the start of a range whose addresses are kept anywhere.
+    fn labels_in(&self, range: &Range<u64>) -> impl Iterator<Item = u64> {
+        self.labels.into_iter().flat_map(|labels| behind_start(labels, range)).copied()
+    }
+
+    /// Whether code loads the address of an own instruction behind the entry.
+    fn loads_labels(&self, ranges: &[Range<u64>]) -> bool {
+        ranges.iter().flat_map(|range| self.pointers_in(range)).any(|pointer| pointer.at != pointer.target && self.is_inside(pointer.target, ranges))
+    }
+
+    /// Whether nothing but jumps gets at the entries of a table: nothing holds its address, and what is read of it is jumped to.
+    fn is_closed(&self, table: u64, stretch: &Stretch) -> bool {
+        self.constants.binary_search(&table).is_err() && stretch.references(table).iter().all(|&one| is_read_to_jump(stretch, one))
+    }
+
+    /// Whether the entries of a table stay what they are in the file: they are constant, or no code has an address to write there.
+    fn stays(&self, (table, form): (u64, TableForm), stretch: &Stretch) -> bool {
+        let is_wide = matches!(form, TableForm::Relocated64 | TableForm::Absolute64);
+        !is_wide || self.image.is_constant(table) || !self.loads_labels(&stretch.ranges)
     }
 
     /// Gives every table its jumps: a table whose jump was not found serves the open ones, or the next one behind its load.
@@ -319,9 +375,11 @@ impl<'a, 'data> Resolver<'a, 'data> {
         match values.of_jump(index) {
             Value::Target(table) if is_table(table, TableForm::Relative32) => Found::Table(table, TableForm::Relative32),
             Value::Entry64(table) if known.contains(&(table, form)) || self.leads_inside(table, form, ranges) => Found::Table(table, form),
-            Value::Entry64(first) if may_be_tail_call && !self.is_lone_entry(first, ranges) => Found::Kind(JumpKind::TailCall),
+            Value::Entry64(first) if may_be_tail_call && !self.is_lone_entry(first, ranges) => Found::Unseen(true),
             Value::Slot(slot) if self.is_lone_entry(slot, ranges) => Found::Table(slot, form),
-            Value::Slot(_) if may_be_tail_call => Found::Kind(JumpKind::TailCall),
+            Value::Slot(slot) if may_be_tail_call && self.is_set_for_good(slot) => Found::Kind(JumpKind::TailCall),
+            Value::Slot(_) if may_be_tail_call => Found::Unseen(true),
+            Value::Constant(target) if self.is_inside(target, ranges) => Found::Unseen(false),
             Value::Member(first) if may_be_tail_call && !self.is_lone_entry(first, ranges) && !self.leads_inside(first, form, ranges) => {
                 Found::Unseen(true)
             }
@@ -370,6 +428,11 @@ impl<'a, 'data> Resolver<'a, 'data> {
         }
         let targets = self.entries(table, form);
         targets.len() >= 2 && targets.iter().any(|&target| self.is_inside(target, ranges))
+    }
+
+    /// Whether a word stays what it is in the file, or what the loader puts there.
+    fn is_set_for_good(&self, slot: u64) -> bool {
+        self.image.name_in_slot(slot).is_some() || self.image.is_constant(slot)
     }
 
     fn is_lone_entry(&self, slot: u64, ranges: &[Range<u64>]) -> bool {
@@ -463,6 +526,21 @@ fn leaves_frame(stretch: &Stretch, jump: usize) -> bool {
         let is_move = one.mnemonic() == Mnemonic::Mov && one.op0_kind() == OpKind::Register && one.op1_kind() == OpKind::Register;
         is_move && one.op0_register() == Register::RSP && one.op1_register() != Register::RBP
     })
+}
+
+/// Whether an instruction jumps through a table, or loads an entry of it for the jump that comes next.
+fn is_read_to_jump(stretch: &Stretch, address: u64) -> bool {
+    let Some(index) = stretch.index_of(address) else { return false };
+    let Some([one, behind @ ..]) = stretch.code.get(index..) else { return false };
+    if raw_flow(one) == RawFlow::IndirectJump {
+        return true;
+    }
+    let is_load = may_load_entry(one) && one.op0_register().is_gpr64();
+    let next = behind.iter().find(|next| !matches!(next.mnemonic(), Mnemonic::Nop | Mnemonic::Endbr64));
+    is_load
+        && next.is_some_and(|jump| {
+            raw_flow(jump) == RawFlow::IndirectJump && jump.op0_kind() == OpKind::Register && jump.op0_register() == one.op0_register()
+        })
 }
 
 fn may_load_entry(instruction: &Instruction) -> bool {

@@ -66,6 +66,9 @@ impl Recent {
 
     /// What the last instruction, an indirect call or jump, goes through.
     pub(crate) fn through(&self) -> Through {
+        if is_far(self.last()) {
+            return Through::Unknown;
+        }
         let Some(register) = self.target_register() else { return self.of_operand(self.last(), 1) };
         match self.definition_before(register, 1) {
             Some((back, load)) if load.mnemonic() == Mnemonic::Mov && load.op1_kind() == OpKind::Memory => self.of_operand(load, back),
@@ -147,6 +150,11 @@ fn of_operand(instruction: &Instruction) -> Through {
         (_, Register::None) => Through::Member(instruction.memory_displacement64()),
         _ => Through::Unknown,
     }
+}
+
+/// Whether a call or jump reads a segment beside the address.
+pub(crate) fn is_far(one: &Instruction) -> bool {
+    one.is_call_far_indirect() || one.is_jmp_far_indirect()
 }
 
 pub(crate) const fn is_kept_by_calls(register: Register) -> bool {

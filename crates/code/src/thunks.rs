@@ -19,7 +19,7 @@ use crate::quick::QuickMap;
 use crate::sweep::Sweep;
 use crate::tables::{JumpKind, Jumps, Resolver};
 use crate::through::{Recent, Through};
-use crate::{Unit, behind_start, rows};
+use crate::{Unit, rows};
 
 /// How far behind its start a thunk overwrites the return address.
 const MOST: u64 = 64;
@@ -133,9 +133,10 @@ impl Inline {
 fn leading_on(image: &Image<'_>, range: &Range<u64>, (end, start): (&Instruction, u64), pushed: Option<&Instruction>) -> Known {
     let through = pushed.and_then(slot).map_or(Through::Unknown, Through::Slot);
     let first = pushed.map_or(start, Instruction::ip);
-    let next = decoder(image, &(end.next_ip()..range.end)).into_iter().next();
-    let is_called_behind = first != range.start && next.is_some_and(|one| raw_flow(&one) == RawFlow::Call(first));
-    let (at, flow) = if is_called_behind { (end.next_ip(), RawFlow::IndirectCall) } else { (end.ip(), RawFlow::IndirectJump) };
+    // Behind a return that speculation must not run over stands a trap.
+    let next = decoder(image, &(end.next_ip()..range.end)).into_iter().find(|one| one.mnemonic() != Mnemonic::Int3);
+    let call = next.filter(|one| first != range.start && raw_flow(one) == RawFlow::Call(first));
+    let (at, flow) = call.map_or((end.ip(), RawFlow::IndirectJump), |call| (call.ip(), RawFlow::IndirectCall));
     Known { at, flow, through, start }
 }
 
@@ -168,8 +169,7 @@ pub(crate) fn mark(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, unit
             continue;
         }
         let ranges: Vec<_> = own().map(|(_, one)| one.range.clone()).collect();
-        let keeps_labels = ranges.iter().any(|range| !behind_start(&sweep.labels, range).is_empty());
-        let may_stay = keeps_labels || resolver.reads_tables(&ranges);
+        let may_stay = resolver.has_labels(&ranges);
         let kinds = through.into_iter().map(|jump| {
             let is_entry = rows(image, fragments, jump.fragment).is_none_or(|rows| rows.at(jump.from).is_some_and(tare_image::Cfa::is_entry));
             (jump.address, if may_stay || !is_entry { JumpKind::Unknown } else { JumpKind::TailCall })

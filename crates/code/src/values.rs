@@ -71,10 +71,16 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// What each instruction puts into the register of an indirect jump that goes there next, where all ways to that
-    /// instruction agree. Compilers merge jumps whose operands were made in several places.
+    /// What each instruction puts into the register of an indirect jump that goes there next (or what its memory operand holds),
+    /// where all ways to that instruction agree. Compilers merge jumps whose operands were made in several places.
     pub(crate) fn every_of_jump(&mut self, index: usize) -> Vec<Value> {
-        let Some(&jump) = self.stretch.code.get(index).filter(|jump| jump.op0_kind() == OpKind::Register) else { return Vec::new() };
+        let Some(&jump) = self.stretch.code.get(index) else { return Vec::new() };
+        if jump.op0_kind() != OpKind::Register {
+            (self.is_strict, self.budget) = (true, STRICT_BUDGET);
+            let value = self.load(&jump, index, 8, DEPTH);
+            self.is_strict = false;
+            return vec![value];
+        }
         let register = jump.op0_register().full_register();
         let mut found = Vec::new();
         let mut seen = QuickSet::from_iter([index]);

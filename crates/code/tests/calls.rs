@@ -319,7 +319,8 @@ fn thunks_in_their_functions_are_what_they_stand_for() {
     let inline: &[&str] = &["-mindirect-branch=thunk-inline", "-mfunction-return=thunk-inline"];
     let branches: &[&str] = &["-mindirect-branch=thunk-inline"];
     let mixed: &[&str] = &["-mindirect-branch=thunk-inline", "-mfunction-return=thunk"];
-    for thunks in [inline, branches, mixed] {
+    let trapped: &[&str] = &["-mindirect-branch=thunk-inline", "-mfunction-return=thunk-inline", "-mharden-sls=all"];
+    for thunks in [inline, branches, mixed, trapped] {
         for more in [&["-O2"], &["-O0"], &["-O2", "-fno-plt", "-fno-pie", "-no-pie"][..]] {
             let flags = [thunks, more].concat();
             let bytes = shop.compile("gcc", "thunked", "c", THUNKED, &flags);

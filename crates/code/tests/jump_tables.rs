@@ -415,6 +415,78 @@ fn jumps_through_members_of_an_array_of_structures_are_tail_calls_but_not_to_own
     }
 }
 
+const STAYING: &str = r#"
+int work(int n);
+double runs(const char *source, void **target) {
+  static void *const table[] = {&&add, &&twice, &&halt}; double sum = 0;
+  if (source) { while (*source) *target++ = table[*source++ - 'a']; return 0; }
+  void **next = target; goto **next++;
+  add: sum += 1; goto **next++;
+  twice: sum *= 2; goto **next++;
+  halt: return sum; }
+void **labels;
+int hands_out(void **code) {
+  static void *table[] = {&&add, &&twice, &&halt}; if (!code) { labels = table; return 0; } int sum = 1; goto **code++;
+  add: sum += 5; goto **code++; twice: sum *= 2; goto **code++; halt: return sum; }
+int either(const unsigned char *code, int other) {
+  static void *const one[] = {&&x, &&y, &&z}; static void *const two[] = {&&dx, &&dy, &&z};
+  void *const *table = other ? two : one; int sum = 0; goto *table[*code++];
+  dx: sum += 9; x: sum += 3; goto *table[*code++]; dy: sum ^= 77; y: sum *= 2; goto *table[*code++]; z: return sum; }
+int patched(const unsigned char *code, int stop) {
+  static void *table[] = {&&add, &&twice, &&halt}; int sum = 1; if (stop) table[1] = &&trap; goto *table[*code++];
+  add: sum += 4; goto *table[*code++]; twice: sum *= 3; goto *table[*code++]; trap: sum -= stop; goto *table[*code++]; halt: return sum; }
+void *cell;
+int by_cell(int n);
+__asm__(".text\n.globl by_cell\n.type by_cell, @function\nby_cell: .cfi_startproc\nlea 9f(%rip), %rdx\nmov %rdx, cell(%rip)\njmp *cell(%rip)\n"
+        "9: lea 1(%rdi), %eax\nret\n.cfi_endproc\n.size by_cell, .-by_cell\n");
+int begins(const unsigned char *code, int n) {
+  static const void *const table[] = {&&a, &&b, &&c}; int sum = 0; goto *&&b;
+  a: sum += n; if (!n--) return sum; goto *table[*code++]; b: sum ^= n; goto *table[*code++]; c: return sum; }
+int by_number(const unsigned char *code, int n) {
+  static const void *const table[] = {&&a, &&b, &&c}; int sum = 0; goto *table[1];
+  a: sum += n; if (!n--) return sum; goto *table[*code++]; b: sum ^= n; goto *table[*code++]; c: return sum; }
+typedef int (*callee)(int);
+int leaves(int n, callee then) {
+  switch (n) { case 0: n = work(1); break; case 1: n = work(7); break; case 2: n = work(5); break; case 3: n = work(9); break;
+    case 4: return 7; case 5: n = 44; break; case 6: n = work(2) + 1; break; }
+  return then(n); }
+int main(void) { return 0; }
+int work(int n) { return n * 3; }
+"#;
+
+/// What leads into a function may be in memory or in a register that is not followed, though the stack is as at the entry and all
+/// labels stand in a table.
+#[test]
+fn jumps_of_functions_that_let_their_labels_out_are_no_tail_calls() {
+    let shop = Workshop::new();
+    let cases = [
+        ("gcc", "-O2", "-fPIE -pie"),
+        ("gcc", "-O1", "-fno-pie -no-pie -foptimize-sibling-calls"),
+        ("gcc", "-O2", "-fno-pie -no-pie"),
+        ("clang", "-O2", "-fno-pie -no-pie"),
+    ];
+    for (compiler, level, kind) in cases.into_iter().filter(|case| has(case.0)) {
+        let flags: Vec<&str> = std::iter::once(level).chain(kind.split(' ')).collect();
+        let bytes = shop.compile(compiler, "staying", "c", STAYING, &flags);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        let count = |name: &str, wanted: fn(&Flow) -> bool| {
+            let body = program.body(&image, function(&program, name));
+            body.instructions.iter().filter(|one| wanted(&one.flow)).count()
+        };
+        let tail_calls = |name: &str| count(name, |flow| matches!(flow, Flow::IndirectTailCall | Flow::TailCall { .. }));
+        let unknown = |name: &str| count(name, |flow| matches!(flow, Flow::UnknownJump));
+        for name in ["runs", "hands_out", "either", "patched", "by_cell"] {
+            assert!(tail_calls(name) == 0 && unknown(name) >= 1, "{compiler} {flags:?}: {name} {} {}", tail_calls(name), unknown(name));
+            assert_eq!(function(&program, name).refusal, Some(tare_code::Refusal::UnknownJump), "{compiler} {flags:?}: {name}");
+        }
+        for name in ["begins", "by_number"] {
+            assert_eq!((tail_calls(name), unknown(name)), (0, 0), "{compiler} {flags:?}: {name}");
+        }
+        assert!(tail_calls("leaves") >= 1 && unknown("leaves") == 0, "{compiler} {flags:?}");
+    }
+}
+
 #[test]
 fn jumps_through_thunks_that_stay_in_a_function_are_unknown_and_others_are_tail_calls() {
     let source = r#"

@@ -37,10 +37,51 @@ APART static int begins(const unsigned char *code)
     }
 }
 
+/* Entries that are jumped to by themselves. */
+APART static int constant(const char *code)
+{
+    static void *const table[] = {&&add, &&flip, &&halt};
+    int sum = 0;
+    goto *table[(int)*code++];
+add: sum += code[0] + returns; if (!*code) goto *table[2]; goto *table[*code++ % 3];
+flip: sum ^= *code; if (*code > 5) goto *table[0]; goto *table[*code++ % 3];
+halt: return sum;
+}
+
+/* Code that is translated into labels first. */
+APART static double runs(const char *source, void **target)
+{
+    static void *const table[] = {&&add, &&twice, &&halt};
+    double sum = 0;
+    if (source) { while (*source) *target++ = table[*source++ - 'a']; return 0; }
+    void **next = target;
+    goto **next++;
+add: sum += 1; goto **next++;
+twice: sum *= 2; goto **next++;
+halt: return sum;
+}
+
+/* A table that the program writes. */
+APART static int patched(const unsigned char *code, int stop)
+{
+    static void *table[] = {&&add, &&twice, &&halt};
+    int sum = 1;
+    if (stop) table[1] = &&trap;
+    goto *table[*code++];
+add: sum += 4; goto *table[*code++];
+twice: sum *= 3; goto *table[*code++];
+trap: sum -= stop; goto *table[*code++];
+halt: return sum;
+}
+
 int main(void)
 {
+    static void *made[8];
     static const unsigned char code[] = {2, 1, 2, 2, 1, 0};
-    int sum = begins(code);
+    static const unsigned char other[] = {0, 1, 0, 1, 2};
+    int sum = begins(code) + constant("\0\1\2\0") + constant("\1\7\0\0") + constant("\0\0");
+    runs("abbac", made);
+    sum += runs(0, made) + patched(other, 0) + patched(other, 1);
     for (int i = 0; i < 10; i++) sum = sum * 7 % 100003 + comes_back(i) + pushes(i) + gives(i);
     printf("%d %d\n", sum, returns);
     return 0;
