@@ -199,7 +199,7 @@ fn libraries(analysis: &Analysis<'_>, adapter: &Adapter) -> Result<(Vec<Vec<u8>>
 
 /// The file that the loader finds for a library that the program does not need yet.
 fn find(interpreter: &str, program: &Path, library: &str) -> Option<PathBuf> {
-    let program = std::path::absolute(program).ok()?;
+    let program = program.canonicalize().ok()?;
     let output = Command::new(interpreter).env("LD_PRELOAD", library).arg("--list").arg(&program).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.lines().find_map(|line| {

@@ -280,7 +280,9 @@ fn remedy(error: &RewriteError) -> String {
             );
             format!("leave it out with --filter FILE, in which stands {filter}, {REPORT}")
         }
-        RewriteError::ThreadLocals { .. } => format!("take thread=\"yes\" out of the adapter's variables, {REPORT}"),
+        RewriteError::ThreadLocals { .. } => {
+            format!("use an adapter without thread=\"yes\" and nested=\"yes\", such as cyg-profile, or probes of our own, {REPORT}")
+        }
         RewriteError::TooFar { .. } => format!("instrument fewer of its functions with --preset mpi-path, {REPORT}"),
         _ => format!("link it with GNU ld (-fuse-ld=bfd) and its defaults, {REPORT}"),
     }

@@ -51,7 +51,7 @@ pub(crate) enum LaunchError {
     Script { script: String },
     #[error("`{0}` runs programs on a processor of its own, whose time says nothing of this machine's")]
     Emulator(String),
-    #[error("`{wrapper} {option}` names its programs in a file, which hides them")]
+    #[error("`{wrapper} {option}` names its programs in a file or a text, which hides them")]
     ProgramFile { wrapper: String, option: String },
 }
 
@@ -280,6 +280,7 @@ mod tests {
         assert!(matches!(positions("sh -c true"), Err(LaunchError::Script { .. })));
         assert_eq!(positions(""), Err(LaunchError::Empty));
         assert_eq!(positions("env A=1"), Err(LaunchError::NoProgram("env".into())));
+        assert!(matches!(positions("env -S ./app"), Err(LaunchError::ProgramFile { .. })));
         assert_eq!(positions("/nowhere/app"), Err(LaunchError::NotFound("/nowhere/app".into())));
         assert_eq!(positions("/tmp"), Err(LaunchError::Directory("/tmp".into())));
         assert_eq!(positions("/etc/passwd"), Err(LaunchError::NotExecutable("/etc/passwd".into())));

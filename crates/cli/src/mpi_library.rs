@@ -65,9 +65,10 @@ pub(crate) struct Library {
 
 /// The libraries that the loader `interpreter` would load for `program`, in its order.
 ///
-/// It is asked with `--list`, as `ldd` does: search paths, caches and `$ORIGIN` are then its business.
+/// It is asked with `--list`, as `ldd` does: search paths and caches are then its business. `$ORIGIN` it takes from the path that it
+/// is given, but from the file's own when the system starts a program: links are followed beforehand.
 pub(crate) fn libraries(interpreter: &Path, program: &Path) -> Result<Vec<Library>, Failure> {
-    let program = std::path::absolute(program).unwrap_or_else(|_| program.to_path_buf());
+    let program = program.canonicalize().unwrap_or_else(|_| program.to_path_buf());
     let output = Command::new(interpreter)
         .arg("--list")
         .arg(&program)

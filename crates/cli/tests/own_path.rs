@@ -76,6 +76,12 @@ fn a_library_beside_the_program_is_found_by_origin() {
         let output = place.profile(&[], &["./whole".into()]);
         assert_eq!(output.status.code(), Some(42), "{tags}: {}", text(&output.stderr));
         assert!(place.report().has_region("main"), "{tags}");
+        fs::create_dir_all(folder.join("elsewhere")).expect("a writable directory");
+        let link = folder.join("elsewhere/link");
+        let _ = fs::remove_file(&link);
+        std::os::unix::fs::symlink("../whole", &link).expect("a writable directory");
+        let output = place.profile(&[], &["./elsewhere/link".into()]);
+        assert_eq!(output.status.code(), Some(42), "{tags}: {}", text(&output.stderr));
     }
 }
 

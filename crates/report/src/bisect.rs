@@ -93,7 +93,13 @@ pub fn text(found: &Found, page: &Page) -> String {
     if let Some(outcome) = &found.bare_copy {
         writer.labelled("Found", &format!("a copy in which no function is instrumented {outcome}: the program looks at its own file"));
     } else if found.culprits.is_empty() {
-        writer.labelled("Found", "nothing: the command does the same with all of them instrumented");
+        writer.labelled(
+            "Found",
+            &format!(
+                "nothing: the command does the same with the {} functions instrumented that were chosen (--preset all chooses all)",
+                number(found.functions)
+            ),
+        );
     }
     for culprits in &found.culprits {
         let count = culprits.functions.len();

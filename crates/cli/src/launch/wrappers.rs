@@ -211,7 +211,13 @@ const WRAPPERS: &[Wrapper] = &[
         guess: true,
         ..NOTHING
     },
-    Wrapper { names: &["env"], one_value: &["-u", "--unset", "-C", "--chdir"], assignments: true, ..NOTHING },
+    Wrapper {
+        names: &["env"],
+        one_value: &["-u", "--unset", "-C", "--chdir"],
+        assignments: true,
+        program_files: &["-S", "--split-string"],
+        ..NOTHING
+    },
     Wrapper { names: &["nice"], one_value: &["-n", "--adjustment"], ..NOTHING },
     Wrapper { names: &["ionice"], one_value: &["-c", "--class", "-n", "--classdata"], ..NOTHING },
     Wrapper { names: &["nohup", "setsid", "catchsegv"], ..NOTHING },
