@@ -137,7 +137,11 @@ fn listed(image: &Image<'_>, sweep: &Sweep, fragments: &Fragments) -> Vec<u64> {
     let is_behind_start = |target: u64| fragments.at(target).and_then(|index| fragments.list.get(index)).is_some_and(|one| one.range.start != target);
     let is_text = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
     let ends_text = |place: u64| place.checked_sub(1).and_then(|last| image.bytes_at(last, 1)).is_some_and(|bytes| bytes.iter().all(is_text));
-    let words = image.plain_words().filter(|&(place, value)| sweep.starts.contains(value) && is_behind_start(value) && !ends_text(place));
+    // Most words are no addresses at all.
+    let ends = fragments.list.first().zip(fragments.list.last());
+    let code = ends.map_or(0..0, |(first, last)| first.range.start..last.range.end);
+    let is_inside = |value: u64| code.contains(&value) && sweep.starts.contains(value) && is_behind_start(value);
+    let words = image.plain_words().filter(|&(place, value)| is_inside(value) && !ends_text(place));
     let mut listed: Vec<u64> = words.map(|(_, value)| value).collect();
     listed.sort_unstable();
     listed.dedup();
