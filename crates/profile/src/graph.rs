@@ -335,8 +335,8 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Where a thread stands that runs, or whose process was cut off or ended by another thread; the node that time goes to gets what has passed since the last
-    /// event.
+    /// Where a thread stands that runs, or whose process was cut off or ended by another thread; the node that time goes to gets
+    /// what has passed since the last event.
     fn standing(&self, index: u64, location: &LocationRecord, nodes: &mut [Node], places: &[Option<usize>]) -> Option<Standing> {
         let arena = HEADER_AREA + index * ARENA;
         if location.state == RUNS && location.last_frame != 0 {

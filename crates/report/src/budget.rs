@@ -97,11 +97,9 @@ impl Spent {
 /// or in the last batch.
 fn off_sites(profile: &Profile, process: &Process) -> [f64; 2] {
     let own = || profile.locations.iter().filter(|location| core::ptr::eq(profile.process_of(location), process));
-    let (start, end) = (own().map(|location| location.start_ticks).min(), own().map(|location| location.end_ticks).max());
-    let end_s = process.clock.seconds(end.unwrap_or(0).saturating_sub(start.unwrap_or(0)) as f64);
     let until = |switch: &Switch| {
         let again = process.switches.iter().find(|other| !other.off && other.region == switch.region && other.at_s >= switch.at_s);
-        again.map_or(end_s, |other| other.at_s)
+        again.map_or(process.lifetime_s, |other| other.at_s)
     };
     let is_hooked = |switch: &Switch| own().any(|location| location.nodes.iter().any(|node| node.hooked && node.region == switch.region));
     let hooks_s = process.clock.seconds(process.hot_hook_cost) * PART_OF_HOOKS;

@@ -1,5 +1,6 @@
 //! What probes cost in a hot loop, measured once at the start of a process: a pair that is on, and the same beside work behind
-//! which the processor hides a part of it, which are the prior, a pair that is clockless, and the parts of the slow path and of wrappers that their own counts do not see.
+//! which the processor hides a part of it, which are the prior, a pair that is clockless, and the parts of the slow path and of
+//! wrappers that their own counts do not see.
 
 use crate::arena::Arena;
 use crate::clock::fenced;

@@ -9,20 +9,19 @@
 
 use crate::snippet::assembler::{Assembler, Memory, RBP, RBX, RSP, Register};
 use crate::snippet::compile::Compiled;
-use crate::unwind::frames::advance;
+use crate::unwind::frames::Rows;
 
 /// A function being written.
 pub(crate) struct Writer {
     pub(crate) code: Assembler,
-    frame: Vec<u8>,
-    described: u32,
+    rows: Rows,
     kept: &'static [Register],
 }
 
 impl Writer {
     /// Begins a function that keeps these registers.
     pub(crate) fn begin(kept: &'static [Register]) -> Self {
-        let mut writer = Self { code: Assembler::default(), frame: Vec::new(), described: 0, kept };
+        let mut writer = Self { code: Assembler::default(), rows: Rows::default(), kept };
         writer.code.push(RBP);
         // CFA = rsp + 16, rbp at CFA − 16; then CFA = rbp + 16.
         writer.row(&[0x0e, 16, 0x86, 2]);
@@ -49,14 +48,11 @@ impl Writer {
 
     pub(crate) fn finish(mut self) -> Compiled {
         self.code.finish();
-        Compiled { bytes: self.code.bytes, fields: self.code.fields, frame: self.frame }
+        Compiled { bytes: self.code.bytes, fields: self.code.fields, frame: self.rows.bytes }
     }
 
     fn row(&mut self, instructions: &[u8]) {
-        let here = self.code.position();
-        advance(&mut self.frame, here - self.described);
-        self.described = here;
-        self.frame.extend_from_slice(instructions);
+        self.rows.row(self.code.position(), instructions);
     }
 }
 

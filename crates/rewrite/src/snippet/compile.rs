@@ -27,7 +27,7 @@ use super::vectors::Area;
 use crate::adapter::nesting::Nested;
 use crate::adapter::record::{Home, RecordLayout};
 use crate::insertion;
-use crate::unwind::frames::advance;
+use crate::unwind::frames::Rows;
 use needs::Needs;
 
 /// What a called function is.
@@ -215,9 +215,7 @@ struct Writer<'a> {
     entry: Entry,
     environment: &'a Environment<'a>,
     locals: usize,
-    frame: Vec<u8>,
-    /// Up to where the rows are written.
-    described: u32,
+    rows: Rows,
     /// What the present body has pushed.
     pushed: usize,
     /// Intermediate values that are alive, and the most that ever were.
@@ -234,8 +232,7 @@ impl<'a> Writer<'a> {
             entry,
             environment,
             locals: checked.locals,
-            frame: Vec::new(),
-            described: 0,
+            rows: Rows::default(),
             pushed: 0,
             alive: 0,
             most: 0,
@@ -245,15 +242,12 @@ impl<'a> Writer<'a> {
 
     fn finish(mut self) -> Compiled {
         self.code.finish();
-        Compiled { bytes: self.code.bytes, fields: self.code.fields, frame: self.frame }
+        Compiled { bytes: self.code.bytes, fields: self.code.fields, frame: self.rows.bytes }
     }
 
     /// A row begins here.
     fn row(&mut self, instructions: &[u8]) {
-        let here = self.code.position();
-        advance(&mut self.frame, here - self.described);
-        self.described = here;
-        self.frame.extend_from_slice(instructions);
+        self.rows.row(self.code.position(), instructions);
     }
 
     fn begin(&mut self) {

@@ -74,8 +74,7 @@ fn rows(fde: &Fde<'_>, fragment: &Fragment, insertions: &[Insertion], (start, en
     let return_register = u32::from(fde.return_register);
     let sites = fragment.sites.iter().filter(move |site| site.at >= start && site.at < end);
     let mut writer = Writer {
-        bytes: Vec::with_capacity(fde.instructions.len() + 8),
-        here: start,
+        rows: Rows { bytes: Vec::with_capacity(fde.instructions.len() + 8), here: start },
         end,
         sites: sites.peekable(),
         insertions,
@@ -94,14 +93,14 @@ fn rows(fde: &Fde<'_>, fragment: &Fragment, insertions: &[Insertion], (start, en
             _ => {
                 let next = fragment.edge(original);
                 writer.sites_before(next);
-                writer.advance_to(next);
-                writer.bytes.extend_from_slice(instruction.bytes);
+                writer.rows.advance_to(next);
+                writer.rows.bytes.extend_from_slice(instruction.bytes);
                 writer.state.apply(&instruction);
             }
         }
     }
     writer.sites_before(end);
-    if instructions.is_damaged() { Err(Reason::Unwind) } else { Ok(writer.bytes) }
+    if instructions.is_damaged() { Err(Reason::Unwind) } else { Ok(writer.rows.bytes) }
 }
 
 /// What the rows so far amount to.
@@ -147,10 +146,29 @@ impl State {
 }
 
 /// Call-frame instructions, being written.
-struct Writer<'a, I: Iterator<Item = &'a Site>> {
-    bytes: Vec<u8>,
+#[derive(Default)]
+pub(crate) struct Rows {
+    pub(crate) bytes: Vec<u8>,
     /// Offset that the last advance led to.
     here: u32,
+}
+
+impl Rows {
+    fn advance_to(&mut self, next: u32) {
+        advance(&mut self.bytes, next.saturating_sub(self.here));
+        self.here = self.here.max(next);
+    }
+
+    /// Writes the row that begins at an offset.
+    pub(crate) fn row(&mut self, at: u32, instructions: &[u8]) {
+        self.advance_to(at);
+        self.bytes.extend_from_slice(instructions);
+    }
+}
+
+/// Those of a function with insertions.
+struct Writer<'a, I: Iterator<Item = &'a Site>> {
+    rows: Rows,
     end: u32,
     sites: Peekable<I>,
     insertions: &'a [Insertion],
@@ -158,11 +176,6 @@ struct Writer<'a, I: Iterator<Item = &'a Site>> {
 }
 
 impl<'a, I: Iterator<Item = &'a Site>> Writer<'a, I> {
-    fn advance_to(&mut self, next: u32) {
-        advance(&mut self.bytes, next.saturating_sub(self.here));
-        self.here = self.here.max(next);
-    }
-
     /// Writes the rows of the insertions that begin in front of an offset.
     fn sites_before(&mut self, next: u32) {
         while let Some(site) = self.sites.next_if(|site| site.at < next) {
@@ -179,17 +192,17 @@ impl<'a, I: Iterator<Item = &'a Site>> Writer<'a, I> {
         const REMEMBER: u8 = 0x0a;
         const RESTORE: u8 = 0x0b;
         const RESTORE_REGISTER: u8 = 0xc0;
-        self.advance_to(site.at);
+        self.rows.advance_to(site.at);
         let is_last = site.end >= self.end;
         if !is_last {
-            self.bytes.push(REMEMBER);
+            self.rows.bytes.push(REMEMBER);
         }
         let registers = (0..32_u8).filter(|&register| self.state.registers >> register & 1 != 0);
-        self.bytes.extend(registers.map(|register| RESTORE_REGISTER | register));
+        self.rows.bytes.extend(registers.map(|register| RESTORE_REGISTER | register));
         self.moved_stack(site);
         if !is_last {
-            self.advance_to(site.end);
-            self.bytes.push(RESTORE);
+            self.rows.advance_to(site.end);
+            self.rows.bytes.push(RESTORE);
         }
     }
 
@@ -198,15 +211,15 @@ impl<'a, I: Iterator<Item = &'a Site>> Writer<'a, I> {
         let (register, offset) = self.state.cfa;
         let insertion = self.insertions.get(site.insertion as usize).filter(|_| register == RSP);
         for &(at, lower) in insertion.iter().flat_map(|insertion| insertion.rows.iter()) {
-            self.advance_to(site.at + u32::from(at));
-            self.bytes.push(DEF_CFA_OFFSET);
-            write_unsigned(&mut self.bytes, offset.cast_unsigned() + u64::from(lower));
+            self.rows.advance_to(site.at + u32::from(at));
+            self.rows.bytes.push(DEF_CFA_OFFSET);
+            write_unsigned(&mut self.rows.bytes, offset.cast_unsigned() + u64::from(lower));
         }
     }
 }
 
 /// Appends the shortest instruction that advances by so many bytes.
-pub(crate) fn advance(bytes: &mut Vec<u8>, distance: u32) {
+fn advance(bytes: &mut Vec<u8>, distance: u32) {
     const DW_CFA_ADVANCE_LOC: u8 = 0x40;
     match distance {
         0 => {}
