@@ -57,6 +57,8 @@ pub(crate) struct Traits {
     pub(crate) is_called: bool,
     /// Someone calls what stands behind its start.
     pub(crate) is_called_inside: bool,
+    /// Another fragment does.
+    pub(crate) is_entered_inside: bool,
     /// Calls that come back nowhere stand in it, whose callee overwrites or drops where they would.
     pub(crate) has_thunk: bool,
     /// Flags, or what lies below the stack pointer, are read behind its start before they are written.

@@ -1,10 +1,10 @@
 //! Joining fragments to functions.
 //!
 //! A branch into the middle of another fragment joins, unless both begin as functions do and the stack is as at an
-//! entry: then the two share code. So does one to a start at which the stack is not as at an entry, a landing pad
+//! entry: then the two share code. So does one to an uncalled start at which the stack is not as at an entry, a landing pad
 //! elsewhere, a jump-table entry into a part, and an uncalled start with a single user that `parts` takes for a part.
 //! Everything else that leaves a fragment is a tail call; thunks, which functions share, are never joined. Symbols decide where they are present: a function stays
-//! one, `name.cold` is a part.
+//! one, wherever it branches to, and `name.cold` is a part.
 
 use std::collections::BTreeMap;
 
@@ -119,7 +119,7 @@ impl Joiner<'_, '_> {
             let rows = rows.get_or_insert_with(|| self.rows(from));
             let is_at_entry = rows.as_ref().is_none_or(|rows| is_entry_at(rows, record.address));
             if target != fragment.range.start {
-                if is_at_entry && rows.is_some() && self.share(index, to, target) {
+                if self.share(index, to, target, is_at_entry) {
                     groups.shared.push((index, target));
                 } else {
                     groups.join(index, to);
@@ -129,7 +129,7 @@ impl Joiner<'_, '_> {
             } else if fragment.named == Named::No {
                 if is_at_entry {
                     users.entry(to).or_default().push(index);
-                } else if !is_thunk(self.image, target) {
+                } else if !fragment.traits.is_called && !is_thunk(self.image, target) {
                     groups.join_start(index, to);
                 }
             }
@@ -140,17 +140,16 @@ impl Joiner<'_, '_> {
         fragment.fde.and_then(|fde| Some(self.image.fdes().get(fde)?.cfa_rows()))
     }
 
-    /// Whether two fragments, of which one branches into the middle of the other with the stack as at an entry, are
-    /// functions that share code.
-    fn share(&self, from: usize, to: usize, target: u64) -> bool {
-        let list = &self.fragments.list;
-        let begins_as_function = |index: usize| {
-            let fragment = list.get(index);
-            fragment.is_some_and(|one| one.fde.is_some() && one.named != Named::Cold && !is_part(self.image, one))
-        };
-        let is_entry = list.get(to).and_then(|one| self.rows(one)).is_some_and(|rows| is_entry_at(&rows, target));
-        let is_split = self.parts.may_belong(to, from) || self.parts.may_belong(from, to);
-        is_entry && !is_split && begins_as_function(from) && begins_as_function(to) && self.sweep.starts.contains(target)
+    /// Whether two fragments, of which one branches into the middle of the other, are functions that share code: by their
+    /// symbols, or where the stack is as at an entry.
+    fn share(&self, from: usize, to: usize, target: u64, is_at_entry: bool) -> bool {
+        let every = |test: &dyn Fn(&Fragment) -> bool| [from, to].iter().all(|&one| self.fragments.list.get(one).is_some_and(test));
+        let begins_as_function =
+            |one: &Fragment| one.named == Named::Function || one.traits.is_called || one.fde.is_some() && !is_part(self.image, one);
+        let is_split = || self.parts.may_belong(to, from) || self.parts.may_belong(from, to);
+        let by_symbols = || every(&|one| one.named == Named::Function);
+        let by_code = || is_at_entry && every(&begins_as_function) && !is_split();
+        self.sweep.starts.contains(target) && (by_symbols() || by_code())
     }
 
     fn entries(&self, index: usize, jumps: &Jumps, groups: &mut Groups, users: &mut Users, parents: &mut Users) {
@@ -211,7 +210,7 @@ fn is_part(image: &Image<'_>, fragment: &Fragment) -> bool {
     match fragment.named {
         Named::Cold => true,
         Named::Function => false,
-        Named::No => fde.is_some_and(|fde| !fde.starts_at_entry) && !fragment.traits.is_called,
+        Named::No => fde.is_some_and(|fde| !fde.starts_at_entry) && !fragment.traits.is_called && !fragment.traits.is_entered_inside,
     }
 }
 

@@ -63,7 +63,7 @@ impl<'a, 'data> Parts<'a, 'data> {
 /// Nothing but a branch is known to lead to it.
 fn may_be_part(fragment: &Fragment) -> bool {
     let traits = fragment.traits;
-    fragment.named == Named::No && !traits.is_called && !traits.is_pointed_at && fragment.fde.is_some()
+    fragment.named == Named::No && !traits.is_called && !traits.is_entered_inside && !traits.is_pointed_at && fragment.fde.is_some()
 }
 
 /// Whether the first instructions, up to where control may turn, use a register or flag that a call does not hand over.

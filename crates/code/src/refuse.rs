@@ -9,9 +9,10 @@ use crate::names::{START_UP, around_main, run_by_loader};
 use crate::program::{Function, Refusal};
 use crate::quick::{QuickMap, QuickSet};
 use crate::record::FlowRecord;
+use crate::stretch::Stretch;
 use crate::sweep::{GivenBack, Sweep};
 use crate::tables::Jumps;
-use crate::{Flags, Unit, behind_start};
+use crate::{Flags, Unit, behind_start, rows};
 
 /// Bytes of the jump that an entry must take.
 const JUMP: u64 = 5;
@@ -122,14 +123,23 @@ impl Judge<'_, '_> {
 }
 
 /// Of the places at which functions branch into others, those where flags are read, or where anything may lie below the
-/// stack pointer: a probe on the way would not keep it.
+/// stack pointer, which a probe on the way would not keep; and those where the stack is not as at an entry.
 fn delicate(image: &Image<'_>, fragments: &Fragments, shared: &[u64]) -> Vec<u64> {
     let mut flags = Flags::new(image);
+    let has_frame = |target: u64| {
+        let Some(index) = fragments.at(target) else { return true };
+        let depth = || {
+            let stretch = Stretch::decode(image, &[fragments.list.get(index)?.range.clone()]);
+            Some(stretch.is_at_entry_depth(stretch.index_of(target)?))
+        };
+        let is_entry = rows(image, fragments, index).map_or_else(depth, |rows| Some(rows.at(target)?.is_entry()));
+        !is_entry.unwrap_or(false)
+    };
     let uses_red_zone = |target: u64| {
         let fragment = fragments.at(target).and_then(|index| fragments.list.get(index));
         fragment.is_none_or(|one| decoder(image, &one.range).into_iter().any(|one| is_below_stack(&one)))
     };
-    shared.iter().copied().filter(|&target| !flags.are_dead_at(target) || uses_red_zone(target)).collect()
+    shared.iter().copied().filter(|&target| !flags.are_dead_at(target) || uses_red_zone(target) || has_frame(target)).collect()
 }
 
 fn is_below_stack(instruction: &Instruction) -> bool {

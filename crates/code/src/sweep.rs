@@ -209,6 +209,7 @@ fn mark_calls(sweep: &Sweep, fragments: &mut Fragments) -> Vec<u64> {
         }
         if let Some(fragment) = fragments.at(target).and_then(|index| fragments.list.get_mut(index)) {
             fragment.traits.is_called_inside = true;
+            fragment.traits.is_entered_inside |= !fragment.range.contains(&record.address);
         }
         if sweep.starts.contains(target) {
             inside.push(target);

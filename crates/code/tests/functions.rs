@@ -4,64 +4,11 @@ mod common;
 
 use std::process::Command;
 
-use common::{Workshop, function, has, run, tool};
+use common::{Workshop, assert_same_functions, function, has, run, tool};
 use tare_code::{Program, Refusal};
 use tare_image::Image;
 
 const SHAPES: &str = include_str!("programs/shapes.c");
-
-const COLD: &str = r#"
-#include <stdio.h>
-#include <stdlib.h>
-#define KEEP __attribute__((noinline, noclone))
-KEEP int work(int n, int *a)
-{
-    int s = 0;
-    for (int i = 0; i < n; i++) {
-        if (__builtin_expect(a[i] < 0, 0)) { fprintf(stderr, "negative %d at %d of %d\n", a[i], i, n); abort(); }
-        s += a[i] * i;
-    }
-    return s;
-}
-__attribute__((cold, noinline)) void complain(int n) { fprintf(stderr, "%d\n", n); }
-KEEP int more(int n, int *a)
-{
-    int s = work(n, a);
-    if (s > 100) { complain(s); complain(n); s = a[0] + puts("more"); complain(s); }
-    return s * 2;
-}
-int main(int c, char **v) { int a[] = {c, 2, 3}; return more(c, a) + (v == 0); }
-"#;
-
-#[test]
-fn cold_parts_belong_to_their_function_with_and_without_symbols() {
-    let shop = Workshop::new();
-    shop.compile("gcc", "cold", "c", COLD, &["-O2"]);
-    let whole = shop.read("cold");
-    let image = Image::parse(&whole).expect("an image");
-    let program = Program::analyse(&image).expect("functions");
-    let cold: Vec<_> = image.symbols().iter().filter(|symbol| symbol.name.ends_with(".cold")).collect();
-    assert!(!cold.is_empty());
-    for symbol in &cold {
-        let owner = &program.functions[program.function_at(symbol.address).expect("an owner")];
-        assert_eq!(Some(owner.name.as_str()), symbol.name.strip_suffix(".cold"));
-        assert!(owner.parts.len() == 2 && owner.parts[0].start == owner.entry);
-    }
-    run(Command::new("strip").arg(shop.path("cold")));
-    let bare = shop.read("cold");
-    let image = Image::parse(&bare).expect("an image");
-    let stripped = Program::analyse(&image).expect("functions");
-    assert_same_functions(&program, &stripped);
-}
-
-/// All functions but those in front of and behind the text, which only symbols name.
-fn assert_same_functions(whole: &Program, stripped: &Program) {
-    let parts = |program: &Program| -> Vec<_> {
-        let moved = program.functions.iter().filter(|one| one.refusal != Some(Refusal::OutsideText));
-        moved.map(|function| (function.entry, function.parts.clone(), function.refusal)).collect()
-    };
-    assert_eq!(parts(whole), parts(stripped));
-}
 
 #[test]
 fn a_stripped_program_has_the_same_functions() {
@@ -374,34 +321,6 @@ fn without_section_headers_the_same_functions_are_found() {
 }
 
 #[test]
-fn an_empty_cold_part_in_front_of_that_of_another_function_joins_nothing() {
-    let function = |name: &str, cold: &str| {
-        format!(
-            ".globl {name}\n.type {name}, @function\n.p2align 4\n{name}:\n.cfi_startproc\npush %rbx\n.cfi_def_cfa_offset 16\nmov %edi, %ebx\n\
-             test %edi, %edi\njs {name}.cold\nlea 1(%rbx), %eax\npop %rbx\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size {name}, . - {name}\n\
-             .section .text.unlikely, \"ax\"\n.type {name}.cold, @function\n{name}.cold:\n\
-             .cfi_startproc\n.cfi_def_cfa_offset 16\n{cold}\n.cfi_endproc\n\
-             .size {name}.cold, . - {name}.cold\n.text\n"
-        )
-    };
-    let source = [
-        function("first", ""),
-        function("second", "mov %ebx, %edi\ncall first\nud2"),
-        ".globl main\n.type main, @function\nmain: mov $1, %edi\ncall second\nxor %eax, %eax\nret\n.size main, . - main\n".to_string(),
-        ".section .note.GNU-stack, \"\", @progbits\n".to_string(),
-    ];
-    let shop = Workshop::new();
-    for flags in [&[][..], &["-s"]] {
-        let bytes = shop.compile("gcc", "empty", "s", &source.concat(), flags);
-        let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
-        let second = program.calls().callees(program.main().expect("main"))[0];
-        let first = program.calls().callees(second)[0];
-        assert_eq!([first, second].map(|one| program.functions[one].parts.len()), [1, 2], "{flags:?}");
-        assert!(program.functions[first].entry < program.functions[second].entry, "{flags:?}");
-    }
-}
-
-#[test]
 fn what_the_loader_runs_has_its_name_in_stripped_files() {
     let shop = Workshop::new();
     for flags in [["-O1", "-s", "-pie"], ["-O1", "-s", "-static"]] {
@@ -452,121 +371,6 @@ fn builtins_of_v8_are_never_moved() {
         let bytes = shop.compile("gcc", "v8", "c", &text, &["-O1"]);
         let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
         assert_eq!(function(&program, "Builtins_Work").refusal == Some(Refusal::V8Builtin), is_v8);
-    }
-}
-
-const LEAVES: &str = r#"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#define COLD __attribute__((noinline, cold))
-COLD static int impl(int a) { char b[300]; sprintf(b, "%d", a); puts(b); return strlen(b) + rand(); }
-COLD int wrapper(int a) { return impl(a); }
-COLD static int impl2(void *p) { return puts(p) + getchar(); }
-COLD int getter2(char **p) { if (!p[1]) return 0; return impl2(p[0]); }
-COLD static long small(long *a) { return a[0] + labs(rand()); }
-COLD long thunk(long *a) { return small(a + 1); }
-int main(int c, char **v) { long k[4] = {c}; if (c > 3) return wrapper(c) + getter2(v); return thunk(k) + wrapper(2); }
-"#;
-
-#[test]
-fn cold_functions_that_are_only_jumped_to_are_functions_without_symbols() {
-    let shop = Workshop::new();
-    for compiler in ["gcc", "clang"].into_iter().filter(|compiler| has(compiler)) {
-        for level in ["-O2", "-O3", "-Os"] {
-            let name = format!("leaves{compiler}{level}");
-            shop.compile(compiler, &name, "c", LEAVES, &[level]);
-            let whole = shop.read(&name);
-            let image = Image::parse(&whole).expect("an image");
-            let program = Program::analyse(&image).expect("functions");
-            run(Command::new("strip").arg(shop.path(&name)));
-            let bare = shop.read(&name);
-            let image = Image::parse(&bare).expect("an image");
-            assert_same_functions(&program, &Program::analyse(&image).expect("functions"));
-        }
-    }
-}
-
-#[test]
-fn functions_that_branch_into_one_another_stay_apart_and_know_where() {
-    let shop = Workshop::new();
-    let whole = shop.compile("gcc", "static", "c", SHAPES, &["-O2", "-static"]);
-    let image = Image::parse(&whole).expect("an image");
-    let program = Program::analyse(&image).expect("functions");
-    let is_function = |address: u64| image.symbols_at(address).any(|one| one.is_function && one.is_defined && !one.name.contains(".cold"));
-    let starts: Vec<u64> = image.fdes().iter().map(|fde| fde.range.start).filter(|&start| is_function(start)).collect();
-    assert!(starts.len() > 700, "{}", starts.len());
-    run(Command::new("strip").arg(shop.path("static")));
-    let bare = shop.read("static");
-    let stripped_image = Image::parse(&bare).expect("an image");
-    let stripped = Program::analyse(&stripped_image).expect("functions");
-    for start in starts {
-        let names: Vec<_> = image.symbols_at(start).map(|one| one.name).collect();
-        assert!(program.function_entered_at(start).is_some(), "{names:?}");
-        assert!(stripped.function_entered_at(start).is_some(), "{names:?} without symbols");
-    }
-    for name in ["__memmove_avx_unaligned_erms", "__memset_sse2_unaligned_erms"] {
-        let address = image.symbols().iter().find(|one| one.name == name).expect(name).address;
-        let owner = &program.functions[program.function_entered_at(address).expect(name)];
-        assert_eq!(owner.refusal, None, "{name}");
-        let sources = |&entry: &u64| program.branching_into(entry).count();
-        assert!(owner.other_entries.iter().map(sources).sum::<usize>() > 0, "{name}");
-    }
-}
-
-#[test]
-fn an_aligned_function_behind_the_one_that_alone_jumps_to_it_is_no_cold_part() {
-    let shop = Workshop::new();
-    let one = |name: &str, subsection: u32, body: &str| {
-        format!(
-            ".text {subsection}\n.globl {name}\n.type {name}, @function\n.p2align 4\n{name}:\n.cfi_startproc\n{body}\n.cfi_endproc\n.size {name}, . - {name}\n"
-        )
-    };
-    let first = one("first", 0, "lea 1(%rdi), %eax\njmp last");
-    let last = one("last", 2, "add %edi, %edi\nlea 2(%rdi), %eax\nret");
-    let between = one("between", 1, "mov $3, %eax\nret");
-    let main = one("main", 3, "call first\ncall between\nret");
-    shop.compile("gcc", "order", "s", &format!("{first}{last}{between}{main}.section .note.GNU-stack, \"\", @progbits\n"), &[]);
-    let whole = shop.read("order");
-    let image = Image::parse(&whole).expect("an image");
-    let entry = function(&Program::analyse(&image).expect("functions"), "last").entry;
-    run(Command::new("strip").arg(shop.path("order")));
-    let bare = shop.read("order");
-    let image = Image::parse(&bare).expect("an image");
-    assert!(Program::analyse(&image).expect("functions").function_entered_at(entry).is_some());
-}
-
-const INTERPRETERS: &str = r#"
-#include <stdio.h>
-volatile int kept;
-#define MACHINE(name) __attribute__((noinline, noclone)) int name(const unsigned char *code) { \
-    static void *steps[] = {&&adds, &&triples, &&prints, &&ends}; int sum = 0; goto *steps[*code++]; \
-    adds: sum += kept; goto *steps[*code++]; triples: sum *= 3; goto *steps[*code++]; \
-    prints: printf("%d", sum); goto *steps[*code++]; ends: return sum; }
-MACHINE(first) MACHINE(second) MACHINE(third)
-int main(int c, char **v) { int (*volatile f)(const unsigned char *) = second;
-    return first((unsigned char *)v[0]) + second((unsigned char *)"\0\3") + third((unsigned char *)"\3") + f((unsigned char *)"\3") + c; }
-"#;
-
-/// Functions that jump through one thunk stay apart, and a thunk is one function, with symbols and without.
-#[test]
-fn functions_that_share_a_thunk_stay_apart() {
-    let shop = Workshop::new();
-    let cases = [("gcc", ["-O2", "-mindirect-branch=thunk"]), ("gcc", ["-O0", "-mindirect-branch=thunk"]), ("clang", ["-O2", "-mretpoline"])];
-    for (compiler, flags) in cases.into_iter().filter(|case| has(case.0)) {
-        let named = shop.compile(compiler, "thunks", "c", INTERPRETERS, &flags);
-        let bare = shop.compile(compiler, "bare", "c", INTERPRETERS, &[flags[0], flags[1], "-s"]);
-        let entries = |bytes: &[u8]| -> Vec<(u64, usize)> {
-            let image = Image::parse(bytes).expect("an image");
-            let program = Program::analyse(&image).expect("functions");
-            program.functions.iter().map(|one| (one.entry, one.parts.len())).collect()
-        };
-        assert_eq!(entries(&named), entries(&bare), "{compiler} {flags:?}");
-        let image = Image::parse(&named).expect("an image");
-        let program = Program::analyse(&image).expect("functions");
-        for name in ["first", "second", "third"] {
-            assert_eq!(function(&program, name).parts.len(), 1, "{compiler} {flags:?}: {name}");
-        }
     }
 }
 
