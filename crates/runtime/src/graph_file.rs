@@ -148,7 +148,7 @@ pub(crate) fn new_arena() -> Option<Arena> {
     let index = if is_main { 0 } else { next_location()? };
     let place = place()?;
     let made = map_arena(place, index).and_then(|arena| if arena.allocate_first() { Ok(arena) } else { Err(Errno(libc::ENOSPC)) });
-    let arena = made.map_err(|why| unwritten::say(&[Some(&place.directory)], why)).ok()?;
+    let arena = made.map_err(|why| unwritten::say(None, &place.directory, why)).ok()?;
     know_arena(index, arena);
     header.locations.fetch_max(index + 1, Ordering::Release);
     Some(arena)
@@ -291,7 +291,7 @@ fn make(settings: &Settings) -> Option<(FilePlace, NonNull<u8>)> {
             Err(error) => why = error,
         }
     }
-    unwritten::say(&[in_memory.as_ref(), Some(&in_run)], why);
+    unwritten::say(in_memory.as_ref(), &in_run, why);
     None
 }
 

@@ -73,9 +73,10 @@ pub(crate) fn write_at(file: Descriptor, bytes: &[u8], offset: u64) -> Result<us
     harmless(libc::SYS_pwrite64, [file.0 as usize, from, bytes.len(), offset as usize, 0, 0])
 }
 
-/// Writes a text where errors are shown; what does not go there is lost.
-pub(crate) fn write_to_stderr(text: &[u8]) {
-    let _ = harmless(libc::SYS_write, [libc::STDERR_FILENO as usize, text.as_ptr().addr(), text.len(), 0, 0, 0]);
+/// Writes a text where errors are shown, in one piece; what does not go there is lost.
+pub(crate) fn write_to_stderr<const N: usize>(parts: [&[u8]; N]) {
+    let pieces = parts.map(|part| libc::iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() });
+    let _ = harmless(libc::SYS_writev, [libc::STDERR_FILENO as usize, pieces.as_ptr().expose_provenance(), N, 0, 0, 0]);
 }
 
 /// Reads at a position; returns how many bytes were read, 0 at the end.

@@ -6,20 +6,27 @@ use crate::sys::{self, Errno};
 use crate::text::{Path, Text};
 use tare_format::graph::UNWRITTEN;
 
-/// Says that a graph file could not be made in any of these directories, unless that has been said.
-pub(crate) fn say(directories: &[Option<&Path>], why: Errno) {
-    let places = || directories.iter().copied().flatten();
+/// Says that a graph file could not be made in a directory, nor in the one that was tried before, unless that has been said.
+pub(crate) fn say(before: Option<&Path>, directory: &Path, why: Errno) {
+    let places = || before.into_iter().chain([directory]);
     if places().map(mark).find(|marked| *marked != Marked::Refused) == Some(Marked::Before) {
         return;
     }
-    let mut text = Text::<4096>::EMPTY.then(b"tare: no graph can be written");
-    for (index, place) in places().enumerate() {
-        text = text.then(if index == 0 { b" to " } else { b" nor to " }).then(place.bytes());
-    }
-    text = text.then(b" (").then(reason(why)).then(b", error ").number(u64::from(why.0.unsigned_abs()));
-    text = text.then(b"): the program goes on unmeasured\n");
-    text = text.then(b"      try: make room there, or name a place that you may write to with -o DIR\n");
-    sys::write_to_stderr(text.bytes());
+    let first = before.map_or([b"".as_slice(), b""], |before| [before.bytes(), b" nor to "]);
+    let number = Text::<24>::EMPTY.number(u64::from(why.0.unsigned_abs()));
+    // The program's stack may be short: nothing is copied here.
+    sys::write_to_stderr([
+        b"tare: no graph can be written to ",
+        first[0],
+        first[1],
+        directory.bytes(),
+        b" (",
+        reason(why),
+        b", error ",
+        number.bytes(),
+        b"): the program goes on unmeasured\n",
+        b"      try: make room there, or name a place that you may write to with -o DIR\n",
+    ]);
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
