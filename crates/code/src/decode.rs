@@ -33,10 +33,8 @@ pub(crate) fn decoder<'data>(image: &Image<'data>, range: &Range<u64>) -> Decode
 /// What an instruction does to the flow of control.
 pub(crate) fn raw_flow(instruction: &Instruction) -> RawFlow {
     match instruction.flow_control() {
-        FlowControl::Next => match instruction.mnemonic() {
-            Mnemonic::Hlt => RawFlow::Stop,
-            _ => RawFlow::Next,
-        },
+        FlowControl::Next if instruction.code() == Code::Hlt => RawFlow::Stop,
+        FlowControl::Next => RawFlow::Next,
         FlowControl::UnconditionalBranch if is_near(instruction) => RawFlow::Jump(instruction.near_branch_target()),
         FlowControl::ConditionalBranch => RawFlow::Branch(instruction.near_branch_target()),
         FlowControl::IndirectBranch => RawFlow::IndirectJump,

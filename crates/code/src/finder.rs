@@ -1,8 +1,9 @@
 //! Which of many sorted starts lies last in front of an address, without a search over all of them.
 
-/// A coarse table over sorted starts.
+/// Sorted starts, and a coarse table over them.
 #[derive(Default)]
 pub(crate) struct Finder {
+    starts: Vec<u64>,
     base: u64,
     /// Addresses in one entry, as a power of two.
     shift: u32,
@@ -12,7 +13,7 @@ pub(crate) struct Finder {
 
 impl Finder {
     /// Over starts that are sorted.
-    pub(crate) fn over(starts: &[u64]) -> Self {
+    pub(crate) fn over(starts: Vec<u64>) -> Self {
         let (Some(&base), Some(&last)) = (starts.first(), starts.last()) else { return Self::default() };
         let room = starts.len() as u64 * 2 + 1;
         let mut shift = 4;
@@ -21,7 +22,7 @@ impl Finder {
         }
         let entries = usize::try_from(((last - base) >> shift) + 2).unwrap_or(0);
         let mut before = vec![0; entries];
-        for start in starts {
+        for start in &starts {
             let entry = usize::try_from((start - base) >> shift).unwrap_or(usize::MAX);
             if let Some(count) = before.get_mut(entry.saturating_add(1)) {
                 *count += 1;
@@ -32,17 +33,18 @@ impl Finder {
             sum += *count;
             *count = sum;
         }
-        Self { base, shift, before }
+        Self { starts, base, shift, before }
     }
 
-    /// How many of the items start at or in front of an address; `start` reads the start of one.
-    pub(crate) fn behind<T>(&self, items: &[T], address: u64, start: impl Fn(&T) -> u64) -> usize {
+    /// How many starts lie at or in front of an address.
+    #[inline]
+    pub(crate) fn behind(&self, address: u64) -> usize {
         let Some(offset) = address.checked_sub(self.base) else { return 0 };
         let entry = usize::try_from(offset >> self.shift).unwrap_or(usize::MAX);
-        let first = self.before.get(entry).map_or(items.len(), |&count| count as usize);
-        let last = self.before.get(entry.saturating_add(1)).map_or(items.len(), |&count| count as usize);
-        let within = items.get(first..last.max(first)).unwrap_or_default();
-        first + within.partition_point(|one| start(one) <= address)
+        let first = self.before.get(entry).map_or(self.starts.len(), |&count| count as usize);
+        let last = self.before.get(entry.saturating_add(1)).map_or(self.starts.len(), |&count| count as usize);
+        let within = self.starts.get(first..last.max(first)).unwrap_or_default();
+        first + within.partition_point(|&start| start <= address)
     }
 }
 
@@ -53,11 +55,11 @@ mod tests {
     #[test]
     fn it_finds_what_a_search_finds() {
         for starts in [vec![], vec![7], vec![0, 1, 2, 3], vec![16, 1 << 40, u64::MAX], (0..999).map(|one| one * one * 3 + 5).collect()] {
-            let finder = Finder::over(&starts);
+            let finder = Finder::over(starts.clone());
             let near = starts.iter().flat_map(|start| [start.saturating_sub(1), *start, start.saturating_add(1)]);
             for address in near.chain([0, 1 << 20, u64::MAX]) {
                 let expected = starts.partition_point(|&start| start <= address);
-                assert_eq!(finder.behind(&starts, address, |&start| start), expected, "{starts:?} {address}");
+                assert_eq!(finder.behind(address), expected, "{starts:?} {address}");
             }
         }
     }

@@ -88,7 +88,7 @@ pub(crate) struct Fragments {
 impl Fragments {
     /// The fragment that holds an address.
     pub(crate) fn at(&self, address: u64) -> Option<usize> {
-        let index = self.finder.behind(&self.list, address, |one| one.range.start).checked_sub(1)?;
+        let index = self.finder.behind(address).checked_sub(1)?;
         self.list.get(index).filter(|one| one.range.contains(&address)).map(|_| index)
     }
 
@@ -99,8 +99,7 @@ impl Fragments {
 
     /// Makes the index over the starts anew.
     fn index(&mut self) {
-        let starts: Vec<u64> = self.list.iter().map(|one| one.range.start).collect();
-        self.finder = Finder::over(&starts);
+        self.finder = Finder::over(self.list.iter().map(|one| one.range.start).collect());
     }
 
     /// Adds starts of unknown size that lie in text outside of all fragments; says whether there were any.
@@ -121,7 +120,7 @@ impl Fragments {
     /// The text around an address in which no fragment lies.
     pub(crate) fn gap(&self, image: &Image<'_>, address: u64) -> Option<Range<u64>> {
         let text = image.text_at(address)?;
-        let behind = self.finder.behind(&self.list, address, |one| one.range.start);
+        let behind = self.finder.behind(address);
         let before = behind.checked_sub(1).and_then(|index| self.list.get(index)).map_or(0, |one| one.range.end);
         let next = self.list.get(behind).map_or(u64::MAX, |one| one.range.start);
         Some(before.max(text.start)..next.min(text.end))

@@ -257,8 +257,7 @@ impl Program {
             self.owners.extend(function.parts.iter().map(|part| (part.start, part.end, index)));
         }
         self.owners.sort_unstable();
-        let starts: Vec<u64> = self.owners.iter().map(|owner| owner.0).collect();
-        self.finder = Finder::over(&starts);
+        self.finder = Finder::over(self.owners.iter().map(|owner| owner.0).collect());
         self.main = main.and_then(|main| self.function_at(main));
     }
 
@@ -320,7 +319,7 @@ impl Program {
 
     /// What changes the flow of control in a part of a function.
     fn flows_of(&self, part: &Range<u64>) -> &[FlowRecord] {
-        let behind = self.finder.behind(&self.owners, part.start, |owner| owner.0);
+        let behind = self.finder.behind(part.start);
         let Some(&first) = behind.checked_sub(1).and_then(|owner| self.first_flows.get(owner)) else { return &[] };
         let next = self.first_flows.get(behind).copied().unwrap_or(self.flows.len());
         let own = self.flows.get(first..next).unwrap_or_default();
@@ -331,7 +330,7 @@ impl Program {
     /// Index of the function whose code holds a link address.
     #[must_use]
     pub fn function_at(&self, address: u64) -> Option<usize> {
-        let behind = self.finder.behind(&self.owners, address, |owner| owner.0);
+        let behind = self.finder.behind(address);
         self.owners.get(behind.checked_sub(1)?).filter(|owner| address < owner.1).map(|owner| owner.2)
     }
 

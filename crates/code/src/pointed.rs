@@ -19,7 +19,7 @@ use crate::extent::{Extent, Step};
 use crate::fragments::{Fragment, Fragments};
 use crate::parts::needs_more_than_arguments;
 use crate::program::FoundBy;
-use crate::sweep::{Pointer, Sweep};
+use crate::sweep::{Pointer, Sweep, code_span};
 
 /// Functions are aligned to this by compilers.
 const ALIGNMENT: u64 = 16;
@@ -59,7 +59,7 @@ pub(crate) fn starts(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep) ->
 fn in_tables(image: &Image<'_>, fragments: &Fragments) -> Vec<u64> {
     let relocated = image.relocations().iter().filter(|one| one.kind != RelocationKind::Irelative);
     let mut words: Vec<(u64, u64)> = relocated.filter_map(|one| Some((one.address, one.link_address()?))).collect();
-    words.extend(image.plain_words());
+    words.extend(image.plain_words(&code_span(image)));
     words.retain(|&(_, target)| image.text_at(target).is_some());
     words.sort_unstable();
     let is_unknown = |target: u64| fragments.at(target).is_none();

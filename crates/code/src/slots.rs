@@ -51,7 +51,7 @@ impl Changing {
     /// Adds what data holds, and the addresses that code names as constants (`constants`), and sorts.
     pub(crate) fn settle(&mut self, image: &Image<'_>, protected: &Range<u64>, constants: &[u64]) {
         let relocated = image.relocations().iter().filter_map(tare_image::Relocation::link_address);
-        let words = image.plain_words().map(|(_, value)| value).filter(|_| !protected.is_empty());
+        let words = image.plain_words(protected).into_iter().map(|(_, value)| value);
         let held = relocated.chain(words).chain(constants.iter().copied());
         self.taken.extend(held.filter(|address| protected.contains(address)));
         for list in [&mut self.written, &mut self.taken] {

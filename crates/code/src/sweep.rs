@@ -94,6 +94,8 @@ impl Sweep {
 
 /// Bytes of code in a piece of work.
 const PIECE: u64 = 1 << 17;
+/// Bytes of code for each instruction that changes the flow of control, in dense code.
+const BYTES_OF_FLOW: u64 = 12;
 
 /// Sweeps all fragments, and those that direct targets and pointers outside of them add, until there are no more.
 pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threads) -> Sweep {
@@ -137,11 +139,8 @@ fn listed(image: &Image<'_>, sweep: &Sweep, fragments: &Fragments) -> Vec<u64> {
     let is_behind_start = |target: u64| fragments.at(target).and_then(|index| fragments.list.get(index)).is_some_and(|one| one.range.start != target);
     let is_text = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
     let ends_text = |place: u64| place.checked_sub(1).and_then(|last| image.bytes_at(last, 1)).is_some_and(|bytes| bytes.iter().all(is_text));
-    // Most words are no addresses at all.
-    let ends = fragments.list.first().zip(fragments.list.last());
-    let code = ends.map_or(0..0, |(first, last)| first.range.start..last.range.end);
-    let is_inside = |value: u64| code.contains(&value) && sweep.starts.contains(value) && is_behind_start(value);
-    let words = image.plain_words().filter(|&(place, value)| is_inside(value) && !ends_text(place));
+    let is_inside = |value: u64| sweep.starts.contains(value) && is_behind_start(value);
+    let words = image.plain_words(&code_span(image)).into_iter().filter(|&(place, value)| is_inside(value) && !ends_text(place));
     let mut listed: Vec<u64> = words.map(|(_, value)| value).collect();
     listed.sort_unstable();
     listed.dedup();
@@ -153,6 +152,14 @@ pub(crate) fn code_ranges(image: &Image<'_>) -> Vec<Range<u64>> {
     let sections = image.sections().iter().filter(|one| one.is_executable() && !one.is_empty_in_file());
     let in_file = sections.filter(|one| image.bytes_at(one.address, one.size).is_some());
     image.text().iter().cloned().chain(in_file.map(tare_image::Section::range)).collect()
+}
+
+/// What all of them lie in.
+pub(crate) fn code_span(image: &Image<'_>) -> Range<u64> {
+    let ranges = code_ranges(image);
+    let start = ranges.iter().map(|range| range.start).min().unwrap_or(0);
+    let end = ranges.iter().map(|range| range.end).max().unwrap_or(0);
+    start..end
 }
 
 /// Stretches of the list of fragments with about the same number of bytes.
@@ -334,8 +341,9 @@ struct Portion<'a> {
 impl<'a> Portion<'a> {
     fn of<'f>(image: &Image<'_>, places: &'a Places, fragments: impl Iterator<Item = &'f Fragment> + Clone) -> Self {
         let ranges: Vec<Range<u64>> = fragments.clone().map(|one| one.range.clone()).collect();
+        let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
         let mut portion = Self {
-            flows: Vec::new(),
+            flows: Vec::with_capacity(usize::try_from(bytes.min(PIECE) / BYTES_OF_FLOW).unwrap_or(0)),
             starts: AddressSet::over(&ranges),
             bases: Vec::new(),
             pointers: Vec::new(),

@@ -15,7 +15,7 @@ use crate::Program;
 use crate::calls::Names;
 use crate::program::TableForm;
 use crate::quick::QuickMap;
-use crate::sweep::{Sweep, code_ranges};
+use crate::sweep::{Sweep, code_span};
 use crate::through::Through;
 
 /// Functions that a kind of call may reach.
@@ -148,11 +148,8 @@ impl Reader<'_, '_> {
     fn plain_words(&mut self, words: &mut Vec<(u64, Callee)>) {
         let image = self.image;
         let jump_tables = self.jump_tables();
-        let code = code_ranges(image);
-        let start = code.iter().map(|range| range.start).min().unwrap_or(0);
-        let end = code.iter().map(|range| range.end).max().unwrap_or(0);
-        let may_be_code = |value: u64| (start..end).contains(&value) && (image.text_at(value).is_some() || image.plt_at(value).is_some());
-        for (place, value) in image.plain_words().filter(|word| may_be_code(word.1)) {
+        let may_be_code = |value: u64| image.text_at(value).is_some() || image.plt_at(value).is_some();
+        for (place, value) in image.plain_words(&code_span(image)).into_iter().filter(|word| may_be_code(word.1)) {
             let behind = jump_tables.partition_point(|table| table.start <= place);
             let is_entry = behind.checked_sub(1).and_then(|table| jump_tables.get(table)).is_some_and(|table| table.contains(&place));
             if !is_entry {

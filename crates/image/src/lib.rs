@@ -361,16 +361,25 @@ impl<'data> Image<'data> {
         self.protected().contains(&address) || self.segment_at(address).is_some_and(|one| !one.is_writable())
     }
 
-    /// Words of data with their places, in an image that is not moved: pointers stand there as they are. None in others.
-    pub fn plain_words(&self) -> impl Iterator<Item = (u64, u64)> {
-        let is_fixed = !self.kind.is_position_independent();
+    /// Words of data that lie in a range, with their places in front, in an image that is not moved: pointers stand there as they
+    /// are. None in others.
+    #[must_use]
+    pub fn plain_words(&self, values: &Range<u64>) -> Vec<(u64, u64)> {
+        let mut found = Vec::new();
+        let is_fixed = !self.kind.is_position_independent() && !values.is_empty();
         let is_data = move |one: &&Section<'_>| is_fixed && one.is_loaded() && !one.is_executable() && !one.is_empty_in_file();
-        self.sections().iter().filter(is_data).flat_map(|section| {
+        for section in self.sections().iter().filter(is_data) {
             let range = section.range();
             let start = range.start.next_multiple_of(8);
             let bytes = range.end.checked_sub(start).and_then(|size| self.bytes_at(start, size)).unwrap_or_default();
-            bytes.as_chunks::<8>().0.iter().enumerate().map(move |(index, word)| (start + index as u64 * 8, u64::from_le_bytes(*word)))
-        })
+            for (index, word) in bytes.as_chunks::<8>().0.iter().enumerate() {
+                let value = u64::from_le_bytes(*word);
+                if values.contains(&value) {
+                    found.push((start + index as u64 * 8, value));
+                }
+            }
+        }
+        found
     }
 
     /// Name of the function whose address the loader puts into a slot (a GOT entry).
