@@ -139,35 +139,43 @@ impl Draft {
         blocks.collect()
     }
 
-    /// Whether every way leads to a higher address, so that there is no loop.
-    pub(crate) fn leads_forward(&self) -> bool {
-        (0..self.ranges.len()).all(|block| self.following(block).all(|next| next > block))
+    /// The reachable blocks in the order of their addresses, if every way leads to a higher one, so that there is no loop.
+    pub(crate) fn forward(&self) -> Option<Vec<usize>> {
+        let mut blocks = Vec::with_capacity(self.ranges.len());
+        let mut reached = vec![false; self.ranges.len()];
+        self.entries.iter().for_each(|&entry| reached.get_mut(entry).into_iter().for_each(|one| *one = true));
+        for block in 0..self.ranges.len() {
+            let is_reached = reached.get(block) == Some(&true);
+            for next in self.following(block) {
+                if next <= block {
+                    return None;
+                }
+                reached.get_mut(next).into_iter().for_each(|one| *one |= is_reached);
+            }
+            blocks.extend(is_reached.then_some(block));
+        }
+        Some(blocks)
     }
 
-    /// Ways between reachable blocks, those of unwinding too.
-    pub(crate) fn edges(&self, order: &Order) -> usize {
-        order.blocks.iter().map(|&block| self.next.of(block).len() + self.pads.of(block).len()).sum()
+    /// Ways between blocks, those of unwinding too.
+    pub(crate) fn edges(&self, blocks: &[usize]) -> usize {
+        blocks.iter().map(|&block| self.next.of(block).len() + self.pads.of(block).len()).sum()
     }
 
-    /// Ways out of the reachable blocks.
-    pub(crate) fn exits(&self, order: &Order) -> usize {
-        order.blocks.iter().filter(|&&old| self.exits.get(old) == Some(&true)).count()
+    /// Ways out of blocks.
+    pub(crate) fn exits(&self, blocks: &[usize]) -> usize {
+        blocks.iter().filter(|&&block| self.exits.get(block) == Some(&true)).count()
     }
 }
 
 /// Which blocks are reachable, and how they stand in the graph.
 pub(crate) struct Order {
-    blocks: Vec<usize>,
+    pub(crate) blocks: Vec<usize>,
     /// The new number of every block that is reachable.
     places: Vec<usize>,
 }
 
 impl Order {
-    /// How many blocks are reachable.
-    pub(crate) fn len(&self) -> usize {
-        self.blocks.len()
-    }
-
     fn place(&self, old: usize) -> usize {
         self.places.get(old).copied().unwrap_or(0)
     }

@@ -201,8 +201,8 @@ impl Program {
         program.index(main);
         program.calls = gather::graph(image, &program, fragments, &sweep, units);
         program.main_program = program.find_main_program();
+        program.index_flows(sweep.sorted_flows(fragments));
         program.starts = sweep.starts;
-        program.index_flows(sweep.flows);
         let is_otherwise_known = |at: &u64| sweep.labels.binary_search(at).is_ok() || image.symbols_at(*at).next().is_some();
         program.find_branches_into(shared.iter().copied().filter(|at| !is_otherwise_known(at)).collect());
         program
@@ -261,10 +261,8 @@ impl Program {
         self.main = main.and_then(|main| self.function_at(main));
     }
 
-    /// Sorts what changes the flow of control, and says where that of every part begins.
-    fn index_flows(&mut self, mut flows: Vec<FlowRecord>) {
-        flows.sort_by_key(|record| record.address);
-        flows.shrink_to_fit();
+    /// Takes what changes the flow of control, sorted by address, and says where that of every part begins.
+    fn index_flows(&mut self, flows: Vec<FlowRecord>) {
         let mut first = 0;
         for owner in &self.owners {
             let rest = flows.get(first..).unwrap_or_default();

@@ -221,9 +221,15 @@ impl Shape {
 
     fn of(source: &cfg::Source<'_>) -> Self {
         let draft = Draft::new(source);
-        let order = draft.order();
-        let (loops, depth) = if draft.leads_forward() { (0, 0) } else { loops::count(&draft.graph(&order)) };
-        Self { blocks: order.len(), edges: draft.edges(&order), exits: draft.exits(&order), loops, depth }
+        let (blocks, (loops, depth)) = match draft.forward() {
+            Some(blocks) => (blocks, (0, 0)),
+            None => {
+                let order = draft.order();
+                let loops = loops::count(&draft.graph(&order));
+                (order.blocks, loops)
+            }
+        };
+        Self { blocks: blocks.len(), edges: draft.edges(&blocks), exits: draft.exits(&blocks), loops, depth }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::extent::{Extent, Step};
 use crate::fragments::{Fragment, Fragments};
 use crate::parts::needs_more_than_arguments;
 use crate::program::FoundBy;
-use crate::sweep::{Pointer, Sweep, code_span};
+use crate::sweep::{Pointer, Sweep};
 
 /// Functions are aligned to this by compilers.
 const ALIGNMENT: u64 = 16;
@@ -33,7 +33,7 @@ const HANDED_OVER: [Register; 7] = [Register::RDI, Register::RSI, Register::RDX,
 /// Where such functions begin, sorted.
 pub(crate) fn starts(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep) -> Vec<u64> {
     let is_unknown = |address: &u64| fragments.at(*address).is_none() && image.text_at(*address).is_some();
-    let mut candidates = in_tables(image, fragments);
+    let mut candidates = in_tables(image, fragments, sweep);
     let loaded = sweep.pointers.iter().filter(|pointer| is_unknown(&pointer.target) && is_handed_on(image, pointer));
     candidates.extend(loaded.map(|pointer| pointer.target));
     candidates.sort_unstable();
@@ -56,10 +56,10 @@ pub(crate) fn starts(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep) ->
 }
 
 /// Unknown places that tables of functions name.
-fn in_tables(image: &Image<'_>, fragments: &Fragments) -> Vec<u64> {
+fn in_tables(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep) -> Vec<u64> {
     let relocated = image.relocations().iter().filter(|one| one.kind != RelocationKind::Irelative);
     let mut words: Vec<(u64, u64)> = relocated.filter_map(|one| Some((one.address, one.link_address()?))).collect();
-    words.extend(image.plain_words(&code_span(image)));
+    words.extend(&sweep.words);
     words.retain(|&(_, target)| image.text_at(target).is_some());
     words.sort_unstable();
     let is_unknown = |target: u64| fragments.at(target).is_none();

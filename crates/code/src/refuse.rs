@@ -1,6 +1,7 @@
 //! Which functions are never moved, and why.
 
 use iced_x86::{Instruction, OpKind, Register};
+use memchr::memmem;
 use tare_image::{Image, Symbol};
 
 use crate::decode::{decoder, is_padding};
@@ -185,7 +186,7 @@ fn is_ocaml(image: &Image<'_>) -> bool {
     let constants = image.sections().iter().find(|section| section.name == ".rodata");
     let text = || constants.and_then(|section| image.bytes_at(section.address, section.size)).unwrap_or_default();
     let symbols = image.symbols().iter().chain(image.dynamic_symbols());
-    symbols.into_iter().any(is_named) || WORDS.iter().all(|&word| text().windows(word.len()).any(|bytes| bytes == word))
+    symbols.into_iter().any(is_named) || WORDS.iter().all(|word| memmem::find(text(), word).is_some())
 }
 
 /// Entries of the functions that V8 compiled in advance; there are none without the one that enters its interpreter.

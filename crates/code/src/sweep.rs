@@ -71,6 +71,8 @@ pub(crate) struct Sweep {
     pub(crate) changing: Changing,
     /// Thunks that stand in their functions.
     pub(crate) inline: Inline,
+    /// Words of data that may lead into code, with their places in front, in an image that is not moved.
+    pub(crate) words: Vec<(u64, u64)>,
 }
 
 impl Sweep {
@@ -86,6 +88,18 @@ impl Sweep {
         self.flows.get(fragment.flows.clone()).unwrap_or_default()
     }
 
+    /// All records in the order of their addresses.
+    pub(crate) fn sorted_flows(&self, fragments: &Fragments) -> Vec<FlowRecord> {
+        let inside = fragments.list.iter().map(|fragment| (fragment.range.start, fragment.flows.clone()));
+        let mut all: Vec<(u64, Range<usize>)> = inside.chain(self.outside.iter().map(|one| (one.entry, one.flows.clone()))).collect();
+        all.sort_by_key(|one| one.0);
+        let mut sorted = Vec::with_capacity(self.flows.len());
+        all.into_iter().for_each(|(_, flows)| sorted.extend_from_slice(self.flows.get(flows).unwrap_or_default()));
+        // Functions outside of text may overlap.
+        sorted.sort_by_key(|record| record.address);
+        sorted
+    }
+
     /// Where direct calls, jumps and branches lead out of a fragment.
     pub(crate) fn targets_outside<'a>(&'a self, fragment: &'a Fragment) -> impl Iterator<Item = u64> + 'a {
         self.flows_of(fragment).iter().filter_map(FlowRecord::direct_target).filter(|target| !fragment.range.contains(target))
@@ -99,7 +113,8 @@ const BYTES_OF_FLOW: u64 = 12;
 
 /// Sweeps all fragments, and those that direct targets and pointers outside of them add, until there are no more.
 pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threads) -> Sweep {
-    let mut sweep = Sweep { starts: AddressSet::over(&code_ranges(image)), ..Sweep::default() };
+    let code = code_ranges(image);
+    let mut sweep = Sweep { starts: AddressSet::over(&code), words: image.plain_words(&span(&code)), ..Sweep::default() };
     let slots = LINKERS.into_iter().filter_map(|name| Some(image.section(name)?.range())).collect();
     let places = Places { slots, protected: image.protected(), origin: origin(image) };
     loop {
@@ -140,8 +155,8 @@ fn listed(image: &Image<'_>, sweep: &Sweep, fragments: &Fragments) -> Vec<u64> {
     let is_text = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
     let ends_text = |place: u64| place.checked_sub(1).and_then(|last| image.bytes_at(last, 1)).is_some_and(|bytes| bytes.iter().all(is_text));
     let is_inside = |value: u64| sweep.starts.contains(value) && is_behind_start(value);
-    let words = image.plain_words(&code_span(image)).into_iter().filter(|&(place, value)| is_inside(value) && !ends_text(place));
-    let mut listed: Vec<u64> = words.map(|(_, value)| value).collect();
+    let words = sweep.words.iter().filter(|&&(place, value)| is_inside(value) && !ends_text(place));
+    let mut listed: Vec<u64> = words.map(|&(_, value)| value).collect();
     listed.sort_unstable();
     listed.dedup();
     listed
@@ -154,9 +169,8 @@ pub(crate) fn code_ranges(image: &Image<'_>) -> Vec<Range<u64>> {
     image.text().iter().cloned().chain(in_file.map(tare_image::Section::range)).collect()
 }
 
-/// What all of them lie in.
-pub(crate) fn code_span(image: &Image<'_>) -> Range<u64> {
-    let ranges = code_ranges(image);
+/// What some ranges lie in.
+fn span(ranges: &[Range<u64>]) -> Range<u64> {
     let start = ranges.iter().map(|range| range.start).min().unwrap_or(0);
     let end = ranges.iter().map(|range| range.end).max().unwrap_or(0);
     start..end

@@ -15,7 +15,7 @@ use crate::Program;
 use crate::calls::Names;
 use crate::program::TableForm;
 use crate::quick::QuickMap;
-use crate::sweep::{Sweep, code_span};
+use crate::sweep::Sweep;
 use crate::through::Through;
 
 /// Functions that a kind of call may reach.
@@ -49,7 +49,7 @@ impl TargetSets {
     /// Reads tables of virtual functions and other pointers.
     pub(crate) fn find(image: &Image<'_>, program: &Program, sweep: &Sweep, names: &mut Names) -> Self {
         let mut reader = Reader { image, program, names };
-        let words = reader.words();
+        let words = reader.words(sweep);
         let tables = Tables::find(image, sweep, &words);
         let loads = sweep.pointers.iter().filter(|pointer| !program.is_start_up(pointer.at));
         let mut pointed: BTreeSet<Callee> = loads.filter_map(|pointer| reader.callee(pointer.target)).collect();
@@ -120,7 +120,7 @@ impl Reader<'_, '_> {
     }
 
     /// Words of data that hold the address of a function, sorted by place.
-    fn words(&mut self) -> Vec<(u64, Callee)> {
+    fn words(&mut self, sweep: &Sweep) -> Vec<(u64, Callee)> {
         let image = self.image;
         let mut words = Vec::new();
         let arrays = [".init_array", ".fini_array", ".preinit_array"].map(|name| image.section(name).map(tare_image::Section::range));
@@ -136,7 +136,7 @@ impl Reader<'_, '_> {
             words.extend(callee.map(|callee| (relocation.address, callee)));
         }
         if !image.kind().is_position_independent() {
-            self.plain_words(&mut words);
+            self.plain_words(&sweep.words, &mut words);
             words.retain(|word| !is_array(word.0));
             words.sort_unstable();
             words.dedup_by_key(|word| word.0);
@@ -145,11 +145,11 @@ impl Reader<'_, '_> {
     }
 
     /// In an image that is not moved, pointers stand in data as they are; jump tables are no pointers to functions.
-    fn plain_words(&mut self, words: &mut Vec<(u64, Callee)>) {
+    fn plain_words(&mut self, plain: &[(u64, u64)], words: &mut Vec<(u64, Callee)>) {
         let image = self.image;
         let jump_tables = self.jump_tables();
         let may_be_code = |value: u64| image.text_at(value).is_some() || image.plt_at(value).is_some();
-        for (place, value) in image.plain_words(&code_span(image)).into_iter().filter(|word| may_be_code(word.1)) {
+        for &(place, value) in plain.iter().filter(|word| may_be_code(word.1)) {
             let behind = jump_tables.partition_point(|table| table.start <= place);
             let is_entry = behind.checked_sub(1).and_then(|table| jump_tables.get(table)).is_some_and(|table| table.contains(&place));
             if !is_entry {
