@@ -21,7 +21,9 @@ pub(crate) struct Draft {
 
 impl Draft {
     pub(crate) fn new(source: &Source<'_>) -> Self {
-        let (leaders, count) = leaders(source);
+        let leaders = leaders(source);
+        let ranges = leaders.ranges();
+        let count = ranges.len();
         let mut draft = Self {
             ranges: Vec::with_capacity(count),
             exits: Vec::with_capacity(count),
@@ -30,11 +32,11 @@ impl Draft {
             entries: Vec::new(),
         };
         let mut rest = source.turns;
-        let mut ranges = leaders.ranges().peekable();
-        while let Some(range) = ranges.next() {
+        let followers = ranges.iter().skip(1).map(|next| Some(next.start)).chain([None]);
+        for (range, follower) in ranges.iter().zip(followers) {
             let (_, own) = split_before(rest, range.start);
             let (turns, others) = split_before(own, range.end);
-            draft.block(source, &leaders, range, turns, ranges.peek().map(|next| next.start));
+            draft.block(source, &leaders, range.clone(), turns, follower);
             rest = others;
         }
         let entries = std::iter::once(source.function.entry).chain(source.function.other_entries.iter().copied());
@@ -187,8 +189,8 @@ fn split_before(turns: &[Instruction], address: u64) -> (&[Instruction], &[Instr
     turns.split_at_checked(behind).unwrap_or_default()
 }
 
-/// Where blocks begin, and how many do.
-fn leaders(source: &Source<'_>) -> (Leaders, usize) {
+/// Where blocks begin.
+fn leaders(source: &Source<'_>) -> Leaders {
     let function = source.function;
     let mut leaders = Leaders::within(&function.parts);
     let mut add = |address| leaders.insert(address, source.is_start);
@@ -207,8 +209,8 @@ fn leaders(source: &Source<'_>) -> (Leaders, usize) {
             }
         }
     }
-    let count = leaders.number();
-    (leaders, count)
+    leaders.number();
+    leaders
 }
 
 fn ends_block(source: &Source<'_>, one: &Instruction) -> bool {

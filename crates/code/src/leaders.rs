@@ -10,6 +10,8 @@ pub(crate) struct Leaders {
     bits: Vec<u64>,
     /// Leaders in front of each word of bits.
     before: Vec<usize>,
+    /// All of them, once they are numbered.
+    count: usize,
 }
 
 struct Part {
@@ -30,7 +32,7 @@ impl Leaders {
             Part { range, first }
         });
         let parts = parts.collect();
-        Self { parts, bits: vec![0; words], before: Vec::new() }
+        Self { parts, bits: vec![0; words], before: Vec::new(), count: 0 }
     }
 
     /// Word and mask of an address.
@@ -48,15 +50,15 @@ impl Leaders {
         }
     }
 
-    /// Counts: there are no more to come. Returns how many there are.
-    pub(crate) fn number(&mut self) -> usize {
+    /// Counts: there are no more to come.
+    pub(crate) fn number(&mut self) {
         let mut sum = 0;
         self.before.reserve_exact(self.bits.len());
         for bits in &self.bits {
             self.before.push(sum);
             sum += bits.count_ones() as usize;
         }
-        sum
+        self.count = sum;
     }
 
     /// Which leader control comes to at an address, which may lie behind the first byte of its instruction: code for one
@@ -77,40 +79,27 @@ impl Leaders {
     }
 
     /// From each leader to the next one, or to the end of its part.
-    pub(crate) fn ranges(&self) -> impl Iterator<Item = Range<u64>> + '_ {
-        self.parts.iter().flat_map(|part| {
+    pub(crate) fn ranges(&self) -> Vec<Range<u64>> {
+        let mut ranges: Vec<Range<u64>> = Vec::with_capacity(self.count);
+        for part in &self.parts {
             let words = usize::try_from(part.range.end.saturating_sub(part.range.start).div_ceil(64)).unwrap_or(0);
-            let bits = self.bits.get(part.first..part.first + words).unwrap_or_default();
-            let mut addresses = Ones { bits, word: 0, left: bits.first().copied().unwrap_or(0), base: part.range.start }.peekable();
-            std::iter::from_fn(move || {
-                let start = addresses.next()?;
-                Some(start..addresses.peek().copied().unwrap_or(part.range.end))
-            })
-        })
-    }
-}
-
-/// The addresses of bits that are set.
-struct Ones<'a> {
-    bits: &'a [u64],
-    word: usize,
-    /// What is left of that word.
-    left: u64,
-    /// Address of the first bit.
-    base: u64,
-}
-
-impl Iterator for Ones<'_> {
-    type Item = u64;
-
-    fn next(&mut self) -> Option<u64> {
-        while self.left == 0 {
-            self.word += 1;
-            self.left = *self.bits.get(self.word)?;
+            let mut base = part.range.start;
+            let mut is_first = true;
+            for &bits in self.bits.get(part.first..part.first + words).unwrap_or_default() {
+                let mut left = bits;
+                while left != 0 {
+                    let start = base + u64::from(left.trailing_zeros());
+                    left &= left - 1;
+                    if let Some(last) = ranges.last_mut().filter(|_| !is_first) {
+                        last.end = start;
+                    }
+                    ranges.push(start..part.range.end);
+                    is_first = false;
+                }
+                base += 64;
+            }
         }
-        let bit = u64::from(self.left.trailing_zeros());
-        self.left &= self.left - 1;
-        Some(self.base + self.word as u64 * 64 + bit)
+        ranges
     }
 }
 
@@ -124,8 +113,8 @@ mod tests {
         for address in [1199, 1000, 1064, 1063, 10, 29, 30, 9, 40, 1200, 1100, 12] {
             leaders.insert(address, &|address| address != 12);
         }
-        assert_eq!(leaders.number(), 7);
-        let ranges: Vec<_> = leaders.ranges().collect();
+        leaders.number();
+        let ranges = leaders.ranges();
         assert_eq!(ranges, [10..29, 29..30, 1000..1063, 1063..1064, 1064..1100, 1100..1199, 1199..1200]);
         for (number, range) in ranges.iter().enumerate() {
             assert_eq!(leaders.number_of(range.start), Some(number));
