@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use memmap2::Mmap;
 use tare_format::graph::{Header, ThreadWords};
-use tare_profile::{GraphFile, Live, Profile, ProfileError};
+use tare_profile::{GraphFile, Live, LiveThread, Profile, ProfileError};
 
 use crate::collect::is_alive;
 use crate::failure::Failure;
@@ -69,7 +69,8 @@ pub(crate) fn profile(graphs: &[Graph], descriptions: &[&[u8]], ends: &[End]) ->
 /// The clock, and what the threads of a process say of themselves.
 fn look(bytes: &[u8]) -> Live {
     let pid = Header::from_bytes(bytes).map_or(0, |header| header.pid);
-    let threads = Live::addresses(bytes).into_iter().map(|address| words_of(pid, address)).collect();
+    let about = |(thread, address)| LiveThread { words: words_of(pid, address), queued_ns: queued_ns(pid, thread) };
+    let threads = Live::threads_of(bytes).into_iter().map(|thread| thread.map_or_else(LiveThread::default, about)).collect();
     let (ticks, ns) = clock();
     Live { ticks, ns, has_ended: false, threads }
 }
@@ -79,6 +80,12 @@ pub(crate) fn clock() -> (u64, u64) {
     let ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     // SAFETY: reading the time-stamp counter touches no memory.
     (unsafe { core::arch::x86_64::_rdtsc() }, ns)
+}
+
+/// For how long a thread could have run and had no processor, as the kernel says: the second number of its `schedstat`.
+fn queued_ns(pid: u32, thread: u32) -> Option<u64> {
+    let numbers = fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;
+    numbers.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 /// The first words of a thread's state; `None` where the system does not let us read the process's memory.

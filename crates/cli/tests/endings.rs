@@ -226,7 +226,9 @@ fn a_report_of_a_run_that_goes_on_counts_what_is_open() {
             break waited;
         }
     };
-    let seconds = time_in(&place.report(), 0, "MPI_Recv");
+    let report = place.report();
+    let seconds = time_in(&report, 0, "MPI_Recv");
+    assert!(report.0["locations"][0]["queued_s"].is_f64(), "the kernel says of a thread that runs how long it had no processor");
     // SAFETY: the process is our child and has not been waited for; it passes the signal on.
     unsafe { libc::kill(child.id().cast_signed(), libc::SIGTERM) };
     child.wait().expect("tare ends");

@@ -2,7 +2,8 @@
 //!
 //! The rooms: [`CallTree`] joins the region graphs of all locations by call path; [`RegionTotal`] sums each region and keeps
 //! what each process spent in it; [`Classes`] and [`Efficiency`] say how much of the time was useful work; [`WaitPlace`] says who
-//! waited for whom and where; [`Finding`] what of that could be won, and [`Cause`] what makes ranks late.
+//! waited for whom and where, [`Shortage`] who had no processor meanwhile; [`Finding`] what of that could be won, and [`Cause`] what
+//! makes ranks late.
 //!
 //! What always holds: in a [`CallTree`] a parent stands before its children, and a child never exceeds its parent; sums are
 //! those of unrounded values.
@@ -11,6 +12,7 @@ mod cause;
 mod classes;
 mod finding;
 mod regions;
+mod shortage;
 mod tree;
 mod waits;
 
@@ -18,6 +20,7 @@ pub use cause::Cause;
 pub use classes::{Classes, Efficiency};
 pub use finding::{Certainty, Finding, FindingKind, findings};
 pub use regions::{RegionTotal, Spread as RegionSpread, region_totals};
+pub use shortage::{Shortage, shortages};
 pub use tree::{CallPath, CallTree};
 pub use waits::{Exchange, WaitPlace, exchanges, exchanges_by_region, wait_places};
 

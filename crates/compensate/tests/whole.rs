@@ -176,3 +176,51 @@ fn a_call_that_was_cut_off_is_a_finding_of_its_own_kind() {
     assert_eq!(found[0].kind, FindingKind::CutOff { ranks: vec![0], longest: 5.0 });
     assert!((found[0].seconds.value - 2.5).abs() < 1e-9, "{found:?}");
 }
+
+/// A rank that works a second longer than seven others, of which it had no processor for so long; as the others for theirs.
+fn late_by_a_second(queued_s: f64, others: f64) -> Vec<tare_compensate::whole::Finding> {
+    let mut profile = ranks_with(8, |rank| if rank == 3 { (2.0, 0.0, None) } else { (1.0, 1.0, None) });
+    profile.locations.iter_mut().for_each(|location| location.queued_s = Some(others));
+    profile.locations[3].queued_s = Some(queued_s);
+    all_findings(&profile)
+}
+
+#[test]
+fn the_less_a_late_rank_had_a_processor_the_less_it_is_the_program_that_is_late() {
+    let of_waiting = |queued_s, others| {
+        let found = late_by_a_second(queued_s, others);
+        let late = found.iter().find(|finding| matches!(finding.kind, FindingKind::LateArrival { .. }));
+        late.map(|finding| (finding.certainty, finding.queued_s))
+    };
+    assert_eq!(of_waiting(0.0, 0.0), Some((Certainty::Sure, None)));
+    assert_eq!(of_waiting(0.1, 0.0), Some((Certainty::Sure, None)));
+    assert_eq!(of_waiting(0.3, 0.0), Some((Certainty::Likely, Some(0.3))));
+    assert_eq!(of_waiting(0.9, 0.0), None, "all of it may be so");
+    assert_eq!(of_waiting(1.5, 0.75), Some((Certainty::Sure, None)), "all had a processor for a quarter of their work: it is the work that differs");
+}
+
+#[test]
+fn that_a_rank_had_no_processor_is_a_finding_of_its_own() {
+    let of_processors = |queued_s| {
+        let found = late_by_a_second(queued_s, 0.0);
+        found.into_iter().find(|finding| matches!(finding.kind, FindingKind::NoProcessor { .. }))
+    };
+    assert_eq!(of_processors(0.05), None);
+    let found = of_processors(0.9).expect("much of the run");
+    let FindingKind::NoProcessor { ranks, of, explains, sharing } = &found.kind else { panic!("{found:?}") };
+    assert_eq!((ranks.as_slice(), *sharing), ([3].as_slice(), None));
+    assert!((of - 2.0).abs() < 1e-6, "{of}");
+    assert!((explains - 7.0 / 8.0).abs() < 1e-6, "seven of eight ranks wait a second for it");
+    assert_eq!((found.certainty, found.seconds.value), (Certainty::Sure, 0.9));
+}
+
+#[test]
+fn who_queues_in_mpi_makes_nobody_late() {
+    let mut profile = ranks_with(8, |rank| if rank == 3 { (2.0, 0.0, None) } else { (1.0, 1.0, None) });
+    for location in &mut profile.locations {
+        (location.queued_s, location.queued_in_mpi_s) = (Some(0.9), 0.9);
+    }
+    let found = all_findings(&profile);
+    let [late] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((late.certainty, late.queued_s), (Certainty::Sure, None));
+}

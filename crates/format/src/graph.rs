@@ -281,6 +281,9 @@ record! {
 /// Nodes that a location names as those of receives whose order is contradicted.
 pub const CONTRADICTED: usize = 8;
 
+/// [`LocationRecord::queued_base`] where the kernel does not say for how long a thread had no processor.
+pub const NOT_SAID: i64 = i64::MIN;
+
 record! {
     /// A thread of the process.
     LocationRecord, 256 {
@@ -332,8 +335,17 @@ record! {
         208 last_frame: u64,
         /// See `last_frame`.
         216 last_event: u64,
-        /// Reserved.
-        224 reserved: [u8; 32],
+        /// What is to be added to the nanoseconds for which the kernel says that the running thread could have run and had no
+        /// processor, for the sum over all threads of the location; [`NOT_SAID`] where the kernel does not say.
+        224 queued_base: i64,
+        /// That sum as it was last read, plus one: at the end of a thread, and in wrappers some 10 ms apart. 0 where it was never read.
+        232 queued_plus_one: u64,
+        /// Processors on which the thread was allowed to run at its begin; 0 where that is not known.
+        240 processors: u32,
+        /// The first of them.
+        244 first_processor: u32,
+        /// What of that sum was read at the end of wrapped calls: it passed in them, but for what is less than 10 ms apart.
+        248 queued_in_wrappers: u64,
     }
 }
 

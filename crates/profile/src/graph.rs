@@ -9,7 +9,7 @@ use tare_format::description::{DescriptionError, RegionKind};
 use tare_format::graph::{
     ARENA, BATCHES, BatchRecord, BatchSums, CLOCK_ADDITIONS, COLD_NODES, COST_UNIT, ColdNode, DelayModel, HEADER_AREA, Header, IMAGE_TABLE, IMAGES,
     ImageRecord, LocationRecord, MAGIC, MAX_BATCHES, MAX_LOCATIONS, MAX_NODES, MAX_PEERS, MpiLibrary, NODE_FOLDED, NODE_HOOK, NODE_OVERFLOW,
-    NODE_USER, NODES, Node as RawNode, PEERS, PeerRecord, ProcessState, SWITCH_TABLE, SWITCHES, SwitchRecord, ThreadWords, VERSION, Why,
+    NODE_USER, NODES, NOT_SAID, Node as RawNode, PEERS, PeerRecord, ProcessState, SWITCH_TABLE, SWITCHES, SwitchRecord, ThreadWords, VERSION, Why,
 };
 use tare_format::metrics::{METRICS, MOST as MOST_METRICS, MetricsRecord, VALUES, ValuesRecord};
 use tare_format::names::{BEYOND, MOST_REGIONS, MOST_TEXT, NAMES, NamedRegion, NamesRecord, REGIONS, TEXTS};
@@ -17,7 +17,7 @@ use tare_format::tally::{FILES, FileRecord, FilesRecord, MOST_FILES, TABLE};
 
 use crate::live::{Live, RUNS, Standing, last_open_node, open_nodes};
 use crate::model::{
-    Batches, Clock, File, GraphFile, Location, LocationLosses, Messages, Metric, Node, Peer, Process, RegionIndex, Span, State, Switch,
+    Batches, Clock, File, GraphFile, Location, LocationLosses, Messages, Metric, Node, Peer, Process, Processors, RegionIndex, Span, State, Switch,
 };
 use crate::region::{Named, RegionTable};
 
@@ -325,6 +325,9 @@ impl Reader<'_, '_> {
             off_batches: raw.off_batches,
             contradicted: raw.contradicted,
             metrics: metrics.map_or_else(Vec::new, |(_, head)| metrics_of(&head)),
+            queued_s: self.queued_ns(index, &raw).map(|ns| ns as f64 / 1e9),
+            queued_in_mpi_s: raw.queued_in_wrappers as f64 / 1e9,
+            processors: Some(Processors { first: raw.first_processor, number: raw.processors }).filter(|processors| processors.number > 0),
             losses: LocationLosses {
                 overflow_calls: raw.overflow_calls,
                 depth: raw.lost_depth,
@@ -333,6 +336,14 @@ impl Reader<'_, '_> {
             },
             ..Location::default()
         })
+    }
+
+    /// For how long the threads of a location had no processor: of one that runs up to now, else as it was last read.
+    fn queued_ns(&self, index: u64, location: &LocationRecord) -> Option<u64> {
+        let thread = self.live.and_then(|live| live.threads.get(usize::try_from(index).ok()?));
+        let now = thread.and_then(|thread| thread.queued_ns).filter(|_| location.queued_base != NOT_SAID);
+        let sum = now.and_then(|now| u64::try_from(location.queued_base.checked_add_unsigned(now)?).ok());
+        sum.or(location.queued_plus_one.checked_sub(1))
     }
 
     /// Where a thread stands that runs, or whose process was cut off or ended by another thread; the node that time goes to gets
@@ -347,7 +358,7 @@ impl Reader<'_, '_> {
         if live.has_ended {
             return self.last_standing(live, arena, location, nodes, places);
         }
-        let Some(words) = live.threads.get(usize::try_from(index).ok()?).copied().flatten() else {
+        let Some(words) = live.threads.get(usize::try_from(index).ok()?).and_then(|thread| thread.words) else {
             let known = location.start_ticks.saturating_add_signed(nodes.iter().map(|node| node.exclusive).sum());
             return Some(Standing { node: None, since: live.ticks.saturating_sub(known) });
         };

@@ -15,10 +15,10 @@ mod name;
 mod region;
 
 pub use graph::ReadError;
-pub use live::{Live, Standing};
+pub use live::{Live, LiveThread, Standing};
 pub use model::{
-    Batches, Clock, File, GraphFile, Location, LocationLosses, Messages, Metric, Node, Peer, Process, ProcessIndex, Profile, ProfileError,
-    RegionIndex, Span, State, Switch, Unreadable,
+    Batches, Clock, File, GraphFile, Location, LocationLosses, Messages, Metric, Node, Peer, Process, ProcessIndex, Processors, Profile,
+    ProfileError, RegionIndex, Span, State, Switch, Unreadable,
 };
 pub use name::Name;
 pub use region::Region;

@@ -23,17 +23,26 @@ pub struct Live {
     pub ns: u64,
     /// Whether the process has ended.
     pub has_ended: bool,
-    /// By arena: the first words of its thread's state, where the process runs and the system lets them be read.
-    pub threads: Vec<Option<ThreadWords>>,
+    /// By arena: what is known of its thread, where the process runs.
+    pub threads: Vec<LiveThread>,
+}
+
+/// What is known beside the graph file of a thread that runs on this machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LiveThread {
+    /// The first words of its state, where the system lets them be read.
+    pub words: Option<ThreadWords>,
+    /// Nanoseconds for which it could have run and had no processor, as the kernel says.
+    pub queued_ns: Option<u64>,
 }
 
 impl Live {
-    /// Load addresses of the thread states of a graph file, by arena; 0 for an arena without a thread that runs.
+    /// Thread ids and load addresses of the thread states of a graph file, by arena; `None` for an arena without a thread that runs.
     #[must_use]
-    pub fn addresses(bytes: &[u8]) -> Vec<u64> {
+    pub fn threads_of(bytes: &[u8]) -> Vec<Option<(u32, u64)>> {
         let arenas = Header::from_bytes(bytes).map_or(0, |header| header.locations.min(MAX_LOCATIONS));
         let record = |index: u32| LocationRecord::from_bytes(bytes.get(usize::try_from(HEADER_AREA + u64::from(index) * ARENA).ok()?..)?);
-        (0..arenas).map(|index| record(index).filter(|record| record.state == RUNS).map_or(0, |record| record.thread_state)).collect()
+        (0..arenas).map(|index| record(index).filter(|record| record.state == RUNS).map(|record| (record.tid, record.thread_state))).collect()
     }
 }
 

@@ -386,8 +386,24 @@ pub struct Location {
     pub losses: LocationLosses,
     /// What was measured beside time, where anything was.
     pub metrics: Vec<Metric>,
+    /// Seconds for which it could have run and had no processor, as the kernel counted them from its first event on; `None`
+    /// where the kernel does not say. Of a process that was cut off up to its last call of MPI.
+    pub queued_s: Option<f64>,
+    /// What of that passed in MPI.
+    pub queued_in_mpi_s: f64,
+    /// Processors on which it was allowed to run; `None` where that is not known.
+    pub processors: Option<Processors>,
     /// Where it stood, if it ran when it was read, or was cut off and its end was seen; the time until then is counted.
     pub standing: Option<Standing>,
+}
+
+/// Processors on which a thread is allowed to run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Processors {
+    /// The first one.
+    pub first: u32,
+    /// How many.
+    pub number: u32,
 }
 
 /// What was measured beside time, on one thread.

@@ -286,6 +286,11 @@ struct LocationDocument<'a> {
     probes_s: Option<f64>,
     events: u64,
     lost: u64,
+    /// For how long it could have run and had no processor; null where the kernel does not say.
+    queued_s: Option<f64>,
+    /// What of that passed in MPI.
+    queued_in_mpi_s: Option<f64>,
+    processors: Option<u32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     metrics: Vec<MetricDocument<'a>>,
 }
@@ -310,6 +315,9 @@ impl<'a> LocationDocument<'a> {
             probes_s: known(shown.probes.value, clock),
             events: location.events,
             lost: location.losses.lost(),
+            queued_s: location.queued_s,
+            queued_in_mpi_s: location.queued_s.map(|_| location.queued_in_mpi_s),
+            processors: location.processors.map(|processors| processors.number),
             metrics: metrics::of_thread(location),
         }
     }

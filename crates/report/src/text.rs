@@ -114,6 +114,9 @@ impl Text<'_> {
             self.trust(writer, &trust);
         }
         self.efficiency(writer, &whole);
+        if let Some(words) = view::without_processor(self.results, writer.glyphs()) {
+            writer.labelled("Processors", &words);
+        }
         writer.blank();
         self.classes(writer, &whole);
         let shown_ranks = if self.is_full { ranks.len() } else { ranks.len().min(RANKS_IN_SUMMARY) };

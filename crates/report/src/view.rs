@@ -3,6 +3,7 @@
 mod findings;
 mod order;
 mod regions;
+mod shortage;
 mod trust;
 mod waits;
 
@@ -15,6 +16,7 @@ use tare_profile::{Location, Process, RegionKind, State};
 pub(crate) use findings::{FindingText, LINES, finding_texts};
 pub(crate) use order::{Contradicted, ContradictedPlace};
 pub(crate) use regions::{RegionRow, region_rows};
+pub(crate) use shortage::without_processor;
 pub(crate) use trust::{Doubt, Trust, Undelayed, clock_doubt};
 pub(crate) use waits::{WaitRow, longest, wait_rows};
 

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use tare_format::graph::CLOCK_ADDITIONS;
 
 /// Ticks between two samples of the core clock: 10 ms or more on processors of up to 4 GHz.
-const BETWEEN_SAMPLES: u64 = 40_000_000;
+pub(crate) const BETWEEN_SAMPLES: u64 = 40_000_000;
 
 /// When the next sample is due.
 static NEXT_SAMPLE: AtomicU64 = AtomicU64::new(0);

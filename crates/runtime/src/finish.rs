@@ -5,6 +5,7 @@ use crate::graph_file::{self, FilePlace};
 use crate::live::LiveHeader;
 use crate::local::Local;
 use crate::process;
+use crate::queued;
 use crate::request;
 use crate::state::ThreadState;
 use crate::sys::{self, Descriptor, Errno};
@@ -66,6 +67,9 @@ fn note_others(header: &LiveHeader) {
         let Some(location) = graph_file::arena_of(index).map(|arena| arena.location()) else { continue };
         let state = location.thread_state.load(Relaxed);
         let runs = location.state.load(Relaxed) == thread::RUNS && sys::is_thread(header.pid.load(Relaxed), location.tid.load(Relaxed));
+        if runs {
+            queued::end(location);
+        }
         let mut words = [0; ThreadWords::SIZE];
         let is_read = runs && state != own && sys::read_at(memory, &mut words, state).is_ok_and(|read| read == words.len());
         if let Some(words) = ThreadWords::from_bytes(&words).filter(|_| is_read) {

@@ -44,6 +44,7 @@ mod once;
 mod pause;
 pub mod probe;
 pub mod process;
+mod queued;
 mod request;
 mod settings;
 mod slow;

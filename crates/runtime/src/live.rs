@@ -131,7 +131,11 @@ live! {
         contradicted_at: [AtomicU64; CONTRADICTED],
         last_frame: AtomicU64,
         last_event: AtomicU64,
-        reserved: [AtomicU8; 32],
+        queued_base: AtomicI64,
+        queued_plus_one: AtomicU64,
+        processors: AtomicU32,
+        first_processor: AtomicU32,
+        queued_in_wrappers: AtomicU64,
     }
 }
 

@@ -54,7 +54,9 @@ pub(crate) struct ThreadState {
     pub(crate) focus_since: AtomicU64,
     /// The start of the arena with the thread's metrics; null where it has none.
     pub(crate) metrics: AtomicPtr<u8>,
-    reserved: [AtomicU64; 8],
+    /// When the kernel was last asked for how long the thread had no processor.
+    pub(crate) queue_read: AtomicU64,
+    reserved: [AtomicU64; 7],
 }
 
 const _: () = assert!(size_of::<ThreadState>() == 192);

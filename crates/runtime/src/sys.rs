@@ -381,6 +381,17 @@ pub(crate) fn thread_usage() -> libc::rusage {
     unsafe { usage.assume_init() }
 }
 
+/// On how many processors the calling thread may run, and the first of them; 0 where the kernel does not say.
+pub(crate) fn allowed_processors() -> (u32, u32) {
+    let mut mask = [0_u64; 128];
+    let to = mask.as_mut_ptr().expose_provenance();
+    if harmless(libc::SYS_sched_getaffinity, [0, size_of_val(&mask), to, 0, 0, 0]).is_err() {
+        return (0, 0);
+    }
+    let first = (0_u32..).zip(&mask).find(|(_, word)| **word != 0).map_or(0, |(index, word)| 64 * index + word.trailing_zeros());
+    (mask.iter().map(|word| word.count_ones()).sum(), first)
+}
+
 /// The first words of `struct perf_event_attr` (version 0), which is all that is asked for.
 #[repr(C)]
 #[derive(Default)]

@@ -25,6 +25,7 @@ use crate::live::{LiveCold, LiveNode, LivePeer, add, add_signed};
 use crate::local::{Door, Local};
 use crate::pause;
 use crate::process;
+use crate::queued;
 use crate::request;
 use crate::slow;
 use crate::state::ThreadState;
@@ -71,7 +72,7 @@ pub(crate) fn current_delay() -> i64 {
 }
 
 impl Thread {
-    /// Opens a region below the innermost open one.
+    /// Opens a region below the innermost open one. What this takes after [`Open::entered`] is to be booked as the tool's.
     pub fn enter(self, region: RegionId) -> Open {
         let local = self.local;
         let here = stack_pointer_here();
@@ -91,6 +92,7 @@ impl Thread {
             local.find_or_create(local.current(), region.0, Door::Wrapper).0
         });
         let (frame, ticks) = local.open_wrapper(node);
+        queued::note(local, ticks, false);
         Open { local, entered: Ticks(ticks), node, depth: Some(local.arena.frame_index(frame)) }
     }
 
@@ -103,6 +105,7 @@ impl Thread {
             request::follow(local.arena, header);
         }
         let Some(depth) = open.depth else { return };
+        queued::note(local, returned.0, true);
         let top = local.arena.frame_index(local.state.frame());
         let ticks = process::now().0;
         local.attribute(local.owner(), ticks);

@@ -9,7 +9,7 @@ use super::parts::{GLYPHS, Parts};
 use super::ranks;
 use crate::number::{Column, change, count, figure_with_unit, share, time_with_unit};
 use crate::run::Exit;
-use crate::view::{ClassRow, FindingText, LINES, Size, Time, Trust, class_rows, finding_texts, nothing_measured, unended};
+use crate::view::{ClassRow, FindingText, LINES, Size, Time, Trust, class_rows, finding_texts, nothing_measured, unended, without_processor};
 
 /// Regions in the table of the summary.
 const TOP: usize = 15;
@@ -73,6 +73,9 @@ fn measured(html: &mut String, parts: &Parts<'_>, time: &Time, trust: &Trust) {
              <span class=\"muted\">(0.80 and more is good)</span></p>",
             efficiency.parallel()
         );
+    }
+    if let Some(words) = without_processor(parts.results, GLYPHS) {
+        let _ = write!(html, "<p>Processors: {}</p>", escape(&words));
     }
     classes(html, &class_rows(&parts.whole.classes, !parts.results.is_foreign));
     findings(html, &finding_texts(parts.results.profile, parts.run, &parts.whole.findings, trust, GLYPHS), Size::of(parts.results).ranks);

@@ -71,7 +71,20 @@ impl Words<'_> {
                 ("F-wait-in-turn", format!("{what}{}", self.because(awaited, cause)), attempt)
             }
             FindingKind::CutOff { ranks, longest } => self.cut_off(ranks, *longest),
+            FindingKind::NoProcessor { ranks, of, sharing, explains } => {
+                let what = self.no_processor(ranks, (finding.seconds.value, *of), *explains);
+                let (sharing, attempt) = match sharing.filter(|(threads, processors)| *threads > *processors as usize) {
+                    Some((threads, 1)) => (format!("; {threads} threads share a processor"), "no more threads than processors"),
+                    Some((threads, processors)) => (format!("; {threads} threads share {processors} processors"), "no more threads than processors"),
+                    None => (String::new(), "processors that no other program uses"),
+                };
+                ("F-no-processor", format!("{what}{sharing}"), Some(attempt.to_string()))
+            }
             FindingKind::Messages { calls, messages, bytes } => self.messages(*calls, *messages, *bytes),
+        };
+        let what = match finding.queued_s {
+            Some(seconds) => format!("{what}; having had no processor may make up for {}", time_with_unit(seconds, self.glyphs)),
+            None => what,
         };
         let certainty = match (finding.certainty, trust.is_good() || id == CUT_OFF) {
             (_, false) => "Not certain: trust in this run is limited",
@@ -82,7 +95,10 @@ impl Words<'_> {
             id,
             region: finding.region.0,
             seconds: finding.seconds,
-            at: self.at(finding.region, finding.caller),
+            at: match &finding.kind {
+                FindingKind::NoProcessor { .. } => "Processors".to_string(),
+                _ => self.at(finding.region, finding.caller),
+            },
             is_begin: finding
                 .caller
                 .map(|caller| &self.profile.regions[caller.0])
@@ -174,6 +190,13 @@ impl Words<'_> {
         let what = format!("{} {were} still in it when the run was cut off, for {time}", self.ranks(ranks));
         let attempt = (!self.run.directory.is_empty()).then(|| format!("tare query {} where says what all ranks were in", self.run.directory));
         (CUT_OFF, what, attempt)
+    }
+
+    fn no_processor(&self, ranks: &[u32], (longest, of): (f64, f64), explains: f64) -> String {
+        let time = |seconds| time_with_unit(seconds, self.glyphs);
+        let up_to = if ranks.len() == 1 { "" } else { "up to " };
+        let explains = if explains > 0.0 { format!(", which may be why ranks wait for {}", time(explains)) } else { String::new() };
+        format!("{} could run outside MPI and had none for {up_to}{} of {}{explains}", self.ranks(ranks), time(longest), time(of))
     }
 
     fn messages(&self, calls: u64, messages: u64, bytes: u64) -> (&'static str, String, Option<String>) {

@@ -1,0 +1,51 @@
+//! Ranks that share a processor: that is said, and is no fault of the program.
+
+mod common;
+
+use common::{BOTH, Place, text};
+use serde_json::Value;
+
+/// What the report finds, once two ranks had to share processor 0.
+fn findings(place: &Place, mpi: common::Mpi, slow: &str) -> (Vec<Value>, Vec<Value>, String) {
+    let mut line = vec!["taskset".into(), "-c".into(), "0".into()];
+    line.extend(mpi.line(2, &mpi.compile("crates/cli/tests/programs/shared.c", place.path())));
+    if mpi.name == "openmpi" {
+        line.splice(4..4, ["--bind-to".to_string(), "none".to_string()]);
+    }
+    line.push(slow.into());
+    let output = place.tare().args(["profile", "-o", slow, "--"]).args(&line).output().expect("tare can be started");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let output_of = place.tare().args(["report", slow, "--format", "json"]).output().expect("tare can be started");
+    common::fits(place, "report", &text(&output_of.stdout));
+    let report: Value = serde_json::from_slice(&output_of.stdout).expect("JSON");
+    let list = |value: &Value| value.as_array().expect("a list").clone();
+    (list(&report["locations"]), list(&report["whole"]["findings"]), text(&output.stderr))
+}
+
+#[test]
+fn ranks_that_share_a_processor_are_told_so() {
+    for mpi in BOTH {
+        let place = Place::new();
+        let (locations, found, summary) = findings(&place, mpi, "1");
+        for location in &locations {
+            let queued = |field: &str| location[field].as_f64().unwrap_or_else(|| panic!("{}: {location}", mpi.name));
+            assert!(queued("queued_s") > queued("queued_in_mpi_s"), "{}: {location}", mpi.name);
+            assert_eq!(location["processors"], 1, "{}", mpi.name);
+        }
+        let processors = found.iter().find(|finding| finding["id"] == "F-no-processor").unwrap_or_else(|| panic!("{}: {found:?}", mpi.name));
+        let what = processors["what"].as_str().expect("words");
+        assert!(what.contains("2 threads share a processor"), "{}: {what}", mpi.name);
+        assert!(summary.contains("  Processors   rank "), "{}: {summary}", mpi.name);
+    }
+}
+
+#[test]
+fn work_that_differs_is_found_on_a_shared_processor_too() {
+    for mpi in BOTH {
+        let place = Place::new();
+        let (_, found, _) = findings(&place, mpi, "4");
+        let late = found.iter().find(|finding| finding["id"] == "F-wait-late-arrival").unwrap_or_else(|| panic!("{}: {found:?}", mpi.name));
+        let what = late["what"].as_str().expect("words");
+        assert!(what.contains("rank 1 waits until rank 0 arrives") && what.contains("longer in work"), "{}: {what}", mpi.name);
+    }
+}

@@ -1,0 +1,92 @@
+//! For how long a thread could have run and had no processor, because others had it: as the kernel counts it, read at the begin
+//! and the end of a thread, and in wrappers where some 10 ms have passed since; never in a probe. What passed in wrapped calls is
+//! summed apart: most of them wait for others, and a rank that waits loses nothing while it queues.
+//!
+//! What always holds: while a thread runs, its time so far is [`LocationRecord::queued_base`] and what the kernel says; a reader of
+//! the same machine adds them. Threads that share a location one after the other add up.
+//!
+//! [`LocationRecord::queued_base`]: tare_format::graph::LocationRecord::queued_base
+
+use crate::clock::BETWEEN_SAMPLES;
+use crate::live::{LiveLocation, add};
+use crate::local::Local;
+use crate::sys;
+use crate::text::Text;
+use core::sync::atomic::Ordering::Relaxed;
+use tare_format::graph::NOT_SAID;
+
+/// The thread of the location begins.
+pub(crate) fn begin(location: &LiveLocation) {
+    let before = if location.queued_base.load(Relaxed) == NOT_SAID { None } else { Some(location.queued_plus_one.load(Relaxed).saturating_sub(1)) };
+    let base = before.zip(queued_ns(location.tid.load(Relaxed))).map(|(before, now)| before.cast_signed() - now.cast_signed());
+    location.queued_base.store(base.unwrap_or(NOT_SAID), Relaxed);
+    let (processors, first) = sys::allowed_processors();
+    location.processors.store(processors, Relaxed);
+    location.first_processor.store(first, Relaxed);
+}
+
+/// The thread of the location ends, by itself or with the process.
+pub(crate) fn end(location: &LiveLocation) {
+    let sum = sum(location);
+    location.queued_plus_one.store(sum.map_or(0, |sum| sum + 1), Relaxed);
+}
+
+/// A wrapped call begins or ends, at this moment: notes what has passed until then, where it is long enough since that was last done.
+/// Who had no processor for long was in one and the same call for long, or outside of all, so that little is taken for the other.
+#[inline]
+pub(crate) fn note(local: Local, ticks: u64, in_wrapper: bool) {
+    if ticks.wrapping_sub(local.state.queue_read.load(Relaxed)) > BETWEEN_SAMPLES {
+        local.state.queue_read.store(ticks, Relaxed);
+        note_now(local.arena.location(), in_wrapper);
+    }
+}
+
+#[cold]
+fn note_now(location: &LiveLocation, in_wrapper: bool) {
+    let Some(sum) = sum(location) else { return };
+    let before = location.queued_plus_one.swap(sum + 1, Relaxed).saturating_sub(1);
+    if in_wrapper {
+        add(&location.queued_in_wrappers, sum.saturating_sub(before));
+    }
+}
+
+/// Nanoseconds of all threads of the location so far; `None` where the kernel does not say.
+fn sum(location: &LiveLocation) -> Option<u64> {
+    let base = location.queued_base.load(Relaxed);
+    let now = queued_ns(location.tid.load(Relaxed)).filter(|_| base != NOT_SAID)?;
+    u64::try_from(base.checked_add_unsigned(now)?).ok()
+}
+
+/// What the kernel says of a thread of this process: the second number of its `schedstat`.
+fn queued_ns(thread: u32) -> Option<u64> {
+    let path = Text::<64>::EMPTY.then(b"/proc/self/task/").number(u64::from(thread)).then(b"/schedstat");
+    let file = sys::open(path.as_c_str()?, libc::O_RDONLY, 0).ok()?;
+    let mut bytes = [0; 64];
+    let read = sys::read_at(file, &mut bytes, 0);
+    sys::close(file);
+    second_number(bytes.get(..read.ok()?)?)
+}
+
+/// The second of several numbers with blanks between.
+fn second_number(text: &[u8]) -> Option<u64> {
+    core::str::from_utf8(text).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{queued_ns, second_number};
+    use crate::sys;
+
+    #[test]
+    fn the_kernel_says_three_numbers_and_ours_is_the_second() {
+        assert_eq!(second_number(b"548533317 1525055038 166\n"), Some(1_525_055_038));
+        assert_eq!((second_number(b"12"), second_number(b"")), (None, None));
+    }
+
+    #[test]
+    fn the_calling_thread_is_known_where_the_kernel_counts() {
+        let counts = std::path::Path::new("/proc/thread-self/schedstat").exists();
+        assert_eq!(queued_ns(sys::thread_id()).is_some(), counts);
+        assert_eq!(queued_ns(0), None);
+    }
+}
