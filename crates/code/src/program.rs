@@ -105,6 +105,8 @@ pub enum Refusal {
     OutsideText,
     /// Too short to take a jump at its entry.
     ShortEntry,
+    /// Another function has the address of one of its instructions, and may jump there.
+    HeldElsewhere,
     /// In a Go program: its runtime finds frames, and grows stacks, by tables of its own that know nothing of moved code.
     GoCode,
     /// In an OCaml program or its runtime: collection and exceptions find frames by tables of return addresses.
@@ -131,6 +133,7 @@ impl Refusal {
             Self::Undecodable => "undecodable",
             Self::OutsideText => "outside of text",
             Self::ShortEntry => "short entry",
+            Self::HeldElsewhere => "another function has the address of one of its instructions",
             Self::V8Builtin => "a builtin of V8, which finds frames by where its code stands",
             Self::OcamlCode => "OCaml code, whose runtime finds frames by tables of its own",
             Self::GoCode => "Go code, whose runtime finds frames by tables of its own",

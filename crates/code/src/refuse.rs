@@ -4,19 +4,23 @@ use iced_x86::{Instruction, OpKind, Register};
 use memchr::memmem;
 use tare_image::{Image, Symbol};
 
-use crate::decode::{decoder, is_padding};
+use crate::decode::{RawFlow, decoder, is_padding, raw_flow};
 use crate::fragments::{Fragment, Fragments, Named};
 use crate::names::{START_UP, around_main, run_by_loader};
 use crate::program::{Function, Refusal};
 use crate::quick::{QuickMap, QuickSet};
 use crate::record::FlowRecord;
 use crate::stretch::Stretch;
-use crate::sweep::{GivenBack, Sweep};
+use crate::sweep::{GivenBack, Pointer, Sweep};
 use crate::tables::Jumps;
 use crate::{Flags, Unit, behind_start, rows};
 
 /// Bytes of the jump that an entry must take.
 const JUMP: u64 = 5;
+/// Bytes of the longest instruction.
+const LONGEST: u64 = 15;
+/// Instructions between the load of an address and the jump there.
+const REACH_OF_LABEL: usize = 16;
 
 pub(crate) fn refuse(
     image: &Image<'_>,
@@ -38,6 +42,7 @@ pub(crate) fn refuse(
         torn: torn_fragments(fragments, sweep),
         taking: taking(fragments, units),
         giving: giving(fragments, sweep),
+        held: held_elsewhere(image, fragments, sweep, units),
         is_go: is_go(image),
         is_ocaml: is_ocaml(image),
         v8_builtins: v8_builtins(image),
@@ -65,6 +70,8 @@ struct Judge<'a, 'data> {
     taking: Vec<u64>,
     /// Callees that give flags back, sorted.
     giving: Vec<u64>,
+    /// Instructions behind the start of a fragment whose addresses other functions load, sorted.
+    held: Vec<u64>,
     is_go: bool,
     is_ocaml: bool,
     /// Sorted.
@@ -79,7 +86,7 @@ impl Judge<'_, '_> {
         let fdes = self.image.fdes();
         let is_special = |one: &Fragment| one.fde.and_then(|fde| fdes.get(fde)).is_some_and(|fde| fde.is_special);
         let is_torn = || unit.fragments.iter().any(|one| self.torn.contains(one));
-        let reasons: [(Refusal, &dyn Fn() -> bool); 15] = [
+        let reasons: [(Refusal, &dyn Fn() -> bool); 16] = [
             (Refusal::StartUp, &|| {
                 self.around_main.contains(&function.entry) || self.by_loader.contains(&function.entry) || is_start_up(self.image, function)
             }),
@@ -97,6 +104,7 @@ impl Judge<'_, '_> {
             }),
             (Refusal::Transaction, &|| has(&|one| one.traits.has_transaction)),
             (Refusal::UnknownJump, &|| jumps.is_some_and(Jumps::has_unknown)),
+            (Refusal::HeldElsewhere, &|| has(&|one| self.is_held(one, function))),
             (Refusal::CodePieces, &|| jumps.is_some_and(Jumps::has_pieces)),
             (Refusal::ShortEntry, &|| own.first().is_some_and(|one| is_short(self.image, self.fragments, one))),
         ];
@@ -107,6 +115,11 @@ impl Judge<'_, '_> {
     fn carries(&self, function: &Function) -> bool {
         let is_in = |list: &[u64]| list.binary_search(&function.entry).is_ok();
         is_in(&self.taking) || !function.never_returns && is_in(&self.giving)
+    }
+
+    /// Whether another function has the address of an instruction in a fragment, other than of an entry.
+    fn is_held(&self, fragment: &Fragment, function: &Function) -> bool {
+        behind_start(&self.held, &fragment.range).iter().any(|label| !function.other_entries.contains(label))
     }
 
     /// Whether more than the registers goes with a call or a jump out of a fragment.
@@ -169,6 +182,49 @@ fn giving(fragments: &Fragments, sweep: &Sweep) -> Vec<u64> {
     giving.sort_unstable();
     giving.dedup();
     giving
+}
+
+/// Instructions behind the start of a fragment whose addresses are loaded by other functions: so the nested functions of GNU C
+/// leave the ones around them by `goto`. Sorted.
+fn held_elsewhere(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit]) -> Vec<u64> {
+    let loads: Vec<&Pointer> = sweep.pointers.iter().filter(|pointer| sweep.labels.binary_search(&pointer.target).is_ok()).collect();
+    if loads.is_empty() {
+        return Vec::new();
+    }
+    let mut owners: Vec<Option<usize>> = vec![None; fragments.list.len()];
+    for (index, unit) in units.iter().enumerate() {
+        unit.fragments.iter().for_each(|&one| owners.get_mut(one).into_iter().for_each(|owner| *owner = Some(index)));
+    }
+    let owner = |address: u64| *owners.get(fragments.at(address)?)?;
+    let leads_away = |load: &Pointer| owner(load.at) != owner(load.target) && is_label(image, load.at);
+    let mut held: Vec<u64> = loads.into_iter().filter(|load| leads_away(load)).map(|load| load.target).collect();
+    held.sort_unstable();
+    held.dedup();
+    held
+}
+
+/// Whether the address of code that an instruction loads is one, and no number that looks like it: it is relative to the
+/// instruction, or a jump goes there a few instructions on.
+fn is_label(image: &Image<'_>, at: u64) -> bool {
+    let decode = |at: u64| decoder(image, &(at..at + LONGEST)).into_iter().next();
+    let Some(load) = decode(at) else { return false };
+    if load.is_ip_rel_memory_operand() || image.kind().is_position_independent() {
+        return load.is_ip_rel_memory_operand();
+    }
+    let mut next = load.next_ip();
+    for _ in 0..REACH_OF_LABEL {
+        let Some(one) = decode(next) else { return false };
+        next = match raw_flow(&one) {
+            RawFlow::Jump(target) => target,
+            RawFlow::IndirectJump => {
+                let is_register = |instruction: &Instruction| instruction.op0_kind() == OpKind::Register;
+                return is_register(&one) && is_register(&load) && one.op0_register() == load.op0_register().full_register();
+            }
+            RawFlow::Next | RawFlow::Branch(_) => one.next_ip(),
+            _ => return false,
+        };
+    }
+    false
 }
 
 /// Whether Go's linker made the image: it then has Go's table of program counters, and its note.

@@ -206,6 +206,21 @@ fn functions_that_hand_out_their_labels_are_refused() {
 }
 
 #[test]
+fn functions_that_nested_ones_leave_are_refused() {
+    for flags in ["-O0", "-O1 -no-pie -fno-pie", "-O2", "-O3 -fcf-protection=full", "-O2 -static"] {
+        let bench = Bench::new();
+        let original = bench.build("nested.c", &format!("{flags} -z execstack"), "original");
+        let (copy, output) = bench.instrument(&original, "copy", Levels::ALL, true);
+        let reason = Reason::Analysis(tare_code::Refusal::HeldElsewhere);
+        let is_held = |name: &str| output.refusals.iter().any(|one| one.name == name && one.reason == reason);
+        assert_eq!(["searches", "leaves_in_two_ways"].map(is_held), [true, true], "{flags}: {:?}", output.refusals);
+        let is_refused = |name: &str| output.refusals.iter().any(|one| one.name.starts_with(name));
+        assert!(!["comes_back", "add", "each", "main"].into_iter().any(is_refused), "{flags}: {:?}", output.refusals);
+        assert_eq!(bench.run(&copy), bench.run(&original), "{flags}");
+    }
+}
+
+#[test]
 fn functions_that_hand_over_more_than_registers_are_refused() {
     for flags in ["-O0", "-O2 -no-pie", "-O2 -static", "clang -O1"] {
         let bench = Bench::new();
