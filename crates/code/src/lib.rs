@@ -30,6 +30,7 @@ mod harmless;
 mod held;
 mod leaders;
 mod loops;
+mod managed;
 mod metrics;
 mod names;
 mod noreturn;

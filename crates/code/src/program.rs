@@ -111,6 +111,8 @@ pub enum Refusal {
     GoCode,
     /// In an OCaml program or its runtime: collection and exceptions find frames by tables of return addresses.
     OcamlCode,
+    /// In a Haskell program or library, or their runtime: tables stand in front of code, and frames have no return addresses.
+    HaskellCode,
     /// A function that V8 compiled in advance: V8 tells it, and walks its frames, by where its code stands.
     V8Builtin,
 }
@@ -135,6 +137,7 @@ impl Refusal {
             Self::ShortEntry => "short entry",
             Self::HeldElsewhere => "another function has the address of one of its instructions",
             Self::V8Builtin => "a builtin of V8, which finds frames by where its code stands",
+            Self::HaskellCode => "Haskell code, which has tables of its runtime between its instructions",
             Self::OcamlCode => "OCaml code, whose runtime finds frames by tables of its own",
             Self::GoCode => "Go code, whose runtime finds frames by tables of its own",
         }

@@ -1,11 +1,11 @@
 //! Which functions are never moved, and why.
 
 use iced_x86::{Instruction, OpKind, Register};
-use memchr::memmem;
-use tare_image::{Image, Symbol};
+use tare_image::Image;
 
 use crate::decode::{RawFlow, decoder, is_padding, raw_flow};
 use crate::fragments::{Fragment, Fragments, Named};
+use crate::managed;
 use crate::names::{START_UP, around_main, run_by_loader};
 use crate::program::{Function, Refusal};
 use crate::quick::{QuickMap, QuickSet};
@@ -43,9 +43,8 @@ pub(crate) fn refuse(
         taking: taking(fragments, units),
         giving: giving(fragments, sweep),
         held: held_elsewhere(image, fragments, sweep, units),
-        is_go: is_go(image),
-        is_ocaml: is_ocaml(image),
-        v8_builtins: v8_builtins(image),
+        language: managed::language(image),
+        v8_builtins: managed::v8_builtins(image),
     };
     for (index, (unit, function)) in units.iter().zip(functions.iter_mut()).enumerate() {
         function.refusal = judge.refusal(unit, function, jumps.get(&index));
@@ -72,8 +71,8 @@ struct Judge<'a, 'data> {
     giving: Vec<u64>,
     /// Instructions behind the start of a fragment whose addresses other functions load, sorted.
     held: Vec<u64>,
-    is_go: bool,
-    is_ocaml: bool,
+    /// Why no function of the image is moved.
+    language: Option<Refusal>,
     /// Sorted.
     v8_builtins: Vec<u64>,
 }
@@ -86,13 +85,13 @@ impl Judge<'_, '_> {
         let fdes = self.image.fdes();
         let is_special = |one: &Fragment| one.fde.and_then(|fde| fdes.get(fde)).is_some_and(|fde| fde.is_special);
         let is_torn = || unit.fragments.iter().any(|one| self.torn.contains(one));
-        let reasons: [(Refusal, &dyn Fn() -> bool); 16] = [
+        let by_nature: [(Refusal, &dyn Fn() -> bool); 2] = [
             (Refusal::StartUp, &|| {
                 self.around_main.contains(&function.entry) || self.by_loader.contains(&function.entry) || is_start_up(self.image, function)
             }),
             (Refusal::IfuncResolver, &|| self.resolvers.binary_search(&function.entry).is_ok()),
-            (Refusal::GoCode, &|| self.is_go),
-            (Refusal::OcamlCode, &|| self.is_ocaml),
+        ];
+        let others: [(Refusal, &dyn Fn() -> bool); 12] = [
             (Refusal::V8Builtin, &|| self.v8_builtins.binary_search(&function.entry).is_ok()),
             (Refusal::Undecodable, &|| has(&|one| one.traits.is_undecodable)),
             (Refusal::SpecialUnwinding, &|| has(&is_special) || jumps.is_some_and(Jumps::has_unwinding)),
@@ -108,7 +107,8 @@ impl Judge<'_, '_> {
             (Refusal::CodePieces, &|| jumps.is_some_and(Jumps::has_pieces)),
             (Refusal::ShortEntry, &|| own.first().is_some_and(|one| is_short(self.image, self.fragments, one))),
         ];
-        reasons.into_iter().find(|(_, applies)| applies()).map(|(reason, _)| reason)
+        let first = |reasons: &[(Refusal, &dyn Fn() -> bool)]| reasons.iter().find(|(_, applies)| applies()).map(|(reason, _)| *reason);
+        first(&by_nature).or(self.language).or_else(|| first(&others))
     }
 
     /// Whether more than the registers comes to a function, or goes back from it.
@@ -225,34 +225,6 @@ fn is_label(image: &Image<'_>, at: u64) -> bool {
         };
     }
     false
-}
-
-/// Whether Go's linker made the image: it then has Go's table of program counters, and its note.
-fn is_go(image: &Image<'_>) -> bool {
-    let has_table = image.sections().iter().any(|section| section.name.ends_with("gopclntab"));
-    has_table || image.notes().iter().any(|note| note.owner == "Go")
-}
-
-/// Whether the image has code that OCaml's native compiler made, or the runtime that walks its frames. They find each other by
-/// symbols, which executables export; a stripped one that does not still has words of the runtime for native code.
-fn is_ocaml(image: &Image<'_>) -> bool {
-    const SYMBOLS: [&str; 3] = ["caml_frametable", "caml_init_frame_descriptors", "caml_next_frame_descriptor"];
-    const WORDS: [&[u8]; 2] = [b"CAMLRUNPARAM\0", b"Fatal error: exception Invalid_argument(\"index out of bounds\")\n"];
-    let is_named = |symbol: &Symbol<'_>| SYMBOLS.contains(&symbol.name) || symbol.name.starts_with("caml") && symbol.name.ends_with("__frametable");
-    let constants = image.sections().iter().find(|section| section.name == ".rodata");
-    let text = || constants.and_then(|section| image.bytes_at(section.address, section.size)).unwrap_or_default();
-    let symbols = image.symbols().iter().chain(image.dynamic_symbols());
-    symbols.into_iter().any(is_named) || WORDS.iter().all(|word| memmem::find(text(), word).is_some())
-}
-
-/// Entries of the functions that V8 compiled in advance; there are none without the one that enters its interpreter.
-fn v8_builtins(image: &Image<'_>) -> Vec<u64> {
-    let symbols = image.symbols();
-    let is_v8 = symbols.iter().any(|symbol| symbol.name == "Builtins_InterpreterEntryTrampoline");
-    let builtins = symbols.iter().filter(|symbol| is_v8 && symbol.name.starts_with("Builtins_"));
-    let mut entries: Vec<u64> = builtins.map(|symbol| symbol.address).collect();
-    entries.sort_unstable();
-    entries
 }
 
 fn is_start_up(image: &Image<'_>, function: &Function) -> bool {

@@ -334,19 +334,24 @@ fn what_the_loader_runs_has_its_name_in_stripped_files() {
     }
 }
 
+/// Where no symbol of a language's runtime is there, two of its texts tell it; one alone does not.
 #[test]
-fn ocaml_code_is_never_moved_stripped_or_not() {
+fn ocaml_and_haskell_code_is_never_moved_stripped_or_not() {
     let shop = Workshop::new();
     let source = "#include <stdio.h>\n#include <stdlib.h>\nint work(int x) { return x + 1; }\n\
-                  int main(int c, char **v) { (void)v; return !getenv(\"OCAMLRUNPARAM\") ? puts(WORDS) : work(c); }\n";
-    let worded = format!("#define WORDS {:?}\n{source}", "Fatal error: exception Invalid_argument(\"index out of bounds\")\n.");
-    let source = format!("#define WORDS \"none\"\n{source}");
-    let named = format!("int caml_frametable[4] = {{ 1 }};\n{source}");
-    for (text, flags, is_ocaml) in [(&source, "-O1", false), (&named, "-O1", true), (&worded, "-s", true), (&source, "-s", false)] {
-        let bytes = shop.compile("gcc", "ocaml", "c", text, &["-O1", flags]);
-        let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
-        let main = &program.functions[program.main().expect("main")];
-        assert_eq!(main.refusal == Some(Refusal::OcamlCode), is_ocaml, "{flags} {text}");
+                  int main(int c, char **v) { (void)v; return !getenv(VARIABLE) ? puts(WORDS) : work(c); }\n";
+    let with = |variable: &str, words: &str| format!("#define VARIABLE {variable:?}\n#define WORDS {words:?}\n{source}");
+    let plain = with("OCAMLRUNPARAM", "none");
+    let out_of_bounds = "Fatal error: exception Invalid_argument(\"index out of bounds\")\n";
+    let ocaml = (Some(Refusal::OcamlCode), ["int caml_frametable[4] = { 1 };\n", &with("OCAMLRUNPARAM", out_of_bounds)]);
+    let haskell = (Some(Refusal::HaskellCode), ["int stg_ap_p_info[4] = { 1 };\n", &with("GHCRTS", "THUNK_SELECTOR")]);
+    for (language, [symbol, texts]) in [ocaml, haskell, (None, ["", &with("GHCRTS", "none")])] {
+        for (text, flag) in [(&format!("{symbol}{plain}"), "-O1"), (&texts.to_string(), "-s")] {
+            let bytes = shop.compile("gcc", "managed", "c", text, &["-O1", flag]);
+            let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
+            let main = &program.functions[program.main().expect("main")];
+            assert_eq!(main.refusal, language, "{flag} {text}");
+        }
     }
 }
 
