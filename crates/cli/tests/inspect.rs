@@ -340,6 +340,73 @@ fn two_builds_differ_where_their_sources_do() {
     assert!(table.contains("1 functions changed, 1 added, 0 removed") && table.contains("+sqrt"), "{table}");
 }
 
+const OPERANDS: &str = "#include <stdio.h>
+    #define APART __attribute__((noinline, noclone, used))
+    APART int adds(int x) { return x + 7; }
+    APART double scales(double x) { return x * 2.5; }
+    APART int joins(int x, int y) { return x & y; }
+    APART void says(void) { puts(\"one text\"); }
+    struct pair { int first, second; } kept = {1, 2};
+    APART int picks(struct pair *p) { return p->first; }
+    int one = 1, other = 2; static const int table[] = {3, 1, 4, 1, 5}; static const char *const words[] = {\"a\", \"bc\", \"def\"};
+    APART int reads(void) { return one; }
+    APART int looks_up(int x) { return table[x] + words[x][0]; }
+    APART int calls(int x) { return adds(x) * joins(x, 3); }
+    APART int counts(int x) { switch (x) { case 0: one++; case 1: return table[x + 1]; case 2: puts(\"more\"); case 3: return 9;
+        case 4: return one; case 5: puts(\"still\"); case 6: return other; } return adds(x); }
+    int main(int n, char **v) { says(); other = picks(&kept);
+        return counts(n) + joins(n, 3) + (int)scales(n) + reads() + looks_up(n) + calls(n); }";
+
+/// Constants, operators, fields and texts are no numbers about a function; that data moved is none of these.
+#[test]
+fn other_operands_are_a_change_and_other_addresses_are_not() {
+    let place = Place::new();
+    let build = |name: &str, source: &str, kind: &str, more: &[&str]| {
+        fs::write(place.path().join("operands.c"), source).expect("a writable directory");
+        assert!(place.command("gcc").args(["-O1", kind, "-o", name, "operands.c"]).args(more).status().expect("gcc").success());
+    };
+    let moved = OPERANDS.replace(
+        "APART int adds",
+        "int room[999] = {1}; const char *text = \"a text in front\"; APART int first(int x) { return room[x]; }\nAPART int adds",
+    );
+    for kind in ["-pie", "-no-pie"] {
+        build("before", OPERANDS, kind, &[]);
+        build("moved", &moved, kind, &["-Wl,-Ttext-segment=0x10000000", "-Wl,--build-id=none"]);
+        let table = shown(&place, &["before", "--compare", "moved"]);
+        assert!(table.contains("0 functions changed, 1 added, 0 removed"), "{kind}: {table}");
+        build("bare", OPERANDS, kind, &["-s"]);
+        build("elsewhere", OPERANDS, kind, &["-s", "-Wl,-Ttext-segment=0x10000000", "-Wl,--build-id=none"]);
+        let table = shown(&place, &["bare", "--compare", "elsewhere"]);
+        assert!(table.contains("0 functions changed, 0 added, 0 removed") && !table.contains("could not be matched"), "{kind}: {table}");
+        let changes = [
+            ("x + 7", "x + 8", "adds"),
+            ("2.5", "3.5", "scales"),
+            ("x & y", "x | y", "joins"),
+            ("one text", "two text", "says"),
+            ("p->first", "p->second", "picks"),
+            ("return one; }\n    APART int looks", "return other; }\n    APART int looks", "reads"),
+            ("adds(x) * joins(x, 3)", "joins(x, 3) * adds(x)", "calls"),
+            ("return 9", "return 8", "counts"),
+            ("case 3: return 9;\n        case 4: return one;", "case 4: return 9;\n        case 3: return one;", "counts"),
+        ];
+        for (old, new, name) in changes {
+            assert!(OPERANDS.contains(old), "{old}");
+            build("after", &OPERANDS.replace(old, new), kind, &[]);
+            let table = shown(&place, &["before", "--compare", "after"]);
+            assert!(table.contains("1 functions changed, 0 added, 0 removed") && table.contains(&format!("\n  {name} ")), "{kind} {new}: {table}");
+            let document: Value = serde_json::from_str(&shown(&place, &["before", "--compare", "after", "--format", "json"])).expect("JSON");
+            assert_eq!(document["changed"][0]["operands_only"], table.contains("operands"), "{table}");
+        }
+        build("after", &OPERANDS.replace("x + 7", "x + 8"), kind, &["-s"]);
+        let table = shown(&place, &["bare", "--compare", "after"]);
+        assert!(table.contains("1 functions changed, 0 added, 0 removed"), "{kind}: {table}");
+        let unnamed = OPERANDS.replace("{3, 1, 4, 1, 5}", "{3, 1, 4, 2, 5}");
+        build("after", &unnamed, kind, &[]);
+        let table = shown(&place, &["before", "--compare", "after"]);
+        assert!(["looks_up", "counts"].iter().all(|name| table.contains(&format!("\n  {name} "))), "{kind}: {table}");
+    }
+}
+
 #[test]
 fn a_stripped_file_is_the_twin_of_the_one_with_symbols() {
     let place = Place::new();

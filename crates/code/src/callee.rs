@@ -38,7 +38,7 @@ impl Program {
         if image.is_code(place) { self.callee_at(image, place) } else { self.callee_in_slot(image, place) }
     }
 
-    fn callee_at<'a>(&self, image: &Image<'a>, target: u64) -> Callee<'a> {
+    pub(crate) fn callee_at<'a>(&self, image: &Image<'a>, target: u64) -> Callee<'a> {
         let Some(entry) = image.plt_at(target) else {
             return self.function_at(target).map_or(Callee::Unknown, Callee::Function);
         };

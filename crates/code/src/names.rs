@@ -29,10 +29,7 @@ pub(crate) fn entries_inside(image: &Image<'_>, range: &Range<u64>) -> Vec<u64> 
 /// Name and other names of the code at an address.
 pub(crate) fn name_at(image: &Image<'_>, address: u64) -> (String, Vec<String>) {
     let mut symbols: Vec<&Symbol<'_>> = image.symbols_at(address).filter(|symbol| names_code(symbol)).collect();
-    symbols.sort_by_key(|symbol| {
-        let underscores = symbol.name.bytes().take_while(|&byte| byte == b'_').count();
-        (!symbol.is_function, symbol.binding, underscores, symbol.name.len(), symbol.name)
-    });
+    symbols.sort_by_key(|symbol| (!symbol.is_function, symbol.binding, plainness(symbol.name)));
     let mut names: Vec<String> = Vec::new();
     for symbol in symbols {
         if !names.iter().any(|name| name == symbol.name) {
@@ -41,10 +38,20 @@ pub(crate) fn name_at(image: &Image<'_>, address: u64) -> (String, Vec<String>) 
     }
     if names.is_empty() {
         let by_loader = run_by_loader(image).find(|one| one.1 == address);
-        return (by_loader.map_or_else(|| format!("fn_{address:x}"), |one| one.0.to_owned()), Vec::new());
+        return (by_loader.map_or_else(|| by_address(address), |one| one.0.to_owned()), Vec::new());
     }
     let aliases = names.split_off(1);
     (names.swap_remove(0), aliases)
+}
+
+/// Orders names: those with few underscores in front and short ones first.
+pub(crate) fn plainness(name: &str) -> (usize, usize, &str) {
+    (name.bytes().take_while(|&byte| byte == b'_').count(), name.len(), name)
+}
+
+/// What a function is called that has no symbol.
+pub(crate) fn by_address(entry: u64) -> String {
+    format!("fn_{entry:x}")
 }
 
 /// What the loader runs first and last, by the dynamic section or, in a static program, by the sections: the functions of

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::names::plainness;
+
 /// A function: an entry and its parts (cold parts joined).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Function {
@@ -66,6 +68,13 @@ impl Function {
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.iter().any(|alias| alias == name)
+    }
+
+    /// The one of its names that does not depend on how the linker binds them: with few underscores in front, and short.
+    #[must_use]
+    pub fn plainest_name(&self) -> &str {
+        let all = std::iter::once(&self.name).chain(&self.aliases).map(String::as_str);
+        all.min_by_key(|name| plainness(name)).unwrap_or_default()
     }
 
     /// Bytes of all parts.

@@ -13,6 +13,7 @@ mod listing;
 mod metacg;
 mod rows;
 
+use compare::Fingerprint;
 use serde::Serialize;
 
 pub use document::json;
@@ -68,6 +69,9 @@ pub struct Function {
     pub line: Option<u32>,
     /// Lines of code between first entry and last exit.
     pub lines: Option<u32>,
+    /// What its instructions do; where builds are compared.
+    #[serde(skip)]
+    pub fingerprint: Option<Fingerprint>,
     /// Instructions.
     pub instructions: usize,
     /// Reachable basic blocks.

@@ -2,10 +2,11 @@
 //!
 //! Functions are matched by their names. Names that only compilers give — numbers of clones, hashes — are left out
 //! where the full name matches nothing; functions without names, as in a stripped file, are matched where as many of one build
-//! as of the other have the same numbers. Two files of the same build id are one build, whose functions are matched by their
+//! as of the other have the same instructions, or else the same numbers. Two files of the same build id are one build, whose functions are matched by their
 //! addresses. That code moved is no change.
 
 mod document;
+mod fingerprint;
 mod matching;
 mod naming;
 mod text;
@@ -13,6 +14,7 @@ mod text;
 use super::{Function, Image, Inspection};
 
 pub use document::json;
+pub use fingerprint::Fingerprint;
 pub use text::text;
 
 /// What changed.
@@ -48,6 +50,11 @@ pub struct Change {
 }
 
 impl Change {
+    /// Whether nothing differs but operands, constants, texts, or which of its callees is called where.
+    fn is_of_operands(&self) -> bool {
+        numbers(&self.before) == numbers(&self.after) && self.callees_added.is_empty() && self.callees_removed.is_empty()
+    }
+
     /// How many instructions more or less.
     fn distance(&self) -> usize {
         self.before.instructions.abs_diff(self.after.instructions)
@@ -71,13 +78,15 @@ impl Comparison {
             nameless: matched.nameless,
         };
         for (one, other) in matched.pairs {
+            // In one build names tell what was stripped from one of the files, no more.
+            let are_same = if is_one_build { fingerprint::have_same_code } else { fingerprint::are_same };
+            if are_same(&one, &other) {
+                comparison.unchanged += 1;
+                continue;
+            }
             let callees_added = matching::callees_beyond(&other, &one);
             let callees_removed = matching::callees_beyond(&one, &other);
-            if numbers(&one) == numbers(&other) && callees_added.is_empty() && callees_removed.is_empty() {
-                comparison.unchanged += 1;
-            } else {
-                comparison.changed.push(Change { before: one, after: other, callees_added, callees_removed });
-            }
+            comparison.changed.push(Change { before: one, after: other, callees_added, callees_removed });
         }
         comparison.changed.sort_by(|one, other| other.distance().cmp(&one.distance()).then_with(|| one.after.name.cmp(&other.after.name)));
         for list in [&mut comparison.added, &mut comparison.removed] {
@@ -87,7 +96,7 @@ impl Comparison {
     }
 }
 
-/// What makes two functions differ.
+/// What the tables tell of a function.
 fn numbers(one: &Function) -> [u64; 10] {
     let counts = [one.instructions, one.blocks, one.edges, one.exits, one.cyclomatic, one.loops, one.loop_depth, one.call_sites, one.indirect_calls];
     let mut numbers = [one.size; 10];

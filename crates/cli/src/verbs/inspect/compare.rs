@@ -1,5 +1,6 @@
 //! Two builds of an image, compared.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -33,5 +34,23 @@ fn side(arguments: &InspectArguments, path: &Path, wanted: &Wanted) -> Result<In
     let files = DebugFiles::find(path, &bytes, &DebugPath::parse(&arguments.debug_path));
     let analysis = Analysis::of(path, &bytes, &files)?;
     wanted.say_unmatched(&analysis, path);
-    Ok(super::inspection(path, &analysis, wanted))
+    let mut inspection = super::inspection(path, &analysis, wanted);
+    name_plainly(&mut inspection, &analysis);
+    Ok(inspection)
+}
+
+/// Of several names at one address another linker may prefer another.
+fn name_plainly(inspection: &mut Inspection, analysis: &Analysis<'_>) {
+    let all = analysis.program.functions.iter().map(|one| (one.name.as_str(), one.plainest_name()));
+    let plain: HashMap<&str, &str> = all.filter(|(name, plainest)| name != plainest).collect();
+    for function in &mut inspection.functions {
+        if let Some(&name) = plain.get(function.name.as_str()) {
+            (function.name, function.demangled) = (name.to_owned(), analysis.shown(name));
+        }
+        for callee in &mut function.callees {
+            if let Some(&name) = plain.get(callee.as_str()) {
+                name.clone_into(callee);
+            }
+        }
+    }
 }

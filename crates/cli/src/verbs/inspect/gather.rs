@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tare_code::{Flow, Program, Threads};
 use tare_image::inlines::Inlines;
 use tare_image::lines::Lines;
+use tare_report::inspect::compare::Fingerprint;
 use tare_report::inspect::{Call, Function, Inlined, Loop, Part};
 
 use crate::args::{InspectArguments, InspectFormat};
@@ -22,6 +23,7 @@ pub(super) struct Wanted {
     pub(super) loops: bool,
     pub(super) calls: bool,
     pub(super) inlined: bool,
+    pub(super) fingerprints: bool,
 }
 
 impl Wanted {
@@ -29,7 +31,7 @@ impl Wanted {
     pub(super) fn of(arguments: &InspectArguments) -> Result<Self, Failure> {
         let pattern = arguments.functions.as_deref().map(Pattern::parse).transpose()?;
         let inlined = arguments.inlined || arguments.format == InspectFormat::Json && arguments.compare.is_none();
-        Ok(Self { pattern, loops: arguments.loops, calls: arguments.calls, inlined })
+        Ok(Self { pattern, loops: arguments.loops, calls: arguments.calls, inlined, fingerprints: arguments.compare.is_some() })
     }
 
     /// Whether a name, raw or shown, is wanted.
@@ -86,6 +88,7 @@ fn function(analysis: &Analysis<'_>, function: &tare_code::Function, lines: Opti
         file: source.map(|source| source.file.clone()),
         line: source.map(|source| source.line),
         lines: source.map(|source| source.lines),
+        fingerprint: wanted.fingerprints.then(|| fingerprint(analysis, function)),
         instructions: metrics.instructions,
         blocks: metrics.blocks,
         edges: metrics.edges,
@@ -102,6 +105,11 @@ fn function(analysis: &Analysis<'_>, function: &tare_code::Function, lines: Opti
         call_list: wanted.calls.then(|| calls(analysis, &body(), lines)),
         inlined: None,
     }
+}
+
+fn fingerprint(analysis: &Analysis<'_>, function: &tare_code::Function) -> Fingerprint {
+    let own = analysis.program.fingerprint(&analysis.image, function);
+    Fingerprint::new(own.code, own.reached.iter().map(|one| one.as_ref().map(|one| (one.name, one.content))))
 }
 
 fn loops(program: &Program, function: &tare_code::Function, body: &tare_code::Body, lines: Option<&Lines<'_>>) -> Vec<Loop> {

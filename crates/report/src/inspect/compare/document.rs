@@ -46,6 +46,8 @@ struct Changed<'a> {
     after: Side<'a>,
     callees_added: &'a [String],
     callees_removed: &'a [String],
+    /// Whether the numbers and the callees are the same, and operands, constants or texts alone are not.
+    operands_only: bool,
 }
 
 impl<'a> Changed<'a> {
@@ -57,6 +59,7 @@ impl<'a> Changed<'a> {
             after: Side::of(&change.after),
             callees_added: &change.callees_added,
             callees_removed: &change.callees_removed,
+            operands_only: change.is_of_operands(),
         }
     }
 }

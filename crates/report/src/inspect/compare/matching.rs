@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{Function, numbers};
+use super::{Function, fingerprint, numbers};
 
 /// The outcome.
 #[derive(Default)]
@@ -15,7 +15,7 @@ pub(super) struct Matched {
 }
 
 /// Matches by addresses in one build; else by full names, then by names without what compilers add, then where one has no name
-/// by their numbers.
+/// by their instructions and by their numbers.
 pub(super) fn matched(before: Vec<Function>, after: Vec<Function>, is_one_build: bool) -> Matched {
     let mut matched = Matched::default();
     let (before, after) = match is_one_build {
@@ -27,27 +27,34 @@ pub(super) fn matched(before: Vec<Function>, after: Vec<Function>, is_one_build:
     let (before, after) = pair(before, after, |one| (one.name.clone(), one.file.clone()), &mut matched.pairs);
     let (before, after) = pair(before, after, |one| one.name.clone(), &mut matched.pairs);
     let (removed, added) = pair(before, after, |one| stem(&one.name), &mut matched.pairs);
-    let (before, after) = by_numbers([removed, nameless_before].concat(), [added, nameless_after].concat(), &mut matched.pairs);
+    let (before, after) = ([removed, nameless_before].concat(), [added, nameless_after].concat());
+    let (before, after) = alike(before, after, |one| (numbers(one), one.fingerprint.as_ref().map(|own| own.code)), &mut matched.pairs);
+    let (before, after) = alike(before, after, numbers, &mut matched.pairs);
     let (removed, rest_before): (Vec<_>, Vec<_>) = before.into_iter().partition(has_name);
     let (added, rest_after): (Vec<_>, Vec<_>) = after.into_iter().partition(has_name);
     Matched { added, removed, nameless: (rest_before.len(), rest_after.len()), ..matched }
 }
 
-/// Pairs those that are as many of one build as of the other with the same numbers, in their order, where one at least of each
+/// Pairs those that are as many of one build as of the other with the same key, in their order, where one at least of each
 /// pair has no name: two names are two functions.
-fn by_numbers(before: Vec<Function>, after: Vec<Function>, pairs: &mut Vec<(Function, Function)>) -> (Vec<Function>, Vec<Function>) {
+fn alike<K: std::hash::Hash + Eq>(
+    before: Vec<Function>,
+    after: Vec<Function>,
+    key: impl Fn(&Function) -> K,
+    pairs: &mut Vec<(Function, Function)>,
+) -> (Vec<Function>, Vec<Function>) {
     let counted = |list: &[Function], is_counted: fn(&Function) -> bool| {
-        let mut counts: HashMap<[u64; 10], usize> = HashMap::new();
-        list.iter().filter(|one| is_counted(one)).for_each(|one| *counts.entry(numbers(one)).or_default() += 1);
+        let mut counts: HashMap<K, usize> = HashMap::new();
+        list.iter().filter(|one| is_counted(one)).for_each(|one| *counts.entry(key(one)).or_default() += 1);
         counts
     };
     let all = [counted(&before, |_| true), counted(&after, |_| true)];
     let named = [counted(&before, has_name), counted(&after, has_name)];
     let nameless = [counted(&before, |one| !has_name(one)), counted(&after, |one| !has_name(one))];
-    let are_equal = |[one, other]: &[HashMap<[u64; 10], usize>; 2], key: &[u64; 10]| one.get(key) == other.get(key);
-    let is_whole_group = |key: &[u64; 10]| are_equal(&all, key) && !(named[0].contains_key(key) && named[1].contains_key(key));
+    let are_equal = |[one, other]: &[HashMap<K, usize>; 2], key: &K| one.get(key) == other.get(key);
+    let is_whole_group = |key: &K| are_equal(&all, key) && !(named[0].contains_key(key) && named[1].contains_key(key));
     let is_alike = |one: &Function| {
-        let key = numbers(one);
+        let key = key(one);
         is_whole_group(&key) || !has_name(one) && are_equal(&nameless, &key)
     };
     let (mut alike_before, rest_before): (Vec<_>, Vec<_>) = before.into_iter().partition(is_alike);
@@ -55,11 +62,11 @@ fn by_numbers(before: Vec<Function>, after: Vec<Function>, pairs: &mut Vec<(Func
     for list in [&mut alike_before, &mut alike_after] {
         list.sort_by_key(|one| one.address);
     }
-    let (alone_before, alone_after) = pair(alike_before, alike_after, numbers, pairs);
+    let (alone_before, alone_after) = pair(alike_before, alike_after, key, pairs);
     ([rest_before, alone_before].concat(), [rest_after, alone_after].concat())
 }
 
-/// Pairs those with the same key; where several have it, those with the same numbers first, then in their order.
+/// Pairs those with the same key; where several have it, those that do the same first, then in their order.
 fn pair<K: std::hash::Hash + Eq>(
     before: Vec<Function>,
     after: Vec<Function>,
@@ -73,8 +80,8 @@ fn pair<K: std::hash::Hash + Eq>(
     let mut unequal = Vec::new();
     for one in before {
         let same = waiting.get_mut(&key(&one)).and_then(|list| {
-            let place = list.iter().rposition(|other| numbers(other) == numbers(&one))?;
-            Some(list.remove(place))
+            let place = list.iter().rposition(|other| fingerprint::are_same(&one, other));
+            Some(list.remove(place.or_else(|| list.iter().rposition(|other| numbers(other) == numbers(&one)))?))
         });
         match same {
             Some(other) => pairs.push((one, other)),
@@ -110,7 +117,7 @@ pub(super) fn callees_beyond(one: &Function, other: &Function) -> Vec<String> {
 }
 
 /// A name without what compilers add from build to build: `.constprop.0`, `.isra.1`, `.llvm.123`, Rust's hashes.
-fn stem(name: &str) -> String {
+pub(super) fn stem(name: &str) -> String {
     let name = name.split_once('.').map_or(name, |(stem, _)| if stem.is_empty() { name } else { stem });
     let legacy = name.strip_suffix('E').and_then(|rest| rest.rsplit_once("17h")).filter(|(_, hash)| hash.len() == 16);
     match legacy {

@@ -1,6 +1,6 @@
 //! A comparison for people: counts first, then what changed most.
 
-use super::{Comparison, Function};
+use super::{Change, Comparison, Function};
 use crate::layout::{Align, Column, Glyphs, Page, Writer};
 use crate::number::exact_count;
 
@@ -51,13 +51,17 @@ fn changed(writer: &mut Writer<'_>, comparison: &Comparison, top: Option<usize>)
         let rest = if all.len() > SHOWN_CALLEES { format!(" {}", glyphs.ellipsis) } else { String::new() };
         shown.join(" ") + &rest
     });
-    let columns = vec![
+    let mut columns = vec![
         Column::new("instr.", Align::Right, 0, pairs(&|one| one.instructions)),
         Column::new("bytes", Align::Right, 3, pairs(&|one| usize::try_from(one.size).unwrap_or(usize::MAX))),
         Column::new("CC", Align::Right, 1, pairs(&|one| one.cyclomatic)),
         Column::new("loops", Align::Right, 2, pairs(&|one| one.loops)),
         Column::new("callees", Align::Left, 4, calls.collect()),
     ];
+    if rows.iter().any(Change::is_of_operands) {
+        let also = rows.iter().map(|row| if row.is_of_operands() { "operands".to_owned() } else { String::new() });
+        columns.push(Column::new("only", Align::Left, 1, also.collect()));
+    }
     writer.blank();
     writer.table(&Column::new("Changed", Align::Left, 0, rows.iter().map(|row| row.after.demangled.clone()).collect()), columns);
     left_out(writer, glyphs, comparison.changed.len() - rows.len());
