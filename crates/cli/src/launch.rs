@@ -148,8 +148,8 @@ fn skip_options<'line>(
         let text = word.to_string_lossy();
         if text == "--" {
             at += 1;
-        } else if wrapper.program_files.contains(&&*text) {
-            return Err(LaunchError::ProgramFile { wrapper: command.to_string_lossy().into(), option: text.into() });
+        } else if let Some(option) = wrapper.program_file(&text) {
+            return Err(LaunchError::ProgramFile { wrapper: command.to_string_lossy().into(), option: option.into() });
         } else if text.len() > 1 && text.starts_with('-') {
             if wrapper.directory.contains(&&*text) {
                 directory = line.get(at + 1).map(OsString::as_os_str);
@@ -254,6 +254,11 @@ mod tests {
         assert_eq!(positions("taskset -c 0,1 env A=1 /bin/true"), Ok(vec![5]));
         assert_eq!(positions("taskset 0x3 /bin/true"), Ok(vec![2]));
         assert_eq!(positions("nohup nice /bin/true"), Ok(vec![2]));
+        assert_eq!(positions("stdbuf --output L /bin/true"), Ok(vec![3]));
+        assert_eq!(positions("prlimit --nofile=64 -c0 /bin/true"), Ok(vec![3]));
+        assert_eq!(positions("unshare -r --wd /tmp /bin/true"), Ok(vec![4]));
+        assert_eq!(positions("flock -w 1 /tmp/lock /bin/true -c"), Ok(vec![4]));
+        assert_eq!(behind("hwloc-bind", "--cpubind core:0 -- ./app"), Some(3));
     }
 
     #[test]
@@ -277,10 +282,16 @@ mod tests {
 
     #[test]
     fn what_hides_a_program_is_refused_by_name() {
-        assert!(matches!(positions("sh -c true"), Err(LaunchError::Script { .. })));
+        for line in ["sh -c true", "env bash ./x", "chroot / /bin/true", "script -c true"] {
+            assert!(matches!(positions(line), Err(LaunchError::Script { .. })), "{line}");
+        }
         assert_eq!(positions(""), Err(LaunchError::Empty));
         assert_eq!(positions("env A=1"), Err(LaunchError::NoProgram("env".into())));
-        assert!(matches!(positions("env -S ./app"), Err(LaunchError::ProgramFile { .. })));
+        for line in ["env -S ./app", "env -S./app", "env -iS ./app", "env -ivSA=1 x", "env --split-string=./app", "env --split ./app"] {
+            assert!(matches!(positions(line), Err(LaunchError::ProgramFile { .. })), "{line}");
+        }
+        assert_eq!(positions("env -uS -iC/tmp /bin/true"), Ok(vec![3]));
+        assert!(matches!(positions("flock -w 1 /tmp/x -c true"), Err(LaunchError::ProgramFile { .. })));
         assert_eq!(positions("/nowhere/app"), Err(LaunchError::NotFound("/nowhere/app".into())));
         assert_eq!(positions("/tmp"), Err(LaunchError::Directory("/tmp".into())));
         assert_eq!(positions("/etc/passwd"), Err(LaunchError::NotExecutable("/etc/passwd".into())));

@@ -3,11 +3,12 @@
 //! A file has no name until all its bytes are on the disk, so that whatever ends the tool leaves nothing behind. Where
 //! the file system cannot do that, it has the name of a draft. Signals that would end the tool wait until it is done.
 //!
-//! Of a symbolic link, the file that it leads to is replaced. Devices and pipes are no files: they are written into.
+//! Of a symbolic link, the file that it leads to is replaced. Devices and pipes are no files: they are written into. So is what
+//! this process has open and the path names as such (`/dev/stdout`), also where it is a file: whoever opened it reads on there.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -36,13 +37,15 @@ impl Access<'_> {
     }
 }
 
-/// Writes an executable file in the place of whatever has its name. A device or pipe is no place for it, but for the
+/// Writes an executable file in the place of whatever has its name. A device, a pipe or an open stream is no place for it, but for the
 /// one that forgets all.
 pub(crate) fn write_executable(path: &Path, bytes: &[u8], access: Access<'_>) -> std::io::Result<()> {
-    if let Some(about) = special(path)
-        && !forgets(&about)
-    {
-        return Err(std::io::Error::other("it is a device or pipe, and a program cannot be started from there"));
+    let is_no_place = match special(path) {
+        Some(about) => !forgets(&about),
+        None => opened(path).is_some(),
+    };
+    if is_no_place {
+        return Err(std::io::Error::other("it is a device, a pipe or an open stream, and a program cannot be started from there"));
     }
     write_with(path, bytes, access.mode()?)
 }
@@ -53,6 +56,9 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 fn write_with(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
+    if let Some(mut stream) = opened(path) {
+        return stream.write_all(bytes);
+    }
     if special(path).is_some() {
         return OpenOptions::new().write(true).open(path)?.write_all(bytes);
     }
@@ -70,6 +76,23 @@ fn write_with(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
 /// What has this name, if it is neither a file nor a directory.
 fn special(path: &Path) -> Option<fs::Metadata> {
     fs::metadata(path).ok().filter(|about| !about.is_file() && !about.is_dir())
+}
+
+/// What this process has open under a path that leads to the list of its descriptors.
+fn opened(path: &Path) -> Option<File> {
+    let descriptors = fs::canonicalize("/proc/self/fd").ok()?;
+    let mut path = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if fs::canonicalize(folder).is_ok_and(|folder| folder == descriptors) {
+            let number = path.file_name()?.to_str()?.parse().ok()?;
+            // SAFETY: the list named it a moment ago, and nothing closes descriptors meanwhile.
+            let stream = fs::symlink_metadata(&path).ok().map(|_| unsafe { BorrowedFd::borrow_raw(number) })?;
+            return stream.try_clone_to_owned().ok().map(File::from);
+        }
+        path = folder.join(fs::read_link(&path).ok()?);
+    }
+    None
 }
 
 /// Whether it is the null device.
@@ -164,6 +187,21 @@ mod tests {
         }
         assert_eq!(fs::metadata(&path).expect("the file").permissions().mode() & 0o100, 0o100);
         assert_eq!(fs::read_dir(place.path()).expect("the directory").count(), 1);
+    }
+
+    #[test]
+    fn what_is_open_is_written_on_and_takes_no_program() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let (file, link) = (place.path().join("out"), place.path().join("link"));
+        let mut stream = File::create(&file).expect("room");
+        stream.write_all(b"head, ").expect("room");
+        let path = PathBuf::from(format!("/dev/fd/{}", stream.as_raw_fd()));
+        write(&path, b"document").expect("room");
+        std::os::unix::fs::symlink(&path, &link).expect("room");
+        write(&link, b", more").expect("room");
+        assert_eq!(fs::read(&file).expect("the file"), b"head, document, more");
+        assert!(write_executable(&path, b"program", Access::Own).is_err());
+        assert_eq!(fs::read_dir(place.path()).expect("the directory").count(), 2);
     }
 
     #[test]

@@ -63,7 +63,7 @@ fn pipes_and_devices_stay_what_they_are() {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
     let refused = place.tare().args(["instrument", "endings", "-o", "out/pipe"]).output().expect("tare can be started");
     assert_eq!(refused.status.code(), Some(73));
-    assert!(text(&refused.stderr).contains("out/pipe: it is a device or pipe"), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("out/pipe: it is a device, a pipe"), "{}", text(&refused.stderr));
     assert!(fs::metadata(&pipe).expect("the pipe").file_type().is_fifo());
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Wrapper {
     pub(super) flags: &'static [&'static str],
     /// Options whose value is the working directory of the program.
     pub(super) directory: &'static [&'static str],
-    /// Options whose value is a file that names the programs.
+    /// Options whose value is a file or a text that names the programs.
     pub(super) program_files: &'static [&'static str],
     /// Words before the command that are not options.
     pub(super) positionals: usize,
@@ -43,6 +43,20 @@ impl Wrapper {
     /// Whether it starts another program in this line, which begins with it.
     pub(super) fn wraps(&self, line: &[OsString]) -> bool {
         self.marker.is_none_or(|marker| line.iter().any(|word| word == marker))
+    }
+
+    /// The option in a word that names the programs elsewhere: by itself, with its value (`--app=FILE`, `-STEXT`), behind other letters
+    /// (`-iS`), or a long one shortened as far as it is clear.
+    pub(super) fn program_file(&self, word: &str) -> Option<&'static str> {
+        const SHORTEST: usize = "--s".len();
+        let name = word.split('=').next().unwrap_or(word);
+        let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
+        let is_shortened = |option: &str| name.starts_with("--") && name.len() >= SHORTEST && option.starts_with(name);
+        let is_letter = |option: &&&str, letter: char| option.strip_prefix('-').is_some_and(|rest| rest.chars().eq([letter]));
+        let before_value = letters.chars().take_while(|&letter| !self.one_value.iter().any(|option| is_letter(&option, letter)));
+        let in_letters = before_value.filter_map(|letter| self.program_files.iter().find(|option| is_letter(option, letter))).next();
+        let named = self.program_files.iter().find(|option| **option == name || is_shortened(option));
+        named.or(in_letters).copied()
     }
 }
 
@@ -223,14 +237,46 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper { names: &["nohup", "setsid", "catchsegv"], ..NOTHING },
     Wrapper { names: &["time"], one_value: &["-f", "--format", "-o", "--output"], ..NOTHING },
     Wrapper { names: &["timeout"], one_value: &["-s", "--signal", "-k", "--kill-after"], positionals: 1, ..NOTHING },
-    Wrapper { names: &["stdbuf"], one_value: &["-i", "-o", "-e"], ..NOTHING },
+    Wrapper { names: &["stdbuf"], one_value: &["-i", "-o", "-e", "--input", "--output", "--error"], ..NOTHING },
     Wrapper { names: &["taskset"], positionals: 1, ..NOTHING },
     Wrapper { names: &["chrt"], one_value: &["-T", "-P", "-D"], positionals: 1, ..NOTHING },
     Wrapper {
         names: &["numactl"],
-        one_value: &["-i", "-p", "-P", "-N", "-m", "-C", "-w", "--interleave", "--preferred", "--cpunodebind", "--membind", "--physcpubind"],
+        one_value: &[
+            "-i",
+            "-p",
+            "-P",
+            "-N",
+            "-m",
+            "-C",
+            "-w",
+            "--interleave",
+            "--preferred",
+            "--cpubind",
+            "--cpunodebind",
+            "--membind",
+            "--physcpubind",
+        ],
         ..NOTHING
     },
+    Wrapper { names: &["prlimit", "eatmydata"], ..NOTHING },
+    Wrapper {
+        names: &["unshare"],
+        one_value: &["-R", "--root", "-S", "--setuid", "-G", "--setgid", "--propagation", "--setgroups", "--map-user", "--map-group"],
+        directory: &["-w", "--wd"],
+        ..NOTHING
+    },
+    Wrapper { names: &["setpriv"], guess: true, ..NOTHING },
+    Wrapper { names: &["choom"], one_value: &["-n", "--adjust"], ..NOTHING },
+    Wrapper { names: &["cgexec"], one_value: &["-g"], ..NOTHING },
+    Wrapper {
+        names: &["flock"],
+        one_value: &["-w", "--wait", "--timeout", "-E", "--conflict-exit-code"],
+        program_files: &["-c", "--command"],
+        positionals: 1,
+        ..NOTHING
+    },
+    Wrapper { names: &["hwloc-bind"], one_value: &["--mempolicy", "--restrict"], positionals: 1, ..NOTHING },
     Wrapper { names: &["setarch"], optional: &["x86_64", "linux64", "linux32", "i386", "i686"], ..NOTHING },
     Wrapper { names: &["linux64", "x86_64"], ..NOTHING },
     Wrapper {
@@ -319,6 +365,20 @@ const WRAPPERS: &[Wrapper] = &[
             "ssh",
             "sudo",
             "su",
+            "doas",
+            "runuser",
+            "chroot",
+            "nsenter",
+            "script",
+            "watch",
+            "fakeroot",
+            "faketime",
+            "firejail",
+            "bwrap",
+            "xvfb-run",
+            "xterm",
+            "screen",
+            "systemd-run",
             "docker",
             "podman",
             "apptainer",
