@@ -97,10 +97,11 @@ impl Call {
 
     /// Calls the real function.
     pub(crate) fn run(&mut self) -> Span {
-        let begin = self.moment();
         if self.visit.is_some() {
-            self.looks(begin);
+            let here = self.moment();
+            self.looks(here);
         }
+        let begin = self.moment();
         // SAFETY: these are the program's arguments, with ignored statuses replaced at most.
         let result = unsafe { self.real.invoke(self.function().real, &self.arguments) };
         let end = now();

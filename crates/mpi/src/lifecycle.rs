@@ -5,7 +5,7 @@ use crate::answers;
 use crate::board::Board;
 use crate::call::Call;
 use crate::description::describe;
-use crate::export::{ARGUMENTS, Arguments, dispatch};
+use crate::export::Arguments;
 use crate::guard;
 use crate::real::Real;
 use crate::session::{Handles, Session};
@@ -61,19 +61,18 @@ pub(crate) fn init(abi: &'static Abi, id: Id, real: Real, arguments: Arguments) 
     result
 }
 
-/// Finds out what a call takes outside of all readings of its wrapper.
+/// Finds out what a call takes that the readings of its wrapper do not see.
 fn calibrate(abi: &'static Abi) {
-    let mut flag = 0_i32;
-    let mut arguments = [0; ARGUMENTS];
-    arguments[0] = &raw mut flag as usize;
-    guard::as_the_program(|| {
-        tare_runtime::wrapper::calibrate(|calls| {
-            for _ in 0..calls {
-                // SAFETY: the function takes the address of an `int`, at any time.
-                unsafe { dispatch(abi, Id::MPI_Initialized, arguments) };
-            }
-        });
-    });
+    let id = Id::MPI_Initialized;
+    let (Some(own), Some(real)) = (Real::exported(id), Real::find(abi, id)) else { return };
+    let run = |function: Real, calls| {
+        let mut flag = 0;
+        for _ in 0..calls {
+            // SAFETY: the function takes the address of an `int`, at any time.
+            unsafe { function.call_with_address(&raw mut flag) };
+        }
+    };
+    guard::as_the_program(|| tare_runtime::wrapper::calibrate(|calls| run(own, calls), |calls| run(real, calls)));
 }
 
 /// Gives the functions of MPI their ids.

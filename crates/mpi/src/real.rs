@@ -4,6 +4,7 @@ use crate::abi::{Abi, Constant};
 use crate::export::{ARGUMENTS, Arguments};
 use crate::table::{FUNCTIONS, Id, function};
 use core::ffi::{CStr, c_void};
+use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// Addresses found so far, in the order of the table.
@@ -28,6 +29,23 @@ impl Real {
         Some(Self(symbol))
     }
 
+    /// Our own function, as the program finds it.
+    pub(crate) fn exported(id: Id) -> Option<Self> {
+        let mut own = MaybeUninit::<libc::Dl_info>::zeroed();
+        // SAFETY: the address is one of this library's, and there is room for the answer.
+        let found = unsafe { libc::dladdr(core::ptr::from_ref(&FOUND).cast(), own.as_mut_ptr()) };
+        // SAFETY: zeros are a value of this type.
+        let path = unsafe { own.assume_init() }.dli_fname;
+        if found == 0 || path.is_null() {
+            return None;
+        }
+        // SAFETY: the path is terminated; nothing is loaded that was not.
+        let handle = unsafe { libc::dlopen(path, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        // SAFETY: the handle is open, the name is terminated.
+        let symbol = (!handle.is_null()).then(|| unsafe { libc::dlsym(handle, function(id).profiling_name.as_ptr()) })?;
+        (!symbol.is_null()).then_some(Self(symbol))
+    }
+
     /// Calls it. The result is the word returned, of a `double` its bits.
     ///
     /// # Safety
@@ -44,6 +62,17 @@ impl Real {
         let [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = *arguments;
         // SAFETY: as the caller's.
         unsafe { function(a, b, c, d, e, f, g, h, i, j, k, l, m, n) }
+    }
+
+    /// Calls a function of one argument, an address, as compiled code does.
+    ///
+    /// # Safety
+    /// The function must be one.
+    pub(crate) unsafe fn call_with_address(self, address: *mut i32) {
+        // SAFETY: as the caller vouches.
+        let function = unsafe { core::mem::transmute::<*mut c_void, unsafe extern "C-unwind" fn(*mut i32) -> i32>(self.0) };
+        // SAFETY: as above.
+        unsafe { function(address) };
     }
 
     /// Calls a function that returns an `int`.

@@ -51,20 +51,25 @@ pub(crate) fn calibrate_hooks(function: u64) {
     });
 }
 
-/// Measures what calls of a wrapper cost besides what it books itself; `run_calls` makes so many, that do next to nothing.
-/// The thread is as it was afterwards.
-pub(crate) fn calibrate_wrappers(run_calls: impl Fn(u32)) {
+/// Measures what calls of a wrapper cost besides what it books itself, outside of its region and in it; `run_calls` makes so many,
+/// that do next to nothing, and `run_real` as many of the real function. The thread is as it was afterwards.
+pub(crate) fn calibrate_wrappers(run_calls: impl Fn(u32), run_real: impl Fn(u32)) {
     on_scratch(|local| {
-        let between = || {
+        let caller = || {
             local.attribute(local.owner(), fenced());
             local.owner().exclusive.load(Relaxed).cast_unsigned()
         };
-        let outside = middle_of(|| {
-            let before = between();
-            run_calls(PAIRS);
-            between() - before
-        });
-        wrapper::set_outside(outside / u64::from(PAIRS));
+        let whole = || fenced() - local.arena.location().tool_ticks.load(Relaxed);
+        let during = |value: &dyn Fn() -> u64, run: &dyn Fn(u32)| {
+            middle_of(|| {
+                let before = value();
+                run(PAIRS);
+                value() - before
+            }) / u64::from(PAIRS)
+        };
+        let outside = during(&caller, &run_calls);
+        let unseen = during(&whole, &run_calls).saturating_sub(during(&whole, &run_real));
+        wrapper::set_unseen(outside, unseen.saturating_sub(outside));
     });
 }
 

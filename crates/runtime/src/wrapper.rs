@@ -56,14 +56,18 @@ pub fn thread() -> Option<Thread> {
 
 /// What a call takes before the first reading of its wrapper and after the last one, in ticks.
 static OUTSIDE: AtomicU64 = AtomicU64::new(0);
+/// What a real function takes longer between the readings around it than without them, in ticks.
+static INSIDE: AtomicU64 = AtomicU64::new(0);
 
-/// Measures what calls of wrappers take besides what they book as the tool's; `run_calls` makes so many, that do next to nothing.
-pub fn calibrate(run_calls: impl Fn(u32)) {
-    calibration::calibrate_wrappers(run_calls);
+/// Measures what calls of wrappers take besides what they book as the tool's. `run_calls` makes so many, as the program does, of a
+/// function that does next to nothing, and `run_real` as many of the function behind it.
+pub fn calibrate(run_calls: impl Fn(u32), run_real: impl Fn(u32)) {
+    calibration::calibrate_wrappers(run_calls, run_real);
 }
 
-pub(crate) fn set_outside(ticks: u64) {
-    OUTSIDE.store(ticks, Relaxed);
+pub(crate) fn set_unseen(outside: u64, inside: u64) {
+    OUTSIDE.store(outside, Relaxed);
+    INSIDE.store(inside, Relaxed);
 }
 
 /// The delay of the calling thread so far; 0 where it is not set up.
@@ -96,8 +100,8 @@ impl Thread {
         Open { local, entered: Ticks(ticks), node, depth: Some(local.arena.frame_index(frame)) }
     }
 
-    /// Closes a region, and whatever was left open inside it. The time since `returned` counts as the
-    /// tool's own, and so does, where the call was made, what it took outside of all readings.
+    /// Closes a region, and whatever was left open inside it. The time since `returned` counts as the tool's own, and so does
+    /// what the readings did not see, in the region and where the call was made.
     pub fn exit(self, open: Open, returned: Ticks) {
         clock::refresh_now_and_then();
         let local = self.local;
@@ -115,7 +119,7 @@ impl Thread {
         }
         (depth..top).for_each(|_| local.close_skipped(ticks));
         local.close(ticks);
-        open.add_tool(ticks.saturating_sub(returned.0));
+        open.add_tool(ticks.saturating_sub(returned.0) + INSIDE.load(Relaxed));
         local.count_tool(local.owner(), OUTSIDE.load(Relaxed));
         local.publish(ticks);
     }
