@@ -18,6 +18,8 @@
 //! This is the adapter specification of J. Mußler, D. Lorenz, F. Wolf: *Reducing the overhead of direct application
 //! instrumentation using prior static analysis*, Euro-Par 2011, §3.1, with names for what the paper leaves open.
 
+mod build;
+mod facts;
 mod link;
 pub(crate) mod nesting;
 mod parse;

@@ -26,8 +26,8 @@
 use crate::adapter::writer::Writer;
 use crate::insertion::Value;
 use crate::snippet::assembler::{
-    AT_LEAST_UNSIGNED, AT_MOST_UNSIGNED, Assembler, EQUAL, LESS_UNSIGNED, Memory, NOT_EQUAL, Operation, R8, R9, R10, R12, R13, R14, R15, RAX, RBX,
-    RCX, RDI, RDX, RSI, RSP, Register,
+    AT_LEAST_UNSIGNED, AT_MOST_UNSIGNED, Assembler, EQUAL, LESS_UNSIGNED, Label, Memory, NOT_EQUAL, Operation, R8, R9, R10, R12, R13, R14, R15, RAX,
+    RBX, RCX, RDI, RDX, RSI, RSP, Register,
 };
 use crate::snippet::compile::Compiled;
 
@@ -180,11 +180,8 @@ pub(crate) fn drop_below(distance: u32, cut: u32) -> Compiled {
     code.jump_if(EQUAL, known);
     code.load(RDX, Memory::At(RSP, 0));
     code.bind(known);
-    code.load(RCX, Memory::At(R12, BASE));
     code.bind(next);
-    code.operate(Operation::Compare, RBX, RCX);
-    code.jump_if(AT_MOST_UNSIGNED, ends);
-    code.add_number(RBX, -ENTRY);
+    one_down(code, ends);
     code.load(RAX, Memory::At(RBX, STACK));
     code.operate(Operation::Compare, RAX, RDX);
     code.jump_if(LESS_UNSIGNED, stays);
@@ -202,7 +199,7 @@ pub(crate) fn drop_below(distance: u32, cut: u32) -> Compiled {
 pub(crate) fn open(distance: u32, drop: u32, cut: u32) -> Compiled {
     let mut writer = begin(&[RBX, R12, R13, R14, R15], distance);
     let code = &mut writer.code;
-    let (ready, push, again, fits, full, end) = (code.label(), code.label(), code.label(), code.label(), code.label(), code.label());
+    let (ready, push, again, fits, full) = (code.label(), code.label(), code.label(), code.label(), code.label());
     for (to, from) in [(R13, RDI), (R14, RSI), (R15, RDX)] {
         code.copy(to, from);
     }
@@ -212,22 +209,17 @@ pub(crate) fn open(distance: u32, drop: u32, cut: u32) -> Compiled {
     use_first_room(code);
     code.bind(ready);
     // Another function at the same place has been left, too.
-    code.copy(RAX, R14);
-    masked(code, KIND);
+    kind_of(code, R14);
     code.set_rax_if(EQUAL);
     code.copy(RDI, RAX);
     code.operate(Operation::Add, RDI, R13);
     code.call(Value::Routine(drop));
-    code.copy(RAX, R14);
-    masked(code, KIND);
+    kind_of(code, R14);
     code.jump_if(EQUAL, push);
     // A loop that begins again where it has not ended, in the same frame, was left by a jump into the function.
     top(code, push);
     code.bind(again);
-    code.load(RCX, Memory::At(R12, BASE));
-    code.operate(Operation::Compare, RBX, RCX);
-    code.jump_if(AT_MOST_UNSIGNED, push);
-    code.add_number(RBX, -ENTRY);
+    one_down(code, push);
     code.load(RAX, Memory::At(RBX, STACK));
     code.operate(Operation::Compare, RAX, R13);
     code.jump_if(NOT_EQUAL, push);
@@ -249,37 +241,28 @@ pub(crate) fn open(distance: u32, drop: u32, cut: u32) -> Compiled {
     code.add_number(RCX, ENTRY);
     code.store(Memory::At(R12, USED), RCX);
     entry(code);
-    code.set(RAX, 1);
-    code.jump(end);
-    code.bind(full);
-    code.clear(RAX);
-    code.bind(end);
-    finish(writer)
+    answer(writer, full)
 }
 
 /// `close(stack, region | kind)`.
 pub(crate) fn close(distance: u32, drop: u32, cut: u32) -> Compiled {
     let mut writer = begin(&[RBX, R12, R13, R14], distance);
     let code = &mut writer.code;
-    let (next, other, found, none, end) = (code.label(), code.label(), code.label(), code.label(), code.label());
+    let (next, other, found, none) = (code.label(), code.label(), code.label(), code.label());
     code.copy(R13, RDI);
     code.copy(R14, RSI);
     code.call(Value::Routine(drop));
     top(code, none);
     code.set(RDX, FARTHEST);
     code.bind(next);
-    code.load(RCX, Memory::At(R12, BASE));
-    code.operate(Operation::Compare, RBX, RCX);
-    code.jump_if(AT_MOST_UNSIGNED, none);
     code.add_number(RDX, -1);
     code.jump_if(EQUAL, none);
-    code.add_number(RBX, -ENTRY);
+    one_down(code, none);
     code.load(RCX, Memory::At(RBX, REGION));
     code.operate(Operation::Compare, RCX, R14);
     code.jump_if(NOT_EQUAL, other);
     // Of a function, the same frame.
-    code.copy(RAX, R14);
-    masked(code, KIND);
+    kind_of(code, R14);
     code.jump_if(NOT_EQUAL, found);
     code.load(RAX, Memory::At(RBX, STACK));
     code.operate(Operation::Compare, RAX, R13);
@@ -287,11 +270,9 @@ pub(crate) fn close(distance: u32, drop: u32, cut: u32) -> Compiled {
     code.jump(next);
     // What is inside of a body is not looked for beyond the function.
     code.bind(other);
-    code.copy(RAX, R14);
-    masked(code, KIND);
+    kind_of(code, R14);
     code.jump_if(EQUAL, next);
-    code.copy(RAX, RCX);
-    masked(code, KIND);
+    kind_of(code, RCX);
     code.jump_if(NOT_EQUAL, next);
     code.jump(none);
     code.bind(found);
@@ -302,12 +283,7 @@ pub(crate) fn close(distance: u32, drop: u32, cut: u32) -> Compiled {
     code.operate(Operation::Subtract, RBX, RAX);
     code.store(Memory::At(R12, USED), RBX);
     give_memory_back(code);
-    code.set(RAX, 1);
-    code.jump(end);
-    code.bind(none);
-    code.clear(RAX);
-    code.bind(end);
-    finish(writer)
+    answer(writer, none)
 }
 
 /// Begins a routine that has the thread's block in `r12`.
@@ -318,6 +294,18 @@ fn begin(kept: &'static [Register], distance: u32) -> Writer {
     writer
 }
 
+/// Ends a routine that answers 1, and 0 where it was left for a label.
+fn answer(mut writer: Writer, none: Label) -> Compiled {
+    let code = &mut writer.code;
+    let end = code.label();
+    code.set(RAX, 1);
+    code.jump(end);
+    code.bind(none);
+    code.clear(RAX);
+    code.bind(end);
+    finish(writer)
+}
+
 fn finish(mut writer: Writer) -> Compiled {
     writer.end();
     writer.code.raw(&[0xc3]);
@@ -325,11 +313,25 @@ fn finish(mut writer: Writer) -> Compiled {
 }
 
 /// Leaves in `rbx` where the open entries end; jumps where there is none.
-fn top(code: &mut Assembler, none: crate::snippet::assembler::Label) {
+fn top(code: &mut Assembler, none: Label) {
     code.load(RBX, Memory::At(R12, USED));
     code.test(RBX);
     code.jump_if(EQUAL, none);
     code.add(RBX, Memory::At(R12, BASE));
+}
+
+/// Moves `rbx` to the entry in front; jumps where it stands at the first one. Changes `rcx`.
+fn one_down(code: &mut Assembler, none: Label) {
+    code.load(RCX, Memory::At(R12, BASE));
+    code.operate(Operation::Compare, RBX, RCX);
+    code.jump_if(AT_MOST_UNSIGNED, none);
+    code.add_number(RBX, -ENTRY);
+}
+
+/// Leaves in `rax` the kind in a region's record, and says in the flags whether it is a function. Changes `r8`.
+fn kind_of(code: &mut Assembler, record: Register) {
+    code.copy(RAX, record);
+    masked(code, KIND);
 }
 
 /// Keeps bits of `rax`, and says in the flags whether any is left. Changes `r8`.
@@ -362,7 +364,7 @@ fn use_first_room(code: &mut Assembler) {
 }
 
 /// Copies the first entries to memory of their own; jumps where this has happened, or there is none.
-fn more_room(code: &mut Assembler, full: crate::snippet::assembler::Label) {
+fn more_room(code: &mut Assembler, full: Label) {
     const MMAP: i64 = 9;
     const READ_WRITE: i64 = 3;
     const PRIVATE_ANONYMOUS_NORESERVE: i64 = 0x4022;

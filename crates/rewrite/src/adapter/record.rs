@@ -152,3 +152,11 @@ fn joined(template: &Template, facts: &impl Facts) -> String {
     };
     template.0.iter().map(piece).collect()
 }
+
+/// Appends a variable to others, aligned to its size; answers where it is.
+pub(crate) fn append(variables: &mut Vec<u8>, value: &[u8]) -> u32 {
+    variables.resize(variables.len().next_multiple_of(value.len().max(1)), 0);
+    let at = variables.len() as u32;
+    variables.extend_from_slice(value);
+    at
+}
