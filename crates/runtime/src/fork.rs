@@ -99,10 +99,10 @@ fn take_over(place: &FilePlace, local: Local) -> Option<()> {
     location.start_ticks.store(ticks, Relaxed);
     location.thread_state.store(old.location().thread_state.load(Relaxed), Relaxed);
     location.state.store(thread::RUNS, Relaxed);
-    queued::begin(location);
     // SAFETY: both are arenas; nothing refers to the new one at its first address after this.
     unsafe { sys::move_mapping(fresh.start(), old.start(), ARENA as usize) }.ok()?;
     restart_state(local.state, ticks);
+    queued::begin(local);
     graph_file::header()?.locations.fetch_max(1, Relaxed);
     Some(())
 }
@@ -167,7 +167,6 @@ fn restart_frame(old: &LiveFrame, fresh: &LiveFrame, ticks: u64) {
 fn restart_state(state: &ThreadState, ticks: u64) {
     state.last.store(ticks, Relaxed);
     state.overhead.store(0, Relaxed);
-    state.queue_read.store(0, Relaxed);
     state.partners.store(core::ptr::null_mut(), Relaxed);
     for count in [&state.batches_ready, &state.peers_ready, &state.lost_open, &state.estimates, &state.aside, &state.focus] {
         count.store(0, Relaxed);

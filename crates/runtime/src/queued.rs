@@ -1,6 +1,6 @@
 //! For how long a thread could have run and had no processor, because others had it: as the kernel counts it, read at the begin
-//! and the end of a thread, and in wrappers where some 10 ms have passed since; never in a probe. What passed in wrapped calls is
-//! summed apart: most of them wait for others, and a rank that waits loses nothing while it queues.
+//! of a process and the end of a thread, and in wrappers, where some 10 ms have passed since; never in a probe. What passed in wrapped
+//! calls is summed apart: most of them wait for others, and a rank that waits loses nothing while it queues.
 //!
 //! What always holds: while a thread runs, its time so far is [`LocationRecord::queued_base`] and what the kernel says; a reader of
 //! the same machine adds them. Threads that share a location one after the other add up.
@@ -10,22 +10,36 @@
 use crate::clock::BETWEEN_SAMPLES;
 use crate::live::{LiveLocation, add};
 use crate::local::Local;
+use crate::process::now;
 use crate::sys;
 use crate::text::Text;
 use core::sync::atomic::Ordering::Relaxed;
 use tare_format::graph::NOT_SAID;
 
-/// The thread of the location begins.
-pub(crate) fn begin(location: &LiveLocation) {
+/// The thread of the location begins. What the kernel counts begins with a thread; the first one of a process may have been
+/// another program before.
+pub(crate) fn begin(local: Local) {
+    let location = local.arena.location();
+    local.state.queue_read.store(now().0, Relaxed);
     let before = if location.queued_base.load(Relaxed) == NOT_SAID { None } else { Some(location.queued_plus_one.load(Relaxed).saturating_sub(1)) };
-    let base = before.zip(queued_ns(location.tid.load(Relaxed))).map(|(before, now)| before.cast_signed() - now.cast_signed());
+    let thread = location.tid.load(Relaxed);
+    let counted = if thread == sys::process_id() { queued_ns(thread) } else { Some(0) };
+    let base = before.zip(counted).map(|(before, counted)| before.cast_signed() - counted.cast_signed());
     location.queued_base.store(base.unwrap_or(NOT_SAID), Relaxed);
     let (processors, first) = sys::allowed_processors();
     location.processors.store(processors, Relaxed);
     location.first_processor.store(first, Relaxed);
 }
 
-/// The thread of the location ends, by itself or with the process.
+/// The calling thread ends by itself. One that lived for less than some 10 ms is not asked about: where there are many, that would
+/// take longer than what they do.
+pub(crate) fn leave(local: Local) {
+    if now().0.wrapping_sub(local.state.queue_read.load(Relaxed)) > BETWEEN_SAMPLES {
+        end(local.arena.location());
+    }
+}
+
+/// The thread of the location ends with the process.
 pub(crate) fn end(location: &LiveLocation) {
     let sum = sum(location);
     location.queued_plus_one.store(sum.map_or(0, |sum| sum + 1), Relaxed);

@@ -57,7 +57,7 @@ fn set_up(state: &'static ThreadState) -> Option<Local> {
     location.tid.store(sys::thread_id(), Relaxed);
     location.thread_state.store(core::ptr::from_ref(state).addr() as u64, Relaxed);
     location.state.store(RUNS, Relaxed);
-    queued::begin(location);
+    queued::begin(local);
     metrics::begin(local);
     if let Ok(key) = u32::try_from(KEY.load(Relaxed)) {
         let value = core::ptr::from_ref(state).cast::<c_void>();
@@ -95,7 +95,7 @@ extern "C" fn at_end(state: *mut c_void) {
     if let Some(local) = Local::of(own) {
         close_location(local);
         metrics::end(own);
-        queued::end(local.arena.location());
+        queued::leave(local);
         local.arena.location().state.store(ENDED, Relaxed);
         if let Some(kit) = Kit::of(own) {
             kit.keep_tables(own);
