@@ -5,6 +5,12 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+/// Does a step of work.
+pub(crate) fn during<T>(what: impl Into<String>, work: impl FnOnce() -> T) -> T {
+    let _step = Step::begin(what);
+    work()
+}
+
 /// A step that is under way; it is done when dropped.
 pub(crate) struct Step {
     what: String,

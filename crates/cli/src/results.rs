@@ -20,6 +20,7 @@ use crate::live;
 use crate::measured::Setting;
 use crate::naming::name_functions;
 use crate::probe_cost;
+use crate::progress::during;
 use crate::rundir::{End, Exit, ImageRecord, RunDirectory, RunRecord, iso_time, seconds_now};
 
 /// A run that is about to begin.
@@ -85,10 +86,10 @@ struct Other {
 impl Results {
     /// Opens what is at a path: a run, profiles of TAU, or a file of Cube.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        match foreign_file::read(path)? {
+        during(format!("reading {}", path.display()), || match foreign_file::read(path)? {
             Some(foreign) => Ok(Self::of_foreign(path, foreign)),
             None => Self::read(&RunDirectory::open(path)?),
-        }
+        })
     }
 
     /// The same, left in its place: a run as it stands now.
@@ -233,6 +234,12 @@ fn about_image(image: &ImageRecord) -> tare_report::InstrumentedImage {
 pub(crate) fn page(top: Option<usize>) -> Page {
     let terminal = terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| usize::from(width.0));
     page_of(terminal.or_else(columns).unwrap_or(80).clamp(40, WIDEST), top)
+}
+
+/// Columns of what is drawn on standard output: of its terminal; elsewhere `COLUMNS`, or 80.
+pub(crate) fn output_columns() -> usize {
+    let terminal = terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
+    terminal.or_else(columns).unwrap_or(80).clamp(40, WIDEST)
 }
 
 /// The page of tables that are the result of a command: of its terminal; where standard output goes elsewhere as wide as it takes

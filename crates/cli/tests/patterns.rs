@@ -35,3 +35,16 @@ patterns! { pipeline halo rendezvous trees onesided started neighbours workers }
 fn halo_in_fortran() {
     loses_no_delay("examples/patterns/halo.f90", &[]);
 }
+
+#[test]
+fn a_send_that_waits_says_for_whom() {
+    for mpi in BOTH {
+        let report = report(mpi, "examples/patterns/patterns.c", &["rendezvous", "300"]);
+        let waits = report["whole"]["waits"].as_array().expect("places");
+        let of_sends = waits.iter().find(|place| place["waiters"][0]["rank"] == 0).unwrap_or_else(|| panic!("{}: {waits:?}", mpi.name));
+        assert_eq!(of_sends["awaited"][0]["rank"], 1, "{}: {of_sends}", mpi.name);
+        let peers = report["nodes"].as_array().into_iter().flatten().flat_map(|node| node["peers"].as_array()).flatten();
+        let held: Vec<_> = peers.filter(|peer| peer["send_wait"]["measured_s"].as_f64() > Some(0.0)).map(|peer| peer["rank"].clone()).collect();
+        assert_eq!(held, [Value::from(1)], "{}", mpi.name);
+    }
+}

@@ -2,6 +2,9 @@
 
 mod common;
 
+use std::io::Write;
+use std::process::Stdio;
+
 use common::{BOTH, Place, compile_c, text};
 use serde_json::Value;
 
@@ -80,4 +83,24 @@ fn ranks_have_documents_of_their_own() {
         assert!(report(&["--format", "html", "--limit", "2", "-o", "small.html"]).status.success());
         assert!(report(&["--format", "html", "-o", "whole.html"]).status.success());
     }
+}
+
+/// A profile of TAU that comes through a pipe, later than a second.
+#[test]
+fn what_takes_long_is_said_on_stderr() {
+    let place = Place::new();
+    let profiles = place.path().join("profiles");
+    std::fs::create_dir(&profiles).expect("a writable directory");
+    let file = profiles.join("profile.0.0.0");
+    assert!(std::process::Command::new("mkfifo").arg(&file).status().expect("mkfifo").success());
+    let child = place.tare().args(["query", "profiles", "time"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("tare can be started");
+    let mut pipe = std::fs::OpenOptions::new().write(true).open(&file).expect("it is read");
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    let profile =
+        "1 templated_functions_MULTI_TIME\n# Name Calls Subrs Excl Incl ProfileCalls\n\"main\" 1 0 100 100 0 GROUP=\"TAU_DEFAULT\"\n0 aggregates\n";
+    pipe.write_all(profile.as_bytes()).expect("a reader");
+    drop(pipe);
+    let output = child.wait_with_output().expect("tare ends");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("tare: reading profiles took "), "{}", text(&output.stderr));
 }

@@ -49,6 +49,20 @@ fn a_sender_that_is_late_is_named_by_its_messages() {
 }
 
 #[test]
+fn a_receiver_that_is_late_is_named_by_the_sends_that_wait_for_it() {
+    let mut profile = ranks_with(4, |rank| if rank == 2 { (2.0, 0.0, None) } else { (1.0, 1.0, Some(2)) });
+    for peer in profile.locations.iter_mut().flat_map(|location| &mut location.nodes).flat_map(|node| &mut node.peers) {
+        *peer = Peer { rank: peer.rank, sent: peer.received, bytes: peer.bytes, held: peer.wait, virtual_held: peer.virtual_wait, ..Peer::default() };
+    }
+    let found = all_findings(&profile);
+    let FindingKind::LateReceiver { waiting, awaited, .. } = &found[0].kind else { panic!("{found:?}") };
+    assert_eq!((waiting.as_slice(), awaited.as_slice()), ([0, 1, 3].as_slice(), [2].as_slice()));
+    let exchanged = exchanges(&profile, &compensate(&profile, Mode::Parallel));
+    assert_eq!(exchanged.iter().map(|cell| (cell.from, cell.to, cell.messages)).collect::<Vec<_>>(), [(0, 2, 10), (1, 2, 10), (3, 2, 10)]);
+    assert!(exchanged.iter().all(|cell| cell.wait_s == 0.0 && (cell.sender_wait_s - 1.0).abs() < 1e-6), "{exchanged:?}");
+}
+
+#[test]
 fn where_each_waits_for_the_next_the_one_that_computes_longer_is_named() {
     let in_a_ring =
         |slow: Option<u32>| ranks_with(8, move |rank| if slow == Some(rank) { (2.0, 0.0, None) } else { (1.0, 1.0, Some((rank + 7) % 8)) });

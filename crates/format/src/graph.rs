@@ -502,10 +502,13 @@ record! {
     }
 }
 
+/// Added to [`PeerRecord::peer`] where the waits are those of sends.
+pub const PEER_HELD: u32 = 1 << 31;
+
 record! {
     /// Messages between this location and one partner, under one node.
     PeerRecord, 64 {
-        /// Rank of the partner in `MPI_COMM_WORLD`.
+        /// Rank of the partner in `MPI_COMM_WORLD`; with [`PEER_HELD`] the record has what sends to it waited until it received.
         0 peer: u32,
         /// Index plus one of the node's next record; 0 at the end.
         4 next: u32,

@@ -8,7 +8,7 @@ use crate::export::Arguments;
 use crate::real::Real;
 use crate::session::Session;
 use crate::table::{Function, Id, function};
-use tare_delay::completion::Moment;
+use tare_delay::completion::{Completion, Moment};
 use tare_format::ids::{Rank, Ticks};
 use tare_runtime::process::{count_unpaired, now};
 use tare_runtime::wrapper::{Exchange, Open, Thread, thread};
@@ -158,6 +158,13 @@ impl Call {
         open.add_messages(exchange.sent + exchange.received, exchange.bytes);
         if let Some(peer) = peer {
             open.add_peer(peer, exchange);
+        }
+    }
+
+    /// Notes what a send has waited until its receiver came in.
+    pub(crate) fn held(&self, receiver: Rank, done: &Completion, gain: i64) {
+        if let Some((_, open)) = &self.region {
+            open.add_held(receiver, done.wait, done.virtual_wait, gain);
         }
     }
 

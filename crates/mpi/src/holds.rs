@@ -135,6 +135,14 @@ impl Hold {
         matches!(self, Self::Nothing)
     }
 
+    /// The receiver that may hold it up, where that is one.
+    fn receiver(&self) -> Option<Rank> {
+        match self {
+            Self::Receiver { rank, .. } => Some(*rank),
+            Self::Nothing | Self::Answer(_) | Self::Members { .. } => None,
+        }
+    }
+
     /// What was to be held up did not happen.
     pub(crate) fn forget(self, session: &Session) {
         if let Self::Answer(wanted) = self {
@@ -143,7 +151,7 @@ impl Hold {
     }
 
     /// What the end waited for that all others of `arrivals` were not enough for. The call began at `begin`.
-    pub(crate) fn arrivals(&self, session: &Session, begin: Moment, span: &Span, arrivals: &Arrivals) -> Arrivals {
+    fn arrivals(&self, session: &Session, begin: Moment, span: &Span, arrivals: &Arrivals) -> Arrivals {
         let Some(board) = session.board() else { return Arrivals::NONE };
         let alone = Ticks(begin.at.0.max(arrivals.last_sent().max(0).cast_unsigned()));
         match self {
@@ -166,6 +174,19 @@ impl Hold {
             answers::ended(*wanted, begin, span, done);
         }
     }
+}
+
+/// What all of these have waited for beyond `arrivals`, and the receiver that came in last, where nothing of `arrivals` was later.
+pub(crate) fn arrivals_of(holds: &[Hold], session: &Session, begin: Moment, span: &Span, arrivals: &Arrivals) -> (Arrivals, Option<Rank>) {
+    let (mut all, mut last) = (*arrivals, None);
+    for hold in holds {
+        let more = hold.arrivals(session, begin, span, arrivals);
+        if more.last_sent() > all.last_sent() {
+            last = hold.receiver();
+        }
+        all = all.join(more);
+    }
+    (all, last)
 }
 
 /// What members have held up a collective by, where those of the operation are seen to; those that never do are not looked at again.

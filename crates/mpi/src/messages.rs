@@ -300,11 +300,14 @@ pub(crate) fn start(call: &mut Call, number: Option<Position>, first: Position) 
 pub(crate) fn settle(call: &Call, begin: Moment, span: &Span, asked: bool, arrived: &[Arrived], others: &Others) {
     let session = call.session;
     let arrivals = arrived.iter().filter_map(Arrived::sent).collect::<Arrivals>().join(others.arrivals);
-    let arrivals = others.holds.iter().map(|hold| hold.arrivals(session, begin, span, &arrivals)).fold(arrivals, Arrivals::join);
+    let (arrivals, receiver) = holds::arrivals_of(&others.holds, session, begin, span, &arrivals);
     let (done, gain) = wait(call, begin, span, asked && !arrivals.is_empty(), &arrivals);
     others.holds.iter().for_each(|hold| hold.ended(begin, span, &done));
     let last = arrived.iter().filter_map(Arrived::sent).map(|sent| sent.at).max();
-    let mut booked = false;
+    if let Some(receiver) = receiver {
+        call.held(receiver, &done, gain);
+    }
+    let mut booked = receiver.is_some();
     for message in arrived {
         let mut exchange = wrapper::Exchange { received: 1, bytes: message.bytes, ..Default::default() };
         if let Some(note) = &message.note {

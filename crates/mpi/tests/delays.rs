@@ -3,6 +3,7 @@
 mod support;
 
 use support::{Mpi, Process, Program};
+use tare_format::graph::PEER_HELD;
 
 const BOTH: [Mpi; 2] = [Mpi::OpenMpi, Mpi::Mpich];
 
@@ -218,6 +219,19 @@ fn waits_and_partners_are_recorded_where_they_happened() {
         let send = late.cold("MPI_Send");
         let to = &late.locations[0].peers[send[0].first_peer as usize - 1];
         assert_eq!((to.peer, to.received, to.sent, to.bytes), (0, 0, 1, 4));
+    }
+}
+
+#[test]
+fn a_send_that_waits_names_its_receiver() {
+    for mpi in BOTH {
+        let processes = run(mpi, "11", &[]);
+        let sends = processes[0].cold("MPI_Send");
+        let waited: u64 = sends.iter().map(|cold| cold.wait_ticks).sum();
+        let held: Vec<_> = processes[0].locations[0].peers.iter().filter(|peer| peer.peer & PEER_HELD != 0).collect();
+        let [receiver] = held.as_slice() else { panic!("{}: {held:?}", mpi.name()) };
+        assert_eq!((receiver.peer & !PEER_HELD, receiver.wait, receiver.sent), (1, waited, 0), "{}", mpi.name());
+        assert!(receiver.wait > receiver.virtual_wait, "{}: {receiver:?}", mpi.name());
     }
 }
 

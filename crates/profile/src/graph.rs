@@ -9,7 +9,8 @@ use tare_format::description::{DescriptionError, RegionKind};
 use tare_format::graph::{
     ARENA, BATCHES, BatchRecord, BatchSums, CLOCK_ADDITIONS, COLD_NODES, COST_UNIT, ColdNode, DelayModel, HEADER_AREA, Header, IMAGE_TABLE, IMAGES,
     ImageRecord, LocationRecord, MAGIC, MAX_BATCHES, MAX_LOCATIONS, MAX_NODES, MAX_PEERS, MpiLibrary, NODE_FOLDED, NODE_HOOK, NODE_OVERFLOW,
-    NODE_USER, NODES, NOT_SAID, Node as RawNode, PEERS, PeerRecord, ProcessState, SWITCH_TABLE, SWITCHES, SwitchRecord, ThreadWords, VERSION, Why,
+    NODE_USER, NODES, NOT_SAID, Node as RawNode, PEER_HELD, PEERS, PeerRecord, ProcessState, SWITCH_TABLE, SWITCHES, SwitchRecord, ThreadWords,
+    VERSION, Why,
 };
 use tare_format::metrics::{METRICS, MOST as MOST_METRICS, MetricsRecord, VALUES, ValuesRecord};
 use tare_format::names::{BEYOND, MOST_REGIONS, MOST_TEXT, NAMES, NamedRegion, NamesRecord, REGIONS, TEXTS};
@@ -511,7 +512,7 @@ impl Reader<'_, '_> {
     /// longer than its table, in damaged files too.
     fn peers(&mut self, arena: u64, first: u32, location: &LocationRecord) -> Vec<Peer> {
         let count = location.peers.min(MAX_PEERS);
-        let mut peers = Vec::new();
+        let (mut peers, mut held) = (Vec::new(), Vec::new());
         let mut place = first;
         while let Some(index) = place.checked_sub(1) {
             if index >= count || self.peers_read >= count {
@@ -522,9 +523,14 @@ impl Reader<'_, '_> {
             let Some(raw) = self.record(arena + PEERS, u64::from(index), PeerRecord::SIZE, PeerRecord::from_bytes) else {
                 break;
             };
-            peers.push(peer(&raw));
+            if raw.peer & PEER_HELD == 0 {
+                peers.push(peer(&raw));
+            } else {
+                held.push(raw);
+            }
             place = raw.next;
         }
+        add_held(&mut peers, &held);
         peers
     }
 
@@ -570,6 +576,25 @@ fn off_calls(raw: &RawNode) -> u64 {
     raw.off_calls.saturating_add_signed(-i64::from(raw.left.max(0)))
 }
 
+/// Adds to partners what sends to them waited.
+fn add_held(peers: &mut Vec<Peer>, held: &[PeerRecord]) {
+    if held.is_empty() {
+        return;
+    }
+    let mut places: HashMap<u32, usize> = peers.iter().enumerate().map(|(place, peer)| (peer.rank, place)).collect();
+    for raw in held {
+        let rank = raw.peer & !PEER_HELD;
+        let place = *places.entry(rank).or_insert(peers.len());
+        if place == peers.len() {
+            peers.push(Peer { rank, ..Peer::default() });
+        }
+        let peer = &mut peers[place];
+        peer.held = peer.held.saturating_add(raw.wait);
+        peer.virtual_held = peer.virtual_held.saturating_add(raw.virtual_wait);
+        peer.delay_gain = peer.delay_gain.saturating_add(raw.delay_gain);
+    }
+}
+
 fn peer(raw: &PeerRecord) -> Peer {
     Peer {
         rank: raw.peer,
@@ -579,6 +604,8 @@ fn peer(raw: &PeerRecord) -> Peer {
         transmission: raw.transmission,
         wait: raw.wait,
         virtual_wait: raw.virtual_wait,
+        held: 0,
+        virtual_held: 0,
         delay_gain: raw.delay_gain,
     }
 }

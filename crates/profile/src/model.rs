@@ -543,6 +543,10 @@ pub struct Peer {
     pub wait: u64,
     /// Ticks waited for it in virtual time.
     pub virtual_wait: u64,
+    /// Ticks that sends to it waited until it received.
+    pub held: u64,
+    /// The same in virtual time.
+    pub virtual_held: u64,
     /// Delay gained from it, ticks.
     pub delay_gain: i64,
 }

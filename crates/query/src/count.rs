@@ -61,7 +61,8 @@ fn summed(location: &Location, mut own: Vec<f64>) -> Vec<Figure> {
 /// A measure of what was exchanged with one partner; `None` where nothing says it.
 pub(crate) fn of_peer(measure: Measure, peer: &Peer, seconds: impl Fn(u64) -> f64, mode: Mode) -> Option<f64> {
     match measure {
-        Measure::Waiting => Some(seconds(if mode == Mode::Parallel { peer.virtual_wait } else { peer.wait })),
+        Measure::Waiting if mode == Mode::Parallel => Some(seconds(peer.virtual_wait.saturating_add(peer.virtual_held))),
+        Measure::Waiting => Some(seconds(peer.wait.saturating_add(peer.held))),
         Measure::Transmission => (peer.received > 0).then(|| seconds(peer.transmission)),
         Measure::Messages => Some((peer.sent + peer.received) as f64),
         Measure::Bytes => Some(peer.bytes as f64),

@@ -42,7 +42,9 @@ export class Detail {
     if (isMarked) fact("†", `not to be trusted: ${model.mark(regions.mark[region])}`);
     fact("Measured", alone(regions.measured[region] / divisor));
     const off = (regions.measured[region] - regions.value[region]) / divisor;
-    if (model.header.mode !== "off") fact("Taken off", `${alone(off)}${regions.calls[region] ? `, ${alone((off * divisor) / regions.calls[region])} a call` : ""}`);
+    const each = regions.calls[region] ? `, ${alone((off * divisor) / regions.calls[region])} a call` : "";
+    const below = off < 0 ? ": it would have taken longer unmeasured, as a wait that measuring shortened" : "";
+    if (model.header.mode !== "off") fact("Taken off", `${alone(off)}${each}${below}`);
     fact("Inclusive", alone(regions.inclusive[region] / divisor, regions.inclusive_half[region] / divisor, regions.inclusive_half[region] / divisor));
     if (model.header.mode !== "off") fact("Incl. measured", alone(regions.measured_inclusive[region] / divisor));
     fact("Share", `${share(model.total ? regions.value[region] / model.total : 0)} of all time`);

@@ -5,7 +5,7 @@ import { decoded } from "./columns.js";
 import { NONE } from "./model.js";
 import { byId, choice, colour, element, figures, prepare, sequential } from "./dom.js";
 
-const METRICS = [["wait", "waiting"], ["bytes", "bytes"], ["messages", "messages"], ["transmission", "transmission time"]];
+const METRICS = [["wait", "waiting of receivers"], ["sender_wait", "waiting of senders"], ["bytes", "bytes"], ["messages", "messages"], ["transmission", "transmission time"]];
 const PAIRS = 25;
 /** Room for the numbers of ranks left of the matrix and above it. */
 const MARGIN = 40;
@@ -42,7 +42,11 @@ export class Matrix {
   }
 
   column(table) {
-    return this.metric === "wait" && this.model.state.values === "measured" ? table.measured_wait : table[this.metric];
+    return this.metric.endsWith("wait") ? this.waiting(table, this.metric) : table[this.metric];
+  }
+
+  waiting(table, whose) {
+    return this.model.state.values === "measured" ? table[`measured_${whose}`] : table[whose];
   }
 
   text(value) {
@@ -139,12 +143,13 @@ export class Matrix {
     const values = this.column(pairs);
     const inCell = (index) => !this.cell || (Math.floor(pairs.from[index] / matrix.per_row) === this.cell.from && Math.floor(pairs.to[index] / matrix.per_row) === this.cell.to);
     const order = indices.filter(inCell).sort((one, other) => values[other] - values[one]);
+    const [receivers, senders] = ["wait", "sender_wait"].map((whose) => this.waiting(pairs, whose));
     const rows = order.slice(0, PAIRS).map((index) => {
-      const wait = this.model.state.values === "measured" ? pairs.measured_wait[index] : pairs.wait[index];
-      const cells = [count(pairs.messages[index]), byteSize(pairs.bytes[index]), alone(pairs.transmission[index]), alone(wait)];
+      const times = [pairs.transmission[index], receivers[index], senders[index]].map((seconds) => alone(seconds));
+      const cells = [count(pairs.messages[index]), byteSize(pairs.bytes[index]), ...times];
       return element("tr", {}, element("th", { scope: "row" }, `${pairs.from[index]} → ${pairs.to[index]}`), ...cells.map((text) => element("td", {}, text)));
     });
-    const head = ["From → to", "Messages", "Bytes", "Transmission", "Waiting"];
+    const head = ["From → to", "Messages", "Bytes", "Transmission", "Receiver waits", "Sender waits"];
     const more = order.length > PAIRS ? ` (${PAIRS} of ${order.length})` : "";
     const all = element("button", { type: "button", onclick: () => this.choose(null) }, "all");
     const caption = this.cell ? [`${this.about(pairs !== this.pairs)}, in the chosen cell${more} `, all] : [`${this.about(pairs !== this.pairs)}${more}`];

@@ -124,13 +124,13 @@ export class Regions {
     this.table.setColumns(
       [
         { key: "name", title: "Region" },
-        { key: "exclusive", title: `Exclusive${word}, ${unit}`, align: "number", hint: "Time in the region itself, mean over ranks" },
+        { key: "exclusive", title: `Exclusive${word}, ${unit}`, align: "number", hint: `Time in the region itself, mean over ranks${this.model.state.values === "difference" ? "; below zero where it would have taken longer unmeasured, as a wait that measuring shortened" : ""}` },
         { key: "share", title: "Share", align: "number" },
         { key: "inclusive", title: `Inclusive, ${wide}`, align: "number", hint: "With what it calls" },
         { key: "calls", title: "Calls", align: "number" },
         { key: "each", title: "Per call", align: "number", hint: "Exclusive time of a call" },
         { key: "wait", title: `Waiting, ${wait}`, align: "number" },
-        { key: "spread", title: "Most", align: "number", hint: "The rank that spends most, and how far it is above the mean: of compensated times" },
+        { key: "spread", title: word ? "Most ●" : "Most", align: "number", hint: "The rank that spends most, and how far it is above the mean: of compensated times" },
         { key: "place", title: "Place" },
       ],
       this.sorted,

@@ -34,6 +34,9 @@ const LEAST: f64 = 0.01;
 /// The same where it is not.
 const LEAST_UNKNOWN_NOISE: f64 = 0.05;
 
+/// Runs with less of their work than this in regions that both have are hardly of one program.
+const LEAST_IN_COMMON: f64 = 0.5;
+
 /// Whether anything takes longer than on the first side: the run, or a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
@@ -142,6 +145,24 @@ impl Comparison {
             true if self.has_noise => Outcome::Slower,
             true => Outcome::LooksSlower,
         }
+    }
+
+    /// For each further side that hardly seems to be the same program: its number, and the least part of its work or of the first
+    /// side's that lies in regions which both have.
+    fn strangers(&self) -> Vec<(usize, f64)> {
+        let in_common = |side: usize| {
+            let part = |of: usize| {
+                let work = self.regions.iter().filter(|line| !matches!(line.kind, "mpi" | "program"));
+                let time = |line: &Line| line.sides[of].as_ref().map_or(0.0, |side| side.figures.iter().map(|figure| figure.value.max(0.0)).sum());
+                let (both, all) = work.fold((0.0, 0.0), |(both, all), line| {
+                    let is_in_both = line.sides[0].is_some() && line.sides[side].is_some();
+                    (both + if is_in_both { time(line) } else { 0.0 }, all + time(line))
+                });
+                if all > 0.0 { both / all } else { 1.0 }
+            };
+            part(0).min(part(side))
+        };
+        (1..self.sides.len()).map(|side| (side, in_common(side))).filter(|(_, part)| *part < LEAST_IN_COMMON).collect()
     }
 
     /// What stands before `slower` and `faster` where they are not certain.

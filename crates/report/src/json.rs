@@ -416,6 +416,8 @@ struct PeerDocument {
     bytes: u64,
     transmission_s: Option<f64>,
     wait: WaitDocument,
+    /// What sends to it waited until it received.
+    send_wait: WaitDocument,
 }
 
 impl PeerDocument {
@@ -428,6 +430,7 @@ impl PeerDocument {
             bytes: peer.bytes,
             transmission_s: seconds(peer.transmission),
             wait: WaitDocument { measured_s: seconds(peer.wait), compensated_s: seconds(peer.virtual_wait) },
+            send_wait: WaitDocument { measured_s: seconds(peer.held), compensated_s: seconds(peer.virtual_held) },
         }
     }
 }

@@ -5,7 +5,7 @@ mod support;
 use serde_json::Value;
 use support::{alone_and_lossy, master_and_worker, run};
 use tare_compensate::Mode;
-use tare_profile::Profile;
+use tare_profile::{Profile, RegionKind};
 use tare_report::compare::{Comparison, Side, json, text};
 use tare_report::{Page, Results, Run};
 
@@ -74,4 +74,17 @@ fn what_only_one_side_has_and_what_is_not_to_be_trusted_decide_nothing() {
     let marked = regions.iter().find(|region| region["changes"][0]["mark"].is_string()).expect("a marked region");
     assert_eq!(marked["changes"][0]["verdict"], "not to be trusted");
     assert_eq!((&document["slower"], &document["looks_slower"]), (&false.into(), &false.into()));
+}
+
+#[test]
+fn runs_of_different_programs_are_asked_about() {
+    let (one, mut other) = (master_and_worker(), master_and_worker());
+    let asks = |one: &Profile, other: &Profile| {
+        compared(&[&[one], &[other]], None, |comparison| text(comparison, &Page::default())).contains("Are A and B runs")
+    };
+    assert!(!asks(&one, &other));
+    for region in other.regions.iter_mut().filter(|region| region.kind == RegionKind::Function) {
+        region.name = format!("another_{}", region.name).into();
+    }
+    assert!(asks(&one, &other));
 }

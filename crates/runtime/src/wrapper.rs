@@ -32,7 +32,7 @@ use crate::state::ThreadState;
 use crate::sys::SignalsBlocked;
 use crate::thread;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::Release};
-use tare_format::graph::{COST_UNIT, MAX_PEERS, PEERS, PeerRecord};
+use tare_format::graph::{COST_UNIT, MAX_PEERS, PEER_HELD, PEERS, PeerRecord};
 use tare_format::ids::{Rank, RegionId, Ticks};
 
 /// The calling thread, set up for recording. It cannot leave its thread.
@@ -215,6 +215,11 @@ impl Open {
         add(&record.wait, exchange.wait);
         add(&record.virtual_wait, exchange.virtual_wait);
         add_signed(&record.delay_gain, exchange.delay_gain);
+    }
+
+    /// Adds what a send to one partner waited until that received.
+    pub fn add_held(&self, peer: Rank, wait: u64, virtual_wait: u64, delay_gain: i64) {
+        self.add_peer(Rank(peer.0 | PEER_HELD), &Exchange { wait, virtual_wait, delay_gain, ..Exchange::default() });
     }
 
     fn cold(&self) -> &'static LiveCold {

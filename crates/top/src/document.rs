@@ -123,6 +123,8 @@ struct PairDocument {
     bytes: u64,
     waiting_s: f64,
     measured_waiting_s: f64,
+    sender_waiting_s: f64,
+    measured_sender_waiting_s: f64,
     messages_per_s: Option<f64>,
 }
 
@@ -135,6 +137,8 @@ impl PairDocument {
             bytes: pair.bytes,
             waiting_s: pair.wait.compensated_s,
             measured_waiting_s: pair.wait.measured_s,
+            sender_waiting_s: pair.sender_wait.compensated_s,
+            measured_sender_waiting_s: pair.sender_wait.measured_s,
             messages_per_s: rates.messages(pair.key, pair.messages),
         }
     }

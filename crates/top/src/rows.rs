@@ -181,21 +181,23 @@ fn ranks(app: &App, snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, Vec
 }
 
 fn messages(app: &App, snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, Vec<Line>) {
-    let waited = |pair: &PairNow| pair.wait.shown(app.is_measured);
-    let unit = Unit::for_largest(snapshot.pairs.iter().map(waited).fold(0.0, f64::max));
+    let waited = |pair: &PairNow| [pair.wait.shown(app.is_measured), pair.sender_wait.shown(app.is_measured)];
+    let unit = Unit::for_largest(snapshot.pairs.iter().flat_map(waited).fold(0.0, f64::max));
     let line = |pair: &PairNow| {
         let messages = rates.messages(pair.key, pair.messages);
+        let [receiver, sender] = waited(pair);
+        let waited = [receiver, sender].map(|seconds| unit.plain(seconds, GLYPHS));
         Line {
             key: pair.key,
             indent: 0,
             is_open: None,
             name: format!("rank {} → {}", pair.from, pair.to),
             place: String::new(),
-            cells: vec![count(pair.messages, GLYPHS), rate(messages), format!("{}B", count(pair.bytes, GLYPHS)), unit.plain(waited(pair), GLYPHS)],
-            order: vec![pair.messages as f64, messages.unwrap_or(0.0), pair.bytes as f64, waited(pair)],
+            cells: [vec![count(pair.messages, GLYPHS), rate(messages), format!("{}B", count(pair.bytes, GLYPHS))], waited.to_vec()].concat(),
+            order: vec![pair.messages as f64, messages.unwrap_or(0.0), pair.bytes as f64, receiver, sender],
         }
     };
-    let heads = heads(&["From → to", "messages", "messages/s", "bytes", &format!("receiver waited, {}", unit.name(GLYPHS))]);
+    let heads = heads(&["From → to", "messages", "messages/s", "bytes", &format!("receiver waited, {}", unit.name(GLYPHS)), "sender waited"]);
     (heads, snapshot.pairs.iter().map(line).collect())
 }
 

@@ -100,7 +100,10 @@ pub(crate) struct PairNow {
     pub(crate) to: u32,
     pub(crate) messages: u64,
     pub(crate) bytes: u64,
+    /// Of the receiver.
     pub(crate) wait: Wait,
+    /// Of the sender.
+    pub(crate) sender_wait: Wait,
 }
 
 /// A call path over all threads.
@@ -249,6 +252,7 @@ fn pairs(profile: &Profile, compensated: &Compensated) -> Vec<PairNow> {
         messages: exchange.messages,
         bytes: exchange.bytes,
         wait: Wait { measured_s: exchange.measured_wait_s, compensated_s: exchange.wait_s },
+        sender_wait: Wait { measured_s: exchange.measured_sender_wait_s, compensated_s: exchange.sender_wait_s },
     };
     exchanges(profile, compensated).into_iter().map(now).collect()
 }

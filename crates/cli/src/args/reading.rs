@@ -175,7 +175,7 @@ Examples:
   tare compare OLD NEW --format html -o compare.html
   tare compare scorep-old/profile.cubex NEW      against a file of Cube, or a directory of TAU's profiles
 
-Exit status: 0 where nothing got slower that can be told; 1 where the run or a region did: beyond the 95 % interval of the
+Exit status: 0 where nothing got slower by --least or more that can be told; 1 where the run or a region did: beyond the 95 % interval of the
 difference, which holds the noise between runs, and by at least --least of the first side's time; 2 where it looks so, but all
 sides are single runs, which do not tell that noise: measure again.")]
 pub(crate) struct CompareArguments {
@@ -185,7 +185,7 @@ pub(crate) struct CompareArguments {
     /// Runs of the second side
     #[arg(long, value_name = "RUN", num_args = 1..)]
     pub(crate) with: Vec<PathBuf>,
-    /// What does not count: changes below this part of the first side's time (default: 1 %, or 5 % where both sides are
+    /// What does not count: changes below this part of the first side's time (default: 1 %, or 5 % where all sides are
     /// single runs, whose noise is not known)
     #[arg(long, value_name = "P%", env = "TARE_LEAST", value_parser = parse_percent)]
     pub(crate) least: Option<f64>,

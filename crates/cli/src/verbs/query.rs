@@ -8,12 +8,14 @@ use tare_report::answer as shown;
 
 use crate::args::{Compensate, Format, QueryArguments};
 use crate::failure::{Code, Failure};
+use crate::progress::during;
 use crate::results::{Results, mode, output_page};
 
 /// Answers the question.
 pub(crate) fn query(arguments: &QueryArguments) -> Result<ExitCode, Failure> {
-    let results = Results::at(&arguments.run)?;
-    print!("{}", answered(&results, &arguments.question.join(" "), arguments.compensate, arguments.format)?);
+    let results = during(format!("reading {}", arguments.run.display()), || Results::at(&arguments.run))?;
+    let question = arguments.question.join(" ");
+    print!("{}", during("answering", || answered(&results, &question, arguments.compensate, arguments.format))?);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -10,6 +10,7 @@ use tare_report::{Results, Run, html, json, text};
 
 use crate::args::{Carried, Ranks, ReportArguments, ReportFormat};
 use crate::failure::{Code, Failure};
+use crate::progress::during;
 use crate::results::{self, page};
 use crate::{source_files, whole_file};
 
@@ -19,12 +20,12 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
         return Err(Failure::new(Code::Usage, "profiles of TAU are several files").remedy("name a directory for them with -o DIR"));
     }
     let read = results::Results::open(&arguments.run)?;
-    let (run, results) = (read.about(), read.compensated(&arguments.showing));
+    let (run, results) = (read.about(), during("compensating", || read.compensated(&arguments.showing)));
     match (&arguments.ranks, &arguments.output) {
-        (Some(ranks), Some(folder)) => of_ranks(&run, &results, ranks, folder, arguments)?,
-        (_, Some(folder)) if arguments.format == ReportFormat::Tau => tau(&run, &results, folder)?,
-        (_, Some(file)) => write(file, &document(&run, &results, arguments))?,
-        (_, None) => print(arguments.format, &document(&run, &results, arguments))?,
+        (Some(ranks), Some(folder)) => during("writing the reports", || of_ranks(&run, &results, ranks, folder, arguments))?,
+        (_, Some(folder)) if arguments.format == ReportFormat::Tau => during("writing the profiles", || tau(&run, &results, folder))?,
+        (_, Some(file)) => write(file, &during("putting the report together", || document(&run, &results, arguments)))?,
+        (_, None) => print(arguments.format, &during("putting the report together", || document(&run, &results, arguments)))?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -10,7 +10,7 @@ use tare_top::{About, App, Key, Outcome, Snapshot, draw, json, text};
 
 use crate::args::{Compensate, Format, TopArguments};
 use crate::failure::{Code, Failure};
-use crate::results::{Results, mode, output_page};
+use crate::results::{Results, mode, output_columns};
 use crate::rundir::RunDirectory;
 use crate::started::Started;
 
@@ -79,7 +79,7 @@ fn once(reader: &mut Reader, interval: Duration, format: Format) -> Result<(), F
         std::thread::sleep(interval);
         app.read(reader.read()?);
     }
-    let columns = u16::try_from(output_page().width.min(200)).unwrap_or(200);
+    let columns = u16::try_from(output_columns()).unwrap_or(80);
     match format {
         Format::Text => print!("{}", text(&app, columns, ROWS_ELSEWHERE)),
         Format::Json => println!("{}", json(&app)),

@@ -5,6 +5,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use crate::args::ViewArguments;
 use crate::failure::{Code, Failure};
+use crate::progress::during;
 use crate::results::Results;
 use crate::verbs::report::html;
 use crate::whole_file;
@@ -12,7 +13,7 @@ use crate::whole_file;
 /// Writes the page, says where it is, and opens it.
 pub(crate) fn view(arguments: &ViewArguments) -> Result<ExitCode, Failure> {
     let results = Results::open(&arguments.run)?;
-    let page = html(&results.about(), &results.compensated(&arguments.showing), &arguments.carried);
+    let page = during("putting the page together", || html(&results.about(), &results.compensated(&arguments.showing), &arguments.carried));
     let file = arguments.output.clone().unwrap_or_else(|| default_place(&results.run.path));
     let cannot = |error: &std::io::Error| Failure::io(Code::CannotWrite, "write", &file, error).remedy("name another place with -o FILE");
     whole_file::write(&file, page.as_bytes()).map_err(|error| cannot(&error))?;

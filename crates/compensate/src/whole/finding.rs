@@ -56,6 +56,15 @@ pub enum FindingKind {
         /// What these do longer than the others, where that explains a good part of the waiting.
         cause: Option<Cause>,
     },
+    /// Ranks wait in sends until others receive.
+    LateReceiver {
+        /// Those that wait, by rank.
+        waiting: Vec<u32>,
+        /// Those for which they wait, by rank; empty where that is more than half of all.
+        awaited: Vec<u32>,
+        /// What these do longer than the others, where that explains a good part of the waiting.
+        cause: Option<Cause>,
+    },
     /// Ranks wait in a collective operation for the last to arrive.
     LateArrival {
         /// Those that wait, by rank.
@@ -225,20 +234,21 @@ fn waiting(search: &Search<'_>, place: &WaitPlace, time: f64, queue: &Queue) -> 
     let (seconds, half_width) = (place.wait_s / count, place.half_width_s / count);
     let alone = Certainty::of(seconds, half_width).filter(|_| seconds >= LEAST_PART * time)?;
     let by_messages: f64 = place.awaited.iter().map(|(_, seconds)| seconds).sum();
-    let is_late_sender = by_messages >= 0.5 * place.wait_s;
+    let is_for_partners = by_messages >= 0.5 * place.wait_s;
     let most = place.waiters.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
     let mut waiting: Vec<u32> = place.waiters.iter().filter(|(_, seconds)| *seconds >= 0.1 * most).map(|(rank, _)| *rank).collect();
-    let mut awaited = if is_late_sender { few_that_make_most(&place.awaited) } else { those_that_hardly_wait(place, most) };
+    let mut awaited = if is_for_partners { few_that_make_most(&place.awaited) } else { those_that_hardly_wait(place, most) };
     if awaited.len() * 2 > ranks.count {
         awaited.clear();
     }
-    if !is_late_sender {
+    if !is_for_partners {
         waiting.retain(|rank| awaited.binary_search(rank).is_err());
     }
     let queued = queue.lateness(&awaited);
     let Some(certainty) = Certainty::of(seconds, half_width + queued) else { return Some(Waiting::Explained(seconds)) };
     let cause = search.cause(place, &awaited);
-    let kind = match is_late_sender {
+    let kind = match is_for_partners {
+        true if place.held_s >= 0.5 * by_messages => FindingKind::LateReceiver { waiting, awaited, cause },
         true => FindingKind::LateSender { waiting, awaited, cause },
         false => FindingKind::LateArrival { waiting, awaited, cause },
     };

@@ -27,6 +27,10 @@ pub struct Exchange {
     pub measured_wait_s: f64,
     /// Seconds that the receiver waited, compensated.
     pub wait_s: f64,
+    /// Seconds that the sender waited until the receiver received, as measured.
+    pub measured_sender_wait_s: f64,
+    /// The same, compensated.
+    pub sender_wait_s: f64,
 }
 
 /// What each rank received from each other, sorted by sender and receiver.
@@ -73,6 +77,11 @@ fn joined<K: Copy + Ord + Hash>(profile: &Profile, compensated: &Compensated, ke
                     cell.transmission_s += seconds(peer.transmission);
                     cell.measured_wait_s += seconds(peer.wait);
                     cell.wait_s += seconds(if is_compensated { peer.virtual_wait } else { peer.wait });
+                }
+                if peer.held > 0 {
+                    let cell = received.entry((key, own, peer.rank)).or_default();
+                    cell.measured_sender_wait_s += seconds(peer.held);
+                    cell.sender_wait_s += seconds(if is_compensated { peer.virtual_held } else { peer.held });
                 }
                 if peer.sent > 0 {
                     let cell = sent.entry((key, own, peer.rank)).or_default();
@@ -122,6 +131,8 @@ pub struct WaitPlace {
     pub waiters: Vec<(u32, f64)>,
     /// For which ranks, where messages tell; by rank.
     pub awaited: Vec<(u32, f64)>,
+    /// Of these seconds, those of sends that waited until the other one received.
+    pub held_s: f64,
 }
 
 /// Places of MPI operations, but for its start and end; those with the longest waits first.
@@ -153,9 +164,10 @@ pub fn wait_places(profile: &Profile, compensated: &Compensated, tree: &CallTree
             sums.calls += node.calls();
             sums.moved.add(rank, node);
             *sums.waiters.entry(rank).or_default() += figures.wait_s;
-            for peer in node.peers.iter().filter(|peer| peer.wait > 0) {
-                let wait = if compensated.mode == Mode::Parallel { peer.virtual_wait } else { peer.wait };
-                *sums.awaited.entry(peer.rank).or_default() += process.clock.seconds(wait as f64);
+            for peer in node.peers.iter().filter(|peer| peer.wait > 0 || peer.held > 0) {
+                let (wait, held) = if compensated.mode == Mode::Parallel { (peer.virtual_wait, peer.virtual_held) } else { (peer.wait, peer.held) };
+                *sums.awaited.entry(peer.rank).or_default() += process.clock.seconds(wait.saturating_add(held) as f64);
+                sums.held_s += process.clock.seconds(held as f64);
             }
         }
     }
@@ -175,6 +187,7 @@ struct Sums {
     open: BTreeMap<u32, f64>,
     waiters: BTreeMap<u32, f64>,
     awaited: BTreeMap<u32, f64>,
+    held_s: f64,
 }
 
 impl Default for Sums {
@@ -189,6 +202,7 @@ impl Default for Sums {
             open: BTreeMap::new(),
             waiters: BTreeMap::new(),
             awaited: BTreeMap::new(),
+            held_s: 0.0,
         }
     }
 }
@@ -209,6 +223,7 @@ impl Sums {
             open: self.open.into_iter().collect(),
             waiters: self.waiters.into_iter().collect(),
             awaited: self.awaited.into_iter().filter(|(_, seconds)| *seconds > 0.0).collect(),
+            held_s: self.held_s,
         }
     }
 }

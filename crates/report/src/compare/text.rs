@@ -204,6 +204,14 @@ pub(super) fn untrusted(comparison: &Comparison) -> Vec<&'static str> {
     crate::view::reasons(marks)
 }
 
+fn stranger(side: usize, part: f64, glyphs: &Glyphs) -> String {
+    format!(
+        "Are A and {} runs of one program? Regions that both have make up {} of the work outside MPI.",
+        letter(side),
+        if part > 0.0 { share(part, glyphs) } else { "nothing".to_string() }
+    )
+}
+
 /// What the figures mean, said once.
 pub(super) fn notes(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {
     let mut text = format!(
@@ -222,7 +230,8 @@ pub(super) fn notes(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {
     if of_others().any(|run| run.was_compensated.is_some()) {
         text.push_str(" What was exported is of the whole program, compensated as it was then.");
     }
-    let mut notes = vec![text];
+    let mut notes: Vec<String> = comparison.strangers().into_iter().map(|(side, part)| stranger(side, part, glyphs)).collect();
+    notes.push(text);
     if !comparison.has_noise {
         notes.push(
             "Noise between runs is not known: each side is a single run, and what looks slower or faster may be noise. Several on a side tell: \

@@ -41,6 +41,8 @@ impl Matrix {
             block.transmission_s += exchange.transmission_s;
             block.measured_wait_s += exchange.measured_wait_s;
             block.wait_s += exchange.wait_s;
+            block.measured_sender_wait_s += exchange.measured_sender_wait_s;
+            block.sender_wait_s += exchange.sender_wait_s;
         }
         let blocks: Vec<Exchange> = blocks.into_values().collect();
         let mut pairs = exchanges.to_vec();
@@ -70,7 +72,7 @@ impl Matrix {
 }
 
 fn heaviest_by_wait(mut pairs: Vec<Exchange>, most: usize) -> Vec<Exchange> {
-    pairs.sort_by(|one, other| other.wait_s.total_cmp(&one.wait_s));
+    pairs.sort_by(|one, other| (other.wait_s + other.sender_wait_s).total_cmp(&(one.wait_s + one.sender_wait_s)));
     pairs.truncate(most);
     pairs
 }
@@ -85,4 +87,6 @@ fn table(exchanges: &[Exchange]) -> Table {
         .rough("transmission", all().map(|exchange| exchange.transmission_s))
         .rough("measured_wait", all().map(|exchange| exchange.measured_wait_s))
         .rough("wait", all().map(|exchange| exchange.wait_s))
+        .rough("measured_sender_wait", all().map(|exchange| exchange.measured_sender_wait_s))
+        .rough("sender_wait", all().map(|exchange| exchange.sender_wait_s))
 }

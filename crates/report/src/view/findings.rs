@@ -61,6 +61,11 @@ impl Words<'_> {
                 let what = format!("{} {} for {whom}{}", self.ranks(waiting), verb(waiting, "wait"), self.because(awaited, cause));
                 ("F-wait-late-sender", what, self.attempt(awaited, cause))
             }
+            FindingKind::LateReceiver { waiting, awaited, cause } => {
+                let whom = if awaited == waiting { "each other".to_string() } else { self.ranks(awaited) };
+                let what = format!("{} {} for {whom} to receive{}", self.ranks(waiting), verb(waiting, "wait"), self.because(awaited, cause));
+                ("F-wait-late-receiver", what, self.attempt(awaited, cause))
+            }
             FindingKind::LateArrival { waiting, awaited, cause } if !awaited.is_empty() => {
                 let what = format!("{} {} until {} {}", self.ranks(waiting), verb(waiting, "wait"), self.ranks(awaited), verb(awaited, "arrive"));
                 ("F-wait-late-arrival", format!("{what}{}", self.because(awaited, cause)), self.attempt(awaited, cause))
