@@ -21,6 +21,7 @@ NEVER_MOVED = {
     "overlapping code",
     "call into its own body",
     "a jump to pieces of code whose sizes must stay",
+    "another function has the address of one of its instructions",
 }
 SMALL = 5000
 
