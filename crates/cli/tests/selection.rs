@@ -276,9 +276,33 @@ fn the_table_of_paper_2_has_a_row_for_each_image() {
     let output = place.tare().env_remove("TARE_PRESET").args(["select", "--table", "missing", &program]).output().expect("tare can be started");
     let (shown, said) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.code() == Some(66) && shown.contains("75 %") && said.contains("missing"), "{shown}{said}");
+    fs::write(place.path().join("script"), "#!/bin/sh\nexec true\n").expect("a writable directory");
+    let with_script = |format: &str| {
+        let words = ["select", "--table", "script", &program, "--format", format];
+        let output = place.tare().env_remove("TARE_PRESET").args(words).output().expect("tare can be started");
+        assert_eq!(output.status.code(), Some(65), "{format}");
+        text(&output.stdout).to_string()
+    };
+    let (shown, csv, json) = (with_script("text"), with_script("csv"), with_script("json"));
+    assert!(shown.lines().any(|line| line.trim_start().starts_with("script ") && line.contains("a script for /bin/sh")), "{shown}");
+    assert!(csv.lines().any(|line| line.starts_with("script,,,,,,,\"a script for /bin/sh,")), "{csv}");
+    fits(&place, "select-table", &json);
+    let document: Value = serde_json::from_str(&json).expect("a document");
+    assert_eq!((&document["unread"][0]["path"], document["images"].as_array().map(Vec::len)), (&Value::from("script"), Some(1)));
     let text = printed(&place, &["--table", &program]);
-    assert!(text.contains("CC 2+") && text.contains("75 %"), "{text}");
-    assert!(printed(&place, &["--table", &program, "--format", "csv"]).starts_with("image,functions,has_lines,cc2,cc3,loc5,mpi-path\r\n"));
+    assert!(text.contains("CC 2+") && text.contains("75 %") && !text.contains("not read"), "{text}");
+    assert!(printed(&place, &["--table", &program, "--format", "csv"]).starts_with("image,functions,has_lines,cc2,cc3,loc5,mpi-path,unread\r\n"));
+}
+
+#[test]
+fn a_percentage_with_a_sign_is_refused_as_one() {
+    let (place, program) = place_with_program();
+    let cases = [["select", "--budget", "-1%", &program], ["run", "--budget", "-0.5%", "--"], ["compare", "--least", "-3%", &program]];
+    for words in cases {
+        let output = place.tare().args(words).output().expect("tare can be started");
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(64) && said.contains("expected a percentage") && said.contains(words[2]), "{words:?}: {said}");
+    }
 }
 
 /// The JSON document of `tare select`.

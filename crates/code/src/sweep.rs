@@ -419,7 +419,7 @@ impl<'a> Portion<'a> {
             match thunk {
                 None => self.record(image, &recent, flow, &mut seen),
                 Some((flow, through)) => {
-                    seen.has_thunk = true;
+                    seen.has_thunk |= raw != RawFlow::Return;
                     self.flows.push(FlowRecord::new(instruction, flow, through));
                 }
             }

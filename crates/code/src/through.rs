@@ -59,6 +59,26 @@ impl Recent {
         (before.mnemonic() == Mnemonic::Push && before.next_ip() == self.last().ip()).then_some(before)
     }
 
+    /// What the last instruction, a return, goes to, if that was pushed right in front of it, or with nothing but steps between that
+    /// leave the stack pointer as it is.
+    pub(crate) fn pushed_to_return(&self) -> Option<&Instruction> {
+        let mut behind = self.last();
+        for back in 2..=self.count.min(ROOM) {
+            let one = &self.ring[(self.count - back) % ROOM];
+            if one.next_ip() != behind.ip() || one.flow_control() != FlowControl::Next {
+                return None;
+            }
+            if one.mnemonic() == Mnemonic::Push {
+                return Some(one);
+            }
+            if one.is_stack_instruction() || one.op0_register().full_register() == Register::RSP {
+                return None;
+            }
+            behind = one;
+        }
+        None
+    }
+
     /// Whether the instruction at an address may be among those that are remembered.
     pub(crate) fn reaches(&self, address: u64) -> bool {
         self.last().ip().wrapping_sub(address) <= ROOM as u64 * LONGEST

@@ -6,6 +6,7 @@
 //! or, where the address to go to was pushed right in front of the thunk, an indirect jump as well. A call of all that which stands
 //! right behind it is an indirect call. Jumps through thunks are tail calls unless the stack is not as at an entry, or the
 //! function keeps addresses of its own instructions or reads a table that leads into it; then where they go is not known.
+//! A return to what was just pushed (`push label; ret`) is an unknown jump.
 
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tare_image::Image;
 
 use crate::addresses::slot;
-use crate::decode::{RawFlow, decoder, raw_flow};
+use crate::decode::{LONGEST, RawFlow, decoder, raw_flow};
 use crate::fragments::Fragments;
 use crate::quick::QuickMap;
 use crate::sweep::Sweep;
@@ -53,7 +54,7 @@ struct Known {
     at: u64,
     flow: RawFlow,
     through: Through,
-    /// The call at the start of the thunk, or the jump to it.
+    /// The call at the start of the thunk, or the jump to it; the return itself where there is no thunk.
     start: u64,
 }
 
@@ -71,6 +72,11 @@ impl Inline {
         }
         if self.awaited.as_ref().is_some_and(|awaited| awaited.at == one.ip()) {
             self.known.extend(self.awaited.take());
+        } else if raw == RawFlow::Return
+            && let Some(pushed) = recent.pushed_to_return()
+        {
+            let through = slot(pushed).map_or(Through::Unknown, Through::Slot);
+            self.known.push(Known { at: one.ip(), flow: RawFlow::IndirectJump, through, start: one.ip() });
         }
         self.known.last().filter(|last| last.at == one.ip()).map(|last| (last.flow, last.through))
     }
@@ -171,11 +177,17 @@ pub(crate) fn mark(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, unit
         let ranges: Vec<_> = own().map(|(_, one)| one.range.clone()).collect();
         let may_stay = resolver.has_labels(&ranges);
         let kinds = through.into_iter().map(|jump| {
-            let is_entry = rows(image, fragments, jump.fragment).is_none_or(|rows| rows.at(jump.from).is_some_and(tare_image::Cfa::is_entry));
-            (jump.address, if may_stay || !is_entry { JumpKind::Unknown } else { JumpKind::TailCall })
+            let is_entry = || rows(image, fragments, jump.fragment).is_none_or(|rows| rows.at(jump.from).is_some_and(tare_image::Cfa::is_entry));
+            (jump.address, if may_stay || is_return(image, &jump) || !is_entry() { JumpKind::Unknown } else { JumpKind::TailCall })
         });
         jumps.entry(index).or_default().kinds.extend(kinds);
     }
+}
+
+/// Whether it is a return without a thunk, to what was pushed.
+fn is_return(image: &Image<'_>, jump: &Jump) -> bool {
+    let range = jump.address..jump.address.saturating_add(LONGEST);
+    jump.from == jump.address && decoder(image, &range).into_iter().next().is_some_and(|one| raw_flow(&one) == RawFlow::Return)
 }
 
 /// Whether code calls over a loop, and overwrites or drops the return address.

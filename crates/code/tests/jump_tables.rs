@@ -527,6 +527,35 @@ fn jumps_through_thunks_that_stay_in_a_function_are_unknown_and_others_are_tail_
     }
 }
 
+#[test]
+fn returns_to_what_was_pushed_are_unknown_jumps() {
+    let one = |name: &str, body: &str| {
+        format!(
+            "__asm__(\".text\\n.globl {name}\\n.type {name}, @function\\n{name}: .cfi_startproc\\n{body}\\n.cfi_endproc\\n.size {name}, .-{name}\");\n"
+        )
+    };
+    let source = [
+        one("label", "push $1f\\nret\\n1: lea 1(%rdi), %eax\\nret"),
+        one("loaded", "lea 1f(%rip), %rax\\npush %rax\\nadd $4, %edi\\nret\\n1: lea 1(%rdi), %eax\\nret"),
+        one("given", "push %rdi\\nret $8"),
+        one("from_memory", "push (%rdi)\\nnop\\nret"),
+        one("balanced", "push %rdi\\npop %rax\\nret"),
+        one("dropped", "push %rdi\\nadd $8, %rsp\\nret"),
+        one("called", "push %rdi\\ncall abort\\n1: ret"),
+        "int main(void) { return 0; }\n".to_owned(),
+    ];
+    let shop = Workshop::new();
+    let bytes = shop.compile("gcc", "pushed", "c", &source.concat(), &["-no-pie", "-fno-pie"]);
+    let image = Image::parse(&bytes).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    let expected = [("label", 1), ("loaded", 1), ("given", 1), ("from_memory", 1), ("balanced", 0), ("dropped", 0), ("called", 0)];
+    for (name, unresolved) in expected {
+        let one = function(&program, name);
+        assert_eq!(program.metrics(&image, one, None).unresolved_jumps, unresolved, "{name}");
+        assert_eq!(one.refusal == Some(tare_code::Refusal::UnknownJump), unresolved > 0, "{name}: {:?}", one.refusal);
+    }
+}
+
 /// A table without a guard, and behind it words that lead to another function, whom nobody here is known to read.
 const UNGUARDED: &str = r"
     .text

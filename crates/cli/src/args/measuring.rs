@@ -127,7 +127,7 @@ pub(crate) struct RunArguments {
     pub(crate) output: Option<PathBuf>,
     /// How much longer probes may make the run: those of short and frequent regions are off most of the time where it would
     /// be exceeded (default: no limit)
-    #[arg(long, value_name = "P%", env = "TARE_BUDGET")]
+    #[arg(long, value_name = "P%", env = "TARE_BUDGET", allow_hyphen_values = true)]
     pub(crate) budget: Option<Budget>,
     /// The MPI of programs that a script hides
     #[arg(long, value_enum, value_name = "MPI", env = "TARE_MPI")]

@@ -43,7 +43,7 @@ pub(crate) struct Selection {
     pub(crate) filter: Vec<PathBuf>,
     /// How much longer probes may make the run: with --preset auto (where 2% is the default) it limits the selection; while
     /// the program runs, probes of short and frequent regions are off most of the time where it would be exceeded
-    #[arg(long, value_name = "P%", env = "TARE_BUDGET")]
+    #[arg(long, value_name = "P%", env = "TARE_BUDGET", allow_hyphen_values = true)]
     pub(crate) budget: Option<Budget>,
     /// With --preset auto: calls and times of an earlier run of the program, in the place of estimates
     #[arg(long, value_name = "DIR", env = "TARE_FROM_RUN")]

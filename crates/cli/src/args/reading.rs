@@ -187,7 +187,7 @@ pub(crate) struct CompareArguments {
     pub(crate) with: Vec<PathBuf>,
     /// What does not count: changes below this part of the first side's time (default: 1 %, or 5 % where all sides are
     /// single runs, whose noise is not known)
-    #[arg(long, value_name = "P%", env = "TARE_LEAST", value_parser = parse_percent)]
+    #[arg(long, value_name = "P%", env = "TARE_LEAST", allow_hyphen_values = true, value_parser = parse_percent)]
     pub(crate) least: Option<f64>,
     /// How to write it
     #[arg(long, value_enum, env = "TARE_FORMAT", default_value = "text")]
@@ -205,7 +205,7 @@ fn parse_percent(text: &str) -> Result<f64, String> {
     percent
         .filter(|percent| (0.0..=100.0).contains(percent))
         .map(|percent| percent / 100.0)
-        .ok_or_else(|| "expected per cent, such as 2%".to_string())
+        .ok_or_else(|| "expected a percentage from 0 to 100, such as 2%".to_string())
 }
 
 /// `tare top`

@@ -18,7 +18,7 @@ use crate::results::output_page;
 /// The paper's columns: heading and preset.
 const COLUMNS: [(&str, &str); 4] = [("CC 2+", "cc2"), ("CC 3+", "cc3"), ("LoC 5+", "loc5"), ("MPI path", "mpi-path")];
 
-/// Prints the table of all images that can be read; the status is that of the first that cannot.
+/// Prints the table of all images, with the reason where one cannot be read; the status is that of the first that cannot.
 pub(crate) fn print(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
     // What the environment asks of runs is no contradiction.
     if let Some(option) = ["--preset", "--filter"].into_iter().find(|option| is_given(option)) {
@@ -32,6 +32,10 @@ pub(crate) fn print(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
             Err(failure) => {
                 eprintln!("tare: {failure}");
                 failed.get_or_insert(failure.exit_code());
+                let path = image.display().to_string();
+                // The row has the name already.
+                let reason = failure.what.strip_prefix(&format!("{path} is ")).unwrap_or(&failure.what).to_owned();
+                rows.push(Share { path, unread: Some(reason), ..Share::default() });
             }
         }
     }
