@@ -221,20 +221,24 @@ fn that_a_rank_had_no_processor_is_a_finding_of_its_own() {
     };
     assert_eq!(of_processors(0.05), None);
     let found = of_processors(0.9).expect("much of the run");
-    let FindingKind::NoProcessor { ranks, of, explains, sharing } = &found.kind else { panic!("{found:?}") };
+    let FindingKind::NoProcessor { ranks, longest, of, explains, sharing } = &found.kind else { panic!("{found:?}") };
     assert_eq!((ranks.as_slice(), *sharing), ([3].as_slice(), None));
     assert!((of - 2.0).abs() < 1e-6, "{of}");
     assert!((explains - 7.0 / 8.0).abs() < 1e-6, "seven of eight ranks wait a second for it");
-    assert_eq!((found.certainty, found.seconds.value), (Certainty::Sure, 0.9));
+    assert_eq!((found.certainty, *longest), (Certainty::Sure, 0.9));
+    assert!((found.seconds.value - 0.9 - explains).abs() < 1e-9, "both could be won: {found:?}");
 }
 
 #[test]
-fn who_queues_in_mpi_makes_nobody_late() {
-    let mut profile = ranks_with(8, |rank| if rank == 3 { (2.0, 0.0, None) } else { (1.0, 1.0, None) });
-    for location in &mut profile.locations {
-        (location.queued_s, location.queued_in_mpi_s) = (Some(0.9), 0.9);
-    }
-    let found = all_findings(&profile);
-    let [late] = found.as_slice() else { panic!("{found:?}") };
-    assert_eq!((late.certainty, late.queued_s), (Certainty::Sure, None));
+fn who_queues_in_mpi_makes_those_late_alone_who_wait_for_it() {
+    let with_in_mpi = |late: f64, others: f64| {
+        let mut profile = ranks_with(8, |rank| if rank == 3 { (2.0, 0.0, None) } else { (1.0, 1.0, None) });
+        for (rank, location) in profile.locations.iter_mut().enumerate() {
+            let queued = if rank == 3 { late } else { others };
+            (location.queued_s, location.queued_in_mpi_s) = (Some(queued), queued);
+        }
+        all_findings(&profile).into_iter().find(|finding| matches!(finding.kind, FindingKind::LateArrival { .. })).map(|finding| finding.certainty)
+    };
+    assert_eq!(with_in_mpi(0.0, 0.9), Some(Certainty::Sure));
+    assert_eq!(with_in_mpi(0.9, 0.0), None);
 }

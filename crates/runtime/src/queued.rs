@@ -45,23 +45,36 @@ pub(crate) fn end(location: &LiveLocation) {
     location.queued_plus_one.store(sum.map_or(0, |sum| sum + 1), Relaxed);
 }
 
-/// A wrapped call begins or ends, at this moment: notes what has passed until then, where it is long enough since that was last done.
-/// Who had no processor for long was in one and the same call for long, or outside of all, so that little is taken for the other.
+/// A wrapped call begins at this moment.
 #[inline]
-pub(crate) fn note(local: Local, ticks: u64, in_wrapper: bool) {
+pub(crate) fn call_begins(local: Local, ticks: u64) {
     if ticks.wrapping_sub(local.state.queue_read.load(Relaxed)) > BETWEEN_SAMPLES {
-        local.state.queue_read.store(ticks, Relaxed);
-        note_now(local.arena.location(), in_wrapper);
+        note(local, ticks);
     }
 }
 
+/// A wrapped call has lasted from one moment to another.
+#[inline]
+pub(crate) fn call_ends(local: Local, begin: u64, end: u64) {
+    let wrapped = &local.state.wrapped;
+    // Of a call under way at the last reading, what is since then.
+    let begin = begin.max(local.state.queue_read.load(Relaxed));
+    wrapped.store(wrapped.load(Relaxed) + end.saturating_sub(begin), Relaxed);
+    call_begins(local, end);
+}
+
+/// Notes what has passed since the kernel was last asked, in wrapped calls by their part of the time: who had no processor for long
+/// was in a call, or outside of all, for so much longer.
 #[cold]
-fn note_now(location: &LiveLocation, in_wrapper: bool) {
+fn note(local: Local, ticks: u64) {
+    let (state, location) = (local.state, local.arena.location());
+    let begun = state.queue_read.swap(ticks, Relaxed);
+    let wrapped = state.wrapped.swap(0, Relaxed);
     let Some(sum) = sum(location) else { return };
-    let before = location.queued_plus_one.swap(sum + 1, Relaxed).saturating_sub(1);
-    if in_wrapper {
-        add(&location.queued_in_wrappers, sum.saturating_sub(before));
-    }
+    let passed = (sum + 1).saturating_sub(location.queued_plus_one.swap(sum + 1, Relaxed).max(1));
+    let window = ticks.saturating_sub(begun).max(1);
+    let in_wrappers = u128::from(passed) * u128::from(wrapped.min(window)) / u128::from(window);
+    add(&location.queued_in_wrappers, in_wrappers as u64);
 }
 
 /// Nanoseconds of all threads of the location so far; `None` where the kernel does not say.

@@ -56,7 +56,9 @@ pub(crate) struct ThreadState {
     pub(crate) metrics: AtomicPtr<u8>,
     /// When the kernel was last asked for how long the thread had no processor.
     pub(crate) queue_read: AtomicU64,
-    reserved: [AtomicU64; 7],
+    /// Ticks in wrapped calls since then.
+    pub(crate) wrapped: AtomicU64,
+    reserved: [AtomicU64; 6],
 }
 
 const _: () = assert!(size_of::<ThreadState>() == 192);

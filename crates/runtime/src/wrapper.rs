@@ -96,7 +96,7 @@ impl Thread {
             local.find_or_create(local.current(), region.0, Door::Wrapper).0
         });
         let (frame, ticks) = local.open_wrapper(node);
-        queued::note(local, ticks, false);
+        queued::call_begins(local, ticks);
         Open { local, entered: Ticks(ticks), node, depth: Some(local.arena.frame_index(frame)) }
     }
 
@@ -109,7 +109,7 @@ impl Thread {
             request::follow(local.arena, header);
         }
         let Some(depth) = open.depth else { return };
-        queued::note(local, returned.0, true);
+        queued::call_ends(local, open.entered.0, returned.0);
         let top = local.arena.frame_index(local.state.frame());
         let ticks = process::now().0;
         local.attribute(local.owner(), ticks);

@@ -85,7 +85,9 @@ pub enum FindingKind {
     NoProcessor {
         /// Those that had none half as long as the first at least, by rank.
         ranks: Vec<u32>,
-        /// Seconds for which the first was outside of MPI.
+        /// Seconds for which the first had none outside of MPI.
+        longest: f64,
+        /// Seconds for which it was outside of MPI.
         of: f64,
         /// Threads of the run on its node, and the processors on which they were allowed to run.
         sharing: Option<(usize, u32)>,
@@ -181,18 +183,21 @@ impl Queue {
         Self { shortages: shortages(profile, compensated).into_iter().filter_map(ranked).collect() }
     }
 
-    /// Seconds by which these ranks may be late because they had none: beyond what the work that they do would have queued for at the
-    /// others' rate. Where these are none, and so all are late in turn, the longest for which any rank had none.
+    /// Seconds by which these ranks may be late because they had none: in MPI, and outside of it beyond what the work that they do
+    /// would have queued for at the others' rate. Where these are none, and so all are late in turn, the longest for which any rank
+    /// had none.
     fn lateness(&self, awaited: &[u32]) -> f64 {
+        let all = || self.shortages.iter().map(|(_, shortage)| shortage);
         if awaited.is_empty() {
-            return self.shortages.iter().map(|(_, shortage)| shortage.queued_s).fold(0.0, f64::max);
+            return all().map(|shortage| shortage.queued_s + shortage.in_mpi_s).fold(0.0, f64::max);
         }
         let is_awaited = |rank: &u32| awaited.contains(rank);
         let others = || self.shortages.iter().filter(|(rank, _)| !is_awaited(rank)).map(|(_, shortage)| shortage);
         let worked: f64 = others().map(Shortage::worked_s).sum();
         let rate = if worked > 0.0 { others().map(|shortage| shortage.queued_s).sum::<f64>() / worked } else { 0.0 };
         let late = self.shortages.iter().filter(|(rank, _)| is_awaited(rank));
-        late.map(|(_, shortage)| shortage.queued_s - rate * shortage.worked_s()).fold(0.0, f64::max)
+        let excess = |shortage: &Shortage| (shortage.queued_s - rate * shortage.worked_s()).max(0.0);
+        late.map(|(_, shortage)| excess(shortage) + shortage.in_mpi_s).fold(0.0, f64::max)
     }
 
     /// That ranks had none, where that is much, or waiting is explained by it.
@@ -205,11 +210,12 @@ impl Queue {
         let region = profile.locations.iter().find(|location| location.process.0 == first.process)?.nodes.first()?.region;
         let kind = FindingKind::NoProcessor {
             ranks: self.shortages.iter().filter(|(_, shortage)| shortage.queued_s >= 0.5 * first.queued_s).map(|(rank, _)| *rank).collect(),
+            longest: first.queued_s,
             of: first.outside_s,
             sharing: sharing(profile, &profile.processes[first.process].host),
             explains,
         };
-        Some(Finding { kind, region, caller: None, seconds: Figure::exact(first.queued_s), certainty: Certainty::Sure, queued_s: None })
+        Some(Finding { kind, region, caller: None, seconds: Figure::exact(first.queued_s + explains), certainty: Certainty::Sure, queued_s: None })
     }
 }
 

@@ -1,6 +1,6 @@
-//! Processors that ranks did not have: time in which they could run outside of MPI and others ran in their place, more ranks than
-//! processors or another program. In MPI it harms nobody: a rank that waits looks again and again whether its message is there, and
-//! queues like any other.
+//! Processors that ranks did not have: time in which they could run and others ran in their place, more ranks than processors or
+//! another program. In MPI it harms those alone who wait for them: a rank that waits looks again and again whether its message is
+//! there, and queues like any other.
 
 use tare_profile::{Profile, RegionKind};
 
@@ -13,6 +13,8 @@ pub struct Shortage {
     pub process: usize,
     /// For how long it could have run outside of MPI and had none.
     pub queued_s: f64,
+    /// For how long it could have run in MPI and had none.
+    pub in_mpi_s: f64,
     /// For how long it was outside of MPI, as measured.
     pub outside_s: f64,
 }
@@ -36,7 +38,7 @@ pub fn shortages(profile: &Profile, compensated: &Compensated) -> Vec<Shortage> 
         let queued_s = (queued_s - location.queued_in_mpi_s).clamp(0.0, outside_s);
         let known = &mut of_process[location.process.0];
         if known.is_none_or(|known| queued_s > known.queued_s) {
-            *known = Some(Shortage { process: location.process.0, queued_s, outside_s });
+            *known = Some(Shortage { process: location.process.0, queued_s, in_mpi_s: location.queued_in_mpi_s, outside_s });
         }
     }
     of_process.into_iter().flatten().collect()

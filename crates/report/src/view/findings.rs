@@ -76,8 +76,8 @@ impl Words<'_> {
                 ("F-wait-in-turn", format!("{what}{}", self.because(awaited, cause)), attempt)
             }
             FindingKind::CutOff { ranks, longest } => self.cut_off(ranks, *longest),
-            FindingKind::NoProcessor { ranks, of, sharing, explains } => {
-                let what = self.no_processor(ranks, (finding.seconds.value, *of), *explains);
+            FindingKind::NoProcessor { ranks, longest, of, sharing, explains } => {
+                let what = self.no_processor(ranks, (*longest, *of), *explains);
                 let (sharing, attempt) = match sharing.filter(|(threads, processors)| *threads > *processors as usize) {
                     Some((threads, 1)) => (format!("; {threads} threads share a processor"), "no more threads than processors"),
                     Some((threads, processors)) => (format!("; {threads} threads share {processors} processors"), "no more threads than processors"),
