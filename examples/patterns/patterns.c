@@ -60,13 +60,14 @@ static void halo(int rounds)
     int next = (rank + 1) % size, last = (rank + size - 1) % size;
     for (int i = 0; i < rounds; i++) {
         MPI_Request all[4];
+        MPI_Status arrived[4];
         double local = i, global;
         MPI_Irecv(in[0], BORDER, MPI_DOUBLE, last, 1, MPI_COMM_WORLD, &all[0]);
         MPI_Irecv(in[1], BORDER, MPI_DOUBLE, next, 2, MPI_COMM_WORLD, &all[1]);
         MPI_Isend(out[0], BORDER, MPI_DOUBLE, next, 1, MPI_COMM_WORLD, &all[2]);
         MPI_Isend(out[1], BORDER, MPI_DOUBLE, last, 2, MPI_COMM_WORLD, &all[3]);
         work(share(i));
-        MPI_Waitall(4, all, MPI_STATUSES_IGNORE);
+        MPI_Waitall(4, all, arrived);
         MPI_Allreduce(&local, &global, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     }
 }
