@@ -27,6 +27,17 @@ impl Program {
         }
     }
 
+    /// Whether what is called comes back more often than it is called, by its name.
+    #[must_use]
+    pub fn comes_back_twice(&self, image: &Image<'_>, call: &Instruction) -> bool {
+        const NAMES: [&str; 7] = ["setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "savectx", "vfork", "getcontext"];
+        match self.destination(image, call) {
+            Some(Callee::Function(index)) => self.functions.get(index).is_some_and(|one| NAMES.iter().any(|name| one.is_called(name))),
+            Some(Callee::Import(name)) => NAMES.contains(&name),
+            _ => false,
+        }
+    }
+
     /// What an indirect call or jump reads its target from, or the code that it leads to; `None` where neither is known.
     pub(crate) fn place(&self, call: &Instruction) -> Option<u64> {
         let record = self.flows.binary_search_by_key(&call.address, |record| record.address).ok()?;

@@ -6,7 +6,8 @@
 //! without optimisation is counted too.
 //!
 //! What always holds: a count is given only where every definition on the way was understood; memory that is written
-//! through pointers is taken not to change the frame's slots, so a count is for estimates and never for a rewrite.
+//! through pointers is taken not to change the frame's slots but those whose own address the function makes, so a count is for
+//! estimates and never for a rewrite.
 
 mod definitions;
 mod induction;

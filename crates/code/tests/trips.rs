@@ -70,6 +70,28 @@ fn constant_loops_are_counted_in_optimised_code() {
 }
 
 #[test]
+fn a_counter_that_others_may_write_is_not_counted() {
+    let source = "struct box { int i; }; extern void change(int *);
+        void shown(void) { for (int i = 0; i < 10; i++) change(&i); }
+        void held(struct box *it) { for (it->i = 0; it->i < 10; it->i++) change(0); }
+        void own(void) { int other; for (int i = 0; i < 10; i++) change(&other); }";
+    let shop = Workshop::new();
+    for (compiler, level) in [("gcc", "-O0"), ("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O0"), ("clang", "-O1")] {
+        if !has(compiler) {
+            continue;
+        }
+        let bytes = shop.compile(compiler, "others", "c", source, &[level, "-shared", "-fPIC", "-fno-unroll-loops"]);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        for name in ["shown", "held"] {
+            assert_eq!(trips_of(&image, &program, name), [(1, None)], "{compiler} {level} {name}");
+        }
+        let own = trips_of(&image, &program, "own");
+        assert!(matches!(own.as_slice(), [(1, Some(trips))] if trips.exact && (10..12).contains(&trips.most)), "{compiler} {level}: {own:?}");
+    }
+}
+
+#[test]
 fn a_loop_whose_bound_is_not_a_constant_is_not_counted() {
     let shop = Workshop::new();
     for level in ["-O0", "-O1", "-O2", "-O3"] {

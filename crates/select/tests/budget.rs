@@ -74,6 +74,26 @@ fn visits_of_programs_with_constant_loops_are_what_the_programs_count() {
     }
 }
 
+#[test]
+fn nothing_bounds_the_visits_behind_a_call_that_comes_back_twice() {
+    let source = "#include <setjmp.h>\n#include <stdio.h>\n__attribute__((noinline, noclone)) static void once(void) { __asm__ volatile(\"\"); }\n
+        jmp_buf place; long calls; __attribute__((noinline, noclone)) static void behind(void) { calls++; }
+        __attribute__((noinline, noclone)) static void back(int n) { if (n < 5000) longjmp(place, n + 1); }
+        __attribute__((noinline, noclone)) static void again(void) { int n = setjmp(place); behind(); back(n); }
+        int main(void) { once(); again(); printf(\"%ld\\n\", calls); }";
+    for level in ["-O0", "-O1", "-O2"] {
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("app.c"), source).expect("a source file");
+        gcc(directory.path(), &[level, "-o", "app", "app.c"]);
+        let bytes = std::fs::read(directory.path().join("app")).expect("the program");
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        let estimates = Estimates::of(&program, &image);
+        let of = |name: &str| estimates.functions[program.functions.iter().position(|function| function.name == name).expect(name)].most;
+        assert_eq!([of("once"), of("again"), of("behind")], [Some(1.0), Some(1.0), None], "{level}");
+    }
+}
+
 /// Functions of every kind that a budget tells apart.
 const KINDS: &str = r#"
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 //! What a place holds: a walk backwards from a block, through the blocks that are the only way to it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use iced_x86::{Instruction as Decoded, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
@@ -47,6 +47,10 @@ pub(super) struct Definitions<'a> {
     pub(super) cfg: &'a Cfg,
     pub(super) loops: &'a [Loop],
     predecessors: Vec<Vec<usize>>,
+    /// Slots whose own address the function makes.
+    shown: HashSet<Place>,
+    /// Whether the frame pointer is one.
+    has_frame_pointer: bool,
     /// Position in `loops` by the index of the header.
     headers: HashMap<usize, usize>,
     factory: InstructionInfoFactory,
@@ -63,7 +67,11 @@ impl<'a> Definitions<'a> {
             }
         }
         let headers = loops.iter().enumerate().filter_map(|(index, one)| Some((*one.blocks.first()?, index))).collect();
-        Self { code, body, cfg, loops, predecessors, headers, factory: InstructionInfoFactory::new() }
+        let shown = code.iter().filter(|one| one.mnemonic() == Mnemonic::Lea).filter_map(|one| frame_address(one, 1)).collect();
+        let makes_frame =
+            |one: &Decoded| one.op0_register() == Register::RBP && (one.op1_register() == Register::RSP || one.memory_base() == Register::RSP);
+        let has_frame_pointer = code.iter().any(|one| matches!(one.mnemonic(), Mnemonic::Mov | Mnemonic::Lea) && makes_frame(one));
+        Self { code, body, cfg, loops, predecessors, shown, has_frame_pointer, headers, factory: InstructionInfoFactory::new() }
     }
 
     /// The instructions of a block, as positions in the code.
@@ -158,12 +166,14 @@ impl<'a> Definitions<'a> {
         let register = match place {
             Place::Register(register) | Place::Slot(register, _) => register,
         };
+        let is_open = matches!(place, Place::Slot(base, _) if self.shown.contains(&place) || base == Register::RBP && !self.has_frame_pointer);
         if is_call {
-            return !is_kept_by_calls(register);
+            return is_open || !is_kept_by_calls(register);
         }
         if let Place::Slot(base, displacement) = place {
             let is_same = one.memory_base() == base && one.memory_displacement64().cast_signed() == displacement;
-            if one.op0_kind() == OpKind::Memory && is_same && !matches!(one.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push) {
+            let may_be = is_same || is_open && !matches!(one.memory_base(), Register::RSP | Register::RBP | Register::RIP);
+            if one.op0_kind() == OpKind::Memory && may_be && !matches!(one.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push) {
                 return true;
             }
         }
@@ -211,14 +221,16 @@ pub(super) fn operand(one: &Decoded, operand: u32) -> Option<Place> {
             let register = one.op_register(operand);
             (register.is_gpr32() || register.is_gpr64()).then(|| Place::Register(register.full_register()))
         }
-        OpKind::Memory => {
-            let base = one.memory_base();
-            let is_slot = matches!(base, Register::RBP | Register::RSP) && one.memory_index() == Register::None;
-            let is_wide = matches!(one.memory_size().size(), 4 | 8);
-            (is_slot && is_wide).then(|| Place::Slot(base, one.memory_displacement64().cast_signed()))
-        }
+        OpKind::Memory => frame_address(one, operand).filter(|_| matches!(one.memory_size().size(), 4 | 8)),
         _ => None,
     }
+}
+
+/// The slot of the frame that a memory operand is, or begins with.
+fn frame_address(one: &Decoded, operand: u32) -> Option<Place> {
+    let base = one.memory_base();
+    let is_slot = one.op_kind(operand) == OpKind::Memory && matches!(base, Register::RBP | Register::RSP) && one.memory_index() == Register::None;
+    is_slot.then(|| Place::Slot(base, one.memory_displacement64().cast_signed()))
 }
 
 /// By how much an instruction steps a place, if that is what it does.

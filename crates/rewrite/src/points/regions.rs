@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use tare_code::{Body, Callee, Cfg, Flags, Flow, Function, Instruction, Loop, Program};
+use tare_code::{Body, Cfg, Flags, Flow, Function, Instruction, Loop, Program};
 use tare_format::probe::{MOST_OPEN_REGIONS, MOST_OPEN_REGIONS_OF_LEAF};
 use tare_image::Image;
 
@@ -90,24 +90,11 @@ impl Flowing<'_, '_> {
         self.body.instructions.iter().filter(|one| is_call_site(one.flow))
     }
 
-    /// Whether what is called comes back more often than it is called, by its name.
-    fn returns_twice(&self, call: &Instruction) -> bool {
-        const NAMES: [&str; 7] = ["setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "savectx", "vfork", "getcontext"];
-        match self.program.destination(self.image, call) {
-            Some(Callee::Function(index)) => {
-                let names = self.program.functions.get(index).into_iter().flat_map(|one| std::iter::once(&one.name).chain(&one.aliases));
-                { names }.any(|name| NAMES.contains(&name.as_str()))
-            }
-            Some(Callee::Import(name)) => NAMES.contains(&name),
-            _ => false,
-        }
-    }
-
     /// Whether a call in a loop comes back more than once: the loop would then be left more often than it is entered.
     fn comes_back_into(&self, one: &Loop) -> bool {
         let blocks = one.blocks.iter().filter_map(|&block| self.cfg.blocks.get(block));
         let mut own = blocks.flat_map(|block| self.body.instructions.get(block.instructions.clone()).unwrap_or_default());
-        own.any(|one| is_call_site(one.flow) && self.returns_twice(one))
+        own.any(|one| is_call_site(one.flow) && self.program.comes_back_twice(self.image, one))
     }
 
     fn landing_of(&self, call: &Instruction) -> Option<u64> {
@@ -234,7 +221,7 @@ impl<'a, 'data> Finder<'a, 'data> {
             let is_call = matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall);
             let reason = if level > MOST_OPEN_REGIONS {
                 Some(SiteReason::Depth)
-            } else if flow.returns_twice(one) {
+            } else if flow.program.comes_back_twice(flow.image, one) {
                 Some(SiteReason::ReturnsTwice)
             } else {
                 (is_call && comes_back && !self.falls_within_part(one.end())).then_some(SiteReason::PartEnd)

@@ -193,7 +193,8 @@ impl Drawn {
             all.iter_mut().take(1).for_each(|place| *place = sure);
         }
         let ways_out = ways_out(program, image, &body);
-        let most = most_by_block(&cfg, &loops, &trips);
+        let comes_back = body.instructions.iter().any(|one| program.comes_back_twice(image, one));
+        let most = if comes_back { vec![None; cfg.blocks.len()] } else { most_by_block(&cfg, &loops, &trips) };
         let scene = Scene { cfg: &cfg, efforts: &close.efforts(), most: &most, ways_out: &ways_out };
         drawn.node = Some(Node { sets: program.calls().through_pointers(index).to_vec(), ..scene.node(&frequencies) });
         drawn.note_calls(program, &body, &ways_out);
