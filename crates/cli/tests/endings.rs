@@ -207,6 +207,16 @@ fn handlers_on_small_stacks_have_room_for_probes() {
 }
 
 #[test]
+fn programs_survive_that_run_out_of_the_stack_and_leave() {
+    let place = Place::new();
+    for level in ["-O1", "-O2"] {
+        let line = [compile_c("crates/cli/tests/programs/overflow.c", place.path(), &[level]).display().to_string()];
+        let output = place.profile(&["--preset", "all"], &line);
+        assert_eq!(text(&output.stdout), "5 caught\n", "{level}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
 fn a_report_of_a_run_that_goes_on_counts_what_is_open() {
     let place = Place::new();
     let program = BOTH[0].compile("crates/cli/tests/programs/hanging.c", place.path());

@@ -116,6 +116,8 @@ pub enum Refusal {
     ShortEntry,
     /// Another function has the address of one of its instructions, and may jump there.
     HeldElsewhere,
+    /// The loader writes addresses into its instructions (`DT_TEXTREL`), and would do so where they stood before.
+    Relocated,
     /// In a Go program: its runtime finds frames, and grows stacks, by tables of its own that know nothing of moved code.
     GoCode,
     /// In an OCaml program or its runtime: collection and exceptions find frames by tables of return addresses.
@@ -145,6 +147,7 @@ impl Refusal {
             Self::OutsideText => "outside of text",
             Self::ShortEntry => "short entry",
             Self::HeldElsewhere => "another function has the address of one of its instructions",
+            Self::Relocated => "the loader writes addresses into its instructions",
             Self::V8Builtin => "a builtin of V8, which finds frames by where its code stands",
             Self::HaskellCode => "Haskell code, which has tables of its runtime between its instructions",
             Self::OcamlCode => "OCaml code, whose runtime finds frames by tables of its own",

@@ -43,6 +43,7 @@ pub(crate) fn refuse(
         taking: taking(fragments, units),
         giving: giving(fragments, sweep),
         held: held_elsewhere(image, fragments, sweep, units),
+        has_relocated_text: image.text().iter().any(|range| !image.relocations_in(range).is_empty()),
         language: managed::language(image),
         v8_builtins: managed::v8_builtins(image),
     };
@@ -71,6 +72,8 @@ struct Judge<'a, 'data> {
     giving: Vec<u64>,
     /// Instructions behind the start of a fragment whose addresses other functions load, sorted.
     held: Vec<u64>,
+    /// Whether the loader writes into code.
+    has_relocated_text: bool,
     /// Why no function of the image is moved.
     language: Option<Refusal>,
     /// Sorted.
@@ -91,9 +94,10 @@ impl Judge<'_, '_> {
             }),
             (Refusal::IfuncResolver, &|| self.resolvers.binary_search(&function.entry).is_ok()),
         ];
-        let others: [(Refusal, &dyn Fn() -> bool); 12] = [
+        let others: [(Refusal, &dyn Fn() -> bool); 13] = [
             (Refusal::V8Builtin, &|| self.v8_builtins.binary_search(&function.entry).is_ok()),
             (Refusal::Undecodable, &|| has(&|one| one.traits.is_undecodable)),
+            (Refusal::Relocated, &|| self.has_relocated_text && has(&|one| !self.image.relocations_in(&one.range).is_empty())),
             (Refusal::SpecialUnwinding, &|| has(&is_special) || jumps.is_some_and(Jumps::has_unwinding)),
             (Refusal::OverlappingCode, &|| has(&|one| one.traits.overlaps) || is_torn()),
             (Refusal::SharedCode, &|| has(&|one| self.hands_over(one))),

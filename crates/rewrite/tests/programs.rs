@@ -222,6 +222,24 @@ fn functions_that_nested_ones_leave_are_refused() {
 }
 
 #[test]
+fn functions_that_the_loader_writes_into_are_refused() {
+    for flags in ["-O1", "-O2 -static-pie -Wl,-z,notext", "clang -O2 -fPIE -pie"] {
+        let bench = Bench::new();
+        let original = bench.build("relocated.c", flags, "original");
+        let (copy, output) = bench.instrument(&original, "copy", Levels::ALL, true);
+        let reason = Reason::Analysis(tare_code::Refusal::Relocated);
+        let refused: Vec<&str> = output.refusals.iter().filter(|one| one.reason == reason).map(|one| one.name.as_str()).collect();
+        assert_eq!(refused, ["relocated"], "{flags}");
+        assert_eq!(bench.run(&copy), bench.run(&original), "{flags}");
+    }
+    let bench = Bench::new();
+    let original = bench.build("relocated.c", "-O1 -no-pie", "original");
+    let (copy, output) = bench.instrument(&original, "copy", Levels::ALL, true);
+    assert!(!output.refusals.iter().any(|one| one.name == "relocated"), "the linker has written there");
+    assert_eq!(bench.run(&copy), bench.run(&original));
+}
+
+#[test]
 fn functions_that_hand_over_more_than_registers_are_refused() {
     for flags in ["-O0", "-O2 -no-pie", "-O2 -static", "clang -O1"] {
         let bench = Bench::new();

@@ -100,6 +100,7 @@ core::arch::global_asm!(
     LEAF_ID = const tare_format::probe::LEAF_ID_AFTER_RETURN,
     REGION_TOKEN = const tare_format::probe::REGION_TOKEN,
     SAVE_AREA = const 2752,
+    ROOM = const 1600,
     SLOW_PATH = sym crate::slow::slow_path,
     options(att_syntax)
 );

@@ -26,6 +26,9 @@ impl Walk<'_, '_> {
     pub(crate) fn check(&self, copy: &Copy, has_probes: bool) -> Result<(), Fault> {
         let mut seen = Seen::default();
         for fragment in &copy.fragments {
+            if let Some(relocation) = self.original.relocations_in(&fragment.old).first() {
+                return Err(Fault::new(relocation.address, "the loader writes an address there in the original alone"));
+            }
             Place::new(self, copy, fragment, has_probes)?.run(&mut seen)?;
         }
         copy.fragments.iter().try_for_each(|fragment| self.unwinding(copy, fragment, &seen))?;

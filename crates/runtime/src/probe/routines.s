@@ -479,6 +479,11 @@ tare_slow_entry_door:
         TO_RUST
         sub     ${SAVE_AREA}, %rsp
         and     $-64, %rsp
+# Where the stack has no room for what follows, the program's handler gets to know that here, where it may leave by `siglongjmp`:
+# nothing is half done, and no signal is held back.
+        sub     ${ROOM}, %rsp
+        cmpb    $0, (%rsp)
+        add     ${ROOM}, %rsp
         mov     %rax, %r10
         mov     tare_xsave_mask(%rip), %eax
         test    %eax, %eax
