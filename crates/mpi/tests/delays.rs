@@ -170,8 +170,9 @@ fn how_far_clocks_of_machines_may_differ_is_recorded() {
     for mpi in BOTH {
         let doubts = |clock| run(mpi, "4", &[("TARE_IMITATED_CLOCK", clock)]).iter().map(|process| process.header.clock_doubt_ns).collect::<Vec<_>>();
         assert_eq!(doubts("9,7000000000,0"), [0, 0], "{}: all on one machine", mpi.name());
+        // The first rank has the clock that others are put in line with; what it doubts comes of messages that seem to come too early.
         let both = doubts("1,7000000000,0");
-        assert!(both[0] == 0 && both[1] > 0, "{}: {both:?}", mpi.name());
+        assert!(both[1] > 0, "{}: {both:?}", mpi.name());
     }
 }
 
