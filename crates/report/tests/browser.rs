@@ -491,16 +491,30 @@ fn on_paper_no_figure_or_heading_is_cut() {
 }
 
 #[test]
-fn a_narrow_window_shows_times_beside_the_names_of_the_summary() {
+fn a_narrow_window_shows_times_beside_the_names_and_is_as_wide_as_its_page() {
     let mut browser = Browser::start();
     let mut profile = master_and_worker();
-    profile.regions[1].name = "SOLVER_NS::CommunicationBrick::reverse_communication_of_forces(int, double*)".into();
+    for region in profile.regions.iter_mut().filter(|region| region.kind == RegionKind::Function) {
+        region.name = format!("SOLVER_NS::{}CommunicationBrick::reverse_communication_of_forces(int,double*)", region.name).into();
+    }
+    profile.locations[1].nodes[2].on_calls = 0;
     browser.size(390, 900);
     browser.open(&made(&run(), &profile));
+    assert!(browser.text("document.getElementById('trust').textContent").contains("SOLVER_NS"), "a name stands in a sentence");
+    assert_eq!(browser.value(NOTHING_STICKS_OUT), json!(true));
     browser.value(EXAMINE);
-    browser.picture("narrow-summary");
-    let times = "#summary tr[data-region] > :not(.place):nth-child(-n+4)";
+    let times = "#summary tr[data-region] > :not(.place):nth-child(-n+5)";
     assert_eq!(browser.text(&format!("examine.beyond('#summary .wide-table', '{times}')")), "");
+    assert_eq!(browser.text("examine.beyond('#regions .vtable', '#regions .c-exclusive')"), "");
+    let on_top = "(() => { const at = document.querySelector('.bar-of'); at.scrollIntoView({ block: 'center', inline: 'center' }); \
+                  const { right, top } = at.getBoundingClientRect(); return document.elementFromPoint(right - 2, top + 2).className; })()";
+    assert_eq!(browser.text(on_top), "shared", "a bar lies behind its figure");
+    assert_eq!(
+        browser.text(
+            "[...document.querySelectorAll('.c-exclusive')].filter((at) => at.scrollWidth > at.clientWidth).map((at) => at.textContent).join()"
+        ),
+        ""
+    );
     browser.picture("narrow-summary");
     is_quiet(&browser);
 }
