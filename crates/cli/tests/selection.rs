@@ -241,6 +241,24 @@ fn compilers_read_what_is_written_for_them() {
     assert_eq!(named, BTreeSet::from([most, first, last, "_ZN4PairC2Eii".to_owned()]), "{hooked}");
 }
 
+#[test]
+fn lists_for_other_tools_say_that_functions_have_no_name() {
+    let place = Place::new();
+    let source = "#include <stdio.h>\n__attribute__((noinline)) int deep(int a) { for (int i = 0; i < a; i++) puts(\"a\"); return a; }\n\
+        int main(int c, char **v) { return deep(c) + (v == 0); }\n";
+    fs::write(place.path().join("bare.c"), source).expect("a writable directory");
+    assert!(Command::new("gcc").args(["-O1", "-s", "bare.c", "-o", "bare"]).current_dir(place.path()).status().expect("gcc").success());
+    for format in ["scorep", "tau", "gcc", "xray"] {
+        let words = ["select", "bare", "--preset", "all", "--format", format];
+        let output = place.tare().args(words).current_dir(place.path()).output().expect("tare can be started");
+        let (list, said) = (text(&output.stdout), text(&output.stderr));
+        assert!(!list.contains("fn_"), "{format}: {list}");
+        assert!(said.contains("have no name that another tool could know, and are not in the list\n      try: "), "{format}: {said}");
+    }
+    let output = place.tare().args(["select", "bare", "--preset", "all", "--list"]).current_dir(place.path()).output().expect("tare can be started");
+    assert!(text(&output.stdout).contains("fn_") && !text(&output.stderr).contains("no name"));
+}
+
 /// Sure edges do not have the calls that unoptimised code of the large model makes by what it keeps in the frame.
 #[test]
 fn paths_that_the_large_model_hides_are_told_of() {

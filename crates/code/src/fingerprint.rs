@@ -213,7 +213,7 @@ impl<'a, 'data: 'a> Reader<'a, '_, 'data> {
 
 /// The name of a function that has a symbol.
 fn named(function: &Function) -> Option<&str> {
-    Some(function.plainest_name()).filter(|&name| name != names::by_address(function.entry))
+    function.has_name().then(|| function.plainest_name())
 }
 
 /// The text at the start of some bytes, if they are one.

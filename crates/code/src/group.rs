@@ -4,7 +4,7 @@
 //! entry: then the two share code. So does one to an uncalled start at which the stack is not as at an entry, a landing pad
 //! elsewhere, a jump-table entry into a part, and an uncalled start with a single user that `parts` takes for a part.
 //! Everything else that leaves a fragment is a tail call; thunks, which functions share, are never joined. Symbols decide where they are present: a function stays
-//! one, wherever it branches to, and `name.cold` is a part.
+//! one, wherever it branches to, what lies within its size belongs to it unless someone else calls it or points at it, and `name.cold` is a part.
 
 use std::collections::BTreeMap;
 
@@ -85,7 +85,10 @@ pub(crate) fn group(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, jum
     let count = fragments.list.len();
     let mut groups = Groups { parent: (0..count).collect(), branched: vec![false; count], shared: Vec::new() };
     let (mut users, mut parents) = (Users::new(), Users::new());
-    let joiner = Joiner { image, fragments, sweep, parts: Parts::new(image, fragments) };
+    let joiner = Joiner { image, fragments, sweep, parts: Parts::new(image, fragments), holders: holders(image, fragments) };
+    for (&part, &holder) in &joiner.holders {
+        groups.join_start(holder, part);
+    }
     for index in 0..fragments.list.len() {
         joiner.branches(index, &mut groups, &mut users, &mut parents);
         landing_pads(image, fragments, index, &mut groups);
@@ -103,6 +106,8 @@ struct Joiner<'a, 'data> {
     fragments: &'a Fragments,
     sweep: &'a Sweep,
     parts: Parts<'a, 'data>,
+    /// Fragments that lie within the size of a function's symbol, with the fragment that begins there.
+    holders: BTreeMap<usize, usize>,
 }
 
 impl Joiner<'_, '_> {
@@ -124,6 +129,8 @@ impl Joiner<'_, '_> {
                 } else {
                     groups.join(index, to);
                 }
+            } else if self.holders.contains_key(&to) {
+                groups.shared.push((index, target));
             } else if is_part(self.image, fragment) {
                 parents.entry(to).or_default().push(index);
             } else if fragment.named == Named::No {
@@ -147,7 +154,8 @@ impl Joiner<'_, '_> {
         let begins_as_function =
             |one: &Fragment| one.named == Named::Function || one.traits.is_called || one.fde.is_some() && !is_part(self.image, one);
         let is_split = || self.parts.may_belong(to, from) || self.parts.may_belong(from, to);
-        let by_symbols = || every(&|one| one.named == Named::Function);
+        let is_in_symbol = |one: usize| self.fragments.list.get(self.holders.get(&one).copied().unwrap_or(one)).map(|one| one.named);
+        let by_symbols = || [from, to].iter().all(|&one| is_in_symbol(one) == Some(Named::Function));
         let by_code = || is_at_entry && every(&begins_as_function) && !is_split();
         self.sweep.starts.contains(target) && (by_symbols() || by_code())
     }
@@ -158,7 +166,9 @@ impl Joiner<'_, '_> {
                 continue;
             };
             let Some(fragment) = self.fragments.list.get(to) else { continue };
-            if is_part(self.image, fragment) {
+            if self.holders.contains_key(&to) {
+                groups.shared.push((index, target));
+            } else if is_part(self.image, fragment) {
                 parents.entry(to).or_default().push(index);
             } else if fragment.named == Named::No && target == fragment.range.start {
                 users.entry(to).or_default().push(index);
@@ -198,6 +208,29 @@ impl Joiner<'_, '_> {
         }
         has_changed
     }
+}
+
+/// Fragments without a symbol of their own that nobody calls and nothing points at, within the size of a function's symbol: they are its parts.
+fn holders(image: &Image<'_>, fragments: &Fragments) -> BTreeMap<usize, usize> {
+    let mut holders = BTreeMap::new();
+    let mut open: Vec<(u64, Option<usize>)> = Vec::new();
+    let mut symbols = image.symbols().iter().filter(|one| one.is_function && one.is_defined && one.size > 0).peekable();
+    for (index, fragment) in fragments.list.iter().enumerate() {
+        let start = fragment.range.start;
+        while let Some(symbol) = symbols.next_if(|symbol| symbol.address <= start) {
+            open.retain(|&(end, _)| end > symbol.address);
+            open.push((symbol.address.saturating_add(symbol.size), fragments.starting_at(symbol.address)));
+        }
+        open.retain(|&(end, _)| end > start);
+        let is_free = fragment.named == Named::No && !fragment.traits.is_called && !fragment.traits.is_pointed_at && !fragment.traits.is_empty;
+        if let Some(&(_, Some(holder))) = open.last()
+            && is_free
+            && !is_thunk(image, start)
+        {
+            holders.insert(index, holder);
+        }
+    }
+    holders
 }
 
 fn is_entry_at(rows: &CfaRows, address: u64) -> bool {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::names::plainness;
+use crate::names::{by_address, plainness};
 
 /// A function: an entry and its parts (cold parts joined).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -68,6 +68,12 @@ impl Function {
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.iter().any(|alias| alias == name)
+    }
+
+    /// Whether the image says what it is called; it is called by its address otherwise.
+    #[must_use]
+    pub fn has_name(&self) -> bool {
+        !self.aliases.is_empty() || self.name != by_address(self.entry)
     }
 
     /// The one of its names that does not depend on how the linker binds them: with few underscores in front, and short.

@@ -310,3 +310,25 @@ fn functions_that_are_called_stay_apart_whatever_jumps_between_them() {
         }
     }
 }
+
+#[test]
+fn what_lies_within_the_size_of_a_symbol_belongs_to_its_function() {
+    let source = ".globl wide\n.type wide, @function\n.p2align 4\nwide:\n.cfi_startproc\ntest %edi, %edi\nje .Lfirst\ncmp $9, %edi\nja .Lsecond\n\
+        lea 1(%rdi), %eax\nret\n.cfi_endproc\n.p2align 5\n\
+        .Lfirst:\n.cfi_startproc\nmov $3, %eax\nret\n.cfi_endproc\n.p2align 5\n\
+        .Lsecond:\n.cfi_startproc\ncmp $99, %edi\nja wider\n.Lloop:\ndec %edi\njne .Lloop\nmov %esi, %eax\nret\n.cfi_endproc\n\
+        .size wide, . - wide\n.globl wider\n.type wider, @function\n.p2align 4\nwider:\n.cfi_startproc\ncmp $999, %edi\njb .Lloop\n\
+        mov $7, %eax\nret\n.cfi_endproc\n.size wider, . - wider\n.globl main\n.type main, @function\nmain:\nmov $1, %edi\ncall wide\n\
+        call wider\nxor %eax, %eax\nret\n.size main, . - main\n.section .note.GNU-stack, \"\", @progbits\n";
+    let shop = Workshop::new();
+    let bytes = shop.compile("gcc", "wide", "s", source, &[]);
+    let image = Image::parse(&bytes).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    let of = |name: &str| image.symbols().iter().find(|symbol| symbol.name == name).expect(name);
+    let (wide, wider) = (function(&program, "wide"), function(&program, "wider"));
+    assert_eq!((wide.parts.len(), wider.parts.len()), (3, 1), "{:x?} {:x?}", wide.parts, wider.parts);
+    assert!(wide.parts.iter().all(|part| (of("wide").address..of("wide").address + of("wide").size).contains(&part.start)));
+    assert_eq!(wide.other_entries.len(), 1, "the loop that the other function jumps to");
+    assert_eq!(wider.other_entries, Vec::<u64>::new());
+    assert!(!program.functions.iter().any(|one| !one.has_name() && one.entry > wide.entry && one.entry < wider.entry));
+}

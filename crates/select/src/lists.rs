@@ -89,17 +89,21 @@ impl ListFormat {
         }
     }
 
-    /// Writes a selection; `None` for the filter language, in which rules are written by people.
+    /// Writes a selection; `None` for the filter language, in which rules are written by people. A list for another tool leaves
+    /// functions without a name out, which that tool could not know.
     #[must_use]
     pub fn write(self, functions: &[Listed]) -> Option<Written> {
-        match self {
-            Self::Xml => None,
-            Self::Names => Some(names::write(functions)),
-            Self::ScoreP => Some(scorep::write(functions)),
-            Self::Tau => Some(tau::write(functions)),
-            Self::Gcc => Some(gcc::write(functions)),
-            Self::XRay => Some(xray::write(functions)),
-        }
+        let (named, nameless): (Vec<Listed>, Vec<Listed>) = functions.iter().cloned().partition(|function| function.has_name);
+        let written = match self {
+            Self::Xml => return None,
+            Self::Names => return Some(names::write(functions)),
+            Self::ScoreP => scorep::write(&named),
+            Self::Tau => tau::write(&named),
+            Self::Gcc => gcc::write(&named),
+            Self::XRay => xray::write(&named),
+        };
+        let selected = nameless.iter().filter(|function| function.is_selected).count();
+        Some(Written { nameless: Nameless { selected, rejected: nameless.len() - selected }, ..written })
     }
 }
 
@@ -132,6 +136,8 @@ pub struct Listed {
     pub address: u64,
     /// Whether another function of the image has the same raw name.
     pub is_ambiguous: bool,
+    /// Whether the image says what it is called.
+    pub has_name: bool,
     /// Whether it is to be instrumented.
     pub is_selected: bool,
 }
@@ -143,6 +149,17 @@ pub struct Written {
     pub text: String,
     /// Functions that the other tool will treat otherwise than the selection, because the format cannot say it.
     pub inexact: usize,
+    /// Functions that are not in the list, as they have no name that the other tool could know.
+    pub nameless: Nameless,
+}
+
+/// Functions that the image has no name of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Nameless {
+    /// Those that are selected.
+    pub selected: usize,
+    /// Those that are not.
+    pub rejected: usize,
 }
 
 /// The functions of a selection, as lists name them.
@@ -162,6 +179,7 @@ pub fn listed(program: &Program, selection: &Selection) -> Vec<Listed> {
             shown: demangle(&function.name).into_owned(),
             address: function.entry,
             is_ambiguous: count.get(function.name.as_str()).is_some_and(|&count| count > 1),
+            has_name: function.has_name(),
             is_selected: decision.is_selected,
         })
     });
@@ -181,6 +199,7 @@ pub fn inlined<'a>(names: impl Iterator<Item = &'a str>, functions: &[Listed]) -
         shown: demangle(raw).into_owned(),
         address: 0,
         is_ambiguous: false,
+        has_name: true,
         is_selected: false,
     };
     names.into_iter().map(listed).filter(|one| !known.contains(&*one.raw) && !known.contains(&*one.shown)).collect()

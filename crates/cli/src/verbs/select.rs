@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use tare_report::select::Selected;
 use tare_select::Selection;
 use tare_select::budget::Keeper;
-use tare_select::lists::{ListFormat, inlined, listed};
+use tare_select::lists::{ListFormat, Nameless, inlined, listed};
 
 use crate::args::{SelectArguments, SelectFormat};
 use crate::choice::{self, Choice};
@@ -104,6 +104,14 @@ fn print_list(analysis: &Analysis<'_>, selection: &Selection, format: ListFormat
     }
     let Some(written) = format.write(&functions) else { return };
     print!("{}", written.text);
+    if written.nameless != Nameless::default() {
+        let Nameless { selected, rejected } = written.nameless;
+        eprintln!(
+            "tare: {}: {selected} selected functions and {rejected} others have no name that another tool could know, and are not in the list\n      \
+             try: with symbols or a debug file they have names; --list names functions by their addresses",
+            analysis.path().display()
+        );
+    }
     if written.inexact > 0 {
         let functions = if written.inexact == 1 { "function that is" } else { "functions that are" };
         eprintln!("tare: {} {functions} not selected cannot be told from selected ones in this format; --list can tell them apart", written.inexact);

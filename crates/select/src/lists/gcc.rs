@@ -44,7 +44,7 @@ pub(super) fn write(functions: &[Listed]) -> Written {
             text.push_str(&format!("\"{FUNCTIONS}{}\"\n", name.replace(',', "\\\\,").replace('"', "\\\"")));
         }
     }
-    Written { text, inexact }
+    Written { text, inexact, ..Written::default() }
 }
 
 /// The name of a function in an image with code of gfortran.
@@ -204,6 +204,7 @@ mod tests {
             shown: shown.to_string(),
             address: 0,
             is_ambiguous: false,
+            has_name: true,
             is_selected,
         };
         functions.iter().map(one).collect()

@@ -21,7 +21,7 @@ pub(super) fn write(functions: &[Listed]) -> Written {
     if text.is_empty() {
         text = format!("{EMPTY}\n");
     }
-    Written { text, inexact: 0 }
+    Written { text, inexact: 0, ..Written::default() }
 }
 
 pub(super) fn read(text: &str, name: &str) -> Result<Filter, FilterError> {

@@ -16,7 +16,7 @@ pub(super) fn write(functions: &[Listed]) -> Written {
         text.push_str(&format!("  INCLUDE MANGLED {}\n", glob::escaped(&function.raw)));
     }
     text.push_str("SCOREP_REGION_NAMES_END\n");
-    Written { text, inexact: contested(functions, |function| &function.raw) }
+    Written { text, inexact: contested(functions, |function| &function.raw), ..Written::default() }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

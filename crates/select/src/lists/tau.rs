@@ -19,7 +19,7 @@ pub(super) fn write(functions: &[Listed]) -> Written {
         text.push_str(&format!("{quote}{}{quote}\n", function.shown));
     }
     text.push_str("END_INCLUDE_LIST\n");
-    Written { text, inexact: contested(functions, |function| &function.shown) }
+    Written { text, inexact: contested(functions, |function| &function.shown), ..Written::default() }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -25,7 +25,7 @@ pub(super) fn write(functions: &[Listed]) -> Written {
             }
         }
     }
-    Written { text, inexact: contested(functions, |function| &function.raw) }
+    Written { text, inexact: contested(functions, |function| &function.raw), ..Written::default() }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
