@@ -337,7 +337,7 @@ fn two_builds_differ_where_their_sources_do() {
     );
     assert_eq!(document["changed"][0]["callees_added"], serde_json::json!(["sqrt"]));
     let table = shown(&place, &["before", "--compare", "later"]);
-    assert!(table.contains("1 functions changed, 1 added, 0 removed") && table.contains("+sqrt"), "{table}");
+    assert!(table.contains("1 function changed, 1 added, 0 removed") && table.contains("+sqrt"), "{table}");
 }
 
 const OPERANDS: &str = "#include <stdio.h>
@@ -349,13 +349,17 @@ const OPERANDS: &str = "#include <stdio.h>
     struct pair { int first, second; } kept = {1, 2};
     APART int picks(struct pair *p) { return p->first; }
     int one = 1, other = 2; static const int table[] = {3, 1, 4, 1, 5}; static const char *const words[] = {\"a\", \"bc\", \"def\"};
+    APART const void *widely(void) { return L\"a wide text\"; }
+    APART const void *half(void) { return u\"a text\"; }
+    APART const char *names(int x) { return words[x]; }
+    APART void tells(void) { fputs(\"told\", stdout); }
     APART int reads(void) { return one; }
     APART int looks_up(int x) { return table[x] + words[x][0]; }
     APART int calls(int x) { return adds(x) * joins(x, 3); }
     APART int counts(int x) { switch (x) { case 0: one++; case 1: return table[x + 1]; case 2: puts(\"more\"); case 3: return 9;
         case 4: return one; case 5: puts(\"still\"); case 6: return other; } return adds(x); }
     int main(int n, char **v) { says(); other = picks(&kept);
-        return counts(n) + joins(n, 3) + (int)scales(n) + reads() + looks_up(n) + calls(n); }";
+        tells(); return *(int *)widely() + *(short *)half() + *names(n) + counts(n) + joins(n, 3) + (int)scales(n) + reads() + looks_up(n) + calls(n); }";
 
 /// Constants, operators, fields and texts are no numbers about a function; that data moved is none of these.
 #[test]
@@ -387,22 +391,31 @@ fn other_operands_are_a_change_and_other_addresses_are_not() {
             ("return one; }\n    APART int looks", "return other; }\n    APART int looks", "reads"),
             ("adds(x) * joins(x, 3)", "joins(x, 3) * adds(x)", "calls"),
             ("return 9", "return 8", "counts"),
+            ("a wide text", "a wide tent", "widely"),
+            ("u\"a text", "u\"a tent", "half"),
+            ("stdout", "stderr", "tells"),
             ("case 3: return 9;\n        case 4: return one;", "case 4: return 9;\n        case 3: return one;", "counts"),
         ];
         for (old, new, name) in changes {
             assert!(OPERANDS.contains(old), "{old}");
             build("after", &OPERANDS.replace(old, new), kind, &[]);
             let table = shown(&place, &["before", "--compare", "after"]);
-            assert!(table.contains("1 functions changed, 0 added, 0 removed") && table.contains(&format!("\n  {name} ")), "{kind} {new}: {table}");
+            assert!(table.contains("1 function changed, 0 added, 0 removed") && table.contains(&format!("\n  {name} ")), "{kind} {new}: {table}");
             let document: Value = serde_json::from_str(&shown(&place, &["before", "--compare", "after", "--format", "json"])).expect("JSON");
             assert_eq!(document["changed"][0]["operands_only"], table.contains("operands"), "{table}");
         }
         build("after", &OPERANDS.replace("x + 7", "x + 8"), kind, &["-s"]);
         let table = shown(&place, &["bare", "--compare", "after"]);
-        assert!(table.contains("1 functions changed, 0 added, 0 removed"), "{kind}: {table}");
+        assert!(table.contains("1 function changed, 0 added, 0 removed"), "{kind}: {table}");
         let unnamed = OPERANDS.replace("{3, 1, 4, 1, 5}", "{3, 1, 4, 2, 5}");
         build("after", &unnamed, kind, &[]);
         let table = shown(&place, &["before", "--compare", "after"]);
+        let table_of = |old: &str, new: &str| {
+            build("after", &OPERANDS.replace(old, new), kind, &[]);
+            shown(&place, &["before", "--compare", "after"])
+        };
+        let words = table_of("\"bc\"", "\"bd\"");
+        assert!(["looks_up", "names"].iter().all(|name| words.contains(&format!("\n  {name} "))), "{kind}: {words}");
         assert!(["looks_up", "counts"].iter().all(|name| table.contains(&format!("\n  {name} "))), "{kind}: {table}");
     }
 }

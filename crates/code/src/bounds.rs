@@ -22,7 +22,9 @@ impl Bounds<'_> {
     /// Entries that the guard of an indirect jump lets through, where it is found.
     pub(crate) fn entries(&self, jump: u64) -> Option<usize> {
         let (load, index) = self.load_of_entry(self.stretch.index_of(jump)?)?;
-        index.into_iter().flatten().find_map(|register| Walk { bounds: self, index: Index::register(register), way: None }.back_from(load))
+        let skipped = self.stretch.code.get(load).map_or(0, skipped);
+        let let_through = |register| Walk { bounds: self, index: Index::register(register), way: None }.back_from(load);
+        Some(index.into_iter().flatten().find_map(let_through)?.saturating_sub(skipped))
     }
 
     /// The instruction that reads the entry, and the registers that may hold the number of the entry.
@@ -49,6 +51,14 @@ impl Bounds<'_> {
         let first = ways.next()?;
         ways.next().is_none().then_some(first)
     }
+}
+
+/// How many numbers lie below that of the first entry: `[table+number*4-displacement]`.
+pub(crate) fn skipped(load: &Instruction) -> usize {
+    let scale = i64::from(load.memory_index_scale());
+    let displacement = load.memory_displacement64().cast_signed();
+    let is_whole = load.memory_base() != Register::None && load.memory_index() != Register::None && scale == 4 && displacement % scale == 0;
+    if is_whole { usize::try_from(-(displacement / scale)).unwrap_or(0) } else { 0 }
 }
 
 /// Where the number of the entry is.

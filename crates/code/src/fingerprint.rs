@@ -5,6 +5,7 @@
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 
 use iced_x86::{Instruction, OpKind, Register};
 use tare_image::{Image, Segment, Symbol};
@@ -12,7 +13,7 @@ use tare_image::{Image, Segment, Symbol};
 use crate::addresses::{is_in_thread, part};
 use crate::callee::Callee;
 use crate::decode::{decoder, is_padding};
-use crate::program::{Function, JumpTable};
+use crate::program::{Function, JumpTable, Refusal};
 use crate::{Program, names};
 
 /// More of a text, or of an object, says no more.
@@ -53,7 +54,9 @@ impl Program {
         for table in tables {
             table.reached().iter().for_each(|&target| reader.place(target).hash(&mut reader.hasher));
         }
-        Fingerprint { code: reader.hasher.finish(), reached: reader.reached }
+        // What code of the C library and the compiler in front of `main` compares is where the linker put its own marks.
+        let reached = if function.refusal == Some(Refusal::StartUp) { Vec::new() } else { reader.reached };
+        Fingerprint { code: reader.hasher.finish(), reached }
     }
 }
 
@@ -140,10 +143,37 @@ impl<'a, 'data: 'a> Reader<'a, '_, 'data> {
         if !is_writable && read > 0 {
             self.constant(address, read).hash(&mut self.hasher);
         } else if !is_writable && self.may_be_text(address) {
-            self.image.bytes_from(address).and_then(text).hash(&mut self.hasher);
+            self.text(address).hash(&mut self.hasher);
+        } else if read == 8 && self.image.is_constant(address) {
+            self.pointed(address).and_then(|target| self.text(target)).hash(&mut self.hasher);
         }
         let reached = self.in_slot(address).or_else(|| self.object(address));
         self.reached.push(reached);
+    }
+
+    /// The text at an address, if one stands there.
+    fn text(&self, address: u64) -> Option<&'data [u8]> {
+        let is_written = self.segment(address).is_none_or(Segment::is_writable);
+        if is_written || !self.may_be_text(address) { None } else { self.image.bytes_from(address).and_then(text) }
+    }
+
+    /// Where a word points that stays as it is.
+    fn pointed(&self, place: u64) -> Option<u64> {
+        match self.image.relocation_at(place) {
+            Some(relocation) => relocation.link_address(),
+            None => self.image.u64_at(place).filter(|&word| self.is_address(word)),
+        }
+    }
+
+    /// What stands in a constant object: of a word that points somewhere, the name or the text of what it points at.
+    fn hash_object(&self, object: &Range<u64>, hasher: &mut DefaultHasher) {
+        for place in object.clone().step_by(8) {
+            match self.pointed(place) {
+                Some(target) => (self.in_slot(place).map(|one| one.name), self.text(target)).hash(hasher),
+                None if self.image.relocation_at(place).is_some() => self.image.name_in_slot(place).hash(hasher),
+                None => self.image.bytes_at(place, (object.end - place).min(8)).hash(hasher),
+            }
+        }
     }
 
     /// Whether it is no address and no table of unwinding that stands there.
@@ -187,8 +217,8 @@ impl<'a, 'data: 'a> Reader<'a, '_, 'data> {
         let symbol = self.symbol(address)?;
         let mut hasher = DefaultHasher::new();
         (address - symbol.address).hash(&mut hasher);
-        if self.image.segment_at(address).is_some_and(|one| !one.is_writable()) {
-            self.constant(symbol.address, symbol.size.min(LONGEST)).hash(&mut hasher);
+        if self.image.is_constant(address) {
+            self.hash_object(&(symbol.address..symbol.address.saturating_add(symbol.size.min(LONGEST))), &mut hasher);
         }
         Some(Reached { name: symbol.name, content: hasher.finish() })
     }
@@ -216,10 +246,26 @@ fn named(function: &Function) -> Option<&str> {
     function.has_name().then(|| function.plainest_name())
 }
 
-/// The text at the start of some bytes, if they are one.
+/// The text at the start of some bytes with its end, if they are one: in letters of one byte, two (`u"…"`) or four (`L"…"`).
 fn text(bytes: &[u8]) -> Option<&[u8]> {
-    const ESCAPE: u8 = 0x1b;
-    let end = bytes.iter().take(LONGEST as usize).position(|&byte| byte == 0)?;
-    let is_letter = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace() || *byte == ESCAPE;
-    bytes.get(..end).filter(|text| std::str::from_utf8(text).is_ok() && text.iter().all(is_letter))
+    match bytes {
+        [_, 0, 0, 0, ..] => text_of(bytes, 4).filter(|text| text.len() > 8).or_else(|| text_of(bytes, 1)),
+        [_, 0, _, 0, ..] => text_of(bytes, 2).filter(|text| text.len() > 4).or_else(|| text_of(bytes, 1)),
+        _ => text_of(bytes, 1),
+    }
+}
+
+fn text_of(bytes: &[u8], width: usize) -> Option<&[u8]> {
+    const ESCAPE: char = '\x1b';
+    let bytes = bytes.get(..bytes.len().min(LONGEST as usize))?;
+    let end = width * bytes.chunks_exact(width).position(|unit| unit.iter().all(|&byte| byte == 0))?;
+    let text = bytes.get(..end)?;
+    let units = || text.chunks_exact(width);
+    let is_letter = |one: char| !one.is_ascii_control() || one.is_ascii_whitespace() || one == ESCAPE;
+    let is_text = match width {
+        4 => units().all(|unit| unit.try_into().ok().and_then(|unit| char::from_u32(u32::from_le_bytes(unit))).is_some_and(is_letter)),
+        2 => char::decode_utf16(units().filter_map(|unit| Some(u16::from_le_bytes(unit.try_into().ok()?)))).all(|one| one.is_ok_and(is_letter)),
+        _ => std::str::from_utf8(text).is_ok_and(|text| text.chars().all(is_letter)),
+    };
+    is_text.then_some(text)
 }

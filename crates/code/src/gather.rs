@@ -65,6 +65,7 @@ impl Builder<'_, '_> {
     fn record(&mut self, record: &FlowRecord) {
         let is_own = |target| self.program.function_at(target) == Some(self.index);
         match record.flow() {
+            RawFlow::Call(target) if is_own(target) && !self.is_entry(target) => {}
             RawFlow::Call(target) => self.target(target),
             RawFlow::Jump(target) | RawFlow::Branch(target) if !is_own(target) => self.target(target),
             RawFlow::IndirectCall => self.indirect(record),
@@ -76,6 +77,11 @@ impl Builder<'_, '_> {
             }
             _ => {}
         }
+    }
+
+    /// Whether the function begins there, or one of its names stands there: a call of what lies between is no call of the function.
+    fn is_entry(&self, target: u64) -> bool {
+        self.program.function_entered_at(target).is_some() || self.image.symbols_at(target).any(|symbol| symbol.is_function)
     }
 
     fn target(&mut self, target: u64) {

@@ -518,13 +518,20 @@ fn bound(jumps: &mut Jumps, stretch: &Stretch) {
     }
 }
 
-/// Whether one of the last instructions in front of a jump takes the stack pointer from a register that is not the frame's.
+/// Whether one of the last instructions in front of a jump takes the stack pointer from a register that is not the frame's, or, in front of
+/// one through a register, from memory outside of the frame, as `__builtin_longjmp` does.
 fn leaves_frame(stretch: &Stretch, jump: usize) -> bool {
     let before = stretch.code.get(jump.saturating_sub(3)..jump).unwrap_or_default();
     let straight = before.iter().rev().take_while(|one| raw_flow(one) == RawFlow::Next);
+    let is_through_register = stretch.code.get(jump).is_some_and(|jump| jump.op0_kind() == OpKind::Register);
     straight.into_iter().any(|one| {
-        let is_move = one.mnemonic() == Mnemonic::Mov && one.op0_kind() == OpKind::Register && one.op1_kind() == OpKind::Register;
-        is_move && one.op0_register() == Register::RSP && one.op1_register() != Register::RBP
+        let is_set = one.mnemonic() == Mnemonic::Mov && one.op0_kind() == OpKind::Register && one.op0_register() == Register::RSP;
+        is_set
+            && match one.op1_kind() {
+                OpKind::Register => one.op1_register() != Register::RBP,
+                OpKind::Memory => is_through_register && !matches!(one.memory_base(), Register::RSP | Register::RBP),
+                _ => false,
+            }
     })
 }
 

@@ -260,6 +260,8 @@ impl<'a> Values<'a> {
             Value::Constant(array) if size == 8 && instruction.memory_displacement64().cast_signed() > 0 => {
                 Value::Member(array.wrapping_add(instruction.memory_displacement64()))
             }
+            // A `switch` whose least case is not 0: its number is counted from the table's start by the displacement.
+            Value::Constant(table) if size == 4 && crate::bounds::skipped(instruction) > 0 => entry(table),
             Value::Constant(_) => Value::Refused,
             _ if size == 4 => Value::Entry32(None),
             _ => Value::Unknown,

@@ -416,3 +416,18 @@ fn calls_through_words_that_may_change_are_not_sure() {
         }
     }
 }
+
+#[test]
+fn a_call_into_the_own_middle_is_no_recursion() {
+    let source = ".globl twice\n.type twice, @function\ntwice:\n.cfi_startproc\ncall 1f\n1: inc %eax\nret\n.cfi_endproc\n.size twice, . - twice\n\
+        .globl main\n.type main, @function\nmain:\ntest %edi, %edi\nje 2f\nxor %edi, %edi\ncall main\n2: call twice\nret\n.size main, . - main\n\
+        .section .note.GNU-stack, \"\", @progbits\n";
+    let shop = Workshop::new();
+    let bytes = shop.compile("gcc", "twice", "s", source, &[]);
+    let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
+    let at = |name: &str| program.functions.iter().position(|one| one.name == name).expect(name);
+    assert_eq!(program.calls().callees(at("twice")), &[] as &[usize]);
+    let mut expected = vec![at("main"), at("twice")];
+    expected.sort_unstable();
+    assert_eq!(program.calls().callees(at("main")), expected);
+}

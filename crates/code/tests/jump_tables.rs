@@ -556,6 +556,62 @@ fn returns_to_what_was_pushed_are_unknown_jumps() {
     }
 }
 
+#[test]
+fn a_jump_with_a_stack_pointer_from_memory_is_an_exit() {
+    let source = "void *kept[5];\n#define APART __attribute__((noinline, noreturn, used))\nAPART void out(void) { __builtin_longjmp(kept, 1); }\n\
+        APART void further(void **to, int *p) { *p = 3; __builtin_longjmp(to, 1); }\nint main(int c, char **v) { if (c == 9) out(); return v == 0; }\n";
+    let shop = Workshop::new();
+    for compiler in ["gcc", "clang"].into_iter().filter(|compiler| has(compiler)) {
+        for level in ["-O0", "-O2"] {
+            let bytes = shop.compile(compiler, "out", "c", source, &[level]);
+            let image = Image::parse(&bytes).expect("an image");
+            let program = Program::analyse(&image).expect("functions");
+            for name in ["out", "further"] {
+                let one = function(&program, name);
+                assert_eq!(program.metrics(&image, one, None).unresolved_jumps, 0, "{compiler} {level} {name}");
+                assert_eq!(one.refusal, Some(tare_code::Refusal::SpecialUnwinding), "{compiler} {level} {name}");
+            }
+        }
+    }
+}
+
+/// A `switch` whose least case is 4.
+const LEAST: &str = r"
+    .text
+    .globl main
+    .type main, @function
+main:
+    .cfi_startproc
+    mov (%rdi), %rax
+    and $7, %eax
+    lea table(%rip), %rdx
+    movslq -16(%rdx,%rax,4), %rax
+    add %rdx, %rax
+    jmp *%rax
+1:  inc %eax
+2:  inc %eax
+3:  inc %eax
+    ret
+    .cfi_endproc
+    .size main, . - main
+    .section .rodata
+    .p2align 2
+table:
+    .long 1b - table, 2b - table, 3b - table, 1b - table
+    .section .note.GNU-stack
+";
+
+#[test]
+fn a_table_is_found_that_is_counted_from_its_least_case() {
+    let bytes = Workshop::new().compile("gcc", "least", "s", LEAST, &["-pie"]);
+    let image = Image::parse(&bytes).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    let main = function(&program, "main");
+    let body = program.body(&image, main);
+    let [table] = body.tables.as_slice() else { panic!("{:?}", body.tables) };
+    assert_eq!((main.refusal, table.form, table.reach), (None, TableForm::Relative32, 4), "{table:?}");
+}
+
 /// A table without a guard, and behind it words that lead to another function, whom nobody here is known to read.
 const UNGUARDED: &str = r"
     .text

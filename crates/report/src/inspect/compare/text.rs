@@ -12,8 +12,9 @@ pub fn text(comparison: &Comparison, top: Option<usize>, page: &Page) -> String 
     let count = |number: usize| exact_count(number as u64, glyphs);
     writer.words("", 2, &format!("{} against {}:", comparison.after.path, comparison.before.path));
     let counts = format!(
-        "{} functions changed, {} added, {} removed, {} unchanged",
+        "{} {} changed, {} added, {} removed, {} unchanged",
         count(comparison.changed.len()),
+        if comparison.changed.len() == 1 { "function" } else { "functions" },
         count(comparison.added.len()),
         count(comparison.removed.len()),
         count(comparison.unchanged)
