@@ -91,6 +91,13 @@ pub(crate) struct Needs {
     pub(crate) libraries: Vec<Library>,
 }
 
+impl Needs {
+    /// The library of AddressSanitizer, which ends a program in which another library is loaded before it.
+    pub(crate) fn sanitizer(&self) -> Option<PathBuf> {
+        self.libraries.iter().find(|library| library.name.starts_with("libasan.so"))?.path.clone()
+    }
+}
+
 /// Finds out what a program needs; `None` for a script, whose program cannot be seen.
 pub(crate) fn needs(path: &Path) -> Result<Option<Needs>, Failure> {
     let bytes = read(path)?;

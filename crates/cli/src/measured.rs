@@ -115,6 +115,8 @@ pub(crate) struct Target {
     pub(crate) libraries: Vec<PathBuf>,
     /// The MPI that it needs.
     pub(crate) mpi: Option<Mpi>,
+    /// A library that has to be loaded before ours.
+    pub(crate) first: Option<PathBuf>,
 }
 
 /// Where in the line the programs stand.
@@ -178,10 +180,11 @@ fn write_spec(run: &RunDirectory, id: &str, index: usize, line: &[OsString], tar
         environment.push(("TARE_EXECUTABLE".into(), original.to_string_lossy().into_owned()));
         environment.push(("TARE_COPY".into(), program.to_string_lossy().into_owned()));
     }
+    let ours = installation::preloads(target.mpi, metrics::need_tally(setting.metrics))?;
     let spec = Launch {
         program,
         argv0: line[target.program.position].to_string_lossy().into_owned(),
-        preload: installation::preloads(target.mpi, metrics::need_tally(setting.metrics))?,
+        preload: target.first.iter().cloned().chain(ours).collect(),
         libraries: target.libraries.clone(),
         environment,
         drops_first: target.program.debugger.is_some(),

@@ -1,4 +1,4 @@
-//! Tools that wrap functions of MPI themselves are recognised and named, and the run goes on.
+//! Tools that wrap functions of MPI themselves are recognised and named, and the run goes on; sanitizers run beside us.
 
 mod common;
 
@@ -23,5 +23,23 @@ fn a_tool_in_a_library_is_named_and_sees_nothing() {
         assert!(both.status.success() && said.contains("libother.so, wraps functions of MPI"), "{said}");
         assert!(!said.contains("the other tool saw") || said.contains("saw 0 sends"), "{said}");
         assert!(place.report().calls(0, "MPI_Send") > 0);
+    }
+}
+
+#[test]
+fn a_program_with_a_sanitizer_is_measured() {
+    for sanitizer in ["address", "thread"] {
+        let place = Place::new();
+        let source = "#include <stdio.h>\n#include <stdlib.h>\n__attribute__((noinline)) int work(int n) { int *some = malloc(4 * n); int sum = 0;\n\
+            for (int i = 0; i < n; i++) { some[i] = i; sum += some[i] % 7; }\nfree(some); return sum; }\n\
+            int main(void) { int sum = 0; for (int i = 1; i < 50; i++) sum += work(i); printf(\"%d\\n\", sum); return 0; }\n";
+        std::fs::write(place.path().join("app.c"), source).expect("room");
+        let app = place.path().join("app");
+        let flag = format!("-fsanitize={sanitizer}");
+        let compiled = Command::new("gcc").args(["-O1", &flag, "-o"]).arg(&app).arg(place.path().join("app.c")).status();
+        assert!(compiled.expect("gcc starts").success());
+        let output = place.tare().args(["profile", "--preset", "all", "-o", "run", "--"]).arg(&app).output().expect("tare can be started");
+        assert!(output.status.success(), "{sanitizer}: {}", text(&output.stderr));
+        assert_eq!(place.report().calls(0, "work"), 49, "{sanitizer}");
     }
 }

@@ -52,7 +52,13 @@ pub fn text(checked: &Checked, page: &Page) -> String {
     let glyphs = writer.glyphs();
     let number = |number: usize| exact_count(number as u64, glyphs);
     let Checked { image, original, regions, sites, poisoned } = checked;
-    writer.words("", 2, &format!("{image} is what instrumenting {original} gives, byte by byte, and its code does what the original's does"));
+    writer.words(
+        "",
+        2,
+        &format!(
+            "{image} is what instrumenting {original} gives, byte by byte but for source files and lines, and its code does what the original's does"
+        ),
+    );
     let Regions { functions, loops, iterations, callsites } = *regions;
     let regions =
         format!("{} functions, {} loops, {} iterations, {} call sites", number(functions), number(loops), number(iterations), number(callsites));

@@ -128,7 +128,7 @@ impl<'data> Context<'_, 'data> {
         let is_label = |address| !is_entry(address) && !origins.contains(&address) && is_instruction(address);
         let refers_to_table = |one: &Instruction| self.references.contains_key(&one.address);
         let loads_label = |one: &&Instruction| match one.operand {
-            Operand::RipRelative { at, target } if !refers_to_table(one) && is_label(target) => {
+            Operand::RipRelative { at, target } if !refers_to_table(one) && is_label(target) && !self.finds_data(one, target) => {
                 let opcode = u64::from(at).checked_sub(2).and_then(|at| self.image.bytes_at(one.address + at, 1));
                 opcode == Some(&[LEA])
             }
@@ -137,6 +137,14 @@ impl<'data> Context<'_, 'data> {
         let is_fixed = matches!(self.image.kind(), Kind::NonPie | Kind::Static);
         let holds_label = |one: &Instruction| self.number(one).is_some_and(|number| self.function.contains(number) && is_label(number));
         own.iter().any(loads_label) || is_fixed && self.body.instructions.iter().any(|one| !refers_to_table(one) && holds_label(one))
+    }
+
+    /// Whether an instruction loads its own address for a number to be added to it that leads to data: so code of the large model
+    /// finds the global offset table. What it gets in the copy is what it got in the original.
+    fn finds_data(&self, one: &Instruction, target: u64) -> bool {
+        let is_data = |address: u64| self.image.segment_at(address).is_some() && !self.image.is_code(address);
+        let leads_to_data = |number: u64| is_data(target.wrapping_add(number));
+        target == one.address && self.body.instructions.iter().filter(|one| one.length == 10).filter_map(|one| self.number(one)).any(leads_to_data)
     }
 
     /// Whether an instruction names one entry of a jump table and reads it where it stands: what it reads leads into the original.

@@ -362,8 +362,8 @@ int main(int count, char **) { int n = 0; return tries(count, &n) + tries(-count
     #[test]
     fn the_check_sees_every_wrong_landing_pad_and_type_of_an_exception_table() {
         let mut count = 0;
-        for flags in [["-O2", "-fPIE", "-pie"], ["-O0", "-fno-pie", "-no-pie"]] {
-            let data = compiled("g++", "cpp", CATCHING, &flags);
+        for flags in [&["-O2", "-fPIE", "-pie"][..], &["-O0", "-fno-pie", "-no-pie"], &["-O2", "-fPIE", "-pie", "-mcmodel=large"]] {
+            let data = compiled("g++", "cpp", CATCHING, flags);
             let image = Image::parse(&data).expect("an image");
             let code = Program::analyse(&image).expect("there is code");
             let selected: Vec<Selection> = (0..code.functions.len()).map(Selection::of).collect();

@@ -120,6 +120,20 @@ fn exceptions_through_measured_frames() {
     }
 }
 
+/// Compilers of this model find the global offset table from an instruction of the function's own; types stand at distances of eight
+/// bytes.
+#[test]
+fn the_large_model_of_two_compilers_is_instrumented() {
+    for flags in ["-O2 -fPIE -pie", "-O0 -fPIE -pie", "clang++ -O2 -fPIE -pie", "clang++ -O0 -fPIE -pie", "clang++ -O2 -no-pie"] {
+        let bench = Bench::new();
+        let original = bench.build("exceptions.cpp", &format!("{flags} -mcmodel=large -pthread -std=c++17"), "original");
+        let (copy, output) = bench.instrument(&original, "copy", Levels::ALL, true);
+        let is_refused = |reason: Reason| output.refusals.iter().any(|one| one.reason == reason);
+        assert!(!is_refused(Reason::LabelAddress) && !is_refused(Reason::ExceptionTable), "{flags}: {:?}", output.refusals);
+        assert_eq!(bench.run(&copy), bench.run(&original), "{flags}");
+    }
+}
+
 /// Cold parts end in indirect calls that do not come back, with the entry right behind.
 #[test]
 fn cold_parts_in_front_of_entries_in_the_large_model() {

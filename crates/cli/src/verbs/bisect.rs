@@ -211,7 +211,8 @@ impl<'a> Bench<'a> {
         for program in programs {
             let bytes = image_file::read(&program.path)?;
             let needs = image_file::needs_of(&program.path, &image_file::parse(&program.path, &bytes)?)?;
-            let mut target = Target { executable: program.path.clone(), libraries: Vec::new(), mpi: needs.mpi, program };
+            let executable = program.path.clone();
+            let mut target = Target { executable, libraries: Vec::new(), mpi: needs.mpi, first: needs.sanitizer(), program };
             if is_wanted(&target.program.path) {
                 let path = folder.path().join(wanted.file_name().unwrap_or_default());
                 target.executable.clone_from(&path);

@@ -54,9 +54,8 @@ fn failure(copy: &Path, original: &Path, error: &CheckError) -> Failure {
     let original = original.display();
     let remedy = match error {
         CheckError::NotInstrumented { .. } => "name a copy that `tare instrument IMAGE -o OUT` wrote".to_string(),
-        CheckError::OtherBuild { .. } | CheckError::OtherCode { .. } => {
-            format!("{original} is not what it was made from: name that with --original FILE")
-        }
+        CheckError::OtherBuild { .. } => format!("{original} is not what it was made from: name that with --original FILE"),
+        CheckError::OtherCode { .. } => format!("if {original} is what it was made from, the copy was changed: instrument it again"),
         _ => format!("instrument {original} again: copies that were changed, that an adapter or another version of tare made, do not pass"),
     };
     Failure::new(Code::BadInput, format!("{} is not as it should be: {error}", copy.display())).remedy(remedy)

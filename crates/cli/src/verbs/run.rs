@@ -49,7 +49,8 @@ fn targets(line: &[OsString]) -> Result<Vec<Target>, Failure> {
     for program in programs {
         // A script among the programs hides what it starts: then the whole line is treated as hidden.
         let Some(needs) = needs(&program.path)? else { return Ok(Vec::new()) };
-        targets.push(Target { executable: program.path.clone(), program, libraries: Vec::new(), mpi: needs.mpi });
+        let executable = program.path.clone();
+        targets.push(Target { executable, program, libraries: Vec::new(), mpi: needs.mpi, first: needs.sanitizer() });
     }
     Ok(targets)
 }

@@ -133,10 +133,10 @@ impl<'a> Linker<'a, '_, '_> {
             Some(_) => return Err(AdapterError::new(place, Problem::Ambiguous(name.to_owned()))),
             None => {}
         }
-        let missing = AdapterError::new(place, Problem::Function(name.to_owned()));
         if !self.is_dynamic {
-            return Err(missing);
+            return Err(AdapterError::new(place, Problem::StaticFunction(name.to_owned())));
         }
+        let missing = AdapterError::new(place, Problem::Function(name.to_owned()));
         let defines = |library: &&Image<'a>| library.dynamic_symbols().iter().any(|one| one.name == name && one.is_defined);
         match self.libraries.images.iter().find(defines) {
             Some(library) => Ok(Found::Imported(prove(library, name))),

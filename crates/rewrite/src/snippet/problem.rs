@@ -90,7 +90,7 @@ pub enum Problem {
     #[error("a text cannot hold a zero byte")]
     ZeroByte,
     /// A number that does not fit in 64 bits, or none at all.
-    #[error("`{0}` is no number of 64 bits")]
+    #[error("`{0}` is no decimal or hexadecimal number of 64 bits")]
     Number(String),
     /// `@…@` with an unknown name.
     #[error("there is no context variable @{0}@")]
@@ -137,6 +137,9 @@ pub enum Problem {
     /// A function that neither the program nor a dependency has.
     #[error("neither the program nor a dependency of the adapter has a function `{0}`")]
     Function(String),
+    /// A function that a static program does not have.
+    #[error("the program is linked statically and has no function `{0}`")]
+    StaticFunction(String),
     /// Several functions of the program bear this name.
     #[error("the program has several functions `{0}`")]
     Ambiguous(String),
@@ -169,7 +172,9 @@ impl Problem {
             Self::Unended { what } => format!("end {what} as it began"),
             Self::Escape(_) => "known are \\n \\t \\r \\\\ \\\" \\' \\a \\b \\f \\v \\e and \\xHH".into(),
             Self::ZeroByte => "take it out: texts end by themselves".into(),
-            Self::Number(_) => "write a decimal number or 0x and hexadecimal digits, of at most 64 bits".into(),
+            Self::Number(_) => {
+                "write a decimal number that begins with another digit than 0, or 0x and hexadecimal digits, of at most 64 bits".into()
+            }
             Self::Context(_) => format!("there are {}", super::ast::Context::ALL.map(|one| format!("@{}@", one.name())).join(" ")),
             Self::Unexpected { expected, .. } => format!("write {expected}"),
             Self::Deep { .. } => "split the expression with variables of its own".into(),
@@ -180,6 +185,9 @@ impl Problem {
             Self::NotHere { .. } => "docs/adapters.md lists what is known where".into(),
             Self::Function(name) => {
                 format!("add <dependencies><library name=\"…\"/></dependencies> with the library that defines {name}, or correct the name")
+            }
+            Self::StaticFunction(name) => {
+                format!("call a function that the program has, link {name} into it, or link the program dynamically (without -static)")
             }
             Self::Ambiguous(_) => "call one whose name is unique in the program".into(),
             Self::StaticDependency(_) => {

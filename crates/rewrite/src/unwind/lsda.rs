@@ -16,6 +16,8 @@ use crate::unwind::leb::{read_signed, read_unsigned, write_unsigned};
 const OMITTED: u8 = 0xff;
 const RELATIVE: u8 = 0x10;
 const APPLICATION: u8 = 0x70;
+/// The entry is the address of a slot.
+const INDIRECT: u8 = 0x80;
 const UDATA4: u8 = 0x03;
 /// Relative to the field, four bytes, signed.
 const PCREL_SDATA4: u8 = 0x1b;
@@ -38,6 +40,7 @@ pub(crate) struct ExceptionTable {
 pub(crate) fn convert(image: &Image<'_>, copy: &FunctionCopy, points: Option<&Points>, fde: &Fde<'_>, part: u32) -> Result<ExceptionTable, Reason> {
     let lsda = image.lsda(fde).ok_or(Reason::ExceptionTable)?;
     let extents = extents(image, &lsda).ok_or(Reason::ExceptionTable)?;
+    let type_encoding = type_encoding(image, &lsda, &extents).ok_or(Reason::ExceptionTable)?;
     let sites = call_sites(copy, points, fde, part, &lsda)?;
     let mut table = ExceptionTable {
         bytes: Vec::with_capacity(16 + sites.len() * 14 + extents.actions.len() + extents.specifications.len()),
@@ -55,8 +58,9 @@ pub(crate) fn convert(image: &Image<'_>, copy: &FunctionCopy, points: Option<&Po
     let (calls, landings) = call_site_table(&sites, is_plain);
     let mut length = Vec::new();
     write_unsigned(&mut length, calls.len() as u64);
-    let behind = 1 + length.len() + calls.len() + extents.actions.len() + extents.types.len();
-    table.bytes.push(lsda.type_encoding);
+    let types_size = if is_relative(&lsda) { extents.types.len() / extents.type_size * 4 } else { extents.types.len() };
+    let behind = 1 + length.len() + calls.len() + extents.actions.len() + types_size;
+    table.bytes.push(type_encoding);
     if lsda.type_encoding != OMITTED {
         write_unsigned(&mut table.bytes, behind as u64);
     }
@@ -66,7 +70,7 @@ pub(crate) fn convert(image: &Image<'_>, copy: &FunctionCopy, points: Option<&Po
     table.bytes.extend(calls);
     table.landings.extend(landings.into_iter().map(|(at, target)| (start + at, target)));
     table.bytes.extend(extents.actions);
-    types(image, &mut table, &lsda, &extents)?;
+    types(&mut table, &lsda, &extents);
     table.bytes.extend(extents.specifications);
     Ok(table)
 }
@@ -216,26 +220,36 @@ const fn type_size(encoding: u8) -> usize {
     }
 }
 
-/// Appends the type table.
-fn types(image: &Image<'_>, table: &mut ExceptionTable, lsda: &Lsda<'_>, extents: &Extents<'_>) -> Result<(), Reason> {
-    let is_relative = lsda.type_encoding & APPLICATION == RELATIVE;
-    let is_absolute = lsda.type_encoding & APPLICATION == 0;
-    match (extents.types.is_empty(), is_relative, is_absolute) {
-        (true, ..) => return Ok(()),
-        (_, true, _) if extents.type_size == 4 => {}
-        (_, _, true) if !image.kind().is_position_independent() => {
-            table.bytes.extend(extents.types);
-            return Ok(());
-        }
-        _ => return Err(Reason::ExceptionTable),
+/// Appends the type table. One relative to its entries gets entries of four bytes, which reach everything in an image.
+fn types(table: &mut ExceptionTable, lsda: &Lsda<'_>, extents: &Extents<'_>) {
+    if !is_relative(lsda) {
+        return table.bytes.extend(extents.types);
     }
     let base = lsda.type_base.unwrap_or(0) - extents.types.len() as u64;
-    for (entry, at) in extents.types.chunks_exact(4).zip((base..).step_by(4)) {
-        let value = entry.try_into().map_or(0, i32::from_le_bytes);
+    for (entry, at) in extents.types.chunks_exact(extents.type_size).zip((base..).step_by(extents.type_size)) {
+        let value = match *entry {
+            [a, b, c, d] => i64::from(i32::from_le_bytes([a, b, c, d])),
+            _ => entry.try_into().map_or(0, i64::from_le_bytes),
+        };
         if value != 0 {
-            table.types.push((table.position(), at.wrapping_add_signed(i64::from(value))));
+            table.types.push((table.position(), at.wrapping_add_signed(value)));
         }
         table.bytes.extend([0; 4]);
     }
-    Ok(())
+}
+
+/// The encoding of a type table as it is written, if types can be written anew.
+fn type_encoding(image: &Image<'_>, lsda: &Lsda<'_>, extents: &Extents<'_>) -> Option<u8> {
+    let encoding = lsda.type_encoding;
+    match encoding & APPLICATION {
+        _ if extents.types.is_empty() => Some(encoding),
+        RELATIVE if matches!(extents.type_size, 4 | 8) => Some(encoding & INDIRECT | PCREL_SDATA4),
+        0 if !image.kind().is_position_independent() => Some(encoding),
+        _ => None,
+    }
+}
+
+/// Whether the types are distances from where they stand.
+fn is_relative(lsda: &Lsda<'_>) -> bool {
+    lsda.type_encoding & APPLICATION == RELATIVE
 }

@@ -11,6 +11,8 @@ use crate::verify::{Copy, Fault, relative};
 
 const APPLICATION: u8 = 0x70;
 const RELATIVE: u8 = 0x10;
+/// Entries are addresses of slots.
+const INDIRECT: u8 = 0x80;
 
 /// An image and one of its exception tables.
 struct Table<'a, 'data> {
@@ -59,8 +61,9 @@ impl Table<'_, '_> {
             (Some(old), Some(new)) => seen.label(old) == Some(new) || copy.is_way(new, old),
             _ => false,
         };
+        let has_same_slots = (self.lsda.type_encoding ^ other.lsda.type_encoding) & INDIRECT == 0;
         let (chain, other) = (self.chain(wanted.action)?, other.chain(found.action)?);
-        (is_same && chain == other).then_some(())
+        (is_same && has_same_slots && chain == other).then_some(())
     }
 
     /// What a chain of actions lets in: of each, its filter and the types.
@@ -115,9 +118,11 @@ impl Table<'_, '_> {
         if bytes.iter().all(|&byte| byte == 0) {
             return Some(None);
         }
-        if encoding & APPLICATION == RELATIVE {
+        let is_relative = encoding & APPLICATION == RELATIVE;
+        if is_relative && size != 8 {
             return relative(bytes, at).map(Some);
         }
-        Some(Some(bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))))
+        let value = bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
+        Some(Some(if is_relative { at.wrapping_add(value) } else { value }))
     }
 }
