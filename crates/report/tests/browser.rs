@@ -495,7 +495,7 @@ fn a_narrow_window_shows_times_beside_the_names_and_is_as_wide_as_its_page() {
     let mut browser = Browser::start();
     let mut profile = master_and_worker();
     for region in profile.regions.iter_mut().filter(|region| region.kind == RegionKind::Function) {
-        region.name = format!("SOLVER_NS::{}CommunicationBrick::reverse_communication_of_forces(int,double*)", region.name).into();
+        region.name = format!("SOLVER_NS::{}Bricks::reverse_forces(int)", region.name).into();
     }
     profile.locations[1].nodes[2].on_calls = 0;
     browser.size(390, 900);
