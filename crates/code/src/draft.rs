@@ -21,22 +21,20 @@ pub(crate) struct Draft {
 
 impl Draft {
     pub(crate) fn new(source: &Source<'_>) -> Self {
-        let leaders = leaders(source);
-        let ranges = leaders.ranges();
-        let count = ranges.len();
+        let (leaders, count) = leaders(source);
         let mut draft = Self {
-            ranges: Vec::with_capacity(count),
+            ranges: leaders.ranges(count),
             exits: Vec::with_capacity(count),
             next: Lists::with_capacity(count, count * 2),
             pads: Lists::default(),
             entries: Vec::new(),
         };
         let mut rest = source.turns;
-        let followers = ranges.iter().skip(1).map(|next| Some(next.start)).chain([None]);
-        for (range, follower) in ranges.iter().zip(followers) {
+        for block in 0..count {
+            let Some(range) = draft.ranges.get(block) else { continue };
             let (_, own) = split_before(rest, range.start);
             let (turns, others) = split_before(own, range.end);
-            draft.block(source, &leaders, range.clone(), turns, follower);
+            draft.block(source, &leaders, block, turns);
             rest = others;
         }
         let entries = std::iter::once(source.function.entry).chain(source.function.other_entries.iter().copied());
@@ -48,9 +46,11 @@ impl Draft {
         draft
     }
 
-    /// Adds the block of a range; `turns` are those in it, and the next block begins at `follower`.
-    fn block(&mut self, source: &Source<'_>, leaders: &Leaders, mut range: Range<u64>, turns: &[Instruction], follower: Option<u64>) {
-        let behind = self.ranges.len() + 1;
+    /// Fills in the next block, of which only the range is known; `turns` are those in it.
+    fn block(&mut self, source: &Source<'_>, leaders: &Leaders, block: usize, turns: &[Instruction]) {
+        let behind = block + 1;
+        let follower = self.ranges.get(behind).map(|next| next.start);
+        let Some(range) = self.ranges.get_mut(block) else { return };
         let next = &mut self.next;
         let mut way = |target| {
             let block = if follower == Some(target) { Some(behind) } else { leaders.entered_at(target) };
@@ -68,7 +68,6 @@ impl Draft {
         }
         let count = self.next.close_sorted();
         self.exits.push(exits || (count == 0 && !is_table));
-        self.ranges.push(range);
         if !source.unwinding.is_empty() {
             pads(turns, source.unwinding).filter_map(|pad| leaders.number_of(pad)).for_each(|block| self.pads.add(block));
             self.pads.close_sorted();
@@ -189,8 +188,8 @@ fn split_before(turns: &[Instruction], address: u64) -> (&[Instruction], &[Instr
     turns.split_at_checked(behind).unwrap_or_default()
 }
 
-/// Where blocks begin.
-fn leaders(source: &Source<'_>) -> Leaders {
+/// Where blocks begin, and how many do.
+fn leaders(source: &Source<'_>) -> (Leaders, usize) {
     let function = source.function;
     let mut leaders = Leaders::within(&function.parts);
     let mut add = |address| leaders.insert(address, source.is_start);
@@ -209,8 +208,8 @@ fn leaders(source: &Source<'_>) -> Leaders {
             }
         }
     }
-    leaders.number();
-    leaders
+    let count = leaders.number();
+    (leaders, count)
 }
 
 fn ends_block(source: &Source<'_>, one: &Instruction) -> bool {

@@ -10,8 +10,6 @@ pub(crate) struct Leaders {
     bits: Vec<u64>,
     /// Leaders in front of each word of bits.
     before: Vec<usize>,
-    /// All of them, once they are numbered.
-    count: usize,
 }
 
 struct Part {
@@ -32,7 +30,7 @@ impl Leaders {
             Part { range, first }
         });
         let parts = parts.collect();
-        Self { parts, bits: vec![0; words], before: Vec::new(), count: 0 }
+        Self { parts, bits: vec![0; words], before: Vec::new() }
     }
 
     /// Word and mask of an address.
@@ -50,15 +48,15 @@ impl Leaders {
         }
     }
 
-    /// Counts: there are no more to come.
-    pub(crate) fn number(&mut self) {
+    /// Counts: there are no more to come. Returns how many there are.
+    pub(crate) fn number(&mut self) -> usize {
         let mut sum = 0;
         self.before.reserve_exact(self.bits.len());
         for bits in &self.bits {
             self.before.push(sum);
             sum += bits.count_ones() as usize;
         }
-        self.count = sum;
+        sum
     }
 
     /// Which leader control comes to at an address, which may lie behind the first byte of its instruction: code for one
@@ -78,9 +76,9 @@ impl Leaders {
         (bits & mask != 0).then(|| self.before.get(word).map(|before| before + (bits & (mask - 1)).count_ones() as usize))?
     }
 
-    /// From each leader to the next one, or to the end of its part.
-    pub(crate) fn ranges(&self) -> Vec<Range<u64>> {
-        let mut ranges: Vec<Range<u64>> = Vec::with_capacity(self.count);
+    /// From each of `count` leaders to the next one, or to the end of its part.
+    pub(crate) fn ranges(&self, count: usize) -> Vec<Range<u64>> {
+        let mut ranges: Vec<Range<u64>> = Vec::with_capacity(count);
         for part in &self.parts {
             let words = usize::try_from(part.range.end.saturating_sub(part.range.start).div_ceil(64)).unwrap_or(0);
             let mut base = part.range.start;
@@ -113,8 +111,8 @@ mod tests {
         for address in [1199, 1000, 1064, 1063, 10, 29, 30, 9, 40, 1200, 1100, 12] {
             leaders.insert(address, &|address| address != 12);
         }
-        leaders.number();
-        let ranges = leaders.ranges();
+        assert_eq!(leaders.number(), 7);
+        let ranges = leaders.ranges(7);
         assert_eq!(ranges, [10..29, 29..30, 1000..1063, 1063..1064, 1064..1100, 1100..1199, 1199..1200]);
         for (number, range) in ranges.iter().enumerate() {
             assert_eq!(leaders.number_of(range.start), Some(number));

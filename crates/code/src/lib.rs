@@ -395,6 +395,15 @@ impl Unit {
     }
 }
 
+/// The unit of every fragment, by the fragments of each; `usize::MAX` where it is in none.
+fn owners<'a>(fragments: &Fragments, units: impl Iterator<Item = &'a [usize]>) -> Vec<usize> {
+    let mut owners = vec![usize::MAX; fragments.list.len()];
+    for (index, own) in units.enumerate() {
+        own.iter().for_each(|&fragment| owners.get_mut(fragment).into_iter().for_each(|owner| *owner = index));
+    }
+    owners
+}
+
 fn units(image: &Image<'_>, fragments: &Fragments, groups: &group::Groups) -> Vec<Unit> {
     let rank = |index: &usize| {
         fragments.list.get(*index).map(|one| {

@@ -4,6 +4,7 @@ use tare_image::Image;
 
 use crate::decode::{AddressSet, RawFlow};
 use crate::fragments::{Fragment, Fragments};
+use crate::owners;
 use crate::program::JumpTable;
 use crate::record::FlowRecord;
 use crate::slots;
@@ -141,7 +142,7 @@ impl Never {
 
 /// Finds the addresses from which control never comes back.
 pub(crate) fn never_returning(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit<'_>]) -> Never {
-    let owners = owners(fragments, units);
+    let owners = owners(fragments, units.iter().map(|unit| unit.fragments));
     let mut never = by_name(image, units);
     let callers = callers(image, fragments, sweep, units, &owners, &mut never);
     let mut walk = Walk { image, fragments, sweep, owners, never, seen: vec![0; sweep.flows.len()], round: 0, todo: Vec::new() };
@@ -155,19 +156,6 @@ pub(crate) fn never_returning(image: &Image<'_>, fragments: &Fragments, sweep: &
         todo.extend(callers.get(index).into_iter().flatten());
     }
     walk.never
-}
-
-/// The unit of every fragment.
-fn owners(fragments: &Fragments, units: &[Unit<'_>]) -> Vec<usize> {
-    let mut owners = vec![usize::MAX; fragments.list.len()];
-    for (index, unit) in units.iter().enumerate() {
-        for fragment in unit.fragments {
-            if let Some(owner) = owners.get_mut(*fragment) {
-                *owner = index;
-            }
-        }
-    }
-    owners
 }
 
 /// The units that go to a unit's entry, for all units; tells what stands in slots that they go through.

@@ -13,7 +13,7 @@ use crate::record::FlowRecord;
 use crate::stretch::Stretch;
 use crate::sweep::{GivenBack, Pointer, Sweep};
 use crate::tables::Jumps;
-use crate::{Flags, Unit, behind_start, rows};
+use crate::{Flags, Unit, behind_start, owners, rows};
 
 /// Bytes of the jump that an entry must take.
 const JUMP: u64 = 5;
@@ -195,11 +195,8 @@ fn held_elsewhere(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units
     if loads.is_empty() {
         return Vec::new();
     }
-    let mut owners: Vec<Option<usize>> = vec![None; fragments.list.len()];
-    for (index, unit) in units.iter().enumerate() {
-        unit.fragments.iter().for_each(|&one| owners.get_mut(one).into_iter().for_each(|owner| *owner = Some(index)));
-    }
-    let owner = |address: u64| *owners.get(fragments.at(address)?)?;
+    let owners = owners(fragments, units.iter().map(|unit| unit.fragments.as_slice()));
+    let owner = |address: u64| owners.get(fragments.at(address)?);
     let leads_away = |load: &Pointer| owner(load.at) != owner(load.target) && is_label(image, load.at);
     let mut held: Vec<u64> = loads.into_iter().filter(|load| leads_away(load)).map(|load| load.target).collect();
     held.sort_unstable();

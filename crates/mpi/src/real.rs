@@ -39,11 +39,8 @@ impl Real {
         if found == 0 || path.is_null() {
             return None;
         }
-        // SAFETY: the path is terminated; nothing is loaded that was not.
-        let handle = unsafe { libc::dlopen(path, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-        // SAFETY: the handle is open, the name is terminated.
-        let symbol = (!handle.is_null()).then(|| unsafe { libc::dlsym(handle, function(id).profiling_name.as_ptr()) })?;
-        (!symbol.is_null()).then_some(Self(symbol))
+        // SAFETY: a path, terminated, of a library that stays.
+        look_in(unsafe { CStr::from_ptr(path) }, function(id).profiling_name).map(Self)
     }
 
     /// Calls it. The result is the word returned, of a `double` its bits.
@@ -101,16 +98,19 @@ impl Constant {
 /// their extensions. Functions are looked for behind us in the order of loading; data from the front, because the
 /// executable may hold the copy that everybody uses.
 fn find(abi: &Abi, place: *mut c_void, name: &CStr) -> Option<*mut c_void> {
-    let look = |handle: *mut c_void| {
-        // SAFETY: the handle is open or one of the two that always are; the name is terminated.
-        let symbol = unsafe { libc::dlsym(handle, name.as_ptr()) };
-        (!symbol.is_null()).then_some(symbol)
-    };
-    look(place).or_else(|| {
-        abi.names.iter().find_map(|library| {
-            // SAFETY: the name is terminated; nothing is loaded that was not.
-            let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-            if handle.is_null() { None } else { look(handle) }
-        })
-    })
+    look(place, name).or_else(|| abi.names.iter().find_map(|library| look_in(library, name)))
+}
+
+/// Looks in a library, if it is loaded.
+fn look_in(library: &CStr, name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: the name is terminated; nothing is loaded that was not.
+    let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    if handle.is_null() { None } else { look(handle, name) }
+}
+
+/// Looks behind a handle that is open, or one of the two that always are.
+fn look(handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: the handle is one of these; the name is terminated.
+    let symbol = unsafe { libc::dlsym(handle, name.as_ptr()) };
+    (!symbol.is_null()).then_some(symbol)
 }
