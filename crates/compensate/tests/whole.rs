@@ -133,7 +133,7 @@ fn the_tree_of_all_locations_holds_their_sums_and_classes_all_their_time() {
         assert!(path.inclusive.value <= above * (1.0 + 1e-12), "{path:?}");
     }
     let totals = region_totals(&profile, &compensated, &tree);
-    let spread = totals[1].spread(8, |_| true).expect("eight processes");
+    let spread = totals[1].spread(8, |_| true, |here| here.value_s).expect("eight processes");
     assert_eq!((spread.least.0, spread.most.0), (0, 7));
     assert!((spread.mean - 4.5).abs() < 1e-6);
     let exclusive: f64 = totals.iter().map(|total| total.exclusive.value).sum();

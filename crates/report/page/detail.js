@@ -33,6 +33,7 @@ export class Detail {
     }
     const { regions, strings, divisor } = model;
     const facts = [];
+    const word = model.word() && `${model.word()}: `;
     const fact = (name, text) => text && facts.push(element("dt", {}, name), element("dd", {}, text));
     fact("Kind", model.kind(region));
     fact("Place", regions.line[region] ? `${model.file(region)}:${regions.line[region]}` : model.file(region));
@@ -51,17 +52,19 @@ export class Detail {
     fact("Calls", `${exactCount(regions.calls[region])}${regions.inexact[region] ? " at least: it was off for some time" : ""}`);
     if (regions.wait[region] || regions.measured_wait[region]) fact("Waiting", `${alone(regions.wait[region] / divisor)}, measured ${alone(regions.measured_wait[region] / divisor)}`);
     if (model.header.ranks > 1) {
-      fact("Ranks", `least ${alone(regions.least[region])} (${strings.labels[regions.least_at[region]]}), mean ${alone(regions.mean[region])}, most ${alone(regions.most[region])} (${strings.labels[regions.most_at[region]]})`);
+      const spread = model.spread();
+      const at = (which) => `${alone(spread[which][region])} (${strings.labels[spread[`${which}_at`][region]]})`;
+      fact("Ranks", `${word}least ${at("least")}, mean ${alone(spread.mean[region])}, most ${at("most")}`);
     }
-    if (model.state.ranks.length) fact("Selected", `${model.rankText()}: ${this.onRanks?.(region) || "not among the regions that differ most, of which each rank's time is here"}`);
+    if (model.state.ranks.length) fact("Selected", `${word}${model.rankText()}: ${this.onRanks?.(region) || "not among the regions that differ most, of which each rank's time is here"}`);
     const close = element("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => model.change({ region: NONE, path: NONE }) }, "×");
-    const which = model.asCompensated() && element("p", { class: "muted" }, "Times here are compensated where nothing else is said.");
-    const parts = [close, element("h2", {}, model.name(region)), which || null, element("dl", {}, ...facts), this.relatives("Callers", this.callers(region)), this.relatives("Callees", this.callees(region)), this.copies(region)];
+    const relatives = [["Callers", this.callers(region)], ["Callees", this.callees(region)]].map(([title, sums]) => this.relatives(model.word() ? `${title}, ${model.word()}` : title, sums));
+    const parts = [close, element("h2", {}, model.name(region)), element("dl", {}, ...facts), ...relatives, this.copies(region)];
     this.root.replaceChildren(...parts.filter((part) => part !== null));
     if (isNew) say(`${model.name(region)}, exclusive ${alone(regions.value[region] / divisor)}`);
   }
 
-  /** Regions that call this one, with the inclusive time that it takes for them, compensated. */
+  /** Regions that call this one, with the inclusive time that it takes for them. */
   callers(region) {
     const { tree } = this.model;
     return this.sums((path) => tree.region[path] === region && tree.parent[path] !== NONE, (path) => tree.region[tree.parent[path]]);
@@ -74,14 +77,14 @@ export class Detail {
 
   /** Of paths that count and have the same key, one within another is part of it. */
   sums(counts, key) {
-    const { tree, inclusive, divisor } = this.model;
+    const { tree } = this.model;
     const isWithin = (path) => {
       for (let above = tree.parent[path]; above !== NONE; above = tree.parent[above]) if (counts(above) && key(above) === key(path)) return true;
       return false;
     };
     const sums = new Map();
     for (let path = 0; path < tree.rows; path++) {
-      if (counts(path) && !isWithin(path)) sums.set(key(path), (sums.get(key(path)) || 0) + inclusive[path] / divisor);
+      if (counts(path) && !isWithin(path)) sums.set(key(path), (sums.get(key(path)) || 0) + this.model.pathInclusive(path));
     }
     return [...sums].sort((one, other) => other[1] - one[1]);
   }

@@ -29,16 +29,14 @@ export class Heat {
       return;
     }
     const scale = choice("Colour", [["relative", "relative to the row's mean"], ["absolute", "absolute"]], this.scale, (value) => this.set("scale", value));
-    const which = this.cells.most ? choice("Of a bin", [["mean", "mean"], ["most", "greatest"]], this.which, (value) => this.set("which", value)) : null;
+    const which = this.cells.most_value ? choice("Of a bin", [["mean", "mean"], ["most", "greatest"]], this.which, (value) => this.set("which", value)) : null;
     this.more = element("button", { type: "button", onclick: () => this.set("all", !this.all) }, "all regions");
     this.canvas = element("canvas", { role: "img", tabindex: 0, onclick: (event) => this.click(event), onmousemove: (event) => this.hover(event), onkeydown: (event) => this.key(event) });
     pictureOrTable(this);
     this.status = element("p", { class: "line", id: "ranks-line" });
     const bins = heat.per_bin > 1 ? `A column is ${heat.per_bin} ranks; the last ${plural(heat.outliers.length, "column is the rank that deviates", "columns are the ranks that deviate")} most, exactly. ` : "";
     const left = heat.left_out ? `${plural(heat.left_out, "region that differs less is", "regions that differ less are")} left out.` : "";
-    this.note = element("p", { class: "muted" });
-    this.notes = bins + left;
-    section.append(element("div", { class: "bar" }, scale, which, this.more, this.asTable), this.note, this.frame, this.status, this.list);
+    section.append(element("div", { class: "bar" }, scale, which, this.more, this.asTable), element("p", { class: "muted" }, bins + left), this.frame, this.status, this.list);
     model.slowest = (region, number) => this.slowestOf(region, number);
     model.listen((changed) => changed.some((key) => ["region", "ranks", "values"].includes(key)) && this.draw());
     window.addEventListener("resize", () => this.draw());
@@ -57,20 +55,22 @@ export class Heat {
   }
 
   value(row, column) {
-    return this.cells[this.which][row * this.columns + column];
+    const at = row * this.columns + column;
+    const { cells } = this;
+    const { values } = this.model.state;
+    return (this.which === "most" ? cells[`most_${values}`] : cells[values])[at];
   }
 
   mean(row) {
     let sum = 0;
     for (let bin = 0; bin < this.heat.bins; bin++) {
       const ranks = Math.min(this.heat.per_bin, this.heat.processes - bin * this.heat.per_bin);
-      sum += this.cells.mean[row * this.columns + bin] * ranks;
+      sum += this.cells[this.model.state.values][row * this.columns + bin] * ranks;
     }
     return sum / this.heat.processes;
   }
 
   draw() {
-    this.note.textContent = `${this.model.asCompensated() ? "Times here are compensated. " : ""}${this.notes}`;
     const rows = this.shown();
     if (!rows) {
       this.status.textContent = "There are no ranks to compare.";
@@ -81,13 +81,13 @@ export class Heat {
     context.clearRect(0, 0, width, height);
     const image = new ImageData(this.columns, rows);
     let greatest = 0;
-    for (let cell = 0; cell < rows * this.columns; cell++) greatest = Math.max(greatest, this.cells[this.which][cell]);
+    for (let row = 0; row < rows; row++) for (let column = 0; column < this.columns; column++) greatest = Math.max(greatest, this.value(row, column));
     const difference = diverging();
     for (let row = 0; row < rows; row++) {
       const mean = this.mean(row);
       for (let column = 0; column < this.columns; column++) {
         const value = this.value(row, column);
-        const paint = this.scale === "absolute" ? sequential(greatest ? value / greatest : 0) : difference(mean ? value / mean - 1 : 0);
+        const paint = this.scale === "absolute" ? sequential(greatest ? Math.max(0, value / greatest) : 0) : difference(mean ? (value - mean) / Math.abs(mean) : 0);
         const at = 4 * (row * this.columns + column);
         [image.data[at], image.data[at + 1], image.data[at + 2], image.data[at + 3]] = [paint[0], paint[1], paint[2], 255];
       }
@@ -133,7 +133,7 @@ export class Heat {
     const { carried } = this.heat;
     if (row < 0) return `${this.model.name(region)} is none of the regions that differ most: which ranks are slowest in it is not carried`;
     if (!(number >= 1 && number <= carried)) return `slowest 1 to ${carried}: so many are carried`;
-    return Array.from(this.slow.process.subarray(row * carried, row * carried + number)).filter((process) => process !== NONE);
+    return Array.from(this.slow[this.model.state.values].subarray(row * carried, row * carried + number)).filter((process) => process !== NONE);
   }
 
   slowest(row) {
@@ -152,8 +152,9 @@ export class Heat {
 
   tell(row, column) {
     const [value, mean] = [this.value(row, column), this.mean(row)];
-    const ahead = mean ? 100 * (value / mean - 1) : 0;
-    this.status.textContent = `${this.model.name(this.rows.region[row])} · ${this.label(column)}: ${alone(value)}, ${ahead < 0 ? "−" : "+"}${Math.abs(ahead).toFixed(1)} % against the mean of ${alone(mean)}`;
+    const ahead = mean ? (100 * (value - mean)) / Math.abs(mean) : 0;
+    const word = this.model.word() && ` ${this.model.word()}`;
+    this.status.textContent = `${this.model.name(this.rows.region[row])} · ${this.label(column)}: ${alone(value)}${word}, ${ahead < 0 ? "−" : "+"}${Math.abs(ahead).toFixed(1)} % against the mean of ${alone(mean)}`;
   }
 
   at(event) {

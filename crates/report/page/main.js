@@ -91,8 +91,9 @@ function breathe() {
 /** The table of regions and what the keys do come first; the pictures further down follow one by one. */
 async function start() {
   const data = JSON.parse(byId("data").textContent);
-  const [tree, regions, strings] = await Promise.all([decoded(data.tree), decoded(data.regions), texts(data.strings)]);
-  const model = new Model(data, tree, regions, strings);
+  const { value, measured, difference } = data.spreads;
+  const [tree, regions, strings, ...spreads] = await Promise.all([decoded(data.tree), decoded(data.regions), texts(data.strings), decoded(value), decoded(measured), decoded(difference)]);
+  const model = new Model(data, tree, regions, strings, spreads);
   if (!tree.rows) {
     document.documentElement.dataset.ready = "nothing";
     return;
@@ -111,9 +112,9 @@ async function start() {
   await breathe();
   views.icicle = new Icicle(model);
   views.source = new SourceView(model);
-  const heat = new Heat(model, data.heat);
-  detail.onRanks = (region) => heat.onRanks(region);
-  for (const view of [heat, new Matrix(model, data.matrix)]) {
+  views.heat = new Heat(model, data.heat);
+  detail.onRanks = (region) => views.heat.onRanks(region);
+  for (const view of [views.heat, new Matrix(model, data.matrix)]) {
     await breathe();
     await view.start();
   }

@@ -46,7 +46,10 @@ export class Matrix {
   }
 
   waiting(table, whose) {
-    return this.model.state.values === "measured" ? table[`measured_${whose}`] : table[whose];
+    const { values } = this.model.state;
+    const [value, measured] = [table[whose], table[`measured_${whose}`]];
+    if (values === "difference") return value.map((seconds, index) => measured[index] - seconds);
+    return values === "measured" ? measured : value;
   }
 
   text(value) {

@@ -34,8 +34,9 @@ export function childrenOf(parent, weight) {
 }
 
 export class Model {
-  constructor(header, tree, regions, strings) {
+  constructor(header, tree, regions, strings, [value, measured, difference]) {
     Object.assign(this, { header, tree, regions, strings });
+    this.spreads = { value, measured, difference };
     this.divisor = header.divisor;
     this.inclusive = inclusiveOf(tree.parent, tree.value);
     this.measuredInclusive = inclusiveOf(tree.parent, tree.measured);
@@ -110,7 +111,7 @@ export class Model {
       const found = [];
       const isOfRegion = part === "max" || part.startsWith("slowest");
       if (isOfRegion && this.state.region === NONE) return `${part.split(":")[0]} is of a region: select one`;
-      if (part === "max") found.push(this.regions.most_at[this.state.region]);
+      if (part === "max") found.push(this.spread().most_at[this.state.region]);
       else if (isOfRegion) {
         const slowest = this.slowest(this.state.region, Number(part.split(":")[1] ?? 1));
         if (typeof slowest === "string") return slowest;
@@ -129,9 +130,14 @@ export class Model {
     return (values === "value" ? value : values === "measured" ? measured : measured - value) / this.divisor;
   }
 
-  /** What is to be said of a figure that is compensated, whatever else is shown. */
-  asCompensated() {
-    return this.state.values === "value" || this.header.mode === "off" ? "" : ", compensated";
+  /** How what is shown spreads over the ranks: columns by region. */
+  spread() {
+    return this.spreads[this.state.values];
+  }
+
+  /** What a figure is of which there is a compensated one as well; nothing for that. */
+  word() {
+    return { value: "", measured: this.header.is_exported ? "" : "measured", difference: "taken off" }[this.state.values];
   }
 
   /** For each path whether it has a key, and none above it has the same: `NONE` is no key. */

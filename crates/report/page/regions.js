@@ -120,17 +120,17 @@ export class Regions {
     this.inclusiveColumn = columnFor(this.model.whole());
     this.waitColumn = columnFor(this.items.slice(0, 2000).reduce((most, item) => Math.max(most, this.of(item, "wait")), 0));
     const [unit, wide, wait] = [this.column, this.inclusiveColumn, this.waitColumn].map(({ name }) => name);
-    const word = { value: "", measured: this.model.header.is_exported ? "" : " measured", difference: " taken off" }[this.model.state.values];
+    const word = this.model.word();
     this.table.setColumns(
       [
         { key: "name", title: "Region" },
-        { key: "exclusive", title: `Exclusive${word}, ${unit}`, align: "number", hint: `Time in the region itself, mean over ranks${this.model.state.values === "difference" ? "; below zero where it would have taken longer unmeasured, as a wait that measuring shortened" : ""}` },
+        { key: "exclusive", title: `Exclusive${word && ` ${word}`}, ${unit}`, align: "number", hint: `Time in the region itself, mean over ranks${this.model.state.values === "difference" ? "; below zero where it would have taken longer unmeasured, as a wait that measuring shortened" : ""}` },
         { key: "share", title: "Share", align: "number" },
         { key: "inclusive", title: `Inclusive, ${wide}`, align: "number", hint: "With what it calls" },
         { key: "calls", title: "Calls", align: "number" },
         { key: "each", title: "Per call", align: "number", hint: "Exclusive time of a call" },
         { key: "wait", title: `Waiting, ${wait}`, align: "number" },
-        { key: "spread", title: word ? "Most ●" : "Most", align: "number", hint: "The rank that spends most, and how far it is above the mean: of compensated times" },
+        { key: "spread", title: "Most", align: "number", hint: this.model.state.values === "difference" ? "The rank of which most is taken off, and how much" : "The rank that spends most, and how far it is above the mean" },
         { key: "place", title: "Place" },
       ],
       this.sorted,
@@ -229,7 +229,10 @@ export class Regions {
         return model.pick(table.wait[index], table.measured_wait[index]);
       case "spread": {
         const region = item.path === undefined ? item.region : model.tree.region[item.path];
-        return region !== NONE && !model.asCompensated() && model.regions.mean[region] > 0 ? model.regions.most[region] / model.regions.mean[region] - 1 : 0;
+        if (region === NONE) return 0;
+        const { most, mean } = model.spread();
+        if (model.state.values === "difference") return most[region];
+        return mean[region] > 0 ? most[region] / mean[region] - 1 : 0;
       }
       default:
         return 0;
@@ -294,11 +297,13 @@ export class Regions {
   }
 
   most(region) {
-    const { regions, strings, header } = this.model;
-    if (region === undefined || region === NONE || header.ranks < 2 || !(regions.mean[region] > 0)) return "";
-    if (this.model.asCompensated()) return "–";
-    const ahead = regions.most[region] / regions.mean[region] - 1;
-    return ahead < 0.005 ? "" : `${strings.labels[regions.most_at[region]]} (+${share(ahead)})`;
+    const { strings, header, state } = this.model;
+    if (region === undefined || region === NONE || header.ranks < 2) return "";
+    const { mean, most, most_at: at } = this.model.spread();
+    const label = strings.labels[at[region]];
+    if (state.values === "difference") return most[region] > 0 ? `${label} (${alone(most[region])})` : "";
+    const ahead = mean[region] > 0 ? most[region] / mean[region] - 1 : 0;
+    return ahead < 0.005 ? "" : `${label} (+${share(ahead)})`;
   }
 
   act(item, what) {

@@ -278,19 +278,49 @@ fn the_switch_of_values_holds_for_inclusive_times_in_all_shapes_and_groups_count
         let each = number(shape, "value", name, "exclusive") * 2.0 / number(shape, "value", name, "calls");
         assert!(near(each, number(shape, "value", name, "each")), "{shape} {name}");
     }
-    // What stands beside the selected region is compensated, whatever is shown elsewhere; a call in a call of the same pair counts once.
-    browser.value("tare.model.selectRegion(2)");
-    let detail = "[...document.querySelectorAll('#detail dt, #detail dd, #detail li')].map((one) => one.textContent).join(' ')";
-    let [measured, value] = ["measured", "value"].map(|values| {
+    // A call in a call of the same pair counts once.
+    for (values, column) in [("value", "inclusive"), ("measured", "measured_inclusive")] {
         browser.value(&format!("tare.model.change({{ values: '{values}' }})"));
-        browser.text(detail)
-    });
-    assert_eq!(measured, value);
-    let callers = browser.number("tare.detail.callers(2)[0][1]");
-    assert!(near(callers, browser.number("tare.model.regions.inclusive[2] / 2")), "{callers}");
-    assert_eq!(browser.value("tare.model.asCompensated()"), json!(""));
-    browser.value("tare.model.change({ values: 'measured' })");
-    assert!(browser.text("document.getElementById('ranks').textContent").contains("Times here are compensated."));
+        let callers = browser.number("tare.detail.callers(2)[0][1]");
+        assert!(near(callers, browser.number(&format!("tare.model.regions.{column}[2] / 2"))), "{callers} {values}");
+    }
+    is_quiet(&browser);
+}
+
+#[test]
+fn the_switch_of_values_holds_for_what_ranks_spend() {
+    let mut browser = Browser::start();
+    let profile = master_and_worker();
+    browser.open(&made(&run(), &profile));
+    browser.value("tare.model.selectRegion(2)");
+    let results = Results::new(&profile, Mode::Parallel);
+    let own = |rank: usize, is_measured: bool| -> f64 {
+        let nodes = profile.locations[rank].nodes.iter().zip(&results.shown.locations[rank].nodes).filter(|(node, _)| node.region.0 == 2);
+        nodes.map(|(_, figures)| if is_measured { figures.measured_exclusive_s } else { figures.exclusive.value }).sum()
+    };
+    let of = |rank: usize, values: &str| match values {
+        "value" => own(rank, false),
+        "measured" => own(rank, true),
+        _ => own(rank, true) - own(rank, false),
+    };
+    let row = browser.number("tare.heat.rows.region.indexOf(2)");
+    let mut seen = BTreeSet::new();
+    for values in ["value", "measured", "difference"] {
+        browser.value(&format!("tare.model.change({{ values: '{values}' }})"));
+        for rank in 0..2 {
+            let cell = browser.number(&format!("tare.heat.value({row}, {rank})")) / 1e9;
+            assert!((cell - of(rank, values)).abs() <= 2e-4 * of(rank, values).abs() + 1e-9, "{cell} on {rank}, {values}");
+        }
+        let most = browser.number("tare.model.spread().most[2]") / 1e9;
+        let expected = of(0, values).max(of(1, values));
+        assert!((most - expected).abs() <= 2e-4 * expected.abs(), "{most} {values}");
+        seen.insert(browser.text("document.getElementById('ranks-line').textContent"));
+        let share = if values == "difference" { "ms)" } else { "(+100.0" };
+        assert!(browser.text("tare.table.most(2)").contains(share), "{values}");
+        let ranks = "[...document.querySelectorAll('#detail dt')].find((one) => one.textContent === 'Ranks').nextSibling.textContent";
+        seen.insert(browser.text(ranks));
+    }
+    assert_eq!(seen.len(), 6, "each value reads otherwise: {seen:?}");
     is_quiet(&browser);
 }
 

@@ -87,6 +87,7 @@ fn regions(app: &App, snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, V
     let ranks = snapshot.ranks.max(1) as f64;
     let largest = snapshot.regions.iter().map(|region| region.measured_s / ranks).fold(0.0, f64::max);
     let unit = Unit::for_largest(largest);
+    let seconds = |here: &OnProcess| if app.is_measured { here.measured_s } else { here.value_s };
     let line = |region: &RegionNow| {
         let now = rates.share(region.key, region.measured_s);
         let calls = rates.calls(region.key, region.calls);
@@ -111,10 +112,10 @@ fn regions(app: &App, snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, V
                 total,
                 percent(waiting.filter(|_| waited > 0.0)),
                 rate(calls),
-                blocks(snapshot, region),
+                blocks(snapshot, region, seconds),
                 count(region.calls, GLYPHS),
             ],
-            order: vec![now.unwrap_or(0.0), time, waiting.unwrap_or(0.0), calls.unwrap_or(0.0), spread(region), region.calls as f64],
+            order: vec![now.unwrap_or(0.0), time, waiting.unwrap_or(0.0), calls.unwrap_or(0.0), spread(region, seconds), region.calls as f64],
         }
     };
     let total = format!("{} so far, {}", if app.is_measured { "measured" } else { "self" }, unit.name(GLYPHS));
@@ -122,25 +123,25 @@ fn regions(app: &App, snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, V
 }
 
 /// A block for each rank, as high as its time among the ranks.
-fn blocks(snapshot: &Snapshot, region: &RegionNow) -> String {
+fn blocks(snapshot: &Snapshot, region: &RegionNow, seconds: impl Fn(&OnProcess) -> f64) -> String {
     const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     if snapshot.processes < 2 {
         return String::new();
     }
     let per_block = snapshot.processes.div_ceil(BLOCKS);
     let mut most = vec![0.0_f64; snapshot.processes.div_ceil(per_block)];
-    for &(process, seconds) in &region.of_process {
-        let block = &mut most[process as usize / per_block];
-        *block = block.max(seconds);
+    for here in &region.of_process {
+        let block = &mut most[here.process as usize / per_block];
+        *block = block.max(seconds(here));
     }
     let greatest = most.iter().copied().fold(0.0, f64::max);
     let height = |seconds: &f64| if greatest > 0.0 { HEIGHTS[((seconds / greatest * 7.0).round() as usize).min(7)] } else { HEIGHTS[0] };
     most.iter().map(height).collect()
 }
 
-fn spread(region: &RegionNow) -> f64 {
-    let most = region.of_process.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
-    let least = region.of_process.iter().map(|(_, seconds)| *seconds).fold(f64::MAX, f64::min);
+fn spread(region: &RegionNow, seconds: impl Fn(&OnProcess) -> f64) -> f64 {
+    let most = region.of_process.iter().map(&seconds).fold(0.0, f64::max);
+    let least = region.of_process.iter().map(&seconds).fold(f64::MAX, f64::min);
     most - least.min(most)
 }
 

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use tare_compensate::whole::{CallTree, Classes, exchanges, region_totals};
+use tare_compensate::whole::{CallTree, Classes, OnProcess, exchanges, region_totals};
 use tare_compensate::{Compensated, Figure};
 use tare_profile::{Profile, Region, RegionKind};
 use tare_query::{State, places};
@@ -71,8 +71,8 @@ pub(crate) struct RegionNow {
     pub(crate) measured_s: f64,
     pub(crate) calls: u64,
     pub(crate) wait: Wait,
-    /// Compensated exclusive seconds by process, of those that have any.
-    pub(crate) of_process: Vec<(u32, f64)>,
+    /// Exclusive seconds by process, of those that have any.
+    pub(crate) of_process: Vec<OnProcess>,
 }
 
 /// A thread.

@@ -27,8 +27,27 @@ pub struct RegionTotal {
     pub measured_wait_s: f64,
     /// Seconds waited, compensated.
     pub wait_s: f64,
-    /// Compensated exclusive seconds of each process that spent any, in the order of the processes.
-    pub of_process: Vec<(u32, f64)>,
+    /// The exclusive time of each process that was in it, in the order of the processes.
+    pub of_process: Vec<OnProcess>,
+}
+
+/// Exclusive seconds of a region on one process.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct OnProcess {
+    /// Index of the process.
+    pub process: u32,
+    /// Compensated.
+    pub value_s: f64,
+    /// As measured.
+    pub measured_s: f64,
+}
+
+impl OnProcess {
+    /// What compensation took off.
+    #[must_use]
+    pub fn taken_off_s(&self) -> f64 {
+        self.measured_s - self.value_s
+    }
 }
 
 /// How a region's exclusive time spreads over processes: seconds, with the process that has them.
@@ -49,13 +68,13 @@ impl RegionTotal {
         self.calls > 0 || self.measured_s != 0.0
     }
 
-    /// The spread over the processes for which `counts`; `None` where there is no such process.
-    pub fn spread(&self, processes: usize, counts: impl Fn(usize) -> bool) -> Option<Spread> {
+    /// The spread of `seconds` over the processes for which `counts`; `None` where there is no such process.
+    pub fn spread(&self, processes: usize, counts: impl Fn(usize) -> bool, seconds: impl Fn(&OnProcess) -> f64) -> Option<Spread> {
         let mut values = self.of_process.iter().peekable();
         let mut spread: Option<Spread> = None;
         let (mut sum, mut count) = (0.0, 0_u32);
         for process in 0..processes {
-            let value = values.next_if(|(with, _)| *with as usize == process).map_or(0.0, |(_, value)| *value);
+            let value = values.next_if(|here| here.process as usize == process).map_or(0.0, &seconds);
             if !counts(process) {
                 continue;
             }
@@ -97,8 +116,11 @@ pub fn region_totals(profile: &Profile, compensated: &Compensated, tree: &CallTr
         for (node, figures) in location.nodes.iter().zip(&figures.nodes) {
             let of_process = &mut totals[node.region.0].of_process;
             match of_process.last_mut() {
-                Some((last, seconds)) if *last == process => *seconds += figures.exclusive.value,
-                _ => of_process.push((process, figures.exclusive.value)),
+                Some(last) if last.process == process => {
+                    last.value_s += figures.exclusive.value;
+                    last.measured_s += figures.measured_exclusive_s;
+                }
+                _ => of_process.push(OnProcess { process, value_s: figures.exclusive.value, measured_s: figures.measured_exclusive_s }),
             }
         }
     }

@@ -92,7 +92,7 @@ fn regions(all: &mut Families, results: &Results<'_>, whole: &Whole, ranks: f64)
     all.begin("tare_region_time_seconds", "gauge", "Exclusive time of the region on a rank, compensated.");
     for total in &totals {
         let (name, place, kind, id) = labels(total.region.0);
-        let Some(spread) = total.spread(processes.len(), is_rank) else { continue };
+        let Some(spread) = total.spread(processes.len(), is_rank, |here| here.value_s) else { continue };
         for (stat, value) in [("min", spread.least.1), ("mean", spread.mean), ("max", spread.most.1)] {
             all.sample("tare_region_time_seconds", &[("region", &name), ("file", &place), ("kind", kind), ("id", &id), ("stat", stat)], value);
         }

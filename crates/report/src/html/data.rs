@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tare_compensate::Mark;
-use tare_compensate::whole::{Exchange, RegionSpread, RegionTotal, exchanges, exchanges_by_region};
+use tare_compensate::whole::{Exchange, OnProcess, RegionSpread, RegionTotal, exchanges, exchanges_by_region};
 use tare_profile::Region;
 
 use super::Source;
@@ -34,6 +34,7 @@ struct Document {
     folded_paths: usize,
     tree: Table,
     regions: Table,
+    spreads: Spreads,
     heat: Heat,
     matrix: Matrix,
     /// Names, files, images and labels, deflated: see [`Strings`].
@@ -85,6 +86,7 @@ pub(super) fn document(parts: &Parts<'_>, sources: &[Source]) -> String {
         folded_paths: tree.folded,
         tree: tree.table(),
         regions,
+        spreads: Spreads::of(parts),
         heat: Heat::of(&parts.whole.totals, profile.processes.len()),
         matrix: Matrix::of(&exchanges, exchanges_by_region(profile, &parts.results.shown), profile.world_size().max(size.ranks as u32)),
         strings: packed(crate::json::written(&strings).as_bytes()),
@@ -112,10 +114,6 @@ fn regions<'a>(parts: &Parts<'a>, strings: &mut Strings<'a>) -> Table {
     let of_file: Vec<u32> = profile.regions.iter().map(|region| index_of(&mut files, &mut strings.files, &region.file)).collect();
     let of_image: Vec<u32> = profile.regions.iter().map(|region| index_of(&mut images, &mut strings.images, &region.image)).collect();
     let kind = |region: &Region| KIND_NAMES.iter().position(|name| *name == kind_name(region.kind)).unwrap_or(0) as u8;
-    let any_rank = profile.processes.iter().any(|process| process.rank.is_some());
-    let counts = |index: usize| !any_rank || profile.processes[index].rank.is_some();
-    let nothing = RegionSpread { least: (0, 0.0), mean: 0.0, most: (0, 0.0) };
-    let spread: Vec<RegionSpread> = totals.iter().map(|total| total.spread(profile.processes.len(), counts).unwrap_or(nothing)).collect();
     Table::new(totals.len())
         .u8("kind", profile.regions.iter().map(kind))
         .u32("file", of_file.into_iter())
@@ -133,9 +131,32 @@ fn regions<'a>(parts: &Parts<'a>, strings: &mut Strings<'a>) -> Table {
         .rough("inclusive_half", totals.iter().map(|total| total.inclusive.half_width()))
         .rough("measured_wait", totals.iter().map(|total| total.measured_wait_s))
         .rough("wait", totals.iter().map(|total| total.wait_s))
-        .rough("least", spread.iter().map(|spread| spread.least.1))
-        .u32("least_at", spread.iter().map(|spread| spread.least.0))
-        .rough("mean", spread.iter().map(|spread| spread.mean))
-        .rough("most", spread.iter().map(|spread| spread.most.1))
-        .u32("most_at", spread.iter().map(|spread| spread.most.0))
+}
+
+/// How the exclusive times of regions spread over the ranks, or the processes where there are none.
+#[derive(Serialize)]
+struct Spreads {
+    value: Table,
+    measured: Table,
+    difference: Table,
+}
+
+impl Spreads {
+    fn of(parts: &Parts<'_>) -> Self {
+        let table = |seconds: fn(&OnProcess) -> f64| {
+            let processes = &parts.results.profile.processes;
+            let any_rank = processes.iter().any(|process| process.rank.is_some());
+            let counts = |index: usize| !any_rank || processes[index].rank.is_some();
+            let nothing = RegionSpread { least: (0, 0.0), mean: 0.0, most: (0, 0.0) };
+            let of = |total: &RegionTotal| total.spread(processes.len(), counts, seconds).unwrap_or(nothing);
+            let spread: Vec<RegionSpread> = parts.whole.totals.iter().map(of).collect();
+            Table::new(spread.len())
+                .rough("least", spread.iter().map(|spread| spread.least.1))
+                .u32("least_at", spread.iter().map(|spread| spread.least.0))
+                .rough("mean", spread.iter().map(|spread| spread.mean))
+                .rough("most", spread.iter().map(|spread| spread.most.1))
+                .u32("most_at", spread.iter().map(|spread| spread.most.0))
+        };
+        Self { value: table(|here| here.value_s), measured: table(|here| here.measured_s), difference: table(OnProcess::taken_off_s) }
+    }
 }

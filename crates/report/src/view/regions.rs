@@ -51,7 +51,7 @@ pub(crate) fn region_rows(results: &Results<'_>, whole: &Whole) -> Vec<RegionRow
 fn slowest(results: &Results<'_>, total: &RegionTotal) -> Option<(u32, f64)> {
     let processes = &results.profile.processes;
     let ranks = processes.iter().filter(|process| process.rank.is_some()).count();
-    let spread = total.spread(processes.len(), |index| processes[index].rank.is_some())?;
+    let spread = total.spread(processes.len(), |index| processes[index].rank.is_some(), |here| here.value_s)?;
     let rank = processes[spread.most.0 as usize].rank?;
     (ranks > 1 && spread.mean > 0.0).then(|| (rank, spread.most.1 / spread.mean - 1.0))
 }
