@@ -230,6 +230,16 @@ fn that_a_rank_had_no_processor_is_a_finding_of_its_own() {
 }
 
 #[test]
+fn too_little_time_without_a_processor_is_not_told() {
+    let is_told = |queued_s| {
+        let mut profile = ranks_with(2, |_| (0.04, 0.0, None));
+        profile.locations.iter_mut().for_each(|location| location.queued_s = Some(queued_s));
+        all_findings(&profile).iter().any(|finding| matches!(finding.kind, FindingKind::NoProcessor { .. }))
+    };
+    assert_eq!([0.008, 0.012].map(is_told), [false, true]);
+}
+
+#[test]
 fn who_queues_in_mpi_makes_those_late_alone_who_wait_for_it() {
     let with_in_mpi = |late: f64, others: f64| {
         let mut profile = ranks_with(8, |rank| if rank == 3 { (2.0, 0.0, None) } else { (1.0, 1.0, None) });

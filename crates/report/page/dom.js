@@ -16,24 +16,41 @@ export function byId(id) {
   return document.getElementById(id);
 }
 
-/** A name that fits: its template arguments folded, then its middle left out. */
+/** `void std::sort(int) const` as `std::sort`; names that end otherwise, and what compilers put behind one, are left alone. */
+function bareName(name) {
+  const whole = name.replace(/\)\.[a-z0-9._]+$/, ")");
+  const list = whole.replace(/ const$/, "");
+  for (let at = list.length - 1, depth = 0; list.endsWith(")") && at >= 0; at--) {
+    depth += list[at] === ")" ? 1 : list[at] === "(" ? -1 : 0;
+    const head = list.slice(0, at);
+    if (depth === 0) return !head || head.endsWith("operator") ? whole : head.replace(/^(?!\S*operator)\S+ (?=[\p{L}_]\S*$)/u, "");
+  }
+  return whole;
+}
+
+/** A name that fits: its template arguments folded, then parameters and result left out, then its middle. */
 export function shortName(name, room) {
   if (name.length <= room) return name;
-  let folded = name;
-  for (let before = ""; before !== folded; ) {
-    before = folded;
-    folded = folded.replace(/<[^<>…]+>/g, "<…>");
+  // What stands in arguments may have arguments: a mark in their place, from the inside out.
+  let marked = name;
+  for (let before = ""; before !== marked; ) {
+    before = marked;
+    marked = marked.replace(/<[^<>]+>/g, "\ue000");
   }
+  const folded = marked.replaceAll("\ue000", "<…>");
   if (folded.length <= room) return folded;
-  return folded.slice(0, Math.ceil(room / 2) - 1) + "…" + folded.slice(-(Math.floor(room / 2)));
+  const bare = bareName(folded);
+  if (bare.length <= room) return bare;
+  return bare.slice(0, Math.ceil((room - 1) / 2)) + "…" + bare.slice(-Math.floor((room - 1) / 2));
 }
 
 const TAIL = 14;
 
-/** A name in a cell of any width: where it does not fit its middle gives way; whole as text, and where the pointer rests. */
-export function cutName(name, attributes = {}) {
-  const tail = Math.min(TAIL, Math.floor(name.length / 2));
-  const [head, end] = [name.slice(0, name.length - tail), name.slice(name.length - tail)];
+/** A name in a cell of any width: in so many characters at most, and where that does not fit its middle gives way; whole where the pointer rests. */
+export function cutName(name, room, attributes = {}) {
+  const short = shortName(name, room);
+  const tail = Math.min(TAIL, Math.floor(short.length / 2));
+  const [head, end] = [short.slice(0, short.length - tail), short.slice(short.length - tail)];
   return element("span", { ...attributes, class: `cut ${attributes.class || ""}`.trim(), title: name }, element("span", {}, head), element("span", {}, end));
 }
 

@@ -8,6 +8,9 @@ import { VirtualTable } from "./table.js";
 
 const SHAPES = [["flat", "flat"], ["tree", "call tree"], ["file", "by file"], ["image", "by image"], ["kind", "by kind"]];
 
+/** Characters of names that are shown: on paper in two lines at most. */
+const [NAME, NAME_ON_PAPER] = [48, 44];
+
 /** What a shape is sorted by where nothing else is chosen: a tree reads along its heaviest path. */
 const firstSort = (shape) => (shape === "tree" ? "inclusive" : "exclusive");
 
@@ -17,6 +20,7 @@ export class Regions {
     this.shape = "tree";
     this.sorted = firstSort(this.shape);
     this.isDescending = true;
+    this.hasPlaces = model.regions.line.some((line) => line > 0) || model.strings.files.some(Boolean);
     this.open = new Set();
     this.query = "";
     this.hits = { flags: null };
@@ -28,6 +32,7 @@ export class Regions {
       label: "Regions",
       columns: [],
       height: 26 * 16,
+      onPaper: 40,
       rows: () => this.items.length,
       fill: (index) => this.fill(this.items[index]),
       act: (index, what) => this.act(this.items[index], what),
@@ -131,7 +136,7 @@ export class Regions {
         { key: "each", title: "Per call", align: "number", hint: "Exclusive time of a call" },
         { key: "wait", title: `Waiting, ${wait}`, align: "number" },
         { key: "spread", title: "Most", align: "number", hint: this.model.state.values === "difference" ? "The rank of which most is taken off, and how much" : "The rank that spends most, and how far it is above the mean" },
-        { key: "place", title: "Place" },
+        ...(this.hasPlaces ? [{ key: "place", title: "Place" }] : []),
       ],
       this.sorted,
       this.isDescending,
@@ -265,7 +270,7 @@ export class Regions {
     bar.style.width = `${Math.max(0, Math.min(100, 100 * part))}%`;
     const calls = this.of(item, "calls");
     const name = item.group !== undefined ? `${item.group} (${item.members.length})` : isPath ? model.pathName(item.path) : model.name(region);
-    const label = cutName(name, { class: this.isHit(item) ? "hit" : "" });
+    const label = cutName(name, this.table.isOnPaper ? NAME_ON_PAPER : NAME, { class: this.isHit(item) ? "hit" : "" });
     const children = isPath ? model.children.from[item.path + 1] - model.children.from[item.path] : 0;
     const canOpen = isPath ? children > 0 : item.group !== undefined;
     const level = isPath ? item.level : this.shape === "flat" ? undefined : item.level || 0;

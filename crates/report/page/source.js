@@ -21,11 +21,13 @@ export class SourceView {
       label: "Source lines",
       columns: [],
       height: 26 * 18,
+      onPaper: 60,
       rows: () => this.lines.length,
       fill: (index) => this.fill(index),
       act: (index, what) => this.act(index, what),
     });
     this.table.root.hidden = true;
+    section.classList.add("empty");
     model.listen((changed) => (changed.includes("region") || changed.includes("values")) && this.draw());
   }
 
@@ -36,6 +38,7 @@ export class SourceView {
     const source = path && model.strings.sources.find((one) => one.path === path);
     this.table.root.hidden = !source;
     this.note.textContent = source ? path : path ? `${path}: its lines were not at hand when this page was made, or it takes too little time.` : region === NONE ? "Select a region to see its source." : "Where this region stands in the source is not known.";
+    byId("source").classList.toggle("empty", !source);
     if (!source) return;
     if (this.path !== path) {
       this.path = path;

@@ -3,16 +3,14 @@
 import { element } from "./dom.js";
 
 const TABLE_ROW = 26;
-/** Rows that go onto paper. */
-const ON_PAPER = 300;
 
 /**
- * `columns`: [{ key, title, align }]; `rows()` gives the number of rows, `fill(index)` a row as
+ * `columns`: [{ key, title, align }]; `onPaper` is the number of rows that are printed; `rows()` gives the number of rows, `fill(index)` a row as
  * { cells, level, expanded, selected, title }; `act(index, what)` is told of "select", "open", "close", "enter".
  */
 export class VirtualTable {
-  constructor(parent, { label, columns, height, rows, fill, act, sort }) {
-    Object.assign(this, { columns, rows, fill, act, sort });
+  constructor(parent, { label, columns, height, onPaper, rows, fill, act, sort }) {
+    Object.assign(this, { columns, onPaper, rows, fill, act, sort });
     this.focus = 0;
     this.head = element("div", { class: "vhead", role: "row", "aria-rowindex": 1 });
     this.body = element("div", { class: "vbody" });
@@ -51,16 +49,16 @@ export class VirtualTable {
   print(isOnPaper) {
     this.isOnPaper = isOnPaper;
     this.draw();
-    const left = (this.count || 0) - ON_PAPER;
+    const left = (this.count || 0) - this.onPaper;
     this.more.hidden = !isOnPaper || left <= 0 || this.root.hidden;
-    this.more.textContent = `${ON_PAPER} of ${this.count} rows; the others are on the page.`;
+    this.more.textContent = `${this.onPaper} of ${this.count} rows; the others are on the page.`;
   }
 
   draw() {
     const top = Math.max(0, Math.floor(this.root.scrollTop / TABLE_ROW) - 5);
-    const first = this.isOnPaper ? Math.max(0, Math.min(top, this.count - ON_PAPER)) : top;
+    const first = this.isOnPaper ? Math.max(0, Math.min(top, this.count - this.onPaper)) : top;
     const seen = Math.ceil(this.root.clientHeight / TABLE_ROW) + 8;
-    const last = Math.min(this.count, first + (this.isOnPaper ? ON_PAPER : Math.min(seen, 80)));
+    const last = Math.min(this.count, first + (this.isOnPaper ? this.onPaper : Math.min(seen, 80)));
     const made = [];
     for (let index = first; index < last; index++) made.push(this.row(index));
     this.body.replaceChildren(...made);

@@ -482,9 +482,11 @@ fn without_scripts_and_on_paper_the_summary_stands() {
     browser.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
     assert_eq!(browser.value("document.querySelector('nav').checkVisibility()"), json!(false));
     assert_eq!(browser.value("document.querySelector('.findings').checkVisibility()"), json!(true));
-    for section in ["regions", "source"] {
-        assert_eq!(browser.value(&format!("document.getElementById('{section}').checkVisibility()")), json!(true), "{section} goes onto paper");
-    }
+    let is_seen = |browser: &mut Browser, section: &str| browser.value(&format!("document.getElementById('{section}').checkVisibility()"));
+    assert_eq!(is_seen(&mut browser, "regions"), json!(true));
+    assert_eq!(is_seen(&mut browser, "source"), json!(false), "it shows nothing");
+    browser.value("tare.model.selectRegion(2)");
+    assert_eq!(is_seen(&mut browser, "source"), json!(true));
     browser.value(
         "document.querySelector('#regions select').value = 'flat'; tare.table.setShape('flat'); window.dispatchEvent(new Event('beforeprint'))",
     );
@@ -617,8 +619,15 @@ fn figures_of_the_page_read_as_those_of_the_terminal() {
     let mut browser = Browser::start();
     browser.load(&made(&run(), &Profile::default()));
     let pure = script().split("// Reads the data that the page carries").next().map(String::from).expect("the modules before the last");
-    browser.value(&format!("(() => {{ {pure}; window.numbers = {{ alone, share, count, byteSize, plain, columnFor }}; return 0; }})()"));
+    browser.value(&format!("(() => {{ {pure}; window.numbers = {{ shortName, alone, share, count, byteSize, plain, columnFor }}; return 0; }})()"));
     for (expression, wanted) in [
+        ("shortName('LAMMPS_NS::PairLJCut::compute(int, int)', 22)", "LAMMPS_NS::…t::compute"),
+        ("shortName('std::vector<int, std::allocator<int> >::push_back(int const&)', 40)", "std::vector<…>::push_back(int const&)"),
+        ("shortName('CalcFBHourglassForceForElems', 16)", "CalcFBHo…orElems"),
+        ("shortName('operator<<(std::ostream&)', 12)", "operator<<"),
+        ("shortName('Pair::operator()(std::ostream&) const', 20)", "Pair::operator()"),
+        ("shortName('void std::__introsort_loop<A, B>(A, long).isra.0', 30)", "std::__introsort_loop<…>"),
+        ("shortName('iteration of loop 12 of a_long_function', 20)", "iteration …_function"),
         ("alone(12.345e6, 0.4e6, 0.4e6)", "12.3 ± 0.4 ms"),
         ("alone(84.3123e9, 0.1234e9, 0.1234e9)", "84.31 ± 0.12 s"),
         ("alone(9.6e6, 0.96e6, 0.96e6)", "9.6 ± 1.0 ms"),

@@ -1,5 +1,6 @@
 //! The tables of the pages.
 
+use tare_compensate::whole::OnProcess;
 use tare_query::State;
 use tare_report::figures::{Glyphs, Unit, change, count, share, time_with_unit};
 

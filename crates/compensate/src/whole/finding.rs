@@ -204,7 +204,7 @@ impl Queue {
     fn finding(&self, profile: &Profile, time: f64, explains: f64) -> Option<Finding> {
         let by_length = |one: &&(u32, Shortage), other: &&(u32, Shortage)| one.1.queued_s.total_cmp(&other.1.queued_s);
         let &(_, first) = self.shortages.iter().max_by(by_length)?;
-        if first.queued_s < LEAST_SHORTAGE * time && explains == 0.0 {
+        if (first.queued_s < LEAST_SHORTAGE * time || !first.is_told()) && explains == 0.0 {
             return None;
         }
         let region = profile.locations.iter().find(|location| location.process.0 == first.process)?.nodes.first()?.region;

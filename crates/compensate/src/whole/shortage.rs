@@ -19,7 +19,17 @@ pub struct Shortage {
     pub outside_s: f64,
 }
 
+/// The kernel is asked some 100 times a second; what passed between two times is divided by how long the thread was in MPI and
+/// outside of it: below this many seconds that is a guess.
+const LEAST_TOLD_S: f64 = 0.01;
+
 impl Shortage {
+    /// Whether it is long enough for its part outside of MPI to be told.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        self.queued_s >= LEAST_TOLD_S
+    }
+
     /// For how long it had a processor outside of MPI.
     #[must_use]
     pub fn worked_s(&self) -> f64 {

@@ -12,7 +12,7 @@ const NOTEWORTHY: f64 = 0.01;
 /// Who could run and had no processor, and for how long; `None` where nobody was without for long.
 pub(crate) fn without_processor(results: &Results<'_>, glyphs: &Glyphs) -> Option<String> {
     let mut all = shortages(results.profile, &results.shown);
-    all.retain(|shortage| shortage.queued_s >= NOTEWORTHY * shortage.outside_s && shortage.queued_s > 0.0);
+    all.retain(|shortage| shortage.queued_s >= NOTEWORTHY * shortage.outside_s && shortage.is_told());
     let by_length = |one: &&Shortage, other: &&Shortage| one.queued_s.total_cmp(&other.queued_s);
     let first = *all.iter().max_by(by_length)?;
     let process = &results.profile.processes[first.process];
