@@ -193,19 +193,20 @@ fn leaders(source: &Source<'_>) -> (Leaders, usize) {
     let function = source.function;
     let mut leaders = Leaders::within(&function.parts);
     let mut add = |address| leaders.insert(address, source.is_start);
-    function.parts.iter().for_each(|part| add(part.start));
-    function.other_entries.iter().copied().for_each(&mut add);
-    source.unwinding.iter().for_each(|&(_, pad)| add(pad));
-    source.tables.iter().flat_map(JumpTable::reached).copied().for_each(&mut add);
+    let entries = function.parts.iter().map(|part| part.start).chain(function.other_entries.iter().copied());
+    let pads = source.unwinding.iter().map(|&(_, pad)| pad);
+    let cases = source.tables.iter().flat_map(JumpTable::reached).copied();
     // An exception leaves a block at its end alone: what follows the call is not on the way to the landing pad.
-    source.turns.iter().filter(|one| pad(one, source.unwinding).is_some()).for_each(|one| add(one.end()));
+    let thrown = source.turns.iter().filter(|one| pad(one, source.unwinding).is_some()).map(Instruction::end);
+    for address in entries.chain(pads).chain(cases).chain(thrown) {
+        add(address);
+    }
     for one in source.turns.iter().filter(|one| ends_block(source, one)) {
         add(one.end());
-        if let Flow::Jump { target } | Flow::Branch { target } = one.flow {
-            add(target);
-            if !(source.is_start)(target) {
-                add(target.wrapping_sub(1));
-            }
+        if let Flow::Jump { target } | Flow::Branch { target } = one.flow
+            && add(target)
+        {
+            add(target.wrapping_sub(1));
         }
     }
     let count = leaders.number();

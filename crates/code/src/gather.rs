@@ -63,11 +63,19 @@ impl Builder<'_, '_> {
     }
 
     fn record(&mut self, record: &FlowRecord) {
-        let is_own = |target| self.program.function_at(target) == Some(self.index);
         match record.flow() {
-            RawFlow::Call(target) if is_own(target) && !self.is_entry(target) => {}
-            RawFlow::Call(target) => self.target(target),
-            RawFlow::Jump(target) | RawFlow::Branch(target) if !is_own(target) => self.target(target),
+            RawFlow::Call(target) => {
+                let function = self.program.function_at(target);
+                if function != Some(self.index) || self.is_entry(target) {
+                    self.target(target, function);
+                }
+            }
+            RawFlow::Jump(target) | RawFlow::Branch(target) => {
+                let function = self.program.function_at(target);
+                if function != Some(self.index) {
+                    self.target(target, function);
+                }
+            }
             RawFlow::IndirectCall => self.indirect(record),
             RawFlow::IndirectJump => {
                 let kind = self.program.jumps.get(&self.index).and_then(|jumps| jumps.kinds.get(&record.address));
@@ -84,8 +92,9 @@ impl Builder<'_, '_> {
         self.program.function_entered_at(target).is_some() || self.image.symbols_at(target).any(|symbol| symbol.is_function)
     }
 
-    fn target(&mut self, target: u64) {
-        if let Some(function) = self.program.function_at(target) {
+    /// Goes to an address that lies in a function, or in none of the image.
+    fn target(&mut self, target: u64, function: Option<usize>) {
+        if let Some(function) = function {
             return self.node.callees.push(function);
         }
         if let Some(entry) = self.image.plt_at(target) {

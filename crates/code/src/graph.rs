@@ -1,6 +1,6 @@
 //! A control-flow graph by its numbers alone: what dominators and loops look at.
 
-/// A list of numbers for each block, one behind the other in one piece of memory.
+/// A list of numbers for each block, or for whatever else is numbered, one behind the other in one piece of memory.
 #[derive(Default)]
 pub(crate) struct Lists {
     /// Where the list of each block ends.
@@ -66,7 +66,7 @@ impl Lists {
     }
 
     /// For each number the blocks in whose lists it stands.
-    fn turned(&self) -> Self {
+    pub(crate) fn turned(&self) -> Self {
         let mut ends = vec![0; self.len()];
         for &to in &self.numbers {
             if let Some(end) = ends.get_mut(to) {

@@ -68,12 +68,13 @@ impl Groups {
         shared
     }
 
-    /// Members of every group, by root.
-    pub(crate) fn members(&self) -> BTreeMap<usize, Vec<usize>> {
-        let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    /// Members of every group, by the fragments that stand for them.
+    pub(crate) fn members(&self) -> Vec<Vec<usize>> {
+        let mut members = vec![Vec::new(); self.parent.len()];
         for fragment in 0..self.parent.len() {
-            members.entry(self.root(fragment)).or_default().push(fragment);
+            members.get_mut(self.root(fragment)).into_iter().for_each(|own: &mut Vec<usize>| own.push(fragment));
         }
+        members.retain(|own| !own.is_empty());
         members
     }
 }
@@ -121,10 +122,9 @@ impl Joiner<'_, '_> {
             }
             let Some(to) = self.fragments.at(target) else { continue };
             let Some(fragment) = self.fragments.list.get(to).filter(|one| !one.traits.is_empty) else { continue };
-            let rows = rows.get_or_insert_with(|| self.rows(from));
-            let is_at_entry = rows.as_ref().is_none_or(|rows| is_entry_at(rows, record.address));
+            let mut is_at_entry = || rows.get_or_insert_with(|| self.rows(from)).as_ref().is_none_or(|rows| is_entry_at(rows, record.address));
             if target != fragment.range.start {
-                if self.share(index, to, target, is_at_entry) {
+                if self.share(index, to, target, is_at_entry()) {
                     groups.shared.push((index, target));
                 } else {
                     groups.join(index, to);
@@ -133,10 +133,10 @@ impl Joiner<'_, '_> {
                 groups.shared.push((index, target));
             } else if is_part(self.image, fragment) {
                 parents.entry(to).or_default().push(index);
-            } else if fragment.named == Named::No {
-                if is_at_entry {
+            } else if fragment.named == Named::No && !fragment.traits.is_called {
+                if is_at_entry() {
                     users.entry(to).or_default().push(index);
-                } else if !fragment.traits.is_called && !is_thunk(self.image, target) {
+                } else if !is_thunk(self.image, target) {
                     groups.join_start(index, to);
                 }
             }

@@ -40,12 +40,13 @@ impl Leaders {
         Some((part.first + usize::try_from(offset / 64).ok()?, 1 << (offset % 64)))
     }
 
-    /// Adds an address that lies within a part.
-    pub(crate) fn insert(&mut self, address: u64, is_start: &dyn Fn(u64) -> bool) {
-        let Some((word, mask)) = self.position(address) else { return };
-        if let Some(bits) = self.bits.get_mut(word).filter(|bits| **bits & mask == 0 && is_start(address)) {
-            *bits |= mask;
-        }
+    /// Adds an address if an instruction of a part starts there; says whether it lies in a part where none does.
+    pub(crate) fn insert(&mut self, address: u64, is_start: &dyn Fn(u64) -> bool) -> bool {
+        let Some((word, mask)) = self.position(address) else { return false };
+        let Some(bits) = self.bits.get_mut(word).filter(|bits| **bits & mask == 0) else { return false };
+        let is_missed = !is_start(address);
+        *bits |= if is_missed { 0 } else { mask };
+        is_missed
     }
 
     /// Counts: there are no more to come. Returns how many there are.
@@ -109,7 +110,7 @@ mod tests {
     fn leaders_are_numbered_in_order_over_all_parts() {
         let mut leaders = Leaders::within(&[1000..1200, 10..30, 40..40]);
         for address in [1199, 1000, 1064, 1063, 10, 29, 30, 9, 40, 1200, 1100, 12] {
-            leaders.insert(address, &|address| address != 12);
+            assert_eq!(leaders.insert(address, &|address| address != 12), address == 12);
         }
         assert_eq!(leaders.number(), 7);
         let ranges = leaders.ranges(7);

@@ -204,7 +204,7 @@ impl Program {
         program.index(main);
         program.calls = gather::graph(image, &program, fragments, &sweep, units);
         program.main_program = program.find_main_program();
-        program.index_flows(sweep.sorted_flows(fragments));
+        program.index_flows(sweep.take_sorted_flows());
         program.starts = sweep.starts;
         let is_otherwise_known = |at: &u64| sweep.labels.binary_search(at).is_ok() || image.symbols_at(*at).next().is_some();
         program.find_branches_into(shared.iter().copied().filter(|at| !is_otherwise_known(at)).collect());
@@ -416,7 +416,7 @@ fn units(image: &Image<'_>, fragments: &Fragments, groups: &group::Groups) -> Ve
         })
     };
     let is_empty = |one: &usize| fragments.list.get(*one).is_some_and(|one| one.traits.is_empty);
-    let groups_with_code = groups.members().into_values().filter(|members| !members.iter().all(is_empty));
+    let groups_with_code = groups.members().into_iter().filter(|members| !members.iter().all(is_empty));
     let units = groups_with_code.map(|mut members| {
         if let Some(first) = members.iter().copied().min_by_key(|index| rank(index)) {
             members.retain(|&index| index != first);

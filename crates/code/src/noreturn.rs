@@ -4,6 +4,7 @@ use tare_image::Image;
 
 use crate::decode::{AddressSet, RawFlow};
 use crate::fragments::{Fragment, Fragments};
+use crate::graph::Lists;
 use crate::owners;
 use crate::program::JumpTable;
 use crate::record::FlowRecord;
@@ -144,7 +145,7 @@ impl Never {
 pub(crate) fn never_returning(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit<'_>]) -> Never {
     let owners = owners(fragments, units.iter().map(|unit| unit.fragments));
     let mut never = by_name(image, units);
-    let callers = callers(image, fragments, sweep, units, &owners, &mut never);
+    let callers = callers(image, fragments, sweep, &owners, &mut never);
     let mut walk = Walk { image, fragments, sweep, owners, never, seen: vec![0; sweep.flows.len()], round: 0, todo: Vec::new() };
     let mut todo: Vec<usize> = (0..units.len()).rev().collect();
     while let Some(index) = todo.pop() {
@@ -153,14 +154,16 @@ pub(crate) fn never_returning(image: &Image<'_>, fragments: &Fragments, sweep: &
             continue;
         }
         walk.never.code.insert(unit.entry);
-        todo.extend(callers.get(index).into_iter().flatten());
+        todo.extend(callers.of(index).iter().filter_map(|&from| walk.owners.get(from)));
     }
     walk.never
 }
 
-/// The units that go to a unit's entry, for all units; tells what stands in slots that they go through.
-fn callers(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit<'_>], owners: &[usize], never: &mut Never) -> Vec<Vec<usize>> {
-    let mut callers = vec![Vec::new(); units.len()];
+/// The fragments that go to a unit's entry, for all units; tells what stands in slots that they go through.
+fn callers(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, owners: &[usize], never: &mut Never) -> Lists {
+    let mut callees = Lists::with_capacity(fragments.list.len(), fragments.list.len() * 4);
+    // The unit that was last seen to go to each.
+    let mut last = vec![usize::MAX; fragments.list.len()];
     for (fragment, &caller) in fragments.list.iter().zip(owners) {
         for record in sweep.flows_of(fragment) {
             let target = match record.direct_target() {
@@ -174,15 +177,16 @@ fn callers(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Uni
                 }
             };
             let callee = fragments.starting_at(target).and_then(|callee| owners.get(callee)).filter(|&&callee| callee != caller);
-            let Some(list) = callee.and_then(|&callee| callers.get_mut(callee)) else { continue };
-            if list.last() != Some(&caller) {
-                list.push(caller);
+            let Some((&callee, last)) = callee.and_then(|callee| Some((callee, last.get_mut(*callee)?))) else { continue };
+            if std::mem::replace(last, caller) != caller {
+                callees.add(callee);
             }
         }
+        callees.close();
     }
     never.own.sort_unstable();
     never.own.dedup();
-    callers
+    callees.turned()
 }
 
 fn by_name(image: &Image<'_>, units: &[Unit<'_>]) -> Never {

@@ -48,12 +48,10 @@ impl Changing {
         self.taken.extend(more.taken);
     }
 
-    /// Adds what data holds, and the addresses that code names as constants (`constants`), and sorts.
-    pub(crate) fn settle(&mut self, image: &Image<'_>, protected: &Range<u64>, constants: &[u64]) {
+    /// Adds what relocated data and others hold (`held`: words of data, and the addresses that code names as constants), and sorts.
+    pub(crate) fn settle(&mut self, image: &Image<'_>, protected: &Range<u64>, held: impl Iterator<Item = u64>) {
         let relocated = image.relocations().iter().filter_map(tare_image::Relocation::link_address);
-        let words = image.plain_words(protected).into_iter().map(|(_, value)| value);
-        let held = relocated.chain(words).chain(constants.iter().copied());
-        self.taken.extend(held.filter(|address| protected.contains(address)));
+        self.taken.extend(relocated.chain(held).filter(|address| protected.contains(address)));
         for list in [&mut self.written, &mut self.taken] {
             list.sort_unstable();
             list.dedup();

@@ -88,16 +88,12 @@ impl Sweep {
         self.flows.get(fragment.flows.clone()).unwrap_or_default()
     }
 
-    /// All records in the order of their addresses.
-    pub(crate) fn sorted_flows(&self, fragments: &Fragments) -> Vec<FlowRecord> {
-        let inside = fragments.list.iter().map(|fragment| (fragment.range.start, fragment.flows.clone()));
-        let mut all: Vec<(u64, Range<usize>)> = inside.chain(self.outside.iter().map(|one| (one.entry, one.flows.clone()))).collect();
-        all.sort_by_key(|one| one.0);
-        let mut sorted = Vec::with_capacity(self.flows.len());
-        all.into_iter().for_each(|(_, flows)| sorted.extend_from_slice(self.flows.get(flows).unwrap_or_default()));
-        // Functions outside of text may overlap.
-        sorted.sort_by_key(|record| record.address);
-        sorted
+    /// All records in the order of their addresses; none of [`Sweep::flows`] are left. They stand in a few sorted rows, one for each round
+    /// of the sweep and what lies outside of text.
+    pub(crate) fn take_sorted_flows(&mut self) -> Vec<FlowRecord> {
+        let mut flows = std::mem::take(&mut self.flows);
+        flows.sort_by_key(|record| record.address);
+        flows
     }
 
     /// Where direct calls, jumps and branches lead out of a fragment.
@@ -114,9 +110,10 @@ const BYTES_OF_FLOW: u64 = 12;
 /// Sweeps all fragments, and those that direct targets and pointers outside of them add, until there are no more.
 pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threads) -> Sweep {
     let code = code_ranges(image);
-    let mut sweep = Sweep { starts: AddressSet::over(&code), words: image.plain_words(&span(&code)), ..Sweep::default() };
     let slots = LINKERS.into_iter().filter_map(|name| Some(image.section(name)?.range())).collect();
     let places = Places { slots, protected: image.protected(), origin: origin(image) };
+    let [words, held] = image.plain_words([&span(&code), &places.protected]);
+    let mut sweep = Sweep { starts: AddressSet::over(&code), words, ..Sweep::default() };
     loop {
         let todo: Vec<usize> = (0..fragments.list.len()).filter(|&one| fragments.list.get(one).is_some_and(|one| !one.traits.is_swept)).collect();
         let pieces = pieces(fragments, &todo);
@@ -140,7 +137,8 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threa
         list.dedup();
     }
     sweep.pointers.sort_unstable_by_key(|pointer| pointer.at);
-    sweep.changing.settle(image, &places.protected, &sweep.constants);
+    let held = held.into_iter().map(|(_, value)| value).chain(sweep.constants.iter().copied());
+    sweep.changing.settle(image, &places.protected, held);
     sweep.inline.sort();
     sweep.behind_lock = straighten(&mut sweep);
     sweep.called_inside = mark_calls(&sweep, fragments);
@@ -224,11 +222,11 @@ fn mark_calls(sweep: &Sweep, fragments: &mut Fragments) -> Vec<u64> {
     let mut inside = Vec::new();
     for record in &sweep.flows {
         let Some(target) = record.callee() else { continue };
-        if let Some(fragment) = fragments.starting_at(target).and_then(|index| fragments.list.get_mut(index)) {
-            fragment.traits.is_called = true;
-            continue;
-        }
         if let Some(fragment) = fragments.at(target).and_then(|index| fragments.list.get_mut(index)) {
+            if fragment.range.start == target {
+                fragment.traits.is_called = true;
+                continue;
+            }
             fragment.traits.is_called_inside = true;
             fragment.traits.is_entered_inside |= !fragment.range.contains(&record.address);
         }

@@ -466,7 +466,8 @@ impl<'a, 'data> Resolver<'a, 'data> {
         let limit = limit.min(self.image.segment_at(table).map_or(0, |segment| segment.file_range().end));
         let size = form.entry_size();
         let room = usize::try_from(limit.saturating_sub(table) / size).unwrap_or(0).min(MOST_ENTRIES);
-        (0..room as u64).map_while(move |index| self.target(table, table + index * size, form))
+        let is_plain = self.image.relocations_in(&(table..table.saturating_add(room as u64 * size))).is_empty();
+        (0..room as u64).map_while(move |index| self.target(table, table + index * size, form, is_plain))
     }
 
     /// An address in text or behind its last byte: an unreachable case may lead to an empty block at the end.
@@ -474,12 +475,17 @@ impl<'a, 'data> Resolver<'a, 'data> {
         self.image.text_at(target).is_some() || target.checked_sub(1).is_some_and(|last| self.image.text_at(last).is_some())
     }
 
-    fn target(&self, table: u64, entry: u64, form: TableForm) -> Option<u64> {
+    /// Where an entry leads; the loader fills in none of a table that `is_plain`.
+    fn target(&self, table: u64, entry: u64, form: TableForm, is_plain: bool) -> Option<u64> {
         if let Some(origin) = form.origin(table) {
             let bytes = self.image.bytes_at(entry, 4)?.try_into().ok()?;
             return Some(origin.wrapping_add_signed(i64::from(i32::from_le_bytes(bytes))));
         }
-        if matches!(form, TableForm::Code { .. }) { None } else { self.image.pointer_at(entry) }
+        match form {
+            TableForm::Code { .. } => None,
+            _ if is_plain => self.image.plain_pointer_at(entry),
+            _ => self.image.pointer_at(entry),
+        }
     }
 
     /// Whether the stack is as at the entry, so that a jump may leave the function.

@@ -198,6 +198,9 @@ pub(crate) fn is_thunk(image: &Image<'_>, start: u64) -> bool {
 fn thunk_at(image: &Image<'_>, start: u64) -> Option<Thunk> {
     let text = image.text_at(start)?;
     let range = start..text.end.min(start.saturating_add(MOST));
+    if !begins_with_call(image.bytes_at(start, LONGEST.min(text.end - start))?) {
+        return None;
+    }
     let first = decoder(image, &range).into_iter().next()?;
     let RawFlow::Call(target) = raw_flow(&first) else { return None };
     if !range.contains(&target) || target <= start {
@@ -207,6 +210,12 @@ fn thunk_at(image: &Image<'_>, start: u64) -> Option<Thunk> {
     let ending = ending(&behind.next()?)?;
     let end = behind.next().filter(|one| raw_flow(one) == RawFlow::Return)?;
     Some(Thunk { target, ending, end })
+}
+
+/// Whether the first instruction may be a direct call, by its operation code behind prefixes.
+fn begins_with_call(bytes: &[u8]) -> bool {
+    let is_prefix = |byte: u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3);
+    bytes.iter().find(|byte| !is_prefix(**byte)) == Some(&0xe8)
 }
 
 /// What an instruction does with a return address on top of the stack.

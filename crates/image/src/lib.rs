@@ -342,9 +342,14 @@ impl<'data> Image<'data> {
     pub fn pointer_at(&self, address: u64) -> Option<u64> {
         match self.relocation_at(address) {
             Some(relocation) => relocation.link_address(),
-            None if self.kind.is_position_independent() => None,
-            None => self.u64_at(address),
+            None => self.plain_pointer_at(address),
         }
+    }
+
+    /// The same of a word that the loader does not fill.
+    #[must_use]
+    pub fn plain_pointer_at(&self, address: u64) -> Option<u64> {
+        if self.kind.is_position_independent() { None } else { self.u64_at(address) }
     }
 
     /// What the loader takes the leave to write from once it is done (`PT_GNU_RELRO`); a page that it fills in part stays out.
@@ -361,12 +366,12 @@ impl<'data> Image<'data> {
         self.protected().contains(&address) || self.segment_at(address).is_some_and(|one| !one.is_writable())
     }
 
-    /// Words of data that lie in a range, with their places in front, in an image that is not moved: pointers stand there as they
-    /// are. None in others.
+    /// Words of data that lie in each of some ranges, with their places in front, in an image that is not moved: pointers stand there
+    /// as they are. None in others.
     #[must_use]
-    pub fn plain_words(&self, values: &Range<u64>) -> Vec<(u64, u64)> {
-        let mut found = Vec::new();
-        let is_fixed = !self.kind.is_position_independent() && !values.is_empty();
+    pub fn plain_words<const RANGES: usize>(&self, values: [&Range<u64>; RANGES]) -> [Vec<(u64, u64)>; RANGES] {
+        let mut found = [const { Vec::new() }; RANGES];
+        let is_fixed = !self.kind.is_position_independent();
         let is_data = move |one: &&Section<'_>| is_fixed && one.is_loaded() && !one.is_executable() && !one.is_empty_in_file();
         for section in self.sections().iter().filter(is_data) {
             let range = section.range();
@@ -374,8 +379,10 @@ impl<'data> Image<'data> {
             let bytes = range.end.checked_sub(start).and_then(|size| self.bytes_at(start, size)).unwrap_or_default();
             for (index, word) in bytes.as_chunks::<8>().0.iter().enumerate() {
                 let value = u64::from_le_bytes(*word);
-                if values.contains(&value) {
-                    found.push((start + index as u64 * 8, value));
+                for (values, found) in values.iter().zip(&mut found) {
+                    if values.contains(&value) {
+                        found.push((start + index as u64 * 8, value));
+                    }
                 }
             }
         }

@@ -129,6 +129,11 @@ struct Cie<'data> {
     beginning: Beginning,
 }
 
+/// Bytes of a small entry.
+const LEAST: usize = 24;
+/// Entries that room is made for before they are seen.
+const MOST_AT_ONCE: usize = 1 << 16;
+
 struct Table<'a, 'data> {
     map: &'a Map<'data>,
     header: Option<u64>,
@@ -140,6 +145,7 @@ impl<'data> Table<'_, 'data> {
     fn read(&self, range: Range<u64>, fdes: &mut Vec<Fde<'data>>) {
         let Some(bytes) = self.map.bytes_at(range.start, range.end.saturating_sub(range.start)) else { return };
         let mut cies: BTreeMap<usize, Option<Cie<'data>>> = BTreeMap::new();
+        fdes.reserve((bytes.len() / LEAST).min(MOST_AT_ONCE));
         let mut at = 0;
         while let Some(record) = Record::read(bytes, at) {
             at = record.end;
