@@ -45,6 +45,7 @@ mod record;
 mod refuse;
 mod slots;
 mod stretch;
+mod subroutine;
 mod sweep;
 mod tables;
 mod targets;

@@ -11,6 +11,7 @@ use crate::program::{Function, Refusal};
 use crate::quick::{QuickMap, QuickSet};
 use crate::record::FlowRecord;
 use crate::stretch::Stretch;
+use crate::subroutine::begins_subroutine;
 use crate::sweep::{GivenBack, Pointer, Sweep};
 use crate::tables::Jumps;
 use crate::{Flags, Unit, behind_start, owners, rows};
@@ -103,7 +104,7 @@ impl Judge<'_, '_> {
             (Refusal::SharedCode, &|| has(&|one| self.hands_over(one))),
             (Refusal::MoreThanRegisters, &|| self.carries(function) || has(&|one| self.leads_to_taking(one))),
             (Refusal::CallIntoBody, &|| {
-                has(&|one| one.traits.has_thunk) || has(&|one| one.traits.is_called_inside) && calls_itself_inside(self.sweep, &own)
+                has(&|one| one.traits.has_thunk) || has(&|one| one.traits.is_called_inside) && self.calls_itself_inside(&own)
             }),
             (Refusal::Transaction, &|| has(&|one| one.traits.has_transaction)),
             (Refusal::UnknownJump, &|| jumps.is_some_and(Jumps::has_unknown)),
@@ -117,8 +118,16 @@ impl Judge<'_, '_> {
 
     /// Whether more than the registers comes to a function, or goes back from it.
     fn carries(&self, function: &Function) -> bool {
-        let is_in = |list: &[u64]| list.binary_search(&function.entry).is_ok();
+        let is_in = |list: &[u64]| std::iter::once(&function.entry).chain(&function.other_entries).any(|entry| list.binary_search(entry).is_ok());
         is_in(&self.taking) || !function.never_returns && is_in(&self.giving)
+    }
+
+    /// Whether a function calls what is no subroutine in its own middle: a subroutine there is an entry like others.
+    fn calls_itself_inside(&self, own: &[&Fragment]) -> bool {
+        let holder = |target: u64| own.iter().find(|one| one.range.contains(&target) && one.range.start != target);
+        let is_subroutine = |target: u64, end: u64| self.sweep.starts.contains(target) && begins_subroutine(self.image, &(target..end));
+        let callees = own.iter().flat_map(|one| self.sweep.flows_of(one)).filter_map(FlowRecord::callee);
+        callees.into_iter().any(|target| holder(target).is_some_and(|holder| !is_subroutine(target, holder.range.end)))
     }
 
     /// Whether another function has the address of an instruction in a fragment, other than of an entry.
@@ -249,12 +258,6 @@ fn torn_fragments(fragments: &Fragments, sweep: &Sweep) -> QuickSet<usize> {
         }
     }
     torn
-}
-
-fn calls_itself_inside(sweep: &Sweep, own: &[&Fragment]) -> bool {
-    let is_inside = |target: u64| own.iter().any(|one| one.range.contains(&target) && one.range.start != target);
-    let records = own.iter().flat_map(|one| sweep.flows_of(one));
-    records.into_iter().any(|record| record.callee().is_some_and(is_inside))
 }
 
 /// Whether a jump does not fit between the entry (behind an `endbr64`) and the next code; padding may be used.

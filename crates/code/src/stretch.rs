@@ -149,7 +149,7 @@ fn falls_through(instruction: &Instruction) -> bool {
 }
 
 /// Bytes pushed since the entry, behind an instruction; `frame` follows the frame pointer.
-fn stack_depth_behind(instruction: &Instruction, depth: i64, frame: &mut i64) -> Option<i64> {
+pub(crate) fn stack_depth_behind(instruction: &Instruction, depth: i64, frame: &mut i64) -> Option<i64> {
     let to = instruction.op0_register();
     let writes_stack = instruction.op0_kind() == OpKind::Register && to == Register::RSP;
     match instruction.mnemonic() {

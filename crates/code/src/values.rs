@@ -233,6 +233,10 @@ impl<'a> Values<'a> {
 
     /// What the memory operand of an instruction holds.
     fn load(&mut self, instruction: &Instruction, index: usize, size: u8, depth: usize) -> Value {
+        if size == 4 && instruction.is_ip_rel_memory_operand() {
+            // The entry of a case that is known.
+            return Value::Entry32(Some(instruction.ip_rel_memory_address()));
+        }
         if instruction.is_ip_rel_memory_operand() || is_in_thread(instruction) {
             return slot(instruction).filter(|_| size == 8).map_or(Value::Unknown, Value::Slot);
         }

@@ -75,7 +75,7 @@ const CHECK_LENGTH: u64 = 32;
 /// The opcode of `lea`.
 const LEA: u8 = 0x8d;
 
-/// Instructions that hold the address of a table: which table, and its address.
+/// Instructions that hold the address of a table, or read its first entry where it stands: which table, and its address.
 type References = AddressMap<(u32, u64)>;
 
 /// Takes a function apart; the parts are in the function's order.
@@ -108,8 +108,18 @@ struct Context<'a, 'data> {
 }
 
 fn references(body: &Body) -> References {
-    let tables = body.tables.iter().zip(0_u32..);
-    tables.flat_map(|(table, index)| table.references.iter().map(move |&at| (at, (index, table.address)))).collect()
+    let tables = || body.tables.iter().zip(0_u32..);
+    let mut references: References =
+        tables().flat_map(|(table, index)| table.references.iter().map(move |&at| (at, (index, table.address)))).collect();
+    let firsts: References =
+        tables().filter(|(table, _)| table.form == TableForm::Relative32).map(|(table, index)| (table.address, (index, table.address))).collect();
+    if !firsts.is_empty() {
+        references.extend(body.instructions.iter().filter_map(|one| match one.operand {
+            Operand::RipRelative { target, .. } => Some((one.address, *firsts.get(&target)?)),
+            _ => None,
+        }));
+    }
+    references
 }
 
 impl<'data> Context<'_, 'data> {

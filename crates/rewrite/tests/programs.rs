@@ -93,6 +93,20 @@ fn what_loaders_kernels_and_assemblers_do() {
 }
 
 #[test]
+fn subroutines_in_the_middle_of_what_calls_them_are_entries_of_it() {
+    let bench = Bench::new();
+    let original = bench.build("special.c", "-O2", "original");
+    let (copy, output) = bench.instrument(&original, "copy", Levels::FUNCTION, true);
+    let refused: Vec<&str> = output.refusals.iter().map(|one| one.name.as_str()).collect();
+    assert!(refused.contains(&"next_letter") && !["four_times", "folded"].iter().any(|one| refused.contains(one)), "{refused:?}");
+    let regions = common::regions(&output.bytes);
+    let region = regions.iter().position(|one| one.name == "four_times").expect("its region");
+    let (_, counts) = bench.count(&copy);
+    let count = counts[&u32::try_from(region + 1).expect("few")];
+    assert_eq!((count.entries + count.leaves, count.exits), (4, 4), "{count:?}");
+}
+
+#[test]
 fn relocations_in_packed_form() {
     check("control.c", "-O2 -Wl,-z,pack-relative-relocs", Balance::Exact);
 }

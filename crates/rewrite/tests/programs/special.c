@@ -36,6 +36,20 @@ __asm__(".text\n.type by_hand, @function\nby_hand:\n.cfi_startproc\nlea 3(%rdi),
         ".type without_frames, @function\nwithout_frames:\npush %rbx\nmov %edi, %ebx\nlea (%rbx,%rbx), %eax\npop %rbx\nret\n"
         ".size without_frames, .-without_frames\n");
 
+/* Calls of the own middle: a subroutine that is fallen into at last, and a call over data, whose address is what the call left. */
+int four_times(int), next_letter(int);
+__asm__(".type four_times, @function\n.p2align 4\nfour_times:\nmov %edi, %eax\ncall 1f\ncall 1f\ncall 1f\n1: push %rbp\nmov %rsp, %rbp\nlea 2(%rax,%rax), %eax\n"
+        "pop %rbp\nret\n.size four_times, .-four_times\n"
+        ".type next_letter, @function\n.p2align 4\nnext_letter:\n.cfi_startproc\ncall 1f\n.ascii \"PQRS\"\n1: pop %rdx\n"
+        "movzbl (%rdx,%rdi), %eax\nret\n.cfi_endproc\n.size next_letter, .-next_letter\n");
+
+/* A switch of which one way reads the first entry of the table where it stands, as compilers do where they know the value. */
+int folded(int);
+__asm__(".type folded, @function\n.p2align 4\nfolded:\n.cfi_startproc\nlea .Lfolded(%rip), %rsi\ntest %edi, %edi\njns 1f\n"
+        "movslq .Lfolded(%rip), %rax\nadd %rsi, %rax\njmp *%rax\n1: cmp $1, %edi\nja 4f\nmov %edi, %edi\nmovslq (%rsi,%rdi,4), %rax\n"
+        "add %rsi, %rax\njmp *%rax\n2: mov $21, %eax\nret\n3: mov $22, %eax\nret\n4: mov $23, %eax\nret\n.cfi_endproc\n"
+        ".size folded, .-folded\n.section .rodata\n.p2align 2\n.Lfolded: .long 2b-.Lfolded, 3b-.Lfolded\n.text\n");
+
 /* A stack that runs over is seen on another one. */
 static sigjmp_buf place;
 static volatile int seen;
@@ -75,6 +89,8 @@ int main(int count, char **words)
     if (count > 1) return 40 + by_hand(1) % 7;
     printf("%d %d %d\n", chosen(1), versioned(1), versioned_old(1));
     printf("%d %d %d %d\n", by_hand(4), by_hand_too(9), by_hand(50), without_frames(8));
+    printf("%d %d %d %d\n", folded(-1), folded(0), folded(1), folded(2));
+    printf("%d %c\n", four_times(1), next_letter(2));
     printf("%d\n", overflow() == SIGUSR1 + SIGSEGV);
     void *library = dlopen("libm.so.6", RTLD_NOW);
     double (*cosine)(double) = library ? (double (*)(double))dlsym(library, "cos") : NULL;
