@@ -74,12 +74,27 @@ pub(crate) fn instrument(analysis: &Analysis<'_>, choice: &Choice, adapter: &Loa
     image_file::refuse_instrumented(analysis.path(), &analysis.image)?;
     let started = Instant::now();
     let chosen = analysis.select(choice)?;
+    let selecting = started.elapsed();
+    let mut copy = instrument_selected(analysis, choice, &chosen.selection, adapter, key, poison)?;
+    let behind_analysis = copy.phases.iter().position(|phase| phase.0 == "plan").unwrap_or(0);
+    copy.phases.insert(behind_analysis, ("select", selecting));
+    Ok(copy)
+}
+
+/// Makes the copy in which an adapter's snippets stand in these functions.
+pub(crate) fn instrument_selected(
+    analysis: &Analysis<'_>,
+    choice: &Choice,
+    selection: &Selection,
+    adapter: &Loaded,
+    key: &Key,
+    poison: bool,
+) -> Result<Copy, Failure> {
     let levels = choice.levels_asked();
     if let Some(levels) = levels {
         adapter.refuse_levels_without(levels)?;
     }
-    let wanted = wanted(analysis, &chosen.selection, &adapter.adapter, levels);
-    let selecting = started.elapsed();
+    let wanted = wanted(analysis, selection, &adapter.adapter, levels);
     let (files, are_all) = libraries(analysis, &adapter.adapter)?;
     let images: Vec<Image<'_>> = files.iter().filter_map(|bytes| Image::parse(bytes).ok()).collect();
     let lines = analysis.lines();
@@ -108,9 +123,7 @@ pub(crate) fn instrument(analysis: &Analysis<'_>, choice: &Choice, adapter: &Loa
     copy.image.selected += called.len();
     copy.image.refusals.extend(refused);
     copy.image.refusals.sort_by_key(|one| one.address);
-    copy.image.found = chosen.selection.decisions.len();
-    let behind_analysis = copy.phases.iter().position(|phase| phase.0 == "plan").unwrap_or(0);
-    copy.phases.insert(behind_analysis, ("select", selecting));
+    copy.image.found = selection.decisions.len();
     Ok(copy)
 }
 

@@ -83,7 +83,7 @@ pub(crate) fn refuse_instrumented(path: &Path, image: &Image<'_>) -> Result<(), 
 }
 
 /// What a program needs in order to be measured.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Needs {
     /// The MPI that it uses.
     pub(crate) mpi: Option<Mpi>,

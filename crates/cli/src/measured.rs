@@ -25,6 +25,8 @@ pub(crate) enum Mode {
     Measure,
     /// Only tell the span of the run and the core clock: the unmeasured side of a comparison.
     Clock,
+    /// It is not loaded.
+    Absent,
 }
 
 /// How a run is measured.
@@ -84,6 +86,7 @@ impl Setting {
         let mode = match self.mode {
             Mode::Measure => "measure",
             Mode::Clock => "clock",
+            Mode::Absent => return Vec::new(),
         };
         let flag = if self.exact { "1" } else { "0" };
         let throttle = self.throttle.map(|rule| ("TARE_THROTTLE".to_string(), format!("{},{}", rule.calls, rule.nanoseconds)));
@@ -180,7 +183,10 @@ fn write_spec(run: &RunDirectory, id: &str, index: usize, line: &[OsString], tar
         environment.push(("TARE_EXECUTABLE".into(), original.to_string_lossy().into_owned()));
         environment.push(("TARE_COPY".into(), program.to_string_lossy().into_owned()));
     }
-    let ours = installation::preloads(target.mpi, metrics::need_tally(setting.metrics))?;
+    let ours = match setting.mode {
+        Mode::Absent => Vec::new(),
+        Mode::Measure | Mode::Clock => installation::preloads(target.mpi, metrics::need_tally(setting.metrics))?,
+    };
     let spec = Launch {
         program,
         argv0: line[target.program.position].to_string_lossy().into_owned(),

@@ -74,6 +74,29 @@ fn a_library_that_the_command_loads_can_be_searched() {
     assert_eq!(culprits(&found), [("caller", "ends with status 1")]);
 }
 
+/// What is found for `self_aware`, compiled with these flags, with these words in front of the command.
+fn found_with(flags: &[&str], words: &[&str]) -> Value {
+    let place = Place::new();
+    compile_c("crates/cli/tests/programs/self_aware.c", place.path(), flags);
+    let line = ["instrument", "./self_aware", "--bisect", "--format", "json"].into_iter().chain(words.iter().copied());
+    let output = place.tare().args(line.chain(["--", "./self_aware", "cs"])).output().expect("tare can be started");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)))
+}
+
+#[test]
+fn static_programs_can_be_searched() {
+    let found = found_with(&["-O1", "-static"], &[]);
+    assert_eq!(culprits(&found), [("caller", "ends with status 1"), ("summed", "ends with status 0 with other output")]);
+}
+
+#[test]
+fn what_an_adapter_does_is_searched_also_where_it_prints() {
+    let found = found_with(&["-O1"], &["--adapter", "cyg-profile"]);
+    assert_eq!(culprits(&found), [("caller", "ends with status 1"), ("summed", "ends with status 0 with other output")]);
+    let found = found_with(&["-O1"], &["--adapter", "counting"]);
+    assert_eq!(culprits(&found), [("caller", "ends with status 1")]);
+}
+
 #[test]
 fn a_command_that_does_not_use_the_image_is_refused() {
     let place = Place::new();

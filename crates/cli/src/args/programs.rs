@@ -220,7 +220,7 @@ pub(crate) struct InstrumentArguments {
     #[command(flatten)]
     pub(crate) selection: Selection,
     /// What is inserted: tareweight (our runtime, the default), cyg-profile, scorep, tau, counting, or the file of an adapter
-    #[arg(long, value_name = "NAME|FILE", conflicts_with = "bisect")]
+    #[arg(long, value_name = "NAME|FILE")]
     pub(crate) adapter: Option<PathBuf>,
     /// Print the file of a shipped adapter, to begin your own with
     #[arg(long, value_name = "NAME", conflicts_with_all = ["image", "output", "bisect"])]

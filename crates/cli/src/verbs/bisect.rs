@@ -2,7 +2,9 @@
 //! instrumentation does it.
 //!
 //! The command is run with the original, then with copies in which ever fewer functions are instrumented. It
-//! misbehaves where its status or, if two runs of the original agree in it, its output is another.
+//! misbehaves where its status or, if two runs of the original agree in it, its output is another. An adapter may print by itself:
+//! output counts where a copy with snippets in one function prints what the original does. Our runtime is there where it can be: not with an
+//! adapter, nor in a static program.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -11,10 +13,12 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use tare_image::{Image, Kind};
 use tare_report::bisect::{Culprit, Culprits, Found};
 use tare_select::budget::Keeper;
 use tare_select::{Decision, Selection};
 
+use crate::adapter::{self, Loaded};
 use crate::args::{Format, InstrumentArguments};
 use crate::bisect::smallest;
 use crate::cache::{Cache, Draft, Key};
@@ -23,7 +27,7 @@ use crate::choice::Choice;
 use crate::collect::collect;
 use crate::debug_files::{DebugFiles, DebugPath};
 use crate::failure::{Code, Failure};
-use crate::image_file;
+use crate::image_file::{self, Needs};
 use crate::instrumenting::{Analysis, Copy};
 use crate::launch;
 use crate::measured::{self, Mode, Setting, Target, fresh_id};
@@ -39,17 +43,18 @@ const PATIENCE: u32 = 10;
 const MORE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Searches, and prints what was found to stdout.
-pub(crate) fn bisect(arguments: &InstrumentArguments) -> Result<ExitCode, Failure> {
+pub(crate) fn bisect(arguments: &InstrumentArguments, adapter: Option<&Loaded>) -> Result<ExitCode, Failure> {
     let choice = Choice::of(&arguments.selection, Keeper::Choice)?;
     let image =
         arguments.image.as_deref().ok_or_else(|| Failure::new(Code::Usage, "no image is named").remedy("tare instrument IMAGE --bisect -- CMD"))?;
     let bytes = image_file::read(image)?;
     let files = DebugFiles::find(image, &bytes, &DebugPath::of_environment());
     let analysis = Analysis::of(image, &bytes, &files)?;
-    let bench = Bench::new(image, &arguments.command)?;
+    let bench = Bench::new(image, &arguments.command, adapter.is_some() || is_static(&analysis.image))?;
     let step = Step::begin("searching");
     let chosen = analysis.select(&choice)?.selection.selected().cloned().collect();
-    let mut search = Search { analysis: &analysis, choice: &choice, chosen, bench: &bench, trials: 0, step: &step, poison: arguments.poison };
+    let mut search =
+        Search { analysis: &analysis, choice: &choice, adapter, chosen, bench: &bench, trials: 0, step: &step, poison: arguments.poison };
     let found = search.run(&bytes)?;
     drop(step);
     match arguments.format {
@@ -59,9 +64,14 @@ pub(crate) fn bisect(arguments: &InstrumentArguments) -> Result<ExitCode, Failur
     Ok(ExitCode::SUCCESS)
 }
 
+fn is_static(image: &Image<'_>) -> bool {
+    matches!(image.kind(), Kind::Static | Kind::StaticPie)
+}
+
 struct Search<'a, 'data> {
     analysis: &'a Analysis<'data>,
     choice: &'a Choice,
+    adapter: Option<&'a Loaded>,
     /// The functions that were chosen.
     chosen: Vec<Decision>,
     bench: &'a Bench<'a>,
@@ -82,16 +92,23 @@ impl Search<'_, '_> {
             )
             .remedy("make the command do the same each time"));
         }
-        let expected = Expected { has_output: first.output == second.output, outcome: first, limit };
+        let mut expected = Expected { has_output: first.output == second.output, outcome: first, limit };
         let all = self.instrumented()?;
+        let adapter_prints = self.adapter_prints(&all, &expected)?;
+        let criterion = match (expected.has_output, adapter_prints) {
+            (false, _) => "exit status (the output differs from run to run)",
+            (true, true) => "exit status (the adapter prints as well)",
+            (true, false) => "exit status and output",
+        };
+        expected.has_output &= !adapter_prints;
+        let bare = self.outcome(&[], &expected)?;
         let mut found = Found {
             image: self.analysis.path().display().to_string(),
             functions: all.len(),
-            criterion: if expected.has_output { "exit status and output" } else { "exit status (the output differs from run to run)" }.to_string(),
+            criterion: criterion.to_string(),
             expected: expected.outcome.end.words(),
             ..Found::default()
         };
-        let bare = self.outcome(&[], &expected)?;
         if expected.differs(&bare) {
             found.bare_copy = Some(expected.words(&bare));
         } else {
@@ -99,6 +116,17 @@ impl Search<'_, '_> {
         }
         found.trials = self.trials;
         Ok(found)
+    }
+
+    /// Whether the output is another with an adapter's snippets in whatever function.
+    fn adapter_prints(&mut self, all: &[usize], expected: &Expected) -> Result<bool, Failure> {
+        let (Some(_), Some(&first), Some(&last)) = (self.adapter, all.first(), all.last()) else { return Ok(false) };
+        for one in [first, last] {
+            if self.outcome(&[one], expected)?.output == expected.outcome.output {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Sets of functions each of which is enough, and whether there are more.
@@ -129,7 +157,10 @@ impl Search<'_, '_> {
         let part = Selection { decisions };
         let names: Vec<String> = indices.iter().map(ToString::to_string).collect();
         let key = Key::new(&[], self.analysis.path(), &names.iter().map(String::as_str).collect::<Vec<_>>());
-        self.analysis.instrument_selected(self.choice, &part, &key, self.poison)
+        match self.adapter {
+            Some(adapter) => adapter::instrument_selected(self.analysis, self.choice, &part, adapter, &key, self.poison),
+            None => self.analysis.instrument_selected(self.choice, &part, &key, self.poison),
+        }
     }
 
     /// How the command ends with these functions instrumented.
@@ -196,11 +227,12 @@ struct Bench<'a> {
     /// The copy under trial.
     copy: PathBuf,
     targets: Vec<Target>,
+    mode: Mode,
 }
 
 impl<'a> Bench<'a> {
-    /// Finds the image among the programs of a launch line and the libraries that they load.
-    fn new(image: &Path, line: &'a [OsString]) -> Result<Self, Failure> {
+    /// Finds the image among the programs of a launch line and the libraries that they load; `is_alone` where our runtime is not loaded.
+    fn new(image: &Path, line: &'a [OsString], is_alone: bool) -> Result<Self, Failure> {
         let programs = launch::programs(line).map_err(|error| launch::failure(&error))?;
         let wanted = image.canonicalize().map_err(|error| Failure::io(Code::NoInput, "find", image, &error))?;
         let is_wanted = |path: &Path| path.canonicalize().is_ok_and(|path| path == wanted);
@@ -210,7 +242,8 @@ impl<'a> Bench<'a> {
         let mut targets = Vec::new();
         for program in programs {
             let bytes = image_file::read(&program.path)?;
-            let needs = image_file::needs_of(&program.path, &image_file::parse(&program.path, &bytes)?)?;
+            let parsed = image_file::parse(&program.path, &bytes)?;
+            let needs = if is_alone && is_static(&parsed) { Needs::default() } else { image_file::needs_of(&program.path, &parsed)? };
             let executable = program.path.clone();
             let mut target = Target { executable, libraries: Vec::new(), mpi: needs.mpi, first: needs.sanitizer(), program };
             if is_wanted(&target.program.path) {
@@ -227,16 +260,16 @@ impl<'a> Bench<'a> {
             Failure::new(Code::Usage, format!("the command neither starts nor loads {}", image.display()))
                 .remedy("name a command that starts it: tare instrument ./app --bisect -- mpirun -n 2 ./app")
         })?;
-        Ok(Self { line, folder, copy, targets })
+        Ok(Self { line, folder, copy, targets, mode: if is_alone { Mode::Absent } else { Mode::Measure } })
     }
 
-    /// Runs the command with these bytes in the place of the image, under the runtime, for at most `limit`.
+    /// Runs the command with these bytes in the place of the image for at most `limit`.
     fn run(&self, bytes: &[u8], limit: Option<Duration>) -> Result<Outcome, Failure> {
         let failed = |error: &std::io::Error| Failure::io(Code::CannotWrite, "write into", self.folder.path(), error);
         write_executable(&self.copy, bytes, Access::Own).map_err(|error| failed(&error))?;
         let run = tempfile::tempdir_in(self.folder.path()).map_err(|error| failed(&error))?;
         let run = RunDirectory::create(Some(run.path()), &self.copy)?;
-        let setting = Setting { mode: Mode::Measure, ..Setting::DEFAULT };
+        let setting = Setting { mode: self.mode, ..Setting::DEFAULT };
         let new = NewRun { id: fresh_id(), line: self.line, setting, images: Vec::new(), programs: measured::positions(&self.targets) };
         new.begin(&run)?;
         let mut command = measured::command(&run, &new.id, self.line, &self.targets, setting)?;
@@ -246,7 +279,9 @@ impl<'a> Bench<'a> {
         let started = Instant::now();
         let end = child::run_for(command, limit)?.0.map_or(End::Stopped, End::Exit);
         let took = started.elapsed();
-        collect(&run, &new.id)?;
+        if self.mode != Mode::Absent {
+            collect(&run, &new.id)?;
+        }
         let output = blake3::hash(&std::fs::read(&path).map_err(|error| failed(&error))?);
         Ok(Outcome { end, output, took })
     }

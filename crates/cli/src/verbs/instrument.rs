@@ -29,8 +29,8 @@ pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Fa
     if arguments.check {
         return check(arguments);
     }
-    let Some(output) = arguments.output.as_deref() else { return bisect(arguments) };
     let adapter = arguments.adapter.as_deref().map(adapter::load).transpose()?.filter(|one| !one.is_native());
+    let Some(output) = arguments.output.as_deref() else { return bisect(arguments, adapter.as_ref()) };
     let choice = Choice::of(&arguments.selection, Keeper::Choice)?;
     crate::budget::refuse_where_nothing_runs(&arguments.selection, choice.limiting())?;
     let image = arguments.image.as_deref().ok_or_else(|| Failure::new(Code::Usage, "no image is named").remedy("tare instrument IMAGE -o OUT"))?;
