@@ -48,19 +48,27 @@ pub(crate) fn end(location: &LiveLocation) {
 /// A wrapped call begins at this moment.
 #[inline]
 pub(crate) fn call_begins(local: Local, ticks: u64) {
-    if ticks.wrapping_sub(local.state.queue_read.load(Relaxed)) > BETWEEN_SAMPLES {
-        note(local, ticks);
-    }
+    note_now_and_then(local, ticks);
 }
 
-/// A wrapped call has lasted from one moment to another.
+/// A wrapped call has lasted from one moment to another, with what its wrapper did: that waits for others, too. Says whether the
+/// kernel was asked, which takes time.
 #[inline]
-pub(crate) fn call_ends(local: Local, begin: u64, end: u64) {
+pub(crate) fn call_ends(local: Local, begin: u64, end: u64) -> bool {
     let wrapped = &local.state.wrapped;
     // Of a call under way at the last reading, what is since then.
     let begin = begin.max(local.state.queue_read.load(Relaxed));
     wrapped.store(wrapped.load(Relaxed) + end.saturating_sub(begin), Relaxed);
-    call_begins(local, end);
+    note_now_and_then(local, end)
+}
+
+#[inline]
+fn note_now_and_then(local: Local, ticks: u64) -> bool {
+    let is_due = ticks.wrapping_sub(local.state.queue_read.load(Relaxed)) > BETWEEN_SAMPLES;
+    if is_due {
+        note(local, ticks);
+    }
+    is_due
 }
 
 /// Notes what has passed since the kernel was last asked, in wrapped calls by their part of the time: who had no processor for long

@@ -109,9 +109,9 @@ impl Thread {
             request::follow(local.arena, header);
         }
         let Some(depth) = open.depth else { return };
-        queued::call_ends(local, open.entered.0, returned.0);
         let top = local.arena.frame_index(local.state.frame());
-        let ticks = process::now().0;
+        let ended = process::now().0;
+        let ticks = if queued::call_ends(local, open.entered.0, ended) { process::now().0 } else { ended };
         local.attribute(local.owner(), ticks);
         if top < depth {
             add(&local.arena.location().unmatched_exits, 1);

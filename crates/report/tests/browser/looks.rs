@@ -1,0 +1,158 @@
+//! How the page looks: on screens of all widths, on paper, dark, without scripts, and to those who do not see it.
+
+use serde_json::json;
+use tare_profile::{Profile, RegionKind};
+use tare_report::Run;
+
+use crate::chromium::Browser;
+use crate::support::{alone_and_lossy, master_and_worker, run};
+use crate::{EXAMINE, NOTHING_STICKS_OUT, is_quiet, made};
+
+#[test]
+fn no_heading_is_cut() {
+    let mut browser = Browser::start();
+    for factor in [1.0, 1e-4] {
+        let mut profile = master_and_worker();
+        profile.processes.iter_mut().for_each(|process| process.clock.seconds_per_tick *= factor);
+        browser.open(&made(&run(), &profile));
+        browser.value(EXAMINE);
+        for _ in 0..3 {
+            for key in ["exclusive", "share", "inclusive", "calls", "each", "wait", "spread", "place"] {
+                browser.value(&format!("tare.table.sortBy('{key}')"));
+                assert_eq!(browser.text("examine.cut()"), "", "sorted by {key}");
+            }
+            browser.key("m");
+        }
+    }
+    is_quiet(&browser);
+}
+
+#[test]
+fn an_examiner_of_accessibility_finds_nothing() {
+    let mut browser = Browser::start();
+    for (run, profile) in [(run(), master_and_worker()), (run(), alone_and_lossy()), (Run { images: Vec::new(), ..run() }, Profile::default())] {
+        browser.load(&made(&run, &profile));
+        if !profile.processes.is_empty() {
+            browser.until("document.documentElement.dataset.ready === 'yes'");
+        }
+        browser.value(EXAMINE);
+        assert_eq!(browser.text("examine.wrong()"), "");
+        for scheme in ["light", "dark"] {
+            browser.call("Emulation.setEmulatedMedia", json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]}));
+            assert_eq!(browser.text("examine.faint()"), "", "{scheme}");
+        }
+    }
+    is_quiet(&browser);
+}
+
+#[test]
+fn no_width_of_the_window_hides_columns_behind_the_selected_region_or_lets_the_page_overflow() {
+    let mut browser = Browser::start();
+    let mut profile = master_and_worker();
+    profile.regions[1].name = "SOLVER_NS::CommunicationBrick::reverse_communication_of_forces()".into();
+    for width in [1700, 1280, 1000, 390] {
+        browser.size(width, 900);
+        browser.open(&made(&run(), &profile));
+        browser.value("tare.model.selectRegion(2)");
+        assert_eq!(browser.value(NOTHING_STICKS_OUT), json!(true), "{width}");
+        let room = "document.querySelector('#regions .vtable').clientWidth >= document.querySelector('#regions .vbody').scrollWidth";
+        assert_eq!(browser.value(room), json!(width > 1000), "all columns are seen where the window has room for them: {width}");
+        browser.picture(&format!("pi-{width}"));
+    }
+    is_quiet(&browser);
+}
+
+#[test]
+fn without_scripts_and_on_paper_the_summary_stands() {
+    let mut browser = Browser::start();
+    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": true}));
+    browser.load(&made(&run(), &master_and_worker()));
+    let text = browser.text("document.body.innerText");
+    for part in ["7.42 ± 0.05", "could be won at most", "MPI_Recv", "Trust", "About this run", "Scripts are off"] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    assert_eq!(browser.value("document.getElementById('icicle').checkVisibility()"), json!(false));
+    browser.picture("pi-without-scripts");
+    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": false}));
+    browser.open(&made(&run(), &master_and_worker()));
+    browser.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
+    assert_eq!(browser.value("document.querySelector('nav').checkVisibility()"), json!(false));
+    assert_eq!(browser.value("document.querySelector('.findings').checkVisibility()"), json!(true));
+    let is_seen = |browser: &mut Browser, section: &str| browser.value(&format!("document.getElementById('{section}').checkVisibility()"));
+    assert_eq!(is_seen(&mut browser, "regions"), json!(true));
+    assert_eq!(is_seen(&mut browser, "source"), json!(false), "it shows nothing");
+    browser.value("tare.model.selectRegion(2)");
+    assert_eq!(is_seen(&mut browser, "source"), json!(true));
+    browser.value(
+        "document.querySelector('#regions select').value = 'flat'; tare.table.setShape('flat'); window.dispatchEvent(new Event('beforeprint'))",
+    );
+    assert_eq!(
+        browser.value("document.querySelector('#regions .vtable').scrollHeight <= document.querySelector('#regions .vtable').clientHeight"),
+        json!(true)
+    );
+    browser.value("window.dispatchEvent(new Event('afterprint'))");
+    let sheet = browser.call("Page.printToPDF", json!({}))["data"].as_str().map_or(0, str::len);
+    assert!(sheet > 10_000, "{sheet}");
+    is_quiet(&browser);
+}
+
+#[test]
+fn on_paper_no_figure_or_heading_is_cut() {
+    let mut browser = Browser::start();
+    let mut profile = master_and_worker();
+    profile.regions[1].name = "SOLVER_NS::CommunicationBrick::reverse_communication_of_forces(int, double*)".into();
+    // A4 without its margins.
+    browser.size(688, 1000);
+    browser.open(&made(&run(), &profile));
+    browser.value(EXAMINE);
+    browser.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
+    browser.value("window.dispatchEvent(new Event('beforeprint'))");
+    assert_eq!(browser.text("examine.beyond('body', 'main *')"), "");
+    for shape in ["tree", "flat", "file"] {
+        for key in ["exclusive", "inclusive", "wait", "spread"] {
+            browser.value(&format!("tare.table.setShape('{shape}'); tare.table.sortBy('{key}')"));
+            assert_eq!(browser.text("examine.short('#regions .vtable')"), "", "{shape}, sorted by {key}");
+        }
+    }
+    browser.picture("on-paper");
+    is_quiet(&browser);
+}
+
+#[test]
+fn a_narrow_window_shows_times_beside_the_names_and_is_as_wide_as_its_page() {
+    let mut browser = Browser::start();
+    let mut profile = master_and_worker();
+    for region in profile.regions.iter_mut().filter(|region| region.kind == RegionKind::Function) {
+        region.name = format!("SOLVER_NS::{}Bricks::reverse_forces(int)", region.name).into();
+    }
+    profile.locations[1].nodes[2].on_calls = 0;
+    browser.size(390, 900);
+    browser.open(&made(&run(), &profile));
+    assert!(browser.text("document.getElementById('trust').textContent").contains("SOLVER_NS"), "a name stands in a sentence");
+    assert_eq!(browser.value(NOTHING_STICKS_OUT), json!(true));
+    browser.value(EXAMINE);
+    let times = "#summary tr[data-region] > :not(.place):nth-child(-n+5)";
+    assert_eq!(browser.text(&format!("examine.beyond('#summary .wide-table', '{times}')")), "");
+    assert_eq!(browser.text("examine.beyond('#regions .vtable', '#regions .c-exclusive')"), "");
+    let on_top = "(() => { const at = document.querySelector('.bar-of'); at.scrollIntoView({ block: 'center', inline: 'center' }); \
+                  const { right, top } = at.getBoundingClientRect(); return document.elementFromPoint(right - 2, top + 2).className; })()";
+    assert_eq!(browser.text(on_top), "shared", "a bar lies behind its figure");
+    assert_eq!(
+        browser.text(
+            "[...document.querySelectorAll('.c-exclusive')].filter((at) => at.scrollWidth > at.clientWidth).map((at) => at.textContent).join()"
+        ),
+        ""
+    );
+    browser.picture("narrow-summary");
+    is_quiet(&browser);
+}
+
+#[test]
+fn the_dark_page_is_dark() {
+    let mut browser = Browser::start();
+    browser.call("Emulation.setEmulatedMedia", json!({"features": [{"name": "prefers-color-scheme", "value": "dark"}]}));
+    browser.open(&made(&run(), &master_and_worker()));
+    assert_eq!(browser.text("getComputedStyle(document.body).backgroundColor"), "rgb(20, 24, 29)");
+    browser.picture("pi-dark");
+    is_quiet(&browser);
+}

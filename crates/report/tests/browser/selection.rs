@@ -1,0 +1,189 @@
+//! What is selected, searched and opened, by clicks and by keys.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use crate::chromium::Browser;
+use crate::support::{master_and_worker, run};
+use crate::{EXAMINE, is_quiet, made, with_levels};
+
+#[test]
+fn the_views_are_linked_and_obey_clicks_and_keys() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    browser.picture("pi");
+    // The tree is open along the heaviest path; a click selects, and every view follows.
+    assert_eq!(browser.text("document.querySelector('.vrow .c-name').textContent.trim()").replace('▾', ""), "program");
+    browser.value("[...document.querySelectorAll('.vrow')].find((row) => row.textContent.includes('MPI_Recv')).id = 'aim'");
+    browser.click("#aim", (0.1, 0.5));
+    assert_eq!(browser.text("document.querySelector('#detail h2').textContent"), "MPI_Recv");
+    assert!(browser.text("document.querySelector('#detail').textContent").contains("3.660 ± 0.026"));
+    assert!(browser.text("document.querySelector('#icicle-line').textContent").starts_with("MPI_Recv"));
+    assert!(browser.text("location.hash").contains("region="));
+    // Keys alone: to the table, down, open and close.
+    browser.key("2");
+    assert_eq!(browser.value("document.activeElement === document.querySelector('#regions .vtable')"), json!(true), "arrows move in it at once");
+    browser.key("Home");
+    assert_eq!(browser.text("document.querySelector('#detail h2').textContent"), "program");
+    let rows = "document.querySelectorAll('#regions .vrow').length";
+    let before = browser.number(rows);
+    browser.key("ArrowLeft");
+    assert_eq!(browser.number(rows), 1.0, "closed, the tree is its root");
+    browser.key("ArrowRight");
+    assert_eq!(browser.number(rows), before);
+    // The values change, and what is selected stays.
+    browser.key("m");
+    assert_eq!(browser.text("document.querySelector('#controls input:checked').value"), "measured");
+    assert!(browser.text("document.querySelector('#regions').textContent").contains("Exclusive measured"));
+    assert_eq!(browser.text("document.querySelector('#detail h2').textContent"), "program");
+    browser.key("m");
+    browser.key("m");
+    // The source of what is selected.
+    browser.value("tare.model.selectRegion(2)");
+    let line = browser.text("document.querySelector('#source .vrow.selected').textContent");
+    assert!(line.starts_with("12") && line.contains("line 12"), "{line}");
+    browser.picture("pi-selected");
+    // Escape selects nothing, and help comes and goes.
+    browser.value("document.activeElement.blur()");
+    browser.key("Escape");
+    assert_eq!(browser.value("document.getElementById('detail').hidden"), json!(true));
+    browser.key("?");
+    assert_eq!(browser.value("document.querySelector('dialog').open"), json!(true));
+    browser.key("Escape");
+    browser.until("document.querySelector('dialog') === null");
+    is_quiet(&browser);
+}
+
+#[test]
+fn tab_alone_goes_round_the_page_and_the_focus_is_always_seen() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    browser.value(EXAMINE);
+    let mut met = BTreeSet::new();
+    for _ in 0..200 {
+        browser.key("Tab");
+        let at = browser.value("examine.focus()");
+        let section = at["section"].as_str().unwrap_or_default();
+        if section == "BODY" {
+            break;
+        }
+        assert_eq!(at["unseen"], "", "in {section}");
+        met.insert(section.to_string());
+    }
+    for section in ["HEADER", "NAV", "summary", "regions", "icicle", "ranks", "messages"] {
+        assert!(met.contains(section), "{section} is not among {met:?}");
+    }
+    is_quiet(&browser);
+}
+
+#[test]
+fn a_search_marks_hits_and_says_their_share() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    browser.key("/");
+    for key in ["k", "i", "n", "d", ":", "m", "p", "i"] {
+        browser.key(key);
+    }
+    browser.until("document.getElementById('hits').textContent !== ''");
+    assert_eq!(browser.text("document.getElementById('hits').textContent"), "1 region matches, 48.6\u{2009}% of the time");
+    assert_eq!(browser.text("document.querySelector('#regions .hit').textContent"), "MPI_Recv");
+    browser.value("tare.model.change({ query: '/(/' })");
+    assert!(browser.text("document.getElementById('hits').textContent").contains("no regular expression"));
+    is_quiet(&browser);
+}
+
+#[test]
+fn a_search_brings_its_hits_into_sight() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &with_levels()));
+    for (query, first) in [("far_down", "far_down"), ("near_5", "near_5")] {
+        browser.value(&format!("tare.model.change({{ query: '{query}' }})"));
+        assert!(browser.text("document.querySelector('#regions .vrow.focus').textContent").contains(first));
+        let is_seen = "(() => { const [row, table] = ['#regions .vrow.focus', '#regions .vtable'].map((one) => document.querySelector(one).getBoundingClientRect()); \
+                       return row.top >= table.top && row.bottom <= table.bottom; })()";
+        assert_eq!(browser.value(is_seen), json!(true), "{query}");
+    }
+    browser.key("n");
+    assert!(browser.text("document.querySelector('#regions .vrow.focus').textContent").contains("near_50"), "the next hit");
+    browser.key("N");
+    assert_eq!(browser.text("document.querySelector('#regions .vrow.focus .c-name').textContent").trim(), "near_5");
+    is_quiet(&browser);
+}
+
+#[test]
+fn pictures_answer_clicks_and_have_tables_beside_them() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    // The third row of the icicle begins with the heaviest call path below main.
+    browser.click("#icicle canvas", (0.05, 0.83));
+    assert_eq!(browser.text("document.querySelector('#detail h2').textContent"), "MPI_Recv");
+    browser.value("document.querySelector('#icicle canvas').focus()");
+    browser.key("ArrowUp");
+    assert_eq!(browser.text("document.querySelector('#detail h2').textContent"), "main");
+    browser.key("Enter");
+    assert_eq!(browser.number("document.querySelectorAll('#icicle .crumbs button').length"), 3.0);
+    browser.key("Escape");
+    assert_eq!(browser.number("document.querySelectorAll('#icicle .crumbs button').length"), 2.0);
+    browser.value("[...document.querySelectorAll('#icicle button')].find((button) => button.textContent === 'as table').click()");
+    assert!(browser.text("document.querySelector('#icicle table').textContent").contains("MPI_Recv"));
+    // The heat map: the right half is rank 1.
+    browser.click("#ranks canvas", (0.95, 0.1));
+    assert_eq!(browser.text("String(tare.model.state.ranks)"), "1");
+    assert!(browser.text("document.querySelector('#ranks canvas').getAttribute('aria-label')").contains("2 processes"));
+    // The matrix: rank 1 sends to rank 0.
+    assert!(browser.text("document.querySelector('#messages table').textContent").contains("1 → 0"));
+    is_quiet(&browser);
+}
+
+#[test]
+fn every_view_follows_what_is_selected_and_says_where_it_has_nothing() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    let marked = "[...document.querySelectorAll('#waits tr.selected')].map((row) => row.querySelector('th').textContent).join()";
+    // An operation: its waits, its messages, and what was taken off it.
+    browser.value("tare.model.selectRegion([...tare.model.strings.names].indexOf('MPI_Recv'))");
+    assert!(browser.text(marked).starts_with("MPI_Recv"), "{}", browser.text(marked));
+    assert!(browser.text("document.getElementById('waits-line').textContent").contains("1 of 1 places"));
+    assert_eq!(browser.text("document.querySelector('#messages caption').textContent"), "The heaviest pairs in MPI_Recv");
+    assert!(browser.text("document.querySelector('#messages table').textContent").contains("1 → 0"));
+    let trust = browser.text("document.getElementById('trust-line').textContent");
+    assert!(trust.starts_with("MPI_Recv: measured 4.45") && trust.contains("3.660 ± 0.026") && trust.ends_with("trusted."), "{trust}");
+    browser.picture("pi-selected-everywhere");
+    // What calls it has its waits and messages, too; another function has none, and the views say so.
+    browser.value("tare.model.selectRegion([...tare.model.strings.names].indexOf('main'))");
+    assert!(browser.text(marked).contains("in main"));
+    assert_eq!(browser.text("document.querySelector('#messages caption').textContent"), "The heaviest pairs in main");
+    browser.value("tare.model.selectRegion([...tare.model.strings.names].indexOf('inside'))");
+    assert_eq!(browser.text(marked), "");
+    assert!(browser.text("document.getElementById('waits-line').textContent").starts_with("None of 1 places"));
+    assert!(browser.text("document.querySelector('#messages caption').textContent").starts_with("No messages were measured in inside"));
+    // A rank is selected by a key; the views and the address follow.
+    browser.value("tare.model.change({ region: 0xffffffff, path: 0xffffffff })");
+    browser.value("document.activeElement.blur()");
+    browser.key("r");
+    browser.key("0");
+    browser.key("Enter");
+    assert_eq!(browser.text("tare.model.rankText()"), "rank 0");
+    assert!(browser.text("location.hash").contains("ranks=0"));
+    assert!(browser.text(marked).starts_with("MPI_Recv"), "rank 0 waits there");
+    assert_eq!(browser.text("document.querySelector('.dumbbells text.selected').textContent"), "0");
+    assert_eq!(browser.text("document.querySelector('#messages caption').textContent"), "The heaviest pairs of rank 0");
+    browser.value("tare.model.selectRanks('1')");
+    assert_eq!(browser.text(marked), "", "rank 1 waits for nobody");
+    assert_eq!(browser.text("tare.model.selectRanks('7')"), "there is no 7");
+    browser.value("tare.model.selectRegion([...tare.model.strings.names].indexOf('inside'))");
+    assert!(browser.text("document.getElementById('detail').textContent").contains("rank 1: "));
+    // The ranks that are slowest in the selected region.
+    assert_eq!(browser.text("tare.model.selectRanks('slowest 1')"), "");
+    assert_eq!(browser.text("tare.model.rankText()"), "rank 1", "rank 0 was never in it");
+    assert_eq!(browser.text("tare.model.selectRanks('slowest 2')"), "", "no more than have been in it");
+    assert_eq!(browser.text("tare.model.rankText()"), "rank 1");
+    assert!(browser.text("tare.model.selectRanks('slowest 99')").starts_with("slowest 1 to 2"));
+    browser.value("tare.model.change({ region: 0xffffffff, path: 0xffffffff })");
+    assert_eq!(browser.text("tare.model.selectRanks('slowest 2')"), "slowest is of a region: select one");
+    // A row of the summary is about all call paths of its region.
+    browser.value("document.querySelector('#summary tr[data-region] .show').click()");
+    assert_eq!(browser.text("document.querySelector('#regions select').value"), "flat");
+    is_quiet(&browser);
+}

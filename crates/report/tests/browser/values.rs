@@ -1,0 +1,182 @@
+//! What the page says: figures, and what changes with the switch of values.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use tare_compensate::Mode;
+use tare_profile::{Node, Profile, RegionIndex};
+use tare_report::Results;
+use tare_report::html::script;
+
+use crate::chromium::Browser;
+use crate::support::{master_and_worker, run};
+use crate::{is_quiet, made, with_levels};
+
+#[test]
+fn a_line_of_the_source_counts_its_work_once_and_has_its_time_in_mpi() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &with_levels()));
+    browser.value("tare.model.selectRegion(5)");
+    let cell = |key: &str| {
+        format!("[...document.querySelectorAll('#source .vrow')].find((row) => row.id.endsWith('-80')).querySelector('.c-{key}').textContent")
+    };
+    assert_eq!((browser.text(&cell("line")).as_str(), browser.text(&cell("calls")).as_str()), ("81", "500"));
+    assert!(browser.text(&cell("mpi")).starts_with('2'), "mean of 4 s and 0 s: {}", browser.text(&cell("mpi")));
+    // What is offered to be typed is about the function that was selected.
+    let explain = browser.text("document.querySelector('#detail code').textContent");
+    assert_eq!(explain, "tare select '/home/user/pi' --explain='main'");
+    browser.value("tare.model.selectRegion(3)");
+    assert_eq!(browser.value("document.querySelector('#detail code')"), json!(null), "no selection decides on MPI");
+    is_quiet(&browser);
+}
+
+/// `main` and `inside` call each other and themselves; with what a call of `inside` costs taken off, in one process.
+fn within_one_another() -> Profile {
+    let mut profile = master_and_worker();
+    let nodes = &mut profile.locations[1].nodes;
+    let (main, inside) = (nodes[1].clone(), nodes[2].clone());
+    nodes.truncate(3);
+    nodes.push(Node { region: RegionIndex(1), parent: Some(2), on_calls: 7, exclusive: 1_000_000_000, ..main });
+    nodes.push(Node { parent: Some(3), ..inside });
+    profile
+}
+
+#[test]
+fn the_switch_of_values_holds_for_inclusive_times_in_all_shapes_and_groups_count_what_is_within_once() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &within_one_another()));
+    let of = |shape: &str, values: &str, name: &str, key: &str| {
+        format!(
+            "(() => {{ const {{ table, model }} = tare; table.setShape('{shape}'); model.change({{ values: '{values}' }}); \
+             const item = table.items.find((item) => item.group === '{name}' || (item.region !== undefined && model.name(item.region) === '{name}')); \
+             return table.of(item, '{key}'); }})()"
+        )
+    };
+    let mut number = |shape: &str, values: &str, name: &str, key: &str| browser.number(&of(shape, values, name, key));
+    let near = |one: f64, other: f64| (one - other).abs() <= 1e-6 * one.abs().max(1.0);
+    for (shape, name) in [("flat", "main"), ("flat", "inside"), ("file", "/home/user/pi.c"), ("image", "/home/user/pi"), ("kind", "function")] {
+        let [value, measured, difference] = ["value", "measured", "difference"].map(|values| number(shape, values, name, "inclusive"));
+        assert!(measured > value + 1e8 && near(difference, measured - value), "{shape} {name}: {value} {measured} {difference}");
+        // All of a group is below one region.
+        let top = if shape == "flat" {
+            name
+        } else if shape == "image" {
+            "program"
+        } else {
+            "main"
+        };
+        assert!(near(value, number("flat", "value", top, "inclusive")), "{shape} {name}");
+        let each = number(shape, "value", name, "exclusive") * 2.0 / number(shape, "value", name, "calls");
+        assert!(near(each, number(shape, "value", name, "each")), "{shape} {name}");
+    }
+    // A call in a call of the same pair counts once.
+    for (values, column) in [("value", "inclusive"), ("measured", "measured_inclusive")] {
+        browser.value(&format!("tare.model.change({{ values: '{values}' }})"));
+        let callers = browser.number("tare.detail.callers(2)[0][1]");
+        assert!(near(callers, browser.number(&format!("tare.model.regions.{column}[2] / 2"))), "{callers} {values}");
+    }
+    is_quiet(&browser);
+}
+
+#[test]
+fn the_switch_of_values_holds_for_what_ranks_spend() {
+    let mut browser = Browser::start();
+    let profile = master_and_worker();
+    browser.open(&made(&run(), &profile));
+    browser.value("tare.model.selectRegion(2)");
+    let results = Results::new(&profile, Mode::Parallel);
+    let own = |rank: usize, is_measured: bool| -> f64 {
+        let nodes = profile.locations[rank].nodes.iter().zip(&results.shown.locations[rank].nodes).filter(|(node, _)| node.region.0 == 2);
+        nodes.map(|(_, figures)| if is_measured { figures.measured_exclusive_s } else { figures.exclusive.value }).sum()
+    };
+    let of = |rank: usize, values: &str| match values {
+        "value" => own(rank, false),
+        "measured" => own(rank, true),
+        _ => own(rank, true) - own(rank, false),
+    };
+    let row = browser.number("tare.heat.rows.region.indexOf(2)");
+    let mut seen = BTreeSet::new();
+    for values in ["value", "measured", "difference"] {
+        browser.value(&format!("tare.model.change({{ values: '{values}' }})"));
+        for rank in 0..2 {
+            let cell = browser.number(&format!("tare.heat.value({row}, {rank})")) / 1e9;
+            assert!((cell - of(rank, values)).abs() <= 2e-4 * of(rank, values).abs() + 1e-9, "{cell} on {rank}, {values}");
+        }
+        let most = browser.number("tare.model.spread().most[2]") / 1e9;
+        let expected = of(0, values).max(of(1, values));
+        assert!((most - expected).abs() <= 2e-4 * expected.abs(), "{most} {values}");
+        seen.insert(browser.text("document.getElementById('ranks-line').textContent"));
+        let share = if values == "difference" { "ms)" } else { "(+100.0" };
+        assert!(browser.text("tare.table.most(2)").contains(share), "{values}");
+        let ranks = "[...document.querySelectorAll('#detail dt')].find((one) => one.textContent === 'Ranks').nextSibling.textContent";
+        seen.insert(browser.text(ranks));
+    }
+    assert_eq!(seen.len(), 6, "each value reads otherwise: {seen:?}");
+    is_quiet(&browser);
+}
+
+#[test]
+fn a_tree_is_sorted_by_the_column_that_has_the_arrow() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &with_levels()));
+    let names = |browser: &mut Browser| {
+        browser.text(
+            "tare.table.items.filter(({ path }) => tare.model.tree.parent[path] === 1).map(({ path }) => tare.model.pathName(path)).slice(0, 3).join()",
+        )
+    };
+    let sorted = browser.text("document.querySelector('#regions [aria-sort=descending]').textContent");
+    assert!(sorted.starts_with("Inclusive"), "{sorted}");
+    let heaviest = names(&mut browser);
+    for key in ["inclusive", "exclusive", "calls", "name"] {
+        let seen = |browser: &mut Browser| {
+            browser.value(&format!("tare.table.sortBy('{key}')"));
+            browser.text(&format!(
+                "(() => {{ const {{ table, model }} = tare; const rows = table.items.filter(({{ path }}) => model.tree.parent[path] === 1); \
+                 const keys = rows.map((row) => '{key}' === 'name' ? table.text(row) : table.of(row, '{key}')); \
+                 const sign = table.isDescending ? -1 : 1; \
+                 return String(rows.length > 1 && keys.every((one, at) => at === 0 || (sign > 0 ? keys[at - 1] <= one : keys[at - 1] >= one))); }})()"
+            ))
+        };
+        assert_eq!(seen(&mut browser), "true", "{key}");
+        assert_eq!(seen(&mut browser), "true", "{key}, the other way round");
+    }
+    browser.value("tare.table.sortBy('inclusive'); if (!tare.table.isDescending) tare.table.sortBy('inclusive')");
+    assert_eq!(names(&mut browser), heaviest);
+    is_quiet(&browser);
+}
+
+#[test]
+fn figures_of_the_page_read_as_those_of_the_terminal() {
+    let mut browser = Browser::start();
+    browser.load(&made(&run(), &Profile::default()));
+    let pure = script().split("// Reads the data that the page carries").next().map(String::from).expect("the modules before the last");
+    browser.value(&format!("(() => {{ {pure}; window.numbers = {{ shortName, alone, share, count, byteSize, plain, columnFor }}; return 0; }})()"));
+    for (expression, wanted) in [
+        ("shortName('LAMMPS_NS::PairLJCut::compute(int, int)', 22)", "LAMMPS_NS::…t::compute"),
+        ("shortName('std::vector<int, std::allocator<int> >::push_back(int const&)', 40)", "std::vector<…>::push_back(int const&)"),
+        ("shortName('CalcFBHourglassForceForElems', 16)", "CalcFBHo…orElems"),
+        ("shortName('operator<<(std::ostream&)', 12)", "operator<<"),
+        ("shortName('Pair::operator()(std::ostream&) const', 20)", "Pair::operator()"),
+        ("shortName('void std::__introsort_loop<A, B>(A, long).isra.0', 30)", "std::__introsort_loop<…>"),
+        ("shortName('iteration of loop 12 of a_long_function', 20)", "iteration …_function"),
+        ("alone(12.345e6, 0.4e6, 0.4e6)", "12.3 ± 0.4 ms"),
+        ("alone(84.3123e9, 0.1234e9, 0.1234e9)", "84.31 ± 0.12 s"),
+        ("alone(9.6e6, 0.96e6, 0.96e6)", "9.6 ± 1.0 ms"),
+        ("alone(21.41e9, 0.0912e9, 0.0912e9)", "21.41 ± 0.09 s"),
+        ("alone(12.3e6, 0.4e6, 1.3e6)", "12.3 (11.9 … 13.6) ms"),
+        ("alone(3e6, 1e6, 1e6, true)", "≈ 3.00 † ms"),
+        ("share(0.0004)", "<0.1 %"),
+        ("share(0.486)", "48.6 %"),
+        ("count(76800)", "76.8 k"),
+        ("count(1200000)", "1.20 M"),
+        ("count(999500)", "1.00 M"),
+        ("byteSize(1536)", "1.50 KiB"),
+        ("plain(-12345e9, columnFor(2e13))", "−12 345"),
+    ] {
+        assert_eq!(
+            browser.text(&format!("numbers.{}", expression.replace("columnFor", "numbers.columnFor"))).replace('\u{2009}', " "),
+            wanted,
+            "{expression}"
+        );
+    }
+}
