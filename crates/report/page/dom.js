@@ -28,7 +28,13 @@ function bareName(name) {
   return whole;
 }
 
-/** A name that fits: its template arguments folded, then parameters and result left out, then its middle. */
+/** `B::C::d` and `C::d` of `A::B::C::d`. None of what is said about a name, such as `loop 2 of A::b`. */
+function innerScopes(name) {
+  const parts = name.includes(" ") ? [] : name.split("::");
+  return parts.slice(1, -1).map((_, outer) => parts.slice(outer + 1).join("::"));
+}
+
+/** A name that fits: its template arguments folded, then parameters and result left out, then outer scopes, then its middle. */
 export function shortName(name, room) {
   if (name.length <= room) return name;
   // What stands in arguments may have arguments: a mark in their place, from the inside out.
@@ -41,7 +47,11 @@ export function shortName(name, room) {
   if (folded.length <= room) return folded;
   const bare = bareName(folded);
   if (bare.length <= room) return bare;
-  return bare.slice(0, Math.ceil((room - 1) / 2)) + "…" + bare.slice(-Math.floor((room - 1) / 2));
+  const scopes = innerScopes(bare);
+  const fitting = scopes.find((inner) => inner.length < room);
+  if (fitting) return `…${fitting}`;
+  const last = scopes.pop() ?? bare;
+  return last.slice(0, Math.ceil((room - 1) / 2)) + "…" + last.slice(-Math.floor((room - 1) / 2));
 }
 
 const TAIL = 14;

@@ -1,6 +1,6 @@
 // The table of regions: flat, as the call tree, or grouped by file, image or kind.
 
-import { alone, columnFor, count, figure, plain, plural, share } from "./numbers.js";
+import { alone, columnFor, count, exactCount, figure, plain, plural, share } from "./numbers.js";
 import { NONE } from "./model.js";
 import { hitsOf } from "./search.js";
 import { byId, choice, cutName, element, say } from "./dom.js";
@@ -308,7 +308,8 @@ export class Regions {
     const label = strings.labels[at[region]];
     if (state.values === "difference") return most[region] > 0 ? `${label} (${alone(most[region])})` : "";
     const ahead = mean[region] > 0 ? most[region] / mean[region] - 1 : 0;
-    return ahead < 0.005 ? "" : `${label} (+${share(ahead)})`;
+    if (ahead < 0.005) return "";
+    return `${label} (${ahead < 9.995 ? `+${share(ahead)}` : `${exactCount(Math.round(1 + ahead))}\u2009×`})`;
   }
 
   act(item, what) {

@@ -138,7 +138,8 @@ pub(crate) fn cut_words(sentence: &str, room: usize, page: &Page) -> String {
     }
 }
 
-/// A name in at most `room` columns: template arguments are folded first, then parameters and result left out, then the middle.
+/// A name in at most `room` columns: template arguments are folded first, then parameters and result left out, then outer scopes,
+/// then the middle.
 pub(crate) fn short_name(name: &str, room: usize, page: &Page) -> String {
     let name = plain(name, page);
     if width(&name) <= room {
@@ -149,7 +150,24 @@ pub(crate) fn short_name(name: &str, room: usize, page: &Page) -> String {
         return folded;
     }
     let bare = without_result(without_parameters(without_suffix(&folded)));
-    if width(bare) <= room { bare.to_string() } else { cut_middle(bare, room, page.glyphs().ellipsis) }
+    if width(bare) <= room {
+        return bare.to_string();
+    }
+    let ellipsis = page.glyphs().ellipsis;
+    let mut scopes = inner_scopes(bare);
+    match scopes.find(|inner| width(inner) + width(ellipsis) <= room) {
+        Some(inner) => format!("{ellipsis}{inner}"),
+        None => cut_middle(inner_scopes(bare).last().unwrap_or(bare), room, ellipsis),
+    }
+}
+
+/// `B::C::d` and `C::d` of `A::B::C::d`. None of what is said about a name, such as `loop 2 of A::b`.
+fn inner_scopes(name: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(name).filter(|name| !name.contains(' '));
+    std::iter::from_fn(move || {
+        rest = rest?.split_once("::").map(|(_, inner)| inner).filter(|inner| inner.contains("::"));
+        rest
+    })
 }
 
 /// `f(int).isra.0` as `f(int)`: what compilers put behind a name.
@@ -437,7 +455,9 @@ mod tests {
         for name in ["main", "A::operator()", "(anonymous namespace)"] {
             assert_eq!(without_parameters(name), name);
         }
-        assert_eq!(short_name("LAMMPS_NS::PairLJCut::compute(int, int)", 22, &Page::default()), "LAMMPS_NS::…t::compute");
+        assert_eq!(short_name("LAMMPS_NS::PairLJCut::compute(int, int)", 22, &Page::default()), "…PairLJCut::compute");
+        assert_eq!(short_name("LAMMPS_NS::FixNVE::initial_integrate(int)", 20, &Page::default()), "FixNVE::in…integrate");
+        assert_eq!(short_name("loop 2 of LAMMPS_NS::FixNVE::initial_integrate", 20, &Page::default()), "loop 2 of …integrate");
     }
 
     #[test]

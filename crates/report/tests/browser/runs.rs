@@ -96,6 +96,9 @@ fn a_hundred_thousand_regions_on_ten_thousand_ranks_stay_light() {
     browser.value("document.querySelector('#regions .vtable').scrollTop = 1e6");
     browser.until("document.querySelectorAll('#regions .vrow').length > 10");
     light(&mut browser);
+    let cut =
+        "[...document.querySelectorAll('#regions .c-spread')].filter((at) => at.scrollWidth > at.clientWidth).map((at) => at.textContent).join()";
+    assert_eq!(browser.text(cut), "", "one rank of thousands has thousands of times the mean");
     browser.value("tare.model.change({ query: '/own_7\\\\d+5$/' })");
     assert!(browser.text("document.getElementById('hits').textContent").contains("regions match"));
     light(&mut browser);

@@ -152,7 +152,9 @@ fn figures_of_the_page_read_as_those_of_the_terminal() {
     let pure = script().split("// Reads the data that the page carries").next().map(String::from).expect("the modules before the last");
     browser.value(&format!("(() => {{ {pure}; window.numbers = {{ shortName, alone, share, count, byteSize, plain, columnFor }}; return 0; }})()"));
     for (expression, wanted) in [
-        ("shortName('LAMMPS_NS::PairLJCut::compute(int, int)', 22)", "LAMMPS_NS::…t::compute"),
+        ("shortName('LAMMPS_NS::PairLJCut::compute(int, int)', 22)", "…PairLJCut::compute"),
+        ("shortName('LAMMPS_NS::FixNVE::initial_integrate(int)', 20)", "FixNVE::in…integrate"),
+        ("shortName('loop 2 of LAMMPS_NS::FixNVE::initial_integrate', 20)", "loop 2 of …integrate"),
         ("shortName('std::vector<int, std::allocator<int> >::push_back(int const&)', 40)", "std::vector<…>::push_back(int const&)"),
         ("shortName('CalcFBHourglassForceForElems', 16)", "CalcFBHo…orElems"),
         ("shortName('operator<<(std::ostream&)', 12)", "operator<<"),
