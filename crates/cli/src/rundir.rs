@@ -135,8 +135,8 @@ impl RunDirectory {
     /// Opens the directory of a run that was made before.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         if !path.is_dir() {
-            return Err(Failure::new(Code::NoInput, format!("{} is not a directory", path.display()))
-                .remedy("name a run directory, as `tare profile` printed it"));
+            let why = if path.exists() { "is not a directory" } else { "does not exist" };
+            return Err(Failure::new(Code::NoInput, format!("{} {why}", path.display())).remedy("name a run directory, as `tare profile` printed it"));
         }
         if let Err(error) = fs::read_dir(path) {
             return Err(Failure::io(Code::NoInput, "read", path, &error).remedy("a run belongs to the user who made it"));

@@ -173,7 +173,7 @@ pub fn places_text(profile: &Profile, places: &[Place], page: &Page) -> String {
 fn open_path(profile: &Profile, place: &Place, glyphs: &Glyphs) -> String {
     const SHOWN: usize = 4;
     let open: Vec<&str> = place.path.iter().rev().map(|region| &*profile.regions[region.0].name).collect();
-    let shown: Vec<String> = open.iter().take(SHOWN).map(|name| crate::layout::short_name(name, 40, &Page::default())).collect();
+    let shown: Vec<String> = open.iter().take(SHOWN).map(|name| crate::short::short_name(name, 40, &Page::default())).collect();
     let more = if open.len() > SHOWN { format!(" < {}", glyphs.ellipsis) } else { String::new() };
     format!("{}{more}", shown.join(" < "))
 }

@@ -4,7 +4,8 @@ pub use crate::layout::{Glyphs, width};
 pub use crate::number::{Column as Unit, change, count, share, time_with_unit};
 pub use crate::view::thread_label;
 
-use crate::layout::{Page, plain, short_name};
+use crate::layout::{Page, plain};
+use crate::short::short_name;
 
 /// A text without characters that a terminal would act on.
 #[must_use]

@@ -34,6 +34,7 @@ mod number;
 pub mod picture;
 mod run;
 pub mod select;
+mod short;
 pub mod simulate;
 mod switches;
 pub mod text;

@@ -116,7 +116,8 @@ fn print(format: ReportFormat, document: &[u8]) -> Result<(), Failure> {
 fn exported(run: &Run, results: &Results<'_>, format: Format) -> Vec<u8> {
     let (document, removed) = export::document(format, run, results);
     if removed > 0 {
-        eprintln!("tare: {removed} call paths have times that are not to be trusted; their sum stands in [not to be trusted]");
+        let what = if removed == 1 { "call path has a time that is" } else { "call paths have times that are" };
+        eprintln!("tare: {removed} {what} not to be trusted; what is positive stands in [not to be trusted]");
     }
     document
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tare_profile::Region;
 
-use crate::layout::without_parameters;
+use crate::short::without_parameters;
 use crate::view::{RegionRow, kind_name};
 
 /// A region of one run.

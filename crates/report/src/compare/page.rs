@@ -133,7 +133,7 @@ fn beside(line: &Line, comparison: &Comparison, unit: &Column) -> String {
 }
 
 fn name_in_picture(text: &str) -> String {
-    escape(&crate::layout::short_name(text, 40, &crate::layout::Page::default()))
+    escape(&crate::short::short_name(text, 40, &crate::layout::Page::default()))
 }
 
 fn is(line: &Line, comparison: &Comparison, verdict: Verdict) -> bool {

@@ -1,6 +1,7 @@
 //! Text that goes into HTML.
 
-use crate::layout::{Page, plain, short_name};
+use crate::layout::{Page, plain};
+use crate::short::short_name;
 
 /// Text in which nothing is markup, nothing hidden and nothing turns the direction of what follows.
 pub(crate) fn escape(text: &str) -> String {

@@ -4,8 +4,9 @@ use std::cmp::Ordering;
 
 use super::rows::{Cell, Column};
 use super::{Inspection, Rows};
-use crate::layout::{self, Align, Page, Writer, short_name};
+use crate::layout::{self, Align, Page, Writer};
 use crate::number::exact_count;
+use crate::short::short_name;
 
 /// The key of the column with the jumps whose targets are not known.
 const UNRESOLVED: &str = "unresolved_jumps";

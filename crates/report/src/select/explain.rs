@@ -1,7 +1,8 @@
 //! For each function the rule that decided, and why.
 
 use super::{Decided, Rule, Selected, quoted};
-use crate::layout::{Align, Column, Page, Writer, cut_words, width};
+use crate::layout::{Align, Column, Page, Writer, width};
+use crate::short::cut_words;
 
 /// Columns that names get before reasons are cut.
 const LEAST_NAME: usize = 20;
