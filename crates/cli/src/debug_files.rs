@@ -89,7 +89,16 @@ impl DebugFiles {
             None => {}
         }
         found.add_split(&path, &home, &split, debug_path);
+        found.note_inflation(image);
         found
+    }
+
+    /// Says of which file compressed debug sections are not read, as they would become too large.
+    fn note_inflation(&mut self, image: &[u8]) {
+        let others = self.separate.iter().chain(&self.shared).chain(&self.split).map(|file| &**file);
+        let files = std::iter::once(image).chain(others).filter_map(DebugFile::parse);
+        let notes: Vec<String> = files.filter_map(|file| file.inflation()).map(|inflation| inflation.to_string()).collect();
+        self.missing.extend(notes);
     }
 
     /// The separate debug file.

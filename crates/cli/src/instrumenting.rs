@@ -221,9 +221,8 @@ impl<'data> Analysis<'data> {
             poison,
             threads: None,
         };
-        let output = tare_rewrite::instrument(&self.image, &self.program, &request, probes).map_err(|error| {
-            Failure::new(Code::Internal, format!("{} cannot be instrumented: {error}", self.path.display())).remedy(remedy(&error))
-        })?;
+        let output = tare_rewrite::instrument(&self.image, &self.program, &request, probes)
+            .map_err(|error| Failure::new(code(&error), format!("{} cannot be instrumented: {error}", self.path.display())).remedy(remedy(&error)))?;
         let refused_sites = output.refused_sites.iter().map(|site| self.refused_site(site)).collect();
         let mut bytes = output.bytes;
         bytes.extend(self.image.appended());
@@ -271,6 +270,14 @@ impl<'data> Analysis<'data> {
 }
 
 /// What to do about an image that cannot be instrumented.
+/// Whose fault it is: the image's, whose form stands in the way, or that of what was written for it.
+fn code(error: &RewriteError) -> Code {
+    match error {
+        RewriteError::TooFar { .. } | RewriteError::Headers { .. } | RewriteError::ThreadLocals { .. } => Code::BadInput,
+        _ => Code::Internal,
+    }
+}
+
 fn remedy(error: &RewriteError) -> String {
     const REPORT: &str = "and tell us of the program, with the output of tare --version";
     match error {

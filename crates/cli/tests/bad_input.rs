@@ -97,6 +97,43 @@ fn a_truncated_program_and_other_machines_are_named() {
     assert!(!place.path().join("out").exists());
 }
 
+/// Offset of the first header of `size` bytes from `first` on, `count` of them, that `is_wanted`.
+fn header(bytes: &[u8], (first, size, count): (usize, usize, usize), is_wanted: impl Fn(&[u8]) -> bool) -> usize {
+    (0..count).map(|index| first + index * size).rfind(|&at| is_wanted(&bytes[at..at + size])).expect("such a header")
+}
+
+fn number(bytes: &[u8], at: usize, size: usize) -> usize {
+    bytes[at..at + size].iter().rev().fold(0, |value, byte| value << 8 | usize::from(*byte))
+}
+
+#[test]
+fn an_image_that_leaves_no_room_for_more_is_bad_input() {
+    let place = Place::new();
+    let mut bytes = fs::read(compile_c("crates/cli/tests/programs/endings.c", place.path(), &[])).expect("the program");
+    let segments = (number(&bytes, 32, 8), 56, number(&bytes, 56, 2));
+    let last = header(&bytes, segments, |header| header[..4] == [1, 0, 0, 0]);
+    // Four gigabytes more of zeros behind the last segment.
+    bytes[last + 44] = 1;
+    file(&place, "large", &bytes);
+    refused(&place, &["instrument", "--preset", "all", "-o", "copy", "large"], 65, &["large cannot be instrumented", "more than 2 GiB away", "try:"]);
+}
+
+#[test]
+fn compressed_debug_sections_that_would_fill_memory_are_not_read() {
+    let place = Place::new();
+    let mut bytes = fs::read(compile_c("crates/cli/tests/programs/endings.c", place.path(), &["-gz=zlib"])).expect("the program");
+    let sections = (number(&bytes, 40, 8), 64, number(&bytes, 60, 2));
+    // The last section with `SHF_COMPRESSED`; the size that it promises stands 8 bytes behind its start.
+    let compressed = header(&bytes, sections, |header| header[9] & 8 != 0);
+    let start = number(&bytes, compressed + 24, 8);
+    bytes[start + 8..start + 16].copy_from_slice(&(7_u64 << 30).to_le_bytes());
+    file(&place, "bomb", &bytes);
+    let output = place.tare().args(["inspect", "bomb"]).output().expect("tare can be started");
+    let message = text(&output.stderr);
+    assert!(output.status.success() && text(&output.stdout).contains("main"), "{message}");
+    assert!(message.contains("bomb: its compressed debug sections of") && message.contains("no more than 268435456 are read"), "{message}");
+}
+
 #[test]
 fn unknown_presets_list_the_known_ones() {
     let place = Place::new();

@@ -487,7 +487,7 @@ fn jumps_by_fragment(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, th
     let resolver = Resolver::new(image, sweep);
     let all = fragments.list.iter().enumerate();
     let with_jumps: Vec<usize> = all.filter(|(_, one)| one.traits.has_indirect_jump).map(|(index, _)| index).collect();
-    let resolved = threads.pieces(&with_jumps, 16, |piece| {
+    let resolved = threads.pieces(&with_jumps, 4, |piece| {
         let own = piece.iter().filter_map(|&index| Some((index, fragments.list.get(index)?)));
         own.map(|(index, one)| (index, resolver.resolve(std::slice::from_ref(&one.range), &[rows(image, fragments, index)]))).collect::<Vec<_>>()
     });

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 /// Below this, a thread costs more than it saves.
-const LEAST_PER_THREAD: usize = 256;
+const LEAST_PER_THREAD: usize = 64;
 /// Pieces of work for each thread: items differ in size, and a thread that is done early takes another piece.
 const PIECES: usize = 16;
 

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use addr2line::gimli::{self, Dwarf, EndianSlice, LittleEndian};
-use object::{Object as _, ObjectSection as _};
+use object::{CompressionFormat, Object as _, ObjectSection as _};
 
 use crate::Image;
 
@@ -79,7 +79,8 @@ struct Sections<'data>(HashMap<&'static str, Cow<'data, [u8]>>);
 
 impl<'data> Sections<'data> {
     fn of(file: &object::File<'data>, names: &[&'static str]) -> Self {
-        let bytes = |name: &&'static str| Some((*name, contents(&file.section_by_name(name)?)?));
+        let fits = inflation(file).is_none();
+        let bytes = |name: &&'static str| Some((*name, contents(&file.section_by_name(name)?, fits)?));
         Self(names.iter().filter_map(bytes).collect())
     }
 
@@ -92,14 +93,45 @@ impl<'data> Sections<'data> {
     }
 }
 
-/// The most bytes that a byte of a compressed section may stand for: what Deflate can do.
-const EXPANSION: u64 = 1032;
+/// Compressed debug sections of a file that become larger than any real ones: none of them is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("its compressed debug sections of {stored} bytes would become {promised} bytes, and no more than {most} are read")]
+pub struct Inflation {
+    /// Bytes in the file.
+    pub stored: u64,
+    /// Bytes as their headers say.
+    pub promised: u64,
+    /// Bytes that are read of a file like it.
+    pub most: u64,
+}
 
-/// The bytes of a section, decompressed; `None` where its header promises more than it can hold.
-fn contents<'data>(section: &object::Section<'data, '_>) -> Option<Cow<'data, [u8]>> {
+/// What the compressed debug sections of a file may become in any case, in bytes.
+const FREE: u64 = 1 << 28;
+/// How many times as large they may become: real ones grow to two to ten times their size.
+const GROWTH: u64 = 64;
+
+/// Whether, and by how much, compressed debug sections of a file become too large.
+fn inflation(file: &object::File<'_>) -> Option<Inflation> {
+    let (mut stored, mut promised) = (0_u64, 0_u64);
+    for section in file.sections().filter(|section| section.name().is_ok_and(is_debug)) {
+        let Ok(compressed) = section.compressed_data() else { continue };
+        if compressed.format != CompressionFormat::None {
+            stored = stored.saturating_add(compressed.data.len() as u64);
+            promised = promised.saturating_add(compressed.uncompressed_size);
+        }
+    }
+    let most = stored.saturating_mul(GROWTH).max(FREE);
+    (promised > most).then_some(Inflation { stored, promised, most })
+}
+
+fn is_debug(name: &str) -> bool {
+    name.starts_with(".debug_") || name.starts_with(".zdebug_")
+}
+
+/// The bytes of a section; `None` for a compressed one that cannot be read, or if such do not fit.
+fn contents<'data>(section: &object::Section<'data, '_>, fits: bool) -> Option<Cow<'data, [u8]>> {
     let stored = section.compressed_data().ok()?;
-    let most = (stored.data.len() as u64).saturating_mul(EXPANSION);
-    if stored.uncompressed_size > most { None } else { stored.decompress().ok() }
+    if stored.format != CompressionFormat::None && !fits { None } else { stored.decompress().ok() }
 }
 
 const SECTIONS: &[&str] = &[

@@ -186,6 +186,10 @@ fn wrong_lists_are_named_with_the_place() {
         said("SCOREP_FILE_NAMES_BEGIN SCOREP_REGION_NAMES_END"),
         "line 1, column 25: `SCOREP_REGION_NAMES_END` means nothing here; expected SCOREP_FILE_NAMES_END"
     );
+    assert_eq!(
+        said("[never]\nfun:plain\nfun:b{3,2}\n"),
+        "line 3, column 1: the pattern `b{3,2}` cannot be used: invalid repetition count range, the start must be <= the end; expected the smaller number first"
+    );
     assert_eq!(said("BEGIN_EXCLUDE_LIST\nfoo"), "line 1, column 1: BEGIN_EXCLUDE_LIST is not closed; expected END_EXCLUDE_LIST");
     assert!(
         said("BEGIN_EXCLUDE_LIST\nEND_EXCLUDE_LIST\n foo").starts_with("line 3, column 2: `foo` means nothing here; expected BEGIN_EXCLUDE_LIST")

@@ -2,6 +2,7 @@
 
 use object::{Object as _, ObjectSection as _};
 
+use super::Inflation;
 use crate::Symbol;
 use crate::bytes::{text_at, u16_at, u32_at};
 use crate::symbols;
@@ -83,6 +84,12 @@ impl<'data> DebugFile<'data> {
         let path = text_at(section, 3)?;
         let length = usize::from(*section.get(4 + path.len())?);
         Some(SharedFile { path, build_id: section.get(5 + path.len()..)?.get(..length)? })
+    }
+
+    /// Why its compressed debug sections are not read, if they are not.
+    #[must_use]
+    pub fn inflation(&self) -> Option<Inflation> {
+        super::inflation(&self.object)
     }
 
     /// Whether it has DWARF of its own.

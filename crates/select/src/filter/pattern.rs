@@ -84,7 +84,7 @@ impl Pattern {
     /// If a regular expression is none, or too large; says which, where and why.
     pub fn new(how: Match, words: Vec<String>) -> Result<Self, BadWord> {
         let expressions = match how {
-            Match::Regex => Some(compiled(&words)?),
+            Match::Regex => Some(compiled(&words, true)?),
             _ => None,
         };
         let literals = if how == Match::Simple { words.iter().cloned().collect() } else { HashSet::new() };
@@ -99,11 +99,17 @@ impl Pattern {
         for (word, meaning) in words {
             match meaning {
                 Meaning::Literal(name) => drop(literals.insert(name)),
-                Meaning::Expression(expression) => expressions.push(expression),
+                Meaning::Expression(expression) => expressions.push((expression, written.len())),
             }
             written.push(word);
         }
-        let expressions = if expressions.is_empty() { None } else { Some(compiled(&expressions)?) };
+        let (expressions, places): (Vec<String>, Vec<usize>) = expressions.into_iter().unzip();
+        let as_written = |bad: BadWord| {
+            let place = expressions.iter().position(|one| *one == bad.word).and_then(|one| places.get(one));
+            let word = place.and_then(|&place| written.get(place)).cloned().unwrap_or_default();
+            BadWord { word, at: 0, what: bad.what }
+        };
+        let expressions = if expressions.is_empty() { None } else { Some(compiled(&expressions, false).map_err(as_written)?) };
         Ok(Self { how: Match::Wildcard, words: written, lines: Vec::new(), literals, expressions })
     }
 
@@ -181,7 +187,8 @@ impl PartialEq for Pattern {
 /// Nesting of groups in an expression.
 const NESTING: u32 = 64;
 
-fn compiled(words: &[String]) -> Result<RegexSet, BadWord> {
+/// `as_written`: whether the words are what stands in the filter, so that a place in one of them tells something.
+fn compiled(words: &[String], as_written: bool) -> Result<RegexSet, BadWord> {
     let set = |words: &[String]| RegexSetBuilder::new(words).size_limit(REGEX_LIMIT).dfa_size_limit(REGEX_LIMIT).nest_limit(NESTING).build();
     if let Ok(expressions) = set(words) {
         return Ok(expressions);
@@ -189,7 +196,7 @@ fn compiled(words: &[String]) -> Result<RegexSet, BadWord> {
     // Which one it is: the set does not say.
     for word in words {
         if let Err(error) = ParserBuilder::new().nest_limit(NESTING).build().parse(word) {
-            return Err(no_expression(word, &error));
+            return Err(no_expression(word, &error, as_written));
         }
     }
     let too_large = words.iter().find(|word| set(std::slice::from_ref(word)).is_err()).cloned().unwrap_or_else(|| words.join(" "));
@@ -197,18 +204,18 @@ fn compiled(words: &[String]) -> Result<RegexSet, BadWord> {
     Err(BadWord { word: too_large, at: 0, what })
 }
 
-fn no_expression(word: &str, error: &regex_syntax::Error) -> BadWord {
+fn no_expression(word: &str, error: &regex_syntax::Error, as_written: bool) -> BadWord {
     let (what, span) = match error {
         regex_syntax::Error::Parse(error) => (error.kind().to_string(), *error.span()),
         regex_syntax::Error::Translate(error) => (error.kind().to_string(), *error.span()),
         other => return BadWord { word: word.to_string(), at: 0, what: other.to_string() },
     };
-    let character = 1 + word[..span.start.offset].chars().count();
+    let place = if as_written { format!(", at its character {}", 1 + word[..span.start.offset].chars().count()) } else { String::new() };
     let expected = match error {
         regex_syntax::Error::Parse(error) => expected(error.kind()),
         _ => EXPRESSION,
     };
-    BadWord { word: word.to_string(), at: span.start.offset, what: format!("{what}, at its character {character}; expected {expected}") }
+    BadWord { word: word.to_string(), at: span.start.offset, what: format!("{what}{place}; expected {expected}") }
 }
 
 const EXPRESSION: &str = "a regular expression as docs/filters.md describes it";

@@ -41,10 +41,21 @@ struct Question {
     of: Names,
     line: usize,
     words: Vec<(String, Meaning)>,
+    /// The line of each word.
+    lines: Vec<usize>,
+}
+
+impl Question {
+    /// The condition that its words make; what is wrong is said of the line where it stands.
+    fn condition(self) -> Result<Condition, FilterError> {
+        let alone = |(word, line): (&(String, Meaning), &usize)| names_condition(self.of, vec![word.clone()], *line).err();
+        let whole = names_condition(self.of, self.words.clone(), self.line);
+        whole.map_err(|error| self.words.iter().zip(&self.lines).find_map(alone).unwrap_or(error))
+    }
 }
 
 pub(super) fn read(text: &str, name: &str) -> Result<Filter, FilterError> {
-    let question = |section, of| Question { section, of, line: 1, words: Vec::new() };
+    let question = |section, of| Question { section, of, line: 1, words: Vec::new(), lines: Vec::new() };
     let mut questions = [
         question(Section::Never, Names::FullPath),
         question(Section::Always, Names::FullPath),
@@ -80,12 +91,14 @@ pub(super) fn read(text: &str, name: &str) -> Result<Filter, FilterError> {
         if let Some(question) = questions.iter_mut().find(|one| one.section == section && one.of == of) {
             question.line = if question.words.is_empty() { index + 1 } else { question.line };
             question.words.push((pattern.to_string(), meaning(pattern)));
+            question.lines.push(index + 1);
         }
     }
     let mut rules = vec![rule(Action::Include, by_default(), 1, "long or with a loop: XRay's own choice")];
     for question in questions.into_iter().filter(|question| !question.words.is_empty()) {
         let (action, title) = if question.section == Section::Always { (Action::Include, "[always]") } else { (Action::Exclude, "[never]") };
-        rules.push(rule(action, names_condition(question.of, question.words, question.line)?, question.line, title));
+        let line = question.line;
+        rules.push(rule(action, question.condition()?, line, title));
     }
     Ok(filter(name, Some(Start::None), rules))
 }
