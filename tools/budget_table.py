@@ -114,6 +114,9 @@ def hpcc_input():
     return "HPLinpack benchmark input file\nhead\n" + "".join(f"{value} value\n" for value in HPCC)
 
 
+TACHYON = ["tachyon", "scene.dat", "-res", "1200", "1200", "-o", "out.tga"]
+PHYML = ["phyml-mpi", "-i", "nucleic", "-d", "nt", "-b", "8", "--no_memory_check", "-o", "lr", "--quiet"]
+
 PYTHON = """import json, random, re
 random.seed(1)
 def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
@@ -148,13 +151,11 @@ def codes_all(place):
 
 def codes_auto(examples):
     """Those that run with preset `auto`; `examples` is where the compiled examples are."""
-    tachyon = ["tachyon", "scene.dat", "-res", "1200", "1200", "-o", "out.tga"]
-    phyml = ["phyml-mpi", "-i", "nucleic", "-d", "nt", "-b", "8", "--no_memory_check", "-o", "lr", "--quiet"]
     return [
         Code("hpcc", ["hpcc"], {"hpccinf.txt": hpcc_input()}),
         Code("lmp", ["lmp", "-in", "in.melt", "-log", "none"], {"in.melt": MELT}, ["liblammps"]),
-        Code("tachyon", tachyon, {"scene.dat": spheres()}, ["libtachyon"]),
-        Code("phyml", phyml, {"nucleic": phylip()}),
+        Code("tachyon", TACHYON, {"scene.dat": spheres()}, ["libtachyon"]),
+        Code("phyml", PHYML, {"nucleic": phylip()}),
         Code("mrbayes", ["/usr/lib/mrbayes-mpi/mb-mpi", "in.nex"], {"in.nex": nexus(6000)}),
         Code("pi", [f"{examples}/pi", "3e-4"]),
         *(Code(f"patterns-{pattern}", [f"{examples}/patterns", pattern, rounds]) for pattern, rounds in PATTERNS),

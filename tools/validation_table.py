@@ -31,7 +31,7 @@ class Code:
 
 def codes():
     """All of the table, in its order."""
-    from budget_table import MELT, hpcc_input
+    from budget_table import MELT, PHYML, TACHYON, hpcc_input, nexus, phylip, spheres
 
     patterns = [Code(name, "mpicc", "examples/patterns/patterns.c", [name]) for name in PATTERNS]
     return [
@@ -40,6 +40,9 @@ def codes():
         Code("halo in Fortran", "mpif90", "examples/patterns/halo.f90"),
         Code("hpcc", arguments=["hpcc"], files={"hpccinf.txt": hpcc_input()}, libraries=("openmpi",)),
         Code("lmp", None, None, ["lmp", "-in", "in.melt", "-log", "none"], ["--library", "liblammps"], {"in.melt": MELT}, ("openmpi",)),
+        Code("tachyon", None, None, TACHYON, ["--library", "libtachyon"], {"scene.dat": spheres()}, ("openmpi",)),
+        Code("phyml", arguments=PHYML, files={"nucleic": phylip()}, libraries=("openmpi",)),
+        Code("mrbayes", arguments=["/usr/lib/mrbayes-mpi/mb-mpi", "in.nex"], files={"in.nex": nexus(2000)}, libraries=("openmpi",)),
     ]
 
 

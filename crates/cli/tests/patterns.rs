@@ -48,3 +48,23 @@ fn a_send_that_waits_says_for_whom() {
         assert_eq!(held, [Value::from(1)], "{}", mpi.name);
     }
 }
+
+/// What rank 0 waits for rank 1 in `MPI_Test`, in virtual time.
+fn wait_in_questions(mpi: Mpi, mode: &str) -> f64 {
+    let report = report(mpi, "crates/cli/tests/programs/asking.c", &[mode]);
+    let regions = report["regions"].as_array().expect("regions");
+    let test = regions.iter().position(|region| region["name"] == "MPI_Test").expect("questions");
+    let nodes = report["nodes"].as_array().expect("nodes").iter().filter(|node| node["region"] == test);
+    let peers: Vec<&Value> = nodes.flat_map(|node| node["peers"].as_array().expect("peers")).collect();
+    let [peer] = peers.as_slice() else { panic!("{} {mode}: {peers:?}", mpi.name) };
+    assert_eq!((&peer["rank"], &peer["received"]), (&Value::from(1), &Value::from(1)), "{} {mode}: {peer}", mpi.name);
+    peer["wait"]["compensated_s"].as_f64().expect("a time")
+}
+
+#[test]
+fn who_asks_in_passing_waits_for_nobody() {
+    for mpi in BOTH {
+        assert!(wait_in_questions(mpi, "waits") > 0.0, "{}: the overhead of the work before it is waited for as well", mpi.name);
+        assert!(wait_in_questions(mpi, "passes") == 0.0, "{}", mpi.name);
+    }
+}

@@ -13,6 +13,8 @@
 //!         24 u64 address   32 u64 size   40 u32 last line   44 u32 number in its function
 //!         48 u32 owner     52 u32 owner length   56 u32 parent's region number   60 u32 0
 //! strings  UTF-8 without terminators; offsets count from the start of the strings
+//! questions  [u64]: from the next multiple of 8 to the end, ascending: link addresses, in the instrumented image, to which calls
+//!          come back by which the program asks MPI in passing whether something is complete
 //! ```
 //!
 //! Version 1 has records of 48 bytes, which end in front of the owner.
@@ -299,6 +301,29 @@ impl<'a> DescriptionView<'a> {
     }
 }
 
+/// Makes room for so many questions behind a description.
+pub fn make_room_for_questions(description: &mut Vec<u8>, questions: usize) {
+    description.resize(description.len().next_multiple_of(8) + 8 * questions, 0);
+}
+
+/// Writes the questions, for which there is room.
+pub fn set_questions(description: &mut [u8], questions: &[u64]) {
+    let start = description.len().saturating_sub(8 * questions.len());
+    for (room, question) in description[start..].chunks_exact_mut(8).zip(questions) {
+        room.copy_from_slice(&question.to_le_bytes());
+    }
+}
+
+/// Whether a call that comes back to this link address asks in passing. The description must be whole.
+#[must_use]
+pub fn is_question(description: &[u8], returns_to: u64) -> bool {
+    let reader = Reader { bytes: description };
+    let strings = reader.u64_at(32).and_then(|start| Ok(start + reader.u64_at(40)?));
+    let start = strings.map_or(usize::MAX, |end| (end as usize).next_multiple_of(8));
+    let (questions, _) = description.get(start..).unwrap_or_default().as_chunks::<8>();
+    questions.binary_search_by_key(&returns_to, |bytes| u64::from_le_bytes(*bytes)).is_ok()
+}
+
 /// Strings stored once each, but for those whose hash is another's.
 #[derive(Default)]
 struct Strings {
@@ -373,6 +398,18 @@ mod tests {
             build_id: "c0ffee".into(),
             regions: alloc::vec![region("__solver_MOD_step", 12), region("MAIN__", 80), region("größe", 1), call],
         }
+    }
+
+    #[test]
+    fn questions_stand_behind_a_description_and_are_found() {
+        let mut bytes = sample().to_bytes();
+        assert!(!is_question(&bytes, 0x10) && !is_question(&[], 0x10));
+        make_room_for_questions(&mut bytes, 3);
+        set_questions(&mut bytes, &[0x10, 0x20, 0x7fff_0000_0000]);
+        assert_eq!(Description::from_bytes(&bytes), Ok(sample()));
+        let found: Vec<u64> =
+            [0, 0xf, 0x10, 0x11, 0x20, 0x30, 0x7fff_0000_0000].into_iter().filter(|&address| is_question(&bytes, address)).collect();
+        assert_eq!(found, [0x10, 0x20, 0x7fff_0000_0000]);
     }
 
     #[test]

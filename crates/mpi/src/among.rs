@@ -48,7 +48,7 @@ pub(crate) struct Prepared {
 }
 
 /// A call of a collective among neighbours.
-pub(crate) fn neighbours(call: &mut Call, stage: Stage, position: Position) -> Span {
+pub(crate) fn neighbours(call: &mut Call<'_>, stage: Stage, position: Position) -> Span {
     let session = call.session;
     let comm = session.communicators.get(handle(session.abi, call.arguments[position]));
     let Some(comm) = comm.filter(|comm| !comm.inter && comm.neighbours(session).is_some()) else {
@@ -60,7 +60,7 @@ pub(crate) fn neighbours(call: &mut Call, stage: Stage, position: Position) -> S
 }
 
 /// A call of a collective between the groups of an inter-communicator.
-pub(crate) fn groups(call: &mut Call, stage: Stage, comm: Arc<Comm>, collective: Collective) -> Span {
+pub(crate) fn groups(call: &mut Call<'_>, stage: Stage, comm: Arc<Comm>, collective: Collective) -> Span {
     let members = between(call, &comm, collective.dependence);
     let span = run(call, stage, comm, members, collective.comm);
     if span.succeeded() {
@@ -70,7 +70,7 @@ pub(crate) fn groups(call: &mut Call, stage: Stage, comm: Arc<Comm>, collective:
 }
 
 /// Who sends to whom of the other group, as far as this process is concerned.
-fn between(call: &Call, comm: &Comm, dependence: Dependence) -> Members {
+fn between(call: &Call<'_>, comm: &Comm, dependence: Dependence) -> Members {
     let all: Vec<i32> = (0..comm.others(call.session)).collect();
     let (root, none) = (call.session.abi.root, Vec::new);
     let named = |position: Position| int(call.arguments[position]);
@@ -85,7 +85,7 @@ fn between(call: &Call, comm: &Comm, dependence: Dependence) -> Members {
 }
 
 /// The communicator stands at a position; behind it the request, of persistent ones behind the hints.
-fn run(call: &mut Call, stage: Stage, comm: Arc<Comm>, members: Members, position: Position) -> Span {
+fn run(call: &mut Call<'_>, stage: Stage, comm: Arc<Comm>, members: Members, position: Position) -> Span {
     let session = call.session;
     let number = comm.next_number() << ROUNDS;
     if stage == Stage::Prepared {
@@ -109,7 +109,7 @@ fn run(call: &mut Call, stage: Stage, comm: Arc<Comm>, members: Members, positio
     span
 }
 
-fn tell(call: &mut Call, comm: &Comm, to: &[i32], number: Wanted) {
+fn tell(call: &mut Call<'_>, comm: &Comm, to: &[i32], number: Wanted) {
     for &to in to {
         transport::post(call, comm, to, TAG, number);
     }
@@ -125,7 +125,7 @@ impl Round {
 
 impl Prepared {
     /// It is about to be started.
-    pub(crate) fn start(&mut self, call: &mut Call) {
+    pub(crate) fn start(&mut self, call: &mut Call<'_>) {
         self.number += 1;
         tell(call, &self.comm, &self.members.to, self.number);
         self.round = Some(Round { comm: self.comm.clone(), from: self.members.from.clone(), number: self.number });

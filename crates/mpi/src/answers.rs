@@ -111,14 +111,14 @@ pub(crate) fn waited(completion: &Completion) {
 
 /// Sends the answer to a message that has arrived, where it asks for one: the receive was posted at `posted` and
 /// completed by a call that began at `begin`.
-pub(crate) fn send(call: &Call, comm: &Comm, source: i32, note: &Note, posted: Moment, begin: Moment) {
+pub(crate) fn send(call: &Call<'_>, comm: &Comm, source: i32, note: &Note, posted: Moment, begin: Moment) {
     let Some(shadow) = comm.shadow.filter(|_| note.wanted != 0) else { return };
     let ready = if note.sent.at <= posted.at { posted } else { begin };
     call.session.pool.send(call.session, shadow, source + comm.offset, TAG, Note { sent: ready, wanted: note.wanted });
 }
 
 /// Looks for answers, and corrects the delay of the thread by what they say.
-pub(crate) fn collect(call: &mut Call) {
+pub(crate) fn collect(call: &mut Call<'_>) {
     let session = call.session;
     let gain = ASKED.try_with(|asked| {
         let mut asked = asked.borrow_mut();

@@ -97,7 +97,7 @@ impl Board {
         }
         let board = Self { memory: memory.filter(|_| here.len() > 1)?, mine: pages[rank], pages };
         // Until now this process was inside of MPI.
-        let begun = board.begin(Moment { at: Ticks(0), delay: 0 });
+        let begun = board.begin(Moment { at: Ticks(0), delay: 0 }, true);
         board.end(begun, now());
         board.leave(now());
         Some(board)
@@ -124,11 +124,18 @@ impl Board {
         self.page(self.mine).left.store(at.0, Ordering::Release);
     }
 
-    /// A visit of this process begins.
-    pub(crate) fn begin(&self, begin: Moment) -> Begun {
-        let begun = Begun(self.page(self.mine).begun.fetch_add(1, Ordering::AcqRel));
-        self.write(begun, begin);
-        begun
+    /// A visit of this process begins; `is_concurrent` says that other threads may do the same.
+    pub(crate) fn begin(&self, begin: Moment, is_concurrent: bool) -> Begun {
+        let number = &self.page(self.mine).begun;
+        let begun = if is_concurrent {
+            number.fetch_add(1, Ordering::AcqRel)
+        } else {
+            let begun = number.load(Ordering::Relaxed);
+            number.store(begun + 1, Ordering::Release);
+            begun
+        };
+        self.write(Begun(begun), begin);
+        Begun(begun)
     }
 
     /// It begins only now.

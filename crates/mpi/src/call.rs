@@ -11,18 +11,23 @@ use crate::table::{Function, Id, function};
 use tare_delay::completion::{Completion, Moment};
 use tare_format::ids::{Rank, Ticks};
 use tare_runtime::process::{count_unpaired, now};
-use tare_runtime::wrapper::{Exchange, Open, Thread, thread};
+use tare_runtime::wrapper::{Exchange, Open, Thread, is_asked_in_passing, thread};
+
+/// Ticks of the tool's own work after which a call is shown to begin later than it came in.
+const SHOWN_ANEW: u64 = 1000;
 
 /// A call under way.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct Call<'a> {
     pub(crate) session: &'static Session,
-    pub(crate) arguments: Arguments,
+    pub(crate) arguments: &'a mut Arguments,
     id: Id,
     real: Real,
+    /// Where the program goes on; 0 where that does not matter.
+    pub(crate) returns_to: usize,
     region: Option<(Thread, Open)>,
-    /// What stands on the board, where the library looks for messages meanwhile.
-    visit: Option<Begun>,
+    /// What stands on the board and since when, where the library looks for messages meanwhile.
+    visit: Option<(Begun, Ticks)>,
     /// Up to when the tool's own time is booked.
     booked: Ticks,
 }
@@ -50,15 +55,15 @@ impl Span {
     }
 }
 
-impl Call {
+impl<'a> Call<'a> {
     /// Opens the region of a call.
-    pub(crate) fn begin(session: &'static Session, id: Id, real: Real, arguments: Arguments) -> Self {
+    pub(crate) fn begin(session: &'static Session, id: Id, real: Real, arguments: &'a mut Arguments) -> Self {
         let region = thread().map(|thread| (thread, thread.enter(session.ids.region(id as u32 + 1))));
         let booked = region.as_ref().map_or_else(now, |(_, open)| open.entered());
         if let Some(board) = session.board() {
             board.enter();
         }
-        let mut call = Self { session, arguments, id, real, region, visit: None, booked };
+        let mut call = Self { session, arguments, id, real, returns_to: 0, region, visit: None, booked };
         if call.function().meaning.looks_for_messages() {
             call.looks(Moment { at: booked, delay: call.delay() });
         }
@@ -84,10 +89,14 @@ impl Call {
     /// The library looks for messages in this call, from here on.
     pub(crate) fn looks(&mut self, here: Moment) {
         let Some(board) = self.session.board() else { return };
-        match self.visit {
-            Some(visit) => board.write(visit, here),
-            None => self.visit = Some(board.begin(here)),
-        }
+        let begun = match self.visit {
+            Some((begun, _)) => {
+                board.write(begun, here);
+                begun
+            }
+            None => board.begin(here, self.session.requests.is_concurrent()),
+        };
+        self.visit = Some((begun, here.at));
     }
 
     /// The delay of the thread.
@@ -97,13 +106,13 @@ impl Call {
 
     /// Calls the real function.
     pub(crate) fn run(&mut self) -> Span {
-        if self.visit.is_some() {
-            let here = self.moment();
-            self.looks(here);
+        let mut begin = self.moment();
+        if self.visit.is_some_and(|(_, shown)| begin.at.0 - shown.0 > SHOWN_ANEW) {
+            self.looks(begin);
+            begin = self.moment();
         }
-        let begin = self.moment();
         // SAFETY: these are the program's arguments, with ignored statuses replaced at most.
-        let result = unsafe { self.real.invoke(self.function().real, &self.arguments) };
+        let result = unsafe { self.real.invoke(self.function().real, self.arguments) };
         let end = now();
         self.booked = end;
         Span { begin, end, result }
@@ -117,15 +126,15 @@ impl Call {
 
     /// Closes the region, and returns what the program is to get.
     pub(crate) fn finish(mut self, span: &Span) -> usize {
+        let end = match self.region.take() {
+            Some((thread, open)) => thread.exit(open, self.booked),
+            None => now(),
+        };
         if let Some(board) = self.session.board() {
-            let end = now();
-            if let Some(visit) = self.visit {
+            if let Some((visit, _)) = self.visit {
                 board.end(visit, end);
             }
             board.leave(end);
-        }
-        if let Some((thread, open)) = self.region.take() {
-            thread.exit(open, self.booked);
         }
         span.result
     }
@@ -136,6 +145,11 @@ impl Call {
             open.add_wait(measured, in_virtual_time);
             open.add_delay_gain(gain);
         }
+    }
+
+    /// Whether the program asks in passing here, and does not wait for the answer.
+    pub(crate) fn is_asked_in_passing(&self) -> bool {
+        is_asked_in_passing(self.returns_to)
     }
 
     /// Notes what has become known of an earlier wait.

@@ -13,7 +13,7 @@ use tare_delay::completion::{Arrivals, complete};
 use tare_runtime::process::count_uncovered;
 
 /// A call of a collective.
-pub(crate) fn run(call: &mut Call, collective: Collective) -> Span {
+pub(crate) fn run(call: &mut Call<'_>, collective: Collective) -> Span {
     let session = call.session;
     let Some(comm) = session.communicators.get(handle(session.abi, call.arguments[collective.comm])) else {
         count_uncovered(1);
@@ -33,7 +33,7 @@ pub(crate) fn run(call: &mut Call, collective: Collective) -> Span {
 }
 
 /// Counts the bytes that this process puts in or takes out.
-pub(crate) fn count_bytes(call: &Call, collective: &Collective) {
+pub(crate) fn count_bytes(call: &Call<'_>, collective: &Collective) {
     let bytes = bytes(call, collective);
     if bytes > 0 {
         call.moved(bytes);
@@ -41,7 +41,7 @@ pub(crate) fn count_bytes(call: &Call, collective: &Collective) {
 }
 
 /// What these are; 0 where it is not known.
-pub(crate) fn bytes(call: &Call, collective: &Collective) -> u64 {
+pub(crate) fn bytes(call: &Call<'_>, collective: &Collective) -> u64 {
     let session = call.session;
     let data = collective.data.filter(|&(buffer, ..)| call.arguments[buffer] != session.abi.in_place);
     data.map_or(0, |(_, number, datatype)| count(call.function().large, call.arguments[number]) * type_size(session, call.arguments[datatype]))
@@ -49,7 +49,7 @@ pub(crate) fn bytes(call: &Call, collective: &Collective) -> u64 {
 
 impl Dependence {
     /// The root that the call names; the first rank where there is none.
-    pub(crate) fn root(self, call: &Call) -> i32 {
+    pub(crate) fn root(self, call: &Call<'_>) -> i32 {
         match self {
             Self::OnRoot(position) | Self::OfRoot(position) => root(call, position),
             Self::All | Self::Prefix => 0,
@@ -58,7 +58,7 @@ impl Dependence {
 }
 
 /// Carries the delays of a collective's members; all of them call this.
-pub(crate) fn carry(call: &Call, span: &Span, comm: &Comm, dependence: Dependence, root: i32) {
+pub(crate) fn carry(call: &Call<'_>, span: &Span, comm: &Comm, dependence: Dependence, root: i32) {
     let session = call.session;
     let Some(shadow) = comm.shadow.filter(|_| comm.size > 1 || comm.inter) else { return };
     let mine = Arrivals::one(session.clocks.told(span.begin)).to_words();

@@ -266,7 +266,7 @@ impl Comm {
 }
 
 /// A call that makes a communicator.
-pub(crate) fn create(call: &mut Call, new: Position, by_parent: bool) -> Span {
+pub(crate) fn create(call: &mut Call<'_>, new: Position, by_parent: bool) -> Span {
     let session = call.session;
     let parent = session.communicators.get(handle(session.abi, call.arguments[0]));
     let span = call.run();
@@ -295,7 +295,7 @@ pub(crate) fn create(call: &mut Call, new: Position, by_parent: bool) -> Span {
 }
 
 /// A call that frees a communicator.
-pub(crate) fn free(call: &mut Call) -> Span {
+pub(crate) fn free(call: &mut Call<'_>) -> Span {
     let session = call.session;
     let comm = session.communicators.remove(read_handle(session.abi, call.arguments[0], 0));
     if let Some(comm) = comm.as_ref().filter(|comm| Arc::strong_count(comm) > 1) {
@@ -315,6 +315,6 @@ pub(crate) fn free(call: &mut Call) -> Span {
 }
 
 /// The root that an argument names.
-pub(crate) fn root(call: &Call, position: Position) -> i32 {
+pub(crate) fn root(call: &Call<'_>, position: Position) -> i32 {
     int(call.arguments[position])
 }

@@ -6,6 +6,7 @@
 use crate::among;
 use crate::call::{Call, Span};
 use crate::communicators::{Comm, Spread};
+use crate::export::Arguments;
 use crate::holds::Hold;
 use crate::matching::{Pattern, Serial};
 use crate::meaning::{Complete, Mode, Which};
@@ -17,6 +18,7 @@ use crate::session::Session;
 use crate::started::{self, Flight};
 use crate::transport::Shadow;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tare_delay::completion::{Arrivals, Moment};
@@ -83,6 +85,9 @@ pub(crate) struct Requests {
     pub(crate) concurrent: AtomicBool,
 }
 
+/// Handles of the requests of a call, as they were before it.
+type Handles = SmallVec<[usize; 8]>;
+
 /// A pending receive among the requests of a call.
 #[derive(Debug)]
 struct Pending {
@@ -97,6 +102,11 @@ struct Pending {
 impl Requests {
     fn lock(&self) -> MutexGuard<'_, HashMap<usize, Tracked, Spread>> {
         self.tracked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether several threads may call MPI at once.
+    pub(crate) fn is_concurrent(&self) -> bool {
+        self.concurrent.load(Ordering::Relaxed)
     }
 
     /// Follows a request.
@@ -126,31 +136,29 @@ impl Requests {
         }
     }
 
-    /// The pending receives among `number` requests of the program.
-    fn pending(&self, session: &Session, requests: usize, number: usize) -> Vec<Pending> {
-        let mut found = Vec::new();
+    /// Whether we follow any of `number` requests of the program, whose handles are then noted.
+    fn follows(&self, session: &Session, requests: usize, number: usize, handles: &mut Handles) -> bool {
         if self.number.load(Ordering::Relaxed) == 0 {
-            return found;
+            return false;
         }
+        (0..number).for_each(|index| handles.push(read_handle(session.abi, requests, index)));
         let all = self.lock();
-        for index in 0..number {
-            let request = read_handle(session.abi, requests, index);
-            if let Some((comm, serial, posted, pattern)) = all.get(&request).and_then(Tracked::posted) {
-                found.push(Pending { index, request, comm: comm.clone(), serial, posted, pattern });
-            }
-        }
-        found
+        handles.iter().any(|request| all.get(request).is_some_and(|tracked| tracked.posted().is_some() || tracked.is_other()))
     }
 
-    /// What else we follow among `number` requests of the program: indices and requests.
-    fn others(&self, session: &Session, requests: usize, number: usize) -> Vec<(usize, usize)> {
-        if self.number.load(Ordering::Relaxed) == 0 {
-            return Vec::new();
-        }
+    /// What stands behind handles: the pending receives, and the indices and handles of what else we follow.
+    fn look_up(&self, handles: &Handles) -> (Vec<Pending>, Vec<(usize, usize)>) {
         let all = self.lock();
-        let request = |index| (index, read_handle(session.abi, requests, index));
-        let is_other = |request| all.get(&request).is_some_and(Tracked::is_other);
-        (0..number).map(request).filter(|&(_, request)| is_other(request)).collect()
+        let (mut pending, mut others) = (Vec::new(), Vec::new());
+        for (index, &request) in handles.iter().enumerate() {
+            let Some(tracked) = all.get(&request) else { continue };
+            if let Some((comm, serial, posted, pattern)) = tracked.posted() {
+                pending.push(Pending { index, request, comm: comm.clone(), serial, posted, pattern });
+            } else if tracked.is_other() {
+                others.push((index, request));
+            }
+        }
+        (pending, others)
     }
 
     /// A receive is over. Where its handle was freed, another thread may have got the same one for a receive of its
@@ -169,24 +177,35 @@ impl Requests {
 }
 
 /// A call that completes requests.
-pub(crate) fn complete(call: &mut Call, complete: Complete) -> Span {
+pub(crate) fn complete(call: &mut Call<'_>, complete: Complete) -> Span {
     let session = call.session;
     let number = complete.count.map_or(1, |position| usize::try_from(int(call.arguments[position])).unwrap_or(0));
-    let pending = session.requests.pending(session, call.arguments[complete.requests], number);
-    let others = session.requests.others(session, call.arguments[complete.requests], number);
-    if pending.is_empty() && others.is_empty() {
+    let mut handles = Handles::new();
+    if !session.requests.follows(session, call.arguments[complete.requests], number, &mut handles) {
         return call.run();
     }
+    // Once the library has freed a handle, another thread may get the same one for a request of its own. Where there is none,
+    // what was asked for in vain need not be looked up.
+    let before = session.requests.is_concurrent().then(|| session.requests.look_up(&handles));
     let mut statuses = Statuses::new();
     statuses.provide(session.abi, &mut call.arguments[complete.status], number);
-    show(session, &pending, false);
+    if let Some((pending, _)) = &before {
+        show(pending, false);
+    }
     let span = call.run();
-    show(session, &pending, true);
+    if let Some((pending, _)) = &before {
+        show(pending, true);
+    }
     let in_status = !span.succeeded() && session.error_class(span.error()) == session.abi.in_status;
     if !span.succeeded() && !in_status && matches!(complete.which, Which::All | Which::Some(..)) {
         // An argument was wrong: neither counts nor statuses say anything.
         return span;
     }
+    if complete.is_denied(call.arguments) {
+        probing::failed(span.begin);
+        return span;
+    }
+    let (pending, others) = before.unwrap_or_else(|| session.requests.look_up(&handles));
     let others: Vec<usize> = completed(call, complete, number, others, |other| other.0).into_iter().map(|((_, request), _)| request).collect();
     let mut done = completed(call, complete, number, pending, |one| one.index);
     if done.is_empty() && others.is_empty() {
@@ -210,7 +229,7 @@ pub(crate) fn complete(call: &mut Call, complete: Complete) -> Span {
 }
 
 /// Ends what is no posted receive: sends that may have been held up, collectives, messages in parts.
-fn end_others(call: &Call, requests: Vec<usize>, arrived: &mut Vec<Arrived>) -> Others {
+fn end_others(call: &Call<'_>, requests: Vec<usize>, arrived: &mut Vec<Arrived>) -> Others {
     let session = call.session;
     let mut others = Others::NONE;
     for request in requests {
@@ -257,7 +276,7 @@ fn end_others(call: &Call, requests: Vec<usize>, arrived: &mut Vec<Arrived>) -> 
 
 impl Others {
     /// Adds what a collective depended on, where that is known.
-    fn add(&mut self, call: &Call, arrivals: Option<Arrivals>) {
+    fn add(&mut self, call: &Call<'_>, arrivals: Option<Arrivals>) {
         match arrivals {
             Some(arrivals) => self.arrivals = self.arrivals.join(arrivals),
             None => call.unpaired(1),
@@ -265,11 +284,15 @@ impl Others {
     }
 }
 
-/// Lets other threads look at these requests, or not while the library may be freeing them.
-fn show(session: &Session, pending: &[Pending], visible: bool) {
-    if !session.requests.concurrent.load(Ordering::Relaxed) {
-        return;
+impl Complete {
+    /// Whether the flag says that nothing is completed.
+    fn is_denied(&self, arguments: &Arguments) -> bool {
+        self.flag.is_some_and(|flag| read_int(arguments[flag]) == 0)
     }
+}
+
+/// Lets other threads look at these requests, or not while the library may be freeing them.
+fn show(pending: &[Pending], visible: bool) {
     for one in pending {
         let mut queue = one.comm.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.set_visible(one.serial, visible.then_some(one.request));
@@ -277,11 +300,8 @@ fn show(session: &Session, pending: &[Pending], visible: bool) {
 }
 
 /// Those that the call has completed, each with the number of its status.
-fn completed<T>(call: &Call, complete: Complete, number: usize, pending: Vec<T>, index: impl Fn(&T) -> usize) -> Vec<(T, usize)> {
+fn completed<T>(call: &Call<'_>, complete: Complete, number: usize, pending: Vec<T>, index: impl Fn(&T) -> usize) -> Vec<(T, usize)> {
     let said = |position: usize, index: usize| read_int(call.arguments[position] + 4 * index);
-    if complete.flag.is_some_and(|flag| said(flag, 0) == 0) {
-        return Vec::new();
-    }
     let told = match complete.which {
         Which::Some(told, first) => {
             let told = usize::try_from(said(told, 0)).unwrap_or(0).min(number);
@@ -333,7 +353,7 @@ fn end(session: &Session, pending: Pending, outcome: Outcome) -> Option<Arrived>
 
 /// `MPI_Request_free`. A started receive from anywhere is kept instead of freed, because what it matches says whose shadow
 /// message is next; the program cannot tell, as it has lost the handle either way.
-pub(crate) fn free(call: &mut Call) -> Span {
+pub(crate) fn free(call: &mut Call<'_>) -> Span {
     let session = call.session;
     let address = call.arguments[0];
     let request = read_handle(session.abi, address, 0);
@@ -362,9 +382,10 @@ pub(crate) fn free(call: &mut Call) -> Span {
 }
 
 /// `MPI_Cancel`.
-pub(crate) fn cancel(call: &mut Call) -> Span {
+pub(crate) fn cancel(call: &mut Call<'_>) -> Span {
     let session = call.session;
-    for one in session.requests.pending(session, call.arguments[0], 1) {
+    let request = Handles::from_elem(read_handle(session.abi, call.arguments[0], 0), 1);
+    for one in session.requests.look_up(&request).0 {
         one.comm.queue.lock().unwrap_or_else(PoisonError::into_inner).cancel(one.serial);
     }
     call.run()

@@ -45,7 +45,7 @@ fn next(counts: &mut HashMap<i32, Wanted>, partners: Vec<i32>) -> Vec<(i32, Want
 }
 
 /// The members of the window at a position; counts a call on one that is not known.
-fn members(call: &Call, window: Position) -> Option<Arc<Comm>> {
+fn members(call: &Call<'_>, window: Position) -> Option<Arc<Comm>> {
     let members = call.session.windows.get(handle(call.session.abi, call.arguments[window])).filter(|members| members.shadow.is_some());
     if members.is_none() {
         count_uncovered(1);
@@ -58,7 +58,7 @@ fn epochs(members: &Comm) -> MutexGuard<'_, Epochs> {
 }
 
 /// `MPI_Win_post`.
-pub(crate) fn expose(call: &mut Call, group: Position, window: Position) -> Span {
+pub(crate) fn expose(call: &mut Call<'_>, group: Position, window: Position) -> Span {
     let Some(members) = members(call, window) else { return call.run() };
     let partners = members.ranks_of(call.session, handle(call.session.abi, call.arguments[group]));
     let exposed_to = next(&mut epochs(&members).exposures, partners);
@@ -70,7 +70,7 @@ pub(crate) fn expose(call: &mut Call, group: Position, window: Position) -> Span
 }
 
 /// `MPI_Win_start`.
-pub(crate) fn reach(call: &mut Call, group: Position, window: Position) -> Span {
+pub(crate) fn reach(call: &mut Call<'_>, group: Position, window: Position) -> Span {
     let Some(members) = members(call, window) else { return call.run() };
     let partners = members.ranks_of(call.session, handle(call.session.abi, call.arguments[group]));
     let mut epochs = epochs(&members);
@@ -83,7 +83,7 @@ pub(crate) fn reach(call: &mut Call, group: Position, window: Position) -> Span 
 }
 
 /// `MPI_Win_complete`.
-pub(crate) fn end_reach(call: &mut Call, window: Position) -> Span {
+pub(crate) fn end_reach(call: &mut Call<'_>, window: Position) -> Span {
     let Some(members) = members(call, window) else { return call.run() };
     let mut epochs = epochs(&members);
     for (partner, number) in std::mem::take(&mut epochs.reached) {
@@ -97,7 +97,7 @@ pub(crate) fn end_reach(call: &mut Call, window: Position) -> Span {
 }
 
 /// The exposures that were there when a call ended.
-fn exposures(call: &Call, members: &Comm, epochs: &mut Epochs, end: Ticks) -> Arrivals {
+fn exposures(call: &Call<'_>, members: &Comm, epochs: &mut Epochs, end: Ticks) -> Arrivals {
     let mut shadow = Shadow { session: call.session, comm: members };
     let mut arrivals = Arrivals::NONE;
     epochs.awaited.retain(|&(partner, number)| match shadow.look((partner, EXPOSED), number, end) {
@@ -111,7 +111,7 @@ fn exposures(call: &Call, members: &Comm, epochs: &mut Epochs, end: Ticks) -> Ar
 }
 
 /// `MPI_Win_wait`, and with a flag `MPI_Win_test`.
-pub(crate) fn end_exposure(call: &mut Call, window: Position, flag: Option<Position>) -> Span {
+pub(crate) fn end_exposure(call: &mut Call<'_>, window: Position, flag: Option<Position>) -> Span {
     let Some(members) = members(call, window) else { return call.run() };
     let span = call.run();
     if !span.succeeded() {

@@ -1,7 +1,7 @@
 //! The door: the exported functions and where they all lead.
 
 use crate::abi::Abi;
-use crate::call::Call;
+use crate::call::{Call, Span};
 use crate::guard::Guard;
 use crate::meaning::Meaning;
 use crate::real::Real;
@@ -41,35 +41,60 @@ macro_rules! export_functions {
 #[macro_export]
 macro_rules! export_function {
     (word $name:ident $symbol:expr) => {
-        $crate::export_function!($name $symbol, usize, |word: usize| word);
+        $crate::export_function!($name $symbol, $crate::dispatch);
     };
     (real $name:ident $symbol:expr) => {
-        $crate::export_function!($name $symbol, f64, |word: usize| f64::from_bits(word as u64));
+        $crate::export_function!($name $symbol, $crate::dispatch_real);
     };
-    ($name:ident $symbol:expr, $result:ty, $convert:expr) => {
+    ($name:ident $symbol:expr, $dispatch:path) => {
         const _: () = {
             #[unsafe(export_name = $symbol)]
-            unsafe extern "C-unwind" fn exported(
-                a: usize, b: usize, c: usize, d: usize, e: usize, f: usize, g: usize,
-                h: usize, i: usize, j: usize, k: usize, l: usize, m: usize, n: usize,
-            ) -> $result {
-                // SAFETY: the caller calls an MPI function by the C ABI, under which its arguments, however many, are
-                // the first of these words.
-                let word = unsafe {
-                    $crate::dispatch(ABI, $crate::table::Id::$name, [a, b, c, d, e, f, g, h, i, j, k, l, m, n])
-                };
-                $convert(word)
+            #[unsafe(naked)]
+            unsafe extern "C-unwind" fn exported() {
+                // The words of the arguments, in a row: those in registers, and as many from the stack as any function has.
+                core::arch::naked_asm!(
+                    ".cfi_startproc",
+                    "endbr64",
+                    "sub rsp, 120",
+                    ".cfi_adjust_cfa_offset 120",
+                    "mov [rsp], rdi", "mov [rsp + 8], rsi", "mov [rsp + 16], rdx",
+                    "mov [rsp + 24], rcx", "mov [rsp + 32], r8", "mov [rsp + 40], r9",
+                    "mov rax, [rsp + 128]", "mov rcx, [rsp + 136]", "mov rdx, [rsp + 144]", "mov rsi, [rsp + 152]",
+                    "mov [rsp + 48], rax", "mov [rsp + 56], rcx", "mov [rsp + 64], rdx", "mov [rsp + 72], rsi",
+                    "mov rax, [rsp + 160]", "mov rcx, [rsp + 168]", "mov rdx, [rsp + 176]", "mov rsi, [rsp + 184]",
+                    "mov [rsp + 80], rax", "mov [rsp + 88], rcx", "mov [rsp + 96], rdx", "mov [rsp + 104], rsi",
+                    "lea rdi, [rip + {abi}]",
+                    "mov esi, {id}",
+                    "mov rdx, rsp",
+                    "mov rcx, [rsp + 120]",
+                    "call {dispatch}",
+                    "add rsp, 120",
+                    ".cfi_adjust_cfa_offset -120",
+                    "ret",
+                    ".cfi_endproc",
+                    abi = sym ABI, id = const $crate::table::Id::$name as usize, dispatch = sym $dispatch,
+                )
             }
         };
     };
+}
+
+/// A call of a function that returns a `double`. See [`dispatch`].
+///
+/// # Safety
+/// As of [`dispatch`].
+pub unsafe extern "C-unwind" fn dispatch_real(abi: &&'static Abi, id: Id, arguments: &mut Arguments, returns_to: usize) -> f64 {
+    // SAFETY: as the caller's.
+    f64::from_bits(unsafe { dispatch(abi, id, arguments, returns_to) } as u64)
 }
 
 /// A call of the program, or of the MPI library itself, of the function `id`. Returns the word to return; of a `double`
 /// its bits.
 ///
 /// # Safety
-/// The arguments are those of a call of this function.
-pub unsafe fn dispatch(abi: &'static Abi, id: Id, arguments: Arguments) -> usize {
+/// The arguments are those of a call of this function, which comes back to the address `returns_to`.
+pub unsafe extern "C-unwind" fn dispatch(abi: &&'static Abi, id: Id, arguments: &mut Arguments, returns_to: usize) -> usize {
+    let abi = *abi;
     let function = function(id);
     let Some(real) = Real::find(abi, id) else {
         return if function.real { 0 } else { abi.other_error as usize };
@@ -77,7 +102,7 @@ pub unsafe fn dispatch(abi: &'static Abi, id: Id, arguments: Arguments) -> usize
     let guard = Guard::enter();
     if guard.is_none() || function.meaning == Meaning::Silent {
         // SAFETY: as the caller's.
-        return unsafe { real.invoke(function.real, &arguments) };
+        return unsafe { real.invoke(function.real, arguments) };
     }
     match function.meaning {
         Meaning::Init => lifecycle::init(abi, id, real, arguments),
@@ -87,40 +112,45 @@ pub unsafe fn dispatch(abi: &'static Abi, id: Id, arguments: Arguments) -> usize
         Meaning::CloseSession => lifecycle::close_session(id, real, arguments),
         Meaning::Control => lifecycle::control(id, real, arguments),
         _ => match Session::current() {
-            Some(session) => in_session(Call::begin(session, id, real, arguments)),
+            Some(session) => {
+                let mut call = Call::begin(session, id, real, arguments);
+                call.returns_to = returns_to;
+                let span = in_session(&mut call);
+                call.finish(&span)
+            }
             // SAFETY: as the caller's.
-            None => unsafe { real.invoke(function.real, &arguments) },
+            None => unsafe { real.invoke(function.real, arguments) },
         },
     }
 }
 
 /// A call between `MPI_Init` and `MPI_Finalize`.
-fn in_session(mut call: Call) -> usize {
-    answers::collect(&mut call);
-    let span = match call.function().meaning {
-        Meaning::Send(stage, mode, message) => messages::send(&mut call, stage, mode, message),
-        Meaning::Receive(stage, message) => messages::receive(&mut call, stage, message),
-        Meaning::Exchange(exchange) => messages::exchange(&mut call, exchange),
-        Meaning::Start(count, first) => messages::start(&mut call, count, first),
-        Meaning::Probe(probe) => probing::probe(&mut call, probe),
-        Meaning::Complete(complete) => completion::complete(&mut call, complete),
-        Meaning::FreeRequest => completion::free(&mut call),
-        Meaning::Cancel => completion::cancel(&mut call),
-        Meaning::Collective(collective) => collective::run(&mut call, collective),
-        Meaning::StartCollective(collective) => started::start(&mut call, collective),
-        Meaning::PrepareCollective(collective) => started::prepare(&mut call, collective),
-        Meaning::PrepareParts(parts) => parted::prepare(&mut call, parts),
-        Meaning::Release(released, request) => parted::release(&mut call, released, request),
-        Meaning::Neighbours(stage, comm) => among::neighbours(&mut call, stage, comm),
-        Meaning::CreateWindow(comm, new) => windows::create(&mut call, comm, new),
-        Meaning::Fence(window, assertion) => windows::fence(&mut call, window, assertion),
-        Meaning::FreeWindow => windows::free(&mut call),
-        Meaning::Expose(group, window) => epochs::expose(&mut call, group, window),
-        Meaning::Reach(group, window) => epochs::reach(&mut call, group, window),
-        Meaning::EndReach(window) => epochs::end_reach(&mut call, window),
-        Meaning::EndExposure(window, flag) => epochs::end_exposure(&mut call, window, flag),
-        Meaning::Create { new, by_parent } => communicators::create(&mut call, new, by_parent),
-        Meaning::FreeComm => communicators::free(&mut call),
+fn in_session(call: &mut Call<'_>) -> Span {
+    answers::collect(call);
+    match call.function().meaning {
+        Meaning::Send(stage, mode, message) => messages::send(call, stage, mode, message),
+        Meaning::Receive(stage, message) => messages::receive(call, stage, message),
+        Meaning::Exchange(exchange) => messages::exchange(call, exchange),
+        Meaning::Start(count, first) => messages::start(call, count, first),
+        Meaning::Probe(probe) => probing::probe(call, probe),
+        Meaning::Complete(complete) => completion::complete(call, complete),
+        Meaning::FreeRequest => completion::free(call),
+        Meaning::Cancel => completion::cancel(call),
+        Meaning::Collective(collective) => collective::run(call, collective),
+        Meaning::StartCollective(collective) => started::start(call, collective),
+        Meaning::PrepareCollective(collective) => started::prepare(call, collective),
+        Meaning::PrepareParts(parts) => parted::prepare(call, parts),
+        Meaning::Release(released, request) => parted::release(call, released, request),
+        Meaning::Neighbours(stage, comm) => among::neighbours(call, stage, comm),
+        Meaning::CreateWindow(comm, new) => windows::create(call, comm, new),
+        Meaning::Fence(window, assertion) => windows::fence(call, window, assertion),
+        Meaning::FreeWindow => windows::free(call),
+        Meaning::Expose(group, window) => epochs::expose(call, group, window),
+        Meaning::Reach(group, window) => epochs::reach(call, group, window),
+        Meaning::EndReach(window) => epochs::end_reach(call, window),
+        Meaning::EndExposure(window, flag) => epochs::end_exposure(call, window, flag),
+        Meaning::Create { new, by_parent } => communicators::create(call, new, by_parent),
+        Meaning::FreeComm => communicators::free(call),
         Meaning::Uncovered => {
             tare_runtime::process::count_uncovered(1);
             call.run()
@@ -133,6 +163,5 @@ fn in_session(mut call: Call) -> usize {
         | Meaning::Abort
         | Meaning::OpenSession
         | Meaning::CloseSession => call.run(),
-    };
-    call.finish(&span)
+    }
 }

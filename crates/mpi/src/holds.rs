@@ -110,7 +110,7 @@ impl Sizes {
 static NEAR: Sizes = Sizes::unknown();
 
 /// Posts the shadow message of a message that the call is about to send, and says what may hold up its end.
-pub(crate) fn post(call: &mut Call, to: &Partner, mode: Mode) -> Hold {
+pub(crate) fn post(call: &mut Call<'_>, to: &Partner, mode: Mode) -> Hold {
     let session = call.session;
     let Some(rank) = session.board().and_then(|board| to.comm.world_rank(session, to.peer).filter(|&rank| board.shows(rank))) else {
         let wanted = answers::ask(session, &to.comm, to.peer, to.bytes, mode);

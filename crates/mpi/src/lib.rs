@@ -53,4 +53,4 @@ pub mod table;
 mod transport;
 mod windows;
 
-pub use export::{ARGUMENTS, Arguments, dispatch};
+pub use export::{ARGUMENTS, Arguments, dispatch, dispatch_real};

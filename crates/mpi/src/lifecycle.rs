@@ -18,15 +18,15 @@ use tare_runtime::process::{self, IdBase, Mode};
 const THREAD_MULTIPLE: i32 = 3;
 
 /// `MPI_Init` and `MPI_Init_thread`: the program proper begins when they return.
-pub(crate) fn init(abi: &'static Abi, id: Id, real: Real, arguments: Arguments) -> usize {
+pub(crate) fn init(abi: &'static Abi, id: Id, real: Real, arguments: &mut Arguments) -> usize {
     WORLD.store(true, Ordering::Relaxed);
     let mode = process::mode();
     if mode == Mode::None || Session::current().is_some() {
-        return pass(real, &arguments);
+        return pass(real, arguments);
     }
     let ids = register();
     if mode == Mode::Clock {
-        let result = pass(real, &arguments);
+        let result = pass(real, arguments);
         if let Some(handles) = Handles::resolve(abi).filter(|_| crate::memory::int(result) == 0) {
             note_rank(abi, handles.comm_world);
             process::span_start();
@@ -35,7 +35,7 @@ pub(crate) fn init(abi: &'static Abi, id: Id, real: Real, arguments: Arguments) 
     }
     // A process that cannot record still carries delays: its partners count on it.
     let Some(session) = Session::open(abi, ids.unwrap_or(IdBase(0)), process::delay_model()) else {
-        return pass(real, &arguments);
+        return pass(real, arguments);
     };
     let mut call = Call::begin(session, id, real, arguments);
     let span = call.run();
@@ -83,9 +83,9 @@ fn register() -> Option<IdBase> {
 }
 
 /// `MPI_Finalize`: the program proper ends when it is entered.
-pub(crate) fn finalize(id: Id, real: Real, arguments: Arguments) -> usize {
+pub(crate) fn finalize(id: Id, real: Real, arguments: &mut Arguments) -> usize {
     process::span_end();
-    let Some(session) = Session::current() else { return pass(real, &arguments) };
+    let Some(session) = Session::current() else { return pass(real, arguments) };
     let mut call = Call::begin(session, id, real, arguments);
     answers::close(session);
     session.late.close(session);
@@ -98,13 +98,13 @@ pub(crate) fn finalize(id: Id, real: Real, arguments: Arguments) -> usize {
 }
 
 /// `MPI_Abort`: the program proper ends here, and the graph file stays as it is.
-pub(crate) fn abort(id: Id, real: Real, arguments: Arguments) -> usize {
+pub(crate) fn abort(id: Id, real: Real, arguments: &mut Arguments) -> usize {
     process::span_end();
     timed(id, real, arguments)
 }
 
 /// `MPI_Pcontrol`: what it asks for begins when it has returned.
-pub(crate) fn control(id: Id, real: Real, arguments: Arguments) -> usize {
+pub(crate) fn control(id: Id, real: Real, arguments: &mut Arguments) -> usize {
     let level = crate::memory::int(arguments[0]);
     let result = timed(id, real, arguments);
     tare_runtime::user::control(level);
@@ -112,8 +112,8 @@ pub(crate) fn control(id: Id, real: Real, arguments: Arguments) -> usize {
 }
 
 /// A call that is timed, where anything is recorded.
-fn timed(id: Id, real: Real, arguments: Arguments) -> usize {
-    let Some(session) = Session::current() else { return pass(real, &arguments) };
+fn timed(id: Id, real: Real, arguments: &mut Arguments) -> usize {
+    let Some(session) = Session::current() else { return pass(real, arguments) };
     let mut call = Call::begin(session, id, real, arguments);
     let span = call.run();
     call.finish(&span)
@@ -130,7 +130,7 @@ static WORLD: AtomicBool = AtomicBool::new(false);
 static SESSIONS: AtomicUsize = AtomicUsize::new(0);
 
 /// `MPI_Session_init`: where a program begins with sessions, the program proper begins when the first has begun.
-pub(crate) fn open_session(abi: &'static Abi, id: Id, real: Real, arguments: Arguments) -> usize {
+pub(crate) fn open_session(abi: &'static Abi, id: Id, real: Real, arguments: &mut Arguments) -> usize {
     let others = SESSIONS.load(Ordering::Relaxed);
     if process::mode() == Mode::None || WORLD.load(Ordering::Relaxed) {
         return timed(id, real, arguments);
@@ -140,14 +140,14 @@ pub(crate) fn open_session(abi: &'static Abi, id: Id, real: Real, arguments: Arg
         return timed(id, real, arguments);
     }
     if process::mode() == Mode::Clock {
-        let result = pass(real, &arguments);
+        let result = pass(real, arguments);
         // The graph file is made with it.
         let _ = register();
         process::span_start();
         return result;
     }
     let Some(session) = Session::open(abi, register().unwrap_or(IdBase(0)), process::delay_model()) else {
-        return pass(real, &arguments);
+        return pass(real, arguments);
     };
     let mut call = Call::begin(session, id, real, arguments);
     let span = call.run();
@@ -161,7 +161,7 @@ pub(crate) fn open_session(abi: &'static Abi, id: Id, real: Real, arguments: Arg
 }
 
 /// `MPI_Session_finalize`: the program proper ends when the last session does.
-pub(crate) fn close_session(id: Id, real: Real, arguments: Arguments) -> usize {
+pub(crate) fn close_session(id: Id, real: Real, arguments: &mut Arguments) -> usize {
     let counted = SESSIONS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| open.checked_sub(1));
     if counted == Ok(1) { finalize(id, real, arguments) } else { timed(id, real, arguments) }
 }

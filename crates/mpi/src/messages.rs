@@ -94,7 +94,7 @@ impl Outcome {
 
 /// Who the call's message goes to or comes from; `None` where there is no message (`MPI_PROC_NULL`), or a
 /// communicator that we do not know.
-pub(crate) fn partner(call: &Call, message: Message) -> Option<Partner> {
+pub(crate) fn partner(call: &Call<'_>, message: Message) -> Option<Partner> {
     let session = call.session;
     let peer = int(call.arguments[message.peer]);
     if peer == session.abi.proc_null {
@@ -108,7 +108,7 @@ pub(crate) fn partner(call: &Call, message: Message) -> Option<Partner> {
 }
 
 /// Who a message goes to, with its size.
-fn receiver(call: &Call, message: Message) -> Option<Partner> {
+fn receiver(call: &Call<'_>, message: Message) -> Option<Partner> {
     let mut partner = partner(call, message)?;
     let elements = count(call.function().large, call.arguments[message.count]);
     partner.bytes = elements * type_size(call.session, call.arguments[message.datatype]);
@@ -124,7 +124,7 @@ fn pattern(session: &Session, partner: &Partner) -> Pattern {
 }
 
 /// A message went out.
-fn sent(call: &Call, span: &Span, partner: &Partner) {
+fn sent(call: &Call<'_>, span: &Span, partner: &Partner) {
     if span.succeeded() {
         let exchange = wrapper::Exchange { sent: 1, bytes: partner.bytes, ..Default::default() };
         call.exchanged(partner.comm.world_rank(call.session, partner.peer), &exchange);
@@ -132,12 +132,12 @@ fn sent(call: &Call, span: &Span, partner: &Partner) {
 }
 
 /// The request that a call made, behind its communicator.
-fn request(call: &Call, message: Message) -> usize {
+fn request(call: &Call<'_>, message: Message) -> usize {
     read_handle(call.session.abi, call.arguments[message.comm + 1], 0)
 }
 
 /// A call that sends.
-pub(crate) fn send(call: &mut Call, stage: Stage, mode: Mode, message: Message) -> Span {
+pub(crate) fn send(call: &mut Call<'_>, stage: Stage, mode: Mode, message: Message) -> Span {
     let to = receiver(call, message);
     let hold = to.as_ref().filter(|_| stage != Stage::Prepared).map_or(Hold::Nothing, |to| holds::post(call, to, mode));
     if stage == Stage::Blocking && !hold.is_nothing() {
@@ -166,13 +166,13 @@ pub(crate) fn send(call: &mut Call, stage: Stage, mode: Mode, message: Message) 
 }
 
 /// A call that receives.
-pub(crate) fn receive(call: &mut Call, stage: Stage, message: Message) -> Span {
+pub(crate) fn receive(call: &mut Call<'_>, stage: Stage, message: Message) -> Span {
     let Some(from) = partner(call, message) else { return call.run() };
     if stage == Stage::Blocking { receive_now(call, message, from, Hold::Nothing) } else { receive_later(call, stage, message, from) }
 }
 
 /// A send that may be held up ends with it.
-fn receive_now(call: &mut Call, message: Message, from: Partner, hold: Hold) -> Span {
+fn receive_now(call: &mut Call<'_>, message: Message, from: Partner, hold: Hold) -> Span {
     let session = call.session;
     let anyone = Some(pattern(session, &from)).filter(|pattern| pattern.source.is_none());
     let mut statuses = Statuses::new();
@@ -196,7 +196,7 @@ pub(crate) fn take(session: &Session, comm: &Comm, stream: Stream) -> Option<Not
     queue.receive(stream, &mut Shadow { session, comm })
 }
 
-fn receive_later(call: &mut Call, stage: Stage, message: Message, from: Partner) -> Span {
+fn receive_later(call: &mut Call<'_>, stage: Stage, message: Message, from: Partner) -> Span {
     let span = call.run();
     if !span.succeeded() {
         return span;
@@ -222,7 +222,7 @@ fn receive_later(call: &mut Call, stage: Stage, message: Message, from: Partner)
 
 /// A receive was started whose message a probe has found: the wait of the probe is over. The message itself is counted
 /// when the receive is completed, which then waits for nothing.
-fn settle_probe(call: &Call, probed: &Probed, span: &Span, comm: &Comm, serial: Serial, stream: Stream) {
+fn settle_probe(call: &Call<'_>, probed: &Probed, span: &Span, comm: &Comm, serial: Serial, stream: Stream) {
     let session = call.session;
     let mut queue = comm.queue.lock().unwrap_or_else(PoisonError::into_inner);
     let sent = queue.foresee(serial, stream, &mut Shadow { session, comm });
@@ -237,7 +237,7 @@ fn posted(comm: &Comm, request: usize, pattern: Pattern) -> Serial {
 }
 
 /// A call that sends and receives.
-pub(crate) fn exchange(call: &mut Call, exchange: Exchange) -> Span {
+pub(crate) fn exchange(call: &mut Call<'_>, exchange: Exchange) -> Span {
     let to = receiver(call, exchange.sent);
     let hold = to.as_ref().map_or(Hold::Nothing, |to| {
         // Of a started one, the request stands for both ways.
@@ -263,7 +263,7 @@ pub(crate) fn exchange(call: &mut Call, exchange: Exchange) -> Span {
 }
 
 /// A call that starts persistent requests.
-pub(crate) fn start(call: &mut Call, number: Option<Position>, first: Position) -> Span {
+pub(crate) fn start(call: &mut Call<'_>, number: Option<Position>, first: Position) -> Span {
     let session = call.session;
     let number = number.map_or(1, |position| usize::try_from(int(call.arguments[position])).unwrap_or(0));
     let requests: Vec<usize> = (0..number).map(|index| read_handle(session.abi, call.arguments[first], index)).collect();
@@ -297,7 +297,7 @@ pub(crate) fn start(call: &mut Call, number: Option<Position>, first: Position) 
 
 /// Messages have arrived in a call that began at `begin`: what that does to the thread, and to the records of the partners.
 /// `asked` says that the program asks again and again until they are there.
-pub(crate) fn settle(call: &Call, begin: Moment, span: &Span, asked: bool, arrived: &[Arrived], others: &Others) {
+pub(crate) fn settle(call: &Call<'_>, begin: Moment, span: &Span, asked: bool, arrived: &[Arrived], others: &Others) {
     let session = call.session;
     let arrivals = arrived.iter().filter_map(Arrived::sent).collect::<Arrivals>().join(others.arrivals);
     let (arrivals, receiver) = holds::arrivals_of(&others.holds, session, begin, span, &arrivals);
@@ -333,19 +333,18 @@ pub(crate) fn settle(call: &Call, begin: Moment, span: &Span, asked: bool, arriv
     }
 }
 
-/// A wait for messages is over: what it was, and what it changes of the thread's delay.
-fn wait(call: &Call, begin: Moment, span: &Span, asked: bool, arrivals: &Arrivals) -> (Completion, i64) {
+/// A wait for messages is over: what it was, and what it changes of the thread's delay. Who asked in passing has not waited.
+fn wait(call: &Call<'_>, begin: Moment, span: &Span, asked: bool, arrivals: &Arrivals) -> (Completion, i64) {
     let model = call.session.model();
-    let done = complete(model, begin, span.end, arrivals);
+    let is_in_passing = asked && call.is_asked_in_passing();
+    let done = if is_in_passing { Completion::alone(begin) } else { complete(model, begin, span.end, arrivals) };
     answers::waited(&done);
-    let gain = if asked && model == DelayModel::Virtual {
+    let gain = if asked && !is_in_passing && model == DelayModel::Virtual {
         done.wait.cast_signed() + begin.virtual_time() - probing::answered(begin, arrivals)
     } else {
+        probing::forget();
         done.gain()
     };
-    if !asked {
-        probing::forget();
-    }
     call.waited(done.wait, done.virtual_wait, gain);
     (done, gain)
 }

@@ -41,7 +41,7 @@ pub(crate) struct Received {
 }
 
 /// A call that prepares one.
-pub(crate) fn prepare(call: &mut Call, parts: Parts) -> Span {
+pub(crate) fn prepare(call: &mut Call<'_>, parts: Parts) -> Span {
     let partner = partner(call, parts.message);
     let span = call.run();
     let Some(mut partner) = partner.filter(|_| span.succeeded()) else { return span };
@@ -70,7 +70,7 @@ impl Comm {
 }
 
 /// A call that releases parts.
-pub(crate) fn release(call: &mut Call, released: Released, request: Position) -> Span {
+pub(crate) fn release(call: &mut Call<'_>, released: Released, request: Position) -> Span {
     let session = call.session;
     let said = |position: Position| i64::from(int(call.arguments[position]));
     let more = match released {
@@ -94,7 +94,7 @@ impl Sent {
         self.number += 1;
     }
 
-    fn release(&mut self, call: &mut Call, parts: u64) {
+    fn release(&mut self, call: &mut Call<'_>, parts: u64) {
         self.released += parts;
         if self.released == self.parts {
             transport::post(call, &self.to.comm, self.to.peer, TAG, self.number);

@@ -60,7 +60,7 @@ pub(crate) fn drop_probed() {
 }
 
 /// A call of a probe.
-pub(crate) fn probe(call: &mut Call, probe: Probe) -> Span {
+pub(crate) fn probe(call: &mut Call<'_>, probe: Probe) -> Span {
     let session = call.session;
     let Some(comm) = session.communicators.get(handle(session.abi, call.arguments[2])) else {
         return call.run();

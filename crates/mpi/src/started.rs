@@ -55,7 +55,7 @@ pub(crate) struct Prepared {
 pub(crate) struct Late(Mutex<Vec<Box<Flight>>>);
 
 /// A call that starts a collective.
-pub(crate) fn start(call: &mut Call, collective: Collective) -> Span {
+pub(crate) fn start(call: &mut Call<'_>, collective: Collective) -> Span {
     let session = call.session;
     let Some(comm) = session.communicators.get(handle(session.abi, call.arguments[collective.comm])) else {
         count_uncovered(1);
@@ -88,7 +88,7 @@ pub(crate) fn start(call: &mut Call, collective: Collective) -> Span {
 }
 
 /// A call that prepares a collective; the request stands behind the hints.
-pub(crate) fn prepare(call: &mut Call, collective: Collective) -> Span {
+pub(crate) fn prepare(call: &mut Call<'_>, collective: Collective) -> Span {
     let session = call.session;
     let Some(comm) = session.communicators.get(handle(session.abi, call.arguments[collective.comm])) else {
         count_uncovered(1);
@@ -110,7 +110,7 @@ pub(crate) fn prepare(call: &mut Call, collective: Collective) -> Span {
 
 impl Flight {
     /// One that is not under way yet; `None` where nobody would be told anything.
-    fn of(call: &Call, comm: &Arc<Comm>, collective: Collective, root: i32) -> Option<Box<Self>> {
+    fn of(call: &Call<'_>, comm: &Arc<Comm>, collective: Collective, root: i32) -> Option<Box<Self>> {
         comm.shadow.filter(|_| comm.size > 1)?;
         let nothing = Arrivals::NONE.to_words();
         let (is_root, depends) = (comm.rank == root, depends(comm, collective.dependence, root));
@@ -119,7 +119,7 @@ impl Flight {
     }
 
     /// What is to be told: that this process is here now.
-    fn load(&mut self, call: &mut Call) {
+    fn load(&mut self, call: &mut Call<'_>) {
         let here = call.moment();
         self.mine = Arrivals::one(call.session.clocks.told(here)).to_words();
         self.joined = if self.is_root { self.mine } else { Arrivals::NONE.to_words() };
@@ -183,7 +183,7 @@ impl Flight {
 
 impl Prepared {
     /// It is about to be started.
-    pub(crate) fn start(&mut self, call: &mut Call) {
+    pub(crate) fn start(&mut self, call: &mut Call<'_>) {
         self.active = true;
         self.lost |= !self.lands(call.session);
         if !self.lost {

@@ -119,7 +119,7 @@ struct Slots {
 }
 
 /// Posts the shadow message of a message that the call is about to send, and says when that will be.
-pub(crate) fn post(call: &mut Call, comm: &Comm, peer: i32, tag: i32, wanted: Wanted) -> Option<Moment> {
+pub(crate) fn post(call: &mut Call<'_>, comm: &Comm, peer: i32, tag: i32, wanted: Wanted) -> Option<Moment> {
     let shadow = comm.shadow?;
     let expected = POSTING.get();
     let before = call.moment();

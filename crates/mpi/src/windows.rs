@@ -8,7 +8,7 @@ use crate::memory::{handle, int, read_handle};
 use tare_runtime::process::count_uncovered;
 
 /// A call that makes a window.
-pub(crate) fn create(call: &mut Call, comm: Position, new: Position) -> Span {
+pub(crate) fn create(call: &mut Call<'_>, comm: Position, new: Position) -> Span {
     let session = call.session;
     let parent = handle(session.abi, call.arguments[comm]);
     let known = session.communicators.get(parent).filter(|known| !known.inter);
@@ -25,7 +25,7 @@ pub(crate) fn create(call: &mut Call, comm: Position, new: Position) -> Span {
 }
 
 /// A call in which all members of a window wait for each other.
-pub(crate) fn fence(call: &mut Call, window: Position, assertion: Position) -> Span {
+pub(crate) fn fence(call: &mut Call<'_>, window: Position, assertion: Position) -> Span {
     let session = call.session;
     let members = session.windows.get(handle(session.abi, call.arguments[window]));
     let span = call.run();
@@ -40,7 +40,7 @@ pub(crate) fn fence(call: &mut Call, window: Position, assertion: Position) -> S
 }
 
 /// A call that frees a window.
-pub(crate) fn free(call: &mut Call) -> Span {
+pub(crate) fn free(call: &mut Call<'_>) -> Span {
     let session = call.session;
     let members = session.windows.remove(read_handle(session.abi, call.arguments[0], 0));
     let span = call.run();

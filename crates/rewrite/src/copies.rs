@@ -184,6 +184,12 @@ impl FunctionCopy {
         self.fragments.iter().zip(0_u32..).find_map(|(fragment, part)| offset(fragment).map(|offset| Target::Label { part, offset }))
     }
 
+    /// The address behind the instruction that ends at `original`.
+    pub(crate) fn behind(&self, original: u64) -> Option<u64> {
+        let fragment = self.fragments.iter().find(|fragment| fragment.original.contains(&original.wrapping_sub(1)))?;
+        Some(fragment.address + u64::from(fragment.edge(original)))
+    }
+
     /// The address of the first fragment: where the function is entered.
     pub(crate) fn entry(&self) -> u64 {
         self.fragments.first().map_or(0, |fragment| fragment.address)

@@ -26,6 +26,27 @@ pub(crate) fn description(image: &Image<'_>, program: &Program, request: &Reques
     Description { identity: request.identity, path: request.path.to_owned(), build_id: request.build_id.to_owned(), regions }
 }
 
+/// The questions that moved functions ask of MPI in passing: each with the number of its function among the moved ones and the
+/// link address of the original to which its call comes back.
+pub(crate) fn questions(image: &Image<'_>, program: &Program, moved: &[Moved]) -> Vec<(usize, u64)> {
+    let asked = |(number, one): (usize, &Moved)| program.asks_in_passing(image, one.function).into_iter().map(move |returns_to| (number, returns_to));
+    moved.iter().enumerate().flat_map(asked).collect()
+}
+
+/// How often questions stand in the copies of functions.
+pub(crate) fn in_copies(questions: &[(usize, u64)], moved: &[Moved]) -> usize {
+    questions.iter().filter_map(|&(number, _)| moved.get(number)).map(|one| one.copies().count()).sum()
+}
+
+/// Where the calls of questions come back to in the copies, which have their places by now; ascending.
+pub(crate) fn places(questions: &[(usize, u64)], moved: &[Moved]) -> Vec<u64> {
+    let copies = questions.iter().filter_map(|&(number, returns_to)| Some((moved.get(number)?, returns_to)));
+    let copies = copies.flat_map(|(one, returns_to)| one.copies().map(move |copy| (copy, returns_to)));
+    let mut found: Vec<u64> = copies.filter_map(|(copy, returns_to)| copy.behind(returns_to)).collect();
+    found.sort_unstable();
+    found
+}
+
 struct Describer<'a, 'data> {
     image: &'a Image<'data>,
     program: &'a Program,
@@ -47,7 +68,7 @@ impl Describer<'_, '_> {
         let (file, line, last_line) = self.source(region, is_function);
         Region {
             kind,
-            flags: self.asked() | if is_function && self.one.clean.is_some() { FLAG_LEAF } else { 0 },
+            flags: self.flags(is_function),
             name: if kind == RegionKind::CallSite { self.callee(region.callee) } else { self.function.name.clone() },
             owner: if is_function { String::new() } else { self.function.name.clone() },
             parent: if is_function { 0 } else { self.parent() },
@@ -60,11 +81,16 @@ impl Describer<'_, '_> {
         }
     }
 
-    /// What was asked for inside of the function: what is refused depends on it, and so what is left.
-    fn asked(&self) -> u8 {
+    /// Among them what was asked for inside of the function: what is refused depends on it, and so what is left.
+    fn flags(&self, is_function: bool) -> u8 {
         let levels = self.details.map_or(Levels::NONE, |details| details.levels);
-        let flags = [(levels.loops, FLAG_LOOPS), (levels.iterations, FLAG_ITERATIONS), (levels.call_sites, FLAG_CALL_SITES)];
-        flags.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, flag)| flag).sum()
+        let flags = [
+            (is_function && self.one.clean.is_some(), FLAG_LEAF),
+            (levels.loops, FLAG_LOOPS),
+            (levels.iterations, FLAG_ITERATIONS),
+            (levels.call_sites, FLAG_CALL_SITES),
+        ];
+        flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum()
     }
 
     /// The number of the function's own region; 0 where it has none.

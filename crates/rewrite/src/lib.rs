@@ -33,6 +33,7 @@ mod write;
 use std::time::{Duration, Instant};
 
 use tare_code::{Function, Program, Threads};
+use tare_format::description::{make_room_for_questions, set_questions};
 use tare_image::Image;
 use tare_image::lines::Location;
 
@@ -242,7 +243,9 @@ fn write_image(image: &Image<'_>, program: &Program, request: &Request<'_>, prob
     refusals.sort_by_key(|one| one.address);
     clock.phase("plan");
 
-    let description = describe::description(image, program, request, &moved).to_bytes();
+    let mut description = describe::description(image, program, request, &moved).to_bytes();
+    let questions = describe::questions(image, program, &moved);
+    make_room_for_questions(&mut description, describe::in_copies(&questions, &moved));
     let paths = Paths::new(image, request.origin);
     let thread_locals = ThreadLocals::arrange(image, &additions.thread_variables, &mut moved)?;
     if let Some(own) = &thread_locals {
@@ -263,6 +266,7 @@ fn write_image(image: &Image<'_>, program: &Program, request: &Request<'_>, prob
     };
     let (layout, unwind) = layout::assign(image, &mut moved, empty, &needs)?;
     moved.iter_mut().for_each(Moved::fill_variables);
+    set_questions(&mut description, &describe::places(&questions, &moved));
     clock.phase("layout");
 
     let job = Job {

@@ -1,6 +1,5 @@
 //! Clocks: ticks, the nanoseconds they are tied to, and the core clock beside them.
 
-use crate::graph_file;
 use crate::live::LiveHeader;
 use crate::process::now;
 use crate::sys;
@@ -24,10 +23,9 @@ pub(crate) fn fenced() -> u64 {
     ticks
 }
 
-/// Ties ticks to nanoseconds anew and samples the core clock, where the last time is long enough ago.
-pub(crate) fn refresh(header: &LiveHeader) {
+/// Ties ticks to nanoseconds anew and samples the core clock, where the last time is long enough ago at the moment `ticks`.
+pub(crate) fn refresh(header: &LiveHeader, ticks: u64) {
     let due = NEXT_SAMPLE.load(Ordering::Relaxed);
-    let ticks = now().0;
     if ticks < due {
         return;
     }
@@ -65,13 +63,6 @@ fn dependent_additions() -> u64 {
             sum = inout(reg) 0_u64 => _, count = inout(reg) CLOCK_ADDITIONS / 10 => _, options(nomem, nostack));
     }
     fenced() - begin
-}
-
-/// Refreshes the clocks of the graph file, if there is one.
-pub(crate) fn refresh_now_and_then() {
-    if let Some(header) = graph_file::header() {
-        refresh(header);
-    }
 }
 
 #[cfg(test)]

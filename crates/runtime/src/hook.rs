@@ -87,7 +87,7 @@ pub(crate) extern "C" fn exit(function: u64, returns_to: u64, sp: u64) {
 pub(crate) fn look_around(local: Local) {
     if let Some(header) = graph_file::header() {
         request::follow(local.arena, header);
-        clock::refresh(header);
+        clock::refresh(header, now().0);
     }
 }
 

@@ -10,6 +10,7 @@ use crate::sys::{self, Errno};
 use crate::text::Path;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use tare_format::description;
 use tare_format::note::{ImageNote, NOTE_NAME, NOTE_TYPE, NOTE_VERSION};
 use tare_format::probe::slot_offset;
 
@@ -31,6 +32,8 @@ struct Image {
     /// Address of the note's descriptor.
     at: usize,
     bias: u64,
+    /// The link address behind all that is loaded of it.
+    end: u64,
 }
 
 struct Found {
@@ -82,12 +85,12 @@ pub(crate) fn connect_new() {
 
 fn is_connected(image: &Image) -> bool {
     let slots = image.at.wrapping_add_signed(image.note.slots as isize);
-    SLOTS.iter().any(|known| known.load(Ordering::Relaxed) == slots)
+    CONNECTED.iter().any(|known| known.slots.load(Ordering::Relaxed) == slots)
 }
 
 /// Forgets the slots of images that are gone.
 pub(crate) fn forget_gone() {
-    for slots in SLOTS.iter().filter(|slots| slots.load(Ordering::Relaxed) != 0) {
+    for slots in CONNECTED.iter().map(|known| &known.slots).filter(|slots| slots.load(Ordering::Relaxed) != 0) {
         if !loaded::is_loaded(slots.load(Ordering::Relaxed) as u64) {
             slots.store(0, Ordering::Relaxed);
         }
@@ -107,7 +110,9 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, found: *
         // SAFETY: a note segment is mapped for reading with its memory size.
         let bytes = unsafe { memory(start, header.p_memsz as usize) };
         let (offset, note) = find_note(bytes, if header.p_align == 8 { 8 } else { 4 })?;
-        Some(Image { note, at: start + offset, bias: info.dlpi_addr })
+        let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let end = loaded.map(|header| header.p_vaddr + header.p_memsz).max().unwrap_or(0);
+        Some(Image { note, at: start + offset, bias: info.dlpi_addr, end })
     });
     if found.listed == 0 && image.is_some() {
         PROGRAM_IS_IMAGE.store(true, Ordering::Relaxed);
@@ -177,8 +182,12 @@ fn connect_one(image: &Image) -> bool {
     let Some(base) = register(description, note.regions, &note.identity, image.bias) else { return false };
     // SAFETY: the note says where its slots are, in a writable segment; they hold no other word there.
     unsafe { fill_slots(slots, base) };
-    if let Some(free) = SLOTS.iter().find(|slots| slots.load(Ordering::Relaxed) == 0) {
-        free.store(slots, Ordering::Relaxed);
+    if let Some(free) = CONNECTED.iter().find(|known| known.slots.load(Ordering::Relaxed) == 0) {
+        free.bias.store(image.bias, Ordering::Relaxed);
+        free.end.store(image.end, Ordering::Relaxed);
+        free.description.0.store(start, Ordering::Relaxed);
+        free.description.1.store(description.len(), Ordering::Relaxed);
+        free.slots.store(slots, Ordering::Release);
     }
     true
 }
@@ -225,13 +234,44 @@ unsafe fn lead_to(slots: usize, routines: Routines) {
     }
 }
 
-/// The slots of the images that are connected; 0 where one has gone.
-static SLOTS: [AtomicUsize; MOST] = [const { AtomicUsize::new(0) }; MOST];
+/// An image that is connected.
+struct Connected {
+    /// Address of its slots; 0 where it has gone, or none was here.
+    slots: AtomicUsize,
+    bias: AtomicU64,
+    /// The link address behind all that is loaded of it.
+    end: AtomicU64,
+    /// Address and length of its description.
+    description: (AtomicUsize, AtomicUsize),
+}
+
+impl Connected {
+    const fn none() -> Self {
+        Self { slots: AtomicUsize::new(0), bias: AtomicU64::new(0), end: AtomicU64::new(0), description: (AtomicUsize::new(0), AtomicUsize::new(0)) }
+    }
+}
+
+static CONNECTED: [Connected; MOST] = [const { Connected::none() }; MOST];
+
+/// Whether a call that comes back to this address asks MPI in passing whether something is complete.
+pub(crate) fn is_asked_in_passing(returns_to: u64) -> bool {
+    let is_question = |known: &Connected| {
+        let address = returns_to.wrapping_sub(known.bias.load(Ordering::Relaxed));
+        if address >= known.end.load(Ordering::Relaxed) {
+            return false;
+        }
+        let (start, length) = &known.description;
+        // SAFETY: the image is loaded, since the call is in it, and with it its description.
+        let description = unsafe { memory(start.load(Ordering::Relaxed), length.load(Ordering::Relaxed)) };
+        description::is_question(description, address)
+    };
+    CONNECTED.iter().filter(|known| known.slots.load(Ordering::Acquire) != 0).any(is_question)
+}
 
 /// Lets the probes of all images do nothing, or what they do otherwise.
 pub(crate) fn silence(is_silent: bool) {
     let routines = if is_silent { probe::no_routines() } else { probe::routines() };
-    for slots in SLOTS.iter().map(|slots| slots.load(Ordering::Relaxed)).filter(|&slots| slots != 0) {
+    for slots in CONNECTED.iter().map(|known| known.slots.load(Ordering::Relaxed)).filter(|&slots| slots != 0) {
         // SAFETY: the slots of an image that is loaded.
         unsafe { lead_to(slots, routines) };
     }

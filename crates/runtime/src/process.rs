@@ -120,7 +120,7 @@ fn at_boundary(note: impl FnOnce(&LiveHeader, i64)) {
 /// interposers call now and then in [`Mode::Clock`], in which nothing else does.
 pub fn refresh_clocks() {
     if let Some(header) = graph_file::header() {
-        clock::refresh(header);
+        clock::refresh(header, now().0);
     }
 }
 

@@ -57,7 +57,7 @@ pub(crate) extern "C" fn slow_path(state: &'static ThreadState, region: u32, sp:
     };
     let local = Local::of(state);
     if let Some(header) = local.and_then(|_| graph_file::header()) {
-        clock::refresh(header);
+        clock::refresh(header, ticks);
     }
     // Letting signals in again is a system call, which belongs to the tool; the handlers that then run do not.
     let before = fenced();

@@ -21,6 +21,7 @@ use crate::clock;
 use crate::edges::{Edges, Inserted, key};
 use crate::graph_file;
 use crate::hook::stack_pointer_here;
+use crate::images;
 use crate::live::{LiveCold, LiveNode, LivePeer, add, add_signed};
 use crate::local::{Door, Local};
 use crate::pause;
@@ -54,6 +55,13 @@ pub fn thread() -> Option<Thread> {
     thread::ready(state).map(|local| Thread { local })
 }
 
+/// Whether the program asks in passing, and does not wait for the answer, in the call that comes back to this address; as far as
+/// the instrumented image says it.
+#[must_use]
+pub fn is_asked_in_passing(returns_to: usize) -> bool {
+    images::is_asked_in_passing(returns_to as u64)
+}
+
 /// What a call takes before the first reading of its wrapper and after the last one, in ticks.
 static OUTSIDE: AtomicU64 = AtomicU64::new(0);
 /// What a real function takes longer between the readings around it than without them, in ticks.
@@ -77,6 +85,7 @@ pub(crate) fn current_delay() -> i64 {
 
 impl Thread {
     /// Opens a region below the innermost open one. What this takes after [`Open::entered`] is to be booked as the tool's.
+    #[inline]
     pub fn enter(self, region: RegionId) -> Open {
         let local = self.local;
         let here = stack_pointer_here();
@@ -101,31 +110,34 @@ impl Thread {
     }
 
     /// Closes a region, and whatever was left open inside it. The time since `returned` counts as the tool's own, and so does
-    /// what the readings did not see, in the region and where the call was made.
-    pub fn exit(self, open: Open, returned: Ticks) {
-        clock::refresh_now_and_then();
+    /// what the readings did not see, in the region and where the call was made. Returns the last reading.
+    #[inline]
+    pub fn exit(self, open: Open, returned: Ticks) -> Ticks {
         let local = self.local;
         if let Some(header) = graph_file::header() {
+            clock::refresh(header, returned.0);
             request::follow(local.arena, header);
         }
-        let Some(depth) = open.depth else { return };
+        let Some(depth) = open.depth else { return process::now() };
         let top = local.arena.frame_index(local.state.frame());
         let ended = process::now().0;
         let ticks = if queued::call_ends(local, open.entered.0, ended) { process::now().0 } else { ended };
         local.attribute(local.owner(), ticks);
         if top < depth {
             add(&local.arena.location().unmatched_exits, 1);
-            return;
+            return Ticks(ticks);
         }
         (depth..top).for_each(|_| local.close_skipped(ticks));
         local.close(ticks);
         open.add_tool(ticks.saturating_sub(returned.0) + INSIDE.load(Relaxed));
         local.count_tool(local.owner(), OUTSIDE.load(Relaxed));
         local.publish(ticks);
+        Ticks(ticks)
     }
 
     /// Delay of this thread so far in ticks: overhead of probes, the tool's own time, delays gained in waits.
     #[must_use]
+    #[inline]
     pub fn delay(self) -> i64 {
         let location = self.local.arena.location();
         let tool = location.tool_ticks.load(Relaxed).cast_signed();
@@ -134,6 +146,7 @@ impl Thread {
 
     /// Overhead of this thread's probes so far in ticks, without the tool's own time in wrappers.
     #[must_use]
+    #[inline]
     pub fn probe_overhead(self) -> i64 {
         self.local.state.overhead.load(Relaxed) / COST_UNIT.cast_signed()
     }
@@ -158,6 +171,7 @@ impl Open {
     }
 
     /// Counts ticks as the tool's own work in this region, and so as delay.
+    #[inline]
     pub fn add_tool(&self, ticks: u64) {
         self.local.count_tool(self.node, ticks);
     }
