@@ -8,11 +8,12 @@
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs::File;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 use tare_image::Image;
-use tare_image::debug::{DebugFile, DebugLink, DebugSections, SharedFile, SplitUnit, embedded_symbols};
+use tare_image::debug::{DebugFile, DebugLink, DebugSections, Inflation, SharedFile, SplitUnit, embedded_symbols};
 
 /// What names the directories with debug files.
 const SETTING: &str = "TARE_DEBUG_PATH";
@@ -44,12 +45,14 @@ impl DebugPath {
 /// The files that were found for an image, and what was not.
 #[derive(Default)]
 pub(crate) struct DebugFiles {
-    separate: Option<Mmap>,
-    shared: Option<Mmap>,
-    split: Vec<Mmap>,
+    separate: Option<Opened>,
+    shared: Option<Opened>,
+    split: Vec<Opened>,
     /// Symbols that the image itself keeps compressed.
     embedded: Option<Vec<u8>>,
     missing: Vec<String>,
+    /// Files whose compressed debug sections would become too large, with the reason.
+    inflated: Vec<(PathBuf, Inflation)>,
 }
 
 impl DebugFiles {
@@ -69,9 +72,9 @@ impl DebugFiles {
         let mut home = path.clone();
         if !file.has_dwarf() {
             match separate(&path, &file, debug_path) {
-                Found::At(place, bytes) => {
-                    home = place;
-                    found.separate = Some(bytes);
+                Found::At(file) => {
+                    home.clone_from(&file.path);
+                    found.separate = Some(file);
                 }
                 Found::Missing(what) => found.missing.push(what),
                 Found::NotWanted => {}
@@ -89,16 +92,15 @@ impl DebugFiles {
             None => {}
         }
         found.add_split(&path, &home, &split, debug_path);
-        found.note_inflation(image);
+        found.inflated = found.inflated(&path, image);
         found
     }
 
-    /// Says of which file compressed debug sections are not read, as they would become too large.
-    fn note_inflation(&mut self, image: &[u8]) {
-        let others = self.separate.iter().chain(&self.shared).chain(&self.split).map(|file| &**file);
-        let files = std::iter::once(image).chain(others).filter_map(DebugFile::parse);
-        let notes: Vec<String> = files.filter_map(|file| file.inflation()).map(|inflation| inflation.to_string()).collect();
-        self.missing.extend(notes);
+    /// The files, the image first, whose compressed debug sections are not read, as they would become too large.
+    fn inflated(&self, path: &Path, image: &[u8]) -> Vec<(PathBuf, Inflation)> {
+        let others = self.separate.iter().chain(&self.shared).chain(&self.split).map(|file| (file.path.as_path(), &**file));
+        let inflation = |(path, bytes): (&Path, &[u8])| Some((path.to_path_buf(), DebugFile::parse(bytes)?.inflation()?));
+        std::iter::once((path, image)).chain(others).filter_map(inflation).collect()
     }
 
     /// The separate debug file.
@@ -117,17 +119,23 @@ impl DebugFiles {
         if let Some(file) = self.shared.as_deref().and_then(DebugFile::parse) {
             sections.add_shared(&file);
         }
-        for file in self.split.iter().filter_map(|bytes| DebugFile::parse(bytes)) {
+        for file in self.split.iter().filter_map(|file| DebugFile::parse(file)) {
             sections.add_split(&file);
         }
         sections
     }
 
-    /// Says in one line what was not found.
+    /// Says in one line what was not found, and in one for each file what is not read.
     pub(crate) fn say_missing(&self, path: &Path) {
         if !self.missing.is_empty() {
             eprintln!("tare: {}: {}", path.display(), self.missing.join("; "));
             eprintln!("      try: install its debug symbols, or name their directory in {SETTING}");
+        }
+        for (file, inflation) in &self.inflated {
+            eprintln!("tare: {}: {inflation}", file.display());
+            eprintln!(
+                "      try: objcopy --decompress-debug-sections, if they are that large; if not, the file is damaged: build or install it again"
+            );
         }
     }
 
@@ -146,7 +154,7 @@ impl DebugFiles {
         let mut missing = Vec::new();
         for unit in units {
             match split_file(path, unit, debug_path) {
-                Some(bytes) => self.split.push(bytes),
+                Some(file) => self.split.push(file),
                 None => missing.push(unit.path.as_str()),
             }
         }
@@ -159,7 +167,7 @@ impl DebugFiles {
 
 /// The outcome of a search.
 enum Found {
-    At(PathBuf, Mmap),
+    At(Opened),
     /// What is missing, in words.
     Missing(String),
     NotWanted,
@@ -174,11 +182,11 @@ fn separate(path: &Path, file: &DebugFile<'_>, debug_path: &DebugPath) -> Found 
     let places: Vec<(PathBuf, Option<u32>)> = by_id.chain(by_name).filter(|(place, _)| place != path).collect();
     let mut refused = Vec::new();
     for (place, crc) in &places {
-        let Some(bytes) = open(place) else { continue };
-        let Some(candidate) = DebugFile::parse(&bytes) else { continue };
-        match stranger(id, candidate.build_id(), *crc, &bytes) {
+        let Some(opened) = open(place) else { continue };
+        let Some(candidate) = DebugFile::parse(&opened) else { continue };
+        match stranger(id, candidate.build_id(), *crc, &opened) {
             Some(why) => refused.push(format!("{} {why}", place.display())),
-            None if candidate.has_dwarf() | !candidate.symbols().is_empty() => return Found::At(place.clone(), bytes),
+            None if candidate.has_dwarf() | !candidate.symbols().is_empty() => return Found::At(opened),
             None => {}
         }
     }
@@ -232,18 +240,18 @@ fn name_places(path: &Path, link: &DebugLink<'_>, debug_path: &DebugPath) -> Vec
 }
 
 /// The file that a debug file shares with others; it must have the build id that is named.
-fn shared(home: &Path, wanted: SharedFile<'_>, debug_path: &DebugPath) -> Option<Mmap> {
+fn shared(home: &Path, wanted: SharedFile<'_>, debug_path: &DebugPath) -> Option<Opened> {
     let directory = home.parent().unwrap_or(Path::new("/"));
     let named = std::iter::once(directory.join(wanted.path));
     named.chain(build_id_places(wanted.build_id, debug_path)).find_map(|place| {
-        let bytes = open(&place)?;
-        let is_it = DebugFile::parse(&bytes)?.build_id().is_none_or(|id| id == wanted.build_id);
-        is_it.then_some(bytes)
+        let opened = open(&place)?;
+        let is_it = DebugFile::parse(&opened)?.build_id().is_none_or(|id| id == wanted.build_id);
+        is_it.then_some(opened)
     })
 }
 
 /// The split file of a unit: where the compiler left it, beside the image, or below the debug directories.
-fn split_file(path: &Path, unit: &SplitUnit, debug_path: &DebugPath) -> Option<Mmap> {
+fn split_file(path: &Path, unit: &SplitUnit, debug_path: &DebugPath) -> Option<Opened> {
     let name = Path::new(&unit.path);
     let beside = path.parent().unwrap_or(Path::new("/"));
     let last = Path::new(name.file_name()?);
@@ -258,11 +266,26 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// A file's bytes, if it is a file that may be read.
-fn open(path: &Path) -> Option<Mmap> {
+/// A file that was found.
+struct Opened {
+    path: PathBuf,
+    bytes: Mmap,
+}
+
+impl Deref for Opened {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// A file, if it is one that may be read.
+fn open(path: &Path) -> Option<Opened> {
     let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|about| about.is_file() && about.len() > 0))?;
     // SAFETY: debug files are written once and replaced by renaming; nobody shortens them while they are read.
-    unsafe { Mmap::map(&file) }.ok()
+    let bytes = unsafe { Mmap::map(&file) }.ok()?;
+    Some(Opened { path: path.to_path_buf(), bytes })
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

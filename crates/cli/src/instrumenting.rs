@@ -269,7 +269,6 @@ impl<'data> Analysis<'data> {
     }
 }
 
-/// What to do about an image that cannot be instrumented.
 /// Whose fault it is: the image's, whose form stands in the way, or that of what was written for it.
 fn code(error: &RewriteError) -> Code {
     match error {
@@ -278,6 +277,7 @@ fn code(error: &RewriteError) -> Code {
     }
 }
 
+/// What to do about an image that cannot be instrumented.
 fn remedy(error: &RewriteError) -> String {
     const REPORT: &str = "and tell us of the program, with the output of tare --version";
     match error {
@@ -288,9 +288,14 @@ fn remedy(error: &RewriteError) -> String {
             format!("leave it out with --filter FILE, in which stands {filter}, {REPORT}")
         }
         RewriteError::ThreadLocals { .. } => {
-            format!("use an adapter without thread=\"yes\" and nested=\"yes\", such as cyg-profile, or probes of our own, {REPORT}")
+            "use an adapter without thread=\"yes\" and nested=\"yes\", such as cyg-profile, or probes of our own".to_string()
         }
-        RewriteError::TooFar { .. } => format!("instrument fewer of its functions with --preset mpi-path, {REPORT}"),
+        RewriteError::TooFar { .. } => {
+            "let it allocate its large arrays when it runs; if it has no such arrays, it is damaged: build or install it again".to_string()
+        }
+        RewriteError::Headers { .. } => {
+            "link it with GNU ld (-fuse-ld=bfd) and its defaults; if it was linked so, it is damaged: build or install it again".to_string()
+        }
         _ => format!("link it with GNU ld (-fuse-ld=bfd) and its defaults, {REPORT}"),
     }
 }

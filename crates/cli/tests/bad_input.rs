@@ -115,7 +115,12 @@ fn an_image_that_leaves_no_room_for_more_is_bad_input() {
     // Four gigabytes more of zeros behind the last segment.
     bytes[last + 44] = 1;
     file(&place, "large", &bytes);
-    refused(&place, &["instrument", "--preset", "all", "-o", "copy", "large"], 65, &["large cannot be instrumented", "more than 2 GiB away", "try:"]);
+    refused(
+        &place,
+        &["instrument", "--preset", "all", "-o", "copy", "large"],
+        65,
+        &["large cannot be instrumented", "more than 2 GiB away", "it is damaged: build or install it again"],
+    );
 }
 
 #[test]
@@ -132,6 +137,7 @@ fn compressed_debug_sections_that_would_fill_memory_are_not_read() {
     let message = text(&output.stderr);
     assert!(output.status.success() && text(&output.stdout).contains("main"), "{message}");
     assert!(message.contains("bomb: its compressed debug sections of") && message.contains("no more than 268435456 are read"), "{message}");
+    assert!(message.contains("objcopy --decompress-debug-sections") && !message.contains("install its debug symbols"), "{message}");
 }
 
 #[test]

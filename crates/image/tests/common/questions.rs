@@ -29,7 +29,7 @@ pub(crate) fn ask_image(bytes: &[u8]) {
 /// Debug information, taking the file for every kind of such file at once.
 pub(crate) fn ask_debug_file(bytes: &[u8]) {
     let Some(file) = DebugFile::parse(bytes) else { return };
-    let _ = (file.build_id(), file.debug_link(), file.shared_file(), file.symbols(), embedded_symbols(&file));
+    let _ = (file.build_id(), file.debug_link(), file.shared_file(), file.symbols(), file.inflation(), embedded_symbols(&file));
     let mut sections = DebugSections::in_file(&file);
     sections.add_shared(&file);
     sections.add_split(&file);
