@@ -1,4 +1,7 @@
-//! What comes to a function, or back from a call, beside registers: flags, and values below the stack pointer.
+//! What comes to a function, or back from a call, beside registers: flags, values below the stack pointer, the return address as a value.
+//!
+//! A function that takes its return address off the stack reads what stands behind the call, or means to learn where it runs; one that
+//! puts it back, as `vfork` does, does not.
 //!
 //! Compilers hand nothing over so; code by hand may. Only straight ways are followed, and a few instructions far: from a
 //! function's start, and from behind a call. What is stored first is the function's own, wherever it overlaps with what is read.
@@ -26,6 +29,8 @@ pub(crate) struct Carried {
     left: u8,
     /// Whether the stack pointer is still where it was.
     is_level: bool,
+    /// Where the return address was taken to, and has not come back from.
+    taken: Register,
     /// Offsets from the stack pointer that were stored to.
     stored: Vec<(i64, i64)>,
     /// What is called, and the address behind the call.
@@ -35,12 +40,12 @@ pub(crate) struct Carried {
 impl Carried {
     /// From a function's start.
     pub(crate) const fn at_start() -> Self {
-        Self { open: ARITHMETIC, left: REACH_OF_START, is_level: true, stored: Vec::new(), call: None }
+        Self { open: ARITHMETIC, left: REACH_OF_START, is_level: true, taken: Register::None, stored: Vec::new(), call: None }
     }
 
     /// From behind a call.
     pub(crate) const fn behind_call(callee: u64, behind: u64) -> Self {
-        Self { open: ARITHMETIC, left: REACH_OF_CALL, is_level: false, stored: Vec::new(), call: Some((callee, behind)) }
+        Self { open: ARITHMETIC, left: REACH_OF_CALL, is_level: false, taken: Register::None, stored: Vec::new(), call: Some((callee, behind)) }
     }
 
     /// The callee and the address behind the call where the way began, if it was a call.
@@ -57,9 +62,16 @@ impl Carried {
     fn look(&mut self, instruction: &Instruction, flow: RawFlow) -> bool {
         self.left -= 1;
         let reads_flags = instruction.rflags_read() & self.open != 0 && !keeps_all(instruction);
-        let found = reads_flags || self.is_level && self.reads_below(instruction);
+        if instruction.mnemonic() == Mnemonic::Pop && self.is_level {
+            self.taken = instruction.op0_register();
+        } else if instruction.mnemonic() == Mnemonic::Push && instruction.op0_register() == self.taken {
+            self.taken = Register::None;
+        }
+        let is_taken = self.taken != Register::None;
+        let is_over = flow != RawFlow::Next || self.left == 0;
+        let found = reads_flags || self.is_level && self.reads_below(instruction) || is_taken && is_over;
         self.open &= !instruction.rflags_modified();
-        if found || flow != RawFlow::Next || self.open == 0 && !self.is_level {
+        if found || is_over || self.open == 0 && !self.is_level && !is_taken {
             self.left = 0;
         }
         found

@@ -145,7 +145,7 @@ impl Refusal {
             Self::UnknownJump => "unknown jump",
             Self::OverlappingCode => "overlapping code",
             Self::SharedCode => "code shared with another function, which hands over more than registers",
-            Self::MoreThanRegisters => "flags, or values below the stack pointer, come with a call, a jump or a return",
+            Self::MoreThanRegisters => "flags, values below the stack pointer, or the return address as a value come with a call, a jump or a return",
             Self::CallIntoBody => "call into its own body",
             Self::Transaction => "hardware transaction",
             Self::CodePieces => "a jump to pieces of code whose sizes must stay",

@@ -211,6 +211,51 @@ fn code_that_cannot_be_moved_is_refused_with_its_reason() {
     assert_eq!(size("unsized"), (3, 2), "padding begins no block");
 }
 
+/// Code that calls over its data, and takes the return address for the data's, in an image without symbols and unwind entries. What puts
+/// it back comes back.
+#[test]
+fn who_takes_its_return_address_is_not_moved_nor_are_its_callers() {
+    let shop = Workshop::new();
+    let source = r#"
+        .text
+        .globl main
+        .type main, @function
+        main:
+            call over
+            call back
+            ret
+        .size main, . - main
+        .p2align 4
+        over:
+            call 1f
+            .byte 0x31, 0xc0, 0x90, 0x90
+        1:  pop %rsi
+            movzbl (%rsi), %eax
+            ret
+        .p2align 4
+        back:
+            pop %rdi
+            mov $39, %eax
+            syscall
+            push %rdi
+            ret
+            .byte 0x90, 0x90, 0x90
+        .section .note.GNU-stack, "", @progbits
+    "#;
+    let bytes = shop.compile("gcc", "taken", "s", source, &["-s"]);
+    let image = Image::parse(&bytes).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    let text = image.text().iter().find(|range| image.bytes_at(range.end - 1, 1).is_some()).expect("text").clone();
+    let place = |pattern: &[u8]| {
+        let all = image.bytes_at(text.start, text.end - text.start).expect("bytes");
+        text.start + all.windows(pattern.len()).position(|window| window == pattern).expect("the code") as u64
+    };
+    let refusal = |address: u64| program.functions[program.function_at(address).expect("a function")].refusal;
+    let over = place(&[0xe8, 4, 0, 0, 0, 0x31, 0xc0, 0x90, 0x90]);
+    assert!(refusal(over).is_some() && refusal(over + 9).is_some(), "{:?} {:?}", refusal(over), refusal(over + 9));
+    assert_ne!(refusal(place(&[0x5f, 0xb8, 39, 0, 0, 0])), Some(Refusal::MoreThanRegisters));
+}
+
 #[test]
 fn functions_that_never_return_are_known_through_their_callers() {
     let shop = Workshop::new();
