@@ -106,7 +106,7 @@ pub enum Refusal {
     OverlappingCode,
     /// It and another function share code, and flags or values below the stack pointer are handed over where one branches into the other.
     SharedCode,
-    /// It takes or gives flags, or takes values below the stack pointer, or leads to a function that takes them.
+    /// It takes or gives flags, takes values below the stack pointer or its return address, or leads to a function that does.
     MoreThanRegisters,
     /// Calls into its own body.
     CallIntoBody,
