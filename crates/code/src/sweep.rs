@@ -472,7 +472,7 @@ impl<'a> Portion<'a> {
         let instruction = recent.last();
         let mnemonic = instruction.mnemonic();
         match mnemonic {
-            Mnemonic::Cmp => return self.forget_compared(recent),
+            Mnemonic::Cmp | Mnemonic::Bt => return self.forget_compared(recent),
             Mnemonic::Lea | Mnemonic::Mov => self.names(image, instruction, seen),
             _ => {}
         }
@@ -525,7 +525,8 @@ impl<'a> Portion<'a> {
         }
     }
 
-    /// An address that is loaded to be compared is not handed on: so compilers guess the target of a virtual call.
+    /// An address that is loaded to be compared is not handed on: so compilers guess the target of a virtual call. Nor is a set of bits
+    /// of which one is asked for, as some cases of a `switch` are, and that may be an address by chance.
     fn forget_compared(&mut self, recent: &Recent) {
         let compare = recent.last();
         let Some(pointer) = self.pointers.last().filter(|pointer| recent.reaches(pointer.at)) else { return };

@@ -415,6 +415,34 @@ fn jumps_through_members_of_an_array_of_structures_are_tail_calls_but_not_to_own
     }
 }
 
+#[test]
+fn a_set_of_bits_that_is_the_address_of_an_instruction_by_chance_is_no_label() {
+    let source = |use_of_it: &str| {
+        format!(
+            r#"
+            long kept;
+            long leaves(long (*next)(void), long a);
+            long asks(long bit);
+            __attribute__((noipa)) void between(void) {{}}
+            __attribute__((noipa)) long last(void) {{ return 5; }}
+            __asm__(".text\n.globl leaves\n.type leaves,@function\nleaves: .cfi_startproc\nsubq $24,%rsp\n.cfi_adjust_cfa_offset 24\n"
+                "movq %rdi,8(%rsp)\ninside: call between\nmovq 8(%rsp),%rax\naddq $24,%rsp\n.cfi_adjust_cfa_offset -24\njmp *%rax\n"
+                ".cfi_endproc\n.size leaves,.-leaves\n"
+                ".globl asks\n.type asks,@function\nasks: .cfi_startproc\nxorl %eax,%eax\nmovl $inside,%ecx\n{use_of_it}\nsetc %al\nret\n"
+                ".cfi_endproc\n.size asks,.-asks\n");
+            int main(int c, char **v) {{ (void)v; return (int)(asks(c) + leaves(last, c)); }}"#
+        )
+    };
+    let shop = Workshop::new();
+    for (use_of_it, is_tail_call) in [("btq %rdi,%rcx", true), ("movq %rcx,kept", false)] {
+        let bytes = shop.compile("gcc", "bits", "c", &source(use_of_it), &["-O2", "-fno-pie", "-no-pie"]);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        let body = program.body(&image, function(&program, "leaves"));
+        assert_eq!(body.instructions.iter().any(|one| one.flow == Flow::IndirectTailCall), is_tail_call, "{use_of_it}");
+    }
+}
+
 const STAYING: &str = r#"
 int work(int n);
 double runs(const char *source, void **target) {
