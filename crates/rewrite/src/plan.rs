@@ -2,7 +2,7 @@
 //!
 //! Every function ends as moved or as refused with a reason; a refused one is not touched in any way.
 
-use tare_code::{Program, Threads};
+use tare_code::{Body, Flow, Instruction, Program, Threads};
 use tare_image::Image;
 
 use crate::assemble::{Probed, assemble};
@@ -40,6 +40,8 @@ pub(crate) struct Moved {
     pub(crate) fields: Vec<(u32, VariableField)>,
     /// Bytes of what is passed in front of the first instruction.
     pub(crate) head: u64,
+    /// Whether it branches back.
+    pub(crate) has_loops: bool,
     /// Loops and call sites that are left alone.
     pub(crate) refused: Vec<RefusedSite>,
     pub(crate) filled: Filled,
@@ -234,6 +236,7 @@ impl Lifting<'_, '_> {
             id: 0,
             springboards: entries(&chosen.springboards, &points, &probed)?,
             head: head(&probed),
+            has_loops: branches_back(&body),
             filled: Filled::of(&places, &inserted.insertions),
             probed,
             clean,
@@ -246,6 +249,12 @@ impl Lifting<'_, '_> {
             regions: points.regions,
         }))
     }
+}
+
+/// Whether a function has a branch or jump to an earlier address of its own.
+fn branches_back(body: &Body) -> bool {
+    let goes_back = |one: &Instruction| matches!(one.flow, Flow::Branch { target } | Flow::Jump { target } if target <= one.address);
+    body.instructions.iter().any(goes_back)
 }
 
 /// A field that names its region by a place, with the region's index.
