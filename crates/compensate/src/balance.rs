@@ -11,10 +11,10 @@ use crate::figure::Mark;
 
 /// Balances the exclusive times of a location.
 pub(crate) fn balance(location: &Location, terms: &mut [Term]) {
-    let children = children(location);
+    let children = Children::of(location);
     for index in (0..terms.len()).rev() {
         if terms[index].value < 0.0 {
-            take_from_children(terms, index, &children[index]);
+            take_from_children(terms, index, &children);
         }
         if terms[index].value < 0.0 {
             take_from_parent(terms, index, location.nodes[index].parent);
@@ -23,25 +23,38 @@ pub(crate) fn balance(location: &Location, terms: &mut [Term]) {
     terms.iter_mut().for_each(settle);
 }
 
-fn children(location: &Location) -> Vec<Vec<usize>> {
-    let mut children = vec![Vec::new(); location.nodes.len()];
-    for (index, node) in location.nodes.iter().enumerate() {
-        if let Some(parent) = node.parent {
-            children[parent].push(index);
+/// The children of all nodes, each with the next of its parent: a list for each node would be thousands of small ones.
+struct Children {
+    first: Vec<Option<usize>>,
+    next: Vec<Option<usize>>,
+}
+
+impl Children {
+    fn of(location: &Location) -> Self {
+        let (mut first, mut next) = (vec![None; location.nodes.len()], vec![None; location.nodes.len()]);
+        for (index, node) in location.nodes.iter().enumerate().rev() {
+            if let Some(parent) = node.parent {
+                next[index] = first[parent].replace(index);
+            }
         }
+        Self { first, next }
     }
-    children
+
+    /// Those of a node, in their order.
+    fn of_node(&self, node: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(self.first[node], |&child| self.next[child])
+    }
 }
 
 /// Each child gives in proportion to what it can give.
-fn take_from_children(terms: &mut [Term], index: usize, children: &[usize]) {
+fn take_from_children(terms: &mut [Term], index: usize, children: &Children) {
     let room = |term: &Term| (term.movable * (term.inner_bounds.1 - term.inner)).min(term.value).max(0.0);
-    let all: f64 = children.iter().map(|&child| room(&terms[child])).sum();
+    let all: f64 = children.of_node(index).map(|child| room(&terms[child])).sum();
     if all <= 0.0 {
         return;
     }
     let share = (-terms[index].value / all).min(1.0);
-    for &child in children {
+    for child in children.of_node(index) {
         let given = room(&terms[child]) * share;
         shift(&mut terms[child], -given);
         terms[index].pass(given);

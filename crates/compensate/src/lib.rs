@@ -74,7 +74,7 @@ pub struct CompensatedLocation {
     pub probes: Figure,
     /// Of all of it, what rests on costs measured in place rather than on the prior.
     pub certain_overhead_s: f64,
-    /// As in the profile.
+    /// As in the profile; empty where only the whole was asked for ([`compensate_whole`]).
     pub nodes: Vec<CompensatedNode>,
 }
 
@@ -98,32 +98,73 @@ pub struct CompensatedNode {
 /// Compensates every location of a profile.
 #[must_use]
 pub fn compensate(profile: &Profile, mode: Mode) -> Compensated {
-    let costs = cost::of_profile(profile);
-    let doubt = total::Doubt::of_run(profile, &costs);
-    let locations = profile
-        .locations
-        .iter()
-        .zip(&costs)
-        .map(|(location, costs)| match mode {
-            Mode::Off => as_measured(profile, location, costs),
-            Mode::Local | Mode::Parallel => compensated(profile, location, costs, mode, &doubt),
-        })
-        .collect();
+    let run = RunCosts::of(profile);
+    let locations = (0..profile.locations.len()).map(|index| run.location(profile, index, mode)).collect();
     Compensated { mode, locations }
 }
 
-fn compensated(profile: &Profile, location: &Location, costs: &[cost::ProbeCost], mode: Mode, doubt: &total::Doubt) -> CompensatedLocation {
+/// What the locations took, without their call paths: `nodes` is empty. Where nothing is asked about call paths, this is most of
+/// the work saved.
+#[must_use]
+pub fn compensate_whole(profile: &Profile, mode: Mode) -> Compensated {
+    let run = RunCosts::of(profile);
+    let locations = (0..profile.locations.len()).map(|index| run.whole(profile, index, mode)).collect();
+    Compensated { mode, locations }
+}
+
+/// What probes cost, of all locations in the order of the profile.
+struct RunCosts {
+    paths: Vec<Vec<cost::ProbeCost>>,
+    overheads: Vec<total::Overhead>,
+    doubt: total::Doubt,
+}
+
+impl RunCosts {
+    fn of(profile: &Profile) -> Self {
+        let paths = cost::of_profile(profile);
+        let overheads: Vec<total::Overhead> =
+            profile.locations.iter().zip(&paths).map(|(location, costs)| total::Overhead::of(location, costs)).collect();
+        let doubt = total::Doubt::of_run(profile, &overheads);
+        Self { paths, overheads, doubt }
+    }
+
+    fn location(&self, profile: &Profile, index: usize, mode: Mode) -> CompensatedLocation {
+        let location = &profile.locations[index];
+        let nodes = match mode {
+            Mode::Off => as_measured(profile, location),
+            Mode::Local | Mode::Parallel => compensated(profile, location, &self.paths[index], mode, &self.doubt),
+        };
+        self.with_nodes(profile, index, mode, nodes)
+    }
+
+    /// A location without span takes as long as its root.
+    fn whole(&self, profile: &Profile, index: usize, mode: Mode) -> CompensatedLocation {
+        match total::span(profile, &profile.locations[index]) {
+            Some(_) => self.with_nodes(profile, index, mode, Vec::new()),
+            None => CompensatedLocation { nodes: Vec::new(), ..self.location(profile, index, mode) },
+        }
+    }
+
+    fn with_nodes(&self, profile: &Profile, index: usize, mode: Mode, nodes: Vec<CompensatedNode>) -> CompensatedLocation {
+        let (location, overhead) = (&profile.locations[index], &self.overheads[index]);
+        match mode {
+            Mode::Off => total::location_as_measured(profile, location, overhead, nodes),
+            Mode::Local | Mode::Parallel => total::location(profile, location, overhead, mode, &self.doubt, nodes),
+        }
+    }
+}
+
+fn compensated(profile: &Profile, location: &Location, costs: &[cost::ProbeCost], mode: Mode, doubt: &total::Doubt) -> Vec<CompensatedNode> {
     let seconds_per_tick = profile.process_of(location).clock.seconds_per_tick;
     let mut terms = exclusive::terms(profile, location, costs, mode, doubt);
     balance::balance(location, &mut terms);
-    let nodes = total::nodes(location, &terms, mode, seconds_per_tick);
-    total::location(profile, location, costs, mode, doubt, nodes)
+    total::nodes(location, &terms, mode, seconds_per_tick)
 }
 
-fn as_measured(profile: &Profile, location: &Location, costs: &[cost::ProbeCost]) -> CompensatedLocation {
+fn as_measured(profile: &Profile, location: &Location) -> Vec<CompensatedNode> {
     let clock = profile.process_of(location).clock;
     let inclusive = total::measured_inclusive(location);
-    let nodes = location
+    location
         .nodes
         .iter()
         .zip(inclusive)
@@ -139,6 +180,5 @@ fn as_measured(profile: &Profile, location: &Location, costs: &[cost::ProbeCost]
                 wait_s: wait,
             }
         })
-        .collect();
-    total::location_as_measured(profile, location, costs, nodes)
+        .collect()
 }

@@ -15,10 +15,9 @@ pub(crate) struct Doubt {
 }
 
 impl Doubt {
-    pub(crate) fn of_run(profile: &Profile, costs: &[Vec<ProbeCost>]) -> Self {
+    pub(crate) fn of_run(profile: &Profile, overheads: &[Overhead]) -> Self {
         let (mut sum, mut below, mut above) = (0.0, 0.0, 0.0);
-        for (location, costs) in profile.locations.iter().zip(costs) {
-            let overhead = Overhead::of(location, costs);
+        for (location, overhead) in profile.locations.iter().zip(overheads) {
             let tick = profile.process_of(location).clock.seconds_per_tick;
             sum += overhead.all() * tick;
             below += overhead.spread.below() * tick;
@@ -35,7 +34,7 @@ impl Doubt {
 }
 
 /// What a location's own probes and wrappers cost over its life, in ticks.
-struct Overhead {
+pub(crate) struct Overhead {
     probes: f64,
     tool: f64,
     in_place: f64,
@@ -45,7 +44,7 @@ struct Overhead {
 }
 
 impl Overhead {
-    fn of(location: &Location, costs: &[ProbeCost]) -> Self {
+    pub(crate) fn of(location: &Location, costs: &[ProbeCost]) -> Self {
         let mut overhead = Self { probes: 0.0, tool: 0.0, in_place: 0.0, late: 0.0, spread: Spread::default() };
         for (node, cost) in location.nodes.iter().zip(costs) {
             let (on, off) = (node.on_calls as f64, node.off_calls as f64);
@@ -143,21 +142,20 @@ fn inclusive(sum: &Sum, term: &Term) -> Figure {
     Figure::with_spread(value, sum.moved + term.moved, &spread, term.mark.filter(|_| sum.children <= term.value.abs()))
 }
 
-/// A location with what it took, compensated.
+/// A location with what it took, compensated. Its nodes are needed where it has no span.
 pub(crate) fn location(
     profile: &Profile,
     location: &Location,
-    costs: &[ProbeCost],
+    overhead: &Overhead,
     mode: Mode,
     doubt: &Doubt,
     nodes: Vec<CompensatedNode>,
 ) -> CompensatedLocation {
     let clock = profile.process_of(location).clock;
-    let overhead = Overhead::of(location, costs);
     let (measured_s, total, delay_s) = match span(profile, location) {
         Some(span) => {
             let measured = span.ticks() as f64;
-            let delay = delay_of_span(location, &span, &overhead, mode);
+            let delay = delay_of_span(location, &span, overhead, mode);
             let calls = calls_of_wrappers(profile, location);
             let reach = if clock.is_known() { calls * WRAPPER_REACH_S / clock.seconds_per_tick } else { 0.0 };
             let (below, above) = doubt.of_delay(delay);
@@ -192,14 +190,14 @@ pub(crate) fn location(
 }
 
 /// A location as measured.
-pub(crate) fn location_as_measured(profile: &Profile, location: &Location, costs: &[ProbeCost], nodes: Vec<CompensatedNode>) -> CompensatedLocation {
-    let parallel = self::location(profile, location, costs, Mode::Parallel, &Doubt::default(), nodes);
+pub(crate) fn location_as_measured(profile: &Profile, location: &Location, overhead: &Overhead, nodes: Vec<CompensatedNode>) -> CompensatedLocation {
+    let parallel = self::location(profile, location, overhead, Mode::Parallel, &Doubt::default(), nodes);
     let delay_s = if span(profile, location).is_some() { parallel.delay_s } else { parallel.overhead_s };
     CompensatedLocation { total: Figure::exact(parallel.measured_s), delay_s, ..parallel }
 }
 
 /// The main thread is measured from `MPI_Init` to `MPI_Finalize`, or from the program's begin to its end.
-fn span(profile: &Profile, location: &Location) -> Option<Span> {
+pub(crate) fn span(profile: &Profile, location: &Location) -> Option<Span> {
     let span = profile.process_of(location).span.filter(|_| location.thread == 0)?;
     let end = if span.closed { span.end } else { span.end.max(location.end_ticks) };
     Some(Span { end, ..span })

@@ -5,7 +5,7 @@ mod support;
 
 use proptest::prelude::*;
 use support::profile_of;
-use tare_compensate::{Mode, compensate};
+use tare_compensate::{CompensatedLocation, Mode, compensate, compensate_whole};
 use tare_profile::{Batches, COST_UNIT, Node, Profile, RegionIndex, Span};
 use tare_simulate::trees::{self, Pair, Recorded, Truth};
 
@@ -82,6 +82,23 @@ proptest! {
         let location = &compensate(&profile, Mode::Local).locations[0];
         let root: f64 = location.nodes.iter().map(|node| node.exclusive.value).sum();
         prop_assert!((location.total.value - root).abs() < 2.0 + 1e-9 * root.abs(), "{} for {root}", location.total.value);
+    }
+
+    #[test]
+    fn what_locations_took_is_the_same_without_their_call_paths(seed: u64, size in 1_usize..24, has_span: bool, delay in 0_i64..5_000) {
+        let mut profile = measured(&trees::random(seed, size), Pair { alpha: 40.0, beta: 40.0, off: 4.0 }, seed);
+        let end: i64 = profile.locations[0].nodes.iter().map(|node| node.exclusive).sum();
+        let span = Span { start: 0, end: end.cast_unsigned(), closed: true, start_delay: 0, end_delay: delay };
+        profile.processes[0].span = has_span.then_some(span);
+        for mode in [Mode::Off, Mode::Local, Mode::Parallel] {
+            let whole = compensate_whole(&profile, mode);
+            let all = compensate(&profile, mode);
+            prop_assert_eq!((whole.mode, whole.locations.len()), (all.mode, all.locations.len()));
+            for (whole, all) in whole.locations.iter().zip(all.locations) {
+                let without = CompensatedLocation { nodes: Vec::new(), ..all };
+                prop_assert_eq!(format!("{whole:?}"), format!("{without:?}"));
+            }
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::live::{Live, RUNS, Standing, last_open_node, open_nodes};
 use crate::model::{
     Batches, Clock, File, GraphFile, Location, LocationLosses, Messages, Metric, Node, Peer, Process, Processors, RegionIndex, Span, State, Switch,
 };
-use crate::region::{Named, RegionTable};
+use crate::region::{DescriptionIndex, Named, RegionTable};
 
 /// The identity of an image whose regions the process names itself.
 const NO_DESCRIPTION: [u8; 16] = [0; 16];
@@ -59,7 +59,7 @@ pub(crate) fn read(file: &GraphFile<'_>, regions: &mut RegionTable<'_>) -> Resul
     }
     let mut reader = Reader {
         bytes,
-        images: images(bytes, &header),
+        images: images(bytes, &header).into_iter().map(|record| Image { record, description: regions.description(&record.identity) }).collect(),
         regions,
         damaged: 0,
         peers_read: 0,
@@ -194,10 +194,17 @@ fn events(nodes: &[Node]) -> u64 {
     calls.fold(0, |sum: u64, calls| sum.saturating_add(calls.saturating_mul(2)))
 }
 
+/// An image that the process loaded.
+struct Image {
+    record: ImageRecord,
+    /// Where that was found.
+    description: Option<DescriptionIndex>,
+}
+
 /// Reads the arenas of one file.
 struct Reader<'a, 'd> {
     bytes: &'a [u8],
-    images: Vec<ImageRecord>,
+    images: Vec<Image>,
     regions: &'a mut RegionTable<'d>,
     damaged: u64,
     /// Of the location that is being read.
@@ -256,9 +263,8 @@ impl Reader<'_, '_> {
 
     /// A region that the process named itself; `None` where its record is not there.
     fn named(&mut self, number: u32) -> Option<RegionIndex> {
-        let executable = self.executable.clone();
         if number == BEYOND {
-            return Some(self.regions.made_up(RegionKind::Function, "[beyond the limit of regions]", &executable));
+            return Some(self.regions.made_up(RegionKind::Function, "[beyond the limit of regions]", &self.executable));
         }
         let (arena, head) = self.names?;
         let index = number.checked_sub(1).filter(|index| *index < head.regions.min(MOST_REGIONS))?;
@@ -272,7 +278,7 @@ impl Reader<'_, '_> {
         let named = Named {
             kind,
             name: text(raw.name, raw.name_length)?,
-            image: text(raw.image, raw.image_length).filter(|image| !image.is_empty()).unwrap_or(executable),
+            image: text(raw.image, raw.image_length).filter(|image| !image.is_empty()).unwrap_or_else(|| self.executable.clone()),
             build_id: text(raw.build, raw.build_length)?,
             file: text(raw.file, raw.file_length)?,
             line: raw.line,
@@ -460,32 +466,30 @@ impl Reader<'_, '_> {
     }
 
     fn region(&mut self, index: u32, raw: &RawNode, overflow: bool) -> RegionIndex {
-        let executable = self.executable.clone();
         if index == 0 {
             return self.root_region();
         }
         if overflow {
-            return self.regions.made_up(RegionKind::Program, "[beyond the limit of nodes]", &executable);
+            return self.regions.made_up(RegionKind::Program, "[beyond the limit of nodes]", &self.executable);
         }
         self.region_with_id(raw.region)
     }
 
     fn region_with_id(&mut self, id: u32) -> RegionIndex {
-        let image = self.images.iter().find(|image| id.checked_sub(image.id_base).is_some_and(|number| (1..=image.regions).contains(&number)));
-        let known = image.copied().and_then(|image| match image.identity {
-            NO_DESCRIPTION => self.named(id - image.id_base),
-            identity => self.regions.of_image(&identity, id - image.id_base),
+        let number_in = |image: &Image| id.checked_sub(image.record.id_base).filter(|number| (1..=image.record.regions).contains(number));
+        let place = self.images.iter().find_map(|image| Some((image.description, image.record.identity, number_in(image)?)));
+        let known = place.and_then(|(description, identity, number)| match identity {
+            NO_DESCRIPTION => self.named(number),
+            _ => self.regions.of_image(description?, number),
         });
         known.unwrap_or_else(|| {
-            let executable = self.executable.clone();
             let name = format!("[region {} without description]", id);
-            self.regions.made_up(RegionKind::Function, &name, &executable)
+            self.regions.made_up(RegionKind::Function, &name, &self.executable)
         })
     }
 
     fn root_region(&mut self) -> RegionIndex {
-        let executable = self.executable.clone();
-        self.regions.made_up(RegionKind::Program, "program", &executable)
+        self.regions.made_up(RegionKind::Program, "program", &self.executable)
     }
 
     fn batches(&mut self, arena: u64, place: u32, node: u32, location: &LocationRecord) -> Option<Box<Batches>> {

@@ -61,12 +61,23 @@ pub(crate) struct Named {
 /// What tells regions apart: image, address, kind, name.
 type Key = (String, u64, RegionKind, String);
 
+/// Which of the descriptions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct DescriptionIndex(usize);
+
+/// A description and what was met of it.
+struct Described<'a> {
+    view: DescriptionView<'a>,
+    /// By number, so that a name is found once, and on most of the many call paths without a hash.
+    found: Vec<Option<RegionIndex>>,
+}
+
 /// Collects regions while files are read.
 #[derive(Default)]
 pub(crate) struct RegionTable<'a> {
-    descriptions: HashMap<[u8; 16], DescriptionView<'a>>,
-    /// By description and number, so that a name is found once.
-    numbered: HashMap<([u8; 16], u32), RegionIndex>,
+    descriptions: Vec<Described<'a>>,
+    /// Where the description with an identity stands.
+    by_identity: HashMap<[u8; 16], DescriptionIndex>,
     regions: Vec<Region>,
     known: HashMap<Key, RegionIndex>,
 }
@@ -74,17 +85,24 @@ pub(crate) struct RegionTable<'a> {
 impl<'a> RegionTable<'a> {
     pub(crate) fn add_description(&mut self, bytes: &'a [u8]) -> Result<(), DescriptionError> {
         let description = DescriptionView::of(bytes)?;
-        self.descriptions.insert(description.identity, description);
+        self.by_identity.insert(description.identity, DescriptionIndex(self.descriptions.len()));
+        self.descriptions.push(Described { view: description, found: Vec::new() });
         Ok(())
     }
 
-    /// The region with this number within the image of this identity.
-    pub(crate) fn of_image(&mut self, identity: &[u8; 16], number: u32) -> Option<RegionIndex> {
-        if let Some(&known) = self.numbered.get(&(*identity, number)) {
+    /// The description with this identity.
+    pub(crate) fn description(&self, identity: &[u8; 16]) -> Option<DescriptionIndex> {
+        self.by_identity.get(identity).copied()
+    }
+
+    /// The region with this number within the image of a description.
+    pub(crate) fn of_image(&mut self, DescriptionIndex(place): DescriptionIndex, number: u32) -> Option<RegionIndex> {
+        let number = (number as usize).checked_sub(1)?;
+        let Described { view: description, found } = &self.descriptions[place];
+        if let Some(&Some(known)) = found.get(number) {
             return Some(known);
         }
-        let description = self.descriptions.get(identity)?;
-        let region = description.region((number as usize).checked_sub(1)?)?;
+        let region = description.region(number)?;
         let image = description.path().into_owned();
         let key = (image.clone(), region.address, region.kind, region.name.clone());
         let made = Region {
@@ -100,7 +118,10 @@ impl<'a> RegionTable<'a> {
             leaf: region.flags & FLAG_LEAF != 0,
         };
         let index = self.intern(key, made);
-        self.numbered.insert((*identity, number), index);
+        // No number that a description holds is greater than the number of its records.
+        let found = &mut self.descriptions[place].found;
+        found.resize(found.len().max(number + 1), None);
+        found[number] = Some(index);
         Some(index)
     }
 

@@ -1,5 +1,6 @@
 //! The answer to a question for sums.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use tare_compensate::{Compensated, CompensatedLocation, Figure};
@@ -97,7 +98,7 @@ pub fn answer(profile: &Profile, compensated: &Compensated, question: &Sums) -> 
         (Some(ranges), Some(rank)) => ranges.iter().any(|&(from, to)| (from..=to).contains(&rank)),
         (Some(_), None) => false,
     };
-    let mut table = Table { question, rows: HashMap::new() };
+    let mut table = Table { question, rows: Vec::new(), places: HashMap::new(), of_regions: Vec::new() };
     for (index, (location, figures)) in profile.locations.iter().zip(&compensated.locations).enumerate() {
         if counts(profile.process_of(location)) {
             table.add(profile, index, location, figures, compensated, &scope);
@@ -115,7 +116,11 @@ pub fn answer(profile: &Profile, compensated: &Compensated, question: &Sums) -> 
 /// Rows while they are summed.
 struct Table<'a> {
     question: &'a Sums,
-    rows: HashMap<Who, Sum>,
+    /// In the order in which they were met.
+    rows: Vec<(Who, Sum)>,
+    places: HashMap<Who, usize>,
+    /// The places of rows that are about regions, by number: there are as many look-ups as call paths.
+    of_regions: Vec<Option<usize>>,
 }
 
 /// A row while it is summed.
@@ -139,7 +144,7 @@ struct Running {
 impl Table<'_> {
     fn add(&mut self, profile: &Profile, index: usize, location: &Location, figures: &CompensatedLocation, all: &Compensated, scope: &Scope) {
         let question = self.question;
-        if question.subject.kind == Kind::Program && question.subject.named.is_none() {
+        if question.is_of_whole() {
             if self.has_whole(location) {
                 self.add_whole(profile, index, location, figures, all);
             }
@@ -150,17 +155,19 @@ impl Table<'_> {
             return self.add_peers(profile, location, &hits, all);
         }
         let columns: Vec<Column> = question.measures.iter().map(|measure| Column::of(*measure, profile, location, figures, all.mode)).collect();
-        let who: Vec<Option<Who>> = (0..hits.len()).map(|node| hits[node].then(|| self.who(profile, index, location, node))).collect();
+        let places = self.places(profile, index, location, &hits);
         let process = profile.process_of(location);
         for node in (0..hits.len()).filter(|&node| hits[node]) {
-            let Some(row) = &who[node] else { continue };
-            let is_nested = nested(location, &who, node);
+            let Some(place) = places[node] else { continue };
+            let is_within = OnceCell::new();
             let region = location.nodes[node].region;
             let is_exact = !location.nodes[node].overflow && !process.was_off(region);
-            let sum = self.row(row, Some(region));
+            let sum = self.row(place, Some(region));
             for (value, column) in sum.values.iter_mut().zip(&columns) {
                 value.is_exact &= is_exact;
-                if let Some(figure) = column.figure(node).filter(|_| !(is_nested && column.is_inclusive)) {
+                if let Some(figure) =
+                    column.figure(node).filter(|_| !(column.is_inclusive && *is_within.get_or_init(|| nested(location, &places, node))))
+                {
                     value.add(location.process.0, &figure);
                 }
             }
@@ -169,8 +176,7 @@ impl Table<'_> {
 
     /// Whether a location has a part in what is asked of the program: its time is that of the main thread.
     fn has_whole(&self, location: &Location) -> bool {
-        let is_time = |measure: &Measure| matches!(measure, Measure::Time | Measure::Measured | Measure::Correction);
-        location.thread == 0 || self.question.axis == Axis::Thread || !self.question.measures.iter().any(is_time)
+        location.thread == 0 || self.question.axis == Axis::Thread || !self.question.measures.iter().any(|measure| measure.is_time_of_whole())
     }
 
     /// All of a location: its times are those of the run, not of its root.
@@ -189,7 +195,8 @@ impl Table<'_> {
             measure => Column::of(measure, profile, location, figures, all.mode).figure(0),
         };
         let values: Vec<Option<Figure>> = self.question.measures.iter().map(|measure| of(*measure)).collect();
-        let sum = self.row(&who, None);
+        let place = self.place(who, None);
+        let sum = self.row(place, None);
         for (value, figure) in sum.values.iter_mut().zip(&values) {
             figure.iter().for_each(|figure| value.add(location.process.0, figure));
         }
@@ -205,7 +212,9 @@ impl Table<'_> {
         for node in (0..inside.len()).filter(|&node| inside[node]) {
             for peer in &location.nodes[node].peers {
                 let measures = self.question.measures.clone();
-                let sum = self.row(&Who::Peer(peer.rank), Some(location.nodes[node].region));
+                let region = Some(location.nodes[node].region);
+                let place = self.place(Who::Peer(peer.rank), region);
+                let sum = self.row(place, region);
                 for (value, measure) in sum.values.iter_mut().zip(measures) {
                     if let Some(number) = of_peer(measure, peer, |ticks| clock.seconds(ticks as f64), all.mode) {
                         value.add(location.process.0, &Figure::exact(number));
@@ -215,15 +224,40 @@ impl Table<'_> {
         }
     }
 
-    fn who(&self, profile: &Profile, index: usize, location: &Location, node: usize) -> Who {
-        match self.question.axis {
-            Axis::Nothing | Axis::Peer => Who::All,
-            Axis::Region => Who::Region(self.named_after(profile, location, node)),
-            Axis::Caller => caller(profile, location, node).map_or(Who::NoCaller, Who::Region),
-            Axis::Rank => Who::Process(location.process.0),
-            Axis::Thread => Who::Location(index),
-            Axis::Host => Who::Host(profile.process_of(location).host.clone()),
+    /// Where the rows of a location's nodes stand, of those that were hit.
+    fn places(&mut self, profile: &Profile, index: usize, location: &Location, hits: &[bool]) -> Vec<Option<usize>> {
+        let all = match self.question.axis {
+            Axis::Region | Axis::Caller => None,
+            Axis::Nothing | Axis::Peer => Some(Who::All),
+            Axis::Rank => Some(Who::Process(location.process.0)),
+            Axis::Thread => Some(Who::Location(index)),
+            Axis::Host => Some(Who::Host(profile.process_of(location).host.clone())),
+        };
+        if let Some(who) = all {
+            let Some(first) = hits.iter().position(|&hit| hit) else { return vec![None; hits.len()] };
+            let place = self.place(who, Some(location.nodes[first].region));
+            return hits.iter().map(|hit| hit.then_some(place)).collect();
         }
+        let mut of_node = |node: usize| {
+            let named = match self.question.axis {
+                Axis::Caller => caller(profile, location, node),
+                _ => Some(self.named_after(profile, location, node)),
+            };
+            self.place_of_region(named, location.nodes[node].region)
+        };
+        (0..hits.len()).map(|node| hits[node].then(|| of_node(node))).collect()
+    }
+
+    /// The place of the row that is about a region, or has no caller; it is made of this node's region where there is none.
+    fn place_of_region(&mut self, named: Option<RegionIndex>, region: RegionIndex) -> usize {
+        let number = named.map_or(0, |named| named.0 + 1);
+        if let Some(&Some(place)) = self.of_regions.get(number) {
+            return place;
+        }
+        let place = self.place(named.map_or(Who::NoCaller, Who::Region), Some(region));
+        self.of_regions.resize(self.of_regions.len().max(number + 1), None);
+        self.of_regions[number] = Some(place);
+        place
     }
 
     /// The region that a row is named after: of calls and communication the statement, where it is known.
@@ -234,9 +268,18 @@ impl Table<'_> {
         }
     }
 
-    fn row(&mut self, who: &Who, region: Option<RegionIndex>) -> &mut Sum {
-        let measures = self.question.measures.len();
-        let sum = self.rows.entry(who.clone()).or_insert_with(|| Sum { region, is_one_region: true, values: vec![Running::nothing(); measures] });
+    /// The place of a row; where there is none yet, it begins with this region.
+    fn place(&mut self, who: Who, region: Option<RegionIndex>) -> usize {
+        *self.places.entry(who).or_insert_with_key(|who| {
+            let values = vec![Running::nothing(); self.question.measures.len()];
+            self.rows.push((who.clone(), Sum { region, is_one_region: true, values }));
+            self.rows.len() - 1
+        })
+    }
+
+    /// The row at a place, to which something of a region is added.
+    fn row(&mut self, place: usize, region: Option<RegionIndex>) -> &mut Sum {
+        let (_, sum) = &mut self.rows[place];
         sum.is_one_region &= sum.region == region;
         sum
     }
@@ -308,9 +351,9 @@ fn total(rows: &[Row], are_added: &[bool]) -> Row {
 }
 
 /// Whether a node above is a hit of the same row.
-fn nested(location: &Location, who: &[Option<Who>], node: usize) -> bool {
+fn nested(location: &Location, places: &[Option<usize>], node: usize) -> bool {
     let above = std::iter::successors(location.nodes[node].parent, |&index| location.nodes[index].parent);
-    above.into_iter().any(|index| who[index].is_some() && who[index] == who[node])
+    above.into_iter().any(|index| places[index] == places[node])
 }
 
 /// The statement at which an operation is called, where that is known.

@@ -45,6 +45,17 @@ pub struct Sums {
 }
 
 impl Sums {
+    /// Whether it asks how long the whole run took, and nothing of its call paths.
+    #[must_use]
+    pub fn is_time_of_whole(&self) -> bool {
+        self.is_of_whole() && self.measures.iter().all(|measure| measure.is_time_of_whole())
+    }
+
+    /// Whether it asks about all of the program.
+    pub(crate) fn is_of_whole(&self) -> bool {
+        self.subject.kind == Kind::Program && self.subject.named.is_none()
+    }
+
     /// Whether no row's inclusive time can be part of another's. That of a region may be part of its caller's; calls, loops and
     /// operations that one function makes stand beside each other, and so do ranks.
     pub(crate) fn are_rows_apart(&self) -> bool {
@@ -118,6 +129,11 @@ impl Measure {
     /// Whether a region has that of all below it, too.
     pub(crate) fn is_inclusive(self) -> bool {
         !matches!(self, Self::Own | Self::Count)
+    }
+
+    /// Whether of the whole program it is the time of the run, and not what its call paths have.
+    pub(crate) fn is_time_of_whole(self) -> bool {
+        matches!(self, Self::Time | Self::Measured | Self::Correction)
     }
 
     /// Whether messages with one partner say it.

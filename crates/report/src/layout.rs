@@ -111,7 +111,8 @@ pub(crate) const NO_BREAK: &str = "\u{a0}";
 /// Columns that a text takes.
 #[must_use]
 pub fn width(text: &str) -> usize {
-    text.width()
+    // Most texts are of characters that take one each.
+    if text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) { text.len() } else { text.width() }
 }
 
 /// The text without characters that a terminal would act on, and within ASCII where the page asks for it.
@@ -228,18 +229,16 @@ impl<'a> Writer<'a> {
     pub(crate) fn line(&mut self, line: &str) {
         let line = line.replace(NO_BREAK, " ");
         let mut rest = line.trim_end();
-        loop {
+        while width(rest) > self.room() {
             let head: String = take(rest.chars(), self.room()).into_iter().collect();
-            if head.is_empty() {
-                break;
-            }
             rest = &rest[head.len()..];
             self.text.push_str(head.trim_end());
-            if rest.is_empty() {
-                break;
-            }
             self.text.push('\n');
+            if rest.is_empty() {
+                return;
+            }
         }
+        self.text.push_str(rest);
         self.text.push('\n');
     }
 

@@ -40,7 +40,8 @@ pub(crate) fn answered(results: &Results, words: &str, compensate: Compensate, f
             }
             // What another tool measured has nothing taken off.
             let mode = if results.is_foreign() { Mode::Off } else { mode(compensate) };
-            let compensated = tare_compensate::compensate(profile, mode);
+            let compensate = if question.is_time_of_whole() { tare_compensate::compensate_whole } else { tare_compensate::compensate };
+            let compensated = compensate(profile, mode);
             let answer = answer(profile, &compensated, &question).map_err(|puzzle| failure(&puzzle))?;
             match format {
                 Format::Text => shown::text(&results.about(), profile, mode, &answer, &output_page()),
