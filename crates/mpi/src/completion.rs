@@ -18,7 +18,6 @@ use crate::session::Session;
 use crate::started::{self, Flight};
 use crate::transport::Shadow;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tare_delay::completion::{Arrivals, Moment};
@@ -85,8 +84,33 @@ pub(crate) struct Requests {
     pub(crate) concurrent: AtomicBool,
 }
 
-/// Handles of the requests of a call, as they were before it.
-type Handles = SmallVec<[usize; 8]>;
+/// Handles of the requests of a call, as they were before it. A few need no allocation.
+#[derive(Debug)]
+struct Handles {
+    number: usize,
+    few: [usize; Self::FEW],
+    many: Vec<usize>,
+}
+
+impl Handles {
+    const FEW: usize = 8;
+    const NONE: Self = Self { number: 0, few: [0; Self::FEW], many: Vec::new() };
+
+    /// Reads `number` handles of the program.
+    fn read(&mut self, session: &Session, requests: usize, number: usize) {
+        self.number = number;
+        let handles = (0..number).map(|index| read_handle(session.abi, requests, index));
+        if number <= Self::FEW {
+            self.few.iter_mut().zip(handles).for_each(|(place, handle)| *place = handle);
+        } else {
+            self.many = handles.collect();
+        }
+    }
+
+    fn all(&self) -> &[usize] {
+        self.few.get(..self.number).unwrap_or(&self.many)
+    }
+}
 
 /// A pending receive among the requests of a call.
 #[derive(Debug)]
@@ -141,16 +165,16 @@ impl Requests {
         if self.number.load(Ordering::Relaxed) == 0 {
             return false;
         }
-        (0..number).for_each(|index| handles.push(read_handle(session.abi, requests, index)));
+        handles.read(session, requests, number);
         let all = self.lock();
-        handles.iter().any(|request| all.get(request).is_some_and(|tracked| tracked.posted().is_some() || tracked.is_other()))
+        handles.all().iter().any(|request| all.get(request).is_some_and(|tracked| tracked.posted().is_some() || tracked.is_other()))
     }
 
     /// What stands behind handles: the pending receives, and the indices and handles of what else we follow.
     fn look_up(&self, handles: &Handles) -> (Vec<Pending>, Vec<(usize, usize)>) {
         let all = self.lock();
         let (mut pending, mut others) = (Vec::new(), Vec::new());
-        for (index, &request) in handles.iter().enumerate() {
+        for (index, &request) in handles.all().iter().enumerate() {
             let Some(tracked) = all.get(&request) else { continue };
             if let Some((comm, serial, posted, pattern)) = tracked.posted() {
                 pending.push(Pending { index, request, comm: comm.clone(), serial, posted, pattern });
@@ -180,7 +204,7 @@ impl Requests {
 pub(crate) fn complete(call: &mut Call<'_>, complete: Complete) -> Span {
     let session = call.session;
     let number = complete.count.map_or(1, |position| usize::try_from(int(call.arguments[position])).unwrap_or(0));
-    let mut handles = Handles::new();
+    let mut handles = Handles::NONE;
     if !session.requests.follows(session, call.arguments[complete.requests], number, &mut handles) {
         return call.run();
     }
@@ -384,7 +408,8 @@ pub(crate) fn free(call: &mut Call<'_>) -> Span {
 /// `MPI_Cancel`.
 pub(crate) fn cancel(call: &mut Call<'_>) -> Span {
     let session = call.session;
-    let request = Handles::from_elem(read_handle(session.abi, call.arguments[0], 0), 1);
+    let mut request = Handles::NONE;
+    request.read(session, call.arguments[0], 1);
     for one in session.requests.look_up(&request).0 {
         one.comm.queue.lock().unwrap_or_else(PoisonError::into_inner).cancel(one.serial);
     }
