@@ -2,13 +2,11 @@
 
 mod common;
 
-use common::Workshop;
+use common::{SHAPES, Workshop};
 use tare_code::{Edges, Program};
 use tare_image::Image;
 use tare_image::debug::DebugSections;
 use tare_image::lines::Lines;
-
-const SHAPES: &str = include_str!("programs/shapes.c");
 
 /// Changes bytes at random, those of the headers more often, and looks at everything that can be asked for.
 fn damage(whole: &[u8], rounds: usize) {

@@ -4,11 +4,9 @@ mod common;
 
 use std::process::Command;
 
-use common::{Workshop, assert_same_functions, function, has, run, tool};
+use common::{SHAPES, Workshop, assert_same_functions, function, has, run, tool};
 use tare_code::{Program, Refusal};
 use tare_image::Image;
-
-const SHAPES: &str = include_str!("programs/shapes.c");
 
 #[test]
 fn a_stripped_program_has_the_same_functions() {
@@ -349,7 +347,7 @@ fn without_section_headers_the_same_functions_are_found() {
         ("gcc", &["-O1", "-s", "-Wl,-z,now"]),
     ];
     for (compiler, flags) in cases {
-        let bytes = shop.compile(compiler, "shapes", "c", include_str!("programs/shapes.c"), flags);
+        let bytes = shop.compile(compiler, "shapes", "c", SHAPES, flags);
         let bare = common::without_section_headers(&bytes);
         let image = Image::parse(&bytes).expect("an image");
         let start_up: Vec<_> = [".init", ".fini"].into_iter().filter_map(|name| Some(image.section(name)?.range())).collect();
@@ -369,7 +367,7 @@ fn without_section_headers_the_same_functions_are_found() {
 fn what_the_loader_runs_has_its_name_in_stripped_files() {
     let shop = Workshop::new();
     for flags in [["-O1", "-s", "-pie"], ["-O1", "-s", "-static"]] {
-        let bytes = shop.compile("gcc", "shapes", "c", include_str!("programs/shapes.c"), &flags);
+        let bytes = shop.compile("gcc", "shapes", "c", SHAPES, &flags);
         let image = Image::parse(&bytes).expect("an image");
         let program = Program::analyse(&image).expect("functions");
         for (name, section) in [("_init", ".init"), ("_fini", ".fini")] {

@@ -4,11 +4,9 @@ mod common;
 
 use std::process::Command;
 
-use common::{Workshop, assert_same_functions, function, has, run};
+use common::{SHAPES, Workshop, assert_same_functions, function, has, run};
 use tare_code::Program;
 use tare_image::Image;
-
-const SHAPES: &str = include_str!("programs/shapes.c");
 
 const COLD: &str = r#"
 #include <stdio.h>

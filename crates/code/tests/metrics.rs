@@ -5,13 +5,11 @@ mod common;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use common::{Workshop, function, has, tool};
+use common::{SHAPES, Workshop, function, has, tool};
 use tare_code::{Flow, Metrics, Program};
 use tare_image::Image;
 use tare_image::debug::DebugSections;
 use tare_image::lines::Lines;
-
-const SHAPES: &str = include_str!("programs/shapes.c");
 
 fn metrics_of(image: &Image<'_>, program: &Program, name: &str) -> Metrics {
     let function = function(program, name);

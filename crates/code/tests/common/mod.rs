@@ -9,6 +9,30 @@ use tare_code::{Program, Refusal};
 #[allow(unused_imports, reason = "not every test needs all of it")]
 pub(crate) use workshop::{Workshop, run, tool};
 
+/// A program of many shapes.
+#[allow(dead_code, reason = "not every test needs it")]
+pub(crate) const SHAPES: &str = include_str!("../programs/shapes.c");
+
+/// Compilers with the options that decide on the form of tables.
+#[allow(dead_code, reason = "not every test tries all")]
+pub(crate) const CASES: [(&str, &[&str]); 15] = [
+    ("gcc", &["-O0", "-pie", "-fPIE"]),
+    ("gcc", &["-O2", "-pie", "-fPIE"]),
+    ("gcc", &["-O0", "-no-pie", "-fno-pie"]),
+    ("gcc", &["-O2", "-no-pie", "-fno-pie"]),
+    ("gcc", &["-O2", "-fcf-protection"]),
+    ("gcc", &["-Os"]),
+    ("gcc", &["-O2", "-fno-asynchronous-unwind-tables"]),
+    ("gcc", &["-O3", "-no-pie", "-fno-pie", "-fno-asynchronous-unwind-tables", "-fno-omit-frame-pointer"]),
+    ("clang", &["-O0", "-pie", "-fPIE"]),
+    ("clang", &["-O2", "-pie", "-fPIE"]),
+    ("clang", &["-O2", "-no-pie", "-fno-pie"]),
+    ("gcc", &["-O0", "-no-pie", "-fno-pie", "-mcmodel=large"]),
+    ("clang", &["-O0", "-no-pie", "-fno-pie", "-mcmodel=large"]),
+    ("clang", &["-O0", "-pie", "-fPIC", "-mcmodel=medium"]),
+    ("clang", &["-O2", "-pie", "-fPIC", "-mcmodel=medium"]),
+];
+
 /// Whether a compiler is there.
 #[allow(dead_code, reason = "not every test has a choice")]
 pub(crate) fn has(compiler: &str) -> bool {
