@@ -340,6 +340,20 @@ fn two_builds_differ_where_their_sources_do() {
     assert!(table.contains("1 function changed, 1 added, 0 removed") && table.contains("+sqrt"), "{table}");
 }
 
+#[test]
+fn callees_that_came_and_went_have_the_names_that_people_read() {
+    let place = Place::new();
+    let source = |callee: &str| format!("namespace far {{ int away(int); int near(int); }}\nint caller(int x) {{ return far::{callee}(x) + 1; }}\n");
+    for (name, callee) in [("before", "away"), ("after", "near")] {
+        fs::write(place.path().join("one.cc"), source(callee)).expect("a writable directory");
+        assert!(place.command("g++").args(["-O1", "-shared", "-fPIC", "-o", name, "one.cc"]).status().expect("g++").success());
+    }
+    let table = shown(&place, &["before", "--compare", "after"]);
+    assert!(table.contains("+far::near(int)") && table.contains("far::away(int)") && !table.contains("_ZN"), "{table}");
+    let document: Value = serde_json::from_str(&shown(&place, &["before", "--compare", "after", "--format", "json"])).expect("JSON");
+    assert_eq!(document["changed"][0]["callees_added"], serde_json::json!(["_ZN3far4nearEi"]), "{document}");
+}
+
 const OPERANDS: &str = "#include <stdio.h>
     #define APART __attribute__((noinline, noclone, used))
     APART int adds(int x) { return x + 7; }

@@ -438,7 +438,8 @@ fn names_that_match_nothing_are_told_with_their_rule() {
     let (place, program) = place_with_program();
     let rules = "<filter name='f' start='none'>\n<include><functionnames>leaf leav</functionnames></include>\n\
         <include><functionnames match='prefix'>lea zzz</functionnames></include>\n\
-        <exclude><property name='path'><functionnames match='suffix'>_nowhere</functionnames></property></exclude>\n</filter>";
+        <exclude><property name='path'><functionnames match='suffix'>_nowhere</functionnames></property></exclude>\n\
+        <include><or><functionnames match='find'>eaf</functionnames><functionnames match='regex'>^zz</functionnames></or></include>\n</filter>";
     fs::write(place.path().join("f.xml"), rules).expect("a writable directory");
     fs::write(place.path().join("names"), "leaf\n# a comment\nnf\nleaf@0x1\n").expect("a writable directory");
     for (file, wanted) in [("f.xml", [("f", 2, "leav"), ("f", 4, "*_nowhere")]), ("names", [("names", 3, "nf"), ("names", 4, "leaf@0x1")])] {

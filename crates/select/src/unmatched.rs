@@ -1,9 +1,9 @@
 //! Names in filters that no function of a program has: most of them are misspelt, or come from a list of another build.
 //!
 //! Whole names are looked at one by one. Of the words of a `prefix`, `suffix`, `find` or `regex` list one must match, as
-//! such lists name what may be there: `MPI mpi`. The target of a path may also be a function of another image.
+//! such lists name what may be there: `MPI mpi`; so do such lists that are alternatives, in one `<or>`. The target of a path may also be a function of another image.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use tare_code::Program;
@@ -31,7 +31,9 @@ pub fn unmatched(program: &Program, filters: &[Filter]) -> Vec<Unmatched> {
     let mut wanted: BTreeMap<Kind, Vec<Wanted<'_>>> = BTreeMap::new();
     for filter in filters {
         for rule in &filter.rules {
-            gather(&rule.condition, None, &mut |kind, pattern| wanted.entry(kind).or_default().push(Wanted { filter, rule, pattern }));
+            gather(&rule.condition, None, None, &mut |kind, choice, pattern| {
+                wanted.entry(kind).or_default().push(Wanted { filter, rule, choice, pattern });
+            });
         }
     }
     let functions = Functions::names_of(program);
@@ -53,17 +55,23 @@ type Kind = (Names, Option<Edges>);
 struct Wanted<'a> {
     filter: &'a Filter,
     rule: &'a Rule,
+    /// The `<or>` of which it is an alternative.
+    choice: Option<Choice>,
     pattern: &'a Pattern,
 }
 
+/// Where the alternatives of an `<or>` stand: which one it is.
+type Choice = *const Condition;
+
 /// `reached` is how calls lead to the functions that the condition is about, where it is the target of a path.
-fn gather<'a>(condition: &'a Condition, reached: Option<Edges>, see: &mut dyn FnMut(Kind, &'a Pattern)) {
+fn gather<'a>(condition: &'a Condition, reached: Option<Edges>, choice: Option<Choice>, see: &mut dyn FnMut(Kind, Option<Choice>, &'a Pattern)) {
     match condition {
-        Condition::All(parts) | Condition::Any(parts) => parts.iter().for_each(|part| gather(part, reached, see)),
-        Condition::Not(part) => gather(part, reached, see),
+        Condition::All(parts) => parts.iter().for_each(|part| gather(part, reached, None, see)),
+        Condition::Any(parts) => parts.iter().for_each(|part| gather(part, reached, Some(parts.as_ptr()), see)),
+        Condition::Not(part) => gather(part, reached, None, see),
         Condition::Property(Property::Names { of: Names::File | Names::FullPath, .. } | Property::Number { .. }) => {}
-        Condition::Property(Property::Names { of, pattern }) => see((*of, reached), pattern),
-        Condition::Property(Property::Reach { target, edges, .. }) => gather(target, Some(*edges), see),
+        Condition::Property(Property::Names { of, pattern }) => see((*of, reached), choice, pattern),
+        Condition::Property(Property::Reach { target, edges, .. }) => gather(target, Some(*edges), None, see),
     }
 }
 
@@ -106,8 +114,10 @@ fn missing(names: &[String], wanted: &[Wanted<'_>], report: &mut dyn FnMut(&Want
             report(one, line, name.to_string());
         }
     }
-    for (one, is_matched) in lists.iter().zip(matched(names, &lists)) {
-        if !is_matched {
+    let is_matched = matched(names, &lists);
+    let found: HashSet<Choice> = lists.iter().zip(&is_matched).filter(|(_, is_matched)| **is_matched).filter_map(|(one, _)| one.choice).collect();
+    for (one, is_matched) in lists.iter().zip(is_matched) {
+        if !is_matched && !one.choice.is_some_and(|choice| found.contains(&choice)) {
             report(one, None, one.pattern.to_string());
         }
     }

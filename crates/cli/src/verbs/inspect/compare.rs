@@ -24,7 +24,7 @@ pub(super) fn compare(arguments: &InspectArguments, other: &Path) -> Result<Exit
     let comparison = Comparison::of(side(arguments, &arguments.image, &wanted)?, side(arguments, other, &wanted)?);
     match arguments.format {
         InspectFormat::Json => println!("{}", compare::json(&comparison)),
-        _ => print!("{}", compare::text(&comparison, arguments.top, &output_page())),
+        _ => print!("{}", compare::text(&comparison, arguments.top, &|raw| tare_image::demangle(raw).into_owned(), &output_page())),
     }
     Ok(ExitCode::SUCCESS)
 }

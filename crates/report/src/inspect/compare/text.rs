@@ -4,9 +4,9 @@ use super::{Change, Comparison, Function};
 use crate::layout::{Align, Column, Glyphs, Page, Writer};
 use crate::number::exact_count;
 
-/// Counts, and a table each of functions changed, added and removed, of at most `top` rows.
+/// Counts, and a table each of functions changed, added and removed, of at most `top` rows. `demangled` is what people read for a raw name.
 #[must_use]
-pub fn text(comparison: &Comparison, top: Option<usize>, page: &Page) -> String {
+pub fn text(comparison: &Comparison, top: Option<usize>, demangled: &dyn Fn(&str) -> String, page: &Page) -> String {
     let mut writer = Writer::new(page);
     let glyphs = writer.glyphs();
     let count = |number: usize| exact_count(number as u64, glyphs);
@@ -24,13 +24,13 @@ pub fn text(comparison: &Comparison, top: Option<usize>, page: &Page) -> String 
         let (before, after) = comparison.nameless;
         writer.words("", 2, &format!("{} and {} functions without a name could not be matched", count(before), count(after)));
     }
-    changed(&mut writer, comparison, top);
+    changed(&mut writer, comparison, top, demangled);
     list(&mut writer, "Added", &comparison.added, top);
     list(&mut writer, "Removed", &comparison.removed, top);
     writer.finish()
 }
 
-fn changed(writer: &mut Writer<'_>, comparison: &Comparison, top: Option<usize>) {
+fn changed(writer: &mut Writer<'_>, comparison: &Comparison, top: Option<usize>, demangled: &dyn Fn(&str) -> String) {
     let rows = &comparison.changed[..top.unwrap_or(usize::MAX).min(comparison.changed.len())];
     if rows.is_empty() {
         return;
@@ -45,11 +45,11 @@ fn changed(writer: &mut Writer<'_>, comparison: &Comparison, top: Option<usize>)
     };
     let pairs = |number: &dyn Fn(&Function) -> usize| rows.iter().map(|row| both(number(&row.before), number(&row.after))).collect::<Vec<_>>();
     let calls = rows.iter().map(|row| {
-        let added = row.callees_added.iter().map(|name| format!("+{name}"));
-        let removed = row.callees_removed.iter().map(|name| format!("{}{name}", glyphs.minus));
-        let all: Vec<String> = added.chain(removed).collect();
-        let shown: Vec<&str> = all.iter().take(SHOWN_CALLEES).map(String::as_str).collect();
-        let rest = if all.len() > SHOWN_CALLEES { format!(" {}", glyphs.ellipsis) } else { String::new() };
+        let added = row.callees_added.iter().map(|name| ("+", name));
+        let removed = row.callees_removed.iter().map(|name| (glyphs.minus, name));
+        let all = added.chain(removed);
+        let shown: Vec<String> = all.clone().take(SHOWN_CALLEES).map(|(sign, name)| sign.to_string() + &demangled(name)).collect();
+        let rest = if all.count() > SHOWN_CALLEES { format!(" {}", glyphs.ellipsis) } else { String::new() };
         shown.join(" ") + &rest
     });
     let mut columns = vec![
