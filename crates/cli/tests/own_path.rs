@@ -86,6 +86,29 @@ fn a_library_beside_the_program_is_found_by_origin() {
 }
 
 #[test]
+fn a_program_and_a_library_open_what_lies_beside_their_originals() {
+    let place = Place::new();
+    let folder = place.path();
+    let write = |name: &str, content: &str| fs::write(folder.join(name), content).expect("a writable directory");
+    let opens = "#include <dlfcn.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
+                 static void *opened(const char *path) { void *it = dlopen(path, RTLD_NOW); if (!it) { puts(dlerror()); exit(1); } return it; }\n";
+    write("near.c", "int near(void) { return 41; }\n");
+    write("lib.c", &format!("{opens}int asked(void) {{ return ((int (*)(void))dlsym(opened(\"${{ORIGIN}}/deep/libnear.so\"), \"near\"))(); }}\n"));
+    let main = "int asked(void);\nint main(void) { opened(\"$ORIGIN/lib/deep/../libasks.so\"); return asked() + 1; }\n";
+    write("main.c", &format!("{opens}{main}"));
+    fs::create_dir_all(folder.join("lib/deep")).expect("a writable directory");
+    let gcc = |arguments: &[&str]| assert!(Command::new("gcc").current_dir(folder).args(arguments).status().expect("gcc").success());
+    gcc(&["-shared", "-fPIC", "-o", "lib/deep/libnear.so", "near.c"]);
+    gcc(&["-shared", "-fPIC", "-o", "lib/libasks.so", "lib.c"]);
+    gcc(&["-O2", "-o", "main", "main.c", "-Llib", "-lasks", "-Wl,-rpath,$ORIGIN/lib"]);
+    for options in [&["--preset", "all"][..], &["--preset", "all", "--library", "libasks"]] {
+        let output = place.profile(options, &["./main".into()]);
+        assert_eq!(output.status.code(), Some(42), "{options:?}: {}{}", text(&output.stdout), text(&output.stderr));
+        assert_eq!(place.report().has_region("asked"), options.len() > 2, "{options:?}");
+    }
+}
+
+#[test]
 fn data_at_the_end_of_the_program_is_found_there() {
     let place = Place::new();
     let program = compile_c("crates/cli/tests/programs/payload.c", place.path(), &[]);

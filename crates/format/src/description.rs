@@ -324,6 +324,15 @@ pub fn is_question(description: &[u8], returns_to: u64) -> bool {
     questions.binary_search_by_key(&returns_to, |bytes| u64::from_le_bytes(*bytes)).is_ok()
 }
 
+/// The path of the original image. The description must be whole.
+#[must_use]
+pub fn path_in(description: &[u8]) -> Option<&[u8]> {
+    let reader = Reader { bytes: description };
+    let strings = reader.strings(reader.u64_at(32).ok()?, reader.u64_at(40).ok()?).ok()?;
+    let (start, length) = (reader.u32_at(48).ok()? as usize, reader.u32_at(52).ok()? as usize);
+    strings.get(start..start.checked_add(length)?)
+}
+
 /// Strings stored once each, but for those whose hash is another's.
 #[derive(Default)]
 struct Strings {

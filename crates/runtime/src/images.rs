@@ -255,17 +255,31 @@ static CONNECTED: [Connected; MOST] = [const { Connected::none() }; MOST];
 
 /// Whether a call that comes back to this address asks MPI in passing whether something is complete.
 pub(crate) fn is_asked_in_passing(returns_to: u64) -> bool {
-    let is_question = |known: &Connected| {
-        let address = returns_to.wrapping_sub(known.bias.load(Ordering::Relaxed));
-        if address >= known.end.load(Ordering::Relaxed) {
-            return false;
-        }
+    // SAFETY: the call is in the image.
+    unsafe { describing(returns_to) }.is_some_and(|(description, address)| description::is_question(description, address))
+}
+
+/// The directory of the original of the image that a call comes back to.
+pub(crate) fn folder_of_original(returns_to: u64) -> Option<&'static [u8]> {
+    // SAFETY: the call is in the image.
+    let (description, _) = unsafe { describing(returns_to) }?;
+    let path = description::path_in(description)?;
+    let last = path.iter().rposition(|&byte| byte == b'/')?;
+    path.get(..last.max(1))
+}
+
+/// The description of the connected image that holds an address, and the link address.
+///
+/// # Safety
+/// The image must stay loaded: the description goes with it.
+unsafe fn describing(address: u64) -> Option<(&'static [u8], u64)> {
+    CONNECTED.iter().filter(|known| known.slots.load(Ordering::Acquire) != 0).find_map(|known| {
+        let address = address.wrapping_sub(known.bias.load(Ordering::Relaxed));
         let (start, length) = &known.description;
-        // SAFETY: the image is loaded, since the call is in it, and with it its description.
-        let description = unsafe { memory(start.load(Ordering::Relaxed), length.load(Ordering::Relaxed)) };
-        description::is_question(description, address)
-    };
-    CONNECTED.iter().filter(|known| known.slots.load(Ordering::Acquire) != 0).any(is_question)
+        // SAFETY: the image is loaded, as the caller vouches, and with it its description.
+        let description = || unsafe { memory(start.load(Ordering::Relaxed), length.load(Ordering::Relaxed)) };
+        (address < known.end.load(Ordering::Relaxed)).then(|| (description(), address))
+    })
 }
 
 /// Lets the probes of all images do nothing, or what they do otherwise.

@@ -2,7 +2,8 @@
 //! whatever pointed into those that are gone.
 //!
 //! What the dynamic linker does with a bare name depends on the image that calls it, where that has a search path of its own.
-//! Such calls are passed on untouched, and an instrumented image that they load stays unconnected.
+//! Such calls are passed on untouched, and an instrumented image that they load stays unconnected. `$ORIGIN` in what a copy asks for
+//! is the directory of its original.
 
 use crate::images;
 use crate::loaded;
@@ -11,6 +12,7 @@ use crate::process::{self, Mode};
 use crate::settings::settings;
 use crate::switch;
 use crate::sys::SignalsBlocked;
+use crate::text::Path;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -47,7 +49,8 @@ pub(crate) unsafe extern "C" fn dlopen(_path: *const c_char, _flags: c_int) -> *
         "test rax, rax",
         "jz 2f",
         "jmp rax",
-        "2: jmp {own}",
+        "2: mov rdx, [rsp]",
+        "jmp {own}",
         whose = sym passed_on,
         own = sym open_and_connect,
     )
@@ -65,7 +68,7 @@ unsafe extern "C" fn passed_on(path: *const c_char, _flags: c_int, caller: u64) 
     // SAFETY: as the caller vouches.
     let bytes = unsafe { CStr::from_ptr(path) }.to_bytes();
     let is_ours = if bytes.contains(&b'/') {
-        !bytes.contains(&b'$')
+        !bytes.contains(&b'$') || beside_original(bytes, caller).is_some()
     } else {
         // Found in the same places, whoever asks, where neither the caller nor this library names any.
         let _signals = SignalsBlocked::new();
@@ -74,15 +77,41 @@ unsafe extern "C" fn passed_on(path: *const c_char, _flags: c_int, caller: u64) 
     if is_ours { core::ptr::null_mut() } else { real }
 }
 
+/// What a call from an address asks for, with the directory of the original in the place of `$ORIGIN`; `None` where that is not
+/// in it, or the caller is no copy.
+fn beside_original(path: &[u8], caller: u64) -> Option<Path> {
+    if path.contains(&b'$') { with_origin(path, images::folder_of_original(caller)?) } else { None }
+}
+
+/// A path with a directory in the place of `$ORIGIN`, if that is in it, and there is room.
+fn with_origin(path: &[u8], folder: &[u8]) -> Option<Path> {
+    let continues = |rest: &&[u8]| rest.first().is_some_and(|&byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let behind = |text: &'_ [u8]| -> Option<usize> {
+        let rest = text.strip_prefix(b"${ORIGIN}").or_else(|| text.strip_prefix(b"$ORIGIN").filter(|rest| !continues(rest)))?;
+        Some(text.len() - rest.len())
+    };
+    let (mut replaced, mut is_changed, mut rest) = (Path::EMPTY, false, path);
+    while let Some((first, others)) = rest.split_first() {
+        let token = behind(rest);
+        replaced = replaced.then(if token.is_some() { folder } else { core::slice::from_ref(first) });
+        rest = token.and_then(|length| rest.get(length..)).unwrap_or(others);
+        is_changed |= token.is_some();
+    }
+    (is_changed && replaced.as_c_str().is_some()).then_some(replaced)
+}
+
 /// # Safety
 /// As `dlopen`.
-unsafe extern "C" fn open_and_connect(path: *const c_char, flags: c_int) -> *mut c_void {
+unsafe extern "C" fn open_and_connect(path: *const c_char, flags: c_int, caller: u64) -> *mut c_void {
     let real = next(&DLOPEN, c"dlopen");
     if real.is_null() {
         return core::ptr::null_mut();
     }
     // SAFETY: the next `dlopen` is libc's, of this type.
     let real = unsafe { core::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void>(real) };
+    // SAFETY: as the caller vouches; such a path is never null.
+    let beside = beside_original(unsafe { CStr::from_ptr(path) }.to_bytes(), caller);
+    let path = beside.as_ref().and_then(Path::as_c_str).map_or(path, CStr::as_ptr);
     // SAFETY: as the caller vouches.
     let handle = unsafe { real(path, flags) };
     if !handle.is_null() {
@@ -111,4 +140,19 @@ pub(crate) unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
         switch::forget_gone();
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_origin;
+
+    #[test]
+    fn origin_is_a_whole_word_or_in_braces() {
+        let replaced = |path: &[u8]| with_origin(path, b"/opt/app").map(|path| path.bytes().to_vec());
+        assert_eq!(replaced(b"$ORIGIN/../lib/a.so").as_deref(), Some(&b"/opt/app/../lib/a.so"[..]));
+        assert_eq!(replaced(b"/x/${ORIGIN}y/$ORIGIN").as_deref(), Some(&b"/x//opt/appy//opt/app"[..]));
+        assert_eq!(replaced(b"$ORIGIN2/a.so").as_deref(), None);
+        assert_eq!(replaced(b"$LIB/a.so").as_deref(), None);
+        assert_eq!(with_origin(b"$ORIGIN/a.so", &[b'x'; 2000]).map(|path| path.bytes().len()), None);
+    }
 }
