@@ -65,7 +65,7 @@ def row(code, library, options, place, environment):
         source = Path(__file__).resolve().parent.parent / code.source
         run([f"{code.compiler}.{library}", "-O2", "-g", "-w", "-o", "program", str(source), "-lm"], directory, environment)
         words = ["./program", *words]
-    line = [*code.options, "--", f"mpirun.{library}", "-n", "2", *words]
+    line = [*code.options, "--", f"mpirun.{library}", "-n", str(options.ranks), *words]
     pairs = ["validate", "--preset", "all", "-n", str(options.pairs), "-o", "pairs", "--format", "json"]
     table = json.loads(run([options.tare, *pairs, *line], directory, environment))
     errors = [" / ".join(percent(rank["error"][kind], "+") for rank in table["ranks"]) for kind in ("uncompensated", "local", "parallel")]
@@ -83,6 +83,7 @@ def main():
     parser.add_argument("codes", nargs="*", help="names of the first column (default: all)")
     parser.add_argument("--tare", default="target/release/tare", help="the command (default: %(default)s)")
     parser.add_argument("--pairs", type=int, default=15, help="pairs of runs for each program (default: %(default)s)")
+    parser.add_argument("--ranks", type=int, default=2, help="ranks of each program (default: %(default)s)")
     parser.add_argument("--mpi", choices=list(NAMES), help="one library only")
     options = parser.parse_args()
     options.tare = str(Path(options.tare).resolve())
@@ -96,7 +97,9 @@ def main():
     print(HEAD, flush=True)
     with tempfile.TemporaryDirectory(prefix="tare-validation-") as place:
         root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
-        environment = os.environ | root | {"TARE_CACHE": f"{place}/cache", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        # Ranks that share a processor have to let each other run.
+        shared = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1"} if options.ranks > os.cpu_count() else {}
+        environment = os.environ | root | shared | {"TARE_CACHE": f"{place}/cache", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         for code in todo:
             for library in code.libraries:
                 if (options.codes and code.name not in options.codes) or options.mpi not in (None, library):

@@ -1,21 +1,33 @@
 //! Ends that wait until another location looks: libraries go on with what was started only while a program is inside them.
 //!
 //! A send whose memory the receiver gives back, and a collective whose data another member hands on, ends when that one next comes
-//! into the library and looks for what has come. Such calls are its *visits*. From the last of them it can be told, when an operation
-//! has ended, which visit it waited for, and from some ends, whether operations of its kind wait for visits at all:
+//! into the library and looks for what has come. Such calls are its *visits*, and so are calls that start a receive: a large message of
+//! which the library has found the announcement before is taken there. From the last visits it can be told, when an operation
+//! has ended, which one it waited for, and from some ends, whether operations of its kind wait for visits at all:
 //!
 //! * it ended while the other one had made no call at all since it began: its kind does not wait;
 //! * the other one came in after everything else was there, and then it ended: it waited for the last such visit;
-//! * the other one came in before that: what waits was ready with the first visit since the operation began.
+//! * the other one came in before that: what waits was ready with the first visit since the operation began that looked for everything.
 //!
 //! Unmeasured, an operation that began between two visits may have begun between two others. The order is taken to be the one that was.
 
 use crate::completion::Moment;
 use tare_format::ids::Ticks;
 
+/// What of all that has come the library looks for in a visit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Look {
+    /// Everything.
+    Everything,
+    /// The message that the call asks for, among those that it has found before.
+    Found,
+}
+
 /// A call of another location in which the library looks for what has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Visit {
+    /// What for.
+    pub look: Look,
     /// When it began.
     pub begin: Moment,
     /// When it ended; `None` while it lasts.
@@ -55,16 +67,19 @@ pub fn held(visits: impl IntoIterator<Item = Visit>, left: Option<Ticks>, begun:
     }
     // Whether they go back to before the operation began.
     let mut are_all = false;
-    let (mut last, mut first) = (None, None);
+    let (mut last, mut first, mut first_of_all) = (None, None, None);
     for visit in visits.into_iter().filter(|visit| visit.begin.at <= end) {
         if visit.end.is_some_and(|left| left < begun) {
             are_all = true;
         } else {
             last = last.or(Some(visit.begin));
-            first = Some(visit.begin);
+            first_of_all = Some(visit.begin);
+            if visit.look == Look::Everything {
+                first = first_of_all;
+            }
         }
     }
-    match (last, first) {
+    match (last, first.or(first_of_all)) {
         (Some(last), _) if last.at > alone => Held::Waited(last),
         (_, Some(first)) if are_all => Held::Ready(first),
         _ => Held::Unknown,
@@ -73,7 +88,7 @@ pub fn held(visits: impl IntoIterator<Item = Visit>, left: Option<Ticks>, begun:
 
 #[cfg(test)]
 mod tests {
-    use super::{Held, Visit, held};
+    use super::{Held, Look, Visit, held};
     use crate::completion::Moment;
     use proptest::prelude::{ProptestConfig, prop_assert, proptest};
     use std::vec::Vec;
@@ -84,7 +99,11 @@ mod tests {
     }
 
     const fn visit(begin: Moment, end: Option<Ticks>) -> Visit {
-        Visit { begin, end }
+        Visit { look: Look::Everything, begin, end }
+    }
+
+    const fn start(begin: Moment, end: Option<Ticks>) -> Visit {
+        Visit { look: Look::Found, begin, end }
     }
 
     const LONG_AGO: Visit = visit(moment(1, 0), Some(Ticks(10)));
@@ -120,6 +139,16 @@ mod tests {
         let first = visit(moment(1_500, 100), Some(Ticks(1_520)));
         let later = visit(moment(1_900, 300), None);
         assert_eq!(at_1000(&[later, first, LONG_AGO], 1_950, 2_000), Held::Ready(first.begin));
+    }
+
+    #[test]
+    fn a_started_receive_ends_a_wait_and_is_not_ready_before_a_look_for_everything() {
+        let started = start(moment(1_500, 100), Some(Ticks(1_520)));
+        assert_eq!(at_1000(&[started, LONG_AGO], 1_400, 2_000), Held::Waited(started.begin), "the message was found before");
+        let look = visit(moment(1_700, 300), None);
+        assert_eq!(at_1000(&[look, started, LONG_AGO], 1_400, 2_000), Held::Waited(look.begin));
+        assert_eq!(at_1000(&[look, started, LONG_AGO], 1_800, 2_000), Held::Ready(look.begin));
+        assert_eq!(at_1000(&[started, LONG_AGO], 1_800, 2_000), Held::Ready(started.begin), "nothing else can have taken it");
     }
 
     proptest! {

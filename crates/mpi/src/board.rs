@@ -3,13 +3,14 @@
 //!
 //! ```text
 //! per process, in the order of ranks: a page of
-//!   0 u64  visits begun so far: calls in which the library looks for messages
+//!   0 u64  visits begun so far
 //!   8 u64  when a call of whatever kind ended last (ticks); all ones while one lasts
 //!  64 [Entry; REMEMBERED]: visit n stands in entry n mod REMEMBERED
 //! Entry, of 64 bytes:
 //!   0 u64  n + 1; 0 while the entry is written
 //!   8 u64  when it began (ticks)     16 i64 the delay then (ticks)
 //!  24 u64  when it ended; all ones while it lasts
+//!  32 u64  0 where the library looks for everything, 1 where for what it has found
 //! ```
 //!
 //! What always holds: a process writes on its own page alone; a visit is noted before the library can go on with anything in it;
@@ -26,7 +27,7 @@ use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use tare_delay::completion::Moment;
-use tare_delay::visits::Visit;
+use tare_delay::visits::{Look, Visit};
 use tare_format::ids::{Rank, Ticks};
 use tare_runtime::process::now;
 
@@ -42,6 +43,7 @@ struct Entry {
     begin: AtomicU64,
     delay: AtomicI64,
     end: AtomicU64,
+    look: AtomicU64,
 }
 
 #[repr(C, align(4096))]
@@ -69,7 +71,10 @@ unsafe impl Sync for Board {}
 
 /// A visit of this process that has begun.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Begun(u64);
+pub(crate) struct Begun {
+    number: u64,
+    look: Look,
+}
 
 impl Board {
     /// Shares a board with the processes of the world that are on this machine; all processes call this. `None` where this
@@ -90,14 +95,16 @@ impl Board {
         let made = if is_first { map(&name, length, true) } else { None };
         session.ask(Id::MPI_Barrier, [shadow])?;
         let memory = if is_first { made } else { map(&name, length, false) };
-        session.ask(Id::MPI_Barrier, [shadow])?;
+        let have = gather(session, shadow, world.size, &[i64::from(memory.is_some())])?;
         if is_first {
             // Best effort: nobody needs the name any more.
             let _ = std::fs::remove_file(&name);
         }
-        let board = Self { memory: memory.filter(|_| here.len() > 1)?, mine: pages[rank], pages };
+        // Of who has no page nothing is to be read, not that it is away.
+        let is_shared = here.len() > 1 && here.iter().all(|&other| have[other] != 0);
+        let board = Self { memory: memory.filter(|_| is_shared)?, mine: pages[rank], pages };
         // Until now this process was inside of MPI.
-        let begun = board.begin(Moment { at: Ticks(0), delay: 0 }, true);
+        let begun = board.begin(Look::Everything, Moment { at: Ticks(0), delay: 0 }, true);
         board.end(begun, now());
         board.leave(now());
         Some(board)
@@ -111,7 +118,7 @@ impl Board {
     }
 
     fn entry(&self, begun: Begun) -> &Entry {
-        &self.page(self.mine).entries[begun.0 as usize % REMEMBERED]
+        &self.page(self.mine).entries[begun.number as usize % REMEMBERED]
     }
 
     /// This process comes in.
@@ -125,17 +132,18 @@ impl Board {
     }
 
     /// A visit of this process begins; `is_concurrent` says that other threads may do the same.
-    pub(crate) fn begin(&self, begin: Moment, is_concurrent: bool) -> Begun {
-        let number = &self.page(self.mine).begun;
-        let begun = if is_concurrent {
-            number.fetch_add(1, Ordering::AcqRel)
+    pub(crate) fn begin(&self, look: Look, begin: Moment, is_concurrent: bool) -> Begun {
+        let all = &self.page(self.mine).begun;
+        let number = if is_concurrent {
+            all.fetch_add(1, Ordering::AcqRel)
         } else {
-            let begun = number.load(Ordering::Relaxed);
-            number.store(begun + 1, Ordering::Release);
-            begun
+            let number = all.load(Ordering::Relaxed);
+            all.store(number + 1, Ordering::Release);
+            number
         };
-        self.write(Begun(begun), begin);
-        Begun(begun)
+        let begun = Begun { number, look };
+        self.write(begun, begin);
+        begun
     }
 
     /// It begins only now.
@@ -146,14 +154,15 @@ impl Board {
         entry.begin.store(begin.at.0, Ordering::Relaxed);
         entry.delay.store(begin.delay, Ordering::Relaxed);
         entry.end.store(LASTING, Ordering::Relaxed);
-        entry.number.store(begun.0 + 1, Ordering::Release);
+        entry.look.store(u64::from(begun.look == Look::Found), Ordering::Relaxed);
+        entry.number.store(begun.number + 1, Ordering::Release);
     }
 
     /// It ends.
     pub(crate) fn end(&self, begun: Begun, end: Ticks) {
         let entry = self.entry(begun);
         // Other threads may have come in so often that the entry is another visit's.
-        if entry.number.load(Ordering::Relaxed) == begun.0 + 1 {
+        if entry.number.load(Ordering::Relaxed) == begun.number + 1 {
             entry.end.store(end.0, Ordering::Relaxed);
         }
     }
@@ -186,8 +195,9 @@ impl Entry {
         }
         let begin = Moment { at: Ticks(self.begin.load(Ordering::Relaxed)), delay: self.delay.load(Ordering::Relaxed) };
         let end = Some(Ticks(self.end.load(Ordering::Relaxed))).filter(|end| end.0 != LASTING);
+        let look = if self.look.load(Ordering::Relaxed) == 0 { Look::Everything } else { Look::Found };
         fence(Ordering::Acquire);
-        is_whole().then_some(Visit { begin, end })
+        is_whole().then_some(Visit { look, begin, end })
     }
 }
 

@@ -9,6 +9,7 @@ use crate::real::Real;
 use crate::session::Session;
 use crate::table::{Function, Id, function};
 use tare_delay::completion::{Completion, Moment};
+use tare_delay::visits::Look;
 use tare_format::ids::{Rank, Ticks};
 use tare_runtime::process::{count_unpaired, now};
 use tare_runtime::wrapper::{Exchange, Open, Thread, is_asked_in_passing, thread};
@@ -64,8 +65,8 @@ impl<'a> Call<'a> {
             board.enter();
         }
         let mut call = Self { session, arguments, id, real, returns_to: 0, region, visit: None, booked };
-        if call.function().meaning.looks_for_messages() {
-            call.looks(Moment { at: booked, delay: call.delay() });
+        if let Some(look) = call.function().meaning.looks_for() {
+            call.looks(look, Moment { at: booked, delay: call.delay() });
         }
         call
     }
@@ -86,17 +87,19 @@ impl<'a> Call<'a> {
         Moment { at, delay: self.delay() }
     }
 
-    /// The library looks for messages in this call, from here on.
-    pub(crate) fn looks(&mut self, here: Moment) {
+    /// The library looks for this in the call, from here on.
+    pub(crate) fn looks(&mut self, look: Look, here: Moment) {
         let Some(board) = self.session.board() else { return };
-        let begun = match self.visit {
-            Some((begun, _)) => {
-                board.write(begun, here);
-                begun
-            }
-            None => board.begin(here, self.session.requests.is_concurrent()),
-        };
+        let begun = board.begin(look, here, self.session.requests.is_concurrent());
         self.visit = Some((begun, here.at));
+    }
+
+    /// What the library looks for, it looks for only from here on.
+    fn looks_later(&mut self, here: Moment) {
+        if let (Some(board), Some((begun, shown))) = (self.session.board(), &mut self.visit) {
+            board.write(*begun, here);
+            *shown = here.at;
+        }
     }
 
     /// The delay of the thread.
@@ -108,7 +111,7 @@ impl<'a> Call<'a> {
     pub(crate) fn run(&mut self) -> Span {
         let mut begin = self.moment();
         if self.visit.is_some_and(|(_, shown)| begin.at.0 - shown.0 > SHOWN_ANEW) {
-            self.looks(begin);
+            self.looks_later(begin);
             begin = self.moment();
         }
         // SAFETY: these are the program's arguments, with ignored statuses replaced at most.

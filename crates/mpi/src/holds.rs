@@ -19,7 +19,7 @@ use crate::transport;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use tare_delay::completion::{Arrivals, Completion, Moment};
-use tare_delay::visits::{Held, held};
+use tare_delay::visits::{Held, Look, held};
 use tare_format::graph::DelayModel;
 use tare_format::ids::{Rank, Ticks};
 
@@ -162,7 +162,9 @@ impl Hold {
                 visit.into_iter().collect()
             }
             Self::Members { comm, operation, started } => {
-                let look = |rank| held(board.visits(rank), board.left(rank), *started, alone, span.end);
+                // A collective goes on where the library looks for everything.
+                let visits = |rank| board.visits(rank).filter(|visit| visit.look == Look::Everything);
+                let look = |rank| held(visits(rank), board.left(rank), *started, alone, span.end);
                 learn(session, board, comm, *operation, look)
             }
         }

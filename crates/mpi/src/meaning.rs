@@ -1,5 +1,7 @@
 //! What a call of an MPI function means to us, and where its arguments stand.
 
+use tare_delay::visits::Look;
+
 /// Position of an argument, counted from 0.
 pub type Position = usize;
 
@@ -79,15 +81,23 @@ pub enum Meaning {
 }
 
 impl Meaning {
-    /// Whether every library looks for messages during such a call, unless what the call is for is complete. In calls that
-    /// start something, none does.
+    /// What every library looks for during such a call, unless what the call is for is complete. In calls that start something, none
+    /// looks for more than the message that a receive asks for.
     #[must_use]
-    pub const fn looks_for_messages(self) -> bool {
+    pub const fn looks_for(self) -> Option<Look> {
         match self {
-            Self::Receive(stage, _) | Self::Neighbours(stage, _) | Self::Exchange(Exchange { stage, .. }) => matches!(stage, Stage::Blocking),
-            Self::Probe(_) | Self::Complete(_) | Self::Collective(_) | Self::Create { .. } | Self::FreeComm | Self::Finalize => true,
-            Self::CreateWindow(..) | Self::Fence(..) | Self::FreeWindow | Self::EndReach(_) | Self::EndExposure(..) => true,
-            _ => false,
+            Self::Receive(stage, _) | Self::Exchange(Exchange { stage, .. }) => match stage {
+                Stage::Blocking => Some(Look::Everything),
+                Stage::Started => Some(Look::Found),
+                Stage::Prepared => None,
+            },
+            Self::Start(..) => Some(Look::Found),
+            Self::Neighbours(Stage::Blocking, _) => Some(Look::Everything),
+            Self::Probe(_) | Self::Complete(_) | Self::Collective(_) | Self::Create { .. } | Self::FreeComm | Self::Finalize => {
+                Some(Look::Everything)
+            }
+            Self::CreateWindow(..) | Self::Fence(..) | Self::FreeWindow | Self::EndReach(_) | Self::EndExposure(..) => Some(Look::Everything),
+            _ => None,
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::session::Session;
 use crate::transport::{Note, Shadow};
 use std::sync::{Arc, PoisonError};
 use tare_delay::completion::{Arrivals, Completion, Moment, complete};
+use tare_delay::visits::Look;
 use tare_format::graph::DelayModel;
 use tare_runtime::process::count_uncovered;
 use tare_runtime::wrapper;
@@ -142,7 +143,7 @@ pub(crate) fn send(call: &mut Call<'_>, stage: Stage, mode: Mode, message: Messa
     let hold = to.as_ref().filter(|_| stage != Stage::Prepared).map_or(Hold::Nothing, |to| holds::post(call, to, mode));
     if stage == Stage::Blocking && !hold.is_nothing() {
         let here = call.moment();
-        call.looks(here);
+        call.looks(Look::Everything, here);
     }
     let span = call.run();
     if stage != Stage::Blocking && span.succeeded() {

@@ -91,6 +91,7 @@ hands_on! {
     by_reaching_a_window_late_that_is_asked_for "24";
     back_to_a_large_send_within_an_exchange "25";
     back_to_a_persistent_synchronous_send "26";
+    back_to_a_large_send_by_starting_to_receive_it "31";
 }
 
 macro_rules! hands_on_in_mpi_4 {

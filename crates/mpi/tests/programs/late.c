@@ -48,6 +48,11 @@ int main(int argc, char **argv) {
     MPI_Group_free(&reversed);
     MPI_Barrier(MPI_COMM_WORLD);
     if (how == 30) MPI_Iallreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, turned, &requests[0]);
+    if (how == 31) {    /* the small message lets rank 1 find the announcement of the large one */
+        if (rank == 0) MPI_Isend(large, LARGE, MPI_BYTE, 1, 5, MPI_COMM_WORLD, &requests[0]);
+        if (rank == 0) MPI_Send(&value, 1, MPI_INT, 1, 6, MPI_COMM_WORLD);
+        else MPI_Recv(&value, 1, MPI_INT, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
     if (rank == 1) {
         await("waiting");
         usleep(20000);
@@ -133,6 +138,14 @@ int main(int argc, char **argv) {
             requests[1] = MPI_REQUEST_NULL;
             MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
         }
+        look_around(rank);
+        break;
+    case 31:    /* and it takes that where it only starts to receive */
+        if (rank == 1) {
+            MPI_Irecv(large, LARGE, MPI_BYTE, 0, 5, MPI_COMM_WORLD, &requests[0]);
+            usleep(100000);
+        }
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
         look_around(rank);
         break;
     case 13:
