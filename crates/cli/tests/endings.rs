@@ -200,12 +200,19 @@ fn what_is_open_when_another_thread_ends_the_process_counts_up_to_its_end() {
 }
 
 #[test]
-fn handlers_on_small_stacks_have_room_for_probes() {
+fn probes_have_room_where_the_program_has_little() {
     let place = Place::new();
-    let line = [compile_c("crates/cli/tests/programs/small_stack.c", place.path(), &["-O1"]).display().to_string()];
+    let line = [compile_c("crates/cli/tests/programs/small_stack.c", place.path(), &["-O1", "-pthread"]).display().to_string()];
     let output = place.profile(&["--preset", "all"], &line);
     assert_eq!(text(&output.stdout), text(&place.plain(&line).stdout), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("3000 handled, 0 bytes"), "{}", text(&output.stdout));
+    assert_eq!(text(&output.stdout), "3000 handled, 3000 run, touched 0 0 0\n");
+    let report = place.report();
+    report.check();
+    let calls = |name: &str| {
+        let is_it = |node: &&Value| report.0["regions"][node["region"].as_u64().expect("an index") as usize]["name"] == name;
+        report.nodes().iter().filter(is_it).map(|node| node["calls"].as_u64().expect("a number")).sum::<u64>()
+    };
+    assert_eq!((calls("middle"), calls("inner")), (9000, 18000));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! What a thread needs beside its arena: a site cache, a table of edges, and for threads beyond the room of the graph
-//! file an arena of their own. What ended threads leave is used again by new ones.
+//! What a thread needs beside its arena: a site cache, a table of edges, a stack for slow paths, and for threads beyond the room
+//! of the graph file an arena of their own. What ended threads leave is used again by new ones.
 //!
 //! What always holds: a kit is used by one thread at a time, from taking it until the kernel knows that thread no
 //! longer. So probes in destructors that run after the thread has left its kit still have it. As many kits are made as
@@ -27,12 +27,17 @@ fn cache_used() -> usize {
     (graph_file::regions() as usize + 1) * size_of::<AtomicU64>()
 }
 
+/// Bytes of the stack of slow paths, of which the system gives as many as are touched. The most takes a run that cannot write and says so.
+const SLOW_STACK: usize = 64 << 10;
+
 /// Stands behind its site cache.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct Kit {
     cache: AtomicPtr<AtomicU64>,
     edges: AtomicPtr<EdgeTable>,
+    /// Its end.
+    slow_stack: AtomicPtr<u8>,
     /// Null until its first thread has left.
     partners: AtomicPtr<EdgeTable>,
     /// Null until a thread was beyond the room.
@@ -98,6 +103,7 @@ impl Kit {
 
     fn make() -> Option<&'static Self> {
         let edges = Edges::first_table()?;
+        let slow_stack = sys::map_memory(SLOW_STACK).ok()?;
         let cache = sys::map_memory(cache_length() + size_of::<Self>()).ok()?;
         // SAFETY: the mapping is longer than the cache.
         let place = unsafe { cache.add(cache_length()) };
@@ -105,6 +111,7 @@ impl Kit {
         let kit = unsafe { place.cast::<Self>().as_ref() };
         kit.cache.store(cache.cast().as_ptr(), Ordering::Relaxed);
         kit.edges.store(edges.as_ptr(), Ordering::Relaxed);
+        kit.slow_stack.store(slow_stack.as_ptr().wrapping_add(SLOW_STACK), Ordering::Relaxed);
         let mut first = KITS.load(Ordering::Relaxed);
         loop {
             kit.next.store(first, Ordering::Relaxed);
@@ -124,8 +131,9 @@ impl Kit {
         Some(unsafe { place.cast::<Self>().as_ref() })
     }
 
-    /// Hands cache and tables to the calling thread.
+    /// Hands cache, tables and stack to the calling thread, whose slow paths run on it from the next one on.
     pub(crate) fn equip(&self, state: &ThreadState) {
+        state.slow_stack.store(self.slow_stack.load(Ordering::Relaxed), Ordering::Relaxed);
         state.cache.store(self.cache.load(Ordering::Relaxed), Ordering::Relaxed);
         state.edges.store(self.edges.load(Ordering::Relaxed), Ordering::Relaxed);
         state.partners.store(self.partners.load(Ordering::Relaxed), Ordering::Relaxed);

@@ -1,11 +1,11 @@
 //! Where probes go when they cannot do it alone: a thread's first probe, a new path, a batch boundary, a stack
 //! pointer that does not fit.
 //!
-//! The door (`probe/routines.s`) has saved every register and vector, moved the stack past the probe's own
-//! saves, and read the clock. All of what happens here is counted as the tool's time.
+//! The door (`probe/routines.s`) has held back all signals, saved every register and vector, gone to a stack of the thread's own for
+//! this, and read the clock. All of what happens here, and there, is counted as the tool's time.
 //!
-//! What always holds: signals are held back until all is done but the counting of the time it took, no memory is
-//! allocated but by `mmap`, nothing unwinds.
+//! What always holds: signals are held back until all is done, no memory is allocated but by `mmap`, nothing unwinds. A thread's first slow
+//! path, which sets it up, runs on the program's stack.
 
 use crate::aside::AGAIN_REGION;
 use crate::batch;
@@ -16,7 +16,7 @@ use crate::local::{Door, Local, stack_pointer};
 use crate::request;
 use crate::state::ThreadState;
 use crate::switch;
-use crate::sys::{SignalsBlocked, signal_stack_in_use};
+use crate::sys::signal_stack;
 use crate::thread;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -45,25 +45,20 @@ struct Place {
     return_address: u64,
 }
 
-/// Called by the door, with the clock as it stood there. `kind` is the probe's, plus how much further than 8 bytes the
-/// region's stack pointer is from the word that says where the probe returns to.
+/// Called by the door with all signals held back, and with the clock as it stood there. `kind` is the probe's, plus how much further than 8
+/// bytes the region's stack pointer is from the word that says where the probe returns to.
 pub(crate) extern "C" fn slow_path(state: &'static ThreadState, region: u32, sp: u64, ticks: u64, kind: u32) -> u32 {
-    let signals = SignalsBlocked::new();
     let place = Place { region, sp, return_address: sp - 8 - u64::from(kind & !KINDS) };
     let answer = match kind & KINDS {
         EXIT => exit(state, place, ticks),
         ENTER_LEAF => enter(state, place, ticks, Door::Leaf),
         _ => enter(state, place, ticks, Door::Probe),
     };
-    let local = Local::of(state);
-    if let Some(header) = local.and_then(|_| graph_file::header()) {
-        clock::refresh(header, ticks);
-    }
-    // Letting signals in again is a system call, which belongs to the tool; the handlers that then run do not.
-    let before = fenced();
-    drop(signals);
-    if let Some(local) = local {
-        count(local, ticks, before);
+    if let Some(local) = Local::of(state) {
+        if let Some(header) = graph_file::header() {
+            clock::refresh(header, ticks);
+        }
+        count(local, ticks);
     }
     answer as u32
 }
@@ -147,7 +142,7 @@ pub(crate) fn close_dead_frames(local: Local, sp: u64, ticks: u64) {
     if local.state.frame().sp.load(Relaxed) > sp {
         return;
     }
-    if let Some((_, top)) = is_elsewhere(local, sp).then(signal_stack_in_use).flatten() {
+    if let Some((_, top)) = is_elsewhere(local, sp).then(signal_stack).flatten() {
         if local.has_room_for_frame() {
             local.open_segment(top);
         }
@@ -161,14 +156,11 @@ pub(crate) fn close_dead_frames(local: Local, sp: u64, ticks: u64) {
 /// Whether the thread is on its signal stack while the innermost frame is not.
 pub(crate) fn is_elsewhere(local: Local, sp: u64) -> bool {
     let frame = local.state.frame().sp.load(Relaxed);
-    signal_stack_in_use().is_some_and(|(low, top)| {
+    signal_stack().is_some_and(|(low, top)| {
         let inside = |address: u64| (low..=top).contains(&address);
         inside(sp) && !inside(frame)
     })
 }
-
-/// Ticks that the system call at the end of a slow path may take.
-const SYSTEM_CALL: u64 = 5_000;
 
 /// Ticks of a slow path outside of its own clock readings.
 static TAIL: AtomicU64 = AtomicU64::new(0);
@@ -179,12 +171,12 @@ pub(crate) fn set_tail(ticks: u64) {
 }
 
 /// Counts the slow path and its time.
-fn count(local: Local, begin: u64, before_signals: u64) {
+fn count(local: Local, begin: u64) {
     let node = local.owner();
     add(&local.arena.location().slow_paths, 1);
     let now = fenced();
     local.attribute(node, now);
-    let end = now.min(before_signals + SYSTEM_CALL) + TAIL.load(Relaxed);
+    let end = now + TAIL.load(Relaxed);
     // The set-up of a thread comes before the time of its root.
     local.count_tool(node, end.saturating_sub(begin.max(local.opened())));
     add(&local.arena.location().slow_ticks, end.saturating_sub(begin));

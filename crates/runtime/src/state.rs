@@ -58,7 +58,9 @@ pub(crate) struct ThreadState {
     pub(crate) queue_read: AtomicU64,
     /// Ticks in wrapped calls since then.
     pub(crate) wrapped: AtomicU64,
-    reserved: [AtomicU64; 6],
+    /// The end of the stack that slow paths run on; null while the thread has none, or is on it.
+    pub(crate) slow_stack: AtomicPtr<u8>,
+    reserved: [AtomicU64; 5],
 }
 
 const _: () = assert!(size_of::<ThreadState>() == 192);
@@ -99,8 +101,11 @@ core::arch::global_asm!(
     ID = const tare_format::probe::ID_AFTER_RETURN,
     LEAF_ID = const tare_format::probe::LEAF_ID_AFTER_RETURN,
     REGION_TOKEN = const tare_format::probe::REGION_TOKEN,
+    SLOW_STACK = const offset_of!(ThreadState, slow_stack),
     SAVE_AREA = const 2752,
     ROOM = const 1600,
+    SET_MASK = const libc::SIG_SETMASK,
+    SIGPROCMASK = const libc::SYS_rt_sigprocmask,
     SLOW_PATH = sym crate::slow::slow_path,
     options(att_syntax)
 );
@@ -181,6 +186,7 @@ impl ThreadState {
         self.partners.store(core::ptr::null_mut(), Relaxed);
         self.limit.store(core::ptr::null_mut(), Relaxed);
         self.arena.store(core::ptr::null_mut(), Relaxed);
+        self.slow_stack.store(core::ptr::null_mut(), Relaxed);
         self.metrics.store(core::ptr::null_mut(), Relaxed);
         for word in [&self.last, &self.focus_since] {
             word.store(0, Relaxed);

@@ -243,15 +243,16 @@ pub(crate) fn host_name() -> [u8; 65] {
     names[1]
 }
 
-/// The alternate signal stack that this thread runs on at this moment: its lowest address and its end.
-pub(crate) fn signal_stack_in_use() -> Option<(u64, u64)> {
+/// The alternate signal stack of this thread, if it has one: its lowest address and its end. Whether the thread is on it, the kernel does not
+/// know where a slow path asks, which has a stack of its own.
+pub(crate) fn signal_stack() -> Option<(u64, u64)> {
     let mut stack = core::mem::MaybeUninit::<libc::stack_t>::uninit();
     let to = stack.as_mut_ptr().expose_provenance();
     harmless(libc::SYS_sigaltstack, [0, to, 0, 0, 0, 0]).ok()?;
     // SAFETY: the call succeeded, so the kernel has filled the whole record.
     let stack = unsafe { stack.assume_init() };
     let low = stack.ss_sp.addr() as u64;
-    (stack.ss_flags & libc::SS_ONSTACK != 0).then(|| (low, low + stack.ss_size as u64))
+    (stack.ss_flags & libc::SS_DISABLE == 0).then(|| (low, low + stack.ss_size as u64))
 }
 
 /// All signals of this thread held back until it is dropped.

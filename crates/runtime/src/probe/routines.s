@@ -54,6 +54,9 @@ tare_again_base:
         .long   0
 tare_mxcsr:
         .long   0x1f80
+        .balign 8
+tare_all_signals:
+        .quad   -1
 
         .text
         .macro  CLOCK
@@ -459,7 +462,17 @@ tare_probe_nothing:
         .cfi_endproc
         .size   tare_probe_nothing, .-tare_probe_nothing
 
-# Into Rust: r9d kind (0 enter, 1 enter_leaf, 2 exit), plus the token less 8; region id in the caller's word at -88, which
+# Sets the signals that are held back to those at rsi, and notes at rdx those that were, unless it is null. Only rax, rcx, rdi, r10 and
+# r11 are lost.
+        .macro  SIGNALS
+        mov     ${SET_MASK}, %edi
+        mov     $8, %r10d
+        mov     ${SIGPROCMASK}, %eax
+        syscall
+        .endm
+
+# Into Rust, on the thread's own stack for that, so that the program's needs room for a few words alone, with all signals held back, since
+# for the kernel a thread that is there is not on its signal stack: r9d kind (0 enter, 1 enter_leaf, 2 exit), plus the token less 8; region id in the caller's word at -88, which
 # is above the stack pointer here, beyond the red zone that the caller has left. Leaves the answer in r9d. The stack pointer for
 # the frame is in r8.
         .globl  tare_slow_entry_door
@@ -477,17 +490,34 @@ tare_slow_entry_door:
         mov     tare_thread_state@gottpoff(%rip), %rdi
         add     %fs:0, %rdi
         TO_RUST
-        sub     ${SAVE_AREA}, %rsp
-        and     $-64, %rsp
-# Where the stack has no room for what follows, the program's handler gets to know that here, where it may leave by `siglongjmp`:
+        push    %rax
+        push    %rdi
+        push    %rsi
+        pushq   $0
+        pushq   $0
+# The thread's own stack for slow paths, if it has one by now and is not on it already.
+        cmpq    $0, {SLOW_STACK}(%rdi)
+        jne     1f
+# Where the program's stack has no room for what follows, its handler gets to know that here, where it may leave by `siglongjmp`:
 # nothing is half done, and no signal is held back.
-        sub     ${ROOM}, %rsp
+        lea     -{SAVE_AREA}-{ROOM}(%rsp), %rsp
         cmpb    $0, (%rsp)
-        add     ${ROOM}, %rsp
-        mov     %rax, %r10
+        lea     -40(%rbp), %rsp
+1:      lea     tare_all_signals(%rip), %rsi
+        lea     -32(%rbp), %rdx
+        SIGNALS
+        mov     -16(%rbp), %rdi
+        mov     {SLOW_STACK}(%rdi), %rcx
+        test    %rcx, %rcx
+        jz      2f
+        mov     %rcx, -40(%rbp)
+        movq    $0, {SLOW_STACK}(%rdi)
+        mov     %rcx, %rsp
+2:      sub     ${SAVE_AREA}, %rsp
+        and     $-64, %rsp
         mov     tare_xsave_mask(%rip), %eax
         test    %eax, %eax
-        jz      1f
+        jz      3f
         xor     %edx, %edx
         mov     %rdx, 512(%rsp)
         mov     %rdx, 520(%rsp)
@@ -498,22 +528,32 @@ tare_slow_entry_door:
         mov     %rdx, 560(%rsp)
         mov     %rdx, 568(%rsp)
         xsave64 (%rsp)
-        jmp     2f
-1:      fxsave64 (%rsp)
-2:      ldmxcsr tare_mxcsr(%rip)
+        jmp     4f
+3:      fxsave64 (%rsp)
+4:      ldmxcsr tare_mxcsr(%rip)
+        mov     -24(%rbp), %rsi
         mov     %r8, %rdx
-        mov     %r10, %rcx
+        mov     -8(%rbp), %rcx
         mov     %r9d, %r8d
         call    {SLOW_PATH}
         mov     %eax, %r9d
         mov     tare_xsave_mask(%rip), %eax
         test    %eax, %eax
-        jz      3f
+        jz      5f
         xor     %edx, %edx
         xrstor64 (%rsp)
-        jmp     4f
-3:      fxrstor64 (%rsp)
-4:      FROM_RUST
+        jmp     6f
+5:      fxrstor64 (%rsp)
+6:      lea     -40(%rbp), %rsp
+        mov     -40(%rbp), %rcx
+        test    %rcx, %rcx
+        jz      7f
+        mov     -16(%rbp), %rdi
+        mov     %rcx, {SLOW_STACK}(%rdi)
+7:      lea     -32(%rbp), %rsi
+        xor     %edx, %edx
+        SIGNALS
+        FROM_RUST
         ret
         .cfi_endproc
         .size   tare_slow_entry_door, .-tare_slow_entry_door
@@ -606,6 +646,7 @@ tare_calibration_work:
         .purgem REJOIN_RED_ZONE
         .purgem TO_RUST
         .purgem FROM_RUST
+        .purgem SIGNALS
         .purgem SLOW
         .purgem CLOCK
         .purgem LOOKUP
