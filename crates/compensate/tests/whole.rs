@@ -176,6 +176,17 @@ fn a_message_with_both_ends_at_a_place_counts_once() {
     let found = all_findings(&profile);
     let FindingKind::Messages { calls, messages, bytes } = found[0].kind else { panic!("{found:?}") };
     assert_eq!((calls, messages, bytes), (20, 22, 2_020));
+    // Ranks that had no processor meanwhile may have taken so long because of that.
+    let certainty = |queued_s: f64| {
+        let mut profile = profile.clone();
+        profile.locations.iter_mut().for_each(|location| (location.queued_s, location.queued_in_mpi_s) = (Some(queued_s), queued_s));
+        let found = all_findings(&profile).into_iter().find(|finding| matches!(finding.kind, FindingKind::Messages { .. }));
+        found.map(|finding| (finding.certainty, finding.queued_s))
+    };
+    let seconds = found[0].seconds.value;
+    assert_eq!(certainty(0.0), Some((Certainty::Sure, None)));
+    assert_eq!(certainty(seconds / 3.0), Some((Certainty::Likely, Some(seconds / 3.0))));
+    assert_eq!(certainty(seconds), None);
 }
 
 #[test]

@@ -142,7 +142,7 @@ pub fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, p
             Some(Waiting::Explained(seconds)) => explained += seconds,
             None => {}
         }
-        findings.extend([cut_off(place, &ranks, time), messages(place, &ranks, time)].into_iter().flatten());
+        findings.extend([cut_off(place, &ranks, time), messages(place, &ranks, time, &queue)].into_iter().flatten());
     }
     findings.extend(queue.finding(profile, time, explained));
     findings.sort_by(|one, other| other.seconds.value.total_cmp(&one.seconds.value));
@@ -198,6 +198,11 @@ impl Queue {
         let late = self.shortages.iter().filter(|(rank, _)| is_awaited(rank));
         let excess = |shortage: &Shortage| (shortage.queued_s - rate * shortage.worked_s()).max(0.0);
         late.map(|(_, shortage)| excess(shortage) + shortage.in_mpi_s).fold(0.0, f64::max)
+    }
+
+    /// Seconds in MPI for which ranks had none, of all of them.
+    fn in_mpi_s(&self) -> f64 {
+        self.shortages.iter().map(|(_, shortage)| shortage.in_mpi_s).sum()
     }
 
     /// That ranks had none, where that is much, or waiting is explained by it.
@@ -296,9 +301,12 @@ fn cut_off(place: &WaitPlace, ranks: &Ranks, time: f64) -> Option<Finding> {
     (longest >= LEAST_PART * time).then_some(finding)
 }
 
-fn messages(place: &WaitPlace, ranks: &Ranks, time: f64) -> Option<Finding> {
+/// A rank that had no processor in MPI may have taken so long for a message because of that.
+fn messages(place: &WaitPlace, ranks: &Ranks, time: f64, queue: &Queue) -> Option<Finding> {
     let seconds = place.working.divided(ranks.count as f64);
-    let certainty = Certainty::of(seconds.value, seconds.half_width()).filter(|_| seconds.value >= LEAST_MESSAGES * time)?;
+    let alone = Certainty::of(seconds.value, seconds.half_width()).filter(|_| seconds.value >= LEAST_MESSAGES * time)?;
+    let queued = queue.in_mpi_s() / ranks.count as f64;
+    let certainty = Certainty::of(seconds.value, seconds.half_width() + queued)?;
     let kind = FindingKind::Messages { calls: place.calls, messages: place.messages.0, bytes: place.messages.1 };
     Some(Finding {
         kind,
@@ -306,6 +314,6 @@ fn messages(place: &WaitPlace, ranks: &Ranks, time: f64) -> Option<Finding> {
         caller: place.caller,
         seconds: figure(seconds.value, seconds.half_width()),
         certainty,
-        queued_s: None,
+        queued_s: (certainty != alone).then_some(queued),
     })
 }
