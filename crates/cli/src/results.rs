@@ -246,13 +246,11 @@ pub(crate) fn output_columns() -> usize {
 /// to show every name whole, or `COLUMNS`.
 pub(crate) fn output_page() -> Page {
     let terminal = terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
-    page_of(terminal.or_else(columns).map_or(UNLIMITED, |width| width.clamp(40, WIDEST)), None)
+    page_of(terminal.or_else(columns).map_or(Page::UNLIMITED, |width| width.clamp(40, WIDEST)), None)
 }
 
 /// Lines of terminals are not read beyond this.
 const WIDEST: usize = 200;
-/// No name is as long.
-const UNLIMITED: usize = 1 << 20;
 
 fn columns() -> Option<usize> {
     std::env::var("COLUMNS").ok()?.parse().ok()

@@ -27,6 +27,8 @@ impl Default for Page {
 impl Page {
     /// Narrower pages are treated as this wide.
     pub const LEAST_WIDTH: usize = 24;
+    /// Lines without an end: no name is as long.
+    pub const UNLIMITED: usize = 1 << 20;
 
     pub(crate) fn glyphs(&self) -> &'static Glyphs {
         if self.unicode { &Glyphs::UNICODE } else { &Glyphs::ASCII }
@@ -252,9 +254,10 @@ impl<'a> Writer<'a> {
             columns.remove(last);
         }
         let room = self.room().saturating_sub(used(&columns)).max(4).min(names.width());
+        let padded = if self.page.width < Page::UNLIMITED { room } else { room.min(MOST_PADDED) };
         let widths: Vec<usize> = columns.iter().map(Column::width).collect();
         let row = |name: String, cell: &dyn Fn(&Column) -> String| {
-            let mut line = format!("  {name}{}", " ".repeat(room.saturating_sub(width(&name))));
+            let mut line = format!("  {name}{}", " ".repeat(padded.saturating_sub(width(&name))));
             for (column, column_width) in columns.iter().zip(&widths) {
                 let cell = cell(column);
                 let space = " ".repeat(column_width.saturating_sub(width(&cell)));
@@ -274,6 +277,8 @@ impl<'a> Writer<'a> {
 
 /// A name is not cut below this many columns while there are other columns to leave out.
 const LEAST_NAME: usize = 16;
+/// Where lines have no end, one long name does not fill the lines of all others with blanks: the figures stand behind it.
+const MOST_PADDED: usize = 72;
 
 /// Pads the cells of a [`Align::Point`] column so that points stand below each other.
 fn aligned(column: Column) -> Column {
@@ -363,6 +368,18 @@ mod tests {
                 assert!(widths.iter().all(|&width| width == widths[0]), "{:?}", column.cells);
             }
         }
+    }
+
+    #[test]
+    fn where_lines_have_no_end_a_long_name_is_whole_and_makes_no_other_line_longer() {
+        let long = "f".repeat(5000);
+        let names = Column::new("Region", Align::Left, 0, vec!["main".into(), long.clone()]);
+        let page = Page { width: Page::UNLIMITED, ..Page::default() };
+        let mut writer = Writer::new(&page);
+        writer.table(&names, vec![Column::new("time, s", Align::Right, 0, vec!["1".into(), "2".into()])]);
+        let text = writer.finish();
+        assert!(text.lines().nth(1).is_some_and(|line| line.len() < 100 && line.ends_with(" 1")), "{text:.200}");
+        assert!(text.lines().nth(2).is_some_and(|line| line.contains(&long) && line.ends_with(" 2")));
     }
 
     #[test]

@@ -157,10 +157,11 @@ impl Column {
         }
         let symmetric = (figure.high - figure.value) * scale;
         let other = (figure.value - figure.low) * scale;
-        if (symmetric - other).abs() <= 0.1 * half {
+        // Ends that are as far from the value in the digits that are shown say no more than their half-width.
+        let text = |value: f64| fixed(value, wanted, glyphs);
+        if (symmetric - other).abs() <= 0.1 * half || text(symmetric) == text(other) {
             return format!("{} {} {}", fixed(value, wanted, glyphs), glyphs.plus_minus, fixed(half, wanted, glyphs));
         }
-        let text = |value: f64| fixed(value, wanted, glyphs);
         format!("{} ({} {} {})", text(value), text(figure.low * scale), glyphs.ellipsis, text(figure.high * scale))
     }
 

@@ -16,6 +16,8 @@ pub(crate) fn query(arguments: &QueryArguments) -> Result<ExitCode, Failure> {
     let results = during(format!("reading {}", arguments.run.display()), || Results::at(&arguments.run))?;
     let question = arguments.question.join(" ");
     print!("{}", during("answering", || answered(&results, &question, arguments.compensate, arguments.format))?);
+    // The process ends: to give memory back page by page would only take time from the program that is asked about.
+    std::mem::forget(results);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -70,7 +72,7 @@ fn failure(puzzle: &Puzzle) -> Failure {
             Failure::new(Code::NoInput, puzzle.to_string()).remedy(format!("one of {}", near.join(", ")))
         }
         Puzzle::Unknown { .. } => Failure::new(Code::NoInput, puzzle.to_string())
-            .remedy("`self by region` lists what was measured; statements and loops are regions with --levels functions,loops,callsites"),
+            .remedy("`self by region` lists what was measured; an inlined function is part of its caller; statements and loops are regions with --levels functions,loops,callsites"),
         Puzzle::Nothing(nothing) => {
             let failure = Failure::new(Code::NoInput, puzzle.to_string());
             match nothing {
