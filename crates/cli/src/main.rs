@@ -27,6 +27,7 @@ mod metrics;
 mod mpi_library;
 mod naming;
 mod other_tools;
+mod pace;
 mod pattern;
 mod probe_cost;
 mod progress;

@@ -1,7 +1,7 @@
 // The page of a run that goes on: a frame with the page, and one behind it that is made ready and takes its place.
 
 const NONE = 0xffffffff;
-/** How often the run is read, and how long the reader must have let the page alone, milliseconds. */
+/** How often the run is read unless the server asks for longer pauses, and how long the reader must have let the page alone, milliseconds. */
 const INTERVAL = 2000;
 const QUIET = 1500;
 /** Beyond so many call paths it is not remembered which were open. */
@@ -15,6 +15,7 @@ let readAt = 0;
 let touchedAt = 0;
 let isPaused = false;
 let isOver = false;
+let pause = INTERVAL;
 
 const address = (path) => `${path}?token=${encodeURIComponent(token)}&reading=${readings}`;
 const later = (time) => new Promise((resolve) => setTimeout(resolve, time));
@@ -115,10 +116,11 @@ async function follow() {
   });
   while (!isOver) {
     const isTouched = Date.now() - touchedAt < QUIET;
-    if (!shown || (!isPaused && !isTouched && Date.now() - readAt >= INTERVAL)) {
+    if (!shown || (!isPaused && !isTouched && Date.now() - readAt >= pause)) {
       try {
-        const { over } = await read("state");
+        const { over, again_ms: again } = await read("state");
         await refresh();
+        pause = again ?? INTERVAL;
         isOver = over;
         tell(over ? "The run has ended." : "Live: the run goes on.");
       } catch (error) {

@@ -42,6 +42,10 @@ pub enum Outcome {
     Stay,
     /// The reader has seen enough.
     Quit,
+    /// The run is to be read twice as often.
+    Faster,
+    /// The run is to be read half as often.
+    Slower,
 }
 
 /// A page.
@@ -142,6 +146,8 @@ impl App {
         }
         match key {
             Key::Char('q') => return Outcome::Quit,
+            Key::Char('+') => return Outcome::Faster,
+            Key::Char('-') => return Outcome::Slower,
             Key::Char('?' | 'h') => self.is_helping = true,
             Key::Char('/') => self.is_typing = true,
             Key::Char(' ') => self.is_frozen = !self.is_frozen,

@@ -35,7 +35,7 @@ const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 const CHOSEN: Style = Style::new().add_modifier(Modifier::REVERSED);
 
-const HELP: [(&str, &str); 11] = [
+const HELP: [(&str, &str); 12] = [
     ("1 2 3 4", "regions, ranks, messages, call paths"),
     ("↑ ↓", "move; PgUp PgDn Home End"),
     ("Enter", "from a region to its heaviest call path; shows and hides what a path calls"),
@@ -46,6 +46,7 @@ const HELP: [(&str, &str); 11] = [
     ("s r", "sorts by the next column; turns the order"),
     ("c", "compensated or measured times"),
     ("space", "freezes the screen"),
+    ("+ -", "reads the run twice, or half, as often"),
     ("q", "quits; the program goes on"),
 ];
 

@@ -226,9 +226,9 @@ pub(crate) struct TopArguments {
     /// With a command: directory for the run (default: named after the program and the time)
     #[arg(short, long, value_name = "DIR", env = "TARE_OUTPUT")]
     pub(crate) output: Option<PathBuf>,
-    /// How often the run is read
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
-    pub(crate) interval: f64,
+    /// How often the run is read [default: 1, and as seldom as it takes to need at most 0.5 % of a processor]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) interval: Option<f64>,
     /// Print one frame as text
     #[arg(long)]
     pub(crate) once: bool,

@@ -6,13 +6,18 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tare_report::{export, html, json};
 use tare_serve::{Reply, Request, serve as answer_requests};
 
 use crate::args::{Carried, Format, ServeArguments, Showing};
 use crate::failure::{Code, Failure};
+use crate::foreign_file;
+use crate::pace;
 use crate::results::Results;
+use crate::rundir::RunDirectory;
 use crate::verbs::{query, report};
 
 /// Serves the run until it is told to stop.
@@ -35,7 +40,8 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
         eprintln!("tare: whoever reaches this machine and has the address can read the run, unencrypted");
     }
     eprintln!("tare: Ctrl-C ends it; for Prometheus: /metrics with the token as bearer");
-    let site = Site { run: arguments.run.clone(), program, showing: arguments.showing.clone(), carried: arguments.carried };
+    let site =
+        Site { run: arguments.run.clone(), program, showing: arguments.showing.clone(), carried: arguments.carried, page_took_ns: AtomicU64::new(0) };
     let never = answer_requests(listener, token, move |request| site.reply(request));
     match never {
         Ok(never) => match never {},
@@ -49,7 +55,12 @@ struct Site {
     program: String,
     showing: Showing,
     carried: Carried,
+    /// What the last page took of a processor.
+    page_took_ns: AtomicU64,
 }
+
+/// A page that is watched is made anew no sooner than this.
+const LEAST_PAUSE: Duration = Duration::from_secs(2);
 
 impl Site {
     fn reply(&self, request: &Request) -> Reply {
@@ -62,15 +73,21 @@ impl Site {
         if !matches!(request.path.as_str(), "/page" | "/state" | "/metrics" | "/report.json" | "/query") {
             return Reply::Missing;
         }
+        if request.path == "/state" {
+            return self.state().map_or_else(|failure| Reply::Unreadable(failure.to_string()), |state| Reply::Document(JSON, state.into_bytes()));
+        }
+        let before = pace::taken();
         let results = match Results::at(&self.run) {
             Ok(results) => results,
             Err(failure) => return Reply::Unreadable(failure.to_string()),
         };
         let (run, shown) = (results.about(), results.compensated(&self.showing));
         match request.path.as_str() {
-            "/page" => Reply::Document(HTML, report::html(&run, &shown, &self.carried).into_bytes()),
-            "/state" => {
-                Reply::Document(JSON, format!("{{\"schema\":1,\"over\":{}}}", (results.ended().is_some() || results.is_foreign())).into_bytes())
+            "/page" => {
+                let page = report::html(&run, &shown, &self.carried).into_bytes();
+                let took = pace::taken().saturating_sub(before);
+                self.page_took_ns.store(took.as_nanos() as u64, Ordering::Relaxed);
+                Reply::Document(HTML, page)
             }
             "/metrics" => Reply::Document(PROMETHEUS, export::document(export::Format::Prometheus, &run, &shown).0),
             "/report.json" => Reply::Document(JSON, json::report(&run, &shown).into_bytes()),
@@ -79,6 +96,15 @@ impl Site {
                 Err(failure) => Reply::Refused(failure.to_string()),
             },
         }
+    }
+}
+
+impl Site {
+    /// Whether the run is over, and when its page is to be asked for again, milliseconds.
+    fn state(&self) -> Result<String, Failure> {
+        let is_over = foreign_file::read(&self.run)?.is_some() || RunDirectory::open(&self.run)?.read_record()?.exit.is_some();
+        let again = pace::pause(Duration::from_nanos(self.page_took_ns.load(Ordering::Relaxed)), LEAST_PAUSE);
+        Ok(format!("{{\"schema\":1,\"over\":{is_over},\"again_ms\":{}}}", again.as_millis()))
     }
 }
 

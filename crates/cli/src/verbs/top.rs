@@ -10,6 +10,7 @@ use tare_top::{About, App, Key, Outcome, Snapshot, draw, json, text};
 
 use crate::args::{Compensate, Format, TopArguments};
 use crate::failure::{Code, Failure};
+use crate::pace;
 use crate::results::{Results, mode, output_columns};
 use crate::rundir::RunDirectory;
 use crate::started::Started;
@@ -34,12 +35,40 @@ pub(crate) fn top(arguments: &TopArguments) -> Result<ExitCode, Failure> {
         }
     };
     let mut reader = Reader { run, started, began: Instant::now(), compensate: arguments.compensate };
-    let interval = Duration::from_secs_f64(arguments.interval.clamp(0.05, 3600.0));
-    let shown = if is_once { once(&mut reader, interval, arguments.format) } else { watch(&mut reader, interval) };
+    let mut interval = Interval::asked(arguments.interval);
+    let shown = if is_once { once(&mut reader, interval.least, arguments.format) } else { watch(&mut reader, &mut interval) };
     let ended = reader.started.map(Started::finish);
     shown?;
     ended.unwrap_or(Ok(ExitCode::SUCCESS))
 }
+
+/// How long it is between two readings.
+struct Interval {
+    /// What was asked for, else a second.
+    least: Duration,
+    /// Whether the reader said it: then it holds whatever it costs.
+    is_asked: bool,
+}
+
+impl Interval {
+    fn asked(seconds: Option<f64>) -> Self {
+        Self { least: Duration::from_secs_f64(seconds.unwrap_or(1.0).clamp(SHORTEST, LONGEST)), is_asked: seconds.is_some() }
+    }
+
+    /// Half as long, or twice.
+    fn change(&mut self, factor: f64) {
+        *self = Self::asked(Some(self.least.as_secs_f64() * factor));
+    }
+
+    /// The time to the next reading, when the last one took so much of a processor.
+    fn after(&self, taken: Duration) -> Duration {
+        if self.is_asked { self.least } else { pace::pause(taken, self.least) }
+    }
+}
+
+/// The shortest and the longest interval, seconds.
+const SHORTEST: f64 = 0.05;
+const LONGEST: f64 = 3600.0;
 
 /// Reads the run again and again.
 struct Reader {
@@ -88,7 +117,7 @@ fn once(reader: &mut Reader, interval: Duration, format: Format) -> Result<(), F
 }
 
 /// The screen, until a key ends it. The terminal is as it was afterwards, whatever happens.
-fn watch(reader: &mut Reader, interval: Duration) -> Result<(), Failure> {
+fn watch(reader: &mut Reader, interval: &mut Interval) -> Result<(), Failure> {
     let mut app = App::default();
     app.read(reader.read()?);
     let mut terminal = ratatui::try_init().map_err(|error| no_screen(&error))?;
@@ -101,9 +130,10 @@ fn no_screen(error: &std::io::Error) -> Failure {
     Failure::new(Code::Unavailable, format!("the terminal cannot be drawn on: {error}"))
 }
 
-fn follow(reader: &mut Reader, interval: Duration, app: &mut App, terminal: &mut DefaultTerminal) -> Result<(), Failure> {
+fn follow(reader: &mut Reader, interval: &mut Interval, app: &mut App, terminal: &mut DefaultTerminal) -> Result<(), Failure> {
     let mut is_over = false;
-    let mut due = Instant::now() + interval;
+    let (mut read_at, mut before) = (Instant::now(), pace::taken());
+    let mut due = read_at + interval.after(Duration::ZERO);
     loop {
         terminal.draw(|frame| draw(frame, app)).map_err(|error| no_screen(&error))?;
         let wait = if is_over { NEVER } else { due.saturating_duration_since(Instant::now()) };
@@ -116,8 +146,13 @@ fn follow(reader: &mut Reader, interval: Duration, app: &mut App, terminal: &mut
                     reader.started.iter().for_each(Started::interrupt);
                     return Ok(());
                 }
-                if key(&pressed).is_some_and(|key| app.press(key) == Outcome::Quit) {
-                    return Ok(());
+                match key(&pressed).map_or(Outcome::Stay, |key| app.press(key)) {
+                    Outcome::Quit => return Ok(()),
+                    Outcome::Stay => {}
+                    change => {
+                        interval.change(if change == Outcome::Faster { 0.5 } else { 2.0 });
+                        due = read_at + interval.least;
+                    }
                 }
             }
         }
@@ -125,7 +160,10 @@ fn follow(reader: &mut Reader, interval: Duration, app: &mut App, terminal: &mut
             let snapshot = reader.read()?;
             is_over = snapshot.is_over();
             app.read(snapshot);
-            due = Instant::now() + interval;
+            let taken = pace::taken();
+            read_at = Instant::now();
+            due = read_at + interval.after(taken.saturating_sub(before));
+            before = taken;
         }
     }
 }
