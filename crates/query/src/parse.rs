@@ -293,6 +293,15 @@ mod tests {
         assert!(
             matches!(sums("time of 'a::b(int)' on ranks 0-3, 7 top 4"), Sums { top: Some(4), ranks: Some(ranks), .. } if ranks == [(0, 3), (7, 7)])
         );
+        // What the page copies.
+        for measures in ["self, time and count", "correction and count", "messages, bytes, transmission and waiting"] {
+            assert_eq!(sums(&format!("{measures} of \"MPI_Recv\" on ranks 0-3,7")).axis, Axis::Nothing, "{measures}");
+        }
+        assert_eq!(sums("messages, bytes, transmission and waiting of \"f(int)\" by peer on ranks 1").axis, Axis::Peer);
+        for measure in ["self", "correction"] {
+            assert_eq!(sums(&format!("{measure} by region top 10")).axis, Axis::Region);
+            assert_eq!(sums(&format!("{measure} of \"f(int)\" by rank")).axis, Axis::Rank);
+        }
         assert!(matches!(Question::parse("where on rank 3"), Ok(Question::Where(Some(ranks))) if ranks == [(3, 3)]));
         assert!(matches!(sums("time of std::sort").subject.named, Some(Named::Name(name)) if name == "std::sort"));
     }

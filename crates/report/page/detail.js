@@ -2,7 +2,9 @@
 
 import { alone, exactCount, share } from "./numbers.js";
 import { NONE } from "./model.js";
-import { byId, element, say } from "./dom.js";
+import { exactly } from "./search.js";
+import { questionTo, quoted } from "./question.js";
+import { byId, copyText, element, kept, say } from "./dom.js";
 
 const MOST_RELATIVES = 8;
 
@@ -36,7 +38,9 @@ export class Detail {
     const word = model.word() && `${model.word()}: `;
     const fact = (name, text) => text && facts.push(element("dt", {}, name), element("dd", {}, text));
     fact("Kind", model.kind(region));
-    fact("Place", regions.line[region] ? `${model.file(region)}:${regions.line[region]}` : model.file(region));
+    const place = regions.line[region] ? `${model.file(region)}:${regions.line[region]}` : model.file(region);
+    fact("Place", place && element("button", { type: "button", class: "link", title: "copies it", onclick: () => copyText(place) }, place));
+    if (place && kept("editor")) fact("Editor", element("a", { href: `${kept("editor")}${place}` }, "open"));
     fact("Image", strings.images[regions.image[region]]);
     const isMarked = regions.mark[region] > 0;
     fact("Exclusive", alone(regions.value[region] / divisor, regions.below[region] / divisor, regions.above[region] / divisor, isMarked));
@@ -59,7 +63,7 @@ export class Detail {
     if (model.state.ranks.length) fact("Selected", `${word}${model.rankText()}: ${this.onRanks?.(region) || "not among the regions that differ most, of which each rank's time is here"}`);
     const close = element("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => model.change({ region: NONE, path: NONE }) }, "×");
     const relatives = [["Callers", this.callers(region)], ["Callees", this.callees(region)]].map(([title, sums]) => this.relatives(model.word() ? `${title}, ${model.word()}` : title, sums));
-    const parts = [close, element("h2", {}, model.name(region)), element("dl", {}, ...facts), ...relatives, this.copies(region)];
+    const parts = [close, element("h2", {}, model.name(region)), element("dl", {}, ...facts), this.narrow(region), ...relatives, this.copies(region)];
     this.root.replaceChildren(...parts.filter((part) => part !== null));
     if (isNew) say(`${model.name(region)}, exclusive ${alone(regions.value[region] / divisor)}`);
   }
@@ -98,13 +102,30 @@ export class Detail {
     return element("div", {}, element("h3", {}, title), element("ul", { class: "relatives" }, ...items, more));
   }
 
+  /** Narrows what is searched for to this region, or to all but it. */
+  narrow(region) {
+    const { model } = this;
+    const search = (query) => {
+      this.onNarrow();
+      model.change({ query });
+    };
+    const name = exactly(model.strings.names[region]);
+    const only = element("button", { type: "button", onclick: () => search(name) }, "only this");
+    const hide = element("button", { type: "button", onclick: () => search(`${model.state.query} -${name}`.trim()) }, "hide this");
+    return element("p", { class: "narrow" }, only, " ", hide);
+  }
+
+  /** Commands that say more of it. */
   copies(region) {
     const { model } = this;
+    const copied = (title, line) => {
+      const copy = element("button", { type: "button", onclick: () => copyText(line) }, "copy");
+      return element("p", { class: "muted" }, title, " ", element("code", {}, line), " ", copy);
+    };
+    const figures = copied("These figures:", questionTo(model));
     const name = functionOf(model.kind(region), model.strings.names[region]);
-    if (!name) return null;
-    const quoted = (text) => `'${text.replace(/'/g, "'\\''")}'`;
+    if (!name) return figures;
     const line = `tare select ${quoted(model.strings.images[model.regions.image[region]])} --explain=${quoted(name)}`;
-    const copy = element("button", { type: "button", onclick: () => navigator.clipboard?.writeText(line).then(() => say("copied")) }, "copy");
-    return element("p", { class: "muted" }, "Why is it measured? ", element("code", {}, line), " ", copy);
+    return element("div", {}, figures, copied("Why is it measured?", line));
   }
 }

@@ -89,12 +89,15 @@ export function pictureOrTable(view) {
   view.asTable = element("button", { type: "button", onclick: () => turn(view) }, "as table");
 }
 
-function turn(view) {
+/** Puts the table in the place of the picture, or the other way round. */
+export function turn(view) {
+  const hadFocus = view.frame.parentElement.contains(document.activeElement) && document.activeElement !== view.asTable;
   view.list.hidden = !view.list.hidden;
   view.frame.hidden = !view.list.hidden;
   view.asTable.textContent = view.list.hidden ? "as table" : "as picture";
   if (view.list.hidden) view.draw();
   else view.drawTable();
+  if (hadFocus) (view.list.hidden ? view.canvas : view.list).focus({ preventScroll: true });
 }
 
 /** A colour of the page's style. */
@@ -124,14 +127,80 @@ export function sequential(part) {
   return CIVIDIS[low].map((value, channel) => Math.round(value + (CIVIDIS[low + 1][channel] - value) * (at - low)));
 }
 
+/** Whether the page is dark now; paper never is. */
+function isDark() {
+  if (matchMedia("print").matches) return false;
+  return document.documentElement.style.colorScheme ? document.documentElement.style.colorScheme === "dark" : matchMedia(DARK).matches;
+}
+
 /** Gives a colour from blue through the ground to orange for −1 to 1, as the page looks now. */
 export function diverging() {
-  const ground = matchMedia("(prefers-color-scheme: dark)").matches && !matchMedia("print").matches ? [38, 45, 53] : [247, 247, 247];
+  const ground = isDark() ? [38, 45, 53] : [247, 247, 247];
   return (part) => {
     const end = part < 0 ? [0, 84, 159] : [200, 80, 0];
     const weight = Math.min(1, Math.abs(part));
     return ground.map((value, channel) => Math.round(value + (end[channel] - value) * weight));
   };
+}
+
+/** Copies a text and says so; where the page may not use the clipboard, by what is selected. */
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const box = element("textarea", { class: "unseen", "aria-hidden": "true" });
+    const focus = document.activeElement;
+    document.body.append(box);
+    box.value = text;
+    box.select();
+    document.execCommand("copy");
+    box.remove();
+    focus?.focus({ preventScroll: true });
+  }
+  say(`Copied: ${text}`);
+  byId("status").classList.add("shown");
+  clearTimeout(copyText.shown);
+  copyText.shown = setTimeout(() => byId("status").classList.remove("shown"), 4000);
+}
+
+const DARK = "(prefers-color-scheme: dark)";
+const THEMES = ["auto", "light", "dark"];
+
+/** What was chosen in an earlier page; a browser may forbid to keep anything. */
+export function kept(key) {
+  try {
+    return localStorage.getItem(`tare-${key}`) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+export function keep(key, value) {
+  try {
+    localStorage.setItem(`tare-${key}`, value);
+  } catch {
+    // The page works without.
+  }
+}
+
+/** A button that goes from what the system wants to light, dark, and back; `redraw` is told. */
+export function themeSwitch(redraw) {
+  const rule = [...document.styleSheets[0].cssRules].find((rule) => rule.media?.mediaText === DARK);
+  const button = element("button", { type: "button", onclick: () => set(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]) });
+  let theme;
+  const set = (chosen) => {
+    theme = THEMES.includes(chosen) ? chosen : "auto";
+    rule.media.mediaText = { auto: DARK, light: "not all", dark: "screen" }[theme];
+    document.documentElement.style.colorScheme = theme === "auto" ? "" : theme;
+    button.textContent = { auto: "◐", light: "○", dark: "●" }[theme];
+    button.setAttribute("aria-label", `Light or dark: ${theme === "auto" ? "as the system has it" : theme}`);
+    button.title = button.getAttribute("aria-label");
+    keep("theme", theme);
+    redraw();
+  };
+  set(kept("theme"));
+  matchMedia(DARK).addEventListener("change", redraw);
+  return button;
 }
 
 /** Saves a text as a file, without any network. */

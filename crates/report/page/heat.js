@@ -33,14 +33,14 @@ export class Heat {
     this.more = element("button", { type: "button", onclick: () => this.set("all", !this.all) }, "all regions");
     this.canvas = element("canvas", { role: "img", tabindex: 0, onclick: (event) => this.click(event), onmousemove: (event) => this.hover(event), onkeydown: (event) => this.key(event) });
     pictureOrTable(this);
+    this.meaning = element("span");
     this.status = element("p", { class: "line", id: "ranks-line" });
     const bins = heat.per_bin > 1 ? `A column is ${heat.per_bin} ranks; the last ${plural(heat.outliers.length, "column is the rank that deviates", "columns are the ranks that deviate")} most, exactly. ` : "";
     const left = heat.left_out ? `${plural(heat.left_out, "region that differs less is", "regions that differ less are")} left out.` : "";
-    section.append(element("div", { class: "bar" }, scale, which, this.more, this.asTable), element("p", { class: "muted" }, bins + left), this.frame, this.status, this.list);
+    section.append(element("div", { class: "bar" }, scale, which, this.more, this.asTable), element("p", { class: "muted" }, bins + left, " ", this.meaning), this.frame, this.status, this.list);
     model.slowest = (region, number) => this.slowestOf(region, number);
-    model.listen((changed) => changed.some((key) => ["region", "ranks", "values"].includes(key)) && this.draw());
+    model.listen((changed) => changed.some((key) => ["region", "ranks", "values", "query", "theme"].includes(key)) && this.draw());
     window.addEventListener("resize", () => this.draw());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
     this.draw();
   }
 
@@ -81,13 +81,15 @@ export class Heat {
     context.clearRect(0, 0, width, height);
     const image = new ImageData(this.columns, rows);
     let greatest = 0;
-    for (let row = 0; row < rows; row++) for (let column = 0; column < this.columns; column++) greatest = Math.max(greatest, this.value(row, column));
+    for (let row = 0; row < rows; row++) for (let column = 0; column < this.columns; column++) greatest = Math.max(greatest, Math.abs(this.value(row, column)));
     const difference = diverging();
     for (let row = 0; row < rows; row++) {
       const mean = this.mean(row);
       for (let column = 0; column < this.columns; column++) {
         const value = this.value(row, column);
-        const paint = this.scale === "absolute" ? sequential(greatest ? Math.max(0, value / greatest) : 0) : difference(mean ? (value - mean) / Math.abs(mean) : 0);
+        const part = greatest ? value / greatest : 0;
+        const absolute = () => (this.model.state.values === "difference" ? difference(part) : sequential(Math.max(0, part)));
+        const paint = this.scale === "absolute" ? absolute() : difference(mean ? (value - mean) / Math.abs(mean) : 0);
         const at = 4 * (row * this.columns + column);
         [image.data[at], image.data[at + 1], image.data[at + 2], image.data[at + 3]] = [paint[0], paint[1], paint[2], 255];
       }
@@ -99,18 +101,30 @@ export class Heat {
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "middle";
     context.fillStyle = colour("text");
-    for (let row = 0; row < rows; row++) context.fillText(shortName(this.model.name(this.rows.region[row]), 34), 2, row * HEAT_ROW + HEAT_ROW / 2, LABELS - 8);
+    for (let row = 0; row < rows; row++) {
+      const region = this.rows.region[row];
+      context.font = `${this.model.isHit(region) ? "bold " : ""}12px system-ui, sans-serif`;
+      context.fillText(shortName(this.model.name(region), 34), 2, row * HEAT_ROW + HEAT_ROW / 2, LABELS - 8);
+    }
     context.strokeStyle = colour("accent");
     context.lineWidth = 2;
     const row = this.rows.region.indexOf(this.model.state.region);
     if (row >= 0 && row < rows) context.strokeRect(LABELS, row * HEAT_ROW, width - LABELS, HEAT_ROW);
     const wide = (width - LABELS) / this.columns;
     for (const column of this.chosen()) context.strokeRect(LABELS + column * wide, 0, Math.max(2, wide), height);
+    this.meaning.textContent = this.legend();
     this.canvas.setAttribute("aria-label", `Heat map of ${plural(rows, "region", "regions")} and ${plural(this.heat.processes, "process", "processes")}; the region that differs most: ${this.model.name(this.rows.region[0])}`);
     const [column = this.slowest(Math.max(0, row))] = this.chosen();
     if (row < 0 && this.model.state.region !== NONE) this.status.textContent = `${this.model.name(this.model.state.region)} is none of the regions that differ most.`;
     else this.tell(Math.max(0, row), column);
     if (!this.list.hidden) this.drawTable();
+  }
+
+  /** What the colours mean. */
+  legend() {
+    if (this.scale !== "absolute") return "Blue is less than the row's mean, orange more: the deepest is as much as the mean itself.";
+    if (this.model.state.values === "difference") return "Orange was taken off, blue is below zero.";
+    return "From dark for none to bright for the most of all.";
   }
 
   /** The columns in which the selected ranks stand. */
@@ -168,7 +182,17 @@ export class Heat {
     const at = this.at(event);
     if (!at) return;
     this.model.selectRegion(this.rows.region[at.row]);
-    this.model.change({ ranks: at.column < 0 ? [] : at.column >= this.heat.bins ? [this.heat.outliers[at.column - this.heat.bins]] : this.bin(at.column) });
+    const isRange = event.shiftKey && this.from !== undefined && this.from < this.heat.bins && at.column >= 0 && at.column < this.heat.bins;
+    if (!isRange) this.from = at.column < 0 ? undefined : at.column;
+    this.model.change({ ranks: at.column < 0 ? [] : isRange ? this.between(this.from, at.column) : this.between(at.column, at.column) });
+  }
+
+  /** The processes of columns; a column of one that deviates stands alone. */
+  between(one, other) {
+    if (one >= this.heat.bins) return [this.heat.outliers[one - this.heat.bins]];
+    const ranks = [];
+    for (let column = Math.min(one, other); column <= Math.max(one, other); column++) ranks.push(...this.bin(column));
+    return ranks;
   }
 
   /** The processes of a column. */

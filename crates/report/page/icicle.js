@@ -11,7 +11,7 @@ export class Icicle {
   constructor(model) {
     this.model = model;
     this.root = null;
-    this.past = [];
+    [this.past, this.coming] = [[], []];
     const section = byId("icicle");
     this.crumbs = element("div", { class: "crumbs" });
     this.canvas = element("canvas", {
@@ -27,11 +27,10 @@ export class Icicle {
     this.status = element("p", { class: "line", id: "icicle-line" });
     section.append(element("div", { class: "bar" }, this.crumbs, this.asTable), this.frame, this.status, this.list);
     model.listen((changed) => {
-      if (changed.includes("zoom")) this.zoom(model.state.zoom);
-      if (changed.includes("values") || changed.includes("path") || changed.includes("query")) this.draw();
+      if (changed.includes("zoom")) this.goTo(model.state.zoom);
+      if (changed.includes("values") || changed.includes("path") || changed.includes("query") || changed.includes("theme")) this.draw();
     });
     window.addEventListener("resize", () => this.draw());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
     this.draw();
   }
 
@@ -50,9 +49,11 @@ export class Icicle {
       const kind = model.kind(model.tree.region[path]).replace(" ", "");
       context.fillStyle = paints[kind] || paints.function;
       context.fillRect(x, level * BOX_ROW, Math.max(wide - 0.5, 0.5), BOX_ROW - 1);
+      const isPale = model.hits.flags && !model.isHit(model.tree.region[path]);
+      if (isPale) this.pale(context, x, level * BOX_ROW, wide, line);
       if (this.isUncertain(path) && wide > 4) this.hatch(context, x, level * BOX_ROW, wide, line);
       if (wide > 40) {
-        context.fillStyle = kind === "mpi" ? light : ink;
+        context.fillStyle = kind === "mpi" && !isPale ? light : ink;
         context.fillText(shortName(model.pathName(path), Math.max(4, Math.floor((wide - 8) / 6.6))), x + 4, level * BOX_ROW + BOX_ROW / 2, wide - 6);
       }
     }
@@ -72,6 +73,15 @@ export class Icicle {
   isUncertain(path) {
     const { tree } = this.model;
     return tree.mark[path] > 0 || tree.inclusive_half[path] > 0.1 * Math.abs(this.model.inclusive[path]);
+  }
+
+  /** What is not searched for steps back. */
+  pale(context, x, y, width, ground) {
+    context.save();
+    context.globalAlpha = 0.7;
+    context.fillStyle = ground;
+    context.fillRect(x, y, Math.max(width - 0.5, 0.5), BOX_ROW - 1);
+    context.restore();
   }
 
   hatch(context, x, y, width, ink) {
@@ -115,8 +125,11 @@ export class Icicle {
       `exclusive ${alone(model.pathExclusive(path), below, above)}`,
       `${plural(tree.calls[path], "call", "calls")}${tree.inexact[path] ? " at least" : ""}`,
       `${share(whole ? inclusive / whole : 0)} of all`,
+      this.root === null ? "" : `${share(inclusive / model.pathInclusive(this.root))} of what is shown`,
       `on ${plural(tree.locations[path], "location", "locations")}`,
-    ].join(" · ");
+    ]
+      .filter(Boolean)
+      .join(" · ");
   }
 
   at(event) {
@@ -136,19 +149,39 @@ export class Icicle {
   }
 
   zoom(path) {
-    if (path === undefined) return;
-    const root = path === NONE || path === null ? null : path;
-    if (root !== this.root) this.past.push(this.root);
+    if (path !== undefined) this.model.change({ zoom: path });
+  }
+
+  goTo(path) {
+    const root = path === NONE ? null : path;
+    if (root === this.root) return;
+    this.past.push(this.root);
+    this.coming = [];
     this.root = root;
-    this.model.state.zoom = path;
     this.draw();
   }
 
+  /** One call path further out; false where all is shown. */
+  zoomOut() {
+    if (this.root === null) return false;
+    this.zoom(this.model.tree.parent[this.root]);
+    return true;
+  }
+
   back() {
-    if (this.past.length) {
-      this.root = this.past.pop();
-      this.draw();
-    }
+    this.step(this.past, this.coming);
+  }
+
+  forward() {
+    this.step(this.coming, this.past);
+  }
+
+  step(from, to) {
+    if (!from.length) return;
+    to.push(this.root);
+    this.root = from.pop();
+    this.model.change({ zoom: this.root ?? NONE });
+    this.draw();
   }
 
   key(event) {
@@ -166,7 +199,7 @@ export class Icicle {
       const next = to[event.key]();
       if (next !== NONE) model.selectPath(next);
     } else if (event.key === "Enter") this.zoom(path);
-    else if (event.key === "Escape" || event.key === "Backspace") this.zoom(this.root === null ? NONE : tree.parent[this.root]);
+    else if ((event.key === "Escape" && this.root !== null) || event.key === "Backspace") this.zoomOut();
     else return;
     event.preventDefault();
     event.stopPropagation();

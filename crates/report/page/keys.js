@@ -1,19 +1,22 @@
 // Keys that work everywhere on the page.
 
 import { NONE } from "./model.js";
-import { byId, element } from "./dom.js";
+import { questionTo } from "./question.js";
+import { byId, copyText, element, keep, kept, turn } from "./dom.js";
 
 export const HELP = [
-  ["/", "search: words, /regular expression/, file: image: kind:"],
+  ["/", "search: words, /regular expression/, file: image: kind:, -what not"],
   ["n N", "next hit, hit before"],
   ["1 – 9", "go to a view"],
   ["m", "compensated, measured, difference"],
   ["↑ ↓ ← →", "move within a table, the icicle or the heat map; ← → fold"],
   ["Enter", "zoom into what is selected"],
-  ["Esc", "zoom out, then select nothing"],
-  ["[", "back to the view before in the icicle"],
+  ["Esc ⌫", "zoom out; Esc then selects nothing"],
+  ["[ ]", "back and forward among what was zoomed into"],
   ["s", "source of what is selected"],
   ["r", "ranks: 0-3,8, host:NAME, max, slowest 8"],
+  ["t", "table in the place of the icicle or the heat map, and back"],
+  ["y", "copies the question to tare query that has these figures"],
   ["?", "this help"],
 ];
 
@@ -40,19 +43,36 @@ export function listenForKeys(views, sections, search) {
     else if (event.key === "s") go("source");
     else if (event.key === "r") byId("ranks-field")?.focus();
     else if (event.key === "[") views.icicle?.back();
+    else if (event.key === "]") views.icicle?.forward();
+    else if (event.key === "t") turnNearest(views);
+    else if (event.key === "y") copyText(questionTo(model, document.activeElement?.closest("section")?.id));
     else if (event.key === "?") help();
-    else if (event.key === "Escape") model.change(model.state.zoom !== undefined && model.state.zoom !== NONE ? { zoom: NONE } : { region: NONE, path: NONE, ranks: [] });
+    else if (event.key === "Escape" || event.key === "Backspace") {
+      if (!views.icicle?.zoomOut() && event.key === "Escape") model.change({ region: NONE, path: NONE, ranks: [] });
+    }
     else if (event.key >= "1" && event.key <= String(sections.length)) go(sections[Number(event.key) - 1]);
     else return;
     event.preventDefault();
   });
 }
 
+/** Turns the picture that has the focus, else the first that is seen, else the icicle. */
+function turnNearest({ icicle, heat }) {
+  const pictures = [icicle, heat].filter((view) => view?.frame);
+  const at = (view) => (view.list.hidden ? view.frame : view.list).getBoundingClientRect();
+  const hasFocus = (view) => view.asTable.closest("section").contains(document.activeElement);
+  const isSeen = (view) => at(view).top < window.innerHeight && at(view).bottom > 0;
+  const nearest = pictures.find(hasFocus) ?? pictures.find(isSeen) ?? pictures[0];
+  if (nearest) turn(nearest);
+}
+
 /** Shows the keys. */
 export function help() {
   const dialog = element("dialog", { "aria-label": "Keys", onclose: () => dialog.remove() });
   const rows = HELP.map(([key, text]) => element("tr", {}, element("th", { scope: "row" }, element("kbd", {}, key)), element("td", {}, text)));
-  dialog.append(element("h2", {}, "Keys"), element("table", {}, ...rows), element("form", { method: "dialog" }, element("button", {}, "Close")));
+  const editor = element("input", { type: "text", value: kept("editor"), placeholder: "vscode://file", onchange: () => keep("editor", editor.value.trim()) });
+  const links = element("p", {}, element("label", {}, "Places are links, too, behind ", editor));
+  dialog.append(element("h2", {}, "Keys"), element("table", {}, ...rows), links, element("form", { method: "dialog" }, element("button", {}, "Close")));
   document.body.append(dialog);
   dialog.showModal();
 }

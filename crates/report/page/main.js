@@ -3,7 +3,7 @@
 import { decoded, texts } from "./columns.js";
 import { Model, NONE } from "./model.js";
 import { plural } from "./numbers.js";
-import { byId, element, say } from "./dom.js";
+import { byId, element, say, themeSwitch } from "./dom.js";
 import { Regions } from "./regions.js";
 import { Icicle } from "./icicle.js";
 import { Heat } from "./heat.js";
@@ -23,6 +23,9 @@ function controls(model) {
     clearTimeout(waiting);
     waiting = setTimeout(() => model.change({ query: search.value.trim() }), 120);
   });
+  model.listen((changed) => {
+    if (changed.includes("query") && search.value.trim() !== model.state.query) search.value = model.state.query;
+  });
   const names = [["value", "compensated"], ["measured", model.header.is_exported ? "as exported" : "measured"], ["difference", "difference"]];
   const radios = names.map(([value, label]) => {
     const input = element("input", { type: "radio", name: "values", value, checked: model.state.values === value, onchange: () => model.change({ values: value }) });
@@ -41,30 +44,41 @@ function controls(model) {
   });
   model.listen((changed) => changed.includes("ranks") && (ranks.value = model.rankList()));
   const questions = element("button", { type: "button", "aria-label": "Keys", onclick: help }, "?");
-  byId("controls").append(values, search, ...(model.strings.labels.length > 1 ? [ranks] : []), questions);
+  byId("controls").append(values, search, ...(model.strings.labels.length > 1 ? [ranks] : []), themeSwitch(() => model.tell(["theme"])), questions);
   return search;
 }
 
 /** The address carries what is selected, so that it can be passed on. */
 function followAddress(model) {
+  let isReading = false;
   const read = () => {
+    isReading = true;
+    readAll();
+    isReading = false;
+  };
+  const readAll = () => {
     const query = new URLSearchParams(location.hash.split("?")[1] || "");
     const region = Number(query.get("region") ?? NONE);
     if (region < model.regions.rows) model.selectRegion(region);
     if (query.get("ranks")) model.selectRanks(query.get("ranks"));
     if (["value", "measured", "difference"].includes(query.get("values"))) model.change({ values: query.get("values") });
+    const zoom = Number(query.get("zoom") ?? NONE);
+    model.change({ zoom: zoom < model.tree.rows ? zoom : NONE });
     const view = location.hash.slice(1).split("?")[0];
     if (location.hash.includes("?") && VIEWS.includes(view)) byId(view).scrollIntoView();
   };
   model.listen((changed) => {
-    if (!["region", "values", "ranks"].some((key) => changed.includes(key))) return;
+    if (isReading || !["region", "values", "ranks", "zoom"].some((key) => changed.includes(key))) return;
     const query = new URLSearchParams();
     if (model.state.region !== NONE) query.set("region", model.state.region);
     if (model.state.ranks.length) query.set("ranks", model.rankList());
     if (model.state.values !== "value") query.set("values", model.state.values);
-    history.replaceState(null, "", `#regions?${query}`);
+    if (model.state.zoom !== NONE) query.set("zoom", model.state.zoom);
+    // The browser's own way back leads through what was zoomed into.
+    const keep = changed.includes("zoom") ? "pushState" : "replaceState";
+    history[keep](null, "", `#${changed.includes("zoom") ? "icicle" : "regions"}?${query}`);
   });
-  window.addEventListener("hashchange", read);
+  window.addEventListener("popstate", read);
   read();
 }
 
@@ -113,6 +127,7 @@ async function start() {
   views.icicle = new Icicle(model);
   views.source = new SourceView(model);
   views.heat = new Heat(model, data.heat);
+  detail.onNarrow = () => table.setShape("flat");
   detail.onRanks = (region) => views.heat.onRanks(region);
   for (const view of [views.heat, new Matrix(model, data.matrix)]) {
     await breathe();

@@ -39,7 +39,7 @@ export class Matrix {
       new Set(this.model.strings.hosts).size > 1 ? "What senders wait for receivers on other machines is not known: it stands under MPI at work." : "",
     ].filter(Boolean);
     section.append(element("div", { class: "bar" }, metric), element("p", { class: "muted", hidden: !notes.length }, notes.join(" ")), element("div", { class: "matrix" }, element("div", { class: "frame square" }, this.canvas), this.list), this.status);
-    this.model.listen((changed) => changed.some((key) => ["values", "region", "ranks"].includes(key)) && this.draw());
+    this.model.listen((changed) => changed.some((key) => ["values", "region", "ranks", "theme"].includes(key)) && this.draw());
     window.addEventListener("resize", () => this.draw());
     this.draw();
   }

@@ -1,6 +1,7 @@
 // The run in memory: the call tree, its regions, and what is selected. Every view reads here and tells changes here.
 
 import { plural } from "./numbers.js";
+import { hitsOf } from "./search.js";
 
 export const NONE = 0xffffffff;
 
@@ -46,7 +47,8 @@ export class Model {
     this.roots.sort((one, other) => this.inclusive[other] - this.inclusive[one]);
     this.total = this.roots.reduce((sum, root) => sum + this.inclusive[root], 0);
     this.measuredTotal = this.roots.reduce((sum, root) => sum + this.measuredInclusive[root], 0);
-    this.state = { values: header.mode === "off" ? "measured" : "value", region: NONE, path: NONE, ranks: [], query: "" };
+    this.state = { values: header.mode === "off" ? "measured" : "value", region: NONE, path: NONE, zoom: NONE, ranks: [], query: "" };
+    this.hits = hitsOf("", this);
     this.listeners = [];
   }
 
@@ -55,6 +57,12 @@ export class Model {
     const changed = Object.keys(patch).filter((key) => String(this.state[key]) !== String(patch[key]));
     if (changed.length === 0) return;
     Object.assign(this.state, patch);
+    if (changed.some((key) => key === "query" || key === "values")) this.hits = hitsOf(this.state.query, this);
+    this.tell(changed);
+  }
+
+  /** Tells every view that this is not as it was. */
+  tell(changed) {
     this.listeners.forEach((listener) => listener(changed));
   }
 
@@ -138,6 +146,11 @@ export class Model {
   /** What a figure is of which there is a compensated one as well; nothing for that. */
   word() {
     return { value: "", measured: this.header.is_exported ? "" : "measured", difference: "taken off" }[this.state.values];
+  }
+
+  /** Whether a region is among what is searched for; nothing is where nothing is. */
+  isHit(region) {
+    return Boolean(this.hits.flags && region !== undefined && region !== NONE && this.hits.flags[region]);
   }
 
   /** For each path whether it has a key, and none above it has the same: `NONE` is no key. */

@@ -61,7 +61,7 @@ export function figure(nanoseconds, below, above, isMarked, column) {
     if (Math.abs(value) < 0.5 * 10 ** -column.last) return "<" + fixed(10 ** -column.last, column.last);
     return fixed(value, column.last);
   }
-  if (Math.abs(more - less) <= 0.1 * half) return `${fixed(value, wanted)} ± ${fixed(half, wanted)}`;
+  if (Math.abs(more - less) <= 0.1 * half || fixed(more, wanted) === fixed(less, wanted)) return `${fixed(value, wanted)} ± ${fixed(half, wanted)}`;
   return `${fixed(value, wanted)} (${fixed(value - less, wanted)} … ${fixed(value + more, wanted)})`;
 }
 

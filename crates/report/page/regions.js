@@ -2,7 +2,6 @@
 
 import { alone, columnFor, count, exactCount, figure, plain, plural, share } from "./numbers.js";
 import { NONE } from "./model.js";
-import { hitsOf } from "./search.js";
 import { byId, choice, cutName, element, say } from "./dom.js";
 import { VirtualTable } from "./table.js";
 
@@ -22,8 +21,7 @@ export class Regions {
     this.isDescending = true;
     this.hasPlaces = model.regions.line.some((line) => line > 0) || model.strings.files.some(Boolean);
     this.open = new Set();
-    this.query = "";
-    this.hits = { flags: null };
+    this.then = { key: "name", isDescending: false };
     const section = byId("regions");
     this.note = element("p", { class: "muted", id: "hits" });
     this.choice = choice("Shown", SHAPES, this.shape, (value) => this.setShape(value));
@@ -44,15 +42,15 @@ export class Regions {
   }
 
   changed(changed) {
-    if (changed.includes("query")) this.search(this.model.state.query);
-    else if (changed.includes("values")) this.arrange();
-    else if (changed.includes("region") || changed.includes("path")) this.follow();
+    if (changed.includes("query")) this.search();
+    else if (changed.includes("values")) {
+      this.addInclusive(this.items.filter((item) => item.members));
+      this.label();
+    } else if (changed.includes("region") || changed.includes("path")) this.follow();
   }
 
-  search(query) {
-    this.query = query;
-    this.hits = hitsOf(query, this.model);
-    const { error, flags, number, share: part } = this.hits;
+  search() {
+    const { error, flags, number, share: part } = this.model.hits;
     this.note.textContent = error || (flags ? `${plural(number, "region matches", "regions match")}, ${share(part)} of the time` : "");
     say(this.note.textContent);
     if (flags && this.shape === "tree") this.openHits();
@@ -73,12 +71,12 @@ export class Regions {
   }
 
   nextHit(step) {
-    if (this.hits.flags) this.goToHit(this.table.focus + step, step);
+    if (this.model.hits.flags) this.goToHit(this.table.focus + step, step);
   }
 
   isHit(item) {
     const region = item.path === undefined ? item.region : this.model.tree.region[item.path];
-    return Boolean(this.hits.flags && region !== undefined && region !== NONE && this.hits.flags[region]);
+    return this.model.isHit(region);
   }
 
   setShape(shape) {
@@ -91,7 +89,8 @@ export class Regions {
   }
 
   sortBy(key) {
-    this.isDescending = this.sorted === key ? !this.isDescending : key !== "name";
+    if (this.sorted !== key) this.then = { key: this.sorted, isDescending: this.isDescending };
+    this.isDescending = this.sorted === key && this.isInOrder() ? !this.isDescending : key !== "name";
     this.sorted = key;
     this.arrange();
   }
@@ -111,7 +110,7 @@ export class Regions {
     const most = 500;
     let opened = 0;
     for (let path = 0; path < tree.rows && opened < most; path++) {
-      if (tree.region[path] === NONE || !this.hits.flags[tree.region[path]]) continue;
+      if (!this.model.isHit(tree.region[path])) continue;
       opened++;
       for (let above = tree.parent[path]; above !== NONE && !this.open.has(above); above = tree.parent[above]) this.open.add(above);
     }
@@ -120,6 +119,17 @@ export class Regions {
   /** The rows in their order: paths, regions or groups. */
   arrange(focus) {
     this.items = this.shape === "tree" ? this.paths() : this.shape === "flat" ? this.flat() : this.groups();
+    this.values = this.model.state.values;
+    this.label(focus);
+  }
+
+  /** Whether the rows stand as they are sorted: other values of them are shown where they stood. */
+  isInOrder() {
+    return this.values === this.model.state.values || this.sorted === "name" || this.sorted === "place";
+  }
+
+  /** Heads and units of the rows as they stand: none moves when their values change. */
+  label(focus) {
     const largest = this.items.slice(0, 2000).reduce((most, item) => Math.max(most, Math.abs(this.of(item, "exclusive"))), 0);
     this.column = columnFor(largest);
     this.inclusiveColumn = columnFor(this.model.whole());
@@ -135,10 +145,10 @@ export class Regions {
         { key: "calls", title: "Calls", align: "number" },
         { key: "each", title: "Per call", align: "number", hint: "Exclusive time of a call" },
         { key: "wait", title: `Waiting, ${wait}`, align: "number" },
-        { key: "spread", title: "Most", align: "number", hint: this.model.state.values === "difference" ? "The rank of which most is taken off, and how much" : "The rank that spends most, and how far it is above the mean" },
+        { key: "spread", title: "Most", align: "number", hint: this.model.state.values === "difference" ? "The rank of which most is taken off in the region, on all its call paths, and how much" : "The rank that spends most in the region, on all its call paths, and how far it is above the mean" },
         ...(this.hasPlaces ? [{ key: "place", title: "Place" }] : []),
       ],
-      this.sorted,
+      this.isInOrder() ? this.sorted : "",
       this.isDescending,
     );
     this.table.refresh(focus);
@@ -163,11 +173,12 @@ export class Regions {
   }
 
   flat() {
-    const { regions } = this.model;
+    const { model } = this;
+    const { regions } = model;
     const items = [];
     for (let region = 0; region < regions.rows; region++) {
       const isSeen = regions.calls[region] || regions.measured[region];
-      if (isSeen && (!this.hits.flags || this.hits.flags[region])) items.push({ region });
+      if (isSeen && (!model.hits.flags || model.isHit(region))) items.push({ region });
     }
     return this.ordered(items);
   }
@@ -192,7 +203,7 @@ export class Regions {
   /** The inclusive time of a group: of its calls that are within no other of its calls. Not known where call paths are folded. */
   addInclusive(groups) {
     const { model } = this;
-    if (model.header.folded_paths) return;
+    if (model.header.folded_paths || !groups.length) return;
     const of = new Uint32Array(model.regions.rows).fill(NONE);
     groups.forEach((group, index) => group.members.forEach((region) => (of[region] = index)));
     const outermost = model.outermost((path) => of[model.tree.region[path]]);
@@ -201,16 +212,19 @@ export class Regions {
   }
 
   ordered(items) {
-    const sign = this.isDescending ? -1 : 1;
-    const keyed = items.map((item) => [this.sorted === "name" || this.sorted === "place" ? this.text(item) : this.of(item, this.sorted), item]);
-    keyed.sort((one, other) => sign * (one[0] < other[0] ? -1 : one[0] > other[0] ? 1 : 0));
-    return keyed.map(([, item]) => item);
+    const keys = [{ key: this.sorted, isDescending: this.isDescending }, this.then];
+    const of = (item, key) => (key === "name" || key === "place" ? this.text(item, key) : this.of(item, key));
+    const keyed = items.map((item) => ({ item, by: keys.map(({ key }) => of(item, key)) }));
+    const order = (one, other) => (one < other ? -1 : one > other ? 1 : 0);
+    const sides = keys.map(({ isDescending }) => (isDescending ? -1 : 1));
+    keyed.sort((one, other) => sides[0] * order(one.by[0], other.by[0]) || sides[1] * order(one.by[1], other.by[1]));
+    return keyed.map(({ item }) => item);
   }
 
-  text(item) {
+  text(item, key) {
     if (item.group !== undefined) return item.group;
     const region = item.path === undefined ? item.region : this.model.tree.region[item.path];
-    return this.sorted === "place" ? this.model.place(region) : this.model.name(region);
+    return key === "place" ? this.model.place(region) : this.model.name(region);
   }
 
   /** A number of a row. */

@@ -12,6 +12,7 @@ export class Marks {
     this.line = element("p", { class: "line", id: "trust-line" });
     byId("waits").append(this.note);
     byId("trust").append(this.line);
+    model.listen((changed) => changed.includes("query") && this.markHits());
     model.listen((changed) => changed.some((key) => ["region", "ranks", "values"].includes(key)) && this.draw());
   }
 
@@ -20,6 +21,12 @@ export class Marks {
     this.drawTrust();
     const ranks = this.model.rankLabels();
     for (const text of document.querySelectorAll(".dumbbells [data-rank]")) text.classList.toggle("selected", ranks.has(text.dataset.rank));
+  }
+
+  markHits() {
+    for (const row of document.querySelectorAll("#summary tr[data-region], #waits tr[data-region]")) {
+      row.querySelector("th span, th")?.classList.toggle("hit", this.model.isHit(Number(row.dataset.region)));
+    }
   }
 
   drawWaits() {

@@ -39,7 +39,7 @@ pub struct Source {
 
 /// The style, and the scripts in the order in which they build on each other.
 const STYLE: &str = include_str!("../page/page.css");
-const SCRIPTS: [&str; 16] = [
+const SCRIPTS: [&str; 17] = [
     include_str!("../page/numbers.js"),
     include_str!("../page/columns.js"),
     include_str!("../page/model.js"),
@@ -51,6 +51,7 @@ const SCRIPTS: [&str; 16] = [
     include_str!("../page/icicle.js"),
     include_str!("../page/heat.js"),
     include_str!("../page/matrix.js"),
+    include_str!("../page/question.js"),
     include_str!("../page/detail.js"),
     include_str!("../page/source.js"),
     include_str!("../page/waits.js"),

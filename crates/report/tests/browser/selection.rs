@@ -56,6 +56,97 @@ fn the_views_are_linked_and_obey_clicks_and_keys() {
 }
 
 #[test]
+fn keys_copy_questions_turn_pictures_and_lead_back_and_forward() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    let copied = |browser: &mut Browser| {
+        browser.value("document.getElementById('status').textContent = ''");
+        browser.key("y");
+        browser.until("document.getElementById('status').textContent !== ''");
+        browser.text("document.getElementById('status').textContent")
+    };
+    // The question has what the view is about, what is selected, and the values that are shown.
+    browser.key("2");
+    assert!(copied(&mut browser).ends_with("'self by region top 10'"), "{}", copied(&mut browser));
+    browser.value("tare.model.selectRegion([...tare.model.strings.names].indexOf('MPI_Recv'))");
+    assert!(copied(&mut browser).starts_with("Copied: tare query '"));
+    assert!(copied(&mut browser).ends_with("' 'self, time and count of \"MPI_Recv\"'"));
+    browser.key("6");
+    browser.value("tare.model.selectRanks('1')");
+    assert!(copied(&mut browser).ends_with("'messages, bytes, transmission and waiting of \"MPI_Recv\" by peer on ranks 1'"));
+    browser.key("4");
+    browser.key("m");
+    assert!(copied(&mut browser).ends_with("' --compensate off 'self of \"MPI_Recv\" by rank on ranks 1'"));
+    // A table in the place of the picture that has the focus, and back.
+    browser.key("t");
+    assert_eq!(browser.value("[tare.heat.list.hidden, tare.icicle.list.hidden]"), json!([false, true]));
+    browser.key("t");
+    assert_eq!(browser.value("[tare.heat.list.hidden, tare.icicle.list.hidden]"), json!([true, true]));
+    // Zoomed in twice: out by a key, back and forward by others, and by the browser's own way.
+    let zoomed = "document.querySelector('#icicle .crumbs').textContent";
+    let all = browser.text(zoomed);
+    browser.key("3");
+    browser.key("Enter");
+    let deep = browser.text(zoomed);
+    assert!(deep.ends_with("MPI_Recv"), "{deep}");
+    assert!(browser.text("location.hash").contains("zoom="));
+    browser.key("Backspace");
+    let out = browser.text(zoomed);
+    assert!(deep.starts_with(&out) && out.len() < deep.len(), "{out}");
+    browser.key("[");
+    assert_eq!(browser.text(zoomed), deep);
+    browser.key("]");
+    assert_eq!(browser.text(zoomed), out);
+    browser.value("history.back()");
+    browser.until(&format!("{zoomed} === {}", json!(deep)));
+    browser.value("tare.icicle.zoom(0xffffffff)");
+    assert_eq!(browser.text(zoomed), all);
+    is_quiet(&browser);
+}
+
+#[test]
+fn rows_stay_where_they_stand_when_their_values_change_and_equal_ones_keep_the_order_before() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &with_levels()));
+    browser.value("tare.table.setShape('flat')");
+    let names = "[...document.querySelectorAll('#regions .vrow .c-name')].map((cell) => cell.textContent).join()";
+    let sorted = "[...document.querySelectorAll('#regions .vhead [aria-sort]')].filter((head) => head.ariaSort !== 'none').map((head) => head.textContent).join()";
+    let before = browser.text(names);
+    assert!(browser.text(sorted).contains('▾'));
+    browser.key("m");
+    browser.key("m");
+    assert_eq!(browser.text(names), before);
+    assert_eq!(browser.text(sorted), "", "they are not in the order of differences");
+    browser.value("tare.table.sortBy('exclusive')");
+    assert_ne!(browser.text(names), before);
+    // Regions of one call each: they stand as they stood by name.
+    browser.value("tare.table.sortBy('name')");
+    browser.value("tare.table.sortBy('calls')");
+    let once = "tare.table.items.filter((item) => tare.table.of(item, 'calls') === 1).map((item) => tare.table.text(item, 'name'))";
+    assert_eq!(browser.value(&format!("{once}.join() === {once}.sort().join() && {once}.length > 50")), json!(true));
+    is_quiet(&browser);
+}
+
+#[test]
+fn a_search_leaves_out_and_the_selected_region_narrows_it() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &with_levels()));
+    let number = "tare.table.items.length";
+    browser.value("tare.table.setShape('flat')");
+    let all = browser.number(number);
+    browser.value("tare.model.change({ query: '-near_' })");
+    assert_eq!(browser.number(number), all - 60.0);
+    browser.value("tare.model.selectRegion([...tare.model.strings.names].indexOf('loop 1 of main'))");
+    let press = |text: &str| format!("[...document.querySelectorAll('#detail button')].find((one) => one.textContent === '{text}').click()");
+    browser.value(&press("hide this"));
+    assert_eq!(browser.number(number), all - 61.0);
+    browser.value(&press("only this"));
+    assert_eq!(browser.number(number), 1.0);
+    assert_eq!(browser.text("document.getElementById('search').value"), "/^loop 1 of main$/");
+    is_quiet(&browser);
+}
+
+#[test]
 fn tab_alone_goes_round_the_page_and_the_focus_is_always_seen() {
     let mut browser = Browser::start();
     browser.open(&made(&run(), &master_and_worker()));
@@ -131,6 +222,15 @@ fn pictures_answer_clicks_and_have_tables_beside_them() {
     browser.click("#ranks canvas", (0.95, 0.1));
     assert_eq!(browser.text("String(tare.model.state.ranks)"), "1");
     assert!(browser.text("document.querySelector('#ranks canvas').getAttribute('aria-label')").contains("2 processes"));
+    // With the shift key as far as there.
+    let shifted = |part: f64| {
+        format!(
+            "(() => {{ const canvas = document.querySelector('#ranks canvas'); const box = canvas.getBoundingClientRect(); \
+             canvas.dispatchEvent(new MouseEvent('click', {{ clientX: box.left + {part} * box.width, clientY: box.top + 5, shiftKey: true }})); }})()"
+        )
+    };
+    browser.value(&shifted(0.4));
+    assert_eq!(browser.text("String(tare.model.state.ranks)"), "0,1");
     // The matrix: rank 1 sends to rank 0.
     assert!(browser.text("document.querySelector('#messages table').textContent").contains("1 → 0"));
     is_quiet(&browser);

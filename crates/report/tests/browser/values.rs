@@ -23,10 +23,12 @@ fn a_line_of_the_source_counts_its_work_once_and_has_its_time_in_mpi() {
     assert_eq!((browser.text(&cell("line")).as_str(), browser.text(&cell("calls")).as_str()), ("81", "500"));
     assert!(browser.text(&cell("mpi")).starts_with('2'), "mean of 4 s and 0 s: {}", browser.text(&cell("mpi")));
     // What is offered to be typed is about the function that was selected.
-    let explain = browser.text("document.querySelector('#detail code').textContent");
+    let lines = "[...document.querySelectorAll('#detail code')].map((code) => code.textContent)";
+    let [question, explain] = [0, 1].map(|line| browser.text(&format!("{lines}[{line}]")));
+    assert!(question.starts_with("tare query '") && question.ends_with("' 'self, time and count of \"loop 1 of main\"'"), "{question}");
     assert_eq!(explain, "tare select '/home/user/pi' --explain='main'");
     browser.value("tare.model.selectRegion(3)");
-    assert_eq!(browser.value("document.querySelector('#detail code')"), json!(null), "no selection decides on MPI");
+    assert_eq!(browser.value(&format!("{lines}.length")), json!(1), "no selection decides on MPI");
     is_quiet(&browser);
 }
 
