@@ -3,7 +3,7 @@
 use tare_image::Image;
 
 use crate::program::{Flow, Instruction};
-use crate::{Program, slots};
+use crate::{Program, slots, twice};
 
 /// What a call or a jump out of a function leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,12 +27,14 @@ impl Program {
         }
     }
 
-    /// Whether what is called comes back more often than it is called, by its name.
+    /// Whether what is called comes back more often than it is called, by its name or by what it does first.
     #[must_use]
     pub fn comes_back_twice(&self, image: &Image<'_>, call: &Instruction) -> bool {
         const NAMES: [&str; 7] = ["setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "savectx", "vfork", "getcontext"];
         match self.destination(image, call) {
-            Some(Callee::Function(index)) => self.functions.get(index).is_some_and(|one| NAMES.iter().any(|name| one.is_called(name))),
+            Some(Callee::Function(index)) => self.functions.get(index).is_some_and(|one| {
+                NAMES.iter().any(|name| one.is_called(name)) || !one.has_name() && twice::comes_back_twice(image, one.entry, one.size())
+            }),
             Some(Callee::Import(name)) => NAMES.contains(&name),
             _ => false,
         }

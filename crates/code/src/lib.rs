@@ -53,6 +53,7 @@ mod targets;
 mod through;
 mod thunks;
 mod trips;
+mod twice;
 mod values;
 
 use std::cmp::Reverse;

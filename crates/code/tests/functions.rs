@@ -286,6 +286,41 @@ fn functions_that_never_return_are_known_through_their_callers() {
 }
 
 #[test]
+fn calls_that_come_back_twice_are_known_in_stripped_static_programs() {
+    let shop = Workshop::new();
+    let source = r#"
+        #include <setjmp.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        #define KEEP __attribute__((noinline, noclone, noipa))
+        jmp_buf place; sigjmp_buf masked;
+        KEEP int plain(int n) { return setjmp(place) + n; }
+        KEEP int underscored(int n) { return _setjmp(place) + n; }
+        KEEP int signals(int n) { return sigsetjmp(masked, 1) + n; }
+        KEEP int forks(int n) { if (vfork() == 0) _exit(n); return n; }
+        KEEP int once(int n) { return puts("x") + getpid() + n; }
+        int main(int c, char **v) { return plain(c) + underscored(c) + signals(c) + forks(c) + once(c) + (v == 0); }
+    "#;
+    for flags in [&["-O1", "-static"][..], &["-O2", "-static-pie", "-fcf-protection"]] {
+        let bytes = shop.compile("gcc", "twice", "c", source, flags);
+        run(Command::new("strip").arg(shop.path("twice")));
+        let stripped = shop.read("twice");
+        let (named, image) = (Image::parse(&bytes).expect("an image"), Image::parse(&stripped).expect("an image"));
+        let (known, program) = (Program::analyse(&named).expect("functions"), Program::analyse(&image).expect("functions"));
+        let counted = |image: &Image<'_>, program: &Program, entry: u64| {
+            let own = &program.functions[program.function_entered_at(entry).expect("a function")];
+            program.body(image, own).instructions.iter().filter(|one| program.comes_back_twice(image, one)).count()
+        };
+        for (name, expected) in [("plain", 1), ("underscored", 1), ("signals", 1), ("forks", 1), ("once", 0), ("main", 0)] {
+            let entry = function(&known, name).entry;
+            assert_eq!((counted(&named, &known, entry), counted(&image, &program, entry)), (expected, expected), "{name} {flags:?}");
+        }
+        let all = |image: &Image<'_>, program: &Program| program.functions.iter().map(|one| counted(image, program, one.entry)).sum::<usize>();
+        assert_eq!(all(&image, &program), all(&named, &known), "{flags:?}");
+    }
+}
+
+#[test]
 fn a_caught_exception_makes_a_function_return() {
     let shop = Workshop::new();
     let source = r#"
