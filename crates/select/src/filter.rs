@@ -11,6 +11,7 @@ mod attributes;
 mod error;
 mod keys;
 mod levels;
+mod parts;
 mod pattern;
 mod phrase;
 mod read;
@@ -21,8 +22,8 @@ use std::sync::Arc;
 
 pub use error::{FilterError, Problem};
 pub use levels::{Change, Level, Snippet, Snippets};
-pub(crate) use pattern::Meaning;
 pub use pattern::{BadWord, Match, Pattern};
+pub(crate) use pattern::{Meaning, Whole};
 pub use phrase::Reason;
 pub(crate) use phrase::reason;
 pub use tare_code::Edges;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tare_code::Program;
 
-use crate::filter::{Condition, Edges, Filter, Names, Pattern, Property, Rule};
+use crate::filter::{Condition, Edges, Filter, Names, Pattern, Property, Rule, Whole};
 use crate::finder::Finder;
 use crate::functions::Functions;
 use crate::world::World;
@@ -106,12 +106,12 @@ fn missing(names: &[String], wanted: &[Wanted<'_>], report: &mut dyn FnMut(&Want
     let has = |name: &str| names.binary_search_by(|one| one.as_str().cmp(name)).is_ok();
     let mut lists = Vec::new();
     for one in wanted {
-        let whole: Vec<(&str, Option<u32>)> = one.pattern.whole_names().filter(|(name, _)| !has(name)).collect();
+        let whole: Vec<Whole<'_>> = one.pattern.whole_names().filter(|whole| !whole.names.iter().any(|name| has(name))).collect();
         if whole.is_empty() && one.pattern.has_expressions() {
             lists.push(*one);
         }
-        for (name, line) in whole {
-            report(one, line, name.to_string());
+        for missing in whole {
+            report(one, missing.line, missing.word.to_string());
         }
     }
     let is_matched = matched(names, &lists);

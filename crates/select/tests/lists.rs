@@ -154,6 +154,20 @@ fn tau_excludes_first_and_then_asks_the_include_list() {
     assert_eq!(read("BEGIN_FILE_INCLUDE_LIST\ntwo.cpp\nEND_FILE_INCLUDE_LIST\n"), ["other(int)", "twin(int)"]);
 }
 
+/// As expressions they would take more memory than a list may, and as many looks at each name as there are entries.
+#[test]
+fn lists_of_a_large_program_are_read() {
+    let entry =
+        |number: usize| format!("void far::away::Templated<{number}, unsigned long>::compute<double>(std::vector<int> const&, far::Box<{number}>*)");
+    let entries: Vec<String> = (0..20_000).map(entry).collect();
+    assert_eq!(
+        read(&format!("BEGIN_INCLUDE_LIST\nint plain(int)\n{}\nint ns::Box::get() const\nEND_INCLUDE_LIST\n", entries.join("\n"))),
+        ["ns::Box::get() const"]
+    );
+    let options: String = (0..20_000).map(|number| format!("\"-finstrument-functions-exclude-function-list=far::Box<{number}>::get\"\n")).collect();
+    assert_eq!(read(&format!("-finstrument-functions-exclude-function-list=plain\n{options}")), without(&["plain"]));
+}
+
 #[test]
 fn gcc_matches_parts_of_names_and_paths() {
     assert_eq!(read("-finstrument-functions-exclude-function-list=get,Box"), without(&["get", "Box"]));

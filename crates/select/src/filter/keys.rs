@@ -19,10 +19,10 @@ impl Pattern {
         let whole = self.literals().collect();
         let fragments = match self.how() {
             Match::Simple => Vec::new(),
-            Match::Prefix | Match::Suffix | Match::Find => self.words().iter().map(|word| word.clone().into_bytes()).collect(),
-            Match::Regex | Match::Wildcard => {
+            Match::Prefix | Match::Suffix => self.words().iter().map(|word| word.clone().into_bytes()).collect(),
+            Match::Find | Match::Regex | Match::Wildcard => {
                 let expressions = self.expressions().map(|expression| fragments(expression)).collect::<Option<Vec<_>>>()?;
-                expressions.concat()
+                self.parts().iter().map(|part| part.clone().into_bytes()).chain(expressions.concat()).collect()
             }
         };
         fragments.iter().all(|fragment| !fragment.is_empty()).then_some(Keys { whole, fragments })

@@ -6,6 +6,8 @@ use std::fmt;
 use regex::{RegexSet, RegexSetBuilder};
 use regex_syntax::ParserBuilder;
 
+use super::parts::Parts;
+
 /// How a name in a filter matches names of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Match {
@@ -57,6 +59,10 @@ pub struct Pattern {
     lines: Vec<u32>,
     /// Names that must match whole: lists of other tools have thousands.
     literals: HashSet<String>,
+    /// The same for each word that names some.
+    choices: Vec<(usize, Vec<String>)>,
+    /// What may stand anywhere in a name.
+    parts: Option<Parts>,
     expressions: Option<RegexSet>,
 }
 
@@ -88,17 +94,20 @@ impl Pattern {
             _ => None,
         };
         let literals = if how == Match::Simple { words.iter().cloned().collect() } else { HashSet::new() };
-        Ok(Self { how, words, lines: Vec::new(), literals, expressions })
+        let parts = if how == Match::Find { Parts::of(words.clone()) } else { None };
+        Ok(Self { how, words, lines: Vec::new(), literals, choices: Vec::new(), parts, expressions })
     }
 
     /// A list of names with wildcards: as they are written, and what each means.
     pub(crate) fn wildcards(words: Vec<(String, Meaning)>) -> Result<Self, BadWord> {
-        let mut literals = HashSet::new();
-        let mut expressions = Vec::new();
+        let mut choices: Vec<(usize, Vec<String>)> = Vec::new();
+        let (mut parts, mut expressions) = (Vec::new(), Vec::new());
         let mut written = Vec::new();
         for (word, meaning) in words {
             match meaning {
-                Meaning::Literal(name) => drop(literals.insert(name)),
+                Meaning::Literal(name) => choices.push((written.len(), vec![name])),
+                Meaning::Choice(names) => choices.push((written.len(), names)),
+                Meaning::Part(text) => parts.push(text),
                 Meaning::Expression(expression) => expressions.push((expression, written.len())),
             }
             written.push(word);
@@ -106,11 +115,12 @@ impl Pattern {
         let (expressions, places): (Vec<String>, Vec<usize>) = expressions.into_iter().unzip();
         let as_written = |bad: BadWord| {
             let place = expressions.iter().position(|one| *one == bad.word).and_then(|one| places.get(one));
-            let word = place.and_then(|&place| written.get(place)).cloned().unwrap_or_default();
+            let word = place.and_then(|&place| written.get(place)).cloned().unwrap_or_else(|| format!("{} patterns together", expressions.len()));
             BadWord { word, at: 0, what: bad.what }
         };
         let expressions = if expressions.is_empty() { None } else { Some(compiled(&expressions, false).map_err(as_written)?) };
-        Ok(Self { how: Match::Wildcard, words: written, lines: Vec::new(), literals, expressions })
+        let literals = choices.iter().flat_map(|(_, names)| names).cloned().collect();
+        Ok(Self { how: Match::Wildcard, words: written, lines: Vec::new(), literals, choices, parts: Parts::of(parts), expressions })
     }
 
     /// The same with the line of each of its words.
@@ -118,22 +128,30 @@ impl Pattern {
         Self { lines, ..self }
     }
 
-    /// Names that must match whole, each with its line where that is known.
-    pub(crate) fn whole_names(&self) -> impl Iterator<Item = (&str, Option<u32>)> {
+    /// What must match whole, each with its line where that is known.
+    pub(crate) fn whole_names(&self) -> impl Iterator<Item = Whole<'_>> {
         let words = if self.how == Match::Simple { self.words.as_slice() } else { &[] };
-        let of_lists = if self.how == Match::Wildcard { Some(&self.literals) } else { None };
-        let placed = words.iter().enumerate().map(|(index, word)| (word.as_str(), self.lines.get(index).copied()));
-        placed.chain(of_lists.into_iter().flatten().map(|name| (name.as_str(), None)))
+        let placed = words.iter().enumerate();
+        let placed = placed.map(|(index, word)| Whole { word, names: std::slice::from_ref(word), line: self.lines.get(index).copied() });
+        placed.chain(self.choices.iter().filter_map(|(index, names)| {
+            let word = if let [name] = names.as_slice() { name } else { self.words.get(*index)? };
+            Some(Whole { word, names, line: None })
+        }))
     }
 
     /// Whether there is more in it than whole names.
     pub(crate) fn has_expressions(&self) -> bool {
-        self.expressions.is_some() || matches!(self.how, Match::Prefix | Match::Suffix | Match::Find)
+        self.expressions.is_some() || self.parts.is_some() || matches!(self.how, Match::Prefix | Match::Suffix)
     }
 
     /// Names that must match whole.
     pub(super) fn literals(&self) -> impl Iterator<Item = &str> {
         self.literals.iter().map(String::as_str)
+    }
+
+    /// What may stand anywhere in a name.
+    pub(super) fn parts(&self) -> &[String] {
+        self.parts.as_ref().map_or(&[], Parts::texts)
     }
 
     /// Its regular expressions.
@@ -161,12 +179,23 @@ impl Pattern {
             Match::Simple => self.literals.contains(name),
             Match::Prefix => one(|name, word| name.starts_with(word)),
             Match::Suffix => one(|name, word| name.ends_with(word)),
-            Match::Find => one(|name, word| name.contains(word)),
-            Match::Regex | Match::Wildcard => {
-                self.literals.contains(name) || self.expressions.as_ref().is_some_and(|expressions| expressions.is_match(name))
+            Match::Find | Match::Regex | Match::Wildcard => {
+                let has_part = self.parts.as_ref().is_some_and(|parts| parts.is_in(name));
+                has_part || self.literals.contains(name) || self.expressions.as_ref().is_some_and(|expressions| expressions.is_match(name))
             }
         }
     }
+}
+
+/// A word that one of some names must match whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Whole<'a> {
+    /// What the word is called.
+    pub(crate) word: &'a str,
+    /// The names.
+    pub(crate) names: &'a [String],
+    /// Its line, where that is known.
+    pub(crate) line: Option<u32>,
 }
 
 /// What a name with wildcards means.
@@ -174,6 +203,10 @@ impl Pattern {
 pub(crate) enum Meaning {
     /// There are none in it.
     Literal(String),
+    /// There are none in it, and each of these names will do.
+    Choice(Vec<String>),
+    /// Text anywhere in a name.
+    Part(String),
     /// The regular expression that does the same.
     Expression(String),
 }

@@ -17,7 +17,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Listed, Written, error, filter, glob, names_condition, rule};
+use super::{Listed, Written, error, filter, names_condition, rule};
 use crate::filter::{Action, Filter, FilterError, Meaning, Names, Problem};
 use crate::scopes::{own_name, parted};
 
@@ -188,7 +188,7 @@ fn items(list: &str) -> Vec<(String, Meaning)> {
         .into_iter()
         .filter(|item| !item.is_empty())
         .map(|item| item.replace(ANONYMOUS, DEMANGLED))
-        .map(|item| (item.clone(), glob::substring(&item)))
+        .map(|item| (item.clone(), Meaning::Part(item)))
         .collect()
 }
 

@@ -41,6 +41,9 @@ pub(super) fn stars(word: &str, star: char) -> Meaning {
 
 /// One of these words, in which a character stands for any text.
 pub(super) fn any_of(words: &[&str], star: char) -> Meaning {
+    if !words.iter().any(|word| word.contains([star, '?'])) {
+        return Meaning::Choice(words.iter().map(ToString::to_string).collect());
+    }
     let mut expression = String::from("(?s)^(?:");
     for (index, word) in words.iter().enumerate() {
         expression.push_str(if index > 0 { "|" } else { "" });
@@ -54,11 +57,6 @@ pub(super) fn any_of(words: &[&str], star: char) -> Meaning {
     }
     expression.push_str(")$");
     Meaning::Expression(expression)
-}
-
-/// Text anywhere in a name.
-pub(super) fn substring(word: &str) -> Meaning {
-    Meaning::Expression(format!("(?s){}", regex::escape(word)))
 }
 
 fn plain(character: char, literal: &mut String, expression: &mut String) {
