@@ -112,6 +112,21 @@ impl Fragments {
         !starts.is_empty()
     }
 
+    /// Those that the file itself names, those that were found beside them, and more of unknown size; none of them swept.
+    pub(crate) fn with_starts(&self, image: &Image<'_>, more: Vec<u64>) -> Self {
+        let were_found = self.list.iter().filter(|one| matches!(one.found_by, FoundBy::Branch | FoundBy::Pointer));
+        let found = were_found.map(|one| Start { address: one.range.start, size: 0, found_by: one.found_by });
+        let mut starts: Vec<Start> = found.chain(more.into_iter().map(|address| Start { address, size: 0, found_by: FoundBy::Pointer })).collect();
+        starts.sort_by_key(|one| one.address);
+        let mut fragments = discover(image);
+        for start in &starts {
+            let host = fragments.at(start.address).and_then(|index| fragments.list.get_mut(index));
+            host.into_iter().for_each(|host| host.range.end = start.address);
+        }
+        fragments.add(image, &starts);
+        fragments
+    }
+
     /// Whether an address lies in a fragment whose end is known.
     pub(crate) fn has_known_end(&self, address: u64) -> bool {
         self.at(address).and_then(|index| self.list.get(index)).is_some_and(|one| one.has_known_end)

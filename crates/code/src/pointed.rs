@@ -117,6 +117,63 @@ fn is_handed_on(image: &Image<'_>, pointer: &Pointer) -> bool {
     false
 }
 
+/// Starts of functions that lie in fragments of others, sorted: a jump table may lead to anything behind it, so a fragment that has one, and whose
+/// end nothing names, goes as far as the next known start. Its own code must end in front of such a start, nothing may branch over it, and others
+/// must hand its address on.
+pub(crate) fn swallowed(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep) -> Vec<u64> {
+    let mut candidates: Vec<(usize, u64)> = Vec::new();
+    for pointer in sweep.pointers.iter().filter(|pointer| pointer.target.is_multiple_of(ALIGNMENT)) {
+        let Some(index) = fragments.at(pointer.target) else { continue };
+        let Some(host) = fragments.list.get(index).filter(|one| !one.has_known_end && one.traits.has_indirect_jump) else { continue };
+        let is_inside = host.range.start < pointer.target && !host.range.contains(&pointer.at);
+        if is_inside && sweep.starts.contains(pointer.target) && is_handed_on(image, pointer) {
+            candidates.push((index, pointer.target));
+        }
+    }
+    candidates.sort_unstable();
+    candidates.dedup();
+    let mut found = Vec::new();
+    for own in candidates.chunk_by(|one, next| one.0 == next.0) {
+        let host = own.first().and_then(|one| fragments.list.get(one.0));
+        let starts: Vec<u64> = own.iter().map(|one| one.1).collect();
+        found.extend(host.map(|host| borders(image, &host.range, starts)).unwrap_or_default());
+    }
+    found
+}
+
+/// Those of some places in a range of code that control neither runs nor branches over, and where a function may begin.
+fn borders(image: &Image<'_>, range: &Range<u64>, mut starts: Vec<u64>) -> Vec<u64> {
+    let mut falls_through = true;
+    let (mut reached, mut branches) = (Vec::new(), Vec::new());
+    for one in &mut decoder(image, range) {
+        if falls_through && starts.binary_search(&one.ip()).is_ok() {
+            reached.push(one.ip());
+        }
+        if !falls_through && is_padding(&one) {
+            continue;
+        }
+        let flow = raw_flow(&one);
+        if let RawFlow::Jump(target) | RawFlow::Branch(target) | RawFlow::Call(target) = flow
+            && range.contains(&target)
+            && target != range.start
+        {
+            branches.push((one.ip().min(target), one.ip().max(target), target));
+        }
+        falls_through = !matches!(flow, RawFlow::Jump(_) | RawFlow::IndirectJump | RawFlow::Return | RawFlow::Stop);
+    }
+    let takes_more = |start: u64| needs_more_than_arguments(image, &Fragment::new(start..range.end, None, true, FoundBy::Pointer));
+    starts.retain(|start| reached.binary_search(start).is_err() && !takes_more(*start));
+    loop {
+        let is_own = |target: &u64| starts.binary_search(target).is_err();
+        let over: Vec<(u64, u64)> = branches.iter().filter(|one| is_own(&one.2)).map(|one| (one.0, one.1)).collect();
+        let before = starts.len();
+        starts.retain(|start| !over.iter().any(|&(low, high)| low < *start && *start <= high));
+        if starts.len() == before {
+            return starts;
+        }
+    }
+}
+
 /// How far a function goes.
 struct Reach {
     end: u64,

@@ -107,30 +107,20 @@ const PIECE: u64 = 1 << 17;
 /// Bytes of code for each instruction that changes the flow of control, in dense code.
 const BYTES_OF_FLOW: u64 = 12;
 
-/// Sweeps all fragments, and those that direct targets and pointers outside of them add, until there are no more.
+/// Sweeps all fragments, and those that direct targets and pointers outside of them add, until there are no more. Where functions were taken
+/// into others, that is done once more with their starts known.
 pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threads) -> Sweep {
     let code = code_ranges(image);
     let slots = LINKERS.into_iter().filter_map(|name| Some(image.section(name)?.range())).collect();
     let places = Places { slots, protected: image.protected(), origin: origin(image) };
     let [words, held] = image.plain_words([&span(&code), &places.protected]);
     let mut sweep = Sweep { starts: AddressSet::over(&code), words, ..Sweep::default() };
-    loop {
-        let todo: Vec<usize> = (0..fragments.list.len()).filter(|&one| fragments.list.get(one).is_some_and(|one| !one.traits.is_swept)).collect();
-        let pieces = pieces(fragments, &todo);
-        let done = threads.pieces(&pieces, 1, |piece| {
-            let own = piece.first().and_then(|piece| todo.get(piece.clone())).unwrap_or_default();
-            Portion::of(image, &places, own.iter().filter_map(|&one| fragments.list.get(one)))
-        });
-        sweep.flows.reserve(done.iter().map(|portion| portion.flows.len()).sum());
-        for (piece, portion) in pieces.into_iter().zip(done) {
-            sweep.take(portion, fragments, todo.get(piece).unwrap_or_default());
-        }
-        let swept = todo.iter().filter_map(|&one| fragments.list.get(one));
-        let targets: Vec<u64> = swept.flat_map(|one| sweep.targets_outside(one)).filter(|&target| fragments.at(target).is_none()).collect();
-        let is_more = fragments.add_starts(image, targets, FoundBy::Branch);
-        if !is_more && !fragments.add_starts(image, pointed::starts(image, fragments, &sweep), FoundBy::Pointer) {
-            break;
-        }
+    rounds(image, fragments, &places, &mut sweep, threads);
+    let swallowed = pointed::swallowed(image, fragments, &sweep);
+    if !swallowed.is_empty() {
+        *fragments = fragments.with_starts(image, swallowed);
+        sweep = Sweep { starts: AddressSet::over(&code), words: sweep.words, ..Sweep::default() };
+        rounds(image, fragments, &places, &mut sweep, threads);
     }
     for list in [&mut sweep.bases, &mut sweep.constants] {
         list.sort_unstable();
@@ -145,6 +135,28 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threa
     sweep.labels = mark_pointers(image, &sweep, fragments);
     sweep.listed = listed(image, &sweep, fragments);
     sweep
+}
+
+/// Sweeps what is not swept until nothing is added.
+fn rounds(image: &Image<'_>, fragments: &mut Fragments, places: &Places, sweep: &mut Sweep, threads: Threads) {
+    loop {
+        let todo: Vec<usize> = (0..fragments.list.len()).filter(|&one| fragments.list.get(one).is_some_and(|one| !one.traits.is_swept)).collect();
+        let pieces = pieces(fragments, &todo);
+        let done = threads.pieces(&pieces, 1, |piece| {
+            let own = piece.first().and_then(|piece| todo.get(piece.clone())).unwrap_or_default();
+            Portion::of(image, places, own.iter().filter_map(|&one| fragments.list.get(one)))
+        });
+        sweep.flows.reserve(done.iter().map(|portion| portion.flows.len()).sum());
+        for (piece, portion) in pieces.into_iter().zip(done) {
+            sweep.take(portion, fragments, todo.get(piece).unwrap_or_default());
+        }
+        let swept = todo.iter().filter_map(|&one| fragments.list.get(one));
+        let targets: Vec<u64> = swept.flat_map(|one| sweep.targets_outside(one)).filter(|&target| fragments.at(target).is_none()).collect();
+        let is_more = fragments.add_starts(image, targets, FoundBy::Branch);
+        if !is_more && !fragments.add_starts(image, pointed::starts(image, fragments, sweep), FoundBy::Pointer) {
+            break;
+        }
+    }
 }
 
 /// Instructions behind the start of a fragment whose addresses are words of data, and not the end of a text.

@@ -141,3 +141,69 @@ fn what_is_no_function_is_not_taken_for_one() {
         assert_eq!(found.values().filter(|one| one.1 == FoundBy::Pointer).count(), 1, "{name}: {found:x?}");
     }
 }
+
+/// Assembly as in libraries of codecs: what stands behind a jump whose table nobody knows is stored somewhere; nobody calls it.
+const BEHIND_A_JUMP: &str = r"
+    .text
+    .globl main
+main:
+    lea host(%rip), %rax
+    mov %rax, slots(%rip)
+    lea behind(%rip), %rax
+    mov %rax, slots+8(%rip)
+    lea middle(%rip), %rax
+    mov %rax, slots+16(%rip)
+    lea reached(%rip), %rax
+    mov %rax, slots+24(%rip)
+    lea last(%rip), %rax
+    mov %rax, slots+32(%rip)
+    xor %eax, %eax
+    ret
+    .p2align 4
+host:
+    mov (%rdi,%rsi,8), %rax
+    jmp *%rax
+    .p2align 4
+    inc %edi
+    ret
+    .p2align 4
+behind:
+    lea 3(%rdi), %eax
+    test %eax, %eax
+    je 1f
+    ret
+    .p2align 4
+middle:
+    dec %edi
+    ret
+1:  neg %eax
+    .p2align 4
+reached:
+    mov %edi, %eax
+    ret
+    .p2align 4
+last:
+    lea 7(%rdi), %eax
+    ret
+    .bss
+slots:
+    .skip 64
+    .section .note.GNU-stack
+";
+
+#[test]
+fn functions_behind_a_jump_with_an_unknown_table_are_found_where_nothing_runs_or_branches_into_them() {
+    let shop = Workshop::new();
+    shop.compile("gcc", "tables", "s", BEHIND_A_JUMP, &["-pie"]);
+    let bytes = shop.read("tables");
+    let image = Image::parse(&bytes).expect("an image");
+    let address = |wanted: &str| image.symbols().iter().find(|symbol| symbol.name == wanted).unwrap_or_else(|| panic!("no symbol {wanted}")).address;
+    let functions = ["host", "behind", "last"].map(address);
+    let places = ["middle", "reached"].map(address);
+    run(Command::new("strip").arg(shop.path("tables")));
+    let bytes = shop.read("tables");
+    let found = starts(&Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions"));
+    assert!(functions.iter().all(|address| matches!(found.get(address), Some((_, FoundBy::Pointer)))), "{found:x?}");
+    assert!(!places.iter().any(|address| found.contains_key(address)), "{found:x?}");
+    assert_eq!(found[&functions[2]].0, 4, "{found:x?}");
+}
