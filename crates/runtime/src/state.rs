@@ -56,11 +56,14 @@ pub(crate) struct ThreadState {
     pub(crate) metrics: AtomicPtr<u8>,
     /// When the kernel was last asked for how long the thread had no processor.
     pub(crate) queue_read: AtomicU64,
+    /// The same in nanoseconds, and what the kernel said then of how long it had one.
+    pub(crate) queue_read_ns: AtomicU64,
+    pub(crate) ran: AtomicU64,
     /// Ticks in wrapped calls since then.
     pub(crate) wrapped: AtomicU64,
     /// The end of the stack that slow paths run on; null while the thread has none, or is on it.
     pub(crate) slow_stack: AtomicPtr<u8>,
-    reserved: [AtomicU64; 5],
+    reserved: [AtomicU64; 3],
 }
 
 const _: () = assert!(size_of::<ThreadState>() == 192);
