@@ -1,9 +1,9 @@
 # make demo      installs what is missing, builds, measures the example and shows how close compensation comes
-# make test      installs what the tests need, and runs them all
+# make test      installs what the tests need, runs them all, and builds the book
 # make build     builds the command and its libraries; needs no MPI
 # make install   PREFIX=/usr/local: the command to PREFIX/bin, its libraries to PREFIX/lib/tareweight, the interfaces for programs
 #                to PREFIX/include and PREFIX/share/tareweight, manual pages and completion to PREFIX/share
-# make book      the documentation as a book, in target/book; installs mdbook where it is missing
+# make book      the documentation as a book, in target/book; builds mdbook where it is missing
 # make bench     prints what a probe costs, as a ratio to reading the clock, also beside other tools and against the truth, and what
 #                analysis and rewriting cost, as ratios to decoding
 # make sanitizers  runs what is loaded into programs under the address and the thread sanitizer (ten minutes)
@@ -18,6 +18,8 @@ PAIRS ?= 15
 
 RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
 EXAMPLES := $(or $(CARGO_TARGET_DIR),target)/examples
+TOOLS := $(or $(CARGO_TARGET_DIR),target)/tools
+MDBOOK := $(or $(shell command -v mdbook),$(TOOLS)/bin/mdbook)
 LIBRARIES := libtare.so libtare_openmpi.so libtare_mpich.so libtare_tally.so
 
 PACKAGES_FOR_BUILD := gcc libc6-dev
@@ -67,11 +69,13 @@ test: packages-for-test rust-components
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
 	$(CARGO) build --release --workspace
 	$(CARGO) test --release --workspace
-	@if command -v mdbook >/dev/null; then mdbook build; else echo "mdbook is not here: make book installs it and builds the book"; fi
+	@$(MAKE) --no-print-directory book
 
-book:
-	@command -v mdbook >/dev/null || $(CARGO) install --locked mdbook
-	mdbook build
+book: $(MDBOOK)
+	$(MDBOOK) build
+
+$(TOOLS)/bin/mdbook:
+	$(CARGO) install --locked --root $(TOOLS) mdbook
 
 bench: build
 	@tools/install-packages $(PACKAGES_FOR_BENCH)
