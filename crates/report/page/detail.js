@@ -63,8 +63,8 @@ export class Detail {
     if (model.state.ranks.length) fact("Selected", `${word}${model.rankText()}: ${this.onRanks?.(region) || "not among the regions that differ most, of which each rank's time is here"}`);
     const close = element("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => model.change({ region: NONE, path: NONE }) }, "×");
     const relatives = [["Callers", this.callers(region)], ["Callees", this.callees(region)]].map(([title, sums]) => this.relatives(model.word() ? `${title}, ${model.word()}` : title, sums));
-    const parts = [close, element("h2", {}, model.name(region)), element("dl", {}, ...facts), this.narrow(region), ...relatives, this.copies(region)];
-    this.root.replaceChildren(...parts.filter((part) => part !== null));
+    const parts = [element("h2", {}, model.name(region)), element("dl", {}, ...facts), this.narrow(region), ...relatives, this.copies(region)];
+    this.root.replaceChildren(close, element("div", { class: "parts" }, ...parts.filter((part) => part !== null)));
     if (isNew) say(`${model.name(region)}, exclusive ${alone(regions.value[region] / divisor)}`);
   }
 

@@ -64,6 +64,15 @@ export function cutName(name, room, attributes = {}) {
   return element("span", { ...attributes, class: `cut ${attributes.class || ""}`.trim(), title: name }, element("span", {}, head), element("span", {}, end));
 }
 
+const RULER = new OffscreenCanvas(1, 1).getContext("2d");
+
+/** Pixels that a text takes in the font of an element. */
+export function textWidth(text, at) {
+  const { fontWeight, fontSize, fontFamily } = getComputedStyle(at);
+  RULER.font = `${fontWeight} ${fontSize} ${fontFamily}`;
+  return RULER.measureText(text).width;
+}
+
 /** Says something to those who listen rather than look. */
 export function say(text) {
   byId("status").textContent = text;
@@ -116,6 +125,11 @@ export function prepare(canvas, height) {
   const context = canvas.getContext("2d");
   context.setTransform(scale, 0, 0, scale, 0, 0);
   return { context, width, height: Math.min(height, 8000) };
+}
+
+/** Of so many places in a row, every how many is numbered where there is room for `most` numbers. */
+export function numberEvery(places, most) {
+  return [1, 2, 5, 10, 20, 50, 100, 200, 500].find((step) => places / step <= most) || places;
 }
 
 const CIVIDIS = [[0, 34, 78], [18, 53, 112], [59, 73, 108], [87, 93, 109], [112, 113, 115], [138, 134, 120], [165, 156, 116], [195, 179, 105], [225, 204, 85], [254, 232, 56]];

@@ -3,10 +3,12 @@
 import { alone, columnFor, plain, plural } from "./numbers.js";
 import { decoded } from "./columns.js";
 import { NONE } from "./model.js";
-import { byId, choice, colour, diverging, element, figures, pictureOrTable, prepare, sequential, shortName } from "./dom.js";
+import { byId, choice, colour, diverging, element, figures, numberEvery, pictureOrTable, prepare, sequential, shortName } from "./dom.js";
 
 const HEAT_ROW = 18;
 const LABELS = 230;
+/** Room for the numbers of ranks above the columns. */
+const HEAD = 20;
 const AT_ONCE = 40;
 
 export class Heat {
@@ -77,7 +79,7 @@ export class Heat {
       this.frame.hidden = true;
       return;
     }
-    const { context, width, height } = prepare(this.canvas, rows * HEAT_ROW);
+    const { context, width, height } = prepare(this.canvas, HEAD + rows * HEAT_ROW);
     context.clearRect(0, 0, width, height);
     const image = new ImageData(this.columns, rows);
     let greatest = 0;
@@ -97,27 +99,45 @@ export class Heat {
     const small = new OffscreenCanvas(this.columns, rows);
     small.getContext("2d").putImageData(image, 0, 0);
     context.imageSmoothingEnabled = false;
-    context.drawImage(small, LABELS, 0, width - LABELS, height);
+    context.drawImage(small, LABELS, HEAD, width - LABELS, height - HEAD);
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "middle";
     context.fillStyle = colour("text");
     for (let row = 0; row < rows; row++) {
       const region = this.rows.region[row];
       context.font = `${this.model.isHit(region) ? "bold " : ""}12px system-ui, sans-serif`;
-      context.fillText(shortName(this.model.name(region), 34), 2, row * HEAT_ROW + HEAT_ROW / 2, LABELS - 8);
+      context.fillText(shortName(this.model.name(region), 34), 2, HEAD + row * HEAT_ROW + HEAT_ROW / 2, LABELS - 8);
     }
+    this.drawRanks(context, (width - LABELS) / this.columns);
     context.strokeStyle = colour("accent");
     context.lineWidth = 2;
     const row = this.rows.region.indexOf(this.model.state.region);
-    if (row >= 0 && row < rows) context.strokeRect(LABELS, row * HEAT_ROW, width - LABELS, HEAT_ROW);
+    if (row >= 0 && row < rows) context.strokeRect(LABELS, HEAD + row * HEAT_ROW, width - LABELS, HEAT_ROW);
     const wide = (width - LABELS) / this.columns;
-    for (const column of this.chosen()) context.strokeRect(LABELS + column * wide, 0, Math.max(2, wide), height);
+    for (const column of this.chosen()) context.strokeRect(LABELS + column * wide, HEAD, Math.max(2, wide), height - HEAD);
     this.meaning.textContent = this.legend();
     this.canvas.setAttribute("aria-label", `Heat map of ${plural(rows, "region", "regions")} and ${plural(this.heat.processes, "process", "processes")}; the region that differs most: ${this.model.name(this.rows.region[0])}`);
     const [column = this.slowest(Math.max(0, row))] = this.chosen();
     if (row < 0 && this.model.state.region !== NONE) this.status.textContent = `${this.model.name(this.model.state.region)} is none of the regions that differ most.`;
     else this.tell(Math.max(0, row), column);
     if (!this.list.hidden) this.drawTable();
+  }
+
+  /** Above the columns the numbers of their ranks, of bins those of the first: as many as have room, and those of the ones that deviate where all have. */
+  drawRanks(context, wide) {
+    const { bins, outliers, per_bin: perBin } = this.heat;
+    const { labels } = this.model.strings;
+    context.font = "11px system-ui, sans-serif";
+    const widest = (processes) => processes.reduce((most, process) => Math.max(most, context.measureText(labels[process]).width + 8), 0);
+    const number = (column, process) => context.fillText(labels[process], LABELS + (column + 0.5) * wide, HEAD / 2);
+    const firsts = Array.from({ length: bins }, (_, bin) => bin * perBin);
+    context.textAlign = "center";
+    const step = numberEvery(bins, (bins * wide) / widest(firsts));
+    for (let bin = 0; bin < bins; bin += step) number(bin, firsts[bin]);
+    if (widest(outliers) <= wide) outliers.forEach((process, index) => number(bins + index, process));
+    context.textAlign = "right";
+    context.fillText(this.word, LABELS - Math.max(8, widest([0]) / 2 - wide / 2), HEAD / 2);
+    context.textAlign = "left";
   }
 
   /** What the colours mean. */
@@ -171,17 +191,18 @@ export class Heat {
     this.status.textContent = `${this.model.name(this.rows.region[row])} · ${this.label(column)}: ${alone(value)}${word}, ${ahead < 0 ? "−" : "+"}${Math.abs(ahead).toFixed(1)} % against the mean of ${alone(mean)}`;
   }
 
+  /** The row and the column of a place in the picture: row −1 are the numbers of ranks, column −1 the names. */
   at(event) {
     const box = this.canvas.getBoundingClientRect();
-    const row = Math.floor((event.clientY - box.top) / HEAT_ROW);
+    const row = Math.max(-1, Math.floor((event.clientY - box.top - HEAD) / HEAT_ROW));
     const column = Math.floor(((event.clientX - box.left - LABELS) / (box.width - LABELS)) * this.columns);
-    return row >= 0 && row < this.shown() ? { row, column: Math.min(column, this.columns - 1) } : null;
+    return row < this.shown() ? { row, column: Math.min(column, this.columns - 1) } : null;
   }
 
   click(event) {
     const at = this.at(event);
     if (!at) return;
-    this.model.selectRegion(this.rows.region[at.row]);
+    if (at.row >= 0) this.model.selectRegion(this.rows.region[at.row]);
     const isRange = event.shiftKey && this.from !== undefined && this.from < this.heat.bins && at.column >= 0 && at.column < this.heat.bins;
     if (!isRange) this.from = at.column < 0 ? undefined : at.column;
     this.model.change({ ranks: at.column < 0 ? [] : isRange ? this.between(this.from, at.column) : this.between(at.column, at.column) });
@@ -203,7 +224,7 @@ export class Heat {
 
   hover(event) {
     const at = this.at(event);
-    if (at && at.column >= 0) this.tell(at.row, at.column);
+    if (at && at.row >= 0 && at.column >= 0) this.tell(at.row, at.column);
   }
 
   key(event) {

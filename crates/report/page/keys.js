@@ -5,7 +5,7 @@ import { questionTo } from "./question.js";
 import { byId, copyText, element, keep, kept, turn } from "./dom.js";
 
 export const HELP = [
-  ["/", "search: words, /regular expression/, file: image: kind:, -what not"],
+  ["/", "search: words, /regular expression/, file: image: kind:, -what not; Enter goes to the first hit, Esc clears"],
   ["n N", "next hit, hit before"],
   ["1 – 9", "go to a view"],
   ["m", "compensated, measured, difference"],
@@ -14,7 +14,7 @@ export const HELP = [
   ["Esc ⌫", "zoom out; Esc then selects nothing"],
   ["[ ]", "back and forward among what was zoomed into"],
   ["s", "source of what is selected"],
-  ["r", "ranks: 0-3,8, host:NAME, max, slowest 8"],
+  ["r", "ranks: 0-3,8, host:NAME, max, slowest 8; Enter selects them, Esc all"],
   ["t", "table in the place of the icicle or the heat map, and back"],
   ["y", "copies the question to tare query that has these figures"],
   ["?", "this help"],
@@ -32,8 +32,9 @@ export function listenForKeys(views, sections, search) {
   };
   document.addEventListener("keydown", (event) => {
     if (document.querySelector("dialog[open]")) return;
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select")) {
-      if (event.key === "Escape") event.target.blur();
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input, select")) {
+      if (!event.isComposing) leave(event, views.table, search);
       return;
     }
     const cycle = { value: "measured", measured: "difference", difference: "value" };
@@ -54,6 +55,21 @@ export function listenForKeys(views, sections, search) {
     else return;
     event.preventDefault();
   });
+}
+
+/** Enter and Escape leave a field: after what was written is done, which it stays for where that cannot be, or after it is cleared. */
+function leave(event, table, search) {
+  const { target: field, key } = event;
+  const isText = field.matches("#search, #ranks-field");
+  if (key !== "Escape" && !(key === "Enter" && isText)) return;
+  event.preventDefault();
+  if (isText) {
+    if (key === "Escape") field.value = "";
+    field.dispatchEvent(new Event("change"));
+  }
+  if (field.getAttribute("aria-invalid") === "true") return;
+  field.blur();
+  if (field === search && search.value) table.toFirstHit();
 }
 
 /** Turns the picture that has the focus, else the first that is seen, else the icicle. */

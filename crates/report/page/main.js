@@ -23,8 +23,11 @@ function controls(model) {
     clearTimeout(waiting);
     waiting = setTimeout(() => model.change({ query: search.value.trim() }), 120);
   });
+  search.addEventListener("change", () => model.change({ query: search.value.trim() }));
   model.listen((changed) => {
-    if (changed.includes("query") && search.value.trim() !== model.state.query) search.value = model.state.query;
+    if (!changed.includes("query")) return;
+    if (search.value.trim() !== model.state.query) search.value = model.state.query;
+    search.setAttribute("aria-invalid", String(Boolean(model.state.query && !model.hits.number)));
   });
   const names = [["value", "compensated"], ["measured", model.header.is_exported ? "as exported" : "measured"], ["difference", "difference"]];
   const radios = names.map(([value, label]) => {
@@ -125,7 +128,7 @@ async function start() {
   performance.mark("first view");
   await breathe();
   views.icicle = new Icicle(model);
-  views.source = new SourceView(model);
+  views.source = new SourceView(model, detail);
   views.heat = new Heat(model, data.heat);
   detail.onNarrow = () => table.setShape("flat");
   detail.onRanks = (region) => views.heat.onRanks(region);

@@ -3,7 +3,7 @@
 import { alone, byteSize, count, exactCount, plural } from "./numbers.js";
 import { decoded } from "./columns.js";
 import { NONE } from "./model.js";
-import { byId, choice, colour, element, figures, prepare, sequential } from "./dom.js";
+import { byId, choice, colour, element, figures, numberEvery, prepare, sequential } from "./dom.js";
 
 const METRICS = [["wait", "waiting of receivers"], ["sender_wait", "waiting of senders"], ["bytes", "bytes"], ["messages", "messages"], ["transmission", "transmission time"]];
 const PAIRS = 25;
@@ -101,7 +101,7 @@ export class Matrix {
   drawRanks(context, size) {
     const { matrix } = this;
     const side = size / matrix.rows;
-    const step = [1, 2, 5, 10, 20, 50, 100, 200, 500].find((step) => matrix.rows / step <= NUMBERS) || matrix.rows;
+    const step = numberEvery(matrix.rows, NUMBERS);
     context.font = "11px system-ui, sans-serif";
     context.fillStyle = colour("text");
     context.textBaseline = "middle";

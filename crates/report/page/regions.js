@@ -2,13 +2,15 @@
 
 import { alone, columnFor, count, exactCount, figure, plain, plural, share } from "./numbers.js";
 import { NONE } from "./model.js";
-import { byId, choice, cutName, element, say } from "./dom.js";
+import { byId, choice, cutName, element, say, shortName, textWidth } from "./dom.js";
 import { VirtualTable } from "./table.js";
 
 const SHAPES = [["flat", "flat"], ["tree", "call tree"], ["file", "by file"], ["image", "by image"], ["kind", "by kind"]];
 
-/** Characters of names that are shown: on paper in two lines at most. */
-const [NAME, NAME_ON_PAPER] = [48, 44];
+/** Characters of names: those on paper take two lines at most. */
+const [LEAST_NAME, NAME_ON_PAPER] = [8, 44];
+/** The least and the most room for exclusive times, pixels; as much as their intervals need. */
+const [LEAST_EXCLUSIVE, MOST_EXCLUSIVE] = [120, 300];
 
 /** What a shape is sorted by where nothing else is chosen: a tree reads along its heaviest path. */
 const firstSort = (shape) => (shape === "tree" ? "inclusive" : "exclusive");
@@ -68,6 +70,12 @@ export class Regions {
       this.table.show(row);
       return;
     }
+  }
+
+  /** Arrows go on from there. */
+  toFirstHit() {
+    this.goToHit(0, 1);
+    this.table.root.focus({ preventScroll: true });
   }
 
   nextHit(step) {
@@ -151,7 +159,30 @@ export class Regions {
       this.isInOrder() ? this.sorted : "",
       this.isDescending,
     );
+    this.table.root.style.setProperty("--exclusive", `${this.exclusiveWidth()}px`);
     this.table.refresh(focus);
+  }
+
+  /** How wide the heading and the figures of exclusive times are; names have the rest. */
+  exclusiveWidth() {
+    const { head, body } = this.table;
+    const heading = head.querySelector(".c-exclusive");
+    const texts = this.items.slice(0, 2000).map((item) => this.interval(item, this.of(item, "exclusive")));
+    const longest = texts.reduce((one, other) => (other.length > one.length ? other : one), "");
+    const most = Math.max(textWidth(longest, body), textWidth(heading.textContent, heading.firstChild));
+    return Math.ceil(Math.max(LEAST_EXCLUSIVE, Math.min(MOST_EXCLUSIVE, 1.04 * most + 20)));
+  }
+
+  /** Characters of a name that have room in its column. */
+  roomFor(name, level = -1) {
+    if (this.table.isOnPaper) return NAME_ON_PAPER;
+    const { head, body, root } = this.table;
+    const indent = level < 0 ? 0 : 16 + Math.min(level, 20) * parseFloat(getComputedStyle(root).getPropertyValue("--step"));
+    const wide = head.firstChild.clientWidth - 14 - indent;
+    let room = Math.floor((name.length * wide) / textWidth(name, body));
+    // Letters are not all as wide as those of the whole name.
+    while (room > LEAST_NAME && textWidth(shortName(name, room), body) > wide) room--;
+    return Math.max(LEAST_NAME, room);
   }
 
   paths() {
@@ -284,18 +315,20 @@ export class Regions {
     bar.style.width = `${Math.max(0, Math.min(100, 100 * part))}%`;
     const calls = this.of(item, "calls");
     const name = item.group !== undefined ? `${item.group} (${item.members.length})` : isPath ? model.pathName(item.path) : model.name(region);
-    const label = cutName(name, this.table.isOnPaper ? NAME_ON_PAPER : NAME, { class: this.isHit(item) ? "hit" : "" });
     const children = isPath ? model.children.from[item.path + 1] - model.children.from[item.path] : 0;
     const canOpen = isPath ? children > 0 : item.group !== undefined;
     const level = isPath ? item.level : this.shape === "flat" ? undefined : item.level || 0;
     const wait = this.of(item, "wait");
+    const label = cutName(name, this.roomFor(name, level), { class: this.isHit(item) ? "hit" : "" });
+    const mark = isPath ? model.tree.mark[item.path] : item.members ? 0 : model.regions.mark[item.region];
+    const time = this.interval(item, exclusive);
     return {
       level,
       expanded: canOpen ? this.open.has(isPath ? item.path : item.group) : undefined,
       selected: isPath ? item.path === model.state.path : region !== undefined && region === model.state.region,
       cells: [
         label,
-        this.interval(item, exclusive),
+        mark && model.state.values === "value" ? element("span", { title: `not to be trusted: ${model.mark(mark)}` }, time) : time,
         element("span", { class: "shared" }, bar, share(part)),
         item.members && item.inclusive === undefined ? "–" : plain(this.of(item, "inclusive"), this.inclusiveColumn),
         calls ? count(calls) : "",
@@ -311,8 +344,7 @@ export class Regions {
     const { model } = this;
     if (item.members || model.state.values !== "value") return plain(exclusive, this.column);
     const [table, index] = item.path === undefined ? [model.regions, item.region] : [model.tree, item.path];
-    const text = figure(exclusive, table.below[index] / model.divisor, table.above[index] / model.divisor, table.mark[index] > 0, this.column);
-    return table.mark[index] ? element("span", { title: `not to be trusted: ${model.mark(table.mark[index])}` }, text) : text;
+    return figure(exclusive, table.below[index] / model.divisor, table.above[index] / model.divisor, table.mark[index] > 0, this.column);
   }
 
   most(region) {

@@ -10,8 +10,9 @@ import { VirtualTable } from "./table.js";
 const COUNTED = ["function", "call site", "iteration", "loop"];
 
 export class SourceView {
-  constructor(model) {
+  constructor(model, detail) {
     this.model = model;
+    this.detail = detail;
     this.lines = [];
     this.at = new Map();
     const section = byId("source");
@@ -33,11 +34,13 @@ export class SourceView {
 
   draw() {
     const { model } = this;
-    const { region } = model.state;
+    const region = this.placed(model.state.region);
     const path = region === NONE ? "" : model.file(region);
     const source = path && model.strings.sources.find((one) => one.path === path);
     this.table.root.hidden = !source;
-    this.note.textContent = source ? path : path ? `${path}: its lines were not at hand when this page was made, or it takes too little time.` : region === NONE ? "Select a region to see its source." : "Where this region stands in the source is not known.";
+    this.region = region;
+    const caller = region === model.state.region ? "" : `Where ${model.name(model.state.region)} stands in the source is not known; this is ${model.name(region)}, which calls it most: `;
+    this.note.textContent = source ? caller + path : path ? `${caller}${path}: its lines were not at hand when this page was made, or it takes too little time.` : region === NONE ? "Select a region to see its source." : "Where this region stands in the source is not known.";
     byId("source").classList.toggle("empty", !source);
     if (!source) return;
     if (this.path !== path) {
@@ -60,6 +63,13 @@ export class SourceView {
     this.table.refresh(Math.max(0, model.regions.line[region] - 1));
     this.table.root.scrollTop = Math.max(0, (model.regions.line[region] - 4) * 26);
     this.table.draw();
+  }
+
+  /** The region itself where its place is known, else the one of its callers that takes most time for it. */
+  placed(region) {
+    if (region === NONE || this.model.file(region)) return region;
+    const [[caller] = [NONE]] = this.detail.callers(region);
+    return this.model.file(caller) && this.model.regions.line[caller] ? caller : region;
   }
 
   annotations(path) {
@@ -104,7 +114,7 @@ export class SourceView {
     const bar = element("i", { class: "bar-of", "aria-hidden": "true" });
     bar.style.width = `${Math.max(0, Math.min(100, 100 * part))}%`;
     return {
-      selected: here.includes(model.state.region),
+      selected: here.includes(this.region),
       cells: [
         String(index + 1),
         here.length ? count(this.calls(here)) : "",

@@ -19,6 +19,7 @@ export class VirtualTable {
     this.root.style.height = `${height}px`;
     this.more = element("p", { class: "muted", hidden: true });
     parent.append(this.root, this.more);
+    window.addEventListener("resize", () => this.draw());
     window.addEventListener("beforeprint", () => this.print(true));
     window.addEventListener("afterprint", () => this.print(false));
     this.setColumns(columns);

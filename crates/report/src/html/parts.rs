@@ -7,6 +7,7 @@ use tare_compensate::whole::WaitPlace;
 
 use super::markup::{self, escape};
 use super::{ranks, summary};
+use crate::budget::Spent;
 use crate::layout::Glyphs;
 use crate::metrics;
 use crate::number::{Column, count, exact_count, share, time_with_unit};
@@ -184,6 +185,9 @@ fn trust(html: &mut String, parts: &Parts<'_>) {
     let _ = write!(html, "<p>{}</p>", escape(&crate::text::trust_words(trust, GLYPHS)));
     if let Some(off) = switches::sentence(parts.results.profile, GLYPHS) {
         let _ = write!(html, "<p>Switched off: {}.</p>", escape(&off));
+    }
+    if let Some(spent) = Spent::of(parts.results) {
+        let _ = write!(html, "<p>Budget: {}.</p>", escape(&spent.sentence(GLYPHS)));
     }
     if parts.results.shown.mode != Mode::Off {
         ranks::dumbbells(html, parts);

@@ -63,6 +63,48 @@ fn no_width_of_the_window_hides_columns_behind_the_selected_region_or_lets_the_p
 }
 
 #[test]
+fn all_columns_of_messages_are_seen_and_details_are_not_torn_apart() {
+    let mut browser = Browser::start();
+    let profile = master_and_worker();
+    let apart = "(() => { const rect = (at) => at.getBoundingClientRect(); const found = []; const close = rect(document.querySelector('aside .close')); \
+        for (const at of document.querySelectorAll('aside h3')) { const [one, next] = [at, at.nextSibling.firstChild].map(rect); \
+        if (next.left > one.right || next.top < one.top) found.push(at.textContent); } \
+        for (const at of document.querySelectorAll('aside :is(h2, dt, dd, li, p)')) { const { left, right, top, bottom } = rect(at); \
+        if (left < close.right && right > close.left && top < close.bottom && bottom > close.top) found.push(at.textContent); } \
+        return found.join(); })()";
+    for width in [1366, 1280, 1024] {
+        browser.size(width, 768);
+        browser.open(&made(&run(), &profile));
+        let seen = "(() => { const list = document.querySelector('.matrix .list'); return list.scrollWidth <= list.clientWidth; })()";
+        assert_eq!(browser.value(seen), json!(true), "{width}");
+        for region in 0..4 {
+            browser.value(&format!("tare.model.selectRegion({region})"));
+            assert_eq!(browser.text(apart), "", "{width}");
+        }
+    }
+    is_quiet(&browser);
+}
+
+#[test]
+fn names_have_the_room_of_their_column() {
+    let mut browser = Browser::start();
+    let mut profile = master_and_worker();
+    profile.regions[2].name = "a_name_without_scopes_that_fits_no_column_of_any_screen_".repeat(4).into();
+    for width in [1600, 1280] {
+        browser.size(width, 900);
+        browser.open(&made(&run(), &profile));
+        let used = "(() => { const cell = [...document.querySelectorAll('#regions .c-name')].find((at) => at.textContent.includes('a_name')); \
+            const [head, tail] = cell.querySelectorAll('.cut > *'); const box = cell.getBoundingClientRect(); \
+            return [(tail.getBoundingClientRect().right - box.left) / box.width, head.scrollWidth - head.clientWidth]; })()";
+        let [part, hidden] = [0, 1].map(|at| browser.number(&format!("{used}[{at}]")));
+        assert!(part > 0.85 && part <= 1.0, "{part} of the column at {width}");
+        assert!(hidden <= 0.0, "{hidden} pixels of its head are hidden at {width}");
+        browser.picture(&format!("names-{width}"));
+    }
+    is_quiet(&browser);
+}
+
+#[test]
 fn without_scripts_and_on_paper_the_summary_stands() {
     let mut browser = Browser::start();
     browser.call("Emulation.setScriptExecutionDisabled", json!({"value": true}));

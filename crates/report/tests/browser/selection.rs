@@ -185,6 +185,43 @@ fn a_search_marks_hits_and_says_their_share() {
 }
 
 #[test]
+fn enter_leaves_a_field_for_what_it_found_and_escape_clears_it() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &with_levels()));
+    let typed = |browser: &mut Browser, keys: &str| keys.chars().for_each(|key| browser.key(&key.to_string()));
+    let focused = |browser: &mut Browser| browser.text("document.querySelector('#regions .vrow.focus .c-name').textContent.trim()");
+    let written = |browser: &mut Browser| browser.text("['search', 'ranks-field'].map((id) => document.getElementById(id).value).join('|')");
+    typed(&mut browser, "/near_5");
+    browser.key("Enter");
+    assert_eq!(focused(&mut browser), "near_5");
+    typed(&mut browser, "n");
+    assert_eq!(focused(&mut browser), "near_50", "the next hit");
+    assert_eq!(written(&mut browser), "near_5|");
+    browser.key("ArrowDown");
+    assert_eq!(browser.text("document.querySelector('#detail h2').textContent"), "near_51", "arrows go on from there");
+    // Where nothing is found, what was written can be mended.
+    typed(&mut browser, "/x");
+    browser.key("Enter");
+    assert_eq!(browser.text("document.activeElement.id"), "search");
+    browser.key("Escape");
+    assert_eq!(written(&mut browser), "|");
+    assert_eq!(browser.text("tare.model.state.query + document.activeElement.tagName"), "BODY");
+    // The same in the field of ranks.
+    typed(&mut browser, "r9");
+    browser.key("Enter");
+    assert_eq!(browser.text("document.activeElement.id"), "ranks-field", "there is no 9");
+    browser.key("Escape");
+    typed(&mut browser, "r1");
+    browser.key("Enter");
+    typed(&mut browser, "m");
+    assert_eq!(browser.text("tare.model.rankText() + tare.model.state.values"), "rank 1measured");
+    typed(&mut browser, "r");
+    browser.key("Escape");
+    assert_eq!((browser.text("tare.model.rankText()"), written(&mut browser)), (String::new(), "|".into()));
+    is_quiet(&browser);
+}
+
+#[test]
 fn a_search_brings_its_hits_into_sight() {
     let mut browser = Browser::start();
     browser.open(&made(&run(), &with_levels()));
@@ -231,6 +268,10 @@ fn pictures_answer_clicks_and_have_tables_beside_them() {
     };
     browser.value(&shifted(0.4));
     assert_eq!(browser.text("String(tare.model.state.ranks)"), "0,1");
+    // A number above the columns is its rank, and of no region.
+    browser.value("tare.model.change({ region: 0xffffffff, path: 0xffffffff })");
+    browser.click("#ranks canvas", (0.95, 0.05));
+    assert_eq!(browser.text("tare.model.state.ranks + ' ' + tare.model.state.region"), "1 4294967295");
     // The matrix: rank 1 sends to rank 0.
     assert!(browser.text("document.querySelector('#messages table').textContent").contains("1 → 0"));
     is_quiet(&browser);

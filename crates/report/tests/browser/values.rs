@@ -9,7 +9,7 @@ use tare_report::Results;
 use tare_report::html::script;
 
 use crate::chromium::Browser;
-use crate::support::{master_and_worker, run};
+use crate::support::{many, master_and_worker, run};
 use crate::{is_quiet, made, with_levels};
 
 #[test]
@@ -29,6 +29,62 @@ fn a_line_of_the_source_counts_its_work_once_and_has_its_time_in_mpi() {
     assert_eq!(explain, "tare select '/home/user/pi' --explain='main'");
     browser.value("tare.model.selectRegion(3)");
     assert_eq!(browser.value(&format!("{lines}.length")), json!(1), "no selection decides on MPI");
+    is_quiet(&browser);
+}
+
+#[test]
+fn an_operation_of_mpi_has_the_source_of_what_calls_it_most() {
+    let mut browser = Browser::start();
+    for (profile, caller, line) in [(with_levels(), "call 1 of MPI_Recv in main", "81"), (master_and_worker(), "main", "80")] {
+        browser.open(&made(&run(), &profile));
+        browser.value("tare.model.selectRegion(3)");
+        let note = browser.text("document.querySelector('#source > p:not(.muted)').textContent");
+        let expected = format!("Where MPI_Recv stands in the source is not known; this is {caller}, which calls it most: /home/user/pi.c");
+        assert_eq!(note, expected);
+        assert_eq!(browser.text("document.querySelector('#source .vrow.selected .c-line').textContent"), line);
+    }
+    browser.value("tare.model.selectRegion(2)");
+    assert_eq!(browser.text("document.querySelector('#source > p:not(.muted)').textContent"), "/home/user/pi.c");
+    browser.value("tare.model.selectRegion(0)");
+    assert!(browser.text("document.querySelector('#source > p:not(.muted)').textContent").ends_with("is not known."));
+    is_quiet(&browser);
+}
+
+/// Texts that the heat map writes above its columns, and where each begins and ends.
+const ABOVE_THE_HEAT_MAP: &str = "(() => { const { prototype } = CanvasRenderingContext2D; const real = prototype.fillText; const found = []; \
+    prototype.fillText = function (text, x, y, ...more) { const wide = this.measureText(text).width; \
+    const from = x - { left: 0, start: 0, center: wide / 2, right: wide }[this.textAlign]; \
+    if (y === 10) found.push({ text, from, to: from + wide }); real.call(this, text, x, y, ...more); }; \
+    tare.heat.draw(); prototype.fillText = real; return found.sort((one, other) => one.from - other.from); })()";
+
+#[test]
+fn the_heat_map_has_numbers_of_ranks_above_its_columns() {
+    let mut browser = Browser::start();
+    for (profile, some) in
+        [(master_and_worker(), vec!["rank", "0", "1"]), (many(200, 64), vec!["rank", "0", "2", "62"]), (many(200, 3000), vec!["rank", "0"])]
+    {
+        browser.open(&made(&run(), &profile));
+        let written = browser.value(ABOVE_THE_HEAT_MAP);
+        let written = written.as_array().expect("a list");
+        let texts: Vec<&str> = written.iter().filter_map(|one| one["text"].as_str()).collect();
+        assert!(some.iter().all(|text| texts.contains(text)), "{some:?} in {texts:?}");
+        assert!(texts.len() > 2, "{texts:?}");
+        assert!(written.windows(2).all(|pair| pair[0]["to"].as_f64() < pair[1]["from"].as_f64()), "none lies on another: {written:?}");
+        browser.picture(&format!("heat-{}", profile.processes.len()));
+    }
+    is_quiet(&browser);
+}
+
+#[test]
+fn a_budget_stands_in_trust() {
+    let mut browser = Browser::start();
+    let mut profile = master_and_worker();
+    let trust = "document.getElementById('trust').textContent.replaceAll(/\\s/g, ' ')";
+    browser.open(&made(&run(), &profile));
+    assert!(!browser.text(trust).contains("Budget"));
+    profile.processes[0].budget = Some(0.02);
+    browser.open(&made(&run(), &profile));
+    assert!(browser.text(trust).contains("Budget: 2.0 % allowed, probes took "), "{}", browser.text(trust));
     is_quiet(&browser);
 }
 
