@@ -95,9 +95,11 @@ fn settle(term: &mut Term) {
     if term.mark.is_some() {
         return;
     }
-    if term.value < 0.0 {
-        term.mark = Some(Mark::OverheadExceedsTime);
-    } else if spread.below().max(spread.above()) > term.value && term.removed > term.value {
-        term.mark = Some(Mark::OverheadHidesTime);
-    }
+    let is_hidden = spread.below().max(spread.above()) > term.value;
+    term.mark = match term.value {
+        less if less < 0.0 => Some(Mark::OverheadExceedsTime),
+        value if is_hidden && term.removed > value => Some(Mark::OverheadHidesTime),
+        _ if is_hidden => Some(Mark::UncertaintyExceedsTime),
+        _ => None,
+    };
 }

@@ -49,6 +49,8 @@ pub enum Mark {
     OverheadExceedsTime,
     /// The uncertainty of what was taken off is larger than what is left.
     OverheadHidesTime,
+    /// Its uncertainty is larger than itself, as where few of many calls were timed.
+    UncertaintyExceedsTime,
     /// All calls so far were in batches that were off: its time stands in its caller's.
     NeverOn,
     /// It was open when the file was read, and its time is not yet whole.
@@ -65,12 +67,18 @@ impl Mark {
         matches!(self, Self::OverheadExceedsTime | Self::DelaysAstray)
     }
 
+    /// Whether it is the width of the interval that makes it so.
+    pub(crate) fn is_of_width(self) -> bool {
+        matches!(self, Self::OverheadHidesTime | Self::UncertaintyExceedsTime)
+    }
+
     /// The reason in words.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
             Self::OverheadExceedsTime => "the overhead taken off exceeds the time measured",
             Self::OverheadHidesTime => "the uncertainty of the overhead exceeds the time that is left",
+            Self::UncertaintyExceedsTime => "the uncertainty exceeds the time itself",
             Self::NeverOn => "all calls were in batches that were off",
             Self::StillOpen => "the region was open when the run was read",
             Self::DelaysAstray => "delays were sent with messages before the cost of probes was known",

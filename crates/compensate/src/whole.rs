@@ -28,13 +28,14 @@ use crate::figure::Figure;
 
 impl Figure {
     /// The sum of two figures whose intervals move together. A mark stays where what it marks is the greater part; one that
-    /// doubts the interval, too, already from a tenth on.
+    /// doubts the interval, too, already from a tenth on; one of an interval that is too wide where that of the sum is.
     #[must_use]
     pub fn added(&self, more: &Self) -> Self {
         let (less, greater) = if more.value.abs() > self.value.abs() { (self, more) } else { (more, self) };
         let of_less = less.mark.filter(|mark| mark.doubts_interval() && less.value.abs() >= 0.1 * greater.value.abs());
-        let mark = greater.mark.or(of_less);
-        Self { value: self.value + more.value, low: self.low + more.low, high: self.high + more.high, mark }
+        let sum = Self { value: self.value + more.value, low: self.low + more.low, high: self.high + more.high, mark: None };
+        let of_width = less.mark.filter(|mark| mark.is_of_width() && sum.half_width() > sum.value);
+        Self { mark: greater.mark.or(of_less).or(of_width), ..sum }
     }
 
     /// The figure divided by a number that is known.

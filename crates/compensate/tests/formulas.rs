@@ -4,7 +4,7 @@ mod support;
 
 use support::profile_of;
 use tare_compensate::{Mark, Mode, compensate};
-use tare_profile::{Node, Profile, RegionIndex, RegionKind, Span};
+use tare_profile::{BatchSums, Batches, COST_UNIT, Node, Profile, RegionIndex, RegionKind, Span};
 
 /// What a pair of probes costs in these cases: half of the hot loop's figure, which is the prior.
 const PAIR: f64 = 45.0;
@@ -114,6 +114,30 @@ fn costs_that_changed_since_the_runtime_charged_them_are_charged_again() {
     let mut profile = master(500_000);
     profile.locations[0].nodes[1].cost = PAIR - 20.0;
     near(compensate(&profile, Mode::Parallel).locations[0].total.value * 1e9, 1_000_000.0 - 501_000.0 - PAIR - 20.0);
+}
+
+#[test]
+fn a_time_that_few_of_many_calls_stand_for_is_marked() {
+    // With a budget: a hundred calls in two batches that differ stand for ten thousand.
+    let mut nodes = vec![node(0, None, 1, 100_000_000), node(1, Some(0), 100, 100_000)];
+    nodes[1].off_calls = 9_900;
+    let none = BatchSums { batches: 0, calls: 0, ticks: 0, longest: 0, sample: [0; 64] };
+    let on = BatchSums { batches: 2, calls: 100, ticks: 100_000, ..none };
+    let mut batches = Batches { on, off: none, off_twice: none, off_cost: 3.0, first_calls: 50, first_ticks: 50_000 };
+    let mark = |batches: &Batches| {
+        let mut nodes = nodes.clone();
+        nodes[1].batches = Some(Box::new(batches.clone()));
+        let mut profile = profile_of(nodes);
+        profile.processes[0].budget = Some(0.02);
+        compensate(&profile, Mode::Parallel).locations[0].nodes[1].exclusive
+    };
+    let units = (COST_UNIT * 1000) as u32;
+    batches.on.sample[..2].copy_from_slice(&[units, units]);
+    assert_eq!(mark(&batches).mark, None, "{:?}", mark(&batches));
+    batches.on.sample[..2].copy_from_slice(&[1, 2 * units]);
+    let unsure = mark(&batches);
+    assert!(unsure.high - unsure.value > unsure.value, "{unsure:?}");
+    assert_eq!(unsure.mark, Some(Mark::UncertaintyExceedsTime), "{unsure:?}");
 }
 
 #[test]

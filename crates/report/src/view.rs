@@ -275,8 +275,15 @@ pub(crate) fn reasons(marks: impl Iterator<Item = Option<Mark>>) -> Vec<&'static
 }
 
 /// All marks; the place of one in this list is its number in the page, less one.
-pub(crate) const MARKS: [Mark; 6] =
-    [Mark::OverheadExceedsTime, Mark::OverheadHidesTime, Mark::NeverOn, Mark::StillOpen, Mark::DelaysAstray, Mark::ChildExceeds];
+pub(crate) const MARKS: [Mark; 7] = [
+    Mark::OverheadExceedsTime,
+    Mark::OverheadHidesTime,
+    Mark::UncertaintyExceedsTime,
+    Mark::NeverOn,
+    Mark::StillOpen,
+    Mark::DelaysAstray,
+    Mark::ChildExceeds,
+];
 
 /// A mark as a number, 0 where there is none.
 pub(crate) fn mark_number(mark: Option<Mark>) -> u8 {
