@@ -4,7 +4,7 @@ mod support;
 
 use support::{ranks_with, two_phases};
 use tare_compensate::whole::{CallTree, Certainty, Classes, Efficiency, FindingKind, exchanges, findings, region_totals, wait_places};
-use tare_compensate::{Mode, compensate};
+use tare_compensate::{Figure, Mark, Mode, compensate};
 use tare_profile::{Messages, Node, Peer, Profile, Region, RegionIndex, RegionKind, Standing, State};
 
 fn all_findings(profile: &Profile) -> Vec<tare_compensate::whole::Finding> {
@@ -187,6 +187,34 @@ fn a_message_with_both_ends_at_a_place_counts_once() {
     assert_eq!(certainty(0.0), Some((Certainty::Sure, None)));
     assert_eq!(certainty(seconds / 3.0), Some((Certainty::Likely, Some(seconds / 3.0))));
     assert_eq!(certainty(seconds), None);
+}
+
+#[test]
+fn waits_that_ended_before_a_crash_have_the_cause_that_they_had() {
+    let mut profile = ranks_with(2, |rank| if rank == 0 { (2.0, 0.0, None) } else { (1.0, 1.0, Some(0)) });
+    profile.processes.iter_mut().for_each(|process| process.state = State::CutOff);
+    let cause = |profile: &Profile| match all_findings(profile).remove(0).kind {
+        FindingKind::LateSender { awaited, cause, .. } if awaited == [0] => cause,
+        kind => panic!("{kind:?}"),
+    };
+    let in_rounds = cause(&profile).expect("the region that takes longer");
+    assert_eq!((in_rounds.region, in_rounds.ranks.as_slice()), (RegionIndex(1), [0].as_slice()));
+    // What came after the last wait made none.
+    profile.locations[0].nodes[1].exclusive += 7_000_000_000;
+    profile.locations[0].standing = Some(Standing { node: Some(1), since: 7_000_000_000 });
+    let beside = cause(&profile).expect("as before");
+    assert!((beside.ahead - in_rounds.ahead).abs() < 1e-6, "{beside:?}");
+    profile.locations[0].standing = Some(Standing { node: Some(1), since: 8_000_000_000 });
+    assert_eq!(cause(&profile), None, "all that it had more it was still in");
+}
+
+#[test]
+fn a_sum_whose_interval_is_wider_than_itself_is_not_to_be_trusted() {
+    let figure = |value: f64, high: f64, mark| Figure { value, low: 0.0, high, mark };
+    let (nothing, hidden) = (Figure::exact(0.0), figure(0.0, 13.0, Some(Mark::OverheadHidesTime)));
+    assert_eq!(nothing.added(&hidden).mark, hidden.mark);
+    assert_eq!(hidden.added(&figure(0.5, 0.7, None)).mark, hidden.mark);
+    assert_eq!(hidden.added(&Figure::exact(20.0)).mark, None);
 }
 
 #[test]

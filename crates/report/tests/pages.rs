@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use support::{alone_and_lossy, golden, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
-use tare_profile::{Profile, State};
+use tare_profile::{Profile, Standing, State};
 use tare_report::{Exit, Page, Results, Run, text};
 use unicode_width::UnicodeWidthStr;
 
@@ -56,8 +56,14 @@ fn what_a_rank_was_in_that_did_not_come_to_its_end_is_no_work_to_be_moved() {
     let mut profile = master_and_worker();
     assert!(words(&profile).contains("move part of"), "{}", words(&profile));
     profile.processes[1].state = State::CutOff;
+    assert!(words(&profile).contains("move part of"), "the waits that ended are explained by what ended: {}", words(&profile));
+    let worker = &mut profile.locations[1];
+    let hung = worker.nodes[1].exclusive + worker.nodes[2].exclusive;
+    worker.nodes[1].exclusive = hung;
+    worker.nodes[2].exclusive = 0;
+    worker.standing = Some(Standing { node: Some(1), since: hung.unsigned_abs() });
     let said = words(&profile);
-    assert!(said.contains("rank 0 waits for rank 1, which did not come to its end") && !said.contains("move part of"), "{said}");
+    assert!(said.contains("rank 0 waits for rank 1; no single region explains it") && !said.contains("move part of"), "{said}");
 }
 
 #[test]

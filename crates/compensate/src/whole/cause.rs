@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use tare_profile::{Profile, RegionIndex, RegionKind, State};
+use tare_profile::{Profile, RegionIndex, RegionKind};
 
 use crate::Compensated;
 use crate::whole::finding::Ranks;
@@ -42,14 +42,8 @@ pub(super) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Why ranks wait at a place for those that are awaited; for those that come last where these are none. What a rank was in that
-    /// did not come to its end is no work that could be elsewhere.
+    /// Why ranks wait at a place for those that are awaited; for those that come last where these are none.
     pub(super) fn cause(&self, place: &WaitPlace, awaited: &[u32]) -> Option<Cause> {
-        let was_cut_off = |rank: &u32| self.profile.processes.iter().any(|process| process.rank == Some(*rank) && process.state == State::CutOff);
-        self.cause_of_all(place, awaited).filter(|cause| !cause.ranks.iter().any(was_cut_off))
-    }
-
-    fn cause_of_all(&self, place: &WaitPlace, awaited: &[u32]) -> Option<Cause> {
         let scopes = Scopes::around(self.tree, place);
         if !awaited.is_empty() {
             let excess = Excess::of(self, &scopes, awaited)?;
@@ -88,13 +82,17 @@ impl Search<'_> {
         (most > 0.0 && late.len() * 2 <= self.ranks.count).then_some(late)
     }
 
-    /// Calls `each` with process, rank, path and compensated exclusive seconds of each node of a rank.
+    /// Calls `each` with process, rank, path and compensated exclusive seconds of each node of a rank. Waits are those that have ended:
+    /// what a rank has been in since its last event, and perhaps did not come out of, made none of them.
     fn each_node(&self, mut each: impl FnMut(usize, u32, usize, f64)) {
         for ((location, figures), paths) in self.profile.locations.iter().zip(&self.compensated.locations).zip(&self.tree.of_location) {
             let process = location.process.0;
             let Some(rank) = self.ranks.of_process[process] else { continue };
-            for (figures, &path) in figures.nodes.iter().zip(paths) {
-                each(process, rank, path as usize, figures.exclusive.value);
+            let seconds = |ticks: u64| self.profile.processes[process].clock.seconds(ticks as f64);
+            let open = location.standing.and_then(|standing| Some((standing.node?, seconds(standing.since))));
+            for (index, (figures, &path)) in figures.nodes.iter().zip(paths).enumerate() {
+                let since = open.filter(|(node, _)| *node == index).map_or(0.0, |(_, seconds)| seconds);
+                each(process, rank, path as usize, figures.exclusive.value - since);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use tare_compensate::Figure;
 use tare_compensate::whole::{Cause, Certainty, Finding, FindingKind};
-use tare_profile::{Profile, RegionIndex, RegionKind, State};
+use tare_profile::{Profile, RegionIndex, RegionKind};
 
 use super::{Trust, place};
 use crate::layout::Glyphs;
@@ -152,10 +152,7 @@ impl Words<'_> {
     }
 
     fn because(&self, awaited: &[u32], cause: &Option<Cause>) -> String {
-        let Some(cause) = cause else {
-            let cut = if awaited.len() == 1 { ", which did not come to its end" } else { ", not all of which came to their end" };
-            return if self.are_cut_off(awaited) { cut.to_string() } else { "; no single region explains it".to_string() };
-        };
+        let Some(cause) = cause else { return "; no single region explains it".to_string() };
         let spends = verb(&cause.ranks, "spend");
         let who = if awaited.is_empty() { format!("; {}", self.ranks(&cause.ranks)) } else { ", which".to_string() };
         let by = match cause.ahead {
@@ -167,18 +164,9 @@ impl Words<'_> {
         format!("{who} {spends} {by} in {}{within}{part}", self.placed(cause.region))
     }
 
-    /// Whether one of these did not come to its end.
-    fn are_cut_off(&self, ranks: &[u32]) -> bool {
-        let mut cut_off = self.profile.processes.iter().filter(|process| process.state == State::CutOff);
-        cut_off.any(|process| process.rank.is_some_and(|rank| ranks.contains(&rank)))
-    }
-
     fn attempt(&self, awaited: &[u32], cause: &Option<Cause>) -> Option<String> {
         match cause {
             Some(cause) => Some(format!("move part of `{}` from {} to others", self.name(cause.region), self.ranks(&cause.ranks))),
-            None if self.are_cut_off(awaited) => {
-                (!self.run.directory.is_empty()).then(|| format!("tare query {} where says what all ranks were in", self.run.directory))
-            }
             None => (!self.run.directory.is_empty() && !awaited.is_empty()).then(|| {
                 format!(
                     "tare view {} shows what {} {} meanwhile",
