@@ -50,7 +50,7 @@ export class Detail {
     const each = regions.calls[region] ? `, ${alone((off * divisor) / regions.calls[region])} a call` : "";
     const below = off < 0 ? ": it would have taken longer unmeasured, as a wait that measuring shortened" : "";
     if (model.header.mode !== "off") fact("Taken off", `${alone(off)}${each}${below}`);
-    fact("Inclusive", alone(regions.inclusive[region] / divisor, regions.inclusive_half[region] / divisor, regions.inclusive_half[region] / divisor));
+    fact("Inclusive", alone(regions.inclusive[region] / divisor, regions.inclusive_below[region] / divisor, regions.inclusive_above[region] / divisor));
     if (model.header.mode !== "off") fact("Incl. measured", alone(regions.measured_inclusive[region] / divisor));
     fact("Share", `${share(model.total ? regions.value[region] / model.total : 0)} of all time`);
     fact("Calls", `${exactCount(regions.calls[region])}${regions.inexact[region] ? " at least: it was off for some time" : ""}`);

@@ -72,7 +72,7 @@ export class Icicle {
 
   isUncertain(path) {
     const { tree } = this.model;
-    return tree.mark[path] > 0 || tree.inclusive_half[path] > 0.1 * Math.abs(this.model.inclusive[path]);
+    return tree.mark[path] > 0 || Math.max(tree.inclusive_below[path], tree.inclusive_above[path]) > 0.1 * Math.abs(this.model.inclusive[path]);
   }
 
   /** What is not searched for steps back. */
@@ -117,12 +117,11 @@ export class Icicle {
     const { tree } = model;
     const whole = model.whole();
     const inclusive = model.pathInclusive(path);
-    const [below, above] = model.state.values === "value" ? [tree.below[path] / model.divisor, tree.above[path] / model.divisor] : [0, 0];
-    const half = model.state.values === "value" ? tree.inclusive_half[path] / model.divisor : 0;
+    const ends = (...columns) => columns.map((column) => (model.state.values === "value" ? column[path] / model.divisor : 0));
     this.status.textContent = [
       model.pathName(path),
-      `inclusive ${alone(inclusive, half, half)}`,
-      `exclusive ${alone(model.pathExclusive(path), below, above)}`,
+      `inclusive ${alone(inclusive, ...ends(tree.inclusive_below, tree.inclusive_above))}`,
+      `exclusive ${alone(model.pathExclusive(path), ...ends(tree.below, tree.above))}`,
       `${plural(tree.calls[path], "call", "calls")}${tree.inexact[path] ? " at least" : ""}`,
       `${share(whole ? inclusive / whole : 0)} of all`,
       this.root === null ? "" : `${share(inclusive / model.pathInclusive(this.root))} of what is shown`,

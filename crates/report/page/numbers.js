@@ -55,12 +55,13 @@ export function figure(nanoseconds, below, above, isMarked, column) {
     return (/^[<>]/.test(text) ? "" : "≈" + THIN) + text + " †";
   }
   if (!(half > 0) || !Number.isFinite(half)) return plain(nanoseconds, column);
-  const wanted = decimalsFor(half);
-  if (wanted > column.last) {
+  const [deserved, least] = [decimalsFor(half), 0.5 * 10 ** -column.last];
+  if (half < least || (Math.abs(value) < least && deserved > column.last)) {
     if (value === 0) return "0";
-    if (Math.abs(value) < 0.5 * 10 ** -column.last) return "<" + fixed(10 ** -column.last, column.last);
+    if (Math.abs(value) < least) return "<" + fixed(10 ** -column.last, column.last);
     return fixed(value, column.last);
   }
+  const wanted = Math.min(deserved, column.last);
   if (Math.abs(more - less) <= 0.1 * half || fixed(more, wanted) === fixed(less, wanted)) return `${fixed(value, wanted)} ± ${fixed(half, wanted)}`;
   return `${fixed(value, wanted)} (${fixed(value - less, wanted)} … ${fixed(value + more, wanted)})`;
 }

@@ -150,11 +150,12 @@ impl Column {
         if half <= 0.0 || !half.is_finite() {
             return self.plain(figure.value, glyphs);
         }
-        let wanted = decimals_for(half);
-        if wanted > self.last {
-            // The interval is below the column's last digit: the digits shown are all certain.
+        let (wanted, least) = (decimals_for(half), 0.5 * 10_f64.powi(-self.last));
+        if half < least || (value.abs() < least && wanted > self.last) {
+            // The interval is narrower than the column's last digit, or the value is below it and its interval hardly more.
             return self.certain(value, glyphs);
         }
+        let wanted = wanted.min(self.last);
         let symmetric = (figure.high - figure.value) * scale;
         let other = (figure.value - figure.low) * scale;
         // Ends that are as far from the value in the digits that are shown say no more than their half-width.
@@ -275,6 +276,17 @@ mod tests {
         assert_eq!(text(84.3123, 0.1234), "84.31 ± 0.12 s");
         assert_eq!(text(9.6e-3, 0.96e-3), "9.6 ± 1.0 ms");
         assert_eq!(text(21.41, 0.0912), "21.41 ± 0.09 s");
+    }
+
+    #[test]
+    fn an_interval_is_shown_down_to_the_last_digit_of_the_column() {
+        let (column, glyphs) = (Column::for_largest(4.0), Glyphs { thin_space: " ", ..Glyphs::UNICODE });
+        let send = Figure { value: 4.0047, low: 4.0030, high: 4.0071, mark: None };
+        assert_eq!(column.figure(&send, &glyphs), "4.005 ± 0.002");
+        assert_eq!(column.figure(&figure(4.0047, 0.000_6), &glyphs), "4.005 ± 0.001");
+        assert_eq!(column.figure(&figure(4.0047, 0.000_49), &glyphs), "4.005");
+        assert_eq!(column.figure(&figure(0.000_4, 0.000_9), &glyphs), "<0.001");
+        assert_eq!(column.figure(&figure(4.0047, 0.035), &glyphs), "4.005 ± 0.035");
     }
 
     #[test]

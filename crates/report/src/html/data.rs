@@ -128,7 +128,8 @@ fn regions<'a>(parts: &Parts<'a>, strings: &mut Strings<'a>) -> Table {
         .u8("mark", totals.iter().map(|total| mark_number(total.exclusive.mark)))
         .seconds("inclusive", totals.iter().map(|total| total.inclusive.value))
         .seconds("measured_inclusive", totals.iter().map(|total| total.measured_inclusive_s))
-        .rough("inclusive_half", totals.iter().map(|total| total.inclusive.half_width()))
+        .rough("inclusive_below", totals.iter().map(|total| total.inclusive.value - total.inclusive.low))
+        .rough("inclusive_above", totals.iter().map(|total| total.inclusive.high - total.inclusive.value))
         .rough("measured_wait", totals.iter().map(|total| total.measured_wait_s))
         .rough("wait", totals.iter().map(|total| total.wait_s))
 }

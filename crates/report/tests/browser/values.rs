@@ -208,7 +208,9 @@ fn figures_of_the_page_read_as_those_of_the_terminal() {
     let mut browser = Browser::start();
     browser.load(&made(&run(), &Profile::default()));
     let pure = script().split("// Reads the data that the page carries").next().map(String::from).expect("the modules before the last");
-    browser.value(&format!("(() => {{ {pure}; window.numbers = {{ shortName, alone, share, count, byteSize, plain, columnFor }}; return 0; }})()"));
+    browser.value(&format!(
+        "(() => {{ {pure}; window.numbers = {{ shortName, alone, share, count, byteSize, plain, figure, columnFor }}; return 0; }})()"
+    ));
     for (expression, wanted) in [
         ("shortName('LAMMPS_NS::PairLJCut::compute(int, int)', 22)", "…PairLJCut::compute"),
         ("shortName('LAMMPS_NS::FixNVE::initial_integrate(int)', 20)", "FixNVE::in…integrate"),
@@ -224,6 +226,8 @@ fn figures_of_the_page_read_as_those_of_the_terminal() {
         ("alone(9.6e6, 0.96e6, 0.96e6)", "9.6 ± 1.0 ms"),
         ("alone(21.41e9, 0.0912e9, 0.0912e9)", "21.41 ± 0.09 s"),
         ("alone(12.3e6, 0.4e6, 1.3e6)", "12.3 (11.9 … 13.6) ms"),
+        ("figure(4.0047e9, 1.7e6, 2.4e6, false, columnFor(4e9))", "4.005 ± 0.002"),
+        ("figure(4e5, 9e5, 9e5, false, columnFor(4e9))", "<0.001"),
         ("alone(3e6, 1e6, 1e6, true)", "≈ 3.00 † ms"),
         ("share(0.0004)", "<0.1 %"),
         ("share(0.486)", "48.6 %"),
