@@ -42,17 +42,17 @@ impl Spent {
     pub(crate) fn of(results: &Results<'_>) -> Option<Self> {
         let profile = results.profile;
         let allowed = profile.processes.iter().find_map(|process| process.budget)?;
-        let (mut life, mut probes, mut wrappers) = (0.0, Figure::exact(0.0), 0.0);
+        let (mut without, mut probes, mut wrappers) = (0.0, Figure::exact(0.0), 0.0);
         for (location, spent) in profile.locations.iter().zip(&results.parallel.locations) {
             if profile.process_of(location).clock.is_known() {
-                life += spent.nodes.first().map_or(0.0, |root| root.measured_inclusive_s);
+                // A thread's set-up is a slow path before its time begins: it is not part of that, and not taken off it.
+                without += spent.nodes.first().map_or(0.0, |root| root.measured_inclusive_s) - spent.overhead_s;
                 probes.value += spent.probes.value;
                 probes.low += spent.probes.low;
                 probes.high += spent.probes.high;
                 wrappers += (spent.overhead_s - spent.probes.value).max(0.0);
             }
         }
-        let without = life - probes.value - wrappers;
         let part = |seconds: f64| seconds / without;
         let [value, low, high] = [probes.value, probes.low, probes.high].map(part);
         let sites = || profile.processes.iter().map(|process| off_sites(profile, process));
@@ -78,7 +78,7 @@ impl Spent {
         let interval = if low == high { String::new() } else { format!(" ({low} {} {high})", glyphs.ellipsis) };
         if self.probes > 1.0 {
             let [probes, without] = [self.probes * self.without_s, self.without_s].map(|seconds| time_with_unit(seconds, glyphs));
-            return format!("{allowed} allowed; the program itself took {without} alone, and probes {probes}");
+            return format!("{allowed} allowed; the program itself took {without} alone, and probes {probes} with their set-up");
         }
         let over = if self.probes > self.allowed { format!(", {} more", share(self.probes - self.allowed, glyphs)) } else { String::new() };
         let besides = if self.wrappers > 0.0 { format!("; MPI wrappers took {wrappers} besides") } else { String::new() };
@@ -128,6 +128,6 @@ mod tests {
         let sites = Spent { off_low: 0.001, off_high: 0.02, ..spent };
         assert!(said(&sites).ends_with("; what is off still took 0.1 % to 2.0 %, had its calls come as often as before"), "{}", said(&sites));
         let empty = Spent { probes: 3.0, probes_low: 2.0, probes_high: 4.0, without_s: 20e-6, ..spent };
-        assert_eq!(said(&empty), "2.0 % allowed; the program itself took 20.00 us alone, and probes 60.00 us");
+        assert_eq!(said(&empty), "2.0 % allowed; the program itself took 20.00 us alone, and probes 60.00 us with their set-up");
     }
 }
