@@ -6,7 +6,7 @@ use tare_report::Run;
 
 use crate::chromium::Browser;
 use crate::support::{alone_and_lossy, master_and_worker, run};
-use crate::{EXAMINE, NOTHING_STICKS_OUT, is_quiet, made};
+use crate::{EXAMINE, NOTHING_STICKS_OUT, is_quiet, made, with_levels};
 
 #[test]
 fn no_heading_is_cut() {
@@ -59,6 +59,10 @@ fn no_width_of_the_window_hides_columns_behind_the_selected_region_or_lets_the_p
         assert_eq!(browser.value(room), json!(width > 1000), "all columns are seen where the window has room for them: {width}");
         browser.picture(&format!("pi-{width}"));
     }
+    browser.size(1280, 900);
+    browser.open(&made(&run(), &with_levels()));
+    let room = "(({ clientWidth, offsetWidth, scrollWidth }) => [offsetWidth - clientWidth > 10, scrollWidth <= clientWidth].join())(document.querySelector('#regions .vtable'))";
+    assert_eq!(browser.text(room), "true,true", "also beside the bar that scrolls many rows");
     is_quiet(&browser);
 }
 

@@ -109,7 +109,7 @@ fn rows_stay_where_they_stand_when_their_values_change_and_equal_ones_keep_the_o
     let mut browser = Browser::start();
     browser.open(&made(&run(), &with_levels()));
     browser.value("tare.table.setShape('flat')");
-    let names = "[...document.querySelectorAll('#regions .vrow .c-name')].map((cell) => cell.textContent).join()";
+    let names = "[...document.querySelectorAll('#regions .vrow .cut')].map((name) => name.title).join()";
     let sorted = "[...document.querySelectorAll('#regions .vhead [aria-sort]')].filter((head) => head.ariaSort !== 'none').map((head) => head.textContent).join()";
     let before = browser.text(names);
     assert!(browser.text(sorted).contains('▾'));
