@@ -12,11 +12,14 @@ mod matching;
 mod page;
 mod text;
 
+use std::collections::HashMap;
+
 use tare_compensate::difference::{Difference, Verdict};
 use tare_compensate::{Figure, Mode};
+use tare_profile::RegionKind;
 
 use crate::run::{Results, Run};
-use crate::view::{Size, Time, Whole, region_rows};
+use crate::view::{RegionRow, Size, Time, Whole, region_rows};
 
 pub use document::json;
 pub use page::html;
@@ -60,6 +63,8 @@ pub struct Comparison {
     is_mixed: bool,
     time: Line,
     regions: Vec<Line>,
+    /// Kinds of regions that only some of the runs measured, and that are compared as part of what called them.
+    finer: Vec<RegionKind>,
 }
 
 /// A side, in words and numbers of its own.
@@ -124,6 +129,7 @@ impl Comparison {
             time.changes.iter_mut().for_each(|change| *change = None);
         }
         let wholes: Vec<Vec<Whole>> = sides.iter().map(|side| side.runs.iter().map(|(_, results)| Whole::of(results)).collect()).collect();
+        let finer = finer_kinds(sides);
         let mut comparison = Self {
             sides: sides.iter().zip(&wholes).map(|(side, wholes)| About::of(side, wholes, is_mixed)).collect(),
             is_mixed,
@@ -131,7 +137,8 @@ impl Comparison {
             least_s: least * before.max(0.0),
             has_noise,
             time,
-            regions: regions(sides, &wholes),
+            regions: regions(sides, &wholes, &finer),
+            finer,
         };
         comparison.arrange();
         Some(comparison)
@@ -230,21 +237,50 @@ fn time_of(side: &Side<'_>) -> Option<Of> {
     figures.filter(|figures| !figures.is_empty()).map(|figures| Of { figures, calls: 1, wait_s: 0.0 })
 }
 
-/// A line for each region of any run.
-fn regions(sides: &[Side<'_>], wholes: &[Vec<Whole>]) -> Vec<Line> {
+/// A line for each region of any run; what only finer runs measured is part of what called it.
+fn regions(sides: &[Side<'_>], wholes: &[Vec<Whole>], finer: &[RegionKind]) -> Vec<Line> {
     let mut items = Vec::new();
     let mut first_of_side = vec![0];
     for (side, wholes) in sides.iter().zip(wholes) {
         let begin = *first_of_side.last().unwrap_or(&0);
         for (place, ((_, results), whole)) in side.runs.iter().zip(wholes).enumerate() {
-            items.extend(
-                region_rows(results, whole).into_iter().map(|row| matching::Item::of(begin + place, &results.profile.regions[row.region], row)),
-            );
+            let rows = coarser(region_rows(results, whole), results, whole, finer);
+            items.extend(rows.into_iter().map(|row| matching::Item::of(begin + place, &results.profile.regions[row.region], row)));
         }
         first_of_side.push(begin + side.runs.len());
     }
     let groups = matching::groups(items);
     groups.iter().map(|group| line(group, &first_of_side)).collect()
+}
+
+/// The kinds of regions below functions that some of the runs measured, and some did not.
+fn finer_kinds(sides: &[Side<'_>]) -> Vec<RegionKind> {
+    let has = |results: &Results<'_>, kind| results.profile.regions.iter().any(|region| region.kind == kind);
+    let runs = || sides.iter().flat_map(|side| &side.runs);
+    let is_of_some = |kind: &RegionKind| runs().any(|(_, results)| has(results, *kind)) && !runs().all(|(_, results)| has(results, *kind));
+    [RegionKind::Loop, RegionKind::Iteration, RegionKind::CallSite].into_iter().filter(is_of_some).collect()
+}
+
+/// The rows without those of the finer kinds, whose times go to what called them, as where they were not measured.
+fn coarser(mut rows: Vec<RegionRow>, results: &Results<'_>, whole: &Whole, finer: &[RegionKind]) -> Vec<RegionRow> {
+    let is_finer = |region: usize| finer.contains(&results.profile.regions[region].kind);
+    let ranks = Size::of(results).ranks.max(1) as f64;
+    let mut more: HashMap<usize, Figure> = HashMap::new();
+    let paths = &whole.tree.paths;
+    for path in paths.iter().filter(|path| is_finer(path.region.0)) {
+        let mut above = std::iter::successors(path.parent, |&parent| paths[parent].parent);
+        if let Some(caller) = above.find(|&parent| !is_finer(paths[parent].region.0)) {
+            let sum = more.entry(paths[caller].region.0).or_insert(Figure::exact(0.0));
+            *sum = sum.added(&path.exclusive);
+        }
+    }
+    rows.retain(|row| !is_finer(row.region));
+    for row in &mut rows {
+        if let Some(more) = more.get(&row.region) {
+            row.shown = row.shown.added(&more.divided(ranks));
+        }
+    }
+    rows
 }
 
 fn line(group: &[matching::Item], first_of_side: &[usize]) -> Line {

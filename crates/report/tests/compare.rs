@@ -5,7 +5,7 @@ mod support;
 use serde_json::Value;
 use support::{alone_and_lossy, master_and_worker, run};
 use tare_compensate::Mode;
-use tare_profile::{Profile, RegionKind};
+use tare_profile::{Node, Profile, Region, RegionIndex, RegionKind};
 use tare_report::compare::{Comparison, Side, json, text};
 use tare_report::{Page, Results, Run};
 
@@ -74,6 +74,26 @@ fn what_only_one_side_has_and_what_is_not_to_be_trusted_decide_nothing() {
     let marked = regions.iter().find(|region| region["changes"][0]["mark"].is_string()).expect("a marked region");
     assert_eq!(marked["changes"][0]["verdict"], "not to be trusted");
     assert_eq!((&document["slower"], &document["looks_slower"]), (&false.into(), &false.into()));
+}
+
+#[test]
+fn levels_that_only_one_run_measured_are_part_of_what_called_them() {
+    let (old, mut new) = (master_and_worker(), master_and_worker());
+    let main = new.locations[1].nodes[1].region;
+    let site = RegionIndex(new.regions.len());
+    new.regions.push(Region { kind: RegionKind::CallSite, name: "call 1 of work in main".into(), ..new.regions[main.0].clone() });
+    let exclusive = std::mem::take(&mut new.locations[1].nodes[1].exclusive);
+    new.locations[1].nodes.push(Node { region: site, parent: Some(1), on_calls: 1, exclusive, ..Node::default() });
+    for (before, after) in [(&old, &new), (&new, &old)] {
+        let text = compared(&[&[before], &[after]], None, |comparison| text(comparison, &Page { width: 160, ..Page::default() }));
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("different levels: call sites only some of them") && !words.contains("call 1 of"), "{text}");
+        let document: Value = serde_json::from_str(&compared(&[&[before], &[after]], None, json)).expect("JSON");
+        let regions = document["regions"].as_array().expect("regions");
+        assert!(regions.iter().all(|region| region["changes"][0]["verdict"] == "same"), "{document:#}");
+    }
+    let text = compared(&[&[&old], &[&old]], None, |comparison| text(comparison, &Page::default()));
+    assert!(!text.contains("different levels"), "{text}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::{About, Comparison, Line, Of};
 use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
 use crate::number::{Column as Unit, change, count, exact_count, share};
 use crate::text::{plural, processes_and_threads};
-use crate::view::place;
+use crate::view::{kind_name, place};
 
 /// What got slower and faster, and all sides in one table.
 #[must_use]
@@ -229,6 +229,13 @@ pub(super) fn notes(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {
     }
     if of_others().any(|run| run.was_compensated.is_some()) {
         text.push_str(" What was exported is of the whole program, compensated as it was then.");
+    }
+    if !comparison.finer.is_empty() {
+        let kinds: Vec<String> = comparison.finer.iter().map(|kind| format!("{}s", kind_name(*kind))).collect();
+        text.push_str(&format!(
+            " The runs measured different levels: {} only some of them; here they are part of what called them.",
+            kinds.join(", ")
+        ));
     }
     let mut notes: Vec<String> = comparison.strangers().into_iter().map(|(side, part)| stranger(side, part, glyphs)).collect();
     notes.push(text);
