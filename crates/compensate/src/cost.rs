@@ -5,7 +5,7 @@
 //! between the region's own clock readings (paper 4's α) and what lies outside (β) is bounded by two facts:
 //! the region took no less than nothing, and no more than a call took while the probe was off.
 
-use tare_delay::cost::{Cost, MeasuredMean, estimate, least_of_hooks, prior};
+use tare_delay::cost::{Cost, HotCounting, MeasuredMean, estimate, least_of_hooks, prior};
 use tare_profile::{COST_UNIT, Location, Node, Process, Profile, RegionKind};
 
 /// The part of a pair that lies between the two clock readings, where nothing else is known.
@@ -137,8 +137,8 @@ pub fn of_profile(profile: &Profile) -> Vec<Vec<ProbeCost>> {
         })
         .collect();
     let costs = |((location, in_place), means): ((&Location, Vec<Option<Cost>>), &Means)| {
-        let elsewhere = means.prior(&everywhere, profile.process_of(location));
-        with_prior(profile, location, in_place, &elsewhere)
+        let elsewhere = |node: &Node| means.prior(&everywhere, profile.process_of(location), node);
+        with_prior(profile, location, in_place, elsewhere)
     };
     profile.locations.iter().zip(in_place).zip(&means).map(costs).collect()
 }
@@ -160,15 +160,15 @@ impl Means {
 
     /// The cost of paths without enough batches: what others of the location cost, else what others of the run do, else
     /// what follows from hot loops.
-    fn prior(&self, everywhere: &Self, process: &Process) -> Cost {
+    fn prior(&self, everywhere: &Self, process: &Process, node: &Node) -> Cost {
         let value = self.pairs.value().or(everywhere.pairs.value());
-        let hot = units(process.hot_clockless_cost);
+        let hot = hot_counting(process, node).once;
         let off_cost = self.counting.value().or(everywhere.counting.value()).unwrap_or(hot);
         Cost { off_cost, off_high: hot.max(off_cost), ..prior(units(process.hot_pair_cost), units(process.least_pair_cost), value) }
     }
 }
 
-fn with_prior(profile: &Profile, location: &Location, in_place: Vec<Option<Cost>>, elsewhere: &Cost) -> Vec<ProbeCost> {
+fn with_prior(profile: &Profile, location: &Location, in_place: Vec<Option<Cost>>, elsewhere: impl Fn(&Node) -> Cost) -> Vec<ProbeCost> {
     let of_node = |(node, in_place): (&Node, Option<Cost>)| {
         if is_wrapper(profile, node) {
             return wrapper();
@@ -176,7 +176,7 @@ fn with_prior(profile: &Profile, location: &Location, in_place: Vec<Option<Cost>
         match in_place {
             Some(cost) => probe(&cost, Basis::InPlace, node),
             None if node.hooked => probe(&of_hooks(profile.process_of(location)), Basis::Prior, node),
-            None => probe(elsewhere, Basis::Prior, node),
+            None => probe(&elsewhere(node), Basis::Prior, node),
         }
     };
     location.nodes.iter().zip(in_place).map(of_node).collect()
@@ -190,8 +190,14 @@ fn of_hooks(process: &Process) -> Cost {
 
 fn in_place(node: &Node, process: &Process) -> Option<Cost> {
     let batches = node.batches.as_deref()?;
-    let cost = estimate(&batches.on, &batches.off, &batches.off_twice, units(process.hot_clockless_cost))?;
+    let cost = estimate(&batches.on, &batches.off, &batches.off_twice, hot_counting(process, node))?;
     cost.says_more_than_prior(units(process.hot_pair_cost)).then_some(cost)
+}
+
+/// What counting a call of a node costs in a hot loop, in the unit of the estimator.
+fn hot_counting(process: &Process, node: &Node) -> HotCounting {
+    let ticks = if node.leaf { process.hot_counted } else { process.hot_clockless };
+    HotCounting { once: units(ticks.once), again: units(ticks.again) }
 }
 
 /// Ticks in the unit of the estimator.

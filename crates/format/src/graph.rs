@@ -200,11 +200,15 @@ record! {
         /// Messages or collectives that carry no delay, by kind of call.
         160 uncovered_calls: u64,
         /// Bit 0: exact (no batch is ever off).
-        168 flags: u64,
+        168 flags: u32,
+        /// Cost of an entry that is off and counted in a hot loop ([`COST_UNIT`]); 0 where it was not measured.
+        172 hot_counted: u32,
         /// Ticks spent by the runtime itself outside of probes, in set-up.
         176 setup_ticks: u64,
         /// Cost of a pair of clockless probes in a hot loop ([`COST_UNIT`]); 0 where it was not measured.
-        184 hot_clockless_cost: u64,
+        184 hot_clockless: u32,
+        /// What doing its work once more adds to it.
+        188 hot_clockless_again: u32,
         /// Number of the last request of `tare ctl`, which writes it; the request itself stands in a file beside this one
         /// whose name ends in [`REQUEST_ENDING`].
         192 request: u64,
@@ -231,7 +235,9 @@ record! {
         /// Path of the executable (of the original where the image is a copy), padded, cut at the front if too long.
         320 executable: [u8; 184],
         /// Cost of a pair beside work that hides as much of it as can be ([`COST_UNIT`]).
-        504 least_pair_cost: u64,
+        504 least_pair_cost: u32,
+        /// What counting once more adds to `hot_counted`.
+        508 hot_counted_again: u32,
     }
 }
 

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use tare_format::description::{DescriptionError, RegionKind};
 use tare_format::graph::{
     ARENA, BATCHES, BatchRecord, BatchSums, CLOCK_ADDITIONS, COLD_NODES, COST_UNIT, ColdNode, DelayModel, HEADER_AREA, Header, IMAGE_TABLE, IMAGES,
-    ImageRecord, LocationRecord, MAGIC, MAX_BATCHES, MAX_LOCATIONS, MAX_NODES, MAX_PEERS, MpiLibrary, NODE_FOLDED, NODE_HOOK, NODE_OVERFLOW,
-    NODE_USER, NODES, NOT_SAID, Node as RawNode, PEER_HELD, PEERS, PeerRecord, ProcessState, SWITCH_TABLE, SWITCHES, SwitchRecord, ThreadWords,
-    VERSION, Why,
+    ImageRecord, LocationRecord, MAGIC, MAX_BATCHES, MAX_LOCATIONS, MAX_NODES, MAX_PEERS, MpiLibrary, NODE_FOLDED, NODE_HOOK, NODE_LEAF,
+    NODE_OVERFLOW, NODE_USER, NODES, NOT_SAID, Node as RawNode, PEER_HELD, PEERS, PeerRecord, ProcessState, SWITCH_TABLE, SWITCHES, SwitchRecord,
+    ThreadWords, VERSION, Why,
 };
 use tare_format::metrics::{METRICS, MOST as MOST_METRICS, MetricsRecord, VALUES, ValuesRecord};
 use tare_format::names::{BEYOND, MOST_REGIONS, MOST_TEXT, NAMES, NamedRegion, NamesRecord, REGIONS, TEXTS};
@@ -18,7 +18,8 @@ use tare_format::tally::{FILES, FileRecord, FilesRecord, MOST_FILES, TABLE};
 
 use crate::live::{Live, RUNS, Standing, last_open_node, open_nodes};
 use crate::model::{
-    Batches, Clock, File, GraphFile, Location, LocationLosses, Messages, Metric, Node, Peer, Process, Processors, RegionIndex, Span, State, Switch,
+    Batches, Clock, File, GraphFile, HotCounting, Location, LocationLosses, Messages, Metric, Node, Peer, Process, Processors, RegionIndex, Span,
+    State, Switch,
 };
 use crate::region::{DescriptionIndex, Named, RegionTable};
 
@@ -129,9 +130,10 @@ fn process(name: &str, header: &Header, damaged_records: u64) -> Process {
         start_ns: header.start_ns,
         lifetime_s: header.last_ns.saturating_sub(header.start_ns) as f64 * 1e-9,
         hot_pair_cost: cost(header.hot_pair_cost),
-        least_pair_cost: cost(header.least_pair_cost),
+        least_pair_cost: cost(header.least_pair_cost.into()),
         hot_hook_cost: cost(header.hot_hook_cost),
-        hot_clockless_cost: cost(header.hot_clockless_cost),
+        hot_clockless: HotCounting { once: cost(header.hot_clockless.into()), again: cost(header.hot_clockless_again.into()) },
+        hot_counted: HotCounting { once: cost(header.hot_counted.into()), again: cost(header.hot_counted_again.into()) },
         lost_threads: header.lost_threads,
         unpaired_messages: header.unpaired_messages,
         uncovered_calls: header.uncovered_calls,
@@ -443,6 +445,7 @@ impl Reader<'_, '_> {
             exclusive: raw.exclusive,
             inclusive: raw.inclusive,
             cost: cost(raw.cost),
+            leaf: raw.flags & NODE_LEAF != 0,
             hooked: raw.flags & (NODE_HOOK | NODE_USER) != 0,
             folded: raw.flags & NODE_FOLDED != 0,
             overflow,

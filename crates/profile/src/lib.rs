@@ -17,7 +17,7 @@ mod region;
 pub use graph::ReadError;
 pub use live::{Live, LiveThread, Standing};
 pub use model::{
-    Batches, Clock, File, GraphFile, Location, LocationLosses, Messages, Metric, Node, Peer, Process, ProcessIndex, Processors, Profile,
+    Batches, Clock, File, GraphFile, HotCounting, Location, LocationLosses, Messages, Metric, Node, Peer, Process, ProcessIndex, Processors, Profile,
     ProfileError, RegionIndex, Span, State, Switch, Unreadable,
 };
 pub use name::Name;

@@ -214,8 +214,10 @@ pub struct Process {
     pub least_pair_cost: f64,
     /// What a pair of hooks, or of calls of the program's own, costs in a hot loop, in ticks; 0 where there were none.
     pub hot_hook_cost: f64,
-    /// What a pair without clock costs in a hot loop, in ticks; 0 where it was not measured.
-    pub hot_clockless_cost: f64,
+    /// What a pair without clock costs in a hot loop.
+    pub hot_clockless: HotCounting,
+    /// What an entry that is off and counted costs in a hot loop.
+    pub hot_counted: HotCounting,
     /// Threads that found no room.
     pub lost_threads: u64,
     /// Messages whose delay did not arrive with them.
@@ -299,6 +301,15 @@ impl Process {
     fn order(&self) -> (u32, &str, u32, &str) {
         (self.rank.unwrap_or(u32::MAX), &self.host, self.pid, &self.file)
     }
+}
+
+/// What counting a call costs in a hot loop, in ticks; zeros where it was not measured.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct HotCounting {
+    /// Done once.
+    pub once: f64,
+    /// What doing it once more adds.
+    pub again: f64,
 }
 
 /// Ticks to seconds and to core cycles.
@@ -477,6 +488,8 @@ pub struct Node {
     pub contradicted: u64,
     /// It is entered by a compiler's hook or a call of the program's own, which are never off.
     pub hooked: bool,
+    /// Its region is entered by a leaf's site: the body runs without probes while calls are counted.
+    pub leaf: bool,
     /// Recursion was folded onto it.
     pub folded: bool,
     /// It swallowed regions for which there was no room.

@@ -1,13 +1,15 @@
 //! What probes cost in a hot loop, measured once at the start of a process: a pair that is on, and the same beside work behind
-//! which the processor hides a part of it, which are the prior, a pair that is clockless, and the parts of the slow path and of
+//! which the processor hides a part of it, which are the prior, what counts calls without the clock, and the parts of the slow path and of
 //! wrappers that their own counts do not see.
 
 use crate::arena::Arena;
+use crate::aside;
 use crate::clock::fenced;
 use crate::costs;
 use crate::graph_file;
 use crate::hook;
 use crate::kit::Kit;
+use crate::live::LiveNode;
 use crate::local::{Local, NEVER};
 use crate::metrics;
 use crate::probe;
@@ -17,6 +19,7 @@ use crate::sys::{self, SignalsBlocked};
 use crate::thread;
 use crate::wrapper;
 use core::sync::atomic::Ordering::Relaxed;
+use tare_delay::cost::HotCounting;
 use tare_format::graph::{ARENA, COST_UNIT, Mode};
 
 /// Pairs of one round.
@@ -115,20 +118,33 @@ fn measure_on(state: &'static ThreadState, arena: Arena, kit: &Kit) {
             unsafe { sys::unmap(values.start(), ARENA as usize) };
         }
         slow::set_tail(tail_of_slow_path(local, pair));
-        node.mode.store(Mode::Clockless as u8, Relaxed);
-        node.left.store(i16::MAX, Relaxed);
-        state.aside.store(1, Relaxed);
-        let clockless = middle_round(probe::run_pairs);
-        costs::set_hot_clockless(clockless);
+        let clockless = hot_counting(local, node, [Mode::Clockless, Mode::ClocklessTwice], probe::run_pairs);
+        let counted = hot_counting(local, node, [Mode::OffCounted, Mode::OffTwice], probe::run_counting);
+        costs::set_hot_counting(clockless, counted);
         if let Some(header) = graph_file::header() {
+            let word = |cost: u64| u32::try_from(cost).unwrap_or(u32::MAX);
             header.hot_pair_cost.store(pair, Relaxed);
-            header.least_pair_cost.store(least, Relaxed);
-            header.hot_clockless_cost.store(clockless, Relaxed);
+            header.least_pair_cost.store(word(least), Relaxed);
+            header.hot_clockless.store(word(clockless.once), Relaxed);
+            header.hot_clockless_again.store(word(clockless.again), Relaxed);
+            header.hot_counted.store(word(counted.once), Relaxed);
+            header.hot_counted_again.store(word(counted.again), Relaxed);
         }
     }
     state.reset();
     // SAFETY: the state was the only one to refer to the arena, and does no more.
     unsafe { sys::unmap(arena.start(), ARENA as usize) };
+}
+
+/// What counting costs in a hot loop: once, in the first mode, and what twice adds, in the second.
+fn hot_counting(local: Local, node: &'static LiveNode, modes: [Mode; 2], run: fn(u32)) -> HotCounting {
+    let [once, twice] = modes.map(|mode| {
+        aside::open(local, node, mode, i16::MAX.unsigned_abs());
+        let cost = middle_round(run);
+        aside::close(local, node);
+        cost
+    });
+    HotCounting { once, again: twice.saturating_sub(once) }
 }
 
 /// Cost of a pair in the middle round, in cost units.

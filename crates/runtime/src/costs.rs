@@ -6,8 +6,8 @@
 use crate::live::{LiveBatch, LiveNode, LiveSums, add, add_signed};
 use crate::local::Local;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use tare_delay::cost::{Cost, MeasuredMean};
-use tare_format::graph::{BatchSums, NODE_OVERFLOW};
+use tare_delay::cost::{Cost, HotCounting, MeasuredMean};
+use tare_format::graph::{BatchSums, NODE_LEAF, NODE_OVERFLOW};
 
 /// Cost of a pair in a hot loop.
 static HOT_PAIR: AtomicU64 = AtomicU64::new(0);
@@ -16,17 +16,22 @@ static LEAST_PAIR: AtomicU64 = AtomicU64::new(0);
 /// Mean cost of the paths measured so far, plus one; 0 while there is none.
 static MEASURED: AtomicU64 = AtomicU64::new(0);
 
-/// Cost of a clockless pair in a hot loop.
-static HOT_CLOCKLESS: AtomicU64 = AtomicU64::new(0);
+/// What counting costs in a hot loop, once and again: by a clockless pair, and by an entry that is off.
+static HOT_CLOCKLESS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+static HOT_COUNTED: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-/// Notes what a clockless pair costs in a hot loop.
-pub(crate) fn set_hot_clockless(cost: u64) {
-    HOT_CLOCKLESS.store(cost, Relaxed);
+/// Notes what counting costs in a hot loop, by a clockless pair and by an entry that is off.
+pub(crate) fn set_hot_counting(clockless: HotCounting, counted: HotCounting) {
+    for ([once, again], cost) in [(&HOT_CLOCKLESS, clockless), (&HOT_COUNTED, counted)] {
+        once.store(cost.once, Relaxed);
+        again.store(cost.again, Relaxed);
+    }
 }
 
-/// Cost of a clockless pair in a hot loop.
-pub(crate) fn hot_clockless() -> u64 {
-    HOT_CLOCKLESS.load(Relaxed)
+/// What counting a call of a node costs in a hot loop, while its probe is quiet.
+pub(crate) fn hot_counting(node: &LiveNode) -> HotCounting {
+    let [once, again] = if node.flags.load(Relaxed) & NODE_LEAF == 0 { &HOT_CLOCKLESS } else { &HOT_COUNTED };
+    HotCounting { once: once.load(Relaxed), again: again.load(Relaxed) }
 }
 
 /// Notes what a pair costs in a hot loop, and beside work that hides it.
@@ -58,7 +63,7 @@ pub(crate) fn hook_prior() -> Cost {
 /// Estimates a path anew from its batches.
 pub(crate) fn estimate(local: Local, node: &LiveNode, record: &LiveBatch) {
     let [on, off, twice] = &record.on;
-    let estimate = tare_delay::cost::estimate(&snapshot(on), &snapshot(off), &snapshot(twice), hot_clockless());
+    let estimate = tare_delay::cost::estimate(&snapshot(on), &snapshot(off), &snapshot(twice), hot_counting(node));
     let Some(cost) = estimate.filter(|cost| cost.says_more_than_prior(HOT_PAIR.load(Relaxed))) else {
         return;
     };

@@ -144,8 +144,7 @@ fn counting(node: &LiveNode, record: &LiveBatch) -> u64 {
     if record.estimates.load(Relaxed) > 0 {
         return record.off_cost.load(Relaxed);
     }
-    let clockless = costs::hot_clockless();
-    if node.flags.load(Relaxed) & NODE_LEAF == 0 { clockless } else { clockless / 2 }
+    costs::hot_counting(node).once
 }
 
 /// Whether counting the calls of a path, in the batch that has ended, took more of the time than it may.

@@ -57,7 +57,11 @@ fn new_file(old: NonNull<u8>) -> Option<FilePlace> {
     // SAFETY: as above.
     let after = unsafe { fresh.cast::<LiveHeader>().as_ref() };
     after.hot_pair_cost.store(before.hot_pair_cost.load(Relaxed), Relaxed);
-    after.hot_clockless_cost.store(before.hot_clockless_cost.load(Relaxed), Relaxed);
+    after.least_pair_cost.store(before.least_pair_cost.load(Relaxed), Relaxed);
+    after.hot_clockless.store(before.hot_clockless.load(Relaxed), Relaxed);
+    after.hot_clockless_again.store(before.hot_clockless_again.load(Relaxed), Relaxed);
+    after.hot_counted.store(before.hot_counted.load(Relaxed), Relaxed);
+    after.hot_counted_again.store(before.hot_counted_again.load(Relaxed), Relaxed);
     after.throttle_calls.store(before.throttle_calls.load(Relaxed), Relaxed);
     after.throttle_ns.store(before.throttle_ns.load(Relaxed), Relaxed);
     after.hot_hook_cost.store(before.hot_hook_cost.load(Relaxed), Relaxed);

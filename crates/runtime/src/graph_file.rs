@@ -357,7 +357,7 @@ fn fill(header: &LiveHeader, begin: u64) {
     header.pid.store(sys::process_id(), Ordering::Relaxed);
     header.parent_pid.store(sys::parent_id(), Ordering::Relaxed);
     header.model.store(settings.model as u32, Ordering::Relaxed);
-    header.flags.store(u64::from(settings.exact), Ordering::Relaxed);
+    header.flags.store(u32::from(settings.exact), Ordering::Relaxed);
     if let Some(budget) = settings.budget {
         header.budget.store(budget.0 as u32, Ordering::Relaxed);
     }

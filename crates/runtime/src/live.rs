@@ -61,9 +61,11 @@ live! {
         lost_threads: AtomicU64,
         unpaired_messages: AtomicU64,
         uncovered_calls: AtomicU64,
-        flags: AtomicU64,
+        flags: AtomicU32,
+        hot_counted: AtomicU32,
         setup_ticks: AtomicU64,
-        hot_clockless_cost: AtomicU64,
+        hot_clockless: AtomicU32,
+        hot_clockless_again: AtomicU32,
         request: AtomicU64,
         followed: AtomicU64,
         switches: AtomicU32,
@@ -76,7 +78,8 @@ live! {
         clock_doubt_ns: AtomicU64,
         host: [AtomicU8; 64],
         executable: [AtomicU8; 184],
-        least_pair_cost: AtomicU64,
+        least_pair_cost: AtomicU32,
+        hot_counted_again: AtomicU32,
     }
 }
 

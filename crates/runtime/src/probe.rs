@@ -13,6 +13,7 @@ unsafe extern "C" {
     static tare_calibration_enter: AtomicU64;
     static tare_calibration_exit: AtomicU64;
     fn tare_calibration_loop(pairs: u32);
+    fn tare_calibration_counting(calls: u32);
     fn tare_calibration_work(times: u32, with_probes: u32);
 }
 
@@ -73,6 +74,12 @@ pub(crate) fn choose_for_calibration() {
 pub(crate) fn run_work(times: u32, with_probes: bool) {
     // SAFETY: as below.
     unsafe { tare_calibration_work(times, with_probes.into()) };
+}
+
+/// Runs entries of a leaf in a hot loop, which must find a node that is off and counted.
+pub(crate) fn run_counting(calls: u32) {
+    // SAFETY: as below.
+    unsafe { tare_calibration_counting(calls) };
 }
 
 /// Runs pairs of an entry and an exit in a hot loop.

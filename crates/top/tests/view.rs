@@ -1,7 +1,9 @@
 //! The view on screens of several sizes, its keys, and what stays where when a run goes on.
 
 use tare_compensate::{Mode, compensate};
-use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node, Peer, Process, ProcessIndex, Profile, Region, RegionIndex, RegionKind, Standing};
+use tare_profile::{
+    Clock, DelayModel, HotCounting, Location, MpiLibrary, Node, Peer, Process, ProcessIndex, Profile, Region, RegionIndex, RegionKind, Standing,
+};
 use tare_top::{About, App, Key, Outcome, Snapshot, json, text};
 
 const TICK: f64 = 1e-9;
@@ -37,7 +39,8 @@ fn process(rank: u32, lifetime_s: f64) -> Process {
         lifetime_s,
         hot_pair_cost: 40.0,
         least_pair_cost: 0.0,
-        hot_clockless_cost: 10.0,
+        hot_clockless: HotCounting { once: 10.0, again: 10.0 },
+        hot_counted: HotCounting { once: 8.0, again: 8.0 },
         ..Process::default()
     }
 }

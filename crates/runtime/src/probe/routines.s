@@ -134,20 +134,30 @@ tare_all_signals:
         jmp     \slow
         .endm
 
-# A frame is claimed before anything is counted in it: node and stack pointer, then the frame pointer. A
-# handler that comes before that uses the frame for itself, so COUNT writes both once more.
-        .macro  CLAIM
-        mov     %r8, 32+{FRAME_NODE}(%rsi)
+# A frame is claimed before anything is counted in it: stack pointer and node, then the frame pointer. A handler that
+# comes before that uses the frame for itself and leaves a stack pointer of its own there: then both are written once more.
+        .macro  CLAIM lost, claimed
         mov     %rdx, 32+{FRAME_SP}(%rsi)
+        PUSH_FRAME \lost, \claimed
+        .endm
+
+        .macro  PUSH_FRAME lost, claimed
+        mov     %r8, 32+{FRAME_NODE}(%rsi)
         add     $32, %rsi
         mov     %rsi, %fs:{FRAME}(%rdi)
+        cmp     %rdx, {FRAME_SP}(%rsi)
+        jne     \lost
+\claimed:
+        .endm
+
+        .macro  CLAIM_AGAIN claimed
+        mov     %r8, {FRAME_NODE}(%rsi)
+        mov     %rdx, {FRAME_SP}(%rsi)
+        jmp     \claimed
         .endm
 
 # From the clock in rax. `last` is moved by addition, so that exclusive times always sum up to it.
-        .macro  COUNT token=8
-        lea     \token(%rsp), %rdx
-        mov     %r8, {FRAME_NODE}(%rsi)
-        mov     %rdx, {FRAME_SP}(%rsi)
+        .macro  COUNT
         mov     %rax, %rdx
         sub     %fs:{LAST}(%rdi), %rdx
         add     %rdx, {EXCLUSIVE}(%rcx)
@@ -160,25 +170,28 @@ tare_all_signals:
         .endm
 
 # A clockless frame: as CLAIM, with a stack pointer that says so, and in place of a base the node that time goes to while
-# it is open: the parent, or where that is clockless itself, what the parent's frame names. That stands there before the
-# stack pointer does, since a handler that sees the one follows the other.
-        .macro  CLAIM_CLOCKLESS
+# it is open: the parent, or where that is clockless itself, what the parent's frame names. Where it is written once more, that
+# stands there before the stack pointer does, since a handler that sees the one follows the other.
+        .macro  CLAIM_CLOCKLESS lost, claimed
         testb   $1, {FRAME_SP}(%rsi)
         jz      1f
         mov     {FRAME_BASE}(%rsi), %rcx
 1:      sub     $1, %rdx
+        mov     %rdx, 32+{FRAME_SP}(%rsi)
         mov     %rcx, 32+{FRAME_BASE}(%rsi)
-        CLAIM
-        mov     %r8, {FRAME_NODE}(%rsi)
-        mov     %rcx, {FRAME_BASE}(%rsi)
-        mov     %rdx, {FRAME_SP}(%rsi)
+        PUSH_FRAME \lost, \claimed
         .endm
 
-# The region of a site, from its return address; kept for the slow path.
+# The region of a site into r8, from its return address and the base of its image in eax.
         .macro  REGION id
-        mov     (%rsp), %rcx
-        mov     %eax, %r8d
-        add     \id(%rcx), %r8d
+        mov     (%rsp), %r8
+        mov     \id(%r8), %r8d
+        add     %eax, %r8d
+        .endm
+
+# Keeps the region for what is slow.
+        .macro  NOTE_REGION id
+        REGION  \id
         mov     %r8, -88(%rsp)
         .endm
 
@@ -195,6 +208,14 @@ tare_all_signals:
         .macro  COUNT_ASIDE over
         subw    $1, {LEFT}(%r8)
         js      \over
+        .endm
+
+# What a probe begins with once more, after the slow path: the thread state, and the base of the image.
+        .macro  AGAIN id
+        STATE
+        mov     -88(%rsp), %rax
+        mov     (%rsp), %rcx
+        sub     \id(%rcx), %eax
         .endm
 
 # Into the slow path; its answer is in eax.
@@ -230,24 +251,24 @@ tare_all_signals:
         mov     %r8, -88(%rsp)
         LOOKUP  .L\name\()_miss, .L\name\()_hit, .L\name\()_slow, \token
         UNTIL   .L\name\()_slow, \token
-        CLAIM
-        COUNT   \token
+        CLAIM   .L\name\()_lost, .L\name\()_claimed
+        COUNT
 .L\name\()_done:
         RESTORE
         ret
+# Here the clock is not read, or late: the base of the image stays in eax until then.
 .L\name\()_aside:
         REGION  {ID}
-.L\name\()_again:
-        LOOKUP  .L\name\()_aside_miss, .L\name\()_aside_hit, .L\name\()_slow, \token
+        LOOKUP  .L\name\()_aside_miss, .L\name\()_aside_hit, .L\name\()_aside_slow, \token
         cmpb    $0, {MODE}(%r8)
         jne     .L\name\()_clockless
-        UNTIL   .L\name\()_slow, \token
+        UNTIL   .L\name\()_aside_slow, \token
         testb   $1, {FRAME_SP}(%rsi)
         jz      1f
         mov     {FRAME_BASE}(%rsi), %rcx
-1:      CLAIM
+1:      CLAIM   .L\name\()_aside_lost, .L\name\()_aside_claimed
         CLOCK
-        COUNT   \token
+        COUNT
         RESTORE
         ret
 .L\name\()_clockless:
@@ -255,22 +276,31 @@ tare_all_signals:
         cmpb    ${CLOCKLESS_TWICE}, {MODE}(%r8)
         je      .L\name\()_twice
 .L\name\()_push:
-        CLAIM_CLOCKLESS
+        CLAIM_CLOCKLESS .L\name\()_clockless_lost, .L\name\()_clockless_claimed
         RESTORE
         ret
+.L\name\()_lost:
+        CLAIM_AGAIN .L\name\()_claimed
+.L\name\()_aside_lost:
+        CLAIM_AGAIN .L\name\()_aside_claimed
+.L\name\()_clockless_lost:
+        mov     %rcx, {FRAME_BASE}(%rsi)
+        CLAIM_AGAIN .L\name\()_clockless_claimed
 .L\name\()_miss:
         MISS    .L\name\()_hit, .L\name\()_slow
 .L\name\()_aside_miss:
+        NOTE_REGION {ID}
         MISS    .L\name\()_aside_hit, .L\name\()_slow
 .L\name\()_over:
         addw    $1, {LEFT}(%r8)
+.L\name\()_aside_slow:
+        NOTE_REGION {ID}
 .L\name\()_slow:
         SLOW    0, \token
         test    %eax, %eax
         jnz     .L\name\()_done
-        STATE
-        mov     -88(%rsp), %r8
-        jmp     .L\name\()_again
+        AGAIN   {ID}
+        jmp     .L\name\()_aside
 .L\name\()_twice:
         lea     -128(%rsp), %rsp
         .cfi_adjust_cfa_offset 128
@@ -306,7 +336,7 @@ tare_probe_enter_leaf:
         mov     %r8, -88(%rsp)
         LOOKUP  .Lleaf_miss, .Lleaf_hit, .Lleaf_slow
         UNTIL   .Lleaf_slow
-        CLAIM
+        CLAIM   .Lleaf_lost, .Lleaf_claimed
         COUNT
 .Lleaf_done:
         RESTORE
@@ -314,15 +344,14 @@ tare_probe_enter_leaf:
         ret
 .Lleaf_aside:
         REGION  {LEAF_ID}
-.Lleaf_again:
-        LOOKUP  .Lleaf_aside_miss, .Lleaf_aside_hit, .Lleaf_slow
+        LOOKUP  .Lleaf_aside_miss, .Lleaf_aside_hit, .Lleaf_aside_slow
         cmpb    $0, {MODE}(%r8)
         jne     .Lleaf_off
-        UNTIL   .Lleaf_slow
+        UNTIL   .Lleaf_aside_slow
         testb   $1, {FRAME_SP}(%rsi)
         jz      1f
         mov     {FRAME_BASE}(%rsi), %rcx
-1:      CLAIM
+1:      CLAIM   .Lleaf_aside_lost, .Lleaf_aside_claimed
         CLOCK
         COUNT
         RESTORE
@@ -336,19 +365,25 @@ tare_probe_enter_leaf:
         RESTORE
         stc
         ret
+.Lleaf_lost:
+        CLAIM_AGAIN .Lleaf_claimed
+.Lleaf_aside_lost:
+        CLAIM_AGAIN .Lleaf_aside_claimed
 .Lleaf_miss:
         MISS    .Lleaf_hit, .Lleaf_slow
 .Lleaf_aside_miss:
+        NOTE_REGION {LEAF_ID}
         MISS    .Lleaf_aside_hit, .Lleaf_slow
 .Lleaf_over:
         addw    $1, {LEFT}(%r8)
+.Lleaf_aside_slow:
+        NOTE_REGION {LEAF_ID}
 .Lleaf_slow:
         SLOW    1
         test    %eax, %eax
         jnz     .Lleaf_done
-        STATE
-        mov     -88(%rsp), %r8
-        jmp     .Lleaf_again
+        AGAIN   {LEAF_ID}
+        jmp     .Lleaf_aside
 .Lleaf_twice:
         lea     -128(%rsp), %rsp
         .cfi_adjust_cfa_offset 128
@@ -408,11 +443,11 @@ tare_again_exit_stub:
         mov     %rsi, -40(%rsp)
         mov     %fs:{FRAME}(%rdi), %rsi
         mov     %rdx, -32(%rsp)
-        mov     %rcx, -24(%rsp)
-        mov     {FRAME_NODE}(%rsi), %rcx
         lea     \token(%rsp), %rdx
         cmp     %rdx, {FRAME_SP}(%rsi)
         jne     .L\name\()_other
+        mov     %rcx, -24(%rsp)
+        mov     {FRAME_NODE}(%rsi), %rcx
         CLOCK
         mov     %rax, %rdx
         sub     %fs:{LAST}(%rdi), %rdx
@@ -420,12 +455,12 @@ tare_again_exit_stub:
         add     %rdx, %fs:{LAST}(%rdi)
         sub     {FRAME_BASE}(%rsi), %rax
         mov     %rax, {INCLUSIVE}(%rcx)
+        mov     -24(%rsp), %rcx
 .L\name\()_pop:
         sub     $32, %rsi
         mov     %rsi, %fs:{FRAME}(%rdi)
 .L\name\()_done:
         mov     -16(%rsp), %rax
-        mov     -24(%rsp), %rcx
         mov     -32(%rsp), %rdx
         mov     -40(%rsp), %rsi
         mov     -48(%rsp), %rdi
@@ -436,10 +471,12 @@ tare_again_exit_stub:
         je      .L\name\()_pop
         mov     (%rsp), %rdx
         add     {ID}(%rdx), %eax
+        mov     %rcx, -24(%rsp)
         mov     %r8, -56(%rsp)
         mov     %rax, -88(%rsp)
         SLOW    2, \token
         mov     -56(%rsp), %r8
+        mov     -24(%rsp), %rcx
         jmp     .L\name\()_done
         .cfi_endproc
         .size   \name, .-\name
@@ -582,6 +619,29 @@ tare_calibration_loop:
         .cfi_endproc
         .size   tare_calibration_loop, .-tare_calibration_loop
 
+# Calls an entry of a leaf edi times, which counts and says that the body is to run without probes.
+        .globl  tare_calibration_counting
+        .hidden tare_calibration_counting
+        .type   tare_calibration_counting, @function
+        .balign 64
+tare_calibration_counting:
+        .cfi_startproc
+        push    %rbx
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset %rbx, 0
+        mov     %edi, %ebx
+1:      call    tare_again_leaf_stub
+        .byte   0x0f, 0x82, 0, 0, 0, 0
+        test    $1, %eax
+        dec     %ebx
+        jnz     1b
+        pop     %rbx
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore %rbx
+        ret
+        .cfi_endproc
+        .size   tare_calibration_counting, .-tare_calibration_counting
+
 # Serial work, edi times: multiplications that need one another, and a branch on what they give, which nothing predicts. Where esi is
 # not zero a pair of probes is around each.
         .globl  tare_calibration_work
@@ -653,6 +713,10 @@ tare_calibration_work:
         .purgem STATE
         .purgem MISS
         .purgem CLAIM
+        .purgem PUSH_FRAME
+        .purgem CLAIM_AGAIN
+        .purgem NOTE_REGION
+        .purgem AGAIN
         .purgem CLAIM_CLOCKLESS
         .purgem REGION
         .purgem UNTIL
