@@ -18,7 +18,12 @@ pub(crate) fn read(path: &Path) -> Result<Option<Foreign>, Failure> {
         return Ok(None);
     }
     let bytes = bytes(path)?;
-    if cube::is_cube(&bytes) { cube::read(&bytes).map(Some).map_err(wrong) } else { Ok(None) }
+    if cube::is_cube(&bytes) {
+        return cube::read(&bytes).map(Some).map_err(wrong);
+    }
+    let what = if bytes.is_empty() { "is an empty file" } else { "is neither a run directory nor a file of Cube" };
+    Err(Failure::new(Code::BadInput, format!("{} {what}", path.display()))
+        .remedy("name a run directory, as `tare profile` printed it, or profiles of TAU or Cube"))
 }
 
 fn remedy(error: &ForeignError) -> &'static str {

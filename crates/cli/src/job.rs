@@ -1,12 +1,40 @@
 //! The first phases of verbs that measure a command: what is chosen, with a trial run where one is wanted, and the copies.
 
-use crate::args::Job;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+
+use crate::args::{Job, Selection};
 use crate::choice::Choice;
 use crate::failure::Failure;
 use crate::instrumenting::{self, Prepared};
 use crate::launch;
 use crate::measured::Setting;
 use crate::trial;
+
+impl Job {
+    /// The options that say what is measured, for the record of the run.
+    pub(crate) fn chosen(&self) -> String {
+        let Selection { preset, filter, budget, from_run, filter_format, levels } = &self.selection;
+        let preset = preset.as_deref().or(filter.is_empty().then_some("auto"));
+        let path = |path: &PathBuf| path.display().to_string();
+        let name = |value: &dyn Fn() -> Option<PossibleValue>| value().map_or_else(String::new, |value| value.get_name().to_string());
+        let mut options: Vec<(&str, String)> = preset.iter().map(|preset| ("preset", (*preset).to_string())).collect();
+        options.extend(filter.iter().map(|file| ("filter", path(file))));
+        options.extend(filter_format.iter().map(|format| ("filter-format", name(&|| format.to_possible_value()))));
+        options.extend(budget.iter().map(|budget| ("budget", format!("{}%", 100.0 * budget.fraction()))));
+        options.extend(from_run.iter().map(|run| ("from-run", path(run))));
+        if !levels.is_empty() {
+            let levels: Vec<String> = levels.iter().map(|level| name(&|| level.to_possible_value())).collect();
+            options.push(("levels", levels.join(",")));
+        }
+        options.extend(self.library.iter().map(|pattern| ("library", pattern.clone())));
+        let options: Vec<String> = options.into_iter().map(|(option, value)| format!("--{option} {value}")).collect();
+        let trial = self.trial.is_some().then(|| "--trial".to_string());
+        options.into_iter().chain(trial).collect::<Vec<_>>().join(" ")
+    }
+}
 
 /// The programs of the job, instrumented, and how they are to be measured.
 pub(crate) fn prepare(job: &Job) -> Result<(Prepared, Setting), Failure> {

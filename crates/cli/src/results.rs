@@ -35,6 +35,8 @@ pub(crate) struct NewRun<'a> {
     pub(crate) images: Vec<ImageRecord>,
     /// Positions of the measured programs in the command.
     pub(crate) programs: Vec<usize>,
+    /// The options that say what is measured.
+    pub(crate) selection: Option<String>,
 }
 
 impl NewRun<'_> {
@@ -51,6 +53,7 @@ impl NewRun<'_> {
             programs: self.programs.clone(),
             model: self.setting.model_name().to_string(),
             images: self.images.clone(),
+            selection: self.selection.clone(),
         }
     }
 
@@ -114,6 +117,7 @@ impl Results {
             programs: Vec::new(),
             model: "off".to_string(),
             images: Vec::new(),
+            selection: None,
         };
         Self { record, run: RunDirectory { path: path.to_path_buf() }, profile, foreign: Some(Other { tool, compensated, notes }) }
     }
@@ -183,10 +187,25 @@ impl Results {
             directory: shortest(&self.run.path),
             is_unwritten: self.run.path.join(UNWRITTEN).exists(),
             images: record.images.iter().map(about_image).collect(),
+            selection: record.selection.as_ref().map(|options| tare_report::Selection {
+                options: options.clone(),
+                rests_on_costs: record.images.iter().any(|image| image.expected_dilation.is_some()),
+            }),
+            probed: None,
             measured_by: self.foreign.as_ref().map(|other| other.tool.clone()),
             was_compensated: self.foreign.as_ref().and_then(|other| other.compensated),
             notes: self.foreign.as_ref().map_or_else(Vec::new, |other| other.notes.clone()),
         }
+    }
+
+    /// The same with all regions that had probes, called or not.
+    pub(crate) fn about_with_probed(&self) -> Result<tare_report::Run, Failure> {
+        if self.foreign.is_some() {
+            return Ok(self.about());
+        }
+        let descriptions = map_all(&self.run, "regions")?;
+        let descriptions: Vec<&[u8]> = descriptions.iter().map(|(_, bytes)| &bytes[..]).collect();
+        Ok(tare_report::Run { probed: Some(tare_profile::described(&descriptions)), ..self.about() })
     }
 
     /// Whether another tool's file tells of the run.

@@ -45,6 +45,9 @@ pub(crate) struct RunRecord {
     pub(crate) model: String,
     /// The programs and libraries that were instrumented.
     pub(crate) images: Vec<ImageRecord>,
+    /// The options that say what was to be measured, as they are typed; absent where nothing was instrumented for the run.
+    #[serde(default)]
+    pub(crate) selection: Option<String>,
 }
 
 /// The end of a process, as the tool saw it.
@@ -291,6 +294,7 @@ mod tests {
             programs: vec![0],
             model: "virtual".into(),
             images: Vec::new(),
+            selection: None,
         }
     }
 

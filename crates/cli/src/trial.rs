@@ -66,7 +66,7 @@ pub(crate) fn sharpened(choice: Choice, length: Length, line: &[OsString], libra
     let prepared = instrumenting::prepare(programs, &trial, libraries)?;
     let place = tempfile::tempdir().map_err(|error| Failure::io(Code::CannotWrite, "make a directory in", &std::env::temp_dir(), &error))?;
     let run = RunDirectory::create(Some(&place.path().join("trial")), &prepared.targets[0].program.path)?;
-    let new = NewRun { id: fresh_id(), line, setting, images: prepared.images, programs: measured::positions(&prepared.targets) };
+    let new = NewRun { id: fresh_id(), line, setting, images: prepared.images, programs: measured::positions(&prepared.targets), selection: None };
     new.begin(&run)?;
     let step = Step::begin("trial run");
     let output = run.path.join("output");

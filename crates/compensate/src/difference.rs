@@ -11,9 +11,9 @@ use crate::figure::{Figure, Mark};
 /// A figure of both sides, and by how much the second is greater.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Difference {
-    /// The mean of the first side.
+    /// The mean of the first side; its interval holds the noise between its own runs.
     pub before: Figure,
-    /// The mean of the second side.
+    /// The mean of the second side, likewise.
     pub after: Figure,
     /// The second less the first, with its interval.
     pub change: Figure,
@@ -44,7 +44,7 @@ impl Difference {
         let reach = noise.unwrap_or(0.0);
         let value = other.value - one.value;
         let change = Figure { value, low: value - below.hypot(reach), high: value + above.hypot(reach), mark: one.mark.or(other.mark) };
-        Some(Self { before: one, after: other, change, has_noise: noise.is_some() })
+        Some(Self { before: with_noise(one, before), after: with_noise(other, after), change, has_noise: noise.is_some() })
     }
 
     /// What can be said of it, where changes below `least` (in the figures' unit) do not count.
@@ -75,6 +75,13 @@ fn mean(figures: &[Figure]) -> Option<Figure> {
         high: mean(|figure| figure.high),
         mark,
     })
+}
+
+/// The mean of several runs, with the noise between them.
+fn with_noise(mean: Figure, runs: &[Figure]) -> Figure {
+    let Some(variance) = variance(runs) else { return mean };
+    let reach = student((runs.len() - 1) as f64) * (variance / runs.len() as f64).sqrt();
+    Figure { low: mean.value - (mean.value - mean.low).hypot(reach), high: mean.value + (mean.high - mean.value).hypot(reach), ..mean }
 }
 
 /// The half-width that noise between runs gives a difference of means; `None` where both sides are single runs.
@@ -159,6 +166,14 @@ mod tests {
         let error = (variance(&figures(&[11.0, 11.2, 10.8, 11.0], 0.0)).expect("four runs") * 1.25).sqrt();
         assert!((known.change.half_width() - 3.182 * error).abs() < 1e-9);
         assert_eq!(known.verdict(0.0), Verdict::Slower);
+    }
+
+    #[test]
+    fn the_mean_of_several_runs_has_their_noise() {
+        let known = between(&figures(&[1.0, 1.2, 0.8, 1.0], 0.3), &figures(&[5.0], 0.1));
+        let reach = 3.182 * (variance(&figures(&[1.0, 1.2, 0.8, 1.0], 0.0)).expect("four runs") / 4.0).sqrt();
+        assert!((known.before.half_width() - reach.hypot(0.3)).abs() < 1e-9, "{:?}", known.before);
+        assert!((known.after.half_width() - 0.1).abs() < 1e-9, "a single run knows no noise of its own");
     }
 
     #[test]

@@ -92,8 +92,7 @@ fn profile(mut anchor: Anchor, time: &Rows, visits: Option<&Rows>, waiting: Opti
             };
             let node = &mut nodes[at];
             node.exclusive = node.exclusive.saturating_add(nanoseconds(value(Some(time))));
-            let calls = if at == 0 { 0 } else { value(visits).max(0.0) as u64 };
-            node.on_calls = node.on_calls.saturating_add(calls);
+            node.on_calls = node.on_calls.saturating_add(value(visits).max(0.0) as u64);
             let waited = nanoseconds(value(waiting)).max(0).cast_unsigned();
             node.wait_ticks = node.wait_ticks.saturating_add(waited);
             node.virtual_wait_ticks = node.wait_ticks;

@@ -259,7 +259,7 @@ impl Tree {
             };
         }
         let node = &mut self.nodes[at];
-        node.on_calls = if at == 0 { 0 } else { node.on_calls.saturating_add(entry.calls) };
+        node.on_calls = node.on_calls.saturating_add(entry.calls);
         node.exclusive = node.exclusive.saturating_add((entry.exclusive_us * 1e3).round() as i64);
     }
 }

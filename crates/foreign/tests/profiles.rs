@@ -48,7 +48,7 @@ fn call_paths_of_tau_are_a_tree_whose_times_add_up() {
     let foreign = read_tau(&[("profile.1.0.0", &second), ("profile.0.0.0", RANK_0), ("notes.txt", "")]).expect("a profile");
     let own = |name: &str, calls, ns| (name.to_string(), calls, ns);
     let wanted = [
-        own("program", 0, 50_000),
+        own("program", 1, 50_000),
         own("program/int main(int, char **)", 1, 150_000),
         own("program/int main(int, char **)/MPI_Recv", 10, 300_500),
         own("program/int main(int, char **)/work", 5, 499_500),

@@ -21,7 +21,7 @@ pub use model::{
     ProfileError, RegionIndex, Span, State, Switch, Unreadable,
 };
 pub use name::Name;
-pub use region::Region;
+pub use region::{Region, described};
 /// Parts of the format that appear in the model as they are.
 pub use tare_format::description::RegionKind;
 pub use tare_format::graph::{BatchSums, COST_UNIT, DelayModel, MOST_CLOCK_DOUBT_NS, MpiLibrary, ThreadWords, Why};

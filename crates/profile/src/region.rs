@@ -46,6 +46,23 @@ impl Region {
     }
 }
 
+/// All regions of descriptions, whether or not they were met; those that cannot be read are left out.
+#[must_use]
+pub fn described(descriptions: &[&[u8]]) -> Vec<Region> {
+    let mut table = RegionTable::default();
+    for bytes in descriptions {
+        // What a damaged one lacks the profile says.
+        let _ = table.add_description(bytes);
+    }
+    for place in 0..table.descriptions.len() {
+        let mut number = 1;
+        while table.of_image(DescriptionIndex(place), number).is_some() {
+            number += 1;
+        }
+    }
+    table.finish()
+}
+
 /// A region that a process named itself.
 pub(crate) struct Named {
     pub(crate) kind: RegionKind,

@@ -151,7 +151,7 @@ export class Regions {
         { key: "share", title: "Share", align: "number" },
         { key: "inclusive", title: `Inclusive, ${wide}`, align: "number", hint: "With what it calls" },
         { key: "calls", title: "Calls", align: "number" },
-        { key: "each", title: "Per call", align: "number", hint: "Exclusive time of a call" },
+        { key: "each", title: "Excl./call", align: "number", hint: "Exclusive time of a call" },
         { key: "wait", title: `Waiting, ${wait}`, align: "number" },
         { key: "spread", title: "Most", align: "number", hint: this.model.state.values === "difference" ? "The rank of which most is taken off in the region, on all its call paths, and how much" : "The rank that spends most in the region, on all its call paths, and how far it is above the mean" },
         ...(this.hasPlaces ? [{ key: "place", title: "Place" }] : []),

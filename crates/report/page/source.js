@@ -39,7 +39,7 @@ export class SourceView {
     const source = path && model.strings.sources.find((one) => one.path === path);
     this.table.root.hidden = !source;
     this.region = region;
-    const caller = region === model.state.region ? "" : `Where ${model.name(model.state.region)} stands in the source is not known; this is ${model.name(region)}, which calls it most: `;
+    const caller = region === model.state.region ? "" : `Where ${model.name(model.state.region)} stands in the source is not known; this is ${model.name(region)}, which of its callers with a place takes most time for it: `;
     this.note.textContent = source ? caller + path : path ? `${caller}${path}: its lines were not at hand when this page was made, or it takes too little time.` : region === NONE ? "Select a region to see its source." : "Where this region stands in the source is not known.";
     byId("source").classList.toggle("empty", !source);
     if (!source) return;
@@ -65,11 +65,11 @@ export class SourceView {
     this.table.draw();
   }
 
-  /** The region itself where its place is known, else the one of its callers that takes most time for it. */
+  /** The region itself where its place is known, else that of its callers with a place which takes most time for it. */
   placed(region) {
     if (region === NONE || this.model.file(region)) return region;
-    const [[caller] = [NONE]] = this.detail.callers(region);
-    return this.model.file(caller) && this.model.regions.line[caller] ? caller : region;
+    const [caller] = this.detail.callers(region).find(([one]) => this.model.file(one) && this.model.regions.line[one]) || [region];
+    return caller;
   }
 
   annotations(path) {

@@ -9,7 +9,7 @@ use tare_query::{Answer, Axis, Measure, Place, Reading, Reduction, Row, State, V
 
 use crate::json::{SCHEMA, written};
 use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
-use crate::number::{self, count, exact_count, time_with_unit};
+use crate::number::{self, byte_size, count, exact_count, time_with_unit};
 use crate::run::Run;
 use crate::view::{kind_name, place, process_label, reasons, thread_label};
 
@@ -73,23 +73,17 @@ fn columns(profile: &Profile, answer: &Answer, rows: &[&Row], measure: usize, gl
     let name = answer.measures[measure].name();
     let values: Vec<Option<&Value>> = rows.iter().map(|row| row.values[measure].as_ref()).collect();
     let rank = measure as u32;
-    let counts = |unit: &str| {
+    let counts = |text: &dyn Fn(u64) -> String| {
         let cell = |value: &Option<&Value>| {
             let Some(value) = value else { return glyphs.unknown.to_string() };
-            let number = value.sum.value.max(0.0).round() as u64;
-            let number = if rows.len() == 1 && unit.is_empty() { exact_count(number, glyphs) } else { count(number, glyphs) };
-            let number = if unit.is_empty() || number.ends_with(char::is_alphabetic) {
-                format!("{number}{unit}")
-            } else {
-                format!("{number}{NO_BREAK}{unit}")
-            };
+            let number = text(value.sum.value.max(0.0).round() as u64);
             if value.is_exact { number } else { format!("{}{number}", glyphs.about) }
         };
         vec![Column::new(name, Align::Right, rank, values.iter().map(cell).collect())]
     };
     match answer.measures[measure].reading() {
-        Reading::Count => return counts(""),
-        Reading::Bytes => return counts("B"),
+        Reading::Count => return counts(&|number| if rows.len() == 1 { exact_count(number, glyphs) } else { count(number, glyphs) }),
+        Reading::Bytes => return counts(&|bytes| byte_size(bytes as f64, glyphs)),
         Reading::Seconds => {}
     }
     let figures: Vec<Option<Figure>> = values.iter().map(|value| value.map(|value| value.reduced(answer.reduction, answer.ranks))).collect();
@@ -132,7 +126,7 @@ fn foot(writer: &mut Writer<'_>, run: &Run, mode: Mode, answer: &Answer, rows: &
     } else if mode == Mode::Off && has_times {
         said.push("As measured.".to_string());
     } else if has_times && values().any(|value| value.sum.half_width() > 0.0) {
-        said.push(format!("{} is the 95{NO_BREAK}% half-width.", glyphs.plus_minus));
+        said.push(format!("{} is the 95{NO_BREAK}% half-width, without the noise between runs.", glyphs.plus_minus));
     }
     if answer.running > 0 {
         said.push(format!("So far: {}.", crate::text::plural(answer.running, "process still runs", "processes still run")));

@@ -7,19 +7,18 @@
 //! `Comparison::least_s`; what is not to be trusted, and what only some sides have measured, decides nothing. Where no side tells
 //! the noise between runs, no interval holds it, and a difference only looks like one.
 
+mod common;
 mod document;
 mod matching;
 mod page;
 mod text;
 
-use std::collections::HashMap;
-
 use tare_compensate::difference::{Difference, Verdict};
 use tare_compensate::{Figure, Mode};
-use tare_profile::RegionKind;
 
 use crate::run::{Results, Run};
 use crate::view::{RegionRow, Size, Time, Whole, region_rows};
+use common::Part;
 
 pub use document::json;
 pub use page::html;
@@ -36,9 +35,6 @@ pub struct Side<'a> {
 const LEAST: f64 = 0.01;
 /// The same where it is not.
 const LEAST_UNKNOWN_NOISE: f64 = 0.05;
-
-/// Runs with less of their work than this in regions that both have are hardly of one program.
-const LEAST_IN_COMMON: f64 = 0.5;
 
 /// Whether anything takes longer than on the first side: the run, or a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,8 +59,11 @@ pub struct Comparison {
     is_mixed: bool,
     time: Line,
     regions: Vec<Line>,
-    /// Kinds of regions that only some of the runs measured, and that are compared as part of what called them.
-    finer: Vec<RegionKind>,
+    /// Regions that not all of the runs measured, and that are compared as part of what called them.
+    parts: Vec<Part>,
+    /// For each further side that hardly seems to be the same program: its number, and the least part of its work or of the first
+    /// side's that lies in regions which both have measured.
+    strangers: Vec<(usize, f64)>,
 }
 
 /// A side, in words and numbers of its own.
@@ -129,7 +128,9 @@ impl Comparison {
             time.changes.iter_mut().for_each(|change| *change = None);
         }
         let wholes: Vec<Vec<Whole>> = sides.iter().map(|side| side.runs.iter().map(|(_, results)| Whole::of(results)).collect()).collect();
-        let finer = finer_kinds(sides);
+        let mut items = items(sides, &wholes);
+        let strangers = common::strangers(sides, &items);
+        let parts = common::fold(sides, &wholes, &mut items);
         let mut comparison = Self {
             sides: sides.iter().zip(&wholes).map(|(side, wholes)| About::of(side, wholes, is_mixed)).collect(),
             is_mixed,
@@ -137,8 +138,9 @@ impl Comparison {
             least_s: least * before.max(0.0),
             has_noise,
             time,
-            regions: regions(sides, &wholes, &finer),
-            finer,
+            regions: regions(sides, items),
+            parts,
+            strangers,
         };
         comparison.arrange();
         Some(comparison)
@@ -152,24 +154,6 @@ impl Comparison {
             true if self.has_noise => Outcome::Slower,
             true => Outcome::LooksSlower,
         }
-    }
-
-    /// For each further side that hardly seems to be the same program: its number, and the least part of its work or of the first
-    /// side's that lies in regions which both have.
-    fn strangers(&self) -> Vec<(usize, f64)> {
-        let in_common = |side: usize| {
-            let part = |of: usize| {
-                let work = self.regions.iter().filter(|line| !matches!(line.kind, "mpi" | "program"));
-                let time = |line: &Line| line.sides[of].as_ref().map_or(0.0, |side| side.figures.iter().map(|figure| figure.value.max(0.0)).sum());
-                let (both, all) = work.fold((0.0, 0.0), |(both, all), line| {
-                    let is_in_both = line.sides[0].is_some() && line.sides[side].is_some();
-                    (both + if is_in_both { time(line) } else { 0.0 }, all + time(line))
-                });
-                if all > 0.0 { both / all } else { 1.0 }
-            };
-            part(0).min(part(side))
-        };
-        (1..self.sides.len()).map(|side| (side, in_common(side))).filter(|(_, part)| *part < LEAST_IN_COMMON).collect()
     }
 
     /// What stands before `slower` and `faster` where they are not certain.
@@ -237,50 +221,23 @@ fn time_of(side: &Side<'_>) -> Option<Of> {
     figures.filter(|figures| !figures.is_empty()).map(|figures| Of { figures, calls: 1, wait_s: 0.0 })
 }
 
-/// A line for each region of any run; what only finer runs measured is part of what called it.
-fn regions(sides: &[Side<'_>], wholes: &[Vec<Whole>], finer: &[RegionKind]) -> Vec<Line> {
-    let mut items = Vec::new();
+/// The rows of all runs, in groups of one region each.
+fn items(sides: &[Side<'_>], wholes: &[Vec<Whole>]) -> Vec<Vec<matching::Item>> {
+    let runs = sides.iter().flat_map(|side| &side.runs).zip(wholes.iter().flatten());
+    let of_run = |(run, ((_, results), whole)): (usize, (&(&Run, &Results<'_>), &Whole))| {
+        let item = |row: RegionRow| matching::Item::of(run, &results.profile.regions[row.region], row);
+        region_rows(results, whole).into_iter().map(item).collect::<Vec<_>>()
+    };
+    matching::groups(runs.enumerate().flat_map(of_run).collect())
+}
+
+/// A line for each region of any run.
+fn regions(sides: &[Side<'_>], groups: Vec<Vec<matching::Item>>) -> Vec<Line> {
     let mut first_of_side = vec![0];
-    for (side, wholes) in sides.iter().zip(wholes) {
-        let begin = *first_of_side.last().unwrap_or(&0);
-        for (place, ((_, results), whole)) in side.runs.iter().zip(wholes).enumerate() {
-            let rows = coarser(region_rows(results, whole), results, whole, finer);
-            items.extend(rows.into_iter().map(|row| matching::Item::of(begin + place, &results.profile.regions[row.region], row)));
-        }
-        first_of_side.push(begin + side.runs.len());
+    for side in sides {
+        first_of_side.push(first_of_side.last().unwrap_or(&0) + side.runs.len());
     }
-    let groups = matching::groups(items);
     groups.iter().map(|group| line(group, &first_of_side)).collect()
-}
-
-/// The kinds of regions below functions that some of the runs measured, and some did not.
-fn finer_kinds(sides: &[Side<'_>]) -> Vec<RegionKind> {
-    let has = |results: &Results<'_>, kind| results.profile.regions.iter().any(|region| region.kind == kind);
-    let runs = || sides.iter().flat_map(|side| &side.runs);
-    let is_of_some = |kind: &RegionKind| runs().any(|(_, results)| has(results, *kind)) && !runs().all(|(_, results)| has(results, *kind));
-    [RegionKind::Loop, RegionKind::Iteration, RegionKind::CallSite].into_iter().filter(is_of_some).collect()
-}
-
-/// The rows without those of the finer kinds, whose times go to what called them, as where they were not measured.
-fn coarser(mut rows: Vec<RegionRow>, results: &Results<'_>, whole: &Whole, finer: &[RegionKind]) -> Vec<RegionRow> {
-    let is_finer = |region: usize| finer.contains(&results.profile.regions[region].kind);
-    let ranks = Size::of(results).ranks.max(1) as f64;
-    let mut more: HashMap<usize, Figure> = HashMap::new();
-    let paths = &whole.tree.paths;
-    for path in paths.iter().filter(|path| is_finer(path.region.0)) {
-        let mut above = std::iter::successors(path.parent, |&parent| paths[parent].parent);
-        if let Some(caller) = above.find(|&parent| !is_finer(paths[parent].region.0)) {
-            let sum = more.entry(paths[caller].region.0).or_insert(Figure::exact(0.0));
-            *sum = sum.added(&path.exclusive);
-        }
-    }
-    rows.retain(|row| !is_finer(row.region));
-    for row in &mut rows {
-        if let Some(more) = more.get(&row.region) {
-            row.shown = row.shown.added(&more.divided(ranks));
-        }
-    }
-    rows
 }
 
 fn line(group: &[matching::Item], first_of_side: &[usize]) -> Line {

@@ -1,7 +1,7 @@
 //! Figures and names as all texts have them, for views that are drawn elsewhere.
 
 pub use crate::layout::{Glyphs, width};
-pub use crate::number::{Column as Unit, change, count, share, time_with_unit};
+pub use crate::number::{Column as Unit, byte_size, change, count, share, time_with_unit};
 pub use crate::view::thread_label;
 
 use crate::layout::{Page, plain};

@@ -42,4 +42,4 @@ pub mod validate;
 mod view;
 
 pub use layout::Page;
-pub use run::{Exit, InstrumentedImage, Results, Run};
+pub use run::{Exit, InstrumentedImage, Results, Run, Selection};

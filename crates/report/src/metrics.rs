@@ -7,7 +7,7 @@ use tare_compensate::metric::{Value, of_location};
 use tare_profile::{Location, Metric, Profile};
 
 use crate::layout::{Align, Column, Glyphs, Writer};
-use crate::number::{count, time_with_unit};
+use crate::number::{byte_size, count, time_with_unit};
 
 /// A metric of the run, over all its threads.
 struct Whole<'a> {
@@ -83,7 +83,9 @@ fn regions_sheet(profile: &Profile, top: usize, glyphs: &Glyphs) -> Option<Sheet
     regions.sort_by(|&a, &b| share(b).total_cmp(&share(a)));
     regions.truncate(top.max(1));
     let column = |one: &Whole<'_>| {
-        let cells = regions.iter().map(|region| one.values.get(region).map_or_else(String::new, |value| count(value.value.round() as u64, glyphs)));
+        let is_bytes = counts_bytes(&one.metric.name);
+        let text = |value: f64| if is_bytes { byte_size(value, glyphs) } else { count(value.round() as u64, glyphs) };
+        let cells = regions.iter().map(|region| one.values.get(region).map_or_else(String::new, |value| text(value.value)));
         (one.metric.name.clone(), cells.collect())
     };
     let part = |one: &Whole<'_>| {
@@ -95,6 +97,11 @@ fn regions_sheet(profile: &Profile, top: usize, glyphs: &Glyphs) -> Option<Sheet
     notes = [first.to_string()].into_iter().chain(metrics.iter().filter_map(part)).chain(notes).collect();
     let names = regions.iter().map(|&region| profile.regions[region].name.to_string()).collect();
     Some(Sheet { heading: "Region", names, columns: metrics.iter().map(column).collect(), notes })
+}
+
+/// Whether a metric counts bytes: ours, and those of other tools' files.
+fn counts_bytes(name: &str) -> bool {
+    name == "peak-heap" || name.split(['-', '_']).any(|word| word == "bytes")
 }
 
 /// Which metrics are missing, and why.
@@ -135,12 +142,14 @@ fn files_sheet(profile: &Profile, top: usize, glyphs: &Glyphs) -> Option<Sheet> 
     }
     let shown = &all[..all.len().min(top.max(1))];
     let column = |heading: &str, of: fn(&FileDocument) -> u64| (heading.to_string(), shown.iter().map(|file| count(of(file), glyphs)).collect());
+    let size =
+        |heading: &str, of: fn(&FileDocument) -> u64| (heading.to_string(), shown.iter().map(|file| byte_size(of(file) as f64, glyphs)).collect());
     let columns = vec![
         ("I/O time".to_string(), shown.iter().map(|file| time_with_unit(file.seconds(), glyphs)).collect()),
         column("Reads", |file| file.reads),
-        column("Bytes read", |file| file.bytes_read),
+        size("Bytes read", |file| file.bytes_read),
         column("Writes", |file| file.writes),
-        column("Bytes written", |file| file.bytes_written),
+        size("Bytes written", |file| file.bytes_written),
     ];
     let more = (shown.len() < all.len()).then(|| format!("{} files more.", all.len() - shown.len()));
     Some(Sheet { heading: "File", names: shown.iter().map(|file| file.name.clone()).collect(), columns, notes: more.into_iter().collect() })

@@ -252,6 +252,22 @@ pub fn count(number: u64, glyphs: &Glyphs) -> String {
     format!("{}{}{prefix}", fixed(scaled, decimals, glyphs), glyphs.thin_space)
 }
 
+/// Bytes in powers of 1024, three digits.
+#[must_use]
+pub fn byte_size(bytes: f64, glyphs: &Glyphs) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let power = if bytes < 1.0 { 0 } else { ((bytes.log2() / 10.0) as usize).min(units.len() - 1) };
+    let value = bytes / 1024_f64.powi(power as i32);
+    let decimals = if power == 0 || value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.decimals$}{}{}", glyphs.thin_space, units[power])
+}
+
 /// A count with all its digits.
 pub(crate) fn exact_count(number: u64, glyphs: &Glyphs) -> String {
     grouped(&number.to_string(), glyphs)
@@ -261,6 +277,12 @@ pub(crate) fn exact_count(number: u64, glyphs: &Glyphs) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn bytes_have_three_digits_and_one_unit() {
+        let texts = [0.0, 8.0, 1023.0, 1536.0, 40_000.0, 7.5e6].map(|bytes| byte_size(bytes, &Glyphs::ASCII).replace('\u{a0}', " "));
+        assert_eq!(texts, ["0 B", "8 B", "1023 B", "1.50 KiB", "39.1 KiB", "7.15 MiB"]);
+    }
 
     fn figure(value: f64, half: f64) -> Figure {
         Figure { value, low: value - half, high: value + half, mark: None }

@@ -1,7 +1,7 @@
 //! What a report is made from: what the command line knows of a run, and the profile with its compensations.
 
 use tare_compensate::{Compensated, Mode, compensate};
-use tare_profile::{ProcessIndex, Profile};
+use tare_profile::{ProcessIndex, Profile, Region};
 
 /// What the command line knows of a run.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -26,6 +26,10 @@ pub struct Run {
     pub is_unwritten: bool,
     /// Images that were instrumented for it.
     pub images: Vec<InstrumentedImage>,
+    /// What was asked to be measured, where that is known.
+    pub selection: Option<Selection>,
+    /// Regions that had probes, called or not: a comparison asks for them.
+    pub probed: Option<Vec<Region>>,
     /// The tool that measured it, where that was another one: what it cost is not known, and in all times.
     pub measured_by: Option<String>,
     /// How that tool, where it was ours, had taken off what measuring cost: nothing says any more how uncertain that is.
@@ -39,6 +43,15 @@ impl Run {
     pub(crate) fn compensation(&self, mode: Mode) -> &'static str {
         self.was_compensated.unwrap_or(mode.name())
     }
+}
+
+/// What was asked to be measured.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Selection {
+    /// The options that say it.
+    pub options: String,
+    /// Whether costs decided, so that two runs of the same options need not have measured the same.
+    pub rests_on_costs: bool,
 }
 
 /// How a run ended.

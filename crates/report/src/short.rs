@@ -27,6 +27,10 @@ pub(crate) fn short_name(name: &str, room: usize, page: &Page) -> String {
     if width(&folded) <= room {
         return folded;
     }
+    let (what, of) = said_before(&folded);
+    if !what.is_empty() && room > width(what) + LEAST_OF_A_NAME {
+        return format!("{what}{}", short_name(of, room - width(what), page));
+    }
     let bare = without_result(without_parameters(without_suffix(&folded)));
     if width(bare) <= room {
         return bare.to_string();
@@ -37,6 +41,22 @@ pub(crate) fn short_name(name: &str, room: usize, page: &Page) -> String {
         Some(inner) => format!("{ellipsis}{inner}"),
         None => cut_middle(inner_scopes(bare).last().unwrap_or(bare), room, ellipsis),
     }
+}
+
+/// Columns of a name that are worth the words before it.
+const LEAST_OF_A_NAME: usize = 4;
+
+/// What stands before the name of a loop or a call site, and that name: of a call site what is called, as its caller is in the row above.
+fn said_before(name: &str) -> (&str, &str) {
+    let numbered = |rest: &str| rest.find(|character: char| !character.is_ascii_digit()).filter(|&end| end > 0);
+    for front in ["call ", "loop ", "iteration of loop "] {
+        let Some(rest) = name.strip_prefix(front) else { continue };
+        let Some(of) = numbered(rest).and_then(|end| rest[end..].strip_prefix(" of ")) else { break };
+        let begin = name.len() - of.len();
+        let end = if front == "call " { of.rfind(" in ").unwrap_or(of.len()) } else { of.len() };
+        return (&name[..begin], &of[..end]);
+    }
+    ("", name)
 }
 
 /// `B::C::d` and `C::d` of `A::B::C::d`. None of what is said about a name, such as `loop 2 of A::b`.
@@ -153,7 +173,8 @@ mod tests {
         }
         assert_eq!(short_name("LAMMPS_NS::PairLJCut::compute(int, int)", 22, &Page::default()), "…PairLJCut::compute");
         assert_eq!(short_name("LAMMPS_NS::FixNVE::initial_integrate(int)", 20, &Page::default()), "FixNVE::in…integrate");
-        assert_eq!(short_name("loop 2 of LAMMPS_NS::FixNVE::initial_integrate", 20, &Page::default()), "loop 2 of …integrate");
+        assert_eq!(short_name("loop 2 of LAMMPS_NS::FixNVE::initial_integrate", 20, &Page::default()), "loop 2 of FixNV…rate");
+        assert_eq!(short_name("call 17 of MPI_Allreduce in main", 20, &Page::default()), "call 17 of MPI_…duce");
     }
 
     #[test]

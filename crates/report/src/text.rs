@@ -9,7 +9,7 @@ use crate::number::{Column as Unit, change, count, exact_count, figure_with_unit
 use crate::run::{Exit, Results, Run};
 use crate::switches;
 use crate::view::{
-    self, Doubt, FindingText, LINES, RankRow, RegionRow, Size, Time, Trust, Undelayed, WaitRow, Whole, ending, finding_texts,
+    self, Doubt, FindingText, LINES, RankRow, RegionRow, Size, Time, Trust, Undelayed, WaitRow, Whole, ending, finding_texts, no_finding,
     nothing_could_be_written, nothing_measured, rank_rows, region_rows,
 };
 
@@ -119,10 +119,11 @@ impl Text<'_> {
         }
         writer.blank();
         self.classes(writer, &whole);
-        let shown_ranks = if self.is_full { ranks.len() } else { ranks.len().min(RANKS_IN_SUMMARY) };
+        let limit = writer.page().top.max(1);
+        let shown_ranks = ranks.len().min(if self.is_full { limit.max(RANKS_IN_SUMMARY) } else { RANKS_IN_SUMMARY });
         self.ranks(writer, &slowest_first(&ranks, shown_ranks), ranks.len() - shown_ranks);
         writer.blank();
-        let top = if self.is_full { regions.len() } else { writer.page().top.max(1) };
+        let top = limit.min(regions.len());
         self.regions(writer, &regions, top);
         self.foot(writer, &regions[..top.min(regions.len())], &ranks);
         if self.is_full {
@@ -179,7 +180,7 @@ impl Text<'_> {
         }
         writer.blank();
         if findings.is_empty() {
-            writer.labelled("Findings", "none: no place where waiting or messages cost a noteworthy part of the time");
+            writer.labelled("Findings", &format!("none: {}", no_finding(self.run, self.results.profile)));
             return;
         }
         let glyphs = writer.glyphs();
@@ -318,7 +319,7 @@ impl Text<'_> {
             text.push_str(" Time and ranks are from MPI_Init to MPI_Finalize.");
         }
         if self.results.shown.mode != Mode::Off {
-            text.push_str(&format!(" {} is the 95{NO_BREAK}% half-width.", glyphs.plus_minus));
+            text.push_str(&format!(" {} is the 95{NO_BREAK}% half-width, without the noise between runs.", glyphs.plus_minus));
         }
         writer.words("  ", 2, &text);
         let marks = regions.iter().map(|row| row.shown.mark).chain(ranks.iter().flat_map(|row| [row.local.mark, row.parallel.mark]));

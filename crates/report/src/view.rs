@@ -13,7 +13,7 @@ use tare_compensate::whole::{CallTree, Classes, Efficiency, Finding, RegionTotal
 use tare_compensate::{Figure, Mark};
 use tare_profile::{Location, Process, RegionKind, State};
 
-pub(crate) use findings::{FindingText, LINES, finding_texts};
+pub(crate) use findings::{FindingText, LINES, finding_texts, knows_waiting, no_finding};
 pub(crate) use order::{Contradicted, ContradictedPlace};
 pub(crate) use regions::{RegionRow, region_rows};
 pub(crate) use shortage::without_processor;
@@ -246,9 +246,26 @@ pub(crate) fn unended(run: &Run, results: &Results<'_>, glyphs: &Glyphs) -> Opti
     };
     let end = if open.len() == 1 { "its end" } else { "their end" };
     let first = first_to_end(run, results).map_or_else(String::new, |(process, before)| {
-        format!("; {} ended first, {} before the next", name(&process), time_with_unit(before, glyphs))
+        let within = stood_in(results, process);
+        format!("; {} ended first{within}, {} before the next", name(&process), time_with_unit(before, glyphs))
     });
-    (!open.is_empty()).then(|| format!("{} did not come to {end}{first}{signal}", names.join(", ")))
+    let within = match open[..] {
+        [alone] if first.is_empty() => stood_in(results, alone),
+        _ => String::new(),
+    };
+    (!open.is_empty()).then(|| format!("{} did not come to {end}{within}{first}{signal}", names.join(", ")))
+}
+
+/// `, in boom (crash.c:5)`: the innermost region that is known to have been open in the main thread of a process that was cut off.
+fn stood_in(results: &Results<'_>, process: &Process) -> String {
+    let profile = results.profile;
+    let main = profile.locations.iter().find(|location| location.thread == 0 && std::ptr::eq(profile.process_of(location), process));
+    let node = main.and_then(|location| Some(&location.nodes[location.standing?.node?]));
+    let Some(region) = node.map(|node| profile.region_of(node)).filter(|region| region.kind != RegionKind::Program) else { return String::new() };
+    match place(&region.file, region.line) {
+        Some(place) => format!(", in {} ({place})", region.name),
+        None => format!(", in {}", region.name),
+    }
 }
 
 /// The rank, or process that did not come to its end, that ended before all others, and by how many seconds: ranks end together

@@ -7,7 +7,7 @@ use support::{alone_and_lossy, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_profile::{Node, Profile, Region, RegionIndex, RegionKind};
 use tare_report::compare::{Comparison, Side, json, text};
-use tare_report::{Page, Results, Run};
+use tare_report::{Page, Results, Run, Selection};
 
 const TICKS_PER_SECOND: i64 = 2_000_000_000;
 
@@ -96,6 +96,49 @@ fn levels_that_only_one_run_measured_are_part_of_what_called_them() {
     assert!(!text.contains("different levels"), "{text}");
 }
 
+/// Compares two runs that had these selections, whose probes stood in all regions of their profiles.
+fn of_selections<T>(profiles: [&Profile; 2], selections: [&str; 2], with: impl Fn(&Comparison) -> T) -> T {
+    let of_run = |(profile, options): (&Profile, &str)| Run {
+        selection: Some(Selection { options: options.to_string(), rests_on_costs: options.contains("auto") }),
+        probed: Some(profile.regions.clone()),
+        ..run()
+    };
+    let runs: Vec<Run> = profiles.into_iter().zip(selections).map(of_run).collect();
+    let results: Vec<Results<'_>> = profiles.into_iter().map(|profile| Results::new(profile, Mode::Parallel)).collect();
+    let sides: Vec<Side<'_>> = runs.iter().zip(&results).map(|(run, results)| Side { runs: vec![(run, results)] }).collect();
+    with(&Comparison::of(&sides, None).expect("two sides"))
+}
+
+#[test]
+fn functions_that_only_one_selection_has_are_part_of_what_called_them() {
+    let (few, mut many) = (master_and_worker(), master_and_worker());
+    let main = many.locations[1].nodes[1].region;
+    let helper = RegionIndex(many.regions.len());
+    many.regions.push(Region { name: "helper".into(), raw_name: "helper".into(), ..many.regions[main.0].clone() });
+    let exclusive = std::mem::take(&mut many.locations[1].nodes[1].exclusive);
+    many.locations[1].nodes.push(Node { region: helper, parent: Some(1), on_calls: 1, exclusive, ..Node::default() });
+    let document = |profiles, selections| -> Value { serde_json::from_str(&of_selections(profiles, selections, json)).expect("JSON") };
+    for selections in [["--preset mpi-path", "--preset all"], ["--preset auto", "--preset auto"]] {
+        for (profiles, of) in [([&few, &many], "B"), ([&many, &few], "A")] {
+            let text = of_selections(profiles, selections, |comparison| text(comparison, &Page { width: 160, ..Page::default() }));
+            assert!(text.contains(&format!("part of what called it: 1 of {of} (helper).")) && !text.contains("Are A and B runs"), "{text}");
+            let document = document(profiles, selections);
+            let regions = document["regions"].as_array().expect("regions");
+            assert!(regions.iter().all(|region| region["changes"][0]["verdict"] == "same"), "{document:#}");
+            assert_eq!(document["parts_of_callers"][0]["name"], "helper");
+        }
+    }
+    // The same was asked for, and no costs decided: the function is new in the program.
+    let document = document([&few, &many], ["--preset all", "--preset all"]);
+    assert_eq!(document["parts_of_callers"].as_array().map(Vec::len), Some(0));
+    assert!(document["regions"].as_array().expect("regions").iter().any(|region| region["name"] == "helper" && region["sides"][0].is_null()));
+    // It had a probe on the other side as well, and was not called there.
+    let mut few = few;
+    few.regions.push(many.regions[helper.0].clone());
+    let document: Value = serde_json::from_str(&of_selections([&few, &many], ["--preset cc3", "--preset all"], json)).expect("JSON");
+    assert!(document["regions"].as_array().expect("regions").iter().any(|region| region["name"] == "helper"));
+}
+
 #[test]
 fn runs_of_different_programs_are_asked_about() {
     let (one, mut other) = (master_and_worker(), master_and_worker());
@@ -105,6 +148,7 @@ fn runs_of_different_programs_are_asked_about() {
     assert!(!asks(&one, &other));
     for region in other.regions.iter_mut().filter(|region| region.kind == RegionKind::Function) {
         region.name = format!("another_{}", region.name).into();
+        region.build_id = "another".into();
     }
     assert!(asks(&one, &other));
 }

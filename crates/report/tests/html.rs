@@ -38,6 +38,21 @@ fn the_summary_is_whole_without_a_script() {
 }
 
 #[test]
+fn waiting_is_not_denied_where_it_is_not_known() {
+    let mut profile = master_and_worker();
+    for node in profile.locations.iter_mut().flat_map(|location| &mut location.nodes) {
+        (node.wait_ticks, node.virtual_wait_ticks, node.peers) = (0, 0, Vec::new());
+    }
+    let ours = made(&run(), &profile);
+    let theirs = Run { measured_by: Some("TAU 2.31".into()), ..run() };
+    let theirs = page(&theirs, &Results::as_measured(&profile), &[], MOST_PATHS);
+    let denied = "No rank waited for another.";
+    assert!(still(&ours).contains(denied) && !still(&theirs).contains(denied));
+    assert!(still(&theirs).contains("what of it is waiting is not known") && !still(&theirs).contains("besides waiting"));
+    assert!(still(&ours).contains("beside the compensated ones") && !still(&theirs).contains("beside the compensated ones"));
+}
+
+#[test]
 fn the_page_asks_for_nothing_outside_of_itself() {
     let html = made(&run(), &master_and_worker());
     assert!(html.contains("default-src 'none'"));

@@ -2,7 +2,7 @@
 
 use tare_compensate::whole::OnProcess;
 use tare_query::State;
-use tare_report::figures::{Glyphs, Unit, change, count, share, time_with_unit};
+use tare_report::figures::{Glyphs, Unit, byte_size, change, count, share, time_with_unit};
 
 use crate::app::{App, Page};
 use crate::rates::Rates;
@@ -195,11 +195,11 @@ fn messages(app: &App, snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, 
             is_open: None,
             name: format!("rank {} → {}", pair.from, pair.to),
             place: String::new(),
-            cells: [vec![count(pair.messages, GLYPHS), rate(messages), format!("{}B", count(pair.bytes, GLYPHS))], waited.to_vec()].concat(),
-            order: vec![pair.messages as f64, messages.unwrap_or(0.0), pair.bytes as f64, receiver, sender],
+            cells: [vec![byte_size(pair.bytes as f64, GLYPHS)], waited.to_vec(), vec![count(pair.messages, GLYPHS), rate(messages)]].concat(),
+            order: vec![pair.bytes as f64, receiver, sender, pair.messages as f64, messages.unwrap_or(0.0)],
         }
     };
-    let heads = heads(&["From → to", "messages", "messages/s", "bytes", &format!("receiver waited, {}", unit.name(GLYPHS)), "sender waited"]);
+    let heads = heads(&["From → to", "bytes", &format!("receiver waited, {}", unit.name(GLYPHS)), "sender waited", "messages", "messages/s"]);
     (heads, snapshot.pairs.iter().map(line).collect())
 }
 

@@ -270,7 +270,8 @@ impl<'a> Bench<'a> {
         let run = tempfile::tempdir_in(self.folder.path()).map_err(|error| failed(&error))?;
         let run = RunDirectory::create(Some(run.path()), &self.copy)?;
         let setting = Setting { mode: self.mode, ..Setting::DEFAULT };
-        let new = NewRun { id: fresh_id(), line: self.line, setting, images: Vec::new(), programs: measured::positions(&self.targets) };
+        let new =
+            NewRun { id: fresh_id(), line: self.line, setting, images: Vec::new(), programs: measured::positions(&self.targets), selection: None };
         new.begin(&run)?;
         let mut command = measured::command(&run, &new.id, self.line, &self.targets, setting)?;
         let path = self.folder.path().join("output");

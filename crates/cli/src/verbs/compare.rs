@@ -24,7 +24,8 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
         if arguments.with.is_empty() { arguments.runs.chunks(1).collect() } else { vec![&arguments.runs, &arguments.with] };
     let read: Vec<Vec<Results>> = of_side.iter().map(|paths| paths.iter().map(|path| results(path)).collect()).collect::<Result<_, Failure>>()?;
     alike(&read)?;
-    let runs: Vec<Vec<_>> = read.iter().map(|side| side.iter().map(|run| (run.about(), run.compensated(&arguments.showing))).collect()).collect();
+    let compensated = |run| Ok((Results::about_with_probed(run)?, run.compensated(&arguments.showing)));
+    let runs: Vec<Vec<_>> = read.iter().map(|side| side.iter().map(compensated).collect()).collect::<Result<_, Failure>>()?;
     let sides: Vec<Side<'_>> = runs.iter().map(|runs| Side { runs: runs.iter().map(|(run, results)| (run, results)).collect() }).collect();
     let comparison = Comparison::of(&sides, arguments.least)
         .ok_or_else(|| Failure::new(Code::BadInput, "there is nothing to compare").remedy("`tare report` says what a run has measured"))?;

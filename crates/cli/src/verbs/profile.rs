@@ -19,7 +19,14 @@ fn prepare(arguments: &ProfileArguments) -> Result<Ready<'_>, Failure> {
     let (mut prepared, setting) = job::prepare(&arguments.job)?;
     let directory = RunDirectory::create(arguments.output.as_deref(), &prepared.targets[0].program.path)?;
     let images = std::mem::take(&mut prepared.images);
-    let new = NewRun { id: fresh_id(), line: &arguments.job.command, setting, images, programs: measured::positions(&prepared.targets) };
+    let new = NewRun {
+        id: fresh_id(),
+        line: &arguments.job.command,
+        setting,
+        images,
+        programs: measured::positions(&prepared.targets),
+        selection: Some(arguments.job.chosen()),
+    };
     new.begin(&directory)?;
     let command = measured::command(&directory, &new.id, new.line, &prepared.targets, setting)?;
     Ok(Ready { new, directory, command, prepared: Some(prepared) })

@@ -34,7 +34,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
 fn document(run: &Run, results: &Results<'_>, arguments: &ReportArguments) -> Vec<u8> {
     let exported = |format| exported(run, results, format);
     match arguments.format {
-        ReportFormat::Text => text::report(run, results, &page(arguments.showing.top)).into_bytes(),
+        ReportFormat::Text => text::report(run, results, &page(arguments.showing.top.or(Some(usize::MAX)))).into_bytes(),
         ReportFormat::Json => (json::report(run, results) + "\n").into_bytes(),
         ReportFormat::Html => self::html(run, results, &arguments.carried).into_bytes(),
         // Its files have been written one by one.

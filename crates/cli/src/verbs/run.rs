@@ -28,7 +28,7 @@ fn prepare(arguments: &RunArguments) -> Result<Ready<'_>, Failure> {
     let named = line.first().map(std::path::PathBuf::from).unwrap_or_default();
     let first = targets.first().map_or(named, |target| target.program.path.clone());
     let directory = RunDirectory::create(arguments.output.as_deref(), &first)?;
-    let new = NewRun { id: fresh_id(), line, setting, images: Vec::new(), programs: measured::positions(&targets) };
+    let new = NewRun { id: fresh_id(), line, setting, images: Vec::new(), programs: measured::positions(&targets), selection: None };
     new.begin(&directory)?;
     let command = if targets.is_empty() {
         measured::hidden_command(&directory, &new.id, line, hidden_mpi(arguments.mpi), setting)?

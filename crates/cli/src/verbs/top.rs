@@ -80,6 +80,11 @@ struct Reader {
 }
 
 impl Reader {
+    /// Whether there is no run to look at: the command that was to be measured could not be started, and says why.
+    fn is_void(&self) -> bool {
+        self.started.is_some() && self.run.read_record().is_err()
+    }
+
     /// The run as it stands now; empty while the command that we started has not begun one.
     fn read(&mut self) -> Result<Snapshot, Failure> {
         let begin = Instant::now();
@@ -159,6 +164,9 @@ fn follow(reader: &mut Reader, interval: &mut Interval, app: &mut App, terminal:
         if !is_over && Instant::now() >= due {
             let snapshot = reader.read()?;
             is_over = snapshot.is_over();
+            if is_over && reader.is_void() {
+                return Ok(());
+            }
             app.read(snapshot);
             let taken = pace::taken();
             read_at = Instant::now();

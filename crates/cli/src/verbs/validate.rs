@@ -25,7 +25,7 @@ pub(crate) fn validate(arguments: &ValidateArguments) -> Result<ExitCode, Failur
     let run = RunDirectory::create(arguments.output.as_deref(), &prepared.targets[0].program.path)?;
     // The record makes the directory of all runs one of ours, to be replaced the next time.
     let programs = measured::positions(&prepared.targets);
-    NewRun { id: fresh_id(), line, setting, images: prepared.images.clone(), programs }.begin(&run)?;
+    NewRun { id: fresh_id(), line, setting, images: prepared.images.clone(), programs, selection: Some(arguments.job.chosen()) }.begin(&run)?;
     let originals: Vec<Target> =
         prepared.targets.iter().map(|target| Target { executable: target.program.path.clone(), libraries: Vec::new(), ..target.clone() }).collect();
     let plain = Side { run: &run, line, targets: &originals, setting: Setting { mode: Mode::Clock, ..setting }, images: &[] };
@@ -78,6 +78,7 @@ impl Side<'_> {
             setting: self.setting,
             images: self.images.to_vec(),
             programs: measured::positions(self.targets),
+            selection: None,
         };
         new.begin(&inner)?;
         let output = inner.path.join("output");

@@ -17,6 +17,16 @@ struct Document<'a> {
     sides: Vec<SideDocument<'a>>,
     time: LineDocument,
     regions: Vec<RegionDocument<'a>>,
+    parts_of_callers: Vec<PartDocument<'a>>,
+}
+
+/// A region that not all runs have measured, and that is part of what called it.
+#[derive(Serialize)]
+struct PartDocument<'a> {
+    name: &'a str,
+    kind: &'static str,
+    /// Indices of the sides that have measured it.
+    sides: &'a [usize],
 }
 
 #[derive(Serialize)]
@@ -133,5 +143,10 @@ pub fn json(comparison: &Comparison) -> String {
             .collect(),
         time: LineDocument::of(&comparison.time, comparison),
         regions: comparison.regions.iter().map(|line| RegionDocument::of(line, comparison)).collect(),
+        parts_of_callers: comparison
+            .parts
+            .iter()
+            .map(|part| PartDocument { name: &part.name, kind: crate::view::kind_name(part.kind), sides: &part.sides })
+            .collect(),
     })
 }

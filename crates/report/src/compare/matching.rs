@@ -47,6 +47,24 @@ pub(super) fn groups(items: Vec<Item>) -> Vec<Vec<Item>> {
     groups
 }
 
+/// The regions that had probes in a run, called or not, by all keys that a name alone has.
+#[derive(Debug)]
+pub(super) struct Probed(HashSet<String>);
+
+impl Probed {
+    pub(super) fn of(regions: &[Region]) -> Self {
+        let keys = |region: &Region| {
+            let name: &str = &region.name;
+            [format!("{}\0{name}", kind_name(region.kind)), bare(name).to_string()]
+        };
+        Self(regions.iter().flat_map(keys).collect())
+    }
+
+    pub(super) fn has(&self, item: &Item) -> bool {
+        KEYS[1..].iter().any(|key| self.0.contains(&key(item)))
+    }
+}
+
 /// Joins groups of one key, where no run is in more than one of them: there it is not known which is which.
 fn joined(groups: Vec<Vec<Item>>, key: fn(&Item) -> String) -> Vec<Vec<Item>> {
     let mut of_key: HashMap<String, Vec<usize>> = HashMap::new();

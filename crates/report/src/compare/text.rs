@@ -2,10 +2,13 @@
 
 use tare_compensate::Figure;
 use tare_compensate::difference::{Difference, Verdict};
+use tare_profile::RegionKind;
 
+use super::common::Part;
 use super::{About, Comparison, Line, Of};
 use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
 use crate::number::{Column as Unit, change, count, exact_count, share};
+use crate::short::short_name;
 use crate::text::{plural, processes_and_threads};
 use crate::view::{kind_name, place};
 
@@ -124,12 +127,12 @@ fn regions(writer: &mut Writer<'_>, comparison: &Comparison) {
     };
     let names = Column::new(format!("Region, {}", unit.unit.name(glyphs)), Align::Left, 0, cells(&name));
     let is_pair = comparison.sides.len() == 2;
+    // Both times matter more than their intervals: where the page is narrow they give way.
+    let is_short = |figure: &Figure| writer.page().width < 100 && figure.mark.is_none();
     let mut columns = Vec::new();
     for index in 0..comparison.sides.len() {
-        let time = |line: &Line| {
-            let figure = line.sides[index].as_ref().and_then(mean);
-            figure.map_or_else(|| glyphs.unknown.to_string(), |figure| unit.figure(&figure, glyphs))
-        };
+        let text = |figure: Figure| if is_short(&figure) { unit.plain(figure.value, glyphs) } else { unit.figure(&figure, glyphs) };
+        let time = |line: &Line| line.sides[index].as_ref().and_then(mean).map_or_else(|| glyphs.unknown.to_string(), text);
         columns.push(Column::new(letter(index), Align::Point, 2, cells(&time)));
         if index > 0 {
             if is_pair {
@@ -212,6 +215,36 @@ fn stranger(side: usize, part: f64, glyphs: &Glyphs) -> String {
     )
 }
 
+/// What not all runs have measured, by level and by name.
+fn parts(comparison: &Comparison, glyphs: &Glyphs) -> Option<String> {
+    /// Names of functions that are said.
+    const NAMED: usize = 3;
+    let mut kinds: Vec<RegionKind> = comparison.parts.iter().filter(|part| part.is_of_a_level).map(|part| part.kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let mut said = String::new();
+    if !kinds.is_empty() {
+        let kinds: Vec<String> = kinds.iter().map(|kind| format!("{}s", kind_name(*kind))).collect();
+        let kinds = kinds.join(", ");
+        said = format!(" The runs measured different levels: {kinds} only some of them; here they are part of what called them.");
+    }
+    let others: Vec<&Part> = comparison.parts.iter().filter(|part| !part.is_of_a_level).collect();
+    if !others.is_empty() {
+        let of_sides = (0..comparison.sides.len()).filter_map(|side| {
+            let here: Vec<&str> = others.iter().filter(|part| part.sides.contains(&side)).map(|part| part.name.as_str()).collect();
+            let named = here.iter().take(NAMED).map(|name| short_name(name, MOST_OF_A_NAME, &Page::default())).collect::<Vec<_>>().join(", ");
+            let more = if here.len() > NAMED { format!(", {}", glyphs.ellipsis) } else { String::new() };
+            (!here.is_empty()).then(|| format!("{} of {} ({named}{more})", exact_count(here.len() as u64, glyphs), letter(side)))
+        });
+        let of_sides = of_sides.collect::<Vec<_>>().join(", ");
+        said.push_str(&format!(" Not all runs measured the same; what only some did is part of what called it: {of_sides}."));
+    }
+    (!said.is_empty()).then_some(said)
+}
+
+/// Columns of a name in a sentence.
+const MOST_OF_A_NAME: usize = 40;
+
 /// What the figures mean, said once.
 pub(super) fn notes(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {
     let mut text = format!(
@@ -230,14 +263,10 @@ pub(super) fn notes(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {
     if of_others().any(|run| run.was_compensated.is_some()) {
         text.push_str(" What was exported is of the whole program, compensated as it was then.");
     }
-    if !comparison.finer.is_empty() {
-        let kinds: Vec<String> = comparison.finer.iter().map(|kind| format!("{}s", kind_name(*kind))).collect();
-        text.push_str(&format!(
-            " The runs measured different levels: {} only some of them; here they are part of what called them.",
-            kinds.join(", ")
-        ));
+    if let Some(parts) = parts(comparison, glyphs) {
+        text.push_str(&parts);
     }
-    let mut notes: Vec<String> = comparison.strangers().into_iter().map(|(side, part)| stranger(side, part, glyphs)).collect();
+    let mut notes: Vec<String> = comparison.strangers.iter().map(|&(side, part)| stranger(side, part, glyphs)).collect();
     notes.push(text);
     if !comparison.has_noise {
         notes.push(

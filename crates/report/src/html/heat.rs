@@ -110,11 +110,10 @@ fn slowest(total: &RegionTotal, carried: usize, seconds: Seconds) -> impl Iterat
     order.into_iter().map(|here| here.process).chain(std::iter::repeat(u32::MAX)).take(carried)
 }
 
-/// Seconds between the process that spends most and the mean.
+/// Seconds above the mean, over all processes: many that are a little above it weigh as much as one that is far above.
 fn deviation(total: &RegionTotal, processes: usize) -> f64 {
-    let sum: f64 = total.of_process.iter().map(|here| here.value_s).sum();
-    let most = total.of_process.iter().map(|here| here.value_s).fold(0.0, f64::max);
-    most - sum / processes.max(1) as f64
+    let mean = total.of_process.iter().map(|here| here.value_s).sum::<f64>() / processes.max(1) as f64;
+    total.of_process.iter().map(|here| (here.value_s - mean).max(0.0)).sum()
 }
 
 /// Processes whose times are furthest from the means, over the regions that are shown.

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use tare_compensate::Mode;
 use tare_compensate::whole::WaitPlace;
+use tare_compensate::{Mark, Mode};
 
 use super::markup::{self, escape};
 use super::{ranks, summary};
@@ -13,7 +13,7 @@ use crate::metrics;
 use crate::number::{Column, count, exact_count, share, time_with_unit};
 use crate::run::{Results, Run};
 use crate::switches;
-use crate::view::{RegionRow, Size, Time, Trust, Whole, ending, longest, reasons, refusals, wait_rows};
+use crate::view::{RegionRow, Size, Time, Trust, Whole, ending, knows_waiting, longest, rank_rows, reasons, refusals, unended, wait_rows};
 
 /// The characters of the page.
 pub(super) const GLYPHS: &Glyphs = &Glyphs::UNICODE;
@@ -106,7 +106,13 @@ fn waits(html: &mut String, parts: &Parts<'_>) {
     html.push_str("<section id=\"waits\" aria-labelledby=\"waits-h\" tabindex=\"-1\"><h2 id=\"waits-h\">Waits</h2>");
     let rows = wait_rows(parts.results, parts.whole);
     if rows.is_empty() {
-        html.push_str("<p>No rank waited for another.</p></section>");
+        let profile = parts.results.profile;
+        let was_cut_off = unended(parts.run, parts.results, GLYPHS).is_some() || parts.run.stopped_by.is_some();
+        html.push_str(match (knows_waiting(parts.run, profile), was_cut_off) {
+            (false, _) => "<p>Where ranks waited is not known of this file.</p></section>",
+            (true, true) => "<p>No wait of a rank for another had ended when the run was cut off.</p></section>",
+            (true, false) => "<p>No rank waited for another.</p></section>",
+        });
         return;
     }
     let unit = Column::for_largest(rows[0].shown_s.max(rows[0].measured_s));
@@ -193,8 +199,20 @@ fn trust(html: &mut String, parts: &Parts<'_>) {
         ranks::dumbbells(html, parts);
     }
     let marked: Vec<&RegionRow> = parts.rows.iter().filter(|row| row.shown.mark.is_some()).collect();
-    if !marked.is_empty() {
+    let ranks = rank_rows(parts.results);
+    let marked_ranks: Vec<(&str, Mark)> = if parts.results.shown.mode == Mode::Off {
+        Vec::new()
+    } else {
+        ranks.iter().filter_map(|row| Some((row.label.as_str(), row.parallel.mark?))).collect()
+    };
+    if !marked.is_empty() || !marked_ranks.is_empty() {
         let _ = write!(html, "<h3>Not to be trusted (†)</h3><ul>");
+        for reason in reasons(marked_ranks.iter().map(|(_, mark)| Some(*mark))) {
+            let of: Vec<&str> = marked_ranks.iter().filter(|(_, mark)| mark.reason() == reason).map(|(label, _)| *label).collect();
+            let more = if of.len() > 8 { format!(" and {} more", of.len() - 8) } else { String::new() };
+            let what = if of.len() == 1 { "time of a rank" } else { "times of ranks" };
+            let _ = write!(html, "<li>{what}: {}: {}{more}</li>", escape(reason), escape(&of[..of.len().min(8)].join(", ")));
+        }
         for reason in reasons(marked.iter().map(|row| row.shown.mark)) {
             let of: Vec<&&RegionRow> = marked.iter().filter(|row| row.shown.mark.is_some_and(|mark| mark.reason() == reason)).collect();
             let names: Vec<String> = of.iter().take(8).map(|row| markup::name(&row.name, 48)).collect();
@@ -210,7 +228,12 @@ fn trust(html: &mut String, parts: &Parts<'_>) {
         }
         html.push_str("</ul>");
     }
-    html.push_str("<p class=\"muted\">The measured times stand beside the compensated ones in every view; their difference is what was taken off.</p></section>");
+    if parts.results.shown.mode != Mode::Off {
+        html.push_str(
+            "<p class=\"muted\">The measured times stand beside the compensated ones in every view; their difference is what was taken off.</p>",
+        );
+    }
+    html.push_str("</section>");
 }
 
 fn about(html: &mut String, parts: &Parts<'_>) {
@@ -221,6 +244,7 @@ fn about(html: &mut String, parts: &Parts<'_>) {
         }
     };
     row("Command", &parts.run.command.join(" "));
+    row("Selection", parts.run.selection.as_ref().map_or("", |selection| &selection.options));
     row("Run", &parts.run.directory);
     row("Time on the wall clock", &time_with_unit(parts.run.wall_s, GLYPHS));
     row(

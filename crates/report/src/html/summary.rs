@@ -9,7 +9,9 @@ use super::parts::{GLYPHS, Parts};
 use super::ranks;
 use crate::number::{Column, change, count, figure_with_unit, share, time_with_unit};
 use crate::run::Exit;
-use crate::view::{ClassRow, FindingText, LINES, Size, Time, Trust, class_rows, finding_texts, nothing_measured, unended, without_processor};
+use crate::view::{
+    ClassRow, FindingText, LINES, Size, Time, Trust, class_rows, finding_texts, no_finding, nothing_measured, unended, without_processor,
+};
 
 /// Regions in the table of the summary.
 const TOP: usize = 15;
@@ -78,7 +80,7 @@ fn measured(html: &mut String, parts: &Parts<'_>, time: &Time, trust: &Trust) {
         let _ = write!(html, "<p>Processors: {}</p>", escape(&words));
     }
     classes(html, &class_rows(&parts.whole.classes, !parts.results.is_foreign));
-    findings(html, &finding_texts(parts.results.profile, parts.run, &parts.whole.findings, trust, GLYPHS), Size::of(parts.results).ranks);
+    findings(html, parts, &finding_texts(parts.results.profile, parts.run, &parts.whole.findings, trust, GLYPHS));
     regions(html, parts);
     ranks::strip(html, parts);
     foot(html, parts);
@@ -112,13 +114,13 @@ fn classes(html: &mut String, rows: &[ClassRow]) {
     html.push_str("</figcaption></figure>");
 }
 
-fn findings(html: &mut String, findings: &[FindingText], ranks: usize) {
-    if ranks < 2 {
+fn findings(html: &mut String, parts: &Parts<'_>, findings: &[FindingText]) {
+    if Size::of(parts.results).ranks < 2 {
         return;
     }
     html.push_str("<h3>Findings</h3>");
     if findings.is_empty() {
-        html.push_str("<p>None: there is no place where waiting or messages cost a noteworthy part of the time.</p>");
+        let _ = write!(html, "<p>None: {}.</p>", no_finding(parts.run, parts.results.profile));
         return;
     }
     html.push_str("<ol class=\"findings\">");
@@ -206,7 +208,7 @@ fn foot(html: &mut String, parts: &Parts<'_>) {
         html.push_str(" Time and ranks are from MPI_Init to MPI_Finalize.");
     }
     if parts.results.shown.mode != Mode::Off {
-        html.push_str(" ± is the 95\u{2009}% half-width. † not to be trusted, see <a href=\"#trust\">Trust</a>.");
+        html.push_str(" ± is the 95\u{2009}% half-width, without the noise between runs. † not to be trusted, see <a href=\"#trust\">Trust</a>.");
     }
     html.push_str("</p>");
 }

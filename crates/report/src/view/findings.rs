@@ -6,7 +6,7 @@ use tare_profile::{Profile, RegionIndex, RegionKind};
 
 use super::{Trust, place};
 use crate::layout::Glyphs;
-use crate::number::{change, count, share, time_with_unit};
+use crate::number::{byte_size, change, count, share, time_with_unit};
 use crate::run::Run;
 
 /// A finding, ready to be read.
@@ -195,33 +195,33 @@ impl Words<'_> {
     fn messages(&self, calls: u64, messages: u64, bytes: u64) -> (&'static str, String, Option<String>) {
         let each = bytes as f64 / messages.max(1) as f64;
         let calls = format!("{} {}", count(calls, self.glyphs), if calls == 1 { "call" } else { "calls" });
+        let besides = if knows_waiting(self.run, self.profile) { "time besides waiting" } else { "time; what of it is waiting is not known" };
         if messages == 0 {
-            return ("F-messages", format!("{calls} take time besides waiting"), None);
+            return ("F-messages", format!("{calls} take {besides}"), None);
         }
         let size = byte_size(each, self.glyphs);
-        let what = format!("{calls} move {} messages of {size} on average, which takes time besides waiting", count(messages, self.glyphs));
+        let what = format!("{calls} move {} messages of {size} on average, which takes {besides}", count(messages, self.glyphs));
         let attempt = (each < SMALL_MESSAGE).then(|| "fewer and larger messages".to_string());
         ("F-messages", what, attempt)
     }
 }
 
-fn verb(subjects: &[u32], verb: &str) -> String {
-    if subjects.len() == 1 { format!("{verb}s") } else { verb.to_string() }
+/// Whether it is known where ranks waited: other tools' files do not say it, but for those that were ours and have kept it.
+pub(crate) fn knows_waiting(run: &Run, profile: &Profile) -> bool {
+    run.measured_by.is_none() || profile.locations.iter().flat_map(|location| &location.nodes).any(|node| node.wait_ticks > 0)
 }
 
-/// Bytes in powers of 1024, three digits.
-pub(crate) fn byte_size(bytes: f64, glyphs: &Glyphs) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let power = if bytes < 1.0 { 0 } else { ((bytes.log2() / 10.0) as usize).min(units.len() - 1) };
-    let value = bytes / 1024_f64.powi(power as i32);
-    let decimals = if power == 0 || value >= 100.0 {
-        0
-    } else if value >= 10.0 {
-        1
+/// What is said where there is no finding.
+pub(crate) fn no_finding(run: &Run, profile: &Profile) -> &'static str {
+    if knows_waiting(run, profile) {
+        "no place where waiting or messages cost a noteworthy part of the time"
     } else {
-        2
-    };
-    format!("{value:.decimals$}{}{}", glyphs.thin_space, units[power])
+        "where ranks waited is not known of this file"
+    }
+}
+
+fn verb(subjects: &[u32], verb: &str) -> String {
+    if subjects.len() == 1 { format!("{verb}s") } else { verb.to_string() }
 }
 
 /// `ranks 0–7, 12`; more than five ranges are counted: `27 ranks, first 3`.
@@ -257,11 +257,5 @@ mod tests {
         let words = Words { profile: &profile, run: &run, glyphs: &Glyphs::UNICODE };
         assert_eq!(words.in_turn(&[0]), "rank 0 waits until the last of the others arrives");
         assert_eq!(words.in_turn(&[0, 1, 2]), "ranks 0–2 wait in turn until the last one arrives");
-    }
-
-    #[test]
-    fn bytes_have_three_digits_and_one_unit() {
-        let texts = [0.0, 8.0, 1023.0, 1536.0, 40_000.0, 7.5e6].map(|bytes| byte_size(bytes, &Glyphs::ASCII).replace('\u{a0}', " "));
-        assert_eq!(texts, ["0 B", "8 B", "1023 B", "1.50 KiB", "39.1 KiB", "7.15 MiB"]);
     }
 }

@@ -39,7 +39,9 @@ fn an_operation_of_mpi_has_the_source_of_what_calls_it_most() {
         browser.open(&made(&run(), &profile));
         browser.value("tare.model.selectRegion(3)");
         let note = browser.text("document.querySelector('#source > p:not(.muted)').textContent");
-        let expected = format!("Where MPI_Recv stands in the source is not known; this is {caller}, which calls it most: /home/user/pi.c");
+        let expected = format!(
+            "Where MPI_Recv stands in the source is not known; this is {caller}, which of its callers with a place takes most time for it: /home/user/pi.c"
+        );
         assert_eq!(note, expected);
         assert_eq!(browser.text("document.querySelector('#source .vrow.selected .c-line').textContent"), line);
     }

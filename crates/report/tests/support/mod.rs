@@ -141,6 +141,7 @@ pub(crate) fn run() -> Run {
             expected_dilation: None,
             refusals: vec![("unknown jump".into(), 1), ("short entry".into(), 2)],
         }],
+        ..Run::default()
     }
 }
 
