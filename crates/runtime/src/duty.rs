@@ -23,7 +23,8 @@ use tare_format::graph::{COST_UNIT, Mode, NODE_FOLDED, NODE_LEAF, Why};
 
 /// Calls of a path's first batch, which is on.
 pub(crate) const FIRST: u32 = 64;
-/// Ticks of a batch beyond which the next one is shorter: its boundary costs next to nothing.
+/// Ticks of a batch beyond which the next one is shorter where the account allows more: its boundary costs next to nothing, but
+/// those of a hundred paths cost more than a budget.
 const LONG: u64 = 3_000_000;
 /// Calls of the shortest batch that is quiet.
 const SHORTEST: u64 = 64;
@@ -67,6 +68,11 @@ impl Account {
         let allowed = i64::try_from(allowed).unwrap_or(i64::MAX);
         Self { credit: allowed.saturating_sub_unsigned(spent), budget: budget.0, passed }
     }
+
+    /// Whether it allows a batch in focus, where a pair of probes takes so many ticks.
+    fn allows_focus(&self, pair: u64) -> bool {
+        self.credit > i64::try_from(u64::from(BATCH) * pair + BOUNDARY).unwrap_or(i64::MAX)
+    }
 }
 
 /// Whether the calls of a path are short enough for its probes to matter, from ticks per call.
@@ -96,20 +102,25 @@ pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64, budget
         switch_off(local, node, period);
         return;
     }
-    let pair = node.cost.load(Relaxed).max(costs::prior().high) / COST_UNIT;
-    let is_affordable = account.credit > i64::try_from(u64::from(BATCH) * pair + BOUNDARY).unwrap_or(i64::MAX);
+    let is_affordable = account.allows_focus(node.cost.load(Relaxed).max(costs::prior().high) / COST_UNIT);
     if is_affordable && may_go_on && batch::takes_focus(local, node, ticks) {
         batch::begin(local, node, record, ticks, length_in_focus(period / COST_UNIT));
         return;
     }
     batch::release(local, node);
-    let is_long = ticks.saturating_sub(record.boundary.load(Relaxed)) > LONG;
-    let length = if is_long { record.length.load(Relaxed) / 2 } else { record.length.load(Relaxed) * 2 };
-    let length = length.clamp(SHORTEST, LONGEST);
+    let passed = ticks.saturating_sub(record.boundary.load(Relaxed));
+    let length = length_of_quiet(record.length.load(Relaxed), passed, is_affordable);
     record.length.store(length, Relaxed);
     record.boundary.store(ticks, Relaxed);
     batch::take_nothing(record);
     aside::open(local, node, aside::quiet_mode(node), length as u16);
+}
+
+/// Calls of a quiet batch behind one that took so long. Where the account allows no batch in focus they get more, however long they
+/// take: the boundaries of all paths get rarer until they fit.
+fn length_of_quiet(calls: u64, passed: u64, is_affordable: bool) -> u64 {
+    let calls = if is_affordable && passed > LONG { calls / 2 } else { calls * 2 };
+    calls.clamp(SHORTEST, LONGEST)
 }
 
 /// Calls of a batch in focus, which is over well before others take the focus away, from the ticks between two calls.
@@ -223,4 +234,36 @@ fn is_bottom(local: Local, node: &LiveNode) -> bool {
         let region = child.region.load(Relaxed);
         region == node.region.load(Relaxed) || switch::is_off(region)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    /// What the boundaries of as many quiet paths take of a time, if a call of each comes once a period.
+    fn part_of_boundaries(paths: u64, period: u64, end: u64) -> f64 {
+        const BUDGET: u64 = 200;
+        const PAIR: u64 = 50;
+        // When a batch began, and its calls.
+        let mut batches: Vec<(u64, u64)> = (0..paths).map(|path| (path * period / paths, SHORTEST)).collect();
+        let mut boundaries = 0;
+        let over = |&(begun, calls): &(u64, u64)| begun + calls * period;
+        while let Some(batch) = batches.iter_mut().min_by_key(|batch| over(batch)).filter(|batch| over(batch) < end) {
+            let ticks = over(batch);
+            boundaries += 1;
+            let credit = (ticks * BUDGET / Budget::WHOLE).cast_signed() - (boundaries * BOUNDARY).cast_signed();
+            let account = Account { credit, budget: BUDGET, passed: ticks };
+            *batch = (ticks, length_of_quiet(batch.1, ticks - batch.0, account.allows_focus(PAIR)));
+        }
+        (boundaries * BOUNDARY) as f64 / end as f64
+    }
+
+    #[test]
+    fn boundaries_of_many_paths_keep_to_the_budget() {
+        for (paths, period) in [(1, 50), (16, 2_000), (140, 3_000), (140, 30_000), (1000, 20_000)] {
+            let part = part_of_boundaries(paths, period, 6_000_000_000);
+            assert!(part < 0.021, "{paths} paths: {part}");
+        }
+    }
 }
