@@ -22,7 +22,7 @@ pub(crate) struct Extent {
 
 pub(crate) enum Step {
     Inside,
-    /// Padding that is never reached.
+    /// Padding behind an end.
     Between,
     Behind,
 }
@@ -57,7 +57,8 @@ impl Extent {
         if is_cut || flow == RawFlow::Invalid {
             return Step::Behind;
         }
-        if !self.falls_through && is_padding(instruction) {
+        // In front of what a branch leads to it is the function's own, and another branch may lead to it.
+        if !self.falls_through && is_padding(instruction) && self.farthest <= instruction.ip() {
             return Step::Between;
         }
         if !is_padding(instruction) {

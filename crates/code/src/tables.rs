@@ -236,6 +236,13 @@ impl<'a, 'data> Resolver<'a, 'data> {
         stretch.index_of(jump).is_none_or(|index| values.every_of_jump(index).iter().all(is_entry))
     }
 
+    /// Whether what a jump goes to is set to code elsewhere wherever control comes from.
+    fn leaves_on_every_way(&self, values: &mut Values<'_>, jump: usize, ranges: &[Range<u64>]) -> bool {
+        let is_elsewhere = |value: &Value| matches!(*value, Value::Constant(target) if self.image.is_code(target) && !self.is_inside(target, ranges));
+        let every = values.every_of_jump(jump);
+        !every.is_empty() && every.iter().all(is_elsewhere)
+    }
+
     /// The tables that jumps to distances from an own instruction go through; these are not all where a way is not
     /// understood, nor where the address of that instruction is loaded for something else as well.
     fn distances(&self, values: &mut Values<'_>, jumps: &[(usize, u64)], stretch: &Stretch) -> Vec<DistanceJump> {
@@ -380,6 +387,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
             Value::Slot(slot) if may_be_tail_call && self.is_set_for_good(slot) => Found::Kind(JumpKind::TailCall),
             Value::Slot(_) if may_be_tail_call => Found::Unseen(true),
             Value::Constant(target) if self.is_inside(target, ranges) => Found::Unseen(false),
+            Value::Constant(_) if may_be_tail_call && self.leaves_on_every_way(values, index, ranges) => Found::Kind(JumpKind::TailCall),
             Value::Member(first) if may_be_tail_call && !self.is_lone_entry(first, ranges) && !self.leads_inside(first, form, ranges) => {
                 Found::Unseen(true)
             }

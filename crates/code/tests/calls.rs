@@ -178,6 +178,39 @@ fn calls_through_the_plt_have_names_in_the_large_model() {
     }
 }
 
+const CHOOSES: &str = r#"
+#define F(n) __attribute__((noinline)) int f##n(int x) { __asm__ volatile(""); return x * n + 1; }
+F(10) F(11) F(12) F(13) F(14) F(15) F(16)
+__attribute__((noinline)) int chooses(int x) {
+    switch (x) {
+    case 0: return f10(x);
+    case 1: return f11(x + 2);
+    case 2: return f12(x);
+    case 3: return f13(x * 7);
+    case 4: return f14(x);
+    case 5: return f15(x);
+    case 6: return f16(x);
+    }
+    return 0;
+}
+int main(int c, char **v) { return chooses(c); }
+"#;
+
+#[test]
+fn tail_calls_of_the_large_model_are_known_beside_a_jump_table() {
+    let shop = Workshop::new();
+    for compiler in ["gcc", "clang"].into_iter().filter(|compiler| has(compiler)) {
+        let bytes = shop.compile(compiler, "chooses", "c", CHOOSES, &["-O2", "-mcmodel=large", "-fno-pie", "-no-pie"]);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        let own = function(&program, "chooses");
+        let mut callees = program.callee_names(own);
+        callees.sort_unstable();
+        assert_eq!(callees, ["f10", "f11", "f12", "f13", "f14", "f15", "f16"], "{compiler}");
+        assert_eq!(program.metrics(&image, own, None).unresolved_jumps, 0, "{compiler}");
+    }
+}
+
 const HOISTED: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>

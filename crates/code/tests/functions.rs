@@ -52,6 +52,49 @@ fn functions_without_symbol_and_unwind_entry_are_found_by_their_callers() {
     assert!(function(&stripped, "main").refusal.is_none());
 }
 
+/// Empty statements that are led to, forwards and backwards, behind jumps.
+const LONE_NOPS: &str = r#"
+int g;
+__attribute__((noinline)) int behind(int x) {
+    if (x > 3) { if (x > 5) g = 1; else goto end; } else g = 7;
+    return g;
+end: __asm__ volatile("nop");
+    return 5;
+}
+__attribute__((noinline)) int again(int x) { for (; x; x--) __asm__ volatile("nop"); return g; }
+__attribute__((noinline)) int nested(int x, int y) {
+    switch (x) {
+    case 0: switch (y) { case 1: g = 2; break; case 2: g = 5; break; case 3: g = 6; break; case 4: g = 8; break; case 5: g = 11; break; default:; } break;
+    case 1: g = 9; break;
+    case 2: g = 3; break;
+    case 3: g = 1; break;
+    case 4: g = 22; break;
+    default:;
+    }
+    return g;
+}
+int main(int c, char **v) { return behind(c) + again(c) + nested(c, c); }
+"#;
+
+#[test]
+fn a_nop_that_a_branch_leads_to_is_no_padding() {
+    let shop = Workshop::new();
+    for compiler in ["gcc", "clang"].into_iter().filter(|compiler| has(compiler)) {
+        let whole = shop.compile(compiler, "nops", "c", LONE_NOPS, &["-O0", "-fno-asynchronous-unwind-tables"]);
+        let image = Image::parse(&whole).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        run(Command::new("strip").arg(shop.path("nops")));
+        let bare = shop.read("nops");
+        let bare = Image::parse(&bare).expect("an image");
+        let stripped = Program::analyse(&bare).expect("functions");
+        for name in ["behind", "again", "nested"] {
+            let expected = function(&program, name);
+            let found = &stripped.functions[stripped.function_entered_at(expected.entry).expect(name)];
+            assert_eq!(stripped.metrics(&bare, found, None), program.metrics(&image, expected, None), "{compiler} {name}");
+        }
+    }
+}
+
 #[test]
 fn every_function_symbol_has_its_entry() {
     let shop = Workshop::new();
