@@ -9,7 +9,7 @@
 //! KEY/entry.json   what was instrumented; its time is that of the last use
 //! .tmp…/           a draft, to be renamed to KEY
 //! ```
-//! What always holds: a KEY that can be seen is whole. Whoever uses a copy holds a lock on its entry (a draft: on the
+//! What always holds: a KEY that can be seen is whole; a copy is used only if its bytes are those that were written. Whoever uses a copy holds a lock on its entry (a draft: on the
 //! directory) until his run has ended, and what is locked is never removed; what killed processes left is.
 
 use std::cell::RefCell;
@@ -51,6 +51,18 @@ pub(crate) struct Cache {
 pub(crate) struct Entry {
     /// What was instrumented.
     pub(crate) image: ImageRecord,
+    /// A hash of the copy's bytes. What was changed since is no copy of this.
+    copy: String,
+}
+
+impl Entry {
+    fn new(image: &ImageRecord, bytes: &[u8]) -> Self {
+        Self { image: image.clone(), copy: digest(bytes) }
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
 }
 
 /// Names a copy.
@@ -118,9 +130,9 @@ impl Cache {
     pub(crate) fn find(&self, key: &Key, name: &str) -> Option<(PathBuf, Entry)> {
         let folder = self.place.join(&key.0);
         let file = self.claim(&folder)?;
-        let entry = serde_json::from_reader(&file).ok()?;
+        let entry: Entry = serde_json::from_reader(&file).ok()?;
         let copy = folder.join(name);
-        if !copy.is_file() {
+        if entry.copy != digest(&fs::read(&copy).ok()?) {
             return None;
         }
         // The time of use decides who goes first; failing to note it does no harm.
@@ -137,14 +149,14 @@ impl Cache {
     }
 
     /// Keeps a copy: whole or not at all, also when several processes make the same one.
-    pub(crate) fn keep(&self, key: &Key, name: &str, bytes: &[u8], entry: &Entry) -> Result<PathBuf, Failure> {
+    pub(crate) fn keep(&self, key: &Key, name: &str, bytes: &[u8], image: &ImageRecord) -> Result<PathBuf, Failure> {
         let failed = |error: std::io::Error| {
             Failure::io(Code::CannotWrite, "write an instrumented copy into", &self.place, &error)
                 .remedy("make room there, or set TARE_CACHE to another directory")
         };
         let draft = self.draft().map_err(failed)?;
         write_executable(&draft.path().join(name), bytes, Access::Own).map_err(failed)?;
-        let text = serde_json::to_vec(entry).map_err(|error| failed(error.into()))?;
+        let text = serde_json::to_vec(&Entry::new(image, bytes)).map_err(|error| failed(error.into()))?;
         fs::write(draft.path().join(ENTRY), text).map_err(failed)?;
         let folder = self.place.join(&key.0);
         // Before it can be seen, so that nobody removes it in between.
@@ -157,7 +169,7 @@ impl Cache {
                 }
                 Err(error) if attempt == ATTEMPTS => return Err(failed(error)),
                 Err(_) if self.find(key, name).is_some() => break,
-                // What stands there is no copy, or another process is removing it.
+                // What stands there is no copy or a damaged one, or another process is removing it.
                 Err(_) => remove(&folder).map_err(failed)?,
             }
         }
@@ -302,8 +314,8 @@ mod tests {
         Cache { place: place.to_path_buf(), limit, in_use: RefCell::default() }
     }
 
-    fn entry() -> Entry {
-        Entry { image: ImageRecord { path: "app".into(), found: 1, selected: 1, instrumented: 1, refusals: Vec::new(), expected_dilation: None } }
+    fn image() -> ImageRecord {
+        ImageRecord { path: "app".into(), found: 1, selected: 1, instrumented: 1, refusals: Vec::new(), expected_dilation: None }
     }
 
     #[test]
@@ -311,11 +323,26 @@ mod tests {
         let place = tempfile::tempdir().expect("a temporary directory");
         let cache = cache(place.path(), LIMIT);
         let key = Key::new(b"bytes", Path::new("/bin/app"), &["all"]);
-        cache.keep(&key, "app", b"copy", &entry()).expect("room for a copy");
+        cache.keep(&key, "app", b"copy", &image()).expect("room for a copy");
         let (path, _) = cache.find(&key, "app").expect("the copy");
         assert_eq!(fs::read(path).expect("a readable copy"), b"copy");
         assert!(cache.find(&Key::new(b"bytes", Path::new("/bin/app"), &["cc2"]), "app").is_none());
         assert!(cache.find(&Key::new(b"bytes", Path::new("/usr/bin/app"), &["all"]), "app").is_none());
+    }
+
+    #[test]
+    fn a_copy_that_was_changed_is_made_anew() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let cache = cache(place.path(), LIMIT);
+        let key = Key::new(b"bytes", Path::new("/bin/app"), &["all"]);
+        let path = cache.keep(&key, "app", b"copy", &image()).expect("room for a copy");
+        let about = fs::metadata(&path).and_then(|about| about.modified()).expect("the copy");
+        fs::write(&path, b"cope").expect("our own file");
+        File::options().append(true).open(&path).and_then(|file| file.set_modified(about)).expect("our own file");
+        assert!(cache.find(&key, "app").is_none(), "a changed copy is used");
+        let path = cache.keep(&key, "app", b"copy", &image()).expect("room for a copy");
+        assert_eq!(fs::read(path).expect("the copy"), b"copy");
+        assert!(cache.find(&key, "app").is_some());
     }
 
     #[test]
@@ -324,7 +351,7 @@ mod tests {
         let cache = cache(place.path(), 2500);
         let keys: Vec<Key> = (0..4).map(|index: u8| Key::new(&[index], Path::new("/bin/app"), &[])).collect();
         for key in &keys {
-            cache.keep(key, "app", &[0; 1000], &entry()).expect("room for a copy");
+            cache.keep(key, "app", &[0; 1000], &image()).expect("room for a copy");
             cache.in_use.borrow_mut().clear();
         }
         let left = keys.iter().filter(|key| cache.find(key, "app").is_some()).count();
@@ -337,14 +364,14 @@ mod tests {
         let place = tempfile::tempdir().expect("a temporary directory");
         let keys: Vec<Key> = (0..3).map(|index: u8| Key::new(&[index], Path::new("/bin/app"), &[])).collect();
         let running = cache(place.path(), LIMIT);
-        running.keep(&keys[0], "app", &[0; 1000], &entry()).expect("room for a copy");
+        running.keep(&keys[0], "app", &[0; 1000], &image()).expect("room for a copy");
         let another = cache(place.path(), 1500);
         for key in &keys[1..] {
-            another.keep(key, "app", &[0; 1000], &entry()).expect("room for a copy");
+            another.keep(key, "app", &[0; 1000], &image()).expect("room for a copy");
         }
         assert!(cache(place.path(), LIMIT).find(&keys[0], "app").is_some(), "it was removed while it was in use");
         drop(running);
-        cache(place.path(), 1500).keep(&Key::new(b"x", Path::new("/bin/app"), &[]), "app", &[0; 1000], &entry()).expect("room for a copy");
+        cache(place.path(), 1500).keep(&Key::new(b"x", Path::new("/bin/app"), &[]), "app", &[0; 1000], &image()).expect("room for a copy");
         assert!(cache(place.path(), LIMIT).find(&keys[0], "app").is_none(), "it stays beyond the limit");
     }
 
@@ -358,7 +385,7 @@ mod tests {
         File::open(&left).and_then(|left| left.set_modified(SystemTime::now() - 2 * YOUNG)).expect("our own directory");
         let live = cache.draft().expect("room");
         File::open(live.path()).and_then(|live| live.set_modified(SystemTime::now() - 2 * YOUNG)).expect("our own directory");
-        cache.keep(&Key::new(b"x", Path::new("/bin/app"), &[]), "app", b"copy", &entry()).expect("room for a copy");
+        cache.keep(&Key::new(b"x", Path::new("/bin/app"), &[]), "app", b"copy", &image()).expect("room for a copy");
         assert!(!left.exists() && live.path().exists());
     }
 
@@ -375,7 +402,7 @@ mod tests {
                         let bytes = [key.identity()[0]; 9000];
                         let copy = match cache.find(&key, "app") {
                             Some((copy, _)) => copy,
-                            None => cache.keep(&key, "app", &bytes, &entry()).expect("room for a copy"),
+                            None => cache.keep(&key, "app", &bytes, &image()).expect("room for a copy"),
                         };
                         assert!(fs::read(copy).is_ok_and(|found| found == bytes), "a copy in use is not whole");
                     }

@@ -14,7 +14,7 @@ use tare_rewrite::{Native, Request, RewriteError, Selection as Site};
 use tare_select::Selection;
 use tare_select::budget::Expectation;
 
-use crate::cache::{Cache, Entry, Key};
+use crate::cache::{Cache, Key};
 use crate::choice::Choice;
 use crate::debug_files::{DebugFiles, DebugPath};
 use crate::failure::{Code, Failure};
@@ -359,7 +359,7 @@ impl Prepared {
                 let analysis = Analysis::of(path, &bytes, &files)?;
                 analysis.unmatched(choice);
                 let made = analysis.instrument(choice, &key, false)?;
-                let copy = self.cache.keep(&key, &name, &made.bytes, &Entry { image: made.image.clone() })?;
+                let copy = self.cache.keep(&key, &name, &made.bytes, &made.image)?;
                 self.phases.extend(made.phases);
                 (copy, made.image)
             }

@@ -4,7 +4,7 @@
 //! the file system cannot do that, it has the name of a draft. Signals that would end the tool wait until it is done.
 //!
 //! Of a symbolic link, the file that it leads to is replaced. Devices and pipes are no files: they are written into. So is what
-//! this process has open and the path names as such (`/dev/stdout`), also where it is a file: whoever opened it reads on there.
+//! this process has open and the path names as such (`/dev/stdout`, or `-`), also where it is a file: whoever opened it reads on there.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -81,7 +81,8 @@ fn special(path: &Path) -> Option<fs::Metadata> {
 /// What this process has open under a path that leads to the list of its descriptors.
 fn opened(path: &Path) -> Option<File> {
     let descriptors = fs::canonicalize("/proc/self/fd").ok()?;
-    let mut path = path.to_path_buf();
+    let is_output = path == Path::new("-");
+    let mut path = if is_output { descriptors.join(libc::STDOUT_FILENO.to_string()) } else { path.to_path_buf() };
     for _ in 0..MOST_LINKS {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if fs::canonicalize(folder).is_ok_and(|folder| folder == descriptors) {
@@ -201,6 +202,7 @@ mod tests {
         write(&link, b", more").expect("room");
         assert_eq!(fs::read(&file).expect("the file"), b"head, document, more");
         assert!(write_executable(&path, b"program", Access::Own).is_err());
+        assert!(write_executable(Path::new("-"), b"program", Access::Own).is_err());
         assert_eq!(fs::read_dir(place.path()).expect("the directory").count(), 2);
     }
 

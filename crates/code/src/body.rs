@@ -5,6 +5,7 @@ use tare_image::Image;
 
 use crate::Program;
 use crate::decode::{RawFlow, decoder, raw_flow};
+use crate::plain::plain_length;
 use crate::program::{Body, Flow, Function, Instruction, Operand};
 use crate::tables::JumpKind;
 
@@ -18,18 +19,25 @@ impl Program {
         let mut decoded = Decoded::default();
         for part in &function.parts {
             let mut decoder = decoder(image, part);
-            while decoder.can_decode() {
+            let bytes = image.bytes_at(part.start, part.end.saturating_sub(part.start)).unwrap_or_default();
+            let (mut address, mut rest) = (part.start, bytes);
+            while !rest.is_empty() {
+                if let Some(length) = plain_length(rest) {
+                    instructions.push(Instruction { address, length: length as u8, flow: Flow::Next, operand: Operand::Fixed });
+                    (address, rest) = (address + length as u64, rest.get(length..).unwrap_or_default());
+                    continue;
+                }
+                if decoder.set_position(bytes.len() - rest.len()).is_err() {
+                    break;
+                }
+                decoder.set_ip(address);
                 decoder.decode_out(&mut decoded);
                 let raw = raw_flow(&decoded);
-                let flow = self.flow(function, self.straightened(self.inline.understood(decoded.ip(), raw)), || {
-                    jumps.and_then(|jumps| jumps.kinds.get(&decoded.ip()))
-                });
-                instructions.push(Instruction {
-                    address: decoded.ip(),
-                    length: u8::try_from(decoded.len()).unwrap_or(0),
-                    flow,
-                    operand: operand(&decoder, &decoded, raw),
-                });
+                let flow = self
+                    .flow(function, self.straightened(self.inline.understood(address, raw)), || jumps.and_then(|jumps| jumps.kinds.get(&address)));
+                let length = decoded.len();
+                instructions.push(Instruction { address, length: length as u8, flow, operand: operand(&decoder, &decoded, raw) });
+                (address, rest) = (address + length as u64, rest.get(length..).unwrap_or_default());
             }
         }
         Body { instructions, tables: jumps.map(|jumps| jumps.tables.clone()).unwrap_or_default() }

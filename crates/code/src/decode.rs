@@ -31,6 +31,7 @@ pub(crate) fn decoder<'data>(image: &Image<'data>, range: &Range<u64>) -> Decode
 }
 
 /// What an instruction does to the flow of control.
+#[inline]
 pub(crate) fn raw_flow(instruction: &Instruction) -> RawFlow {
     match instruction.flow_control() {
         FlowControl::Next if instruction.code() == Code::Hlt => RawFlow::Stop,

@@ -24,7 +24,7 @@ pub(crate) fn language(image: &Image<'_>) -> Option<Refusal> {
 /// Whether Go's linker made the image: it then has Go's table of program counters, and its note.
 fn is_go(image: &Image<'_>) -> bool {
     let has_table = image.sections().iter().any(|section| section.name.ends_with("gopclntab"));
-    has_table || image.notes().iter().any(|note| note.owner == "Go")
+    has_table || image.notes().iter().any(|note| note.owner.trim_end_matches('\0') == "Go")
 }
 
 /// The language of what a symbol names: images of OCaml's native compiler and the runtime that walks their frames find each other

@@ -11,12 +11,13 @@
 use std::ops::Range;
 
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
-use tare_image::{Image, RelocationKind};
+use tare_image::{Image, Relocation, RelocationKind};
 
 use crate::addresses::slot;
 use crate::decode::{RawFlow, decoder, is_padding, raw_flow};
 use crate::extent::{Extent, Step};
 use crate::fragments::{Fragment, Fragments};
+use crate::noreturn::is_noreturn_name;
 use crate::parts::needs_more_than_arguments;
 use crate::program::FoundBy;
 use crate::sweep::{Pointer, Sweep};
@@ -119,7 +120,7 @@ fn is_handed_on(image: &Image<'_>, pointer: &Pointer) -> bool {
 
 /// Starts of functions that lie in fragments of others, sorted: a jump table may lead to anything behind it, so a fragment that has one, and whose
 /// end nothing names, goes as far as the next known start. Its own code must end in front of such a start, nothing may branch over it, and others
-/// must hand its address on.
+/// must hand its address on. Where the host has no jump that could go by a table, an address in data is enough: virtual functions are known so.
 pub(crate) fn swallowed(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep) -> Vec<u64> {
     let mut candidates: Vec<(usize, u64)> = Vec::new();
     for pointer in sweep.pointers.iter().filter(|pointer| pointer.target.is_multiple_of(ALIGNMENT)) {
@@ -130,6 +131,7 @@ pub(crate) fn swallowed(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep)
             candidates.push((index, pointer.target));
         }
     }
+    candidates.extend(kept_in_data(image, fragments, sweep));
     candidates.sort_unstable();
     candidates.dedup();
     let mut found = Vec::new();
@@ -139,6 +141,23 @@ pub(crate) fn swallowed(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep)
         found.extend(host.map(|host| borders(image, &host.range, starts)).unwrap_or_default());
     }
     found
+}
+
+/// Places behind the start of fragments whose end nothing names, and which have no indirect jump, that words of data lead to; with the
+/// indices of the fragments.
+fn kept_in_data(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep) -> Vec<(usize, u64)> {
+    let is_open = |one: &Fragment| !one.has_known_end && !one.traits.has_indirect_jump;
+    if !fragments.list.iter().any(is_open) {
+        return Vec::new();
+    }
+    let relocated = image.relocations().iter().filter(|one| one.kind != RelocationKind::Irelative).filter_map(Relocation::link_address);
+    let words = relocated.chain(sweep.words.iter().map(|word| word.1));
+    let inside = words.filter_map(|target| {
+        let index = fragments.at(target)?;
+        let host = fragments.list.get(index).filter(|one| is_open(one) && one.range.start < target)?;
+        sweep.starts.contains(target).then_some((index, target)).filter(|_| host.range.contains(&target))
+    });
+    inside.collect()
 }
 
 /// Those of some places in a range of code that control neither runs nor branches over, and where a function may begin.
@@ -159,7 +178,11 @@ fn borders(image: &Image<'_>, range: &Range<u64>, mut starts: Vec<u64>) -> Vec<u
         {
             branches.push((one.ip().min(target), one.ip().max(target), target));
         }
-        falls_through = !matches!(flow, RawFlow::Jump(_) | RawFlow::IndirectJump | RawFlow::Return | RawFlow::Stop);
+        falls_through = match flow {
+            RawFlow::Jump(_) | RawFlow::IndirectJump | RawFlow::Return | RawFlow::Stop => false,
+            RawFlow::Call(target) => !image.plt_at(target).and_then(|entry| entry.name).is_some_and(is_noreturn_name),
+            _ => true,
+        };
     }
     let takes_more = |start: u64| needs_more_than_arguments(image, &Fragment::new(start..range.end, None, true, FoundBy::Pointer));
     starts.retain(|start| reached.binary_search(start).is_err() && !takes_more(*start));

@@ -1,7 +1,7 @@
 //! Which functions are never moved, and why.
 
 use iced_x86::{Instruction, OpKind, Register};
-use tare_image::Image;
+use tare_image::{Image, Relocation, RelocationKind};
 
 use crate::decode::{RawFlow, decoder, is_padding, raw_flow};
 use crate::fragments::{Fragment, Fragments, Named};
@@ -44,6 +44,7 @@ pub(crate) fn refuse(
         taking: taking(fragments, units),
         giving: giving(fragments, sweep),
         held: held_elsewhere(image, fragments, sweep, units),
+        kept: kept_in_data(image, fragments, sweep),
         has_relocated_text: image.text().iter().any(|range| !image.relocations_in(range).is_empty()),
         language: managed::language(image),
         v8_builtins: managed::v8_builtins(image),
@@ -73,6 +74,8 @@ struct Judge<'a, 'data> {
     giving: Vec<u64>,
     /// Instructions behind the start of a fragment whose addresses other functions load, sorted.
     held: Vec<u64>,
+    /// Instructions behind the start of a fragment whose addresses stand in data, sorted.
+    kept: Vec<u64>,
     /// Whether the loader writes into code.
     has_relocated_text: bool,
     /// Why no function of the image is moved.
@@ -108,7 +111,7 @@ impl Judge<'_, '_> {
             }),
             (Refusal::Transaction, &|| has(&|one| one.traits.has_transaction)),
             (Refusal::UnknownJump, &|| jumps.is_some_and(Jumps::has_unknown)),
-            (Refusal::HeldElsewhere, &|| has(&|one| self.is_held(one, function))),
+            (Refusal::HeldElsewhere, &|| has(&|one| self.is_held(one, function) || self.is_kept(one, function, jumps))),
             (Refusal::CodePieces, &|| jumps.is_some_and(Jumps::has_pieces)),
             (Refusal::ShortEntry, &|| own.first().is_some_and(|one| is_short(self.image, self.fragments, one))),
         ];
@@ -133,6 +136,12 @@ impl Judge<'_, '_> {
     /// Whether another function has the address of an instruction in a fragment, other than of an entry.
     fn is_held(&self, fragment: &Fragment, function: &Function) -> bool {
         behind_start(&self.held, &fragment.range).iter().any(|label| !function.other_entries.contains(label))
+    }
+
+    /// Whether the address of an instruction in a fragment stands in data, other than of an entry or a case of its own jumps.
+    fn is_kept(&self, fragment: &Fragment, function: &Function, jumps: Option<&Jumps>) -> bool {
+        let is_case = |label: &u64| jumps.is_some_and(|jumps| jumps.tables.iter().any(|table| table.targets.contains(label)));
+        behind_start(&self.kept, &fragment.range).iter().any(|label| !function.other_entries.contains(label) && !is_case(label))
     }
 
     /// Whether more than the registers goes with a call or a jump out of a fragment.
@@ -211,6 +220,27 @@ fn held_elsewhere(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units
     held.sort_unstable();
     held.dedup();
     held
+}
+
+/// Instructions behind the start of a fragment whose addresses are kept in data: where the loader writes them, and, in an image
+/// that is not moved, words where such an instruction stands behind an end. Functions without a name or an unwind entry that
+/// were taken into others are such. Sorted.
+fn kept_in_data(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep) -> Vec<u64> {
+    let written = image.relocations().iter().filter(|one| !sweep.labels.is_empty() && one.kind != RelocationKind::Irelative);
+    let is_label = |target: &u64| sweep.labels.binary_search(target).is_ok();
+    let listed = sweep.listed.iter().copied().filter(|&label| begins_behind_end(image, fragments, sweep, label));
+    let mut kept: Vec<u64> = written.filter_map(Relocation::link_address).filter(is_label).chain(listed).collect();
+    kept.sort_unstable();
+    kept.dedup();
+    kept
+}
+
+/// Whether control cannot fall into an instruction from what stands in front of it, padding left out.
+fn begins_behind_end(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, label: u64) -> bool {
+    let records = fragments.at(label).and_then(|index| fragments.list.get(index)).map_or(&[][..], |fragment| sweep.flows_of(fragment));
+    let before = records.partition_point(|record| record.address < label).checked_sub(1).and_then(|last| records.get(last));
+    let ends = |record: &FlowRecord| matches!(record.flow(), RawFlow::Jump(_) | RawFlow::IndirectJump | RawFlow::Return | RawFlow::Stop);
+    before.is_some_and(|record| ends(record) && decoder(image, &(record.end()..label)).into_iter().all(|one| is_padding(&one)))
 }
 
 /// Whether the address of code that an instruction loads is one, and no number that looks like it: it is relative to the

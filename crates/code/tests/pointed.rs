@@ -207,3 +207,33 @@ fn functions_behind_a_jump_with_an_unknown_table_are_found_where_nothing_runs_or
     assert!(!places.iter().any(|address| found.contains_key(address)), "{found:x?}");
     assert_eq!(found[&functions[2]].0, 4, "{found:x?}");
 }
+
+/// Objects with virtual functions, made by a function that calls them through their tables alone.
+const OBJECTS: &str = r#"
+struct Shape { virtual int area(int x) { return x; } virtual int edge(int x) { if (x > 900) __builtin_abort(); return x + 1; } };
+struct Square : Shape { int area(int x) override { return x * x; } int edge(int x) override { return 4 * x; } };
+struct Cube : Square { int area(int x) override { int s = 0; for (int i = 0; i < x; i++) s += i * x; return s; } };
+static Shape *choose(int x) { static Shape shape; static Square square; static Cube cube; return x > 5 ? &shape : x > 2 ? &square : &cube; }
+int main(int c, char **) { int s = 0; for (int i = 0; i < 9; i++) { Shape *one = choose(i * c); s += one->area(i) + one->edge(i); } return s & 63; }
+"#;
+
+#[test]
+fn virtual_functions_are_not_taken_for_parts_of_what_stands_in_front_of_them() {
+    let shop = Workshop::new();
+    let bare = ["-fno-asynchronous-unwind-tables", "-fno-exceptions", "-fno-rtti"];
+    for (name, flags) in [("moved", ["-O1", "-fPIE", "-pie"]), ("fixed", ["-O1", "-fno-pie", "-no-pie"])] {
+        shop.compile("g++", name, "cpp", OBJECTS, &[&flags[..], &bare].concat());
+        let bytes = shop.read(name);
+        let image = Image::parse(&bytes).expect("an image");
+        let virtual_functions: Vec<u64> =
+            image.symbols().iter().filter(|one| one.name.contains("area") || one.name.contains("edge")).map(|one| one.address).collect();
+        assert_eq!(virtual_functions.len(), 5);
+        run(Command::new("strip").arg(shop.path(name)));
+        let bytes = shop.read(name);
+        let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
+        for address in virtual_functions {
+            let inside = program.functions.iter().find(|one| one.contains(address) && one.entry != address);
+            assert!(inside.is_none_or(|one| one.refusal.is_some()), "{name}: {address:#x} is in {:#x?}", inside.map(|one| one.entry));
+        }
+    }
+}

@@ -232,9 +232,13 @@ impl Beginning {
     }
 }
 
-/// Whether a register is lost. Hardly any entry has the byte of such an instruction: only those are read.
+/// Whether a register is lost. Hardly any entry has the bytes of such an instruction: only those are read.
 fn undefines(instructions: &[u8], data: i64, register: u64) -> bool {
-    instructions.contains(&UNDEFINED) && CfiInstructions::new(instructions, data).any(|one| one.op == CfiOp::Undefined(register))
+    // The number of the stack pointer looks like such an instruction; a register stands behind it, in one byte or more.
+    let names_it = |next: u8| next & 0x80 != 0 || u64::from(next) == register;
+    let mut pairs = instructions.iter().zip(instructions.iter().skip(1));
+    pairs.any(|(&code, &next)| code == UNDEFINED && names_it(next))
+        && CfiInstructions::new(instructions, data).any(|one| one.op == CfiOp::Undefined(register))
 }
 
 struct State {

@@ -1,7 +1,7 @@
 //! Entries of the procedure linkage table and the names behind them.
 //!
-//! An entry ends in `jmp *slot(%rip)`, perhaps behind `endbr64` and a `bnd` prefix; the relocation of the slot has the
-//! name. The bytes are recognised as such, so that layouts of different linkers need no cases of their own.
+//! An entry ends in `jmp *slot(%rip)`, perhaps behind `endbr64` and a `bnd` prefix, or, of mold, `endbr64` and the entry's number for
+//! the resolver; the relocation of the slot has the name. The bytes are recognised as such, so that layouts of different linkers need no cases of their own.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -92,11 +92,16 @@ fn scan<'data>(map: &Map<'data>, range: &Range<u64>, name: &dyn Fn(u64) -> Optio
     }
 }
 
-/// Goes back over a `bnd` prefix and an `endbr64`.
+/// Goes back over a `bnd` prefix or `mov $number, %r11d`, and an `endbr64`.
 fn entry_start(code: &[u8], jump: usize) -> usize {
-    let ends_with = |end: usize, bytes: &[u8]| code.get(..end).is_some_and(|code| code.ends_with(bytes));
-    let start = if ends_with(jump, &[0xf2]) { jump - 1 } else { jump };
-    if ends_with(start, &[0xf3, 0x0f, 0x1e, 0xfa]) { start - 4 } else { start }
+    let before = code.get(..jump).unwrap_or_default();
+    match before {
+        [.., 0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0xbb, _, _, _, _] => jump - 10,
+        [.., 0xf3, 0x0f, 0x1e, 0xfa, 0xf2] => jump - 5,
+        [.., 0xf3, 0x0f, 0x1e, 0xfa] => jump - 4,
+        [.., 0xf2] => jump - 1,
+        _ => jump,
+    }
 }
 
 /// Runs of entries at most 16 bytes apart, with the common head of 16 bytes in front.
@@ -129,4 +134,19 @@ fn holds_entries_alone<'data>(map: &Map<'data>, range: &Range<u64>, name: &dyn F
     };
     let sizes = [8, 16].into_iter().filter(|size| !code.is_empty() && code.len().is_multiple_of(*size));
     sizes.into_iter().any(|size| (0..code.len()).step_by(size).all(|at| is_entry(at, size).is_some()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::entry_start;
+
+    #[test]
+    fn entries_begin_where_calls_lead() {
+        const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+        let forms = [&[][..], &ENDBR64, &[0xf2], &[&ENDBR64[..], &[0xf2]].concat(), &[&ENDBR64[..], &[0x41, 0xbb, 7, 0, 0, 0]].concat()];
+        for form in forms {
+            let code = [&[0xcc, 0xcc][..], form, &[0xff, 0x25]].concat();
+            assert_eq!(entry_start(&code, 2 + form.len()), 2, "{form:02x?}");
+        }
+    }
 }

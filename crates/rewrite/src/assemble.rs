@@ -49,6 +49,7 @@ pub(crate) fn assemble(image: &Image<'_>, parts: &[Part<'_>], body: &Body, probe
         fragments.push(Fragment {
             original: part.range.clone(),
             bytes: Vec::new(),
+            length: 0,
             fixups: Vec::new(),
             sites: Vec::new(),
             labels: place.labels,
@@ -60,10 +61,12 @@ pub(crate) fn assemble(image: &Image<'_>, parts: &[Part<'_>], body: &Body, probe
     }
     let mut copy = FunctionCopy { fragments, tables: Vec::new(), frames: Vec::new() };
     for ((index, part), (wide, length)) in parts.iter().enumerate().zip(&wide) {
-        let mut writer = Writer { part, copy: &copy, tables: &body.tables, probed, written: Written::default() };
+        let number = u32::try_from(index).unwrap_or(u32::MAX);
+        let mut writer = Writer { part, number, copy: &copy, tables: &body.tables, probed, written: Written::default() };
         writer.write(wide, *length)?;
         let written = writer.written;
         if let Some(fragment) = copy.fragments.get_mut(index) {
+            fragment.length = u32::try_from(written.bytes.len()).unwrap_or(u32::MAX);
             fragment.bytes = written.bytes;
             fragment.fixups = written.fixups;
             fragment.sites = written.sites;
@@ -108,17 +111,19 @@ fn place(part: &Part<'_>, probed: Option<Probed<'_>>) -> Result<Arranged, Reason
     let mut wide: Vec<bool> = part.items.iter().map(|item| is_wide_at_once(part, item)).collect();
     let sizes: Vec<Inserted> = part.items.iter().map(|item| Inserted::at(item, probed)).collect();
     let mut labels = Vec::new();
+    let mut ends = vec![0; part.items.len()];
     loop {
-        let length = arrange(part, &sizes, &wide, &mut labels);
+        let length = arrange(part, &sizes, &wide, &mut labels, &mut ends);
         let mut has_grown = false;
-        for ((item, own), wide) in part.items.iter().zip(&sizes).zip(&mut wide) {
+        for (((item, own), wide), end) in part.items.iter().zip(&sizes).zip(&mut wide).zip(&ends) {
             let is_short = matches!(item.form, Form::Short { .. } | Form::Counter) && own.taken == 0;
-            if !*wide && is_short && !reaches(part, item, &labels) {
+            if is_short && !*wide && !reaches(part, item, &labels, *end) {
                 *wide = true;
                 has_grown = true;
             }
         }
         if !has_grown {
+            labels.shrink_to_fit();
             return Ok(Arranged { labels, wide, length });
         }
     }
@@ -157,11 +162,12 @@ impl Inserted {
     }
 }
 
-/// Lists where distances change; answers the bytes of the copy, but for a jump behind its end.
-fn arrange(part: &Part<'_>, sizes: &[Inserted], wide: &[bool], labels: &mut Vec<Label>) -> u32 {
+/// Lists where distances change, and where in the copy each item ends; answers the bytes of the copy, but for a jump behind
+/// its end.
+fn arrange(part: &Part<'_>, sizes: &[Inserted], wide: &[bool], labels: &mut Vec<Label>, ends: &mut [u32]) -> u32 {
     labels.clear();
     let mut grown = 0;
-    for ((item, own), &wide) in part.items.iter().zip(sizes).zip(wide) {
+    for (((item, own), &wide), behind) in part.items.iter().zip(sizes).zip(wide).zip(ends) {
         if own.head != 0 {
             let front = item.at + grown;
             grown += own.head;
@@ -175,18 +181,15 @@ fn arrange(part: &Part<'_>, sizes: &[Inserted], wide: &[bool], labels: &mut Vec<
             let end = item.at + length;
             labels.push(Label { from: end, front: end + grown, to: end + grown });
         }
+        *behind = item.at + length + grown;
     }
     u32::try_from(part.bytes.len()).unwrap_or(u32::MAX).saturating_add(grown)
 }
 
-/// Whether a short branch within its part reaches its target.
-fn reaches(part: &Part<'_>, item: &Item, labels: &[Label]) -> bool {
+/// Whether a short branch within its part that ends at this offset of the copy reaches its target. Behind it something may be
+/// inserted on the way that falls through, which is no part of it.
+fn reaches(part: &Part<'_>, item: &Item, labels: &[Label], end: u32) -> bool {
     let target = u32::try_from(item.target - part.range.start).unwrap_or(u32::MAX);
-    // Nothing is inserted between an instruction and its end but on the way that falls through.
-    let end = item.at + u32::from(item.length);
-    let behind = labels.partition_point(|label| label.from < end);
-    let at_end = labels.get(behind).filter(|label| label.from == end).map(|label| label.front);
-    let end = at_end.unwrap_or_else(|| label(labels, end));
     i8::try_from(i64::from(label(labels, target)) - i64::from(end)).is_ok()
 }
 
@@ -230,6 +233,8 @@ struct Written {
 
 struct Writer<'a, 'data> {
     part: &'a Part<'data>,
+    /// Which of the function's parts it is.
+    number: u32,
     copy: &'a FunctionCopy,
     tables: &'a [JumpTable],
     probed: Option<Probed<'a>>,
@@ -239,7 +244,10 @@ struct Writer<'a, 'data> {
 impl Writer<'_, '_> {
     fn write(&mut self, wide: &[bool], length: u32) -> Result<(), Reason> {
         let behind = u32::from(self.part.runs_over);
-        let has_field = |(item, wide): (&Item, &bool)| *wide || !matches!(item.form, Form::Plain | Form::Short { .. } | Form::Counter);
+        let is_near = |item: &Item| matches!(item.form, Form::Short { .. } | Form::Counter | Form::Near { .. });
+        let stays = |item: &Item| is_near(item) && !item.is_exit && self.part.range.contains(&item.target);
+        let has_field =
+            |(item, wide): (&Item, &bool)| !stays(item) && (*wide || !matches!(item.form, Form::Plain | Form::Short { .. } | Form::Counter));
         self.written.bytes.reserve_exact((length + behind * JUMP) as usize);
         self.written.fixups.reserve_exact(behind as usize + self.part.items.iter().zip(wide).filter(|one| has_field(*one)).count());
         if self.probed.is_some() {
@@ -434,8 +442,17 @@ impl Writer<'_, '_> {
         self.field_at_end(target);
     }
 
+    /// Within a fragment distances are known: what is left are fields that depend on addresses.
     fn field_at_end(&mut self, target: Target) {
-        let at = self.position() - 4;
+        let end = self.position();
+        let at = end - 4;
+        if let Target::Label { part, offset } = target
+            && part == self.number
+            && let Some(field) = self.written.bytes.last_chunk_mut()
+        {
+            *field = offset.wrapping_sub(end).to_le_bytes();
+            return;
+        }
         self.written.fixups.push(Fixup { at, tail: 4, is_absolute: false, target });
     }
 

@@ -80,6 +80,8 @@ pub(crate) struct Fragment {
     /// Link addresses of the part in the original.
     pub(crate) original: Range<u64>,
     pub(crate) bytes: Vec<u8>,
+    /// How many there are, also when they are no longer here.
+    pub(crate) length: u32,
     pub(crate) fixups: Vec<Fixup>,
     pub(crate) sites: Vec<Site>,
     /// What is copied as it stands from a label on, until the next one, has kept its distance.
@@ -123,8 +125,8 @@ impl Fragment {
     }
 
     /// Bytes of the copy.
-    pub(crate) fn length(&self) -> u32 {
-        u32::try_from(self.bytes.len()).unwrap_or(u32::MAX)
+    pub(crate) const fn length(&self) -> u32 {
+        self.length
     }
 }
 
@@ -182,6 +184,14 @@ impl FunctionCopy {
 
     fn place(&self, offset: impl Fn(&Fragment) -> Option<u32>) -> Option<Target> {
         self.fragments.iter().zip(0_u32..).find_map(|(fragment, part)| offset(fragment).map(|offset| Target::Label { part, offset }))
+    }
+
+    /// Drops what only writing needs, once all is written: the check asks where everything is, and reads the rest in the file.
+    pub(crate) fn forget_code(&mut self) {
+        for fragment in &mut self.fragments {
+            (fragment.bytes, fragment.fixups, fragment.labels) = (Vec::new(), Vec::new(), Vec::new());
+        }
+        self.frames = Vec::new();
     }
 
     /// The address behind the instruction that ends at `original`.

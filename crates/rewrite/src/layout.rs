@@ -10,6 +10,7 @@
 //! where the compiler wanted them: in its lines of the cache where it has loops. (A loop of PT-Scotch lost a tenth where only multiples of 16 were
 //! kept: processors hold decoded instructions by such lines.)
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use tare_code::TableForm;
@@ -24,6 +25,7 @@ use crate::error::RewriteError;
 use crate::insertion::{Additions, Routine};
 use crate::plan::{Block, Moved};
 use crate::springboards::JUMP_LENGTH;
+use crate::unwind::frames::Frame;
 use crate::unwind::table::{Entry, FrameTable};
 
 /// Bytes of a page.
@@ -144,7 +146,7 @@ pub(crate) fn assign(image: &Image<'_>, moved: &mut [Moved], empty: Layout, need
     next = next.next_multiple_of(CODE_ALIGNMENT);
     layout.code.start = next;
     next += additions.code.len() as u64;
-    place_code(moved, &mut next);
+    let order = place_code(moved, &mut next);
     layout.code.end = next;
     next = next.next_multiple_of(FRAME_ALIGNMENT);
     layout.imports = next..next + needs.imports;
@@ -154,7 +156,7 @@ pub(crate) fn assign(image: &Image<'_>, moved: &mut [Moved], empty: Layout, need
     let size = if added == 0 { 0 } else { needs.relocations + added * RELOCATION_SIZE };
     layout.relocations = next..next + size;
     next += size;
-    let unwind = unwind(image, moved, additions, &layout, next).ok_or(RewriteError::TooFar { what: "unwind information" })?;
+    let unwind = unwind(image, (moved, &order), additions, &layout, next).ok_or(RewriteError::TooFar { what: "unwind information" })?;
     layout.frames = next..next + unwind.frames.len() as u64;
     layout.frame_index = layout.frames.end..layout.frames.end + unwind.index.len() as u64;
     layout.data.start = layout.frame_index.end.next_multiple_of(PAGE);
@@ -211,39 +213,85 @@ fn place_exceptions(moved: &mut [Moved], next: &mut u64) {
     }
 }
 
+/// Code that has a place to be given, in lines of the cache as its original had.
+struct Piece {
+    function: usize,
+    /// Of the copy.
+    fragment: usize,
+    /// Its address divided by the alignment leaves this.
+    wanted: u64,
+    alignment: u64,
+    length: u64,
+}
+
+impl Piece {
+    fn new(one: &Moved, (function, fragment): (usize, usize), code: &Fragment, head: u64) -> Self {
+        // Of what the distance between a function and its copies is a multiple.
+        let alignment = if one.has_loops { LINE } else { FUNCTION_ALIGNMENT };
+        Self { function, fragment, wanted: code.original.start.wrapping_sub(head) % alignment, alignment, length: u64::from(code.length()) }
+    }
+
+    /// Bytes that are left free in front of it.
+    const fn gap(&self, next: u64) -> u64 {
+        let behind = next.wrapping_sub(self.wanted) % self.alignment;
+        (self.alignment - behind) % self.alignment
+    }
+}
+
+/// The order in which copies stand, by the indices of their functions: those with probes, and the clean ones.
+struct Order {
+    probed: Vec<usize>,
+    clean: Vec<usize>,
+}
+
 /// Hot parts first, then clean copies, then cold parts.
-fn place_code(moved: &mut [Moved], next: &mut u64) {
-    for one in moved.iter_mut() {
-        let (head, alignment) = (one.head, alignment(one));
-        if let Some(first) = one.probed.fragments.first_mut() {
-            place_aligned(first, head, alignment, next);
+fn place_code(moved: &mut [Moved], next: &mut u64) -> Order {
+    let hot = |(index, one): (usize, &Moved)| Some(Piece::new(one, (index, 0), one.probed.fragments.first()?, one.head));
+    let pieces: Vec<Piece> = moved.iter().enumerate().filter_map(hot).collect();
+    let mut order = Order { probed: Vec::with_capacity(pieces.len()), clean: Vec::new() };
+    pack(pieces, next, |piece, address| {
+        order.probed.push(piece.function);
+        if let Some(first) = moved.get_mut(piece.function).and_then(|one| one.probed.fragments.first_mut()) {
+            first.address = address;
         }
-    }
-    for one in moved.iter_mut() {
-        let alignment = alignment(one);
-        for fragment in one.clean.iter_mut().flat_map(|copy| &mut copy.fragments) {
-            place_aligned(fragment, 0, alignment, next);
+    });
+    let clean = |(index, one): (usize, &Moved)| {
+        let fragments = one.clean.iter().flat_map(|copy| &copy.fragments).enumerate();
+        fragments.map(|(fragment, code)| Piece::new(one, (index, fragment), code, 0)).collect::<Vec<Piece>>()
+    };
+    let pieces: Vec<Piece> = moved.iter().enumerate().flat_map(clean).collect();
+    pack(pieces, next, |piece, address| {
+        if piece.fragment == 0 {
+            order.clean.push(piece.function);
         }
-    }
+        let copy = moved.get_mut(piece.function).and_then(|one| one.clean.as_mut());
+        if let Some(fragment) = copy.and_then(|copy| copy.fragments.get_mut(piece.fragment)) {
+            fragment.address = address;
+        }
+    });
     for fragment in moved.iter_mut().flat_map(|one| one.probed.fragments.iter_mut().skip(1)) {
         fragment.address = *next;
         *next += u64::from(fragment.length());
     }
+    order
 }
 
-/// Of what the distance between a function and its copies is a multiple.
-const fn alignment(one: &Moved) -> u64 {
-    if one.has_loops { LINE } else { FUNCTION_ALIGNMENT }
+/// Of how many pieces one may come first.
+const CHOICE: usize = 16;
+
+/// Gives pieces their addresses, about in their order: of the next few, the one in front of which least is left free.
+fn pack(pieces: Vec<Piece>, next: &mut u64, mut place: impl FnMut(&Piece, u64)) {
+    let mut rest = pieces.into_iter();
+    let mut choice: VecDeque<Piece> = rest.by_ref().take(CHOICE).collect();
+    while let Some((index, gap)) = choice.iter().map(|piece| piece.gap(*next)).enumerate().min_by_key(|one| one.1) {
+        let Some(piece) = choice.remove(index) else { return };
+        place(&piece, *next + gap);
+        *next += gap + piece.length;
+        choice.extend(rest.next());
+    }
 }
 
-fn place_aligned(fragment: &mut Fragment, head: u64, alignment: u64, next: &mut u64) {
-    let wanted = fragment.original.start.wrapping_sub(head) % alignment;
-    let behind = next.wrapping_sub(wanted) % alignment;
-    fragment.address = *next + (alignment - behind) % alignment;
-    *next = fragment.address + u64::from(fragment.length());
-}
-
-fn unwind(image: &Image<'_>, moved: &[Moved], additions: &Additions, layout: &Layout, address: u64) -> Option<UnwindBytes> {
+fn unwind(image: &Image<'_>, (moved, order): (&[Moved], &Order), additions: &Additions, layout: &Layout, address: u64) -> Option<UnwindBytes> {
     let fdes = image.fdes();
     let mut table = FrameTable::new(address, fdes.len() * 2);
     for fde in fdes {
@@ -267,8 +315,15 @@ fn unwind(image: &Image<'_>, moved: &[Moved], additions: &Additions, layout: &La
     for island in moved.iter().flat_map(|one| &one.springboards).filter_map(|one| one.island) {
         push_entry_like(&mut table, &plain, island..island + JUMP_LENGTH)?;
     }
-    for copy in moved.iter().flat_map(Moved::copies) {
-        push_copy(&mut table, fdes, copy)?;
+    // In the order of their addresses, so that whoever reads the table need not sort it.
+    for one in order.probed.iter().filter_map(|&one| moved.get(one)) {
+        push_frames(&mut table, fdes, &one.probed, |frame| frame.part == 0)?;
+    }
+    for clean in order.clean.iter().filter_map(|&one| moved.get(one)?.clean.as_ref()) {
+        push_frames(&mut table, fdes, clean, |_| true)?;
+    }
+    for one in moved {
+        push_frames(&mut table, fdes, &one.probed, |frame| frame.part != 0)?;
     }
     let (frames, index) = table.finish()?;
     Some(UnwindBytes { frames, index })
@@ -305,8 +360,13 @@ fn push_entry_like<'a>(table: &mut FrameTable<'a>, common: &'a tare_image::Fde<'
     table.push(&Entry { common, code_alignment: 1, start: range.start, length: range.end - range.start, instructions: &[], exceptions: None })
 }
 
-fn push_copy<'a>(table: &mut FrameTable<'a>, fdes: &'a [tare_image::Fde<'a>], copy: &'a FunctionCopy) -> Option<()> {
-    for frame in &copy.frames {
+fn push_frames<'a>(
+    table: &mut FrameTable<'a>,
+    fdes: &'a [tare_image::Fde<'a>],
+    copy: &'a FunctionCopy,
+    is_next: impl Fn(&Frame) -> bool,
+) -> Option<()> {
+    for frame in copy.frames.iter().filter(|frame| is_next(frame)) {
         let fragment = copy.fragments.get(frame.part as usize)?;
         table.push(&Entry {
             common: fdes.get(frame.original)?,

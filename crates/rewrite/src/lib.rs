@@ -199,7 +199,8 @@ pub struct Output {
 /// moved are refused one by one instead.
 pub fn instrument(image: &Image<'_>, program: &Program, request: &Request<'_>, probes: &dyn Probes) -> Result<Output, RewriteError> {
     let mut clock = Clock::new();
-    let written = write_image(image, program, request, probes, &mut clock)?;
+    let mut written = write_image(image, program, request, probes, &mut clock)?;
+    written.moved.iter_mut().flat_map(Moved::copies_mut).for_each(copies::FunctionCopy::forget_code);
     verify::verify(image, program, &written.bytes, &written.claims(), request.threads())?;
     clock.phase("verify");
     Ok(Output {
@@ -409,7 +410,7 @@ int main(int count, char **) { int n = 0; return tries(count, &n) + tries(-count
             let claims = written.claims();
             assert_eq!(verify::verify(&image, &code, &written.bytes, &claims, Threads::of(1)), Ok(()));
             let copy = Image::parse(&written.bytes).expect("an image");
-            let places: Vec<u64> = claims.functions.iter().flat_map(|one| one.probed.places()).collect();
+            let places: Vec<u64> = claims.functions.iter().flat_map(|one| one.probed().places()).collect();
             let places: Vec<usize> = places.into_iter().filter_map(|at| usize::try_from(copy.offset_of(at)?).ok()).collect();
             assert!(places.len() > 100, "there is little to change");
             let mut bytes = written.bytes.clone();

@@ -68,6 +68,9 @@ pub enum SiteReason {
     /// Too many regions of the function would be open at once.
     #[error("nested too deeply: a function can have seven regions open at once")]
     Depth,
+    /// The same in a function that has only its return address on the stack, and calls others.
+    #[error("nested too deeply for a function with nothing on its stack: it can have three regions open at once")]
+    DepthWithoutFrame,
     /// Jumps in different loops go through one jump table.
     #[error("a jump table serves jumps in different loops")]
     SharedTable,

@@ -67,6 +67,9 @@ pub(crate) fn find(image: &Image<'_>, program: &Program, neighbours: &Neighbours
     if function.parts.iter().any(|part| neighbours.is_shared(part)) {
         return Err(Reason::SharedCode);
     }
+    if function.other_entries.is_empty() {
+        return Ok(vec![room_at(image, neighbours, function, (function.entry, &[function.entry]))?]);
+    }
     let mut entries = vec![function.entry];
     entries.extend(function.other_entries.iter().copied().filter(|&entry| entry != function.entry));
     let mut seen = HashSet::new();

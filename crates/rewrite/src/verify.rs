@@ -109,8 +109,7 @@ pub(crate) struct Claim<'a> {
     pub(crate) function: usize,
     /// Its entries: link addresses in the original, of the jump there if there is one, and of the moved entry.
     pub(crate) entries: Vec<(u64, Option<u64>, u64)>,
-    pub(crate) probed: Copy,
-    pub(crate) clean: Option<Copy>,
+    moved: &'a Moved,
     pub(crate) insertions: &'a [Insertion],
     pub(crate) constants: (u64, &'a [u8]),
     pub(crate) variables: (u64, &'a [u8]),
@@ -119,6 +118,24 @@ pub(crate) struct Claim<'a> {
     pub(crate) has_exits: bool,
     /// Whether other regions are inside.
     pub(crate) has_regions_inside: bool,
+}
+
+/// Copies are made when they are asked for: at any time few are needed.
+impl Claim<'_> {
+    /// Where the copy with probes is said to be.
+    pub(crate) fn probed(&self) -> Copy {
+        Copy::of(&self.moved.probed, self.moved.id)
+    }
+
+    /// Where the copy without probes is said to be, if there is one.
+    fn clean(&self) -> Option<Copy> {
+        self.moved.clean.as_ref().map(|clean| Copy::of(clean, self.moved.id))
+    }
+
+    /// Where the copy without probes is said to be entered.
+    fn clean_entry(&self) -> Option<u64> {
+        self.moved.clean.as_ref().map(FunctionCopy::entry)
+    }
 }
 
 /// What is said of the written image.
@@ -140,8 +157,7 @@ impl<'a> Claims<'a> {
         let claim = |one: &'a Moved| Claim {
             function: one.function,
             entries: one.springboards.iter().map(|springboard| (springboard.entry, springboard.at, one.entry(springboard))).collect(),
-            probed: Copy::of(&one.probed, one.id),
-            clean: one.clean.as_ref().map(|clean| Copy::of(clean, one.id)),
+            moved: one,
             insertions: &one.insertions,
             constants: (one.constants.address, &one.constants.bytes),
             variables: (one.variables.address, &one.variables.bytes),
@@ -186,8 +202,8 @@ pub(crate) fn verify(original: &Image<'_>, program: &Program, bytes: &[u8], clai
     let faults = threads.map(&claims.functions, |claim| {
         let walk = Walk { original, written: &written, program, moved: &moved, claims, claim };
         let checked = springboards(&written, claim)
-            .and_then(|()| walk.check(&claim.probed, true))
-            .and_then(|()| claim.clean.as_ref().map_or(Ok(()), |clean| walk.check(clean, false)));
+            .and_then(|()| walk.check(&claim.probed(), true))
+            .and_then(|()| claim.clean().map_or(Ok(()), |clean| walk.check(&clean, false)));
         checked.err().map(|fault| (claim.function, fault))
     });
     match faults.into_iter().flatten().next() {
@@ -241,7 +257,7 @@ fn block(written: &Image<'_>, (address, bytes): (u64, &[u8]), what: &'static str
 fn address_of(claims: &Claims<'_>, claim: Option<&Claim<'_>>, moved: &AddressMap, value: Value) -> Option<u64> {
     let (base, at) = match value {
         Value::Region => return None,
-        Value::CleanCopy => (claim?.clean.as_ref()?.fragments.first()?.new.start, 0),
+        Value::CleanCopy => (claim?.clean_entry()?, 0),
         Value::Code(address) => (moved.get(&address).copied().unwrap_or(address), 0),
         Value::Original(address) => (address, 0),
         Value::VariablesStart => (claims.variables.start, 0),

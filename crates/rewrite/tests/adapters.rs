@@ -148,6 +148,17 @@ fn hooks_of_the_compiler_see_what_they_see_in_a_compiled_program() {
 }
 
 #[test]
+fn what_a_dependency_has_comes_before_what_the_c_library_has() {
+    let bench = Bench::new();
+    let adapter = shipped("cyg-profile").replacen("<filter", "<dependencies><library name=\"libcyg.so\"/></dependencies><filter", 1);
+    assert!(adapter.contains("libcyg.so"));
+    let (program, library) = measured(&bench, "-O2", "CYG_PROFILE", "libcyg.so", "");
+    let choice = Choice { names: &NAMES, libraries: &[&library], ..FUNCTIONS };
+    let seen = seen(&bench, &copy(&program, &adapter, choice), &library);
+    assert!(seen.0 == WORK_SAYS && seen.1.contains("factorial 10\n"), "{seen:?}");
+}
+
+#[test]
 fn score_p_and_tau_get_what_their_interfaces_want() {
     let bench = Bench::new();
     for (name, interface, library) in [("scorep", "SCOREP", "libscorep_adapter_user_event.so"), ("tau", "TAU", "libTAU.so")] {

@@ -2,8 +2,9 @@
 //!
 //! The tables of dynamic symbols, of their versions and of their names are copied to the new segment and extended
 //! there; the dynamic section says so in the entries that it has. Libraries take up entries that linkers leave free at
-//! its end; where there are too few of them, the section is copied to the new segment as well. Each function has a slot in the writable segment that the loader fills at start, so that the first call
-//! does not run the loader's resolver.
+//! its end; where there are too few of them, the section is copied to the new segment as well. They stand in front of the C library,
+//! as linkers have it, since that has some of the functions that a library may bring (`__cyg_profile_func_enter`). Each function has
+//! a slot in the writable segment that the loader fills at start, so that the first call does not run the loader's resolver.
 
 use std::ops::Range;
 
@@ -40,8 +41,10 @@ pub(crate) struct Imports {
     strings_at: u64,
     /// Index of each function's symbol, in their order.
     pub(crate) symbols: Vec<u32>,
-    /// Position of each library's name in the strings.
-    libraries: Vec<u64>,
+    /// Positions of the names of all libraries in the strings, in the order in which they are searched, where some are new.
+    needed: Vec<u64>,
+    /// How many of them are new.
+    libraries: usize,
     /// Whether an entry of the dynamic section says where other copies find the threads' stacks of open regions.
     has_nesting: bool,
     /// Whether another entry is needed to keep the image loaded.
@@ -97,7 +100,11 @@ impl Imports {
             next += 1;
         }
         let is_new = |library: &&String| !dynamic.needed().contains(&library.as_str());
-        imports.libraries = libraries.iter().filter(is_new).map(|library| append(&mut strings, library)).collect();
+        let new: Vec<u64> = libraries.iter().filter(is_new).map(|library| append(&mut strings, library)).collect();
+        imports.libraries = new.len();
+        imports.needed = dynamic.entries().iter().filter(|entry| entry.tag == DT_NEEDED).map(|entry| entry.value).collect();
+        let place = dynamic.needed().iter().position(|name| is_c_library(name)).unwrap_or(imports.needed.len());
+        imports.needed.splice(place..place, new);
         imports.bytes = symbols;
         if let Some(versions) = versions {
             imports.versions_at = Some(imports.bytes.len() as u64);
@@ -129,7 +136,9 @@ impl Imports {
         let stays = |entry: &tare_image::DynamicEntry| {
             (self.has_nesting && image.kind() == Kind::SharedLibrary && entry.tag == DT_FLAGS_1).then_some(entry.value | STAYS)
         };
-        image.dynamic().entries().iter().filter_map(|entry| Some((entry.value_offset, value(entry.tag).or_else(|| stays(entry))?))).collect()
+        let entries = image.dynamic().entries();
+        let libraries = entries.iter().filter(|entry| entry.tag == DT_NEEDED).zip(&self.needed).map(|(entry, &name)| (entry.value_offset, name));
+        entries.iter().filter_map(|entry| Some((entry.value_offset, value(entry.tag).or_else(|| stays(entry))?))).chain(libraries).collect()
     }
 
     /// Bytes of the dynamic section with its new entries, where it has to be copied for them; else 0.
@@ -141,9 +150,9 @@ impl Imports {
         if added == 0 || size <= room { 0 } else { size }
     }
 
-    /// New entries of the dynamic section: libraries, and where other copies find how regions nest.
+    /// New entries of the dynamic section: the last libraries, and where other copies find how regions nest.
     pub(crate) fn entries(&self, nesting: u64) -> Vec<u8> {
-        let libraries = self.libraries.iter().map(|&library| [DT_NEEDED, library]);
+        let libraries = self.needed.iter().skip(self.needed.len() - self.libraries).map(|&library| [DT_NEEDED, library]);
         let nesting = self.has_nesting.then_some([TAG, nesting]);
         let stays = self.stays.then_some([DT_FLAGS_1, STAYS]);
         libraries.chain(nesting).chain(stays).flatten().flat_map(u64::to_le_bytes).collect()
@@ -167,6 +176,11 @@ impl Imports {
 /// Where the dynamic section is.
 pub(crate) fn dynamic_segment<'a>(image: &'a Image<'_>) -> Option<&'a Segment> {
     image.segments().iter().find(|segment| segment.kind == PT_DYNAMIC)
+}
+
+/// Whether a library is the C library.
+fn is_c_library(name: &str) -> bool {
+    ["libc.so", "libc.musl"].iter().any(|start| name.starts_with(start))
 }
 
 fn append(strings: &mut Vec<u8>, name: &str) -> u64 {

@@ -40,7 +40,7 @@ pub(super) fn uneven(
         } else if first.is_some_and(|first| first != row) {
             faults.push((loop_of(scope), SiteReason::StackPointer));
         } else if !is_leaf(body) && !one.place.has_frame && one.place.level > MOST_OPEN_REGIONS_WITHOUT_FRAME {
-            faults.push((loop_of(scope), SiteReason::Depth));
+            faults.push((loop_of(scope), SiteReason::DepthWithoutFrame));
         } else if first.is_none() && matches!(row, Row::Elsewhere | Row::Unknown) {
             open.push(scope);
         }

@@ -28,7 +28,7 @@ pub(crate) fn check(original: (&Image<'_>, &Fde<'_>), written: (&Image<'_>, &Fde
     let mut from = Table { image: original.0, lsda: original.0.lsda(original.1).ok_or(fault)?, last: 0 };
     let mut to = Table { image: written.0, lsda: written.0.lsda(written.1).ok_or(fault)?, last: 0 };
     let mut same = (usize::MAX, usize::MAX);
-    for (old, new) in seen.places(&original.1.range) {
+    seen.try_each(&original.1.range, |old, new| {
         match (from.site(old), to.site(new)) {
             (None, None) => {}
             (Some(wanted), Some(found)) if (wanted, found) == same => {}
@@ -38,8 +38,8 @@ pub(crate) fn check(original: (&Image<'_>, &Fde<'_>), written: (&Image<'_>, &Fde
             }
             _ => return Err(Fault::new(new, "a call site of the exception table is missing, or is one too many")),
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 impl Table<'_, '_> {

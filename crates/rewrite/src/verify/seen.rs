@@ -21,9 +21,10 @@ impl Seen {
         self.labels.iter().find_map(|labels| labels.find(original))
     }
 
-    /// The instructions that begin in a range of the original, in order, with their places in the copy.
-    pub(crate) fn places(&self, range: &Range<u64>) -> impl Iterator<Item = (u64, u64)> {
-        self.labels.iter().flat_map(Labels::iter).filter(|(old, _)| range.contains(old))
+    /// Looks at the instructions that begin in a range of the original, in order, with their places in the copy, until one is wrong.
+    pub(crate) fn try_each<E>(&self, range: &Range<u64>, mut look: impl FnMut(u64, u64) -> Result<(), E>) -> Result<(), E> {
+        let near = |labels: &&Labels| labels.start < range.end && range.start < labels.start + 64 * labels.starts.len() as u64;
+        self.labels.iter().filter(near).try_for_each(|labels| labels.try_each(range, &mut look))
     }
 }
 
@@ -54,12 +55,23 @@ impl Labels {
         }
     }
 
-    fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
-        let ends = self.shifts.iter().skip(1).map(|shift| shift.0).chain([u64::MAX]);
-        let stretches = self.shifts.iter().zip(ends);
-        let all =
-            stretches.flat_map(|(&(old, new), end)| (old..end.min(self.start + 64 * self.starts.len() as u64)).map(move |at| (at, new + (at - old))));
-        all.filter(|(old, _)| self.is_start(*old))
+    fn try_each<E>(&self, range: &Range<u64>, look: &mut impl FnMut(u64, u64) -> Result<(), E>) -> Result<(), E> {
+        let mut shifts = self.shifts.iter().peekable();
+        let mut distance = 0;
+        for (base, &word) in (self.start..).step_by(64).zip(&self.starts) {
+            let mut left = word;
+            while left != 0 {
+                let old = base + u64::from(left.trailing_zeros());
+                left &= left - 1;
+                while let Some(&(from, to)) = shifts.next_if(|shift| shift.0 <= old) {
+                    distance = to.wrapping_sub(from);
+                }
+                if range.contains(&old) {
+                    look(old, old.wrapping_add(distance))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     fn is_start(&self, old: u64) -> bool {

@@ -1,7 +1,7 @@
 //! One function of the written image, instruction by instruction.
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
-use tare_code::{Program, TableForm};
+use tare_code::{Program, TableForm, plain_length};
 use tare_image::Image;
 
 use crate::addresses::AddressMap;
@@ -165,19 +165,16 @@ impl<'a, 'data> Place<'a, 'data> {
 
     fn skip(&mut self, length: u64) -> Result<(), Fault> {
         self.new += length;
-        let at = usize::try_from(self.fragment.new.end.wrapping_sub(self.new)).ok();
-        let at = at.and_then(|left| self.new_bytes.len().checked_sub(left));
-        let at = at.ok_or(self.fault("the copy ends early"))?;
-        self.decoder.set_position(at).map_err(|_| self.fault("the copy ends early"))?;
-        self.decoder.set_ip(self.new);
-        Ok(())
+        if self.new <= self.fragment.new.end { Ok(()) } else { Err(self.fault("the copy ends early")) }
     }
 
     /// Decodes the next instruction of the copy, and goes behind it.
     fn next(&mut self) -> Result<u64, Fault> {
-        if self.new >= self.fragment.new.end {
+        let place = self.place(self.new);
+        if self.new >= self.fragment.new.end || self.decoder.set_position(place).is_err() {
             return Err(self.fault("the copy ends early"));
         }
+        self.decoder.set_ip(self.new);
         self.decoder.decode_out(&mut self.decoded);
         if self.decoded.is_invalid() {
             return Err(self.fault("bytes that are no instruction"));
@@ -271,6 +268,11 @@ impl<'a, 'data> Place<'a, 'data> {
                 self.instruction(seen, at, has_exit)?;
             } else {
                 labels.push(self.old, self.new);
+                if let Some(length) = plain_length(self.new_bytes.get(self.place(self.new)..).unwrap_or_default()) {
+                    self.old += length as u64;
+                    self.new += length as u64;
+                    continue;
+                }
                 let at = self.next()?;
                 if self.decoded.flow_control() == FlowControl::Next && !self.decoded.is_ip_rel_memory_operand() {
                     self.old += self.decoded.len() as u64;
