@@ -151,18 +151,26 @@ impl DebugFiles {
             self.split.push(package);
             return;
         }
-        let mut missing = Vec::new();
+        let (mut missing, mut strange) = (Vec::new(), Vec::new());
         for unit in units {
             match split_file(path, unit, debug_path) {
-                Some(file) => self.split.push(file),
-                None => missing.push(unit.path.as_str()),
+                Some(file) if holds(&file, unit) => self.split.push(file),
+                Some(file) => strange.push(file.path.display().to_string()),
+                None => missing.push(unit.path.clone()),
             }
         }
-        if let Some(first) = missing.first() {
-            let others = if missing.len() > 1 { format!(" and {} others", missing.len() - 1) } else { String::new() };
-            self.missing.push(format!("split debug information is not here ({first}{others})"));
+        for (files, what) in [(missing, "is not here"), (strange, "is of another build, or damaged")] {
+            if let Some(first) = files.first() {
+                let others = if files.len() > 1 { format!(" and {} others", files.len() - 1) } else { String::new() };
+                self.missing.push(format!("split debug information {what} ({first}{others})"));
+            }
         }
     }
+}
+
+/// Whether a file is that of a split unit; one whose sections are too large to be read is said to be that elsewhere.
+fn holds(file: &[u8], unit: &SplitUnit) -> bool {
+    DebugFile::parse(file).is_some_and(|file| file.inflation().is_some() || unit.is_in(&file))
 }
 
 /// The outcome of a search.

@@ -482,6 +482,25 @@ fn split_debug_files_are_found_in_the_directories_that_are_named() {
 }
 
 #[test]
+fn split_debug_files_of_another_build_are_named() {
+    let place = Place::new();
+    program(&place, &["-g", "-gsplit-dwarf"]);
+    let split = fs::read_dir(place.path()).expect("a directory").filter_map(Result::ok).map(|entry| entry.path());
+    let split = split.into_iter().find(|path| path.extension().is_some_and(|ending| ending == "dwo")).expect("a split file");
+    let said = || text(&place.tare().args(["inspect", "shown"]).output().expect("tare can be started").stderr);
+    assert_eq!(said(), "");
+    let whole = fs::read(&split).expect("a file");
+    fs::write(&split, &whole[..whole.len() / 2]).expect("a writable file");
+    let damaged = said();
+    fs::write(place.path().join("other.c"), "int other(int x) { return x * 3; }\n").expect("a writable directory");
+    assert!(place.command("gcc").args(["-g", "-gsplit-dwarf", "-c", "other.c"]).status().expect("gcc").success());
+    fs::rename(place.path().join("other.dwo"), &split).expect("the same file system");
+    for message in [damaged, said()] {
+        assert!(message.contains("of another build, or damaged") && message.contains(".dwo"), "{message}");
+    }
+}
+
+#[test]
 fn the_main_program_is_called_main_in_fortran_too() {
     let place = Place::new();
     let source = "program hello\n  call work(3)\ncontains\n  subroutine work(n)\n    integer :: n\n    print *, n\n  end subroutine\nend program\n";

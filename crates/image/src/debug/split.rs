@@ -2,7 +2,7 @@
 
 use addr2line::gimli::{self, Dwarf, DwarfPackage, DwoId};
 
-use super::{DebugSections, Reader, Sections};
+use super::{DebugFile, DebugSections, Reader, SPLIT_SECTIONS, Sections};
 
 /// A compilation unit whose information is elsewhere.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -13,6 +13,15 @@ pub struct SplitUnit {
     pub path: String,
     /// Directory of the compilation.
     pub directory: String,
+}
+
+impl SplitUnit {
+    /// Whether a split file holds this unit. One of another build has a unit with another id, a damaged one none.
+    #[must_use]
+    pub fn is_in(&self, file: &DebugFile<'_>) -> bool {
+        let sections = Sections::of(&file.object, SPLIT_SECTIONS);
+        split_dwarf(&sections).is_some_and(|dwarf| first_id(&dwarf) == Some(DwoId(self.id)))
+    }
 }
 
 impl DebugSections<'_> {
