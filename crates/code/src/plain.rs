@@ -20,7 +20,7 @@ const MODRM: u8 = KNOWN | OPERAND;
 
 type Table = [u8; 256];
 
-/// Opcodes of one byte.
+/// Opcodes of one byte, but for arithmetic.
 const ONE: Table = table(&[
     (0x50, 0x5f, KNOWN),
     (0x63, 0x63, MODRM),
@@ -125,25 +125,82 @@ const fn table(ranges: &[(u8, u8, u8)]) -> Table {
     table
 }
 
-/// What is known of an opcode of one byte. Arithmetic takes eight for each operation.
-const fn one(opcode: u8) -> u8 {
-    match opcode {
-        0..0x40 => match opcode & 7 {
+/// What is known of opcodes of one byte: of arithmetic, which takes eight for each operation, as well.
+const ALONE: Table = alone();
+
+const fn alone() -> Table {
+    let mut table = ONE;
+    let mut opcode = 0;
+    while opcode < 0x40 {
+        table[opcode] = match opcode & 7 {
             0..=3 => MODRM,
             4 => KNOWN | BYTE,
             5 => KNOWN | WORD,
             _ => 0,
-        },
-        _ => ONE[opcode as usize],
+        };
+        opcode += 1;
     }
+    table
+}
+
+/// What stands between an operand byte and the immediate: how many bytes, or what is to be looked at.
+const BEHIND: Table = behind();
+/// The next byte says whether four more follow.
+const BASE: u8 = 1 << 6;
+/// An address relative to the instruction.
+const RELATIVE: u8 = 1 << 7;
+
+const fn behind() -> Table {
+    let mut table = [0; 256];
+    let mut operand = 0;
+    while operand < table.len() {
+        table[operand] = match (operand >> 6, operand & 7) {
+            (0, 4) => BASE,
+            (0, 5) => RELATIVE,
+            (1, 4) => 2,
+            (1, _) => 1,
+            (2, 4) => 5,
+            (2, _) => 4,
+            _ => 0,
+        };
+        operand += 1;
+    }
+    table
 }
 
 /// Bytes of a plain instruction at the start of some code; `None` where it is another, or not known here.
 #[must_use]
 #[inline]
 pub fn plain_length(code: &[u8]) -> Option<usize> {
-    let mut bytes = code.iter().copied();
-    let mut byte = bytes.next()?;
+    if let Some(bytes) = code.first_chunk::<8>() {
+        return length(*bytes).filter(|&length| length <= code.len());
+    }
+    let mut bytes = [0; 8];
+    bytes.get_mut(..code.len())?.copy_from_slice(code);
+    length(bytes).filter(|&length| length <= code.len())
+}
+
+/// The first bytes of an instruction, one after the other.
+struct First {
+    left: u64,
+    taken: usize,
+}
+
+impl First {
+    #[inline]
+    const fn next(&mut self) -> u8 {
+        let byte = self.left as u8;
+        self.left >>= 8;
+        self.taken += 1;
+        byte
+    }
+}
+
+/// Bytes of a plain instruction that begins so. All but distance and immediate are within six bytes: prefix, REX, `0f`, opcode, operand, base.
+#[inline]
+fn length(first: [u8; 8]) -> Option<usize> {
+    let mut first = First { left: u64::from_le_bytes(first), taken: 0 };
+    let mut byte = first.next();
     let prefix = match byte {
         0x66 => 1,
         0xf2 => 2,
@@ -151,21 +208,21 @@ pub fn plain_length(code: &[u8]) -> Option<usize> {
         _ => 0,
     };
     if prefix != 0 {
-        byte = bytes.next()?;
+        byte = first.next();
     }
     let is_wide = byte & 0xf8 == 0x48;
     if byte & 0xf0 == 0x40 {
-        byte = bytes.next()?;
+        byte = first.next();
     }
     let is_long = byte == 0x0f;
     let known = match (is_long, prefix) {
         (true, _) => {
-            byte = bytes.next()?;
+            byte = first.next();
             *TWO.get(prefix)?.get(usize::from(byte))?
         }
-        (false, 0) => one(byte),
+        (false, 0) => *ALONE.get(usize::from(byte))?,
         // Both prefixes at once are rare.
-        (false, 1) if !is_wide => one(byte),
+        (false, 1) if !is_wide => *ALONE.get(usize::from(byte))?,
         (false, _) => 0,
     };
     if known & KNOWN == 0 {
@@ -174,9 +231,9 @@ pub fn plain_length(code: &[u8]) -> Option<usize> {
     let mut immediate = known & IMMEDIATE;
     let mut distance = 0;
     if known & OPERAND != 0 {
-        let operand = bytes.next()?;
-        let (mode, register, base) = (operand >> 6, operand >> 3 & 7, operand & 7);
+        let operand = first.next();
         if known & GROUP != 0 {
+            let (mode, register) = (operand >> 6, operand >> 3 & 7);
             match (is_long, byte) {
                 (false, 0x8d) if mode != 3 => {}
                 (false, 0xc6 | 0xc7) if register == 0 => {}
@@ -188,14 +245,16 @@ pub fn plain_length(code: &[u8]) -> Option<usize> {
                 _ => return None,
             }
         }
-        distance = match (mode, base) {
-            (0, 4) if bytes.next()? & 7 == 5 => 4,
-            (0, 5) => return None,
-            (1, 4) => bytes.next().map(|_| 1)?,
-            (2, 4) => bytes.next().map(|_| 4)?,
-            (1, _) => 1,
-            (2, _) => 4,
-            _ => 0,
+        distance = match *BEHIND.get(usize::from(operand))? {
+            RELATIVE => return None,
+            behind if behind & BASE != 0 => {
+                if first.next() & 7 == 5 {
+                    4
+                } else {
+                    0
+                }
+            }
+            behind => behind,
         };
     }
     let immediate = match (immediate, prefix) {
@@ -205,8 +264,7 @@ pub fn plain_length(code: &[u8]) -> Option<usize> {
         (REGISTER, _) if is_wide => 8,
         _ => 4,
     };
-    let behind = bytes.len().checked_sub(distance + immediate)?;
-    Some(code.len() - behind)
+    Some(first.taken + usize::from(distance) + immediate)
 }
 
 #[cfg(test)]

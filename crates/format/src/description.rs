@@ -20,8 +20,8 @@
 //! Version 1 has records of 48 bytes, which end in front of the owner.
 
 use alloc::borrow::Cow;
-use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
+use alloc::vec;
 use alloc::vec::Vec;
 
 /// First bytes of a description.
@@ -333,33 +333,70 @@ pub fn path_in(description: &[u8]) -> Option<&[u8]> {
     strings.get(start..start.checked_add(length)?)
 }
 
-/// Strings stored once each, but for those whose hash is another's.
+/// Strings stored once each.
 #[derive(Default)]
 struct Strings {
     bytes: Vec<u8>,
-    /// By hash: comparing long names, of which many begin alike, takes longer.
-    seen: BTreeMap<u64, (u32, u32)>,
+    /// A table of hashes and places, of which at least half have none: a string has the first free one from that of its hash on.
+    seen: Vec<(u64, Option<(u32, u32)>)>,
+    count: usize,
 }
 
 impl Strings {
     fn put(&mut self, text: &str) -> (u32, u32) {
+        if 2 * self.count >= self.seen.len() {
+            self.grow();
+        }
         let hash = hash(text.as_bytes());
-        if let Some(&(start, length)) = self.seen.get(&hash) {
-            let start_at = start as usize;
-            if self.bytes.get(start_at..start_at + length as usize) == Some(text.as_bytes()) {
-                return (start, length);
-            }
+        let index = self.find(hash, |(start, length)| self.bytes.get(start as usize..(start + length) as usize) == Some(text.as_bytes()));
+        if let Some(&(_, Some(place))) = self.seen.get(index) {
+            return place;
         }
         let place = (self.bytes.len() as u32, text.len() as u32);
         self.bytes.extend(text.as_bytes());
-        self.seen.insert(hash, place);
+        self.note(index, hash, place);
         place
+    }
+
+    /// Where in the table the place with a hash is that is the right one; else the free one for it. There must be a free one.
+    fn find(&self, hash: u64, is_right: impl Fn((u32, u32)) -> bool) -> usize {
+        let mask = self.seen.len().wrapping_sub(1);
+        let mut index = hash as usize & mask;
+        while let Some(&(other, Some(place))) = self.seen.get(index) {
+            if other == hash && is_right(place) {
+                break;
+            }
+            index = (index + 1) & mask;
+        }
+        index
+    }
+
+    fn note(&mut self, index: usize, hash: u64, place: (u32, u32)) {
+        if let Some(free) = self.seen.get_mut(index) {
+            *free = (hash, Some(place));
+            self.count += 1;
+        }
+    }
+
+    fn grow(&mut self) {
+        let larger = vec![(0, None); (2 * self.seen.len()).max(64)];
+        let old = core::mem::replace(&mut self.seen, larger);
+        self.count = 0;
+        for (hash, place) in old {
+            if let Some(place) = place {
+                let index = self.find(hash, |_| false);
+                self.note(index, hash, place);
+            }
+        }
     }
 }
 
-/// FNV-1a.
+/// Spreads strings, eight bytes at a time.
 fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let (words, rest) = bytes.as_chunks::<8>();
+    let hash = words.iter().fold(bytes.len() as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+    mix(rest.iter().fold(hash, |hash, &byte| hash.rotate_left(8) ^ u64::from(byte)), 0)
 }
 
 struct Reader<'a> {

@@ -443,10 +443,16 @@ impl<'data> Image<'data> {
         &self.unwind.fdes
     }
 
+    /// How many of [`Image::fdes`] start in front of a link address.
+    #[must_use]
+    pub fn fdes_in_front_of(&self, address: u64) -> usize {
+        self.unwind.in_front_of(address)
+    }
+
     /// The unwind entry that covers a link address.
     #[must_use]
     pub fn fde_at(&self, address: u64) -> Option<&Fde<'data>> {
-        let behind = self.unwind.fdes.partition_point(|fde| fde.range.start <= address);
+        let behind = self.unwind.in_front_of(address.saturating_add(1));
         self.unwind.fdes.get(behind.checked_sub(1)?).filter(|fde| fde.range.contains(&address))
     }
 

@@ -71,7 +71,16 @@ pub struct UnwindTables {
 
 pub(crate) struct Unwind<'data> {
     pub(crate) fdes: Vec<Fde<'data>>,
+    /// Where each of them starts, close together: it is searched for often.
+    starts: Vec<u64>,
     pub(crate) tables: UnwindTables,
+}
+
+impl Unwind<'_> {
+    /// How many entries start in front of an address.
+    pub(crate) fn in_front_of(&self, address: u64) -> usize {
+        self.starts.partition_point(|&start| start < address)
+    }
 }
 
 pub(crate) fn parse<'data>(map: &Map<'data>) -> Unwind<'data> {
@@ -92,7 +101,8 @@ pub(crate) fn parse<'data>(map: &Map<'data>) -> Unwind<'data> {
     fdes.sort_by_key(|fde| (fde.range.start, fde.range.end));
     fdes.dedup_by(|b, a| a.range == b.range);
     let frames = section.map(|section| section.address).or(other);
-    Unwind { fdes, tables: UnwindTables { header: header.map(|one| (one.address, one.file_size)), frames } }
+    let starts = fdes.iter().map(|fde| fde.range.start).collect();
+    Unwind { fdes, starts, tables: UnwindTables { header: header.map(|one| (one.address, one.file_size)), frames } }
 }
 
 fn frames_of_header(map: &Map<'_>, header: u64) -> Option<u64> {

@@ -43,7 +43,7 @@ impl<'a> Probed<'a> {
 /// Makes one copy of a function.
 pub(crate) fn assemble(image: &Image<'_>, parts: &[Part<'_>], body: &Body, probed: Option<Probed<'_>>) -> Result<FunctionCopy, Reason> {
     let mut fragments = Vec::with_capacity(parts.len());
-    let mut wide = Vec::with_capacity(parts.len());
+    let mut arranged = Vec::with_capacity(parts.len());
     for part in parts {
         let place = place(part, probed)?;
         fragments.push(Fragment {
@@ -57,13 +57,13 @@ pub(crate) fn assemble(image: &Image<'_>, parts: &[Part<'_>], body: &Body, probe
             jumps: Vec::new(),
             address: 0,
         });
-        wide.push((place.wide, place.length));
+        arranged.push((place.sizes, place.length));
     }
     let mut copy = FunctionCopy { fragments, tables: Vec::new(), frames: Vec::new() };
-    for ((index, part), (wide, length)) in parts.iter().enumerate().zip(&wide) {
+    for ((index, part), (sizes, length)) in parts.iter().enumerate().zip(&arranged) {
         let number = u32::try_from(index).unwrap_or(u32::MAX);
         let mut writer = Writer { part, number, copy: &copy, tables: &body.tables, probed, written: Written::default() };
-        writer.write(wide, *length)?;
+        writer.write(sizes, *length)?;
         let written = writer.written;
         if let Some(fragment) = copy.fragments.get_mut(index) {
             fragment.length = u32::try_from(written.bytes.len()).unwrap_or(u32::MAX);
@@ -99,7 +99,17 @@ struct Arranged {
     labels: Vec<Label>,
     /// Bytes of the copy, at least.
     length: u32,
-    wide: Vec<bool>,
+    /// Of each item.
+    sizes: Vec<Size>,
+}
+
+/// What an item takes in the copy.
+struct Size {
+    inserted: Inserted,
+    /// Whether a branch has more than its eight bits.
+    wide: bool,
+    /// Where it ends.
+    end: u32,
 }
 
 /// Chooses sizes until every short branch reaches its target.
@@ -108,23 +118,22 @@ fn place(part: &Part<'_>, probed: Option<Probed<'_>>) -> Result<Arranged, Reason
     if part.bytes.len() as u64 > u64::from(limit) {
         return Err(Reason::TooLarge);
     }
-    let mut wide: Vec<bool> = part.items.iter().map(|item| is_wide_at_once(part, item)).collect();
-    let sizes: Vec<Inserted> = part.items.iter().map(|item| Inserted::at(item, probed)).collect();
+    let size = |item| Size { inserted: Inserted::at(item, probed), wide: is_wide_at_once(part, item), end: 0 };
+    let mut sizes: Vec<Size> = part.items.iter().map(size).collect();
     let mut labels = Vec::new();
-    let mut ends = vec![0; part.items.len()];
     loop {
-        let length = arrange(part, &sizes, &wide, &mut labels, &mut ends);
+        let length = arrange(part, &mut sizes, &mut labels);
         let mut has_grown = false;
-        for (((item, own), wide), end) in part.items.iter().zip(&sizes).zip(&mut wide).zip(&ends) {
-            let is_short = matches!(item.form, Form::Short { .. } | Form::Counter) && own.taken == 0;
-            if is_short && !*wide && !reaches(part, item, &labels, *end) {
-                *wide = true;
+        for (item, own) in part.items.iter().zip(&mut sizes) {
+            let is_short = matches!(item.form, Form::Short { .. } | Form::Counter) && own.inserted.taken == 0;
+            if is_short && !own.wide && !reaches(part, item, &labels, own.end) {
+                own.wide = true;
                 has_grown = true;
             }
         }
         if !has_grown {
             labels.shrink_to_fit();
-            return Ok(Arranged { labels, wide, length });
+            return Ok(Arranged { labels, sizes, length });
         }
     }
 }
@@ -164,17 +173,17 @@ impl Inserted {
 
 /// Lists where distances change, and where in the copy each item ends; answers the bytes of the copy, but for a jump behind
 /// its end.
-fn arrange(part: &Part<'_>, sizes: &[Inserted], wide: &[bool], labels: &mut Vec<Label>, ends: &mut [u32]) -> u32 {
+fn arrange(part: &Part<'_>, sizes: &mut [Size], labels: &mut Vec<Label>) -> u32 {
     labels.clear();
     let mut grown = 0;
-    for (((item, own), &wide), behind) in part.items.iter().zip(sizes).zip(wide).zip(ends) {
+    for (item, Size { inserted: own, wide, end: behind }) in part.items.iter().zip(sizes) {
         if own.head != 0 {
             let front = item.at + grown;
             grown += own.head;
             labels.push(Label { from: item.at, front, to: item.at + grown });
         }
         let length = u32::from(item.length);
-        let size = own.before + size(item, wide, own.taken);
+        let size = own.before + size(item, *wide, own.taken);
         if size != length {
             grown += size;
             grown -= length;
@@ -242,22 +251,22 @@ struct Writer<'a, 'data> {
 }
 
 impl Writer<'_, '_> {
-    fn write(&mut self, wide: &[bool], length: u32) -> Result<(), Reason> {
+    fn write(&mut self, sizes: &[Size], length: u32) -> Result<(), Reason> {
         let behind = u32::from(self.part.runs_over);
         let is_near = |item: &Item| matches!(item.form, Form::Short { .. } | Form::Counter | Form::Near { .. });
         let stays = |item: &Item| is_near(item) && !item.is_exit && self.part.range.contains(&item.target);
         let has_field =
-            |(item, wide): (&Item, &bool)| !stays(item) && (*wide || !matches!(item.form, Form::Plain | Form::Short { .. } | Form::Counter));
+            |(item, own): (&Item, &Size)| !stays(item) && (own.wide || !matches!(item.form, Form::Plain | Form::Short { .. } | Form::Counter));
         self.written.bytes.reserve_exact((length + behind * JUMP) as usize);
-        self.written.fixups.reserve_exact(behind as usize + self.part.items.iter().zip(wide).filter(|one| has_field(*one)).count());
+        self.written.fixups.reserve_exact(behind as usize + self.part.items.iter().zip(sizes).filter(|one| has_field(*one)).count());
         if self.probed.is_some() {
             self.written.sites.reserve_exact(self.part.items.iter().map(|item| (item.places.1 - item.places.0) as usize).sum());
         }
         let mut done = 0;
-        for (item, &wide) in self.part.items.iter().zip(wide) {
+        for (item, own) in self.part.items.iter().zip(sizes) {
             self.copy_bytes(done, item.at);
             self.ways_to(item);
-            self.item(item, wide)?;
+            self.item(item, own)?;
             done = item.at + u32::from(item.length);
         }
         self.copy_bytes(done, u32::try_from(self.part.bytes.len()).unwrap_or(u32::MAX));
@@ -312,8 +321,8 @@ impl Writer<'_, '_> {
         self.written.sites.push(Site { at, length: end - at, end: behind, point, slot: placed.slot, region: placed.region, insertion: index });
     }
 
-    fn item(&mut self, item: &Item, wide: bool) -> Result<(), Reason> {
-        let taken = Inserted::at(item, self.probed).taken;
+    fn item(&mut self, item: &Item, own: &Size) -> Result<(), Reason> {
+        let (wide, taken) = (own.wide, own.inserted.taken);
         self.insert_all(item, Slot::Before, size(item, wide, taken));
         match item.form {
             Form::Near { condition: Some(code) } | Form::Short { condition: Some(code) } if taken != 0 => {

@@ -80,7 +80,9 @@ type References = AddressMap<(u32, u64)>;
 
 /// Takes a function apart; the parts are in the function's order.
 pub(crate) fn decode<'data>(image: &Image<'data>, function: &Function, body: &Body, placed: &[Placed]) -> Result<Vec<Part<'data>>, Reason> {
-    let context = Context { image, function, body, references: references(body), placed };
+    let is_fixed = matches!(image.kind(), Kind::NonPie | Kind::Static);
+    let context =
+        Context { image, function, body, references: references(body), placed, is_fixed, may_hold_own: is_fixed && may_hold_own(image, function) };
     let own: Vec<&Instruction> = body.instructions.iter().filter(|one| context.names_own_code(one)).collect();
     if context.knows_where_it_goes(&own) {
         return Err(Reason::ReturnAddress);
@@ -105,6 +107,30 @@ struct Context<'a, 'data> {
     body: &'a Body,
     references: References,
     placed: &'a [Placed],
+    /// Whether the program stays where it is linked: addresses may be numbers in its code.
+    is_fixed: bool,
+    /// Whether that may be so of the function's own addresses.
+    may_hold_own: bool,
+}
+
+/// Whether four bytes of a function, or of what is close behind it, could be one of its addresses, wherever instructions begin:
+/// where none could, none need be taken apart to see.
+fn may_hold_own(image: &Image<'_>, function: &Function) -> bool {
+    let holds = |part: &Range<u64>, own: &Range<u64>| {
+        let bytes = image.bytes_at(part.start, part.end.saturating_sub(part.start) + CHECK_LENGTH);
+        let size = u32::try_from(own.end.saturating_sub(own.start)).unwrap_or(u32::MAX);
+        bytes.is_none_or(|bytes| holds_word(bytes, own.start as u32, size))
+    };
+    function.parts.iter().any(|part| function.parts.iter().any(|own| holds(part, own)))
+}
+
+/// Whether any four bytes are a number from `first` to so many above it. Every fourth word is looked at, four times, with no way
+/// out in between: the compiler then takes several at once.
+fn holds_word(bytes: &[u8], first: u32, above: u32) -> bool {
+    (0..4).any(|from| {
+        let (words, _) = bytes.get(from..).unwrap_or_default().as_chunks::<4>();
+        words.iter().fold(false, |found, word| found | (u32::from_le_bytes(*word).wrapping_sub(first) <= above))
+    })
 }
 
 fn references(body: &Body) -> References {
@@ -144,9 +170,8 @@ impl<'data> Context<'_, 'data> {
             }
             _ => false,
         };
-        let is_fixed = matches!(self.image.kind(), Kind::NonPie | Kind::Static);
         let holds_label = |one: &Instruction| self.number(one).is_some_and(|number| self.function.contains(number) && is_label(number));
-        own.iter().any(loads_label) || is_fixed && self.body.instructions.iter().any(|one| !refers_to_table(one) && holds_label(one))
+        own.iter().any(loads_label) || self.may_hold_own && self.body.instructions.iter().any(|one| !refers_to_table(one) && holds_label(one))
     }
 
     /// Whether an instruction loads its own address for a number to be added to it that leads to data: so code of the large model
@@ -163,10 +188,9 @@ impl<'data> Context<'_, 'data> {
         let entries: Vec<Range<u64>> =
             tables.map(|table| table.address..table.address + table.form.entry_size() * table.reached().len() as u64).collect();
         let is_read = |target: u64| entries.iter().any(|range| range.contains(&target));
-        let is_fixed = matches!(self.image.kind(), Kind::NonPie | Kind::Static);
         let named = |one: &Instruction| match one.operand {
             Operand::RipRelative { target, .. } => Some(target),
-            Operand::Fixed if is_fixed => self.last_word(one),
+            Operand::Fixed if self.is_fixed => self.last_word(one),
             _ => None,
         };
         let reads = |one: &Instruction| one.flow == Flow::Next && named(one).is_some_and(is_read) && !self.references.contains_key(&one.address);
@@ -213,9 +237,9 @@ impl<'data> Context<'_, 'data> {
             let bytes = self.image.bytes_at(address, CHECK_LENGTH).unwrap_or_default();
             u32::try_from(address).is_ok_and(|address| bytes.windows(4).any(|word| word == address.to_le_bytes()))
         };
-        let mut arrivals =
-            code.iter().filter(is_call).map(Instruction::end).chain(self.body.tables.iter().flat_map(|table| table.reached()).copied());
-        matches!(self.image.kind(), Kind::NonPie | Kind::Static) && arrivals.any(names_itself)
+        let mut returns = code.iter().filter(is_call).map(Instruction::end);
+        let mut reached = self.body.tables.iter().flat_map(|table| table.reached()).copied();
+        self.may_hold_own && returns.any(names_itself) || self.is_fixed && reached.any(names_itself)
     }
 
     /// Takes apart what is in a range; its first instruction is said to be the body's one with this index.

@@ -22,7 +22,9 @@ pub(crate) struct Entries {
 impl Entries {
     pub(crate) fn new(moved: &[Moved]) -> Self {
         let pairs = moved.iter().flat_map(|one| one.springboards.iter().map(|springboard| (springboard.entry, one.entry(springboard))));
-        Self { moved: pairs.collect() }
+        let mut entries = AddressMap::with_capacity_and_hasher(moved.len(), Default::default());
+        entries.extend(pairs);
+        Self { moved: entries }
     }
 
     /// Where control goes for an address.

@@ -220,6 +220,7 @@ struct Piece {
     fragment: usize,
     /// Its address divided by the alignment leaves this.
     wanted: u64,
+    /// A power of two.
     alignment: u64,
     length: u64,
 }
@@ -233,8 +234,7 @@ impl Piece {
 
     /// Bytes that are left free in front of it.
     const fn gap(&self, next: u64) -> u64 {
-        let behind = next.wrapping_sub(self.wanted) % self.alignment;
-        (self.alignment - behind) % self.alignment
+        self.wanted.wrapping_sub(next) & (self.alignment - 1)
     }
 }
 
@@ -283,12 +283,27 @@ const CHOICE: usize = 16;
 fn pack(pieces: Vec<Piece>, next: &mut u64, mut place: impl FnMut(&Piece, u64)) {
     let mut rest = pieces.into_iter();
     let mut choice: VecDeque<Piece> = rest.by_ref().take(CHOICE).collect();
-    while let Some((index, gap)) = choice.iter().map(|piece| piece.gap(*next)).enumerate().min_by_key(|one| one.1) {
+    while let Some((index, gap)) = least_gap(&choice, *next) {
         let Some(piece) = choice.remove(index) else { return };
         place(&piece, *next + gap);
         *next += gap + piece.length;
         choice.extend(rest.next());
     }
+}
+
+/// The first of the pieces in front of which least would be left free, and how much.
+fn least_gap(choice: &VecDeque<Piece>, next: u64) -> Option<(usize, u64)> {
+    let mut least = None;
+    for (index, piece) in choice.iter().enumerate() {
+        let gap = piece.gap(next);
+        if least.is_none_or(|(_, least)| gap < least) {
+            least = Some((index, gap));
+        }
+        if gap == 0 {
+            break;
+        }
+    }
+    least
 }
 
 fn unwind(image: &Image<'_>, (moved, order): (&[Moved], &Order), additions: &Additions, layout: &Layout, address: u64) -> Option<UnwindBytes> {

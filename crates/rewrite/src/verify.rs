@@ -197,7 +197,8 @@ pub(crate) fn verify(original: &Image<'_>, program: &Program, bytes: &[u8], clai
     let written = Image::parse(bytes).map_err(|_| fail("the headers", Fault::new(0, "the file cannot be read")))?;
     note::check(&written, claims).map_err(|fault| fail("the note", fault))?;
     threads::check(original, &written).map_err(|fault| fail("thread-local variables", fault))?;
-    let moved: AddressMap = claims.functions.iter().flat_map(|one| &one.entries).map(|&(original, _, entry)| (original, entry)).collect();
+    let mut moved = AddressMap::with_capacity_and_hasher(claims.functions.len(), Default::default());
+    moved.extend(claims.functions.iter().flat_map(|one| &one.entries).map(|&(original, _, entry)| (original, entry)));
     additions(&written, claims, &moved).map_err(|fault| fail("the probes' own code", fault))?;
     let faults = threads.map(&claims.functions, |claim| {
         let walk = Walk { original, written: &written, program, moved: &moved, claims, claim };

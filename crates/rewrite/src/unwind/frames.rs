@@ -37,7 +37,7 @@ pub(crate) fn convert(image: &Image<'_>, copy: &FunctionCopy, probed: Option<Pro
     let mut frames = Vec::with_capacity(copy.fragments.len());
     for (fragment, part) in copy.fragments.iter().zip(0_u32..) {
         let fdes = image.fdes();
-        let first = fdes.partition_point(|fde| fde.range.start < fragment.original.start).saturating_sub(1);
+        let first = image.fdes_in_front_of(fragment.original.start).saturating_sub(1);
         let others = fdes.iter().enumerate().skip(first);
         for (index, fde) in others.take_while(|(_, fde)| fde.range.start < fragment.original.end) {
             if fde.range.end > fragment.original.start {

@@ -5,8 +5,10 @@ use std::ops::Range;
 use crate::insertion::Point;
 use crate::points::Slot;
 
+/// Of how many bytes about one branches within the function.
+const BYTES_A_BRANCH: u64 = 16;
+
 /// What is known of a copy after its instructions were walked through.
-#[derive(Default)]
 pub(crate) struct Seen {
     /// For each fragment, where its instructions are.
     pub(crate) labels: Vec<Labels>,
@@ -17,6 +19,12 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
+    /// Nothing yet, with room for what is usual in a copy of so many fragments and bytes.
+    pub(crate) fn with_room(fragments: usize, bytes: u64) -> Self {
+        let branches = usize::try_from(bytes / BYTES_A_BRANCH).unwrap_or(0);
+        Self { labels: Vec::with_capacity(fragments), branches: Vec::with_capacity(branches), events: Vec::new() }
+    }
+
     pub(crate) fn label(&self, original: u64) -> Option<u64> {
         self.labels.iter().find_map(|labels| labels.find(original))
     }
@@ -39,9 +47,10 @@ pub(crate) struct Labels {
 }
 
 impl Labels {
-    pub(crate) fn new(old: &Range<u64>) -> Self {
+    /// No instruction yet, with room for so many places at which the distance changes.
+    pub(crate) fn new(old: &Range<u64>, shifts: usize) -> Self {
         let words = usize::try_from(old.end.saturating_sub(old.start).div_ceil(64)).unwrap_or(0);
-        Self { start: old.start, starts: vec![0; words], shifts: Vec::new() }
+        Self { start: old.start, starts: vec![0; words], shifts: Vec::with_capacity(shifts) }
     }
 
     /// Notes an instruction; they come in order.

@@ -24,7 +24,8 @@ pub(crate) struct Walk<'a, 'data> {
 impl Walk<'_, '_> {
     /// Checks one copy.
     pub(crate) fn check(&self, copy: &Copy, has_probes: bool) -> Result<(), Fault> {
-        let mut seen = Seen::default();
+        let bytes = copy.fragments.iter().map(|fragment| fragment.old.end.saturating_sub(fragment.old.start)).sum();
+        let mut seen = Seen::with_room(copy.fragments.len(), bytes);
         for fragment in &copy.fragments {
             if let Some(relocation) = self.original.relocations_in(&fragment.old).first() {
                 return Err(Fault::new(relocation.address, "the loader writes an address there in the original alone"));
@@ -256,7 +257,7 @@ impl<'a, 'data> Place<'a, 'data> {
         if is_entry && self.has_probes && self.walk.claim.has_entry && first.is_none() {
             return Err(self.fault("there is no probe at the entry"));
         }
-        let mut labels = Labels::new(&self.fragment.old);
+        let mut labels = Labels::new(&self.fragment.old, 2 * self.fragment.sites.len() + 2);
         let mut inserted = self.next_inserted();
         while self.old < self.fragment.old.end {
             if self.new == inserted {
