@@ -8,7 +8,7 @@
     least     the share of functions that must be instrumented, where it is not 0.999 (with `why`); small images hold as well
               where all that is refused is of the kinds that are never moved
     why       reason of `least`
-    counted   false where entries and exits cannot be counted (a static program takes no library)
+    counted   false where entries and exits cannot be counted (a static program takes no library; one that ends by _exit writes nothing)
     measured  false where the runtime cannot be loaded
     fast      true for the subset that the tests of the project run
     root      true where the job needs a real root

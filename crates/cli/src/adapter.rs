@@ -39,7 +39,8 @@ impl Loaded {
             None => Ok(()),
             Some(level) => {
                 let what = format!("--levels asks for {}, and adapter {} has no <{}>", level.element(), self.name, level.element());
-                Err(Failure::new(Code::Usage, what).remedy("leave out --levels to insert all that the adapter has"))
+                let there: Vec<&str> = ASKED.into_iter().filter(|&level| has(level)).map(Level::element).collect();
+                Err(Failure::new(Code::Usage, what).remedy(format!("--levels {} inserts all that it has", there.join(","))))
             }
         }
     }

@@ -14,7 +14,7 @@ use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use tare_image::{Image, Relocation, RelocationKind};
 
 use crate::addresses::slot;
-use crate::decode::{RawFlow, decoder, is_padding, raw_flow};
+use crate::decode::{AddressSet, RawFlow, decoder, is_padding, raw_flow};
 use crate::extent::{Extent, Step};
 use crate::fragments::{Fragment, Fragments};
 use crate::noreturn::is_noreturn_name;
@@ -43,7 +43,7 @@ pub(crate) fn starts(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep) ->
     let mut last = Reach { end: 0, is_open: true };
     for &candidate in &candidates {
         let Some(gap) = fragments.gap(image, candidate).filter(|_| candidate >= last.end) else { continue };
-        let room = Room { image, fragments, candidates: &candidates, end: gap.end };
+        let room = Room { image, fragments, instructions: &sweep.starts, candidates: &candidates, end: gap.end };
         let follows = !last.is_open && gap.contains(&last.end) && is_filled(image, last.end..candidate);
         if !follows && !may_begin(image, fragments, &gap, candidate) {
             continue;
@@ -208,6 +208,8 @@ struct Reach {
 struct Room<'a, 'data> {
     image: &'a Image<'data>,
     fragments: &'a Fragments,
+    /// Where those of what is known start.
+    instructions: &'a AddressSet,
     /// Sorted.
     candidates: &'a [u64],
     /// Where what is known begins again.
@@ -235,26 +237,32 @@ impl Room<'_, '_> {
             }
             own.push(one.ip());
             if let RawFlow::Call(target) | RawFlow::Jump(target) | RawFlow::Branch(target) = flow {
-                leads_to.push(target);
+                leads_to.push((target, matches!(flow, RawFlow::Call(_))));
             }
             before = if is_padding(&one) { before } else { Some(flow) };
         }
         let end = extent.end();
         // A call that nothing follows does not come back.
         let is_closed = extent.is_closed() || (matches!(before, Some(RawFlow::Call(_))) && extent.is_behind_branches(end));
-        let is_plausible = end > start && is_closed && leads_to.iter().all(|&target| self.is_place_to_go(target, &own, start..end));
+        let is_plausible =
+            end > start && is_closed && leads_to.iter().all(|&(target, is_call)| self.is_place_to_go(target, is_call, &own, start..end));
         let fragment = Fragment::new(start..end, None, true, FoundBy::Pointer);
         let reach = Reach { end, is_open: !extent.is_behind_branches(end) };
         (is_plausible && !needs_more_than_arguments(self.image, &fragment)).then_some(reach)
     }
 
-    /// Whether a function goes here: to an own instruction, the entry of another, or where nothing is known.
-    fn is_place_to_go(&self, target: u64, own: &[u64], range: Range<u64>) -> bool {
+    /// Whether a function goes here: to an own instruction, the entry of another, or where nothing is known. What it calls may be a
+    /// function that was taken for a part of the one in front, whose end nothing names.
+    fn is_place_to_go(&self, target: u64, is_call: bool, own: &[u64], range: Range<u64>) -> bool {
         if range.contains(&target) {
             return own.binary_search(&target).is_ok();
         }
         match self.fragments.at(target) {
-            Some(_) => self.fragments.starting_at(target).is_some() || self.image.symbols_at(target).next().is_some(),
+            Some(_) if self.fragments.starting_at(target).is_some() || self.image.symbols_at(target).next().is_some() => true,
+            Some(_) => {
+                let may_be_taken_in = is_call && target.is_multiple_of(ALIGNMENT) && !self.fragments.has_known_end(target);
+                may_be_taken_in && self.instructions.contains(target)
+            }
             None => self.image.text_at(target).is_some() || self.image.plt_at(target).is_some(),
         }
     }

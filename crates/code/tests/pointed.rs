@@ -237,3 +237,67 @@ fn virtual_functions_are_not_taken_for_parts_of_what_stands_in_front_of_them() {
         }
     }
 }
+
+/// `helper` follows a call that does not come back, and nothing but `handler`, which nothing but a table tells of, calls it.
+const TAKEN_IN: &str = r"
+    .text
+    .globl main
+main:
+    sub $8, %rsp
+    call host
+    mov table(%rip), %rax
+    call *%rax
+    xor %eax, %eax
+    add $8, %rsp
+    ret
+    .p2align 4
+quits:
+    sub $8, %rsp
+    call abort@plt
+    .p2align 4
+host:
+    sub $8, %rsp
+    test %edi, %edi
+    je 1f
+    add $8, %rsp
+    ret
+1:  call quits
+    .p2align 4
+helper:
+    lea 1(%rdi), %eax
+    ret
+    .p2align 4
+handler:
+    sub $8, %rsp
+    call helper
+    call later
+    add $8, %rsp
+    ret
+    .p2align 4
+later:
+    lea 2(%rdi), %eax
+    ret
+    .data
+table:
+    .quad handler
+    .section .note.GNU-stack
+";
+
+#[test]
+fn functions_behind_pointers_may_call_what_was_taken_for_a_part_of_another() {
+    let shop = Workshop::new();
+    shop.compile("gcc", "taken", "s", TAKEN_IN, &["-pie"]);
+    let bytes = shop.read("taken");
+    let image = Image::parse(&bytes).expect("an image");
+    let address = |wanted: &str| image.symbols().iter().find(|symbol| symbol.name == wanted).unwrap_or_else(|| panic!("no symbol {wanted}")).address;
+    let [helper, handler, later] = ["helper", "handler", "later"].map(address);
+    run(Command::new("strip").arg(shop.path("taken")));
+    let bytes = shop.read("taken");
+    let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
+    let found = starts(&program);
+    assert_eq!(found.get(&handler).map(|one| one.1), Some(FoundBy::Pointer), "{found:x?}");
+    assert_eq!(found.get(&later).map(|one| one.1), Some(FoundBy::Branch), "{found:x?}");
+    let host = program.functions.iter().find(|one| one.contains(helper)).expect("someone has it");
+    let is_entry = host.entry == helper || host.other_entries.contains(&helper);
+    assert!(is_entry || host.refusal.is_some(), "{host:x?}");
+}

@@ -1,10 +1,11 @@
 //! What became of the functions of an image that was instrumented, as text and as the `instrument` document.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::layout::{Page, Writer};
+use crate::layout::{Glyphs, Page, Writer};
 use crate::number::{exact_count, time_with_unit};
 use crate::select::{Decision, Unmatched};
 
@@ -105,8 +106,8 @@ pub fn text(instrumented: &Instrumented, page: &Page, timings: bool) -> String {
         number(counts.refused)
     );
     writer.labelled("Functions", &functions);
-    for refusal in &instrumented.refusals {
-        writer.labelled("Refused", &format!("{} at {:#x}: {}", refusal.name, refusal.address, refusal.reason));
+    for (reason, refused) in by_reason(&instrumented.refusals) {
+        writer.labelled("Refused", &refusals(reason, &refused, glyphs));
     }
     let sites = &instrumented.sites;
     writer.labelled("Sites", &format!("{} patched, {} refused", number(sites.patched), number(sites.refused)));
@@ -118,6 +119,32 @@ pub fn text(instrumented: &Instrumented, page: &Page, timings: bool) -> String {
         writer.labelled("Time", &instrumented.phases.iter().map(phase).collect::<Vec<_>>().join(", "));
     }
     writer.finish()
+}
+
+/// Refusals by their reason, the most usual one first, in the order of their addresses.
+fn by_reason(refused: &[Decision]) -> Vec<(&str, Vec<&Decision>)> {
+    let mut grouped: BTreeMap<&str, Vec<&Decision>> = BTreeMap::new();
+    for one in refused {
+        grouped.entry(&one.reason).or_default().push(one);
+    }
+    let mut grouped: Vec<_> = grouped.into_iter().collect();
+    grouped.sort_by_key(|(_, refused)| Reverse(refused.len()));
+    grouped
+}
+
+/// How many functions that were refused for the same reason are named.
+const EXAMPLES: usize = 3;
+
+/// Functions that were refused for one reason: all of them where they are few, else how many, and the first.
+fn refusals(reason: &str, refused: &[&Decision], glyphs: &Glyphs) -> String {
+    let shown: Vec<String> = refused.iter().take(EXAMPLES).map(|one| format!("{} at {:#x}", one.name, one.address)).collect();
+    let shown = shown.join(", ");
+    match refused.len() {
+        0..=EXAMPLES => format!("{shown}: {reason}"),
+        count => {
+            format!("{} functions, {shown} and {} more: {reason}", exact_count(count as u64, glyphs), exact_count((count - EXAMPLES) as u64, glyphs))
+        }
+    }
 }
 
 /// How many there are of each kind for each reason.

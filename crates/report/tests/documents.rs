@@ -252,6 +252,11 @@ fn the_documents_of_images_have_the_fields_of_their_schemas() {
     assert_eq!(document["output"], "out");
     assert!(tare_report::instrument::text(&instrumented, &Page::default(), false).contains("1 loop: irreducible"));
 
+    let refusals = (1..=5).map(|address| Decision { name: format!("f{address}"), address, reason: "too short".into() }).collect();
+    let many = tare_report::instrument::text(&Instrumented { refusals, ..instrumented.clone() }, &Page::default(), false);
+    let words: Vec<&str> = many.split_whitespace().collect();
+    assert!(words.join(" ").contains("Refused 5 functions, f1 at 0x1, f2 at 0x2, f3 at 0x3 and 2 more: too short Sites"), "{many}");
+
     let timed = |timings| tare_report::instrument::text(&instrumented, &Page::default(), timings).contains("analyse");
     assert!(timed(true) && !timed(false));
     for width in [40, 80] {

@@ -134,6 +134,15 @@ fn exceptions_through_measured_frames() {
     }
 }
 
+#[test]
+fn programs_of_another_linker() {
+    for flags in ["-O2", "-O0 -no-pie", "-O2 -s", "-O2 -no-pie -fcf-protection=full"] {
+        check("control.c", &format!("{flags} -fuse-ld=mold"), Balance::Exact);
+        check("exceptions.cpp", &format!("{flags} -fuse-ld=mold -pthread -std=c++17"), Balance::Skips);
+    }
+    check("exceptions.cpp", "-O2 -static -fuse-ld=mold -pthread -std=c++17", Balance::Static);
+}
+
 /// Compilers of this model find the global offset table from an instruction of the function's own; types stand at distances of eight
 /// bytes.
 #[test]
