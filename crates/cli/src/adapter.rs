@@ -218,8 +218,8 @@ fn find(interpreter: &str, program: &Path, library: &str) -> Option<PathBuf> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.lines().find_map(|line| {
         let (name, rest) = line.trim().split_once(" => ").unwrap_or((line.trim(), line.trim()));
-        let path = rest.split(" (").next().filter(|path| path.starts_with('/'))?;
-        let is_it = name == library || path == library || Path::new(path).file_name().is_some_and(|file| file.to_string_lossy() == library);
-        is_it.then(|| PathBuf::from(path))
+        let path = mpi_library::file_in(rest)?;
+        let is_it = name == library || path == Path::new(library) || path.file_name().is_some_and(|file| file.to_string_lossy() == library);
+        is_it.then_some(path)
     })
 }

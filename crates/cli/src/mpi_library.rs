@@ -87,10 +87,15 @@ fn parse_list(text: &str) -> Vec<Library> {
     text.lines()
         .filter_map(|line| {
             let (name, rest) = line.trim().split_once(" => ")?;
-            let path = rest.split(" (").next().filter(|path| path.starts_with('/')).map(PathBuf::from);
-            Some(Library { name: name.to_string(), path })
+            Some(Library { name: name.to_string(), path: file_in(rest) })
         })
         .collect()
+}
+
+/// The file in what the loader says of a library, such as `/lib/libc.so.6 (0x0000…)`. Relative search paths make relative ones.
+pub(crate) fn file_in(said: &str) -> Option<PathBuf> {
+    let path = said.split(" (").next().filter(|path| path.contains('/'))?;
+    std::path::absolute(path).ok()
 }
 
 /// The MPI among the libraries of a program; an MPI that is not known is refused by name.
@@ -129,12 +134,13 @@ mod tests {
 
     #[test]
     fn the_list_of_the_loader_is_read() {
-        let text = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibmpi.so.40 => /lib/x86_64-linux-gnu/libmpi.so.40 (0x00007f)\n\tlibx.so => not found\n\t/lib64/ld-linux-x86-64.so.2 (0x7f)\n";
+        let text = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibmpi.so.40 => /lib/x86_64-linux-gnu/libmpi.so.40 (0x00007f)\n\tlibx.so => not found\n\tliby.so => lib/liby.so (0x7f)\n\t/lib64/ld-linux-x86-64.so.2 (0x7f)\n";
         assert_eq!(
             parse_list(text),
             vec![
                 Library { name: "libmpi.so.40".into(), path: Some("/lib/x86_64-linux-gnu/libmpi.so.40".into()) },
-                Library { name: "libx.so".into(), path: None }
+                Library { name: "libx.so".into(), path: None },
+                Library { name: "liby.so".into(), path: Some(std::env::current_dir().expect("a directory").join("lib/liby.so")) },
             ]
         );
     }

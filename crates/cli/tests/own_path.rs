@@ -86,6 +86,21 @@ fn a_library_beside_the_program_is_found_by_origin() {
 }
 
 #[test]
+fn a_library_of_a_relative_search_path_can_be_measured() {
+    let place = Place::new();
+    let folder = place.path();
+    fs::write(folder.join("part.c"), "int part(void) { return 41; }\n").expect("a writable directory");
+    fs::write(folder.join("whole.c"), "int part(void);\nint main(void) { return part() + 1; }\n").expect("a writable directory");
+    fs::create_dir_all(folder.join("lib")).expect("a writable directory");
+    let gcc = |arguments: &[&str]| assert!(Command::new("gcc").current_dir(folder).args(arguments).status().expect("gcc").success());
+    gcc(&["-shared", "-fPIC", "-o", "lib/libpart.so", "part.c"]);
+    gcc(&["-O2", "-o", "whole", "whole.c", "-Llib", "-lpart", "-Wl,-rpath,lib"]);
+    let output = place.profile(&["--preset", "all", "--library", "libpart"], &["./whole".into()]);
+    assert_eq!(output.status.code(), Some(42), "{}", text(&output.stderr));
+    assert!(place.report().has_region("part"));
+}
+
+#[test]
 fn a_program_and_a_library_open_what_lies_beside_their_originals() {
     let place = Place::new();
     let folder = place.path();
