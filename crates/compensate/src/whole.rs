@@ -11,6 +11,7 @@
 mod cause;
 mod classes;
 mod finding;
+mod queue;
 mod regions;
 mod shortage;
 mod tree;

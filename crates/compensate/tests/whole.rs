@@ -247,7 +247,11 @@ fn the_less_a_late_rank_had_a_processor_the_less_it_is_the_program_that_is_late(
     };
     assert_eq!(of_waiting(0.0, 0.0), Some((Certainty::Sure, None)));
     assert_eq!(of_waiting(0.1, 0.0), Some((Certainty::Sure, None)));
-    assert_eq!(of_waiting(0.3, 0.0), Some((Certainty::Likely, Some(0.3))));
+    assert_eq!(
+        of_waiting(0.3, 0.0).map(|(certainty, queued)| (certainty, queued.map(|queued| (queued * 1e4).round()))),
+        Some((Certainty::Likely, Some(2625.0))),
+        "of what seven of eight ranks wait"
+    );
     assert_eq!(of_waiting(0.9, 0.0), None, "all of it may be so");
     assert_eq!(of_waiting(1.5, 0.75), Some((Certainty::Sure, None)), "all had a processor for a quarter of their work: it is the work that differs");
 }
@@ -265,7 +269,57 @@ fn that_a_rank_had_no_processor_is_a_finding_of_its_own() {
     assert!((of - 2.0).abs() < 1e-6, "{of}");
     assert!((explains - 7.0 / 8.0).abs() < 1e-6, "seven of eight ranks wait a second for it");
     assert_eq!((found.certainty, *longest), (Certainty::Sure, 0.9));
-    assert!((found.seconds.value - 0.9 - explains).abs() < 1e-9, "both could be won: {found:?}");
+    assert!((found.seconds.value - 0.9).abs() < 1e-9, "its time and their waiting for it are the same: {found:?}");
+}
+
+/// Ranks that queued for so long outside of MPI and in it, with `calls` of MPI each.
+fn with_queues(profile: &mut Profile, calls: u64, of: impl Fn(usize) -> (f64, f64)) {
+    for (rank, location) in profile.locations.iter_mut().enumerate() {
+        let (outside, in_mpi) = of(rank);
+        (location.queued_s, location.queued_in_mpi_s) = (Some(outside + in_mpi), in_mpi);
+        location.nodes[2].on_calls = calls;
+    }
+}
+
+#[test]
+fn nobody_loses_more_for_want_of_a_processor_than_the_run_took() {
+    let found_with = |calls: u64| {
+        // Two take turns on a processor: each queues for half of its work, and waits for the other as long as it works more.
+        let mut profile = ranks_with(2, |rank| if rank == 0 { (2.0, 0.5, None) } else { (2.0, 0.6, None) });
+        with_queues(&mut profile, calls, |_| (1.0, 0.5));
+        all_findings(&profile)
+    };
+    let found = found_with(2);
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    let FindingKind::NoProcessor { explains, .. } = &finding.kind else { panic!("{found:?}") };
+    assert!((explains - 0.55).abs() < 1e-6);
+    assert!((finding.seconds.value - 1.5).abs() < 1e-6, "the rank that lost least: {finding:?}");
+    let known_to = |figure: &Figure| ((figure.value - figure.low) * 100.0).round() / 100.0;
+    assert_eq!((finding.certainty, known_to(&finding.seconds)), (Certainty::Sure, 0.02), "two answers of the kernel are of both");
+    let found = found_with(1_000_000);
+    assert_eq!(
+        found.last().map(|finding| (finding.certainty, known_to(&finding.seconds))),
+        Some((Certainty::Likely, 0.6)),
+        "all answers are of both"
+    );
+    let mut alone = ranks_with(2, |_| (2.0, 0.6, None));
+    alone.locations.iter_mut().flat_map(|location| &mut location.nodes).for_each(|node| (node.wait_ticks, node.virtual_wait_ticks) = (0, 0));
+    with_queues(&mut alone, 1_000_000, |_| (0.3, 0.3));
+    let processors = |finding: &tare_compensate::whole::Finding| matches!(finding.kind, FindingKind::NoProcessor { .. });
+    assert_eq!(all_findings(&alone).into_iter().find(processors).map(|finding| finding.certainty), Some(Certainty::Open));
+}
+
+#[test]
+fn work_that_differs_is_found_however_long_ranks_queued_in_mpi() {
+    // Rank 0 has three times the work of the others, and queues in MPI for most of what they wait.
+    let late = |work: f64| {
+        let mut profile = ranks_with(4, |rank| if rank == 0 { (work + 0.5, 0.0, None) } else { (1.0, work - 0.5, None) });
+        with_queues(&mut profile, 1_000, |_| (0.5, 0.8));
+        all_findings(&profile).into_iter().map(|finding| (finding.kind, finding.certainty, finding.queued_s)).collect::<Vec<_>>()
+    };
+    let found = late(1.5);
+    assert!(matches!(found[0], (FindingKind::LateArrival { .. }, Certainty::Sure, None)), "{found:?}");
+    assert!(matches!(found[1].0, FindingKind::NoProcessor { .. }), "behind what is to be said of the program: {found:?}");
 }
 
 #[test]
@@ -281,7 +335,8 @@ fn too_little_time_without_a_processor_is_not_told() {
 #[test]
 fn who_queues_in_mpi_makes_those_late_alone_who_wait_for_it() {
     let with_in_mpi = |late: f64, others: f64| {
-        let mut profile = ranks_with(8, |rank| if rank == 3 { (2.0, 0.0, None) } else { (1.0, 1.0, None) });
+        let mut profile = ranks_with(8, |rank| if rank == 3 { (2.0 - late, 0.0, None) } else { (1.0, 1.0, None) });
+        profile.locations[3].nodes[2].exclusive = (late * 1e9) as i64;
         for (rank, location) in profile.locations.iter_mut().enumerate() {
             let queued = if rank == 3 { late } else { others };
             (location.queued_s, location.queued_in_mpi_s) = (Some(queued), queued);

@@ -4,17 +4,16 @@
 //! run cannot become shorter by more than the mean over the ranks of the time that they wait there. Likewise for the work of
 //! messages. Below [`LEAST_PART`] of the run, or below twice its uncertainty, nothing is called a finding.
 //!
-//! That those for which ranks wait had no processor meanwhile makes a finding less certain by that time: nothing in it is the
-//! program's doing. What is explained by that is none; that ranks had no processor is then a finding of its own.
+//! That those for which ranks wait had no processor meanwhile makes a finding less certain by that time, but for what they had to do
+//! more than the others once they had one: that is the program's doing. What is explained by it is none; that ranks had no processor
+//! is then a finding of its own, which stands behind those about the program.
 
-use std::collections::BTreeSet;
-
-use tare_profile::{Processors, Profile, RegionIndex};
+use tare_profile::{Profile, RegionIndex};
 
 use crate::Compensated;
 use crate::figure::Figure;
 use crate::whole::cause::{Cause, Search};
-use crate::whole::shortage::{Shortage, shortages};
+use crate::whole::queue::Queue;
 use crate::whole::tree::CallTree;
 use crate::whole::waits::WaitPlace;
 
@@ -22,8 +21,6 @@ use crate::whole::waits::WaitPlace;
 const LEAST_PART: f64 = 0.01;
 /// Messages are only a finding from this part of the run's time on: some work for them is always needed.
 const LEAST_MESSAGES: f64 = 0.05;
-/// That a rank had no processor is only a finding from this part of the run's time on, where it explains no waiting.
-const LEAST_SHORTAGE: f64 = 0.05;
 /// The ranks for which others wait are the fewest that make up this part of the waiting.
 const MOST_OF_IT: f64 = 0.8;
 
@@ -105,26 +102,28 @@ pub enum FindingKind {
     },
 }
 
-/// How sure a finding is: its size over its uncertainty.
+/// How sure a finding is: its size over by how much less it may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Certainty {
     /// At least five times.
     Sure,
     /// At least twice.
     Likely,
+    /// Less: only that ranks had no processor is said all the same, as it is what makes all else less sure.
+    Open,
 }
 
 impl Certainty {
-    fn of(value: f64, half_width: f64) -> Option<Self> {
+    pub(super) fn of(value: f64, below: f64) -> Option<Self> {
         match value {
-            value if value >= 5.0 * half_width => Some(Self::Sure),
-            value if value >= 2.0 * half_width => Some(Self::Likely),
+            value if value >= 5.0 * below => Some(Self::Sure),
+            value if value >= 2.0 * below => Some(Self::Likely),
             _ => None,
         }
     }
 }
 
-/// The findings of a run, those with most to win first.
+/// The findings of a run, those with most to win first; behind them that ranks had no processor, which is none about the program.
 #[must_use]
 pub fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, places: &[WaitPlace]) -> Vec<Finding> {
     let ranks = Ranks::of(profile);
@@ -144,8 +143,8 @@ pub fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, p
         }
         findings.extend([cut_off(place, &ranks, time), messages(place, &ranks, time, &queue)].into_iter().flatten());
     }
-    findings.extend(queue.finding(profile, time, explained));
     findings.sort_by(|one, other| other.seconds.value.total_cmp(&one.seconds.value));
+    findings.extend(queue.finding(profile, time, explained));
     findings
 }
 
@@ -167,69 +166,8 @@ impl Ranks {
     }
 }
 
-fn figure(value: f64, half_width: f64) -> Figure {
-    Figure { value, low: (value - half_width).max(0.0), high: value + half_width, mark: None }
-}
-
-/// How long ranks had no processor.
-struct Queue {
-    /// With the rank of each.
-    shortages: Vec<(u32, Shortage)>,
-}
-
-impl Queue {
-    fn of(profile: &Profile, compensated: &Compensated) -> Self {
-        let ranked = |shortage: Shortage| profile.processes[shortage.process].rank.map(|rank| (rank, shortage));
-        Self { shortages: shortages(profile, compensated).into_iter().filter_map(ranked).collect() }
-    }
-
-    /// Seconds by which these ranks may be late because they had none: in MPI, and outside of it beyond what the work that they do
-    /// would have queued for at the others' rate. Where these are none, and so all are late in turn, the longest for which any rank
-    /// had none.
-    fn lateness(&self, awaited: &[u32]) -> f64 {
-        let all = || self.shortages.iter().map(|(_, shortage)| shortage);
-        if awaited.is_empty() {
-            return all().map(|shortage| shortage.queued_s + shortage.in_mpi_s).fold(0.0, f64::max);
-        }
-        let is_awaited = |rank: &u32| awaited.contains(rank);
-        let others = || self.shortages.iter().filter(|(rank, _)| !is_awaited(rank)).map(|(_, shortage)| shortage);
-        let worked: f64 = others().map(Shortage::worked_s).sum();
-        let rate = if worked > 0.0 { others().map(|shortage| shortage.queued_s).sum::<f64>() / worked } else { 0.0 };
-        let late = self.shortages.iter().filter(|(rank, _)| is_awaited(rank));
-        let excess = |shortage: &Shortage| (shortage.queued_s - rate * shortage.worked_s()).max(0.0);
-        late.map(|(_, shortage)| excess(shortage) + shortage.in_mpi_s).fold(0.0, f64::max)
-    }
-
-    /// Seconds in MPI for which ranks had none, of all of them.
-    fn in_mpi_s(&self) -> f64 {
-        self.shortages.iter().map(|(_, shortage)| shortage.in_mpi_s).sum()
-    }
-
-    /// That ranks had none, where that is much, or waiting is explained by it.
-    fn finding(&self, profile: &Profile, time: f64, explains: f64) -> Option<Finding> {
-        let by_length = |one: &&(u32, Shortage), other: &&(u32, Shortage)| one.1.queued_s.total_cmp(&other.1.queued_s);
-        let &(_, first) = self.shortages.iter().max_by(by_length)?;
-        if (first.queued_s < LEAST_SHORTAGE * time || !first.is_told()) && explains == 0.0 {
-            return None;
-        }
-        let region = profile.locations.iter().find(|location| location.process.0 == first.process)?.nodes.first()?.region;
-        let kind = FindingKind::NoProcessor {
-            ranks: self.shortages.iter().filter(|(_, shortage)| shortage.queued_s >= 0.5 * first.queued_s).map(|(rank, _)| *rank).collect(),
-            longest: first.queued_s,
-            of: first.outside_s,
-            sharing: sharing(profile, &profile.processes[first.process].host),
-            explains,
-        };
-        Some(Finding { kind, region, caller: None, seconds: Figure::exact(first.queued_s + explains), certainty: Certainty::Sure, queued_s: None })
-    }
-}
-
-/// Threads of a node, and the processors on which they were allowed to run: of sets that are not equal none is taken to hold
-/// processors of another, so that they are as many at least as they are.
-fn sharing(profile: &Profile, host: &str) -> Option<(usize, u32)> {
-    let there = || profile.locations.iter().filter(|location| profile.process_of(location).host == host);
-    let sets: Option<BTreeSet<Processors>> = there().map(|location| location.processors).collect();
-    Some((there().count(), sets?.iter().map(|set| set.number).sum()))
+fn figure(value: f64, below: f64, above: f64) -> Figure {
+    Figure { value, low: (value - below).max(0.0), high: value + above, mark: None }
 }
 
 /// What waiting at a place is.
@@ -242,8 +180,8 @@ enum Waiting {
 fn waiting(search: &Search<'_>, place: &WaitPlace, time: f64, queue: &Queue) -> Option<Waiting> {
     let ranks = search.ranks;
     let count = ranks.count as f64;
-    let (seconds, half_width) = (place.wait_s / count, place.half_width_s / count);
-    let alone = Certainty::of(seconds, half_width).filter(|_| seconds >= LEAST_PART * time)?;
+    let (seconds, below, above) = (place.wait_s / count, place.below_s / count, place.above_s / count);
+    let alone = Certainty::of(seconds, below).filter(|_| seconds >= LEAST_PART * time)?;
     let by_messages: f64 = place.awaited.iter().map(|(_, seconds)| seconds).sum();
     let is_for_partners = by_messages >= 0.5 * place.wait_s;
     let most = place.waiters.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
@@ -255,16 +193,17 @@ fn waiting(search: &Search<'_>, place: &WaitPlace, time: f64, queue: &Queue) -> 
     if !is_for_partners {
         waiting.retain(|rank| awaited.binary_search(rank).is_err());
     }
-    let queued = queue.lateness(&awaited);
-    let Some(certainty) = Certainty::of(seconds, half_width + queued) else { return Some(Waiting::Explained(seconds)) };
     let cause = search.cause(place, &awaited);
+    let by_work = cause.as_ref().map_or(0.0, |cause| queue.lateness_by_work(place, &awaited).min(cause.explains * place.wait_s) / count);
+    let queued = queue.lateness(&awaited).min((seconds - by_work).max(0.0));
+    let Some(certainty) = Certainty::of(seconds, below + queued) else { return Some(Waiting::Explained(seconds)) };
     let kind = match is_for_partners {
         true if place.held_s >= 0.5 * by_messages => FindingKind::LateReceiver { waiting, awaited, cause },
         true => FindingKind::LateSender { waiting, awaited, cause },
         false => FindingKind::LateArrival { waiting, awaited, cause },
     };
     let queued_s = (certainty != alone).then_some(queued);
-    let seconds = figure(seconds, half_width);
+    let seconds = figure(seconds, below, above);
     Some(Waiting::Finding(Finding { kind, region: place.operation, caller: place.caller, seconds, certainty, queued_s }))
 }
 
@@ -304,15 +243,16 @@ fn cut_off(place: &WaitPlace, ranks: &Ranks, time: f64) -> Option<Finding> {
 /// A rank that had no processor in MPI may have taken so long for a message because of that.
 fn messages(place: &WaitPlace, ranks: &Ranks, time: f64, queue: &Queue) -> Option<Finding> {
     let seconds = place.working.divided(ranks.count as f64);
-    let alone = Certainty::of(seconds.value, seconds.half_width()).filter(|_| seconds.value >= LEAST_MESSAGES * time)?;
+    let (below, above) = (seconds.value - seconds.low, seconds.high - seconds.value);
+    let alone = Certainty::of(seconds.value, below).filter(|_| seconds.value >= LEAST_MESSAGES * time)?;
     let queued = queue.in_mpi_s() / ranks.count as f64;
-    let certainty = Certainty::of(seconds.value, seconds.half_width() + queued)?;
+    let certainty = Certainty::of(seconds.value, below + queued)?;
     let kind = FindingKind::Messages { calls: place.calls, messages: place.messages.0, bytes: place.messages.1 };
     Some(Finding {
         kind,
         region: place.operation,
         caller: place.caller,
-        seconds: figure(seconds.value, seconds.half_width()),
+        seconds: figure(seconds.value, below, above),
         certainty,
         queued_s: (certainty != alone).then_some(queued),
     })

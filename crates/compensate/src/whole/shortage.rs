@@ -2,9 +2,10 @@
 //! another program. In MPI it harms those alone who wait for them: a rank that waits looks again and again whether its message is
 //! there, and queues like any other.
 
-use tare_profile::{Profile, RegionKind};
+use tare_profile::{Location, Profile, RegionKind};
 
-use crate::Compensated;
+use crate::whole::starts_or_ends_mpi;
+use crate::{Compensated, CompensatedLocation};
 
 /// How long a process had no processor, by the thread of it that had none longest: seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -15,19 +16,53 @@ pub struct Shortage {
     pub queued_s: f64,
     /// For how long it could have run in MPI and had none.
     pub in_mpi_s: f64,
+    /// What of that may have passed in messages themselves: no more than these took besides waiting.
+    pub stalled_s: f64,
+    /// For how long it waited for others, compensated.
+    pub waited_s: f64,
     /// For how long it was outside of MPI, as measured.
     pub outside_s: f64,
+    /// What may have passed in MPI rather than outside of it, or the other way round: the kernel is asked some 100 times a second, at the begin
+    /// and the end of operations of MPI, so that a short operation shares its answer with what was before it, a long one only
+    /// [`BETWEEN_ANSWERS_S`] of it.
+    pub unsure_s: f64,
 }
 
-/// The kernel is asked some 100 times a second; what passed between two times is divided by how long the thread was in MPI and
-/// outside of it: below this many seconds that is a guess.
-const LEAST_TOLD_S: f64 = 0.01;
+/// What passes between two answers of the kernel, at least. Less than that is not told.
+const BETWEEN_ANSWERS_S: f64 = 0.01;
 
 impl Shortage {
+    fn of(profile: &Profile, location: &Location, figures: &CompensatedLocation) -> Option<Self> {
+        let queued_s = location.queued_s?;
+        let (mut outside_s, mut waited_s, mut working_s, mut unsure_s) = (0.0, 0.0, 0.0, 0.0);
+        for (node, figures) in location.nodes.iter().zip(&figures.nodes) {
+            let region = profile.region_of(node);
+            if region.kind != RegionKind::Mpi {
+                outside_s += figures.measured_exclusive_s;
+                continue;
+            }
+            unsure_s += figures.measured_exclusive_s.max(0.0).min(BETWEEN_ANSWERS_S * node.on_calls as f64);
+            waited_s += figures.wait_s;
+            if !starts_or_ends_mpi(&region.name) {
+                working_s += (figures.exclusive.value - figures.wait_s).max(0.0);
+            }
+        }
+        let outside_s = outside_s.max(0.0);
+        Some(Self {
+            process: location.process.0,
+            queued_s: (queued_s - location.queued_in_mpi_s).clamp(0.0, outside_s),
+            in_mpi_s: location.queued_in_mpi_s,
+            stalled_s: location.queued_in_mpi_s.min(working_s),
+            waited_s,
+            outside_s,
+            unsure_s,
+        })
+    }
+
     /// Whether it is long enough for its part outside of MPI to be told.
     #[must_use]
     pub fn is_told(&self) -> bool {
-        self.queued_s >= LEAST_TOLD_S
+        self.queued_s >= BETWEEN_ANSWERS_S
     }
 
     /// For how long it had a processor outside of MPI.
@@ -42,13 +77,10 @@ impl Shortage {
 pub fn shortages(profile: &Profile, compensated: &Compensated) -> Vec<Shortage> {
     let mut of_process: Vec<Option<Shortage>> = vec![None; profile.processes.len()];
     for (location, figures) in profile.locations.iter().zip(&compensated.locations) {
-        let Some(queued_s) = location.queued_s else { continue };
-        let outside = location.nodes.iter().zip(&figures.nodes).filter(|(node, _)| profile.region_of(node).kind != RegionKind::Mpi);
-        let outside_s = outside.map(|(_, figures)| figures.measured_exclusive_s).sum::<f64>().max(0.0);
-        let queued_s = (queued_s - location.queued_in_mpi_s).clamp(0.0, outside_s);
-        let known = &mut of_process[location.process.0];
-        if known.is_none_or(|known| queued_s > known.queued_s) {
-            *known = Some(Shortage { process: location.process.0, queued_s, in_mpi_s: location.queued_in_mpi_s, outside_s });
+        let Some(shortage) = Shortage::of(profile, location, figures) else { continue };
+        let known = &mut of_process[shortage.process];
+        if known.is_none_or(|known| shortage.queued_s > known.queued_s) {
+            *known = Some(shortage);
         }
     }
     of_process.into_iter().flatten().collect()

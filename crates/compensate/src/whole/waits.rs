@@ -117,8 +117,10 @@ pub struct WaitPlace {
     pub measured_wait_s: f64,
     /// Seconds waited, compensated, over all ranks.
     pub wait_s: f64,
-    /// How far `wait_s` may be off.
-    pub half_width_s: f64,
+    /// How far `wait_s` may be off below.
+    pub below_s: f64,
+    /// How far it may be off above.
+    pub above_s: f64,
     /// Seconds in ended calls of the operation besides waiting, over all ranks.
     pub working: Figure,
     /// Seconds in calls that were open when their process was cut off, by rank: nothing says what part of them was waiting.
@@ -152,7 +154,8 @@ pub fn wait_places(profile: &Profile, compensated: &Compensated, tree: &CallTree
             let sums = places.entry((node.region, caller)).or_default();
             sums.measured_wait_s += figures.measured_wait_s;
             sums.wait_s += figures.wait_s;
-            sums.half_width_s += figures.exclusive.half_width();
+            sums.below_s += figures.exclusive.value - figures.exclusive.low;
+            sums.above_s += figures.exclusive.high - figures.exclusive.value;
             sums.working = sums.working.added(&figures.exclusive);
             if let Some(standing) = open(index) {
                 let seconds = process.clock.seconds(standing.since as f64);
@@ -180,7 +183,8 @@ pub fn wait_places(profile: &Profile, compensated: &Compensated, tree: &CallTree
 struct Sums {
     measured_wait_s: f64,
     wait_s: f64,
-    half_width_s: f64,
+    below_s: f64,
+    above_s: f64,
     working: Figure,
     calls: u64,
     moved: Moved,
@@ -195,7 +199,8 @@ impl Default for Sums {
         Self {
             measured_wait_s: 0.0,
             wait_s: 0.0,
-            half_width_s: 0.0,
+            below_s: 0.0,
+            above_s: 0.0,
             working: Figure::exact(0.0),
             calls: 0,
             moved: Moved::default(),
@@ -216,7 +221,8 @@ impl Sums {
             caller,
             measured_wait_s: self.measured_wait_s,
             wait_s: self.wait_s,
-            half_width_s: self.half_width_s,
+            below_s: self.below_s,
+            above_s: self.above_s,
             working,
             calls: self.calls,
             messages: self.moved.messages_and_bytes(),

@@ -79,8 +79,8 @@ impl Words<'_> {
             FindingKind::NoProcessor { ranks, longest, of, sharing, explains } => {
                 let what = self.no_processor(ranks, (*longest, *of), *explains);
                 let (sharing, attempt) = match sharing.filter(|(threads, processors)| *threads > *processors as usize) {
-                    Some((threads, 1)) => (format!("; {threads} threads share a processor"), "no more threads than processors"),
-                    Some((threads, processors)) => (format!("; {threads} threads share {processors} processors"), "no more threads than processors"),
+                    Some((threads, 1)) => (format!("; {threads} threads share a processor"), "as many processors as threads"),
+                    Some((threads, processors)) => (format!("; {threads} threads share {processors} processors"), "as many processors as threads"),
                     None => (String::new(), "processors that no other program uses"),
                 };
                 ("F-no-processor", format!("{what}{sharing}"), Some(attempt.to_string()))
@@ -95,6 +95,7 @@ impl Words<'_> {
             (_, false) => "Not certain: trust in this run is limited",
             (Certainty::Sure, _) => "Sure",
             (Certainty::Likely, _) => "Likely",
+            (Certainty::Open, _) => "Not certain: how much of it passed in MPI is not known",
         };
         FindingText {
             id,

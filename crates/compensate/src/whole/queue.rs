@@ -1,0 +1,113 @@
+//! What ranks lost because they had no processor, and the finding that says so.
+//!
+//! What could be won is bounded by each rank: with a processor all the time it would have been done earlier at most by what it queued for
+//! outside of MPI, what of its MPI operations besides waiting it queued for, and what it waited for others that may have been late by the same.
+//! The run cannot become shorter than any of its ranks, nor by more than all of them queued for together. How far that is known follows from how
+//! the kernel was asked: see [`Shortage::unsure_s`].
+
+use std::collections::BTreeSet;
+
+use tare_profile::{Processors, Profile};
+
+use crate::Compensated;
+use crate::figure::Figure;
+use crate::whole::finding::{Certainty, Finding, FindingKind};
+use crate::whole::shortage::{Shortage, shortages};
+use crate::whole::waits::WaitPlace;
+
+/// That a rank had no processor is only a finding from this part of the run's time on, where it explains no waiting.
+const LEAST_SHORTAGE: f64 = 0.05;
+
+/// How long ranks had no processor.
+pub(super) struct Queue {
+    /// With the rank of each, by rank.
+    shortages: Vec<(u32, Shortage)>,
+}
+
+impl Queue {
+    pub(super) fn of(profile: &Profile, compensated: &Compensated) -> Self {
+        let ranked = |shortage: Shortage| profile.processes[shortage.process].rank.map(|rank| (rank, shortage));
+        let mut shortages: Vec<(u32, Shortage)> = shortages(profile, compensated).into_iter().filter_map(ranked).collect();
+        shortages.sort_by_key(|(rank, _)| *rank);
+        Self { shortages }
+    }
+
+    /// Seconds by which these ranks may be late because they had none: in MPI, and outside of it beyond what the work that they do
+    /// would have queued for at the others' rate. Where these are none, and so all are late in turn, the longest for which any rank
+    /// had none.
+    pub(super) fn lateness(&self, awaited: &[u32]) -> f64 {
+        let all = || self.shortages.iter().map(|(_, shortage)| shortage);
+        if awaited.is_empty() {
+            return all().map(|shortage| shortage.queued_s + shortage.in_mpi_s).fold(0.0, f64::max);
+        }
+        let is_awaited = |rank: &u32| awaited.binary_search(rank).is_ok();
+        let others = || self.shortages.iter().filter(|(rank, _)| !is_awaited(rank)).map(|(_, shortage)| shortage);
+        let worked: f64 = others().map(Shortage::worked_s).sum();
+        let rate = if worked > 0.0 { others().map(|shortage| shortage.queued_s).sum::<f64>() / worked } else { 0.0 };
+        let late = self.shortages.iter().filter(|(rank, _)| is_awaited(rank));
+        let excess = |shortage: &Shortage| (shortage.queued_s - rate * shortage.worked_s()).max(0.0);
+        late.map(|(_, shortage)| excess(shortage) + shortage.in_mpi_s).fold(0.0, f64::max)
+    }
+
+    /// Seconds for which ranks would have waited at a place also if all had had a processor all the time, of all that did: for as long as
+    /// those for which they wait had one for more than they themselves did.
+    pub(super) fn lateness_by_work(&self, place: &WaitPlace, awaited: &[u32]) -> f64 {
+        let worked = |rank: u32| self.shortages.binary_search_by_key(&rank, |(rank, _)| *rank).ok().map(|index| self.shortages[index].1.worked_s());
+        let longest = awaited.iter().filter_map(|rank| worked(*rank)).fold(0.0, f64::max);
+        let waits = |(rank, seconds): &(u32, f64)| worked(*rank).map_or(0.0, |own| (longest - own).clamp(0.0, *seconds));
+        place.waiters.iter().map(waits).sum()
+    }
+
+    /// Seconds in MPI for which ranks had none, of all of them.
+    pub(super) fn in_mpi_s(&self) -> f64 {
+        self.shortages.iter().map(|(_, shortage)| shortage.in_mpi_s).sum()
+    }
+
+    /// That ranks had none, where that is much, or waiting is explained by it: so many seconds, mean over the ranks.
+    pub(super) fn finding(&self, profile: &Profile, time: f64, explains: f64) -> Option<Finding> {
+        let by_length = |one: &&(u32, Shortage), other: &&(u32, Shortage)| one.1.queued_s.total_cmp(&other.1.queued_s);
+        let &(_, first) = self.shortages.iter().max_by(by_length)?;
+        let is_much = first.queued_s >= LEAST_SHORTAGE * time && first.is_told();
+        let seconds = self.gain(time);
+        if explains == 0.0 && !is_much || seconds.value <= 0.0 {
+            return None;
+        }
+        let region = profile.locations.iter().find(|location| location.process.0 == first.process)?.nodes.first()?.region;
+        let kind = FindingKind::NoProcessor {
+            ranks: self.shortages.iter().filter(|(_, shortage)| shortage.queued_s >= 0.5 * first.queued_s).map(|(rank, _)| *rank).collect(),
+            longest: first.queued_s,
+            of: first.outside_s,
+            sharing: sharing(profile, &profile.processes[first.process].host),
+            explains,
+        };
+        Some(Finding {
+            kind,
+            region,
+            caller: None,
+            seconds,
+            certainty: Certainty::of(seconds.value, seconds.value - seconds.low).unwrap_or(Certainty::Open),
+            queued_s: None,
+        })
+    }
+
+    /// By how much the run could have been shorter at most, with how far that is known.
+    fn gain(&self, time: f64) -> Figure {
+        let bound = |lost: &dyn Fn(&Shortage) -> f64| {
+            let of_ranks = self.shortages.iter().map(|(_, shortage)| lost(shortage) + shortage.waited_s);
+            let together: f64 = self.shortages.iter().map(|(_, shortage)| lost(shortage)).sum();
+            of_ranks.fold(time.min(together), f64::min)
+        };
+        let value = bound(&|shortage| shortage.queued_s + shortage.stalled_s);
+        let low = bound(&|shortage| shortage.queued_s - shortage.unsure_s.min(shortage.queued_s));
+        let high = bound(&|shortage| shortage.queued_s + shortage.stalled_s + shortage.unsure_s.min(shortage.in_mpi_s));
+        Figure { value, low, high, mark: None }
+    }
+}
+
+/// Threads of a node, and the processors on which they were allowed to run: of sets that are not equal none is taken to hold
+/// processors of another, so that they are as many at least as they are.
+fn sharing(profile: &Profile, host: &str) -> Option<(usize, u32)> {
+    let there = || profile.locations.iter().filter(|location| profile.process_of(location).host == host);
+    let sets: Option<BTreeSet<Processors>> = there().map(|location| location.processors).collect();
+    Some((there().count(), sets?.iter().map(|set| set.number).sum()))
+}
