@@ -123,7 +123,7 @@ impl RunCosts {
     fn of(profile: &Profile) -> Self {
         let paths = cost::of_profile(profile);
         let overheads: Vec<total::Overhead> =
-            profile.locations.iter().zip(&paths).map(|(location, costs)| total::Overhead::of(location, costs)).collect();
+            profile.locations.iter().zip(&paths).map(|(location, costs)| total::Overhead::of(profile, location, costs)).collect();
         let doubt = total::Doubt::of_run(profile, &overheads);
         Self { paths, overheads, doubt }
     }

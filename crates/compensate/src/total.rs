@@ -7,7 +7,7 @@ use crate::exclusive::{Term, WRAPPER_REACH_S};
 use crate::figure::{Figure, Mark, Spread};
 use crate::{CompensatedLocation, CompensatedNode, Mode};
 
-/// How uncertain the overhead of the whole run is, as a part of it: delays are made of it.
+/// How far times may be off below and above because of the overhead of the whole run, as a part of that: delays are made of it.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Doubt {
     below: f64,
@@ -21,15 +21,15 @@ impl Doubt {
             let tick = profile.process_of(location).clock.seconds_per_tick;
             sum += overhead.all() * tick;
             below += overhead.spread.below() * tick;
-            above += overhead.spread.above() * tick;
+            above += (overhead.spread.above() + overhead.descheduled) * tick;
         }
         if sum > 0.0 { Self { below: below / sum, above: above / sum } } else { Self::default() }
     }
 
     /// How far a time may be off below and above from which a delay of this many ticks was taken.
     pub(crate) fn of_delay(&self, delay: f64) -> (f64, f64) {
-        let (less, more) = (delay.abs() * self.below, delay.abs() * self.above);
-        if delay >= 0.0 { (more, less) } else { (less, more) }
+        let (below, above) = (delay.abs() * self.below, delay.abs() * self.above);
+        if delay >= 0.0 { (below, above) } else { (above, below) }
     }
 }
 
@@ -37,6 +37,8 @@ impl Doubt {
 pub(crate) struct Overhead {
     probes: f64,
     tool: f64,
+    /// What of `tool` may have passed without a processor, which the program might have been without in its place.
+    descheduled: f64,
     in_place: f64,
     /// By how much `probes` differs from what the runtime had added up, which charges doubled counting once.
     late: f64,
@@ -44,8 +46,8 @@ pub(crate) struct Overhead {
 }
 
 impl Overhead {
-    pub(crate) fn of(location: &Location, costs: &[ProbeCost]) -> Self {
-        let mut overhead = Self { probes: 0.0, tool: 0.0, in_place: 0.0, late: 0.0, spread: Spread::default() };
+    pub(crate) fn of(profile: &Profile, location: &Location, costs: &[ProbeCost]) -> Self {
+        let mut overhead = Self { probes: 0.0, tool: 0.0, descheduled: 0.0, in_place: 0.0, late: 0.0, spread: Spread::default() };
         for (node, cost) in location.nodes.iter().zip(costs) {
             let (on, off) = (node.on_calls as f64, node.off_calls as f64);
             let counted = node.batches.as_deref().map_or(0.0, |batches| batches.off_cost);
@@ -59,7 +61,11 @@ impl Overhead {
             if cost.basis != Basis::Prior {
                 overhead.in_place += paid;
             }
+            if cost.basis == Basis::Wrapper {
+                overhead.descheduled += node.tool_ticks as f64;
+            }
         }
+        overhead.descheduled = overhead.descheduled.min(queued_in_mpi(profile, location));
         overhead
     }
 
@@ -72,6 +78,12 @@ impl Overhead {
         let value = self.probes + slow;
         Figure { value, low: (value - self.spread.above()).max(slow), high: value + self.spread.below(), mark: None }
     }
+}
+
+/// For how many ticks the location could have run in MPI, wrappers included, and had no processor.
+pub(crate) fn queued_in_mpi(profile: &Profile, location: &Location) -> f64 {
+    let tick = profile.process_of(location).clock.seconds_per_tick;
+    if tick > 0.0 { location.queued_in_mpi_s / tick } else { 0.0 }
 }
 
 /// Inclusive times as measured, in ticks.

@@ -95,6 +95,23 @@ fn a_delay_that_came_in_a_message_is_taken_off_in_parallel_alone() {
 }
 
 #[test]
+fn a_wrapper_without_a_processor_may_have_kept_the_program_from_nothing() {
+    let high = |queued_in_mpi_s: f64| {
+        let mut profile = master(0);
+        profile.locations[0].nodes[2].tool_ticks = 90_000;
+        profile.processes[0].span.as_mut().expect("a span").end_delay += 89_000;
+        profile.locations[0].queued_in_mpi_s = queued_in_mpi_s;
+        let result = compensate(&profile, Mode::Parallel);
+        let location = &result.locations[0];
+        let figures = [location.nodes[2].exclusive, location.nodes[0].inclusive, location.total];
+        figures.map(|figure| ((figure.high - figure.value) * 1e8).round() / 1e2)
+    };
+    let (alone, without) = (high(0.0), high(60e-6));
+    let wider: Vec<f64> = alone.iter().zip(without).map(|(alone, without)| (without - alone).round()).collect();
+    assert_eq!(wider, [60.0, 60.0, 60.0], "µs: {alone:?} {without:?}");
+}
+
+#[test]
 fn overhead_that_vanished_in_slack_makes_a_wait_longer_again() {
     let parallel = compensate(&master(-300_000), Mode::Parallel);
     near(parallel.locations[0].nodes[2].exclusive.value * 1e9, 1_099_000.0);
