@@ -64,6 +64,9 @@ fn a_signal_is_128_and_its_number_and_leaves_a_run() {
         let report = place.report();
         report.check();
         assert!(report.has_region("work") && report.has_region("end"), "{how}");
+        let measured = |value: &Value| value["measured_s"].as_f64().expect("seconds");
+        let (whole, root) = (measured(&report.locations()[0]), measured(&report.nodes()[0]["inclusive"]));
+        assert!(whole >= 0.99 * root, "{how}: the process took {whole} s, and its root {root} s");
     }
 }
 

@@ -319,6 +319,8 @@ impl Reader<'_, '_> {
         self.values = metrics.map(|(arena, head)| (arena, head.metrics.min(MOST_METRICS as u32) as usize));
         let (mut nodes, places) = self.nodes(arena, &raw);
         let standing = self.standing(index, &raw, &mut nodes, &places);
+        // Slow paths alone note where they are; all that has been counted is between its begin and now.
+        let counted = raw.start_ticks.saturating_add_signed(nodes.iter().map(|node| node.exclusive).sum());
         Some(Location {
             standing,
             thread: raw.thread,
@@ -326,7 +328,7 @@ impl Reader<'_, '_> {
             events: events(&nodes),
             nodes,
             start_ticks: raw.start_ticks,
-            end_ticks: raw.end_ticks,
+            end_ticks: if raw.state == RUNS { raw.end_ticks.max(counted) } else { raw.end_ticks },
             tool_ticks: raw.tool_ticks,
             slow_ticks: raw.slow_ticks,
             overhead: cost(raw.overhead),
