@@ -143,10 +143,12 @@ impl Results {
         Ok(Self { record, run: run.clone(), profile, foreign: None })
     }
 
-    /// What of the program's time the figures leave out because the run did not come to its end, in words.
+    /// Why the figures are of a part of the program alone, in words: the run goes on, or did not come to its end.
     pub(crate) fn cut_off(&self) -> Option<String> {
-        let exit = self.record.exit?;
         let open = self.profile.processes.iter().filter(|process| process.is_open()).count();
+        let Some(exit) = self.record.exit else {
+            return (open > 0).then(|| format!("still runs, as far as is known ({open} of {} processes are open)", self.profile.processes.len()));
+        };
         match (self.record.stopped_by, exit) {
             (Some(signal), _) | (None, Exit::Signal(signal)) => Some(format!("was stopped by {}", signal_name(signal))),
             (None, Exit::Status(status)) if status != 0 && open > 0 => {

@@ -197,6 +197,9 @@ impl Drop for Going {
 fn a_reader_opens_for_reading_alone_and_stops_nobody() {
     let mut going = Going::start();
     going.wait_for("count of P3", |answer| answer["rows"][0]["values"]["count"]["number"].as_u64().unwrap_or(0) > 8);
+    let output = going.place.tare().args(["compare", "run", "run"]).output().expect("tare can be started");
+    assert_eq!(output.status.code(), Some(65), "{}", text(&output.stdout));
+    assert!(text(&output.stderr).contains("still runs"), "{}", text(&output.stderr));
     for line in [["query", "run", "where"], ["query", "run", "time"], ["top", "run", "--once"]] {
         let log = going.place.path().join("calls");
         let tare = going.place.tare();
