@@ -39,17 +39,22 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
 
 /// The profiles in a directory, or in the one below it that holds a time.
 fn profiles_of_tau(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let here = entries(folder)?;
-    let is_profile = |path: &&PathBuf| name(path).is_some_and(|name| tau::place(name).is_some());
-    let found: Vec<PathBuf> = here.iter().filter(is_profile).cloned().collect();
+    let found = profiles_in(folder)?;
     if !found.is_empty() {
         return Ok(found);
     }
+    let here = entries(folder)?;
     let of_metric = |path: &&PathBuf| name(path).is_some_and(|name| name.starts_with("MULTI__") && name.contains("TIME")) && path.is_dir();
     match here.iter().find(of_metric) {
         Some(metric) => profiles_of_tau(metric),
         None => Ok(Vec::new()),
     }
+}
+
+/// The profiles of TAU that lie in a directory itself.
+pub(crate) fn profiles_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let is_profile = |path: &PathBuf| name(path).is_some_and(|name| tau::place(name).is_some());
+    Ok(entries(folder)?.into_iter().filter(is_profile).collect())
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {

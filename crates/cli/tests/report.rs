@@ -44,6 +44,16 @@ fn a_run_is_written_in_every_format_and_seen_as_a_page() {
     assert!(text(&output.stderr).contains("-o DIR"));
     assert!(report(&["--format", "tau", "-o", "profiles"]).status.success());
     assert!(place.path().join("profiles/profile.0.0.0").is_file());
+    // What an earlier export left is not read as part of this one; what another tool left stays, and is alone there.
+    let profile = |rank: u32| place.path().join(format!("profiles/profile.{rank}.0.0"));
+    std::fs::copy(profile(0), profile(7)).expect("room");
+    assert!(report(&["--format", "tau", "-o", "profiles"]).status.success());
+    assert!(profile(0).is_file() && !profile(7).exists());
+    std::fs::write(profile(7), "1 templated_functions_MULTI_TIME\n# Name Calls\n").expect("room");
+    let output = report(&["--format", "tau", "-o", "profiles"]);
+    assert_eq!(output.status.code(), Some(73));
+    assert!(text(&output.stderr).contains("profiles/profile.7.0.0"), "{}", text(&output.stderr));
+    assert!(profile(7).is_file());
     let output = report(&["--format", "csv", "-o", "nowhere/out.csv"]);
     assert_eq!(output.status.code(), Some(73), "{}", text(&output.stderr));
     // Without a display the page is written, and its place said.

@@ -67,6 +67,12 @@ pub fn tau(run: &Run, results: &Results<'_>) -> Vec<(String, String)> {
     tau::write(run, results)
 }
 
+/// Whether a profile of TAU is one that was exported from here.
+#[must_use]
+pub fn is_own_tau(profile: &[u8]) -> bool {
+    tau::is_own(profile)
+}
+
 /// What files say of how their times were compensated, where their format has room for it: read back, they are not taken for those of
 /// a tool whose overhead is in them.
 const COMPENSATION: &str = "Tareweight compensation";

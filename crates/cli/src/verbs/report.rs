@@ -1,7 +1,7 @@
 //! `tare report DIR`: the results of a run, also of one that was killed or still runs.
 
 use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tare_profile::ProcessIndex;
@@ -10,6 +10,7 @@ use tare_report::{Results, Run, html, json, text};
 
 use crate::args::{Carried, Ranks, ReportArguments, ReportFormat};
 use crate::failure::{Code, Failure};
+use crate::foreign_file::profiles_in;
 use crate::progress::during;
 use crate::results::{self, page};
 use crate::{source_files, whole_file};
@@ -23,7 +24,10 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
     let (run, results) = (read.about(), during("compensating", || read.compensated(&arguments.showing)));
     match (&arguments.ranks, &arguments.output) {
         (Some(ranks), Some(folder)) => during("writing the reports", || of_ranks(&run, &results, ranks, folder, arguments))?,
-        (_, Some(folder)) if arguments.format == ReportFormat::Tau => during("writing the profiles", || tau(&run, &results, folder))?,
+        (_, Some(folder)) if arguments.format == ReportFormat::Tau => {
+            make_room(folder)?;
+            during("writing the profiles", || tau(&run, &results, folder))?;
+        }
         (_, Some(file)) => write(file, &during("putting the report together", || document(&run, &results, arguments)))?,
         (_, None) => print(arguments.format, &during("putting the report together", || document(&run, &results, arguments)))?,
     }
@@ -65,6 +69,9 @@ fn of_ranks(run: &Run, results: &Results<'_>, ranks: &Ranks, folder: &Path, argu
         return Err(Failure::new(Code::BadInput, what).remedy("`tare report` lists the ranks; --ranks all takes every one"));
     }
     std::fs::create_dir_all(folder).map_err(|error| cannot(folder, &error))?;
+    if arguments.format == ReportFormat::Tau {
+        make_room(folder)?;
+    }
     for (index, rank) in processes.iter().enumerate().filter_map(|(index, process)| Some((index, process.rank?))).filter(|(_, rank)| ranks.has(*rank))
     {
         let belongs = |process: ProcessIndex| process.0 == index;
@@ -122,7 +129,21 @@ fn exported(run: &Run, results: &Results<'_>, format: Format) -> Vec<u8> {
     document
 }
 
-fn tau(run: &Run, results: &Results<'_>, folder: &Path) -> Result<(), Failure> {
+/// Removes the profiles that an earlier export has left in a directory: readers take all that lie there for one run. Others' are not ours to
+/// remove, and nothing is written beside them.
+fn make_room(folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).map_err(|error| cannot(folder, &error))?;
+    let found = profiles_in(folder)?;
+    let read = |path: &PathBuf| std::fs::read(path).map_err(|error| cannot(path, &error));
+    for path in &found {
+        if !export::is_own_tau(&read(path)?) {
+            let what = format!("{} holds profiles of TAU that are not ours, such as {}", folder.display(), path.display());
+            return Err(Failure::new(Code::CannotWrite, what).remedy("name another directory with -o DIR: all that lie in one are read as one run"));
+        }
+    }
+    found.iter().try_for_each(|path| std::fs::remove_file(path).map_err(|error| cannot(path, &error)))
+}
+
+fn tau(run: &Run, results: &Results<'_>, folder: &Path) -> Result<(), Failure> {
     export::tau(run, results).into_iter().try_for_each(|(name, text)| write(&folder.join(name), text.as_bytes()))
 }

@@ -14,6 +14,15 @@ use crate::run::{Results, Run};
 /// The name of a root.
 const ROOT: &str = ".TAU application";
 
+/// What all our profiles hold, and no other tool's, in their second line.
+const OWN: &str = "<attribute><name>Tareweight</name>";
+
+/// Whether a profile of TAU is one that was exported from here.
+pub(super) fn is_own(profile: &[u8]) -> bool {
+    let head = profile.split(|&byte| byte == b'\n').nth(1).unwrap_or_default();
+    head.windows(OWN.len()).any(|bytes| bytes == OWN.as_bytes())
+}
+
 /// A line of a profile.
 #[derive(Default)]
 struct Entry {
@@ -41,7 +50,7 @@ fn thread(run: &Run, results: &Results<'_>, sheet: &Sheet<'_>) -> String {
     let entries = entries(sheet);
     let mut text = format!("{} templated_functions_MULTI_TIME\n# Name Calls Subrs Excl Incl ProfileCalls # ", entries.len());
     text.push_str("<metadata><attribute><name>Metric Name</name><value>TIME</value></attribute>");
-    let _ = write!(text, "<attribute><name>Tareweight</name><value>{}</value></attribute>", escaped(&title(run, results)));
+    let _ = write!(text, "{OWN}<value>{}</value></attribute>", escaped(&title(run, results)));
     let _ = write!(text, "<attribute><name>{COMPENSATION}</name><value>{}</value></attribute>", run.compensation(results.shown.mode));
     let _ = writeln!(text, "<attribute><name>Command Line</name><value>{}</value></attribute></metadata>", escaped(&run.program));
     let (root, others): (Vec<_>, Vec<_>) = entries.iter().partition(|(name, _)| *name == ROOT);
