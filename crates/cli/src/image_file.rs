@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tare_format::note::NOTE_NAME;
 use tare_image::{Foreign, Image, ImageError, Kind};
+use tare_report::shell;
 
 use crate::failure::{Code, Failure};
 use crate::launch::TWO_STEPS;
@@ -77,7 +78,7 @@ pub(crate) fn refuse_instrumented(path: &Path, image: &Image<'_>) -> Result<(), 
     let ours = NOTE_NAME.strip_suffix(b"\0").unwrap_or(NOTE_NAME);
     if image.notes().iter().any(|note| note.owner.as_bytes() == ours) {
         return Err(Failure::new(Code::BadInput, format!("{} is an instrumented copy already", path.display()))
-            .remedy(format!("name the original, or run the copy as it is: tare run -- {}", path.display())));
+            .remedy(format!("name the original, or run the copy as it is: tare run -- {}", shell::path(path))));
     }
     Ok(())
 }

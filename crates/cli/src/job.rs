@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
+use tare_report::shell;
 
 use crate::args::{Job, Selection};
 use crate::choice::Choice;
@@ -18,7 +19,7 @@ impl Job {
     pub(crate) fn chosen(&self) -> String {
         let Selection { preset, filter, budget, from_run, filter_format, levels } = &self.selection;
         let preset = preset.as_deref().or(filter.is_empty().then_some("auto"));
-        let path = |path: &PathBuf| path.display().to_string();
+        let path = |path: &PathBuf| shell::path(path);
         let name = |value: &dyn Fn() -> Option<PossibleValue>| value().map_or_else(String::new, |value| value.get_name().to_string());
         let mut options: Vec<(&str, String)> = preset.iter().map(|preset| ("preset", (*preset).to_string())).collect();
         options.extend(filter.iter().map(|file| ("filter", path(file))));
@@ -29,7 +30,7 @@ impl Job {
             let levels: Vec<String> = levels.iter().map(|level| name(&|| level.to_possible_value())).collect();
             options.push(("levels", levels.join(",")));
         }
-        options.extend(self.library.iter().map(|pattern| ("library", pattern.clone())));
+        options.extend(self.library.iter().map(|pattern| ("library", shell::word(pattern).into_owned())));
         let options: Vec<String> = options.into_iter().map(|(option, value)| format!("--{option} {value}")).collect();
         let trial = self.trial.is_some().then(|| "--trial".to_string());
         options.into_iter().chain(trial).collect::<Vec<_>>().join(" ")

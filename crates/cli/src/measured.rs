@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use tare_report::shell;
 use tare_select::budget::{Budget, Keeper};
 
 use crate::args::{Measuring, Model, Selection, Throttle};
@@ -156,7 +157,7 @@ pub(crate) fn command(run: &RunDirectory, id: &str, line: &[OsString], targets: 
     let words = launch::substitute(line, &programs, |index, part| match (part, programs[index].debugger) {
         // Under gdb the program is the copy, so that its symbols are seen, and we are what starts it.
         (Part::Debugger, _) => {
-            let wrapper = format!("set exec-wrapper {} exec {}", quoted(&tare), quoted(&specs[index]));
+            let wrapper = format!("set exec-wrapper {} exec {}", shell::path(&tare), shell::path(&specs[index]));
             vec!["-iex".into(), wrapper.into()]
         }
         (Part::Program, Some(_)) => vec![targets[index].executable.clone().into()],
@@ -198,11 +199,6 @@ fn write_spec(run: &RunDirectory, id: &str, index: usize, line: &[OsString], tar
     let path = run.path.join(format!("launch-{index}.json"));
     spec.write(&path)?;
     Ok(path)
-}
-
-/// A path as one word of a shell.
-fn quoted(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
 pub(crate) fn command_of(words: &[OsString]) -> Result<Command, Failure> {

@@ -10,6 +10,7 @@ use tare_foreign::Foreign;
 use tare_format::graph::UNWRITTEN;
 use tare_profile::{Profile, State};
 use tare_report::Page;
+use tare_report::shell;
 
 use crate::args::{Compensate, Showing};
 use crate::child;
@@ -290,10 +291,10 @@ fn program_of(record: &RunRecord) -> String {
     let from = |&position: &usize| {
         let words = record.command.get(position..).unwrap_or_default();
         let count = words.iter().position(|word| several && word == ":").unwrap_or(words.len());
-        words[..count].join(" ")
+        shell::line(&words[..count])
     };
     let programs: Vec<String> = record.programs.iter().map(from).collect();
-    if programs.is_empty() { record.command.join(" ") } else { programs.join(" : ") }
+    if programs.is_empty() { shell::line(&record.command) } else { programs.join(" : ") }
 }
 
 /// A path as it is typed from here: relative where it lies below.

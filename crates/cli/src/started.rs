@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
+use tare_report::shell;
 
 use crate::failure::{Code, Failure};
 use crate::installation;
@@ -41,7 +42,7 @@ impl Started {
         line.args(["profile", "-o"]).arg(&run.path).arg("--").args(command);
         line.stdin(Stdio::null()).stdout(end(&output)?).stderr(end(&output)?);
         let child = line.spawn().map_err(|error| failed(&error))?;
-        let program = command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        let program = shell::line(&command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>());
         Ok(Self { run, program, child, output })
     }
 

@@ -9,6 +9,7 @@
 //! * [`compare`]: several runs side by side, and what got slower.
 //! * [`validate`]: measured and compensated against the unmeasured truth.
 //! * [`simulate`]: models against a simulated program.
+//! * [`shell`]: words of the commands that texts offer.
 //! * [`inspect`], [`mod@select`], [`instrument`], [`bisect`]: what the tools say of an image.
 //!
 //! What always holds: no line of text is longer than the page is wide; a value and its interval end at the
@@ -34,6 +35,7 @@ mod number;
 pub mod picture;
 mod run;
 pub mod select;
+pub mod shell;
 mod short;
 pub mod simulate;
 mod switches;

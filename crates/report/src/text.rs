@@ -1,5 +1,7 @@
 //! A run as text: the summary at its end, and the full report.
 
+use std::path::Path;
+
 use tare_compensate::Mode;
 
 use crate::budget::Spent;
@@ -7,6 +9,7 @@ use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
 use crate::metrics;
 use crate::number::{Column as Unit, change, count, exact_count, figure_with_unit, share, time_with_unit};
 use crate::run::{Exit, Results, Run};
+use crate::shell;
 use crate::switches;
 use crate::view::{
     self, Doubt, FindingText, LINES, RankRow, RegionRow, Size, Time, Trust, Undelayed, WaitRow, Whole, ending, finding_texts, no_finding,
@@ -98,7 +101,7 @@ impl Text<'_> {
             return;
         }
         let image = self.run.images.first().map_or("IMAGE", |image| image.path.as_str());
-        writer.labelled("Try", &format!("tare select {image}"));
+        writer.labelled("Try", &format!("tare select {}", shell::path(Path::new(image))));
     }
 
     fn measured(&self, writer: &mut Writer<'_>, time: &Time) {
@@ -372,10 +375,11 @@ impl Text<'_> {
             return;
         }
         writer.labelled("Run", &self.run.directory);
+        let run = shell::path(Path::new(&self.run.directory));
         if !self.is_full {
-            writer.labelled("Report", &format!("tare view {0} (in the browser), tare report {0}", self.run.directory));
+            writer.labelled("Report", &format!("tare view {run} (in the browser), tare report {run}"));
         }
-        writer.labelled("As JSON", &format!("tare report {} --format json", self.run.directory));
+        writer.labelled("As JSON", &format!("tare report {run} --format json"));
     }
 }
 

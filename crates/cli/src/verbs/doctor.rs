@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde::Serialize;
 use tare_report::json::SCHEMA;
+use tare_report::shell;
 
 use crate::args::{DoctorArguments, Format};
 use crate::cache::Cache;
@@ -179,7 +180,7 @@ fn leftovers() -> Finding {
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix)))
         .filter(|path| !fs::read_dir(path).into_iter().flatten().filter_map(Result::ok).any(|file| is_alive(&file.path())))
-        .map(|path| path.display().to_string())
+        .map(|path| shell::path(&path))
         .collect();
     if abandoned.is_empty() {
         Finding::Good("no graphs of killed runs in /dev/shm".into())

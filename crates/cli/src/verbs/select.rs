@@ -5,6 +5,7 @@ mod shares;
 use std::process::ExitCode;
 
 use tare_report::select::Selected;
+use tare_report::shell;
 use tare_select::Selection;
 use tare_select::budget::Keeper;
 use tare_select::lists::{ListFormat, Nameless, inlined, listed};
@@ -25,7 +26,7 @@ pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
         if let Some(image) = arguments.images.first() {
             let what = format!("--print-preset prints the filter of a preset, which no image is needed for; {} is not read", image.display());
             let remedy =
-                format!("tare select --print-preset {name} prints it, tare select {} --preset {name} shows what it lets in", image.display());
+                format!("tare select --print-preset {name} prints it, tare select {} --preset {name} shows what it lets in", shell::path(image));
             return Err(Failure::new(Code::Usage, what).remedy(remedy));
         }
         print!("{}", choice::preset(name)?.text());

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use tare_report::shell;
 
 use crate::args::ViewArguments;
 use crate::failure::{Code, Failure};
@@ -20,7 +21,7 @@ pub(crate) fn view(arguments: &ViewArguments) -> Result<ExitCode, Failure> {
     let file = std::fs::canonicalize(&file).map_err(|error| cannot(&error))?;
     println!("file://{}", file.display());
     if !(has_display() && opens(&file)) {
-        eprintln!("tare: no browser was opened; to see the page elsewhere: scp {}:{} .", host(), file.display());
+        eprintln!("tare: no browser was opened; to see the page elsewhere: scp {}:{} .", host(), shell::path(&file));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,7 @@
 //! The summary: what stands on the first screen, and on the first sheet of paper, without any script.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use tare_compensate::Mode;
 
@@ -9,6 +10,7 @@ use super::parts::{GLYPHS, Parts};
 use super::ranks;
 use crate::number::{Column, change, count, figure_with_unit, share, time_with_unit};
 use crate::run::Exit;
+use crate::shell;
 use crate::view::{
     ClassRow, FindingText, LINES, Size, Time, Trust, class_rows, finding_texts, no_finding, nothing_measured, unended, without_processor,
 };
@@ -38,14 +40,15 @@ fn stopped(html: &mut String, parts: &Parts<'_>) {
         let _ = write!(html, "<p class=\"note bad\">Stopped by {} after {after}; all data up to then is here.</p>", escape(signal));
     }
     if let Some(words) = unended(parts.run, parts.results, GLYPHS) {
-        let _ = write!(html, "<p class=\"note bad\">{}.</p>", escape(&words));
+        let _ = write!(html, "<p class=\"note bad\">Cut off: {}.</p>", escape(&words));
     }
 }
 
 fn nothing(html: &mut String, parts: &Parts<'_>) {
     let reason = nothing_measured(parts.results, parts.run).unwrap_or_else(|| "the program ended before its first event".to_string());
     let image = parts.run.images.first().map_or("IMAGE", |image| image.path.as_str());
-    let _ = write!(html, "<p class=\"note\">Nothing was measured: {}.</p><p>Try: <code>tare select {}</code></p>", escape(&reason), escape(image));
+    let image = shell::path(Path::new(image));
+    let _ = write!(html, "<p class=\"note\">Nothing was measured: {}.</p><p>Try: <code>tare select {}</code></p>", escape(&reason), escape(&image));
 }
 
 fn measured(html: &mut String, parts: &Parts<'_>, time: &Time, trust: &Trust) {
