@@ -95,7 +95,7 @@ pub(crate) enum Format {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tare doctor                                    what this machine offers and lacks, with the remedy
+  tare doctor                                    what this machine offers and lacks, with remedies
   tare doctor --format json                      the same for programs
 
 Exit status: 0 where measuring works, 69 where something that it needs is missing.")]

@@ -118,7 +118,8 @@ pub(crate) struct ProfileArguments {
 Examples:
   tare run -- mpirun -n 2 ./app.tare             an instrumented program
   tare run -- mpirun -n 2 ./app                  MPI operations alone
-  tare run -- ./hooked                           a program compiled with -finstrument-functions (docs/ways-in.md)
+  tare run -- ./hooked                           a program compiled with -finstrument-functions
+                                                 (docs/ways-in.md)
   tare run --budget 2% -- ./app.tare             probes cost at most two percent
   tare run --mpi openmpi -- ./job.sh             a script that starts instrumented programs")]
 pub(crate) struct RunArguments {
@@ -158,11 +159,14 @@ pub(crate) enum MpiChoice {
     group = clap::ArgGroup::new("switch").required(true).multiple(true),
     after_help = "\
 Examples:
-  tare ctl RUN --off push_back                   regions with `push_back` in their name, in all processes of RUN on this node
-  tare ctl RUN --off '/^std::/' --on /sort/      /…/ is a regular expression; what is on comes after what is off
+  tare ctl RUN --off push_back                   regions with `push_back` in their name, in all
+                                                 processes of RUN on this node
+  tare ctl RUN --off '/^std::/' --on /sort/      /…/ is a regular expression; what is on comes
+                                                 after what is off
 
-A region that is off costs next to nothing; its calls are not counted, and its time is that of its callers. A process
-follows when it next enters a measured region."
+A region that is off costs next to nothing; its calls are not counted, and
+its time is that of its callers. A process follows when it next enters a
+measured region."
 )]
 pub(crate) struct CtlArguments {
     /// The run directory of a run that goes on
@@ -188,8 +192,9 @@ Examples:
   tare validate -- mpirun -n 2 ./app             15 pairs of runs; the table of ranks and errors
   tare validate -n 5 --format svg -- mpirun -n 2 ./app > validate.svg
 
-Compared is the time of each rank from MPI_Init to MPI_Finalize (without MPI: of the main program), in core cycles,
-pair by pair. The command must be one that can be run again and again.")]
+Compared is the time of each rank from MPI_Init to MPI_Finalize (without MPI:
+of the main program), in core cycles, pair by pair. The command must be one
+that can be run again and again.")]
 pub(crate) struct ValidateArguments {
     /// Pairs of an unmeasured and a measured run
     #[arg(short = 'n', long, value_name = "RUNS", env = "TARE_RUNS", default_value_t = 15, value_parser = clap::value_parser!(u16).range(1..=1000))]

@@ -111,7 +111,8 @@ pub(crate) enum Level {
 Examples:
   tare inspect ./app --sort instructions:desc --top 20
                                                  the largest functions
-  tare inspect ./app --functions solver --calls  who calls what, in functions with `solver` in their name
+  tare inspect ./app --functions solver --calls  who calls what, in functions with `solver` in
+                                                 their name
   tare inspect ./app --loops --sort depth:desc   the deepest loops, with their place in the source
   tare inspect ./app --format json --loops --calls > app.json
   tare inspect ./app --format dot --from main --depth 3 | dot -Tsvg > calls.svg
@@ -165,11 +166,12 @@ pub(crate) struct InspectArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tare select ./app --preset mpi-path            counts by reason (--format json: for each function)
+  tare select ./app --preset mpi-path            counts by reason (JSON: for each function)
   tare select ./app --preset auto --budget 1%    what stays cheap, and what it is expected to cost
   tare select ./app --preset cc3 --list          one name a line
   tare select ./app --filter my.xml              what a filter file lets in
-  tare select ./app --preset cc3 --explain=solve which rule decided on functions with `solve` in their name
+  tare select ./app --preset cc3 --explain=solve which rule decided on functions with `solve` in
+                                                 their name
   tare select ./app --preset cc3 --format scorep > app.filter
                                                  the same choice for another tool
   tare select --table ./app ./lib.so             how many functions each filter of paper 2 leaves
@@ -203,11 +205,14 @@ pub(crate) struct SelectArguments {
 Examples:
   tare instrument ./app -o app.tare              then: tare run -- mpirun -n 2 ./app.tare
   tare instrument ./app -o app.hooks --adapter cyg-profile
-                                                 calls the hooks of -finstrument-functions, without recompiling
+                                                 calls the hooks of -finstrument-functions,
+                                                 without recompiling
   tare instrument --print-adapter counting > my.xml
-                                                 an adapter of your own (docs/adapters.md): --adapter my.xml
+                                                 an adapter of your own (docs/adapters.md):
+                                                 --adapter my.xml
   tare instrument ./app -o app.tare --levels functions,loops,callsites
-                                                 loops and call sites are regions as well (docs/instrument.md)
+                                                 loops and call sites are regions as well
+                                                 (docs/instrument.md)
   tare instrument --check app.tare               is the copy whole, and what its original gives?
   tare instrument ./app --bisect -- ./app input  which function must not be instrumented?")]
 pub(crate) struct InstrumentArguments {

@@ -75,15 +75,16 @@ pub(crate) enum ReportFormat {
 Examples:
   tare report RUN                                every rank and region as text
   tare report RUN --compensate off               as measured
-  tare report RUN --format html > run.html       one file with all views, for any browser, also without network
+  tare report RUN --format html > run.html       one file with all views, without network
   tare report RUN --format json | jq .whole      for programs
   tare report RUN --format collapsed | flamegraph.pl --countname ns > run.svg
   tare report RUN --format callgrind -o callgrind.out.run
   tare report RUN --format csv --ranks 0-3 -o csv
-                                                 a file for each of the ranks: csv/rank-00000.csv …
+                                                 a file for each of the ranks: csv/rank-00000.csv
   tare report RUN --format tau -o profiles       then, in that directory: pprof, or paraprof
-  tare report scorep-run/profile.cubex           what another tool measured: Score-P, Scalasca, TAU
-Other tools know no intervals: what is not to be trusted stands in one entry of its own (docs/report.md).")]
+  tare report scorep-run/profile.cubex           what Score-P, Scalasca or TAU measured
+Other tools know no intervals: what is not to be trusted stands in one entry
+of its own (docs/report.md).")]
 pub(crate) struct ReportArguments {
     /// Run directory; or a directory of TAU's profiles, or a file of Cube
     pub(crate) run: PathBuf,
@@ -149,7 +150,8 @@ pub(crate) struct Carried {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tare view RUN                                  writes RUN/report.html and opens it where there is a display
+  tare view RUN                                  writes RUN/report.html and opens it where there
+                                                 is a display
   tare view RUN -o run.html                      elsewhere")]
 pub(crate) struct ViewArguments {
     /// Run directory; or a directory of TAU's profiles, or a file of Cube
@@ -169,15 +171,21 @@ pub(crate) struct ViewArguments {
 Examples:
   tare compare OLD NEW                           what got slower from one run to the other
   tare compare OLD1 OLD2 OLD3 --with NEW1 NEW2 NEW3
-                                                 several runs on each side: the noise between runs counts
+                                                 several runs on each side: the noise between
+                                                 runs counts
   tare compare RUN1 RUN2 RUN4                    side by side; changes are from the first
   tare compare --least 2% OLD NEW --format json
   tare compare OLD NEW --format html -o compare.html
-  tare compare scorep-old/profile.cubex NEW      against a file of Cube, or a directory of TAU's profiles
+  tare compare scorep-old/profile.cubex NEW      against a file of Cube, or a directory of TAU's
+                                                 profiles
 
-Exit status: 0 where nothing got slower by --least or more that can be told; 1 where the run or a region did: beyond the 95 % interval of the
-difference, which holds the noise between runs, and by at least --least of the first side's time; 2 where it looks so, but all
-sides are single runs, which do not tell that noise: measure again.")]
+Exit status:
+  0   nothing got slower by --least or more that can be told
+  1   the run or a region did: beyond the 95 % interval of the difference, which
+      holds the noise between runs, and by --least of the first side's time
+  2   it looks so, but all sides are single runs, which do not tell that noise:
+      measure again
+  65  a run still runs, was stopped, or did not end as the others")]
 pub(crate) struct CompareArguments {
     /// Run directories, directories of TAU's profiles, files of Cube; each is a side of its own, or with --with all are the first side
     #[arg(required = true, value_name = "RUN")]
@@ -213,12 +221,13 @@ fn parse_percent(text: &str) -> Result<f64, String> {
 #[command(after_help = "\
 Examples:
   tare top RUN                                   a run that goes on, or has ended
-  tare top -- mpirun -n 4 ./app input            measure a program, and watch it (settings: TARE_PRESET and its kin)
+  tare top -- mpirun -n 4 ./app input            measure a program, and watch it (settings:
+                                                 TARE_PRESET and its kin)
   tare top RUN --once                            one frame as text
   tare top RUN --format json                     the same for programs
 
-Keys: 1 regions, 2 ranks, 3 messages, 4 call paths; arrows, Enter; / finds, s sorts, c compensated or measured,
-space freezes, ? says all of them, q quits.")]
+Keys: 1 regions, 2 ranks, 3 messages, 4 call paths; arrows, Enter; / finds,
+s sorts, c compensated or measured, space freezes, ? says all, q quits.")]
 pub(crate) struct TopArguments {
     /// Run directory
     #[arg(required_unless_present = "command", conflicts_with = "command")]
@@ -247,11 +256,14 @@ pub(crate) struct TopArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tare serve RUN                                 prints an address with a token: the page, anew while the run goes on
+  tare serve RUN                                 prints an address with a token: the page, anew
+                                                 while the run goes on
   ssh -L 7717:localhost:7717 NODE                then the address works here, too
   curl -H 'Authorization: Bearer TOKEN' http://127.0.0.1:7717/metrics
-                                                 Prometheus' text; also /report.json and /query?q=QUESTION
-  tare serve RUN --listen 0.0.0.0:7717           for whoever has the address, from other machines as well")]
+                                                 Prometheus' text; also /report.json and
+                                                 /query?q=QUESTION
+  tare serve RUN --listen 0.0.0.0:7717           for whoever has the address, from other machines
+                                                 as well")]
 pub(crate) struct ServeArguments {
     /// Run directory; or a directory of TAU's profiles, or a file of Cube
     pub(crate) run: PathBuf,
@@ -278,14 +290,18 @@ Examples:
   tare query RUN time of call at app.c:57        of one call statement
   tare query RUN communication at app.c:62 by peer
                                                  of one communication statement
-  tare query RUN loop at app.c:40                and what is nested in it: events in loop at app.c:40
+  tare query RUN loop at app.c:40                and what is nested in it: events in loop at
+                                                 app.c:40
   tare query RUN self by region top 10           where the time goes
   tare query RUN where                           where each rank is now
 
-A question: [total|mean|longest] MEASURES [of WHAT] [in|under WHAT] [by AXIS] [on ranks 0-3,7] [top N]
-  MEASURES  time, self, count, waiting, transmission, messages, bytes, measured, correction
-  WHAT      program, functions, loops, calls, communication, events, regions; any of them, or none, with
-            NAME, 'a name with blanks', /REGEX/ or FILE:LINE
+A question: [total|mean|longest] MEASURES [of WHAT] [in|under WHAT] [by AXIS]
+            [on ranks 0-3,7] [top N]
+  MEASURES  time, self, count, waiting, transmission, messages, bytes,
+            measured, correction
+  WHAT      program, functions, loops, calls, communication, events, regions;
+            any of them, or none, with NAME, 'a name with blanks', /REGEX/ or
+            FILE:LINE
   AXIS      region, caller, peer, rank, thread, host
 docs/query.md says what each of them means.")]
 pub(crate) struct QueryArguments {
@@ -306,11 +322,13 @@ pub(crate) struct QueryArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tare simulate docs/examples/slack.sim          how far off each model is, and the ends of the first ranks
+  tare simulate docs/examples/slack.sim          how far off each model is, and the ends of the
+                                                 first ranks
   tare simulate docs/examples/halo.sim --ranks 100000
   tare simulate FILE --format json               every rank
 
-A description says what each rank computes, calls, sends and receives, and what communication and probes cost:
+A description says what each rank computes, calls, sends and receives, and
+what communication and probes cost:
   ranks 2; probes cost 50ns
   if rank == 0 { call work times 1000 each 30ns; send to 1 } else { recv from 0 }")]
 pub(crate) struct SimulateArguments {
