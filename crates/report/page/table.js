@@ -3,6 +3,8 @@
 import { element } from "./dom.js";
 
 const TABLE_ROW = 26;
+/** The head, and the bar that scrolls to the side. */
+const TABLE_RIM = TABLE_ROW + 20;
 
 /**
  * `columns`: [{ key, title, align }]; `onPaper` is the number of rows that are printed; `rows()` gives the number of rows, `fill(index)` a row as
@@ -10,13 +12,12 @@ const TABLE_ROW = 26;
  */
 export class VirtualTable {
   constructor(parent, { label, columns, height, onPaper, rows, fill, act, sort }) {
-    Object.assign(this, { columns, onPaper, rows, fill, act, sort });
+    Object.assign(this, { columns, most: height, onPaper, rows, fill, act, sort });
     this.focus = 0;
     this.head = element("div", { class: "vhead", role: "row", "aria-rowindex": 1 });
     this.body = element("div", { class: "vbody" });
     const listeners = { onscroll: () => this.draw(), onkeydown: (event) => this.key(event) };
     this.root = element("div", { class: "vtable", role: "treegrid", "aria-label": label, tabindex: 0, ...listeners }, this.head, this.body);
-    this.root.style.height = `${height}px`;
     this.more = element("p", { class: "muted", hidden: true });
     parent.append(this.root, this.more);
     window.addEventListener("resize", () => this.draw());
@@ -37,11 +38,14 @@ export class VirtualTable {
     );
   }
 
-  /** Draws anew; where a row was focused, the cursor stays on the same thing if `focus` says where that is now. */
+  /** Draws anew; where a row was focused, the cursor stays on the same thing if `focus` says where that is now. The table grows with its
+   * rows, and does not shrink again: what stands below it would move away. */
   refresh(focus = this.focus) {
     this.count = this.rows();
     this.focus = Math.max(0, Math.min(focus, this.count - 1));
     this.body.style.height = `${this.count * TABLE_ROW}px`;
+    this.height = Math.max(this.height || 0, Math.min(this.most, this.count * TABLE_ROW + TABLE_RIM));
+    this.root.style.height = `${this.height}px`;
     this.root.setAttribute("aria-rowcount", this.count + 1);
     this.draw();
   }
