@@ -375,8 +375,9 @@ record! {
         8 base: u64,
         /// Of a region with [`NODE_HOOK`]: where its function returns to.
         16 spare: u64,
-        /// Stack pointer at entry: address of the function's return address. Two less where no clock was read; `base` is
-        /// then the address of the node that time goes to meanwhile. Three less than that of its caller in a wrapper.
+        /// Stack pointer of the region, which is even, where no clock was read at entry; `base` is then the address of the node that time
+        /// goes to meanwhile. One less where it was. That of a function is 8 below the address of its return address; that of a wrapper
+        /// two less than that of its caller.
         24 sp: u64,
     }
 }

@@ -17,7 +17,7 @@
 //! ```
 //!
 //! `pushfq` and `popfq` are there where the flags are read later; the step of the `lea` is then 8 bytes less. The
-//! routine takes `rsp + REGION_TOKEN` for the region's stack pointer, and the step chooses it: an even number that is less
+//! routine takes its own `rsp + REGION_TOKEN` for the region's stack pointer (its own `rsp` for a function's), and the step chooses it: an even number that is less
 //! than that of the function and of every region around, and more than that of whatever the region calls. Between two
 //! functions' there is room for [`MOST_OPEN_REGIONS`]; a function that calls nothing has no such limit.
 //!
@@ -52,9 +52,9 @@ pub const ID_AFTER_RETURN: usize = 1;
 /// From the return address of an `enter_leaf` site to its immediate.
 pub const LEAF_ID_AFTER_RETURN: usize = 7;
 
-/// From the return address of a region's site to the region's stack pointer: no step is less than 136 bytes then, the red
-/// zone and a word for the flags.
-pub const REGION_TOKEN: u32 = 160;
+/// From the word that says where a region's probe returns to up to the region's stack pointer: no step is less than 136 bytes then,
+/// the red zone and a word for the flags.
+pub const REGION_TOKEN: u32 = 152;
 /// Regions of one function that may be open at once, the function not counted. One more stack pointer is left for a wrapper
 /// of the runtime's that the innermost one calls.
 pub const MOST_OPEN_REGIONS: u8 = 6;
@@ -67,7 +67,7 @@ pub const MOST_OPEN_REGIONS_OF_LEAF: u8 = 30;
 /// included; `has_frame` says that the function's own stack pointer is at least 8 bytes higher.
 #[must_use]
 pub const fn region_step(level: u8, has_frame: bool) -> u32 {
-    let token = if has_frame { 8 } else { 0 } - 2 * level as i32;
+    let token = if has_frame { 0 } else { -8 } - 2 * level as i32;
     (REGION_TOKEN as i32 - 8 - token).cast_unsigned()
 }
 
@@ -121,13 +121,13 @@ mod tests {
 
     #[test]
     fn stack_pointers_of_regions_fall_and_keep_off_the_red_zone() {
-        for (has_frame, most, own) in [(true, MOST_OPEN_REGIONS, 8), (false, MOST_OPEN_REGIONS_WITHOUT_FRAME, 0)] {
+        for (has_frame, most, own) in [(true, MOST_OPEN_REGIONS, 0), (false, MOST_OPEN_REGIONS_WITHOUT_FRAME, -8)] {
             let mut last = own;
             for level in 1..=most {
                 let step = region_step(level, has_frame).cast_signed();
                 let token = REGION_TOKEN.cast_signed() - 8 - step;
-                // Less than the one around by more than the byte that marks a clockless frame, more than a callee's.
-                assert!(token < last - 1 && token - 3 > -8 && token % 2 == 0 && step >= 128 + 8, "{level} {has_frame}: {token}");
+                // Less than the one around by more than the byte that marks a frame with a clock, more than a callee's.
+                assert!(token < last - 1 && token - 3 > -16 && token % 2 == 0 && step >= 128 + 8, "{level} {has_frame}: {token}");
                 last = token;
             }
         }

@@ -70,7 +70,7 @@ pub(crate) fn open_nodes(bytes: &[u8], arena: u64, words: &ThreadWords) -> Optio
         (NODES..COLD_NODES).contains(&at).then(|| ((at - NODES) / RawNode::SIZE as u64) as u32)
     };
     let open = index(frame.node)?;
-    let is_clockless = frame.sp & 1 != 0;
+    let is_clockless = frame.sp & 1 == 0;
     Some((open, if is_clockless { index(frame.base)? } else { open }))
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn last_open_node(
     for (frame, node, place) in frames() {
         let since = last.wrapping_sub(entered(&frame, place)).cast_signed();
         let unended = below[place].saturating_sub_unsigned(nodes[place].inclusive);
-        let is_clockless = frame.sp & 1 != 0;
+        let is_clockless = frame.sp & 1 == 0;
         let has_ended = since < 0 || unended < since / 2 || (since == 0 && nodes[place].inclusive > 0);
         if nodes[place].parent != Some(open_place) || is_clockless || has_ended {
             break;
@@ -132,8 +132,8 @@ mod tests {
             words.iter().enumerate().for_each(|(word, value)| bytes[at + 8 * word..at + 8 * word + 8].copy_from_slice(&value.to_le_bytes()));
         };
         let node = |index: u64| LOADED + NODES + index * 64;
-        put(1, [node(3), 17, 0, 0x7ff0]);
-        put(2, [node(9), node(3), 0, 0x7fef]);
+        put(1, [node(3), 17, 0, 0x7fef]);
+        put(2, [node(9), node(3), 0, 0x7fe0]);
         let open = |frame: u64| open_nodes(&bytes, 0, &ThreadWords { frame: LOADED + FRAMES + frame * 32, last: 0 });
         assert_eq!((open(1), open(2)), (Some((3, 3)), Some((9, 3))));
         assert_eq!(open_nodes(&bytes, 0, &ThreadWords { frame: 12, last: 0 }), None);

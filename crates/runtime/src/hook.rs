@@ -30,14 +30,14 @@ const MOST_INLINED: usize = 32;
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub(crate) extern "C" fn __cyg_profile_func_enter(_function: u64, _returns_to: u64) {
-    core::arch::naked_asm!("endbr64", "lea rdx, [rsp + 8]", "jmp {}", sym enter)
+    core::arch::naked_asm!("endbr64", "mov rdx, rsp", "jmp {}", sym enter)
 }
 
 /// Called by the compiler's code at the exit of a function.
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub(crate) extern "C" fn __cyg_profile_func_exit(_function: u64, _returns_to: u64) {
-    core::arch::naked_asm!("endbr64", "lea rdx, [rsp + 8]", "jmp {}", sym exit)
+    core::arch::naked_asm!("endbr64", "mov rdx, rsp", "jmp {}", sym exit)
 }
 
 /// As [`__cyg_profile_func_enter`], with the stack pointer at the call.

@@ -27,9 +27,9 @@ pub(crate) const NEVER: u32 = i32::MAX.cast_unsigned();
 const NO_REGION: u32 = u32::MAX;
 /// The stack pointer of the root's frame: nothing is above it.
 const TOP: u64 = !7;
-/// What is added to the stack pointer in a frame whose entry read no clock. Stack pointers are even: those of functions are
+/// What is added to the stack pointer in a frame whose entry read the clock. Stack pointers are even: those of functions are
 /// multiples of 8, those of regions inside of them lie between.
-const CLOCKLESS: u64 = 1_u64.wrapping_neg();
+const CLOCKED: u64 = 1_u64.wrapping_neg();
 /// What is added to the stack pointer of the region around in the frame of a wrapper.
 pub(crate) const WRAPPED: u64 = 2_u64.wrapping_neg();
 
@@ -75,7 +75,7 @@ impl Local {
         let sentinel = self.arena.frame(0);
         sentinel.node.store(core::ptr::from_ref(root).addr() as u64, Relaxed);
         sentinel.base.store(ticks.wrapping_sub(root.inclusive.load(Relaxed)), Relaxed);
-        sentinel.sp.store(TOP, Relaxed);
+        sentinel.sp.store(TOP.wrapping_add(CLOCKED), Relaxed);
         self.state.last.store(ticks, Relaxed);
         self.state.frame.store(core::ptr::from_ref(sentinel).cast_mut(), Relaxed);
         self.set_limit(FRAME_CHUNK);
@@ -196,7 +196,7 @@ impl Local {
             if is_clocked(frame) {
                 let owner = self.owner_of(self.arena.frame(index - 1));
                 frame.base.store(core::ptr::from_ref(owner).addr() as u64, Relaxed);
-                frame.sp.store(frame.sp.load(Relaxed).wrapping_add(CLOCKLESS), Relaxed);
+                frame.sp.store(stack_pointer(frame), Relaxed);
             }
         }
     }
@@ -269,7 +269,7 @@ impl Local {
         let address = core::ptr::from_ref(node).addr() as u64;
         let claim = || {
             frame.node.store(address, Relaxed);
-            frame.sp.store(sp, Relaxed);
+            frame.sp.store(sp.wrapping_add(CLOCKED), Relaxed);
             compiler_fence(core::sync::atomic::Ordering::SeqCst);
         };
         claim();
@@ -297,7 +297,7 @@ impl Local {
         let node = self.current();
         let frame = self.arena.frame(self.arena.frame_index(self.state.frame()) + 1);
         frame.node.store(core::ptr::from_ref(node).addr() as u64, Relaxed);
-        frame.sp.store(top & TOP, Relaxed);
+        frame.sp.store((top & TOP).wrapping_add(CLOCKED), Relaxed);
         frame.base.store(SEGMENT, Relaxed);
         self.state.segments.fetch_add(1, Relaxed);
         self.state.frame.store(core::ptr::from_ref(frame).cast_mut(), Relaxed);
@@ -355,13 +355,13 @@ fn first_batch() -> u32 {
 /// Whether the entry of a frame read no clock.
 #[inline]
 pub(crate) fn is_clockless(frame: &LiveFrame) -> bool {
-    frame.sp.load(Relaxed) & 1 != 0
+    frame.sp.load(Relaxed) & 1 == 0
 }
 
 /// The stack pointer of the call that opened a frame.
 pub(crate) fn stack_pointer(frame: &LiveFrame) -> u64 {
     let sp = frame.sp.load(Relaxed);
-    if is_clockless(frame) { sp.wrapping_sub(CLOCKLESS) } else { sp }
+    if is_clockless(frame) { sp } else { sp.wrapping_sub(CLOCKED) }
 }
 
 /// In the `base` of a frame that only marks where another stack begins.

@@ -3,7 +3,7 @@
 
 use crate::batch;
 use crate::hook;
-use crate::local::Local;
+use crate::local::{Local, stack_pointer};
 use crate::process::now;
 use crate::state::ThreadState;
 use crate::switch;
@@ -53,7 +53,7 @@ extern "C" fn enter(region: u32, sp: u64) -> u32 {
 /// As [`enter`], at an exit.
 extern "C" fn exit(_region: u32, sp: u64) -> u32 {
     let Some(local) = Local::of(ThreadState::current()) else { return SLOW };
-    if local.state.frame().sp.load(Relaxed) != sp {
+    if stack_pointer(local.state.frame()) != sp {
         return SLOW;
     }
     let ticks = now().0;

@@ -45,10 +45,10 @@ struct Place {
     return_address: u64,
 }
 
-/// Called by the door with all signals held back, and with the clock as it stood there. `kind` is the probe's, plus how much further than 8
-/// bytes the region's stack pointer is from the word that says where the probe returns to.
+/// Called by the door with all signals held back, and with the clock as it stood there. `kind` is the probe's, plus how far the region's stack pointer is
+/// from the word that says where the probe returns to.
 pub(crate) extern "C" fn slow_path(state: &'static ThreadState, region: u32, sp: u64, ticks: u64, kind: u32) -> u32 {
-    let place = Place { region, sp, return_address: sp - 8 - u64::from(kind & !KINDS) };
+    let place = Place { region, sp, return_address: sp - u64::from(kind & !KINDS) };
     let answer = match kind & KINDS {
         EXIT => exit(state, place, ticks),
         ENTER_LEAF => enter(state, place, ticks, Door::Leaf),

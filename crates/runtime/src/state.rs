@@ -99,6 +99,8 @@ core::arch::global_asm!(
     LEFT = const offset_of!(LiveNode, left),
     COST = const offset_of!(LiveNode, cost),
     MODE = const offset_of!(LiveNode, mode),
+    OFF = const Mode::OffCounted as u8,
+    CLOCKLESS = const Mode::Clockless as u8,
     OFF_TWICE = const Mode::OffTwice as u8,
     CLOCKLESS_TWICE = const Mode::ClocklessTwice as u8,
     ID = const tare_format::probe::ID_AFTER_RETURN,

@@ -135,16 +135,17 @@ fn shortest_rounds<const N: usize>(code: &Mapped, functions: [Label; N], calls: 
 }
 
 /// Ticks per call: plain, with two bare readings of the clock, and while the probe is off or clockless, in the shortest of
-/// many rounds.
+/// many rounds. A round is a fraction of a batch, and many times what the clock moves on by at once.
 fn measure_quiet(shape: &Shape, base: IdBase, probes: Variant) -> [f64; 3] {
+    const TIMES: usize = 4;
     let mut code = Code::new(base);
     let functions = [Variant::Plain, Variant::Clock, probes].map(|variant| (shape.emit)(&mut code, variant));
     let code = code.map();
     let rounds = |function: Label| {
-        let mut rounds: Vec<u64> = (0..40_000)
+        let mut rounds: Vec<u64> = (0..8_000)
             .map(|_| {
                 let begin = now().0;
-                code.call(function, &[]);
+                (0..TIMES).for_each(|_| code.call(function, &[]));
                 now().0 - begin
             })
             .collect();
@@ -152,6 +153,6 @@ fn measure_quiet(shape: &Shape, base: IdBase, probes: Variant) -> [f64; 3] {
         rounds
     };
     let [plain, clock, probes] = functions.map(rounds);
-    let per_call = |rounds: &[u64], part: f64| rounds[(rounds.len() as f64 * part) as usize] as f64 / shape.calls as f64;
+    let per_call = |rounds: &[u64], part: f64| rounds[(rounds.len() as f64 * part) as usize] as f64 / (TIMES * shape.calls) as f64;
     [per_call(&plain, 0.5), per_call(&clock, 0.5), per_call(&probes, 0.01)]
 }

@@ -12,7 +12,8 @@
 \name:
         .cfi_startproc
         endbr64
-        SAVE
+        SAVE_FEW
+        SAVE_REST
         SAVE_MORE
         mov     (%rsp), %rcx
         mov     %eax, %edi
@@ -25,7 +26,7 @@
         REJOIN_RED_ZONE
         test    %eax, %eax
         jz      .L\name\()_done
-        mov     $\kind + \token - 8, %r9d
+        mov     $\kind + \token, %r9d
         lea     \token(%rsp), %r8
         LEAVE_RED_ZONE
         call    tare_slow_entry_door
@@ -35,7 +36,8 @@
         mov     -88(%rsp), %rdi
         jmp     .L\name\()_again
 .L\name\()_done:
-        RESTORE
+        RESTORE_FEW
+        RESTORE_REST
         RESTORE_MORE
         clc
         ret
@@ -83,15 +85,17 @@
         .size   \name, .-\name
         .endm
 
-        METERED tare_metered_enter, {ENTER}, {ID}, 8, 0
-        METERED tare_metered_enter_leaf, {ENTER}, {LEAF_ID}, 8, 1
-        METERED tare_metered_exit, {EXIT}, {ID}, 8, 2
+        METERED tare_metered_enter, {ENTER}, {ID}, 0, 0
+        METERED tare_metered_enter_leaf, {ENTER}, {LEAF_ID}, 0, 1
+        METERED tare_metered_exit, {EXIT}, {ID}, 0, 2
         METERED tare_metered_enter_region, {ENTER}, {ID}, {REGION_TOKEN}, 0
         METERED tare_metered_exit_region, {EXIT}, {ID}, {REGION_TOKEN}, 2
 
         .purgem METERED
-        .purgem SAVE
-        .purgem RESTORE
+        .purgem SAVE_FEW
+        .purgem SAVE_REST
+        .purgem RESTORE_FEW
+        .purgem RESTORE_REST
         .purgem SAVE_MORE
         .purgem RESTORE_MORE
         .purgem LEAVE_RED_ZONE

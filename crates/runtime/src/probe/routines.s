@@ -1,11 +1,12 @@
 # The probe routines. See crates/format/src/probe.rs for what they find and must leave.
 #
-# Stack pointers in frames are even; one less in a frame that is clockless (local.rs says what else). Where one is, counted
-# from the routine's own stack pointer, is `token`: 8 in routines for functions.
+# Stack pointers in frames are even; one less in a frame whose entry read the clock (local.rs says what else). Where one is,
+# counted from the routine's own stack pointer, is `token`: 0 in routines for functions, which compare their own.
 #
-# Registers throughout: rdi offset of the thread state from the thread pointer, rsi current frame, rcx node of
-# that frame (the parent), r8 region id and then the node looked for, rax clock, rdx scratch. Few, because each is saved and
-# restored; the rest is saved where a path needs it.
+# Registers where the clock is read: rdi offset of the thread state from the thread pointer, rsi current frame, rcx node of
+# that frame (the parent), r8 region id and then the node looked for, rax clock, rdx scratch. On quiet paths: rdi and rsi as there, rax
+# region id and then the node that time goes to, rcx scratch and then the node looked for. Few, because each is saved and restored; the rest is
+# saved where a path needs it. What counts without a clock falls through, since nothing hides its jumps.
 #
 # Nodes are 32-bit words in site cache and edges: the low half of their addresses. The high half is the same
 # for all nodes of a thread, since an arena is aligned to its size.
@@ -70,16 +71,24 @@ tare_all_signals:
         mov     tare_thread_state@gottpoff(%rip), %rdi
         .endm
 
-# From r8d: checks the frame, finds the node. Leaves rsi, rcx, r8, and the stack pointer in rdx. Falls
-# through on a hit. An entry of the site cache is one word, so that a handler that changes it cannot come
-# between its halves.
-        .macro  LOOKUP miss, hit, slow, token=8
+# Checks the frame, and that another has room above it. Leaves the frame in rsi.
+        .macro  CHECK_FRAME slow, token=0
         mov     %fs:{FRAME}(%rdi), %rsi
+        .if     \token
         lea     \token(%rsp), %rdx
         cmp     %rdx, {FRAME_SP}(%rsi)
+        .else
+        cmp     %rsp, {FRAME_SP}(%rsi)
+        .endif
         jbe     \slow
         cmp     %fs:{LIMIT}(%rdi), %rsi
         jae     \slow
+        .endm
+
+# From r8: checks the frame, finds the node. Leaves rsi, rcx, and r8. Falls through on a hit. An entry of the site cache is one
+# word, so that a handler that changes it cannot come between its halves.
+        .macro  LOOKUP miss, hit, slow, token=0
+        CHECK_FRAME \slow, \token
         mov     %fs:{CACHE}(%rdi), %rcx
         mov     (%rcx,%r8,8), %r8
         mov     {FRAME_NODE}(%rsi), %rcx
@@ -87,6 +96,18 @@ tare_all_signals:
         jne     \miss
         shr     $32, %r8
         add     %fs:{HIGH}(%rdi), %r8
+\hit:
+        .endm
+
+# The same on a quiet path: from rax, which stays. Leaves the node in rcx.
+        .macro  LOOKUP_QUIET miss, hit, slow, token=0
+        CHECK_FRAME \slow, \token
+        mov     %fs:{CACHE}(%rdi), %rcx
+        mov     (%rcx,%rax,8), %rcx
+        cmp     %ecx, {FRAME_NODE}(%rsi)
+        jne     \miss
+        shr     $32, %rcx
+        add     %fs:{HIGH}(%rdi), %rcx
 \hit:
         .endm
 
@@ -136,12 +157,9 @@ tare_all_signals:
 
 # A frame is claimed before anything is counted in it: stack pointer and node, then the frame pointer. A handler that
 # comes before that uses the frame for itself and leaves a stack pointer of its own there: then both are written once more.
-        .macro  CLAIM lost, claimed
+        .macro  CLAIM lost, claimed, token=0
+        lea     \token-1(%rsp), %rdx
         mov     %rdx, 32+{FRAME_SP}(%rsi)
-        PUSH_FRAME \lost, \claimed
-        .endm
-
-        .macro  PUSH_FRAME lost, claimed
         mov     %r8, 32+{FRAME_NODE}(%rsi)
         add     $32, %rsi
         mov     %rsi, %fs:{FRAME}(%rdi)
@@ -169,59 +187,55 @@ tare_all_signals:
         mov     %rax, {FRAME_BASE}(%rsi)
         .endm
 
-# A clockless frame: as CLAIM, with a stack pointer that says so, and in place of a base the node that time goes to while
-# it is open: the parent, or where that is clockless itself, what the parent's frame names. Where it is written once more, that
-# stands there before the stack pointer does, since a handler that sees the one follows the other.
-        .macro  CLAIM_CLOCKLESS lost, claimed
+# The node that time goes to while a frame is the innermost one: its own, or what it names where its entry read no clock.
+        .macro  OWNER reg
+        mov     {FRAME_NODE}(%rsi), \reg
         testb   $1, {FRAME_SP}(%rsi)
-        jz      1f
-        mov     {FRAME_BASE}(%rsi), %rcx
-1:      sub     $1, %rdx
-        mov     %rdx, 32+{FRAME_SP}(%rsi)
-        mov     %rcx, 32+{FRAME_BASE}(%rsi)
-        PUSH_FRAME \lost, \claimed
+        jnz     1f
+        mov     {FRAME_BASE}(%rsi), \reg
+1:
         .endm
 
-# The region of a site into r8, from its return address and the base of its image in eax.
-        .macro  REGION id
-        mov     (%rsp), %r8
-        mov     \id(%r8), %r8d
-        add     %eax, %r8d
+# A clockless frame: as CLAIM, with a stack pointer that says so, and in place of a base the node that time goes to while
+# it is open. Where it is written once more, that stands there before the stack pointer does, since a handler that sees the one
+# follows the other.
+        .macro  CLAIM_CLOCKLESS at, lost, claimed
+        OWNER   %rax
+        mov     \at, 32+{FRAME_SP}(%rsi)
+        mov     %rax, 32+{FRAME_BASE}(%rsi)
+        mov     %rcx, 32+{FRAME_NODE}(%rsi)
+        add     $32, %rsi
+        mov     %rsi, %fs:{FRAME}(%rdi)
+        cmp     \at, {FRAME_SP}(%rsi)
+        jne     \lost
+\claimed:
         .endm
 
-# Keeps the region for what is slow.
-        .macro  NOTE_REGION id
-        REGION  \id
-        mov     %r8, -88(%rsp)
+        .macro  CLAIM_CLOCKLESS_AGAIN at, claimed
+        mov     %rax, {FRAME_BASE}(%rsi)
+        mov     %rcx, {FRAME_NODE}(%rsi)
+        mov     \at, {FRAME_SP}(%rsi)
+        jmp     \claimed
         .endm
 
-# Whether the batch under way has had its calls.
-        .macro  UNTIL slow, token=8
+# Whether the batch under way of a node that is on has had its calls.
+        .macro  UNTIL slow
         mov     {CALLS}(%r8), %edx
         sub     {UNTIL}(%r8), %edx
         jns     \slow
-        lea     \token(%rsp), %rdx
         .endm
 
 # Counts a call of a batch that is off or clockless. One that finds none left is taken back, in one instruction each,
 # so that a handler between the two changes nothing.
-        .macro  COUNT_ASIDE over
-        subw    $1, {LEFT}(%r8)
+        .macro  COUNT_QUIET over
+        subw    $1, {LEFT}(%rcx)
         js      \over
         .endm
 
-# What a probe begins with once more, after the slow path: the thread state, and the base of the image.
-        .macro  AGAIN id
-        STATE
-        mov     -88(%rsp), %rax
-        mov     (%rsp), %rcx
-        sub     \id(%rcx), %eax
-        .endm
-
 # Into the slow path; its answer is in eax.
-        .macro  SLOW kind, token=8
+        .macro  SLOW kind, token=0
         SAVE_MORE
-        mov     $\kind + \token - 8, %r9d
+        mov     $\kind + \token, %r9d
         lea     \token(%rsp), %r8
         LEAVE_RED_ZONE
         call    tare_slow_entry_door
@@ -230,7 +244,8 @@ tare_all_signals:
         RESTORE_MORE
         .endm
 
-        .macro  ENTER name, token
+# An entry. `at` is the register that the stack pointer of the region is in: rdx where the routine must find room for it.
+        .macro  ENTER name, kind, id, token, at, quiet, twice
         .globl  \name
         .hidden \name
         .type   \name, @function
@@ -238,163 +253,134 @@ tare_all_signals:
 \name:
         .cfi_startproc
         endbr64
-        SAVE
+        SAVE_FEW
+        .if     \token
+        mov     %rdx, -32(%rsp)
+        .endif
         STATE
+        cmpl    $0, %fs:{ASIDE}(%rdi)
+        je      .L\name\()_on
+        mov     (%rsp), %rcx
+        add     \id(%rcx), %eax
+.L\name\()_again:
+        LOOKUP_QUIET .L\name\()_quiet_miss, .L\name\()_quiet_hit, .L\name\()_quiet_slow, \token
+        cmpb    $\quiet, {MODE}(%rcx)
+        jne     .L\name\()_other
+        COUNT_QUIET .L\name\()_over
+.L\name\()_counted:
+        .if     \kind
+        RESTORE_FEW
+        stc
+        ret
+        .else
+        CLAIM_CLOCKLESS \at, .L\name\()_clockless_lost, .L\name\()_clockless_claimed
+        RESTORE_FEW
+        .if     \token
+        mov     -32(%rsp), %rdx
+        .endif
+        ret
+        .endif
 # Where all nodes of the thread are on, the clock is read between the two loads that lead to the region id, so that its
 # own time hides them.
-        cmpl    $0, %fs:{ASIDE}(%rdi)
-        jne     .L\name\()_aside
+        .balign 64
+.L\name\()_on:
+        SAVE_REST
         mov     (%rsp), %rcx
         mov     %eax, %r8d
         CLOCK
-        add     {ID}(%rcx), %r8d
+        add     \id(%rcx), %r8d
         mov     %r8, -88(%rsp)
         LOOKUP  .L\name\()_miss, .L\name\()_hit, .L\name\()_slow, \token
-        UNTIL   .L\name\()_slow, \token
-        CLAIM   .L\name\()_lost, .L\name\()_claimed
+        UNTIL   .L\name\()_slow
+        CLAIM   .L\name\()_lost, .L\name\()_claimed, \token
         COUNT
 .L\name\()_done:
-        RESTORE
+        RESTORE_FEW
+        RESTORE_REST
+        .if     \kind
+        clc
+        .endif
         ret
-# Here the clock is not read, or late: the base of the image stays in eax until then.
-.L\name\()_aside:
-        REGION  {ID}
-        LOOKUP  .L\name\()_aside_miss, .L\name\()_aside_hit, .L\name\()_aside_slow, \token
-        cmpb    $0, {MODE}(%r8)
-        jne     .L\name\()_clockless
-        UNTIL   .L\name\()_aside_slow, \token
-        testb   $1, {FRAME_SP}(%rsi)
-        jz      1f
-        mov     {FRAME_BASE}(%rsi), %rcx
-1:      CLAIM   .L\name\()_aside_lost, .L\name\()_aside_claimed
+.L\name\()_other:
+        cmpb    $0, {MODE}(%rcx)
+        jne     .L\name\()_other_quiet
+        .ifeq   \token
+        mov     %rdx, -32(%rsp)
+        .endif
+        mov     %r8, -56(%rsp)
+        mov     %rcx, %r8
+        mov     %rax, -88(%rsp)
+        UNTIL   .L\name\()_slow
+        OWNER   %rcx
+        CLAIM   .L\name\()_late_lost, .L\name\()_late_claimed, \token
         CLOCK
         COUNT
-        RESTORE
-        ret
-.L\name\()_clockless:
-        COUNT_ASIDE .L\name\()_over
-        cmpb    ${CLOCKLESS_TWICE}, {MODE}(%r8)
-        je      .L\name\()_twice
-.L\name\()_push:
-        CLAIM_CLOCKLESS .L\name\()_clockless_lost, .L\name\()_clockless_claimed
-        RESTORE
-        ret
-.L\name\()_lost:
-        CLAIM_AGAIN .L\name\()_claimed
-.L\name\()_aside_lost:
-        CLAIM_AGAIN .L\name\()_aside_claimed
-.L\name\()_clockless_lost:
-        mov     %rcx, {FRAME_BASE}(%rsi)
-        CLAIM_AGAIN .L\name\()_clockless_claimed
-.L\name\()_miss:
-        MISS    .L\name\()_hit, .L\name\()_slow
-.L\name\()_aside_miss:
-        NOTE_REGION {ID}
-        MISS    .L\name\()_aside_hit, .L\name\()_slow
-.L\name\()_over:
-        addw    $1, {LEFT}(%r8)
-.L\name\()_aside_slow:
-        NOTE_REGION {ID}
-.L\name\()_slow:
-        SLOW    0, \token
-        test    %eax, %eax
-        jnz     .L\name\()_done
-        AGAIN   {ID}
-        jmp     .L\name\()_aside
-.L\name\()_twice:
+        jmp     .L\name\()_done
+.L\name\()_other_quiet:
+        COUNT_QUIET .L\name\()_over
+        cmpb    $\twice, {MODE}(%rcx)
+        jne     .L\name\()_counted
         lea     -128(%rsp), %rsp
         .cfi_adjust_cfa_offset 128
+        .if     \kind
+        call    tare_again_leaf_stub
+        .byte   0x0f, 0x82, 0, 0, 0, 0
+        test    $0, %eax
+        .else
         call    tare_again_enter_stub
         test    $0, %eax
         call    tare_again_exit_stub
         test    $0, %eax
+        .endif
         lea     128(%rsp), %rsp
         .cfi_adjust_cfa_offset -128
-        jmp     .L\name\()_push
+        jmp     .L\name\()_counted
+.L\name\()_lost:
+        CLAIM_AGAIN .L\name\()_claimed
+.L\name\()_late_lost:
+        CLAIM_AGAIN .L\name\()_late_claimed
+        .ifeq   \kind
+.L\name\()_clockless_lost:
+        CLAIM_CLOCKLESS_AGAIN \at, .L\name\()_clockless_claimed
+        .endif
+.L\name\()_miss:
+        MISS    .L\name\()_hit, .L\name\()_slow
+.L\name\()_quiet_miss:
+        .ifeq   \token
+        mov     %rdx, -32(%rsp)
+        .endif
+        mov     %r8, -56(%rsp)
+        mov     %rax, -88(%rsp)
+        mov     {FRAME_NODE}(%rsi), %rcx
+        MISS    .L\name\()_quiet_found, .L\name\()_slow
+.L\name\()_quiet_found:
+        mov     %r8, %rcx
+        mov     -56(%rsp), %r8
+        mov     -88(%rsp), %rax
+        jmp     .L\name\()_quiet_hit
+.L\name\()_over:
+        addw    $1, {LEFT}(%rcx)
+.L\name\()_quiet_slow:
+        .ifeq   \token
+        mov     %rdx, -32(%rsp)
+        .endif
+        mov     %r8, -56(%rsp)
+        mov     %rax, -88(%rsp)
+.L\name\()_slow:
+        SLOW    \kind, \token
+        test    %eax, %eax
+        jnz     .L\name\()_done
+        RESTORE_REST
+        STATE
+        mov     -88(%rsp), %rax
+        jmp     .L\name\()_again
         .cfi_endproc
         .size   \name, .-\name
         .endm
 
-        ENTER tare_probe_enter, 8
-        ENTER tare_probe_enter_region, {REGION_TOKEN}
-
-        .globl  tare_probe_enter_leaf
-        .hidden tare_probe_enter_leaf
-        .type   tare_probe_enter_leaf, @function
-        .balign 64
-tare_probe_enter_leaf:
-        .cfi_startproc
-        endbr64
-        SAVE
-        STATE
-        cmpl    $0, %fs:{ASIDE}(%rdi)
-        jne     .Lleaf_aside
-        mov     (%rsp), %rcx
-        mov     %eax, %r8d
-        CLOCK
-        add     {LEAF_ID}(%rcx), %r8d
-        mov     %r8, -88(%rsp)
-        LOOKUP  .Lleaf_miss, .Lleaf_hit, .Lleaf_slow
-        UNTIL   .Lleaf_slow
-        CLAIM   .Lleaf_lost, .Lleaf_claimed
-        COUNT
-.Lleaf_done:
-        RESTORE
-        clc
-        ret
-.Lleaf_aside:
-        REGION  {LEAF_ID}
-        LOOKUP  .Lleaf_aside_miss, .Lleaf_aside_hit, .Lleaf_aside_slow
-        cmpb    $0, {MODE}(%r8)
-        jne     .Lleaf_off
-        UNTIL   .Lleaf_aside_slow
-        testb   $1, {FRAME_SP}(%rsi)
-        jz      1f
-        mov     {FRAME_BASE}(%rsi), %rcx
-1:      CLAIM   .Lleaf_aside_lost, .Lleaf_aside_claimed
-        CLOCK
-        COUNT
-        RESTORE
-        clc
-        ret
-.Lleaf_off:
-        COUNT_ASIDE .Lleaf_over
-        cmpb    ${OFF_TWICE}, {MODE}(%r8)
-        je      .Lleaf_twice
-.Lleaf_counted:
-        RESTORE
-        stc
-        ret
-.Lleaf_lost:
-        CLAIM_AGAIN .Lleaf_claimed
-.Lleaf_aside_lost:
-        CLAIM_AGAIN .Lleaf_aside_claimed
-.Lleaf_miss:
-        MISS    .Lleaf_hit, .Lleaf_slow
-.Lleaf_aside_miss:
-        NOTE_REGION {LEAF_ID}
-        MISS    .Lleaf_aside_hit, .Lleaf_slow
-.Lleaf_over:
-        addw    $1, {LEFT}(%r8)
-.Lleaf_aside_slow:
-        NOTE_REGION {LEAF_ID}
-.Lleaf_slow:
-        SLOW    1
-        test    %eax, %eax
-        jnz     .Lleaf_done
-        AGAIN   {LEAF_ID}
-        jmp     .Lleaf_aside
-.Lleaf_twice:
-        lea     -128(%rsp), %rsp
-        .cfi_adjust_cfa_offset 128
-        call    tare_again_leaf_stub
-        .byte   0x0f, 0x82, 0, 0, 0, 0
-        test    $0, %eax
-        lea     128(%rsp), %rsp
-        .cfi_adjust_cfa_offset -128
-        jmp     .Lleaf_counted
-        .cfi_endproc
-        .size   tare_probe_enter_leaf, .-tare_probe_enter_leaf
+        ENTER tare_probe_enter, 0, {ID}, 0, %rsp, {CLOCKLESS}, {CLOCKLESS_TWICE}
+        ENTER tare_probe_enter_region, 0, {ID}, {REGION_TOKEN}, %rdx, {CLOCKLESS}, {CLOCKLESS_TWICE}
+        ENTER tare_probe_enter_leaf, 1, {LEAF_ID}, 0, %rsp, {OFF}, {OFF_TWICE}
 
 # What a call that is off or clockless does, once more: sites of region 0, which stands for the real one (`aside.rs`),
 # through the stubs that an image has.
@@ -437,13 +423,34 @@ tare_again_exit_stub:
 \name:
         .cfi_startproc
         endbr64
-# The loads that lead to the node come before the clock, whose own time hides them.
         mov     %rdi, -48(%rsp)
-        mov     tare_thread_state@gottpoff(%rip), %rdi
+        STATE
         mov     %rsi, -40(%rsp)
         mov     %fs:{FRAME}(%rdi), %rsi
+        .if     \token
         mov     %rdx, -32(%rsp)
         lea     \token(%rsp), %rdx
+        cmp     %rdx, {FRAME_SP}(%rsi)
+        .else
+        cmp     %rsp, {FRAME_SP}(%rsi)
+        .endif
+        jne     .L\name\()_on
+        sub     $32, %rsi
+        mov     %rsi, %fs:{FRAME}(%rdi)
+        mov     -16(%rsp), %rax
+        .if     \token
+        mov     -32(%rsp), %rdx
+        .endif
+        mov     -40(%rsp), %rsi
+        mov     -48(%rsp), %rdi
+        ret
+# The loads that lead to the node come before the clock, whose own time hides them.
+        .balign 64
+.L\name\()_on:
+        .ifeq   \token
+        mov     %rdx, -32(%rsp)
+        .endif
+        lea     \token-1(%rsp), %rdx
         cmp     %rdx, {FRAME_SP}(%rsi)
         jne     .L\name\()_other
         mov     %rcx, -24(%rsp)
@@ -455,34 +462,26 @@ tare_again_exit_stub:
         add     %rdx, %fs:{LAST}(%rdi)
         sub     {FRAME_BASE}(%rsi), %rax
         mov     %rax, {INCLUSIVE}(%rcx)
-        mov     -24(%rsp), %rcx
-.L\name\()_pop:
         sub     $32, %rsi
         mov     %rsi, %fs:{FRAME}(%rdi)
-.L\name\()_done:
-        mov     -16(%rsp), %rax
+        RESTORE_FEW
         mov     -32(%rsp), %rdx
-        mov     -40(%rsp), %rsi
-        mov     -48(%rsp), %rdi
         ret
 .L\name\()_other:
-        sub     $1, %rdx
-        cmp     %rdx, {FRAME_SP}(%rsi)
-        je      .L\name\()_pop
         mov     (%rsp), %rdx
         add     {ID}(%rdx), %eax
         mov     %rcx, -24(%rsp)
         mov     %r8, -56(%rsp)
         mov     %rax, -88(%rsp)
         SLOW    2, \token
-        mov     -56(%rsp), %r8
-        mov     -24(%rsp), %rcx
-        jmp     .L\name\()_done
+        RESTORE_FEW
+        RESTORE_REST
+        ret
         .cfi_endproc
         .size   \name, .-\name
         .endm
 
-        EXIT tare_probe_exit, 8
+        EXIT tare_probe_exit, 0
         EXIT tare_probe_exit_region, {REGION_TOKEN}
 
 # What the probes of images lead to while nothing is recorded: the body runs with probes that do the same.
@@ -509,7 +508,7 @@ tare_probe_nothing:
         .endm
 
 # Into Rust, on the thread's own stack for that, so that the program's needs room for a few words alone, with all signals held back, since
-# for the kernel a thread that is there is not on its signal stack: r9d kind (0 enter, 1 enter_leaf, 2 exit), plus the token less 8; region id in the caller's word at -88, which
+# for the kernel a thread that is there is not on its signal stack: r9d kind (0 enter, 1 enter_leaf, 2 exit), plus the token; region id in the caller's word at -88, which
 # is above the stack pointer here, beyond the red zone that the caller has left. Leaves the answer in r9d. The stack pointer for
 # the frame is in r8.
         .globl  tare_slow_entry_door
@@ -696,29 +695,31 @@ tare_calibration_work:
         .cfi_endproc
         .size   tare_calibration_work, .-tare_calibration_work
 
+        .purgem CLOCK
+        .purgem STATE
+        .purgem CHECK_FRAME
+        .purgem LOOKUP
+        .purgem LOOKUP_QUIET
+        .purgem MISS
+        .purgem CLAIM
+        .purgem CLAIM_AGAIN
+        .purgem COUNT
+        .purgem OWNER
+        .purgem CLAIM_CLOCKLESS
+        .purgem CLAIM_CLOCKLESS_AGAIN
+        .purgem UNTIL
+        .purgem COUNT_QUIET
+        .purgem SLOW
         .purgem ENTER
         .purgem EXIT
-        .purgem SAVE
-        .purgem RESTORE
+        .purgem SIGNALS
+        .purgem SAVE_FEW
+        .purgem SAVE_REST
+        .purgem RESTORE_FEW
+        .purgem RESTORE_REST
         .purgem SAVE_MORE
         .purgem RESTORE_MORE
         .purgem LEAVE_RED_ZONE
         .purgem REJOIN_RED_ZONE
         .purgem TO_RUST
         .purgem FROM_RUST
-        .purgem SIGNALS
-        .purgem SLOW
-        .purgem CLOCK
-        .purgem LOOKUP
-        .purgem STATE
-        .purgem MISS
-        .purgem CLAIM
-        .purgem PUSH_FRAME
-        .purgem CLAIM_AGAIN
-        .purgem NOTE_REGION
-        .purgem AGAIN
-        .purgem CLAIM_CLOCKLESS
-        .purgem REGION
-        .purgem UNTIL
-        .purgem COUNT_ASIDE
-        .purgem COUNT

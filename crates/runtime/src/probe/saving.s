@@ -1,20 +1,28 @@
 # What every way out of a probe saves, and where: the words below the caller's stack pointer, of which -8 is free and -16
 # holds the site's own eax. In front of the assembly that uses it, which purges the macros at its end.
 
-        .macro  SAVE
+# What the quiet paths of a function's probe need.
+        .macro  SAVE_FEW
         mov     %rcx, -24(%rsp)
-        mov     %rdx, -32(%rsp)
         mov     %rsi, -40(%rsp)
         mov     %rdi, -48(%rsp)
+        .endm
+
+        .macro  RESTORE_FEW
+        mov     -16(%rsp), %rax
+        mov     -24(%rsp), %rcx
+        mov     -40(%rsp), %rsi
+        mov     -48(%rsp), %rdi
+        .endm
+
+# The rest of what every other path needs.
+        .macro  SAVE_REST
+        mov     %rdx, -32(%rsp)
         mov     %r8, -56(%rsp)
         .endm
 
-        .macro  RESTORE
-        mov     -16(%rsp), %rax
-        mov     -24(%rsp), %rcx
+        .macro  RESTORE_REST
         mov     -32(%rsp), %rdx
-        mov     -40(%rsp), %rsi
-        mov     -48(%rsp), %rdi
         mov     -56(%rsp), %r8
         .endm
 
