@@ -221,8 +221,17 @@ impl Process {
 
     /// What is known of the calls of one function.
     pub(crate) fn cold(&self, name: &str) -> Vec<&ColdNode> {
+        self.nodes_of(name).map(|(_, cold)| cold).collect()
+    }
+
+    /// What the calls of one function took, measured.
+    pub(crate) fn ticks_in(&self, name: &str) -> u64 {
+        self.nodes_of(name).map(|(node, _)| node.inclusive).sum()
+    }
+
+    fn nodes_of(&self, name: &str) -> impl Iterator<Item = &(Node, ColdNode)> {
         let nodes = self.locations.iter().flat_map(|location| &location.nodes);
-        nodes.filter(|(node, _)| self.names.get(&node.region).is_some_and(|known| known == name)).map(|(_, cold)| cold).collect()
+        nodes.filter(move |(node, _)| self.names.get(&node.region).is_some_and(|known| known == name))
     }
 }
 
