@@ -19,7 +19,7 @@ use tare_image::Image;
 
 use crate::cfg::{Block, Cfg};
 use crate::program::{Body, Flow, Instruction};
-use crate::{Loop, Program};
+use crate::{Loop, Loops, Program};
 
 /// Questions. (Fortran's come from a library of bindings, not from the program.)
 const QUESTIONS: [&str; 6] = ["MPI_Test", "MPI_Testany", "MPI_Testall", "MPI_Testsome", "MPI_Iprobe", "MPI_Improbe"];
@@ -54,7 +54,7 @@ struct Asking<'a, 'data> {
     program: &'a Program,
     image: &'a Image<'data>,
     cfg: &'a Cfg,
-    loops: &'a [Loop],
+    loops: &'a Loops,
     body: &'a Body,
     code: &'a [Decoded],
 }
@@ -156,8 +156,8 @@ impl Asking<'_, '_> {
     }
 
     fn smallest_loop_with(&self, one: usize, other: usize) -> Option<&Loop> {
-        let around = self.loops.iter().filter(|around| around.contains(one) && around.contains(other));
-        around.min_by_key(|around| around.blocks.len())
+        let around = self.loops.around(one).filter_map(|around| self.loops.get(around));
+        { around }.find(|around| around.contains(other))
     }
 
     /// Whether a loop calls what may be the program's work on a way from one block to another.

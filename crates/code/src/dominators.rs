@@ -74,7 +74,8 @@ fn entered(graph: &Graph) -> Vec<usize> {
 fn forward(graph: &Graph, predecessors: &Lists) -> Option<Vec<usize>> {
     let mut up = entered(graph);
     for block in 0..graph.len() {
-        let before = predecessors.of(block).iter().take_while(|&&one| one < block).map(|one| one + 1);
+        // The last one first: where many ways lead out of one chain of blocks, each is a step in front of the one behind it.
+        let before = predecessors.of(block).iter().rev().skip_while(|&&one| one >= block).map(|one| one + 1);
         let found = before.reduce(|one, other| common(&up, one, other));
         if let Some(place) = up.get_mut(block + 1).filter(|place| **place != 0) {
             *place = found?;

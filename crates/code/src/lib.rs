@@ -74,7 +74,7 @@ pub use fingerprint::{Fingerprint, Reached};
 pub use flags::Flags;
 use fragments::Fragments;
 pub use harmless::is_harmless;
-pub use loops::Loop;
+pub use loops::{Loop, Loops, Members};
 pub use metrics::{Metrics, Source};
 use noreturn::Never;
 pub use noreturn::is_noreturn_name;

@@ -8,7 +8,7 @@ use tare_image::lines::Lines;
 
 use crate::cfg::{self, Cfg};
 use crate::draft::Draft;
-use crate::loops::{self, Loop};
+use crate::loops::{self, Loops};
 use crate::program::{Body, Flow, Function, Instruction, Operand};
 use crate::record::FlowRecord;
 use crate::{Callee, Program};
@@ -99,7 +99,7 @@ impl Program {
 
     /// Loops of a function, as its control-flow graph without unwinding has them.
     #[must_use]
-    pub fn loops(&self, function: &Function, body: &Body) -> Vec<Loop> {
+    pub fn loops(&self, function: &Function, body: &Body) -> Loops {
         self.cfg(function, body).loops(body)
     }
 

@@ -13,7 +13,7 @@ mod definitions;
 mod induction;
 mod test;
 
-use crate::Loop;
+use crate::Loops;
 use crate::cfg::Cfg;
 use crate::close_up::CloseUp;
 use crate::program::Body;
@@ -33,11 +33,14 @@ impl CloseUp {
     /// The constant trip counts of the function's loops, one for each of `loops`, which are those of `cfg`; `None` where
     /// nothing constant bounds one.
     #[must_use]
-    pub fn trips(&self, body: &Body, cfg: &Cfg, loops: &[Loop]) -> Vec<Option<Trips>> {
+    pub fn trips(&self, body: &Body, cfg: &Cfg, loops: &Loops) -> Vec<Option<Trips>> {
         if loops.is_empty() {
             return Vec::new();
         }
         let mut definitions = Definitions::new(&self.code, body, cfg, loops);
-        loops.iter().map(|one| Inductions { definitions: &mut definitions, one }.trips()).collect()
+        // Inner loops first: they count for more, should the questions about all become too many.
+        let mut trips: Vec<_> = loops.iter().rev().map(|one| Inductions { definitions: &mut definitions, one }.trips()).collect();
+        trips.reverse();
+        trips
     }
 }

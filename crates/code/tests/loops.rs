@@ -187,3 +187,38 @@ fn nested(cfg: &Cfg, loops: &[Loop]) {
         assert_eq!(one.is_irreducible, entered.len() > 1, "{cfg:?}");
     }
 }
+
+/// A function of loops within each other, each of which may be left for the function's end.
+fn nested_loops(count: usize) -> String {
+    let mut body = String::new();
+    for number in 0..count {
+        _ = write!(body, ".Lloop{number}: test %edi, %edi\nje .Lout\n");
+    }
+    for number in (0..count).rev() {
+        _ = write!(body, "dec %esi\njne .Lloop{number}\n");
+    }
+    assembly("deep", &(body + ".Lout: nop"))
+}
+
+#[test]
+fn thousands_of_loops_within_each_other_take_no_more_room_than_their_blocks() {
+    const LOOPS: usize = 20_000;
+    let shop = Workshop::new();
+    let source = nested_loops(LOOPS) + &assembly("main", "nop") + ".section .note.GNU-stack, \"\", @progbits\n";
+    let bytes = shop.compile("gcc", "deep", "s", &source, &[]);
+    let image = Image::parse(&bytes).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    let deep = function(&program, "deep");
+    let body = program.body(&image, deep);
+    let cfg = program.cfg(deep, &body);
+    let loops = cfg.loops(&body);
+    assert_eq!((loops.len(), loops.last().map(|one| one.depth)), (LOOPS, Some(LOOPS)));
+    let metrics = program.metrics(&image, deep, None);
+    assert_eq!((metrics.loops, metrics.loop_depth), (LOOPS, LOOPS));
+    // Each list of blocks is a piece of that of the loop around it.
+    for (one, within) in loops.iter().zip(loops.iter().skip(1)) {
+        let (around, own) = (one.blocks.as_ptr_range(), within.blocks.as_ptr_range());
+        assert!(around.start <= own.start && own.end <= around.end && own != around, "{:#x}", within.header);
+    }
+    assert_eq!(program.close_up(&image, deep).trips(&body, &cfg, &loops), vec![None; LOOPS]);
+}

@@ -4,12 +4,15 @@ use std::collections::{HashMap, HashSet};
 
 use iced_x86::{Instruction as Decoded, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
-use crate::Loop;
 use crate::cfg::Cfg;
 use crate::program::{Body, Flow};
+use crate::{Loop, Loops};
 
 /// How many blocks one question may look at.
 const BLOCKS: usize = 64;
+/// How often all questions about a function together may look at each of its instructions: thousands of loops within one
+/// another, each left in thousands of places, have billions of questions. What is asked beyond stays unknown.
+const ROUNDS: usize = 256;
 /// How many definitions deep one question may go.
 const DEPTH: usize = 16;
 
@@ -45,7 +48,7 @@ pub(super) struct Definitions<'a> {
     pub(super) code: &'a [Decoded],
     pub(super) body: &'a Body,
     pub(super) cfg: &'a Cfg,
-    pub(super) loops: &'a [Loop],
+    pub(super) loops: &'a Loops,
     predecessors: Vec<Vec<usize>>,
     /// Slots whose own address the function makes.
     shown: HashSet<Place>,
@@ -53,11 +56,13 @@ pub(super) struct Definitions<'a> {
     has_frame_pointer: bool,
     /// Position in `loops` by the index of the header.
     headers: HashMap<usize, usize>,
+    /// How many instructions may still be looked at.
+    left: usize,
     factory: InstructionInfoFactory,
 }
 
 impl<'a> Definitions<'a> {
-    pub(super) fn new(code: &'a [Decoded], body: &'a Body, cfg: &'a Cfg, loops: &'a [Loop]) -> Self {
+    pub(super) fn new(code: &'a [Decoded], body: &'a Body, cfg: &'a Cfg, loops: &'a Loops) -> Self {
         let mut predecessors = vec![Vec::new(); cfg.blocks.len()];
         for (index, block) in cfg.blocks.iter().enumerate() {
             for &next in &block.successors {
@@ -71,7 +76,8 @@ impl<'a> Definitions<'a> {
         let makes_frame =
             |one: &Decoded| one.op0_register() == Register::RBP && (one.op1_register() == Register::RSP || one.memory_base() == Register::RSP);
         let has_frame_pointer = code.iter().any(|one| matches!(one.mnemonic(), Mnemonic::Mov | Mnemonic::Lea) && makes_frame(one));
-        Self { code, body, cfg, loops, predecessors, shown, has_frame_pointer, headers, factory: InstructionInfoFactory::new() }
+        let left = ROUNDS * code.len();
+        Self { code, body, cfg, loops, predecessors, shown, has_frame_pointer, headers, left, factory: InstructionInfoFactory::new() }
     }
 
     /// The instructions of a block, as positions in the code.
@@ -114,7 +120,7 @@ impl<'a> Definitions<'a> {
     fn only_way_to(&mut self, block: usize, place: Place) -> Option<usize> {
         if let Some(&index) = self.headers.get(&block) {
             let one = self.loops.get(index)?;
-            return if self.writers(one, place).is_empty() { self.way_into(one) } else { None };
+            return if self.leaves_alone(one, place)? { self.way_into(one) } else { None };
         }
         match self.predecessors.get(block)?.as_slice() {
             [before] => Some(*before),
@@ -146,17 +152,33 @@ impl<'a> Definitions<'a> {
         Some(known.unwrap_or(unknown))
     }
 
-    /// The instructions of a loop that write a place, with their blocks.
-    pub(super) fn writers(&mut self, one: &Loop, place: Place) -> Vec<(usize, usize)> {
+    /// Whether nothing in a loop writes a place.
+    pub(super) fn leaves_alone(&mut self, one: &Loop, place: Place) -> Option<bool> {
+        Some(self.writers(one, place, 1)?.is_empty())
+    }
+
+    /// The instructions of a loop that write a place, with their blocks; no more than so many are looked for.
+    pub(super) fn writers(&mut self, one: &Loop, place: Place, most: usize) -> Option<Vec<(usize, usize)>> {
         let mut found = Vec::new();
-        for &block in &one.blocks {
-            for at in self.of_block(block) {
+        for &block in one.blocks.iter() {
+            let range = self.of_block(block);
+            self.look_at(range.len())?;
+            for at in range {
                 if self.writes(at, place) {
                     found.push((block, at));
+                    if found.len() == most {
+                        return Some(found);
+                    }
                 }
             }
         }
-        found
+        Some(found)
+    }
+
+    /// `None` where questions have looked at too many instructions.
+    pub(super) fn look_at(&mut self, count: usize) -> Option<()> {
+        self.left = self.left.checked_sub(count)?;
+        Some(())
     }
 
     /// Whether an instruction changes what a place holds; for a slot also if it moves the slot's base.

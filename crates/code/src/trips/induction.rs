@@ -43,14 +43,14 @@ struct Step {
 impl Inductions<'_, '_> {
     /// The least of the counts that the loop's tests give.
     pub(super) fn trips(mut self) -> Option<Trips> {
-        let ways_out = self.ways_out();
-        let counts: Vec<u64> = ways_out.iter().filter_map(|&block| self.tests_in(block)).collect();
-        let most = counts.iter().copied().min()?;
+        let ways_out = self.ways_out()?;
+        let most = ways_out.iter().filter_map(|&block| self.tests_in(block)).min()?;
         Some(Trips { most, exact: ways_out.len() == 1 })
     }
 
     /// Blocks from which the loop is left, but not by an end that does not return.
-    fn ways_out(&self) -> Vec<usize> {
+    fn ways_out(&mut self) -> Option<Vec<usize>> {
+        self.definitions.look_at(self.one.blocks.len())?;
         let leaves = |&&block: &&usize| {
             self.definitions.cfg.blocks.get(block).is_some_and(|own| {
                 let last = own.instructions.clone().last().and_then(|last| self.definitions.body.instructions.get(last));
@@ -61,14 +61,14 @@ impl Inductions<'_, '_> {
                 returns || own.successors.iter().any(|next| !self.one.contains(*next))
             })
         };
-        self.one.blocks.iter().filter(leaves).copied().collect()
+        Some(self.one.blocks.iter().filter(leaves).copied().collect())
     }
 
     /// How often the test at the end of a block is made.
     fn tests_in(&mut self, block: usize) -> Option<u64> {
         let comparison = self.comparison(block)?;
         let tests = [Some(comparison), comparison.exchanged()].into_iter().flatten().find_map(|comparison| self.tests_of(block, comparison))?;
-        self.is_in_every_iteration(block).then_some(tests)
+        self.is_in_every_iteration(block)?.then_some(tests)
     }
 
     fn tests_of(&mut self, block: usize, comparison: Comparison) -> Option<u64> {
@@ -78,7 +78,7 @@ impl Inductions<'_, '_> {
         let first = self.definitions.behind(entry, place)?;
         let bound = match comparison.bound {
             Bound::Constant(bound) => Value::constant(bound),
-            Bound::Place(bound) if self.definitions.writers(self.one, bound).is_empty() => self.definitions.behind(entry, bound)?,
+            Bound::Place(bound) if self.definitions.leaves_alone(self.one, bound)? => self.definitions.behind(entry, bound)?,
             Bound::Place(_) => return None,
         };
         let is_stepped_before = if step.block == block { step.at <= read_at } else { self.comes_first(step.block, block)? };
@@ -141,13 +141,13 @@ impl Inductions<'_, '_> {
 
     /// The step of a place that the loop writes once, in every iteration.
     fn only_step(&mut self, place: Place) -> Option<Step> {
-        let writers = self.definitions.writers(self.one, place);
+        let writers = self.definitions.writers(self.one, place, 2)?;
         let [(block, at)] = *writers.as_slice() else { return None };
         let by = match step(self.definitions.code.get(at)?, place) {
             Some(by) => by,
             None => self.step_through_register(block, at, place)?,
         };
-        self.is_in_every_iteration(block).then_some(Step { block, at, by })
+        self.is_in_every_iteration(block)?.then_some(Step { block, at, by })
     }
 
     /// The step of a place that is loaded, stepped in a register and stored again.
@@ -169,25 +169,25 @@ impl Inductions<'_, '_> {
     }
 
     /// Whether a block is executed once in each iteration: no loop within holds it, and no way round goes past it.
-    fn is_in_every_iteration(&self, block: usize) -> bool {
-        let is_deeper = |other: &&Loop| other.depth > self.one.depth && other.contains(block);
-        let is_nested = self.definitions.loops.iter().find(is_deeper).is_some();
-        !is_nested && !self.goes_round_without(block)
+    fn is_in_every_iteration(&mut self, block: usize) -> Option<bool> {
+        let smallest = self.definitions.loops.innermost(block).and_then(|own| self.definitions.loops.get(own));
+        let is_nested = smallest.is_some_and(|smallest| smallest.depth > self.one.depth);
+        Some(!is_nested && !self.goes_round_without(block)?)
     }
 
     /// Whether the header is reached again without a block.
-    fn goes_round_without(&self, avoided: usize) -> bool {
-        let Some(&header) = self.one.blocks.first() else { return true };
-        header != avoided && self.reaches(header, header, avoided)
+    fn goes_round_without(&mut self, avoided: usize) -> Option<bool> {
+        let &header = self.one.blocks.first()?;
+        Some(header != avoided && self.reaches(header, header, avoided)?)
     }
 
     /// Whether one block of the loop is always executed before another within an iteration, or always behind it.
-    fn comes_first(&self, one: usize, other: usize) -> Option<bool> {
+    fn comes_first(&mut self, one: usize, other: usize) -> Option<bool> {
         let &header = self.one.blocks.first()?;
         if header == one || header == other {
             return Some(header == one);
         }
-        match (self.reaches(header, other, one), self.reaches(header, one, other)) {
+        match (self.reaches(header, other, one)?, self.reaches(header, one, other)?) {
             (false, true) => Some(true),
             (true, false) => Some(false),
             _ => None,
@@ -195,14 +195,15 @@ impl Inductions<'_, '_> {
     }
 
     /// Whether a block is reached from another by at least one edge within an iteration, not passing a third.
-    fn reaches(&self, from: usize, to: usize, avoided: usize) -> bool {
+    fn reaches(&mut self, from: usize, to: usize, avoided: usize) -> Option<bool> {
         let header = self.one.blocks.first().copied();
         let mut seen = HashSet::from([avoided]);
         let mut todo = vec![from];
         while let Some(block) = todo.pop() {
+            self.definitions.look_at(1)?;
             for &next in self.definitions.cfg.blocks.get(block).map_or(&[][..], |block| &block.successors) {
                 if next == to {
-                    return true;
+                    return Some(true);
                 }
                 let is_inside = self.one.contains(next) && Some(next) != header;
                 if is_inside && seen.insert(next) {
@@ -210,7 +211,7 @@ impl Inductions<'_, '_> {
                 }
             }
         }
-        false
+        Some(false)
     }
 }
 

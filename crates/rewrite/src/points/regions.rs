@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use tare_code::{Body, Cfg, Flags, Flow, Function, Instruction, Loop, Program};
+use tare_code::{Body, Cfg, Flags, Flow, Function, Instruction, Loops, Program};
 use tare_format::probe::{MOST_OPEN_REGIONS, MOST_OPEN_REGIONS_OF_LEAF};
 use tare_image::Image;
 
@@ -21,16 +21,16 @@ use crate::reason::SiteReason;
 pub(super) fn add(points: &mut Points, image: &Image<'_>, program: &Program, function: &Function, body: &Body, wanted: Wanted) {
     let cfg = program.cfg_with_unwinding(image, function, body);
     let has_loops = wanted.levels.loops || wanted.levels.iterations;
-    let loops = if has_loops { cfg.loops(body) } else { Vec::new() };
+    let loops = if has_loops { cfg.loops(body) } else { Loops::default() };
     let landings = landings(image, function);
     let blocks = (0..).zip(&cfg.blocks).map(|(index, block)| (block.address, index)).collect();
     let flow = Flowing { image, program, function, body, cfg: &cfg, blocks, loops: &loops, landings: &landings, wanted };
     let mut refused: HashMap<Scope, SiteReason> = HashMap::new();
-    let irreducible = (0..).zip(&loops).filter(|(_, one)| one.is_irreducible);
+    let irreducible = (0..).zip(loops.iter()).filter(|(_, one)| one.is_irreducible);
     refused.extend(irreducible.map(|(number, _)| (Scope::Loop(number), SiteReason::Irreducible)));
-    let entered = (0..).zip(&loops).filter(|(_, one)| function.other_entries.contains(&one.header));
+    let entered = (0..).zip(loops.iter()).filter(|(_, one)| function.other_entries.contains(&one.header));
     refused.extend(entered.map(|(number, _)| (Scope::Loop(number), SiteReason::FurtherEntry)));
-    let twice = (0..).zip(&loops).filter(|(_, one)| flow.comes_back_into(one));
+    let twice = (0..).zip(flow.comes_back_into()).filter(|(_, comes_back)| *comes_back);
     refused.extend(twice.map(|(number, _)| (Scope::Loop(number), SiteReason::ReturnsTwice)));
     let leaving = (0..).zip(flow.calls()).filter(|(_, one)| wanted.levels.call_sites && !wanted.tail_calls && is_tail_call(one.flow));
     refused.extend(leaving.map(|(number, _)| (Scope::CallSite(number), SiteReason::TailCall)));
@@ -70,7 +70,7 @@ struct Flowing<'a, 'data> {
     cfg: &'a Cfg,
     /// Blocks by their addresses.
     blocks: HashMap<u64, usize>,
-    loops: &'a [Loop],
+    loops: &'a Loops,
     landings: &'a [(Range<u64>, u64)],
     wanted: Wanted,
 }
@@ -90,11 +90,18 @@ impl Flowing<'_, '_> {
         self.body.instructions.iter().filter(|one| is_call_site(one.flow))
     }
 
-    /// Whether a call in a loop comes back more than once: the loop would then be left more often than it is entered.
-    fn comes_back_into(&self, one: &Loop) -> bool {
-        let blocks = one.blocks.iter().filter_map(|&block| self.cfg.blocks.get(block));
-        let mut own = blocks.flat_map(|block| self.body.instructions.get(block.instructions.clone()).unwrap_or_default());
-        own.any(|one| is_call_site(one.flow) && self.program.comes_back_twice(self.image, one))
+    /// By loop whether a call in it comes back more than once: the loop would then be left more often than it is entered.
+    fn comes_back_into(&self) -> Vec<bool> {
+        let mut comes_back = vec![false; self.loops.len()];
+        for (index, block) in self.cfg.blocks.iter().enumerate().filter(|(index, _)| self.loops.innermost(*index).is_some()) {
+            let own = self.body.instructions.get(block.instructions.clone()).unwrap_or_default();
+            if own.iter().any(|one| is_call_site(one.flow) && self.program.comes_back_twice(self.image, one)) {
+                for own in self.loops.around(index) {
+                    comes_back.get_mut(own).into_iter().for_each(|own| *own = true);
+                }
+            }
+        }
+        comes_back
     }
 
     fn landing_of(&self, call: &Instruction) -> Option<u64> {
@@ -164,7 +171,7 @@ impl<'a, 'data> Finder<'a, 'data> {
                 self.faults.push((Scope::Loop(number), SiteReason::Depth));
                 continue;
             }
-            for &block in &one.blocks {
+            for &block in one.blocks.iter() {
                 if let Some(around) = self.around.get_mut(block) {
                     around.push(index);
                 }

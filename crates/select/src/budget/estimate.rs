@@ -1,6 +1,6 @@
 //! What is expected of each function of a program in a run.
 
-use tare_code::{Body, Callee, Cfg, Flow, Loop, Operand, Program, Threads, Trips, is_noreturn_name};
+use tare_code::{Body, Callee, Cfg, Flow, Loops, Operand, Program, Threads, Trips, is_noreturn_name};
 use tare_image::{Image, RelocationKind};
 
 use super::frequency::{Shape, UnknownTrips};
@@ -280,16 +280,14 @@ impl Scene<'_> {
 }
 
 /// How often each block is executed at most in one visit; `None` in loops that nothing constant bounds.
-fn most_by_block(cfg: &Cfg, loops: &[Loop], trips: &[Option<Trips>]) -> Vec<Option<f64>> {
-    let mut most = vec![Some(1.0); cfg.blocks.len()];
+fn most_by_block(cfg: &Cfg, loops: &Loops, trips: &[Option<Trips>]) -> Vec<Option<f64>> {
+    let mut by_loop: Vec<Option<f64>> = Vec::with_capacity(loops.len());
     for (one, trips) in loops.iter().zip(trips) {
-        for &block in &one.blocks {
-            if let Some(place) = most.get_mut(block) {
-                *place = place.zip(trips.filter(|_| !one.is_irreducible)).map(|(most, trips)| most * trips.most as f64);
-            }
-        }
+        let around = one.parent.map_or(Some(1.0), |parent| by_loop.get(parent).copied().flatten());
+        by_loop.push(around.zip(trips.filter(|_| !one.is_irreducible)).map(|(most, trips)| most * trips.most as f64));
     }
-    most
+    let of_block = |block| loops.innermost(block).map_or(Some(1.0), |own| by_loop.get(own).copied().flatten());
+    (0..cfg.blocks.len()).map(of_block).collect()
 }
 
 /// Functions that may be called in ways that are not seen: those whose address stands in data that the loader relocates, as

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
-use tare_code::{Body, Cfg, Flow as Turn, Function, Loop, Trips};
+use tare_code::{Body, Cfg, Flow as Turn, Function, Loops, Trips};
 
 /// How often a loop goes round of which nothing is known, under each of `N` assumptions.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -25,6 +25,8 @@ const LOOP_HEADER: f64 = 0.75;
 const WHOLE: usize = 0;
 /// The most that a loop goes round.
 const MOST_TRIPS: f64 = 1e9;
+/// Loops that lie deeper are taken to go round once, so that numbers stay finite, and time does not grow with the depth.
+const DEPTH: usize = 32;
 
 /// What is looked at of a function.
 #[derive(Clone, Copy)]
@@ -32,7 +34,7 @@ pub(super) struct Shape<'a> {
     pub(super) function: &'a Function,
     pub(super) body: &'a Body,
     pub(super) cfg: &'a Cfg,
-    pub(super) loops: &'a [Loop],
+    pub(super) loops: &'a Loops,
     pub(super) trips: &'a [Option<Trips>],
 }
 
@@ -42,9 +44,9 @@ impl<'a> Shape<'a> {
         let blocks = self.cfg.blocks.len();
         let mut flow =
             Flow { graph: self.graph(unknown), again: vec![[0.0; N]; blocks], frequencies: vec![[0.0; N]; blocks], inside: vec![WHOLE; blocks] };
-        for (number, one) in self.loops.iter().enumerate().rev() {
+        for (number, one) in self.loops.iter().enumerate().rev().filter(|(_, one)| one.depth <= DEPTH) {
             let Some(&header) = one.blocks.first() else { continue };
-            let mut blocks = one.blocks.clone();
+            let mut blocks = one.blocks.to_vec();
             blocks.sort_unstable();
             for &block in &blocks {
                 set(&mut flow.inside, block, number + 1);
@@ -68,9 +70,8 @@ impl<'a> Shape<'a> {
     /// The frequencies of blocks that are executed in more than every second visit, or round of their loop; those of
     /// all others are taken for zero: code that deals with errors is not told from other code, and takes long.
     pub(super) fn sure_part(&self, frequencies: &[f64]) -> Vec<f64> {
-        let innermost = self.innermost();
         let of = |(block, frequency): (usize, &f64)| {
-            let header = innermost.get(block).copied().flatten().and_then(|index| self.loops.get(index)?.blocks.first());
+            let header = self.loops.innermost(block).and_then(|index| self.loops.get(index)?.blocks.first());
             let around = header.map_or(1.0, |&header| frequencies.get(header).copied().unwrap_or(0.0));
             if *frequency > 0.5 * around { *frequency } else { 0.0 }
         };
@@ -88,7 +89,7 @@ impl<'a> Shape<'a> {
                 headers
             });
         let cold: Vec<bool> = (0..blocks).map(|block| self.is_cold(block)).collect();
-        let known = Known { innermost: self.innermost(), ways_out: self.ways_out(&cold), trips: self.all_trips(unknown), headers, cold };
+        let known = Known { ways_out: self.ways_out(&cold), trips: self.all_trips(unknown), headers, cold };
         let mut graph = Graph { cfg: self.cfg, first: Vec::with_capacity(blocks + 1), probabilities: Vec::with_capacity(2 * blocks) };
         for block in 0..blocks {
             graph.first.push(graph.probabilities.len());
@@ -129,15 +130,15 @@ impl<'a> Shape<'a> {
     /// The probability of an edge that leaves loops: once in all their iterations.
     fn leaving<const N: usize>(&self, from: usize, to: usize, known: &Known<N>) -> Option<[f64; N]> {
         let mut left = [1.0; N];
-        let mut next = known.innermost.get(from).copied().flatten();
         let mut has_left = false;
-        while let Some(index) = next {
-            let Some(one) = self.loops.get(index).filter(|one| !one.contains(to)) else { break };
+        for index in self.loops.around(from).take_while(|&index| !self.is_in(to, index)) {
             let ways = if has_left { 1 } else { known.ways_out.get(index).copied().unwrap_or(1).max(1) };
             let trips = known.trips.get(index).copied().unwrap_or([1.0; N]);
             left.iter_mut().zip(trips).for_each(|(left, trips)| *left /= trips * ways as f64);
             has_left = true;
-            next = one.parent;
+            if left.iter().all(|&left| left <= 1.0 / MOST_TRIPS) {
+                break;
+            }
         }
         has_left.then(|| left.map(|left| left.clamp(1.0 / MOST_TRIPS, 1.0)))
     }
@@ -152,31 +153,22 @@ impl<'a> Shape<'a> {
         (0..self.loops.len()).map(of).collect()
     }
 
-    /// By block the smallest loop around it.
-    fn innermost(&self) -> Vec<Option<usize>> {
-        let mut innermost = vec![None; self.cfg.blocks.len()];
-        let mut order: Vec<usize> = (0..self.loops.len()).collect();
-        order.sort_by_key(|&index| self.loops.get(index).map_or(0, |one| one.depth));
-        for index in order {
-            for &block in self.loops.get(index).map_or(&[][..], |one| &one.blocks) {
-                if let Some(place) = innermost.get_mut(block) {
-                    *place = Some(index);
-                }
-            }
-        }
-        innermost
+    fn is_in(&self, block: usize, index: usize) -> bool {
+        self.loops.get(index).is_some_and(|one| one.contains(block))
     }
 
-    /// By loop how many branches may leave it, ends that do not return left out.
+    /// By loop how many branches may leave it, ends that do not return left out; of a branch that leaves more than `DEPTH`
+    /// loops at once, the inner ones.
     fn ways_out(&self, cold: &[bool]) -> Vec<usize> {
-        let count = |one: &Loop| {
-            let leaves = |&&block: &&usize| {
-                let next = self.cfg.blocks.get(block).map_or(&[][..], |block| &block.successors);
-                next.len() > 1 && next.iter().any(|&next| !one.contains(next) && cold.get(next) != Some(&true))
-            };
-            one.blocks.iter().filter(leaves).count()
-        };
-        self.loops.iter().map(count).collect()
+        let mut counts = vec![0; self.loops.len()];
+        for (from, block) in self.cfg.blocks.iter().enumerate().filter(|(_, block)| block.successors.len() > 1) {
+            let warm = |next: &&usize| cold.get(**next) != Some(&true);
+            let is_left = |&index: &usize| block.successors.iter().filter(warm).any(|&next| !self.is_in(next, index));
+            for index in self.loops.around(from).take_while(is_left).take(DEPTH) {
+                counts.get_mut(index).into_iter().for_each(|count: &mut usize| *count += 1);
+            }
+        }
+        counts
     }
 
     /// How likely structure makes an edge, besides others of the same branch.
@@ -201,8 +193,6 @@ impl<'a> Shape<'a> {
 
 /// What edges are judged by.
 struct Known<const N: usize> {
-    /// By block the smallest loop around it.
-    innermost: Vec<Option<usize>>,
     /// By loop how many branches may leave it.
     ways_out: Vec<usize>,
     /// By loop how often it goes round.

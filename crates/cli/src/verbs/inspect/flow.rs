@@ -1,5 +1,7 @@
 //! The control flow of one function as reports show it.
 
+use std::collections::HashMap;
+
 use tare_code::Instruction;
 use tare_image::lines::Lines;
 use tare_report::inspect::{Flow, FlowBlock};
@@ -23,17 +25,20 @@ pub(super) fn flow(analysis: &Analysis<'_>, name: &str) -> Result<Flow, Failure>
     let body = program.body(&analysis.image, function);
     let cfg = program.cfg(function, &body);
     let loops = cfg.loops(&body);
+    let mut headed: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (own, one) in loops.iter().enumerate() {
+        one.blocks.first().into_iter().for_each(|&header| headed.entry(header).or_default().push(own));
+    }
     let lines = analysis.lines();
     let blocks = cfg.blocks.iter().enumerate().map(|(at, block)| {
         let own = body.instructions.get(block.instructions.clone()).unwrap_or_default();
-        let last = own.last().map(|one| one.address);
-        let is_back = |to: usize| loops.iter().any(|one| one.blocks.first() == Some(&to) && last.is_some_and(|last| one.back_edges.contains(&last)));
+        let is_back = |to: usize| headed.get(&to).into_iter().flatten().any(|&own| loops[own].contains(at));
         FlowBlock {
             range: block.address..block.end,
             is_entry: cfg.entries.contains(&at),
             instructions: own.len(),
             lines: lines.as_ref().and_then(|lines| span(own, lines)),
-            depth: loops.iter().filter(|one| one.contains(at)).map(|one| one.depth).max().unwrap_or(0),
+            depth: loops.innermost(at).map_or(0, |own| loops[own].depth),
             is_exit: block.exits > 0,
             calls: own.iter().filter_map(|one| program.callee(&analysis.image, one)).map(|name| tare_image::demangle(name).into_owned()).collect(),
             successors: block.successors.iter().map(|&to| (to, is_back(to))).collect(),

@@ -114,15 +114,22 @@ fn fingerprint(analysis: &Analysis<'_>, function: &tare_code::Function) -> Finge
 
 fn loops(program: &Program, function: &tare_code::Function, body: &tare_code::Body, lines: Option<&Lines<'_>>) -> Vec<Loop> {
     let cfg = program.cfg(function, body);
-    let instructions = |block: &usize| cfg.blocks.get(*block).map_or(0, |block| block.instructions.len());
-    let found = cfg.loops(body).into_iter().map(|one| {
+    let found = cfg.loops(body);
+    let mut instructions = vec![0; found.len()];
+    for (block, own) in cfg.blocks.iter().enumerate().filter_map(|(at, block)| Some((block, found.innermost(at)?))) {
+        instructions[own] += block.instructions.len();
+    }
+    for (own, parent) in found.iter().enumerate().filter_map(|(own, one)| Some((own, one.parent?))).rev() {
+        instructions[parent] += instructions[own];
+    }
+    let found = found.iter().zip(instructions).map(|(one, instructions)| {
         let (file, line) = place(lines, one.header);
         Loop {
             header: one.header,
             depth: one.depth,
             blocks: one.blocks.len(),
-            instructions: one.blocks.iter().map(instructions).sum(),
-            back_edges: one.back_edges,
+            instructions,
+            back_edges: one.back_edges.clone(),
             parent: one.parent,
             irreducible: one.is_irreducible,
             file,
