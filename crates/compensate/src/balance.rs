@@ -1,13 +1,19 @@
 //! Among the values that are possible, the ones that fit together.
 //!
 //! Where a region comes out with less than nothing, time goes to it from its children, and then from its
-//! parent, as far as the division of probe costs is uncertain; the sum stays what it was. What is then still
-//! missing is made up within the uncertainty of the costs. What goes beyond that stays negative and is marked.
+//! parent, as far as the division of probe costs is uncertain. What is still missing was never there for calls below that
+//! were not timed: those that were timed stood for them and took longer, as where another program had the processor
+//! meanwhile. It comes back from these, so that none takes more than there was. The sum stays what it was. What is then
+//! still missing is made up within the uncertainty of the costs. What goes beyond that stays negative and is marked, as is what lost
+//! more than its interval allows.
 
 use tare_profile::Location;
 
 use crate::exclusive::Term;
 use crate::figure::Mark;
+
+/// What is taken back beyond an interval is marked from this part of what is left on.
+const NOTICED: f64 = 0.05;
 
 /// Balances the exclusive times of a location.
 pub(crate) fn balance(location: &Location, terms: &mut [Term]) {
@@ -18,6 +24,9 @@ pub(crate) fn balance(location: &Location, terms: &mut [Term]) {
         }
         if terms[index].value < 0.0 {
             take_from_parent(terms, index, location.nodes[index].parent);
+        }
+        if terms[index].value < 0.0 {
+            take_from_untimed(terms, index, &children);
         }
     }
     terms.iter_mut().for_each(settle);
@@ -70,6 +79,29 @@ fn take_from_parent(terms: &mut [Term], index: usize, parent: Option<usize>) {
     terms[parent].pass(-taken);
 }
 
+/// Takes back what calls that were not timed were taken to have lasted, from each path in proportion.
+fn take_from_untimed(terms: &mut [Term], index: usize, children: &Children) {
+    let room = |term: &Term| term.value.max(0.0) * term.untimed;
+    let mut below: Vec<usize> = Vec::new();
+    let mut todo: Vec<usize> = children.of_node(index).collect();
+    while let Some(node) = todo.pop() {
+        below.push(node);
+        if terms[node].is_quiet {
+            todo.extend(children.of_node(node));
+        }
+    }
+    let all: f64 = below.iter().map(|&node| room(&terms[node])).sum();
+    if all <= 0.0 {
+        return;
+    }
+    let share = (-terms[index].value / all).min(1.0);
+    for node in below {
+        let given = room(&terms[node]) * share;
+        terms[node].pass(-given);
+        terms[index].pass(given);
+    }
+}
+
 /// Changes a value by what the division of its own probe's cost allows.
 fn shift(term: &mut Term, ticks: f64) {
     if term.movable > 0.0 {
@@ -89,6 +121,7 @@ impl Term {
 /// Within the interval nothing is less than zero; beyond it, a figure is marked.
 fn settle(term: &mut Term) {
     let spread = term.spread();
+    let is_contradicted = term.untimed > 0.0 && -term.moved > spread.below() + NOTICED * term.value.abs();
     if term.value < 0.0 && -term.value <= spread.above() {
         term.pass(-term.value);
     }
@@ -98,6 +131,7 @@ fn settle(term: &mut Term) {
     let is_hidden = spread.below().max(spread.above()) > term.value;
     term.mark = match term.value {
         less if less < 0.0 => Some(Mark::OverheadExceedsTime),
+        _ if is_contradicted => Some(Mark::TimedCallsExceed),
         value if is_hidden && term.removed > value => Some(Mark::OverheadHidesTime),
         _ if is_hidden => Some(Mark::UncertaintyExceedsTime),
         _ => None,

@@ -42,6 +42,10 @@ pub(crate) struct Term {
     pub(crate) inner_bounds: (f64, f64),
     /// Ticks that pass from this node to its parent if `inner` grows from 0 to 1.
     pub(crate) movable: f64,
+    /// The part of the node's time that stands for calls that were not timed, and came from above.
+    pub(crate) untimed: f64,
+    /// Whether the time of what is quiet below is part of what its untimed calls are taken to have lasted.
+    pub(crate) is_quiet: bool,
     /// Overhead that was taken off.
     pub(crate) removed: f64,
     /// Why the value is not to be trusted.
@@ -65,8 +69,10 @@ pub(crate) fn terms(profile: &Profile, location: &Location, costs: &[ProbeCost],
     let descheduled = Descheduled::of(profile, location);
     let mut terms = vec![Term::default(); location.nodes.len()];
     for (index, (node, cost)) in location.nodes.iter().zip(costs).enumerate() {
-        let call = Call::of(node, cost, mode, is_duty && is_quiet(node));
+        let is_sampled = is_duty && is_quiet(node);
+        let call = Call::of(node, cost, mode, is_sampled);
         call.correct_own(node, cost, &mut terms[index]);
+        terms[index].is_quiet = is_sampled;
         if profile.region_of(node).kind == RegionKind::Mpi {
             let reach = wrapper_reach * node.on_calls as f64;
             let (below, above) = if mode == Mode::Parallel { doubt.of_delay(node.delay_gain as f64) } else { (0.0, 0.0) };
@@ -164,6 +170,7 @@ impl Call {
         term.inner = inner.value;
         term.inner_bounds = (inner.low, inner.high);
         term.movable = paid;
+        term.untimed = if self.on > 0.0 { self.off / (self.on + self.off) } else { 0.0 };
         term.removed += paid * inner.value + self.tool;
         term.own.add_common(paid * (inner.high - inner.value), paid * (inner.value - inner.low));
         let lowering = Lowered { factor: self.on * self.scale * inner.value };

@@ -55,6 +55,8 @@ pub enum Mark {
     NeverOn,
     /// It was open when the file was read, and its time is not yet whole.
     StillOpen,
+    /// The calls that were timed took longer than all of them can have taken: the time is what there was.
+    TimedCallsExceed,
     /// The delays that were sent with messages rest on costs that turned out to be others.
     DelaysAstray,
     /// The figure of a region below it is marked, so that the sum of those below stands for it.
@@ -81,6 +83,7 @@ impl Mark {
             Self::UncertaintyExceedsTime => "the uncertainty exceeds the time itself",
             Self::NeverOn => "all calls were in batches that were off",
             Self::StillOpen => "the region was open when the run was read",
+            Self::TimedCallsExceed => "its timed calls took longer than all of them can have taken",
             Self::DelaysAstray => "delays were sent with messages before the cost of probes was known",
             Self::ChildExceeds => "a region below it is not to be trusted",
         }

@@ -157,6 +157,38 @@ fn a_time_that_few_of_many_calls_stand_for_is_marked() {
     assert_eq!(unsure.mark, Some(Mark::UncertaintyExceedsTime), "{unsure:?}");
 }
 
+/// With a budget: a hundred calls of a function, and of another one below it, stand for a thousand. While they were timed,
+/// something else had the processor, and for all calls to take as long the run was too short.
+fn slow_while_timed(samples: [u32; 2]) -> Profile {
+    let mut nodes = vec![node(0, None, 1, 1_000_000), node(1, Some(0), 100, 500_000), node(2, Some(1), 100, 300_000)];
+    let none = BatchSums { batches: 0, calls: 0, ticks: 0, longest: 0, sample: [0; 64] };
+    for node in &mut nodes[1..] {
+        let mut on = BatchSums { batches: 2, calls: 100, ticks: node.exclusive as u64, ..none };
+        on.sample[..2].copy_from_slice(&samples.map(|sample| sample * COST_UNIT as u32));
+        let first_ticks = node.exclusive / 2;
+        node.off_calls = 900;
+        node.batches = Some(Box::new(Batches { on, off: none, off_twice: none, off_cost: 3.0, first_calls: 50, first_ticks }));
+    }
+    let mut profile = profile_of(nodes);
+    profile.processes[0].budget = Some(0.02);
+    profile
+}
+
+#[test]
+fn calls_that_were_not_timed_take_no_longer_than_there_was_time() {
+    let even = compensate(&slow_while_timed([5_000, 5_000]), Mode::Local);
+    let uneven = compensate(&slow_while_timed([1, 10_000]), Mode::Local);
+    for result in [&even, &uneven] {
+        let nodes = &result.locations[0].nodes;
+        assert!(nodes[0].inclusive.value <= nodes[0].measured_inclusive_s, "{nodes:?}");
+        assert!(nodes[1].inclusive.value <= nodes[0].inclusive.value && nodes[2].inclusive.value <= nodes[1].inclusive.value, "{nodes:?}");
+        // The interval holds what the timed calls said: 5000 ticks each.
+        assert!(nodes[1].exclusive.low <= nodes[1].exclusive.value && nodes[1].exclusive.high > 1_500_000.0, "{nodes:?}");
+    }
+    assert_eq!(even.locations[0].nodes[1].exclusive.mark, Some(Mark::TimedCallsExceed));
+    assert_ne!(uneven.locations[0].nodes[1].exclusive.mark, Some(Mark::TimedCallsExceed));
+}
+
 #[test]
 fn what_the_overhead_exceeds_is_marked_and_stays_negative() {
     let mut nodes = chain().locations[0].nodes.clone();

@@ -292,7 +292,7 @@ pub(crate) fn reasons(marks: impl Iterator<Item = Option<Mark>>) -> Vec<&'static
 }
 
 /// All marks; the place of one in this list is its number in the page, less one.
-pub(crate) const MARKS: [Mark; 7] = [
+pub(crate) const MARKS: [Mark; 8] = [
     Mark::OverheadExceedsTime,
     Mark::OverheadHidesTime,
     Mark::UncertaintyExceedsTime,
@@ -300,6 +300,7 @@ pub(crate) const MARKS: [Mark; 7] = [
     Mark::StillOpen,
     Mark::DelaysAstray,
     Mark::ChildExceeds,
+    Mark::TimedCallsExceed,
 ];
 
 /// A mark as a number, 0 where there is none.
