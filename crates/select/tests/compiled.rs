@@ -7,6 +7,7 @@ use tare_code::Program;
 use tare_image::Image;
 use tare_image::debug::DebugSections;
 use tare_image::lines::Lines;
+use tare_select::budget::{Estimate, Estimates, Keeper, Limit, ProbeCost, limited};
 use tare_select::{Preset, Selection, choose};
 
 /// `exchange` calls MPI, `step` calls `exchange`; `getter` has one path, `branch` two, `search` a loop with a branch.
@@ -30,11 +31,26 @@ __attribute__((noinline)) int step(int a) { return exchange(a) + search(&state, 
 int main(int argc, char **argv) { return step(argc) + branch(argc); }
 "#;
 
+/// `exchange` calls MPI, and `through` may call it through a table.
+const THROUGH: &str = r#"
+int MPI_Send(int);
+__attribute__((noinline)) static int exchange(int a) { return MPI_Send(a) + 1; }
+__attribute__((noinline)) static int other(int a) { return a + 2; }
+int (*table[])(int) = {exchange, other};
+__attribute__((noinline)) int through(int a) { return table[a & 1](a) + 1; }
+__attribute__((noinline)) int apart(int a) { return a * a; }
+int main(int argc, char **argv) { return through(argc) + apart(argc); }
+"#;
+
 fn compiled(options: &[&str]) -> Vec<u8> {
+    compiled_from(SOURCE, options)
+}
+
+fn compiled_from(source: &str, options: &[&str]) -> Vec<u8> {
     let directory = tempfile::tempdir().expect("a directory");
     let at = |name: &str| directory.path().join(name);
     std::fs::write(at("mpi.c"), "int MPI_Send(int a) { return a; }\n").expect("a source file");
-    std::fs::write(at("app.c"), SOURCE).expect("a source file");
+    std::fs::write(at("app.c"), source).expect("a source file");
     gcc(directory.path(), &["-shared", "-fPIC", "-o", "libmpistub.so", "mpi.c"]);
     gcc(directory.path(), &[&["-O1", "-o", "app", "app.c", "libmpistub.so"], options].concat());
     std::fs::read(at("app")).expect("the program")
@@ -66,6 +82,30 @@ fn the_mpi_path_is_who_calls_mpi_and_nobody_else() {
     let (selection, names) = chosen(&compiled(&[]), "mpi-path");
     assert_eq!(names, ["exchange", "main", "step"]);
     assert!(reasons(&selection).iter().all(|reason| *reason == "no path to MPI_* PMPI_* /^p?mpi_.*_$/"), "{selection:?}");
+}
+
+#[test]
+fn who_reaches_mpi_by_possible_calls_alone_is_told_so() {
+    let bytes = compiled_from(THROUGH, &[]);
+    let image = Image::parse(&bytes).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    let of = |selection: &Selection, name: &str| {
+        let decision = selection.decisions.iter().find(|decision| program.functions[decision.function].name == name);
+        decision.map(|decision| (decision.is_selected, decision.reason.what.clone())).expect("a decision")
+    };
+    let (by_path, _) = chosen(&bytes, "mpi-path");
+    let (is_in, why) = of(&by_path, "through");
+    assert!(!is_in && why.contains("of sure calls (edges=\"possible\" counts possible ones"), "{why}");
+    assert_eq!(of(&by_path, "apart").1, "no path to MPI_* PMPI_* /^p?mpi_.*_$/");
+    let limit = Limit { budget: "1%".parse().expect("a budget"), keeper: Keeper::Choice };
+    let estimates = Estimates::of(&program, &image);
+    // By what structure says alone a few calls would fit.
+    let unbounded = Estimates { functions: estimates.functions.iter().map(|one| Estimate { most: None, ..*one }).collect(), ..estimates };
+    let (by_budget, _) = limited(chosen(&bytes, "auto").0, &program, &unbounded, ProbeCost::DEFAULT, limit);
+    let (is_in, why) = of(&by_budget, "through");
+    assert!(!is_in && why.starts_with("it reaches MPI by possible calls alone"), "{why}");
+    assert!(!of(&by_budget, "apart").1.contains("possible"), "{by_budget:?}");
+    assert!(of(&by_budget, "exchange").0, "{by_budget:?}");
 }
 
 #[test]

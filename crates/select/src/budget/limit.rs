@@ -19,10 +19,11 @@
 
 use std::sync::Arc;
 
-use tare_code::Program;
+use tare_code::{Edges, Program};
 
 use super::cost::{Budget, ProbeCost};
 use super::estimate::{Certainty, Estimate, Estimates};
+use super::imports;
 use crate::{Cause, Decision, Reason, Selection};
 
 /// What a function may cost by itself, of its own sure work, in budgets. Sure work is some five times less than work
@@ -30,6 +31,8 @@ use crate::{Cause, Decision, Reason, Selection};
 const MARGIN: f64 = 5.0;
 /// Part of the budget that a function with bounded visits may take of a run of one second.
 const SMALL_PART: f64 = 0.01;
+/// What is said of a function that goes although it may reach MPI.
+const BY_POSSIBLE_CALLS: &str = "it reaches MPI by possible calls alone, and sure ones count (--filter with <path edges=\"possible\"> counts both)";
 /// Core cycles of a second.
 const SECOND: f64 = 3e9;
 
@@ -85,6 +88,7 @@ pub fn limited(selection: Selection, program: &Program, estimates: &Estimates, c
         })
         .collect();
     judge.together(&mut verdicts);
+    judge.tell_of_possible_paths(&mut verdicts);
     let expectation = judge.expectation(&verdicts);
     let name = Arc::from("auto");
     let text = format!("budget {}", limit.budget);
@@ -224,6 +228,25 @@ impl Judge<'_> {
                 let figures = estimate.map_or([0.0; 2], |one| [one.visits, one.work]);
                 *verdict = Some(Verdict::goes(self.over(), &figures));
                 sum -= own;
+            }
+        }
+    }
+
+    /// Says of functions that go where only possible calls lead from them to MPI: such paths are not kept.
+    fn tell_of_possible_paths(&self, verdicts: &mut [(Decision, Option<Verdict>)]) {
+        let calls = self.program.calls();
+        let functions = self.program.functions.iter().enumerate();
+        let own: Vec<usize> = functions.filter(|(_, function)| imports::is_mpi(&function.name)).map(|(index, _)| index).collect();
+        let calls_mpi = |function: usize| calls.imports(function).any(imports::is_mpi);
+        if own.is_empty() && !(0..self.program.functions.len()).any(calls_mpi) {
+            return;
+        }
+        let [sure, possible] = [Edges::Sure, Edges::Possible].map(|edges| calls.distances_to(&own, &mut imports::is_mpi, edges));
+        let leads = |distances: &[Option<u32>], function: usize| distances.get(function).copied().flatten().is_some();
+        for (decision, verdict) in verdicts {
+            let Some(verdict) = verdict.as_mut().filter(|verdict| !verdict.stays) else { continue };
+            if leads(&possible, decision.function) && !leads(&sure, decision.function) {
+                verdict.reason.what = format!("{BY_POSSIBLE_CALLS}; {}", verdict.reason.what);
             }
         }
     }

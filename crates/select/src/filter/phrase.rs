@@ -85,12 +85,14 @@ fn of_property(property: &Property, world: &dyn World, function: usize, holds: b
         Property::Reach { direction, target, calls, edges } => {
             let possible = if *edges == Edges::Possible { "possible " } else { "" };
             let bounds = if *calls == Range::default() { String::new() } else { format!(" within {}", bounds(*calls)) };
+            let is_possible = !holds && *edges == Edges::Sure && world.is_reached(*direction, target, *calls, Edges::Possible, function);
             let target = target_in_words(target);
+            let known = if is_possible { " of sure calls (edges=\"possible\" counts possible ones, of which there is one)" } else { "" };
             Reason::new(match (direction, holds) {
                 (Direction::To, true) => format!("on a {possible}path to {target}{bounds}"),
-                (Direction::To, false) => format!("no {possible}path to {target}{bounds}"),
+                (Direction::To, false) => format!("no {possible}path to {target}{bounds}{known}"),
                 (Direction::From, true) => format!("on a {possible}path from {target}{bounds}"),
-                (Direction::From, false) => format!("no {possible}path from {target}{bounds}"),
+                (Direction::From, false) => format!("no {possible}path from {target}{bounds}{known}"),
             })
         }
     }
