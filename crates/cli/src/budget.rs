@@ -14,7 +14,7 @@ use crate::failure::{Code, Failure};
 use crate::instrumenting::Analysis;
 use crate::probe_cost;
 use crate::results::Results;
-use crate::rundir::RunDirectory;
+use crate::rundir::{Learnt, LearntFunction, RunDirectory};
 
 /// What limits a selection.
 #[derive(Clone, Debug)]
@@ -38,9 +38,14 @@ impl Limiting {
         self.limit.budget
     }
 
-    /// The same with what a run showed.
-    pub(crate) fn after(self, run: &RunDirectory) -> Result<Self, Failure> {
-        Ok(Self { seen: Some(Rc::new(Seen::in_run(&run.path)?)), ..self })
+    /// The same with what a run showed, if it showed anything.
+    pub(crate) fn after(self, run: &RunDirectory) -> Result<Option<Self>, Failure> {
+        Ok(Seen::read(&run.path)?.map(|seen| Self { seen: Some(Rc::new(seen)), ..self }))
+    }
+
+    /// What another run showed, for whoever learns from the run that is chosen for now.
+    pub(crate) fn learnt(&self) -> Option<Learnt> {
+        self.seen.as_ref().map(|seen| seen.learnt())
     }
 
     /// Tells this limit from others.
@@ -96,15 +101,55 @@ struct Seen {
 
 impl Seen {
     fn in_run(directory: &Path) -> Result<Self, Failure> {
-        let results = Results::read(&RunDirectory::open(directory)?)?;
+        Self::read(directory)?.ok_or_else(|| {
+            Failure::new(Code::BadInput, format!("nothing was measured in {}", directory.display()))
+                .remedy("name a run of an instrumented program, for instance one of tare profile --preset all")
+        })
+    }
+
+    /// `None` where nothing was measured.
+    fn read(directory: &Path) -> Result<Option<Self>, Failure> {
+        let run = RunDirectory::open(directory)?;
+        let results = Results::read(&run)?;
         let total = core_cycles(&results.profile);
         let functions = observed(&results.profile);
         if functions.is_empty() || total <= 0.0 {
-            return Err(Failure::new(Code::BadInput, format!("nothing was measured in {}", directory.display()))
-                .remedy("name a run of an instrumented program, for instance one of tare profile --preset all"));
+            return Ok(None);
         }
         let builds = results.profile.regions.iter().map(|region| (PathBuf::from(&region.image), region.build_id.clone())).collect();
-        Ok(Self { id: results.record.id, functions, builds, total })
+        let mut seen = Self { id: results.record.id, functions, builds, total };
+        if let Some(learnt) = run.read_learnt()? {
+            seen.add(learnt);
+        }
+        Ok(Some(seen))
+    }
+
+    /// Adds functions that had no probes in this run, with the calls that they would have had in it.
+    fn add(&mut self, learnt: Learnt) {
+        let scale = if learnt.total > 0.0 { self.total / learnt.total } else { 0.0 };
+        for LearntFunction { image, build_id, address, calls, own, work, was_off } in learnt.functions {
+            if *self.builds.entry(image.clone()).or_insert_with(|| build_id.clone()) == build_id {
+                let scaled = Observed { calls: calls * scale, own: own * scale, work: work * scale, was_off };
+                self.functions.entry((image, address)).or_insert(scaled);
+            }
+        }
+    }
+
+    fn learnt(&self) -> Learnt {
+        let seen = self.functions.iter().filter(|(_, one)| one.calls > 0.0 || one.was_off);
+        let mut functions: Vec<LearntFunction> = seen
+            .map(|((image, address), one)| LearntFunction {
+                image: image.clone(),
+                build_id: self.builds.get(image).cloned().unwrap_or_default(),
+                address: *address,
+                calls: one.calls,
+                own: one.own,
+                work: one.work,
+                was_off: one.was_off,
+            })
+            .collect();
+        functions.sort_by(|one, other| (&one.image, one.address).cmp(&(&other.image, other.address)));
+        Learnt { total: self.total, functions }
     }
 
     /// Puts what was seen into estimates; what was not measured in the run stays estimated.

@@ -111,10 +111,11 @@ impl Choice {
         Ok((Self { limiting: None, files_begin: self.filters.len(), ..self.clone() }, limiting.budget()))
     }
 
-    /// This choice with what a run showed.
-    pub(crate) fn after(self, run: &RunDirectory) -> Result<Self, Failure> {
-        let limiting = self.limiting.map(|limiting| limiting.after(run)).transpose()?;
-        Ok(Self { limiting, ..self })
+    /// This choice with what a run showed, if it showed anything.
+    pub(crate) fn after(self, run: &RunDirectory) -> Result<Option<Self>, Failure> {
+        let Some(limiting) = self.limiting else { return Ok(Some(self)) };
+        let limiting = limiting.after(run)?;
+        Ok(limiting.map(|limiting| Self { limiting: Some(limiting), ..self }))
     }
 
     /// Tells this choice from others: the texts of its filters, and its limit.

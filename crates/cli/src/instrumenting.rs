@@ -14,6 +14,7 @@ use tare_rewrite::{Native, Request, RewriteError, Selection as Site};
 use tare_select::Selection;
 use tare_select::budget::Expectation;
 
+use crate::budget::Limiting;
 use crate::cache::{Cache, Key};
 use crate::choice::Choice;
 use crate::debug_files::{DebugFiles, DebugPath};
@@ -22,7 +23,7 @@ use crate::image_file;
 use crate::launch;
 use crate::measured::Target;
 use crate::progress::Step;
-use crate::rundir::{ImageRecord, Refusal as RefusalRecord};
+use crate::rundir::{ImageRecord, Learnt, Refusal as RefusalRecord};
 
 /// A phase and the time it took.
 pub(crate) type Phase = (&'static str, Duration);
@@ -323,13 +324,16 @@ pub(crate) struct Prepared {
     pub(crate) targets: Vec<Target>,
     pub(crate) images: Vec<ImageRecord>,
     pub(crate) phases: Vec<Phase>,
+    /// What the choice rests on of an earlier run.
+    pub(crate) learnt: Option<Learnt>,
     /// Copies stay where they are as long as it is open.
     cache: Cache,
 }
 
 /// Instruments the programs of a launch line, and the libraries that are asked for, or finds the copies made before.
 pub(crate) fn prepare(programs: Vec<launch::Program>, choice: &Choice, patterns: &[String]) -> Result<Prepared, Failure> {
-    let mut prepared = Prepared { targets: Vec::new(), images: Vec::new(), phases: Vec::new(), cache: Cache::open()? };
+    let learnt = choice.limiting().and_then(Limiting::learnt);
+    let mut prepared = Prepared { targets: Vec::new(), images: Vec::new(), phases: Vec::new(), learnt, cache: Cache::open()? };
     for program in programs {
         let bytes = image_file::read(&program.path)?;
         let needs = image_file::needs_of(&program.path, &image_file::parse(&program.path, &bytes)?)?;

@@ -304,7 +304,7 @@ fn shortest(path: &Path) -> String {
 }
 
 /// The name of a signal, as `kill -l` has it.
-fn signal_name(signal: i32) -> String {
+pub(crate) fn signal_name(signal: i32) -> String {
     const NAMES: [(i32, &str); 12] = [
         (libc::SIGHUP, "SIGHUP"),
         (libc::SIGINT, "SIGINT"),

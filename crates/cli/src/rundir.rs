@@ -4,6 +4,7 @@
 //! RUN/run.json        the command, when it began and ended, what was instrumented (this tool writes it)
 //! RUN/*.regions       descriptions of the images that were measured (the runtime writes them)
 //! RUN/*.graph         region graphs, one file a process (written in node-local memory, collected here)
+//! RUN/learnt.json     what an earlier run or a trial showed of functions, where the choice rests on that
 //! RUN/launch-N.json   what `tare exec` needs to start program N
 //! ```
 //! A directory belongs to its user alone. One that exists and is not empty is refused unless it is a run.
@@ -13,6 +14,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Code, Failure};
@@ -104,6 +106,34 @@ pub(crate) struct Refusal {
     pub(crate) reason: String,
 }
 
+/// What the run before showed of functions, `learnt.json`: of those that were left out then, the run itself knows nothing.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Learnt {
+    /// Core cycles of all its processes.
+    pub(crate) total: f64,
+    /// What was called, or switched off.
+    pub(crate) functions: Vec<LearntFunction>,
+}
+
+/// A function that the run before measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct LearntFunction {
+    /// The original image.
+    pub(crate) image: PathBuf,
+    /// Its build id.
+    pub(crate) build_id: String,
+    /// Link address.
+    pub(crate) address: u64,
+    /// Calls of all processes.
+    pub(crate) calls: f64,
+    /// Core cycles of all calls, without what they call.
+    pub(crate) own: f64,
+    /// Core cycles of all calls, with what they call.
+    pub(crate) work: f64,
+    /// Whether even counting its calls was too dear.
+    pub(crate) was_off: bool,
+}
+
 /// A run directory that is ours.
 #[derive(Clone, Debug)]
 pub(crate) struct RunDirectory {
@@ -112,6 +142,7 @@ pub(crate) struct RunDirectory {
 }
 
 const RECORD: &str = "run.json";
+const LEARNT: &str = "learnt.json";
 
 impl RunDirectory {
     /// Makes the directory for a new run: `wanted`, or a default name made of the program and the time.
@@ -160,16 +191,34 @@ impl RunDirectory {
 
     /// Writes the record, whole or not at all.
     pub(crate) fn write_record(&self, record: &RunRecord) -> Result<(), Failure> {
-        let failed = |error: &std::io::Error| Failure::io(Code::CannotWrite, "write", &self.path.join(RECORD), error);
-        let file = tempfile::NamedTempFile::new_in(&self.path).map_err(|error| failed(&error))?;
-        serde_json::to_writer_pretty(&file, record).map_err(|error| failed(&error.into()))?;
-        file.persist(self.path.join(RECORD)).map_err(|error| failed(&error.error))?;
-        Ok(())
+        self.write(RECORD, record)
     }
 
     /// Reads the record.
     pub(crate) fn read_record(&self) -> Result<RunRecord, Failure> {
-        let path = self.path.join(RECORD);
+        self.read(RECORD)
+    }
+
+    /// Writes what another run showed of functions.
+    pub(crate) fn write_learnt(&self, learnt: &Learnt) -> Result<(), Failure> {
+        self.write(LEARNT, learnt)
+    }
+
+    /// Reads what another run showed of functions, where the choice rested on one.
+    pub(crate) fn read_learnt(&self) -> Result<Option<Learnt>, Failure> {
+        self.path.join(LEARNT).exists().then(|| self.read(LEARNT)).transpose()
+    }
+
+    fn write(&self, name: &str, document: &impl Serialize) -> Result<(), Failure> {
+        let failed = |error: &std::io::Error| Failure::io(Code::CannotWrite, "write", &self.path.join(name), error);
+        let file = tempfile::NamedTempFile::new_in(&self.path).map_err(|error| failed(&error))?;
+        serde_json::to_writer_pretty(&file, document).map_err(|error| failed(&error.into()))?;
+        file.persist(self.path.join(name)).map_err(|error| failed(&error.error))?;
+        Ok(())
+    }
+
+    fn read<T: DeserializeOwned>(&self, name: &str) -> Result<T, Failure> {
+        let path = self.path.join(name);
         let text = fs::read(&path).map_err(|error| Failure::io(Code::NoInput, "read", &path, &error))?;
         serde_json::from_slice(&text).map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", path.display())))
     }

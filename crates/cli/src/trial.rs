@@ -4,9 +4,11 @@
 //! are on where that is cheap enough, and what it switches off is too dear in the run that counts as well. After a while
 //! the command is told to stop, as by `kill`: counters lie in files, so that what was counted until then is there. It is
 //! the user's own command in the user's own place: what it writes is written twice, the second time by the run that
-//! counts. Its output goes to a file, its input is empty.
+//! counts. Its output goes to a file, its input is empty. How it ends is said; what it showed until then counts, whatever its status
+//! is, for many a program ends with another than 0.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -17,7 +19,7 @@ use crate::instrumenting;
 use crate::launch;
 use crate::measured::{self, Setting, fresh_id};
 use crate::progress::Step;
-use crate::results::NewRun;
+use crate::results::{NewRun, signal_name};
 use crate::rundir::{Exit, RunDirectory};
 
 /// How long a trial run may take.
@@ -75,16 +77,36 @@ pub(crate) fn sharpened(choice: Choice, length: Length, line: &[OsString], libra
     step.end();
     let was_stopped = exit.is_none() && child::stopped_by().is_none();
     new.end(&run, exit.unwrap_or(Exit::Signal(libc::SIGTERM)), wall, Vec::new())?;
-    if exit != Some(Exit::Status(0)) && !was_stopped {
-        let output = place.keep().join("trial").join("output");
-        return Err(Failure::new(Code::BadInput, "the command failed in the trial run").remedy(format!("see its output in {}", output.display())));
+    let sharpened = choice.after(&run)?;
+    if let Some(signal) = child::stopped_by() {
+        return Err(Failure::new(Code::BadInput, format!("{} came in the trial run, and nothing more is run", signal_name(signal))));
     }
-    if was_stopped {
-        eprintln!("tare: the trial run was stopped after {wall:.1} s, and what it showed until then counts; --trial=end lets it end");
-    } else {
-        eprintln!("tare: the trial run took {wall:.1} s");
-    }
-    choice.after(&run)
+    let ended = match exit {
+        _ if was_stopped => format!("was stopped after {wall:.1} s"),
+        Some(Exit::Status(0)) | None => format!("took {wall:.1} s"),
+        Some(Exit::Status(status)) => format!("took {wall:.1} s and ended with status {status}"),
+        Some(Exit::Signal(signal)) => format!("was ended by {} after {wall:.1} s", signal_name(signal)),
+    };
+    let sharpened = sharpened.ok_or_else(|| nothing_measured(&ended, &output))?;
+    let counts = if exit == Some(Exit::Status(0)) { "" } else { ", and what it showed until then counts" };
+    let longer = if was_stopped { "; --trial=end lets it end" } else { "" };
+    eprintln!("tare: the trial run {ended}{counts}{longer}");
+    Ok(sharpened)
+}
+
+/// Lines of a trial's output that are shown where it came to nothing.
+const LAST_LINES: usize = 10;
+
+/// What is said where no instrumented function was reached, with the last lines of what the command printed.
+fn nothing_measured(ended: &str, output: &Path) -> Failure {
+    let output = std::fs::read(output).unwrap_or_default();
+    let output = String::from_utf8_lossy(&output);
+    let lines: Vec<&str> = output.lines().collect();
+    let last = lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default();
+    let said =
+        if last.is_empty() { "it printed nothing".to_string() } else { format!("the last that it printed:\n        {}", last.join("\n        ")) };
+    Failure::new(Code::BadInput, format!("the trial run {ended}, and nothing was measured in it; {said}"))
+        .remedy("a trial's input is empty, and it may be stopped too early (--trial=end); without --trial the command runs once")
 }
 
 #[cfg(test)]

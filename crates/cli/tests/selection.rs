@@ -434,6 +434,39 @@ fn a_trial_run_is_stopped_after_its_time_and_what_it_showed_counts() {
 }
 
 #[test]
+fn a_trial_run_counts_whatever_its_status_and_leaves_nothing_behind() {
+    let place = Place::new();
+    let temporary = place.path().join("tmp");
+    fs::create_dir(&temporary).expect("a writable directory");
+    let program = compile_c("crates/cli/tests/programs/ends_with_three.c", place.path(), &["-O1", "-g"]).display().to_string();
+    let profile = |run: &str, options: &[&str], line: &[&str]| {
+        let words = [&["profile", "--preset", "auto", "-o", run], options, &["--"], line].concat();
+        let output = place.tare().current_dir(place.path()).env("TMPDIR", &temporary).args(words).output().expect("tare can be started");
+        assert_eq!(fs::read_dir(&temporary).expect("a directory").count(), 0, "{}", text(&output.stderr));
+        output
+    };
+    let calls_of_step = |run: &str| {
+        let learnt = fs::read(place.path().join(run).join("learnt.json")).expect("what was learnt");
+        let learnt: Value = serde_json::from_slice(&learnt).expect("a document");
+        let functions = learnt["functions"].as_array().expect("a list").iter();
+        functions.map(|one| one["calls"].as_f64().expect("a number")).fold(0.0, f64::max)
+    };
+    let output = profile("after", &["--trial"], &[&program]);
+    let said = text(&output.stderr);
+    assert!(output.status.code() == Some(3) && said.contains("ended with status 3, and what it showed until then counts"), "{said}");
+    assert!((calls_of_step("after") - 20.0).abs() < 1e-9, "{said}");
+    // What a run leaves out, it knows from the run before, and so does who learns from it.
+    fs::write(place.path().join("no.xml"), "<filter name='no'><exclude><functionnames>step</functionnames></exclude></filter>").expect("a file");
+    let output = profile("without", &["--filter", "no.xml", "--from-run", "after"], &[&program]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let output = profile("again", &["--from-run", "without"], &[&program]);
+    assert!(output.status.code() == Some(3) && calls_of_step("again") > 2.0, "{}", text(&output.stderr));
+    let output = profile("never", &["--trial"], &["env", "--chdir=/nowhere", &program]);
+    let said = text(&output.stderr);
+    assert!(output.status.code() == Some(65) && said.contains("nothing was measured in it") && said.contains("/nowhere"), "{said}");
+}
+
+#[test]
 fn names_that_match_nothing_are_told_with_their_rule() {
     let (place, program) = place_with_program();
     let rules = "<filter name='f' start='none'>\n<include><functionnames>leaf leav</functionnames></include>\n\

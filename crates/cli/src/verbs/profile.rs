@@ -28,6 +28,7 @@ fn prepare(arguments: &ProfileArguments) -> Result<Ready<'_>, Failure> {
         selection: Some(arguments.job.chosen()),
     };
     new.begin(&directory)?;
+    prepared.learnt.iter().try_for_each(|learnt| directory.write_learnt(learnt))?;
     let command = measured::command(&directory, &new.id, new.line, &prepared.targets, setting)?;
     Ok(Ready { new, directory, command, prepared: Some(prepared) })
 }

@@ -16,7 +16,7 @@ use crate::job;
 use crate::measured::{self, Mode, Setting, Target, fresh_id};
 use crate::progress::Step;
 use crate::results::{NewRun, Results};
-use crate::rundir::{Exit, ImageRecord, RunDirectory};
+use crate::rundir::{Exit, ImageRecord, Learnt, RunDirectory};
 
 /// Runs the pairs and prints the table to stdout; fails where a run fails.
 pub(crate) fn validate(arguments: &ValidateArguments) -> Result<ExitCode, Failure> {
@@ -28,8 +28,8 @@ pub(crate) fn validate(arguments: &ValidateArguments) -> Result<ExitCode, Failur
     NewRun { id: fresh_id(), line, setting, images: prepared.images.clone(), programs, selection: Some(arguments.job.chosen()) }.begin(&run)?;
     let originals: Vec<Target> =
         prepared.targets.iter().map(|target| Target { executable: target.program.path.clone(), libraries: Vec::new(), ..target.clone() }).collect();
-    let plain = Side { run: &run, line, targets: &originals, setting: Setting { mode: Mode::Clock, ..setting }, images: &[] };
-    let measured = Side { targets: &prepared.targets, setting, images: &prepared.images, ..plain };
+    let plain = Side { run: &run, line, targets: &originals, setting: Setting { mode: Mode::Clock, ..setting }, images: &[], learnt: None };
+    let measured = Side { targets: &prepared.targets, setting, images: &prepared.images, learnt: prepared.learnt.as_ref(), ..plain };
     let step = Step::begin(format!("{} pairs of runs", arguments.runs));
     let mut pairs = Vec::with_capacity(arguments.runs.into());
     for index in 0..arguments.runs {
@@ -66,6 +66,7 @@ struct Side<'a> {
     targets: &'a [Target],
     setting: Setting,
     images: &'a [ImageRecord],
+    learnt: Option<&'a Learnt>,
 }
 
 impl Side<'_> {
@@ -81,6 +82,7 @@ impl Side<'_> {
             selection: None,
         };
         new.begin(&inner)?;
+        self.learnt.map_or(Ok(()), |learnt| inner.write_learnt(learnt))?;
         let output = inner.path.join("output");
         let (exit, wall) = measured::launch(&inner, &new.id, self.line, self.targets, self.setting, &output)?;
         new.end(&inner, exit, wall, Vec::new())?;
