@@ -152,7 +152,8 @@ pub(crate) fn failure(error: &clap::Error) -> Option<Failure> {
     }
     let text = error.render().to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
-    let what = text.split("\n\n").next().unwrap_or(text).split_whitespace().collect::<Vec<_>>().join(" ").replace(" [possible values", " [known");
+    let what = text.split("\n\n").next().unwrap_or(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let what = what.replace(" [possible values", " [known").replace("invalid digit found in string", "expected a whole number");
     let behind = |label: &str| text.lines().find_map(|line| line.trim().strip_prefix(label)).map(|rest| rest.trim().to_string());
     let asks_for_format = matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(argument)) if argument == "--format");
     if asks_for_format && ["Usage: tare profile ", "Usage: tare run "].iter().any(|usage| text.contains(usage)) {
@@ -183,6 +184,7 @@ mod tests {
         assert!(wrong.starts_with("invalid value 'virtul' for '--model <MODEL>' [known: delay, virtual]\n      try: "), "{wrong}");
         let missing = said("tare instrument app");
         assert!(missing.starts_with("the following required arguments were not provided: --output <OUT>\n      try: tare instrument"), "{missing}");
+        assert!(said("tare inspect app --top many").contains("'--top <N>': expected a whole number"));
         assert!(said("tare profil -- app").contains("'profil'"));
         for verb in ["profile", "run"] {
             let later = said(&format!("tare {verb} --format json -- app"));

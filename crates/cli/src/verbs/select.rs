@@ -36,7 +36,7 @@ pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
         return shares::print(arguments);
     }
     let [image] = arguments.images.as_slice() else {
-        return Err(Failure::new(Code::Usage, "more than one image is named").remedy("name one image, or ask for the --table of several"));
+        return Err(several_images(arguments));
     };
     let choice = Choice::of(&arguments.selection, keeper(arguments))?;
     crate::budget::refuse_where_nothing_runs(&arguments.selection, choice.limiting())?;
@@ -70,6 +70,18 @@ pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
         _ => print!("{}", tare_report::select::text(&decisions, &output_page())),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// More than one image is named, or what was meant as a pattern of `--explain`.
+fn several_images(arguments: &SelectArguments) -> Failure {
+    let failure = Failure::new(Code::Usage, "more than one image is named");
+    let stray = arguments.images.iter().find(|path| !path.exists()).filter(|_| arguments.explain.is_some());
+    failure.remedy(match stray {
+        Some(pattern) => {
+            format!("no file is called {}: a pattern follows --explain behind `=`, as in --explain={}", pattern.display(), pattern.display())
+        }
+        None => "name one image, or ask for the --table of several".to_string(),
+    })
 }
 
 /// Other tools leave all probes on.
