@@ -321,8 +321,11 @@ def cause_of(theirs, block, there, here, ours):
     start = ours.around(block)
     if block in theirs.blocks and (theirs.ends_undecoded(block) or not ours.begins(block)):
         return "instructions that angr does not decode"
-    if block not in theirs.blocks or start is None or block + own.size > ours.ends[start]:
+    if block not in theirs.blocks or start is None:
         return None
+    if block + own.size > ours.ends[start]:
+        runs_on = not here and ours.around(ours.ends[start]) is None
+        return "code that runs on into the next function, which is an exit here" if runs_on else None
     if theirs.jumps_indirectly(block):
         if not there:
             return "an indirect jump that angr does not resolve"
