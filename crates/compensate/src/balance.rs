@@ -3,13 +3,14 @@
 //! Where a region comes out with less than nothing, time goes to it from its children, and then from its
 //! parent, as far as the division of probe costs is uncertain. What is still missing was never there for calls below that
 //! were not timed: those that were timed stood for them and took longer, as where another program had the processor
-//! meanwhile. It comes back from these, so that none takes more than there was. The sum stays what it was. What is then
+//! meanwhile. It comes back from these, so that none takes more than there was. Where even what was timed below a quiet path
+//! took longer than that path is taken to have lasted, the rest comes from what time went to above it. The sum stays what it was. What is then
 //! still missing is made up within the uncertainty of the costs. What goes beyond that stays negative and is marked, as is what lost
 //! more than its interval allows.
 
 use tare_profile::Location;
 
-use crate::exclusive::Term;
+use crate::exclusive::{Term, steady_ancestor};
 use crate::figure::Mark;
 
 /// What is taken back beyond an interval is marked from this part of what is left on.
@@ -27,6 +28,9 @@ pub(crate) fn balance(location: &Location, terms: &mut [Term]) {
         }
         if terms[index].value < 0.0 {
             take_from_untimed(terms, index, &children);
+        }
+        if terms[index].value < 0.0 && terms[index].is_quiet {
+            take_from_steady(terms, index, location);
         }
     }
     terms.iter_mut().for_each(settle);
@@ -100,6 +104,16 @@ fn take_from_untimed(terms: &mut [Term], index: usize, children: &Children) {
         terms[node].pass(-given);
         terms[index].pass(given);
     }
+}
+
+/// A quiet path took at least what the calls below it took while they were timed. That time went to what was on above it, which
+/// holds it where the estimate of the quiet path is too low for it.
+fn take_from_steady(terms: &mut [Term], index: usize, location: &Location) {
+    let Some(parent) = location.nodes[index].parent else { return };
+    let steady = steady_ancestor(location, parent);
+    let taken = terms[steady].value.max(0.0).min(-terms[index].value);
+    terms[index].pass(taken);
+    terms[steady].pass(-taken);
 }
 
 /// Changes a value by what the division of its own probe's cost allows.

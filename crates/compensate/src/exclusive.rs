@@ -122,7 +122,7 @@ fn is_quiet(node: &Node) -> bool {
 }
 
 /// The nearest node at or above this one that was always on.
-fn steady_ancestor(location: &Location, from: usize) -> usize {
+pub(crate) fn steady_ancestor(location: &Location, from: usize) -> usize {
     let above = std::iter::successors(Some(from), |&index| location.nodes[index].parent);
     above.take(location.nodes.len()).find(|&index| !is_quiet(&location.nodes[index])).unwrap_or(0)
 }

@@ -157,6 +157,24 @@ fn a_time_that_few_of_many_calls_stand_for_is_marked() {
     assert_eq!(unsure.mark, Some(Mark::UncertaintyExceedsTime), "{unsure:?}");
 }
 
+/// With a budget: ten calls of a function stand for a thousand, and seem short; what it calls was timed whenever it came, and took longer.
+#[test]
+fn a_quiet_path_takes_at_least_what_was_timed_below_it() {
+    let mut nodes = vec![node(0, None, 1, 1_000_000), node(1, Some(0), 10, 1_000), node(2, Some(1), 1_000, 300_000)];
+    nodes.iter_mut().for_each(|node| node.cost = 0.0);
+    let none = BatchSums { batches: 0, calls: 0, ticks: 0, longest: 0, sample: [0; 64] };
+    let mut on = BatchSums { batches: 2, calls: 10, ticks: 1_000, ..none };
+    on.sample[..2].fill(100 * COST_UNIT as u32);
+    nodes[1].off_calls = 990;
+    nodes[1].batches = Some(Box::new(Batches { on, off: none, off_twice: none, off_cost: 0.0, first_calls: 5, first_ticks: 500 }));
+    let mut profile = profile_of(nodes);
+    profile.processes[0].budget = Some(0.02);
+    let result = compensate(&profile, Mode::Local);
+    let nodes = &result.locations[0].nodes;
+    assert!(nodes[1].inclusive.value >= nodes[2].inclusive.value && nodes[1].exclusive.value >= 0.0, "{nodes:?}");
+    assert!(nodes[0].inclusive.value <= nodes[0].measured_inclusive_s, "{nodes:?}");
+}
+
 /// With a budget: a hundred calls of a function, and of another one below it, stand for a thousand. While they were timed,
 /// something else had the processor, and for all calls to take as long the run was too short.
 fn slow_while_timed(samples: [u32; 2]) -> Profile {
