@@ -24,7 +24,7 @@ pub struct Shortage {
     pub outside_s: f64,
     /// What may have passed in MPI rather than outside of it, or the other way round: the kernel is asked some 100 times a second, at the begin
     /// and the end of operations of MPI, so that a short operation shares its answer with what was before it, a long one only
-    /// [`BETWEEN_ANSWERS_S`] of it.
+    /// a hundredth of a second.
     pub unsure_s: f64,
 }
 
