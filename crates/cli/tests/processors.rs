@@ -39,12 +39,17 @@ fn ranks_that_share_a_processor_are_told_so() {
     }
 }
 
+/// Runs that are tried where a machine was so busy that what the ranks had no processor for explains all they waited for.
+const TRIES: usize = 3;
+
 #[test]
 fn work_that_differs_is_found_on_a_shared_processor_too() {
     for mpi in BOTH {
-        let place = Place::new();
-        let (_, found, _) = findings(&place, mpi, "4");
-        let late = found.iter().find(|finding| finding["id"] == "F-wait-late-arrival").unwrap_or_else(|| panic!("{}: {found:?}", mpi.name));
+        let late = |_| {
+            let (_, found, _) = findings(&Place::new(), mpi, "4");
+            found.into_iter().find(|finding| finding["id"] == "F-wait-late-arrival")
+        };
+        let late = (0..TRIES).find_map(late).unwrap_or_else(|| panic!("{}: it is not told", mpi.name));
         let what = late["what"].as_str().expect("words");
         assert!(what.contains("rank 1 waits until rank 0 arrives") && what.contains("longer in work"), "{}: {what}", mpi.name);
     }
