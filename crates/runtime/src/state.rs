@@ -78,6 +78,7 @@ unsafe extern "C" {
 core::arch::global_asm!(
     include_str!("probe/saving.s"),
     include_str!("probe/routines.s"),
+    include_str!("probe/calibration.s"),
     STATE_SIZE = const size_of::<ThreadState>(),
     FRAME = const offset_of!(ThreadState, frame),
     LAST = const offset_of!(ThreadState, last),
