@@ -42,6 +42,8 @@ struct Reached {
     by_place: HashMap<(*const Condition, Direction, Edges, Range), usize>,
     /// Holds the places.
     targets: Vec<Arc<Condition>>,
+    /// Functions of other images that calls lead to, with the number of calls.
+    imports: Vec<(Query, HashMap<String, u32>)>,
 }
 
 /// Rules that ask for the same have one answer.
@@ -115,6 +117,22 @@ impl<'a> Functions<'a> {
         };
         distances.into_iter().map(|distance| distance.is_some_and(|distance| query.calls.contains(u64::from(distance)))).collect()
     }
+
+    /// How many calls lead from the target to functions of other images.
+    fn distances_to_imports(&self, target: &Arc<Condition>, edges: Edges) -> HashMap<String, u32> {
+        let calls = self.program.calls();
+        let roots: Vec<usize> = (0..self.count()).filter(|&index| self.satisfies(target, Subject::Function(index))).collect();
+        let mut distances = HashMap::new();
+        for (function, distance) in calls.distances_from(&roots, edges).into_iter().enumerate() {
+            let Some(distance) = distance else { continue };
+            let possible = if edges == Edges::Possible { calls.possible_imports(function) } else { Vec::new() };
+            for name in calls.imports(function).chain(possible) {
+                let known = distances.entry(name.to_string()).or_insert(u32::MAX);
+                *known = (*known).min(distance + 1);
+            }
+        }
+        distances
+    }
 }
 
 impl World for Functions<'_> {
@@ -164,6 +182,24 @@ impl World for Functions<'_> {
         reached.by_place.insert(place, answer);
         reached.targets.push(target.clone());
         reached.answers[answer].1.get(function) == Some(&true)
+    }
+
+    fn import_is_reached(&self, direction: Direction, target: &Arc<Condition>, calls: Range, edges: Edges, name: &str) -> bool {
+        if self.satisfies(target, Subject::Import(name)) {
+            return calls.contains(0);
+        }
+        if direction == Direction::To {
+            return false;
+        }
+        let query = Query { direction, target: target.clone(), calls, edges };
+        let known = self.reached.borrow().imports.iter().position(|(one, _)| *one == query);
+        let known = known.unwrap_or_else(|| {
+            let distances = self.distances_to_imports(target, edges);
+            let imports = &mut self.reached.borrow_mut().imports;
+            imports.push((query, distances));
+            imports.len() - 1
+        });
+        self.reached.borrow().imports[known].1.get(name).is_some_and(|&distance| calls.contains(u64::from(distance)))
     }
 }
 

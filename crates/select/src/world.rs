@@ -27,6 +27,8 @@ pub(crate) trait World {
     fn number(&self, of: Number, function: usize) -> Option<u64>;
     /// Whether so many calls lead from a function to the target, or from the target to it.
     fn is_reached(&self, direction: Direction, target: &Arc<Condition>, calls: Range, edges: Edges, function: usize) -> bool;
+    /// The same of a function of another image, from which no call is known to lead on.
+    fn import_is_reached(&self, direction: Direction, target: &Arc<Condition>, calls: Range, edges: Edges, name: &str) -> bool;
 
     /// Whether a condition holds.
     fn satisfies(&self, condition: &Condition, subject: Subject<'_>) -> bool {
@@ -38,7 +40,8 @@ pub(crate) trait World {
                 Subject::Function(function) => self.has(property, function),
                 Subject::Import(name) => match property {
                     Property::Names { of, pattern } => self.import_names(name).any(*of, |name| pattern.matches(name)),
-                    Property::Number { .. } | Property::Reach { .. } => false,
+                    Property::Number { .. } => false,
+                    Property::Reach { direction, target, calls, edges } => self.import_is_reached(*direction, target, *calls, *edges, name),
                 },
             },
         }

@@ -242,3 +242,33 @@ fn a_long_filter_decides_as_its_rules_do_one_by_one() {
         }
     }
 }
+
+/// `main` → `second` → `first` → `puts`, which is another image's.
+const CALLS_AN_IMPORT: &str = r#"
+#include <stdio.h>
+extern "C" __attribute__((noinline)) int first(int a) { return puts("first") + a; }
+extern "C" __attribute__((noinline)) int second(int a) { return first(a) + first(a + 1); }
+int main(int argc, char **) { return second(argc) == 0; }
+"#;
+
+#[test]
+fn paths_within_paths_hold_for_imported_functions_too() {
+    let program = compiled(&[("calls.cpp", CALLS_AN_IMPORT)], &["-O1"]);
+    let included = |condition: &str| {
+        let filter = format!("<filter name='f' start='none'><include>{condition}</include></filter>");
+        let filters = [Filter::parse(&filter).unwrap_or_else(|error| panic!("{error}: {filter}"))];
+        Analysed::of(&program).names(&filters, |name| ["first", "second"].contains(&name))
+    };
+    let puts = "<functionnames>puts</functionnames>";
+    let depth = |attributes: &str, inside: &str| format!("<property name='depth' {attributes}>{inside}</property>");
+    let path = |attributes: &str, inside: &str| format!("<property name='path' {attributes}>{inside}</property>");
+    let from_second = depth("max='2'", "<functionnames>second</functionnames>");
+    assert_eq!(included(&path("max='1'", puts)), ["first"]);
+    assert_eq!(included(&path("max='1'", &depth("max='0'", puts))), ["first"]);
+    assert_eq!(included(&path("max='1'", &path("max='0'", puts))), ["first"]);
+    assert_eq!(included(&path("min='1' max='1'", &format!("<and>{from_second}{puts}</and>"))), ["first"]);
+    let too_near = depth("max='1'", "<functionnames>second</functionnames>");
+    assert!(included(&path("max='1'", &format!("<and>{too_near}{puts}</and>"))).is_empty());
+    // What `puts` calls itself is not known.
+    assert_eq!(included(&path("max='9'", &path("min='1'", puts))), ["first", "second"]);
+}
