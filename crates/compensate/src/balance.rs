@@ -29,7 +29,7 @@ pub(crate) fn balance(location: &Location, terms: &mut [Term]) {
         if terms[index].value < 0.0 {
             take_from_untimed(terms, index, &children);
         }
-        if terms[index].value < 0.0 && terms[index].is_quiet {
+        if terms[index].value < 0.0 && terms[index].is_quiet() {
             take_from_steady(terms, index, location);
         }
     }
@@ -62,14 +62,25 @@ impl Children {
 /// Each child gives in proportion to what it can give.
 fn take_from_children(terms: &mut [Term], index: usize, children: &Children) {
     let room = |term: &Term| (term.movable * (term.inner_bounds.1 - term.inner)).min(term.value).max(0.0);
-    let all: f64 = children.of_node(index).map(|child| room(&terms[child])).sum();
+    take_in_proportion(terms, index, || children.of_node(index), room, shift);
+}
+
+/// Each of some nodes gives in proportion to its room, by what changes its value.
+fn take_in_proportion<I: Iterator<Item = usize>>(
+    terms: &mut [Term],
+    index: usize,
+    givers: impl Fn() -> I,
+    room: impl Fn(&Term) -> f64,
+    change: impl Fn(&mut Term, f64),
+) {
+    let all: f64 = givers().map(|giver| room(&terms[giver])).sum();
     if all <= 0.0 {
         return;
     }
     let share = (-terms[index].value / all).min(1.0);
-    for child in children.of_node(index) {
-        let given = room(&terms[child]) * share;
-        shift(&mut terms[child], -given);
+    for giver in givers() {
+        let given = room(&terms[giver]) * share;
+        change(&mut terms[giver], -given);
         terms[index].pass(given);
     }
 }
@@ -85,25 +96,15 @@ fn take_from_parent(terms: &mut [Term], index: usize, parent: Option<usize>) {
 
 /// Takes back what calls that were not timed were taken to have lasted, from each path in proportion.
 fn take_from_untimed(terms: &mut [Term], index: usize, children: &Children) {
-    let room = |term: &Term| term.value.max(0.0) * term.untimed;
     let mut below: Vec<usize> = Vec::new();
     let mut todo: Vec<usize> = children.of_node(index).collect();
     while let Some(node) = todo.pop() {
         below.push(node);
-        if terms[node].is_quiet {
+        if terms[node].is_quiet() {
             todo.extend(children.of_node(node));
         }
     }
-    let all: f64 = below.iter().map(|&node| room(&terms[node])).sum();
-    if all <= 0.0 {
-        return;
-    }
-    let share = (-terms[index].value / all).min(1.0);
-    for node in below {
-        let given = room(&terms[node]) * share;
-        terms[node].pass(-given);
-        terms[index].pass(given);
-    }
+    take_in_proportion(terms, index, || below.iter().copied(), |term| term.value.max(0.0) * term.untimed, Term::pass);
 }
 
 /// A quiet path took at least what the calls below it took while they were timed. That time went to what was on above it, which
@@ -135,7 +136,7 @@ impl Term {
 /// Within the interval nothing is less than zero; beyond it, a figure is marked.
 fn settle(term: &mut Term) {
     let spread = term.spread();
-    let is_contradicted = term.untimed > 0.0 && -term.moved > spread.below() + NOTICED * term.value.abs();
+    let is_contradicted = term.is_quiet() && -term.moved > spread.below() + NOTICED * term.value.abs();
     if term.value < 0.0 && -term.value <= spread.above() {
         term.pass(-term.value);
     }

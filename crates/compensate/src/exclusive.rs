@@ -42,10 +42,8 @@ pub(crate) struct Term {
     pub(crate) inner_bounds: (f64, f64),
     /// Ticks that pass from this node to its parent if `inner` grows from 0 to 1.
     pub(crate) movable: f64,
-    /// The part of a quiet node's time that stands for calls that were not timed, and came from above.
+    /// The part of a quiet node's time that stands for calls that were not timed, and came from above; 0 of all others.
     pub(crate) untimed: f64,
-    /// Whether the time of what is quiet below is part of what its untimed calls are taken to have lasted.
-    pub(crate) is_quiet: bool,
     /// Overhead that was taken off.
     pub(crate) removed: f64,
     /// Why the value is not to be trusted.
@@ -53,6 +51,11 @@ pub(crate) struct Term {
 }
 
 impl Term {
+    /// Whether the time of what is quiet below is part of what its untimed calls are taken to have lasted.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.untimed > 0.0
+    }
+
     /// Uncertainty of `value` as it was before it was moved.
     pub(crate) fn spread(&self) -> Spread {
         let mut spread = self.own;
@@ -72,8 +75,7 @@ pub(crate) fn terms(profile: &Profile, location: &Location, costs: &[ProbeCost],
         let is_sampled = is_duty && is_quiet(node);
         let call = Call::of(node, cost, mode, is_sampled);
         call.correct_own(node, cost, &mut terms[index]);
-        terms[index].is_quiet = is_sampled;
-        terms[index].untimed = if is_sampled { call.untimed() } else { 0.0 };
+        terms[index].untimed = if is_sampled { call.off / (call.on + call.off) } else { 0.0 };
         if profile.region_of(node).kind == RegionKind::Mpi {
             let reach = wrapper_reach * node.on_calls as f64;
             let (below, above) = if mode == Mode::Parallel { doubt.of_delay(node.delay_gain as f64) } else { (0.0, 0.0) };
@@ -205,11 +207,6 @@ impl Call {
         steady.removed += self.on * cost.value * (1.0 - cost.inner.value) + counting.value;
         Lowered { factor: self.on }.spread(cost, &mut steady.by_children);
         steady.by_children.add_counting(counting);
-    }
-
-    /// The part of the calls that was not timed.
-    fn untimed(&self) -> f64 {
-        if self.on > 0.0 { self.off / (self.on + self.off) } else { 0.0 }
     }
 
     /// All calls for each one that was counted without clock.

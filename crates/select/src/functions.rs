@@ -42,8 +42,8 @@ struct Reached {
     by_place: HashMap<(*const Condition, Direction, Edges, Range), usize>,
     /// Holds the places.
     targets: Vec<Arc<Condition>>,
-    /// Functions of other images that calls lead to, with the number of calls.
-    imports: Vec<(Query, HashMap<String, u32>)>,
+    /// By target and edges the functions of other images that calls lead to, with the number of calls.
+    imports: Vec<(Arc<Condition>, Edges, HashMap<String, u32>)>,
 }
 
 /// Rules that ask for the same have one answer.
@@ -110,7 +110,7 @@ impl<'a> Functions<'a> {
     /// Which functions so many calls lead to or from.
     fn reached(&self, query: &Query) -> Vec<bool> {
         let calls = self.program.calls();
-        let roots: Vec<usize> = (0..self.count()).filter(|&index| self.satisfies(&query.target, Subject::Function(index))).collect();
+        let roots = self.satisfying(&query.target);
         let distances = match query.direction {
             Direction::From => calls.distances_from(&roots, query.edges),
             Direction::To => calls.distances_to(&roots, &mut |import| self.satisfies(&query.target, Subject::Import(import)), query.edges),
@@ -118,12 +118,15 @@ impl<'a> Functions<'a> {
         distances.into_iter().map(|distance| distance.is_some_and(|distance| query.calls.contains(u64::from(distance)))).collect()
     }
 
+    fn satisfying(&self, target: &Condition) -> Vec<usize> {
+        (0..self.count()).filter(|&index| self.satisfies(target, Subject::Function(index))).collect()
+    }
+
     /// How many calls lead from the target to functions of other images.
-    fn distances_to_imports(&self, target: &Arc<Condition>, edges: Edges) -> HashMap<String, u32> {
+    fn distances_to_imports(&self, target: &Condition, edges: Edges) -> HashMap<String, u32> {
         let calls = self.program.calls();
-        let roots: Vec<usize> = (0..self.count()).filter(|&index| self.satisfies(target, Subject::Function(index))).collect();
         let mut distances = HashMap::new();
-        for (function, distance) in calls.distances_from(&roots, edges).into_iter().enumerate() {
+        for (function, distance) in calls.distances_from(&self.satisfying(target), edges).into_iter().enumerate() {
             let Some(distance) = distance else { continue };
             let possible = if edges == Edges::Possible { calls.possible_imports(function) } else { Vec::new() };
             for name in calls.imports(function).chain(possible) {
@@ -191,15 +194,14 @@ impl World for Functions<'_> {
         if direction == Direction::To {
             return false;
         }
-        let query = Query { direction, target: target.clone(), calls, edges };
-        let known = self.reached.borrow().imports.iter().position(|(one, _)| *one == query);
+        let known = self.reached.borrow().imports.iter().position(|(one, along, _)| (one, *along) == (target, edges));
         let known = known.unwrap_or_else(|| {
             let distances = self.distances_to_imports(target, edges);
             let imports = &mut self.reached.borrow_mut().imports;
-            imports.push((query, distances));
+            imports.push((target.clone(), edges, distances));
             imports.len() - 1
         });
-        self.reached.borrow().imports[known].1.get(name).is_some_and(|&distance| calls.contains(u64::from(distance)))
+        self.reached.borrow().imports[known].2.get(name).is_some_and(|&distance| calls.contains(u64::from(distance)))
     }
 }
 
