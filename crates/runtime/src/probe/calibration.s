@@ -20,36 +20,25 @@ tare_again_base:
         .text
 # What a call that is off or clockless does, once more: sites of region 0, which stands for the real one (`aside.rs`),
 # through the stubs that an image has.
-        .type   tare_again_leaf_stub, @function
+        .macro  AGAIN_STUB name, slot
+        .type   \name, @function
         .balign 16
-tare_again_leaf_stub:
+\name:
         .cfi_startproc
-        cmpq    $0, tare_again_leaf(%rip)
+        cmpq    $0, \slot(%rip)
         je      1f
         mov     %rax, -16(%rsp)
         mov     tare_again_base(%rip), %eax
-        jmp     *tare_again_leaf(%rip)
+        jmp     *\slot(%rip)
 1:      ret
-        .size   tare_again_leaf_stub, .-tare_again_leaf_stub
-        .type   tare_again_enter_stub, @function
-        .balign 16
-tare_again_enter_stub:
-        cmpq    $0, tare_calibration_enter(%rip)
-        je      1b
-        mov     %rax, -16(%rsp)
-        mov     tare_again_base(%rip), %eax
-        jmp     *tare_calibration_enter(%rip)
-        .size   tare_again_enter_stub, .-tare_again_enter_stub
-        .type   tare_again_exit_stub, @function
-        .balign 16
-tare_again_exit_stub:
-        cmpq    $0, tare_calibration_exit(%rip)
-        je      1b
-        mov     %rax, -16(%rsp)
-        mov     tare_again_base(%rip), %eax
-        jmp     *tare_calibration_exit(%rip)
         .cfi_endproc
-        .size   tare_again_exit_stub, .-tare_again_exit_stub
+        .size   \name, .-\name
+        .endm
+
+        AGAIN_STUB tare_again_leaf_stub, tare_again_leaf
+        AGAIN_STUB tare_again_enter_stub, tare_calibration_enter
+        AGAIN_STUB tare_again_exit_stub, tare_calibration_exit
+        .purgem AGAIN_STUB
 
 # Calls a pair of probes edi times, through stubs as an image has them: the loop that calibrates the prior.
         .globl  tare_calibration_loop

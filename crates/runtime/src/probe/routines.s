@@ -219,6 +219,15 @@ tare_all_signals:
         js      \over
         .endm
 
+# From a quiet path to what saves all and knows the region from the word at -88. Where the token is not 0, rdx is saved by then.
+        .macro  LEAVE_QUIET token
+        .ifeq   \token
+        mov     %rdx, -32(%rsp)
+        .endif
+        mov     %r8, -56(%rsp)
+        mov     %rax, -88(%rsp)
+        .endm
+
 # Into the slow path; its answer is in eax.
         .macro  SLOW kind, token=0
         SAVE_MORE
@@ -291,12 +300,8 @@ tare_all_signals:
 .L\name\()_other:
         cmpb    $0, {MODE}(%rcx)
         jne     .L\name\()_other_quiet
-        .ifeq   \token
-        mov     %rdx, -32(%rsp)
-        .endif
-        mov     %r8, -56(%rsp)
+        LEAVE_QUIET \token
         mov     %rcx, %r8
-        mov     %rax, -88(%rsp)
         UNTIL   .L\name\()_slow
         OWNER   %rcx
         CLAIM   .L\name\()_late_lost, .L\name\()_late_claimed, \token
@@ -333,11 +338,7 @@ tare_all_signals:
 .L\name\()_miss:
         MISS    .L\name\()_hit, .L\name\()_slow
 .L\name\()_quiet_miss:
-        .ifeq   \token
-        mov     %rdx, -32(%rsp)
-        .endif
-        mov     %r8, -56(%rsp)
-        mov     %rax, -88(%rsp)
+        LEAVE_QUIET \token
         mov     {FRAME_NODE}(%rsi), %rcx
         MISS    .L\name\()_quiet_found, .L\name\()_slow
 .L\name\()_quiet_found:
@@ -348,11 +349,7 @@ tare_all_signals:
 .L\name\()_over:
         addw    $1, {LEFT}(%rcx)
 .L\name\()_quiet_slow:
-        .ifeq   \token
-        mov     %rdx, -32(%rsp)
-        .endif
-        mov     %r8, -56(%rsp)
-        mov     %rax, -88(%rsp)
+        LEAVE_QUIET \token
 .L\name\()_slow:
         SLOW    \kind, \token
         test    %eax, %eax
@@ -562,6 +559,7 @@ tare_slow_entry_door:
         .purgem CLAIM_CLOCKLESS_AGAIN
         .purgem UNTIL
         .purgem COUNT_QUIET
+        .purgem LEAVE_QUIET
         .purgem SLOW
         .purgem ENTER
         .purgem EXIT
