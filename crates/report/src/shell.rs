@@ -12,8 +12,8 @@ pub fn word(text: &str) -> Cow<'_, str> {
 
 /// A path, which is no option where it begins with a hyphen.
 #[must_use]
-pub fn path(path: &Path) -> String {
-    let text = path.display().to_string();
+pub fn path(path: impl AsRef<Path>) -> String {
+    let text = path.as_ref().display().to_string();
     word(&if text.starts_with('-') { format!("./{text}") } else { text }).into_owned()
 }
 
@@ -26,14 +26,13 @@ pub fn line(words: &[impl AsRef<str>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::{line, path, word};
-    use std::path::Path;
 
     #[test]
     fn what_a_shell_would_take_apart_is_quoted() {
         assert_eq!(word("runs/app-20261123"), "runs/app-20261123");
         assert_eq!(word("it's $HOME"), r"'it'\''s $HOME'");
         assert_eq!((word(""), word("~x"), word("*")), ("''".into(), "'~x'".into(), "'*'".into()));
-        assert_eq!((path(Path::new("my run")), path(Path::new("-n"))), ("'my run'".into(), "./-n".into()));
+        assert_eq!((path("my run"), path("-n")), ("'my run'".into(), "./-n".into()));
         assert_eq!(line(&["./app", "-n", "a b"]), "./app -n 'a b'");
     }
 }

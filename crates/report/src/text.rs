@@ -1,7 +1,5 @@
 //! A run as text: the summary at its end, and the full report.
 
-use std::path::Path;
-
 use tare_compensate::Mode;
 
 use crate::budget::Spent;
@@ -101,7 +99,7 @@ impl Text<'_> {
             return;
         }
         let image = self.run.images.first().map_or("IMAGE", |image| image.path.as_str());
-        writer.labelled("Try", &format!("tare select {}", shell::path(Path::new(image))));
+        writer.labelled("Try", &format!("tare select {}", shell::path(image)));
     }
 
     fn measured(&self, writer: &mut Writer<'_>, time: &Time) {
@@ -375,7 +373,7 @@ impl Text<'_> {
             return;
         }
         writer.labelled("Run", &self.run.directory);
-        let run = shell::path(Path::new(&self.run.directory));
+        let run = shell::path(&self.run.directory);
         if !self.is_full {
             writer.labelled("Report", &format!("tare view {run} (in the browser), tare report {run}"));
         }

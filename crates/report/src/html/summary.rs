@@ -1,7 +1,6 @@
 //! The summary: what stands on the first screen, and on the first sheet of paper, without any script.
 
 use std::fmt::Write;
-use std::path::Path;
 
 use tare_compensate::Mode;
 
@@ -47,7 +46,7 @@ fn stopped(html: &mut String, parts: &Parts<'_>) {
 fn nothing(html: &mut String, parts: &Parts<'_>) {
     let reason = nothing_measured(parts.results, parts.run).unwrap_or_else(|| "the program ended before its first event".to_string());
     let image = parts.run.images.first().map_or("IMAGE", |image| image.path.as_str());
-    let image = shell::path(Path::new(image));
+    let image = shell::path(image);
     let _ = write!(html, "<p class=\"note\">Nothing was measured: {}.</p><p>Try: <code>tare select {}</code></p>", escape(&reason), escape(&image));
 }
 

@@ -1,7 +1,5 @@
 //! Findings in words: what, where, how much, how sure, what to try.
 
-use std::path::Path;
-
 use tare_compensate::Figure;
 use tare_compensate::whole::{Cause, Certainty, Finding, FindingKind};
 use tare_profile::{Profile, RegionIndex, RegionKind};
@@ -174,7 +172,7 @@ impl Words<'_> {
             None => (!self.run.directory.is_empty() && !awaited.is_empty()).then(|| {
                 format!(
                     "tare view {} shows what {} {} meanwhile",
-                    shell::path(Path::new(&self.run.directory)),
+                    shell::path(&self.run.directory),
                     self.ranks(awaited),
                     verb(awaited, "do").replace("dos", "does")
                 )
@@ -185,8 +183,8 @@ impl Words<'_> {
     fn cut_off(&self, ranks: &[u32], longest: f64) -> (&'static str, String, Option<String>) {
         let (were, time) = (if ranks.len() == 1 { "was" } else { "were" }, time_with_unit(longest, self.glyphs));
         let what = format!("{} {were} still in it when the run was cut off, for {time}", self.ranks(ranks));
-        let attempt = (!self.run.directory.is_empty())
-            .then(|| format!("tare query {} where says what all ranks were in", shell::path(Path::new(&self.run.directory))));
+        let attempt =
+            (!self.run.directory.is_empty()).then(|| format!("tare query {} where says what all ranks were in", shell::path(&self.run.directory)));
         (CUT_OFF, what, attempt)
     }
 
