@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use serde_json::{Value, json};
 
+/// How often a browser is started that ends at once.
+const STARTS: usize = 3;
+
 /// A browser with one page.
 pub(crate) struct Browser {
     process: Child,
@@ -26,14 +29,29 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
+    /// Starts a browser; one that ends before it has answered, as one that crashes while it starts, is started anew.
     pub(crate) fn start() -> Self {
+        let mut failures = Vec::new();
+        while failures.len() < STARTS {
+            match Self::start_once() {
+                Ok(browser) => return browser,
+                Err(failure) => failures.push(failure),
+            }
+        }
+        panic!("the browser has ended each of {STARTS} times: is chromium-headless-shell installed?\n{}", failures.join("\n"));
+    }
+
+    /// # Errors
+    /// What the browser wrote, where it ended before it had answered.
+    fn start_once() -> Result<Self, String> {
         let folder = tempfile::tempdir().expect("a temporary directory");
+        let log = folder.path().join("log");
         let browser = std::env::var("TARE_TEST_BROWSER").unwrap_or_else(|_| "chromium-headless-shell".into());
         // The protocol speaks on descriptors 3 and 4: here they are our ends of stdin and stdout.
-        let line = "exec \"$0\" --remote-debugging-pipe --no-sandbox --disable-gpu --user-data-dir=\"$1\" 3<&0 4>&1 </dev/null >/dev/null 2>&1";
+        let line = "exec \"$0\" --remote-debugging-pipe --no-sandbox --disable-gpu --user-data-dir=\"$1\" 3<&0 4>&1 </dev/null >\"$2\" 2>&1";
         let mut process = Command::new("sh")
             .args(["-c", line, &browser])
-            .arg(folder.path().join("profile"))
+            .args([&folder.path().join("profile"), &log])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -41,40 +59,50 @@ impl Browser {
         let to = process.stdin.take().expect("its stdin");
         let from = BufReader::new(process.stdout.take().expect("its stdout"));
         let mut browser = Self { process, to, from, next: 0, session: None, requests: Vec::new(), complaints: Vec::new(), folder };
-        let target = browser.call("Target.createTarget", json!({"url": "about:blank"}))["targetId"].clone();
-        let session = browser.call("Target.attachToTarget", json!({"targetId": target, "flatten": true}));
+        let Some(target) = browser.try_call("Target.createTarget", json!({"url": "about:blank"})) else {
+            let status = browser.process.wait().expect("its status");
+            return Err(format!("{status}: {}", std::fs::read_to_string(log).unwrap_or_default()));
+        };
+        let session = browser.call("Target.attachToTarget", json!({"targetId": target["targetId"], "flatten": true}));
         browser.session = session["sessionId"].as_str().map(String::from);
         for domain in ["Page", "Runtime", "Network", "Log"] {
             browser.call(&format!("{domain}.enable"), json!({}));
         }
         browser.size(1400, 1000);
-        browser
+        Ok(browser)
     }
 
     /// Calls a method and waits for its result.
     pub(crate) fn call(&mut self, method: &str, parameters: Value) -> Value {
+        self.try_call(method, parameters).unwrap_or_else(|| {
+            let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+            panic!("{method}: the browser has ended: {log}")
+        })
+    }
+
+    /// The same; nothing where the browser has ended.
+    fn try_call(&mut self, method: &str, parameters: Value) -> Option<Value> {
         self.next += 1;
         let mut message = json!({"id": self.next, "method": method, "params": parameters});
         if let Some(session) = &self.session {
             message["sessionId"] = json!(session);
         }
-        self.to.write_all(format!("{message}\0").as_bytes()).expect("the browser listens: is chromium-headless-shell installed?");
+        self.to.write_all(format!("{message}\0").as_bytes()).ok()?;
         loop {
-            let answer = self.read();
+            let answer = self.read()?;
             if answer["id"] == self.next {
                 assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
-                return answer["result"].clone();
+                return Some(answer["result"].clone());
             }
             self.note(&answer);
         }
     }
 
-    fn read(&mut self) -> Value {
+    fn read(&mut self) -> Option<Value> {
         let mut message = Vec::new();
         self.from.read_until(0, &mut message).expect("the browser answers");
         message.pop();
-        assert!(!message.is_empty(), "the browser has ended: is chromium-headless-shell installed?");
-        serde_json::from_slice(&message).expect("JSON")
+        (!message.is_empty()).then(|| serde_json::from_slice(&message).expect("JSON"))
     }
 
     fn note(&mut self, event: &Value) {
