@@ -6,12 +6,16 @@ The suite is configured and built first, for the library that is asked for, in a
     apt-get source mpich
     mkdir suite && cd suite
     FFLAGS=-fallow-argument-mismatch FCFLAGS=-fallow-argument-mismatch ../mpich-4.0.2/test/mpi/configure \\
-        MPICC=mpicc.mpich MPIFC=mpif90.mpich MPIF77=mpif77.mpich MPIEXEC=mpirun.mpich --disable-cxx --disable-spawn
+        MPICC=mpicc.mpich MPIFC=mpif90.mpich MPIF77=mpif77.mpich MPIEXEC=mpirun.mpich --disable-cxx
     make -k
 
 Each line of a directory's `testlist` whose program was built is run plainly and by `tare run`. Both have to end in the same way: with the
 same status and the same number of lines ` No Errors`. A program that fails or hangs both times counts as the same. The
-status is 1 where any differs. With --state, what is done is noted in a file, and a second run goes on from there.
+status is 1 where any differs. Where ranks share processors, Open MPI lets them take turns; MPICH does with --preload and this library:
+
+    cc -O2 -shared -fPIC -o libyield.so tools/mpich_yield.c
+
+With --state, what is done is noted in a file, and a second run goes on from there.
 """
 
 import argparse
@@ -26,7 +30,10 @@ import tempfile
 import time
 from pathlib import Path
 
-DIRECTORIES = "attr basic coll comm datatype errhan group info init io mpi_t part pt2pt rma threads topo f77 f90 f08".split()
+DIRECTORIES = "attr basic coll comm datatype errhan errors group impls info init io mpi_t part pt2pt rma spawn threads topo f77 f90 f08".split()
+
+# A program that hangs only in one of the two is given so many times the limit.
+AGAIN = 4
 
 
 class Test:
@@ -77,6 +84,14 @@ def run(command, test, environment, limit):
     return {"status": status, "no_errors": text.count(" No Errors"), "seconds": round(time.monotonic() - began, 2), "output": text[-2000:]}
 
 
+def run_measured(tare, command, test, environment, limit):
+    with tempfile.TemporaryDirectory(prefix="tare-suite-") as place:
+        ended = run([str(tare), "run", "-o", f"{place}/run", "--", *command], test, environment, limit)
+        ended["recorded"] = Path(f"{place}/run/run.json").is_file()
+        shutil.rmtree(f"{place}/run", ignore_errors=True)
+    return ended
+
+
 def is_same(plain, measured):
     fails = [run["status"] != 0 for run in (plain, measured)]
     return all(fails) or (not any(fails) and plain["no_errors"] == measured["no_errors"])
@@ -92,6 +107,7 @@ def main():
     parser.add_argument("--limit", type=float, default=60, help="seconds after which a program hangs (default: %(default)s)")
     parser.add_argument("--minutes", type=float, default=1e9, help="stops after so many")
     parser.add_argument("--ranks", type=int, default=1 << 30, help="leaves out tests of more ranks")
+    parser.add_argument("--preload", help="a library that is loaded into every program, also without the interposer")
     parser.add_argument("--state", help="file with what is done so far")
     options = parser.parse_args()
     build, source, tare = (Path(path).resolve() for path in (options.build, options.source, options.tare))
@@ -99,6 +115,7 @@ def main():
         sys.exit(f"mpi_suite: {tare} is not there\n      try: make build, or --tare PATH")
     environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
     environment |= {"OMPI_MCA_mpi_yield_when_idle": "1"}
+    environment |= {"LD_PRELOAD": str(Path(options.preload).resolve())} if options.preload else {}
     state = Path(options.state) if options.state else None
     lines = [json.loads(line) for line in state.read_text().splitlines()] if state and state.is_file() else []
     done = {line["test"]: line for line in lines}
@@ -113,11 +130,12 @@ def main():
         own = environment | dict(variable.split("=", 1) for variable in test.variables if "=" in variable)
         limit = max(options.limit, test.limit)
         plain = run(line, test, own, limit)
-        with tempfile.TemporaryDirectory(prefix="tare-suite-") as place:
-            measured = run([str(tare), "run", "-o", f"{place}/run", "--", *line], test, own, limit)
-            left = f"{place}/run/run.json"
-            measured["recorded"] = Path(left).is_file()
-            shutil.rmtree(f"{place}/run", ignore_errors=True)
+        measured = run_measured(tare, line, test, own, limit)
+        # Whoever only just took too long has another chance.
+        if measured["status"] == "hangs" != plain["status"]:
+            measured = run_measured(tare, line, test, own, AGAIN * limit)
+        elif plain["status"] == "hangs" != measured["status"]:
+            plain = run(line, test, own, AGAIN * limit)
         done[title] = {"test": title, "same": is_same(plain, measured), "plain": plain, "measured": measured}
         if done[title]["same"] and plain["status"] == 0:
             plain.pop("output"), measured.pop("output")
