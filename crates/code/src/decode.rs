@@ -119,9 +119,22 @@ impl AddressSet {
     }
 
     pub(crate) fn insert(&mut self, address: u64) {
-        let Some((stretch, word, mask)) = self.position(address) else { return };
-        if let Some(word) = self.stretches.get_mut(stretch).and_then(|one| one.words.get_mut(word)) {
-            *word |= mask;
+        let Some((stretch, _, _)) = self.position(address) else { return };
+        self.insert_into(Some(stretch), address);
+    }
+
+    /// Which stretch an address lies in, for others of the same range.
+    pub(crate) fn stretch_of(&self, address: u64) -> Option<usize> {
+        self.position(address).map(|(stretch, _, _)| stretch)
+    }
+
+    /// Adds an address of a stretch.
+    #[inline]
+    pub(crate) fn insert_into(&mut self, stretch: Option<usize>, address: u64) {
+        let Some(stretch) = stretch.and_then(|stretch| self.stretches.get_mut(stretch)) else { return };
+        let bit = address.wrapping_sub(stretch.start);
+        if let Some(word) = usize::try_from(bit / 64).ok().and_then(|word| stretch.words.get_mut(word)) {
+            *word |= 1 << (bit % 64);
         }
     }
 

@@ -49,10 +49,13 @@ impl Extent {
         !self.falls_through && self.farthest <= self.end
     }
 
+    /// Takes the next instruction.
+    #[inline]
     pub(crate) fn step(&mut self, instruction: &Instruction, flow: RawFlow) -> Step {
-        if self.is_known {
-            return Step::Inside;
-        }
+        if self.is_known { Step::Inside } else { self.follow(instruction, flow) }
+    }
+
+    fn follow(&mut self, instruction: &Instruction, flow: RawFlow) -> Step {
         let is_cut = !self.falls_through && self.farthest <= instruction.ip() && !self.is_open;
         if is_cut || flow == RawFlow::Invalid {
             return Step::Behind;

@@ -124,7 +124,7 @@ impl Joiner<'_, '_> {
             let Some(fragment) = self.fragments.list.get(to).filter(|one| !one.traits.is_empty) else { continue };
             let mut is_at_entry = || rows.get_or_insert_with(|| self.rows(from)).as_ref().is_none_or(|rows| is_entry_at(rows, record.address));
             if target != fragment.range.start {
-                if self.share(index, to, target, is_at_entry()) {
+                if self.share(index, to, target, is_at_entry) {
                     groups.shared.push((index, target));
                 } else {
                     groups.join(index, to);
@@ -149,14 +149,14 @@ impl Joiner<'_, '_> {
 
     /// Whether two fragments, of which one branches into the middle of the other, are functions that share code: by their
     /// symbols, or where the stack is as at an entry.
-    fn share(&self, from: usize, to: usize, target: u64, is_at_entry: bool) -> bool {
+    fn share(&self, from: usize, to: usize, target: u64, is_at_entry: impl FnOnce() -> bool) -> bool {
         let every = |test: &dyn Fn(&Fragment) -> bool| [from, to].iter().all(|&one| self.fragments.list.get(one).is_some_and(test));
         let begins_as_function =
             |one: &Fragment| one.named == Named::Function || one.traits.is_called || one.fde.is_some() && !is_part(self.image, one);
         let is_split = || self.parts.may_belong(to, from) || self.parts.may_belong(from, to);
         let is_in_symbol = |one: usize| self.fragments.list.get(self.holders.get(&one).copied().unwrap_or(one)).map(|one| one.named);
         let by_symbols = || [from, to].iter().all(|&one| is_in_symbol(one) == Some(Named::Function));
-        let by_code = || is_at_entry && every(&begins_as_function) && !is_split();
+        let by_code = || every(&begins_as_function) && !is_split() && is_at_entry();
         self.sweep.starts.contains(target) && (by_symbols() || by_code())
     }
 

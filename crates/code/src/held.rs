@@ -114,7 +114,7 @@ impl Asked<'_> {
             return;
         }
         let ranges: Vec<Range<u64>> = self.fragments.iter().map(|one| one.range.clone()).collect();
-        let mut stretch = Stretch::decode(image, &ranges);
+        let mut stretch = Stretch::decode(image, &ranges, |call| !names::called_import(image, call).is_some_and(noreturn::is_noreturn_name));
         self.tables.iter().for_each(|table| stretch.connect(&table.jumps, &table.targets));
         let mut ways = Ways::new(image, &stretch, &self.entries);
         self.fragments.iter().for_each(|one| ways.add_landing_pads(one));
@@ -237,8 +237,7 @@ impl<'a, 'data> Ways<'a, 'data> {
             if self.entries.contains(&address) {
                 return None;
             }
-            let straight = stretch.predecessors(at).filter(|&before| !self.ends_in_front_of(before, address));
-            let all: Vec<usize> = straight.chain(self.unwinding.get(&at).into_iter().flatten().copied()).collect();
+            let all: Vec<usize> = stretch.predecessors(at).chain(self.unwinding.get(&at).into_iter().flatten().copied()).collect();
             for before in all {
                 self.looks = self.looks.checked_sub(1)?;
                 let one = stretch.code.get(before)?;
@@ -256,12 +255,6 @@ impl<'a, 'data> Ways<'a, 'data> {
             }
         }
         agreed
-    }
-
-    /// Whether an instruction is a call right in front of an address that never comes back there, by the name of what it calls.
-    fn ends_in_front_of(&self, index: usize, address: u64) -> bool {
-        let call = self.stretch.code.get(index).filter(|one| one.next_ip() == address);
-        call.and_then(|call| names::called_import(self.image, call)).is_some_and(noreturn::is_noreturn_name)
     }
 
     /// Whether an instruction may change a register.

@@ -25,11 +25,13 @@ mod finder;
 mod fingerprint;
 mod flags;
 mod fragments;
+mod frames;
 mod gather;
 mod graph;
 mod group;
 mod harmless;
 mod held;
+mod jumps;
 mod leaders;
 mod loops;
 mod managed;
@@ -58,10 +60,9 @@ mod twice;
 mod values;
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::ops::Range;
 
-use tare_image::{CfaRows, Image};
+use tare_image::{CfaRows, Fde, Image};
 
 pub use callee::Callee;
 pub use calls::{CallGraph, Callees, Edges};
@@ -85,7 +86,7 @@ use quick::QuickMap;
 use record::FlowRecord;
 use slots::Changing;
 use sweep::Sweep;
-use tables::{Jumps, Resolver};
+use tables::Jumps;
 use thunks::Inline;
 pub use trips::Trips;
 
@@ -152,34 +153,28 @@ impl Program {
         }
         let mut fragments = fragments::discover(image);
         let mut sweep = sweep::sweep(image, &mut fragments, threads);
-        let jumps = jumps_by_fragment(image, &fragments, &sweep, threads);
+        let jumps = jumps::by_fragment(image, &fragments, &sweep, threads);
         let groups = group::group(image, &fragments, &sweep, &jumps);
         let units = units(image, &fragments, &groups);
-        let mut jumps = jumps_by_unit(image, &fragments, &sweep, &units, jumps);
-        thunks::mark(image, &fragments, &sweep, &units, &mut jumps);
+        let mut jumps = jumps::by_unit(image, &fragments, &sweep, &units, jumps);
         let shared = groups.shared(&fragments);
+        let functions = functions(image, &fragments, [&sweep.called_inside, &shared], &units);
+        jumps::resolve_unknown(image, &fragments, &sweep, &units, &functions, &mut jumps);
+        thunks::mark(image, &fragments, &sweep, &units, &mut jumps);
         let lost_calls = held::find(image, &fragments, &mut sweep, &units, &shared, &jumps, threads);
-        Ok(Self { lost_calls, ..Self::assemble(image, &fragments, sweep, &units, jumps, &shared) })
+        Ok(Self { lost_calls, ..Self::assemble(image, &fragments, sweep, &units, functions, jumps, &shared) })
     }
 
-    fn assemble(image: &Image<'_>, fragments: &Fragments, mut sweep: Sweep, units: &[Unit], jumps: QuickMap<usize, Jumps>, shared: &[u64]) -> Self {
-        let main = names::main_function(image);
-        let mains = Mains { c: main, fortran: main.and_then(|main| names::fortran_main(image, main)) };
-        let mut functions: Vec<Function> = units.iter().map(|unit| function(image, fragments, [&sweep.called_inside, shared], unit, mains)).collect();
-        let never = {
-            let walked: Vec<noreturn::Unit<'_>> = units
-                .iter()
-                .zip(&functions)
-                .enumerate()
-                .map(|(index, (unit, function))| noreturn::Unit {
-                    entry: function.entry,
-                    names: std::iter::once(&function.name).chain(&function.aliases).map(String::as_str).collect(),
-                    fragments: &unit.fragments,
-                    jumps: jumps.get(&index),
-                })
-                .collect();
-            noreturn::never_returning(image, fragments, &sweep, &walked)
-        };
+    fn assemble(
+        image: &Image<'_>,
+        fragments: &Fragments,
+        mut sweep: Sweep,
+        units: &[Unit],
+        mut functions: Vec<Function>,
+        jumps: QuickMap<usize, Jumps>,
+        shared: &[u64],
+    ) -> Self {
+        let never = never_returning(image, fragments, &sweep, units, &functions, &jumps);
         for function in &mut functions {
             function.never_returns = never.contains(function.entry);
         }
@@ -206,7 +201,7 @@ impl Program {
         program.add_outside(image, &mut sweep);
         program.changing = std::mem::take(&mut sweep.changing);
         program.inline = std::mem::take(&mut sweep.inline);
-        program.index(main);
+        program.index(names::main_function(image));
         program.calls = gather::graph(image, &program, fragments, &sweep, units);
         program.main_program = program.find_main_program();
         program.index_flows(sweep.take_sorted_flows());
@@ -438,6 +433,12 @@ fn units(image: &Image<'_>, fragments: &Fragments, groups: &group::Groups) -> Ve
 }
 
 /// `inside` are instructions behind the start of a fragment where others enter it: lists that are sorted.
+fn functions(image: &Image<'_>, fragments: &Fragments, inside: [&[u64]; 2], units: &[Unit]) -> Vec<Function> {
+    let main = names::main_function(image);
+    let mains = Mains { c: main, fortran: main.and_then(|main| names::fortran_main(image, main)) };
+    units.iter().map(|unit| function(image, fragments, inside, unit, mains)).collect()
+}
+
 fn function(image: &Image<'_>, fragments: &Fragments, inside: [&[u64]; 2], unit: &Unit, mains: Mains) -> Function {
     let own = || unit.fragments.iter().filter_map(|&index| fragments.list.get(index));
     let entry = own().next().map_or(0, |one| one.range.start);
@@ -483,44 +484,26 @@ struct Mains {
 }
 
 fn rows(image: &Image<'_>, fragments: &Fragments, index: usize) -> Option<CfaRows> {
-    let fde = fragments.list.get(index)?.fde?;
-    image.fdes().get(fde).map(tare_image::Fde::cfa_rows)
+    fde(image, fragments, index).map(Fde::cfa_rows)
 }
 
-fn jumps_by_fragment(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, threads: Threads) -> BTreeMap<usize, Jumps> {
-    let resolver = Resolver::new(image, sweep);
-    let all = fragments.list.iter().enumerate();
-    let with_jumps: Vec<usize> = all.filter(|(_, one)| one.traits.has_indirect_jump).map(|(index, _)| index).collect();
-    let resolved = threads.pieces(&with_jumps, 4, |piece| {
-        let own = piece.iter().filter_map(|&index| Some((index, fragments.list.get(index)?)));
-        own.map(|(index, one)| (index, resolver.resolve(std::slice::from_ref(&one.range), &[rows(image, fragments, index)]))).collect::<Vec<_>>()
-    });
-    resolved.into_iter().flatten().collect()
+fn fde<'a, 'data>(image: &'a Image<'data>, fragments: &Fragments, index: usize) -> Option<&'a Fde<'data>> {
+    image.fdes().get(fragments.list.get(index)?.fde?)
 }
 
-/// Jumps whose tables are named in another part are resolved again over the whole function.
-fn jumps_by_unit(
+fn never_returning(
     image: &Image<'_>,
     fragments: &Fragments,
     sweep: &Sweep,
     units: &[Unit],
-    mut by_fragment: BTreeMap<usize, Jumps>,
-) -> QuickMap<usize, Jumps> {
-    let resolver = Resolver::new(image, sweep);
-    let mut by_unit = QuickMap::default();
-    for (index, unit) in units.iter().enumerate() {
-        let mut own: Vec<Jumps> = unit.fragments.iter().filter_map(|one| by_fragment.remove(one)).collect();
-        if own.is_empty() {
-            continue;
-        }
-        let ranges: Vec<_> = unit.fragments.iter().filter_map(|&one| Some(fragments.list.get(one)?.range.clone())).collect();
-        let is_settled = own.len() == 1 && (unit.fragments.len() == 1 || !own.iter().any(Jumps::has_unknown));
-        let mut jumps = own.pop().filter(|_| is_settled).unwrap_or_else(|| {
-            let cfa: Vec<_> = unit.fragments.iter().map(|&one| rows(image, fragments, one)).collect();
-            resolver.resolve(&ranges, &cfa)
-        });
-        jumps.trim(&ranges);
-        by_unit.insert(index, jumps);
-    }
-    by_unit
+    functions: &[Function],
+    jumps: &QuickMap<usize, Jumps>,
+) -> Never {
+    let walked = units.iter().zip(functions).enumerate().map(|(index, (unit, function))| noreturn::Unit {
+        entry: function.entry,
+        ends_by_name: std::iter::once(&function.name).chain(&function.aliases).any(|name| noreturn::ends_by_name(name)),
+        fragments: &unit.fragments,
+        jumps: jumps.get(&index),
+    });
+    noreturn::never_returning(image, fragments, sweep, &walked.collect::<Vec<_>>())
 }

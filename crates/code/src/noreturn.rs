@@ -1,8 +1,10 @@
 //! Functions that never return: by name where they are imported, by their own code where they are not.
 
+use iced_x86::Instruction;
 use tare_image::Image;
 
-use crate::decode::{AddressSet, RawFlow};
+use crate::addresses::slot;
+use crate::decode::{AddressSet, RawFlow, raw_flow};
 use crate::fragments::{Fragment, Fragments};
 use crate::graph::Lists;
 use crate::owners;
@@ -100,10 +102,16 @@ pub fn is_noreturn_name(name: &str) -> bool {
     NAMES.contains(&name) || MORE_NAMES.contains(&name)
 }
 
+/// Whether a function of this name in the image itself does not return: of [`MORE_NAMES`] programs may have their own that do.
+pub(crate) fn ends_by_name(name: &str) -> bool {
+    NAMES.contains(&name)
+}
+
 /// Code that is entered together: a function before it is one.
 pub(crate) struct Unit<'a> {
     pub(crate) entry: u64,
-    pub(crate) names: Vec<&'a str>,
+    /// Whether a function of its name does not return.
+    pub(crate) ends_by_name: bool,
     pub(crate) fragments: &'a [usize],
     pub(crate) jumps: Option<&'a Jumps>,
 }
@@ -122,6 +130,15 @@ impl Never {
     /// Of an entry or a PLT entry.
     pub(crate) fn has_code(&self, target: u64) -> bool {
         self.code.contains(target)
+    }
+
+    /// Of what a call goes to, as far as the call itself tells.
+    pub(crate) fn ends(&self, call: &Instruction) -> bool {
+        match raw_flow(call) {
+            RawFlow::Call(target) => self.has_code(target),
+            RawFlow::IndirectCall => slot(call).is_some_and(|slot| self.contains(slot)),
+            _ => false,
+        }
     }
 
     /// Of the slot or code that an indirect call or jump goes through.
@@ -197,8 +214,7 @@ fn by_name(image: &Image<'_>, units: &[Unit<'_>]) -> Never {
     slots.dedup();
     let mut code = AddressSet::over(&crate::sweep::code_ranges(image));
     plt().for_each(|entry| code.insert(entry.address));
-    let own = units.iter().filter(|unit| unit.names.iter().any(|name| NAMES.contains(name)));
-    own.for_each(|unit| code.insert(unit.entry));
+    units.iter().filter(|unit| unit.ends_by_name).for_each(|unit| code.insert(unit.entry));
     Never { code, slots, own: Vec::new() }
 }
 

@@ -140,8 +140,13 @@ impl Judge<'_, '_> {
 
     /// Whether the address of an instruction in a fragment stands in data, other than of an entry or a case of its own jumps.
     fn is_kept(&self, fragment: &Fragment, function: &Function, jumps: Option<&Jumps>) -> bool {
-        let is_case = |label: &u64| jumps.is_some_and(|jumps| jumps.tables.iter().any(|table| table.targets.contains(label)));
-        behind_start(&self.kept, &fragment.range).iter().any(|label| !function.other_entries.contains(label) && !is_case(label))
+        let mut others = behind_start(&self.kept, &fragment.range).iter().filter(|label| !function.other_entries.contains(label)).peekable();
+        if others.peek().is_none() {
+            return false;
+        }
+        let mut cases: Vec<u64> = jumps.iter().flat_map(|jumps| &jumps.tables).flat_map(|table| &table.targets).copied().collect();
+        cases.sort_unstable();
+        others.any(|label| cases.binary_search(label).is_err())
     }
 
     /// Whether more than the registers goes with a call or a jump out of a fragment.
@@ -165,7 +170,7 @@ fn delicate(image: &Image<'_>, fragments: &Fragments, shared: &[u64]) -> Vec<u64
     let has_frame = |target: u64| {
         let Some(index) = fragments.at(target) else { return true };
         let depth = || {
-            let stretch = Stretch::decode(image, &[fragments.list.get(index)?.range.clone()]);
+            let stretch = Stretch::decode(image, &[fragments.list.get(index)?.range.clone()], |_| true);
             Some(stretch.is_at_entry_depth(stretch.index_of(target)?))
         };
         let is_entry = rows(image, fragments, index).map_or_else(depth, |rows| Some(rows.at(target)?.is_entry()));

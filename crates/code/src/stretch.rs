@@ -21,6 +21,8 @@ pub(crate) struct Stretch {
     named: Vec<(u64, u64)>,
     /// Direct branches by their targets within, sorted.
     branches: Vec<(u64, usize)>,
+    /// Calls that control does not come back from, by index, in order.
+    ends: Vec<usize>,
     /// Ways that were added.
     more: QuickMap<u64, Vec<usize>>,
     /// What [parts](part) of addresses count from.
@@ -30,7 +32,8 @@ pub(crate) struct Stretch {
 }
 
 impl Stretch {
-    pub(crate) fn decode(image: &Image<'_>, ranges: &[Range<u64>]) -> Self {
+    /// Decodes some ranges; `comes_back` tells of calls whether control does.
+    pub(crate) fn decode(image: &Image<'_>, ranges: &[Range<u64>], comes_back: impl Fn(&Instruction) -> bool) -> Self {
         let mut ranges = ranges.to_vec();
         ranges.sort_by_key(|range| range.start);
         let bytes: u64 = ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum();
@@ -41,6 +44,7 @@ impl Stretch {
             jumps: Vec::new(),
             named: Vec::new(),
             branches: Vec::new(),
+            ends: Vec::new(),
             more: QuickMap::default(),
             origin: origin(image),
             has_parts: false,
@@ -50,7 +54,7 @@ impl Stretch {
             let mut instruction = Instruction::default();
             while decoder.can_decode() {
                 decoder.decode_out(&mut instruction);
-                stretch.add(instruction);
+                stretch.add(instruction, &comes_back);
             }
         }
         stretch.named.sort_unstable();
@@ -58,7 +62,7 @@ impl Stretch {
         stretch
     }
 
-    fn add(&mut self, instruction: Instruction) {
+    fn add(&mut self, instruction: Instruction, comes_back: impl Fn(&Instruction) -> bool) {
         let index = self.code.len();
         let mut slot = None;
         match raw_flow(&instruction) {
@@ -67,6 +71,7 @@ impl Stretch {
                 self.jumps.push(index);
                 slot = addresses::slot(&instruction);
             }
+            RawFlow::Call(_) | RawFlow::IndirectCall if !comes_back(&instruction) => self.ends.push(index),
             _ => {}
         }
         let part = part(&instruction);
@@ -113,11 +118,16 @@ impl Stretch {
         let address = self.code.get(index).map(Instruction::ip);
         let before = index.checked_sub(1).filter(|&before| {
             let previous = self.code.get(before);
-            previous.is_some_and(|one| Some(one.next_ip()) == address && falls_through(one))
+            previous.is_some_and(|one| Some(one.next_ip()) == address && self.falls_through(before, one))
         });
         let branches = address.map_or([].as_slice(), |address| self.branches_to(address));
         let more = address.and_then(|address| self.more.get(&address));
         before.into_iter().chain(branches.iter().map(|one| one.1)).chain(more.into_iter().flatten().copied())
+    }
+
+    fn falls_through(&self, index: usize, instruction: &Instruction) -> bool {
+        let is_end = matches!(raw_flow(instruction), RawFlow::Jump(_) | RawFlow::IndirectJump | RawFlow::Return | RawFlow::Stop | RawFlow::Invalid);
+        !is_end && self.ends.binary_search(&index).is_err()
     }
 
     /// Whether the stack pointer is where it was at the entry, by counting; for code without unwind entries.
@@ -135,17 +145,13 @@ impl Stretch {
                 depths.entry(target).or_insert(depth);
             }
             depth = match depth {
-                _ if !falls_through(one) => None,
+                _ if !self.falls_through(index, one) => None,
                 Some(depth) => stack_depth_behind(one, depth, &mut frame),
                 None => None,
             };
         }
         false
     }
-}
-
-fn falls_through(instruction: &Instruction) -> bool {
-    !matches!(raw_flow(instruction), RawFlow::Jump(_) | RawFlow::IndirectJump | RawFlow::Return | RawFlow::Stop | RawFlow::Invalid)
 }
 
 /// Bytes pushed since the entry, behind an instruction; `frame` follows the frame pointer.

@@ -394,6 +394,7 @@ impl<'a> Portion<'a> {
         let bytes = image.bytes_at(fragment.range.start, fragment.range.end - fragment.range.start).unwrap_or_default();
         let mut extent = Extent::new(fragment);
         let mut carried = Carried::at_start();
+        let stretch = self.starts.stretch_of(fragment.range.start);
         let (mut decoded, mut instructions) = (0, 0);
         while decoder.can_decode() {
             decoder.decode_out(recent.next());
@@ -410,7 +411,7 @@ impl<'a> Portion<'a> {
             if fragment.has_known_end || extent.end() == instruction.next_ip() {
                 instructions = decoded;
             }
-            self.starts.insert(instruction.ip());
+            self.starts.insert_into(stretch, instruction.ip());
             if leads_behind_lock(bytes, fragment.range.start, flow) {
                 self.over_lock.push(self.flows.len());
             }

@@ -9,12 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
-use tare_image::{CfaRows, Image};
+use tare_image::Image;
 
 use crate::addresses::{constant_address, indexed_address};
 use crate::behind_start;
 use crate::bounds::Bounds;
 use crate::decode::{AddressSet, RawFlow, has_notrack, raw_flow};
+use crate::frames::Frames;
+use crate::noreturn::Never;
 use crate::pieces;
 use crate::program::{JumpTable, TableForm};
 use crate::stretch::Stretch;
@@ -69,6 +71,8 @@ pub(crate) struct Resolver<'a, 'data> {
     constants: &'a [u64],
     /// Loaded addresses of code, sorted by the instructions that load them.
     pointers: &'a [Pointer],
+    /// Where that is known.
+    never: Option<&'a Never>,
 }
 
 /// A jump to distances from an own instruction.
@@ -100,16 +104,26 @@ impl<'a, 'data> Resolver<'a, 'data> {
             labels: [&sweep.labels, &sweep.listed],
             constants: &sweep.constants,
             pointers: &sweep.pointers,
+            never: None,
         }
     }
 
-    /// Resolves all indirect jumps in `ranges`; `cfa` has the unwind rows of each range, where there are any.
+    /// The same, knowing what never comes back: no way leads over a call of that.
+    pub(crate) const fn knowing(self, never: &'a Never) -> Self {
+        Self { never: Some(never), ..self }
+    }
+
+    fn stretch(&self, ranges: &[Range<u64>]) -> Stretch {
+        Stretch::decode(self.image, ranges, |call| self.never.is_none_or(|never| !never.ends(call)))
+    }
+
+    /// Resolves all indirect jumps in `ranges`, whose frames are given.
     ///
     /// Code behind a table may hold further jumps whose registers were set before it: what was found leads on until
     /// nothing new is.
-    pub(crate) fn resolve(&self, ranges: &[Range<u64>], cfa: &[Option<CfaRows>]) -> Jumps {
-        let mut stretch = Stretch::decode(self.image, ranges);
-        let mut jumps = self.in_rounds(&mut stretch, ranges, cfa);
+    pub(crate) fn resolve(&self, ranges: &[Range<u64>], frames: &Frames<'_>) -> Jumps {
+        let mut stretch = self.stretch(ranges);
+        let mut jumps = self.in_rounds(&mut stretch, ranges, frames);
         bound(&mut jumps, &stretch);
         jumps
     }
@@ -119,13 +133,13 @@ impl<'a, 'data> Resolver<'a, 'data> {
         if ranges.iter().any(|range| self.labels_in(range).next().is_some()) {
             return true;
         }
-        let stretch = Stretch::decode(self.image, ranges);
+        let stretch = self.stretch(ranges);
         !self.loaded_tables(&stretch, &mut Values::new(&stretch), ranges).is_empty()
     }
 
-    fn in_rounds(&self, stretch: &mut Stretch, ranges: &[Range<u64>], cfa: &[Option<CfaRows>]) -> Jumps {
+    fn in_rounds(&self, stretch: &mut Stretch, ranges: &[Range<u64>], frames: &Frames<'_>) -> Jumps {
         self.connect_named(stretch, ranges);
-        let mut jumps = self.round(stretch, ranges, cfa);
+        let mut jumps = self.round(stretch, ranges, frames);
         loop {
             if jumps.tables.is_empty() || jumps.kinds.values().all(|kind| matches!(kind, JumpKind::Table(_))) {
                 return jumps;
@@ -133,7 +147,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
             for table in &jumps.tables {
                 stretch.connect(&table.jumps, &table.targets);
             }
-            let next = self.round(stretch, ranges, cfa);
+            let next = self.round(stretch, ranges, frames);
             if next == jumps {
                 return jumps;
             }
@@ -156,7 +170,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
         named.iter().for_each(|&(jump, target)| stretch.connect(&[jump], &[target]));
     }
 
-    fn round(&self, stretch: &Stretch, ranges: &[Range<u64>], cfa: &[Option<CfaRows>]) -> Jumps {
+    fn round(&self, stretch: &Stretch, ranges: &[Range<u64>], frames: &Frames<'_>) -> Jumps {
         let mut values = Values::new(stretch);
         let mut tables = self.loaded_tables(stretch, &mut values, ranges);
         let mut jumps = Jumps::default();
@@ -168,8 +182,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
                 jumps.kinds.insert(jump.ip(), JumpKind::Unwinding);
                 continue;
             }
-            let at_entry = self.is_at_entry(stretch, index, ranges, cfa);
-            let found = match self.jump(&mut values, index, jump, &tables, ranges, at_entry) {
+            let found = match self.jump(&mut values, index, jump, &tables, ranges, || frames.is_at_entry(stretch, index)) {
                 found @ (Found::Unseen(_) | Found::Distance) => {
                     pieces::of_jump(stretch, index).map_or(found, |(first, size)| Found::Table(first, TableForm::Code { size }))
                 }
@@ -374,21 +387,21 @@ impl<'a, 'data> Resolver<'a, 'data> {
         jump: &Instruction,
         known: &BTreeSet<(u64, TableForm)>,
         ranges: &[Range<u64>],
-        at_entry: bool,
+        is_at_entry: impl Fn() -> bool,
     ) -> Found {
         let is_table = |table, form| known.contains(&(table, form)) || self.is_table(table, form, ranges);
-        let may_be_tail_call = at_entry && !has_notrack(self.image, jump);
+        let may_be_tail_call = || is_at_entry() && !has_notrack(self.image, jump);
         let form = self.wide_form();
         match values.of_jump(index) {
             Value::Target(table) if is_table(table, TableForm::Relative32) => Found::Table(table, TableForm::Relative32),
             Value::Entry64(table) if known.contains(&(table, form)) || self.leads_inside(table, form, ranges) => Found::Table(table, form),
-            Value::Entry64(first) if may_be_tail_call && !self.is_lone_entry(first, ranges) => Found::Unseen(true),
+            Value::Entry64(first) if may_be_tail_call() && !self.is_lone_entry(first, ranges) => Found::Unseen(true),
             Value::Slot(slot) if self.is_lone_entry(slot, ranges) => Found::Table(slot, form),
-            Value::Slot(slot) if may_be_tail_call && self.is_set_for_good(slot) => Found::Kind(JumpKind::TailCall),
-            Value::Slot(_) if may_be_tail_call => Found::Unseen(true),
+            Value::Slot(slot) if may_be_tail_call() && self.is_set_for_good(slot) => Found::Kind(JumpKind::TailCall),
+            Value::Slot(_) if may_be_tail_call() => Found::Unseen(true),
             Value::Constant(target) if self.is_inside(target, ranges) => Found::Unseen(false),
-            Value::Constant(_) if may_be_tail_call && self.leaves_on_every_way(values, index, ranges) => Found::Kind(JumpKind::TailCall),
-            Value::Member(first) if may_be_tail_call && !self.is_lone_entry(first, ranges) && !self.leads_inside(first, form, ranges) => {
+            Value::Constant(_) if may_be_tail_call() && self.leaves_on_every_way(values, index, ranges) => Found::Kind(JumpKind::TailCall),
+            Value::Member(first) if may_be_tail_call() && !self.is_lone_entry(first, ranges) && !self.leads_inside(first, form, ranges) => {
                 Found::Unseen(true)
             }
             Value::Target(_) | Value::Distance(..) => Found::Distance,
@@ -399,7 +412,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
             Value::Unknown | Value::Sum(_) if jump.op0_kind() == OpKind::Memory && self.is_lone_entry(jump.memory_displacement64(), ranges) => {
                 Found::Kind(JumpKind::Unknown)
             }
-            Value::Unknown | Value::Constant(_) | Value::Part(_) | Value::Sum(_) => Found::Unseen(may_be_tail_call),
+            Value::Unknown | Value::Constant(_) | Value::Part(_) | Value::Sum(_) => Found::Unseen(may_be_tail_call()),
         }
     }
 
@@ -493,16 +506,6 @@ impl<'a, 'data> Resolver<'a, 'data> {
             TableForm::Code { .. } => None,
             _ if is_plain => self.image.plain_pointer_at(entry),
             _ => self.image.pointer_at(entry),
-        }
-    }
-
-    /// Whether the stack is as at the entry, so that a jump may leave the function.
-    fn is_at_entry(&self, stretch: &Stretch, index: usize, ranges: &[Range<u64>], cfa: &[Option<CfaRows>]) -> bool {
-        let Some(address) = stretch.code.get(index).map(Instruction::ip) else { return false };
-        let range = ranges.iter().position(|range| range.contains(&address));
-        match range.and_then(|range| cfa.get(range)?.as_ref()) {
-            Some(rows) => rows.at(address).is_some_and(tare_image::Cfa::is_entry),
-            None => stretch.is_at_entry_depth(index),
         }
     }
 }

@@ -263,3 +263,65 @@ fn a_table_without_a_guard_ends_behind_its_last_entry_that_stays() {
         assert!(table.targets.len() >= 7 && table.reach == 4, "{flag}: {table:?}");
     }
 }
+
+/// A `switch` in a loop, with its table's address loaded in front of it. Behind a call stands its head, with another address in that register.
+fn around_a_call(callee: &str) -> String {
+    format!(
+        r#"
+    .text
+    .type callee, @function
+callee:
+    .cfi_startproc
+9:  {callee}
+    .cfi_endproc
+    .size callee, . - callee
+    .globl main
+    .type main, @function
+main:
+    .cfi_startproc
+    push %rbx
+    .cfi_adjust_cfa_offset 8
+    lea table(%rip), %rbx
+    jmp 5f
+4:  lea 6f(%rip), %rbx
+    call callee
+5:  cmp $3, %edi
+    ja 7f
+    mov %edi, %eax
+    movslq (%rbx,%rax,4), %rax
+    add %rbx, %rax
+    jmp *%rax
+1:  inc %edi
+    jmp 5b
+2:  test %esi, %esi
+    jne 4b
+3:  add $2, %edi
+    jmp 5b
+7:  pop %rbx
+    .cfi_adjust_cfa_offset -8
+    ret
+    .cfi_endproc
+    .size main, . - main
+    .section .rodata
+    .p2align 3
+6:  .string "no table"
+    .p2align 3
+table:
+    .long 1b - table, 2b - table, 3b - table, 1b - table
+    .section .note.GNU-stack, "", @progbits
+"#
+    )
+}
+
+#[test]
+fn what_stands_behind_a_call_that_never_comes_back_is_not_reached_over_it() {
+    for (callee, refusal, known) in [("jmp 9b", None, 1), ("ud2", None, 1), ("ret", Some(Refusal::UnknownJump), 0)] {
+        let bytes = Workshop::new().compile("gcc", "main", "s", &around_a_call(callee), &[]);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        let main = function(&program, "main");
+        let table_jumps = program.body(&image, main).instructions.iter().filter(|one| matches!(one.flow, Flow::TableJump { .. })).count();
+        assert_eq!((main.refusal, table_jumps), (refusal, known), "{callee}");
+        assert_eq!(program.metrics(&image, main, None).unresolved_jumps, 1 - known, "{callee}");
+    }
+}
