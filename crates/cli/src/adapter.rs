@@ -15,7 +15,7 @@ use crate::cache::Key;
 use crate::choice::Choice;
 use crate::failure::{Code, Failure};
 use crate::image_file;
-use crate::instrumenting::{Analysis, Copy};
+use crate::instrumenting::{Analysis, Copy, UnknownSnippet};
 use crate::mpi_library;
 use crate::rundir::Refusal;
 
@@ -94,6 +94,11 @@ pub(crate) fn instrument_selected(
     let levels = choice.levels_asked();
     if let Some(levels) = levels {
         adapter.refuse_levels_without(levels)?;
+    }
+    let has = |level, name: &str| levels.is_some_and(|levels| !is_asked(levels, level)) || adapter.adapter.alternative(level, name).is_some();
+    if let Some(unknown) = UnknownSnippet::find(selection, has) {
+        return Err(Failure::new(Code::Usage, format!("{unknown} in the adapter {}", adapter.name))
+            .remedy("name one that it has, or add one with this name (docs/adapters.md)"));
     }
     let wanted = wanted(analysis, selection, &adapter.adapter, levels);
     let (files, are_all) = libraries(analysis, &adapter.adapter)?;

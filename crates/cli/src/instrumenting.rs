@@ -1,6 +1,8 @@
 //! From a program in a launch line to its instrumented copy: analyse, select, rewrite, keep.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tare_code::{Function, Metrics, Program};
@@ -9,6 +11,7 @@ use tare_image::debug::DebugSections;
 use tare_image::inlines::Inlines;
 use tare_image::lines::Lines;
 use tare_report::instrument::RefusedSite;
+use tare_rewrite::adapter::Level;
 use tare_rewrite::insertion::{Probes, Scope};
 use tare_rewrite::{Native, Request, RewriteError, Selection as Site};
 use tare_select::Selection;
@@ -123,13 +126,7 @@ impl<'data> Analysis<'data> {
     pub(crate) fn decisions(&self, chosen: &Chosen) -> tare_report::select::Selected {
         let named = |decision: &tare_select::Decision| {
             let function = &self.program.functions[decision.function];
-            let rule = |cause: &std::sync::Arc<tare_select::Cause>| tare_report::select::Rule {
-                filter: cause.filter.as_deref().map(str::to_string),
-                line: cause.line,
-                column: cause.column,
-                text: cause.text.to_string(),
-            };
-            let origin = |cause: &Option<std::sync::Arc<tare_select::Cause>>| cause.as_ref().filter(|_| decision.is_selected).map(rule);
+            let origin = |cause: &Option<Arc<tare_select::Cause>>| cause.as_ref().filter(|_| decision.is_selected).map(rule);
             let snippet = |snippet: &Option<tare_select::Snippet>| {
                 snippet.as_ref().filter(|_| decision.is_selected).map(|snippet| snippet.written().to_string())
             };
@@ -303,20 +300,55 @@ fn remedy(error: &RewriteError) -> String {
 
 /// The probes that measure. They have no alternatives by name, as adapters do.
 fn native(selection: &Selection) -> Result<Native, Failure> {
-    match named_snippet(selection) {
-        Some(name) => Err(Failure::new(Code::Usage, format!("the filter asks for snippet `{name}`, and measuring has default snippets alone"))
+    match UnknownSnippet::find(selection, |_, _| false) {
+        Some(unknown) => Err(Failure::new(Code::Usage, format!("{unknown}, and measuring has default snippets alone"))
             .remedy("leave out the name, as in instrument=\"functions,loops\", or name the adapter that has it: tare instrument --adapter")),
         None => Ok(Native),
     }
 }
 
-/// A snippet that only an adapter can have.
-pub(crate) fn named_snippet(selection: &Selection) -> Option<String> {
-    let named = |decision: &tare_select::Decision| {
-        let tare_select::Snippets { functions, loops, callsites } = &decision.snippets;
-        [functions, loops, callsites].into_iter().flatten().find_map(|snippet| snippet.name().map(str::to_string))
-    };
-    selection.selected().find_map(named)
+/// A snippet that a filter asks for by name, where there is none of this name.
+pub(crate) struct UnknownSnippet {
+    name: String,
+    /// The rule that asks for it.
+    cause: Option<Arc<tare_select::Cause>>,
+}
+
+impl UnknownSnippet {
+    /// The first of the chosen functions' that is not there.
+    pub(crate) fn find(selection: &Selection, has: impl Fn(Level, &str) -> bool) -> Option<Self> {
+        let of = |decision: &tare_select::Decision| {
+            let (tare_select::Snippets { functions, loops, callsites }, origins) = (&decision.snippets, &decision.origins);
+            let levels = [
+                (Level::Functions, functions, &origins.functions),
+                (Level::Loops, loops, &origins.loops),
+                (Level::CallSites, callsites, &origins.callsites),
+            ];
+            levels.into_iter().find_map(|(level, snippet, cause)| {
+                let name = snippet.as_ref()?.name().filter(|name| !has(level, name))?;
+                Some(Self { name: name.to_string(), cause: cause.clone() })
+            })
+        };
+        selection.selected().find_map(of)
+    }
+}
+
+impl fmt::Display for UnknownSnippet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(cause) = &self.cause {
+            write!(f, "{}: ", rule(cause).place())?;
+        }
+        write!(f, "no snippet is named `{}`", self.name)
+    }
+}
+
+fn rule(cause: &Arc<tare_select::Cause>) -> tare_report::select::Rule {
+    tare_report::select::Rule {
+        filter: cause.filter.as_deref().map(str::to_string),
+        line: cause.line,
+        column: cause.column,
+        text: cause.text.to_string(),
+    }
 }
 
 /// Programs that are ready to be measured.

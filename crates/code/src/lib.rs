@@ -33,6 +33,7 @@ mod harmless;
 mod held;
 mod jumps;
 mod leaders;
+mod left;
 mod loops;
 mod managed;
 mod metrics;

@@ -4,7 +4,7 @@ mod common;
 
 use std::process::Command;
 
-use common::{SHAPES, Workshop, assert_same_functions, function, has, run, tool};
+use common::{CASES, SHAPES, Workshop, assert_same_functions, function, has, run, tool};
 use tare_code::{Program, Refusal};
 use tare_image::Image;
 
@@ -510,4 +510,39 @@ fn start_up_code_calls_what_is_there_by_name() {
     let program = Program::analyse(&image).expect("functions");
     assert_eq!(program.callee_names(function(&program, "_init")), ["__gmon_start__"]);
     assert_eq!(program.callee_names(function(&program, "register_tm_clones")), ["_ITM_registerTMCloneTable"]);
+}
+
+#[test]
+fn what_is_in_no_function_is_counted_but_for_what_fills_space() {
+    const SOURCE: &str = r#"
+    .text
+    .globl main
+    .type main, @function
+main:
+    .cfi_startproc
+    xor %eax, %eax
+    ret
+    .cfi_endproc
+    .size main, . - main
+    .p2align 6
+    .quad 0x0123456789abcdef, 0x0123456789abcdef, 0x0123456789abcdef, 0x0123456789abcdef
+    .quad 0, 0, 0, 0
+    .p2align 6
+    .type other, @function
+other:
+    .cfi_startproc
+    ret
+    .cfi_endproc
+    .size other, . - other
+    .section .note.GNU-stack, "", @progbits
+"#;
+    let shop = Workshop::new();
+    let left_over = |bytes: &[u8]| {
+        let image = Image::parse(bytes).expect("an image");
+        Program::analyse(&image).expect("functions").left_over(&image)
+    };
+    assert_eq!(left_over(&shop.compile("gcc", "left", "s", SOURCE, &[])), 32);
+    for (compiler, flags) in CASES.into_iter().filter(|case| has(case.0)) {
+        assert_eq!(left_over(&shop.compile(compiler, "shapes", "c", SHAPES, flags)), 0, "{compiler} {flags:?}");
+    }
 }

@@ -45,6 +45,8 @@ pub struct Image {
     pub pie: bool,
     /// Without a symbol table.
     pub stripped: bool,
+    /// Bytes of text that are in no function and do not only fill space.
+    pub left_over: u64,
 }
 
 /// A function.

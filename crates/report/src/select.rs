@@ -66,7 +66,8 @@ pub struct Rule {
 
 impl Rule {
     /// `cc3:4`, with the column where that line has several rules, or what decided where no line did.
-    fn place(&self) -> String {
+    #[must_use]
+    pub fn place(&self) -> String {
         match (&self.filter, self.line) {
             (Some(filter), Some(line)) => match self.column {
                 Some(column) => format!("{filter}:{line}:{column}"),

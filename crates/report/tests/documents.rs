@@ -221,7 +221,7 @@ fn the_documents_of_images_have_the_fields_of_their_schemas() {
     let function = Function { name: "_Z1fv".into(), demangled: "f()".into(), parts: vec![Part { address: 1, size: 2 }], ..Function::default() };
     let inspection = Inspection { image: Image { path: "app".into(), ..Image::default() }, functions: vec![function], found: 1 };
     let document = parsed(&tare_report::inspect::json(&inspection));
-    has_fields(&document, "image", "path build_id pie stripped");
+    has_fields(&document, "image", "path build_id pie stripped left_over");
     let names = "name demangled address size parts file line lines instructions blocks edges exits cyclomatic loops loop_depth call_sites callees \
                  indirect_calls unresolved_jumps found_by";
     has_fields(&document, "functions.0", names);

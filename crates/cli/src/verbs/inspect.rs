@@ -60,6 +60,7 @@ fn inspection(path: &Path, analysis: &Analysis<'_>, wanted: &Wanted) -> Inspecti
             build_id: analysis.build_id(),
             pie: analysis.image.kind().is_position_independent(),
             stripped: analysis.image.is_stripped(),
+            left_over: analysis.program.left_over(&analysis.image),
         },
         functions: gather::functions(analysis, wanted),
         found: analysis.program.functions.len(),

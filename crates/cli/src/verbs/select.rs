@@ -15,7 +15,7 @@ use crate::choice::{self, Choice};
 use crate::debug_files::{DebugFiles, DebugPath};
 use crate::failure::{Code, Failure};
 use crate::image_file;
-use crate::instrumenting::{Analysis, named_snippet};
+use crate::instrumenting::{Analysis, UnknownSnippet};
 use crate::pattern::Pattern;
 use crate::progress::Step;
 use crate::results::output_page;
@@ -48,10 +48,8 @@ pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
     let chosen = analysis.select(&choice)?;
     drop(step);
     let unmatched = analysis.unmatched(&choice);
-    if let Some(name) = named_snippet(&chosen.selection) {
-        eprintln!(
-            "tare: snippet `{name}` of the filter is none of those that measure; only an adapter that has it can insert it (tare instrument --adapter)"
-        );
+    if let Some(unknown) = UnknownSnippet::find(&chosen.selection, |_, _| false) {
+        eprintln!("tare: {unknown} that measures; only an adapter that has it can insert it (tare instrument --adapter)");
     }
     if let Some(format) = list_format(arguments) {
         print_list(&analysis, &chosen.selection, format);

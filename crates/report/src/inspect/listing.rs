@@ -182,6 +182,10 @@ impl<'a> Listing<'a> {
             let have = if self.unresolved() == 1 { "function has" } else { "functions have" };
             writer.words("", 2, &format!("{} {have} {what}", count(self.unresolved())));
         }
+        if image.left_over > 0 {
+            let bytes = if image.left_over == 1 { "1 byte".to_string() } else { format!("{} bytes", exact_count(image.left_over, glyphs)) };
+            writer.words("", 2, &format!("{bytes} of text in no function: constants among code, or code that was not found"));
+        }
         writer.blank();
     }
 }

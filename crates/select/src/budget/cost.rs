@@ -37,8 +37,9 @@ impl FromStr for Budget {
     type Err = NoBudget;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let number = text.trim().strip_suffix('%').unwrap_or(text).trim();
-        let percent = number.parse::<f64>().ok().filter(|percent| *percent > 0.0 && *percent <= 1000.0);
+        // A number alone might be taken for a fraction.
+        let number = text.trim().strip_suffix('%').map(str::trim).filter(|number| number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'));
+        let percent = number.and_then(|number| number.parse::<f64>().ok()).filter(|percent| *percent > 0.0 && *percent <= 1000.0);
         percent.map(|percent| Self(percent / 100.0)).ok_or_else(|| NoBudget { text: text.to_string() })
     }
 }
@@ -77,12 +78,12 @@ mod tests {
 
     #[test]
     fn a_budget_is_a_percentage() {
-        for (text, fraction, shown) in [("2%", 0.02, "2 %"), (" 0.5 % ", 0.005, "0.5 %"), ("7", 0.07, "7 %"), ("1000%", 10.0, "1000 %")] {
+        for (text, fraction, shown) in [("2%", 0.02, "2 %"), (" 0.5 % ", 0.005, "0.5 %"), ("7%", 0.07, "7 %"), ("1000%", 10.0, "1000 %")] {
             let budget: Budget = text.parse().expect("a budget");
             assert!((budget.fraction() - fraction).abs() < 1e-12);
             assert_eq!(budget.to_string(), shown);
         }
-        for text in ["", "%", "two", "-1%", "0", "nan", "inf%", "1001%", "2%%"] {
+        for text in ["", "%", "two", "-1%", "0%", "2", "0.02", "1e2%", "+1%", "nan", "inf%", "1001%", "2%%"] {
             let error = text.parse::<Budget>().expect_err(text);
             assert!(error.to_string().contains("such as 2%"), "{error}");
         }

@@ -50,10 +50,9 @@ pub(super) fn start(node: Node<'_, '_>) -> Result<Option<Start>, FilterError> {
     parsed(node, "start", "none or all", |value| [Start::None, Start::All].into_iter().find(|start| start.name() == value))
 }
 
-/// `budget`, with its sign: a number alone might be taken for a fraction.
+/// `budget`.
 pub(super) fn budget(node: Node<'_, '_>) -> Result<Option<Budget>, FilterError> {
-    let value = |value: &str| value.ends_with('%').then(|| value.parse().ok()).flatten();
-    parsed(node, "budget", "a percentage above 0 and up to 1000, such as 2%", value)
+    parsed(node, "budget", "a percentage above 0 and up to 1000, such as 2%", |value| value.parse().ok())
 }
 
 /// `match`.

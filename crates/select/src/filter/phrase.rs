@@ -144,6 +144,6 @@ fn target_in_words(target: &Condition) -> String {
             };
             format!("{what} {pattern}")
         }
-        _ => "the functions named".to_string(),
+        _ => "the functions described".to_string(),
     }
 }
