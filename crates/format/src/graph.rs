@@ -24,6 +24,8 @@
 
 use core::mem::size_of;
 
+use crate::record::record;
+
 /// First bytes of a graph file.
 pub const MAGIC: [u8; 8] = *b"TAREGRPH";
 /// Version of this layout.
@@ -70,79 +72,6 @@ pub const MAX_PEERS: u32 = ((ARENA - PEERS) / size_of::<PeerRecord>() as u64) as
 
 /// Costs and overheads are stored in this fraction of a tick.
 pub const COST_UNIT: u64 = 256;
-
-/// Words that a record can be made of.
-pub(crate) trait Word: Sized {
-    fn read(bytes: &[u8]) -> Self;
-}
-
-macro_rules! word {
-    ($($kind:ty),*) => {$(
-        impl Word for $kind {
-            fn read(bytes: &[u8]) -> Self {
-                let mut word = [0; size_of::<Self>()];
-                word.copy_from_slice(&bytes[..size_of::<Self>()]);
-                Self::from_le_bytes(word)
-            }
-        }
-    )*};
-}
-word!(u8, u16, u32, u64, i16, i64);
-
-impl<const N: usize> Word for [u8; N] {
-    fn read(bytes: &[u8]) -> Self {
-        let mut word = [0; N];
-        word.copy_from_slice(&bytes[..N]);
-        word
-    }
-}
-
-impl<const N: usize> Word for [u64; N] {
-    fn read(bytes: &[u8]) -> Self {
-        core::array::from_fn(|index| u64::read(&bytes[8 * index..]))
-    }
-}
-
-impl<const N: usize> Word for [i64; N] {
-    fn read(bytes: &[u8]) -> Self {
-        core::array::from_fn(|index| i64::read(&bytes[8 * index..]))
-    }
-}
-
-impl<const N: usize> Word for [u32; N] {
-    fn read(bytes: &[u8]) -> Self {
-        core::array::from_fn(|index| u32::read(&bytes[4 * index..]))
-    }
-}
-
-/// A record of fixed size whose fields stand at the offsets that are written beside them.
-macro_rules! record {
-    ($(#[$doc:meta])* $name:ident, $size:literal { $($(#[$field_doc:meta])* $at:literal $field:ident: $kind:ty,)* }) => {
-        $(#[$doc])*
-        #[repr(C, align(8))]
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub struct $name {
-            $($(#[$field_doc])* pub $field: $kind,)*
-        }
-
-        impl $name {
-            /// Bytes of the record.
-            pub const SIZE: usize = $size;
-
-            /// Reads a record from its bytes; `None` where they are too few.
-            #[must_use]
-            pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-                let bytes = bytes.get(..Self::SIZE)?;
-                Some(Self { $($field: <$kind as $crate::graph::Word>::read(&bytes[$at..]),)* })
-            }
-        }
-
-        const _: () = {
-            assert!(core::mem::size_of::<$name>() == $size);
-            $(assert!(core::mem::offset_of!($name, $field) == $at);)*
-        };
-    };
-}
 
 record! {
     /// The first bytes of a graph file.
@@ -535,8 +464,6 @@ record! {
         56 virtual_wait: u64,
     }
 }
-
-pub(crate) use record;
 
 macro_rules! numbered {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $number:literal,)* }) => {

@@ -22,4 +22,5 @@ pub mod metrics;
 pub mod names;
 pub mod note;
 pub mod probe;
+mod record;
 pub mod tally;

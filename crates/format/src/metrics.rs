@@ -8,7 +8,7 @@
 //! Values are exclusive: what was counted while the node was the innermost open one. Sums over a subtree are
 //! inclusive; of highest values the largest one is.
 
-use crate::graph::record;
+use crate::record::record;
 
 /// The `state` of an arena's record that holds values.
 pub const METRICS: u32 = 4;

@@ -26,7 +26,7 @@ pub const MOST_TEXT: u32 = (ARENA - TEXTS) as u32;
 /// The number of the region that stands for those beyond the limit.
 pub const BEYOND: u32 = MOST_REGIONS + 1;
 
-crate::graph::record! {
+crate::record::record! {
     /// What stands at the head of an arena with names.
     NamesRecord, 64 {
         /// Number of the arena.
@@ -46,7 +46,7 @@ crate::graph::record! {
     }
 }
 
-crate::graph::record! {
+crate::record::record! {
     /// A region.
     NamedRegion, 64 {
         /// A [`RegionKind`](crate::description::RegionKind) plus one; 0 until written.

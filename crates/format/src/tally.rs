@@ -102,7 +102,7 @@ pub const TABLE: u64 = 4096;
 /// Files that have a record, the one for all others included.
 pub const MOST_FILES: u32 = 4096;
 
-crate::graph::record! {
+crate::record::record! {
     /// What stands at the head of an arena with files.
     FilesRecord, 64 {
         /// Number of the arena.
@@ -122,7 +122,7 @@ crate::graph::record! {
     }
 }
 
-crate::graph::record! {
+crate::record::record! {
     /// A file, and what the process's calls did with it. Any thread adds.
     FileRecord, 512 {
         /// Bytes of its name; 0 until written.

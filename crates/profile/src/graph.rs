@@ -3,24 +3,23 @@
 //! A record that lies beyond the end of the file, or that points where nothing can be, is left out and
 //! counted; the rest stands. A node whose parent is not before it hangs below the root.
 
+mod nodes;
+mod process;
+
 use std::collections::HashMap;
 
 use tare_format::description::{DescriptionError, RegionKind};
 use tare_format::graph::{
-    ARENA, BATCHES, BatchRecord, BatchSums, CLOCK_ADDITIONS, COLD_NODES, COST_UNIT, ColdNode, DelayModel, HEADER_AREA, Header, IMAGE_TABLE, IMAGES,
-    ImageRecord, LocationRecord, MAGIC, MAX_BATCHES, MAX_LOCATIONS, MAX_NODES, MAX_PEERS, MpiLibrary, NODE_FOLDED, NODE_HOOK, NODE_LEAF,
-    NODE_OVERFLOW, NODE_USER, NODES, NOT_SAID, Node as RawNode, PEER_HELD, PEERS, PeerRecord, ProcessState, SWITCH_TABLE, SWITCHES, SwitchRecord,
-    ThreadWords, VERSION, Why,
+    ARENA, COST_UNIT, HEADER_AREA, Header, ImageRecord, LocationRecord, MAX_LOCATIONS, NOT_SAID, ProcessState, SWITCH_TABLE, SWITCHES, SwitchRecord,
+    ThreadWords, Why,
 };
-use tare_format::metrics::{METRICS, MOST as MOST_METRICS, MetricsRecord, VALUES, ValuesRecord};
+use tare_format::metrics::{METRICS, MOST as MOST_METRICS, MetricsRecord};
 use tare_format::names::{BEYOND, MOST_REGIONS, MOST_TEXT, NAMES, NamedRegion, NamesRecord, REGIONS, TEXTS};
 use tare_format::tally::{FILES, FileRecord, FilesRecord, MOST_FILES, TABLE};
 
+use self::process::{clock, header, images, process};
 use crate::live::{Live, RUNS, Standing, last_open_node, open_nodes};
-use crate::model::{
-    Batches, Clock, File, GraphFile, HotCounting, Location, LocationLosses, Messages, Metric, Node, Peer, Process, Processors, RegionIndex, Span,
-    State, Switch,
-};
+use crate::model::{File, GraphFile, Location, LocationLosses, Metric, Node, Process, Processors, RegionIndex, Switch};
 use crate::region::{DescriptionIndex, Named, RegionTable};
 
 /// The identity of an image whose regions the process names itself.
@@ -89,90 +88,6 @@ fn add_what_no_event_bounds(process: &Process, main: &mut Location) {
     if let (Some(root), Ok(life)) = (main.nodes.first_mut(), i64::try_from(span.ticks())) {
         root.exclusive = root.exclusive.saturating_add(life.saturating_sub(counted).max(0));
     }
-}
-
-fn header(bytes: &[u8]) -> Result<Header, ReadError> {
-    match bytes.get(..8) {
-        Some(magic) if magic == MAGIC => {}
-        _ => return Err(ReadError::NotAGraph),
-    }
-    let header = Header::from_bytes(bytes).ok_or(ReadError::Short)?;
-    if header.version != VERSION {
-        return Err(ReadError::UnknownVersion { found: header.version, known: VERSION });
-    }
-    Ok(header)
-}
-
-fn process(name: &str, header: &Header, damaged_records: u64) -> Process {
-    let rank = header.rank_plus_one.checked_sub(1);
-    let clock = clock(header);
-    Process {
-        file: name.to_string(),
-        rank,
-        world_size: rank.map(|_| header.world_size),
-        host: text(&header.host),
-        pid: header.pid,
-        parent_pid: header.parent_pid,
-        state: match ProcessState::from_number(header.state) {
-            Some(ProcessState::Running) => State::Running,
-            // Another thread ended the process while the main one was between the ends of MPI.
-            Some(ProcessState::Finished) if rank.is_some() && header.span_start != 0 && header.span_end == 0 => State::CutOff,
-            Some(ProcessState::Finished) => State::Finished,
-            Some(ProcessState::Replaced) => State::Replaced,
-            None => State::Unknown(header.state),
-        },
-        executable: text(&header.executable),
-        mpi: MpiLibrary::from_number(header.mpi).unwrap_or(MpiLibrary::None),
-        model: DelayModel::from_number(header.model).unwrap_or(DelayModel::Off),
-        exact: header.flags & 1 != 0,
-        clock,
-        span: span(header),
-        start_ns: header.start_ns,
-        lifetime_s: header.last_ns.saturating_sub(header.start_ns) as f64 * 1e-9,
-        hot_pair_cost: cost(header.hot_pair_cost),
-        least_pair_cost: cost(header.least_pair_cost.into()),
-        hot_hook_cost: cost(header.hot_hook_cost),
-        hot_clockless: HotCounting { once: cost(header.hot_clockless.into()), again: cost(header.hot_clockless_again.into()) },
-        hot_counted: HotCounting { once: cost(header.hot_counted.into()), again: cost(header.hot_counted_again.into()) },
-        lost_threads: header.lost_threads,
-        unpaired_messages: header.unpaired_messages,
-        uncovered_calls: header.uncovered_calls,
-        clock_doubt_s: header.clock_doubt_ns as f64 * 1e-9,
-        setup_ticks: header.setup_ticks,
-        damaged_records,
-        budget: (header.budget > 0).then(|| f64::from(header.budget) / 1e4),
-        switches: Vec::new(),
-        unlisted_switches: u64::from(header.switches).saturating_sub(SWITCHES as u64),
-        refused_sites: u64::from(header.sites_refused),
-        files: Vec::new(),
-    }
-}
-
-fn clock(header: &Header) -> Clock {
-    let ticks = header.last_ticks.saturating_sub(header.start_ticks);
-    let nanoseconds = header.last_ns.saturating_sub(header.start_ns);
-    let known = ticks > 0 && nanoseconds > 0;
-    let additions = header.clock_samples.saturating_mul(CLOCK_ADDITIONS);
-    Clock {
-        seconds_per_tick: if known { nanoseconds as f64 * 1e-9 / ticks as f64 } else { 0.0 },
-        ticks_per_cycle: (additions > 0 && header.clock_ticks > 0).then(|| header.clock_ticks as f64 / additions as f64),
-    }
-}
-
-fn span(header: &Header) -> Option<Span> {
-    let closed = header.span_end != 0;
-    (header.span_start != 0).then_some(Span {
-        start: header.span_start,
-        end: if closed { header.span_end } else { header.last_ticks },
-        closed,
-        start_delay: header.span_start_delay,
-        end_delay: header.span_end_delay,
-    })
-}
-
-fn images(bytes: &[u8], header: &Header) -> Vec<ImageRecord> {
-    let count = (header.images as usize).min(IMAGES);
-    (0..count).filter_map(|index| record(bytes, IMAGE_TABLE, index as u64, ImageRecord::SIZE, ImageRecord::from_bytes)).collect()
 }
 
 /// The record with this index in a table that starts at `table`.
@@ -396,154 +311,6 @@ impl Reader<'_, '_> {
         Some(Standing { node: Some(open), since })
     }
 
-    /// The region graph: nodes that are published, in the order of the file, and where each of the file's stands among
-    /// them. The root is always there.
-    fn nodes(&mut self, arena: u64, location: &LocationRecord) -> (Vec<Node>, Vec<Option<usize>>) {
-        let overflow = MAX_NODES - 1;
-        let count = location.nodes.min(overflow);
-        let last = (location.nodes > overflow || location.overflow_calls > 0).then_some(overflow);
-        let mut places = vec![None; count as usize];
-        // Grown step by step it would be copied again and again, which is half of the time that an answer takes.
-        let mut nodes = Vec::with_capacity(count as usize + 1);
-        for index in (0..count).chain(last) {
-            let Some(raw) = self.record(arena + NODES, u64::from(index), RawNode::SIZE, RawNode::from_bytes) else {
-                break;
-            };
-            if raw.region == 0 && index != 0 {
-                continue;
-            }
-            let parent = if index == 0 { None } else { Some(self.parent(raw.parent, &places)) };
-            if let Some(place) = places.get_mut(index as usize) {
-                *place = Some(nodes.len());
-            }
-            let node = self.node(arena, index, &raw, location);
-            nodes.push(Node { parent, ..node });
-        }
-        if nodes.is_empty() {
-            let region = self.root_region();
-            nodes.push(Node { region, ..Node::default() });
-        }
-        (nodes, places)
-    }
-
-    /// Where a node's parent stands in the model; the root for one that cannot be.
-    fn parent(&mut self, parent: u32, places: &[Option<usize>]) -> usize {
-        places.get(parent as usize).copied().flatten().unwrap_or_else(|| {
-            self.damaged += 1;
-            0
-        })
-    }
-
-    fn node(&mut self, arena: u64, index: u32, raw: &RawNode, location: &LocationRecord) -> Node {
-        let cold = self
-            .record(arena + COLD_NODES, u64::from(index), ColdNode::SIZE, ColdNode::from_bytes)
-            .or_else(|| ColdNode::from_bytes(&[0; ColdNode::SIZE]));
-        let overflow = raw.flags & NODE_OVERFLOW != 0 || index == MAX_NODES - 1;
-        let mut node = Node {
-            region: self.region(index, raw, overflow),
-            parent: None,
-            on_calls: raw.calls,
-            off_calls: off_calls(raw),
-            exclusive: raw.exclusive,
-            inclusive: raw.inclusive,
-            cost: cost(raw.cost),
-            leaf: raw.flags & NODE_LEAF != 0,
-            hooked: raw.flags & (NODE_HOOK | NODE_USER) != 0,
-            folded: raw.flags & NODE_FOLDED != 0,
-            overflow,
-            contradicted: location.contradicted_at.iter().find(|&&at| at as u32 == index + 1).map_or(0, |at| at >> 32),
-            ..Node::default()
-        };
-        if let Some((arena, count)) = self.values {
-            let raw = record(self.bytes, arena + VALUES, u64::from(index), ValuesRecord::SIZE, ValuesRecord::from_bytes);
-            node.values = raw.map_or_else(|| vec![0; count], |raw| raw.values[..count].to_vec());
-        }
-        if let Some(cold) = cold {
-            node.tool_ticks = cold.tool_ticks;
-            node.wait_ticks = cold.wait_ticks;
-            node.virtual_wait_ticks = cold.virtual_wait_ticks;
-            node.delay_gain = cold.delay_gain;
-            node.messages = Messages { count: cold.messages, bytes: cold.bytes, unpaired: cold.unpaired };
-            node.batches = self.batches(arena, cold.batch_record, index, location);
-            node.peers = self.peers(arena, cold.first_peer, location);
-        }
-        node
-    }
-
-    fn region(&mut self, index: u32, raw: &RawNode, overflow: bool) -> RegionIndex {
-        if index == 0 {
-            return self.root_region();
-        }
-        if overflow {
-            return self.regions.made_up(RegionKind::Program, "[beyond the limit of nodes]", &self.executable);
-        }
-        self.region_with_id(raw.region)
-    }
-
-    fn region_with_id(&mut self, id: u32) -> RegionIndex {
-        let number_in = |image: &Image| id.checked_sub(image.record.id_base).filter(|number| (1..=image.record.regions).contains(number));
-        let place = self.images.iter().find_map(|image| Some((image.description, image.record.identity, number_in(image)?)));
-        let known = place.and_then(|(description, identity, number)| match identity {
-            NO_DESCRIPTION => self.named(number),
-            _ => self.regions.of_image(description?, number),
-        });
-        known.unwrap_or_else(|| {
-            let name = format!("[region {} without description]", id);
-            self.regions.made_up(RegionKind::Function, &name, &self.executable)
-        })
-    }
-
-    fn root_region(&mut self) -> RegionIndex {
-        self.regions.made_up(RegionKind::Program, "program", &self.executable)
-    }
-
-    fn batches(&mut self, arena: u64, place: u32, node: u32, location: &LocationRecord) -> Option<Box<Batches>> {
-        let index = place.checked_sub(1)?;
-        if index >= location.batches.min(MAX_BATCHES) {
-            self.damaged += 1;
-            return None;
-        }
-        let raw = self.record(arena + BATCHES, u64::from(index), BatchRecord::SIZE, BatchRecord::from_bytes)?;
-        if raw.node != node {
-            self.damaged += 1;
-            return None;
-        }
-        Some(Box::new(Batches {
-            on: BatchSums::from_bytes(&raw.on)?,
-            off: BatchSums::from_bytes(&raw.off)?,
-            off_twice: BatchSums::from_bytes(&raw.off_twice)?,
-            off_cost: cost(raw.off_cost),
-            first_calls: raw.first_calls,
-            first_ticks: raw.first_ticks,
-        }))
-    }
-
-    /// A list of partners. Each record belongs to one list, so all lists of a location together are no
-    /// longer than its table, in damaged files too.
-    fn peers(&mut self, arena: u64, first: u32, location: &LocationRecord) -> Vec<Peer> {
-        let count = location.peers.min(MAX_PEERS);
-        let (mut peers, mut held) = (Vec::new(), Vec::new());
-        let mut place = first;
-        while let Some(index) = place.checked_sub(1) {
-            if index >= count || self.peers_read >= count {
-                self.damaged += 1;
-                break;
-            }
-            self.peers_read += 1;
-            let Some(raw) = self.record(arena + PEERS, u64::from(index), PeerRecord::SIZE, PeerRecord::from_bytes) else {
-                break;
-            };
-            if raw.peer & PEER_HELD == 0 {
-                peers.push(peer(&raw));
-            } else {
-                held.push(raw);
-            }
-            place = raw.next;
-        }
-        add_held(&mut peers, &held);
-        peers
-    }
-
     fn record<T>(&mut self, table: u64, index: u64, size: usize, from_bytes: fn(&[u8]) -> Option<T>) -> Option<T> {
         let found = record(self.bytes, table, index, size, from_bytes);
         if found.is_none() {
@@ -578,44 +345,4 @@ fn metrics_of(head: &MetricsRecord) -> Vec<Metric> {
         counted,
     };
     names.enumerate().map(metric).collect()
-}
-
-/// Calls while off: of a batch under way, only those that have come. Below zero is a call that found none left, and is not
-/// of this batch.
-fn off_calls(raw: &RawNode) -> u64 {
-    raw.off_calls.saturating_add_signed(-i64::from(raw.left.max(0)))
-}
-
-/// Adds to partners what sends to them waited.
-fn add_held(peers: &mut Vec<Peer>, held: &[PeerRecord]) {
-    if held.is_empty() {
-        return;
-    }
-    let mut places: HashMap<u32, usize> = peers.iter().enumerate().map(|(place, peer)| (peer.rank, place)).collect();
-    for raw in held {
-        let rank = raw.peer & !PEER_HELD;
-        let place = *places.entry(rank).or_insert(peers.len());
-        if place == peers.len() {
-            peers.push(Peer { rank, ..Peer::default() });
-        }
-        let peer = &mut peers[place];
-        peer.held = peer.held.saturating_add(raw.wait);
-        peer.virtual_held = peer.virtual_held.saturating_add(raw.virtual_wait);
-        peer.delay_gain = peer.delay_gain.saturating_add(raw.delay_gain);
-    }
-}
-
-fn peer(raw: &PeerRecord) -> Peer {
-    Peer {
-        rank: raw.peer,
-        sent: raw.sent,
-        received: raw.received,
-        bytes: raw.bytes,
-        transmission: raw.transmission,
-        wait: raw.wait,
-        virtual_wait: raw.virtual_wait,
-        held: 0,
-        virtual_held: 0,
-        delay_gain: raw.delay_gain,
-    }
 }
