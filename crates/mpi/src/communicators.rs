@@ -148,7 +148,10 @@ impl Comm {
         };
         let (size, rank) = (int_of(Id::MPI_Comm_size)?, int_of(Id::MPI_Comm_rank)?);
         let inter = int_of(Id::MPI_Comm_test_inter)? != 0;
-        let shadow = if session.carries() { Some(Self::cast_shadow(session, handle, inter)?) } else { None };
+        // Nobody is late for himself. In a program of sessions that has not met others yet, MPICH crashes where it is to make a communicator
+        // of another one, or is asked whether a message has come.
+        let is_alone = size == 1 && !inter && !lifecycle::has_world();
+        let shadow = if session.carries() && !is_alone { Some(Self::cast_shadow(session, handle, inter)?) } else { None };
         let (queue, missed, peers, neighbours) = (Mutex::default(), AtomicU32::new(0), OnceLock::new(), OnceLock::new());
         let (early, numbered, parted, epochs, met) = (Mutex::default(), AtomicU64::new(0), Mutex::default(), Mutex::default(), Mutex::default());
         let visitors = Mutex::default();
@@ -283,7 +286,7 @@ pub(crate) fn create(call: &mut Call<'_>, new: Position, by_parent: bool) -> Spa
     }
     session.communicators.add(session, made);
     if let Some(made) = session.communicators.get(made) {
-        if !made.inter && session.set_base(made.handle) {
+        if !made.inter && session.set_base(made.handle, made.size) {
             lifecycle::note_rank(session.abi, made.handle);
         }
         // All of its members have just made it, and may have waited for each other.
@@ -305,6 +308,7 @@ pub(crate) fn free(call: &mut Call<'_>) -> Span {
     let span = call.run();
     if let Some(comm) = comm {
         if span.succeeded() {
+            session.lose_base(comm.handle);
             session.communicators.retire(session, comm);
         } else {
             let handle = comm.handle;

@@ -40,7 +40,7 @@ pub(crate) fn init(abi: &'static Abi, id: Id, real: Real, arguments: &mut Argume
     let mut call = Call::begin(session, id, real, arguments);
     let span = call.run();
     if span.succeeded() {
-        session.set_base(session.handles.comm_world);
+        session.set_base(session.handles.comm_world, i32::MAX);
         note_rank(abi, session.handles.comm_world);
         let mut level = 0_i32;
         let asked = session.ask(Id::MPI_Query_thread, [&raw mut level as usize]);
@@ -129,10 +129,15 @@ static WORLD: AtomicBool = AtomicBool::new(false);
 /// Sessions of the program that are open, where it began with one.
 static SESSIONS: AtomicUsize = AtomicUsize::new(0);
 
+/// Whether the program has an `MPI_COMM_WORLD`.
+pub(crate) fn has_world() -> bool {
+    WORLD.load(Ordering::Relaxed)
+}
+
 /// `MPI_Session_init`: where a program begins with sessions, the program proper begins when the first has begun.
 pub(crate) fn open_session(abi: &'static Abi, id: Id, real: Real, arguments: &mut Arguments) -> usize {
     let others = SESSIONS.load(Ordering::Relaxed);
-    if process::mode() == Mode::None || WORLD.load(Ordering::Relaxed) {
+    if process::mode() == Mode::None || has_world() {
         return timed(id, real, arguments);
     }
     SESSIONS.fetch_add(1, Ordering::Relaxed);

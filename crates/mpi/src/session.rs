@@ -9,7 +9,7 @@ use crate::real::Real;
 use crate::started::Late;
 use crate::table::Id;
 use crate::transport::Pool;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::sync::OnceLock;
 use tare_format::graph::DelayModel;
 use tare_runtime::process::IdBase;
@@ -27,8 +27,10 @@ pub(crate) struct Session {
     pub(crate) clocks: Clocks,
     pub(crate) handles: Handles,
     /// The communicator whose ranks stand for processes: `MPI_COMM_WORLD`, or in a program of sessions alone the first
-    /// that it makes; 0 before.
+    /// of the largest that it makes; 0 where there is none.
     base: AtomicUsize,
+    /// The most members that one had.
+    base_size: AtomicI32,
     pub(crate) communicators: Communicators,
     /// Windows for one-sided communication, each with the members of its communicator.
     pub(crate) windows: Communicators,
@@ -82,6 +84,7 @@ impl Session {
             clocks: Clocks::default(),
             handles,
             base: AtomicUsize::new(0),
+            base_size: AtomicI32::new(0),
             communicators: Communicators::default(),
             windows: Communicators::default(),
             late: Late::default(),
@@ -98,6 +101,7 @@ impl Session {
         ACTIVE.store(false, Ordering::Release);
         if let Some(session) = SESSION.get() {
             session.base.store(0, Ordering::Relaxed);
+            session.base_size.store(0, Ordering::Relaxed);
         }
     }
 
@@ -111,9 +115,20 @@ impl Session {
         Some(self.base.load(Ordering::Relaxed)).filter(|base| *base != 0)
     }
 
-    /// Says which communicator that is; one that is known already stays.
-    pub(crate) fn set_base(&self, communicator: usize) -> bool {
-        self.base.compare_exchange(0, communicator, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    /// Says that it may be this one of so many members: where it is larger than those before, or as large and they are gone.
+    pub(crate) fn set_base(&self, communicator: usize, members: i32) -> bool {
+        let before = self.base_size.fetch_max(members, Ordering::Relaxed);
+        let is_it = members > before || members == before && self.base().is_none();
+        if is_it {
+            self.base.store(communicator, Ordering::Relaxed);
+        }
+        is_it
+    }
+
+    /// The program has freed a communicator.
+    pub(crate) fn lose_base(&self, communicator: usize) {
+        // It may be another one.
+        let _ = self.base.compare_exchange(communicator, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// What the processes of this machine see of each other.

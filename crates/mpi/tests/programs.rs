@@ -36,6 +36,11 @@ fn sessions_alone() {
 }
 
 #[test]
+fn sessions_of_a_process_before_those_of_all() {
+    Program::compile(Mpi::Mpich, "myself.c").check(&[]);
+}
+
+#[test]
 fn without_a_model_everything_is_counted_as_well() {
     for mpi in BOTH {
         Program::compile(mpi, "p2p.c").check(&[("TARE_MODEL", "off")]);
