@@ -206,6 +206,14 @@ impl<'data> Image<'data> {
         !self.map.sections.iter().any(|section| section.kind == elf::SHT_SYMTAB)
     }
 
+    /// Whether the linker fills the room between functions with zeros, as mold does; others fill it with instructions that do nothing.
+    #[must_use]
+    pub fn pads_with_zeros(&self) -> bool {
+        const LINKER: &[u8] = b"mold ";
+        let comment = self.section(".comment").and_then(|section| self.map.file_bytes(section.offset, section.size));
+        comment.is_some_and(|comment| comment.windows(LINKER.len()).any(|words| words == LINKER))
+    }
+
     /// Program headers, in their order.
     #[must_use]
     pub fn segments(&self) -> &[Segment] {

@@ -129,7 +129,7 @@ pub(crate) struct Chosen<'a> {
 
 /// Tells functions that may be moved from those that are refused before they are even decoded.
 pub(crate) fn choose<'a>(image: &Image<'_>, program: &Program, request: &Request<'a>) -> Result<(Vec<Chosen<'a>>, Vec<Refused>), RewriteError> {
-    let neighbours = Neighbours::new(program);
+    let neighbours = Neighbours::new(image, program);
     let mut chosen = Vec::with_capacity(request.selected.len());
     let mut refused = Vec::new();
     let splits = splits_stacks(image, program);

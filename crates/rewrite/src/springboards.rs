@@ -145,7 +145,7 @@ fn rooms(image: &Image<'_>, program: &Program, moved: &[Moved]) -> Vec<Range<u64
 
 /// Padding behind parts that control does not run over, and behind the jumps that already reach into it.
 fn padding_rooms(image: &Image<'_>, program: &Program, moved: &[Moved]) -> Vec<Range<u64>> {
-    let neighbours = Neighbours::new(program);
+    let neighbours = Neighbours::new(image, program);
     let jumps = moved.iter().flat_map(|one| &one.springboards);
     let mut taken: Vec<u64> = jumps.filter_map(|one| Some(one.at? + one.room)).collect();
     taken.sort_unstable();
@@ -184,7 +184,8 @@ fn take_room(rooms: &mut [Range<u64>], from: u64) -> Option<u64> {
     None
 }
 
-/// Whether the bytes between the end of a part and `end` are no part of anything and decode as padding.
+/// Whether the bytes between the end of a part and `end` are no part of anything and decode as padding, or, where the linker leaves
+/// them so, are zeros up to the next part.
 fn is_padding(image: &Image<'_>, neighbours: &Neighbours, start: u64, end: u64) -> bool {
     let text_end = image.text_at(start - 1).map_or(0, |text| text.end);
     let limit = neighbours.next(start).min(text_end).min(start + LONGEST_PADDING);
@@ -192,6 +193,9 @@ fn is_padding(image: &Image<'_>, neighbours: &Neighbours, start: u64, end: u64) 
         return false;
     }
     let Some(bytes) = image.bytes_at(start, limit - start) else { return false };
+    if neighbours.are_apart_by_zeros && neighbours.next(start) == limit && bytes.iter().all(|&byte| byte == 0) {
+        return (start..limit).all(|address| image.symbols_at(address).next().is_none());
+    }
     let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
     while decoder.can_decode() && decoder.ip() < end {
         let one = decoder.decode();
@@ -209,10 +213,12 @@ pub(crate) struct Neighbours {
     starts: Vec<u64>,
     /// Parts that overlap another one, by their start and end.
     shared: HashSet<(u64, u64)>,
+    /// Whether zeros between parts are padding.
+    are_apart_by_zeros: bool,
 }
 
 impl Neighbours {
-    pub(crate) fn new(program: &Program) -> Self {
+    pub(crate) fn new(image: &Image<'_>, program: &Program) -> Self {
         let mut parts: Vec<(u64, u64)> = program.functions.iter().flat_map(|one| &one.parts).map(|part| (part.start, part.end)).collect();
         parts.sort_unstable();
         let mut shared = HashSet::new();
@@ -226,7 +232,7 @@ impl Neighbours {
                 widest = part;
             }
         }
-        Self { starts: parts.into_iter().map(|part| part.0).collect(), shared }
+        Self { starts: parts.into_iter().map(|part| part.0).collect(), shared, are_apart_by_zeros: image.pads_with_zeros() }
     }
 
     fn is_shared(&self, part: &Range<u64>) -> bool {

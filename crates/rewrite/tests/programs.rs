@@ -143,6 +143,16 @@ fn programs_of_another_linker() {
     check("exceptions.cpp", "-O2 -static -fuse-ld=mold -pthread -std=c++17", Balance::Static);
 }
 
+/// Where mold leaves zeros between functions, those of one byte have room for a jump.
+#[test]
+fn functions_of_one_byte_with_zeros_behind_them() {
+    const APART: &str = "-O2 -ffunction-sections -fuse-ld=mold";
+    check("short.c", APART, Balance::Exact);
+    let bench = Bench::new();
+    let (_, output) = bench.instrument(&bench.build("short.c", APART, "original"), "copy", Levels::FUNCTION, true);
+    assert_eq!((output.functions.selected, output.functions.instrumented), (6, 6));
+}
+
 /// Compilers of this model find the global offset table from an instruction of the function's own; types stand at distances of eight
 /// bytes.
 #[test]
