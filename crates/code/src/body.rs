@@ -7,13 +7,13 @@ use crate::Program;
 use crate::decode::{RawFlow, decoder, raw_flow};
 use crate::plain::plain_length;
 use crate::program::{Body, Flow, Function, Instruction, Operand};
-use crate::tables::JumpKind;
+use crate::tables::{JumpKind, Jumps};
 
 impl Program {
     /// Decodes a function of this program.
     #[must_use]
     pub fn body(&self, image: &Image<'_>, function: &Function) -> Body {
-        let jumps = self.function_entered_at(function.entry).and_then(|index| self.jumps.get(&index));
+        let jumps = self.jumps_of(function);
         let size = usize::try_from(function.size() / 3).unwrap_or(0);
         let mut instructions = Vec::with_capacity(size);
         let mut decoded = Decoded::default();
@@ -32,15 +32,34 @@ impl Program {
                 }
                 decoder.set_ip(address);
                 decoder.decode_out(&mut decoded);
-                let raw = raw_flow(&decoded);
-                let flow = self
-                    .flow(function, self.straightened(self.inline.understood(address, raw)), || jumps.and_then(|jumps| jumps.kinds.get(&address)));
                 let length = decoded.len();
-                instructions.push(Instruction { address, length: length as u8, flow, operand: operand(&decoder, &decoded, raw) });
+                instructions.push(self.instruction(function, jumps, &decoder, &decoded));
                 (address, rest) = (address + length as u64, rest.get(length..).unwrap_or_default());
             }
         }
         Body { instructions, tables: jumps.map(|jumps| jumps.tables.clone()).unwrap_or_default() }
+    }
+
+    /// Decodes the one instruction of a function that begins at an address.
+    #[must_use]
+    pub fn instruction_at(&self, image: &Image<'_>, function: &Function, address: u64) -> Option<Instruction> {
+        let part = function.parts.iter().find(|part| part.contains(&address))?;
+        let mut decoder = decoder(image, part);
+        decoder.set_position(usize::try_from(address - part.start).ok()?).ok()?;
+        decoder.set_ip(address);
+        let decoded = decoder.decode();
+        Some(self.instruction(function, self.jumps_of(function), &decoder, &decoded))
+    }
+
+    fn jumps_of(&self, function: &Function) -> Option<&Jumps> {
+        self.function_entered_at(function.entry).and_then(|index| self.jumps.get(&index))
+    }
+
+    fn instruction(&self, function: &Function, jumps: Option<&Jumps>, decoder: &Decoder<'_>, decoded: &Decoded) -> Instruction {
+        let (address, raw) = (decoded.ip(), raw_flow(decoded));
+        let kind = || jumps.and_then(|jumps| jumps.kinds.get(&address));
+        let flow = self.flow(function, self.straightened(self.inline.understood(address, raw)), kind);
+        Instruction { address, length: decoded.len() as u8, flow, operand: operand(decoder, decoded, raw) }
     }
 
     /// A branch that leaves out a `lock` prefix as one to the instruction.

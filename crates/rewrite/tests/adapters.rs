@@ -362,6 +362,19 @@ fn tail_calls_are_call_sites_that_do_not_come_back() {
     }
 }
 
+#[test]
+fn what_a_cold_part_in_front_of_its_function_calls_has_a_name() {
+    const CALLS: &str = r#"<adapter><callsites><before>printf("%s calls %s\n", @SYMBOL@, @CALLEE@);</before></callsites></adapter>"#;
+    let bench = Bench::new();
+    let program = bench.build("cold.cpp", "-O2", "cold");
+    let choice = Choice { names: &["main"], functions: None, loops: None, ..EVERY_LEVEL };
+    let said = bench.run(&copy(&program, CALLS, choice)).stdout;
+    assert!(!said.contains("main calls \n"), "{said}");
+    for callee in ["use(std::vector<int, std::allocator<int> >&)", "__cxa_begin_catch", "__cxa_end_catch"] {
+        assert!(said.contains(&format!("main calls {callee}\n")), "{callee}: {said}");
+    }
+}
+
 /// Hooks that are told of the stack close what exceptions and `longjmp` took off it, as they are told of the next entry or exit.
 #[test]
 fn frames_that_are_skipped_are_told_by_the_stack() {

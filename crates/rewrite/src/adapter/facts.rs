@@ -56,9 +56,8 @@ impl Snippets<'_> {
     /// The name of what a call leads to; `None` where that is not known.
     fn callee(&self, function: usize, call: u64) -> Option<String> {
         let function = self.program.functions.get(function)?;
-        let body = self.program.body(self.image, function);
-        let index = body.instructions.binary_search_by_key(&call, |one| one.address).ok()?;
-        let name = self.program.callee(self.image, body.instructions.get(index)?)?;
+        let call = self.program.instruction_at(self.image, function, call)?;
+        let name = self.program.callee(self.image, &call)?;
         Some(tare_image::demangle(name).into_owned())
     }
 }
