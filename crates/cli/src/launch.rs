@@ -91,18 +91,22 @@ pub(crate) fn programs(line: &[OsString]) -> Result<Vec<Program>, LaunchError> {
 }
 
 /// What the wrappers before a command say of it.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Place<'line> {
-    /// The working directory that it is given.
-    directory: Option<&'line OsStr>,
+    /// The working directory that it is given, if not our own.
+    directory: PathBuf,
+    /// Where it is looked for by name, if not in our own `PATH`.
+    search: Option<&'line OsStr>,
+    /// Whether it is looked for by name in the working directory as well.
+    finds_here: bool,
     /// The position of the debugger that starts it.
     debugger: Option<usize>,
 }
 
 /// Follows the command that begins at `start`; a launcher's contexts are followed one by one.
-fn walk(line: &[OsString], start: usize, place: &Place<'_>, found: &mut Vec<Program>) -> Result<(), LaunchError> {
+fn walk<'line>(line: &'line [OsString], start: usize, place: &Place<'line>, found: &mut Vec<Program>) -> Result<(), LaunchError> {
     let command = &line[start];
-    let path = resolve(command, place.directory)?;
+    let path = resolve(command, place)?;
     match wrapper_named(&path).filter(|wrapper| wrapper.wraps(&line[start..])) {
         None => found.push(Program { position: start, path, debugger: place.debugger }),
         Some(wrapper) if wrapper.emulates => return Err(LaunchError::Emulator(command.to_string_lossy().into())),
@@ -114,8 +118,11 @@ fn walk(line: &[OsString], start: usize, place: &Place<'_>, found: &mut Vec<Prog
         Some(wrapper) => {
             let mut at = start + 1;
             loop {
-                let (position, directory) = skip_options(line, at, wrapper, command)?;
-                walk(line, position, &Place { directory, debugger: wrapper.marker.map(|_| start).or(place.debugger) }, found)?;
+                let (position, given) = skip_options(line, at, wrapper, command)?;
+                let debugger = wrapper.marker.map(|_| start).or(place.debugger);
+                let directory = place.directory.join(given.directory);
+                let inner = Place { directory, search: given.search.or(place.search), finds_here: wrapper.finds_here, debugger };
+                walk(line, position, &inner, found)?;
                 match next_context(line, position, wrapper) {
                     Some(next) => at = next,
                     None => break,
@@ -134,16 +141,11 @@ fn next_context(line: &[OsString], from: usize, wrapper: &Wrapper) -> Option<usi
     line[from..].iter().position(|word| word == ":").map(|colon| from + colon + 1)
 }
 
-/// The position of the command that a wrapper starts, and the working directory it is given.
-fn skip_options<'line>(
-    line: &'line [OsString],
-    from: usize,
-    wrapper: &Wrapper,
-    command: &OsStr,
-) -> Result<(usize, Option<&'line OsStr>), LaunchError> {
+/// The position of the command that a wrapper starts, and what the wrapper says of it.
+fn skip_options<'line>(line: &'line [OsString], from: usize, wrapper: &Wrapper, command: &OsStr) -> Result<(usize, Place<'line>), LaunchError> {
     let mut at = from;
     let mut positionals = wrapper.positionals;
-    let mut directory = None;
+    let mut place = Place::default();
     while let Some(word) = line.get(at) {
         let text = word.to_string_lossy();
         if text == "--" {
@@ -151,17 +153,19 @@ fn skip_options<'line>(
         } else if let Some(option) = wrapper.program_file(&text) {
             return Err(LaunchError::ProgramFile { wrapper: command.to_string_lossy().into(), option: option.into() });
         } else if text.len() > 1 && text.starts_with('-') {
-            if wrapper.directory.contains(&&*text) {
-                directory = line.get(at + 1).map(OsString::as_os_str);
-            }
+            place.directory = wrapper.value_of(wrapper.directory, &line[at..]).map_or(place.directory, PathBuf::from);
+            place.search = wrapper.value_of(wrapper.search, &line[at..]).or(place.search);
             at += 1 + values_of(wrapper, &text, line.get(at + 1));
-        } else if wrapper.assignments && text.contains('=') || wrapper.optional.contains(&&*text) {
+        } else if wrapper.assignments && text.contains('=') {
+            place.search = word.as_bytes().strip_prefix(b"PATH=").map(OsStr::from_bytes).or(place.search);
+            at += 1;
+        } else if wrapper.optional.contains(&&*text) {
             at += 1;
         } else if positionals > 0 {
             positionals -= 1;
             at += 1;
         } else {
-            return Ok((at, directory));
+            return Ok((at, place));
         }
     }
     Err(LaunchError::NoProgram(command.to_string_lossy().into()))
@@ -173,32 +177,31 @@ fn values_of(wrapper: &Wrapper, option: &str, next: Option<&OsString>) -> usize 
     if wrapper.two_values.contains(&option) {
         return 2;
     }
-    if wrapper.one_value.contains(&option) || wrapper.directory.contains(&option) {
+    if [wrapper.one_value, wrapper.directory, wrapper.search].iter().any(|options| options.contains(&option)) {
         return 1;
     }
     if wrapper.flags.contains(&option) || option.contains('=') || !wrapper.guess {
-        return 0;
+        return usize::from(!wrapper.guess && wrapper.ends_before_value(option));
     }
     let is_program = next.is_none_or(|word| {
         let text = word.as_bytes();
-        text.starts_with(b"-") || resolve(word, None).is_ok()
+        text.starts_with(b"-") || resolve(word, &Place::default()).is_ok()
     });
     usize::from(!is_program)
 }
 
-/// The file that a command names: by path, or by name in `PATH`.
-fn resolve(command: &OsStr, directory: Option<&OsStr>) -> Result<PathBuf, LaunchError> {
+/// The file that a command names: by path, or by name in `PATH`. Relative ones are those of the directory that it is started in.
+fn resolve(command: &OsStr, place: &Place<'_>) -> Result<PathBuf, LaunchError> {
     let name = command.to_string_lossy().into_owned();
     if command.as_bytes().contains(&b'/') {
-        let path = match directory {
-            Some(directory) if !Path::new(command).exists() => Path::new(directory).join(command),
-            _ => PathBuf::from(command),
-        };
-        return check(&path, name);
+        return check(&place.directory.join(command), name);
     }
-    std::env::var_os("PATH")
+    let search = place.search.map(OsStr::to_os_string).or_else(|| std::env::var_os("PATH"));
+    search
         .iter()
         .flat_map(std::env::split_paths)
+        .map(|folder| place.directory.join(folder))
+        .chain(place.finds_here.then(|| place.directory.clone()))
         .map(|folder| folder.join(command))
         .find(|path| check(path, String::new()).is_ok())
         .ok_or_else(|| match Path::new(command).exists() {
@@ -259,6 +262,27 @@ mod tests {
         assert_eq!(positions("unshare -r --wd /tmp /bin/true"), Ok(vec![4]));
         assert_eq!(positions("flock -w 1 /tmp/lock /bin/true -c"), Ok(vec![4]));
         assert_eq!(behind("hwloc-bind", "--cpubind core:0 -- ./app"), Some(3));
+    }
+
+    #[test]
+    fn a_program_is_looked_for_where_its_wrappers_have_it_started() {
+        let path = |line: &str| {
+            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            programs(&words).map(|found| found.into_iter().map(|program| program.path).collect::<Vec<_>>())
+        };
+        for line in [
+            "env PATH=/nowhere:/bin true",
+            "env -i -C / PATH=/usr/bin:bin env PATH=bin true",
+            "nice env -iC/bin A=1 env ./true",
+            "env -C / env --chdir=bin ./true",
+        ] {
+            assert_eq!(path(line), Ok(vec![PathBuf::from("/bin/true")]), "{line}");
+        }
+        let place = Place { directory: PathBuf::from("/bin"), search: Some(OsStr::new("/nowhere")), ..Place::default() };
+        assert!(resolve(OsStr::new("true"), &place).is_err());
+        assert_eq!(resolve(OsStr::new("true"), &Place { finds_here: true, ..place }), Ok(PathBuf::from("/bin/true")));
+        assert_eq!(path("env PATH=/nowhere true"), Err(LaunchError::NotFound("true".into())));
+        assert!(path("env -C /nowhere bin/true").is_err());
     }
 
     #[test]

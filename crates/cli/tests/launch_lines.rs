@@ -34,8 +34,10 @@ fn wrappers_of_all_kinds_are_passed() {
         "numactl --all ./endings return",
         "time -p ./endings return",
         "strace -f -o trace ./endings return",
+        "env -C / PATH=HERE endings return",
     ] {
-        let output = place.profile(&[], &words(line));
+        let line = line.replace("HERE", &place.path().display().to_string());
+        let output = place.profile(&[], &words(&line));
         assert_eq!(output.status.code(), Some(3), "{line}: {}", text(&output.stderr));
         let report = place.report();
         report.check();

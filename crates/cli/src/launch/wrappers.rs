@@ -3,7 +3,8 @@
 //! Sources: the manual pages of Open MPI 4 and 5 (`mpirun`), MPICH 4 (`mpiexec`, Hydra), Slurm (`srun`), coreutils,
 //! util-linux and numactl.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// A command that starts another command.
@@ -19,6 +20,10 @@ pub(super) struct Wrapper {
     pub(super) flags: &'static [&'static str],
     /// Options whose value is the working directory of the program.
     pub(super) directory: &'static [&'static str],
+    /// Programs are looked for by name in the working directory as well, behind `PATH` (Open MPI).
+    pub(super) finds_here: bool,
+    /// Options whose value is where programs are looked for by name.
+    pub(super) search: &'static [&'static str],
     /// Options whose value is a file or a text that names the programs.
     pub(super) program_files: &'static [&'static str],
     /// Words before the command that are not options.
@@ -40,9 +45,35 @@ pub(super) struct Wrapper {
 }
 
 impl Wrapper {
+    /// Whether the last of several letters behind one dash has its value in the next word, as in `env -iC DIR`.
+    pub(super) fn ends_before_value(&self, option: &str) -> bool {
+        let Some(letters) = option.strip_prefix('-').filter(|letters| !letters.starts_with('-')) else { return false };
+        let with_value = [self.one_value, self.directory].concat();
+        let takes_value = |letter: char| with_value.iter().any(|option| option.chars().eq(['-', letter]));
+        letters.chars().position(takes_value) == letters.chars().count().checked_sub(1)
+    }
+
     /// Whether it starts another program in this line, which begins with it.
     pub(super) fn wraps(&self, line: &[OsString]) -> bool {
         self.marker.is_none_or(|marker| line.iter().any(|word| word == marker))
+    }
+
+    /// The value of one of some options at the head of a line: in the next word, behind `=`, or behind the option's letter.
+    pub(super) fn value_of<'line>(&self, options: &[&str], line: &'line [OsString]) -> Option<&'line OsStr> {
+        let word = line.first()?.as_bytes();
+        let is_letter = |option: &str, letter: u8| option.as_bytes() == [b'-', letter];
+        let takes_value = |letter: u8| self.one_value.iter().any(|option| is_letter(option, letter));
+        let behind = |option: &&str| match word.strip_prefix(option.as_bytes()) {
+            Some([]) => line.get(1).map(OsString::as_os_str),
+            Some([b'=', value @ ..]) if option.starts_with("--") => Some(OsStr::from_bytes(value)),
+            _ => {
+                let letters = word.strip_prefix(b"-").filter(|letters| !letters.starts_with(b"-"))?;
+                let at = letters.iter().take_while(|&&letter| !takes_value(letter)).position(|&letter| is_letter(option, letter))?;
+                let value = letters.get(at + 1..).filter(|value| !value.is_empty()).map(OsStr::from_bytes);
+                value.or(line.get(1).map(OsString::as_os_str))
+            }
+        };
+        options.iter().find_map(behind)
     }
 
     /// The option in a word that names the programs elsewhere: by itself, with its value (`--app=FILE`, `-STEXT`), behind other letters
@@ -66,6 +97,8 @@ const NOTHING: Wrapper = Wrapper {
     two_values: &[],
     flags: &[],
     directory: &[],
+    search: &[],
+    finds_here: false,
     program_files: &[],
     positionals: 0,
     optional: &[],
@@ -120,8 +153,6 @@ const MPIRUN: Wrapper = Wrapper {
         "--am",
         "-tune",
         "--tune",
-        "-path",
-        "--path",
         "-prefix",
         "--prefix",
         "-rf",
@@ -204,6 +235,8 @@ const MPIRUN: Wrapper = Wrapper {
         "--report-child-jobs-separately",
     ],
     directory: &["-wdir", "--wdir", "-wd", "--wd"],
+    search: &["-path", "--path"],
+    finds_here: true,
     program_files: &["-app", "--app", "-configfile", "--configfile"],
     contexts: true,
     guess: true,
@@ -227,7 +260,8 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         names: &["env"],
-        one_value: &["-u", "--unset", "-C", "--chdir"],
+        one_value: &["-u", "--unset"],
+        directory: &["-C", "--chdir"],
         assignments: true,
         program_files: &["-S", "--split-string"],
         ..NOTHING
