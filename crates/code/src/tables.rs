@@ -400,6 +400,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
             Value::Slot(slot) if may_be_tail_call() && self.is_set_for_good(slot) => Found::Kind(JumpKind::TailCall),
             Value::Slot(_) if may_be_tail_call() => Found::Unseen(true),
             Value::Constant(target) if self.is_inside(target, ranges) => Found::Unseen(false),
+            Value::Computed => Found::Unseen(false),
             Value::Constant(_) if may_be_tail_call() && self.leaves_on_every_way(values, index, ranges) => Found::Kind(JumpKind::TailCall),
             Value::Member(first) if may_be_tail_call() && !self.is_lone_entry(first, ranges) && !self.leads_inside(first, form, ranges) => {
                 Found::Unseen(true)

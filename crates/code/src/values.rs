@@ -42,6 +42,8 @@ pub(crate) enum Value {
     Distance(u64, u64),
     /// An address that the code names plus something that was not seen.
     Sum(u64),
+    /// A 32-bit entry of a table plus something, neither of which was seen: no pointer to a function is made so.
+    Computed,
 }
 
 /// Answers questions about one stretch.
@@ -152,6 +154,8 @@ impl<'a> Values<'a> {
                     _ if self.is_strict => return Value::Unknown,
                     Value::Unknown => {}
                     found @ Value::Sum(_) => in_part = found,
+                    Value::Computed if in_part != Value::Unknown => {}
+                    Value::Computed => in_part = Value::Computed,
                     found => return found,
                 }
                 continue;
@@ -300,6 +304,7 @@ impl<'a> Values<'a> {
             (Value::Entry32(Some(table)), Value::Unknown | Value::Sum(_)) | (Value::Unknown | Value::Sum(_), Value::Entry32(Some(table))) => {
                 Value::Target(table)
             }
+            (Value::Entry32(None), Value::Unknown | Value::Sum(_)) | (Value::Unknown | Value::Sum(_), Value::Entry32(None)) => Value::Computed,
             (Value::Entry64(_) | Value::Member(_) | Value::Distance(..) | Value::Refused, _)
             | (_, Value::Entry64(_) | Value::Member(_) | Value::Distance(..) | Value::Refused) => Value::Refused,
             (Value::Sum(address), Value::Constant(_) | Value::Sum(_)) if self.is_own(address) => Value::Sum(address),
