@@ -48,9 +48,10 @@ def main():
         for subject in subjects:
             print(f"survey: {subject.name}", file=sys.stderr, flush=True)
             results.append(examine(subject, place))
+            # As it goes, so that a survey that is cut off leaves what it has found.
+            if options.json:
+                Path(options.json).write_text(json.dumps(document(results), indent=1) + "\n")
     print(text(results))
-    if options.json:
-        Path(options.json).write_text(json.dumps(document(results), indent=1) + "\n")
     sys.exit(0 if all(one.holds for one in results) else 1)
 
 
