@@ -17,6 +17,7 @@ use tare_profile::{COST_UNIT, Location, Node, Profile, RegionKind};
 
 use crate::Mode;
 use crate::cost::{Basis, ProbeCost};
+use crate::crowd::Crowd;
 use crate::figure::{Mark, Spread};
 use crate::total::{Doubt, queued_in_mpi};
 
@@ -65,7 +66,7 @@ impl Term {
 }
 
 /// The corrected exclusive times of a location, before they are balanced.
-pub(crate) fn terms(profile: &Profile, location: &Location, costs: &[ProbeCost], mode: Mode, doubt: &Doubt) -> Vec<Term> {
+pub(crate) fn terms(profile: &Profile, location: &Location, costs: &[ProbeCost], mode: Mode, doubt: &Doubt, crowd: &Crowd) -> Vec<Term> {
     let tick = profile.process_of(location).clock.seconds_per_tick;
     let wrapper_reach = if tick > 0.0 { WRAPPER_REACH_S / tick } else { 0.0 };
     let is_duty = profile.process_of(location).budget.is_some();
@@ -75,6 +76,10 @@ pub(crate) fn terms(profile: &Profile, location: &Location, costs: &[ProbeCost],
         let is_sampled = is_duty && is_quiet(node);
         let call = Call::of(node, cost, mode, is_sampled);
         call.correct_own(node, cost, &mut terms[index]);
+        if mode == Mode::Parallel {
+            terms[index].own.add_common(crowd.alone(profile, node), 0.0);
+            terms[index].above.add_common(crowd.part(profile, node), 0.0);
+        }
         terms[index].untimed = if is_sampled { call.off / (call.on + call.off) } else { 0.0 };
         if profile.region_of(node).kind == RegionKind::Mpi {
             let reach = wrapper_reach * node.on_calls as f64;

@@ -3,7 +3,8 @@
 //! The phases, each a file: [`cost`] says what a pair of probes costs on every call path; `exclusive` takes
 //! it off the exclusive times, and gives back to a region what it did while its probes were off; `balance`
 //! shifts what is uncertain, within its interval, so that no region has less than nothing; `total` sums
-//! inclusive times from exclusive ones and says how long each location really took. [`whole`] looks at all locations together,
+//! inclusive times from exclusive ones and says how long each location really took; what ranks that share processors may have waited for
+//! each other's overhead widens their intervals (`crowd`). [`whole`] looks at all locations together,
 //! [`difference`] at several runs.
 //!
 //! What always holds: `low ≤ value ≤ high` for every figure; a child never exceeds its parent; [`Mode::Off`]
@@ -14,6 +15,7 @@
 
 mod balance;
 pub mod cost;
+mod crowd;
 pub mod difference;
 mod exclusive;
 mod figure;
@@ -22,6 +24,7 @@ mod total;
 pub mod validation;
 pub mod whole;
 
+use crate::crowd::Crowd;
 use tare_profile::{Location, Profile};
 
 pub use figure::{Figure, Mark};
@@ -117,6 +120,7 @@ struct RunCosts {
     paths: Vec<Vec<cost::ProbeCost>>,
     overheads: Vec<total::Overhead>,
     doubt: total::Doubt,
+    crowds: Vec<Crowd>,
 }
 
 impl RunCosts {
@@ -125,14 +129,15 @@ impl RunCosts {
         let overheads: Vec<total::Overhead> =
             profile.locations.iter().zip(&paths).map(|(location, costs)| total::Overhead::of(profile, location, costs)).collect();
         let doubt = total::Doubt::of_run(profile, &overheads);
-        Self { paths, overheads, doubt }
+        let crowds = Crowd::of_run(profile, &overheads);
+        Self { paths, overheads, doubt, crowds }
     }
 
     fn location(&self, profile: &Profile, index: usize, mode: Mode) -> CompensatedLocation {
         let location = &profile.locations[index];
         let nodes = match mode {
             Mode::Off => as_measured(profile, location),
-            Mode::Local | Mode::Parallel => compensated(profile, location, &self.paths[index], mode, &self.doubt),
+            Mode::Local | Mode::Parallel => compensated(profile, location, &self.paths[index], mode, &self.doubt, &self.crowds[index]),
         };
         self.with_nodes(profile, index, mode, nodes)
     }
@@ -149,14 +154,21 @@ impl RunCosts {
         let (location, overhead) = (&profile.locations[index], &self.overheads[index]);
         match mode {
             Mode::Off => total::location_as_measured(profile, location, overhead, nodes),
-            Mode::Local | Mode::Parallel => total::location(profile, location, overhead, mode, &self.doubt, nodes),
+            Mode::Local | Mode::Parallel => total::location(profile, location, overhead, mode, &self.doubt, &self.crowds[index], nodes),
         }
     }
 }
 
-fn compensated(profile: &Profile, location: &Location, costs: &[cost::ProbeCost], mode: Mode, doubt: &total::Doubt) -> Vec<CompensatedNode> {
+fn compensated(
+    profile: &Profile,
+    location: &Location,
+    costs: &[cost::ProbeCost],
+    mode: Mode,
+    doubt: &total::Doubt,
+    crowd: &Crowd,
+) -> Vec<CompensatedNode> {
     let seconds_per_tick = profile.process_of(location).clock.seconds_per_tick;
-    let mut terms = exclusive::terms(profile, location, costs, mode, doubt);
+    let mut terms = exclusive::terms(profile, location, costs, mode, doubt, crowd);
     balance::balance(location, &mut terms);
     total::nodes(location, &terms, mode, seconds_per_tick)
 }

@@ -3,6 +3,7 @@
 use tare_profile::{Location, Profile, RegionKind, Span};
 
 use crate::cost::{Basis, ProbeCost};
+use crate::crowd::Crowd;
 use crate::exclusive::{Term, WRAPPER_REACH_S};
 use crate::figure::{Figure, Mark, Spread};
 use crate::{CompensatedLocation, CompensatedNode, Mode};
@@ -69,7 +70,8 @@ impl Overhead {
         overhead
     }
 
-    fn all(&self) -> f64 {
+    /// All of it.
+    pub(crate) fn all(&self) -> f64 {
         self.probes + self.tool
     }
 
@@ -161,6 +163,7 @@ pub(crate) fn location(
     overhead: &Overhead,
     mode: Mode,
     doubt: &Doubt,
+    crowd: &Crowd,
     nodes: Vec<CompensatedNode>,
 ) -> CompensatedLocation {
     let clock = profile.process_of(location).clock;
@@ -175,7 +178,8 @@ pub(crate) fn location(
             // Delays that were sent along before a cost was known as it is now went astray by as much.
             let sends = mode == Mode::Parallel && profile.process_of(location).rank.is_some();
             let astray = if sends { overhead.late.abs() } else { 0.0 };
-            spread.add_common(below + reach + astray, above + reach + astray);
+            let crowded = if mode == Mode::Parallel { crowd.all() } else { 0.0 };
+            spread.add_common(below + reach + astray + crowded, above + reach + astray);
             let value = measured - delay;
             let mark = match value {
                 less if less < 0.0 => Some(Mark::OverheadExceedsTime),
@@ -203,7 +207,7 @@ pub(crate) fn location(
 
 /// A location as measured.
 pub(crate) fn location_as_measured(profile: &Profile, location: &Location, overhead: &Overhead, nodes: Vec<CompensatedNode>) -> CompensatedLocation {
-    let parallel = self::location(profile, location, overhead, Mode::Parallel, &Doubt::default(), nodes);
+    let parallel = self::location(profile, location, overhead, Mode::Parallel, &Doubt::default(), &Crowd::default(), nodes);
     let delay_s = if span(profile, location).is_some() { parallel.delay_s } else { parallel.overhead_s };
     CompensatedLocation { total: Figure::exact(parallel.measured_s), delay_s, ..parallel }
 }

@@ -4,7 +4,7 @@ mod support;
 
 use support::profile_of;
 use tare_compensate::{Mark, Mode, compensate};
-use tare_profile::{BatchSums, Batches, COST_UNIT, Node, Profile, RegionIndex, RegionKind, Span};
+use tare_profile::{BatchSums, Batches, COST_UNIT, Node, Processors, Profile, RegionIndex, RegionKind, Span};
 
 /// What a pair of probes costs in these cases: half of the hot loop's figure, which is the prior.
 const PAIR: f64 = 45.0;
@@ -220,4 +220,26 @@ fn what_the_overhead_exceeds_is_marked_and_stays_negative() {
     for (child, parent) in [(3, 2), (2, 1), (1, 0)] {
         assert!(nodes[child].inclusive.value <= nodes[parent].inclusive.value);
     }
+}
+
+/// The example `pi` on four ranks of two processors: its ranks were a third shorter unmeasured than their intervals said.
+#[test]
+fn ranks_that_share_processors_may_have_queued_for_the_overhead_of_others() {
+    let low = |threads: u32, number: u32, mode: Mode| {
+        let mut profile = support::ranks_with(threads, |_| (0.6, 0.4, None));
+        for location in &mut profile.locations {
+            (location.queued_s, location.queued_in_mpi_s) = (Some(0.5), 0.2);
+            location.processors = Some(Processors { first: 0, number });
+            location.nodes[2].tool_ticks = 100_000_000;
+        }
+        let below = |figure: tare_compensate::Figure| ((figure.value - figure.low) * 1e3).round();
+        let result = compensate(&profile, mode);
+        result.locations[0].nodes.iter().map(|node| [below(node.exclusive), below(node.inclusive)]).collect::<Vec<_>>()
+    };
+    let alone = low(2, 2, Mode::Parallel);
+    // Half a second each ran, a fifth of it wrappers.
+    let apart = |crowded: Vec<[f64; 2]>| crowded.iter().zip(&alone).map(|(more, less)| [more[0] - less[0], more[1] - less[1]]).collect::<Vec<_>>();
+    assert_eq!(apart(low(2, 1, Mode::Parallel)), [[0.0, 100.0], [60.0, 100.0], [40.0, 40.0]], "ms");
+    assert_eq!(apart(low(3, 2, Mode::Parallel)), [[0.0, 100.0], [60.0, 100.0], [40.0, 40.0]], "ms");
+    assert_eq!(apart(low(2, 1, Mode::Local)), [[0.0; 2]; 3]);
 }

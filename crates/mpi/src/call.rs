@@ -1,7 +1,8 @@
 //! One call of the program: its region, its clock readings, and what it did to the thread's delay.
 //!
 //! What always holds: between the two clock readings of the region, every tick outside of the real function is booked
-//! as the tool's own, at the latest when the moment is asked for, so that the delay of a [`Moment`] is right.
+//! as the tool's own, at the latest when the moment is asked for, so that the delay of a [`Moment`] is right; but
+//! for what it took because a processor was lost (`usual`).
 
 use crate::board::Begun;
 use crate::export::Arguments;
@@ -85,6 +86,11 @@ impl<'a> Call<'a> {
             open.add_tool(worked);
         }
         Moment { at, delay: self.delay() }
+    }
+
+    /// So many ticks of what is about to be booked as the tool's are the program's.
+    pub(crate) fn gives_back(&mut self, ticks: u64) {
+        self.booked.0 += ticks;
     }
 
     /// The library looks for this in the call, from here on.

@@ -9,8 +9,10 @@ use crate::meaning::{Collective, Dependence, Stage};
 use crate::memory::{count, handle};
 use crate::session::Session;
 use crate::table::Id;
+use crate::usual::{beyond, follow};
+use core::sync::atomic::Ordering;
 use tare_delay::completion::{Arrivals, complete};
-use tare_runtime::process::count_uncovered;
+use tare_runtime::process::{count_uncovered, now};
 
 /// A call of a collective.
 pub(crate) fn run(call: &mut Call<'_>, collective: Collective) -> Span {
@@ -58,19 +60,23 @@ impl Dependence {
 }
 
 /// Carries the delays of a collective's members; all of them call this.
-pub(crate) fn carry(call: &Call<'_>, span: &Span, comm: &Comm, dependence: Dependence, root: i32) {
+pub(crate) fn carry(call: &mut Call<'_>, span: &Span, comm: &Comm, dependence: Dependence, root: i32) {
     let session = call.session;
     let Some(shadow) = comm.shadow.filter(|_| comm.size > 1 || comm.inter) else { return };
     let mine = Arrivals::one(session.clocks.told(span.begin)).to_words();
     let mut joined = if comm.rank == root { mine } else { Arrivals::NONE.to_words() };
     let (from, to, length) = (mine.as_ptr() as usize, joined.as_mut_ptr() as usize, mine.len());
     let (int64, max, root_word) = (session.handles.int64, session.handles.max, crate::memory::word(root));
+    let begun = now();
     let asked = match dependence {
         Dependence::All => session.ask(Id::MPI_Allreduce, [from, to, length, int64, max, shadow]),
         Dependence::Prefix => session.ask(Id::MPI_Scan, [from, to, length, int64, max, shadow]),
         Dependence::OfRoot(_) => session.ask(Id::MPI_Reduce, [from, to, length, int64, max, root_word, shadow]),
         Dependence::OnRoot(_) => session.ask(Id::MPI_Bcast, [to, length, int64, root_word, shadow]),
     };
+    let (usual, took) = (comm.carrying.load(Ordering::Relaxed), now().0.saturating_sub(begun.0));
+    comm.carrying.store(follow(usual, took), Ordering::Relaxed);
+    call.gives_back(beyond(usual, took));
     if asked.is_none() {
         return call.unpaired(1);
     }

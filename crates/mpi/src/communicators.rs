@@ -58,6 +58,8 @@ pub(crate) struct Comm {
     pub(crate) epochs: Mutex<Epochs>,
     /// Members that may hold up collectives that are started.
     pub(crate) visitors: Mutex<HashMap<Operation, Vec<Visitor>>>,
+    /// What the small collective behind one of the program's usually takes, in ticks.
+    pub(crate) carrying: AtomicU64,
     handle: usize,
     peers: OnceLock<Box<[u32]>>,
     neighbours: OnceLock<Option<Members>>,
@@ -154,10 +156,10 @@ impl Comm {
         let shadow = if session.carries() && !is_alone { Some(Self::cast_shadow(session, handle, inter)?) } else { None };
         let (queue, missed, peers, neighbours) = (Mutex::default(), AtomicU32::new(0), OnceLock::new(), OnceLock::new());
         let (early, numbered, parted, epochs, met) = (Mutex::default(), AtomicU64::new(0), Mutex::default(), Mutex::default(), Mutex::default());
-        let visitors = Mutex::default();
+        let (visitors, carrying) = (Mutex::default(), AtomicU64::new(0));
         #[rustfmt::skip]
         let mut comm = Self {
-            key, shadow, offset: 0, size, rank, inter, queue, missed, early, numbered, parted, epochs, met, visitors, handle, peers, neighbours,
+            key, shadow, offset: 0, size, rank, inter, queue, missed, early, numbered, parted, epochs, met, visitors, carrying, handle, peers, neighbours,
         };
         if let Some(shadow) = shadow.filter(|_| inter) {
             let mut there = 0_i32;

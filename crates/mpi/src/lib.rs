@@ -11,7 +11,7 @@
 //! * `session`, `lifecycle`, `communicators`: from `MPI_Init` to `MPI_Finalize`.
 //! * `call`: one call of the program: its region, its clock readings, what it did to the thread's delay.
 //! * `transport`, `matching`: shadow messages; `board`: what processes of one machine see of each other; `holds`: what may hold up an
-//!   end besides messages; `answers`: messages that travel back to senders that may wait.
+//!   end besides messages; `answers`: messages that travel back to senders that may wait; `usual`: what our own work takes.
 //! * `messages`, `completion`, `probing`, `parted`: what is done for calls of messages; `collective`, `started`, `among`,
 //!   `neighbours` of collectives; `windows`, `epochs` of one-sided communication.
 //!
@@ -51,6 +51,7 @@ mod session;
 mod started;
 pub mod table;
 mod transport;
+mod usual;
 mod windows;
 
 pub use export::{ARGUMENTS, Arguments, dispatch, dispatch_real};

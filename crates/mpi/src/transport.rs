@@ -17,6 +17,7 @@ use crate::matching::{Found, Outside, Stream};
 use crate::memory::{Statuses, word};
 use crate::session::Session;
 use crate::table::Id;
+use crate::usual::follow;
 use core::cell::Cell;
 use core::sync::atomic::Ordering;
 use std::collections::VecDeque;
@@ -126,7 +127,7 @@ pub(crate) fn post(call: &mut Call<'_>, comm: &Comm, peer: i32, tag: i32, wanted
     let sent = Moment { at: Ticks(before.at.0 + expected), delay: before.delay + expected.cast_signed() };
     call.session.pool.send(call.session, shadow, peer + comm.offset, tag, Note { sent, wanted });
     let took = call.moment().at.0 - before.at.0;
-    POSTING.set(if expected == 0 { took } else { expected - expected / 8 + took.min(4 * expected) / 8 });
+    POSTING.set(follow(expected, took));
     Some(sent)
 }
 

@@ -5,11 +5,10 @@
 //! The run cannot become shorter than any of its ranks, nor by more than all of them queued for together. How far that is known follows from how
 //! the kernel was asked: see [`Shortage::unsure_s`].
 
-use std::collections::BTreeSet;
-
-use tare_profile::{Processors, Profile};
+use tare_profile::Profile;
 
 use crate::Compensated;
+use crate::crowd::sharing;
 use crate::figure::Figure;
 use crate::whole::finding::{Certainty, Finding, FindingKind};
 use crate::whole::shortage::{Shortage, shortages};
@@ -102,12 +101,4 @@ impl Queue {
         let high = bound(&|shortage| shortage.queued_s + shortage.stalled_s + shortage.unsure_s.min(shortage.in_mpi_s));
         Figure { value, low, high, mark: None }
     }
-}
-
-/// Threads of a node, and the processors on which they were allowed to run: of sets that are not equal none is taken to hold
-/// processors of another, so that they are as many at least as they are.
-fn sharing(profile: &Profile, host: &str) -> Option<(usize, u32)> {
-    let there = || profile.locations.iter().filter(|location| profile.process_of(location).host == host);
-    let sets: Option<BTreeSet<Processors>> = there().map(|location| location.processors).collect();
-    Some((there().count(), sets?.iter().map(|set| set.number).sum()))
 }

@@ -1,0 +1,113 @@
+//! Ranks that share processors wait for each other without a message: while one could run and has no processor, others run, and
+//! a part of what they run is probes and wrappers. No delay is carried for that.
+//!
+//! Unmeasured, a location would have queued for less: at most by as large a part of it as overhead was of the time for which the others of its
+//! node had a processor. That is an uncertainty of its times, downwards. Where each has a processor of its own, who queues does so for other programs.
+
+use crate::total::{Overhead, measured_inclusive};
+use std::collections::{BTreeMap, BTreeSet};
+use tare_profile::{Location, Node, Processors, Profile, RegionKind};
+
+/// For how long a location may have queued behind the overhead of others, in ticks.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Crowd {
+    in_mpi: Share,
+    outside: Share,
+}
+
+/// Of one kind of region.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct Share {
+    /// That long at the most.
+    most: f64,
+    /// What all of these regions took as measured.
+    of: f64,
+}
+
+impl Crowd {
+    /// Of every location, in the order of the profile.
+    pub(crate) fn of_run(profile: &Profile, overheads: &[Overhead]) -> Vec<Self> {
+        let times: Vec<Times> = profile.locations.iter().zip(overheads).map(|(location, overhead)| Times::of(profile, location, overhead)).collect();
+        let mut hosts: BTreeMap<&str, Times> = BTreeMap::new();
+        for (location, times) in profile.locations.iter().zip(&times) {
+            hosts.entry(&profile.process_of(location).host).or_default().add(times);
+        }
+        hosts.retain(|host, _| is_crowded(profile, host));
+        let of_location = |(location, own): (&Location, &Times)| {
+            let all = hosts.get(profile.process_of(location).host.as_str());
+            all.map_or_else(Self::default, |all| Self::of(profile, location, all.overhead_without(own)))
+        };
+        profile.locations.iter().zip(&times).map(of_location).collect()
+    }
+
+    /// Of a location that queued behind others of whose time this part was overhead.
+    fn of(profile: &Profile, location: &Location, part: f64) -> Self {
+        let tick = profile.process_of(location).clock.seconds_per_tick;
+        let sum = |kind: bool| location.nodes.iter().filter(|node| is_mpi(profile, node) == kind).map(|node| node.exclusive.max(0) as f64).sum();
+        let share = |seconds: f64, of: f64| Share { most: if tick > 0.0 { (part * seconds.max(0.0) / tick).min(of) } else { 0.0 }, of };
+        let in_mpi = location.queued_in_mpi_s;
+        Self { in_mpi: share(in_mpi, sum(true)), outside: share(location.queued_s.unwrap_or(in_mpi) - in_mpi, sum(false)) }
+    }
+
+    /// In all.
+    pub(crate) fn all(&self) -> f64 {
+        self.in_mpi.most + self.outside.most
+    }
+
+    /// In the region of a node, at the most.
+    pub(crate) fn alone(&self, profile: &Profile, node: &Node) -> f64 {
+        self.share(profile, node).most.min(node.exclusive.max(0) as f64)
+    }
+
+    /// The node's part of all of it.
+    pub(crate) fn part(&self, profile: &Profile, node: &Node) -> f64 {
+        let share = self.share(profile, node);
+        if share.of > 0.0 { share.most * node.exclusive.max(0) as f64 / share.of } else { 0.0 }
+    }
+
+    fn share(&self, profile: &Profile, node: &Node) -> Share {
+        if is_mpi(profile, node) { self.in_mpi } else { self.outside }
+    }
+}
+
+fn is_mpi(profile: &Profile, node: &Node) -> bool {
+    profile.region_of(node).kind == RegionKind::Mpi
+}
+
+/// What locations took of processors, and their overhead: seconds.
+#[derive(Clone, Copy, Default)]
+struct Times {
+    ran: f64,
+    overhead: f64,
+}
+
+impl Times {
+    fn of(profile: &Profile, location: &Location, overhead: &Overhead) -> Self {
+        let clock = profile.process_of(location).clock;
+        let life = measured_inclusive(location).first().map_or(0.0, |ticks| clock.seconds(*ticks));
+        Self { ran: (life - location.queued_s.unwrap_or(0.0)).max(0.0), overhead: clock.seconds(overhead.all()) }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.ran += other.ran;
+        self.overhead += other.overhead;
+    }
+
+    /// The part of their time that was overhead, of all but one of them.
+    fn overhead_without(&self, one: &Self) -> f64 {
+        let ran = self.ran - one.ran;
+        if ran > 0.0 { ((self.overhead - one.overhead) / ran).clamp(0.0, 1.0) } else { 0.0 }
+    }
+}
+
+fn is_crowded(profile: &Profile, host: &str) -> bool {
+    sharing(profile, host).is_some_and(|(threads, processors)| threads > processors as usize)
+}
+
+/// Threads of a node, and the processors on which they were allowed to run: of sets that are not equal none is taken to hold
+/// processors of another, so that they are as many at least as they are.
+pub(crate) fn sharing(profile: &Profile, host: &str) -> Option<(usize, u32)> {
+    let there = || profile.locations.iter().filter(|location| profile.process_of(location).host == host);
+    let sets: Option<BTreeSet<Processors>> = there().map(|location| location.processors).collect();
+    Some((there().count(), sets?.iter().map(|set| set.number).sum()))
+}
