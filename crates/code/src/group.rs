@@ -90,9 +90,13 @@ pub(crate) fn group(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, jum
     for (&part, &holder) in &joiner.holders {
         groups.join_start(holder, part);
     }
+    let mut below = Vec::new();
     for index in 0..fragments.list.len() {
-        joiner.branches(index, &mut groups, &mut users, &mut parents);
+        joiner.branches(index, &mut groups, &mut users, &mut parents, &mut below);
         landing_pads(image, fragments, index, &mut groups);
+    }
+    for (from, to) in below.into_iter().filter(|(_, to)| !joiner.is_entered_by(*to, &users)) {
+        groups.join_start(from, to);
     }
     for (&index, jumps) in jumps {
         joiner.entries(index, jumps, &mut groups, &mut users, &mut parents);
@@ -112,7 +116,8 @@ struct Joiner<'a, 'data> {
 }
 
 impl Joiner<'_, '_> {
-    fn branches(&self, index: usize, groups: &mut Groups, users: &mut Users, parents: &mut Users) {
+    /// Branches to a start while the stack is not as at an entry are added to `below`, with what they lead to.
+    fn branches(&self, index: usize, groups: &mut Groups, users: &mut Users, parents: &mut Users, below: &mut Vec<(usize, usize)>) {
         let Some(from) = self.fragments.list.get(index) else { return };
         let mut rows: Option<Option<CfaRows>> = None;
         for record in self.sweep.flows_of(from) {
@@ -137,10 +142,18 @@ impl Joiner<'_, '_> {
                 if is_at_entry() {
                     users.entry(to).or_default().push(index);
                 } else if !is_thunk(self.image, target) {
-                    groups.join_start(index, to);
+                    below.push((index, to));
                 }
             }
         }
+    }
+
+    /// Whether others jump to a start as to an entry, which its unwind entry says it is: then it is no part of what branches there with more
+    /// on the stack. Compilers leave such branches behind where a cold part is empty, to what the linker puts there; none is ever taken.
+    fn is_entered_by(&self, start: usize, users: &Users) -> bool {
+        let fde = self.fragments.list.get(start).and_then(|fragment| self.image.fdes().get(fragment.fde?));
+        let is_unwound = |user: &usize| self.fragments.list.get(*user).is_some_and(|user| user.fde.is_some());
+        fde.is_some_and(|fde| fde.starts_at_entry) && users.get(&start).is_some_and(|users| users.iter().any(is_unwound))
     }
 
     fn rows(&self, fragment: &Fragment) -> Option<CfaRows> {

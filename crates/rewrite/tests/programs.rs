@@ -153,6 +153,17 @@ fn tables_at_distances_in_programs_that_are_not_moved() {
     }
 }
 
+/// A branch that is never taken leads to where a part is empty, and another function begins, which a third one ends with.
+#[test]
+fn an_empty_part_at_the_start_of_another_function() {
+    for flags in ["-O2", "-O2 -s", "-O1 -s"] {
+        check("empty_part.c", flags, Balance::Exact);
+        let bench = Bench::new();
+        let (_, output) = bench.instrument(&bench.build("empty_part.c", flags, "original"), "copy", Levels::FUNCTION, true);
+        assert_eq!((output.functions.selected, output.functions.instrumented), (4, 4), "{flags}");
+    }
+}
+
 /// Where mold leaves zeros between functions, those of one byte have room for a jump.
 #[test]
 fn functions_of_one_byte_with_zeros_behind_them() {
