@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds `tare inspect` against angr: blocks, edges and loops of every function.
 
-    pip install angr
+    pip install angr      (9.2.213 wants 'bitstring<4.4' 'pycparser==3.0' beside it)
     tools/oracle/cfg.py [--tare target/release/tare] [--show 20] IMAGE...
 
 angr's CFGFast finds functions and blocks by itself. Where the two mean different things by the same words, its graphs

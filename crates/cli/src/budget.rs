@@ -74,6 +74,16 @@ pub(crate) fn refuse_where_nothing_runs(options: &args::Selection, limiting: Opt
         .remedy("use --preset auto, which the budget limits, or tare profile"))
 }
 
+/// Where nothing runs the choice alone keeps to a budget: other functions are chosen than for a run.
+pub(crate) fn say_that_probes_stay_on(limiting: Option<&Limiting>) {
+    if limiting.is_some() {
+        eprintln!(
+            "tare: these probes are always on, so that fewer functions are chosen than tare profile takes, which turns probes off while the program runs\n      \
+             try: tare select --exact says which, and why"
+        );
+    }
+}
+
 /// A run to learn from means nothing to other presets; a budget holds while the program runs.
 fn refuse_without_auto(options: &args::Selection) -> Result<(), Failure> {
     let with = with(options);

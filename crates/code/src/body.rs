@@ -5,9 +5,9 @@ use tare_image::Image;
 
 use crate::Program;
 use crate::decode::{RawFlow, decoder, raw_flow};
+use crate::jumps::{JumpKind, Jumps};
 use crate::plain::plain_length;
 use crate::program::{Body, Flow, Function, Instruction, Operand};
-use crate::tables::{JumpKind, Jumps};
 
 impl Program {
     /// Decodes a function of this program.

@@ -8,9 +8,9 @@ use crate::callee::Callee as Where;
 use crate::calls::{CallGraph, Names, Node, Turned};
 use crate::decode::RawFlow;
 use crate::fragments::Fragments;
+use crate::jumps::JumpKind;
 use crate::record::FlowRecord;
 use crate::sweep::Sweep;
-use crate::tables::JumpKind;
 use crate::targets::{Callee, Reader, TargetSets, Targets};
 use crate::{Program, Unit};
 

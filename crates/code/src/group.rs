@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use tare_image::{CfaRows, Image};
 
 use crate::fragments::{Fragment, Fragments, Named};
+use crate::jumps::Jumps;
 use crate::parts::Parts;
 use crate::program::JumpTable;
 use crate::sweep::Sweep;
-use crate::tables::Jumps;
 use crate::thunks::is_thunk;
 
 /// Disjoint sets of fragments.

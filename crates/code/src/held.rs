@@ -15,13 +15,13 @@ use tare_image::Image;
 use crate::addresses::{constant_address, is_in_thread};
 use crate::decode::{RawFlow, raw_flow};
 use crate::fragments::{Fragment, Fragments};
+use crate::jumps::{JumpKind, Jumps};
 use crate::parallel::Threads;
 use crate::program::JumpTable;
 use crate::quick::{QuickMap, QuickSet};
 use crate::record::FlowRecord;
 use crate::stretch::Stretch;
 use crate::sweep::Sweep;
-use crate::tables::{JumpKind, Jumps};
 use crate::through::{Through, is_far, is_kept_by_calls};
 use crate::{Unit, behind_start, names, noreturn, slots};
 

@@ -76,6 +76,7 @@ pub use fingerprint::{Fingerprint, Reached};
 pub use flags::Flags;
 use fragments::Fragments;
 pub use harmless::is_harmless;
+use jumps::Jumps;
 pub use loops::{Loop, Loops, Members};
 pub use metrics::{Metrics, Source};
 use noreturn::Never;
@@ -87,7 +88,6 @@ use quick::QuickMap;
 use record::FlowRecord;
 use slots::Changing;
 use sweep::Sweep;
-use tables::Jumps;
 use thunks::Inline;
 pub use trips::Trips;
 

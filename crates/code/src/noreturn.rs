@@ -1,5 +1,7 @@
 //! Functions that never return: by name where they are imported, by their own code where they are not.
 
+use std::ops::Range;
+
 use iced_x86::Instruction;
 use tare_image::Image;
 
@@ -7,12 +9,12 @@ use crate::addresses::slot;
 use crate::decode::{AddressSet, RawFlow, raw_flow};
 use crate::fragments::{Fragment, Fragments};
 use crate::graph::Lists;
+use crate::jumps::{JumpKind, Jumps};
 use crate::owners;
 use crate::program::JumpTable;
 use crate::record::FlowRecord;
 use crate::slots;
 use crate::sweep::Sweep;
-use crate::tables::{JumpKind, Jumps};
 
 /// Functions of the usual libraries that never return.
 const NAMES: [&str; 58] = [
@@ -212,7 +214,10 @@ fn by_name(image: &Image<'_>, units: &[Unit<'_>]) -> Never {
     let mut slots: Vec<u64> = relocated.map(|one| one.address).chain(plt().map(|entry| entry.slot)).collect();
     slots.sort_unstable();
     slots.dedup();
-    let mut code = AddressSet::over(&crate::sweep::code_ranges(image));
+    // Nothing but themselves says where entries of the PLT lie in an image without section headers.
+    let entries = plt().map(|entry| entry.address..entry.address.saturating_add(1));
+    let ranges: Vec<Range<u64>> = crate::sweep::code_ranges(image).into_iter().chain(entries).collect();
+    let mut code = AddressSet::over(&ranges);
     plt().for_each(|entry| code.insert(entry.address));
     units.iter().filter(|unit| unit.ends_by_name).for_each(|unit| code.insert(unit.entry));
     Never { code, slots, own: Vec::new() }

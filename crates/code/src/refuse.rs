@@ -5,6 +5,7 @@ use tare_image::{Image, Relocation, RelocationKind};
 
 use crate::decode::{RawFlow, decoder, is_padding, raw_flow};
 use crate::fragments::{Fragment, Fragments, Named};
+use crate::jumps::Jumps;
 use crate::managed;
 use crate::names::{START_UP, around_main, run_by_loader};
 use crate::program::{Function, Refusal};
@@ -13,7 +14,6 @@ use crate::record::FlowRecord;
 use crate::stretch::Stretch;
 use crate::subroutine::begins_subroutine;
 use crate::sweep::{GivenBack, Pointer, Sweep};
-use crate::tables::Jumps;
 use crate::{Flags, Unit, behind_start, owners, rows};
 
 /// Bytes of the jump that an entry must take.

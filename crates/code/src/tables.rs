@@ -16,6 +16,7 @@ use crate::behind_start;
 use crate::bounds::Bounds;
 use crate::decode::{AddressSet, RawFlow, has_notrack, raw_flow};
 use crate::frames::Frames;
+use crate::jumps::{JumpKind, Jumps, UNGUARDED};
 use crate::noreturn::Never;
 use crate::pieces;
 use crate::program::{JumpTable, TableForm};
@@ -25,39 +26,6 @@ use crate::values::{Value, Values};
 
 /// More entries than any compiler makes.
 const MOST_ENTRIES: usize = 1 << 16;
-
-/// Where an indirect jump goes.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum JumpKind {
-    /// Through tables, by index into [`Jumps::tables`].
-    Table(Vec<usize>),
-    TailCall,
-    /// Into another frame, whose stack pointer was set just before: `longjmp`, `eh_return`.
-    Unwinding,
-    Unknown,
-}
-
-/// The indirect jumps of a function.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Jumps {
-    pub(crate) tables: Vec<JumpTable>,
-    /// By address of the jump.
-    pub(crate) kinds: BTreeMap<u64, JumpKind>,
-}
-
-impl Jumps {
-    pub(crate) fn has_unwinding(&self) -> bool {
-        self.kinds.values().any(|kind| *kind == JumpKind::Unwinding)
-    }
-
-    pub(crate) fn has_pieces(&self) -> bool {
-        self.tables.iter().any(|table| matches!(table.form, TableForm::Code { .. }))
-    }
-
-    pub(crate) fn has_unknown(&self) -> bool {
-        self.kinds.values().any(|kind| *kind == JumpKind::Unknown)
-    }
-}
 
 /// What is needed to resolve the jumps of a function.
 pub(crate) struct Resolver<'a, 'data> {
@@ -311,8 +279,10 @@ impl<'a, 'data> Resolver<'a, 'data> {
     /// Whether the addresses of own instructions are kept where no table is known: jumps through memory may lead to them.
     fn keeps_labels(&self, tables: &BTreeSet<(u64, TableForm)>, ranges: &[Range<u64>], stretch: &Stretch) -> bool {
         let mut own: BTreeSet<u64> = ranges.iter().flat_map(|range| self.labels_in(range)).collect();
-        let has_own = !own.is_empty();
-        for &(table, form) in tables.iter().filter(|_| has_own) {
+        for &(table, form) in tables {
+            if own.is_empty() {
+                break;
+            }
             self.targets(table, form, stretch).iter().for_each(|target| _ = own.remove(target));
         }
         !own.is_empty()
@@ -448,8 +418,12 @@ impl<'a, 'data> Resolver<'a, 'data> {
         if self.image.text_at(table).is_some() {
             return false;
         }
-        let targets = self.entries(table, form);
-        targets.len() >= 2 && targets.iter().any(|&target| self.is_inside(target, ranges))
+        let mut targets = self.addresses(table, form).take_while(|&target| self.is_code(target)).enumerate();
+        let mut is_inside = false;
+        targets.any(|(index, target)| {
+            is_inside |= self.is_inside(target, ranges);
+            is_inside && index > 0
+        })
     }
 
     /// Whether a word stays what it is in the file, or what the loader puts there.
@@ -507,20 +481,6 @@ impl<'a, 'data> Resolver<'a, 'data> {
             TableForm::Code { .. } => None,
             _ if is_plain => self.image.plain_pointer_at(entry),
             _ => self.image.pointer_at(entry),
-        }
-    }
-}
-
-/// That no guard says how far a table reaches.
-const UNGUARDED: usize = usize::MAX;
-
-impl Jumps {
-    /// Lets tables without a guard reach to their last entry that leads into the function, all of whose code is in `ranges`: other
-    /// words behind such a table may lead to code as well, as those of the next table do.
-    pub(crate) fn trim(&mut self, ranges: &[Range<u64>]) {
-        for table in self.tables.iter_mut().filter(|table| table.reach == UNGUARDED) {
-            let is_own = |target: &u64| ranges.iter().any(|range| range.contains(target));
-            table.reach = table.targets.iter().rposition(is_own).map_or(table.targets.len(), |last| last + 1);
         }
     }
 }

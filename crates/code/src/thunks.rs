@@ -16,9 +16,10 @@ use tare_image::Image;
 use crate::addresses::slot;
 use crate::decode::{LONGEST, RawFlow, decoder, raw_flow};
 use crate::fragments::Fragments;
+use crate::jumps::{JumpKind, Jumps};
 use crate::quick::QuickMap;
 use crate::sweep::Sweep;
-use crate::tables::{JumpKind, Jumps, Resolver};
+use crate::tables::Resolver;
 use crate::through::{Recent, Through};
 use crate::{Unit, rows};
 

@@ -4,7 +4,7 @@ mod common;
 
 use std::process::Command;
 
-use common::{CASES, SHAPES, Workshop, assert_same_functions, function, has, run, tool};
+use common::{CASES, SHAPES, Workshop, assert_same_functions, function, has, run, tool, without_section_headers};
 use tare_code::{Program, Refusal};
 use tare_image::Image;
 
@@ -544,5 +544,29 @@ other:
     assert_eq!(left_over(&shop.compile("gcc", "left", "s", SOURCE, &[])), 32);
     for (compiler, flags) in CASES.into_iter().filter(|case| has(case.0)) {
         assert_eq!(left_over(&shop.compile(compiler, "shapes", "c", SHAPES, flags)), 0, "{compiler} {flags:?}");
+    }
+}
+
+#[test]
+fn imports_that_never_return_are_known_without_section_headers() {
+    const SOURCE: &str = "#include <stdlib.h>\n#include <stdio.h>\n\
+        __attribute__((noinline)) void leave(int c) { puts(\"leaving\"); exit(c); }\n\
+        __attribute__((noinline)) int check(int c) { char text[64]; sprintf(text, \"%d\", c); if (c > 5) leave(c); puts(text); return c + text[0]; }\n\
+        int main(int c, char **v) { return check(c) + check(c + 1); }\n";
+    let shop = Workshop::new();
+    for flags in [["-O2", "-fstack-protector-all", "-pie", "-fPIE"], ["-O2", "-fstack-protector-all", "-no-pie", "-fno-pie"]] {
+        let whole = shop.compile("gcc", "leave", "c", SOURCE, &flags);
+        // Nothing tells start-up code in front of the text and behind it from other code then.
+        let text = Image::parse(&whole).expect("an image").text().to_vec();
+        let ends = |bytes: &[u8]| -> Vec<(u64, bool, usize, usize)> {
+            let image = Image::parse(bytes).expect("an image");
+            let program = Program::analyse(&image).expect("functions");
+            let own = program.functions.iter().filter(|one| text.iter().any(|range| range.contains(&one.entry)));
+            own.map(|one| (one.entry, one.never_returns, program.metrics(&image, one, None).edges, program.metrics(&image, one, None).exits))
+                .collect()
+        };
+        let found = ends(&whole);
+        assert!(found.iter().any(|one| one.1), "{flags:?}");
+        assert_eq!(ends(&without_section_headers(&whole)), found, "{flags:?}");
     }
 }

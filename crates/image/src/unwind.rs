@@ -98,7 +98,8 @@ pub(crate) fn parse<'data>(map: &Map<'data>) -> Unwind<'data> {
     if let Some(range) = other.and_then(|start| Some(start..map.file_end(start)?)) {
         Table { map, header: header_at, runs_on: false }.read(range, &mut fdes);
     }
-    fdes.sort_by_key(|fde| (fde.range.start, fde.range.end));
+    // They are large, and stand in another order where cold parts do.
+    fdes.sort_by_cached_key(|fde| (fde.range.start, fde.range.end));
     fdes.dedup_by(|b, a| a.range == b.range);
     let frames = section.map(|section| section.address).or(other);
     let starts = fdes.iter().map(|fde| fde.range.start).collect();

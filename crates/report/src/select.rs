@@ -231,7 +231,9 @@ fn write_expected(writer: &mut Writer<'_>, expected: &Expected) {
 fn by_reason(decisions: &[Decided]) -> Vec<((String, &str), u64)> {
     let mut counts: BTreeMap<(String, &str), u64> = BTreeMap::new();
     for decision in decisions {
-        *counts.entry((decision.rule.place(), &decision.kind)).or_default() += 1;
+        // Behind the last semicolon stands what the figures of each function are.
+        let kind = decision.kind.rsplit_once("; ").map_or(decision.kind.as_str(), |(kind, _)| kind);
+        *counts.entry((decision.rule.place(), kind)).or_default() += 1;
     }
     let mut counts: Vec<((String, &str), u64)> = counts.into_iter().collect();
     counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));

@@ -194,6 +194,9 @@ pub(crate) struct SelectArguments {
     /// How many functions the filters of paper 2 leave, for any number of images
     #[arg(long, conflicts_with_all = ["list", "explain"])]
     pub(crate) table: bool,
+    /// With --preset auto: choose as where every probe stays on, in tare profile --exact, tare instrument and lists for other tools
+    #[arg(long, conflicts_with = "table")]
+    pub(crate) exact: bool,
     /// How to write it
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: SelectFormat,

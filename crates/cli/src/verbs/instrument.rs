@@ -33,6 +33,7 @@ pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Fa
     let Some(output) = arguments.output.as_deref() else { return bisect(arguments, adapter.as_ref()) };
     let choice = Choice::of(&arguments.selection, Keeper::Choice)?;
     crate::budget::refuse_where_nothing_runs(&arguments.selection, choice.limiting())?;
+    crate::budget::say_that_probes_stay_on(choice.limiting());
     let image = arguments.image.as_deref().ok_or_else(|| Failure::new(Code::Usage, "no image is named").remedy("tare instrument IMAGE -o OUT"))?;
     let bytes = image_file::read(image)?;
     refuse_same_file(image, output)?;

@@ -40,6 +40,9 @@ pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
     };
     let choice = Choice::of(&arguments.selection, keeper(arguments))?;
     crate::budget::refuse_where_nothing_runs(&arguments.selection, choice.limiting())?;
+    if is_for_others(arguments) && !arguments.exact {
+        crate::budget::say_that_probes_stay_on(choice.limiting());
+    }
     let pattern = arguments.explain.as_deref().map(Pattern::parse).transpose()?;
     let bytes = image_file::read(image)?;
     let files = DebugFiles::find(image, &bytes, &DebugPath::of_environment());
@@ -84,10 +87,11 @@ fn several_images(arguments: &SelectArguments) -> Failure {
 
 /// Other tools leave all probes on.
 fn keeper(arguments: &SelectArguments) -> Keeper {
-    match list_format(arguments) {
-        None | Some(ListFormat::Names) => Keeper::Runtime,
-        Some(_) => Keeper::Choice,
-    }
+    if arguments.exact || is_for_others(arguments) { Keeper::Choice } else { Keeper::Runtime }
+}
+
+fn is_for_others(arguments: &SelectArguments) -> bool {
+    list_format(arguments).is_some_and(|format| format != ListFormat::Names)
 }
 
 /// The list that is asked for, if one is.
