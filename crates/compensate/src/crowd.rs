@@ -27,17 +27,22 @@ struct Share {
 impl Crowd {
     /// Of every location, in the order of the profile.
     pub(crate) fn of_run(profile: &Profile, overheads: &[Overhead]) -> Vec<Self> {
-        let times: Vec<Times> = profile.locations.iter().zip(overheads).map(|(location, overhead)| Times::of(profile, location, overhead)).collect();
-        let mut hosts: BTreeMap<&str, Times> = BTreeMap::new();
-        for (location, times) in profile.locations.iter().zip(&times) {
-            hosts.entry(&profile.process_of(location).host).or_default().add(times);
-        }
+        let host_of = |location: &Location| profile.process_of(location).host.as_str();
+        let mut hosts: BTreeMap<&str, Times> = profile.locations.iter().map(|location| (host_of(location), Times::default())).collect();
         hosts.retain(|host, _| is_crowded(profile, host));
-        let of_location = |(location, own): (&Location, &Times)| {
-            let all = hosts.get(profile.process_of(location).host.as_str());
-            all.map_or_else(Self::default, |all| Self::of(profile, location, all.overhead_without(own)))
+        // Where nobody shares a processor, as in most runs, there is nothing to add up.
+        let of_location = |(location, overhead)| hosts.contains_key(host_of(location)).then(|| Times::of(profile, location, overhead));
+        let times: Vec<Option<Times>> = profile.locations.iter().zip(overheads).map(of_location).collect();
+        for (location, own) in profile.locations.iter().zip(&times) {
+            if let (Some(all), Some(own)) = (hosts.get_mut(host_of(location)), own) {
+                all.add(own);
+            }
+        }
+        let crowd = |(location, own): (&Location, &Option<Times>)| {
+            let all = hosts.get(host_of(location)).zip(own.as_ref());
+            all.map_or_else(Self::default, |(all, own)| Self::of(profile, location, all.overhead_without(own)))
         };
-        profile.locations.iter().zip(&times).map(of_location).collect()
+        profile.locations.iter().zip(&times).map(crowd).collect()
     }
 
     /// Of a location that queued behind others of whose time this part was overhead.
