@@ -4,6 +4,7 @@
 //! Unmeasured, a location would have queued for less: at most by as large a part of it as overhead was of the time for which the others of its
 //! node had a processor. That is an uncertainty of its times, downwards. Where each has a processor of its own, who queues does so for other programs.
 
+use crate::share::Share;
 use crate::total::{Overhead, measured_inclusive};
 use std::collections::{BTreeMap, BTreeSet};
 use tare_profile::{Location, Node, Processors, Profile, RegionKind};
@@ -13,15 +14,6 @@ use tare_profile::{Location, Node, Processors, Profile, RegionKind};
 pub(crate) struct Crowd {
     in_mpi: Share,
     outside: Share,
-}
-
-/// Of one kind of region.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-struct Share {
-    /// That long at the most.
-    most: f64,
-    /// What all of these regions took as measured.
-    of: f64,
 }
 
 impl Crowd {
@@ -49,25 +41,24 @@ impl Crowd {
     fn of(profile: &Profile, location: &Location, part: f64) -> Self {
         let tick = profile.process_of(location).clock.seconds_per_tick;
         let sum = |kind: bool| location.nodes.iter().filter(|node| is_mpi(profile, node) == kind).map(|node| node.exclusive.max(0) as f64).sum();
-        let share = |seconds: f64, of: f64| Share { most: if tick > 0.0 { (part * seconds.max(0.0) / tick).min(of) } else { 0.0 }, of };
+        let share = |seconds: f64, of: f64| Share::new(if tick > 0.0 { part * seconds.max(0.0) / tick } else { 0.0 }, of);
         let in_mpi = location.queued_in_mpi_s;
         Self { in_mpi: share(in_mpi, sum(true)), outside: share(location.queued_s.unwrap_or(in_mpi) - in_mpi, sum(false)) }
     }
 
     /// In all.
     pub(crate) fn all(&self) -> f64 {
-        self.in_mpi.most + self.outside.most
+        self.in_mpi.all() + self.outside.all()
     }
 
     /// In the region of a node, at the most.
     pub(crate) fn alone(&self, profile: &Profile, node: &Node) -> f64 {
-        self.share(profile, node).most.min(node.exclusive.max(0) as f64)
+        self.share(profile, node).alone(node.exclusive.max(0) as f64)
     }
 
     /// The node's part of all of it.
     pub(crate) fn part(&self, profile: &Profile, node: &Node) -> f64 {
-        let share = self.share(profile, node);
-        if share.of > 0.0 { share.most * node.exclusive.max(0) as f64 / share.of } else { 0.0 }
+        self.share(profile, node).part(node.exclusive.max(0) as f64)
     }
 
     fn share(&self, profile: &Profile, node: &Node) -> Share {

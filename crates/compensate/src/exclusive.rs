@@ -19,6 +19,7 @@ use crate::Mode;
 use crate::cost::{Basis, ProbeCost};
 use crate::crowd::Crowd;
 use crate::figure::{Mark, Spread};
+use crate::share::Share;
 use crate::total::{Doubt, queued_in_mpi};
 
 /// What a wrapper's own time is known to, in seconds per call: its caller's part of the call is not seen.
@@ -70,7 +71,7 @@ pub(crate) fn terms(profile: &Profile, location: &Location, costs: &[ProbeCost],
     let tick = profile.process_of(location).clock.seconds_per_tick;
     let wrapper_reach = if tick > 0.0 { WRAPPER_REACH_S / tick } else { 0.0 };
     let is_duty = profile.process_of(location).budget.is_some();
-    let descheduled = Descheduled::of(profile, location);
+    let descheduled = descheduled(profile, location);
     let mut terms = vec![Term::default(); location.nodes.len()];
     for (index, (node, cost)) in location.nodes.iter().zip(costs).enumerate() {
         let is_sampled = is_duty && is_quiet(node);
@@ -84,8 +85,8 @@ pub(crate) fn terms(profile: &Profile, location: &Location, costs: &[ProbeCost],
         if profile.region_of(node).kind == RegionKind::Mpi {
             let reach = wrapper_reach * node.on_calls as f64;
             let (below, above) = if mode == Mode::Parallel { doubt.of_delay(node.delay_gain as f64) } else { (0.0, 0.0) };
-            terms[index].own.add_common(reach + below, reach + above + descheduled.alone(node));
-            terms[index].above.add_common(reach + below, reach + above + descheduled.part(node));
+            terms[index].own.add_common(reach + below, reach + above + descheduled.alone(node.tool_ticks as f64));
+            terms[index].above.add_common(reach + below, reach + above + descheduled.part(node.tool_ticks as f64));
         }
         match node.parent {
             None => {}
@@ -99,29 +100,11 @@ pub(crate) fn terms(profile: &Profile, location: &Location, costs: &[ProbeCost],
     terms
 }
 
-/// A wrapper that had no processor was as long as that in the tool's own code: the program might have been without one in its place.
-struct Descheduled {
-    /// Ticks for which the location had none in MPI.
-    queued: f64,
-    /// Ticks of all wrappers of the location.
-    tool: f64,
-}
-
-impl Descheduled {
-    fn of(profile: &Profile, location: &Location) -> Self {
-        let wrappers = location.nodes.iter().filter(|node| profile.region_of(node).kind == RegionKind::Mpi);
-        Self { queued: queued_in_mpi(profile, location), tool: wrappers.map(|node| node.tool_ticks as f64).sum() }
-    }
-
-    /// The most of a node's wrappers that may have been so.
-    fn alone(&self, node: &Node) -> f64 {
-        self.queued.min(node.tool_ticks as f64)
-    }
-
-    /// The node's part of the most of all wrappers.
-    fn part(&self, node: &Node) -> f64 {
-        if self.tool > 0.0 { node.tool_ticks as f64 * (self.queued / self.tool).min(1.0) } else { 0.0 }
-    }
+/// For how long wrappers had no processor at the most, of the ticks of all of them. One that had none was as long as that in the tool's own code: the
+/// program might have been without one in its place.
+fn descheduled(profile: &Profile, location: &Location) -> Share {
+    let wrappers = location.nodes.iter().filter(|node| profile.region_of(node).kind == RegionKind::Mpi);
+    Share::new(queued_in_mpi(profile, location), wrappers.map(|node| node.tool_ticks as f64).sum())
 }
 
 /// Whether a node was off or clockless for most of its calls, in a run with a budget.

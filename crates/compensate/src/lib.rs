@@ -20,6 +20,8 @@ pub mod difference;
 mod exclusive;
 mod figure;
 pub mod metric;
+
+mod share;
 mod total;
 pub mod validation;
 pub mod whole;
