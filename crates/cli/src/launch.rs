@@ -177,7 +177,7 @@ fn values_of(wrapper: &Wrapper, option: &str, next: Option<&OsString>) -> usize 
     if wrapper.two_values.contains(&option) {
         return 2;
     }
-    if [wrapper.one_value, wrapper.directory, wrapper.search].iter().any(|options| options.contains(&option)) {
+    if wrapper.with_value().any(|one| one == option) {
         return 1;
     }
     if wrapper.flags.contains(&option) || option.contains('=') || !wrapper.guess {

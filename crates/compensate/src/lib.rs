@@ -20,7 +20,6 @@ pub mod difference;
 mod exclusive;
 mod figure;
 pub mod metric;
-
 mod share;
 mod total;
 pub mod validation;

@@ -45,11 +45,15 @@ pub(super) struct Wrapper {
 }
 
 impl Wrapper {
+    /// Options that take one value.
+    pub(super) fn with_value(&self) -> impl Iterator<Item = &'static str> {
+        [self.one_value, self.directory, self.search].into_iter().flatten().copied()
+    }
+
     /// Whether the last of several letters behind one dash has its value in the next word, as in `env -iC DIR`.
     pub(super) fn ends_before_value(&self, option: &str) -> bool {
         let Some(letters) = option.strip_prefix('-').filter(|letters| !letters.starts_with('-')) else { return false };
-        let with_value = [self.one_value, self.directory].concat();
-        let takes_value = |letter: char| with_value.iter().any(|option| option.chars().eq(['-', letter]));
+        let takes_value = |letter: char| self.with_value().any(|option| option.chars().eq(['-', letter]));
         letters.chars().position(takes_value) == letters.chars().count().checked_sub(1)
     }
 
