@@ -153,11 +153,7 @@ fn exit_of_other(local: Local, place: Place) {
             (own..depth).for_each(|_| local.close_skipped(ticks));
             local.close(ticks);
         }
-        None if pause::has_been() => {}
-        None => match local.state.lost_open.load(Relaxed) {
-            0 => add(&local.arena.location().unmatched_exits, 1),
-            lost => local.state.lost_open.store(lost - 1, Relaxed),
-        },
+        None => local.count_unmatched(place.region),
     }
 }
 

@@ -327,13 +327,21 @@ impl Local {
         let node = self.arena.node_of(frame);
         let is_expected = frame.base.load(Relaxed) == SEGMENT
             || node.flags.load(Relaxed) & NODE_ENDS_WITH_PARENT != 0
-            || switch::is_off(node.region.load(Relaxed))
-            || pause::has_been();
+            || may_miss_its_other_half(node.region.load(Relaxed));
         if !is_expected {
             add(&self.arena.location().skipped_frames, 1);
         }
         self.close(ticks);
         self.state.lost_open.store(0, Relaxed);
+    }
+
+    /// Counts an exit that met no frame: a loss, unless its entry is counted as one already or was expected to do nothing.
+    pub(crate) fn count_unmatched(self, region: u32) {
+        match self.state.lost_open.load(Relaxed) {
+            0 if may_miss_its_other_half(region) => {}
+            0 => add(&self.arena.location().unmatched_exits, 1),
+            lost => self.state.lost_open.store(lost - 1, Relaxed),
+        }
     }
 
     /// Writes what monitors want to know of the thread and only the thread state has.
@@ -345,6 +353,11 @@ impl Local {
             location.overflow_calls.store(self.arena.node(OVERFLOW).calls.load(Relaxed), Relaxed);
         }
     }
+}
+
+/// Whether an entry or an exit of the region may have done nothing, because the region was off then or nothing was recorded.
+fn may_miss_its_other_half(region: u32) -> bool {
+    switch::has_been_off(region) || pause::has_been()
 }
 
 /// Calls of a path's first batch, which is on.

@@ -108,7 +108,6 @@ fn exit(state: &'static ThreadState, place: Place, ticks: u64) -> Answer {
     // A handler may end a batch between the two halves of a call that counts twice: then the entry found no way, and
     // opened nothing.
     let Some(local) = Local::of(state).filter(|_| region != AGAIN_REGION) else { return Answer::Done };
-    let location = local.arena.location();
     local.attribute(local.owner(), ticks);
     let depth = local.arena.frame_index(state.frame());
     let stack_pointer = |index: u64| stack_pointer(local.arena.frame(index));
@@ -124,14 +123,11 @@ fn exit(state: &'static ThreadState, place: Place, ticks: u64) -> Answer {
         close_dead_frames(local, sp, ticks);
         local.retire(region, ticks);
         switch::switch_site(region, place.return_address);
-    } else if sp < state.frame().sp.load(Relaxed) || is_on_other_stack {
-        match state.lost_open.load(Relaxed) {
-            0 => add(&location.unmatched_exits, 1),
-            lost => state.lost_open.store(lost - 1, Relaxed),
-        }
     } else {
-        close_dead_frames(local, sp, ticks);
-        add(&location.unmatched_exits, 1);
+        if !is_on_other_stack {
+            close_dead_frames(local, sp, ticks);
+        }
+        local.count_unmatched(region);
     }
     Answer::Done
 }

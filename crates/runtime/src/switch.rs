@@ -7,7 +7,8 @@
 //! be switched back.
 //!
 //! What always holds: a frame is opened for a call only where its entry was not off. Calls that are open when their
-//! region is switched off end there and then, as far as the graph is concerned (`Local::retire`).
+//! region is switched off end there and then, as far as the graph is concerned (`Local::retire`); of calls that are open when it
+//! is switched on again, and whose entry did nothing, the exit is expected to find no frame.
 
 use crate::arena::Arena;
 use crate::graph_file;
@@ -25,8 +26,11 @@ const CALL: u8 = 0xe8;
 /// First byte of a site that is off.
 const TEST: u8 = 0xa9;
 
-/// By region id: 1 while the region is off.
+/// By region id, one of what follows.
 static REGIONS: [AtomicU8; graph_file::REGION_CAPACITY as usize] = [const { AtomicU8::new(0) }; graph_file::REGION_CAPACITY as usize];
+const NEVER_OFF: u8 = 0;
+const OFF: u8 = 1;
+const ON_AGAIN: u8 = 2;
 /// Regions that are off.
 static REGIONS_OFF: AtomicU32 = AtomicU32::new(0);
 
@@ -46,7 +50,12 @@ struct Site {
 
 /// Whether a region is off.
 pub(crate) fn is_off(region: u32) -> bool {
-    REGIONS_OFF.load(Ordering::Relaxed) != 0 && REGIONS.get(region as usize).is_some_and(|state| state.load(Ordering::Relaxed) != 0)
+    REGIONS_OFF.load(Ordering::Relaxed) != 0 && REGIONS.get(region as usize).is_some_and(|state| state.load(Ordering::Relaxed) == OFF)
+}
+
+/// Whether the region is off or has been: a call whose entry did nothing may exit where the region is on again.
+pub(crate) fn has_been_off(region: u32) -> bool {
+    REGIONS.get(region as usize).is_some_and(|state| state.load(Ordering::Relaxed) != NEVER_OFF)
 }
 
 /// Whether any region is off.
@@ -74,7 +83,7 @@ impl Decision {
 /// Switches a region off for good. Says whether it was on. Its nodes must then be told ([`look_again`]).
 pub(crate) fn off(by: Arena, region: u32, decision: Decision) -> bool {
     let Some(state) = REGIONS.get(region as usize) else { return false };
-    if state.swap(1, Ordering::Relaxed) != 0 {
+    if state.swap(OFF, Ordering::Relaxed) == OFF {
         return false;
     }
     REGIONS_OFF.fetch_add(1, Ordering::Relaxed);
@@ -85,7 +94,7 @@ pub(crate) fn off(by: Arena, region: u32, decision: Decision) -> bool {
 /// Switches a region on again, with all its sites.
 pub(crate) fn on(by: Arena, region: u32, why: Why) {
     let Some(state) = REGIONS.get(region as usize) else { return };
-    if state.swap(0, Ordering::Relaxed) == 0 {
+    if state.compare_exchange(OFF, ON_AGAIN, Ordering::Relaxed, Ordering::Relaxed).is_err() {
         return;
     }
     REGIONS_OFF.fetch_sub(1, Ordering::Relaxed);
