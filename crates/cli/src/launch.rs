@@ -107,7 +107,7 @@ struct Place<'line> {
 fn walk<'line>(line: &'line [OsString], start: usize, place: &Place<'line>, found: &mut Vec<Program>) -> Result<(), LaunchError> {
     let command = &line[start];
     let path = resolve(command, place)?;
-    match wrapper_named(&path).filter(|wrapper| wrapper.wraps(&line[start..])) {
+    match wrapper_named(&path).filter(|wrapper| wrapper.wraps(&line[start..]) && !is_of_the_user(&path)) {
         None => found.push(Program { position: start, path, debugger: place.debugger }),
         Some(wrapper) if wrapper.emulates => return Err(LaunchError::Emulator(command.to_string_lossy().into())),
         Some(wrapper) if wrapper.hides => {
@@ -131,6 +131,23 @@ fn walk<'line>(line: &'line [OsString], start: usize, place: &Place<'line>, foun
         }
     }
     Ok(())
+}
+
+/// Whether a file with the name of a wrapper is a program of the user's own, as a test program `./timeout` is: machine code that
+/// neither lies where programs are installed (`…/bin`, …) nor is found by its name.
+fn is_of_the_user(path: &Path) -> bool {
+    let Ok(file) = path.canonicalize() else { return false };
+    let folder = file.parent();
+    let is_installed = folder.and_then(Path::file_name).is_some_and(|name| ["bin", "sbin", "libexec"].iter().any(|known| name == *known));
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    let is_found = || std::env::split_paths(&search).any(|known| known.canonicalize().is_ok_and(|known| Some(&*known) == folder));
+    !is_installed && !is_found() && is_machine_code(&file)
+}
+
+fn is_machine_code(file: &Path) -> bool {
+    let mut magic = [0; 4];
+    let read = std::fs::File::open(file).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut magic));
+    read.is_ok() && magic == *b"\x7fELF"
 }
 
 /// The position behind the next `:` of a launcher that knows several programs.
@@ -262,6 +279,20 @@ mod tests {
         assert_eq!(positions("unshare -r --wd /tmp /bin/true"), Ok(vec![4]));
         assert_eq!(positions("flock -w 1 /tmp/lock /bin/true -c"), Ok(vec![4]));
         assert_eq!(behind("hwloc-bind", "--cpubind core:0 -- ./app"), Some(3));
+    }
+
+    #[test]
+    fn a_program_of_the_user_s_own_may_have_the_name_of_a_wrapper() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let path = |folder: &str| place.path().join(folder).join("timeout").display().to_string();
+        for folder in ["work", "bin"] {
+            std::fs::create_dir(place.path().join(folder)).expect("a writable directory");
+            std::fs::copy("/bin/true", path(folder)).expect("a file to copy");
+        }
+        assert_eq!(positions(&format!("nice {} 5 /bin/true", path("work"))), Ok(vec![1]));
+        assert_eq!(positions(&format!("nice {} 5 /bin/true", path("bin"))), Ok(vec![3]));
+        std::fs::write(path("work"), "#!/bin/sh\n").expect("a writable file");
+        assert_eq!(positions(&format!("nice {} 5 /bin/true", path("work"))), Ok(vec![3]));
     }
 
     #[test]

@@ -429,7 +429,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
 ];
 
-/// The wrapper that a file is, by its name or by the name of the file it links to.
+/// The wrapper that a file is by its name.
 pub(super) fn wrapper_named(path: &Path) -> Option<&'static Wrapper> {
     let name = path.file_name()?.to_str()?;
     WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name))
