@@ -18,6 +18,7 @@ use crate::local::{BATCH, Local, NEVER};
 use crate::settings::settings;
 use crate::throttle;
 use core::sync::atomic::{Ordering::Relaxed, Ordering::Release};
+use tare_delay::cost::LEAST_BATCHES;
 use tare_format::graph::{BATCHES, BatchRecord, COST_UNIT, MAX_BATCHES, Mode, NODE_BATCHES, NODE_FOLDED};
 
 /// Ticks per call beyond which a path is not short (some 2 µs).
@@ -248,13 +249,20 @@ fn length_of_next(record: &LiveBatch) -> u16 {
     if taken(record) < EARLY { BATCH } else { LATER_BATCH }
 }
 
-/// One batch in 40 is quiet with doubled counting, one in 10 quiet; the first ones oftener.
+/// One batch in 40 is quiet with doubled counting, one in 10 quiet; the first ones oftener. Where chance has left too few of a kind
+/// for an estimate among the first ones, that kind comes.
 fn next_kind(record: &LiveBatch) -> u32 {
     let mut random = record.random.load(Relaxed);
     random ^= random << 13;
     random ^= random >> 7;
     random ^= random << 17;
     record.random.store(random, Relaxed);
+    let lacking = || (0..).zip(&record.on).zip(LEAST_BATCHES).find(|((_, sums), least)| sums.batches.load(Relaxed) < *least);
+    if taken(record) >= EARLY / 2
+        && let Some(((kind, _), _)) = lacking()
+    {
+        return kind;
+    }
     let (quiet, twice) = if taken(record) < EARLY || settings().budget.is_some() { (10, 5) } else { (4, 1) };
     match (random >> 33) % 40 {
         chance if chance < twice => TWICE,
@@ -306,4 +314,34 @@ fn is_time_to_estimate(record: &LiveBatch) -> bool {
     let taken = off.batches.load(Relaxed) + twice.batches.load(Relaxed);
     let step = (taken.max(1).ilog2()).saturating_sub(2);
     taken >= 6 && taken.trailing_zeros() >= step
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kinds of so many batches of a path, in their order.
+    fn kinds_of(batches: u64, seed: u64) -> [u64; 3] {
+        // SAFETY: a record is made of atomic integers alone.
+        let record: LiveBatch = unsafe { core::mem::zeroed() };
+        record.random.store(seed, Relaxed);
+        for _ in 0..batches {
+            add(&record.on[next_kind(&record) as usize].batches, 1);
+        }
+        record.on.each_ref().map(|sums| sums.batches.load(Relaxed))
+    }
+
+    #[test]
+    fn a_few_batches_are_enough_for_an_estimate() {
+        for seed in 1..2_000 {
+            let kinds = kinds_of(32, seed);
+            assert!(kinds.iter().zip(LEAST_BATCHES).all(|(&batches, least)| batches >= least), "{seed}: {kinds:?}");
+        }
+    }
+
+    #[test]
+    fn later_batches_are_on_for_the_most_part() {
+        let [on, quiet, twice] = kinds_of(40_000, 1);
+        assert!((34_000..36_000).contains(&on) && (3_500..4_500).contains(&quiet) && (800..1_200).contains(&twice), "{on} {quiet} {twice}");
+    }
 }
