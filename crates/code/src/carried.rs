@@ -53,6 +53,14 @@ impl Carried {
         self.call
     }
 
+    /// Takes the next instruction unseen, one that goes on; whether that does: nothing is looked for any more, or but flags, which it keeps.
+    #[inline]
+    pub(crate) fn passes(&mut self, keeps_flags: bool) -> bool {
+        let is_unseen = self.left == 0 || keeps_flags && !self.is_level && self.taken == Register::None;
+        self.left -= u8::from(is_unseen && self.left > 0);
+        is_unseen
+    }
+
     /// Takes the next instruction; whether it reads what came along.
     #[inline]
     pub(crate) fn step(&mut self, instruction: &Instruction, flow: RawFlow) -> bool {

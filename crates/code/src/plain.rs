@@ -1,8 +1,9 @@
 //! How long the most usual instructions are, by tables instead of the decoder.
 //!
 //! Plain are instructions after which control goes on to the next one, and that refer to nothing relative to themselves: three
-//! of four. Where only their ends are asked for, this takes a fifth of the decoder's time. What the tables do not know is left
-//! to the decoder; what they know, a test holds against it, every opcode with every operand.
+//! of four. Where only their ends are asked for, this takes a fifth of the decoder's time. Some of them are quiet besides, and tell
+//! nothing of functions. What the tables do not know is left to the decoder; what they know, a test holds against it, every opcode
+//! with every operand.
 
 /// The opcode is known.
 const KNOWN: u8 = 1 << 7;
@@ -10,6 +11,12 @@ const KNOWN: u8 = 1 << 7;
 const OPERAND: u8 = 1 << 6;
 /// Which instruction it is, or whether it has an immediate, is in the operand byte.
 const GROUP: u8 = 1 << 5;
+/// A comparison, a sum or a constant: it may name an address.
+const NAMES: u8 = 1 << 4;
+/// Whether it is one of those, is in the operand byte.
+const MAY_NAME: u8 = 1 << 3;
+/// Flags are neither read nor written.
+const KEEPS_FLAGS: u8 = 1 << 2;
 /// What follows at the end: nothing, a byte, four bytes (two under the prefix for 16 bits), or as many as the register has.
 const IMMEDIATE: u8 = 3;
 const BYTE: u8 = 1;
@@ -17,30 +24,33 @@ const WORD: u8 = 2;
 const REGISTER: u8 = 3;
 
 const MODRM: u8 = KNOWN | OPERAND;
+/// What only moves values.
+const MOVE: u8 = MODRM | KEEPS_FLAGS;
 
 type Table = [u8; 256];
 
 /// Opcodes of one byte, but for arithmetic.
 const ONE: Table = table(&[
-    (0x50, 0x5f, KNOWN),
-    (0x63, 0x63, MODRM),
+    (0x50, 0x5f, KNOWN | KEEPS_FLAGS),
+    (0x63, 0x63, MOVE),
     (0x68, 0x68, KNOWN | WORD),
     (0x69, 0x69, MODRM | WORD),
     (0x6a, 0x6a, KNOWN | BYTE),
     (0x6b, 0x6b, MODRM | BYTE),
-    (0x80, 0x80, MODRM | BYTE),
-    (0x81, 0x81, MODRM | WORD),
-    (0x83, 0x83, MODRM | BYTE),
-    (0x84, 0x8b, MODRM),
-    (0x8d, 0x8d, MODRM | GROUP),
+    (0x80, 0x80, MODRM | MAY_NAME | BYTE),
+    (0x81, 0x81, MODRM | MAY_NAME | WORD),
+    (0x83, 0x83, MODRM | MAY_NAME | BYTE),
+    (0x84, 0x87, MODRM),
+    (0x88, 0x8b, MOVE),
+    (0x8d, 0x8d, MOVE | GROUP),
     (0x98, 0x99, KNOWN),
     (0xa8, 0xa8, KNOWN | BYTE),
     (0xa9, 0xa9, KNOWN | WORD),
-    (0xb0, 0xb7, KNOWN | BYTE),
-    (0xb8, 0xbf, KNOWN | REGISTER),
+    (0xb0, 0xb7, KNOWN | KEEPS_FLAGS | BYTE),
+    (0xb8, 0xbf, KNOWN | NAMES | REGISTER),
     (0xc0, 0xc1, MODRM | BYTE),
-    (0xc6, 0xc6, MODRM | GROUP | BYTE),
-    (0xc7, 0xc7, MODRM | GROUP | WORD),
+    (0xc6, 0xc6, MOVE | GROUP | BYTE),
+    (0xc7, 0xc7, MODRM | GROUP | NAMES | WORD),
     (0xc9, 0xc9, KNOWN),
     (0xd0, 0xd3, MODRM),
     (0xf6, 0xf6, MODRM | GROUP | BYTE),
@@ -51,15 +61,15 @@ const ONE: Table = table(&[
 /// Opcodes behind `0f`, by the prefix in front: none, `66`, `f2`, `f3`.
 const TWO: [Table; 4] = [
     table(&[
-        (0x10, 0x12, MODRM),
+        (0x10, 0x12, MOVE),
         (0x14, 0x16, MODRM),
         (0x1f, 0x1f, MODRM),
-        (0x28, 0x29, MODRM),
+        (0x28, 0x29, MOVE),
         (0x2e, 0x2f, MODRM),
         (0x40, 0x4f, MODRM),
         (0x51, 0x5f, MODRM),
         (0x90, 0x9f, MODRM),
-        (0xa3, 0xa3, MODRM),
+        (0xa3, 0xa3, MODRM | NAMES),
         (0xa4, 0xa4, MODRM | BYTE),
         (0xa5, 0xa5, MODRM),
         (0xab, 0xab, MODRM),
@@ -67,27 +77,27 @@ const TWO: [Table; 4] = [
         (0xad, 0xad, MODRM),
         (0xaf, 0xaf, MODRM),
         (0xb3, 0xb3, MODRM),
-        (0xb6, 0xb7, MODRM),
-        (0xba, 0xba, MODRM | GROUP | BYTE),
+        (0xb6, 0xb7, MOVE),
+        (0xba, 0xba, MODRM | GROUP | MAY_NAME | BYTE),
         (0xbb, 0xbf, MODRM),
         (0xc6, 0xc6, MODRM | BYTE),
         (0xc8, 0xcf, KNOWN),
     ]),
     table(&[
-        (0x10, 0x11, MODRM),
+        (0x10, 0x11, MOVE),
         (0x14, 0x15, MODRM),
         (0x1f, 0x1f, MODRM),
-        (0x28, 0x29, MODRM),
+        (0x28, 0x29, MOVE),
         (0x2e, 0x2f, MODRM),
         (0x40, 0x4f, MODRM),
         (0x51, 0x51, MODRM),
         (0x54, 0x70, MODRM),
         (0x70, 0x70, BYTE),
         (0x74, 0x76, MODRM),
-        (0x7e, 0x7f, MODRM),
-        (0xa3, 0xa3, MODRM),
+        (0x7e, 0x7f, MOVE),
+        (0xa3, 0xa3, MODRM | NAMES),
         (0xaf, 0xaf, MODRM),
-        (0xb6, 0xb7, MODRM),
+        (0xb6, 0xb7, MOVE),
         (0xbe, 0xbf, MODRM),
         (0xc6, 0xc6, MODRM | BYTE),
         (0xd2, 0xd6, MODRM),
@@ -95,15 +105,15 @@ const TWO: [Table; 4] = [
         (0xe8, 0xef, MODRM),
         (0xf8, 0xfe, MODRM),
     ]),
-    table(&[(0x10, 0x11, MODRM), (0x2a, 0x2a, MODRM), (0x2c, 0x2d, MODRM), (0x51, 0x51, MODRM), (0x58, 0x5a, MODRM), (0x5c, 0x5f, MODRM)]),
+    table(&[(0x10, 0x11, MOVE), (0x2a, 0x2a, MODRM), (0x2c, 0x2d, MODRM), (0x51, 0x51, MODRM), (0x58, 0x5a, MODRM), (0x5c, 0x5f, MODRM)]),
     table(&[
-        (0x10, 0x11, MODRM),
+        (0x10, 0x11, MOVE),
         (0x2a, 0x2a, MODRM),
         (0x2c, 0x2d, MODRM),
         (0x51, 0x51, MODRM),
         (0x58, 0x5f, MODRM),
-        (0x6f, 0x6f, MODRM),
-        (0x7e, 0x7f, MODRM),
+        (0x6f, 0x6f, MOVE),
+        (0x7e, 0x7f, MOVE),
         (0xb8, 0xb8, MODRM),
         (0xbc, 0xbd, MODRM),
     ]),
@@ -125,17 +135,27 @@ const fn table(ranges: &[(u8, u8, u8)]) -> Table {
     table
 }
 
+/// What is known of opcodes, by the prefix in front: of one byte, and of those behind `0f`.
+static OPCODES: [Table; 8] = [ALONE, ALONE, [0; 256], [0; 256], TWO[0], TWO[1], TWO[2], TWO[3]];
+
 /// What is known of opcodes of one byte: of arithmetic, which takes eight for each operation, as well.
 const ALONE: Table = alone();
 
 const fn alone() -> Table {
+    const ADD_IMMEDIATE: usize = 0x05;
+    const COMPARE: usize = 0x38;
+    const COMPARE_IMMEDIATE: usize = 0x3d;
     let mut table = ONE;
     let mut opcode = 0;
     while opcode < 0x40 {
+        let names = match opcode {
+            ADD_IMMEDIATE | COMPARE..=COMPARE_IMMEDIATE => NAMES,
+            _ => 0,
+        };
         table[opcode] = match opcode & 7 {
-            0..=3 => MODRM,
-            4 => KNOWN | BYTE,
-            5 => KNOWN | WORD,
+            0..=3 => MODRM | names,
+            4 => KNOWN | names | BYTE,
+            5 => KNOWN | names | WORD,
             _ => 0,
         };
         opcode += 1;
@@ -149,6 +169,8 @@ const BEHIND: Table = behind();
 const BASE: u8 = 1 << 6;
 /// An address relative to the instruction.
 const RELATIVE: u8 = 1 << 7;
+/// Bytes of a distance that may be an address.
+const FAR: u8 = 4;
 
 const fn behind() -> Table {
     let mut table = [0; 256];
@@ -172,70 +194,110 @@ const fn behind() -> Table {
 #[must_use]
 #[inline]
 pub fn plain_length(code: &[u8]) -> Option<usize> {
-    if let Some(bytes) = code.first_chunk::<8>() {
-        return length(*bytes).filter(|&length| length <= code.len());
+    plain(code).map(|plain| plain.length())
+}
+
+/// A plain instruction that also names no address: it compares nothing, adds and loads no constant that may be one, and its operand
+/// lies no more than a byte's distance from where registers point.
+#[inline(always)]
+pub(crate) fn quiet(code: &[u8]) -> Option<Plain> {
+    plain(code).filter(|plain| plain.is_quiet)
+}
+
+/// What is known of a plain instruction.
+pub(crate) struct Plain {
+    length: u8,
+    is_quiet: bool,
+    /// Whether flags are neither read nor written, for all that is known.
+    pub(crate) keeps_flags: bool,
+}
+
+impl Plain {
+    /// Bytes.
+    #[inline]
+    pub(crate) const fn length(&self) -> usize {
+        self.length as usize
     }
+}
+
+#[inline(always)]
+fn plain(code: &[u8]) -> Option<Plain> {
+    if let Some(bytes) = code.first_chunk::<8>() {
+        return beginning(*bytes).filter(|plain| plain.length() <= code.len());
+    }
+    short(code)
+}
+
+/// The same of less than eight bytes.
+#[cold]
+fn short(code: &[u8]) -> Option<Plain> {
     let mut bytes = [0; 8];
     bytes.get_mut(..code.len())?.copy_from_slice(code);
-    length(bytes).filter(|&length| length <= code.len())
+    beginning(bytes).filter(|plain| plain.length() <= code.len())
 }
 
 /// The first bytes of an instruction, one after the other.
 struct First {
     left: u64,
-    taken: usize,
+    taken: u8,
 }
 
 impl First {
     #[inline]
+    const fn byte(&self) -> u8 {
+        self.left as u8
+    }
+
+    /// Goes to the next byte, if so.
+    #[inline]
+    const fn skip(&mut self, is_taken: bool) -> bool {
+        self.left >>= if is_taken { 8 } else { 0 };
+        self.taken += is_taken as u8;
+        is_taken
+    }
+
+    #[inline]
     const fn next(&mut self) -> u8 {
-        let byte = self.left as u8;
-        self.left >>= 8;
-        self.taken += 1;
+        let byte = self.byte();
+        self.skip(true);
         byte
     }
 }
 
-/// Bytes of a plain instruction that begins so. All but distance and immediate are within six bytes: prefix, REX, `0f`, opcode, operand, base.
-#[inline]
-fn length(first: [u8; 8]) -> Option<usize> {
+/// Bytes of the immediate, by its bits: as it is, behind `66`, and with a register of 64 bits.
+const IMMEDIATES: [[u8; 4]; 3] = [[0, 1, 4, 4], [0, 1, 2, 2], [0, 1, 4, 8]];
+
+/// The plain instruction that begins so. All but distance and immediate are within six bytes: prefix, REX, `0f`, opcode, operand, base.
+#[inline(always)]
+fn beginning(first: [u8; 8]) -> Option<Plain> {
     let mut first = First { left: u64::from_le_bytes(first), taken: 0 };
-    let mut byte = first.next();
-    let prefix = match byte {
+    let prefix = match first.byte() {
         0x66 => 1,
         0xf2 => 2,
         0xf3 => 3,
         _ => 0,
     };
-    if prefix != 0 {
-        byte = first.next();
-    }
-    let is_wide = byte & 0xf8 == 0x48;
-    if byte & 0xf0 == 0x40 {
-        byte = first.next();
-    }
-    let is_long = byte == 0x0f;
-    let known = match (is_long, prefix) {
-        (true, _) => {
-            byte = first.next();
-            *TWO.get(prefix)?.get(usize::from(byte))?
-        }
-        (false, 0) => *ALONE.get(usize::from(byte))?,
-        // Both prefixes at once are rare.
-        (false, 1) if !is_wide => *ALONE.get(usize::from(byte))?,
-        (false, _) => 0,
-    };
-    if known & KNOWN == 0 {
+    first.skip(prefix != 0);
+    let is_wide = first.byte() & 0xf8 == 0x48;
+    first.skip(first.byte() & 0xf0 == 0x40);
+    let is_long = first.skip(first.byte() == 0x0f);
+    let opcode = first.next();
+    let known = *OPCODES.get(prefix + if is_long { 4 } else { 0 })?.get(usize::from(opcode))?;
+    // Both prefixes at once are rare.
+    if known & KNOWN == 0 || prefix == 1 && is_wide && !is_long {
         return None;
     }
     let mut immediate = known & IMMEDIATE;
     let mut distance = 0;
+    let mut names = known & NAMES != 0;
     if known & OPERAND != 0 {
         let operand = first.next();
-        if known & GROUP != 0 {
-            let (mode, register) = (operand >> 6, operand >> 3 & 7);
-            match (is_long, byte) {
-                (false, 0x8d) if mode != 3 => {}
+        if known & (GROUP | MAY_NAME) != 0 {
+            let register = operand >> 3 & 7;
+            names |= known & MAY_NAME != 0 && may_name(is_long, register, immediate);
+            match (is_long, opcode) {
+                _ if known & GROUP == 0 => {}
+                (false, 0x8d) if operand >> 6 != 3 => {}
                 (false, 0xc6 | 0xc7) if register == 0 => {}
                 (false, 0xf6 | 0xf7) if register < 2 => {}
                 (false, 0xf6 | 0xf7) => immediate = 0,
@@ -247,30 +309,31 @@ fn length(first: [u8; 8]) -> Option<usize> {
         }
         distance = match *BEHIND.get(usize::from(operand))? {
             RELATIVE => return None,
-            behind if behind & BASE != 0 => {
-                if first.next() & 7 == 5 {
-                    4
-                } else {
-                    0
-                }
-            }
+            BASE if first.next() & 7 == 5 => 4,
+            BASE => 0,
             behind => behind,
         };
     }
-    let immediate = match (immediate, prefix) {
-        (0, _) => 0,
-        (BYTE, _) => 1,
-        (_, 1) => 2,
-        (REGISTER, _) if is_wide => 8,
-        _ => 4,
-    };
-    Some(first.taken + usize::from(distance) + immediate)
+    let size = if prefix == 1 { 1 } else { 2 * usize::from(is_wide) };
+    let length = first.taken + distance + IMMEDIATES.get(size)?.get(usize::from(immediate))?;
+    Some(Plain { length, is_quiet: !names && distance < FAR, keeps_flags: known & KEEPS_FLAGS != 0 })
+}
+
+/// Whether it is `cmp`, `add` of four bytes, or, behind `0f`, `bt`, by its operand byte's register.
+const fn may_name(is_long: bool, register: u8, immediate: u8) -> bool {
+    match register {
+        0 => immediate == WORD,
+        4 => is_long,
+        7 => !is_long,
+        _ => false,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::plain_length;
-    use iced_x86::{Code, Decoder, DecoderOptions, FlowControl};
+    use super::{plain_length, quiet};
+    use crate::addresses::{added_address, constant_address, indexed_address, loaded_slot, stored_address};
+    use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
 
     /// What the decoder says: the length of an instruction that is plain.
     fn decoded(code: &[u8]) -> Option<usize> {
@@ -307,6 +370,22 @@ mod tests {
             count += 1;
         });
         assert!(count > 1_000_000, "{count} are known");
+    }
+
+    #[test]
+    fn quiet_instructions_name_no_address_and_say_of_flags_what_the_decoder_says() {
+        let names = [constant_address, stored_address, added_address, indexed_address, loaded_slot];
+        let is_far = |one: &Instruction| i8::try_from(one.memory_displacement64().cast_signed()).is_err();
+        let mut count = 0_u32;
+        all(|code| {
+            let Some(quiet) = quiet(code) else { return };
+            let one = Decoder::with_ip(64, code, 0x1000, DecoderOptions::NONE).decode();
+            let speaks = is_far(&one) || matches!(one.mnemonic(), Mnemonic::Cmp | Mnemonic::Bt) || names.iter().any(|name| name(&one).is_some());
+            assert!(!speaks, "{code:02x?}");
+            assert!(!quiet.keeps_flags || one.rflags_read() == 0 && one.rflags_modified() == 0, "{code:02x?}");
+            count += 1;
+        });
+        assert!(count > 500_000, "{count} are quiet");
     }
 
     #[test]

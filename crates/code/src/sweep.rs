@@ -1,5 +1,5 @@
 //! The first of two decodings: every instruction of every fragment once, of which only what changes the flow of
-//! control and what may be the address of a jump table is kept.
+//! control and what may be the address of a jump table is kept. Instructions that tell of neither are passed over by their length.
 
 use std::ops::Range;
 
@@ -8,16 +8,17 @@ use tare_image::Image;
 
 use crate::addresses::{added_address, constant_address, indexed_address, loaded_slot, origin, part, stored_address};
 use crate::carried::Carried;
-use crate::decode::{AddressSet, RawFlow, decoder, enters_kernel, raw_flow};
+use crate::decode::{AddressSet, RawFlow, enters_kernel, raw_flow};
 use crate::extent::{Extent, Step};
 use crate::fragments::{Fragment, Fragments, Named, Traits};
 use crate::held;
 use crate::parallel::Threads;
+use crate::plain::quiet;
 use crate::pointed;
 use crate::program::FoundBy;
 use crate::record::FlowRecord;
 use crate::slots::{Changing, LINKERS};
-use crate::through::{Recent, Through};
+use crate::through::{Recent, Through, writes};
 use crate::thunks::Inline;
 
 /// What an instruction of the code does with the address of a function: it may hand it on.
@@ -345,6 +346,14 @@ struct Places {
     origin: u64,
 }
 
+impl Places {
+    /// Whether no distance of one byte from zero is the address of what the loader protects.
+    fn are_far(&self) -> bool {
+        const NEAR: u64 = 128;
+        self.protected.is_empty() || NEAR <= self.protected.start && self.protected.end <= u64::MAX - NEAR
+    }
+}
+
 /// What was seen of some fragments.
 struct Portion<'a> {
     flows: Vec<FlowRecord>,
@@ -389,19 +398,32 @@ impl<'a> Portion<'a> {
     fn fragment(&mut self, image: &Image<'_>, fragment: &Fragment) {
         let first = self.flows.len();
         let mut seen = Traits { is_swept: true, ..fragment.traits };
-        let mut decoder = decoder(image, &fragment.range);
-        let mut recent = Recent::default();
-        let bytes = image.bytes_at(fragment.range.start, fragment.range.end - fragment.range.start).unwrap_or_default();
+        let Range { start, end } = fragment.range;
+        let bytes = image.bytes_at(start, end - start).unwrap_or_default();
+        let mut recent = Recent::of(bytes, start);
         let mut extent = Extent::new(fragment);
         let mut carried = Carried::at_start();
-        let stretch = self.starts.stretch_of(fragment.range.start);
+        let stretch = self.starts.stretch_of(start);
+        let may_pass = fragment.has_known_end && self.places.are_far();
         let (mut decoded, mut instructions) = (0, 0);
-        while decoder.can_decode() {
-            decoder.decode_out(recent.next());
-            let instruction = recent.last();
+        let mut place = 0;
+        while let Some(rest @ [_, ..]) = bytes.get(place..) {
+            let address = start + place as u64;
             decoded += 1;
-            let raw = raw_flow(instruction);
-            let thunk = self.inline.flow(image, &fragment.range, &recent, raw);
+            if may_pass
+                && let Some(quiet) = quiet(rest)
+                && carried.passes(quiet.keeps_flags)
+            {
+                recent.pass(address);
+                self.starts.insert_into(stretch, address);
+                instructions = decoded;
+                place += quiet.length();
+                continue;
+            }
+            place += recent.decode(address).len();
+            let raw = raw_flow(recent.last());
+            let thunk = self.inline.flow(image, &fragment.range, &mut recent, raw);
+            let instruction = recent.last();
             let flow = thunk.map_or(raw, |(flow, _)| flow);
             match extent.step(instruction, flow) {
                 Step::Inside => {}
@@ -411,13 +433,13 @@ impl<'a> Portion<'a> {
             if fragment.has_known_end || extent.end() == instruction.next_ip() {
                 instructions = decoded;
             }
-            self.starts.insert_into(stretch, instruction.ip());
-            if leads_behind_lock(bytes, fragment.range.start, flow) {
+            self.starts.insert_into(stretch, address);
+            if leads_behind_lock(bytes, start, flow) {
                 self.over_lock.push(self.flows.len());
             }
             if carried.step(instruction, flow) {
                 match carried.call() {
-                    Some((callee, behind)) => self.given_back.push(GivenBack { callee, behind, reader: instruction.ip() }),
+                    Some((callee, behind)) => self.given_back.push(GivenBack { callee, behind, reader: address }),
                     None => seen.takes_more = true,
                 }
             }
@@ -428,28 +450,27 @@ impl<'a> Portion<'a> {
                 self.changing.note(image, instruction);
             }
             match thunk {
-                None => self.record(image, &recent, flow, &mut seen),
+                None => self.record(image, &mut recent, flow, &mut seen),
                 Some((flow, through)) => {
                     seen.has_thunk |= raw != RawFlow::Return;
                     self.flows.push(FlowRecord::new(instruction, flow, through));
                 }
             }
         }
-        let mut end = fragment.range.end;
+        let mut end = end;
         if !fragment.has_known_end {
-            let has_nothing = extent.end() == fragment.range.start;
+            let has_nothing = extent.end() == start;
             seen.is_undecodable |= has_nothing;
             seen.is_empty = has_nothing && fragment.named == Named::No;
-            end = extent.end().max(fragment.range.start + 1);
+            end = extent.end().max(start + 1);
         }
         self.swept.push(Swept { end, traits: seen, flows: first..self.flows.len(), instructions });
     }
 
-    fn record(&mut self, image: &Image<'_>, recent: &Recent, flow: RawFlow, seen: &mut Traits) {
-        let instruction = recent.last();
+    fn record(&mut self, image: &Image<'_>, recent: &mut Recent<'_>, flow: RawFlow, seen: &mut Traits) {
         match flow {
             RawFlow::Next => {
-                seen.has_syscall |= enters_kernel(instruction);
+                seen.has_syscall |= enters_kernel(recent.last());
                 return self.references(image, recent, seen);
             }
             RawFlow::Invalid => seen.is_undecodable = true,
@@ -465,23 +486,22 @@ impl<'a> Portion<'a> {
             through = self.through(image, recent);
             seen.calls_register |= matches!(through, Through::Pointer | Through::Unknown);
         }
-        self.flows.push(FlowRecord::new(instruction, flow, through));
+        self.flows.push(FlowRecord::new(recent.last(), flow, through));
     }
 
     /// What an indirect call or jump goes through; in the large model that may be the slot of a PLT entry, whose address is loaded, or
     /// its distance from the global offset table added to the table's address.
-    fn through(&self, image: &Image<'_>, recent: &Recent) -> Through {
+    fn through(&self, image: &Image<'_>, recent: &mut Recent<'_>) -> Through {
         let through = recent.through();
         if through != Through::Unknown {
             return through;
         }
         let global_table = self.places.slots.last().map(|range| range.start);
-        let by_distance = || global_table.and_then(|table| Some(table.wrapping_add(recent.distance()?)));
-        let entry = recent.constant().or_else(by_distance);
+        let entry = recent.constant().or_else(|| Some(global_table?.wrapping_add(recent.distance()?)));
         entry.and_then(|entry| image.plt_at(entry)).map_or(through, |entry| Through::Slot(entry.slot))
     }
 
-    fn references(&mut self, image: &Image<'_>, recent: &Recent, seen: &mut Traits) {
+    fn references(&mut self, image: &Image<'_>, recent: &mut Recent<'_>, seen: &mut Traits) {
         let instruction = recent.last();
         let mnemonic = instruction.mnemonic();
         match mnemonic {
@@ -540,12 +560,13 @@ impl<'a> Portion<'a> {
 
     /// An address that is loaded to be compared is not handed on: so compilers guess the target of a virtual call. Nor is a set of bits
     /// of which one is asked for, as some cases of a `switch` are, and that may be an address by chance.
-    fn forget_compared(&mut self, recent: &Recent) {
-        let compare = recent.last();
-        let Some(pointer) = self.pointers.last().filter(|pointer| recent.reaches(pointer.at)) else { return };
+    fn forget_compared(&mut self, recent: &mut Recent<'_>) {
+        let Some(at) = self.pointers.last().map(|pointer| pointer.at).filter(|&at| recent.reaches(at)) else { return };
+        let compare = *recent.last();
+        let load = recent.at(at);
         let registers = [(compare.op0_kind(), compare.op0_register()), (compare.op1_kind(), compare.op1_register())];
-        let mut loads = registers.into_iter().filter(|(kind, _)| *kind == OpKind::Register).filter_map(|(_, register)| recent.definition(register));
-        if loads.any(|load| load.ip() == pointer.at) {
+        let loaded = registers.into_iter().filter(|&(kind, register)| kind == OpKind::Register && writes(&load, register.full_register()));
+        if loaded.into_iter().any(|(_, register)| recent.definition(register).is_some_and(|last| last.ip() == at)) {
             self.pointers.pop();
         }
     }

@@ -1,6 +1,6 @@
 //! What an indirect call or jump goes through, as far as the instructions in front of it tell.
 
-use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use crate::addresses::{is_in_thread, slot};
 use crate::decode::LONGEST;
@@ -26,45 +26,79 @@ pub(crate) enum Through {
     Unknown,
 }
 
-/// The last instructions of a straight walk.
-pub(crate) struct Recent {
-    ring: [Instruction; ROOM],
+/// The last instructions of a straight walk. Those that were passed over are decoded when they are asked for.
+pub(crate) struct Recent<'data> {
+    decoder: Decoder<'data>,
+    /// The link address of the code.
+    start: u64,
+    last: Instruction,
+    /// Link addresses of the last instructions, in a ring.
+    ring: [u64; ROOM],
     /// Instructions seen so far.
     count: usize,
 }
 
-impl Default for Recent {
-    fn default() -> Self {
-        Self { ring: [Instruction::default(); ROOM], count: 0 }
+impl<'data> Recent<'data> {
+    /// None yet of some code.
+    pub(crate) fn of(code: &'data [u8], start: u64) -> Self {
+        let decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
+        Self { decoder, start, last: Instruction::default(), ring: [0; ROOM], count: 0 }
     }
-}
 
-impl Recent {
-    /// The place for the next instruction.
-    pub(crate) fn next(&mut self) -> &mut Instruction {
+    /// Decodes the next instruction.
+    #[inline]
+    pub(crate) fn decode(&mut self, address: u64) -> &Instruction {
+        self.pass(address);
+        Self::decode_at(&mut self.decoder, self.start, address, &mut self.last);
+        &self.last
+    }
+
+    /// Passes over the next instruction, which is not the last one that is asked about.
+    #[inline]
+    pub(crate) const fn pass(&mut self, address: u64) {
+        self.ring[self.count % ROOM] = address;
         self.count += 1;
-        let at = (self.count - 1) % ROOM;
-        &mut self.ring[at]
     }
 
     /// The last instruction.
+    #[inline]
     pub(crate) const fn last(&self) -> &Instruction {
-        &self.ring[self.count.wrapping_sub(1) % ROOM]
+        &self.last
+    }
+
+    /// The instruction at an address of the code.
+    pub(crate) fn at(&mut self, address: u64) -> Instruction {
+        let mut one = Instruction::default();
+        Self::decode_at(&mut self.decoder, self.start, address, &mut one);
+        one
+    }
+
+    #[inline]
+    fn decode_at(decoder: &mut Decoder<'_>, start: u64, address: u64, to: &mut Instruction) {
+        let place = usize::try_from(address.wrapping_sub(start)).unwrap_or(usize::MAX);
+        if decoder.set_position(place).is_ok() {
+            decoder.set_ip(address);
+            decoder.decode_out(to);
+        }
+    }
+
+    /// The instruction that stands so far from the end: 2 is the one in front of the last one.
+    fn before(&mut self, back: usize) -> Instruction {
+        self.at(self.ring[self.count.wrapping_sub(back) % ROOM])
     }
 
     /// The instruction right in front of the last one, if it pushes something.
-    #[inline]
-    pub(crate) fn pushed(&self) -> Option<&Instruction> {
-        let before = &self.ring[self.count.wrapping_sub(2) % ROOM];
-        (before.mnemonic() == Mnemonic::Push && before.next_ip() == self.last().ip()).then_some(before)
+    pub(crate) fn pushed(&mut self) -> Option<Instruction> {
+        let before = (self.count > 1).then(|| self.before(2))?;
+        (before.mnemonic() == Mnemonic::Push && before.next_ip() == self.last.ip()).then_some(before)
     }
 
     /// What the last instruction, a return, goes to, if that was pushed right in front of it, or with nothing but steps between that
     /// leave the stack pointer as it is.
-    pub(crate) fn pushed_to_return(&self) -> Option<&Instruction> {
-        let mut behind = self.last();
+    pub(crate) fn pushed_to_return(&mut self) -> Option<Instruction> {
+        let mut behind = self.last;
         for back in 2..=self.count.min(ROOM) {
-            let one = &self.ring[(self.count - back) % ROOM];
+            let one = self.before(back);
             if one.next_ip() != behind.ip() || one.flow_control() != FlowControl::Next {
                 return None;
             }
@@ -85,20 +119,21 @@ impl Recent {
     }
 
     /// What the last instruction, an indirect call or jump, goes through.
-    pub(crate) fn through(&self) -> Through {
-        if is_far(self.last()) {
+    pub(crate) fn through(&mut self) -> Through {
+        let last = self.last;
+        if is_far(&last) {
             return Through::Unknown;
         }
-        let Some(register) = self.target_register() else { return self.of_operand(self.last(), 1) };
+        let Some(register) = self.target_register() else { return self.of_operand(&last, 1) };
         match self.definition_before(register, 1) {
-            Some((back, load)) if load.mnemonic() == Mnemonic::Mov && load.op1_kind() == OpKind::Memory => self.of_operand(load, back),
+            Some((back, load)) if load.mnemonic() == Mnemonic::Mov && load.op1_kind() == OpKind::Memory => self.of_operand(&load, back),
             _ => Through::Unknown,
         }
     }
 
     /// The constant of 64 bits in the sum that the last instruction, an indirect call or jump, goes to: in the large model the
     /// distance of a PLT entry from the global offset table.
-    pub(crate) fn distance(&self) -> Option<u64> {
+    pub(crate) fn distance(&mut self) -> Option<u64> {
         let (back, add) = self.definition_before(self.target_register()?, 1)?;
         if add.code() != Code::Add_r64_rm64 && add.code() != Code::Add_rm64_r64 {
             return None;
@@ -107,7 +142,7 @@ impl Recent {
     }
 
     /// The constant of 64 bits that the last instruction, an indirect call or jump, goes to: in the large model an address.
-    pub(crate) fn constant(&self) -> Option<u64> {
+    pub(crate) fn constant(&mut self) -> Option<u64> {
         self.constant_before(self.target_register()?, 1)
     }
 
@@ -118,26 +153,26 @@ impl Recent {
     }
 
     /// The constant of 64 bits that a register holds in front of the instruction that stands `behind` from the end.
-    fn constant_before(&self, register: Register, behind: usize) -> Option<u64> {
+    fn constant_before(&mut self, register: Register, behind: usize) -> Option<u64> {
         let (_, one) = self.definition_before(register, behind)?;
         (one.code() == Code::Mov_r64_imm64).then(|| one.immediate64())
     }
 
     /// The last instruction in front of the last one that writes a register, wherever control came from.
-    pub(crate) fn definition(&self, register: Register) -> Option<&Instruction> {
+    pub(crate) fn definition(&mut self, register: Register) -> Option<Instruction> {
         self.definition_before(register, 1).map(|(_, definition)| definition)
     }
 
     /// The same in front of the instruction that stands `behind` from the end (1 is the last), and where it stands.
-    fn definition_before(&self, register: Register, behind: usize) -> Option<(usize, &Instruction)> {
+    fn definition_before(&mut self, register: Register, behind: usize) -> Option<(usize, Instruction)> {
         let register = register.full_register();
         for back in behind + 1..=ROOM.min(self.count) {
-            let one = &self.ring[(self.count - back) % ROOM];
+            let one = self.before(back);
             let is_lost = one.mnemonic() == Mnemonic::Call && !is_kept_by_calls(register);
             if is_lost || one.flow_control() == FlowControl::Return {
                 return None;
             }
-            if writes(one, register) {
+            if writes(&one, register) {
                 return Some((back, one));
             }
         }
@@ -145,7 +180,7 @@ impl Recent {
     }
 
     /// Where a pointer that is read from memory stands; code that is not optimised adds a constant to the base first.
-    fn of_operand(&self, instruction: &Instruction, back: usize) -> Through {
+    fn of_operand(&mut self, instruction: &Instruction, back: usize) -> Through {
         match of_operand(instruction) {
             Through::Member(offset) => match self.definition_before(instruction.memory_base(), back) {
                 Some((_, add)) if add.mnemonic() == Mnemonic::Add => match add.op1_kind() {
@@ -181,7 +216,8 @@ pub(crate) const fn is_kept_by_calls(register: Register) -> bool {
     matches!(register, Register::RBX | Register::RBP | Register::R12 | Register::R13 | Register::R14 | Register::R15)
 }
 
-fn writes(instruction: &Instruction, register: Register) -> bool {
+/// Whether an instruction writes a register, all of it or a part.
+pub(crate) fn writes(instruction: &Instruction, register: Register) -> bool {
     let is_operand = |kind: OpKind, operand: Register| kind == OpKind::Register && operand.full_register() == register;
     if is_operand(instruction.op0_kind(), instruction.op0_register()) {
         return !matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push);

@@ -63,44 +63,44 @@ impl Inline {
     /// What an instruction in a range of code does to the flow of control, and what it goes through, if that is not what it says;
     /// to be asked in the order of addresses.
     #[inline]
-    pub(crate) fn flow(&mut self, image: &Image<'_>, range: &Range<u64>, recent: &Recent, raw: RawFlow) -> Option<(RawFlow, Through)> {
-        let one = recent.last();
+    pub(crate) fn flow(&mut self, image: &Image<'_>, range: &Range<u64>, recent: &mut Recent<'_>, raw: RawFlow) -> Option<(RawFlow, Through)> {
+        let (start, behind) = (recent.last().ip(), recent.last().next_ip());
         match raw {
-            RawFlow::Call(target) if target.wrapping_sub(one.next_ip()) <= MOST && range.contains(&target) => self.enter(image, range, recent)?,
-            RawFlow::Jump(target) if recent.pushed().is_some() && !range.contains(&target) => self.leave(image, range, recent, target),
+            RawFlow::Call(target) if target.wrapping_sub(behind) <= MOST && range.contains(&target) => self.enter(image, range, recent)?,
+            RawFlow::Jump(target) if !range.contains(&target) => self.leave(image, range, recent, target),
             RawFlow::Jump(_) | RawFlow::Call(_) | RawFlow::Return => {}
             _ => return None,
         }
-        if self.awaited.as_ref().is_some_and(|awaited| awaited.at == one.ip()) {
+        if self.awaited.as_ref().is_some_and(|awaited| awaited.at == start) {
             self.known.extend(self.awaited.take());
         } else if raw == RawFlow::Return
             && let Some(pushed) = recent.pushed_to_return()
         {
-            let through = slot(pushed).map_or(Through::Unknown, Through::Slot);
-            self.known.push(Known { at: one.ip(), flow: RawFlow::IndirectJump, through, start: one.ip() });
+            let through = slot(&pushed).map_or(Through::Unknown, Through::Slot);
+            self.known.push(Known { at: start, flow: RawFlow::IndirectJump, through, start });
         }
-        self.known.last().filter(|last| last.at == one.ip()).map(|last| (last.flow, last.through))
+        self.known.last().filter(|last| last.at == start).map(|last| (last.flow, last.through))
     }
 
     /// A call over a loop.
     #[cold]
-    fn enter(&mut self, image: &Image<'_>, range: &Range<u64>, recent: &Recent) -> Option<()> {
+    fn enter(&mut self, image: &Image<'_>, range: &Range<u64>, recent: &mut Recent<'_>) -> Option<()> {
         let start = recent.last().ip();
         let thunk = thunk_at(image, start)?;
         let pushed = recent.pushed().filter(|_| thunk.ending == Ending::Drops);
         if thunk.ending == Ending::Overwrites || pushed.is_some() {
-            self.awaited = Some(leading_on(image, range, (&thunk.end, start), pushed));
+            self.awaited = Some(leading_on(image, range, (&thunk.end, start), pushed.as_ref()));
         }
         self.known.push(Known { at: start, flow: RawFlow::Jump(thunk.target), through: Through::Nothing, start });
         Some(())
     }
 
     /// A jump to what may be a thunk that leads to the address that was pushed in front of the jump.
-    #[cold]
-    fn leave(&mut self, image: &Image<'_>, range: &Range<u64>, recent: &Recent, target: u64) {
-        let jump = recent.last();
-        if thunk_at(image, target).is_some_and(|thunk| thunk.ending == Ending::Drops) {
-            self.awaited = Some(leading_on(image, range, (jump, jump.ip()), recent.pushed()));
+    fn leave(&mut self, image: &Image<'_>, range: &Range<u64>, recent: &mut Recent<'_>, target: u64) {
+        let jump = *recent.last();
+        let pushed = recent.pushed();
+        if pushed.is_some() && thunk_at(image, target).is_some_and(|thunk| thunk.ending == Ending::Drops) {
+            self.awaited = Some(leading_on(image, range, (&jump, jump.ip()), pushed.as_ref()));
         }
     }
 
