@@ -8,9 +8,11 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use crate::decode::AddressSet;
 use crate::draft::Draft;
 use crate::graph::{Graph, Lists};
 use crate::program::{Body, Function, Instruction, JumpTable};
+use crate::turns::{Throw, Turn};
 
 /// A basic block.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -45,20 +47,18 @@ pub struct Cfg {
     pub entries: Vec<usize>,
 }
 
-/// Calls of a range of link addresses unwind to a landing pad.
-pub(crate) type Unwinding = (Range<u64>, u64);
-
 /// What a graph is made of.
 pub(crate) struct Source<'a> {
     pub(crate) function: &'a Function,
-    /// Instructions that change the flow of control, in the order of their addresses.
-    pub(crate) turns: &'a [Instruction],
+    /// In the order of their addresses.
+    pub(crate) turns: &'a [Turn],
     pub(crate) tables: &'a [JumpTable],
-    /// Whether an instruction starts at an address.
-    pub(crate) is_start: &'a dyn Fn(u64) -> bool,
-    /// Whether calls through an instruction's slot come back; direct calls say so themselves.
-    pub(crate) returns: &'a dyn Fn(&Instruction) -> bool,
-    pub(crate) unwinding: &'a [Unwinding],
+    /// Where instructions start.
+    pub(crate) starts: &'a AddressSet,
+    /// Where they are asked for.
+    pub(crate) landing_pads: &'a [u64],
+    /// Calls that lead to them, in the order of their addresses.
+    pub(crate) throws: &'a [Throw],
 }
 
 impl Cfg {

@@ -31,11 +31,18 @@ pub(crate) fn decoder<'data>(image: &Image<'data>, range: &Range<u64>) -> Decode
 }
 
 /// What an instruction does to the flow of control.
-#[inline]
+#[inline(always)]
 pub(crate) fn raw_flow(instruction: &Instruction) -> RawFlow {
     match instruction.flow_control() {
-        FlowControl::Next if instruction.code() == Code::Hlt => RawFlow::Stop,
-        FlowControl::Next => RawFlow::Next,
+        FlowControl::Next if instruction.code() != Code::Hlt => RawFlow::Next,
+        control => turn(instruction, control),
+    }
+}
+
+/// The same of one after which control may not go on to the next one.
+fn turn(instruction: &Instruction, control: FlowControl) -> RawFlow {
+    match control {
+        FlowControl::Next => RawFlow::Stop,
         FlowControl::UnconditionalBranch if is_near(instruction) => RawFlow::Jump(instruction.near_branch_target()),
         FlowControl::ConditionalBranch => RawFlow::Branch(instruction.near_branch_target()),
         FlowControl::IndirectBranch => RawFlow::IndirectJump,
@@ -135,6 +142,17 @@ impl AddressSet {
         let bit = address.wrapping_sub(stretch.start);
         if let Some(word) = usize::try_from(bit / 64).ok().and_then(|word| stretch.words.get_mut(word)) {
             *word |= 1 << (bit % 64);
+        }
+    }
+
+    /// Whether it holds an address, most likely one of a stretch.
+    #[inline]
+    pub(crate) fn has_near(&self, stretch: Option<usize>, address: u64) -> bool {
+        let near = stretch.and_then(|stretch| self.stretches.get(stretch));
+        let bit = near.map_or(u64::MAX, |near| address.wrapping_sub(near.start));
+        match near.zip(usize::try_from(bit / 64).ok()).and_then(|(near, word)| near.words.get(word)) {
+            Some(word) => word >> (bit % 64) & 1 != 0,
+            None => self.contains(address),
         }
     }
 

@@ -39,26 +39,31 @@ impl Lists {
     }
 
     /// Ends the list of the next block: sorted, each number once. Returns how many there are.
+    #[inline]
     pub(crate) fn close_sorted(&mut self) -> usize {
         let start = self.start(self.ends.len());
         match self.numbers.get_mut(start..).unwrap_or_default() {
             [] | [_] => {}
             [one, other] if one == other => self.numbers.truncate(start + 1),
             [one, other] => (*one, *other) = (*one.min(other), *one.max(other)),
-            own => {
-                own.sort_unstable();
-                let mut kept = 1;
-                for next in 1..own.len() {
-                    if own.get(next) != own.get(kept - 1) {
-                        own.swap(next, kept);
-                        kept += 1;
-                    }
-                }
-                self.numbers.truncate(start + kept);
-            }
+            _ => self.sort_from(start),
         }
         self.close();
         self.numbers.len() - start
+    }
+
+    /// Sorts the numbers from a place on, and keeps each once.
+    fn sort_from(&mut self, start: usize) {
+        let own = self.numbers.get_mut(start..).unwrap_or_default();
+        own.sort_unstable();
+        let mut kept = 1;
+        for next in 1..own.len() {
+            if own.get(next) != own.get(kept - 1) {
+                own.swap(next, kept);
+                kept += 1;
+            }
+        }
+        self.numbers.truncate(start + kept);
     }
 
     fn start(&self, block: usize) -> usize {

@@ -2,14 +2,20 @@
 
 use std::ops::Range;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 /// Addresses within the parts of a function, in order.
 pub(crate) struct Leaders {
     parts: SmallVec<[Part; 2]>,
-    bits: Vec<u64>,
-    /// Leaders in front of each word of bits.
-    before: Vec<usize>,
+    words: SmallVec<[Word; 8]>,
+}
+
+/// What is known of 64 addresses.
+#[derive(Clone, Copy, Default)]
+struct Word {
+    bits: u64,
+    /// Leaders in front of them.
+    before: u32,
 }
 
 struct Part {
@@ -30,10 +36,11 @@ impl Leaders {
             Part { range, first }
         });
         let parts = parts.collect();
-        Self { parts, bits: vec![0; words], before: Vec::new() }
+        Self { parts, words: smallvec![Word::default(); words] }
     }
 
     /// Word and mask of an address.
+    #[inline]
     fn position(&self, address: u64) -> Option<(usize, u64)> {
         let part = self.parts.iter().find(|part| part.range.contains(&address))?;
         let offset = address - part.range.start;
@@ -41,9 +48,10 @@ impl Leaders {
     }
 
     /// Adds an address if an instruction of a part starts there; says whether it lies in a part where none does.
-    pub(crate) fn insert(&mut self, address: u64, is_start: &dyn Fn(u64) -> bool) -> bool {
+    #[inline]
+    pub(crate) fn insert(&mut self, address: u64, is_start: impl Fn(u64) -> bool) -> bool {
         let Some((word, mask)) = self.position(address) else { return false };
-        let Some(bits) = self.bits.get_mut(word).filter(|bits| **bits & mask == 0) else { return false };
+        let Some(bits) = self.words.get_mut(word).map(|word| &mut word.bits).filter(|bits| **bits & mask == 0) else { return false };
         let is_missed = !is_start(address);
         *bits |= if is_missed { 0 } else { mask };
         is_missed
@@ -52,12 +60,11 @@ impl Leaders {
     /// Counts: there are no more to come. Returns how many there are.
     pub(crate) fn number(&mut self) -> usize {
         let mut sum = 0;
-        self.before.reserve_exact(self.bits.len());
-        for bits in &self.bits {
-            self.before.push(sum);
-            sum += bits.count_ones() as usize;
+        for word in &mut self.words {
+            word.before = sum;
+            sum += word.bits.count_ones();
         }
-        sum
+        sum as usize
     }
 
     /// Which leader control comes to at an address, which may lie behind the first byte of its instruction: code for one
@@ -73,32 +80,38 @@ impl Leaders {
     }
 
     fn number_at(&self, (word, mask): (usize, u64)) -> Option<usize> {
-        let bits = *self.bits.get(word)?;
-        (bits & mask != 0).then(|| self.before.get(word).map(|before| before + (bits & (mask - 1)).count_ones() as usize))?
+        let word = self.words.get(word).filter(|word| word.bits & mask != 0)?;
+        Some((word.before + (word.bits & (mask - 1)).count_ones()) as usize)
     }
 
-    /// From each of `count` leaders to the next one, or to the end of its part.
-    pub(crate) fn ranges(&self, count: usize) -> Vec<Range<u64>> {
-        let mut ranges: Vec<Range<u64>> = Vec::with_capacity(count);
-        for part in &self.parts {
-            let words = usize::try_from(part.range.end.saturating_sub(part.range.start).div_ceil(64)).unwrap_or(0);
-            let mut base = part.range.start;
-            let mut is_first = true;
-            for &bits in self.bits.get(part.first..part.first + words).unwrap_or_default() {
-                let mut left = bits;
-                while left != 0 {
-                    let start = base + u64::from(left.trailing_zeros());
-                    left &= left - 1;
-                    if let Some(last) = ranges.last_mut().filter(|_| !is_first) {
-                        last.end = start;
-                    }
-                    ranges.push(start..part.range.end);
-                    is_first = false;
-                }
-                base += 64;
+    /// From each leader to the next one, or to the end of its part.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = Range<u64>> {
+        self.parts.iter().flat_map(|part| {
+            let mut starts = self.starts(part);
+            let mut next = starts.next();
+            std::iter::from_fn(move || {
+                let start = next?;
+                next = starts.next();
+                Some(start..next.unwrap_or(part.range.end))
+            })
+        })
+    }
+
+    /// The leaders of a part.
+    fn starts<'a>(&'a self, part: &'a Part) -> impl Iterator<Item = u64> + 'a {
+        let count = usize::try_from(part.range.end.saturating_sub(part.range.start).div_ceil(64)).unwrap_or(0);
+        let words = self.words.get(part.first..part.first + count).unwrap_or_default();
+        // The addresses in front of the first word.
+        let (mut base, mut left, mut rest) = (part.range.start.wrapping_sub(64), 0, words.iter());
+        std::iter::from_fn(move || {
+            while left == 0 {
+                left = rest.next()?.bits;
+                base = base.wrapping_add(64);
             }
-        }
-        ranges
+            let start = base + u64::from(left.trailing_zeros());
+            left &= left - 1;
+            Some(start)
+        })
     }
 }
 
@@ -110,10 +123,10 @@ mod tests {
     fn leaders_are_numbered_in_order_over_all_parts() {
         let mut leaders = Leaders::within(&[1000..1200, 10..30, 40..40]);
         for address in [1199, 1000, 1064, 1063, 10, 29, 30, 9, 40, 1200, 1100, 12] {
-            assert_eq!(leaders.insert(address, &|address| address != 12), address == 12);
+            assert_eq!(leaders.insert(address, |address| address != 12), address == 12);
         }
         assert_eq!(leaders.number(), 7);
-        let ranges = leaders.ranges(7);
+        let ranges: Vec<_> = leaders.ranges().collect();
         assert_eq!(ranges, [10..29, 29..30, 1000..1063, 1063..1064, 1064..1100, 1100..1199, 1199..1200]);
         for (number, range) in ranges.iter().enumerate() {
             assert_eq!(leaders.number_of(range.start), Some(number));

@@ -57,6 +57,7 @@ mod targets;
 mod through;
 mod thunks;
 mod trips;
+mod turns;
 mod twice;
 mod values;
 

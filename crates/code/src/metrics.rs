@@ -9,8 +9,9 @@ use tare_image::lines::Lines;
 use crate::cfg::{self, Cfg};
 use crate::draft::Draft;
 use crate::loops::{self, Loops};
-use crate::program::{Body, Flow, Function, Instruction, Operand};
+use crate::program::{Body, Flow, Function, Instruction};
 use crate::record::FlowRecord;
+use crate::turns::{Throw, Turn, Way};
 use crate::{Callee, Program};
 
 /// What `inspect` shows and filters ask for.
@@ -69,32 +70,21 @@ impl Program {
         self.graph(function, body, &unwinding)
     }
 
-    fn graph(&self, function: &Function, body: &Body, unwinding: &[(Range<u64>, u64)]) -> Cfg {
-        let mut turns: Vec<Instruction> = body.instructions.iter().filter(|one| one.flow != Flow::Next).map(|one| self.with_place(one)).collect();
-        turns.sort_by_key(|one| one.address);
-        let mut cfg = self.with_source(self.function_entered_at(function.entry), function, &turns, unwinding, Cfg::of);
+    fn graph(&self, function: &Function, body: &Body, unwinding: &[Unwinding]) -> Cfg {
+        let turns = self.turns(&body.instructions);
+        let throws = throws(&body.instructions, unwinding);
+        let landing_pads: Vec<u64> = unwinding.iter().map(|&(_, pad)| pad).collect();
+        let source = self.source_of(self.function_entered_at(function.entry), function, &turns);
+        let mut cfg = Cfg::of(&cfg::Source { landing_pads: &landing_pads, throws: &throws, ..source });
         cfg.find_instructions(body);
         cfg
     }
 
-    /// Hands what the graph of a function is made of to `make`; `turns` are in the order of their addresses.
-    fn with_source<R>(
-        &self,
-        index: Option<usize>,
-        function: &Function,
-        turns: &[Instruction],
-        unwinding: &[(Range<u64>, u64)],
-        make: impl FnOnce(&cfg::Source<'_>) -> R,
-    ) -> R {
+    /// What the graph of a function is made of, without unwinding.
+    fn source_of<'a>(&'a self, index: Option<usize>, function: &'a Function, turns: &'a [Turn]) -> cfg::Source<'a> {
         let jumps = index.and_then(|index| self.jumps.get(&index));
-        make(&cfg::Source {
-            function,
-            turns,
-            tables: jumps.map_or(&[], |jumps| &jumps.tables),
-            is_start: &|address| self.starts.contains(address),
-            returns: &|one| self.comes_back(one),
-            unwinding,
-        })
+        let tables = jumps.map_or(&[][..], |jumps| &jumps.tables);
+        cfg::Source { function, turns, tables, starts: &self.starts, landing_pads: &[], throws: &[] }
     }
 
     /// Loops of a function, as its control-flow graph without unwinding has them.
@@ -107,43 +97,44 @@ impl Program {
     #[must_use]
     pub fn metrics(&self, image: &Image<'_>, function: &Function, lines: Option<&Lines<'_>>) -> Metrics {
         let Some(index) = self.function_entered_at(function.entry) else { return Metrics::default() };
-        let turns = self.turns(index, function);
-        let shape = match Shape::of_straight(function, &turns) {
-            Some(shape) => shape,
-            None => self.with_source(Some(index), function, &turns, &[], Shape::of),
-        };
+        let mut metrics = Metrics { instructions: self.counts.get(index).copied().unwrap_or(0), ..Metrics::default() };
+        let turns = self.count(image, index, function, &mut metrics);
+        let shape = Shape::of(&self.source_of(Some(index), function, &turns));
         Metrics {
-            instructions: self.counts.get(index).copied().unwrap_or(0),
             blocks: shape.blocks,
             edges: shape.edges,
             exits: shape.exits,
             cyclomatic: cfg::cyclomatic(shape.blocks, shape.edges, shape.exits),
             loops: shape.loops,
             loop_depth: shape.depth,
-            call_sites: turns
-                .iter()
-                .filter(|one| matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall) || self.inline.is_jumping_call(one.address))
-                .count(),
-            indirect_calls: turns.iter().filter(|one| self.is_to_unknown(image, one)).count(),
-            unresolved_jumps: turns.iter().filter(|one| one.flow == Flow::UnknownJump).count(),
             source: lines.and_then(|lines| self.source(function, &turns, lines)),
+            ..metrics
         }
     }
 
-    /// The instructions of a function that change the flow of control, as the sweep recorded them, by address.
-    fn turns(&self, index: usize, function: &Function) -> Vec<Instruction> {
+    /// Counts calls and unknown jumps in what the sweep recorded of a function; returns the turns, in the order of their addresses.
+    fn count(&self, image: &Image<'_>, index: usize, function: &Function, metrics: &mut Metrics) -> Vec<Turn> {
         let jumps = self.jumps.get(&index);
         let mut parts: SmallVec<[&Range<u64>; 2]> = function.parts.iter().collect();
         parts.sort_unstable_by_key(|part| part.start);
         let own: SmallVec<[&[FlowRecord]; 2]> = parts.into_iter().map(|part| self.flows_of(part)).collect();
         let mut turns = Vec::with_capacity(own.iter().map(|flows| flows.len()).sum());
-        for flows in own {
-            turns.extend(flows.iter().map(|record| Instruction {
-                address: record.address,
-                length: record.length,
-                flow: self.flow(function, record.flow(), || jumps.and_then(|jumps| jumps.kinds.get(&record.address))),
-                operand: record.place().map_or(Operand::Fixed, |target| Operand::RipRelative { at: 0, target }),
-            }));
+        for record in own.into_iter().flatten() {
+            let flow = self.flow(function, record.flow(), || jumps.and_then(|jumps| jumps.kinds.get(&record.address)));
+            match flow {
+                Flow::Call { .. } => metrics.call_sites += 1,
+                Flow::IndirectCall | Flow::IndirectTailCall => {
+                    let is_unknown = record.place().is_none_or(|place| self.callee_behind(image, place) == Callee::Unknown);
+                    metrics.call_sites += usize::from(flow == Flow::IndirectCall || self.inline.is_jumping_call(record.address));
+                    metrics.indirect_calls += usize::from(is_unknown);
+                }
+                _ => {
+                    metrics.call_sites += usize::from(self.inline.is_jumping_call(record.address));
+                    metrics.unresolved_jumps += usize::from(flow == Flow::UnknownJump);
+                }
+            }
+            let way = self.way(flow, || record.place());
+            turns.extend(way.map(|way| Turn { address: record.address, end: record.end(), way }));
         }
         turns
     }
@@ -159,41 +150,30 @@ impl Program {
         names
     }
 
-    /// An indirect call or jump as one through the slot, or to the code, that it leads to.
-    fn with_place(&self, one: &Instruction) -> Instruction {
-        let is_indirect = matches!(one.flow, Flow::IndirectCall | Flow::IndirectTailCall);
-        let place = || self.place(one).map_or(Operand::Fixed, |target| Operand::RipRelative { at: 0, target });
-        Instruction { operand: if is_indirect { place() } else { one.operand }, ..*one }
-    }
-
-    /// Whether control comes back behind an indirect call.
-    fn comes_back(&self, one: &Instruction) -> bool {
-        place(one).is_none_or(|place| !self.never_returns(place))
-    }
-
-    /// Whether it is a call or tail call through a pointer that is not known.
-    fn is_to_unknown(&self, image: &Image<'_>, one: &Instruction) -> bool {
-        let is_unknown = || place(one).is_none_or(|place| self.callee_behind(image, place) == Callee::Unknown);
-        matches!(one.flow, Flow::IndirectCall | Flow::IndirectTailCall) && is_unknown()
-    }
-
-    fn source(&self, function: &Function, turns: &[Instruction], lines: &Lines<'_>) -> Option<Source> {
+    fn source(&self, function: &Function, turns: &[Turn], lines: &Lines<'_>) -> Option<Source> {
         let entry = lines.function(function.entry)?;
-        let exits = turns.iter().filter(|one| self.is_exit(one));
+        let exits = turns.iter().filter(|turn| turn.way.is_exit());
         let places = exits.filter_map(|one| lines.location_in_host(one.address)).filter(|place| place.file == entry.file);
         let last = places.map(|place| place.line).max().or_else(|| Some(lines.span(&function.parts)?.last));
         let last = last.unwrap_or(entry.line).max(entry.line);
         Some(Source { file: entry.file, line: entry.line, lines: last - entry.line + 1 })
     }
+}
 
-    fn is_exit(&self, one: &Instruction) -> bool {
-        match one.flow {
-            Flow::Return | Flow::TailCall { .. } | Flow::BranchTailCall { .. } | Flow::IndirectTailCall | Flow::Stop => true,
-            Flow::Call { returns, .. } => !returns,
-            Flow::IndirectCall => !self.comes_back(one),
-            _ => false,
-        }
-    }
+/// Calls of a range of link addresses unwind to a landing pad.
+type Unwinding = (Range<u64>, u64);
+
+/// The calls that lead to landing pads, by ranges that are sorted.
+fn throws(instructions: &[Instruction], unwinding: &[Unwinding]) -> Vec<Throw> {
+    let throw = |one: &Instruction| {
+        let behind = unwinding.partition_point(|(range, _)| range.start <= one.address);
+        let (_, pad) = unwinding.get(behind.checked_sub(1)?).filter(|(range, _)| range.contains(&one.address))?;
+        Some(Throw { address: one.address, end: one.end(), pad: *pad })
+    };
+    let calls = instructions.iter().filter(|one| matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall));
+    let mut throws: Vec<Throw> = calls.filter_map(throw).collect();
+    throws.sort_by_key(|one| one.address);
+    throws
 }
 
 /// The size of a control-flow graph.
@@ -206,20 +186,10 @@ struct Shape {
 }
 
 impl Shape {
-    /// Of a function whose code has one part and one entry, and goes nowhere but straight on to its one end.
-    fn of_straight(function: &Function, turns: &[Instruction]) -> Option<Self> {
-        let has_one_way = function.parts.len() == 1 && function.other_entries.is_empty();
-        let (last, others) = turns.split_last().filter(|_| has_one_way)?;
-        let is_passed = |one: &Instruction| match one.flow {
-            Flow::Call { returns, .. } => returns,
-            Flow::IndirectCall => place(one).is_none(),
-            _ => false,
-        };
-        let ends = matches!(last.flow, Flow::Return | Flow::TailCall { .. } | Flow::Stop);
-        (ends && others.iter().all(is_passed)).then_some(Self { blocks: 1, edges: 0, exits: 1, loops: 0, depth: 0 })
-    }
-
     fn of(source: &cfg::Source<'_>) -> Self {
+        if is_straight(source) {
+            return Self { blocks: 1, edges: 0, exits: 1, loops: 0, depth: 0 };
+        }
         let draft = Draft::new(source);
         let (blocks, (loops, depth)) = match draft.forward() {
             Some(blocks) => (blocks, (0, 0)),
@@ -233,10 +203,8 @@ impl Shape {
     }
 }
 
-/// The slot that an indirect call or jump reads its target from, or the code that it leads to.
-fn place(one: &Instruction) -> Option<u64> {
-    match one.operand {
-        Operand::RipRelative { target, .. } => Some(target),
-        _ => None,
-    }
+/// Whether the code has one part and one entry, and goes nowhere but straight on to its one end.
+fn is_straight(source: &cfg::Source<'_>) -> bool {
+    let goes_out = matches!(source.turns, [Turn { way: Way::Out, .. }]);
+    goes_out && source.tables.is_empty() && source.function.parts.len() == 1 && source.function.other_entries.is_empty()
 }
