@@ -12,21 +12,26 @@ use crate::jumps::JumpKind;
 use crate::record::FlowRecord;
 use crate::sweep::Sweep;
 use crate::targets::{Callee, Reader, TargetSets, Targets};
-use crate::{Program, Unit};
+use crate::{Program, Unit, owners};
 
 /// Builds the graph.
 pub(crate) fn graph(image: &Image<'_>, program: &Program, fragments: &Fragments, sweep: &Sweep, units: &[Unit]) -> CallGraph {
     let mut names = Names::default();
     let targets = TargetSets::find(image, program, sweep, &mut names);
     let mut nodes = vec![Node { is_open: true, ..Node::default() }; program.functions.len()];
-    for unit in units {
-        let own: Vec<_> = unit.fragments.iter().filter_map(|&index| fragments.list.get(index)).collect();
-        let Some(index) = own.first().and_then(|first| program.function_entered_at(first.range.start)) else { continue };
+    let entered = units.iter().map(|unit| program.function_entered_at(fragments.list.get(*unit.fragments.first()?)?.range.start));
+    let entered: Vec<Option<usize>> = entered.collect();
+    let owners = owners(fragments, units.iter().map(|unit| unit.fragments.as_slice()));
+    let owner = |fragment: usize| entered.get(*owners.get(fragment)?).copied().flatten();
+    for (unit, index) in units.iter().zip(&entered) {
+        let &Some(index) = index else { continue };
         let mut builder = Builder { image, program, index, names: &mut names, targets: &targets, node: Node::default() };
-        for fragment in own {
+        for (one, fragment) in unit.fragments.iter().filter_map(|&one| Some((one, fragments.list.get(one)?))) {
             builder.node.is_open |= fragment.traits.has_syscall || fragment.traits.is_undecodable;
-            let stays = |record: &FlowRecord| record.branch_target().is_some_and(|target| fragment.range.contains(&target));
-            sweep.flows_of(fragment).iter().filter(|record| !stays(record)).for_each(|record| builder.record(record));
+            for lead in sweep.leads.of(one) {
+                let function = |target| lead.to().map_or_else(|| program.function_at(target), owner);
+                lead.record(sweep).into_iter().for_each(|record| builder.record(record, function));
+            }
             builder.hands_on(sweep, &fragment.range);
         }
         if let Some(place) = nodes.get_mut(index) {
@@ -36,7 +41,12 @@ pub(crate) fn graph(image: &Image<'_>, program: &Program, fragments: &Fragments,
     for outside in &sweep.outside {
         let Some(index) = program.function_entered_at(outside.entry) else { continue };
         let mut builder = Builder { image, program, index, names: &mut names, targets: &targets, node: Node { is_open: true, ..Node::default() } };
-        sweep.flows.get(outside.flows.clone()).unwrap_or_default().iter().for_each(|record| builder.record(record));
+        sweep
+            .flows
+            .get(outside.flows.clone())
+            .unwrap_or_default()
+            .iter()
+            .for_each(|record| builder.record(record, |target| program.function_at(target)));
         if let Some(place) = nodes.get_mut(index) {
             *place = builder.finish();
         }
@@ -62,16 +72,17 @@ impl Builder<'_, '_> {
         self.node
     }
 
-    fn record(&mut self, record: &FlowRecord) {
+    /// Takes what leads out of the function; `function` tells which one holds a target.
+    fn record(&mut self, record: &FlowRecord, function: impl FnOnce(u64) -> Option<usize>) {
         match record.flow() {
             RawFlow::Call(target) => {
-                let function = self.program.function_at(target);
+                let function = function(target);
                 if function != Some(self.index) || self.is_entry(target) {
                     self.target(target, function);
                 }
             }
             RawFlow::Jump(target) | RawFlow::Branch(target) => {
-                let function = self.program.function_at(target);
+                let function = function(target);
                 if function != Some(self.index) {
                     self.target(target, function);
                 }

@@ -12,6 +12,7 @@ use tare_image::{CfaRows, Image};
 
 use crate::fragments::{Fragment, Fragments, Named};
 use crate::jumps::Jumps;
+use crate::leads::Kind;
 use crate::parts::Parts;
 use crate::program::JumpTable;
 use crate::sweep::Sweep;
@@ -120,15 +121,12 @@ impl Joiner<'_, '_> {
     fn branches(&self, index: usize, groups: &mut Groups, users: &mut Users, parents: &mut Users, below: &mut Vec<(usize, usize)>) {
         let Some(from) = self.fragments.list.get(index) else { return };
         let mut rows: Option<Option<CfaRows>> = None;
-        for record in self.sweep.flows_of(from) {
+        for lead in self.sweep.leads.of(index).iter().filter(|lead| matches!(lead.kind, Kind::Jump | Kind::Branch)) {
+            let Some((to, record)) = lead.to().zip(lead.record(self.sweep)) else { continue };
             let Some(target) = record.branch_target() else { continue };
-            if from.range.contains(&target) {
-                continue;
-            }
-            let Some(to) = self.fragments.at(target) else { continue };
             let Some(fragment) = self.fragments.list.get(to).filter(|one| !one.traits.is_empty) else { continue };
             let mut is_at_entry = || rows.get_or_insert_with(|| self.rows(from)).as_ref().is_none_or(|rows| is_entry_at(rows, record.address));
-            if target != fragment.range.start {
+            if !lead.is_to_start {
                 if self.share(index, to, target, is_at_entry) {
                     groups.shared.push((index, target));
                 } else {

@@ -33,6 +33,7 @@ mod harmless;
 mod held;
 mod jumps;
 mod leaders;
+mod leads;
 mod left;
 mod loops;
 mod managed;
@@ -326,8 +327,9 @@ impl Program {
         let Some(&first) = behind.checked_sub(1).and_then(|owner| self.first_flows.get(owner)) else { return &[] };
         let next = self.first_flows.get(behind).copied().unwrap_or(self.flows.len());
         let own = self.flows.get(first..next).unwrap_or_default();
-        let count = own.partition_point(|record| record.address < part.end);
-        own.get(..count).unwrap_or_default()
+        // Between the parts of functions stands next to nothing.
+        let last = own.iter().rposition(|record| record.address < part.end);
+        last.and_then(|last| own.get(..=last)).unwrap_or_default()
     }
 
     /// Index of the function whose code holds a link address.

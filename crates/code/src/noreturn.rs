@@ -10,6 +10,7 @@ use crate::decode::{AddressSet, RawFlow, raw_flow};
 use crate::fragments::{Fragment, Fragments};
 use crate::graph::Lists;
 use crate::jumps::{JumpKind, Jumps};
+use crate::leads::Kind;
 use crate::owners;
 use crate::program::JumpTable;
 use crate::record::FlowRecord;
@@ -183,19 +184,18 @@ fn callers(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, owners: &[us
     let mut callees = Lists::with_capacity(fragments.list.len(), fragments.list.len() * 4);
     // The unit that was last seen to go to each.
     let mut last = vec![usize::MAX; fragments.list.len()];
-    for (fragment, &caller) in fragments.list.iter().zip(owners) {
-        for record in sweep.flows_of(fragment) {
-            let target = match record.direct_target() {
-                Some(target) if fragment.range.contains(&target) => continue,
-                Some(target) => target,
-                None => {
-                    let Some(place) = record.place() else { continue };
+    for (index, &caller) in owners.iter().enumerate() {
+        for lead in sweep.leads.of(index) {
+            let start = match lead.kind {
+                Kind::Indirect => {
+                    let Some(place) = lead.record(sweep).and_then(FlowRecord::place) else { continue };
                     let code = slots::code_in(image, &sweep.changing, place);
                     never.own.extend(code.map(|code| (place, code)));
-                    code.unwrap_or(place)
+                    fragments.starting_at(code.unwrap_or(place))
                 }
+                _ => lead.to_start(),
             };
-            let callee = fragments.starting_at(target).and_then(|callee| owners.get(callee)).filter(|&&callee| callee != caller);
+            let callee = start.and_then(|callee| owners.get(callee)).filter(|&&callee| callee != caller);
             let Some((&callee, last)) = callee.and_then(|callee| Some((callee, last.get_mut(*callee)?))) else { continue };
             if std::mem::replace(last, caller) != caller {
                 callees.add(callee);

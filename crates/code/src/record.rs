@@ -3,6 +3,7 @@
 use iced_x86::Instruction;
 
 use crate::decode::RawFlow;
+use crate::leads;
 use crate::through::Through;
 
 /// An instruction that changes the flow of control. There are as many as blocks: it is kept small.
@@ -119,6 +120,18 @@ impl FlowRecord {
     pub(crate) const fn place(&self) -> Option<u64> {
         match self.kind {
             Kind::IndirectCall(Pointed::Slot | Pointed::Code) | Kind::IndirectJump(Pointed::Slot | Pointed::Code) => Some(self.value),
+            _ => None,
+        }
+    }
+
+    /// How it may lead out of its fragment, if so.
+    #[inline]
+    pub(crate) const fn kind_of_lead(&self) -> Option<leads::Kind> {
+        match self.kind {
+            Kind::Call => Some(leads::Kind::Call),
+            Kind::Jump => Some(leads::Kind::Jump),
+            Kind::Branch => Some(leads::Kind::Branch),
+            Kind::IndirectCall(_) | Kind::IndirectJump(_) => Some(leads::Kind::Indirect),
             _ => None,
         }
     }

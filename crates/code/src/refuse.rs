@@ -281,9 +281,10 @@ fn is_start_up(image: &Image<'_>, function: &Function) -> bool {
 fn torn_fragments(fragments: &Fragments, sweep: &Sweep) -> QuickSet<usize> {
     let mut torn = QuickSet::default();
     for (index, fragment) in fragments.list.iter().enumerate() {
+        let stretch = sweep.starts.stretch_of(fragment.range.start);
         for record in sweep.flows_of(fragment) {
             let Some(target) = record.branch_target() else { continue };
-            if sweep.starts.contains(target) {
+            if sweep.starts.has_near(stretch, target) {
                 continue;
             }
             if let Some(other) = fragments.at(target) {
@@ -297,9 +298,13 @@ fn torn_fragments(fragments: &Fragments, sweep: &Sweep) -> QuickSet<usize> {
 
 /// Whether a jump does not fit between the entry (behind an `endbr64`) and the next code; padding may be used.
 fn is_short(image: &Image<'_>, fragments: &Fragments, first: &Fragment) -> bool {
+    const MARKER: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
     let start = first.range.start;
-    let has_marker = image.bytes_at(start, 4) == Some(&[0xf3, 0x0f, 0x1e, 0xfa]);
-    let needed = start + JUMP + if has_marker { 4 } else { 0 };
+    if start + JUMP + MARKER.len() as u64 <= first.range.end {
+        return false;
+    }
+    let has_marker = image.bytes_at(start, 4) == Some(&MARKER);
+    let needed = start + JUMP + if has_marker { MARKER.len() as u64 } else { 0 };
     if needed <= first.range.end {
         return false;
     }
@@ -316,7 +321,7 @@ fn is_short(image: &Image<'_>, fragments: &Fragments, first: &Fragment) -> bool 
 fn start_up_helpers(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit], functions: &mut [Function]) {
     let roots: Vec<u64> = [image.init_array(), image.fini_array()].iter().filter_map(|array| array.first().copied()).collect();
     let helpers: Vec<usize> = units.iter().filter_map(|unit| nameless_without_entry(fragments, unit)).collect();
-    let callers = callers_of(fragments, sweep, &helpers);
+    let callers = callers_of(sweep, &helpers);
     let refused = units.iter().zip(&*functions).filter(|(_, function)| function.refusal == Some(Refusal::StartUp));
     let mut start_up: QuickSet<usize> = refused.flat_map(|(unit, _)| unit.fragments.iter().copied()).collect();
     let mut has_changed = true;
@@ -346,15 +351,12 @@ fn nameless_without_entry(fragments: &Fragments, unit: &Unit) -> Option<usize> {
 }
 
 /// Which fragments lead to the starts of some.
-fn callers_of(fragments: &Fragments, sweep: &Sweep, wanted: &[usize]) -> QuickMap<usize, Vec<usize>> {
-    let start = |&index: &usize| fragments.list.get(index).map(|one| (one.range.start, index));
-    let starts: QuickMap<u64, usize> = wanted.iter().filter_map(start).collect();
+fn callers_of(sweep: &Sweep, wanted: &[usize]) -> QuickMap<usize, Vec<usize>> {
+    let wanted: QuickSet<usize> = wanted.iter().copied().collect();
     let mut callers: QuickMap<usize, Vec<usize>> = QuickMap::default();
-    for (index, fragment) in fragments.list.iter().enumerate().filter(|_| !starts.is_empty()) {
-        for target in sweep.targets_outside(fragment) {
-            if let Some(&callee) = starts.get(&target).filter(|&&callee| callee != index) {
-                callers.entry(callee).or_default().push(index);
-            }
+    for (from, lead) in sweep.leads.iter().filter(|_| !wanted.is_empty()) {
+        if let Some(to) = lead.to_start().filter(|to| *to != from && wanted.contains(to)) {
+            callers.entry(to).or_default().push(from);
         }
     }
     callers

@@ -12,6 +12,7 @@ use crate::decode::{AddressSet, RawFlow, enters_kernel, raw_flow};
 use crate::extent::{Extent, Step};
 use crate::fragments::{Fragment, Fragments, Named, Traits};
 use crate::held;
+use crate::leads::{Kind, Leads};
 use crate::parallel::Threads;
 use crate::plain::quiet;
 use crate::pointed;
@@ -46,6 +47,8 @@ pub(crate) struct GivenBack {
 pub(crate) struct Sweep {
     /// Grouped by fragment ([`Fragment::flows`]), in address order within each.
     pub(crate) flows: Vec<FlowRecord>,
+    /// Those that may lead out of their fragments.
+    pub(crate) leads: Leads,
     /// Where instructions start.
     pub(crate) starts: AddressSet,
     /// Data addresses that instructions refer to in a way that suits a table, sorted: no table runs over one.
@@ -132,6 +135,7 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threa
     sweep.changing.settle(image, &places.protected, held);
     sweep.inline.sort();
     sweep.behind_lock = straighten(&mut sweep);
+    sweep.leads = Leads::find(fragments, &sweep);
     sweep.called_inside = mark_calls(&sweep, fragments);
     sweep.labels = mark_pointers(image, &sweep, fragments);
     sweep.listed = listed(image, &sweep, fragments);
@@ -233,19 +237,16 @@ fn straighten(sweep: &mut Sweep) -> Vec<u64> {
 /// Marks what is called; answers the instructions that are called and start no fragment.
 fn mark_calls(sweep: &Sweep, fragments: &mut Fragments) -> Vec<u64> {
     let mut inside = Vec::new();
-    for record in &sweep.flows {
-        let Some(target) = record.callee() else { continue };
-        if let Some(fragment) = fragments.at(target).and_then(|index| fragments.list.get_mut(index)) {
-            if fragment.range.start == target {
+    for (from, lead) in sweep.leads.iter().filter(|(_, lead)| lead.kind == Kind::Call) {
+        if let Some(fragment) = lead.to().and_then(|to| fragments.list.get_mut(to)) {
+            if lead.is_to_start {
                 fragment.traits.is_called = true;
                 continue;
             }
             fragment.traits.is_called_inside = true;
-            fragment.traits.is_entered_inside |= !fragment.range.contains(&record.address);
+            fragment.traits.is_entered_inside |= lead.to() != Some(from);
         }
-        if sweep.starts.contains(target) {
-            inside.push(target);
-        }
+        inside.extend(lead.record(sweep).and_then(FlowRecord::callee).filter(|&target| sweep.starts.contains(target)));
     }
     inside.sort_unstable();
     inside.dedup();

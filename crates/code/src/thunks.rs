@@ -17,6 +17,7 @@ use crate::addresses::slot;
 use crate::decode::{LONGEST, RawFlow, decoder, raw_flow};
 use crate::fragments::Fragments;
 use crate::jumps::{JumpKind, Jumps};
+use crate::leads::Kind;
 use crate::quick::QuickMap;
 use crate::sweep::Sweep;
 use crate::tables::Resolver;
@@ -163,10 +164,8 @@ pub(crate) fn mark(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, unit
         let own = || unit.fragments.iter().filter_map(|&one| Some((one, fragments.list.get(one)?)));
         let mut through: Vec<Jump> = Vec::new();
         for (one, fragment) in own() {
-            let outward = sweep.flows_of(fragment).iter().filter_map(|record| match record.flow() {
-                RawFlow::Jump(target) if !fragment.range.contains(&target) => Some((record.address, target)),
-                _ => None,
-            });
+            let jumps = sweep.leads.of(one).iter().filter(|lead| lead.kind == Kind::Jump);
+            let outward = jumps.filter_map(|lead| lead.record(sweep)).filter_map(|record| Some((record.address, record.branch_target()?)));
             let leads_on = |target| thunk_at(image, target).is_some_and(|thunk| thunk.ending == Ending::Overwrites);
             let thunked = outward.filter(|&(_, target)| *known.entry(target).or_insert_with(|| leads_on(target)));
             through.extend(thunked.map(|(address, _)| Jump { fragment: one, address, from: address }));
