@@ -83,8 +83,8 @@ impl Draft {
     /// Reachable blocks in reverse postorder, the entry moved to the front.
     pub(crate) fn order(&self) -> Order {
         let mut blocks = Vec::with_capacity(self.pieces.len());
-        let mut seen = vec![false; self.pieces.len()];
-        let mut visit = |block: usize| seen.get_mut(block).is_some_and(|seen| !std::mem::replace(seen, true));
+        let mut places = vec![NONE; self.pieces.len()];
+        let mut visit = |block: usize| places.get_mut(block).is_some_and(|place| std::mem::replace(place, 0) == NONE);
         let mut stack = Vec::with_capacity(16);
         for &entry in &self.entries {
             if visit(entry) {
@@ -104,7 +104,6 @@ impl Draft {
         if let Some(place) = blocks.iter().position(|block| self.entries.first() == Some(block)) {
             blocks.get_mut(..=place).unwrap_or_default().rotate_right(1);
         }
-        let mut places = vec![0; self.pieces.len()];
         for (new, &old) in blocks.iter().enumerate() {
             if let Some(place) = places.get_mut(old) {
                 *place = new;
@@ -170,6 +169,9 @@ impl Draft {
         blocks.iter().filter(|&&block| self.pieces.get(block).is_some_and(|piece| piece.exits)).count()
     }
 }
+
+/// No place.
+const NONE: usize = usize::MAX;
 
 /// Which blocks are reachable, and how they stand in the graph.
 pub(crate) struct Order {

@@ -59,6 +59,8 @@ pub(crate) struct Traits {
     pub(crate) is_called_inside: bool,
     /// Another fragment does.
     pub(crate) is_entered_inside: bool,
+    /// Its first instruction is a direct call.
+    pub(crate) begins_with_call: bool,
     /// Calls that come back nowhere stand in it, whose callee overwrites or drops where they would.
     pub(crate) has_thunk: bool,
     /// Flags, or what lies below the stack pointer, are read behind its start before they are written.

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 /// Addresses within the parts of a function, in order.
 pub(crate) struct Leaders {
     parts: SmallVec<[Part; 2]>,
-    words: SmallVec<[Word; 8]>,
+    words: Vec<Word>,
 }
 
 /// What is known of 64 addresses.
@@ -36,7 +36,7 @@ impl Leaders {
             Part { range, first }
         });
         let parts = parts.collect();
-        Self { parts, words: smallvec![Word::default(); words] }
+        Self { parts, words: vec![Word::default(); words] }
     }
 
     /// Word and mask of an address.

@@ -57,8 +57,9 @@ impl Stretch {
                 stretch.add(instruction, &comes_back);
             }
         }
-        stretch.named.sort_unstable();
-        stretch.branches.sort_unstable();
+        // As single numbers they are compared without a branch.
+        stretch.named.sort_unstable_by_key(|&(address, from)| u128::from(address) << 64 | u128::from(from));
+        stretch.branches.sort_unstable_by_key(|&(target, index)| u128::from(target) << 64 | index as u128);
         stretch
     }
 

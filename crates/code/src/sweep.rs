@@ -423,6 +423,7 @@ impl<'a> Portion<'a> {
             }
             place += recent.decode(address).len();
             let raw = raw_flow(recent.last());
+            seen.begins_with_call |= address == start && matches!(raw, RawFlow::Call(_));
             let thunk = self.inline.flow(image, &fragment.range, &mut recent, raw);
             let instruction = recent.last();
             let flow = thunk.map_or(raw, |(flow, _)| flow);

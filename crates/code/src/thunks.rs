@@ -164,7 +164,8 @@ pub(crate) fn mark(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, unit
         let own = || unit.fragments.iter().filter_map(|&one| Some((one, fragments.list.get(one)?)));
         let mut through: Vec<Jump> = Vec::new();
         for (one, fragment) in own() {
-            let jumps = sweep.leads.of(one).iter().filter(|lead| lead.kind == Kind::Jump);
+            let may_be_thunk = |to: usize| fragments.list.get(to).is_some_and(|one| one.traits.begins_with_call);
+            let jumps = sweep.leads.of(one).iter().filter(|lead| lead.kind == Kind::Jump && lead.to_start().is_none_or(may_be_thunk));
             let outward = jumps.filter_map(|lead| lead.record(sweep)).filter_map(|record| Some((record.address, record.branch_target()?)));
             let leads_on = |target| thunk_at(image, target).is_some_and(|thunk| thunk.ending == Ending::Overwrites);
             let thunked = outward.filter(|&(_, target)| *known.entry(target).or_insert_with(|| leads_on(target)));
