@@ -20,7 +20,7 @@ mod waits;
 pub use cause::Cause;
 pub use classes::{Classes, Efficiency};
 pub use finding::{Certainty, Finding, FindingKind, findings};
-pub use regions::{OnProcess, RegionTotal, Spread as RegionSpread, region_totals};
+pub use regions::{Among, OnProcess, RegionTotal, Spread as RegionSpread, region_totals};
 pub use shortage::{Shortage, shortages};
 pub use tree::{CallPath, CallTree};
 pub use waits::{Exchange, WaitPlace, exchanges, exchanges_by_region, wait_places};

@@ -3,7 +3,9 @@
 mod support;
 
 use support::{ranks_with, two_phases};
-use tare_compensate::whole::{CallTree, Certainty, Classes, Efficiency, FindingKind, exchanges, findings, region_totals, wait_places};
+use tare_compensate::whole::{
+    Among, CallTree, Certainty, Classes, Efficiency, FindingKind, OnProcess, exchanges, findings, region_totals, wait_places,
+};
 use tare_compensate::{Figure, Mark, Mode, compensate};
 use tare_profile::{Messages, Node, Peer, Profile, Region, RegionIndex, RegionKind, Standing, State};
 
@@ -133,11 +135,28 @@ fn the_tree_of_all_locations_holds_their_sums_and_classes_all_their_time() {
         assert!(path.inclusive.value <= above * (1.0 + 1e-12), "{path:?}");
     }
     let totals = region_totals(&profile, &compensated, &tree);
-    let spread = totals[1].spread(8, |_| true, |here| here.value_s).expect("eight processes");
+    let spread = totals[1].spread(&Among::those(8, |_| true), |here| here.value_s).expect("eight processes");
     assert_eq!((spread.least.0, spread.most.0), (0, 7));
     assert!((spread.mean - 4.5).abs() < 1e-6);
     let exclusive: f64 = totals.iter().map(|total| total.exclusive.value).sum();
     assert!((Classes::of(&profile, &compensated).all_s() - exclusive).abs() < 1e-9);
+}
+
+#[test]
+fn processes_on_which_a_region_never_was_have_spent_nothing_in_it() {
+    let profile = ranks_with(1, |_| (1.0, 0.0, None));
+    let compensated = compensate(&profile, Mode::Off);
+    let mut total = region_totals(&profile, &compensated, &CallTree::of(&profile, &compensated)).swap_remove(1);
+    let mut spread = |times: &[(u32, f64)], counts: fn(usize) -> bool| {
+        total.of_process = times.iter().map(|&(process, value_s)| OnProcess { process, value_s, measured_s: value_s }).collect();
+        total.spread(&Among::those(5, counts), |here| here.value_s).map(|spread| (spread.least, spread.mean, spread.most))
+    };
+    assert_eq!(spread(&[(1, 2.0), (2, 3.0)], |_| true), Some(((0, 0.0), 1.0, (2, 3.0))));
+    assert_eq!(spread(&[(0, 2.0), (1, 0.0), (3, 2.0)], |_| true), Some(((1, 0.0), 0.8, (0, 2.0))), "the first of equals");
+    assert_eq!(spread(&[(3, -1.0)], |process| process > 2), Some(((3, -1.0), -0.5, (4, 0.0))));
+    assert_eq!(spread(&[(1, 9.0), (2, 1.0)], |process| process == 2), Some(((2, 1.0), 1.0, (2, 1.0))));
+    assert_eq!(spread(&[], |_| true), Some(((0, 0.0), 0.0, (0, 0.0))));
+    assert_eq!(spread(&[(1, 9.0)], |_| false), None);
 }
 
 #[test]

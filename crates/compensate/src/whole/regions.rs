@@ -68,28 +68,53 @@ impl RegionTotal {
         self.calls > 0 || self.measured_s != 0.0
     }
 
-    /// The spread of `seconds` over the processes for which `counts`; `None` where there is no such process.
-    pub fn spread(&self, processes: usize, counts: impl Fn(usize) -> bool, seconds: impl Fn(&OnProcess) -> f64) -> Option<Spread> {
-        let mut values = self.of_process.iter().peekable();
+    /// The spread of `seconds` over some processes; `None` where they are none. It takes as long as the region has processes,
+    /// however many it was never on.
+    pub fn spread(&self, among: &Among, seconds: impl Fn(&OnProcess) -> f64) -> Option<Spread> {
+        let here = || self.of_process.iter().filter(|here| among.counts[here.process as usize]);
+        // Those on which it never was stand for all of their kind by the first: it has spent nothing there.
+        let mut present = here().map(|here| here.process).peekable();
+        let absent = among.counted.iter().find(|&&process| present.next_if_eq(&process).is_none()).map(|&process| (process, 0.0));
         let mut spread: Option<Spread> = None;
-        let (mut sum, mut count) = (0.0, 0_u32);
-        for process in 0..processes {
-            let value = values.next_if(|here| here.process as usize == process).map_or(0.0, &seconds);
-            if !counts(process) {
-                continue;
-            }
-            let here = (process as u32, value);
+        let mut sum = 0.0;
+        for (process, value) in here().map(|here| (here.process, seconds(here))).chain(absent) {
+            let here = (process, value);
             let known = spread.get_or_insert(Spread { least: here, mean: 0.0, most: here });
-            if value < known.least.1 {
+            let is_before = |other: (u32, f64)| value == other.1 && process < other.0;
+            if value < known.least.1 || is_before(known.least) {
                 known.least = here;
             }
-            if value > known.most.1 {
+            if value > known.most.1 || is_before(known.most) {
                 known.most = here;
             }
             sum += value;
-            count += 1;
         }
-        spread.map(|spread| Spread { mean: sum / f64::from(count), ..spread })
+        spread.map(|spread| Spread { mean: sum / among.counted.len() as f64, ..spread })
+    }
+}
+
+/// Processes over which times are spread.
+#[derive(Clone, Debug)]
+pub struct Among {
+    /// By index of the process.
+    counts: Vec<bool>,
+    /// Those that count, in their order.
+    counted: Vec<u32>,
+}
+
+impl Among {
+    /// Of so many processes those for which `counts`.
+    #[must_use]
+    pub fn those(processes: usize, counts: impl Fn(usize) -> bool) -> Self {
+        let counts: Vec<bool> = (0..processes).map(counts).collect();
+        let counted = (0..).zip(&counts).filter(|(_, counts)| **counts).map(|(process, _)| process).collect();
+        Self { counts, counted }
+    }
+
+    /// How many they are.
+    #[must_use]
+    pub fn number(&self) -> usize {
+        self.counted.len()
     }
 }
 

@@ -4,6 +4,8 @@
 
 use std::fmt::Write;
 
+use tare_compensate::whole::Among;
+
 use crate::run::{Results, Run};
 use crate::view::{Size, Time, Whole, kind_name, place, rank_rows};
 
@@ -88,11 +90,11 @@ fn regions(all: &mut Families, results: &Results<'_>, whole: &Whole, ranks: f64)
             format!("{}+{:#x}", region.image, region.address),
         )
     };
-    let is_rank = |index: usize| processes[index].rank.is_some() || ranks <= 1.0;
+    let among = Among::those(processes.len(), |index| processes[index].rank.is_some() || ranks <= 1.0);
     all.begin("tare_region_time_seconds", "gauge", "Exclusive time of the region on a rank, compensated.");
     for total in &totals {
         let (name, place, kind, id) = labels(total.region.0);
-        let Some(spread) = total.spread(processes.len(), is_rank, |here| here.value_s) else { continue };
+        let Some(spread) = total.spread(&among, |here| here.value_s) else { continue };
         for (stat, value) in [("min", spread.least.1), ("mean", spread.mean), ("max", spread.most.1)] {
             all.sample("tare_region_time_seconds", &[("region", &name), ("file", &place), ("kind", kind), ("id", &id), ("stat", stat)], value);
         }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tare_compensate::Mark;
-use tare_compensate::whole::{Exchange, OnProcess, RegionSpread, RegionTotal, exchanges, exchanges_by_region};
+use tare_compensate::whole::{Among, Exchange, OnProcess, RegionSpread, RegionTotal, exchanges, exchanges_by_region};
 use tare_profile::Region;
 
 use super::Source;
@@ -144,12 +144,12 @@ struct Spreads {
 
 impl Spreads {
     fn of(parts: &Parts<'_>) -> Self {
+        let processes = &parts.results.profile.processes;
+        let any_rank = processes.iter().any(|process| process.rank.is_some());
+        let among = Among::those(processes.len(), |index| !any_rank || processes[index].rank.is_some());
         let table = |seconds: fn(&OnProcess) -> f64| {
-            let processes = &parts.results.profile.processes;
-            let any_rank = processes.iter().any(|process| process.rank.is_some());
-            let counts = |index: usize| !any_rank || processes[index].rank.is_some();
             let nothing = RegionSpread { least: (0, 0.0), mean: 0.0, most: (0, 0.0) };
-            let of = |total: &RegionTotal| total.spread(processes.len(), counts, seconds).unwrap_or(nothing);
+            let of = |total: &RegionTotal| total.spread(&among, seconds).unwrap_or(nothing);
             let spread: Vec<RegionSpread> = parts.whole.totals.iter().map(of).collect();
             Table::new(spread.len())
                 .rough("least", spread.iter().map(|spread| spread.least.1))

@@ -1,7 +1,8 @@
 //! The table of regions.
 
 use tare_compensate::Figure;
-use tare_compensate::whole::RegionTotal;
+use tare_compensate::whole::{Among, RegionTotal};
+use tare_profile::Process;
 
 use super::{Size, Whole, place};
 use crate::run::Results;
@@ -28,6 +29,8 @@ pub(crate) struct RegionRow {
 pub(crate) fn region_rows(results: &Results<'_>, whole: &Whole) -> Vec<RegionRow> {
     let all: f64 = whole.totals.iter().map(|total| total.exclusive.value.max(0.0)).sum();
     let ranks = Size::of(results).ranks.max(1) as f64;
+    let processes = &results.profile.processes;
+    let with_rank = Among::those(processes.len(), |index| processes[index].rank.is_some());
     let row = |total: &RegionTotal| {
         let region = &results.profile.regions[total.region.0];
         RegionRow {
@@ -40,7 +43,7 @@ pub(crate) fn region_rows(results: &Results<'_>, whole: &Whole) -> Vec<RegionRow
             share: if all > 0.0 { total.exclusive.value / all } else { 0.0 },
             calls: total.calls,
             waiting_s: total.wait_s / ranks,
-            slowest: slowest(results, total),
+            slowest: slowest(processes, &with_rank, total),
         }
     };
     let mut rows: Vec<RegionRow> = whole.totals.iter().filter(|total| total.is_seen()).map(row).collect();
@@ -48,10 +51,8 @@ pub(crate) fn region_rows(results: &Results<'_>, whole: &Whole) -> Vec<RegionRow
     rows
 }
 
-fn slowest(results: &Results<'_>, total: &RegionTotal) -> Option<(u32, f64)> {
-    let processes = &results.profile.processes;
-    let ranks = processes.iter().filter(|process| process.rank.is_some()).count();
-    let spread = total.spread(processes.len(), |index| processes[index].rank.is_some(), |here| here.value_s)?;
+fn slowest(processes: &[Process], ranks: &Among, total: &RegionTotal) -> Option<(u32, f64)> {
+    let spread = total.spread(ranks, |here| here.value_s)?;
     let rank = processes[spread.most.0 as usize].rank?;
-    (ranks > 1 && spread.mean > 0.0).then(|| (rank, spread.most.1 / spread.mean - 1.0))
+    (ranks.number() > 1 && spread.mean > 0.0).then(|| (rank, spread.most.1 / spread.mean - 1.0))
 }
