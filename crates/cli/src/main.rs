@@ -23,6 +23,7 @@ mod launch;
 mod live;
 mod manual;
 mod measured;
+mod memory;
 mod metrics;
 mod mpi_library;
 mod naming;
@@ -46,23 +47,8 @@ use args::{Arguments, Verb};
 use clap::Parser;
 use failure::{Code, Failure};
 
-/// Analysis and rewriting take and give back many small pieces: with this one in a tenth less time than with the C library's.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// Has the allocator give memory back after ten milliseconds instead of a second: analysis and rewriting take that long, and what one
-/// phase gave back the next one need not have on top.
-fn give_memory_back() {
-    unsafe extern "C" {
-        fn mi_option_set(option: libc::c_int, value: libc::c_long);
-    }
-    const PURGE_DELAY: libc::c_int = 15;
-    // SAFETY: an option of the allocator, which is linked in; it may be set at any time.
-    unsafe { mi_option_set(PURGE_DELAY, 10) };
-}
-
 fn main() -> ExitCode {
-    give_memory_back();
+    memory::give_back_soon();
     let words: Vec<OsString> = std::env::args_os().collect();
     // A program's arguments are its own: `tare exec` passes them on unseen.
     let outcome = match words.as_slice() {

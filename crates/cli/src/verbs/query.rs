@@ -8,11 +8,13 @@ use tare_report::answer as shown;
 
 use crate::args::{Compensate, Format, QueryArguments};
 use crate::failure::{Code, Failure};
+use crate::memory;
 use crate::progress::during;
 use crate::results::{Results, mode, output_page};
 
 /// Answers the question.
 pub(crate) fn query(arguments: &QueryArguments) -> Result<ExitCode, Failure> {
+    memory::answer_soon();
     let results = during(format!("reading {}", arguments.run.display()), || Results::at(&arguments.run))?;
     let question = arguments.question.join(" ");
     print!("{}", during("answering", || answered(&results, &question, arguments.compensate, arguments.format))?);
