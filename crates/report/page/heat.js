@@ -18,6 +18,7 @@ export class Heat {
     this.scale = "relative";
     this.which = "mean";
     this.all = false;
+    this.sorted = "differ";
   }
 
   async start() {
@@ -32,6 +33,7 @@ export class Heat {
     }
     const scale = choice("Colour", [["relative", "relative to the row's mean"], ["absolute", "absolute"]], this.scale, (value) => this.set("scale", value));
     const which = this.cells.most_value ? choice("Of a bin", [["mean", "mean"], ["most", "greatest"]], this.which, (value) => this.set("which", value)) : null;
+    const sorted = choice("Rows", [["differ", "that differ most first"], ["time", "that take most time first"]], this.sorted, (value) => this.set("sorted", value));
     this.more = element("button", { type: "button", onclick: () => this.set("all", !this.all) }, "all regions");
     this.canvas = element("canvas", { role: "img", tabindex: 0, onclick: (event) => this.click(event), onmousemove: (event) => this.hover(event), onkeydown: (event) => this.key(event) });
     pictureOrTable(this);
@@ -39,11 +41,22 @@ export class Heat {
     this.status = element("p", { class: "line", id: "ranks-line" });
     const bins = heat.per_bin > 1 ? `A column is ${heat.per_bin} ranks; the last ${plural(heat.outliers.length, "column is the rank that deviates", "columns are the ranks that deviate")} most, exactly. ` : "";
     const left = heat.left_out ? `${plural(heat.left_out, "region that differs less is", "regions that differ less are")} left out.` : "";
-    section.append(element("div", { class: "bar" }, scale, which, this.more, this.asTable), element("p", { class: "muted" }, bins + left, " ", this.meaning), this.frame, this.status, this.list);
+    section.append(element("div", { class: "bar" }, sorted, scale, which, this.more, this.asTable), element("p", { class: "muted" }, bins + left, " ", this.meaning), this.frame, this.status, this.list);
     model.slowest = (region, number) => this.slowestOf(region, number);
     model.listen((changed) => changed.some((key) => ["region", "ranks", "values", "query", "theme"].includes(key)) && this.draw());
     window.addEventListener("resize", () => this.draw());
     this.draw();
+  }
+
+  /** Puts the rows in order: they are carried with those that differ most first. */
+  sortRows() {
+    const carried = Array.from({ length: this.rows.rows }, (_, at) => at);
+    if (this.sorted === "time") {
+      const means = carried.map((at) => this.meanAt(at));
+      carried.sort((one, other) => means[other] - means[one] || one - other);
+    }
+    this.order = carried;
+    this.regions = carried.map((at) => this.rows.region[at]);
   }
 
   set(key, value) {
@@ -57,23 +70,29 @@ export class Heat {
   }
 
   value(row, column) {
-    const at = row * this.columns + column;
+    const at = this.order[row] * this.columns + column;
     const { cells } = this;
     const { values } = this.model.state;
     return (this.which === "most" ? cells[`most_${values}`] : cells[values])[at];
   }
 
   mean(row) {
+    return this.meanAt(this.order[row]);
+  }
+
+  /** The mean over all processes of what is carried there. */
+  meanAt(at) {
     let sum = 0;
     for (let bin = 0; bin < this.heat.bins; bin++) {
       const ranks = Math.min(this.heat.per_bin, this.heat.processes - bin * this.heat.per_bin);
-      sum += this.cells[this.model.state.values][row * this.columns + bin] * ranks;
+      sum += this.cells[this.model.state.values][at * this.columns + bin] * ranks;
     }
     return sum / this.heat.processes;
   }
 
   draw() {
     const rows = this.shown();
+    this.sortRows();
     if (!rows) {
       this.status.textContent = "There are no ranks to compare.";
       this.frame.hidden = true;
@@ -104,19 +123,19 @@ export class Heat {
     context.textBaseline = "middle";
     context.fillStyle = colour("text");
     for (let row = 0; row < rows; row++) {
-      const region = this.rows.region[row];
+      const region = this.regions[row];
       context.font = `${this.model.isHit(region) ? "bold " : ""}12px system-ui, sans-serif`;
       context.fillText(shortName(this.model.name(region), 34), 2, HEAD + row * HEAT_ROW + HEAT_ROW / 2, LABELS - 8);
     }
     this.drawRanks(context, (width - LABELS) / this.columns);
     context.strokeStyle = colour("accent");
     context.lineWidth = 2;
-    const row = this.rows.region.indexOf(this.model.state.region);
+    const row = this.regions.indexOf(this.model.state.region);
     if (row >= 0 && row < rows) context.strokeRect(LABELS, HEAD + row * HEAT_ROW, width - LABELS, HEAT_ROW);
     const wide = (width - LABELS) / this.columns;
     for (const column of this.chosen()) context.strokeRect(LABELS + column * wide, HEAD, Math.max(2, wide), height - HEAD);
     this.meaning.textContent = this.legend();
-    this.canvas.setAttribute("aria-label", `Heat map of ${plural(rows, "region", "regions")} and ${plural(this.heat.processes, "process", "processes")}; the region that differs most: ${this.model.name(this.rows.region[0])}`);
+    this.canvas.setAttribute("aria-label", `Heat map of ${plural(rows, "region", "regions")} and ${plural(this.heat.processes, "process", "processes")}; the first region: ${this.model.name(this.regions[0])}`);
     const [column = this.slowest(Math.max(0, row))] = this.chosen();
     if (row < 0 && this.model.state.region !== NONE) this.status.textContent = `${this.model.name(this.model.state.region)} is none of the regions that differ most.`;
     else this.tell(Math.max(0, row), column);
@@ -154,7 +173,7 @@ export class Heat {
 
   /** What the selected ranks spend in a region, where that is here. */
   onRanks(region) {
-    const row = this.rows ? this.rows.region.indexOf(region) : -1;
+    const row = this.regions?.indexOf(region) ?? -1;
     const columns = [...this.chosen()];
     if (row < 0 || !columns.length) return "";
     const shown = columns.slice(0, 8).map((column) => `${alone(this.value(row, column))} (${this.label(column)})`);
@@ -188,7 +207,7 @@ export class Heat {
     const [value, mean] = [this.value(row, column), this.mean(row)];
     const ahead = mean ? (100 * (value - mean)) / Math.abs(mean) : 0;
     const word = this.model.word() && ` ${this.model.word()}`;
-    this.status.textContent = `${this.model.name(this.rows.region[row])} · ${this.label(column)}: ${alone(value)}${word}, ${ahead < 0 ? "−" : "+"}${Math.abs(ahead).toFixed(1)} % against the mean of ${alone(mean)}`;
+    this.status.textContent = `${this.model.name(this.regions[row])} · ${this.label(column)}: ${alone(value)}${word}, ${ahead < 0 ? "−" : "+"}${Math.abs(ahead).toFixed(1)} % against the mean of ${alone(mean)}`;
   }
 
   /** The row and the column of a place in the picture: row −1 are the numbers of ranks, column −1 the names. */
@@ -202,7 +221,7 @@ export class Heat {
   click(event) {
     const at = this.at(event);
     if (!at) return;
-    if (at.row >= 0) this.model.selectRegion(this.rows.region[at.row]);
+    if (at.row >= 0) this.model.selectRegion(this.regions[at.row]);
     const isRange = event.shiftKey && this.from !== undefined && this.from < this.heat.bins && at.column >= 0 && at.column < this.heat.bins;
     if (!isRange) this.from = at.column < 0 ? undefined : at.column;
     this.model.change({ ranks: at.column < 0 ? [] : isRange ? this.between(this.from, at.column) : this.between(at.column, at.column) });
@@ -231,8 +250,8 @@ export class Heat {
     const steps = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] };
     const step = steps[event.key];
     if (!step) return;
-    const row = Math.max(0, this.rows.region.indexOf(this.model.state.region)) + step[0];
-    if (step[0]) this.model.selectRegion(this.rows.region[Math.max(0, Math.min(this.shown() - 1, row))]);
+    const row = Math.max(0, this.regions.indexOf(this.model.state.region)) + step[0];
+    if (step[0]) this.model.selectRegion(this.regions[Math.max(0, Math.min(this.shown() - 1, row))]);
     const [column = -1] = this.chosen();
     if (step[1]) this.model.change({ ranks: this.bin(Math.max(0, Math.min(this.heat.bins - 1, column + step[1]))) });
     event.preventDefault();
@@ -246,7 +265,7 @@ export class Heat {
     const head = [`Region, ${unit.name}`, ...Array.from({ length: columns }, (_, column) => this.label(column))];
     const rows = Array.from({ length: this.shown() }, (_, row) => {
       const cells = Array.from({ length: columns }, (_, column) => element("td", {}, plain(this.value(row, column), unit)));
-      return element("tr", {}, element("th", { scope: "row" }, shortName(model.name(this.rows.region[row]), 48)), ...cells);
+      return element("tr", {}, element("th", { scope: "row" }, shortName(model.name(this.regions[row]), 48)), ...cells);
     });
     const caption = columns < this.columns ? `The first ${columns} of ${this.columns} columns` : "All ranks";
     this.list.replaceChildren(figures([caption], head, rows));

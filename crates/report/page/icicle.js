@@ -1,9 +1,10 @@
 // The icicle: call paths from the top, as wide as their inclusive time; with a table in its place on request.
 
 import { alone, exactCount, plain, plural, columnFor, share } from "./numbers.js";
-import { NONE } from "./model.js";
-import { byId, colour, element, figures, pictureOrTable, prepare, shortName } from "./dom.js";
-import { icicle } from "./icicle-layout.js";
+import { NONE, inclusiveOf } from "./model.js";
+import { byId, choice, colour, element, figures, pictureOrTable, prepare, sequential, shortName } from "./dom.js";
+import { icicle, windowOf } from "./icicle-layout.js";
+import { Paints } from "./paints.js";
 
 const BOX_ROW = 20;
 
@@ -11,6 +12,9 @@ export class Icicle {
   constructor(model) {
     this.model = model;
     this.root = null;
+    [this.width, this.coloured] = ["time", "kind"];
+    this.paints = new Paints(model);
+    this.waits = { value: inclusiveOf(model.tree.parent, model.tree.wait), measured: inclusiveOf(model.tree.parent, model.tree.measured_wait) };
     [this.past, this.coming] = [[], []];
     const section = byId("icicle");
     this.crumbs = element("div", { class: "crumbs" });
@@ -25,7 +29,15 @@ export class Icicle {
     });
     pictureOrTable(this);
     this.status = element("p", { class: "line", id: "icicle-line" });
-    section.append(element("div", { class: "bar" }, this.crumbs, this.asTable), this.frame, this.status, this.list);
+    this.window = element("div");
+    this.overview = element("div", { class: "overview", role: "img", hidden: true }, this.window);
+    this.legend = element("p", { class: "muted legend" });
+    const set = (key) => (value) => {
+      this[key] = value;
+      this.draw();
+    };
+    const choices = this.anyWaits() ? [choice("Width", [["time", "time"], ["waiting", "waiting"]], this.width, set("width")), choice("Colour", [["kind", "kind"], ["waiting", "waiting"]], this.coloured, set("coloured"))] : [];
+    section.append(element("div", { class: "bar" }, this.crumbs, this.asTable, ...choices), this.overview, this.frame, this.status, this.legend, this.list);
     model.listen((changed) => {
       if (changed.includes("zoom")) this.goTo(model.state.zoom);
       if (changed.includes("values") || changed.includes("path") || changed.includes("query") || changed.includes("theme")) this.draw();
@@ -34,26 +46,45 @@ export class Icicle {
     this.draw();
   }
 
+  anyWaits() {
+    return this.model.roots.some((root) => this.waits.value[root] > 0 || this.waits.measured[root] > 0);
+  }
+
+  /** Inclusive waiting of a path, of what is shown and never of a difference. */
+  waiting(path) {
+    return (this.model.state.values === "measured" ? this.waits.measured : this.waits.value)[path];
+  }
+
+  weight(path) {
+    return this.width === "waiting" ? this.waiting(path) : this.model.weight(path);
+  }
+
+  /** The part of a path's time that is waiting. */
+  waitingPart(path) {
+    const time = this.model.weight(path);
+    return time > 0 ? Math.min(1, this.waiting(path) / time) : 0;
+  }
+
   draw() {
     const { model } = this;
     const room = Math.max(200, this.frame.clientWidth);
-    const layout = icicle(model, this.root, room);
+    const layout = icicle(model, this.root, room, (path) => this.weight(path));
     this.layout = layout;
     const { context, width, height } = prepare(this.canvas, Math.max(2, layout.depth) * BOX_ROW + 2);
     context.clearRect(0, 0, width, height);
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "middle";
-    const paints = Object.fromEntries(["program", "function", "mpi", "loop", "iteration", "callsite", "folded"].map((kind) => [kind, colour(`kind-${kind}`)]));
-    const [ink, line, chosen, light] = [colour("text"), colour("ground"), colour("accent"), colour("kind-ink")];
+    const paintOf = this.coloured === "waiting" ? (path) => this.paints.part(this.waitingPart(path)) : this.paints.kinds();
+    const [ink, line, chosen] = [colour("text"), colour("ground"), colour("accent")];
     for (const { path, x, width: wide, level } of layout.boxes) {
-      const kind = model.kind(model.tree.region[path]).replace(" ", "");
-      context.fillStyle = paints[kind] || paints.function;
+      const paint = paintOf(path);
+      context.fillStyle = paint.fill;
       context.fillRect(x, level * BOX_ROW, Math.max(wide - 0.5, 0.5), BOX_ROW - 1);
       const isPale = model.hits.flags && !model.isHit(model.tree.region[path]);
       if (isPale) this.pale(context, x, level * BOX_ROW, wide, line);
       if (this.isUncertain(path) && wide > 4) this.hatch(context, x, level * BOX_ROW, wide, line);
       if (wide > 40) {
-        context.fillStyle = kind === "mpi" && !isPale ? light : ink;
+        context.fillStyle = isPale ? ink : paint.ink;
         context.fillText(shortName(model.pathName(path), Math.max(4, Math.floor((wide - 8) / 6.6))), x + 4, level * BOX_ROW + BOX_ROW / 2, wide - 6);
       }
     }
@@ -66,6 +97,10 @@ export class Icicle {
     const widest = layout.boxes.reduce((best, box) => (best === null || (box.level > 0 && box.width > best.width) ? box : best), null);
     this.canvas.setAttribute("aria-label", `Icicle of ${plural(layout.boxes.length, "call path", "call paths")}${widest ? `; widest: ${model.pathName(widest.path)}` : ""}`);
     this.drawCrumbs();
+    this.drawOverview();
+    const shades = [sequential(0), sequential(1)].map(([red, green, blue]) => `rgb(${red},${green},${blue})`);
+    const texts = this.coloured === "waiting" ? [[shades[0], "no waiting"], [shades[1], "all of it waiting"]] : this.paints.legend();
+    this.legend.replaceChildren(...texts.map(([fill, text]) => this.paints.swatch(fill, text)));
     this.tell(model.state.path);
     if (!this.list.hidden) this.drawTable();
   }
@@ -108,6 +143,16 @@ export class Icicle {
     this.crumbs.replaceChildren(button("all", NONE), ...paths.map((path) => button(shortName(model.pathName(path), 32), path)));
   }
 
+  /** Where in the whole what is shown lies. */
+  drawOverview() {
+    this.overview.hidden = this.root === null;
+    if (this.root === null) return;
+    const [from, to] = windowOf(this.model, this.root, (path) => this.weight(path));
+    this.window.style.marginLeft = `${100 * from}%`;
+    this.window.style.width = `${100 * (to - from)}%`;
+    this.overview.setAttribute("aria-label", `What is shown is ${share(to - from)} of all, from ${share(from)} on`);
+  }
+
   tell(path) {
     const { model } = this;
     if (path === NONE || path === undefined) {
@@ -122,6 +167,7 @@ export class Icicle {
       model.pathName(path),
       `inclusive ${alone(inclusive, ...ends(tree.inclusive_below, tree.inclusive_above))}`,
       `exclusive ${alone(model.pathExclusive(path), ...ends(tree.below, tree.above))}`,
+      this.waiting(path) > 0 ? `waiting ${alone(this.waiting(path) / model.divisor)}` : "",
       `${plural(tree.calls[path], "call", "calls")}${tree.inexact[path] ? " at least" : ""}`,
       `${share(whole ? inclusive / whole : 0)} of all`,
       this.root === null ? "" : `${share(inclusive / model.pathInclusive(this.root))} of what is shown`,

@@ -7,7 +7,7 @@ import { byId, copyText, element, keep, kept, turn } from "./dom.js";
 export const HELP = [
   ["/", "search: words, /regular expression/, file: image: kind:, -what not; Enter goes to the first hit, Esc clears"],
   ["n N", "next hit, hit before"],
-  ["1 – 9", "go to a view"],
+  ["1 – 9, 0", "go to a view"],
   ["m", "compensated, measured, difference"],
   ["↑ ↓ ← →", "move within a table, the icicle or the heat map; ← → fold"],
   ["Enter", "zoom into what is selected"],
@@ -51,7 +51,7 @@ export function listenForKeys(views, sections, search) {
     else if (event.key === "Escape" || event.key === "Backspace") {
       if (!views.icicle?.zoomOut() && event.key === "Escape") model.change({ region: NONE, path: NONE, ranks: [] });
     }
-    else if (event.key >= "1" && event.key <= String(sections.length)) go(sections[Number(event.key) - 1]);
+    else if (/^[0-9]$/.test(event.key)) go(sections[(Number(event.key) + 9) % 10]);
     else return;
     event.preventDefault();
   });

@@ -13,7 +13,7 @@ import { SourceView } from "./source.js";
 import { Marks } from "./waits.js";
 import { help, listenForKeys } from "./keys.js";
 
-const VIEWS = ["summary", "regions", "icicle", "ranks", "waits", "messages", "trust", "source", "about"];
+const VIEWS = ["summary", "regions", "icicle", "ranks", "waits", "messages", "classes", "trust", "source", "about"];
 
 /** Values, search and help. */
 function controls(model) {

@@ -3,19 +3,26 @@
 import { alone, byteSize, count, exactCount, plural } from "./numbers.js";
 import { decoded } from "./columns.js";
 import { NONE } from "./model.js";
-import { byId, choice, colour, element, figures, numberEvery, prepare, sequential } from "./dom.js";
+import { byId, choice, colour, element, figures, numberEvery, prepare, sequential, textWidth } from "./dom.js";
 
 const METRICS = [["wait", "waiting of receivers"], ["sender_wait", "waiting of senders"], ["bytes", "bytes"], ["messages", "messages"], ["transmission", "transmission time"]];
 const PAIRS = 25;
-/** Room for the numbers of ranks left of the matrix and above it. */
-const MARGIN = 40;
+const SCALES = [["fitting", "as it fits"], ["logarithmic", "logarithmic"], ["linear", "linear"]];
+/** From this ratio of the greatest to the least on, a linear scale shows the greatest alone. */
+const WIDE = 10;
+/** Room for what stands above the matrix, and at its left beside the numbers of ranks. */
+const HEADROOM = 40;
+const BESIDE = 24;
 const NUMBERS = 12;
+/** The matrix of few ranks is no larger than their rows need. */
+const MOST_SIDE = 72;
 
 export class Matrix {
   constructor(model, matrix) {
     this.model = model;
     this.matrix = matrix;
     this.metric = "bytes";
+    this.scale = "fitting";
     this.cell = null;
   }
 
@@ -34,11 +41,15 @@ export class Matrix {
       this.metric = value;
       this.draw();
     });
+    const scale = choice("Scale", SCALES, this.scale, (value) => {
+      this.scale = value;
+      this.draw();
+    });
     const notes = [
       matrix.per_row > 1 ? `A row and a column are ${matrix.per_row} ranks each.` : "",
       new Set(this.model.strings.hosts).size > 1 ? "What senders wait for receivers on other machines is not known: it stands under MPI at work." : "",
     ].filter(Boolean);
-    section.append(element("div", { class: "bar" }, metric), element("p", { class: "muted", hidden: !notes.length }, notes.join(" ")), element("div", { class: "matrix" }, element("div", { class: "frame square" }, this.canvas), this.list), this.status);
+    section.append(element("div", { class: "bar" }, metric, scale), element("p", { class: "muted", hidden: !notes.length }, notes.join(" ")), element("div", { class: "matrix" }, element("div", { class: "frame square" }, this.canvas), this.list), this.status);
     this.model.listen((changed) => changed.some((key) => ["values", "region", "ranks", "theme"].includes(key)) && this.draw());
     window.addEventListener("resize", () => this.draw());
     this.draw();
@@ -62,25 +73,29 @@ export class Matrix {
 
   draw() {
     const { matrix, cells } = this;
-    const { context, width } = prepare(this.canvas, Math.min(480, Math.max(200, this.canvas.parentElement.clientWidth)));
-    const size = Math.min(width, 480) - MARGIN;
-    context.clearRect(0, 0, width, size + MARGIN);
+    this.margin = BESIDE + Math.ceil(textWidth(String(matrix.ranks), this.canvas));
+    const size = Math.min(480, Math.max(200, this.canvas.parentElement.clientWidth) - this.margin, Math.max(120, matrix.rows * MOST_SIDE));
+    const { context, width } = prepare(this.canvas, size + HEADROOM);
+    context.clearRect(0, 0, width, size + HEADROOM);
     this.drawRanks(context, size);
     context.save();
-    context.translate(MARGIN, MARGIN);
+    context.translate(this.margin, HEADROOM);
     context.fillStyle = colour("soft");
     context.fillRect(0, 0, size, size);
     const values = this.column(cells);
     const greatest = values.reduce((most, value) => Math.max(most, value), 0);
     const least = values.reduce((least, value) => (value > 0 ? Math.min(least, value) : least), greatest);
     const side = size / matrix.rows;
+    const isLog = this.scale === "logarithmic" || (this.scale === "fitting" && greatest >= WIDE * least);
     for (let index = 0; index < cells.rows; index++) {
       if (!(values[index] > 0)) continue;
-      const part = greatest > least ? Math.log(values[index] / least) / Math.log(greatest / least) : 1;
+      const logarithm = () => (greatest > least ? Math.log(values[index] / least) / Math.log(greatest / least) : 1);
+      const part = isLog ? logarithm() : values[index] / greatest;
       const [red, green, blue] = sequential(0.1 + 0.9 * part);
       context.fillStyle = `rgb(${red},${green},${blue})`;
       context.fillRect(cells.to[index] * side, cells.from[index] * side, Math.max(1, side - (side > 6 ? 1 : 0)), Math.max(1, side - (side > 6 ? 1 : 0)));
     }
+    this.drawNodes(context, side, size);
     context.strokeStyle = colour("accent");
     context.lineWidth = 2;
     const chosen = this.chosen();
@@ -93,8 +108,21 @@ export class Matrix {
     this.size = size;
     const name = METRICS.find(([key]) => key === this.metric)[1];
     this.canvas.setAttribute("aria-label", `Matrix of ${name} between ${plural(matrix.ranks, "rank", "ranks")}; ${plural(matrix.pairs_in_all, "pair exchanges", "pairs exchange")} messages; the table beside it has the heaviest`);
-    this.status.textContent = `${plural(matrix.pairs_in_all, "pair", "pairs")}; from dark ${this.text(least)} to bright ${this.text(greatest)}, on a logarithmic scale`;
+    this.status.textContent = `${plural(matrix.pairs_in_all, "pair", "pairs")}; from dark ${isLog ? this.text(least) : "0"} to bright ${this.text(greatest)}, on a ${isLog ? "logarithmic" : "linear"} scale`;
     this.drawPairs();
+  }
+
+  /** Lines between ranks of one node and those of the next. */
+  drawNodes(context, side, size) {
+    const { labels, hosts } = this.model.strings;
+    const hostOf = new Map(labels.map((label, process) => [label, hosts[process]]));
+    const hostOfRow = (row) => hostOf.get(String(row * this.matrix.per_row));
+    context.fillStyle = colour("muted");
+    for (let row = 1; row < this.matrix.rows; row++) {
+      if (hostOfRow(row) === hostOfRow(row - 1)) continue;
+      context.fillRect(0, row * side - 0.5, size, 1);
+      context.fillRect(row * side - 0.5, 0, 1, size);
+    }
   }
 
   /** Numbers of ranks at some of the rows and columns, and which of them send. */
@@ -106,17 +134,17 @@ export class Matrix {
     context.fillStyle = colour("text");
     context.textBaseline = "middle";
     for (let row = 0; row < matrix.rows; row += step) {
-      const middle = MARGIN + (row + 0.5) * side;
+      const middle = (row + 0.5) * side;
       const number = String(row * matrix.per_row);
       context.textAlign = "right";
-      context.fillText(number, MARGIN - 4, middle, MARGIN - 6);
+      context.fillText(number, this.margin - 4, HEADROOM + middle);
       context.textAlign = "center";
-      context.fillText(number, middle, MARGIN - 8);
+      context.fillText(number, this.margin + middle, HEADROOM - 8);
     }
     context.textAlign = "left";
-    context.fillText("to rank", MARGIN, 8);
+    context.fillText("to rank", this.margin, 8);
     context.save();
-    context.translate(8, MARGIN);
+    context.translate(8, HEADROOM);
     context.rotate(-Math.PI / 2);
     context.textAlign = "right";
     context.fillText("from rank", 0, 0);
@@ -156,7 +184,7 @@ export class Matrix {
       return element("tr", {}, element("th", { scope: "row" }, `${pairs.from[index]} → ${pairs.to[index]}`), ...cells.map((text) => element("td", {}, text)));
     });
     const head = ["From → to", "Messages", "Bytes", "Transmission", "Receiver waits", "Sender waits"];
-    const more = order.length > PAIRS ? ` (${PAIRS} of ${order.length})` : "";
+    const more = order.length > PAIRS ? ` (${PAIRS} of ${exactCount(order.length)})` : "";
     const all = element("button", { type: "button", onclick: () => this.choose(null) }, "all");
     const caption = this.cell ? [`${this.about(pairs !== this.pairs)}, in the chosen cell${more} `, all] : [`${this.about(pairs !== this.pairs)}${more}`];
     this.list.replaceChildren(figures(caption, head, rows));
@@ -169,8 +197,8 @@ export class Matrix {
 
   at(event) {
     const box = this.canvas.getBoundingClientRect();
-    const place = (offset) => Math.floor(((offset - MARGIN) / this.size) * this.matrix.rows);
-    const [from, to] = [place(event.clientY - box.top), place(event.clientX - box.left)];
+    const place = (offset) => Math.floor((offset / this.size) * this.matrix.rows);
+    const [from, to] = [place(event.clientY - box.top - HEADROOM), place(event.clientX - box.left - this.margin)];
     return from >= 0 && to >= 0 && from < this.matrix.rows && to < this.matrix.rows ? { from, to } : null;
   }
 

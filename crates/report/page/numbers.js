@@ -1,7 +1,8 @@
 // Figures as text, as the terminal has them: as many digits as the interval allows, one unit for each column.
 // Times are in nanoseconds. The rounding is that of the Particle Data Group; src/number.rs says it in words.
 
-const THIN = "\u2009";
+// Narrow, and no line ends at it.
+const THIN = "\u202f";
 const UNITS = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]];
 
 function unitOf(nanoseconds) {

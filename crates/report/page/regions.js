@@ -12,6 +12,9 @@ const [LEAST_NAME, NAME_ON_PAPER] = [8, 44];
 /** The least and the most room for exclusive times, pixels; as much as their intervals need. */
 const [LEAST_EXCLUSIVE, MOST_EXCLUSIVE] = [120, 300];
 
+/** What columns take that are left out where they hold nothing, pixels, as the style has them. */
+const [WAIT, SPREAD, PLACE] = [128, 124, 100];
+
 /** What a shape is sorted by where nothing else is chosen: a tree reads along its heaviest path. */
 const firstSort = (shape) => (shape === "tree" ? "inclusive" : "exclusive");
 
@@ -22,6 +25,8 @@ export class Regions {
     this.sorted = firstSort(this.shape);
     this.isDescending = true;
     this.hasPlaces = model.regions.line.some((line) => line > 0) || model.strings.files.some(Boolean);
+    this.hasWaits = [model.regions.wait, model.regions.measured_wait].some((waits) => waits.some((wait) => wait > 0));
+    this.hasSpread = model.strings.labels.length > 1;
     this.open = new Set();
     this.then = { key: "name", isDescending: false };
     const section = byId("regions");
@@ -152,13 +157,14 @@ export class Regions {
         { key: "inclusive", title: `Inclusive, ${wide}`, align: "number", hint: "With what it calls" },
         { key: "calls", title: "Calls", align: "number" },
         { key: "each", title: "Excl./call", align: "number", hint: "Exclusive time of a call" },
-        { key: "wait", title: `Waiting, ${wait}`, align: "number" },
-        { key: "spread", title: "Most", align: "number", hint: this.model.state.values === "difference" ? "The rank of which most is taken off in the region, on all its call paths, and how much" : "The rank that spends most in the region, on all its call paths, and how far it is above the mean" },
+        ...(this.hasWaits ? [{ key: "wait", title: `Waiting, ${wait}`, align: "number" }] : []),
+        ...(this.hasSpread ? [{ key: "spread", title: "Most", align: "number", hint: this.model.state.values === "difference" ? "The rank of which most is taken off in the region, on all its call paths, and how much" : "The rank that spends most in the region, on all its call paths, and how far it is above the mean" }] : []),
         ...(this.hasPlaces ? [{ key: "place", title: "Place" }] : []),
       ],
       this.isInOrder() ? this.sorted : "",
       this.isDescending,
     );
+    this.table.root.style.setProperty("--unused", `${(this.hasWaits ? 0 : WAIT) + (this.hasSpread ? 0 : SPREAD) + (this.hasPlaces ? 0 : PLACE)}px`);
     this.table.root.style.setProperty("--exclusive", `${this.exclusiveWidth()}px`);
     this.table.refresh(focus);
   }

@@ -6,6 +6,7 @@
 //! What always holds: whatever a name contains, it stays text; the file asks for nothing outside of itself, which its content
 //! security policy states; what is aggregated or left out is said in the page.
 
+mod classes;
 mod columns;
 mod data;
 mod heat;
@@ -39,7 +40,7 @@ pub struct Source {
 
 /// The style, and the scripts in the order in which they build on each other.
 const STYLE: &str = include_str!("../page/page.css");
-const SCRIPTS: [&str; 17] = [
+const SCRIPTS: [&str; 18] = [
     include_str!("../page/numbers.js"),
     include_str!("../page/columns.js"),
     include_str!("../page/model.js"),
@@ -48,6 +49,7 @@ const SCRIPTS: [&str; 17] = [
     include_str!("../page/table.js"),
     include_str!("../page/regions.js"),
     include_str!("../page/icicle-layout.js"),
+    include_str!("../page/paints.js"),
     include_str!("../page/icicle.js"),
     include_str!("../page/heat.js"),
     include_str!("../page/matrix.js"),

@@ -72,6 +72,8 @@ impl Glyphs {
         to: "–",
         bar: &['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'],
     };
+    /// On a page, where lines end wherever they may: never between a number and its unit.
+    pub(crate) const PAGE: Self = Self { thin_space: "\u{202f}", about: "≈\u{202f}", ..Self::UNICODE };
     /// Where they cannot.
     pub const ASCII: Self = Self {
         plus_minus: "+/-",

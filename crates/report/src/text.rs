@@ -11,7 +11,7 @@ use crate::shell;
 use crate::switches;
 use crate::view::{
     self, Doubt, FindingText, LINES, RankRow, RegionRow, Size, Time, Trust, Undelayed, WaitRow, Whole, ending, finding_texts, no_finding,
-    nothing_could_be_written, nothing_measured, rank_rows, region_rows,
+    nothing_measured, rank_rows, region_rows, remedy_for_nothing,
 };
 
 /// Ranks that a summary shows one by one.
@@ -94,12 +94,7 @@ impl Text<'_> {
         let reason = nothing_measured(self.results, self.run);
         let reason = reason.unwrap_or_else(|| "the program ended before its first event".to_string());
         writer.labelled("Measured", &format!("nothing: {reason}."));
-        if nothing_could_be_written(self.results, self.run) {
-            writer.labelled("Try", "room in /dev/shm and in the run directory, or another one: -o DIR");
-            return;
-        }
-        let image = self.run.images.first().map_or("IMAGE", |image| image.path.as_str());
-        writer.labelled("Try", &format!("tare select {}", shell::path(image)));
+        writer.labelled("Try", &remedy_for_nothing(self.results, self.run));
     }
 
     fn measured(&self, writer: &mut Writer<'_>, time: &Time) {
@@ -395,18 +390,24 @@ pub(crate) fn plural(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
+/// The same of what may be many.
+fn counted(number: usize, one: &str, many: &str, glyphs: &Glyphs) -> String {
+    format!("{} {}", exact_count(number as u64, glyphs), if number == 1 { one } else { many })
+}
+
 /// `64 ranks × 4 threads`.
 pub(crate) fn processes_and_threads(size: &Size, glyphs: &Glyphs) -> String {
     let processes = match size.ranks {
-        0 => plural(size.processes, "process", "processes"),
-        ranks => plural(ranks, "rank", "ranks"),
+        0 => counted(size.processes, "process", "processes", glyphs),
+        ranks => counted(ranks, "rank", "ranks", glyphs),
     };
     format!("{processes} {} {}", glyphs.times, plural(size.threads, "thread", "threads"))
 }
 
 /// Whether the figures can be believed, in one sentence.
 pub(crate) fn trust_words(trust: &Trust, glyphs: &Glyphs) -> String {
-    let regions = format!("{} of {} regions", trust.regions_trusted, trust.regions);
+    let [trusted, all] = [trust.regions_trusted, trust.regions].map(|number| exact_count(number as u64, glyphs));
+    let regions = format!("{trusted} of {all} regions");
     let mut text = match trust.is_good() {
         true => format!("good: {regions}"),
         false => {

@@ -23,6 +23,7 @@ pub(crate) use waits::{WaitRow, longest, wait_rows};
 use crate::layout::Glyphs;
 use crate::number::time_with_unit;
 use crate::run::{Exit, Results, Run};
+use crate::shell;
 
 /// A run as a whole, from which all views are made.
 #[derive(Debug)]
@@ -190,7 +191,7 @@ pub(crate) fn place(file: &str, line: u32) -> Option<String> {
 }
 
 /// Whether what is missing is missing for want of room or permission.
-pub(crate) fn nothing_could_be_written(results: &Results<'_>, run: &Run) -> bool {
+fn nothing_could_be_written(results: &Results<'_>, run: &Run) -> bool {
     run.is_unwritten || results.profile.processes.iter().any(|process| process.lost_threads > 0)
 }
 
@@ -214,6 +215,17 @@ pub(crate) fn nothing_measured(results: &Results<'_>, run: &Run) -> Option<Strin
         _ => "none of the instrumented functions was called".to_string(),
     };
     Some(reason)
+}
+
+/// What to do where there is nothing to show.
+pub(crate) fn remedy_for_nothing(results: &Results<'_>, run: &Run) -> String {
+    if nothing_could_be_written(results, run) {
+        return "room in /dev/shm and in the run directory, or another one: -o DIR".to_string();
+    }
+    match run.images.first() {
+        Some(image) => format!("tare select {}", shell::path(&image.path)),
+        None => format!("tare profile -- {}", shell::line(&run.command)),
+    }
 }
 
 /// How it ended, in words.

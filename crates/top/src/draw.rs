@@ -190,7 +190,11 @@ fn body(app: &App, columns: usize, rows: usize) -> Vec<Text<'static>> {
     let columns_shown = Widths::of(&table, lines, columns);
     let mut body = vec![columns_shown.heads(&table)];
     if table.lines.is_empty() {
-        let text = if app.filter.is_empty() { "nothing yet" } else { "nothing has that in its name" };
+        let text = match (app.filter.is_empty(), app.readings.latest().is_over()) {
+            (false, _) => "nothing has that in its name",
+            (true, false) => "nothing yet",
+            (true, true) => "nothing was measured",
+        };
         body.push(Text::styled(format!("  {text}"), DIM));
     }
     body.extend(lines.iter().enumerate().map(|(row, line)| columns_shown.row(line, first + row == cursor)));

@@ -73,9 +73,12 @@ fn profile(seconds: f64) -> Profile {
 }
 
 fn snapshot(seconds: f64, ended: Option<&str>) -> Snapshot {
-    let profile = profile(seconds);
+    snapshot_of(&profile(seconds), seconds, ended)
+}
+
+fn snapshot_of(profile: &Profile, seconds: f64, ended: Option<&str>) -> Snapshot {
     let about = About { program: "app input".into(), at_s: seconds, took_s: 0.001, ended: ended.map(String::from) };
-    Snapshot::of(&profile, &compensate(&profile, Mode::Parallel), about)
+    Snapshot::of(profile, &compensate(profile, Mode::Parallel), about)
 }
 
 fn going() -> App {
@@ -211,4 +214,8 @@ fn frozen_or_over_it_stands_still() {
     assert!(over.contains("exit status 0") && !over.contains("running"), "{over}");
     let empty = text(&App::default(), 100, 30);
     assert!(empty.contains("starting") && empty.contains("nothing yet"), "{empty}");
+    let mut app = App::default();
+    app.read(snapshot_of(&Profile::default(), 20.0, Some("exit status 0")));
+    let nothing = text(&app, 100, 30);
+    assert!(nothing.contains("nothing was measured"), "{nothing}");
 }

@@ -13,7 +13,7 @@ use crate::layout::Glyphs;
 use crate::number::Column;
 use crate::view::place;
 
-const GLYPHS: &Glyphs = &Glyphs::UNICODE;
+const GLYPHS: &Glyphs = &Glyphs::PAGE;
 /// Regions in the picture.
 const DRAWN: usize = 20;
 /// Regions in the table: those that differ come first.

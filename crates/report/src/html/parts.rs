@@ -6,7 +6,7 @@ use tare_compensate::whole::WaitPlace;
 use tare_compensate::{Mark, Mode};
 
 use super::markup::{self, escape};
-use super::{ranks, summary};
+use super::{classes, ranks, summary};
 use crate::budget::Spent;
 use crate::layout::Glyphs;
 use crate::metrics;
@@ -16,7 +16,7 @@ use crate::switches;
 use crate::view::{RegionRow, Size, Time, Trust, Whole, ending, knows_waiting, longest, rank_rows, reasons, refusals, unended, wait_rows};
 
 /// The characters of the page.
-pub(super) const GLYPHS: &Glyphs = &Glyphs::UNICODE;
+pub(super) const GLYPHS: &Glyphs = &Glyphs::PAGE;
 
 /// What the page is made from.
 pub(super) struct Parts<'a> {
@@ -34,7 +34,11 @@ pub(super) struct Parts<'a> {
 /// A section that scripts fill: its name and what it shows.
 const FILLED: [(&str, &str, &str); 5] = [
     ("regions", "Regions", "Every region with its times; as a tree it opens along the heaviest path."),
-    ("icicle", "Icicle", "Call paths: the width of a box is its inclusive time over all ranks, what it calls stands below it."),
+    (
+        "icicle",
+        "Icicle",
+        "Call paths: the width of a box is its inclusive time over all ranks, or what of that is waiting; what it calls stands below it.",
+    ),
     ("ranks", "Ranks", "Regions that differ most between ranks (rows), and what each rank (column) spent in them."),
     ("messages", "Messages", "Who sends (rows) to whom (columns)."),
     ("source", "Source", "Source lines of the selected region, with what was measured there."),
@@ -49,6 +53,7 @@ pub(super) fn write(html: &mut String, parts: &Parts<'_>) {
     waits(html, parts);
     beside_time(html, parts);
     filled(html, &FILLED[3]);
+    classes::write(html, parts);
     trust(html, parts);
     filled(html, &FILLED[4]);
     about(html, parts);
@@ -82,6 +87,9 @@ fn head(html: &mut String, parts: &Parts<'_>) {
         html.push_str("<a href=\"#metrics\">Metrics</a>");
     }
     link(html, &FILLED[3]);
+    if classes::rows(parts).is_some() {
+        html.push_str("<a href=\"#classes\">Classes</a>");
+    }
     html.push_str("<a href=\"#trust\">Trust</a>");
     link(html, &FILLED[4]);
     html.push_str("<a href=\"#about\">About</a></nav></header>");

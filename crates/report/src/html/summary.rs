@@ -9,9 +9,9 @@ use super::parts::{GLYPHS, Parts};
 use super::ranks;
 use crate::number::{Column, change, count, figure_with_unit, share, time_with_unit};
 use crate::run::Exit;
-use crate::shell;
 use crate::view::{
-    ClassRow, FindingText, LINES, Size, Time, Trust, class_rows, finding_texts, no_finding, nothing_measured, unended, without_processor,
+    ClassRow, FindingText, LINES, Size, Time, Trust, class_rows, finding_texts, no_finding, nothing_measured, remedy_for_nothing, unended,
+    without_processor,
 };
 
 /// Regions in the table of the summary.
@@ -45,9 +45,8 @@ fn stopped(html: &mut String, parts: &Parts<'_>) {
 
 fn nothing(html: &mut String, parts: &Parts<'_>) {
     let reason = nothing_measured(parts.results, parts.run).unwrap_or_else(|| "the program ended before its first event".to_string());
-    let image = parts.run.images.first().map_or("IMAGE", |image| image.path.as_str());
-    let image = shell::path(image);
-    let _ = write!(html, "<p class=\"note\">Nothing was measured: {}.</p><p>Try: <code>tare select {}</code></p>", escape(&reason), escape(&image));
+    let remedy = remedy_for_nothing(parts.results, parts.run);
+    let _ = write!(html, "<p class=\"note\">Nothing was measured: {}.</p><p>Try: {}</p>", escape(&reason), escape(&remedy));
 }
 
 fn measured(html: &mut String, parts: &Parts<'_>, time: &Time, trust: &Trust) {
@@ -133,7 +132,7 @@ fn findings(html: &mut String, parts: &Parts<'_>, findings: &[FindingText]) {
         let unit = Column::for_largest(finding.seconds.value);
         let _ = write!(
             html,
-            "<li id=\"{}\" data-region=\"{}\"><b>{}\u{2009}{}</b> could be won at most. <span class=\"where\">{}</span>: {}. <i>{}.</i>",
+            "<li id=\"{}\" data-region=\"{}\"><b>{}\u{202f}{}</b> could be won at most. <span class=\"where\">{}</span>: {}. <i>{}.</i>",
             id,
             finding.region,
             unit.figure(&finding.seconds, GLYPHS),
@@ -210,7 +209,7 @@ fn foot(html: &mut String, parts: &Parts<'_>) {
         html.push_str(" Time and ranks are from MPI_Init to MPI_Finalize.");
     }
     if parts.results.shown.mode != Mode::Off {
-        html.push_str(" ± is the 95\u{2009}% half-width, without the noise between runs. † not to be trusted, see <a href=\"#trust\">Trust</a>.");
+        html.push_str(" ± is the 95\u{202f}% half-width, without the noise between runs. † not to be trusted, see <a href=\"#trust\">Trust</a>.");
     }
     html.push_str("</p>");
 }

@@ -2,6 +2,7 @@
 
 mod chromium;
 mod looks;
+mod pictures;
 mod runs;
 mod selection;
 mod stand_in;

@@ -177,7 +177,7 @@ fn a_search_marks_hits_and_says_their_share() {
         browser.key(key);
     }
     browser.until("document.getElementById('hits').textContent !== ''");
-    assert_eq!(browser.text("document.getElementById('hits').textContent"), "1 region matches, 48.6\u{2009}% of the time");
+    assert_eq!(browser.text("document.getElementById('hits').textContent"), "1 region matches, 48.6\u{202f}% of the time");
     assert_eq!(browser.text("document.querySelector('#regions .hit').textContent"), "MPI_Recv");
     browser.value("tare.model.change({ query: '/(/' })");
     assert!(browser.text("document.getElementById('hits').textContent").contains("no regular expression"));

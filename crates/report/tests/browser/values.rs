@@ -240,7 +240,7 @@ fn figures_of_the_page_read_as_those_of_the_terminal() {
         ("plain(-12345e9, columnFor(2e13))", "−12 345"),
     ] {
         assert_eq!(
-            browser.text(&format!("numbers.{}", expression.replace("columnFor", "numbers.columnFor"))).replace('\u{2009}', " "),
+            browser.text(&format!("numbers.{}", expression.replace("columnFor", "numbers.columnFor"))).replace('\u{202f}', " "),
             wanted,
             "{expression}"
         );

@@ -1,0 +1,119 @@
+//! What the pictures can be asked for: other widths, colours, rows and scales, and the time of each rank by class.
+
+use serde_json::json;
+
+use crate::chromium::Browser;
+use crate::support::{many, master_and_worker, run};
+use crate::{is_quiet, made, with_levels};
+
+/// Chooses in a section what a label offers.
+fn choose(browser: &mut Browser, section: &str, label: &str, value: &str) {
+    let select =
+        format!("[...document.querySelectorAll('#{section} label')].find((at) => at.textContent.startsWith('{label}')).querySelector('select')");
+    browser.value(&format!("(({select}).value = '{value}', ({select}).dispatchEvent(new Event('change')))"));
+}
+
+#[test]
+fn the_icicle_is_as_wide_as_time_or_waiting_and_says_where_its_window_lies() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    let names = "tare.icicle.layout.boxes.map(({ path }) => tare.model.pathName(path)).join()";
+    assert!(browser.text(names).contains("inside"));
+    assert_eq!(browser.text("document.querySelector('#icicle .legend').textContent"), "piprogramMPI");
+    assert_eq!(browser.value("document.querySelector('#icicle .overview').hidden"), json!(true));
+    choose(&mut browser, "icicle", "Width", "waiting");
+    assert_eq!(browser.text(names), "program,main,MPI_Recv", "only what waits has a width");
+    choose(&mut browser, "icicle", "Width", "time");
+    choose(&mut browser, "icicle", "Colour", "waiting");
+    assert_eq!(browser.text("document.querySelector('#icicle .legend').textContent"), "no waitingall of it waiting");
+    browser.value("tare.icicle.hover = () => {}, tare.model.selectRegion(3)");
+    assert!(browser.text("document.querySelector('#icicle-line').textContent").contains("waiting 3.6"));
+    browser.picture("icicle-waiting");
+    // Of the time in main, MPI_Recv is what takes most: its window begins where main does.
+    browser.value("tare.icicle.zoom(tare.model.state.path)");
+    let window = "document.querySelector('#icicle .overview').getAttribute('aria-label')";
+    assert!(browser.text(window).ends_with("of all, from 0\u{202f}% on"), "{}", browser.text(window));
+    assert_eq!(browser.value("document.querySelector('#icicle .overview').hidden"), json!(false));
+    browser.value("tare.model.selectRegion(2), tare.icicle.zoom(tare.model.state.path)");
+    let part = |edge: &str| {
+        format!(
+            "(({{ {edge} }}, all) => ({edge} - all.left) / all.width)(document.querySelector('#icicle .overview > div').getBoundingClientRect(), document.querySelector('#icicle .overview').getBoundingClientRect())"
+        )
+    };
+    let [left, right] = ["left", "right"].map(|edge| browser.number(&part(edge)));
+    let [before, wide] =
+        [3, 2].map(|region| browser.number(&format!("tare.model.inclusive[tare.model.tree.region.indexOf({region})] / tare.model.total")));
+    assert!((left - before).abs() < 0.01 && (right - left - wide).abs() < 0.01, "{left} {right} {before} {wide}");
+    browser.open(&made(&run(), &with_levels()));
+    let mut words: Vec<String> = browser
+        .text("[...document.querySelectorAll('#icicle .legend > span')].map((at) => at.textContent).join()")
+        .split(',')
+        .map(String::from)
+        .collect();
+    words.sort();
+    assert_eq!(words, ["MPI", "call sites", "iterations", "loops", "pi", "program"]);
+    is_quiet(&browser);
+}
+
+#[test]
+fn the_heat_map_has_those_first_that_take_most_time_where_that_is_asked_for() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    let means = "tare.heat.regions.map((_, row) => tare.heat.mean(row))";
+    let regions = "tare.heat.regions.join()";
+    let carried = browser.text(regions);
+    choose(&mut browser, "ranks", "Rows", "time");
+    assert_eq!(browser.value(&format!("((means) => means.every((mean, row) => row === 0 || means[row - 1] >= mean))({means})")), json!(true));
+    let most = browser.number("tare.heat.regions[0]");
+    let is_most = format!("tare.model.regions.value.every((value) => value <= tare.model.regions.value[{most}])");
+    assert_eq!(browser.value(&is_most), json!(true));
+    // A click selects what stands in the row that is seen.
+    browser.value("tare.model.selectRegion(tare.heat.regions[1])");
+    assert!(browser.text("document.querySelector('#ranks-line').textContent").starts_with(&browser.text("tare.model.name(tare.heat.regions[1])")));
+    choose(&mut browser, "ranks", "Rows", "differ");
+    assert_eq!(browser.text(regions), carried);
+    is_quiet(&browser);
+}
+
+#[test]
+fn the_matrix_has_the_scale_that_fits_or_is_chosen() {
+    let mut browser = Browser::start();
+    let mut profile = master_and_worker();
+    let back = tare_profile::Peer { rank: 0, received: 10, bytes: 4_000_000, ..tare_profile::Peer::default() };
+    profile.locations[1].nodes[1].peers = vec![back];
+    browser.open(&made(&run(), &profile));
+    let line = "document.querySelector('#messages-line').textContent";
+    assert!(browser.text(line).ends_with("from dark 0 to bright 7.63\u{202f}MiB, on a linear scale"), "{}", browser.text(line));
+    choose(&mut browser, "messages", "Scale", "logarithmic");
+    assert!(browser.text(line).ends_with("from dark 3.81\u{202f}MiB to bright 7.63\u{202f}MiB, on a logarithmic scale"), "{}", browser.text(line));
+    choose(&mut browser, "messages", "Scale", "fitting");
+    choose(&mut browser, "messages", "Shown", "messages");
+    assert!(browser.text(line).contains("logarithmic"), "1000 messages and 10");
+    assert!(browser.number("document.querySelector('#messages canvas').clientHeight") < 200.0, "two ranks need no large matrix");
+    let wide = browser.number("document.querySelector('#messages canvas').clientWidth");
+    browser.click("#messages canvas", (0.02 + 40.0 / wide, 0.9));
+    assert!(browser.text("document.querySelector('#messages caption').textContent").contains("in the chosen cell"));
+    is_quiet(&browser);
+}
+
+#[test]
+fn every_rank_has_a_bar_of_its_classes_and_beyond_a_few_every_bin() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    assert_eq!(browser.number("document.querySelectorAll('#classes [data-rank]').length"), 2.0);
+    let text = browser.text("document.querySelector('#classes table').innerText");
+    for part in ["Outside MPI", "Waiting", "MPI at work", "rank 0", "rank 1", "until others came"] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    let [first, second] =
+        [0, 1].map(|rank| browser.text(&format!("document.querySelectorAll('#classes rect.class-waiting title')[{rank}].textContent")));
+    assert!(first.starts_with("Waiting 9") || first.starts_with("Waiting 8"), "the master waits: {first}");
+    assert_eq!(second, "Waiting 0\u{202f}%");
+    browser.key("7");
+    assert_eq!(browser.text("document.activeElement.id"), "classes");
+    browser.open(&made(&run(), &many(100, 100)));
+    assert!(browser.number("document.querySelectorAll('#classes [data-rank]').length") <= 32.0);
+    assert!(browser.text("document.querySelector('#classes figcaption').textContent").contains("mean of 4 ranks"));
+    browser.picture("classes");
+    is_quiet(&browser);
+}
