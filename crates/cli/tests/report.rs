@@ -86,6 +86,10 @@ fn ranks_have_documents_of_their_own() {
         }
         assert!(report(&["--format", "tau", "--ranks", "1", "-o", "profiles"]).status.success());
         assert!(place.path().join("profiles/profile.1.0.0").is_file() && !place.path().join("profiles/profile.0.0.0").exists());
+        // KCachegrind takes these for parts of one run.
+        assert!(report(&["--format", "callgrind", "--ranks", "all", "-o", "parts"]).status.success());
+        let part = std::fs::read_to_string(place.path().join("parts/callgrind.out.1.00001")).expect("the file");
+        assert!(part.contains(" 4e-3, rank 1, compensated (parallel)\n"), "{part}");
         for (words, status) in [(&["--ranks", "2", "-o", "each"][..], 65), (&["--ranks", "1-0", "-o", "each"], 64), (&["--ranks", "all"], 64)] {
             assert_eq!(report(words).status.code(), Some(status), "{words:?}");
         }

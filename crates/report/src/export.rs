@@ -79,9 +79,13 @@ const COMPENSATION: &str = "Tareweight compensation";
 
 /// What the values of a file are.
 fn title(run: &Run, results: &Results<'_>) -> String {
+    let of = match results.profile.processes.as_slice() {
+        [alone] => alone.rank.map_or_else(String::new, |rank| format!(", rank {rank}")),
+        _ => String::new(),
+    };
     match run.compensation(results.shown.mode) {
-        "off" => format!("{}, as measured", run.program),
-        mode => format!("{}, compensated ({mode})", run.program),
+        "off" => format!("{}{of}, as measured", run.program),
+        mode => format!("{}{of}, compensated ({mode})", run.program),
     }
 }
 

@@ -170,7 +170,7 @@ Examples:
   tare select ./app --preset auto --budget 1%    what stays cheap, and what it is expected to cost
   tare select ./app --preset cc3 --list          one name a line
   tare select ./app --filter my.xml              what a filter file lets in
-  tare select ./app --preset cc3 --explain=solve which rule decided on functions with `solve` in
+  tare select ./app --explain=solve              which rule decided on functions with `solve` in
                                                  their name
   tare select ./app --preset cc3 --format scorep > app.filter
                                                  the same choice for another tool

@@ -80,28 +80,30 @@ fn of_ranks(run: &Run, results: &Results<'_>, ranks: &Ranks, folder: &Path, argu
         if arguments.format == ReportFormat::Tau {
             tau(run, &results, folder)?;
         } else {
-            write(&folder.join(format!("rank-{rank:05}.{}", ending(arguments.format))), &document(run, &results, arguments))?;
+            write(&folder.join(file_of_rank(arguments.format, rank)), &document(run, &results, arguments))?;
         }
     }
     Ok(())
 }
 
-/// What the files of a format are called.
-fn ending(format: ReportFormat) -> &'static str {
-    match format {
+/// What the file of a rank is called. KCachegrind lists what is called after callgrind, and where it is asked for `callgrind.out.1`
+/// takes files that have a number behind that for parts of one run, which it shows together and one by one.
+fn file_of_rank(format: ReportFormat, rank: u32) -> String {
+    let ending = match format {
+        ReportFormat::Callgrind => return format!("callgrind.out.1.{rank:05}"),
         ReportFormat::Text => "txt",
         ReportFormat::Json => "json",
         ReportFormat::Html => "html",
         ReportFormat::Collapsed => "collapsed",
         ReportFormat::Speedscope => "speedscope.json",
-        ReportFormat::Callgrind => "callgrind.out",
         ReportFormat::Firefox => "firefox.json",
         ReportFormat::Pprof => "pb.gz",
         ReportFormat::Tau => "tau",
         ReportFormat::Cube => "cubex",
         ReportFormat::Prometheus => "prom",
         ReportFormat::Csv => "csv",
-    }
+    };
+    format!("rank-{rank:05}.{ending}")
 }
 
 fn cannot(place: &Path, error: &std::io::Error) -> Failure {
