@@ -232,7 +232,8 @@ impl Lowered {
 }
 
 /// Half-width of the time per call that is carried from batches that were on to those that were off, at 95 %. With a budget
-/// quiet time is another path's, and only what was on says how calls differ.
+/// quiet time is another path's, and only what was on says how calls differ. Where batches took longer altogether than their sample
+/// says, a few long ones are not in it: what they are too long by is taken for as many as are as long as the longest, which come by chance.
 fn error_of_mean(node: &Node, is_sampled: bool) -> Option<f64> {
     let batches = node.batches.as_deref()?;
     let count = usize::try_from(batches.on.batches).unwrap_or(usize::MAX).min(batches.on.sample.len());
@@ -243,5 +244,9 @@ fn error_of_mean(node: &Node, is_sampled: bool) -> Option<f64> {
     let mean = sample().sum::<f64>() / count as f64;
     let variance = sample().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1) as f64;
     let off = if is_sampled { 0.0 } else { 1.0 / batches.off.batches as f64 };
-    Some(1.96 * (variance * (1.0 / batches.on.batches as f64 + off)).sqrt() / COST_UNIT as f64)
+    let unit = COST_UNIT as f64;
+    let calls = batches.on.calls as f64;
+    let not_in_sample = (batches.on.ticks as f64 - calls * mean / unit).max(0.0);
+    let rare = not_in_sample * batches.on.longest as f64 / (calls * calls);
+    Some(1.96 * (variance / (unit * unit) * (1.0 / batches.on.batches as f64 + off) + rare).sqrt())
 }

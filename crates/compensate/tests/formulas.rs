@@ -157,6 +157,29 @@ fn a_time_that_few_of_many_calls_stand_for_is_marked() {
     assert_eq!(unsure.mark, Some(Mark::UncertaintyExceedsTime), "{unsure:?}");
 }
 
+#[test]
+fn long_batches_that_are_not_in_the_sample_are_in_the_interval() {
+    // With a budget: 200 batches of 100 calls stand for a million calls. All but four of them took 1,000 ticks a call; four, none of them in
+    // the sample, were without a processor for 400,000 ticks.
+    let half_width = |without_processor: u64| {
+        let ticks = 20_000 * 1_000 + 4 * without_processor;
+        let mut nodes = vec![node(0, None, 1, 10_000_000_000), node(1, Some(0), 20_000, ticks as i64)];
+        nodes[1].off_calls = 980_000;
+        let none = BatchSums { batches: 0, calls: 0, ticks: 0, longest: 0, sample: [0; 64] };
+        let sample = [(COST_UNIT * 1_000) as u32; 64];
+        let on = BatchSums { batches: 200, calls: 20_000, ticks, longest: 100_000 + without_processor, sample };
+        nodes[1].batches = Some(Box::new(Batches { on, off: none, off_twice: none, off_cost: 3.0, first_calls: 0, first_ticks: 0 }));
+        let mut profile = profile_of(nodes);
+        profile.processes[0].budget = Some(0.02);
+        let figure = compensate(&profile, Mode::Parallel).locations[0].nodes[1].exclusive;
+        figure.high - figure.value
+    };
+    let (even, uneven) = (half_width(0), half_width(400_000));
+    // 49 times what was seen: four events of 400,000 ticks, known to ± 1.96 × 2 events.
+    let expected = 1.96 * 49.0 * (4.0_f64 * 400_000.0 * 500_000.0).sqrt();
+    assert!((uneven - even - expected).abs() < 0.05 * expected, "{even} {uneven} {expected}");
+}
+
 /// With a budget: ten calls of a function stand for a thousand, and seem short; what it calls was timed whenever it came, and took longer.
 #[test]
 fn a_quiet_path_takes_at_least_what_was_timed_below_it() {
