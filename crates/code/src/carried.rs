@@ -61,6 +61,15 @@ impl Carried {
         is_unseen
     }
 
+    /// Takes the next instruction unseen, one that turns; whether that does: nothing is looked for any more, or but flags, which it
+    /// does not read.
+    #[inline]
+    pub(crate) fn turns(&mut self, reads_flags: bool) -> bool {
+        let is_unseen = self.left == 0 || !reads_flags && !self.is_level && self.taken == Register::None;
+        self.left *= u8::from(!is_unseen);
+        is_unseen
+    }
+
     /// Takes the next instruction; whether it reads what came along.
     #[inline]
     pub(crate) fn step(&mut self, instruction: &Instruction, flow: RawFlow) -> bool {

@@ -1,7 +1,5 @@
 //! What the sweep keeps of an instruction that changes the flow of control.
 
-use iced_x86::Instruction;
-
 use crate::decode::RawFlow;
 use crate::leads;
 use crate::through::Through;
@@ -57,7 +55,9 @@ impl Pointed {
 }
 
 impl FlowRecord {
-    pub(crate) fn new(instruction: &Instruction, flow: RawFlow, through: Through) -> Self {
+    /// Of an instruction at an address, of so many bytes.
+    #[inline]
+    pub(crate) fn new((address, length): (u64, u8), flow: RawFlow, through: Through) -> Self {
         let (pointed, place) = Pointed::of(through);
         let (kind, value) = match flow {
             RawFlow::Next => (Kind::Next, 0),
@@ -71,7 +71,7 @@ impl FlowRecord {
             RawFlow::Transaction(target) => (Kind::Transaction, target),
             RawFlow::Invalid => (Kind::Invalid, 0),
         };
-        Self { address: instruction.ip(), value, kind, length: u8::try_from(instruction.len()).unwrap_or(0) }
+        Self { address, value, kind, length }
     }
 
     #[inline]

@@ -1,5 +1,6 @@
 //! The first of two decodings: every instruction of every fragment once, of which only what changes the flow of
-//! control and what may be the address of a jump table is kept. Instructions that tell of neither are passed over by their length.
+//! control and what may be the address of a jump table is kept. Instructions that tell of neither are passed over by their length, and
+//! direct calls, jumps and branches are read from their bytes; the decoder sees the others.
 
 use std::ops::Range;
 
@@ -9,10 +10,12 @@ use tare_image::Image;
 use crate::addresses::{added_address, constant_address, indexed_address, loaded_slot, origin, part, stored_address};
 use crate::carried::Carried;
 use crate::decode::{AddressSet, RawFlow, enters_kernel, raw_flow};
+use crate::direct::{Direct, direct};
 use crate::extent::{Extent, Step};
 use crate::fragments::{Fragment, Fragments, Named, Traits};
 use crate::held;
 use crate::leads::{Kind, Leads};
+use crate::lock;
 use crate::parallel::Threads;
 use crate::plain::quiet;
 use crate::pointed;
@@ -134,7 +137,8 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threa
     let held = held.into_iter().map(|(_, value)| value).chain(sweep.constants.iter().copied());
     sweep.changing.settle(image, &places.protected, held);
     sweep.inline.sort();
-    sweep.behind_lock = straighten(&mut sweep);
+    let over_lock = std::mem::take(&mut sweep.over_lock);
+    sweep.behind_lock = lock::straighten(&mut sweep.flows, &sweep.starts, &over_lock);
     sweep.leads = Leads::find(fragments, &sweep);
     sweep.called_inside = mark_calls(&sweep, fragments);
     sweep.labels = mark_pointers(image, &sweep, fragments);
@@ -207,31 +211,6 @@ fn pieces(fragments: &Fragments, todo: &[usize]) -> Vec<Range<usize>> {
         left = left.saturating_sub(bytes);
     }
     pieces
-}
-
-/// The `lock` prefix.
-const LOCK: u8 = 0xf0;
-
-/// Whether a branch within the bytes that start at an address seems to leave out a `lock` prefix.
-fn leads_behind_lock(bytes: &[u8], start: u64, flow: RawFlow) -> bool {
-    let (RawFlow::Jump(target) | RawFlow::Branch(target)) = flow else { return false };
-    let before = target.checked_sub(start).and_then(|at| usize::try_from(at).ok()?.checked_sub(1));
-    before.and_then(|before| bytes.get(before)) == Some(&LOCK)
-}
-
-/// Branches that leave out the `lock` prefix of an instruction are said to go to the instruction; answers where they go.
-fn straighten(sweep: &mut Sweep) -> Vec<u64> {
-    let mut behind = Vec::new();
-    for index in std::mem::take(&mut sweep.over_lock) {
-        let Some(target) = sweep.flows.get_mut(index).and_then(FlowRecord::branch_target_mut) else { continue };
-        if !sweep.starts.contains(*target) && sweep.starts.contains(*target - 1) {
-            behind.push(*target);
-            *target -= 1;
-        }
-    }
-    behind.sort_unstable();
-    behind.dedup();
-    behind
 }
 
 /// Marks what is called; answers the instructions that are called and start no fragment.
@@ -408,17 +387,14 @@ impl<'a> Portion<'a> {
         let may_pass = fragment.has_known_end && self.places.are_far();
         let (mut decoded, mut instructions) = (0, 0);
         let mut place = 0;
-        while let Some(rest @ [_, ..]) = bytes.get(place..) {
+        while place < bytes.len() {
             let address = start + place as u64;
             decoded += 1;
-            if may_pass
-                && let Some(quiet) = quiet(rest)
-                && carried.passes(quiet.keeps_flags)
-            {
+            if may_pass && let Some(length) = self.pass(&fragment.range, bytes, place, &mut carried) {
                 recent.pass(address);
                 self.starts.insert_into(stretch, address);
                 instructions = decoded;
-                place += quiet.length();
+                place += length;
                 continue;
             }
             place += recent.decode(address).len();
@@ -436,7 +412,7 @@ impl<'a> Portion<'a> {
                 instructions = decoded;
             }
             self.starts.insert_into(stretch, address);
-            if leads_behind_lock(bytes, start, flow) {
+            if lock::is_left_out(bytes, start, flow) {
                 self.over_lock.push(self.flows.len());
             }
             if carried.step(instruction, flow) {
@@ -455,7 +431,7 @@ impl<'a> Portion<'a> {
                 None => self.record(image, &mut recent, flow, &mut seen),
                 Some((flow, through)) => {
                     seen.has_thunk |= raw != RawFlow::Return;
-                    self.flows.push(FlowRecord::new(instruction, flow, through));
+                    self.flows.push(FlowRecord::new((address, instruction.len() as u8), flow, through));
                 }
             }
         }
@@ -467,6 +443,29 @@ impl<'a> Portion<'a> {
             end = extent.end().max(start + 1);
         }
         self.swept.push(Swept { end, traits: seen, flows: first..self.flows.len(), instructions });
+    }
+
+    /// Passes over the instruction at a place in the bytes of a range, if it tells of nothing but where it goes; answers its length.
+    #[inline(always)]
+    fn pass(&mut self, range: &Range<u64>, bytes: &[u8], place: usize, carried: &mut Carried) -> Option<usize> {
+        let rest = bytes.get(place..)?;
+        if let Some(quiet) = quiet(rest) {
+            return carried.passes(quiet.keeps_flags).then_some(quiet.length());
+        }
+        let address = range.start + place as u64;
+        let Direct { flow, length } = direct(rest, address)?;
+        let behind = address + u64::from(length);
+        if !self.inline.is_plain(range, flow, behind) || !carried.turns(matches!(flow, RawFlow::Branch(_))) {
+            return None;
+        }
+        if lock::is_left_out(bytes, range.start, flow) {
+            self.over_lock.push(self.flows.len());
+        }
+        if let RawFlow::Call(callee) = flow {
+            *carried = Carried::behind_call(callee, behind);
+        }
+        self.flows.push(FlowRecord::new((address, length), flow, Through::Nothing));
+        Some(usize::from(length))
     }
 
     fn record(&mut self, image: &Image<'_>, recent: &mut Recent<'_>, flow: RawFlow, seen: &mut Traits) {
@@ -488,7 +487,8 @@ impl<'a> Portion<'a> {
             through = self.through(image, recent);
             seen.calls_register |= matches!(through, Through::Pointer | Through::Unknown);
         }
-        self.flows.push(FlowRecord::new(recent.last(), flow, through));
+        let last = recent.last();
+        self.flows.push(FlowRecord::new((last.ip(), last.len() as u8), flow, through));
     }
 
     /// What an indirect call or jump goes through; in the large model that may be the slot of a PLT entry, whose address is loaded, or

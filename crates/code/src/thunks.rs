@@ -83,6 +83,18 @@ impl Inline {
         self.known.last().filter(|last| last.at == start).map(|last| (last.flow, last.through))
     }
 
+    /// Whether a direct call, jump or branch does what it says; what does not is to be asked of with all that stands in front of it.
+    #[inline]
+    pub(crate) fn is_plain(&self, range: &Range<u64>, flow: RawFlow, behind: u64) -> bool {
+        let is_over = |target: u64| target.wrapping_sub(behind) <= MOST && range.contains(&target);
+        self.awaited.is_none()
+            && match flow {
+                RawFlow::Call(target) => !is_over(target),
+                RawFlow::Jump(target) => range.contains(&target),
+                _ => true,
+            }
+    }
+
     /// A call over a loop.
     #[cold]
     fn enter(&mut self, image: &Image<'_>, range: &Range<u64>, recent: &mut Recent<'_>) -> Option<()> {
