@@ -139,7 +139,7 @@ impl Joiner<'_, '_> {
             } else if fragment.named == Named::No && !fragment.traits.is_called {
                 if is_at_entry() {
                     users.entry(to).or_default().push(index);
-                } else if !is_thunk(self.image, target) {
+                } else if !is_thunk(self.image, fragment) {
                     below.push((index, to));
                 }
             }
@@ -211,7 +211,7 @@ impl Joiner<'_, '_> {
             roots.dedup();
             let [single] = roots.as_slice() else { continue };
             let is_described_behind = self.parts.parent(part).is_some_and(|parent| groups.root(parent) == *single);
-            let is_thunk = || self.fragments.list.get(part).is_some_and(|one| is_thunk(self.image, one.range.start));
+            let is_thunk = || self.fragments.list.get(part).is_some_and(|one| is_thunk(self.image, one));
             if (is_described_behind || self.parts.is_no_entry(part)) && !is_thunk() {
                 groups.join_start(*single, part);
                 has_changed = true;
@@ -236,7 +236,7 @@ fn holders(image: &Image<'_>, fragments: &Fragments) -> BTreeMap<usize, usize> {
         let is_free = fragment.named == Named::No && !fragment.traits.is_called && !fragment.traits.is_pointed_at && !fragment.traits.is_empty;
         if let Some(&(_, Some(holder))) = open.last()
             && is_free
-            && !is_thunk(image, start)
+            && !is_thunk(image, fragment)
         {
             holders.insert(index, holder);
         }

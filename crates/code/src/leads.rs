@@ -1,6 +1,7 @@
 //! Where fragments lead: found once, for all who ask of it.
 
 use crate::fragments::Fragments;
+use crate::quick::QuickSet;
 use crate::record::FlowRecord;
 use crate::sweep::Sweep;
 
@@ -51,21 +52,30 @@ pub(crate) struct Leads {
     all: Vec<Lead>,
     /// Where those of each fragment end.
     ends: Vec<usize>,
+    /// Fragments into the middle of whose instructions someone branches, and those that do.
+    pub(crate) torn: QuickSet<usize>,
 }
 
 impl Leads {
     /// Finds them, once all fragments are swept.
     pub(crate) fn find(fragments: &Fragments, sweep: &Sweep) -> Self {
-        let mut leads = Self { all: Vec::with_capacity(sweep.flows.len() / 2), ends: Vec::with_capacity(fragments.list.len()) };
+        let room = sweep.flows.len() / 8 * 5;
+        let mut leads = Self { all: Vec::with_capacity(room), ends: Vec::with_capacity(fragments.list.len()), torn: QuickSet::default() };
         for (index, fragment) in fragments.list.iter().enumerate() {
+            let stretch = sweep.starts.stretch_of(fragment.range.start);
             for (flow, record) in fragment.flows.clone().zip(sweep.flows_of(fragment)) {
                 let Some(kind) = record.kind_of_lead() else { continue };
                 let target = record.direct_target();
                 let is_own = target.is_some_and(|target| fragment.range.contains(&target));
+                let to = if is_own { Some(index) } else { target.and_then(|target| fragments.at(target)) };
+                if let (Some(to), Some(target)) = (to, record.branch_target())
+                    && !sweep.starts.has_near(stretch, target)
+                {
+                    leads.torn.extend([index, to]);
+                }
                 if is_own && kind != Kind::Call {
                     continue;
                 }
-                let to = if is_own { Some(index) } else { target.and_then(|target| fragments.at(target)) };
                 let start = to.and_then(|to| fragments.list.get(to)).map(|to| to.range.start);
                 let number = |index: usize| u32::try_from(index).unwrap_or(NONE);
                 leads.all.push(Lead { flow: number(flow), to: to.map_or(NONE, number), kind, is_to_start: start.is_some() && start == target });

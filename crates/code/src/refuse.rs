@@ -6,6 +6,7 @@ use tare_image::{Image, Relocation, RelocationKind};
 use crate::decode::{RawFlow, decoder, is_padding, raw_flow};
 use crate::fragments::{Fragment, Fragments, Named};
 use crate::jumps::Jumps;
+use crate::leads::Lead;
 use crate::managed;
 use crate::names::{START_UP, around_main, run_by_loader};
 use crate::program::{Function, Refusal};
@@ -40,7 +41,6 @@ pub(crate) fn refuse(
         by_loader: run_by_loader(image).map(|one| one.1).collect(),
         delicate: delicate(image, fragments, shared),
         resolvers: image.ifunc_resolvers(),
-        torn: torn_fragments(fragments, sweep),
         taking: taking(fragments, units),
         giving: giving(fragments, sweep),
         held: held_elsewhere(image, fragments, sweep, units),
@@ -67,7 +67,6 @@ struct Judge<'a, 'data> {
     delicate: Vec<u64>,
     /// Sorted.
     resolvers: Vec<u64>,
-    torn: QuickSet<usize>,
     /// Entries of functions that take more than registers, sorted.
     taking: Vec<u64>,
     /// Callees that give flags back, sorted.
@@ -91,7 +90,7 @@ impl Judge<'_, '_> {
         let has = |test: &dyn Fn(&Fragment) -> bool| own.iter().any(|one| test(one));
         let fdes = self.image.fdes();
         let is_special = |one: &Fragment| one.fde.and_then(|fde| fdes.get(fde)).is_some_and(|fde| fde.is_special);
-        let is_torn = || unit.fragments.iter().any(|one| self.torn.contains(one));
+        let is_torn = || unit.fragments.iter().any(|one| self.sweep.leads.torn.contains(one));
         let by_nature: [(Refusal, &dyn Fn() -> bool); 2] = [
             (Refusal::StartUp, &|| {
                 self.around_main.contains(&function.entry) || self.by_loader.contains(&function.entry) || is_start_up(self.image, function)
@@ -104,8 +103,8 @@ impl Judge<'_, '_> {
             (Refusal::Relocated, &|| self.has_relocated_text && has(&|one| !self.image.relocations_in(&one.range).is_empty())),
             (Refusal::SpecialUnwinding, &|| has(&is_special) || jumps.is_some_and(Jumps::has_unwinding)),
             (Refusal::OverlappingCode, &|| has(&|one| one.traits.overlaps) || is_torn()),
-            (Refusal::SharedCode, &|| has(&|one| self.hands_over(one))),
-            (Refusal::MoreThanRegisters, &|| self.carries(function) || has(&|one| self.leads_to_taking(one))),
+            (Refusal::SharedCode, &|| unit.fragments.iter().any(|&one| self.hands_over(one))),
+            (Refusal::MoreThanRegisters, &|| self.carries(function) || unit.fragments.iter().any(|&one| self.leads_to_taking(one))),
             (Refusal::CallIntoBody, &|| {
                 has(&|one| one.traits.has_thunk) || has(&|one| one.traits.is_called_inside) && self.calls_itself_inside(&own)
             }),
@@ -150,16 +149,19 @@ impl Judge<'_, '_> {
     }
 
     /// Whether more than the registers goes with a call or a jump out of a fragment.
-    fn leads_to_taking(&self, fragment: &Fragment) -> bool {
-        let is_taken = |record: &FlowRecord| record.direct_target().is_some_and(|target| self.taking.binary_search(&target).is_ok());
-        !self.taking.is_empty() && self.sweep.flows_of(fragment).iter().any(is_taken)
+    fn leads_to_taking(&self, fragment: usize) -> bool {
+        let start = |lead: &Lead| self.fragments.list.get(lead.to_start()?).filter(|one| one.traits.takes_more).map(|one| one.range.start);
+        let is_taken = |lead: &Lead| start(lead).is_some_and(|target| self.taking.binary_search(&target).is_ok());
+        !self.taking.is_empty() && self.sweep.leads.of(fragment).iter().any(is_taken)
     }
 
     /// Whether more than the registers comes with a branch into a fragment from another function, or out of it.
-    fn hands_over(&self, fragment: &Fragment) -> bool {
-        let is_delicate = |record: &FlowRecord| record.branch_target().is_some_and(|target| self.delicate.binary_search(&target).is_ok());
-        let leads_out = || self.sweep.flows_of(fragment).iter().any(is_delicate);
-        !self.delicate.is_empty() && (!behind_start(&self.delicate, &fragment.range).is_empty() || leads_out())
+    fn hands_over(&self, fragment: usize) -> bool {
+        let target = |lead: &Lead| lead.to().and_then(|_| lead.record(self.sweep)?.branch_target());
+        let is_delicate = |lead: &Lead| target(lead).is_some_and(|target| self.delicate.binary_search(&target).is_ok());
+        let leads_out = || self.sweep.leads.of(fragment).iter().any(is_delicate);
+        let is_led_into = |one: &Fragment| !behind_start(&self.delicate, &one.range).is_empty();
+        !self.delicate.is_empty() && (self.fragments.list.get(fragment).is_some_and(is_led_into) || leads_out())
     }
 }
 
@@ -275,25 +277,6 @@ fn is_label(image: &Image<'_>, at: u64) -> bool {
 fn is_start_up(image: &Image<'_>, function: &Function) -> bool {
     let by_name = || std::iter::once(&function.name).chain(&function.aliases).any(|name| START_UP.contains(&name.as_str()));
     (image.entry() != 0 && function.contains(image.entry())) || by_name()
-}
-
-/// Fragments into the middle of whose instructions someone branches.
-fn torn_fragments(fragments: &Fragments, sweep: &Sweep) -> QuickSet<usize> {
-    let mut torn = QuickSet::default();
-    for (index, fragment) in fragments.list.iter().enumerate() {
-        let stretch = sweep.starts.stretch_of(fragment.range.start);
-        for record in sweep.flows_of(fragment) {
-            let Some(target) = record.branch_target() else { continue };
-            if sweep.starts.has_near(stretch, target) {
-                continue;
-            }
-            if let Some(other) = fragments.at(target) {
-                torn.insert(index);
-                torn.insert(other);
-            }
-        }
-    }
-    torn
 }
 
 /// Whether a jump does not fit between the entry (behind an `endbr64`) and the next code; padding may be used.

@@ -155,7 +155,9 @@ fn rounds(image: &Image<'_>, fragments: &mut Fragments, places: &Places, sweep: 
             let own = piece.first().and_then(|piece| todo.get(piece.clone())).unwrap_or_default();
             Portion::of(image, places, own.iter().filter_map(|&one| fragments.list.get(one)))
         });
-        sweep.flows.reserve(done.iter().map(|portion| portion.flows.len()).sum());
+        let flows: usize = done.iter().map(|portion| portion.flows.len()).sum();
+        // With room for what the next rounds add, so that all need not be moved for that.
+        sweep.flows.reserve(flows + flows / 16);
         for (piece, portion) in pieces.into_iter().zip(done) {
             sweep.take(portion, fragments, todo.get(piece).unwrap_or_default());
         }

@@ -15,9 +15,9 @@ use tare_image::Image;
 
 use crate::addresses::slot;
 use crate::decode::{LONGEST, RawFlow, decoder, raw_flow};
-use crate::fragments::Fragments;
+use crate::fragments::{Fragment, Fragments};
 use crate::jumps::{JumpKind, Jumps};
-use crate::leads::Kind;
+use crate::leads::{Kind, Lead};
 use crate::quick::QuickMap;
 use crate::sweep::Sweep;
 use crate::tables::Resolver;
@@ -176,8 +176,10 @@ pub(crate) fn mark(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, unit
         let own = || unit.fragments.iter().filter_map(|&one| Some((one, fragments.list.get(one)?)));
         let mut through: Vec<Jump> = Vec::new();
         for (one, fragment) in own() {
-            let may_be_thunk = |to: usize| fragments.list.get(to).is_some_and(|one| one.traits.begins_with_call);
-            let jumps = sweep.leads.of(one).iter().filter(|lead| lead.kind == Kind::Jump && lead.to_start().is_none_or(may_be_thunk));
+            let begins_with_call = |to: usize| fragments.list.get(to).is_some_and(|one| one.traits.begins_with_call);
+            // In the middle of a fragment the sweep has met thunks.
+            let may_be_thunk = |lead: &Lead| lead.to_start().map_or(lead.to().is_none() || !sweep.inline.known.is_empty(), begins_with_call);
+            let jumps = sweep.leads.of(one).iter().filter(|lead| lead.kind == Kind::Jump && may_be_thunk(lead));
             let outward = jumps.filter_map(|lead| lead.record(sweep)).filter_map(|record| Some((record.address, record.branch_target()?)));
             let leads_on = |target| thunk_at(image, target).is_some_and(|thunk| thunk.ending == Ending::Overwrites);
             let thunked = outward.filter(|&(_, target)| *known.entry(target).or_insert_with(|| leads_on(target)));
@@ -203,9 +205,9 @@ fn is_return(image: &Image<'_>, jump: &Jump) -> bool {
     jump.from == jump.address && decoder(image, &range).into_iter().next().is_some_and(|one| raw_flow(&one) == RawFlow::Return)
 }
 
-/// Whether code calls over a loop, and overwrites or drops the return address.
-pub(crate) fn is_thunk(image: &Image<'_>, start: u64) -> bool {
-    thunk_at(image, start).is_some()
+/// Whether a fragment calls over a loop, and overwrites or drops the return address.
+pub(crate) fn is_thunk(image: &Image<'_>, fragment: &Fragment) -> bool {
+    fragment.traits.begins_with_call && thunk_at(image, fragment.range.start).is_some()
 }
 
 fn thunk_at(image: &Image<'_>, start: u64) -> Option<Thunk> {
