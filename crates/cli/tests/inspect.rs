@@ -112,7 +112,7 @@ fn bad_words_are_answered_with_the_good_ones() {
     let place = Place::new();
     program(&place, &[]);
     let cases: [(&[&str], &[&str]); 4] = [
-        (&["--sort", "weight"], &["no column `weight`", "instructions", ":desc"]),
+        (&["--sort", "weight"], &["no column `weight`", "instructions", "cyclomatic (CC)", ":desc"]),
         (&["--loops", "--calls"], &["--loops", "--calls", "--format json"]),
         (&["--functions", "/(/"], &["/(/", "unclosed group", "try:"]),
         (&["--top", "many"], &["many", "--top"]),

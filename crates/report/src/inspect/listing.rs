@@ -27,8 +27,8 @@ pub struct Order {
 pub struct UnknownColumn {
     /// What was asked for.
     pub wanted: String,
-    /// The names there are.
-    pub known: Vec<&'static str>,
+    /// The names there are, with the heads that people see in brackets where these are others.
+    pub known: Vec<String>,
 }
 
 impl Order {
@@ -42,12 +42,15 @@ impl Order {
             Some((name, "asc")) => (name, false),
             _ => (text, false),
         };
-        let is_named = |column: &Column| {
-            let head = column.head.trim_end_matches('.');
-            column.key.eq_ignore_ascii_case(name) || (!head.is_empty() && head.eq_ignore_ascii_case(name))
+        let head = |column: &Column| column.head.trim_end_matches('.');
+        let is_named =
+            |column: &Column| column.key.eq_ignore_ascii_case(name) || (!head(column).is_empty() && head(column).eq_ignore_ascii_case(name));
+        let names = |column: &Column| match head(column) {
+            head if head.is_empty() || head.eq_ignore_ascii_case(column.key) => column.key.to_string(),
+            head => format!("{} ({head})", column.key),
         };
         let columns = rows.columns();
-        let unknown = || UnknownColumn { wanted: text.to_string(), known: columns.iter().map(|column| column.key).collect() };
+        let unknown = || UnknownColumn { wanted: text.to_string(), known: columns.iter().map(names).collect() };
         let column = columns.iter().position(is_named).ok_or_else(unknown)?;
         Ok(Self { column, is_descending })
     }
