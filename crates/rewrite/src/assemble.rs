@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! in front of an instruction    what falls in passes   jmp over the arrivals   arrival 0   jmp   arrival 1 …
+//!                               (each arrival at an `endbr64` begins with one of its own)
 //! then, where branches lead     what everybody passes   the instruction
 //! a conditional jump            the opposite condition over: what is passed when it is taken, jmp
 //! ```
@@ -12,7 +13,7 @@ use tare_code::{Body, JumpTable};
 use tare_image::Image;
 
 use crate::copies::{Arrival, Fixup, Fragment, FunctionCopy, Label, Site, TableCopy, Target, label};
-use crate::decode::{Form, Item, Part, Reference};
+use crate::decode::{ENDBR64, Form, Item, Part, Reference};
 use crate::insertion::{Insertion, Point};
 use crate::points::{Placed, Points, Slot, Way};
 use crate::reason::Reason;
@@ -158,8 +159,9 @@ impl Inserted {
                 Slot::Fall => inserted.head += length,
                 Slot::Arrival(number) => {
                     inserted.head += length;
-                    if last != Some(number) && (last.is_some() || item.is_fallen_into) {
-                        inserted.head += JUMP;
+                    if last != Some(number) {
+                        inserted.head += if last.is_some() || item.is_fallen_into { JUMP } else { 0 };
+                        inserted.head += if item.is_mark { ENDBR64.len() as u32 } else { 0 };
                     }
                     last = Some(number);
                 }
@@ -292,6 +294,9 @@ impl Writer<'_, '_> {
                         }
                         let to = self.position();
                         self.written.arrivals.push(Arrival { from: item.at, number, to });
+                        if item.is_mark {
+                            self.written.bytes.extend(ENDBR64);
+                        }
                         last = Some(number);
                     }
                     self.insert(index, placed, insertion, 0);

@@ -51,6 +51,8 @@ pub(crate) struct Item {
     pub(crate) is_exit: bool,
     /// Whether control may come here from the instruction in front, or from outside of the part.
     pub(crate) is_fallen_into: bool,
+    /// Whether it is an [`ENDBR64`].
+    pub(crate) is_mark: bool,
     /// Link address that it refers to, if it does.
     pub(crate) target: u64,
     /// What is inserted here, as indices into all places of the function.
@@ -71,6 +73,9 @@ pub(crate) struct Part<'data> {
 
 /// Bytes in which code compares where it came from: moves, `sar`, `cmp`.
 const CHECK_LENGTH: u64 = 32;
+
+/// `endbr64`: with control-flow enforcement, jumps and calls through pointers have to land on one.
+pub(crate) const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 
 /// The opcode of `lea`.
 const LEA: u8 = 0x8d;
@@ -327,7 +332,7 @@ fn item(function: &Function, one: &Instruction, at: usize, bytes: &[u8], referen
         (Operand::Fixed, None) => (Form::Plain, 0),
     };
     let at = u32::try_from(at).map_err(|_| Reason::TooLarge)?;
-    Ok(Item { at, length: one.length, form, is_exit, is_fallen_into: false, target, places: (0, 0) })
+    Ok(Item { at, length: one.length, form, is_exit, is_fallen_into: false, is_mark: bytes == ENDBR64, target, places: (0, 0) })
 }
 
 /// Where an instruction holds an address of 32 bits; `None` where it does not, or more than once.

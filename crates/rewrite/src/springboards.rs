@@ -16,6 +16,7 @@ use tare_code::{Function, Program, Refusal};
 use tare_image::Image;
 
 use crate::copies::{FunctionCopy, Target};
+use crate::decode::ENDBR64;
 use crate::plan::Moved;
 use crate::reason::Reason;
 
@@ -23,9 +24,6 @@ use crate::reason::Reason;
 pub(crate) const JUMP_LENGTH: u64 = 5;
 /// Bytes of the jump to an island.
 pub(crate) const SHORT_JUMP_LENGTH: u64 = 2;
-/// `endbr64`, which stays at the head of a function that has it.
-const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
-
 /// Bytes of padding between functions that are looked at.
 const LONGEST_PADDING: u64 = 32;
 

@@ -97,6 +97,24 @@ fn figure_2_prints_what_the_paper_says() {
 }
 
 #[test]
+fn pointers_to_what_adapters_bring_lead_to_marks() {
+    const MARK: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
+    let bench = Bench::new();
+    let program = bench.build("visits.cpp", "-O2 -fcf-protection=full", "visits");
+    let copy = copy(&program, BRACKETS, EVERY_LEVEL);
+    let (old, new) = (std::fs::read(&program).expect("the program"), std::fs::read(&copy).expect("the copy"));
+    let (old, new) = (Image::parse(&old).expect("the program"), Image::parse(&new).expect("the copy"));
+    let pointers = |image: &Image<'_>| -> Vec<u64> { image.relocations().iter().filter_map(|one| image.pointer_at(one.address)).collect() };
+    let known = pointers(&old);
+    let brought: Vec<u64> = pointers(&new).into_iter().filter(|target| !known.contains(target) && new.text_at(*target).is_some()).collect();
+    // At the start and at the end, at least.
+    assert!(brought.len() >= 2, "{brought:x?}");
+    for target in brought {
+        assert_eq!(new.bytes_at(target, 4), Some(MARK), "{target:#x}");
+    }
+}
+
+#[test]
 fn what_snippets_call_and_what_keeps_errno_for_them_have_no_snippets() {
     let bench = Bench::new();
     for flags in ["-O1", "-O1 -static", "-O1 -static-pie", "-O1 -no-pie"] {

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Bench, Count};
+use tare_image::Image;
 use tare_rewrite::{Levels, Reason};
 
 /// How the counts of a program balance.
@@ -271,6 +272,26 @@ fn functions_that_hand_out_their_labels_are_refused() {
         assert!(is_refused("comes_back") && is_unknown("pushes"), "{flags}: {:?}", output.refusals);
         assert!(!is_refused("unwind") && !is_refused("takes"), "{flags}: {:?}", output.refusals);
         assert_eq!(bench.run(&copy), bench.run(&original), "{flags}");
+    }
+}
+
+#[test]
+fn pointers_lead_to_marks_where_they_did() {
+    const MARK: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
+    for flags in ["-O0 -fcf-protection=full", "clang -O0 -fcf-protection=full"] {
+        let bench = Bench::new();
+        let original = bench.build("labels.c", flags, "original");
+        let (copy, _) = bench.instrument(&original, "copy", Levels::ALL, true);
+        let (old, new) = (std::fs::read(&original).expect("the original"), std::fs::read(&copy).expect("the copy"));
+        let (old, new) = (Image::parse(&old).expect("the original"), Image::parse(&new).expect("the copy"));
+        // Entries of the copied tables are what the loader writes behind the original's end.
+        let end = old.relocations().last().map_or(0, |last| last.address);
+        let entries = new.relocations().iter().filter(|one| one.address > end).filter_map(|one| new.pointer_at(one.address));
+        let targets: Vec<u64> = entries.filter(|&target| new.is_code(target)).collect();
+        assert!(targets.len() >= 3, "{flags}: {targets:x?}");
+        for target in targets {
+            assert_eq!(new.bytes_at(target, 4), Some(MARK), "{flags}: {target:#x}");
+        }
     }
 }
 

@@ -169,10 +169,10 @@ impl<'a> Builder<'a> {
         initialize.original = hooks::find(image, When::Start).map(|hook| hook.function);
         finalize.original = hooks::find(image, When::End).map(|hook| hook.function);
         if !initialize.is_empty() {
-            self.added.initialize = Some(self.place(start::initialize(&initialize), "tare_adapter_initialize"));
+            self.added.initialize = Some(self.place(start::initialize(&initialize).behind_mark(), "tare_adapter_initialize"));
         }
         if !finalize.is_empty() {
-            self.added.finalize = Some(self.place(start::finalize(&finalize), "tare_adapter_finalize"));
+            self.added.finalize = Some(self.place(start::finalize(&finalize).behind_mark(), "tare_adapter_finalize"));
         }
         (self.added, sites, self.texts)
     }
@@ -180,7 +180,7 @@ impl<'a> Builder<'a> {
     fn detours(&mut self) {
         for (name, callee) in self.functions.clone() {
             if let Callee::Imported { slot, proof: Some(proof) } = callee {
-                let compiled = detour(slot, &self.environment(&RecordLayout::default()));
+                let compiled = detour(slot, &self.environment(&RecordLayout::default())).behind_mark();
                 let routine = self.place(compiled, &format!("tare_call_{name}"));
                 self.added.pointers.push((proof.way, routine));
             }

@@ -26,6 +26,7 @@ use super::check::Checked;
 use super::vectors::Area;
 use crate::adapter::nesting::Nested;
 use crate::adapter::record::{Home, RecordLayout};
+use crate::decode::ENDBR64;
 use crate::insertion;
 use crate::unwind::frames::Rows;
 use needs::Needs;
@@ -121,6 +122,17 @@ pub(crate) struct Compiled {
     pub(crate) fields: Vec<(u32, u8, insertion::Value)>,
     /// Call-frame instructions.
     pub(crate) frame: Vec<u8>,
+}
+
+impl Compiled {
+    /// The same where control comes through a pointer.
+    pub(crate) fn behind_mark(mut self) -> Self {
+        const ADVANCE: u8 = 0x40;
+        self.bytes.splice(..0, ENDBR64);
+        self.fields.iter_mut().for_each(|field| field.0 += ENDBR64.len() as u32);
+        self.frame.insert(0, ADVANCE | ENDBR64.len() as u8);
+        self
+    }
 }
 
 /// Compiles a snippet.

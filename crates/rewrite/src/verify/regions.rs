@@ -125,9 +125,9 @@ impl Checker<'_, '_> {
         if self.seen.label(original) == Some(copied) {
             return Some(Slot::Before);
         }
-        let fragment = self.copy.fragments.iter().find(|fragment| fragment.new.contains(&copied))?;
-        let site = fragment.sites.iter().find(|site| site.at == copied)?;
-        Some(site.slot)
+        let fragment = self.copy.fragments.iter().find(|fragment| fragment.arrivals.contains(&(copied, original)))?;
+        let behind = fragment.sites.partition_point(|site| site.at < copied);
+        Some(fragment.sites.get(behind)?.slot)
     }
 
     /// Where an exception out of a call leads.

@@ -5,6 +5,7 @@ use tare_code::{Program, TableForm, plain_length};
 use tare_image::Image;
 
 use crate::addresses::AddressMap;
+use crate::decode::ENDBR64;
 use crate::insertion::{Point, Value};
 use crate::points::Slot;
 use crate::verify::seen::{Labels, Seen};
@@ -115,9 +116,10 @@ struct Place<'a, 'data> {
     new_bytes: &'a [u8],
     /// Instructions just passed whose bytes must be the original's: where they begin in both.
     same: (u64, u64),
-    /// Sites and jumps that were passed.
+    /// Sites, jumps and arrivals that were passed.
     sites: usize,
     jumps: usize,
+    arrivals: usize,
     decoder: Decoder<'a>,
     decoded: Instruction,
 }
@@ -140,6 +142,7 @@ impl<'a, 'data> Place<'a, 'data> {
             same: (old.start, new.start),
             sites: 0,
             jumps: 0,
+            arrivals: 0,
             decoder: Decoder::with_ip(64, new_bytes, new.start, DecoderOptions::NONE),
             decoded: Instruction::default(),
         })
@@ -237,6 +240,7 @@ impl<'a, 'data> Place<'a, 'data> {
     /// Goes behind what is inserted on the ways to an instruction, and the jumps over them.
     fn ways(&mut self, seen: &mut Seen) -> Result<(), Fault> {
         loop {
+            self.mark()?;
             self.pass(seen, |slot| matches!(slot, Slot::Fall | Slot::Arrival(_)))?;
             if self.fragment.jumps.get(self.jumps) != Some(&self.new) {
                 return Ok(());
@@ -248,6 +252,21 @@ impl<'a, 'data> Place<'a, 'data> {
             }
             seen.branches.push((at, self.old, self.decoded.near_branch_target()));
         }
+    }
+
+    /// An arrival at an `endbr64` begins with one of its own.
+    fn mark(&mut self) -> Result<(), Fault> {
+        if self.fragment.arrivals.get(self.arrivals) != Some(&(self.new, self.old)) {
+            return Ok(());
+        }
+        self.arrivals += 1;
+        if !self.behind_old().starts_with(&ENDBR64) {
+            return Ok(());
+        }
+        if self.ahead(ENDBR64.len()) != ENDBR64 {
+            return Err(self.fault("control may not come here through a pointer, as it may in the original"));
+        }
+        self.skip(ENDBR64.len() as u64)
     }
 
     /// Checks the whole fragment.
@@ -287,7 +306,7 @@ impl<'a, 'data> Place<'a, 'data> {
         }
         self.same_so_far(self.new)?;
         seen.labels.push(labels);
-        if self.sites != self.fragment.sites.len() || self.jumps != self.fragment.jumps.len() {
+        if (self.sites, self.jumps, self.arrivals) != (self.fragment.sites.len(), self.fragment.jumps.len(), self.fragment.arrivals.len()) {
             return Err(self.fault("a probe is missing"));
         }
         if self.new == self.fragment.new.end {
@@ -306,7 +325,8 @@ impl<'a, 'data> Place<'a, 'data> {
     fn next_inserted(&self) -> u64 {
         let site = self.fragment.sites.get(self.sites).map(|site| site.at);
         let jump = self.fragment.jumps.get(self.jumps).copied();
-        site.into_iter().chain(jump).min().unwrap_or(u64::MAX)
+        let arrival = self.fragment.arrivals.get(self.arrivals).map(|arrival| arrival.0);
+        site.into_iter().chain(jump).chain(arrival).min().unwrap_or(u64::MAX)
     }
 
     /// The instructions passed since the last one that was looked at are the original's, up to an address of the copy.
