@@ -10,6 +10,7 @@ use iced_x86::{Instruction, InstructionInfoFactory, InstructionInfoOptions, Mnem
 
 use crate::decode::{RawFlow, enters_kernel};
 use crate::flags::ARITHMETIC;
+use crate::plain::Taken;
 
 /// Instructions that are looked at behind a function's start, and behind a call.
 const REACH_OF_START: u8 = 12;
@@ -53,20 +54,13 @@ impl Carried {
         self.call
     }
 
-    /// Takes the next instruction unseen, one that goes on; whether that does: nothing is looked for any more, or but flags, which it keeps.
+    /// Takes the next instruction unseen; whether that does: nothing is looked for any more, or but flags, and it tells what is left of these.
     #[inline]
-    pub(crate) fn passes(&mut self, keeps_flags: bool) -> bool {
-        let is_unseen = self.left == 0 || keeps_flags && !self.is_level && self.taken == Register::None;
-        self.left -= u8::from(is_unseen && self.left > 0);
-        is_unseen
-    }
-
-    /// Takes the next instruction unseen, one that turns; whether that does: nothing is looked for any more, or but flags, which it
-    /// does not read.
-    #[inline]
-    pub(crate) fn turns(&mut self, reads_flags: bool) -> bool {
-        let is_unseen = self.left == 0 || !reads_flags && !self.is_level && self.taken == Register::None;
-        self.left *= u8::from(!is_unseen);
+    pub(crate) fn passes(&mut self, flags: Taken) -> bool {
+        let is_unseen = self.left == 0 || flags != Taken::Unknown && !self.is_level && self.taken == Register::None;
+        if is_unseen {
+            self.left = if flags == Taken::None { 0 } else { self.left.saturating_sub(1) };
+        }
         is_unseen
     }
 

@@ -5,29 +5,36 @@
 //! nothing of functions. What the tables do not know is left to the decoder; what they know, a test holds against it, every opcode
 //! with every operand.
 
+/// What is known of an opcode, bit by bit.
+type Bits = u16;
+
 /// The opcode is known.
-const KNOWN: u8 = 1 << 7;
+const KNOWN: Bits = 1 << 9;
 /// An operand byte follows.
-const OPERAND: u8 = 1 << 6;
+const OPERAND: Bits = 1 << 8;
 /// Which instruction it is, or whether it has an immediate, is in the operand byte.
-const GROUP: u8 = 1 << 5;
-/// A comparison, a sum or a constant: it may name an address.
-const NAMES: u8 = 1 << 4;
+const GROUP: Bits = 1 << 7;
+/// A sum or a constant: it may name an address.
+const NAMES: Bits = 1 << 6;
+/// A comparison, of what may be an address.
+const COMPARES: Bits = 1 << 5;
 /// Whether it is one of those, is in the operand byte.
-const MAY_NAME: u8 = 1 << 3;
+const MAY_NAME: Bits = 1 << 4;
 /// Flags are neither read nor written.
-const KEEPS_FLAGS: u8 = 1 << 2;
+const KEEPS_FLAGS: Bits = 1 << 3;
+/// All arithmetic flags are written, and none is read.
+const SETS_FLAGS: Bits = 1 << 2;
 /// What follows at the end: nothing, a byte, four bytes (two under the prefix for 16 bits), or as many as the register has.
-const IMMEDIATE: u8 = 3;
-const BYTE: u8 = 1;
-const WORD: u8 = 2;
-const REGISTER: u8 = 3;
+const IMMEDIATE: Bits = 3;
+const BYTE: Bits = 1;
+const WORD: Bits = 2;
+const REGISTER: Bits = 3;
 
-const MODRM: u8 = KNOWN | OPERAND;
+const MODRM: Bits = KNOWN | OPERAND;
 /// What only moves values.
-const MOVE: u8 = MODRM | KEEPS_FLAGS;
+const MOVE: Bits = MODRM | KEEPS_FLAGS;
 
-type Table = [u8; 256];
+type Table = [Bits; 256];
 
 /// Opcodes of one byte, but for arithmetic.
 const ONE: Table = table(&[
@@ -40,12 +47,13 @@ const ONE: Table = table(&[
     (0x80, 0x80, MODRM | MAY_NAME | BYTE),
     (0x81, 0x81, MODRM | MAY_NAME | WORD),
     (0x83, 0x83, MODRM | MAY_NAME | BYTE),
-    (0x84, 0x87, MODRM),
+    (0x84, 0x85, MODRM | SETS_FLAGS),
+    (0x86, 0x87, MODRM),
     (0x88, 0x8b, MOVE),
     (0x8d, 0x8d, MOVE | GROUP),
     (0x98, 0x99, KNOWN),
-    (0xa8, 0xa8, KNOWN | BYTE),
-    (0xa9, 0xa9, KNOWN | WORD),
+    (0xa8, 0xa8, KNOWN | SETS_FLAGS | BYTE),
+    (0xa9, 0xa9, KNOWN | SETS_FLAGS | WORD),
     (0xb0, 0xb7, KNOWN | KEEPS_FLAGS | BYTE),
     (0xb8, 0xbf, KNOWN | NAMES | REGISTER),
     (0xc0, 0xc1, MODRM | BYTE),
@@ -69,7 +77,7 @@ const TWO: [Table; 4] = [
         (0x40, 0x4f, MODRM),
         (0x51, 0x5f, MODRM),
         (0x90, 0x9f, MODRM),
-        (0xa3, 0xa3, MODRM | NAMES),
+        (0xa3, 0xa3, MODRM | COMPARES),
         (0xa4, 0xa4, MODRM | BYTE),
         (0xa5, 0xa5, MODRM),
         (0xab, 0xab, MODRM),
@@ -95,7 +103,7 @@ const TWO: [Table; 4] = [
         (0x70, 0x70, BYTE),
         (0x74, 0x76, MODRM),
         (0x7e, 0x7f, MOVE),
-        (0xa3, 0xa3, MODRM | NAMES),
+        (0xa3, 0xa3, MODRM | COMPARES),
         (0xaf, 0xaf, MODRM),
         (0xb6, 0xb7, MOVE),
         (0xbe, 0xbf, MODRM),
@@ -120,7 +128,7 @@ const TWO: [Table; 4] = [
 ];
 
 /// The table with the bits of each range of opcodes, the last one included.
-const fn table(ranges: &[(u8, u8, u8)]) -> Table {
+const fn table(ranges: &[(u8, u8, Bits)]) -> Table {
     let mut table = [0; 256];
     let mut index = 0;
     while index < ranges.len() {
@@ -149,13 +157,15 @@ const fn alone() -> Table {
     let mut opcode = 0;
     while opcode < 0x40 {
         let names = match opcode {
-            ADD_IMMEDIATE | COMPARE..=COMPARE_IMMEDIATE => NAMES,
+            ADD_IMMEDIATE => NAMES,
+            COMPARE..=COMPARE_IMMEDIATE => COMPARES,
             _ => 0,
         };
+        let flags = if takes_carry(opcode as u8 >> 3) { 0 } else { SETS_FLAGS };
         table[opcode] = match opcode & 7 {
-            0..=3 => MODRM | names,
-            4 => KNOWN | names | BYTE,
-            5 => KNOWN | names | WORD,
+            0..=3 => MODRM | names | flags,
+            4 => KNOWN | names | flags | BYTE,
+            5 => KNOWN | names | flags | WORD,
             _ => 0,
         };
         opcode += 1;
@@ -163,16 +173,23 @@ const fn alone() -> Table {
     table
 }
 
+/// Whether it is addition or subtraction with the carry flag, by the number of the operation.
+const fn takes_carry(operation: u8) -> bool {
+    matches!(operation, 2 | 3)
+}
+
 /// What stands between an operand byte and the immediate: how many bytes, or what is to be looked at.
-const BEHIND: Table = behind();
+const BEHIND: [u8; 256] = behind();
 /// The next byte says whether four more follow.
 const BASE: u8 = 1 << 6;
 /// An address relative to the instruction.
 const RELATIVE: u8 = 1 << 7;
 /// Bytes of a distance that may be an address.
 const FAR: u8 = 4;
+/// A distance that is less is none.
+pub(crate) const NEAR: u64 = 1 << 10;
 
-const fn behind() -> Table {
+const fn behind() -> [u8; 256] {
     let mut table = [0; 256];
     let mut operand = 0;
     while operand < table.len() {
@@ -194,22 +211,33 @@ const fn behind() -> Table {
 #[must_use]
 #[inline]
 pub fn plain_length(code: &[u8]) -> Option<usize> {
-    plain(code).map(|plain| plain.length())
+    plain(code, 0).map(|plain| plain.length())
 }
 
-/// A plain instruction that also names no address: it compares nothing, adds and loads no constant that may be one, and its operand
-/// lies no more than a byte's distance from where registers point.
+/// A plain instruction that also names no address, of which `least` is the least: it adds and loads no constant that may be one, and its
+/// operand lies [near](NEAR) where registers point.
 #[inline(always)]
-pub(crate) fn quiet(code: &[u8]) -> Option<Plain> {
-    plain(code).filter(|plain| plain.is_quiet)
+pub(crate) fn quiet(code: &[u8], least: u64) -> Option<Plain> {
+    plain(code, least).filter(|plain| plain.is_quiet)
 }
 
 /// What is known of a plain instruction.
 pub(crate) struct Plain {
     length: u8,
     is_quiet: bool,
-    /// Whether flags are neither read nor written, for all that is known.
-    pub(crate) keeps_flags: bool,
+    /// Whether it compares values.
+    pub(crate) compares: bool,
+    pub(crate) flags: Taken,
+}
+
+/// What is left behind an instruction of the flags that came along, for all that is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Taken {
+    /// All: they are neither read nor written.
+    All,
+    /// None is asked for any more: they are written and not read, or control turns elsewhere.
+    None,
+    Unknown,
 }
 
 impl Plain {
@@ -221,19 +249,19 @@ impl Plain {
 }
 
 #[inline(always)]
-fn plain(code: &[u8]) -> Option<Plain> {
+fn plain(code: &[u8], least: u64) -> Option<Plain> {
     if let Some(bytes) = code.first_chunk::<8>() {
-        return beginning(*bytes).filter(|plain| plain.length() <= code.len());
+        return beginning(*bytes, least).filter(|plain| plain.length() <= code.len());
     }
-    short(code)
+    short(code, least)
 }
 
 /// The same of less than eight bytes.
 #[cold]
-fn short(code: &[u8]) -> Option<Plain> {
+fn short(code: &[u8], least: u64) -> Option<Plain> {
     let mut bytes = [0; 8];
     bytes.get_mut(..code.len())?.copy_from_slice(code);
-    beginning(bytes).filter(|plain| plain.length() <= code.len())
+    beginning(bytes, least).filter(|plain| plain.length() <= code.len())
 }
 
 /// The first bytes of an instruction, one after the other.
@@ -256,6 +284,13 @@ impl First {
         is_taken
     }
 
+    /// Whether the four bytes that end behind so many are a distance that is near.
+    #[inline]
+    const fn has_near(&self, behind: u8) -> bool {
+        let distance = (self.left >> (8 * (behind - FAR))) as u32 as i32;
+        self.taken + behind <= 8 && (distance.unsigned_abs() as u64) < NEAR
+    }
+
     #[inline]
     const fn next(&mut self) -> u8 {
         let byte = self.byte();
@@ -269,7 +304,7 @@ const IMMEDIATES: [[u8; 4]; 3] = [[0, 1, 4, 4], [0, 1, 2, 2], [0, 1, 4, 8]];
 
 /// The plain instruction that begins so. All but distance and immediate are within six bytes: prefix, REX, `0f`, opcode, operand, base.
 #[inline(always)]
-fn beginning(first: [u8; 8]) -> Option<Plain> {
+fn beginning(first: [u8; 8], least: u64) -> Option<Plain> {
     let mut first = First { left: u64::from_le_bytes(first), taken: 0 };
     let prefix = match first.byte() {
         0x66 => 1,
@@ -282,19 +317,19 @@ fn beginning(first: [u8; 8]) -> Option<Plain> {
     first.skip(first.byte() & 0xf0 == 0x40);
     let is_long = first.skip(first.byte() == 0x0f);
     let opcode = first.next();
-    let known = *OPCODES.get(prefix + if is_long { 4 } else { 0 })?.get(usize::from(opcode))?;
+    let mut known = *OPCODES.get(prefix + if is_long { 4 } else { 0 })?.get(usize::from(opcode))?;
     // Both prefixes at once are rare.
     if known & KNOWN == 0 || prefix == 1 && is_wide && !is_long {
         return None;
     }
     let mut immediate = known & IMMEDIATE;
     let mut distance = 0;
-    let mut names = known & NAMES != 0;
+    let mut is_far = false;
     if known & OPERAND != 0 {
         let operand = first.next();
         if known & (GROUP | MAY_NAME) != 0 {
             let register = operand >> 3 & 7;
-            names |= known & MAY_NAME != 0 && may_name(is_long, register, immediate);
+            known |= if known & MAY_NAME == 0 { 0 } else { arithmetic(is_long, register, immediate) };
             match (is_long, opcode) {
                 _ if known & GROUP == 0 => {}
                 (false, 0x8d) if operand >> 6 != 3 => {}
@@ -309,30 +344,45 @@ fn beginning(first: [u8; 8]) -> Option<Plain> {
         }
         distance = match *BEHIND.get(usize::from(operand))? {
             RELATIVE => return None,
-            BASE if first.next() & 7 == 5 => 4,
+            BASE if first.next() & 7 == 5 => {
+                is_far = true;
+                4
+            }
             BASE => 0,
-            behind => behind,
+            behind => {
+                is_far = behind >= FAR && !first.has_near(behind);
+                behind
+            }
         };
+    } else if immediate == REGISTER && !is_wide && u64::from(first.left as u32) < least {
+        known &= !NAMES;
     }
     let size = if prefix == 1 { 1 } else { 2 * usize::from(is_wide) };
     let length = first.taken + distance + IMMEDIATES.get(size)?.get(usize::from(immediate))?;
-    Some(Plain { length, is_quiet: !names && distance < FAR, keeps_flags: known & KEEPS_FLAGS != 0 })
+    let flags = match known & (KEEPS_FLAGS | SETS_FLAGS) {
+        KEEPS_FLAGS => Taken::All,
+        SETS_FLAGS => Taken::None,
+        _ => Taken::Unknown,
+    };
+    Some(Plain { length, is_quiet: !is_far && known & NAMES == 0, compares: known & COMPARES != 0, flags })
 }
 
-/// Whether it is `cmp`, `add` of four bytes, or, behind `0f`, `bt`, by its operand byte's register.
-const fn may_name(is_long: bool, register: u8, immediate: u8) -> bool {
-    match register {
-        0 => immediate == WORD,
-        4 => is_long,
-        7 => !is_long,
-        _ => false,
+/// What is known of an operation by its operand byte's register: `cmp`, `add` of four bytes and others, or, behind `0f`, `bt` and its kin.
+const fn arithmetic(is_long: bool, register: u8, immediate: Bits) -> Bits {
+    match (is_long, register) {
+        (false, 0) if immediate == WORD => NAMES | SETS_FLAGS,
+        (false, 7) => COMPARES | SETS_FLAGS,
+        (false, _) if !takes_carry(register) => SETS_FLAGS,
+        (true, 4) => COMPARES,
+        _ => 0,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{plain_length, quiet};
+    use super::{NEAR, Taken, plain_length, quiet};
     use crate::addresses::{added_address, constant_address, indexed_address, loaded_slot, stored_address};
+    use crate::flags::ARITHMETIC;
     use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
 
     /// What the decoder says: the length of an instruction that is plain.
@@ -349,11 +399,11 @@ mod tests {
         for (prefix, wide) in prefixes.into_iter().flat_map(|prefix| wides.clone().map(move |wide| (prefix, wide))) {
             for (is_long, opcode) in [false, true].into_iter().flat_map(|is_long| (0..=255_u8).map(move |opcode| (is_long, opcode))) {
                 for operand in 0..=255_u8 {
-                    for scaled in [0x00, 0x05, 0x25, 0xe5] {
+                    for (scaled, far) in [0x00, 0x05, 0x25, 0xe5].into_iter().zip([0, 2, 0xff, 2]) {
                         let mut code = prefix.to_vec();
                         code.extend(wide);
                         code.extend(is_long.then_some(0x0f));
-                        code.extend([opcode, operand, scaled, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+                        code.extend([opcode, operand, scaled, 1, far, far, far, 5, 6, 7, 8, 9]);
                         look(&code);
                     }
                 }
@@ -374,18 +424,23 @@ mod tests {
 
     #[test]
     fn quiet_instructions_name_no_address_and_say_of_flags_what_the_decoder_says() {
+        const LEAST: u64 = 0x0100_0000;
         let names = [constant_address, stored_address, added_address, indexed_address, loaded_slot];
-        let is_far = |one: &Instruction| i8::try_from(one.memory_displacement64().cast_signed()).is_err();
-        let mut count = 0_u32;
+        let is_far = |one: &Instruction| one.memory_displacement64().cast_signed().unsigned_abs() >= NEAR;
+        let mut counts = [0_u32; 4];
         all(|code| {
-            let Some(quiet) = quiet(code) else { return };
+            let Some(quiet) = quiet(code, LEAST) else { return };
             let one = Decoder::with_ip(64, code, 0x1000, DecoderOptions::NONE).decode();
-            let speaks = is_far(&one) || matches!(one.mnemonic(), Mnemonic::Cmp | Mnemonic::Bt) || names.iter().any(|name| name(&one).is_some());
-            assert!(!speaks, "{code:02x?}");
-            assert!(!quiet.keeps_flags || one.rflags_read() == 0 && one.rflags_modified() == 0, "{code:02x?}");
-            count += 1;
+            let named = names.iter().find_map(|name| name(&one)).filter(|&address| address.cast_signed().unsigned_abs() >= NEAR);
+            assert!(!is_far(&one) && named.is_none_or(|address| address < LEAST), "{code:02x?}");
+            assert!(quiet.compares || !matches!(one.mnemonic(), Mnemonic::Cmp | Mnemonic::Bt), "{code:02x?}");
+            let (read, written) = (one.rflags_read(), one.rflags_modified());
+            assert!(quiet.flags != Taken::All || read == 0 && written == 0, "{code:02x?}");
+            assert!(quiet.flags != Taken::None || read == 0 && written == ARITHMETIC, "{code:02x?}");
+            let told = [true, named.is_some(), quiet.flags != Taken::Unknown, one.memory_displ_size() > 1];
+            counts.iter_mut().zip(told).for_each(|(count, is_told)| *count += u32::from(is_told));
         });
-        assert!(count > 500_000, "{count} are quiet");
+        assert!(counts.iter().zip([500_000, 500, 100_000, 10_000]).all(|(count, least)| *count > least), "{counts:?}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::held;
 use crate::leads::{Kind, Leads};
 use crate::lock;
 use crate::parallel::Threads;
-use crate::plain::quiet;
+use crate::plain::{NEAR, Taken, quiet};
 use crate::pointed;
 use crate::program::FoundBy;
 use crate::record::FlowRecord;
@@ -119,8 +119,12 @@ const BYTES_OF_FLOW: u64 = 12;
 pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threads) -> Sweep {
     let code = code_ranges(image);
     let slots = LINKERS.into_iter().filter_map(|name| Some(image.section(name)?.range())).collect();
-    let places = Places { slots, protected: image.protected(), origin: origin(image) };
-    let [words, held] = image.plain_words([&span(&code), &places.protected]);
+    let (span, protected) = (span(&code), image.protected());
+    let loaded = image.segments().iter().filter(|one| one.is_loaded()).map(|one| one.address);
+    let others = [&span, &protected].into_iter().filter(|range| !range.is_empty()).map(|range| range.start);
+    let least = loaded.chain(others).min().unwrap_or(0);
+    let places = Places { slots, protected, code: span, least, origin: origin(image) };
+    let [words, held] = image.plain_words([&places.code, &places.protected]);
     let mut sweep = Sweep { starts: AddressSet::over(&code), words, ..Sweep::default() };
     rounds(image, fragments, &places, &mut sweep, threads);
     let swallowed = pointed::swallowed(image, fragments, &sweep);
@@ -324,15 +328,19 @@ struct Places {
     slots: Vec<Range<u64>>,
     /// What the loader protects.
     protected: Range<u64>,
+    /// What all code lies in.
+    code: Range<u64>,
+    /// The least address of all.
+    least: u64,
     /// What [parts](part) of addresses count from.
     origin: u64,
 }
 
 impl Places {
-    /// Whether no distance of one byte from zero is the address of what the loader protects.
+    /// Whether no distance that is near to zero is the address of code or of what the loader protects.
     fn are_far(&self) -> bool {
-        const NEAR: u64 = 128;
-        self.protected.is_empty() || NEAR <= self.protected.start && self.protected.end <= u64::MAX - NEAR
+        let is_far = |range: &Range<u64>| range.is_empty() || NEAR <= range.start && range.end <= u64::MAX - NEAR;
+        is_far(&self.protected) && is_far(&self.code)
     }
 }
 
@@ -451,13 +459,15 @@ impl<'a> Portion<'a> {
     #[inline(always)]
     fn pass(&mut self, range: &Range<u64>, bytes: &[u8], place: usize, carried: &mut Carried) -> Option<usize> {
         let rest = bytes.get(place..)?;
-        if let Some(quiet) = quiet(rest) {
-            return carried.passes(quiet.keeps_flags).then_some(quiet.length());
-        }
         let address = range.start + place as u64;
+        if let Some(quiet) = quiet(rest, self.places.least) {
+            let may_compare = quiet.compares && self.pointers.last().is_some_and(|last| Recent::reaches(address, last.at));
+            return (!may_compare && carried.passes(quiet.flags)).then_some(quiet.length());
+        }
         let Direct { flow, length } = direct(rest, address)?;
         let behind = address + u64::from(length);
-        if !self.inline.is_plain(range, flow, behind) || !carried.turns(matches!(flow, RawFlow::Branch(_))) {
+        let flags = if matches!(flow, RawFlow::Branch(_)) { Taken::Unknown } else { Taken::None };
+        if !self.inline.is_plain(range, flow, behind) || !carried.passes(flags) {
             return None;
         }
         if lock::is_left_out(bytes, range.start, flow) {
@@ -565,7 +575,7 @@ impl<'a> Portion<'a> {
     /// An address that is loaded to be compared is not handed on: so compilers guess the target of a virtual call. Nor is a set of bits
     /// of which one is asked for, as some cases of a `switch` are, and that may be an address by chance.
     fn forget_compared(&mut self, recent: &mut Recent<'_>) {
-        let Some(at) = self.pointers.last().map(|pointer| pointer.at).filter(|&at| recent.reaches(at)) else { return };
+        let Some(at) = self.pointers.last().map(|pointer| pointer.at).filter(|&at| Recent::reaches(recent.last().ip(), at)) else { return };
         let compare = *recent.last();
         let load = recent.at(at);
         let registers = [(compare.op0_kind(), compare.op0_register()), (compare.op1_kind(), compare.op1_register())];

@@ -113,9 +113,9 @@ impl<'data> Recent<'data> {
         None
     }
 
-    /// Whether the instruction at an address may be among those that are remembered.
-    pub(crate) fn reaches(&self, address: u64) -> bool {
-        self.last().ip().wrapping_sub(address) <= ROOM as u64 * LONGEST
+    /// Whether the instruction at an address may be among those that are remembered at another.
+    pub(crate) const fn reaches(from: u64, address: u64) -> bool {
+        from.wrapping_sub(address) <= ROOM as u64 * LONGEST
     }
 
     /// What the last instruction, an indirect call or jump, goes through.
