@@ -124,6 +124,42 @@ fn a_program_and_a_library_open_what_lies_beside_their_originals() {
 }
 
 #[test]
+fn a_program_and_a_library_are_told_where_their_originals_lie() {
+    let place = Place::new();
+    let folder = place.path().canonicalize().expect("a real path");
+    let write = |name: &str, content: &str| fs::write(folder.join(name), content).expect("a writable directory");
+    let asks = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <limits.h>\n#include <link.h>\n#include <stdio.h>\n\
+                static void say(void *own, void *handle) {\n\
+                  char folder[PATH_MAX] = \"\"; Dl_info about = { 0 }, more = { 0 }; struct link_map *map = 0;\n\
+                  int found = dladdr(own, &about) + dladdr1(own, &more, (void **)&map, RTLD_DL_LINKMAP);\n\
+                  int failed = dlinfo(handle, RTLD_DI_ORIGIN, folder);\n\
+                  printf(\"%d: %s, %s; %d: %s\\n\", found, about.dli_fname, more.dli_fname, failed, folder);\n\
+                }\n";
+    write("lib.c", &format!("{asks}void lib(void) {{ say((void *)lib, dlopen(\"libsays.so\", RTLD_NOW)); }}\n"));
+    write("main.c", &format!("{asks}void lib(void);\nint main(void) {{ say((void *)main, dlopen(0, RTLD_NOW)); lib(); return 0; }}\n"));
+    ["lib", "alone"].iter().for_each(|name| fs::create_dir_all(folder.join(name)).expect("a writable directory"));
+    let gcc = |arguments: &[&str]| assert!(Command::new("gcc").current_dir(&folder).args(arguments).status().expect("gcc").success());
+    gcc(&["-shared", "-fPIC", "-o", "lib/libsays.so", "lib.c"]);
+    // The older kind of search path goes before that in which the copy of a library is.
+    for (tags, finds_copies) in [("-Wl,--enable-new-dtags", true), ("-Wl,--disable-new-dtags", false)] {
+        gcc(&["-O2", "-o", "main", "main.c", "-Llib", "-lsays", "-Wl,-rpath,$ORIGIN/lib", tags]);
+        let plain = text(&place.plain(&["./main".into()]).stdout);
+        assert!(plain.contains("lib/libsays.so; 0: /"), "{plain}");
+        for options in [&["--preset", "all"][..], &["--preset", "all", "--library", "libsays"]] {
+            let measured = place.profile(options, &["./main".into()]);
+            assert_eq!(text(&measured.stdout), plain, "{options:?}: {}", text(&measured.stderr));
+            assert_eq!(place.report().has_region("lib"), options.len() > 2 && finds_copies, "{options:?}");
+        }
+        // Without the runtime nobody can say so, but nothing crashes.
+        let done = place.tare().current_dir(&folder).args(["instrument", "main", "-o", "alone/main", "--preset", "all"]).output().expect("it starts");
+        assert!(done.status.success(), "{}", text(&done.stderr));
+        let alone = Command::new(folder.join("alone/main")).current_dir(&folder).output().expect("it starts");
+        assert!(alone.status.success(), "{:?}", alone.status);
+        assert_eq!(text(&alone.stdout).lines().last(), plain.lines().last());
+    }
+}
+
+#[test]
 fn data_at_the_end_of_the_program_is_found_there() {
     let place = Place::new();
     let program = compile_c("crates/cli/tests/programs/payload.c", place.path(), &[]);

@@ -12,7 +12,7 @@
 //!          8 u32 name  12 u32 name length   16 u32 file   20 u32 file length
 //!         24 u64 address   32 u64 size   40 u32 last line   44 u32 number in its function
 //!         48 u32 owner     52 u32 owner length   56 u32 parent's region number   60 u32 0
-//! strings  UTF-8 without terminators; offsets count from the start of the strings
+//! strings  UTF-8 without terminators, but for a zero behind the path; offsets count from the start of the strings
 //! questions  [u64]: from the next multiple of 8 to the end, ascending: link addresses, in the instrumented image, to which calls
 //!          come back by which the program asks MPI in passing whether something is complete
 //! ```
@@ -23,6 +23,7 @@ use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ffi::CStr;
 
 /// First bytes of a description.
 pub const MAGIC: [u8; 8] = *b"TAREDESC";
@@ -159,6 +160,7 @@ impl Description {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut strings = Strings::default();
         let path = strings.put(&self.path);
+        strings.bytes.push(0);
         let build_id = strings.put(&self.build_id);
         let mut records = Vec::with_capacity(self.regions.len() * RECORD);
         for region in &self.regions {
@@ -327,10 +329,23 @@ pub fn is_question(description: &[u8], returns_to: u64) -> bool {
 /// The path of the original image. The description must be whole.
 #[must_use]
 pub fn path_in(description: &[u8]) -> Option<&[u8]> {
+    let (path, length) = from_path_on(description)?;
+    path.get(..length)
+}
+
+/// The path of the original image, as C has it; `None` where no zero stands behind it: older tools wrote none. The description
+/// must be whole.
+#[must_use]
+pub fn terminated_path_in(description: &[u8]) -> Option<&CStr> {
+    let (path, length) = from_path_on(description)?;
+    CStr::from_bytes_with_nul(path.get(..=length)?).ok()
+}
+
+/// The strings from that of the path on, and its length.
+fn from_path_on(description: &[u8]) -> Option<(&[u8], usize)> {
     let reader = Reader { bytes: description };
     let strings = reader.strings(reader.u64_at(32).ok()?, reader.u64_at(40).ok()?).ok()?;
-    let (start, length) = (reader.u32_at(48).ok()? as usize, reader.u32_at(52).ok()? as usize);
-    strings.get(start..start.checked_add(length)?)
+    Some((strings.get(reader.u32_at(48).ok()? as usize..)?, reader.u32_at(52).ok()? as usize))
 }
 
 /// Strings stored once each.
@@ -456,6 +471,15 @@ mod tests {
         let found: Vec<u64> =
             [0, 0xf, 0x10, 0x11, 0x20, 0x30, 0x7fff_0000_0000].into_iter().filter(|&address| is_question(&bytes, address)).collect();
         assert_eq!(found, [0x10, 0x20, 0x7fff_0000_0000]);
+    }
+
+    #[test]
+    fn the_path_is_found_in_the_bytes_and_ends_with_a_zero() {
+        let mut bytes = sample().to_bytes();
+        assert_eq!(terminated_path_in(&bytes).map(CStr::to_bytes), Some(sample().path.as_bytes()));
+        let zero = bytes.iter().rposition(|&byte| byte == 0).expect("it is there");
+        bytes[zero] = b'x';
+        assert_eq!((path_in(&bytes), terminated_path_in(&bytes)), (Some(sample().path.as_bytes()), None));
     }
 
     #[test]

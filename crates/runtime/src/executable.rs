@@ -8,7 +8,6 @@ use crate::images;
 use crate::linking::next;
 use crate::settings::settings;
 use crate::sys;
-use crate::text::Text;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -44,24 +43,33 @@ pub(crate) fn is_original() -> bool {
 
 /// Whether the file that this process runs has this path.
 fn runs(path: &[u8]) -> bool {
-    let mut link = [0; 1024];
-    let length = sys::read_link_at(libc::AT_FDCWD, c"/proc/self/exe", &mut link).unwrap_or(0);
-    link.get(..length) == Some(path)
+    let mut link = [0; LONGEST];
+    own_link(&mut link) == Some(path)
 }
 
-/// The path of the original, if `path` names this process's executable and this is a copy.
+/// Bytes of a path for which there is room.
+const LONGEST: usize = 1024;
+
+/// The path of the file that this process runs, as the system has it.
+fn own_link(link: &mut [u8; LONGEST]) -> Option<&[u8]> {
+    let length = sys::read_link_at(libc::AT_FDCWD, c"/proc/self/exe", link).ok()?;
+    link.get(..length)
+}
+
+/// The path of the original, if `path` is a link to this process's executable and this is a copy: `/proc/self/exe` has many
+/// names.
 ///
 /// # Safety
 /// `path` must be null or a string.
-unsafe fn original(path: *const c_char) -> Option<&'static CStr> {
+unsafe fn original(directory: c_int, path: *const c_char) -> Option<&'static CStr> {
     if path.is_null() || !is_copy() {
         return None;
     }
+    let (mut target, mut own) = ([0; LONGEST], [0; LONGEST]);
     // SAFETY: not null, and a string, as the caller vouches.
-    let path = unsafe { CStr::from_ptr(path) };
-    let own = Text::<64>::EMPTY.then(b"/proc/").number(u64::from(sys::process_id())).then(b"/exe");
-    let is_own = path == c"/proc/self/exe" || own.as_c_str() == Some(path);
-    is_own.then(|| settings().executable.as_c_str()).flatten()
+    let length = sys::read_link_at(directory, unsafe { CStr::from_ptr(path) }, &mut target).ok()?;
+    let target = target.get(..length).filter(|target| target.starts_with(settings().copy.bytes()))?;
+    if own_link(&mut own) == Some(target) { settings().executable.as_c_str() } else { None }
 }
 
 /// Has the auxiliary vector say that the original was executed: `getauxval(AT_EXECFN)` reads it there.
@@ -118,7 +126,7 @@ pub unsafe extern "C" fn readlink(path: *const c_char, buffer: *mut c_char, size
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn readlinkat(directory: c_int, path: *const c_char, buffer: *mut c_char, size: usize) -> isize {
     // SAFETY: as the caller vouches.
-    match unsafe { original(path) } {
+    match unsafe { original(directory, path) } {
         // SAFETY: as the caller vouches.
         Some(original) => unsafe { answer(original, buffer, size) },
         // SAFETY: the arguments are those of the call; libc sets `errno`.
@@ -168,7 +176,7 @@ pub unsafe extern "C" fn realpath(path: *const c_char, resolved: *mut c_char) ->
     // SAFETY: the next `realpath` is libc's, of this type.
     let next = unsafe { core::mem::transmute::<*mut c_void, RealPath>(next) };
     // SAFETY: as the caller vouches.
-    let path = unsafe { original(path) }.map_or(path, CStr::as_ptr);
+    let path = unsafe { original(libc::AT_FDCWD, path) }.map_or(path, CStr::as_ptr);
     // SAFETY: as the caller vouches.
     unsafe { next(path, resolved) }
 }

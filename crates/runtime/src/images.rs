@@ -8,7 +8,7 @@ use crate::process::{IdBase, Mode};
 use crate::settings::settings;
 use crate::sys::{self, Errno};
 use crate::text::Path;
-use core::ffi::c_void;
+use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use tare_format::description;
 use tare_format::note::{ImageNote, NOTE_NAME, NOTE_TYPE, NOTE_VERSION};
@@ -34,6 +34,8 @@ struct Image {
     bias: u64,
     /// The link address behind all that is loaded of it.
     end: u64,
+    /// It is the program itself, not a library.
+    is_program: bool,
 }
 
 struct Found {
@@ -112,7 +114,7 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, found: *
         let (offset, note) = find_note(bytes, if header.p_align == 8 { 8 } else { 4 })?;
         let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
         let end = loaded.map(|header| header.p_vaddr + header.p_memsz).max().unwrap_or(0);
-        Some(Image { note, at: start + offset, bias: info.dlpi_addr, end })
+        Some(Image { note, at: start + offset, bias: info.dlpi_addr, end, is_program: found.listed == 0 })
     });
     if found.listed == 0 && image.is_some() {
         PROGRAM_IS_IMAGE.store(true, Ordering::Relaxed);
@@ -185,6 +187,7 @@ fn connect_one(image: &Image) -> bool {
     if let Some(free) = CONNECTED.iter().find(|known| known.slots.load(Ordering::Relaxed) == 0) {
         free.bias.store(image.bias, Ordering::Relaxed);
         free.end.store(image.end, Ordering::Relaxed);
+        free.is_program.store(image.is_program, Ordering::Relaxed);
         free.description.0.store(start, Ordering::Relaxed);
         free.description.1.store(description.len(), Ordering::Relaxed);
         free.slots.store(slots, Ordering::Release);
@@ -241,13 +244,30 @@ struct Connected {
     bias: AtomicU64,
     /// The link address behind all that is loaded of it.
     end: AtomicU64,
+    is_program: AtomicBool,
     /// Address and length of its description.
     description: (AtomicUsize, AtomicUsize),
 }
 
 impl Connected {
     const fn none() -> Self {
-        Self { slots: AtomicUsize::new(0), bias: AtomicU64::new(0), end: AtomicU64::new(0), description: (AtomicUsize::new(0), AtomicUsize::new(0)) }
+        Self {
+            slots: AtomicUsize::new(0),
+            bias: AtomicU64::new(0),
+            end: AtomicU64::new(0),
+            is_program: AtomicBool::new(false),
+            description: (AtomicUsize::new(0), AtomicUsize::new(0)),
+        }
+    }
+
+    /// Its description.
+    ///
+    /// # Safety
+    /// The image must stay loaded while the answer is used: the description goes with it.
+    unsafe fn description(&self) -> &'static [u8] {
+        let (start, length) = &self.description;
+        // SAFETY: as the caller vouches.
+        unsafe { memory(start.load(Ordering::Relaxed), length.load(Ordering::Relaxed)) }
     }
 }
 
@@ -255,30 +275,38 @@ static CONNECTED: [Connected; MOST] = [const { Connected::none() }; MOST];
 
 /// Whether a call that comes back to this address asks MPI in passing whether something is complete.
 pub(crate) fn is_asked_in_passing(returns_to: u64) -> bool {
+    let Some((known, address)) = connected(returns_to) else { return false };
     // SAFETY: the call is in the image.
-    unsafe { describing(returns_to) }.is_some_and(|(description, address)| description::is_question(description, address))
+    description::is_question(unsafe { known.description() }, address)
 }
 
-/// The directory of the original of the image that a call comes back to.
-pub(crate) fn folder_of_original(returns_to: u64) -> Option<&'static [u8]> {
-    // SAFETY: the call is in the image.
-    let (description, _) = unsafe { describing(returns_to) }?;
-    let path = description::path_in(description)?;
+/// The directory of the original of the connected image that holds an address.
+///
+/// # Safety
+/// The image must stay loaded while the answer is used.
+pub(crate) unsafe fn folder_of_original(address: u64) -> Option<&'static [u8]> {
+    let (known, _) = connected(address)?;
+    // SAFETY: as the caller vouches.
+    let path = description::path_in(unsafe { known.description() })?;
     let last = path.iter().rposition(|&byte| byte == b'/')?;
     path.get(..last.max(1))
 }
 
-/// The description of the connected image that holds an address, and the link address.
+/// The path of the original of the connected library that holds an address; `None` in the program itself.
 ///
 /// # Safety
-/// The image must stay loaded: the description goes with it.
-unsafe fn describing(address: u64) -> Option<(&'static [u8], u64)> {
+/// The library must stay loaded while the answer is used.
+pub(crate) unsafe fn original_library(address: u64) -> Option<&'static CStr> {
+    let (known, _) = connected(address).filter(|(known, _)| !known.is_program.load(Ordering::Relaxed))?;
+    // SAFETY: as the caller vouches.
+    description::terminated_path_in(unsafe { known.description() })
+}
+
+/// The connected image that holds an address, and the link address.
+fn connected(address: u64) -> Option<(&'static Connected, u64)> {
     CONNECTED.iter().filter(|known| known.slots.load(Ordering::Acquire) != 0).find_map(|known| {
         let address = address.wrapping_sub(known.bias.load(Ordering::Relaxed));
-        let (start, length) = &known.description;
-        // SAFETY: the image is loaded, as the caller vouches, and with it its description.
-        let description = || unsafe { memory(start.load(Ordering::Relaxed), length.load(Ordering::Relaxed)) };
-        (address < known.end.load(Ordering::Relaxed)).then(|| (description(), address))
+        (address < known.end.load(Ordering::Relaxed)).then_some((known, address))
     })
 }
 

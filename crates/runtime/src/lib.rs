@@ -41,6 +41,7 @@ mod metered;
 mod metrics;
 mod names;
 mod once;
+mod origin;
 mod pause;
 pub mod probe;
 pub mod process;

@@ -80,7 +80,11 @@ unsafe extern "C" fn passed_on(path: *const c_char, _flags: c_int, caller: u64) 
 /// What a call from an address asks for, with the directory of the original in the place of `$ORIGIN`; `None` where that is not
 /// in it, or the caller is no copy.
 fn beside_original(path: &[u8], caller: u64) -> Option<Path> {
-    if path.contains(&b'$') { with_origin(path, images::folder_of_original(caller)?) } else { None }
+    if !path.contains(&b'$') {
+        return None;
+    }
+    // SAFETY: the caller is in the image, and waits for the answer.
+    with_origin(path, unsafe { images::folder_of_original(caller) }?)
 }
 
 /// A path with a directory in the place of `$ORIGIN`, if that is in it, and there is room.

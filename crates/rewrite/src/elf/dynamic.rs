@@ -23,6 +23,10 @@ pub(crate) const RELATIVE: u64 = 8;
 /// Eight bytes at a position in the file.
 pub(crate) type Patch = (u64, u64);
 
+/// Where nothing is ever found. It keeps an `$ORIGIN` in a search path that had one: glibc finds out the directory of a program
+/// when it meets the word, and `dlinfo` with `RTLD_DI_ORIGIN` fails where it has met none.
+const NOWHERE: &str = ":/dev/null/$ORIGIN";
+
 /// Search paths with the original's directory in the place of `$ORIGIN`, as strings to be added and the entries
 /// that will point at them.
 #[derive(Default)]
@@ -47,7 +51,7 @@ impl Paths {
         let replaced = path.text.replace("${ORIGIN}", origin).replace("$ORIGIN", origin);
         if replaced != path.text {
             self.entries.push((path.entry.value_offset, self.strings.len() as u64));
-            self.strings.extend(replaced.bytes());
+            self.strings.extend(replaced.bytes().chain(NOWHERE.bytes()));
             self.strings.push(0);
         }
     }
