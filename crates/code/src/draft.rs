@@ -9,9 +9,8 @@ use crate::turns::{Turn, Way};
 /// All blocks in the order of their addresses.
 pub(crate) struct Draft {
     pieces: Vec<Piece>,
+    /// The blocks that follow each; behind them its landing pads.
     next: Lists,
-    /// Landing pads; without lists where none are asked for.
-    pads: Lists,
     entries: Vec<usize>,
 }
 
@@ -20,6 +19,8 @@ struct Piece {
     start: u64,
     /// Behind its last instruction.
     end: u64,
+    /// How many blocks follow, landing pads left out.
+    successors: usize,
     /// Whether control may leave the function at its end.
     exits: bool,
 }
@@ -27,9 +28,8 @@ struct Piece {
 impl Draft {
     pub(crate) fn new(source: &Source<'_>) -> Self {
         let (leaders, count) = leaders(source);
-        let mut draft =
-            Self { pieces: Vec::with_capacity(count), next: Lists::with_capacity(count, count * 2), pads: Lists::default(), entries: Vec::new() };
-        draft.pieces.extend(leaders.ranges().map(|range| Piece { start: range.start, end: range.end, exits: false }));
+        let mut draft = Self { pieces: Vec::with_capacity(count), next: Lists::with_capacity(count, count * 2), entries: Vec::new() };
+        draft.pieces.extend(leaders.ranges().map(|range| Piece { start: range.start, end: range.end, successors: 0, exits: false }));
         let mut turns = source.turns;
         for block in 0..count {
             turns = draft.block(source, &leaders, block, turns);
@@ -50,6 +50,7 @@ impl Draft {
         let follower = self.pieces.get(behind).map(|next| next.start);
         let Some(piece) = self.pieces.get_mut(block) else { return turns };
         let next = &mut self.next;
+        let first = next.total();
         let mut way = |target| {
             let block = if follower == Some(target) { Some(behind) } else { leaders.entered_at(target) };
             block.into_iter().for_each(|block| next.add(block));
@@ -65,36 +66,35 @@ impl Draft {
             }
             None => way(range.end),
         }
-        let count = self.next.close_sorted();
-        piece.exits |= count == 0 && last.is_none_or(|last| last.way != Way::Table);
+        piece.successors = next.settle(first);
+        piece.exits |= piece.successors == 0 && last.is_none_or(|last| last.way != Way::Table);
         if !source.landing_pads.is_empty() {
             let first = source.throws.partition_point(|one| one.address < range.start);
             let own = source.throws.iter().skip(first).take_while(|one| one.address < range.end);
-            own.filter_map(|one| leaders.number_of(one.pad)).for_each(|block| self.pads.add(block));
-            self.pads.close_sorted();
+            let pads = next.total();
+            own.filter_map(|one| leaders.number_of(one.pad)).for_each(|block| next.add(block));
+            next.settle(pads);
         }
+        next.close();
         turns
-    }
-
-    fn following(&self, block: usize) -> impl Iterator<Item = usize> + '_ {
-        self.next.of(block).iter().chain(self.pads.of(block)).copied()
     }
 
     /// Reachable blocks in reverse postorder, the entry moved to the front.
     pub(crate) fn order(&self) -> Order {
         let mut blocks = Vec::with_capacity(self.pieces.len());
         let mut places = vec![NONE; self.pieces.len()];
-        let mut visit = |block: usize| places.get_mut(block).is_some_and(|place| std::mem::replace(place, 0) == NONE);
+        let mut leads_back = false;
         let mut stack = Vec::with_capacity(16);
         for &entry in &self.entries {
-            if visit(entry) {
-                stack.push((entry, self.following(entry)));
+            if enter(&mut places, entry, &mut leads_back) {
+                stack.push((entry, self.next.of(entry).iter()));
             }
             while let Some((block, following)) = stack.last_mut() {
-                match following.find(|&next| visit(next)) {
-                    Some(next) => stack.push((next, self.following(next))),
+                match following.find(|&&next| enter(&mut places, next, &mut leads_back)) {
+                    Some(&next) => stack.push((next, self.next.of(next).iter())),
                     None => {
                         blocks.push(*block);
+                        places.get_mut(*block).into_iter().for_each(|place| *place = LEFT);
                         stack.pop();
                     }
                 }
@@ -109,14 +109,14 @@ impl Draft {
                 *place = new;
             }
         }
-        Order { blocks, places }
+        Order { blocks, places, leads_back }
     }
 
     /// The reachable blocks by their new numbers.
     pub(crate) fn graph(&self, order: &Order) -> Graph {
-        let mut next = Lists::with_capacity(order.blocks.len(), self.next.total() + self.pads.total());
+        let mut next = Lists::with_capacity(order.blocks.len(), self.next.total());
         for &old in &order.blocks {
-            self.following(old).for_each(|to| next.add(order.place(to)));
+            self.next.of(old).iter().for_each(|&to| next.add(order.place(to)));
             next.close();
         }
         Graph { next, entries: self.entries(order) }
@@ -129,12 +129,13 @@ impl Draft {
     pub(crate) fn blocks(&self, order: &Order) -> Vec<Block> {
         let blocks = order.blocks.iter().filter_map(|&old| {
             let piece = self.pieces.get(old)?;
+            let (successors, pads) = self.next.of(old).split_at_checked(piece.successors)?;
             Some(Block {
                 address: piece.start,
                 end: piece.end,
                 instructions: 0..0,
-                successors: self.next.of(old).iter().map(|&to| order.place(to)).collect(),
-                landing_pads: self.pads.of(old).iter().map(|&to| order.place(to)).collect(),
+                successors: successors.iter().map(|&to| order.place(to)).collect(),
+                landing_pads: pads.iter().map(|&to| order.place(to)).collect(),
                 exits: usize::from(piece.exits),
             })
         });
@@ -148,7 +149,7 @@ impl Draft {
         self.entries.iter().for_each(|&entry| reached.get_mut(entry).into_iter().for_each(|one| *one = true));
         for block in 0..self.pieces.len() {
             let is_reached = reached.get(block) == Some(&true);
-            for next in self.following(block) {
+            for &next in self.next.of(block) {
                 if next <= block {
                     return None;
                 }
@@ -161,7 +162,7 @@ impl Draft {
 
     /// Ways between blocks, those of unwinding too.
     pub(crate) fn edges(&self, blocks: &[usize]) -> usize {
-        blocks.iter().map(|&block| self.next.of(block).len() + self.pads.of(block).len()).sum()
+        blocks.iter().map(|&block| self.next.of(block).len()).sum()
     }
 
     /// Ways out of blocks.
@@ -170,14 +171,30 @@ impl Draft {
     }
 }
 
-/// No place.
+/// No place: a walk has not come there yet.
 const NONE: usize = usize::MAX;
+/// No place yet: a walk came there, and goes on from there.
+const OPEN: usize = usize::MAX - 1;
+/// No place yet: a walk has left it.
+const LEFT: usize = usize::MAX - 2;
+
+/// Goes to a block of a walk; whether it was not met before. Notes a way that leads back to where the walk came from.
+#[inline]
+fn enter(places: &mut [usize], block: usize, leads_back: &mut bool) -> bool {
+    let Some(place) = places.get_mut(block) else { return false };
+    *leads_back |= *place == OPEN;
+    let is_new = *place == NONE;
+    *place = if is_new { OPEN } else { *place };
+    is_new
+}
 
 /// Which blocks are reachable, and how they stand in the graph.
 pub(crate) struct Order {
     pub(crate) blocks: Vec<usize>,
     /// The new number of every block that is reachable.
     places: Vec<usize>,
+    /// Whether a way leads back, so that there are cycles.
+    pub(crate) leads_back: bool,
 }
 
 impl Order {

@@ -38,21 +38,19 @@ impl Lists {
         self.ends.push(self.numbers.len());
     }
 
-    /// Ends the list of the next block: sorted, each number once. Returns how many there are.
+    /// Sorts the numbers from a place on, and keeps each once. Returns how many there are.
     #[inline]
-    pub(crate) fn close_sorted(&mut self) -> usize {
-        let start = self.start(self.ends.len());
+    pub(crate) fn settle(&mut self, start: usize) -> usize {
         match self.numbers.get_mut(start..).unwrap_or_default() {
             [] | [_] => {}
             [one, other] if one == other => self.numbers.truncate(start + 1),
             [one, other] => (*one, *other) = (*one.min(other), *one.max(other)),
             _ => self.sort_from(start),
         }
-        self.close();
         self.numbers.len() - start
     }
 
-    /// Sorts the numbers from a place on, and keeps each once.
+    /// The same of many.
     fn sort_from(&mut self, start: usize) {
         let own = self.numbers.get_mut(start..).unwrap_or_default();
         own.sort_unstable();
@@ -127,8 +125,10 @@ mod tests {
     fn lists_are_sorted_and_turned() {
         let mut lists = Lists::default();
         for own in [[2, 1, 2].as_slice(), &[], &[0, 2]] {
+            let first = lists.total();
             own.iter().for_each(|&number| lists.add(number));
-            lists.close_sorted();
+            lists.settle(first);
+            lists.close();
         }
         assert_eq!([lists.of(0), lists.of(1), lists.of(2), lists.of(3)], [[1, 2].as_slice(), &[], &[0, 2], &[]]);
         let turned = lists.turned();

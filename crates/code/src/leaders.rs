@@ -48,7 +48,7 @@ impl Leaders {
     }
 
     /// Adds an address if an instruction of a part starts there; says whether it lies in a part where none does.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(&mut self, address: u64, is_start: impl Fn(u64) -> bool) -> bool {
         let Some((word, mask)) = self.position(address) else { return false };
         let Some(bits) = self.words.get_mut(word).map(|word| &mut word.bits).filter(|bits| **bits & mask == 0) else { return false };

@@ -195,7 +195,7 @@ impl Shape {
             Some(blocks) => (blocks, (0, 0)),
             None => {
                 let order = draft.order();
-                let loops = loops::count(&draft.graph(&order));
+                let loops = if order.leads_back { loops::count(&draft.graph(&order)) } else { (0, 0) };
                 (order.blocks, loops)
             }
         };
