@@ -56,11 +56,17 @@ impl Carried {
 
     /// Takes the next instruction unseen; whether that does: nothing is looked for any more, or but flags, and it tells what is left of these.
     #[inline]
-    pub(crate) fn passes(&mut self, flags: Taken) -> bool {
-        let is_unseen = self.left == 0 || flags != Taken::Unknown && !self.is_level && self.taken == Register::None;
-        if is_unseen {
-            self.left = if flags == Taken::None { 0 } else { self.left.saturating_sub(1) };
+    pub(crate) fn passes(&mut self, flags: impl FnOnce() -> Taken) -> bool {
+        if self.left == 0 {
+            return true;
         }
+        let left = match flags() {
+            Taken::All => self.left - 1,
+            Taken::None => 0,
+            Taken::Unknown => return false,
+        };
+        let is_unseen = !self.is_level && self.taken == Register::None;
+        self.left = if is_unseen { left } else { self.left };
         is_unseen
     }
 

@@ -14,7 +14,7 @@ const KNOWN: Bits = 1 << 9;
 const OPERAND: Bits = 1 << 8;
 /// Which instruction it is, or whether it has an immediate, is in the operand byte.
 const GROUP: Bits = 1 << 7;
-/// A sum or a constant: it may name an address.
+/// A sum, a constant or a far distance: it may name an address.
 const NAMES: Bits = 1 << 6;
 /// A comparison, of what may be an address.
 const COMPARES: Bits = 1 << 5;
@@ -218,16 +218,14 @@ pub fn plain_length(code: &[u8]) -> Option<usize> {
 /// operand lies [near](NEAR) where registers point.
 #[inline(always)]
 pub(crate) fn quiet(code: &[u8], least: u64) -> Option<Plain> {
-    plain(code, least).filter(|plain| plain.is_quiet)
+    plain(code, least).filter(|plain| plain.known & NAMES == 0)
 }
 
 /// What is known of a plain instruction.
 pub(crate) struct Plain {
     length: u8,
-    is_quiet: bool,
-    /// Whether it compares values.
-    pub(crate) compares: bool,
-    pub(crate) flags: Taken,
+    /// Of its opcode and operand.
+    known: Bits,
 }
 
 /// What is left behind an instruction of the flags that came along, for all that is known.
@@ -245,6 +243,21 @@ impl Plain {
     #[inline]
     pub(crate) const fn length(&self) -> usize {
         self.length as usize
+    }
+
+    /// Whether it compares values.
+    #[inline]
+    pub(crate) const fn compares(&self) -> bool {
+        self.known & COMPARES != 0
+    }
+
+    #[inline]
+    pub(crate) const fn flags(&self) -> Taken {
+        match self.known & (KEEPS_FLAGS | SETS_FLAGS) {
+            KEEPS_FLAGS => Taken::All,
+            SETS_FLAGS => Taken::None,
+            _ => Taken::Unknown,
+        }
     }
 }
 
@@ -324,7 +337,6 @@ fn beginning(first: [u8; 8], least: u64) -> Option<Plain> {
     }
     let mut immediate = known & IMMEDIATE;
     let mut distance = 0;
-    let mut is_far = false;
     if known & OPERAND != 0 {
         let operand = first.next();
         if known & (GROUP | MAY_NAME) != 0 {
@@ -345,12 +357,12 @@ fn beginning(first: [u8; 8], least: u64) -> Option<Plain> {
         distance = match *BEHIND.get(usize::from(operand))? {
             RELATIVE => return None,
             BASE if first.next() & 7 == 5 => {
-                is_far = true;
+                known |= NAMES;
                 4
             }
             BASE => 0,
             behind => {
-                is_far = behind >= FAR && !first.has_near(behind);
+                known |= if behind < FAR || first.has_near(behind) { 0 } else { NAMES };
                 behind
             }
         };
@@ -359,12 +371,7 @@ fn beginning(first: [u8; 8], least: u64) -> Option<Plain> {
     }
     let size = if prefix == 1 { 1 } else { 2 * usize::from(is_wide) };
     let length = first.taken + distance + IMMEDIATES.get(size)?.get(usize::from(immediate))?;
-    let flags = match known & (KEEPS_FLAGS | SETS_FLAGS) {
-        KEEPS_FLAGS => Taken::All,
-        SETS_FLAGS => Taken::None,
-        _ => Taken::Unknown,
-    };
-    Some(Plain { length, is_quiet: !is_far && known & NAMES == 0, compares: known & COMPARES != 0, flags })
+    Some(Plain { length, known })
 }
 
 /// What is known of an operation by its operand byte's register: `cmp`, `add` of four bytes and others, or, behind `0f`, `bt` and its kin.
@@ -433,11 +440,11 @@ mod tests {
             let one = Decoder::with_ip(64, code, 0x1000, DecoderOptions::NONE).decode();
             let named = names.iter().find_map(|name| name(&one)).filter(|&address| address.cast_signed().unsigned_abs() >= NEAR);
             assert!(!is_far(&one) && named.is_none_or(|address| address < LEAST), "{code:02x?}");
-            assert!(quiet.compares || !matches!(one.mnemonic(), Mnemonic::Cmp | Mnemonic::Bt), "{code:02x?}");
+            assert!(quiet.compares() || !matches!(one.mnemonic(), Mnemonic::Cmp | Mnemonic::Bt), "{code:02x?}");
             let (read, written) = (one.rflags_read(), one.rflags_modified());
-            assert!(quiet.flags != Taken::All || read == 0 && written == 0, "{code:02x?}");
-            assert!(quiet.flags != Taken::None || read == 0 && written == ARITHMETIC, "{code:02x?}");
-            let told = [true, named.is_some(), quiet.flags != Taken::Unknown, one.memory_displ_size() > 1];
+            assert!(quiet.flags() != Taken::All || read == 0 && written == 0, "{code:02x?}");
+            assert!(quiet.flags() != Taken::None || read == 0 && written == ARITHMETIC, "{code:02x?}");
+            let told = [true, named.is_some(), quiet.flags() != Taken::Unknown, one.memory_displ_size() > 1];
             counts.iter_mut().zip(told).for_each(|(count, is_told)| *count += u32::from(is_told));
         });
         assert!(counts.iter().zip([500_000, 500, 100_000, 10_000]).all(|(count, least)| *count > least), "{counts:?}");

@@ -461,12 +461,12 @@ impl<'a> Portion<'a> {
         let rest = bytes.get(place..)?;
         let address = range.start + place as u64;
         if let Some(quiet) = quiet(rest, self.places.least) {
-            let may_compare = quiet.compares && self.pointers.last().is_some_and(|last| Recent::reaches(address, last.at));
-            return (!may_compare && carried.passes(quiet.flags)).then_some(quiet.length());
+            let may_compare = quiet.compares() && self.pointers.last().is_some_and(|last| Recent::reaches(address, last.at));
+            return (!may_compare && carried.passes(|| quiet.flags())).then_some(quiet.length());
         }
         let Direct { flow, length } = direct(rest, address)?;
         let behind = address + u64::from(length);
-        let flags = if matches!(flow, RawFlow::Branch(_)) { Taken::Unknown } else { Taken::None };
+        let flags = || if matches!(flow, RawFlow::Branch(_)) { Taken::Unknown } else { Taken::None };
         if !self.inline.is_plain(range, flow, behind) || !carried.passes(flags) {
             return None;
         }
