@@ -10,6 +10,9 @@ use crate::number::exact_count;
 pub struct Culprit {
     /// Raw name.
     pub name: String,
+    /// Name for people.
+    #[serde(skip)]
+    pub shown: String,
     /// Link address of the entry.
     pub address: u64,
     /// Source file; empty where unknown.
@@ -107,7 +110,7 @@ pub fn text(found: &Found, page: &Page) -> String {
         writer.labelled("Found", &format!("with {subject} instrumented the command {}", culprits.outcome));
         for culprit in &culprits.functions {
             let place = if culprit.file.is_empty() { String::new() } else { format!(", {}:{}", culprit.file, culprit.line) };
-            writer.labelled("", &format!("{} at {:#x}{place}", culprit.name, culprit.address));
+            writer.labelled("", &format!("{} at {:#x}{place}", culprit.shown, culprit.address));
         }
     }
     if let Some(names) = names(found) {
@@ -137,7 +140,7 @@ mod tests {
     use super::*;
 
     fn found() -> Found {
-        let culprit = Culprit { name: "sum".into(), address: 0x1234, file: "own.c".into(), line: 7 };
+        let culprit = Culprit { name: "_Z3sumv".into(), shown: "sum()".into(), address: 0x1234, file: "own.c".into(), line: 7 };
         Found {
             image: "/bin/app".into(),
             functions: 900,
@@ -153,13 +156,13 @@ mod tests {
     fn what_was_found_is_named_with_its_place() {
         let page = text(&found(), &Page::default());
         assert!(page.contains("with this function instrumented the command ends with status 3"), "{page}");
-        assert!(page.contains("sum at 0x1234, own.c:7"), "{page}");
+        assert!(page.contains("sum() at 0x1234, own.c:7"), "{page}");
     }
 
     #[test]
     fn the_document_keeps_its_fields() {
         let document: serde_json::Value = serde_json::from_str(&json(&found())).expect("JSON");
-        assert_eq!(document["culprits"][0]["functions"][0]["name"], "sum");
+        assert_eq!(document["culprits"][0]["functions"][0]["name"], "_Z3sumv");
         assert_eq!(document["bare_copy"], serde_json::Value::Null);
     }
 }

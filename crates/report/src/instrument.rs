@@ -137,7 +137,7 @@ const EXAMPLES: usize = 3;
 
 /// Functions that were refused for one reason: all of them where they are few, else how many, and the first.
 fn refusals(reason: &str, refused: &[&Decision], glyphs: &Glyphs) -> String {
-    let shown: Vec<String> = refused.iter().take(EXAMPLES).map(|one| format!("{} at {:#x}", one.name, one.address)).collect();
+    let shown: Vec<String> = refused.iter().take(EXAMPLES).map(|one| format!("{} at {:#x}", one.shown, one.address)).collect();
     let shown = shown.join(", ");
     match refused.len() {
         0..=EXAMPLES => format!("{shown}: {reason}"),

@@ -18,6 +18,9 @@ pub use shares::{Share, shares, shares_csv, shares_json};
 pub struct Decision {
     /// Raw name.
     pub name: String,
+    /// Name for people.
+    #[serde(skip)]
+    pub shown: String,
     /// Link address of the entry.
     pub address: u64,
     /// The reason.

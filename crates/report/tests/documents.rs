@@ -227,7 +227,7 @@ fn the_documents_of_images_have_the_fields_of_their_schemas() {
     has_fields(&document, "functions.0", names);
     has_fields(&document, "functions.0.parts.0", "address size");
 
-    let decision = Decision { name: "f".into(), address: 64, reason: "on a path to MPI".into() };
+    let decision = Decision { name: "_Z1fi".into(), shown: "f(int)".into(), address: 64, reason: "on a path to MPI".into() };
     let decided = Decided { name: "f".into(), address: 64, reason: "on a path to MPI".into(), ..Decided::default() };
     let selected = Selected { selected: vec![decided.clone()], rejected: vec![decided], ..Selected::default() };
     let document = parsed(&tare_report::select::json(&selected));
@@ -246,13 +246,16 @@ fn the_documents_of_images_have_the_fields_of_their_schemas() {
     let document = parsed(&tare_report::instrument::json(&instrumented));
     has_fields(&document, "functions", "found selected instrumented refused");
     has_fields(&document, "refusals.0", "name address reason");
+    assert_eq!(document["refusals"][0]["name"], "_Z1fi");
     has_fields(&document, "sites", "patched refused");
     has_fields(&document, "refused_sites.0", "function address kind reason");
     has_fields(&document, "phases.0", "name seconds");
     assert_eq!(document["output"], "out");
-    assert!(tare_report::instrument::text(&instrumented, &Page::default(), false).contains("1 loop: irreducible"));
+    let said = tare_report::instrument::text(&instrumented, &Page::default(), false);
+    assert!(said.contains("1 loop: irreducible") && said.contains("f(int) at 0x40: on a path"), "{said}");
 
-    let refusals = (1..=5).map(|address| Decision { name: format!("f{address}"), address, reason: "too short".into() }).collect();
+    let refusals =
+        (1..=5).map(|address| Decision { name: format!("f{address}"), shown: format!("f{address}"), address, reason: "too short".into() }).collect();
     let many = tare_report::instrument::text(&Instrumented { refusals, ..instrumented.clone() }, &Page::default(), false);
     let words: Vec<&str> = many.split_whitespace().collect();
     assert!(words.join(" ").contains("Refused 5 functions, f1 at 0x1, f2 at 0x2, f3 at 0x3 and 2 more: too short Sites"), "{many}");

@@ -33,7 +33,7 @@ pub enum CheckError {
         found: String,
     },
     /// The original does not have a function that the description names.
-    #[error("the original has no code of {name} at {address:#x}")]
+    #[error("the original has no code of {} at {address:#x}", tare_image::demangle(name))]
     OtherCode {
         /// Name of the function.
         name: String,
@@ -46,7 +46,7 @@ pub enum CheckError {
     /// Something in it is not as it should be.
     #[error("wrong in {place} at offset {offset:#x}: {what}")]
     Wrong {
-        /// Name of the function, or what else it is in.
+        /// Name of the function as people write it, or what else it is in.
         place: String,
         /// Position in the file of the first byte that is wrong.
         offset: u64,
@@ -187,7 +187,7 @@ fn place(program: &Program, again: &Written, offset: u64) -> String {
     };
     let function = address.and_then(|address| moved(address).or_else(|| program.function_at(address)));
     if let Some(function) = function.and_then(|index| program.functions.get(index)) {
-        return function.name.clone();
+        return tare_image::demangle(&function.name).into_owned();
     }
     let section = image.sections().iter().find(|one| one.kind != SHT_NOBITS && (one.offset..one.offset + one.size).contains(&offset));
     section.map_or_else(|| "the headers".to_owned(), |section| format!("section {}", section.name))

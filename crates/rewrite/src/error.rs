@@ -29,7 +29,7 @@ pub enum RewriteError {
         index: usize,
     },
     /// The written image, read back, is not what it should be. It is not handed out.
-    #[error("the rewritten image failed its check in {function} at {address:#x}: {what}")]
+    #[error("the rewritten image failed its check in {} at {address:#x}: {what}", tare_image::demangle(function))]
     Check {
         /// Name of the function.
         function: String,

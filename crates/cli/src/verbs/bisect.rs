@@ -174,7 +174,7 @@ impl Search<'_, '_> {
         let function = &self.analysis.program.functions[self.chosen[decision].function];
         let place = self.analysis.lines().and_then(|lines| lines.span(&function.parts));
         let (file, line) = place.map_or_else(Default::default, |place| (place.file, place.entry));
-        Culprit { name: function.name.clone(), address: function.entry, file, line }
+        Culprit { name: function.name.clone(), shown: self.analysis.shown(&function.name), address: function.entry, file, line }
     }
 }
 

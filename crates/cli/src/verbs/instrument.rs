@@ -45,7 +45,7 @@ pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Fa
         None => analysis.instrument(&choice, &key, arguments.poison)?,
     };
     write_whole(output, &copy.bytes, image)?;
-    let view = Instrumented { unmatched: analysis.unmatched(&choice), ..view(output, &copy) };
+    let view = Instrumented { unmatched: analysis.unmatched(&choice), ..view(output, &copy, |raw| analysis.shown(raw)) };
     match arguments.format {
         Format::Json => println!("{}", tare_report::instrument::json(&view)),
         Format::Text => print!("{}", tare_report::instrument::text(&view, &page(None), arguments.timings)),
@@ -69,7 +69,7 @@ fn write_whole(path: &Path, bytes: &[u8], original: &Path) -> Result<(), Failure
     })
 }
 
-fn view(output: &Path, copy: &Copy) -> Instrumented {
+fn view(output: &Path, copy: &Copy, shown: impl Fn(&str) -> String) -> Instrumented {
     let image = &copy.image;
     Instrumented {
         output: output.display().to_string(),
@@ -84,7 +84,12 @@ fn view(output: &Path, copy: &Copy) -> Instrumented {
         refusals: image
             .refusals
             .iter()
-            .map(|refusal| tare_report::select::Decision { name: refusal.name.clone(), address: refusal.address, reason: refusal.reason.clone() })
+            .map(|refusal| tare_report::select::Decision {
+                name: refusal.name.clone(),
+                shown: shown(&refusal.name),
+                address: refusal.address,
+                reason: refusal.reason.clone(),
+            })
             .collect(),
         phases: copy
             .phases
