@@ -59,15 +59,17 @@ pub(crate) fn text(name: &str) -> Result<&'static str, Failure> {
 /// A shipped adapter by its name, or one from a file.
 pub(crate) fn load(name: &Path) -> Result<Loaded, Failure> {
     let shown = name.display().to_string();
-    let text = match name.to_str().and_then(shipped) {
-        Some(text) => text.to_owned(),
-        None => std::fs::read_to_string(name).map_err(|error| {
+    let bytes = match name.to_str().and_then(shipped) {
+        Some(text) => text.as_bytes().to_vec(),
+        None => std::fs::read(name).map_err(|error| {
             Failure::io(Code::NoInput, "read the adapter", name, &error)
                 .remedy(format!("name a file in the language of docs/adapters.md, or one of {}", SHIPPED.join(", ")))
         })?,
     };
-    let adapter = Adapter::parse(&text).map_err(|error| Failure::new(Code::BadInput, format!("{shown}: {error}")).remedy(error.problem.remedy()))?;
-    Ok(Loaded { adapter, name: shown, text })
+    let failed = |error: AdapterError| Failure::new(Code::BadInput, format!("{shown}: {error}")).remedy(error.problem.remedy());
+    let text = Adapter::text(&bytes).map_err(failed)?;
+    let adapter = Adapter::parse(text).map_err(failed)?;
+    Ok(Loaded { adapter, text: text.to_owned(), name: shown })
 }
 
 /// Makes the copy that an adapter asks for.
@@ -205,10 +207,10 @@ fn libraries(analysis: &Analysis<'_>, adapter: &Adapter) -> Result<(Vec<Vec<u8>>
     }
     for library in &adapter.libraries {
         match find(interpreter, analysis.path(), &library.name) {
-            Some(path) => paths.push(path),
-            None => {
+            Ok(path) => paths.push(path),
+            Err(why) => {
                 are_all = false;
-                eprintln!("tare: {} is not found here; the copy needs it when it starts", library.name);
+                eprintln!("tare: {} {why}; the copy needs it when it starts", library.name);
             }
         }
     }
@@ -216,15 +218,25 @@ fn libraries(analysis: &Analysis<'_>, adapter: &Adapter) -> Result<(Vec<Vec<u8>>
     Ok((paths.iter().map(read).collect::<Result<_, _>>()?, are_all))
 }
 
-/// The file that the loader finds for a library that the program does not need yet.
-fn find(interpreter: &str, program: &Path, library: &str) -> Option<PathBuf> {
-    let program = program.canonicalize().ok()?;
-    let output = Command::new(interpreter).env("LD_PRELOAD", library).arg("--list").arg(&program).output().ok()?;
+/// The file that the loader finds for a library that the program does not need yet; what is wrong with it where it takes none.
+fn find(interpreter: &str, program: &Path, library: &str) -> Result<PathBuf, String> {
+    const NOT_FOUND: &str = "is not found here";
+    let program = program.canonicalize().map_err(|_| NOT_FOUND)?;
+    let output = Command::new(interpreter).env("LD_PRELOAD", library).arg("--list").arg(&program).output().map_err(|_| NOT_FOUND)?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.lines().find_map(|line| {
+    let found = text.lines().find_map(|line| {
         let (name, rest) = line.trim().split_once(" => ").unwrap_or((line.trim(), line.trim()));
         let path = mpi_library::file_in(rest)?;
         let is_it = name == library || path == Path::new(library) || path.file_name().is_some_and(|file| file.to_string_lossy() == library);
         is_it.then_some(path)
+    });
+    found.ok_or_else(|| {
+        refused(&String::from_utf8_lossy(&output.stderr)).map_or_else(|| NOT_FOUND.into(), |why| format!("cannot be loaded here ({why})"))
     })
+}
+
+/// Why the loader did not load a file that it found: `… cannot be preloaded (invalid ELF header): ignored`.
+fn refused(said: &str) -> Option<&str> {
+    let (_, behind) = said.split_once(" cannot be preloaded (")?;
+    behind.split_once(')').map(|(why, _)| why).filter(|why| !why.starts_with("cannot open shared object file"))
 }

@@ -149,6 +149,49 @@ fn errors_name_file_place_and_remedy() {
 }
 
 #[test]
+fn an_adapter_that_is_no_text_is_refused_with_its_place() {
+    let place = Place::new();
+    let program = program(&place);
+    fs::write(place.path().join("latin.xml"), b"<adapter>\n <!-- caf\xe9 --></adapter>").expect("a writable directory");
+    let output = place.tare().args(["instrument", &program, "-o", "copy", "--adapter", "latin.xml"]).output().expect("tare can be started");
+    let said = text(&output.stderr);
+    assert!(said.contains("latin.xml: line 2, column 10: ") && said.contains("UTF-8"), "{said}");
+    assert_eq!(output.status.code(), Some(65));
+}
+
+#[test]
+fn a_library_that_is_there_but_cannot_be_loaded_is_told_from_one_that_is_missing() {
+    let place = Place::new();
+    let program = program(&place);
+    for (library, words) in
+        [("/etc/passwd", "/etc/passwd cannot be loaded here (invalid ELF header)"), ("libnowhere.so.7", "libnowhere.so.7 is not found here")]
+    {
+        let adapter = format!("<adapter><dependencies><library name='{library}'/></dependencies></adapter>");
+        fs::write(place.path().join("needs.xml"), adapter).expect("a writable directory");
+        let output = place.tare().args(["instrument", &program, "-o", "copy", "--adapter", "needs.xml"]).output().expect("tare can be started");
+        assert!(text(&output.stderr).contains(words), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn what_is_refused_has_its_name_for_people() {
+    let place = Place::new();
+    let source = "namespace own { __attribute__((noinline)) int hook(int n) { asm volatile(\"\"); return n; } }\n\
+                  int main(int count, char **) { return own::hook(count) - 1; }\n";
+    fs::write(place.path().join("named.cpp"), source).expect("a writable directory");
+    let built = std::process::Command::new("g++").current_dir(place.path()).args(["-O1", "-o", "named", "named.cpp"]).status().expect("g++");
+    assert!(built.success());
+    fs::write(place.path().join("hook.xml"), "<adapter><functions><enter>_ZN3own4hookEi(1);</enter></functions></adapter>")
+        .expect("a writable directory");
+    let line = ["instrument", "named", "-o", "copy", "--preset", "all", "--adapter", "hook.xml"];
+    let said = place.tare().args(line).output().expect("tare can be started");
+    let words = text(&said.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("Refused own::hook(int) at 0x"), "{words}{}", text(&said.stderr));
+    let document = place.tare().args(line).args(["--format", "json"]).output().expect("tare can be started");
+    assert!(text(&document.stdout).contains("\"_ZN3own4hookEi\""), "{}", text(&document.stdout));
+}
+
+#[test]
 fn a_library_of_a_static_program_is_refused_by_name() {
     let place = Place::new();
     let program = compile_c("crates/cli/tests/programs/rounds.c", place.path(), &["-O1", "-static"]).display().to_string();

@@ -192,7 +192,7 @@ pub struct Library {
 pub struct Adapter {
     /// Its name; empty where the file gives none.
     pub name: String,
-    /// Whether sites call Tareweight's own runtime; such an adapter has no snippets.
+    /// Whether sites call Tareweight's own runtime; such an adapter has nothing else.
     pub is_native: bool,
     /// Whether its regions must nest: where exceptions and `longjmp` leave one, it is ended late, in front of what the thread
     /// does next.
@@ -216,6 +216,14 @@ impl Adapter {
     /// Where it is no XML, or has elements, names, types or snippets that make no sense.
     pub fn parse(text: &str) -> Result<Self, AdapterError> {
         parse::parse(text)
+    }
+
+    /// The text of an adapter's file.
+    ///
+    /// # Errors
+    /// Where it is not in UTF-8.
+    pub fn text(bytes: &[u8]) -> Result<&str, AdapterError> {
+        parse::text(bytes)
     }
 
     /// The alternative with this name; one without a name of its own is called `function`, `loop` or `callsite`.

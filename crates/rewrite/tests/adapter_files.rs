@@ -38,7 +38,7 @@ const WRONG: &[(&str, u32, u32, &str)] = &[
     ("<adapter><variables><var name='1i' size='1'/></variables></adapter>", 1, 32, "`1i` is no name"),
     ("<adapter><variables><var name='i' size='1' kind='x'/></variables></adapter>", 1, 44, "no attribute `kind`"),
     ("<adapter><variables><var name='i' size='1'/><var name='i' size='2'/></variables></adapter>", 1, 45, "two variables `i`"),
-    ("<adapter><functions/><functions/></adapter>", 1, 22, "two functions `function`"),
+    ("<adapter><functions/><functions/></adapter>", 1, 22, "two <functions> named `function`"),
     ("<adapter><functions><init/><init/></functions></adapter>", 1, 28, "two elements `init`"),
     ("<adapter><init>\n  i = 1;</init></adapter>", 2, 3, "no variable `i`"),
     ("<adapter><init>f(1;</init></adapter>", 1, 19, "`;` where `,` or `)`"),
@@ -58,10 +58,63 @@ const WRONG: &[(&str, u32, u32, &str)] = &[
     ("<adapter><init>f(#);</init></adapter>", 1, 18, "`#` has no meaning"),
     ("<adapter><init>int a; int a;</init></adapter>", 1, 23, "two variables `a`"),
     ("<adapter><init>/* </init></adapter>", 1, 16, "a comment has no end"),
-    ("<adapter><init>&amp;&amp; &lt; ;</init></adapter>", 1, 16, "`&&` where a statement"),
+    ("<adapter><init>&amp;&amp; &lt; ;</init></adapter>", 1, 16, "`&&` where a declaration"),
     ("<adapter><init><![CDATA[ if (1 < 2) x = 3; ]]></init></adapter>", 1, 37, "no variable `x`"),
     ("<adapter runtime='other'/>", 1, 19, "`other` is no runtime"),
+    ("<adapter runtime='tareweight'>\n <functions><enter>f();</enter></functions></adapter>", 2, 2, "has nothing else, and here is <functions>"),
+    ("<adapter runtime='tareweight'><filter name='a'/></adapter>", 1, 31, "here is <filter>"),
 ];
+
+/// What is wrong, and a word of what to do about it.
+const REMEDIES: &[(&str, &str)] = &[
+    ("<adapter><init>f();</enter></adapter>", "<init> ends with </init>"),
+    ("<adapter><init>f();</init>", "the file with </adapter>"),
+    ("<!DOCTYPE adapter><adapter/>", "<!DOCTYPE …> out"),
+    ("<adapter name='a' name='b'/>", "name=\"…\" once"),
+    ("<adapter><init>f(\"\u{1}\");</init></adapter>", "U+0001"),
+    ("", "--print-adapter"),
+    (" <?xml version='1.0'?><adapter/>", "very beginning"),
+    ("<adapter><init>if (1 < 2) f();</init></adapter>", "`<` as &lt;"),
+    ("<adapter><init>if (1 && 2) f();</init></adapter>", "`&` as &amp;"),
+    ("<adapter><functions/><functions/></adapter>", "name=\"…\" of its own"),
+    ("<adapter><init>return 1;</init></adapter>", "into `if (…) { … }`"),
+    ("<adapter><init>for (;;) f();</init></adapter>", "function of a library"),
+    ("<adapter><init>f(while);</init></adapter>", "function of a library"),
+    ("<adapter><init>int i; i++;</init></adapter>", "`i = i + 1;`"),
+    ("<adapter><init>int i; --i;</init></adapter>", "`i = i - 1;`"),
+    ("<adapter><init>int i; i &lt;&lt;= 2;</init></adapter>", "`i = i << …;`"),
+    ("<adapter><init>int i; i += 2;</init></adapter>", "`i = i + …;`"),
+    ("<adapter><init>int i; f(i++);</init></adapter>", "as a statement of its own"),
+    ("<adapter><init>int i; f(1 + --i);</init></adapter>", "as a statement of its own"),
+    ("<adapter><init>double x;</init></adapter>", "variables are integers"),
+    ("<adapter><init>size_t x = 1;</init></adapter>", "variables are integers"),
+    ("<adapter><init>f((double)1);</init></adapter>", "variables are integers"),
+    ("<adapter><init>f(1 ? 2 : 3);</init></adapter>", "the operators are"),
+    ("<adapter><init>*p = 1;</init></adapter>", "an assignment, a call, `if`"),
+];
+
+#[test]
+fn each_remedy_helps_against_what_is_wrong() {
+    for &(text, words) in REMEDIES {
+        let error = Adapter::parse(text).expect_err(text);
+        assert!(error.problem.remedy().contains(words), "{text}\n{error}\n{}", error.problem.remedy());
+    }
+}
+
+#[test]
+fn names_that_begin_like_words_of_c_are_names() {
+    for code in ["int format; format = 1;", "returns(1);", "int doubled; f(doubled - -1 + ~doubled);", "int i; i = i - -i + - -i;"] {
+        let text = format!("<adapter><init>{code}</init></adapter>");
+        Adapter::parse(&text).unwrap_or_else(|error| panic!("{code}: {error}"));
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_are_named_with_their_place() {
+    let error = Adapter::text(b"<adapter>\n <init>f(\"\xc3\xa9\xe9\");</init></adapter>").expect_err("Latin-1");
+    assert_eq!((error.place.line, error.place.column, error.to_string().contains("0xe9")), (2, 12, true), "{error}");
+    assert!(error.problem.remedy().contains("UTF-8"));
+}
 
 #[test]
 fn what_is_wrong_is_said_with_line_column_and_remedy() {

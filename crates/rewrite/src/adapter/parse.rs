@@ -44,6 +44,33 @@ fn message(error: &roxmltree::Error) -> String {
     text.rsplit_once(" at ").map_or(text.clone(), |(message, _)| message.to_owned())
 }
 
+/// What to do about what the XML parser says.
+fn remedy(error: &roxmltree::Error) -> String {
+    use roxmltree::Error::{DtdDetected, DuplicatedAttribute, NoRootNode, NonXmlChar, UnclosedRootNode, UnexpectedCloseTag, UnexpectedDeclaration};
+    match error {
+        DtdDetected => "take <!DOCTYPE …> out: adapters have no definitions of their own".into(),
+        DuplicatedAttribute(name, _) => format!("write {name}=\"…\" once"),
+        NonXmlChar(character, _) => format!("take the control character U+{:04X} out; in a text, write it as \\xHH", u32::from(*character)),
+        NoRootNode => "write <adapter> … </adapter>; `tare instrument --print-adapter counting` shows one".into(),
+        UnclosedRootNode => "end each element as it began: <enter> with </enter>, and the file with </adapter>".into(),
+        UnexpectedCloseTag(open, close, _) => {
+            format!("<{open}> ends with </{open}>: write that in front of </{close}>, or take </{close}> out; `<` in a snippet is &lt;")
+        }
+        UnexpectedDeclaration(_) => "write <?xml … ?> at the very beginning of the file, or nowhere".into(),
+        _ => "write `<` as &lt; and `&` as &amp; in snippets, or put the snippet into <![CDATA[ … ]]>; attributes are name=\"value\"".into(),
+    }
+}
+
+/// The text of a file.
+pub(super) fn text(bytes: &[u8]) -> Result<&str, AdapterError> {
+    str::from_utf8(bytes).map_err(|error| {
+        let (valid, rest) = bytes.split_at(error.valid_up_to());
+        let before = str::from_utf8(valid).unwrap_or_default();
+        let place = Positions::new(before).place(before, before.len());
+        AdapterError::new(place, Problem::Encoding(rest.first().copied().unwrap_or_default()))
+    })
+}
+
 /// Names and types of all snippets.
 fn check_all(adapter: &Adapter) -> Result<(), AdapterError> {
     let one = |level, snippet: &Snippet, of_region: &[Variable]| {
@@ -73,7 +100,7 @@ impl Reader<'_> {
             roxmltree::Error::UnclosedRootNode => self.place(self.text.len()),
             _ => Place { line: at.row, column: at.col },
         };
-        AdapterError::new(place, Problem::Xml { message: message(error) })
+        AdapterError::new(place, Problem::Xml { message: message(error), remedy: remedy(error) })
     }
 
     fn adapter(&self, root: Node<'_, '_>) -> Result<Adapter, AdapterError> {
@@ -95,6 +122,9 @@ impl Reader<'_> {
             alternatives: Vec::new(),
         };
         for child in self.elements(root)? {
+            if is_native {
+                return Err(self.error(child, Problem::Native { element: child.tag_name().name().to_owned() }));
+            }
             match child.tag_name().name() {
                 "dependencies" => self.libraries(child, &mut adapter.libraries)?,
                 "filter" => {
@@ -193,7 +223,7 @@ impl Reader<'_> {
         self.attributes(element, &["name"], "name")?;
         let name = element.attribute("name").unwrap_or(level.default_name()).to_owned();
         if alternatives.iter().any(|one| one.level == level && one.name == name) {
-            return Err(self.error(element, Problem::Twice { what: level.element(), name }));
+            return Err(self.error(element, Problem::SameName { level: level.element(), name }));
         }
         let mut alternative = Alternative { level, name, variables: Vec::new(), snippets: Vec::new() };
         let expected = match level {

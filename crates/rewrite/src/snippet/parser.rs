@@ -7,6 +7,13 @@ use super::{AdapterError, Place, Problem};
 /// Deeper nesting is refused, so that no input exhausts the stack.
 const DEPTH: usize = 60;
 const NAMES: &[&str] = &["if", "else"];
+/// Statements of C that are none here.
+const STATEMENTS: &[&str] = &["for", "while", "do", "switch", "case", "default", "return", "break", "continue", "goto"];
+/// Words that begin a declaration in C and none here.
+const TYPES: &[&str] =
+    &["double", "float", "void", "bool", "_Bool", "struct", "union", "enum", "const", "static", "extern", "volatile", "register", "auto", "typedef"];
+/// What a statement may be.
+const STATEMENT: &str = "a declaration, an assignment, a call, `if` or a block";
 
 /// Makes statements of tokens; `end` is where the snippet ends.
 pub(crate) fn parse(tokens: &[(Token, Place)], end: Place) -> Result<Vec<Statement>, AdapterError> {
@@ -47,7 +54,7 @@ impl Parser<'_> {
                 self.expect(";", "`;`")?;
                 action
             }
-            _ => return Err(self.unexpected("a statement")),
+            _ => return Err(self.changing_in_front().unwrap_or_else(|| self.unexpected(STATEMENT))),
         };
         Ok(Some(Statement { place, action }))
     }
@@ -86,12 +93,40 @@ impl Parser<'_> {
     }
 
     fn assignment_or_call(&mut self) -> Result<Action, AdapterError> {
-        let name = self.name("a statement")?;
+        let place = self.place();
+        let name = self.name(STATEMENT)?;
         if self.takes("(") {
             return Ok(Action::Call(Call { function: name, arguments: self.arguments()? }));
         }
+        if matches!(self.peek(), Some(Token::Name(_))) {
+            // Two names in a row are a declaration.
+            return Err(AdapterError::new(place, Problem::Type(name)));
+        }
+        if let Some(problem) = self.changing(&name) {
+            return Err(problem);
+        }
         self.expect("=", "`=` or `(`")?;
         Ok(Action::Assign(name, self.expression()?))
+    }
+
+    /// `++`, `--` or `+=` and its like here, behind a name.
+    fn changing(&self, name: &str) -> Option<AdapterError> {
+        const OPERATORS: &[&str] = &["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"];
+        let &Token::Sign(first) = self.peek()? else { return None };
+        let Some(&(Token::Sign(second), at)) = self.tokens.get(self.at + 1) else { return None };
+        let is_joined = at == self.place().behind('+');
+        let instead = match (first, second) {
+            ("+" | "-", _) if first == second && is_joined => format!("`{name} = {name} {first} 1;` as a statement of its own"),
+            _ if OPERATORS.contains(&first) && second == "=" => format!("`{name} = {name} {first} …;` as a statement of its own"),
+            _ => return None,
+        };
+        Some(AdapterError::new(self.place(), Problem::Changing { operator: format!("{first}{second}"), instead }))
+    }
+
+    /// `++` or `--` here, in front of a name.
+    fn changing_in_front(&self) -> Option<AdapterError> {
+        let Some((Token::Name(name), _)) = self.tokens.get(self.at + 2) else { return None };
+        self.changing(name)
     }
 
     /// What follows the opening bracket of a call.
@@ -159,6 +194,9 @@ impl Parser<'_> {
 
     fn unary(&mut self) -> Result<Expression, AdapterError> {
         let place = self.place();
+        if let Some(problem) = self.changing_in_front() {
+            return Err(problem);
+        }
         let operator = match self.peek() {
             Some(Token::Sign("-")) => Unary::Minus,
             Some(Token::Sign("!")) => Unary::Not,
@@ -201,6 +239,8 @@ impl Parser<'_> {
                 let kind = if self.takes("(") {
                     let arguments = self.nested(Self::arguments)?;
                     Kind::Call(Call { function: name, arguments })
+                } else if let Some(problem) = self.changing(&name) {
+                    return Err(problem);
                 } else {
                     Kind::Name(name)
                 };
@@ -253,6 +293,9 @@ impl Parser<'_> {
     }
 
     fn name(&mut self, expected: &'static str) -> Result<String, AdapterError> {
+        if let Some(problem) = self.word_of_c() {
+            return Err(AdapterError::new(self.place(), problem));
+        }
         match self.peek() {
             Some(Token::Name(name)) if !NAMES.contains(&name.as_str()) => {
                 let name = name.clone();
@@ -261,6 +304,13 @@ impl Parser<'_> {
             }
             _ => Err(self.unexpected(expected)),
         }
+    }
+
+    /// What is wrong with a word that has a meaning in C and none here.
+    fn word_of_c(&self) -> Option<Problem> {
+        let Token::Name(word) = self.peek()? else { return None };
+        let statement = STATEMENTS.iter().find(|one| *one == word).map(|one| Problem::Statement(one));
+        statement.or_else(|| TYPES.contains(&word.as_str()).then(|| Problem::Type(word.clone())))
     }
 
     fn takes(&mut self, sign: &'static str) -> bool {

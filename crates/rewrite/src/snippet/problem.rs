@@ -9,6 +9,17 @@ pub enum Problem {
     Xml {
         /// What the XML parser says.
         message: String,
+        /// What to do next.
+        remedy: String,
+    },
+    /// The file is no text in UTF-8.
+    #[error("the byte {0:#04x} is no text in UTF-8")]
+    Encoding(u8),
+    /// Something that our own runtime takes no notice of.
+    #[error("an adapter with runtime=\"tareweight\" has nothing else, and here is <{element}>")]
+    Native {
+        /// The element.
+        element: String,
     },
     /// An element that has no meaning at its place.
     #[error("there is no element <{name}> in <{parent}>")]
@@ -68,6 +79,14 @@ pub enum Problem {
         /// The name.
         name: String,
     },
+    /// Two alternatives of one name.
+    #[error("there are two <{level}> named `{name}`")]
+    SameName {
+        /// The level's element.
+        level: &'static str,
+        /// The name.
+        name: String,
+    },
     /// The adapter's filter is wrong.
     #[error("the adapter's filter: {message}")]
     Filter {
@@ -102,6 +121,20 @@ pub enum Problem {
         found: String,
         /// What should.
         expected: &'static str,
+    },
+    /// A statement of C that snippets do not have.
+    #[error("snippets have no `{0}`")]
+    Statement(&'static str),
+    /// A type that snippets do not have.
+    #[error("snippets have no type `{0}`")]
+    Type(String),
+    /// An operator that changes a variable in passing.
+    #[error("snippets have no operator `{operator}`")]
+    Changing {
+        /// The operator.
+        operator: String,
+        /// The same as snippets have it.
+        instead: String,
     },
     /// More nesting than anybody reads.
     #[error("more than {limit} levels of nesting")]
@@ -161,14 +194,21 @@ impl Problem {
     #[must_use]
     pub fn remedy(&self) -> String {
         match self {
-            Self::Xml { .. } => "write `<` as &lt; and `&` as &amp; in snippets, or put the snippet into <![CDATA[ … ]]>".into(),
+            Self::Xml { remedy, .. } => remedy.clone(),
+            Self::Encoding(_) => "save the file in UTF-8; from Latin-1, `iconv -f LATIN1 -t UTF-8 OLD > NEW` does it".into(),
+            Self::Native { element } => {
+                format!("take runtime=\"tareweight\" out, so that <{element}> is used, or <{element}>; `tare instrument --filter` chooses functions")
+            }
             Self::Root { .. } => "begin the file with <adapter>; tare instrument --print-adapter cyg-profile shows one".into(),
             Self::Element { expected, .. } | Self::Attribute { expected, .. } | Self::Value { expected, .. } => format!("it may be {expected}"),
             Self::NoAttribute { name, .. } => format!("add {name}=\"…\""),
             Self::StrayText { .. } => "put code into <init>, <enter>, <exit>, <before>, <after> or <finalize>".into(),
             Self::Twice { .. } => "give one of them another name, or remove it".into(),
+            Self::SameName { .. } => "give one of them a name=\"…\" of its own, by which filters choose it, or remove it".into(),
             Self::Filter { .. } => "write it as a filter file of `tare select --filter`".into(),
-            Self::Character(_) => "snippets have the operators and names of C; texts stand between double quotes".into(),
+            Self::Character(_) => {
+                "the operators are || && | ^ & == != < <= > >= << >> + - * / % ! ~ and `.` between texts; texts stand between double quotes".into()
+            }
             Self::Unended { what } => format!("end {what} as it began"),
             Self::Escape(_) => "known are \\n \\t \\r \\\\ \\\" \\' \\a \\b \\f \\v \\e and \\xHH".into(),
             Self::ZeroByte => "take it out: texts end by themselves".into(),
@@ -177,6 +217,13 @@ impl Problem {
             }
             Self::Context(_) => format!("there are {}", super::ast::Context::ALL.map(|one| format!("@{}@", one.name())).join(" ")),
             Self::Unexpected { expected, .. } => format!("write {expected}"),
+            Self::Statement("return" | "break" | "continue" | "goto") => "put what is to be left out into `if (…) { … }`".into(),
+            Self::Statement("switch" | "case" | "default") => "write `if (…) … else if (…) …`".into(),
+            Self::Statement(_) => "put it into a function of a library or of the program, and call that".into(),
+            Self::Type(_) => "variables are integers: char, short, int, long, with signed or unsigned, int8_t … uint64_t; \
+                 hand other values on in a function of a library"
+                .into(),
+            Self::Changing { instead, .. } => format!("write {instead}"),
             Self::Deep { .. } => "split the expression with variables of its own".into(),
             Self::Arguments { .. } => "call a function with fewer, or several functions".into(),
             Self::Variable(name) => format!("declare it: <variables><var name=\"{name}\" size=\"8\"/></variables>, or `long {name};` in the snippet"),
