@@ -33,12 +33,19 @@ pub enum Format {
     Firefox,
     /// For `go tool pprof`.
     Pprof,
-    /// For Cube, as Score-P writes it.
-    Cube,
     /// For Prometheus and what reads its text.
     Prometheus,
     /// For spreadsheets: a row for each call path of each location.
     Csv,
+}
+
+/// A document that would be larger than anybody can do with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TooLarge {
+    /// What its values would take.
+    pub bytes: u64,
+    /// What they may take.
+    pub most: u64,
 }
 
 /// The document, and how many times were left out of it as not to be trusted.
@@ -52,13 +59,20 @@ pub fn document(format: Format, run: &Run, results: &Results<'_>) -> (Vec<u8>, u
         Format::Callgrind => callgrind::write(run, results, &sheet).into_bytes(),
         Format::Firefox => firefox::write(run, results, &sheet).into_bytes(),
         Format::Pprof => pprof::write(run, results, &sheet),
-        Format::Cube => cube::write(run, results),
         Format::Prometheus => prometheus::write(run, results).into_bytes(),
         Format::Csv => csv::write(results).into_bytes(),
     };
     // The others have room for what is negative or marked, or begin at 0 on each rank.
-    let moves = !matches!(format, Format::Csv | Format::Prometheus | Format::Cube);
+    let moves = !matches!(format, Format::Csv | Format::Prometheus);
     (bytes, if moves { removed } else { 0 })
+}
+
+/// A file of Cube, as Score-P writes it: `.cubex`.
+///
+/// # Errors
+/// Where it would be too large: it has a value for each call path on each thread.
+pub fn cube(run: &Run, results: &Results<'_>) -> Result<Vec<u8>, TooLarge> {
+    cube::write(run, results)
 }
 
 /// TAU's profiles: a file for each thread, with its name.

@@ -7,11 +7,11 @@ use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use support::{master_and_worker, run};
+use support::{many, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_profile::{Node, Profile, RegionIndex};
 use tare_report::Results;
-use tare_report::export::{Format, document, tau};
+use tare_report::export::{Format, TooLarge, cube, document, tau};
 
 /// Nanoseconds of all exclusive times of the example: two ranks, compensated.
 fn all_ns(profile: &Profile) -> u64 {
@@ -181,7 +181,7 @@ fn tau_profiles_are_flat_and_by_path_without_counting_twice() {
 #[test]
 fn cube_holds_as_many_values_as_its_index_says() {
     let profile = master_and_worker();
-    let packed = bytes(Format::Cube, &profile);
+    let packed = cube(&run(), &Results::new(&profile, Mode::Parallel)).expect("a file");
     let mut files: HashMap<String, Vec<u8>> = HashMap::new();
     for entry in tar::Archive::new(packed.as_slice()).entries().expect("a tar") {
         let mut entry = entry.expect("an entry");
@@ -201,6 +201,16 @@ fn cube_holds_as_many_values_as_its_index_says() {
     }
     let root = |place: usize| f64::from_le_bytes(files["1.data"][10 + 8 * place..18 + 8 * place].try_into().expect("eight bytes"));
     near(((root(0) + root(1)) * 1e9).round() as u64, all_ns(&profile));
+}
+
+#[test]
+fn cube_with_a_value_for_each_of_many_paths_on_each_of_many_ranks_is_refused_with_its_size() {
+    let profile = many(20_000, 2_000);
+    let refused = cube(&run(), &Results::new(&profile, Mode::Off)).expect_err("it is too large");
+    let TooLarge { bytes, most } = refused;
+    assert!(bytes > most && bytes % (2_000 * 8) == 0, "{refused:?}");
+    let alone = profile.only(|process| process.0 == 7);
+    assert!(cube(&run(), &Results::new(&alone, Mode::Off)).is_ok_and(|file| file.len() < 20_000_000));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tare_profile::ProcessIndex;
-use tare_report::export::{self, Format};
+use tare_report::export::{self, Format, TooLarge};
 use tare_report::{Results, Run, html, json, text};
 
 use crate::args::{Carried, Ranks, ReportArguments, ReportFormat};
@@ -28,16 +28,16 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
             make_room(folder)?;
             during("writing the profiles", || tau(&run, &results, folder))?;
         }
-        (_, Some(file)) => write(file, &during("putting the report together", || document(&run, &results, arguments)))?,
-        (_, None) => print(arguments.format, &during("putting the report together", || document(&run, &results, arguments)))?,
+        (_, Some(file)) => write(file, &during("putting the report together", || document(&run, &results, arguments))?)?,
+        (_, None) => print(arguments.format, &during("putting the report together", || document(&run, &results, arguments))?)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The document as a whole.
-fn document(run: &Run, results: &Results<'_>, arguments: &ReportArguments) -> Vec<u8> {
+fn document(run: &Run, results: &Results<'_>, arguments: &ReportArguments) -> Result<Vec<u8>, Failure> {
     let exported = |format| exported(run, results, format);
-    match arguments.format {
+    Ok(match arguments.format {
         ReportFormat::Text => text::report(run, results, &page(arguments.showing.top.or(Some(usize::MAX)))).into_bytes(),
         ReportFormat::Json => (json::report(run, results) + "\n").into_bytes(),
         ReportFormat::Html => self::html(run, results, &arguments.carried).into_bytes(),
@@ -48,10 +48,10 @@ fn document(run: &Run, results: &Results<'_>, arguments: &ReportArguments) -> Ve
         ReportFormat::Callgrind => exported(Format::Callgrind),
         ReportFormat::Firefox => exported(Format::Firefox),
         ReportFormat::Pprof => exported(Format::Pprof),
-        ReportFormat::Cube => exported(Format::Cube),
+        ReportFormat::Cube => export::cube(run, results).map_err(|large| too_large(&large))?,
         ReportFormat::Prometheus => exported(Format::Prometheus),
         ReportFormat::Csv => exported(Format::Csv),
-    }
+    })
 }
 
 /// The page, with the sources that it may carry.
@@ -80,7 +80,7 @@ fn of_ranks(run: &Run, results: &Results<'_>, ranks: &Ranks, folder: &Path, argu
         if arguments.format == ReportFormat::Tau {
             tau(run, &results, folder)?;
         } else {
-            write(&folder.join(file_of_rank(arguments.format, rank)), &document(run, &results, arguments))?;
+            write(&folder.join(file_of_rank(arguments.format, rank)), &document(run, &results, arguments)?)?;
         }
     }
     Ok(())
@@ -129,6 +129,15 @@ fn exported(run: &Run, results: &Results<'_>, format: Format) -> Vec<u8> {
         eprintln!("tare: {removed} {what} not to be trusted; what is positive stands in [not to be trusted]");
     }
     document
+}
+
+/// A format with a value for each call path on each thread, of a run with very many of both.
+fn too_large(large: &TooLarge) -> Failure {
+    let size = |bytes: u64| format!("{:.1} GB", bytes as f64 / 1e9);
+    let what =
+        format!("the file would have {} of values, one for each call path on each thread; {} is the most", size(large.bytes), size(large.most));
+    Failure::new(Code::CannotWrite, what)
+        .remedy("--ranks 0-7 -o DIR writes a file for each of these ranks; --format tau and csv have only what was called")
 }
 
 /// Removes the profiles that an earlier export has left in a directory: readers take all that lie there for one run. Others' are not ours to

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use tare_compensate::whole::CallTree;
 use tare_profile::{Profile, Region, RegionKind};
 
-use super::{COMPENSATION, title};
+use super::{COMPENSATION, TooLarge, title};
 use crate::run::{Results, Run};
 
 /// A metric of the file.
@@ -29,18 +29,26 @@ const METRICS: [Metric; 4] = [
     Metric { name: "tare_waiting_time", shown: "Waiting", kind: "DOUBLE", unit: "sec", is_inclusive: false, says: "Time waited, compensated" },
 ];
 
-pub(super) fn write(run: &Run, results: &Results<'_>) -> Vec<u8> {
+/// Most bytes of values that a file is written with: Cube has no sparse rows, and whoever reads one takes as much memory.
+const MOST_BYTES: u64 = 1 << 30;
+
+pub(super) fn write(run: &Run, results: &Results<'_>) -> Result<Vec<u8>, TooLarge> {
     let tree = CallTree::of(results.profile, &results.shown);
     let order = Order::of(&tree);
+    let kept: Vec<Vec<usize>> = (0..METRICS.len()).map(|number| kept(results, &tree, &order, number)).collect();
+    let bytes = kept.iter().map(|rows| rows.len() as u64 * 8 * results.profile.locations.len() as u64).sum();
+    if bytes > MOST_BYTES {
+        return Err(TooLarge { bytes, most: MOST_BYTES });
+    }
     let mut archive = tar::Builder::new(Vec::new());
     add(&mut archive, "anchor.xml", anchor(run, results, &tree, &order).as_bytes());
-    for (number, metric) in METRICS.iter().enumerate() {
-        let (index, data) = values(results, &tree, &order, number, metric);
-        add(&mut archive, &format!("{number}.index"), &index);
-        add(&mut archive, &format!("{number}.data"), &data);
+    for (number, kept) in kept.iter().enumerate() {
+        let rows = order.rows(&METRICS[number]);
+        add(&mut archive, &format!("{number}.index"), &index(kept));
+        add(&mut archive, &format!("{number}.data"), &data(results, &tree, number, &kept.iter().map(|&place| rows[place]).collect::<Vec<_>>()));
     }
     // Writing into memory does not fail.
-    archive.into_inner().unwrap_or_default()
+    Ok(archive.into_inner().unwrap_or_default())
 }
 
 fn add(archive: &mut tar::Builder<Vec<u8>>, name: &str, bytes: &[u8]) {
@@ -73,12 +81,15 @@ impl Order {
         }
         Self { children, depth_first, wide }
     }
+
+    /// The paths in the order in which a metric has its rows.
+    fn rows(&self, metric: &Metric) -> &[usize] {
+        if metric.is_inclusive { &self.wide } else { &self.depth_first }
+    }
 }
 
-/// The rows of a metric that are not all zero.
-fn values(results: &Results<'_>, tree: &CallTree, order: &Order, number: usize, metric: &Metric) -> (Vec<u8>, Vec<u8>) {
-    let locations = results.profile.locations.len();
-    let mut cells = vec![0.0_f64; tree.paths.len() * locations];
+/// The values of a metric that are not zero: of the path, at the place of the location.
+fn cells(results: &Results<'_>, tree: &CallTree, number: usize, mut each: impl FnMut(usize, usize, f64)) {
     for (place, ((location, figures), paths)) in results.profile.locations.iter().zip(&results.shown.locations).zip(&tree.of_location).enumerate() {
         for ((node, figures), &path) in location.nodes.iter().zip(&figures.nodes).zip(paths) {
             let value = match number {
@@ -87,33 +98,66 @@ fn values(results: &Results<'_>, tree: &CallTree, order: &Order, number: usize, 
                 2 => figures.measured_exclusive_s,
                 _ => figures.wait_s,
             };
-            cells[path as usize * locations + place] += value.max(0.0);
-        }
-    }
-    if metric.is_inclusive {
-        for index in (0..tree.paths.len()).rev() {
-            if let Some(parent) = tree.paths[index].parent {
-                (0..locations).for_each(|place| cells[parent * locations + place] += cells[index * locations + place]);
+            if value > 0.0 {
+                each(path as usize, place, value);
             }
         }
     }
-    let rows = if metric.is_inclusive { &order.wide } else { &order.depth_first };
-    let row = |path: usize| &cells[path * locations..(path + 1) * locations];
-    let mut kept: Vec<usize> = (0..rows.len()).filter(|&place| row(rows[place]).iter().any(|&value| value != 0.0)).collect();
+}
+
+/// The places of the rows of a metric that are not all zero; one at least, where there are any.
+fn kept(results: &Results<'_>, tree: &CallTree, order: &Order, number: usize) -> Vec<usize> {
+    let mut has_value = vec![false; tree.paths.len()];
+    cells(results, tree, number, |path, _, _| has_value[path] = true);
+    if METRICS[number].is_inclusive {
+        for index in (0..tree.paths.len()).rev() {
+            if let Some(parent) = tree.paths[index].parent {
+                has_value[parent] |= has_value[index];
+            }
+        }
+    }
+    let rows = order.rows(&METRICS[number]);
+    let mut kept: Vec<usize> = (0..rows.len()).filter(|&place| has_value[rows[place]]).collect();
     if kept.is_empty() && !rows.is_empty() {
         kept.push(0);
     }
+    kept
+}
+
+fn index(kept: &[usize]) -> Vec<u8> {
     let mut index = b"CUBEX.INDEX".to_vec();
     index.extend(1_i32.to_le_bytes());
     index.extend(0_i16.to_le_bytes());
     index.push(1);
     index.extend((kept.len() as i32).to_le_bytes());
     kept.iter().for_each(|&place| index.extend((place as i32).to_le_bytes()));
-    let mut data = b"CUBEX.DATA".to_vec();
-    for &value in kept.iter().flat_map(|&place| row(rows[place])) {
-        data.extend(if metric.kind == "UINT64" { (value as u64).to_le_bytes() } else { value.to_le_bytes() });
+    index
+}
+
+/// The values of these paths, a row after the other.
+fn data(results: &Results<'_>, tree: &CallTree, number: usize, paths: &[usize]) -> Vec<u8> {
+    let locations = results.profile.locations.len();
+    let mut row_of = vec![None; tree.paths.len()];
+    paths.iter().enumerate().for_each(|(row, &path)| row_of[path] = Some(row));
+    let mut values = vec![0.0_f64; paths.len() * locations];
+    cells(results, tree, number, |path, place, value| {
+        if let Some(row) = row_of[path] {
+            values[row * locations + place] += value;
+        }
+    });
+    // Where a path has a row, its parent has one.
+    let has_parts = |path: &usize| METRICS[number].is_inclusive && row_of[*path].is_some();
+    for path in (0..tree.paths.len()).rev().filter(has_parts) {
+        if let (Some(row), Some(above)) = (row_of[path], tree.paths[path].parent.and_then(|parent| row_of[parent])) {
+            (0..locations).for_each(|place| values[above * locations + place] += values[row * locations + place]);
+        }
     }
-    (index, data)
+    let mut data = b"CUBEX.DATA".to_vec();
+    data.reserve_exact(values.len() * 8);
+    for value in values {
+        data.extend(if METRICS[number].kind == "UINT64" { (value as u64).to_le_bytes() } else { value.to_le_bytes() });
+    }
+    data
 }
 
 fn anchor(run: &Run, results: &Results<'_>, tree: &CallTree, order: &Order) -> String {
