@@ -25,7 +25,9 @@ pub struct Answer {
     pub ranks: usize,
     /// Processes that still ran when they were read.
     pub running: usize,
-    /// Those with the greatest figure first; ranks, threads and nodes in their order.
+    /// Whether it is about the whole program.
+    pub is_of_whole: bool,
+    /// Those with the greatest figure first; ranks, threads and nodes in their order where none are left out by being asked for the top.
     pub rows: Vec<Row>,
     /// Of all rows, where they can be added: those that were left out are in it.
     pub sum: Option<Row>,
@@ -290,7 +292,7 @@ impl Table<'_> {
         let is_over_ranks = matches!(axis, Axis::Nothing | Axis::Region | Axis::Caller);
         let reduction = if is_over_ranks { self.question.reduction } else { Reduction::Total };
         let mut rows: Vec<Row> = self.rows.into_iter().map(|(who, sum)| sum.finish(who)).collect();
-        let is_by_place = matches!(axis, Axis::Rank | Axis::Thread | Axis::Host);
+        let is_by_place = top.is_none() && matches!(axis, Axis::Rank | Axis::Thread | Axis::Host);
         let reduced = |row: &Row| row.values.first().and_then(Option::as_ref).map_or(0.0, |value| value.reduced(reduction, ranks).value);
         rows.sort_by(|one, other| {
             let by_figure = if is_by_place { std::cmp::Ordering::Equal } else { reduced(other).total_cmp(&reduced(one)) };
@@ -301,7 +303,8 @@ impl Table<'_> {
         let sum = has_sum.then(|| total(&rows, &measures.iter().map(are_added).collect::<Vec<_>>()));
         let left_out = top.map_or(0, |top| rows.len().saturating_sub(top));
         rows.truncate(rows.len() - left_out);
-        Answer { measures: measures.clone(), reduction, axis: *axis, ranks, running, rows, sum, left_out }
+        let is_of_whole = self.question.is_of_whole();
+        Answer { measures: measures.clone(), reduction, axis: *axis, ranks, running, is_of_whole, rows, sum, left_out }
     }
 }
 

@@ -47,7 +47,7 @@ fn label(profile: &Profile, answer: &Answer, row: &Row) -> String {
     match &row.who {
         Who::All => match row.region {
             Some(region) => region_label(profile, region),
-            None if answer.rows.len() > 1 => "all together".to_string(),
+            None if answer.rows.len() > 1 || !answer.is_of_whole => "all together".to_string(),
             None => "program".to_string(),
         },
         Who::Region(region) => region_label(profile, *region),
@@ -87,7 +87,9 @@ fn columns(profile: &Profile, answer: &Answer, rows: &[&Row], measure: usize, gl
         Reading::Seconds => {}
     }
     let figures: Vec<Option<Figure>> = values.iter().map(|value| value.map(|value| value.reduced(answer.reduction, answer.ranks))).collect();
-    let unit = number::Column::for_largest(figures.iter().flatten().map(|figure| figure.value.abs()).fold(0.0, f64::max));
+    // The sum of very many rows has a unit in which none of them could be told.
+    let of_rows = figures.iter().take(answer.rows.len()).flatten();
+    let unit = number::Column::for_largest(of_rows.map(|figure| figure.value.abs()).fold(0.0, f64::max));
     let cell = |figure: &Option<Figure>| figure.as_ref().map_or_else(|| glyphs.unknown.to_string(), |figure| unit.figure(figure, glyphs));
     let cells = figures.iter().map(cell).collect();
     let mut columns = vec![Column::new(format!("{name}, {}", unit.unit.name(glyphs)), Align::Point, rank, cells)];

@@ -272,3 +272,13 @@ fn the_documents_of_images_have_the_fields_of_their_schemas() {
         assert!(texts.iter().flat_map(|text| text.lines()).all(|line| line.chars().count() <= width), "{texts:?}");
     }
 }
+
+#[test]
+fn rows_of_an_answer_have_a_unit_in_which_they_can_be_told_whatever_their_sum() {
+    let profile = support::many(200, 4_000);
+    let results = Results::new(&profile, Mode::Off);
+    let Ok(tare_query::Question::Sums(question)) = tare_query::Question::parse("self of shared_1 by rank top 2") else { panic!("it is a question") };
+    let answer = tare_query::answer(&profile, &results.shown, &question).expect("an answer");
+    let text = tare_report::answer::text(&run(), &profile, Mode::Off, &answer, &Page::default());
+    assert!(text.contains("self, ms") && text.matches(" 300").count() == 2, "{text}");
+}
