@@ -153,7 +153,8 @@ impl Results {
         match (self.record.stopped_by, exit) {
             (Some(signal), _) | (None, Exit::Signal(signal)) => Some(format!("was stopped by {}", signal_name(signal))),
             (None, Exit::Status(status)) if status != 0 && open > 0 => {
-                Some(format!("ended with status {status}, and {open} of its processes did not come to their end"))
+                let which = if open == 1 { "process did not come to its end" } else { "processes did not come to their ends" };
+                Some(format!("ended with status {status}, and {open} {which}"))
             }
             _ => None,
         }

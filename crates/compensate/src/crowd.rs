@@ -96,6 +96,13 @@ impl Times {
     }
 }
 
+/// Threads and processors of the first node that has more threads than processors.
+#[must_use]
+pub fn crowded(profile: &Profile) -> Option<(usize, u32)> {
+    let hosts: BTreeSet<&str> = profile.processes.iter().map(|process| process.host.as_str()).collect();
+    hosts.into_iter().find(|host| is_crowded(profile, host)).and_then(|host| sharing(profile, host))
+}
+
 fn is_crowded(profile: &Profile, host: &str) -> bool {
     sharing(profile, host).is_some_and(|(threads, processors)| threads > processors as usize)
 }

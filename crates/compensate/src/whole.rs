@@ -2,7 +2,7 @@
 //!
 //! The rooms: [`CallTree`] joins the region graphs of all locations by call path; [`RegionTotal`] sums each region and keeps
 //! what each process spent in it; [`Classes`] and [`Efficiency`] say how much of the time was useful work; [`WaitPlace`] says who
-//! waited for whom and where, [`Shortage`] who had no processor meanwhile; [`Finding`] what of that could be won, and [`Cause`] what
+//! waited for whom and where, [`Shortage`] who had no processor meanwhile, [`crowded`] where threads share processors; [`Finding`] what of that could be won, and [`Cause`] what
 //! makes ranks late.
 //!
 //! What always holds: in a [`CallTree`] a parent stands before its children, and a child never exceeds its parent; sums are
@@ -17,6 +17,7 @@ mod shortage;
 mod tree;
 mod waits;
 
+pub use crate::crowd::crowded;
 pub use cause::Cause;
 pub use classes::{Classes, Efficiency};
 pub use finding::{Certainty, Finding, FindingKind, findings};

@@ -16,7 +16,8 @@ use crate::metrics::{self, FileDocument, MetricDocument, ValueDocument};
 use crate::run::{Results, Run};
 use crate::switches::{self, SwitchDocument};
 use crate::view::{
-    Contradicted, ContradictedPlace, FindingText, Size, Time, Trust, Undelayed, Whole, clock_doubt, finding_texts, kind_name, region_rows, wait_rows,
+    Contradicted, ContradictedPlace, FindingText, Size, Time, Trust, Undelayed, Whole, clock_doubt, finding_texts, kind_name, knows_waiting,
+    region_rows, wait_rows,
 };
 
 /// The schema number of all documents.
@@ -254,7 +255,10 @@ impl WholeDocument {
                 load_balance: efficiency.load_balance,
                 communication: efficiency.communication,
             }),
-            classes: ClassesDocument { waiting_s: (!results.is_foreign).then_some(whole.classes.waiting_s), ..ClassesDocument::of(&whole.classes) },
+            classes: ClassesDocument {
+                waiting_s: knows_waiting(run, results.profile).then_some(whole.classes.waiting_s),
+                ..ClassesDocument::of(&whole.classes)
+            },
             findings: findings.into_iter().map(FindingDocument::of).collect(),
             waits: wait_rows(results, &whole).iter().map(|row| WaitPlaceDocument::of(row.place)).collect(),
         }

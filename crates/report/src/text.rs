@@ -140,7 +140,7 @@ impl Text<'_> {
 
     /// Bars, where there is MPI to tell from the program's own work.
     fn classes(&self, writer: &mut Writer<'_>, whole: &Whole) {
-        let rows = view::class_rows(&whole.classes, !self.results.is_foreign);
+        let rows = view::class_rows(&whole.classes, view::knows_waiting(self.run, self.results.profile));
         if rows.len() < 2 {
             return;
         }
@@ -228,8 +228,8 @@ impl Text<'_> {
         if let Some(spent) = Spent::of(self.results) {
             writer.labelled("Budget", &spent.sentence(glyphs));
         }
-        if let Some(remedy) = trust.doubts.first().map(remedy) {
-            writer.labelled("Try", remedy);
+        if let Some(doubt) = trust.doubts.first() {
+            writer.labelled("Try", &remedy(doubt, self.run));
         }
     }
 
@@ -415,8 +415,7 @@ pub(crate) fn trust_words(trust: &Trust, glyphs: &Glyphs) -> String {
             format!("limited: {}; {regions}", doubts.join("; "))
         }
     };
-    let is_foreign = trust.doubts.iter().any(|doubt| matches!(doubt, Doubt::Foreign(_) | Doubt::Exported));
-    text.push_str(if trust.lost == 0 && !is_foreign { "; nothing lost" } else { "" });
+    text.push_str(if trust.is_all_there() { "; nothing lost" } else { "" });
     if trust.off_batches > 0 {
         let batches = if trust.off_batches == 1 { "batch" } else { "batches" };
         text.push_str(&format!("; {} {batches} off for calibration", count(trust.off_batches, glyphs)));
@@ -431,16 +430,21 @@ pub(crate) fn trust_words(trust: &Trust, glyphs: &Glyphs) -> String {
 }
 
 fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
+    let some = |number: u64, one: &str, many: &str| format!("{} {}", count(number, glyphs), if number == 1 { one } else { many });
     match doubt {
-        Doubt::Lost(calls) => format!("{} calls are not at their place", count(*calls, glyphs)),
+        Doubt::Lost(calls) => some(*calls, "call is not at its place", "calls are not at their place"),
         Doubt::Wide(part) => format!("the time is uncertain by {}", share(*part, glyphs)),
+        Doubt::Crowded(part, threads, processors) => {
+            let processors = some(u64::from(*processors), "processor", "processors");
+            format!("the time is uncertain by {}, as {threads} threads share {processors}", share(*part, glyphs))
+        }
         Doubt::Marked(mark) => format!("the time is not to be trusted: {}", mark.reason()),
         Doubt::Prior(part) => format!("only {} of the overhead was measured in place", share(*part, glyphs)),
-        Doubt::Unreadable(files) => format!("{files} files cannot be read"),
-        Doubt::MissingRanks(ranks) => format!("{ranks} ranks left no data"),
+        Doubt::Unreadable(files) => some(*files as u64, "file cannot be read", "files cannot be read"),
+        Doubt::MissingRanks(ranks) => some(*ranks as u64, "rank left no data", "ranks left no data"),
         Doubt::Undelayed(what) => undelayed(what, glyphs).unwrap_or_default(),
         Doubt::Contradicted(receives, places) => {
-            let receives = format!("{} {}", count(*receives, glyphs), if *receives == 1 { "receive" } else { "receives" });
+            let receives = some(*receives, "receive", "receives");
             let places = if places.is_empty() { String::new() } else { format!(": {places}") };
             format!("{receives} from anywhere met messages in an order that virtual times contradict{places}")
         }
@@ -449,7 +453,7 @@ fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
         Doubt::Clocks(doubt) => {
             format!("clocks of machines differ by up to {}, so delays were carried by the delay model", time_with_unit(*doubt, glyphs))
         }
-        Doubt::Damaged(records) => format!("{} records are damaged or missing", count(*records, glyphs)),
+        Doubt::Damaged(records) => some(*records, "record is damaged or missing", "records are damaged or missing"),
     }
 }
 
@@ -464,15 +468,37 @@ fn undelayed(what: &Undelayed, glyphs: &Glyphs) -> Option<String> {
 }
 
 /// What the reader can do about a doubt.
-fn remedy(doubt: &Doubt) -> &'static str {
-    match doubt {
-        Doubt::Lost(_) => "fewer functions: --preset cc3 or --preset mpi-path",
+fn remedy(doubt: &Doubt, run: &Run) -> String {
+    let fewer = fewer_functions(run);
+    let text = match doubt {
+        Doubt::Lost(_) => {
+            return fewer.map_or("a filter that leaves functions out (docs/filters.md)".into(), |presets| format!("fewer functions: {presets}"));
+        }
+        Doubt::Undelayed(_) => {
+            let fewer = fewer.map_or_else(String::new, |presets| format!(": {presets}"));
+            return format!("fewer functions, so that there is less delay to carry{fewer}");
+        }
+        Doubt::Wide(_) | Doubt::Marked(_) | Doubt::Prior(_) => {
+            return fewer.map_or("a longer run".into(), |presets| format!("a longer run, or fewer short functions: {presets}"));
+        }
         Doubt::Contradicted(..) => "fewer functions, so that the order of messages is closer to that of the unmeasured program",
-        Doubt::Undelayed(_) => "fewer functions, so that there is less delay to carry: --preset cc3 or --preset mpi-path",
-        Doubt::Wide(_) | Doubt::Marked(_) | Doubt::Prior(_) => "a longer run, or fewer short functions: --preset cc3 or --preset mpi-path",
+        Doubt::Crowded(..) => "as many processors as threads, or fewer ranks: who queues behind the overhead of others cannot be told exactly",
         Doubt::Clocks(_) => "a time service on all machines (chrony, PTP)",
         Doubt::Foreign(_) => "measure it with `tare profile` to have the overhead taken off",
         Doubt::Exported => "the run that it was made from, where it is still there",
         Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_) => "look whether a process was killed or the disk is full",
+    };
+    text.to_string()
+}
+
+/// Presets of fewer functions than were chosen; `None` where those are chosen already.
+fn fewer_functions(run: &Run) -> Option<&'static str> {
+    let options = run.selection.as_ref().map_or("", |selection| selection.options.as_str());
+    let preset = options.split_once("--preset ").map_or("", |(_, rest)| rest.split(' ').next().unwrap_or_default());
+    let has = |name: &str| preset.split('+').any(|part| part == name);
+    match (has("cc3"), has("mpi-path")) {
+        (true, true) => None,
+        (true, false) | (false, true) => Some("--preset mpi-path+cc3"),
+        (false, false) => Some("--preset cc3 or --preset mpi-path"),
     }
 }

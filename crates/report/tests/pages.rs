@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use support::{alone_and_lossy, golden, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
-use tare_profile::{Profile, Standing, State};
-use tare_report::{Exit, Page, Results, Run, text};
+use tare_profile::{Processors, Profile, Standing, State};
+use tare_report::{Exit, Page, Results, Run, Selection, text};
 use unicode_width::UnicodeWidthStr;
 
 fn page(width: usize) -> Page {
@@ -92,6 +92,56 @@ fn calls_without_delays_limit_trust_where_delays_are_shown() {
     check("undelayed-80.txt", &run(), &profile, Mode::Parallel, &page(80));
     let local = text::summary(&run(), &Results::new(&profile, Mode::Local), &page(120));
     assert!(local.contains("good: 5 of 5 regions; nothing lost; 1200 MPI calls carried no delay"), "{local}");
+}
+
+/// A summary in one line.
+fn words(run: &Run, results: &Results<'_>) -> String {
+    text::summary(run, results, &page(120)).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn where_something_is_missing_it_is_not_said_that_nothing_is_lost() {
+    let mut profile = master_and_worker();
+    profile.processes.iter_mut().for_each(|process| process.world_size = Some(3));
+    profile.processes[0].damaged_records = 1;
+    let said = words(&run(), &Results::new(&profile, Mode::Parallel));
+    assert!(said.contains("limited: 1 rank left no data; 1 record is damaged or missing; 5 of 5 regions"), "{said}");
+    assert!(!said.contains("nothing lost"), "{said}");
+}
+
+#[test]
+fn what_is_advised_can_help_and_is_not_chosen_already() {
+    let mut profile = master_and_worker();
+    profile.locations[1].losses.overflow_calls = 3;
+    let advised = |options: &str| {
+        let run = Run { selection: Some(Selection { options: options.into(), rests_on_costs: false }), ..run() };
+        words(&run, &Results::new(&profile, Mode::Parallel))
+    };
+    assert!(advised("--preset all").contains("Try fewer functions: --preset cc3 or --preset mpi-path"), "{}", advised("--preset all"));
+    assert!(advised("--preset mpi-path --library liba").contains("Try fewer functions: --preset mpi-path+cc3"));
+    assert!(advised("--preset mpi-path+cc3").contains("Try a filter"));
+    // Two ranks that queue for one processor: no choice of functions makes the time certain.
+    let mut profile = master_and_worker();
+    profile.processes[0].span.iter_mut().for_each(|span| span.end += 100_000_000);
+    for location in &mut profile.locations {
+        (location.queued_in_mpi_s, location.queued_s) = (4.0, Some(4.0));
+        location.processors = Some(Processors { first: 0, number: 2 });
+    }
+    let apart = words(&run(), &Results::new(&profile, Mode::Parallel));
+    assert!(!apart.contains("processors"), "{apart}");
+    profile.locations.iter_mut().for_each(|location| location.processors = Some(Processors { first: 0, number: 1 }));
+    let shared = words(&run(), &Results::new(&profile, Mode::Parallel));
+    assert!(shared.contains("as 2 threads share 1 processor;") && shared.contains("Try as many processors as threads"), "{shared}");
+}
+
+#[test]
+fn an_export_that_says_who_waited_has_waiting_apart_from_the_work_of_mpi() {
+    let mut profile = master_and_worker();
+    let run = Run { measured_by: Some("tareweight 0.1.0".into()), was_compensated: Some("parallel"), ..run() };
+    let with = words(&run, &Results::as_measured(&profile));
+    assert!(with.contains("MPI at work") && !with.contains("MPI with waits"), "{with}");
+    profile.locations.iter_mut().flat_map(|location| &mut location.nodes).for_each(|node| (node.wait_ticks, node.virtual_wait_ticks) = (0, 0));
+    assert!(words(&run, &Results::as_measured(&profile)).contains("MPI with waits"));
 }
 
 #[test]

@@ -7,23 +7,23 @@ use tare_compensate::whole::Classes;
 use super::markup::{self, TABLE_END, escape};
 use super::parts::{GLYPHS, Parts};
 use crate::number::{Column, exact_count, share};
-use crate::view::{ClassRow, class_rows, process_label};
+use crate::view::{ClassRow, class_rows, knows_waiting, process_label};
 
 /// Bars; with more processes a bar is the mean of several that follow each other.
 const MOST_BARS: usize = 32;
 
 /// The classes that there is any time of; one alone is no division.
 pub(super) fn rows(parts: &Parts<'_>) -> Option<Vec<ClassRow>> {
-    let rows = class_rows(&parts.whole.classes, !parts.results.is_foreign);
+    let rows = class_rows(&parts.whole.classes, knows_waiting(parts.run, parts.results.profile));
     (rows.len() > 1 && parts.time.is_some()).then_some(rows)
 }
 
 /// What a class is, in words. Of a file of another tool nothing says who waited.
-fn meaning(id: &str, is_foreign: bool) -> &'static str {
+fn meaning(id: &str, knows_waiting: bool) -> &'static str {
     match id {
         "useful" => "in no operation of MPI: the program's own work",
         "waiting" => "in an operation of MPI until others came, without the waiting that measuring made",
-        "messages" if is_foreign => "in operations of MPI; what of it is waiting is not known",
+        "messages" if !knows_waiting => "in operations of MPI; what of it is waiting is not known",
         "messages" => "in operations of MPI besides waiting: what messages and collectives take by themselves",
         _ => "in MPI_Init and MPI_Finalize",
     }
@@ -139,7 +139,7 @@ fn table(html: &mut String, parts: &Parts<'_>, rows: &[ClassRow], of_processes: 
             unit.plain(row.seconds / number, GLYPHS),
             extreme(|one, other| one < other),
             extreme(|one, other| one > other),
-            meaning(row.id, parts.results.is_foreign)
+            meaning(row.id, knows_waiting(parts.run, parts.results.profile))
         );
     }
     html.push_str("</tbody>");

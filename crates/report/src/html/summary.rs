@@ -7,11 +7,11 @@ use tare_compensate::Mode;
 use super::markup::{TABLE_END, escape, name, table};
 use super::parts::{GLYPHS, Parts};
 use super::ranks;
-use crate::number::{Column, change, count, figure_with_unit, share, time_with_unit};
+use crate::number::{Column, change, count, exact_count, figure_with_unit, share, time_with_unit};
 use crate::run::Exit;
 use crate::view::{
-    ClassRow, FindingText, LINES, Size, Time, Trust, class_rows, finding_texts, no_finding, nothing_measured, remedy_for_nothing, unended,
-    without_processor,
+    ClassRow, FindingText, LINES, Size, Time, Trust, class_rows, finding_texts, knows_waiting, no_finding, nothing_measured, remedy_for_nothing,
+    unended, without_processor,
 };
 
 /// Regions in the table of the summary.
@@ -80,7 +80,7 @@ fn measured(html: &mut String, parts: &Parts<'_>, time: &Time, trust: &Trust) {
     if let Some(words) = without_processor(parts.results, GLYPHS) {
         let _ = write!(html, "<p>Processors: {}</p>", escape(&words));
     }
-    classes(html, &class_rows(&parts.whole.classes, !parts.results.is_foreign));
+    classes(html, &class_rows(&parts.whole.classes, knows_waiting(parts.run, parts.results.profile)));
     findings(html, parts, &finding_texts(parts.results.profile, parts.run, &parts.whole.findings, trust, GLYPHS));
     regions(html, parts);
     ranks::strip(html, parts);
@@ -197,15 +197,16 @@ fn regions(html: &mut String, parts: &Parts<'_>) {
     let left = &parts.rows[shown.len()..];
     if !left.is_empty() {
         let part: f64 = left.iter().map(|row| row.share).sum();
-        let _ = write!(html, "<p class=\"muted\">{} more regions take {} of the time.</p>", left.len(), share(part, GLYPHS));
+        let _ =
+            write!(html, "<p class=\"muted\">{} more regions take {} of the time.</p>", exact_count(left.len() as u64, GLYPHS), share(part, GLYPHS));
     }
 }
 
 fn foot(html: &mut String, parts: &Parts<'_>) {
     let size = Size::of(parts.results);
-    let mean = if size.ranks > 1 { format!(", mean of {} ranks", size.ranks) } else { String::new() };
+    let mean = if size.ranks > 1 { format!(", mean of {} ranks", exact_count(size.ranks as u64, GLYPHS)) } else { String::new() };
     let _ = write!(html, "<p class=\"muted\">Exclusive time{mean}; shares are of the whole life of all processes.");
-    if size.ranks > 0 {
+    if size.ranks > 0 && parts.run.measured_by.is_none() {
         html.push_str(" Time and ranks are from MPI_Init to MPI_Finalize.");
     }
     if parts.results.shown.mode != Mode::Off {

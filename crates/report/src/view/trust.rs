@@ -1,5 +1,6 @@
 //! Whether the figures can be believed.
 
+use tare_compensate::whole::crowded;
 use tare_compensate::{CompensatedLocation, Mark, Mode};
 use tare_profile::{MOST_CLOCK_DOUBT_NS, Process, Profile};
 
@@ -58,6 +59,8 @@ pub(crate) enum Doubt {
     Lost(u64),
     /// The compensated time is uncertain by this part of itself.
     Wide(f64),
+    /// The same, where more threads than processors queued for each other: threads and processors of the first such node.
+    Crowded(f64, usize, u32),
     /// The compensated time bears this mark.
     Marked(Mark),
     /// Only this part of the overhead rests on costs measured in place.
@@ -114,7 +117,7 @@ impl Trust {
         if clock_doubt_s > MOST_CLOCK_DOUBT_NS as f64 * 1e-9 && results.shown.mode == Mode::Parallel {
             doubts.push(Doubt::Clocks(clock_doubt_s));
         }
-        doubts.extend(certainty(&results.parallel.locations, time));
+        doubts.extend(certainty(results, time));
         Self {
             regions: regions.len(),
             regions_trusted: regions.iter().filter(trusted).count(),
@@ -124,6 +127,13 @@ impl Trust {
             undelayed,
             clock_doubt_s,
         }
+    }
+
+    /// Whether all that was measured is here.
+    pub(crate) fn is_all_there(&self) -> bool {
+        let is_gap =
+            |doubt: &Doubt| matches!(doubt, Doubt::Foreign(_) | Doubt::Exported | Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_));
+        self.lost == 0 && !self.doubts.iter().any(is_gap)
     }
 
     pub(crate) fn is_good(&self) -> bool {
@@ -142,7 +152,8 @@ const PLACES: usize = 3;
 /// Beyond this part of itself a compensated time is called uncertain.
 const WIDE: f64 = 0.05;
 
-fn certainty(locations: &[CompensatedLocation], time: &Time) -> Option<Doubt> {
+fn certainty(results: &Results<'_>, time: &Time) -> Option<Doubt> {
+    let locations: &[CompensatedLocation] = &results.parallel.locations;
     if let Some(mark) = time.shown.mark {
         return Some(Doubt::Marked(mark));
     }
@@ -153,5 +164,9 @@ fn certainty(locations: &[CompensatedLocation], time: &Time) -> Option<Doubt> {
     let overhead: f64 = locations.iter().map(|location| location.overhead_s).sum();
     let certain: f64 = locations.iter().map(|location| location.certain_overhead_s).sum();
     let part = if overhead > 0.0 { certain / overhead } else { 1.0 };
-    Some(if part < 0.9 { Doubt::Prior(part) } else { Doubt::Wide(width) })
+    Some(match crowded(results.profile) {
+        _ if part < 0.9 => Doubt::Prior(part),
+        Some((threads, processors)) => Doubt::Crowded(width, threads, processors),
+        None => Doubt::Wide(width),
+    })
 }
