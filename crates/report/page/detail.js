@@ -124,8 +124,10 @@ export class Detail {
     };
     const figures = copied("These figures:", questionTo(model));
     const name = functionOf(model.kind(region), model.strings.names[region]);
-    if (!name) return figures;
-    const line = `tare select ${quoted(model.strings.images[model.regions.image[region]])} --explain=${quoted(name)}`;
+    const image = model.strings.images[model.regions.image[region]];
+    // What another tool measured, its selection decided.
+    if (!name || !image || model.header.is_foreign) return figures;
+    const line = `tare select ${quoted(image)} --explain=${quoted(name)}`;
     return element("div", {}, figures, copied("Why is it measured?", line));
   }
 }

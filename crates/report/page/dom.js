@@ -54,14 +54,9 @@ export function shortName(name, room) {
   return last.slice(0, Math.ceil((room - 1) / 2)) + "…" + last.slice(-Math.floor((room - 1) / 2));
 }
 
-const TAIL = 14;
-
-/** A name in a cell of any width: in so many characters at most, and where that does not fit its middle gives way; whole where the pointer rests. */
+/** A name in a cell of any width, in so many characters at most: one text, which is found and copied; whole where the pointer rests. */
 export function cutName(name, room, attributes = {}) {
-  const short = shortName(name, room);
-  const tail = Math.min(TAIL, Math.floor(short.length / 2));
-  const [head, end] = [short.slice(0, short.length - tail), short.slice(short.length - tail)];
-  return element("span", { ...attributes, class: `cut ${attributes.class || ""}`.trim(), title: name }, element("span", {}, head), element("span", {}, end));
+  return element("span", { ...attributes, class: `cut ${attributes.class || ""}`.trim(), title: name }, shortName(name, room));
 }
 
 const RULER = new OffscreenCanvas(1, 1).getContext("2d");

@@ -43,6 +43,7 @@ export class Heat {
     const left = heat.left_out ? `${plural(heat.left_out, "region that differs less is", "regions that differ less are")} left out.` : "";
     section.append(element("div", { class: "bar" }, sorted, scale, which, this.more, this.asTable), element("p", { class: "muted" }, bins + left, " ", this.meaning), this.frame, this.status, this.list);
     model.slowest = (region, number) => this.slowestOf(region, number);
+    model.onRanks = (region) => this.meanOnRanks(region);
     model.listen((changed) => changed.some((key) => ["region", "ranks", "values", "query", "theme"].includes(key)) && this.draw());
     window.addEventListener("resize", () => this.draw());
     this.draw();
@@ -178,6 +179,14 @@ export class Heat {
     if (row < 0 || !columns.length) return "";
     const shown = columns.slice(0, 8).map((column) => `${alone(this.value(row, column))} (${this.label(column)})`);
     return shown.join(", ") + (columns.length > 8 ? ` and ${columns.length - 8} more` : "");
+  }
+
+  /** The mean of what the selected ranks spend in a region, where that is here. */
+  meanOnRanks(region) {
+    const at = this.rows.region.indexOf(region);
+    const columns = [...this.chosen()];
+    if (at < 0 || !columns.length) return undefined;
+    return columns.reduce((sum, column) => sum + this.cells[this.model.state.values][at * this.columns + column], 0) / columns.length;
   }
 
   /** The processes that take longest in a region, or why that is not known. */

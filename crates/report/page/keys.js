@@ -37,10 +37,9 @@ export function listenForKeys(views, sections, search) {
       if (!event.isComposing) leave(event, views.table, search);
       return;
     }
-    const cycle = { value: "measured", measured: "difference", difference: "value" };
     if (event.key === "/") search.focus();
     else if (event.key === "n" || event.key === "N") views.table.nextHit(event.key === "n" ? 1 : -1);
-    else if (event.key === "m") model.change({ values: cycle[model.state.values] });
+    else if (event.key === "m") model.cycleValues();
     else if (event.key === "s") go("source");
     else if (event.key === "r") byId("ranks-field")?.focus();
     else if (event.key === "[") views.icicle?.back();

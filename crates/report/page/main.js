@@ -30,20 +30,20 @@ function controls(model) {
     search.setAttribute("aria-invalid", String(Boolean(model.state.query && !model.hits.number)));
   });
   const names = [["value", "compensated"], ["measured", model.header.is_exported ? "as exported" : "measured"], ["difference", "difference"]];
-  const radios = names.map(([value, label]) => {
+  const radios = names.filter(([value]) => model.offered.includes(value)).map(([value, label]) => {
     const input = element("input", { type: "radio", name: "values", value, checked: model.state.values === value, onchange: () => model.change({ values: value }) });
     return element("label", {}, input, ` ${label}`);
   });
   model.listen((changed) => {
     if (changed.includes("values")) radios.forEach((label) => (label.firstChild.checked = label.firstChild.value === model.state.values));
   });
-  const values = element("fieldset", { class: "values" }, element("legend", { class: "unseen" }, "Values"), ...(model.header.mode === "off" ? [radios[1]] : radios));
+  const values = element("fieldset", { class: "values" }, element("legend", { class: "unseen" }, "Values"), ...radios);
   const ranks = element("input", { type: "text", id: "ranks-field", size: 9, placeholder: "ranks  r", "aria-label": "Ranks that are selected, such as 0-3,8" });
   ranks.addEventListener("change", () => {
     const wrong = model.selectRanks(ranks.value);
     ranks.setAttribute("aria-invalid", String(Boolean(wrong)));
     ranks.title = wrong;
-    if (wrong) say(wrong);
+    say(wrong || (model.state.ranks.length ? `${model.rankText()} selected` : "all ranks"));
   });
   model.listen((changed) => changed.includes("ranks") && (ranks.value = model.rankList()));
   const questions = element("button", { type: "button", "aria-label": "Keys", onclick: help }, "?");
@@ -64,7 +64,7 @@ function followAddress(model) {
     const region = Number(query.get("region") ?? NONE);
     if (region < model.regions.rows) model.selectRegion(region);
     if (query.get("ranks")) model.selectRanks(query.get("ranks"));
-    if (["value", "measured", "difference"].includes(query.get("values"))) model.change({ values: query.get("values") });
+    if (model.offered.includes(query.get("values"))) model.change({ values: query.get("values") });
     const zoom = Number(query.get("zoom") ?? NONE);
     model.change({ zoom: zoom < model.tree.rows ? zoom : NONE });
     const view = location.hash.slice(1).split("?")[0];
@@ -75,7 +75,7 @@ function followAddress(model) {
     const query = new URLSearchParams();
     if (model.state.region !== NONE) query.set("region", model.state.region);
     if (model.state.ranks.length) query.set("ranks", model.rankList());
-    if (model.state.values !== "value") query.set("values", model.state.values);
+    if (model.state.values !== model.offered[0]) query.set("values", model.state.values);
     if (model.state.zoom !== NONE) query.set("zoom", model.state.zoom);
     // The browser's own way back leads through what was zoomed into.
     const keep = changed.includes("zoom") ? "pushState" : "replaceState";

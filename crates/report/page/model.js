@@ -47,7 +47,8 @@ export class Model {
     this.roots.sort((one, other) => this.inclusive[other] - this.inclusive[one]);
     this.total = this.roots.reduce((sum, root) => sum + this.inclusive[root], 0);
     this.measuredTotal = this.roots.reduce((sum, root) => sum + this.measuredInclusive[root], 0);
-    this.state = { values: header.mode === "off" ? "measured" : "value", region: NONE, path: NONE, zoom: NONE, ranks: [], query: "" };
+    this.offered = header.mode === "off" ? ["measured"] : ["value", "measured", "difference"];
+    this.state = { values: this.offered[0], region: NONE, path: NONE, zoom: NONE, ranks: [], query: "" };
     this.hits = hitsOf("", this);
     this.listeners = [];
   }
@@ -59,6 +60,11 @@ export class Model {
     Object.assign(this.state, patch);
     if (changed.some((key) => key === "query" || key === "values")) this.hits = hitsOf(this.state.query, this);
     this.tell(changed);
+  }
+
+  /** Goes on to the next of the values that are offered. */
+  cycleValues() {
+    this.change({ values: this.offered[(this.offered.indexOf(this.state.values) + 1) % this.offered.length] });
   }
 
   /** Tells every view that this is not as it was. */

@@ -53,6 +53,8 @@ export class Regions {
     else if (changed.includes("values")) {
       this.addInclusive(this.items.filter((item) => item.members));
       this.label();
+    } else if (changed.includes("ranks")) {
+      this.label();
     } else if (changed.includes("region") || changed.includes("path")) this.follow();
   }
 
@@ -147,8 +149,10 @@ export class Regions {
     this.column = columnFor(largest);
     this.inclusiveColumn = columnFor(this.model.whole());
     this.waitColumn = columnFor(this.items.slice(0, 2000).reduce((most, item) => Math.max(most, this.of(item, "wait")), 0));
+    this.ranksColumn = columnFor(this.items.slice(0, 2000).reduce((most, item) => Math.max(most, Math.abs(this.onRanks(item) ?? 0)), 0));
     const [unit, wide, wait] = [this.column, this.inclusiveColumn, this.waitColumn].map(({ name }) => name);
     const word = this.model.word();
+    const ranks = this.model.state.ranks.length > 4 ? `${exactCount(this.model.state.ranks.length)} ranks` : this.model.rankText();
     this.table.setColumns(
       [
         { key: "name", title: "Region" },
@@ -158,7 +162,8 @@ export class Regions {
         { key: "calls", title: "Calls", align: "number" },
         { key: "each", title: "Excl./call", align: "number", hint: "Exclusive time of a call" },
         ...(this.hasWaits ? [{ key: "wait", title: `Waiting, ${wait}`, align: "number" }] : []),
-        ...(this.hasSpread ? [{ key: "spread", title: "Most", align: "number", hint: this.model.state.values === "difference" ? "The rank of which most is taken off in the region, on all its call paths, and how much" : "The rank that spends most in the region, on all its call paths, and how far it is above the mean" }] : []),
+        ...(this.hasSpread && ranks ? [{ key: "spread", title: `On ${ranks}, ${this.ranksColumn.name}`, align: "number", hint: `Exclusive time on the selected ranks, mean over them, on all call paths of the region; – where each rank's time is not carried` }] : []),
+        ...(this.hasSpread && !ranks ? [{ key: "spread", title: "Most", align: "number", hint: this.model.state.values === "difference" ? "The rank of which most is taken off in the region, on all its call paths, and how much" : "The rank that spends most in the region, on all its call paths, and how far it is above the mean" }] : []),
         ...(this.hasPlaces ? [{ key: "place", title: "Place" }] : []),
       ],
       this.isInOrder() ? this.sorted : "",
@@ -286,6 +291,7 @@ export class Regions {
       case "spread": {
         const region = item.path === undefined ? item.region : model.tree.region[item.path];
         if (region === NONE) return 0;
+        if (model.state.ranks.length) return this.onRanks(item) ?? 0;
         const { most, mean } = model.spread();
         if (model.state.values === "difference") return most[region];
         return mean[region] > 0 ? most[region] / mean[region] - 1 : 0;
@@ -331,6 +337,7 @@ export class Regions {
     return {
       level,
       expanded: canOpen ? this.open.has(isPath ? item.path : item.group) : undefined,
+      name,
       selected: isPath ? item.path === model.state.path : region !== undefined && region === model.state.region,
       cells: [
         label,
@@ -340,7 +347,7 @@ export class Regions {
         calls ? count(calls) : "",
         calls ? alone(this.of(item, "each")) : "",
         wait ? plain(wait, this.waitColumn) : "",
-        this.most(region),
+        model.state.ranks.length ? this.selectedRanks(item) : this.most(region),
         region === undefined ? "" : model.place(region),
       ],
     };
@@ -351,6 +358,17 @@ export class Regions {
     if (item.members || model.state.values !== "value") return plain(exclusive, this.column);
     const [table, index] = item.path === undefined ? [model.regions, item.region] : [model.tree, item.path];
     return figure(exclusive, table.below[index] / model.divisor, table.above[index] / model.divisor, table.mark[index] > 0, this.column);
+  }
+
+  /** What the selected ranks spend in the region of a row; nothing where each rank's time is not carried. */
+  onRanks(item) {
+    const region = item.path === undefined ? item.region : this.model.tree.region[item.path];
+    return this.model.state.ranks.length && region !== undefined ? this.model.onRanks?.(region) : undefined;
+  }
+
+  selectedRanks(item) {
+    const time = this.onRanks(item);
+    return time === undefined ? (item.members ? "" : "–") : plain(time, this.ranksColumn);
   }
 
   most(region) {

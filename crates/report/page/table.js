@@ -76,7 +76,7 @@ export class VirtualTable {
   }
 
   row(index) {
-    const { cells, level, expanded, selected, title } = this.fill(index);
+    const { cells, level, expanded, selected, title, name } = this.fill(index);
     const row = element("div", {
       role: "row",
       id: `${this.id()}-${index}`,
@@ -91,7 +91,9 @@ export class VirtualTable {
     });
     row.style.top = `${index * TABLE_ROW}px`;
     this.columns.forEach(({ key, align }, place) => {
-      const cell = element("div", { role: "gridcell", class: `c-${key} ${align || ""}` });
+      // Read aloud, a name that has no room is whole.
+      const spoken = place === 0 && name !== undefined && cells[0].textContent !== name ? name : null;
+      const cell = element("div", { role: "gridcell", class: `c-${key} ${align || ""}`, "aria-label": spoken });
       if (place === 0 && level !== undefined) {
         cell.style.setProperty("--level", Math.min(level, 20));
         cell.append(element("span", { class: "twist", "aria-hidden": "true" }, expanded === undefined ? "" : expanded ? "▾" : "▸"));

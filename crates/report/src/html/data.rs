@@ -26,6 +26,8 @@ struct Document {
     mode: &'static str,
     /// Whether the times are those of an export, compensated as it was written.
     is_exported: bool,
+    /// Whether the run was read from a file of another tool, or from an export.
+    is_foreign: bool,
     /// What is divided by for a mean: ranks, or one.
     divisor: usize,
     ranks: usize,
@@ -79,6 +81,7 @@ pub(super) fn document(parts: &Parts<'_>, sources: &[Source]) -> String {
         directory: shown(&parts.run.directory),
         mode: parts.results.shown.mode.name(),
         is_exported: parts.run.was_compensated.is_some(),
+        is_foreign: parts.results.is_foreign,
         divisor: size.ranks.max(1),
         ranks: size.ranks,
         marks: MARKS.iter().map(|mark| Mark::reason(*mark)).collect(),

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
+use tare_report::html::{MOST_PATHS, page};
+use tare_report::{Results, Run};
 
 use crate::chromium::Browser;
 use crate::support::{master_and_worker, run};
@@ -101,6 +103,60 @@ fn keys_copy_questions_turn_pictures_and_lead_back_and_forward() {
     browser.until(&format!("{zoomed} === {}", json!(deep)));
     browser.value("tare.icicle.zoom(0xffffffff)");
     assert_eq!(browser.text(zoomed), all);
+    is_quiet(&browser);
+}
+
+#[test]
+fn a_name_in_the_table_is_one_text_and_read_whole_where_it_has_no_room() {
+    let mut browser = Browser::start();
+    let mut profile = master_and_worker();
+    let long = "SOLVER_NS::CommunicationBrick::".repeat(4) + "reverse_communication_of_forces()";
+    profile.regions[2].name = long.clone().into();
+    browser.open(&made(&run(), &profile));
+    let texts = "[...document.querySelectorAll('#regions .cut')].every((name) => name.childNodes.length === 1 && name.firstChild.nodeType === Node.TEXT_NODE)";
+    assert_eq!(browser.value(texts), json!(true));
+    let cell = |name: &str| {
+        format!("[...document.querySelectorAll('#regions .vrow .c-name')].find((cell) => cell.querySelector('.cut').title.includes('{name}'))")
+    };
+    assert_eq!(browser.text(&format!("{}.ariaLabel", cell("reverse"))), long);
+    assert_eq!(browser.value(&format!("{}.ariaLabel", cell("MPI_Recv"))), json!(null), "it stands there as it is");
+    is_quiet(&browser);
+}
+
+#[test]
+fn the_table_has_the_times_of_the_selected_ranks_beside_the_mean() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    let column = "[document.querySelector('#regions .vhead .c-spread'), \
+        [...document.querySelectorAll('#regions .vrow')].find((row) => row.textContent.includes('MPI_Recv')).querySelector('.c-spread')].map((cell) => cell.textContent).join()";
+    assert!(browser.text(column).starts_with("Most,"), "{}", browser.text(column));
+    browser.value("tare.model.selectRanks('0')");
+    assert_eq!(browser.text(column), "On rank 0, s,7.32");
+    browser.value("tare.model.selectRanks('1')");
+    assert_eq!(browser.text(column), "On rank 1, s,0");
+    browser.value("tare.model.selectRanks('0-1')");
+    assert_eq!(browser.text(column), "On ranks 0-1, s,3.66");
+    browser.value("tare.model.selectRanks('')");
+    assert!(browser.text(column).starts_with("Most,"));
+    is_quiet(&browser);
+}
+
+#[test]
+fn a_page_of_anothers_file_offers_what_is_known_of_it() {
+    let mut browser = Browser::start();
+    let theirs = Run { measured_by: Some("TAU 2.31".into()), ..run() };
+    browser.open(&page(&theirs, &Results::as_measured(&master_and_worker()), &[], MOST_PATHS));
+    let state = "[tare.model.state.values, location.hash, document.querySelectorAll('#controls input:checked').length].join()";
+    let before = browser.text(state);
+    assert_eq!(before, "measured,,1");
+    browser.key("m");
+    browser.key("m");
+    assert_eq!(browser.text(state), before);
+    browser.value("location.hash = '#regions?values=difference'; dispatchEvent(new PopStateEvent('popstate'))");
+    assert_eq!(browser.text("tare.model.state.values"), "measured");
+    browser.value("tare.model.selectRegion(2)");
+    assert_eq!(browser.text("[...document.querySelectorAll('#detail code')].filter((code) => code.textContent.includes('select')).join()"), "");
+    assert!(!browser.text("document.getElementById('summary').textContent").contains("MPI_Init"));
     is_quiet(&browser);
 }
 
@@ -306,6 +362,7 @@ fn every_view_follows_what_is_selected_and_says_where_it_has_nothing() {
     browser.key("0");
     browser.key("Enter");
     assert_eq!(browser.text("tare.model.rankText()"), "rank 0");
+    assert_eq!(browser.text("document.getElementById('status').textContent"), "rank 0 selected");
     assert!(browser.text("location.hash").contains("ranks=0"));
     assert!(browser.text(marked).starts_with("MPI_Recv"), "rank 0 waits there");
     assert_eq!(browser.text("document.querySelector('.dumbbells text.selected').textContent"), "0");

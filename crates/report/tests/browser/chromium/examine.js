@@ -80,7 +80,7 @@ globalThis.examine = (() => {
   /** Cells of a table of rows that do not show all they hold, or reach beyond the table. */
   function short(table) {
     const edge = document.querySelector(table).getBoundingClientRect().right + 1;
-    const cells = all(`${table} .vrow > div, ${table} .vhead > div, ${table} .cut > *`);
+    const cells = all(`${table} .vrow > div, ${table} .vhead > div, ${table} .cut`);
     const is_short = (cell) => cell.scrollWidth > cell.clientWidth + 1 || cell.scrollHeight > cell.clientHeight + 1;
     const is_cut = (cell) => (getComputedStyle(cell).overflowX !== "visible" && is_short(cell)) || cell.getBoundingClientRect().right > edge;
     return cells.filter(is_cut).map((cell) => `${cell.className}: ${cell.textContent}`).slice(0, 5).join("; ");
