@@ -194,6 +194,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_watched_is_measured_with_the_options_of_profile() {
+        let options = |line: &str| Job::options_of(line.split_whitespace().map(Into::into));
+        let given = options("tare top --once --preset all --library a,b --exact --trial -o RUN --budget 2% -- ./app --preset x");
+        assert_eq!(given, ["--preset=all", "--budget=2%", "--library=a", "--library=b", "--trial=30s", "--exact"]);
+        assert!(options("tare top RUN").is_empty());
+    }
+
+    #[test]
     fn every_verb_that_writes_documents_has_a_schema() {
         for verb in Arguments::command().get_subcommands() {
             let writes =

@@ -27,8 +27,8 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// Measures the command into a run directory, by default one named after the program; settings come from the environment.
-    pub(crate) fn start(command: &[OsString], output: Option<&Path>) -> Result<Self, Failure> {
+    /// Measures the command into a run directory, by default one named after the program, with these options of `tare profile`.
+    pub(crate) fn start(options: &[OsString], command: &[OsString], output: Option<&Path>) -> Result<Self, Failure> {
         let first = command.first().ok_or_else(|| Failure::new(Code::Usage, "no run and no command").remedy("tare top RUN, or tare top -- CMD"))?;
         let tare = installation::command()?;
         // What is wrong with a command whose programs are not found, measuring it says.
@@ -39,7 +39,7 @@ impl Started {
         let output = tempfile::tempfile().map_err(|error| failed(&error))?;
         let end = |file: &File| file.try_clone().map(Stdio::from).map_err(|error| failed(&error));
         let mut line = Command::new(&tare);
-        line.args(["profile", "-o"]).arg(&run.path).arg("--").args(command);
+        line.args(["profile", "-o"]).arg(&run.path).args(options).arg("--").args(command);
         line.stdin(Stdio::null()).stdout(end(&output)?).stderr(end(&output)?);
         let child = line.spawn().map_err(|error| failed(&error))?;
         let program = shell::line(&command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>());

@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{Arg, Args, Command, CommandFactory, ValueEnum};
 use tare_select::budget::Budget;
 
-use super::{Format, Selection, Showing};
+use super::{Arguments, Format, Selection, Showing};
 use crate::trial::Length;
 
 /// How delays travel through messages.
@@ -86,6 +87,31 @@ pub(crate) struct Job {
     /// The command, as you would start it without us
     #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
+}
+
+impl Job {
+    /// The options of a job in a command line, one word each, as `tare profile` takes them; those of the environment it finds itself.
+    pub(crate) fn options_of(line: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+        let Ok(matches) = Arguments::command().try_get_matches_from(line) else { return Vec::new() };
+        let Some((_, given)) = matches.subcommand() else { return Vec::new() };
+        let all = Self::augment_args(Command::new("job"));
+        let named = |option: &Arg| {
+            option.get_long().map(str::to_string).filter(|_| given.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine))
+        };
+        let mut words = Vec::new();
+        for (option, name) in all.get_arguments().filter_map(|option| Some((option, named(option)?))) {
+            if !option.get_action().takes_values() {
+                words.push(format!("--{name}").into());
+                continue;
+            }
+            for value in given.get_raw(option.get_id().as_str()).into_iter().flatten() {
+                let mut word = OsString::from(format!("--{name}="));
+                word.push(value);
+                words.push(word);
+            }
+        }
+        words
+    }
 }
 
 /// `tare profile`

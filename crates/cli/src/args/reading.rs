@@ -1,11 +1,10 @@
 //! What verbs take that read runs, or stand for runs: `report`, `view`, `compare`, `top`, `serve`, `query`, `simulate`.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::Format;
+use super::{Format, Job};
 
 /// What is taken off the times that are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -221,8 +220,8 @@ fn parse_percent(text: &str) -> Result<f64, String> {
 #[command(after_help = "\
 Examples:
   tare top RUN                                   a run that goes on, or has ended
-  tare top -- mpirun -n 4 ./app input            measure a program, and watch it (settings:
-                                                 TARE_PRESET and its kin)
+  tare top -- mpirun -n 4 ./app input            measure a program, and watch it
+  tare top --preset all -- mpirun -n 4 ./app     with the options of `tare profile`
   tare top RUN --once                            one frame as text
   tare top RUN --format json                     the same for programs
 
@@ -247,9 +246,9 @@ pub(crate) struct TopArguments {
     /// What is taken off the times
     #[arg(long, value_enum, env = "TARE_COMPENSATE", default_value = "parallel")]
     pub(crate) compensate: Compensate,
-    /// The command to measure
-    #[arg(last = true, value_name = "CMD")]
-    pub(crate) command: Vec<OsString>,
+    /// With a command: what of it is measured, and how
+    #[command(flatten)]
+    pub(crate) job: Job,
 }
 
 /// `tare serve`

@@ -8,7 +8,7 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tare_top::{About, App, Key, Outcome, Snapshot, draw, json, text};
 
-use crate::args::{Compensate, Format, TopArguments};
+use crate::args::{Compensate, Format, Job, TopArguments};
 use crate::failure::{Code, Failure};
 use crate::pace;
 use crate::results::{Results, mode, output_columns};
@@ -27,10 +27,17 @@ pub(crate) fn top(arguments: &TopArguments) -> Result<ExitCode, Failure> {
     if !is_once && !has_screen {
         return Err(Failure::new(Code::Usage, "the live view needs a terminal").remedy("--once prints one frame as text"));
     }
+    let options = Job::options_of(std::env::args_os());
     let (run, started) = match &arguments.run {
-        Some(path) => (RunDirectory::open(path)?, None),
+        Some(path) => {
+            if let Some(option) = options.first() {
+                let what = format!("{} is for a command that is to be measured", option.to_string_lossy());
+                return Err(Failure::new(Code::Usage, what).remedy("tare top RUN, or tare top OPTIONS -- CMD"));
+            }
+            (RunDirectory::open(path)?, None)
+        }
         None => {
-            let started = Started::start(&arguments.command, arguments.output.as_deref())?;
+            let started = Started::start(&options, &arguments.job.command, arguments.output.as_deref())?;
             (started.run.clone(), Some(started))
         }
     };
