@@ -3,7 +3,7 @@
 use iced_x86::{Instruction, OpKind, Register};
 use tare_image::{Image, Relocation, RelocationKind};
 
-use crate::decode::{RawFlow, decoder, is_padding, raw_flow};
+use crate::decode::{ENDBR64, RawFlow, decoder, is_padding, raw_flow};
 use crate::fragments::{Fragment, Fragments, Named};
 use crate::jumps::Jumps;
 use crate::leads::Lead;
@@ -222,7 +222,7 @@ fn held_elsewhere(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units
     }
     let owners = owners(fragments, units.iter().map(|unit| unit.fragments.as_slice()));
     let owner = |address: u64| owners.get(fragments.at(address)?);
-    let leads_away = |load: &Pointer| owner(load.at) != owner(load.target) && is_label(image, load.at);
+    let leads_away = |load: &Pointer| owner(load.at) != owner(load.target) && is_label(image, load);
     let mut held: Vec<u64> = loads.into_iter().filter(|load| leads_away(load)).map(|load| load.target).collect();
     held.sort_unstable();
     held.dedup();
@@ -230,16 +230,24 @@ fn held_elsewhere(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units
 }
 
 /// Instructions behind the start of a fragment whose addresses are kept in data: where the loader writes them, and, in an image
-/// that is not moved, words where such an instruction stands behind an end. Functions without a name or an unwind entry that
-/// were taken into others are such. Sorted.
+/// that is not moved, words where such an instruction stands behind an end and no branch of its own function leads. Functions without a
+/// name or an unwind entry that were taken into others are such. Other words are numbers that look like it, or labels that their own
+/// function jumps to. Sorted.
 fn kept_in_data(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep) -> Vec<u64> {
     let written = image.relocations().iter().filter(|one| !sweep.labels.is_empty() && one.kind != RelocationKind::Irelative);
     let is_label = |target: &u64| sweep.labels.binary_search(target).is_ok();
-    let listed = sweep.listed.iter().copied().filter(|&label| begins_behind_end(image, fragments, sweep, label));
+    let may_be_apart = |label: u64| begins_behind_end(image, fragments, sweep, label) && !is_branched_to(fragments, sweep, label);
+    let listed = sweep.listed.iter().copied().filter(|&label| may_be_apart(label));
     let mut kept: Vec<u64> = written.filter_map(Relocation::link_address).filter(is_label).chain(listed).collect();
     kept.sort_unstable();
     kept.dedup();
     kept
+}
+
+/// Whether a branch of the same fragment leads to an instruction, whose extent the unwind table tells.
+fn is_branched_to(fragments: &Fragments, sweep: &Sweep, label: u64) -> bool {
+    let Some(fragment) = fragments.at(label).and_then(|index| fragments.list.get(index)) else { return false };
+    fragment.fde.is_some() && sweep.flows_of(fragment).iter().any(|record| record.branch_target() == Some(label))
 }
 
 /// Whether control cannot fall into an instruction from what stands in front of it, padding left out.
@@ -251,12 +259,16 @@ fn begins_behind_end(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, la
 }
 
 /// Whether the address of code that an instruction loads is one, and no number that looks like it: it is relative to the
-/// instruction, or a jump goes there a few instructions on.
-fn is_label(image: &Image<'_>, at: u64) -> bool {
+/// instruction, an `endbr64` stands there, or a jump goes there a few instructions on.
+fn is_label(image: &Image<'_>, pointer: &Pointer) -> bool {
     let decode = |at: u64| decoder(image, &(at..at + LONGEST)).into_iter().next();
-    let Some(load) = decode(at) else { return false };
+    let Some(load) = decode(pointer.at) else { return false };
     if load.is_ip_rel_memory_operand() || image.kind().is_position_independent() {
         return load.is_ip_rel_memory_operand();
+    }
+    // Behind the start of a function it stands only where control comes through a pointer.
+    if image.bytes_at(pointer.target, ENDBR64.len() as u64) == Some(ENDBR64) {
+        return true;
     }
     let mut next = load.next_ip();
     for _ in 0..REACH_OF_LABEL {
@@ -281,13 +293,12 @@ fn is_start_up(image: &Image<'_>, function: &Function) -> bool {
 
 /// Whether a jump does not fit between the entry (behind an `endbr64`) and the next code; padding may be used.
 fn is_short(image: &Image<'_>, fragments: &Fragments, first: &Fragment) -> bool {
-    const MARKER: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
     let start = first.range.start;
-    if start + JUMP + MARKER.len() as u64 <= first.range.end {
+    if start + JUMP + ENDBR64.len() as u64 <= first.range.end {
         return false;
     }
-    let has_marker = image.bytes_at(start, 4) == Some(&MARKER);
-    let needed = start + JUMP + if has_marker { MARKER.len() as u64 } else { 0 };
+    let has_marker = image.bytes_at(start, 4) == Some(ENDBR64);
+    let needed = start + JUMP + if has_marker { ENDBR64.len() as u64 } else { 0 };
     if needed <= first.range.end {
         return false;
     }

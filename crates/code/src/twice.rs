@@ -5,9 +5,10 @@
 
 use tare_image::Image;
 
+use crate::decode::ENDBR64;
+
 /// Bytes of the largest of these functions.
 const MOST: u64 = 160;
-const ENDBR64: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
 /// `mov %rbx, (%rdi)`.
 const KEEPS_RBX: &[u8] = &[0x48, 0x89, 0x1f];
 /// `xor %esi, %esi` and `mov $1, %esi`.

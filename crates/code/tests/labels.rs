@@ -410,3 +410,24 @@ fn a_jump_with_a_stack_pointer_from_memory_is_an_exit() {
         }
     }
 }
+
+#[test]
+fn numbers_in_data_that_look_like_a_block_of_a_function_hold_nothing() {
+    // In an image that is not moved a word of data may be a number, or a label that is jumped to from elsewhere: blocks that only the word
+    // leads to may be functions of their own.
+    let source = |branch: &str| {
+        format!(
+            r#"__asm__(".text\n.globl held\n.type held,@function\nheld: .cfi_startproc\ntestl %edi,%edi\n{branch}\nleal 1(%rdi),%eax\nret\n"
+                "inner: leal 7(%rdi),%eax\nret\n.cfi_endproc\n.size held,.-held\n.data\n.balign 8\n.quad 12345,inner,67890\n.text");
+            int held(int);
+            int main(int c, char **v) {{ (void)v; return held(c); }}"#
+        )
+    };
+    let shop = Workshop::new();
+    for (branch, refusal) in [("je inner", None), ("nop", Some(Refusal::HeldElsewhere))] {
+        let bytes = shop.compile("gcc", "number", "c", &source(branch), &["-O1", "-no-pie", "-fno-pie"]);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        assert_eq!(function(&program, "held").refusal, refusal, "{branch}");
+    }
+}

@@ -297,7 +297,7 @@ fn pointers_lead_to_marks_where_they_did() {
 
 #[test]
 fn functions_that_nested_ones_leave_are_refused() {
-    for flags in ["-O0", "-O1 -no-pie -fno-pie", "-O2", "-O3 -fcf-protection=full", "-O2 -static"] {
+    for flags in ["-O0", "-O1 -no-pie -fno-pie", "-O2", "-O3 -fcf-protection=full", "-O2 -no-pie -fno-pie -fcf-protection=full", "-O2 -static"] {
         let bench = Bench::new();
         let original = bench.build("nested.c", &format!("{flags} -z execstack"), "original");
         let (copy, output) = bench.instrument(&original, "copy", Levels::ALL, true);
