@@ -96,7 +96,7 @@ pub fn check(original: &Image<'_>, program: &Program, bytes: &[u8], threads: Opt
         threads,
     };
     let again = write_image(original, program, &request, &Native, &mut Clock::new()).map_err(CheckError::Rewrite)?;
-    let verified = verify::verify(original, program, bytes, &again.claims(), request.threads());
+    let verified = verify::verify(original, program, bytes, &again.claims(&request), request.threads());
     same_bytes(original, program, bytes, &again, &verified)?;
     verified.map_err(|error| wrong(&image, error))?;
     Ok(Checked { regions: Regions::count(&again.moved), sites: again.sites(), is_poisoned: request.poison })

@@ -345,7 +345,7 @@ fn unwind(image: &Image<'_>, (moved, order): (&[Moved], &Order), additions: &Add
 }
 
 /// CFA = rsp + 8, return address at CFA − 8.
-const ENTRY_ROW: &[u8] = &[0x0c, 7, 8, 0x90, 1];
+pub(crate) const ENTRY_ROW: &[u8] = &[0x0c, 7, 8, 0x90, 1];
 
 /// What entries of new code have in common.
 fn entry_like() -> tare_image::Fde<'static> {

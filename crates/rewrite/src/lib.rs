@@ -201,7 +201,7 @@ pub fn instrument(image: &Image<'_>, program: &Program, request: &Request<'_>, p
     let mut clock = Clock::new();
     let mut written = write_image(image, program, request, probes, &mut clock)?;
     written.moved.iter_mut().flat_map(Moved::copies_mut).for_each(copies::FunctionCopy::forget_code);
-    verify::verify(image, program, &written.bytes, &written.claims(), request.threads())?;
+    verify::verify(image, program, &written.bytes, &written.claims(request), request.threads())?;
     clock.phase("verify");
     Ok(Output {
         functions: counts(program, written.moved.len(), &written.refusals),
@@ -225,8 +225,8 @@ struct Written {
 
 impl Written {
     /// What the check is told: where everything is said to be.
-    fn claims(&self) -> verify::Claims<'_> {
-        verify::Claims::new(&self.moved, &self.additions, &self.layout)
+    fn claims<'a>(&'a self, request: &Request<'a>) -> verify::Claims<'a> {
+        verify::Claims::new(&self.moved, &self.additions, &self.layout, request)
     }
 
     /// How many probe sites there are.
@@ -351,7 +351,7 @@ int main(int count, char **words) { (void)words; return pick(count) + (count > 2
         let place = written.bytes.windows(4).position(|word| word == [0x34, 0x12, 0, 0]).expect("the initial value");
         let mut bytes = written.bytes.clone();
         bytes[place] ^= 1;
-        let checked = verify::verify(&image, &code, &bytes, &written.claims(), Threads::of(1));
+        let checked = verify::verify(&image, &code, &bytes, &written.claims(&request), Threads::of(1));
         assert!(matches!(checked, Err(RewriteError::Check { what: "initial values of thread-local variables differ", .. })), "{checked:?}");
     }
 
@@ -374,7 +374,7 @@ int main(int count, char **) { int n = 0; return tries(count, &n) + tries(-count
             let selected: Vec<Selection> = (0..code.functions.len()).map(Selection::of).collect();
             let request = Request { selected: &selected, ..Request::default() };
             let written = write_image(&image, &code, &request, &Native, &mut Clock::new()).expect("it is written");
-            let claims = written.claims();
+            let claims = written.claims(&request);
             let copy = Image::parse(&written.bytes).expect("an image");
             let frames = written.moved.iter().flat_map(Moved::copies).flat_map(|copy| &copy.frames);
             let fields = frames.filter_map(|frame| frame.exceptions.as_ref()).flat_map(|table| {
@@ -397,6 +397,67 @@ int main(int count, char **) { int n = 0; return tries(count, &n) + tries(-count
         assert!(count > 4, "there is little to change");
     }
 
+    /// Room between what is new, which nothing reads, with the note and the description in front of it, which are no code.
+    fn padding(written: &Written) -> Vec<std::ops::Range<u64>> {
+        let layout = &written.layout;
+        let copies = written.moved.iter().flat_map(Moved::copies).flat_map(|copy| &copy.fragments);
+        let mut used: Vec<_> = copies.map(|one| one.address..one.address + u64::from(one.length())).collect();
+        let tables = written.moved.iter().flat_map(Moved::copies).flat_map(|copy| &copy.tables);
+        used.extend(tables.map(|one| one.address..one.address + one.size()));
+        used.push(layout.routines()..layout.routines() + written.additions.code.len() as u64);
+        used.push(layout.frames.start..layout.frame_index.end);
+        used.push(layout.data.start..layout.data.end);
+        used.push(layout.start..layout.start);
+        used.sort_by_key(|one| one.start);
+        used.windows(2).map(|pair| pair[0].end..pair[1].start).filter(|room| room.start < room.end).collect()
+    }
+
+    /// Whether an address is among the last bytes of an unwind entry's instructions.
+    fn ends_within(fde: &tare_image::Fde<'_>, address: u64, last: u64) -> bool {
+        let end = fde.address + 17 + if fde.lsda.is_some() { 4 } else { 0 } + fde.instructions.len() as u64;
+        (end.saturating_sub(last)..end).contains(&address)
+    }
+
+    #[test]
+    fn the_check_sees_what_changed_of_all_that_is_loaded() {
+        for flags in [&["-O1", "-fPIE", "-pie"][..], &["-O1", "-fno-pie", "-no-pie"]] {
+            let data = compiled("g++", "cpp", CATCHING, flags);
+            let image = Image::parse(&data).expect("an image");
+            let code = Program::analyse(&image).expect("there is code");
+            let selected: Vec<Selection> = (0..code.functions.len()).map(Selection::of).collect();
+            let request = Request { selected: &selected, ..Request::default() };
+            let written = write_image(&image, &code, &request, &Native, &mut Clock::new()).expect("it is written");
+            let claims = written.claims(&request);
+            assert_eq!(verify::verify(&image, &code, &written.bytes, &claims, Threads::of(1)), Ok(()), "{flags:?}");
+            let copy = Image::parse(&written.bytes).expect("an image");
+            let mut padding = padding(&written);
+            // Room behind the last entry of the dynamic section, and the alignment of a table that is only read.
+            let dynamic = copy.segments().iter().find(|one| one.kind == elf::PT_DYNAMIC).expect("a dynamic section");
+            padding.push(dynamic.address + 16 * copy.dynamic().entries().len() as u64..dynamic.address + dynamic.file_size);
+            let index = copy.segments().iter().position(|one| one.kind == elf::PT_GNU_EH_FRAME).expect("an index") as u64;
+            padding.push(copy.segment_table() + 56 * index + 48..copy.segment_table() + 56 * index + 56);
+            let mut bytes = written.bytes.clone();
+            let mut unseen = Vec::new();
+            for segment in copy.segments().iter().filter(|one| one.is_loaded()) {
+                for (place, address) in (segment.offset..segment.offset + segment.file_size).zip(segment.address..).step_by(3) {
+                    let place = usize::try_from(place).expect("small");
+                    let byte = bytes[place];
+                    // What fills up unwind entries is zero; what stands in front of that is of no instruction any more.
+                    let is_last = |fde: &tare_image::Fde<'_>| ends_within(fde, address, 12);
+                    if written.layout.frames.contains(&address) && (byte == 0 || copy.fdes().iter().any(is_last)) {
+                        continue;
+                    }
+                    bytes[place] = byte ^ 0x11;
+                    if verify::verify(&image, &code, &bytes, &claims, Threads::of(1)).is_ok() && !padding.iter().any(|room| room.contains(&address)) {
+                        unseen.push(address);
+                    }
+                    bytes[place] = byte;
+                }
+            }
+            assert!(unseen.is_empty(), "{flags:?}: {unseen:x?}");
+        }
+    }
+
     #[test]
     fn the_check_sees_every_changed_byte_of_moved_code() {
         for flags in [["-O1", "-fPIE", "-pie"], ["-O0", "-fno-pie", "-no-pie"]] {
@@ -407,7 +468,7 @@ int main(int count, char **) { int n = 0; return tries(count, &n) + tries(-count
             let selected: Vec<Selection> = (0..code.functions.len()).map(|index| Selection { levels, ..Selection::of(index) }).collect();
             let request = Request { selected: &selected, ..Request::default() };
             let written = write_image(&image, &code, &request, &Native, &mut Clock::new()).expect("it is written");
-            let claims = written.claims();
+            let claims = written.claims(&request);
             assert_eq!(verify::verify(&image, &code, &written.bytes, &claims, Threads::of(1)), Ok(()));
             let copy = Image::parse(&written.bytes).expect("an image");
             let places: Vec<u64> = claims.functions.iter().flat_map(|one| one.probed().places()).collect();

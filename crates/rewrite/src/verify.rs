@@ -4,13 +4,17 @@
 //! outside of one field whose target is compared instead. Everything that is inserted must stand where it is said to, be
 //! what the probes asked for, and refer to what they asked for; every exit must have its probe, and every jump at an
 //! original entry must land on the moved entry. Where regions are inside of functions, every way through the function
-//! must open and close them like brackets.
+//! must open and close them like brackets. The original's bytes must be there, and what loader and unwinder read of both
+//! files must say the same of the original's code.
 
 mod exceptions;
+mod loader;
 pub(crate) mod note;
+mod originals;
 mod regions;
 mod seen;
 mod threads;
+mod unwinding;
 mod walk;
 
 use std::ops::Range;
@@ -18,6 +22,7 @@ use std::ops::Range;
 use tare_code::{Program, TableForm, Threads};
 use tare_image::{Image, RelocationKind};
 
+use crate::Request;
 use crate::addresses::AddressMap;
 use crate::copies::{self, FunctionCopy};
 use crate::error::RewriteError;
@@ -25,6 +30,7 @@ use crate::insertion::{Additions, Insertion, Point, Scope, Value};
 use crate::layout::Layout;
 use crate::plan::Moved;
 use crate::points::Slot;
+use loader::Hooks;
 use walk::Walk;
 
 /// Where one copy of a function is said to be.
@@ -150,10 +156,14 @@ pub(crate) struct Claims<'a> {
     pub(crate) variables: Range<u64>,
     /// How many regions there are.
     pub(crate) regions: usize,
+    /// What stands for `$ORIGIN` in search paths.
+    pub(crate) origin: Option<&'a str>,
+    /// Whether the original bodies of moved functions are traps.
+    pub(crate) poison: bool,
 }
 
 impl<'a> Claims<'a> {
-    pub(crate) fn new(moved: &'a [Moved], additions: &'a Additions, layout: &Layout) -> Self {
+    pub(crate) fn new(moved: &'a [Moved], additions: &'a Additions, layout: &Layout, request: &Request<'a>) -> Self {
         let claim = |one: &'a Moved| Claim {
             function: one.function,
             entries: one.springboards.iter().map(|springboard| (springboard.entry, springboard.at, one.entry(springboard))).collect(),
@@ -174,6 +184,8 @@ impl<'a> Claims<'a> {
             shared_variables: layout.shared_variables,
             variables: layout.variables.clone(),
             regions: moved.iter().map(|one| one.regions.len()).sum(),
+            origin: request.origin,
+            poison: request.poison,
         }
     }
 }
@@ -197,6 +209,10 @@ pub(crate) fn verify(original: &Image<'_>, program: &Program, bytes: &[u8], clai
     let written = Image::parse(bytes).map_err(|_| fail("the headers", Fault::new(0, "the file cannot be read")))?;
     note::check(&written, claims).map_err(|fault| fail("the note", fault))?;
     threads::check(original, &written).map_err(|fault| fail("thread-local variables", fault))?;
+    let hooks = Hooks::of(original, claims);
+    loader::check(original, &written, claims, &hooks).map_err(|fault| fail("what the loader reads", fault))?;
+    originals::check(original, &written, claims, &hooks).map_err(|fault| fail("the original's bytes", fault))?;
+    unwinding::check(original, &written, claims).map_err(|fault| fail("the unwind table", fault))?;
     let mut moved = AddressMap::with_capacity_and_hasher(claims.functions.len(), Default::default());
     moved.extend(claims.functions.iter().flat_map(|one| &one.entries).map(|&(original, _, entry)| (original, entry)));
     additions(&written, claims, &moved).map_err(|fault| fail("the probes' own code", fault))?;

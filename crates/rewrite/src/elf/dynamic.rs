@@ -11,9 +11,9 @@ use crate::insertion::Additions;
 use crate::layout::{Layout, RELOCATION_SIZE};
 use crate::plan::Moved;
 
-const DT_RELA: u64 = 7;
-const DT_RELASZ: u64 = 8;
-const DT_RELACOUNT: u64 = 0x6fff_fff9;
+pub(crate) const DT_RELA: u64 = 7;
+pub(crate) const DT_RELASZ: u64 = 8;
+pub(crate) const DT_RELACOUNT: u64 = 0x6fff_fff9;
 const GLOB_DAT: u64 = 6;
 /// `R_X86_64_TPOFF64`; without a symbol, of the image itself.
 const TPOFF64: u64 = 18;
@@ -25,7 +25,7 @@ pub(crate) type Patch = (u64, u64);
 
 /// Where nothing is ever found. It keeps an `$ORIGIN` in a search path that had one: glibc finds out the directory of a program
 /// when it meets the word, and `dlinfo` with `RTLD_DI_ORIGIN` fails where it has met none.
-const NOWHERE: &str = ":/dev/null/$ORIGIN";
+pub(crate) const NOWHERE: &str = ":/dev/null/$ORIGIN";
 
 /// Search paths with the original's directory in the place of `$ORIGIN`, as strings to be added and the entries
 /// that will point at them.

@@ -55,6 +55,22 @@ pub(crate) fn find(image: &Image<'_>, when: When) -> Option<Hook> {
 }
 
 impl Hook {
+    /// Link address of the word of an array.
+    pub(crate) const fn word(self) -> Option<u64> {
+        match self.place {
+            Holder::Word(word) => Some(word),
+            Holder::Entry(_) => None,
+        }
+    }
+
+    /// Position in the file of the value of the dynamic section.
+    pub(crate) const fn entry(self) -> Option<u64> {
+        match self.place {
+            Holder::Word(_) => None,
+            Holder::Entry(at) => Some(at),
+        }
+    }
+
     /// What changes in the file so that another function is called, for a relocation table at `relocations` in the
     /// output that holds these bytes.
     pub(crate) fn patches(self, image: &Image<'_>, function: u64, relocations: (u64, &[u8])) -> Vec<Patch> {

@@ -16,20 +16,20 @@ use crate::elf::dynamic::{Patch, relocation_table_size};
 use crate::error::RewriteError;
 use crate::insertion::{Additions, Import};
 
-const DT_NEEDED: u64 = 1;
-const DT_STRTAB: u64 = 5;
-const DT_SYMTAB: u64 = 6;
-const DT_STRSZ: u64 = 10;
-const DT_VERSYM: u64 = 0x6fff_fff0;
-const DT_FLAGS_1: u64 = 0x6fff_fffb;
-const SYMBOL_SIZE: u64 = 24;
+pub(crate) const DT_NEEDED: u64 = 1;
+pub(crate) const DT_STRTAB: u64 = 5;
+pub(crate) const DT_SYMTAB: u64 = 6;
+pub(crate) const DT_STRSZ: u64 = 10;
+pub(crate) const DT_VERSYM: u64 = 0x6fff_fff0;
+pub(crate) const DT_FLAGS_1: u64 = 0x6fff_fffb;
+pub(crate) const SYMBOL_SIZE: u64 = 24;
 /// Bytes of an entry of the dynamic section.
 pub(crate) const DYNAMIC_ENTRY: u64 = 16;
 /// Global and of no type: a function or none, as the loader finds it.
 const GLOBAL: u8 = 1 << 4;
 const WEAK: u8 = 2 << 4;
 /// `DF_1_NODELETE`.
-const STAYS: u64 = 8;
+pub(crate) const STAYS: u64 = 8;
 /// In the table of versions: of no particular version.
 const ANY_VERSION: u16 = 1;
 

@@ -9,7 +9,7 @@ use crate::decode::ENDBR64;
 use crate::insertion::{Point, Value};
 use crate::points::Slot;
 use crate::verify::seen::{Labels, Seen};
-use crate::verify::{Claim, Claims, Copy, Fault, Fragment, Site, Table, address_of, exceptions, regions, relative};
+use crate::verify::{Claim, Claims, Copy, Fault, Fragment, Site, Table, address_of, exceptions, regions, relative, unwinding};
 
 /// What a function is compared with.
 pub(crate) struct Walk<'a, 'data> {
@@ -72,11 +72,15 @@ impl Walk<'_, '_> {
         let (old, new) = (&fragment.old, &fragment.new);
         let Some(original) = self.original.fde_at(old.start) else { return Ok(()) };
         let found = self.written.fde_at(new.start).filter(|found| found.range.start == new.start && found.range.end <= new.end);
-        match found {
-            Some(found) if found.lsda.is_none() && original.lsda.is_none() => Ok(()),
-            Some(found) => exceptions::check((self.original, original), (self.written, found), copy, seen),
-            None => Err(Fault::new(new.start, "there is no unwind entry")),
+        let found = found.ok_or(Fault::new(new.start, "there is no unwind entry"))?;
+        let own = self.original.fdes().get(self.original.fdes_in_front_of(original.range.start)..).unwrap_or_default();
+        for one in own.iter().take_while(|one| one.range.start < old.end) {
+            unwinding::check_part((self.original, one), self.written, (self.claim, fragment), seen)?;
         }
+        if found.lsda.is_none() && original.lsda.is_none() {
+            return Ok(());
+        }
+        exceptions::check((self.original, original), (self.written, found), copy, seen)
     }
 
     fn is_inside(&self, copy: &Copy, address: u64) -> bool {
