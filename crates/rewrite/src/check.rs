@@ -2,7 +2,7 @@
 //!
 //! All that a copy depends on stands in its description: which regions it has, and under which path the original was.
 //! From that and the original, the copy is made once more. The given file has to pass the check of a new one, which
-//! decodes its code and compares every instruction with the original's; and it has to be equal to the new one
+//! decodes its code and compares every instruction with the original's; at each of them frames have to be unwound as in the original; and it has to be equal to the new one
 //! byte by byte, which covers all that is not code.
 
 use std::collections::BTreeMap;
@@ -96,7 +96,8 @@ pub fn check(original: &Image<'_>, program: &Program, bytes: &[u8], threads: Opt
         threads,
     };
     let again = write_image(original, program, &request, &Native, &mut Clock::new()).map_err(CheckError::Rewrite)?;
-    let verified = verify::verify(original, program, bytes, &again.claims(&request), request.threads());
+    let claims = verify::Claims { unwinds_all: true, ..again.claims(&request) };
+    let verified = verify::verify(original, program, bytes, &claims, request.threads());
     same_bytes(original, program, bytes, &again, &verified)?;
     verified.map_err(|error| wrong(&image, error))?;
     Ok(Checked { regions: Regions::count(&again.moved), sites: again.sites(), is_poisoned: request.poison })

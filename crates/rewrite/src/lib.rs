@@ -427,7 +427,7 @@ int main(int count, char **) { int n = 0; return tries(count, &n) + tries(-count
             let selected: Vec<Selection> = (0..code.functions.len()).map(Selection::of).collect();
             let request = Request { selected: &selected, ..Request::default() };
             let written = write_image(&image, &code, &request, &Native, &mut Clock::new()).expect("it is written");
-            let claims = written.claims(&request);
+            let claims = verify::Claims { unwinds_all: true, ..written.claims(&request) };
             assert_eq!(verify::verify(&image, &code, &written.bytes, &claims, Threads::of(1)), Ok(()), "{flags:?}");
             let copy = Image::parse(&written.bytes).expect("an image");
             let mut padding = padding(&written);

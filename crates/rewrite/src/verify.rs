@@ -160,6 +160,8 @@ pub(crate) struct Claims<'a> {
     pub(crate) origin: Option<&'a str>,
     /// Whether the original bodies of moved functions are traps.
     pub(crate) poison: bool,
+    /// Whether moved code is unwound instruction by instruction: that takes as long as all the rest.
+    pub(crate) unwinds_all: bool,
 }
 
 impl<'a> Claims<'a> {
@@ -186,6 +188,7 @@ impl<'a> Claims<'a> {
             regions: moved.iter().map(|one| one.regions.len()).sum(),
             origin: request.origin,
             poison: request.poison,
+            unwinds_all: false,
         }
     }
 }

@@ -5,7 +5,8 @@
 use std::ops::Range;
 
 use gimli::{
-    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EhFrameOffset, LittleEndian, Pointer, RegisterRule, UnwindContext, UnwindExpression, UnwindSection,
+    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EhFrameOffset, LittleEndian, Pointer, RegisterRule, UnwindContext, UnwindContextStorage,
+    UnwindExpression, UnwindSection, UnwindTableRow,
 };
 use tare_image::{CfiInstruction, CfiInstructions, CfiOp, Fde, Image};
 
@@ -89,6 +90,14 @@ fn index(image: &Image<'_>) -> Option<Vec<(u64, u64)>> {
     Some(found)
 }
 
+/// Room for the rules of all general registers, on the stack.
+struct Small;
+
+impl UnwindContextStorage<usize> for Small {
+    type Rules = [(gimli::Register, RegisterRule<usize>); 24];
+    type Stack = [UnwindTableRow<usize, Self>; 4];
+}
+
 /// A rule, and the bytes of its expression where it has one.
 type Rule<'data> = (RegisterRule<usize>, &'data [u8]);
 
@@ -131,7 +140,7 @@ fn rows<'data>(image: &Image<'data>, fde: &Fde<'_>) -> Option<Vec<(u64, Row<'dat
     let bases = BaseAddresses::default().set_eh_frame(segment.address);
     let at = EhFrameOffset(usize::try_from(fde.address - segment.address).ok()?);
     let entry = section.fde_from_offset(&bases, at, EhFrame::cie_from_offset).ok()?;
-    let mut context = UnwindContext::new();
+    let mut context: UnwindContext<usize, Small> = UnwindContext::new_in();
     let mut table = entry.rows(&section, &bases, &mut context).ok()?;
     let text = |one: &UnwindExpression<usize>| bytes.get(one.offset..one.offset + one.length);
     let bare = |one: &UnwindExpression<usize>| UnwindExpression { offset: 0, length: one.length };
