@@ -111,13 +111,9 @@ fn segments(original: &Image<'_>, written: &Image<'_>) -> Result<(), Fault> {
     for (new, at) in written.segments().iter().zip((written.segment_table()..).step_by(SEGMENT_SIZE as usize)) {
         let at = usize::try_from(at).unwrap_or(usize::MAX);
         let is_known = new.kind == PT_LOAD || NEW_KINDS.contains(&new.kind) || original.segments().iter().any(|old| old.kind == new.kind);
-        // The size in memory matters where there is more than in the file.
-        let is_whole = new.file_size == new.memory_size || original.segments().contains(new) || new.kind == PT_TLS;
-        if !is_known
-            || !is_whole
-            || written.data().get(at..).is_none_or(|bytes| !bytes.starts_with(&segment_bytes(new)))
-            || !is_loaded_there(written, new)
-        {
+        let is_whole = (new.file_size == new.memory_size || new.kind == PT_TLS) && is_loaded_there(written, new);
+        let is_right = original.segments().contains(new) || is_known && is_whole;
+        if !is_right || written.data().get(at..).is_none_or(|bytes| !bytes.starts_with(&segment_bytes(new))) {
             return Err(Fault::new(new.address, "a program header is not as it should be"));
         }
     }
