@@ -2,8 +2,8 @@
 //!
 //! All that a copy depends on stands in its description: which regions it has, and under which path the original was.
 //! From that and the original, the copy is made once more. The given file has to pass the check of a new one, which
-//! decodes its code and compares every instruction with the original's; at each of them frames have to be unwound as in the original; and it has to be equal to the new one
-//! byte by byte, which covers all that is not code.
+//! decodes its code and compares every instruction with the original's; at each of them frames have to be unwound as in
+//! the original; and it has to be equal to the new one byte by byte, which covers all that is not code.
 
 use std::collections::BTreeMap;
 

@@ -42,12 +42,12 @@ pub(super) fn check(original: &Image<'_>, written: &Image<'_>, claims: &Claims<'
             return Err(Fault::new(fde.range.start, "its unwind entry is missing, or says something else"));
         }
     }
-    let has_index = |image: &Image<'_>| image.segments().iter().any(|one| one.kind == PT_GNU_EH_FRAME);
+    let had_index = original.segments().iter().any(|one| one.kind == PT_GNU_EH_FRAME);
     let index = index(written).ok_or(Fault::new(0, "the table of unwind entries or its index cannot be read"))?;
     if !index.is_sorted_by(|one, next| one.0 < next.0) {
         return Err(Fault::new(0, "the index of unwind entries is not sorted"));
     }
-    let is_listed = |fde: &Fde<'_>| has_index(original) || original.segment_at(fde.range.start).is_none();
+    let is_listed = |fde: &Fde<'_>| had_index || original.segment_at(fde.range.start).is_none();
     for fde in written.fdes().iter().filter(|fde| is_listed(fde)) {
         let entry = index.binary_search_by_key(&fde.range.start, |entry| entry.0).ok().and_then(|at| index.get(at));
         let is_twin = |at: u64| written.fdes().iter().any(|other| other.address == at && other.range.start == fde.range.start);

@@ -73,9 +73,11 @@ impl Walk<'_, '_> {
         let Some(original) = self.original.fde_at(old.start) else { return Ok(()) };
         let found = self.written.fde_at(new.start).filter(|found| found.range.start == new.start && found.range.end <= new.end);
         let found = found.ok_or(Fault::new(new.start, "there is no unwind entry"))?;
-        let own = self.original.fdes().get(self.original.fdes_in_front_of(original.range.start)..).unwrap_or_default();
-        for one in own.iter().take_while(|one| self.claims.unwinds_all && one.range.start < old.end) {
-            unwinding::check_part((self.original, one), self.written, (self.claim, fragment), seen)?;
+        if self.claims.unwinds_all {
+            let own = self.original.fdes().get(self.original.fdes_in_front_of(original.range.start)..).unwrap_or_default();
+            for one in own.iter().take_while(|one| one.range.start < old.end) {
+                unwinding::check_part((self.original, one), self.written, (self.claim, fragment), seen)?;
+            }
         }
         if found.lsda.is_none() && original.lsda.is_none() {
             return Ok(());
