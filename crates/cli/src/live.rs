@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use memmap2::Mmap;
 use tare_format::graph::{Header, ThreadWords};
-use tare_profile::{GraphFile, Live, LiveThread, Profile, ProfileError};
+use tare_profile::{Extent, GraphFile, Live, LiveThread, Profile, ProfileError};
 
 use crate::collect::is_alive;
 use crate::failure::Failure;
@@ -56,14 +56,14 @@ fn is_whole(path: &Path) -> bool {
 }
 
 /// The profile of graphs as they stand now, those of processes that were cut off as they stood at their end, where that was seen.
-pub(crate) fn profile(graphs: &[Graph], descriptions: &[&[u8]], ends: &[End]) -> Result<Profile, ProfileError> {
+pub(crate) fn profile(graphs: &[Graph], descriptions: &[&[u8]], ends: &[End], extent: Extent) -> Result<Profile, ProfileError> {
     let end = |graph: &Graph| ends.iter().find(|end| end.graph == graph.name && end.ticks > 0);
     let at_end = |end: &End| Live { ticks: end.ticks, ns: end.ns, has_ended: true, threads: Vec::new() };
     let about = |graph: &Graph| if graph.runs { Some(look(&graph.bytes)) } else { end(graph).map(at_end) };
     let live: Vec<Option<Live>> = graphs.iter().map(about).collect();
     let files: Vec<GraphFile<'_>> =
         graphs.iter().zip(&live).map(|(graph, live)| GraphFile { name: &graph.name, bytes: &graph.bytes, live: live.as_ref() }).collect();
-    Profile::read_live(&files, descriptions)
+    Profile::read_live(&files, descriptions, extent)
 }
 
 /// The clock, and what the threads of a process say of themselves.

@@ -8,7 +8,7 @@ use std::path::Path;
 use memmap2::Mmap;
 use tare_foreign::Foreign;
 use tare_format::graph::UNWRITTEN;
-use tare_profile::{Profile, State};
+use tare_profile::{Extent, Profile, State};
 use tare_report::Page;
 use tare_report::shell;
 
@@ -96,11 +96,11 @@ impl Results {
         })
     }
 
-    /// The same, left in its place: a run as it stands now.
-    pub(crate) fn at(path: &Path) -> Result<Self, Failure> {
+    /// The same, left in its place: so much of a run as it stands now.
+    pub(crate) fn at(path: &Path, extent: Extent) -> Result<Self, Failure> {
         match foreign_file::read(path)? {
             Some(foreign) => Ok(Self::of_foreign(path, foreign)),
-            None => Self::now(&RunDirectory::open(path)?),
+            None => Self::so_far(&RunDirectory::open(path)?, extent),
         }
     }
 
@@ -131,11 +131,15 @@ impl Results {
 
     /// Reads the run as it stands now, and leaves everything in its place.
     pub(crate) fn now(run: &RunDirectory) -> Result<Self, Failure> {
+        Self::so_far(run, Extent::All)
+    }
+
+    fn so_far(run: &RunDirectory, extent: Extent) -> Result<Self, Failure> {
         let record = run.read_record()?;
         let graphs = live::graphs(run, &record.id)?;
         let descriptions = map_all(run, "regions")?;
         let descriptions: Vec<&[u8]> = descriptions.iter().map(|(_, bytes)| &bytes[..]).collect();
-        let mut profile = live::profile(&graphs, &descriptions, &record.ends)
+        let mut profile = live::profile(&graphs, &descriptions, &record.ends, extent)
             .map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", run.path.display())))?;
         if record.exit.is_some() {
             profile.processes.iter_mut().filter(|process| process.state == State::Running).for_each(|process| process.state = State::CutOff);

@@ -114,14 +114,33 @@ impl Part {
     }
 }
 
-/// The cost on each call path, for every location of a profile in the order of its nodes.
+/// The cost on each call path of a location. Only where calls were taken in batches has a path its own: what others cost
+/// follows from the kind of their probe, and stands here once.
+#[derive(Clone, Debug, Default)]
+pub struct PathCosts {
+    costs: Vec<ProbeCost>,
+    /// By node: which of them.
+    of_node: Vec<u32>,
+}
+
+impl PathCosts {
+    /// In the order of the nodes.
+    pub fn iter(&self) -> impl Iterator<Item = &ProbeCost> {
+        self.of_node.iter().map(|&place| &self.costs[place as usize])
+    }
+}
+
+/// A node and what its own batches say.
+type InPlace = (usize, Cost);
+
+/// The cost on each call path, for every location of a profile.
 #[must_use]
-pub fn of_profile(profile: &Profile) -> Vec<Vec<ProbeCost>> {
+pub fn of_profile(profile: &Profile) -> Vec<PathCosts> {
     let of_location = |location: &Location| {
         let process = profile.process_of(location);
-        location.nodes.iter().map(|node| in_place(node, process)).collect()
+        location.nodes.iter().enumerate().filter_map(|(index, node)| Some((index, in_place(node, process)?))).collect()
     };
-    let in_place: Vec<Vec<Option<Cost>>> = profile.locations.iter().map(of_location).collect();
+    let in_place: Vec<Vec<InPlace>> = profile.locations.iter().map(of_location).collect();
     let mut everywhere = Means::default();
     let means: Vec<Means> = profile
         .locations
@@ -129,18 +148,18 @@ pub fn of_profile(profile: &Profile) -> Vec<Vec<ProbeCost>> {
         .zip(&in_place)
         .map(|(location, costs)| {
             let mut own = Means::default();
-            for (node, cost) in location.nodes.iter().zip(costs) {
-                own.add(node, cost.as_ref());
-                everywhere.add(node, cost.as_ref());
+            for (index, cost) in costs {
+                own.add(&location.nodes[*index], cost);
+                everywhere.add(&location.nodes[*index], cost);
             }
             own
         })
         .collect();
-    let costs = |((location, in_place), means): ((&Location, Vec<Option<Cost>>), &Means)| {
+    let costs = |((location, in_place), means): ((&Location, &Vec<InPlace>), &Means)| {
         let elsewhere = |node: &Node| means.prior(&everywhere, profile.process_of(location), node);
         with_prior(profile, location, in_place, elsewhere)
     };
-    profile.locations.iter().zip(in_place).zip(&means).map(costs).collect()
+    profile.locations.iter().zip(&in_place).zip(&means).map(costs).collect()
 }
 
 /// What was measured in place, on the mean.
@@ -151,11 +170,9 @@ struct Means {
 }
 
 impl Means {
-    fn add(&mut self, node: &Node, cost: Option<&Cost>) {
-        if let Some(cost) = cost {
-            self.pairs.add(cost.value, node.on_calls);
-            self.counting.add(cost.off_cost, node.off_calls);
-        }
+    fn add(&mut self, node: &Node, cost: &Cost) {
+        self.pairs.add(cost.value, node.on_calls);
+        self.counting.add(cost.off_cost, node.off_calls);
     }
 
     /// The cost of paths without enough batches: what others of the location cost, else what others of the run do, else
@@ -168,18 +185,37 @@ impl Means {
     }
 }
 
-fn with_prior(profile: &Profile, location: &Location, in_place: Vec<Option<Cost>>, elsewhere: impl Fn(&Node) -> Cost) -> Vec<ProbeCost> {
-    let of_node = |(node, in_place): (&Node, Option<Cost>)| {
-        if is_wrapper(profile, node) {
-            return wrapper();
-        }
-        match in_place {
-            Some(cost) => probe(&cost, Basis::InPlace, node),
+fn with_prior(profile: &Profile, location: &Location, in_place: &[InPlace], elsewhere: impl Fn(&Node) -> Cost) -> PathCosts {
+    let mut costs = PathCosts { costs: Vec::with_capacity(4 + in_place.len()), of_node: Vec::with_capacity(location.nodes.len()) };
+    // By kind of probe, where a path was not measured itself.
+    let mut usual: [Option<u32>; 4] = [None; 4];
+    let mut in_place = in_place.iter().peekable();
+    for (index, node) in location.nodes.iter().enumerate() {
+        let measured = in_place.next_if(|(at, _)| *at == index).map(|(_, cost)| cost);
+        let is_wrapper = is_wrapper(profile, node);
+        let kind = match (is_wrapper, node.hooked, node.leaf) {
+            (true, ..) => 0,
+            (_, true, _) => 1,
+            (_, _, leaf) => 2 + usize::from(leaf),
+        };
+        let of_node = || match measured {
+            _ if is_wrapper => wrapper(),
+            Some(cost) => probe(cost, Basis::InPlace, node),
             None if node.hooked => probe(&of_hooks(profile.process_of(location)), Basis::Prior, node),
             None => probe(&elsewhere(node), Basis::Prior, node),
+        };
+        let is_usual = is_wrapper || node.batches.is_none();
+        let known = usual[kind].filter(|_| is_usual);
+        let place = known.unwrap_or_else(|| {
+            costs.costs.push(of_node());
+            costs.costs.len() as u32 - 1
+        });
+        if is_usual {
+            usual[kind] = Some(place);
         }
-    };
-    location.nodes.iter().zip(in_place).map(of_node).collect()
+        costs.of_node.push(place);
+    }
+    costs
 }
 
 /// What a pair of hooks costs, which cannot be measured in place.

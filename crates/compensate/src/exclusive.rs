@@ -16,7 +16,7 @@
 use tare_profile::{COST_UNIT, Location, Node, Profile, RegionKind};
 
 use crate::Mode;
-use crate::cost::{Basis, ProbeCost};
+use crate::cost::{Basis, PathCosts, ProbeCost};
 use crate::crowd::Crowd;
 use crate::figure::{Mark, Spread};
 use crate::share::Share;
@@ -67,13 +67,13 @@ impl Term {
 }
 
 /// The corrected exclusive times of a location, before they are balanced.
-pub(crate) fn terms(profile: &Profile, location: &Location, costs: &[ProbeCost], mode: Mode, doubt: &Doubt, crowd: &Crowd) -> Vec<Term> {
+pub(crate) fn terms(profile: &Profile, location: &Location, costs: &PathCosts, mode: Mode, doubt: &Doubt, crowd: &Crowd) -> Vec<Term> {
     let tick = profile.process_of(location).clock.seconds_per_tick;
     let wrapper_reach = if tick > 0.0 { WRAPPER_REACH_S / tick } else { 0.0 };
     let is_duty = profile.process_of(location).budget.is_some();
     let descheduled = descheduled(profile, location);
     let mut terms = vec![Term::default(); location.nodes.len()];
-    for (index, (node, cost)) in location.nodes.iter().zip(costs).enumerate() {
+    for (index, (node, cost)) in location.nodes.iter().zip(costs.iter()).enumerate() {
         let is_sampled = is_duty && is_quiet(node);
         let call = Call::of(node, cost, mode, is_sampled);
         call.correct_own(node, cost, &mut terms[index]);
@@ -84,7 +84,7 @@ pub(crate) fn terms(profile: &Profile, location: &Location, costs: &[ProbeCost],
         terms[index].untimed = if is_sampled { call.off / (call.on + call.off) } else { 0.0 };
         if profile.region_of(node).kind == RegionKind::Mpi {
             let reach = wrapper_reach * node.on_calls as f64;
-            let (below, above) = if mode == Mode::Parallel { doubt.of_delay(node.delay_gain as f64) } else { (0.0, 0.0) };
+            let (below, above) = if mode == Mode::Parallel { doubt.of_delay(node.exchanged().delay_gain as f64) } else { (0.0, 0.0) };
             terms[index].own.add_common(reach + below, reach + above + descheduled.alone(node.tool_ticks as f64));
             terms[index].above.add_common(reach + below, reach + above + descheduled.part(node.tool_ticks as f64));
         }
@@ -137,7 +137,7 @@ struct Call {
 impl Call {
     fn of(node: &Node, cost: &ProbeCost, mode: Mode, is_sampled: bool) -> Self {
         let (on, off) = (node.on_calls as f64, node.off_calls as f64);
-        let gain = if mode == Mode::Parallel { node.delay_gain as f64 } else { 0.0 };
+        let gain = if mode == Mode::Parallel { node.exchanged().delay_gain as f64 } else { 0.0 };
         let tool = (node.tool_ticks as f64).min(node.exclusive.max(0) as f64);
         let gross = node.exclusive as f64 - tool - gain;
         let scale = if node.on_calls > 0 { (on + off) / on } else { 1.0 };

@@ -3,7 +3,7 @@
 use crate::cost::{Basis, Counting, ProbeCost};
 
 /// A value with the ends of its 95 % interval.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Figure {
     /// The value that fits best, never outside of its interval.
     pub value: f64,

@@ -64,7 +64,7 @@ pub struct Compensated {
 }
 
 /// A location: seconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CompensatedLocation {
     /// How long it took as measured: from `MPI_Init` to `MPI_Finalize`, or the whole program, or the thread.
     pub measured_s: f64,
@@ -78,7 +78,7 @@ pub struct CompensatedLocation {
     pub probes: Figure,
     /// Of all of it, what rests on costs measured in place rather than on the prior.
     pub certain_overhead_s: f64,
-    /// As in the profile; empty where only the whole was asked for ([`compensate_whole`]).
+    /// As in the profile; empty where they were not asked for ([`compensate_wanted`]).
     pub nodes: Vec<CompensatedNode>,
 }
 
@@ -107,18 +107,34 @@ pub fn compensate(profile: &Profile, mode: Mode) -> Compensated {
     Compensated { mode, locations }
 }
 
-/// What the locations took, without their call paths: `nodes` is empty. Where nothing is asked about call paths, this is most of
-/// the work saved.
+/// What of a compensated profile somebody looks at. The rest is left empty, and is most of the work.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Wanted {
+    /// No time that measuring changes.
+    Nothing,
+    /// What the locations took, without their call paths: `nodes` is empty.
+    Whole,
+    /// All.
+    Paths,
+}
+
+/// The same as far as it is looked at.
 #[must_use]
-pub fn compensate_whole(profile: &Profile, mode: Mode) -> Compensated {
-    let run = RunCosts::of(profile);
-    let locations = (0..profile.locations.len()).map(|index| run.whole(profile, index, mode)).collect();
+pub fn compensate_wanted(profile: &Profile, mode: Mode, wanted: Wanted) -> Compensated {
+    let locations = match wanted {
+        Wanted::Nothing => profile.locations.iter().map(|_| CompensatedLocation::default()).collect(),
+        Wanted::Whole => {
+            let run = RunCosts::of(profile);
+            (0..profile.locations.len()).map(|index| run.whole(profile, index, mode)).collect()
+        }
+        Wanted::Paths => return compensate(profile, mode),
+    };
     Compensated { mode, locations }
 }
 
 /// What probes cost, of all locations in the order of the profile.
 struct RunCosts {
-    paths: Vec<Vec<cost::ProbeCost>>,
+    paths: Vec<cost::PathCosts>,
     overheads: Vec<total::Overhead>,
     doubt: total::Doubt,
     crowds: Vec<Crowd>,
@@ -163,7 +179,7 @@ impl RunCosts {
 fn compensated(
     profile: &Profile,
     location: &Location,
-    costs: &[cost::ProbeCost],
+    costs: &cost::PathCosts,
     mode: Mode,
     doubt: &total::Doubt,
     crowd: &Crowd,
@@ -183,7 +199,7 @@ fn as_measured(profile: &Profile, location: &Location) -> Vec<CompensatedNode> {
         .zip(inclusive)
         .map(|(node, inclusive)| {
             let (inclusive, exclusive) = (clock.seconds(inclusive), clock.seconds(node.exclusive as f64));
-            let wait = clock.seconds(node.wait_ticks as f64);
+            let wait = clock.seconds(node.exchanged().wait_ticks as f64);
             CompensatedNode {
                 measured_inclusive_s: inclusive,
                 measured_exclusive_s: exclusive,

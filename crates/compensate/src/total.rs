@@ -2,7 +2,7 @@
 
 use tare_profile::{Location, Profile, RegionKind, Span};
 
-use crate::cost::{Basis, ProbeCost};
+use crate::cost::{Basis, PathCosts};
 use crate::crowd::Crowd;
 use crate::exclusive::{Term, WRAPPER_REACH_S};
 use crate::figure::{Figure, Mark, Spread};
@@ -47,9 +47,9 @@ pub(crate) struct Overhead {
 }
 
 impl Overhead {
-    pub(crate) fn of(profile: &Profile, location: &Location, costs: &[ProbeCost]) -> Self {
+    pub(crate) fn of(profile: &Profile, location: &Location, costs: &PathCosts) -> Self {
         let mut overhead = Self { probes: 0.0, tool: 0.0, descheduled: 0.0, in_place: 0.0, late: 0.0, spread: Spread::default() };
-        for (node, cost) in location.nodes.iter().zip(costs) {
+        for (node, cost) in location.nodes.iter().zip(costs.iter()) {
             let (on, off) = (node.on_calls as f64, node.off_calls as f64);
             let counted = node.batches.as_deref().map_or(0.0, |batches| batches.off_cost);
             let counting = cost.counting(node);
@@ -131,13 +131,13 @@ pub(crate) fn nodes(location: &Location, terms: &[Term], mode: Mode, seconds_per
             above.spread.add(&below);
             above.spread.add(&term.above);
         }
-        let wait = if mode == Mode::Parallel { node.virtual_wait_ticks } else { node.wait_ticks };
+        let wait = if mode == Mode::Parallel { node.exchanged().virtual_wait_ticks } else { node.exchanged().wait_ticks };
         nodes.push(CompensatedNode {
             measured_inclusive_s: measured[index] * seconds_per_tick,
             measured_exclusive_s: node.exclusive as f64 * seconds_per_tick,
             inclusive: inclusive.scaled(seconds_per_tick),
             exclusive: Figure::with_spread(term.value, term.moved, &term.spread(), term.mark).scaled(seconds_per_tick),
-            measured_wait_s: node.wait_ticks as f64 * seconds_per_tick,
+            measured_wait_s: node.exchanged().wait_ticks as f64 * seconds_per_tick,
             wait_s: wait as f64 * seconds_per_tick,
         });
     }
@@ -221,7 +221,7 @@ pub(crate) fn span(profile: &Profile, location: &Location) -> Option<Span> {
 
 /// How much of the span the measurement made, with the costs as they are known at the end.
 fn delay_of_span(location: &Location, span: &Span, overhead: &Overhead, mode: Mode) -> f64 {
-    let gained: f64 = location.nodes.iter().map(|node| node.delay_gain as f64).sum();
+    let gained: f64 = location.nodes.iter().map(|node| node.exchanged().delay_gain as f64).sum();
     let delay =
         if span.closed { (span.end_delay - span.start_delay) as f64 + overhead.late } else { overhead.all() + gained - span.start_delay as f64 };
     if mode == Mode::Local { delay - gained } else { delay }

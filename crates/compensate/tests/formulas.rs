@@ -4,7 +4,7 @@ mod support;
 
 use support::profile_of;
 use tare_compensate::{Mark, Mode, compensate};
-use tare_profile::{BatchSums, Batches, COST_UNIT, Node, Processors, Profile, RegionIndex, RegionKind, Span};
+use tare_profile::{BatchSums, Batches, COST_UNIT, Exchanged, Node, Processors, Profile, RegionIndex, RegionKind, Span};
 
 /// What a pair of probes costs in these cases: half of the hot loop's figure, which is the prior.
 const PAIR: f64 = 45.0;
@@ -66,7 +66,8 @@ fn time_that_the_tool_took_in_a_wrapper_is_taken_off_in_both_modes() {
 
 /// A master that has nothing to measure and receives from a worker that does: rank 0 of paper 1's program.
 fn master(delay: i64) -> Profile {
-    let mut receive = Node { cost: 0.0, wait_ticks: 700_000, virtual_wait_ticks: 200_000, delay_gain: delay, ..node(2, Some(1), 1, 800_000) };
+    let exchanged = Exchanged { wait_ticks: 700_000, virtual_wait_ticks: 200_000, delay_gain: delay, ..Exchanged::default() };
+    let mut receive = Node { cost: 0.0, exchanged: Some(Box::new(exchanged)), ..node(2, Some(1), 1, 800_000) };
     receive.tool_ticks = 1_000;
     let mut profile = profile_of(vec![node(0, None, 1, 10), node(1, Some(0), 1, 200_000), receive]);
     profile.regions[2].kind = RegionKind::Mpi;
@@ -234,7 +235,7 @@ fn calls_that_were_not_timed_take_no_longer_than_there_was_time() {
 fn what_the_overhead_exceeds_is_marked_and_stays_negative() {
     let mut nodes = chain().locations[0].nodes.clone();
     // Far more was charged than the region took, and no interval explains it: a delay that is not its own.
-    nodes[3].delay_gain = 9_000_000;
+    nodes[3].exchanged_mut().delay_gain = 9_000_000;
     let profile = profile_of(nodes);
     let result = compensate(&profile, Mode::Parallel);
     let nodes = &result.locations[0].nodes;

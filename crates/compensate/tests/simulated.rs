@@ -5,8 +5,8 @@ mod support;
 
 use proptest::prelude::*;
 use support::profile_of;
-use tare_compensate::{CompensatedLocation, Mode, compensate, compensate_whole};
-use tare_profile::{Batches, COST_UNIT, Node, Profile, RegionIndex, Span};
+use tare_compensate::{CompensatedLocation, Mode, Wanted, compensate, compensate_wanted};
+use tare_profile::{Batches, COST_UNIT, Exchanged, Node, Profile, RegionIndex, Span};
 use tare_simulate::trees::{self, Pair, Recorded, Truth};
 
 /// A random program as a profile that was measured with such probes.
@@ -91,7 +91,7 @@ proptest! {
         let span = Span { start: 0, end: end.cast_unsigned(), closed: true, start_delay: 0, end_delay: delay };
         profile.processes[0].span = has_span.then_some(span);
         for mode in [Mode::Off, Mode::Local, Mode::Parallel] {
-            let whole = compensate_whole(&profile, mode);
+            let whole = compensate_wanted(&profile, mode, Wanted::Whole);
             let all = compensate(&profile, mode);
             prop_assert_eq!((whole.mode, whole.locations.len()), (all.mode, all.locations.len()));
             for (whole, all) in whole.locations.iter().zip(all.locations) {
@@ -116,7 +116,7 @@ proptest! {
                 off_calls: u64::from(parent) % 3 * u64::from(calls) / 16,
                 exclusive,
                 tool_ticks: u64::from(tool) / 16,
-                delay_gain: gain,
+                exchanged: Some(Box::new(Exchanged { delay_gain: gain, ..Exchanged::default() })),
                 cost: 40.0,
                 ..Node::default()
             })

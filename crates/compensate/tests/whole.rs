@@ -53,7 +53,13 @@ fn a_sender_that_is_late_is_named_by_its_messages() {
 #[test]
 fn a_receiver_that_is_late_is_named_by_the_sends_that_wait_for_it() {
     let mut profile = ranks_with(4, |rank| if rank == 2 { (2.0, 0.0, None) } else { (1.0, 1.0, Some(2)) });
-    for peer in profile.locations.iter_mut().flat_map(|location| &mut location.nodes).flat_map(|node| &mut node.peers) {
+    for peer in profile
+        .locations
+        .iter_mut()
+        .flat_map(|location| &mut location.nodes)
+        .filter_map(|node| node.exchanged.as_mut())
+        .flat_map(|all| &mut all.peers)
+    {
         *peer = Peer { rank: peer.rank, sent: peer.received, bytes: peer.bytes, held: peer.wait, virtual_held: peer.virtual_wait, ..Peer::default() };
     }
     let found = all_findings(&profile);
@@ -116,7 +122,7 @@ fn a_cause_may_lie_beside_the_function_in_which_ranks_wait() {
 #[test]
 fn a_message_that_both_sides_have_seen_counts_once() {
     let mut profile = ranks_with(2, |rank| (1.0, 0.0, (rank == 1).then_some(0)));
-    profile.locations[0].nodes[2].peers = vec![Peer { rank: 1, sent: 10, bytes: 1000, ..Peer::default() }];
+    profile.locations[0].nodes[2].exchanged_mut().peers = vec![Peer { rank: 1, sent: 10, bytes: 1000, ..Peer::default() }];
     let exchanged = exchanges(&profile, &compensate(&profile, Mode::Parallel));
     assert_eq!(exchanged.len(), 1);
     assert_eq!((exchanged[0].from, exchanged[0].to, exchanged[0].messages, exchanged[0].bytes), (0, 1, 10, 1000));
@@ -186,7 +192,7 @@ fn starting_mpi_is_no_work_where_nothing_says_when_it_was() {
 fn a_message_with_both_ends_at_a_place_counts_once() {
     let mut profile = ranks_with(2, |_| (1.0, 1.0, None));
     for (rank, location) in (0..).zip(&mut profile.locations) {
-        let exchange = &mut location.nodes[2];
+        let exchange = location.nodes[2].exchanged_mut();
         (exchange.wait_ticks, exchange.virtual_wait_ticks) = (0, 0);
         // Ten messages each way, and a collective.
         exchange.messages = Messages { count: 21, bytes: 2_010, unpaired: 0 };
@@ -241,7 +247,7 @@ fn a_call_that_was_cut_off_is_a_finding_of_its_own_kind() {
     let mut profile = ranks_with(2, |rank| if rank == 0 { (1.0, 5.0, None) } else { (6.0, 0.0, None) });
     profile.processes.iter_mut().for_each(|process| process.state = State::CutOff);
     let hung = &mut profile.locations[0];
-    (hung.nodes[2].wait_ticks, hung.nodes[2].virtual_wait_ticks) = (0, 0);
+    hung.nodes[2].exchanged = None;
     hung.standing = Some(Standing { node: Some(2), since: 5_000_000_000 });
     let found = all_findings(&profile);
     assert_eq!(found.len(), 1, "{found:?}");
@@ -322,7 +328,7 @@ fn nobody_loses_more_for_want_of_a_processor_than_the_run_took() {
         "all answers are of both"
     );
     let mut alone = ranks_with(2, |_| (2.0, 0.6, None));
-    alone.locations.iter_mut().flat_map(|location| &mut location.nodes).for_each(|node| (node.wait_ticks, node.virtual_wait_ticks) = (0, 0));
+    alone.locations.iter_mut().flat_map(|location| &mut location.nodes).for_each(|node| node.exchanged = None);
     with_queues(&mut alone, 1_000_000, |_| (0.3, 0.3));
     let processors = |finding: &tare_compensate::whole::Finding| matches!(finding.kind, FindingKind::NoProcessor { .. });
     assert_eq!(all_findings(&alone).into_iter().find(processors).map(|finding| finding.certainty), Some(Certainty::Open));

@@ -94,8 +94,11 @@ fn profile(mut anchor: Anchor, time: &Rows, visits: Option<&Rows>, waiting: Opti
             node.exclusive = node.exclusive.saturating_add(nanoseconds(value(Some(time))));
             node.on_calls = node.on_calls.saturating_add(value(visits).max(0.0) as u64);
             let waited = nanoseconds(value(waiting)).max(0).cast_unsigned();
-            node.wait_ticks = node.wait_ticks.saturating_add(waited);
-            node.virtual_wait_ticks = node.wait_ticks;
+            if waited > 0 {
+                let exchanged = node.exchanged_mut();
+                exchanged.wait_ticks = exchanged.wait_ticks.saturating_add(waited);
+                exchanged.virtual_wait_ticks = exchanged.wait_ticks;
+            }
             node.values.resize(counts.len(), 0);
             for (sum, (_, rows)) in node.values.iter_mut().zip(counts) {
                 // Conversions of floats saturate.

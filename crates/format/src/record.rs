@@ -10,6 +10,7 @@ pub(crate) trait Word: Sized {
 macro_rules! word {
     ($($kind:ty),*) => {$(
         impl Word for $kind {
+            #[inline]
             fn read(bytes: &[u8]) -> Self {
                 let mut word = [0; size_of::<Self>()];
                 word.copy_from_slice(&bytes[..size_of::<Self>()]);
@@ -62,6 +63,7 @@ macro_rules! record {
 
             /// Reads a record from its bytes; `None` where they are too few.
             #[must_use]
+            #[inline]
             pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
                 let bytes = bytes.get(..Self::SIZE)?;
                 Some(Self { $($field: <$kind as $crate::record::Word>::read(&bytes[$at..]),)* })

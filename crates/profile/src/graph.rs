@@ -17,9 +17,10 @@ use tare_format::metrics::{METRICS, MOST as MOST_METRICS, MetricsRecord};
 use tare_format::names::{BEYOND, MOST_REGIONS, MOST_TEXT, NAMES, NamedRegion, NamesRecord, REGIONS, TEXTS};
 use tare_format::tally::{FILES, FileRecord, FilesRecord, MOST_FILES, TABLE};
 
+use self::nodes::{Nodes, Places, all_of};
 use self::process::{clock, header, images, process};
 use crate::live::{Live, RUNS, Standing, last_open_node, open_nodes};
-use crate::model::{File, GraphFile, Location, LocationLosses, Metric, Node, Process, Processors, RegionIndex, Switch};
+use crate::model::{Extent, File, GraphFile, Location, LocationLosses, Metric, Node, Process, Processors, RegionIndex, Switch};
 use crate::region::{DescriptionIndex, Named, RegionTable};
 
 /// The identity of an image whose regions the process names itself.
@@ -49,7 +50,7 @@ pub enum ReadError {
 }
 
 /// Reads a file into a process and its locations, whose `process` is still to be set.
-pub(crate) fn read(file: &GraphFile<'_>, regions: &mut RegionTable<'_>) -> Result<(Process, Vec<Location>), ReadError> {
+pub(crate) fn read(file: &GraphFile<'_>, regions: &mut RegionTable<'_>, extent: Extent) -> Result<(Process, Vec<Location>), ReadError> {
     let &GraphFile { name, bytes, live } = file;
     let mut header = header(bytes)?;
     let is_running = header.state == ProcessState::Running as u32;
@@ -59,7 +60,7 @@ pub(crate) fn read(file: &GraphFile<'_>, regions: &mut RegionTable<'_>) -> Resul
     }
     let mut reader = Reader {
         bytes,
-        images: images(bytes, &header).into_iter().map(|record| Image { record, description: regions.description(&record.identity) }).collect(),
+        images: images(bytes, &header).into_iter().map(|record| Image::of(record, regions)).collect(),
         regions,
         damaged: 0,
         peers_read: 0,
@@ -69,6 +70,7 @@ pub(crate) fn read(file: &GraphFile<'_>, regions: &mut RegionTable<'_>) -> Resul
         executable: text(&header.executable),
         live,
         last_ticks: header.last_ticks,
+        extent,
     };
     let count = header.locations.min(MAX_LOCATIONS);
     reader.find_others(count);
@@ -76,6 +78,9 @@ pub(crate) fn read(file: &GraphFile<'_>, regions: &mut RegionTable<'_>) -> Resul
     let switches = reader.switches(&header);
     let files = reader.files(count);
     let process = Process { switches, files, ..process(name, &header, reader.damaged) };
+    if extent == Extent::Open {
+        return Ok((process, locations));
+    }
     locations.iter_mut().filter(|location| location.thread == 0).for_each(|main| add_what_no_event_bounds(&process, main));
     Ok((process, locations))
 }
@@ -91,7 +96,8 @@ fn add_what_no_event_bounds(process: &Process, main: &mut Location) {
 }
 
 /// The record with this index in a table that starts at `table`.
-fn record<T>(bytes: &[u8], table: u64, index: u64, size: usize, from_bytes: fn(&[u8]) -> Option<T>) -> Option<T> {
+#[inline]
+fn record<T>(bytes: &[u8], table: u64, index: u64, size: usize, from_bytes: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
     let start = usize::try_from(table.checked_add(index.checked_mul(size as u64)?)?).ok()?;
     from_bytes(bytes.get(start..)?)
 }
@@ -105,17 +111,19 @@ fn cost(units: u64) -> f64 {
     units as f64 / COST_UNIT as f64
 }
 
-/// An entry and an exit for each call that was on; what damage made of the counts is added up as far as numbers go.
-fn events(nodes: &[Node]) -> u64 {
-    let calls = nodes.iter().filter(|node| node.parent.is_some()).map(|node| node.on_calls);
-    calls.fold(0, |sum: u64, calls| sum.saturating_add(calls.saturating_mul(2)))
-}
-
 /// An image that the process loaded.
 struct Image {
     record: ImageRecord,
-    /// Where that was found.
+    /// Its regions are those that the process names itself.
+    is_named: bool,
+    /// Where the description was found.
     description: Option<DescriptionIndex>,
+}
+
+impl Image {
+    fn of(record: ImageRecord, regions: &RegionTable<'_>) -> Self {
+        Self { is_named: record.identity == NO_DESCRIPTION, description: regions.description(&record.identity), record }
+    }
 }
 
 /// Reads the arenas of one file.
@@ -136,6 +144,7 @@ struct Reader<'a, 'd> {
     live: Option<&'a Live>,
     /// The end of the process, or its last sign of life.
     last_ticks: u64,
+    extent: Extent,
 }
 
 impl Reader<'_, '_> {
@@ -232,18 +241,22 @@ impl Reader<'_, '_> {
         self.peers_read = 0;
         let metrics = self.metrics.get(&raw.thread).copied();
         self.values = metrics.map(|(arena, head)| (arena, head.metrics.min(MOST_METRICS as u32) as usize));
-        let (mut nodes, places) = self.nodes(arena, &raw);
+        let Nodes { mut nodes, places, events } = match self.extent {
+            Extent::Open => self.open_alone(index, arena, &raw),
+            Extent::All => self.nodes(arena, &raw, all_of(&raw)),
+        };
         let standing = self.standing(index, &raw, &mut nodes, &places);
         // Slow paths alone note where they are; all that has been counted is between its begin and now.
-        let counted = raw.start_ticks.saturating_add_signed(nodes.iter().map(|node| node.exclusive).sum());
+        let counted = || raw.start_ticks.saturating_add_signed(nodes.iter().map(|node| node.exclusive).sum());
+        let end_ticks = if raw.state == RUNS { raw.end_ticks.max(counted()) } else { raw.end_ticks };
         Some(Location {
             standing,
             thread: raw.thread,
             tid: raw.tid,
-            events: events(&nodes),
+            events,
             nodes,
             start_ticks: raw.start_ticks,
-            end_ticks: if raw.state == RUNS { raw.end_ticks.max(counted) } else { raw.end_ticks },
+            end_ticks,
             tool_ticks: raw.tool_ticks,
             slow_ticks: raw.slow_ticks,
             overhead: cost(raw.overhead),
@@ -274,44 +287,51 @@ impl Reader<'_, '_> {
 
     /// Where a thread stands that runs, or whose process was cut off or ended by another thread; the node that time goes to gets
     /// what has passed since the last event.
-    fn standing(&self, index: u64, location: &LocationRecord, nodes: &mut [Node], places: &[Option<usize>]) -> Option<Standing> {
+    fn standing(&self, index: u64, location: &LocationRecord, nodes: &mut [Node], places: &Places) -> Option<Standing> {
         let arena = HEADER_AREA + index * ARENA;
-        if location.state == RUNS && location.last_frame != 0 {
-            let words = ThreadWords { frame: location.last_frame, last: location.last_event };
-            return Some(self.standing_by(words, self.last_ticks, arena, nodes, places));
+        if let Some((words, ticks)) = self.last_words(index, location) {
+            return Some(self.standing_by(words, ticks, arena, nodes, places));
         }
         let live = self.live.filter(|_| location.state == RUNS)?;
         if live.has_ended {
             return self.last_standing(live, arena, location, nodes, places);
         }
-        let Some(words) = live.threads.get(usize::try_from(index).ok()?).and_then(|thread| thread.words) else {
-            let known = location.start_ticks.saturating_add_signed(nodes.iter().map(|node| node.exclusive).sum());
-            return Some(Standing { node: None, since: live.ticks.saturating_sub(known) });
-        };
-        Some(self.standing_by(words, live.ticks, arena, nodes, places))
+        let known = location.start_ticks.saturating_add_signed(nodes.iter().map(|node| node.exclusive).sum());
+        Some(Standing { node: None, since: live.ticks.saturating_sub(known) })
+    }
+
+    /// What a thread that has not ended says of where it stands, and at which tick.
+    fn last_words(&self, index: u64, location: &LocationRecord) -> Option<(ThreadWords, u64)> {
+        if location.state != RUNS {
+            return None;
+        }
+        if location.last_frame != 0 {
+            return Some((ThreadWords { frame: location.last_frame, last: location.last_event }, self.last_ticks));
+        }
+        let live = self.live.filter(|live| !live.has_ended)?;
+        Some((live.threads.get(usize::try_from(index).ok()?)?.words?, live.ticks))
     }
 
     /// Where a thread stands whose state is known at this tick.
-    fn standing_by(&self, words: ThreadWords, ticks: u64, arena: u64, nodes: &mut [Node], places: &[Option<usize>]) -> Standing {
+    fn standing_by(&self, words: ThreadWords, ticks: u64, arena: u64, nodes: &mut [Node], places: &Places) -> Standing {
         let since = ticks.saturating_sub(words.last);
-        let place = |node: u32| places.get(node as usize).copied().flatten();
-        let open = open_nodes(self.bytes, arena, &words).and_then(|(open, owner)| Some((place(open)?, place(owner)?)));
+        let open = open_nodes(self.bytes, arena, &words).and_then(|(open, owner)| Some((places.of(open)?, places.of(owner)?)));
         if let Some((_, owner)) = open {
             nodes[owner].exclusive = nodes[owner].exclusive.saturating_add_unsigned(since);
         }
         Standing { node: open.map(|(open, _)| open), since }
     }
 
-    fn last_standing(&self, live: &Live, arena: u64, location: &LocationRecord, nodes: &mut [Node], places: &[Option<usize>]) -> Option<Standing> {
-        let place = |node: u32| places.get(node as usize).copied().flatten();
+    fn last_standing(&self, live: &Live, arena: u64, location: &LocationRecord, nodes: &mut [Node], places: &Places) -> Option<Standing> {
         let is_wrapper = |node: &Node| self.regions.kind(node.region) == RegionKind::Mpi;
-        let (open, last) = last_open_node(self.bytes, arena, location, nodes, place, is_wrapper)?;
-        let (open, since) = (place(open)?, live.ticks.saturating_sub(last));
+        let (open, last) = last_open_node(self.bytes, arena, location, nodes, |node| places.of(node), is_wrapper)?;
+        let (open, since) = (places.of(open)?, live.ticks.saturating_sub(last));
         nodes[open].exclusive = nodes[open].exclusive.saturating_add_unsigned(since);
         Some(Standing { node: Some(open), since })
     }
 
-    fn record<T>(&mut self, table: u64, index: u64, size: usize, from_bytes: fn(&[u8]) -> Option<T>) -> Option<T> {
+    #[inline]
+    fn record<T>(&mut self, table: u64, index: u64, size: usize, from_bytes: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
         let found = record(self.bytes, table, index, size, from_bytes);
         if found.is_none() {
             self.damaged += 1;

@@ -17,8 +17,8 @@ mod region;
 pub use graph::ReadError;
 pub use live::{Live, LiveThread, Standing};
 pub use model::{
-    Batches, Clock, File, GraphFile, HotCounting, Location, LocationLosses, Messages, Metric, Node, Peer, Process, ProcessIndex, Processors, Profile,
-    ProfileError, RegionIndex, Span, State, Switch, Unreadable,
+    Batches, Clock, Exchanged, Extent, File, GraphFile, HotCounting, Location, LocationLosses, Messages, Metric, Node, Peer, Process, ProcessIndex,
+    Processors, Profile, ProfileError, RegionIndex, Span, State, Switch, Unreadable,
 };
 pub use name::Name;
 pub use region::{Region, described};

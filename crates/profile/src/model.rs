@@ -50,6 +50,16 @@ pub enum ProfileError {
     },
 }
 
+/// What is read of region graphs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Extent {
+    /// All call paths.
+    #[default]
+    All,
+    /// The regions that are open alone, where that is all that is asked; roots lack the time that no event bounds.
+    Open,
+}
+
 /// A graph file.
 #[derive(Clone, Copy, Debug)]
 pub struct GraphFile<'a> {
@@ -69,14 +79,14 @@ impl Profile {
     /// is listed in [`Profile::unreadable`].
     pub fn read(graphs: &[(&str, &[u8])], descriptions: &[&[u8]]) -> Result<Self, ProfileError> {
         let files: Vec<GraphFile<'_>> = graphs.iter().map(|&(name, bytes)| GraphFile { name, bytes, live: None }).collect();
-        Self::read_live(&files, descriptions)
+        Self::read_live(&files, descriptions, Extent::All)
     }
 
     /// The same, where processes may still run.
     ///
     /// # Errors
     /// As those of [`Profile::read`].
-    pub fn read_live(graphs: &[GraphFile<'_>], descriptions: &[&[u8]]) -> Result<Self, ProfileError> {
+    pub fn read_live(graphs: &[GraphFile<'_>], descriptions: &[&[u8]], extent: Extent) -> Result<Self, ProfileError> {
         let mut profile = Self::default();
         let mut regions = RegionTable::default();
         for bytes in descriptions {
@@ -87,7 +97,7 @@ impl Profile {
         }
         let mut parts = Vec::new();
         for file in graphs {
-            match graph::read(file, &mut regions) {
+            match graph::read(file, &mut regions, extent) {
                 Ok(part) => parts.push(part),
                 Err(error) => profile.unreadable.push(Unreadable { name: file.name.to_string(), error }),
             }
@@ -476,16 +486,6 @@ pub struct Node {
     pub cost: f64,
     /// Ticks of the tool's own work between the two clock readings.
     pub tool_ticks: u64,
-    /// Ticks waited, as measured.
-    pub wait_ticks: u64,
-    /// Ticks waited in virtual time.
-    pub virtual_wait_ticks: u64,
-    /// Delay gained here, ticks.
-    pub delay_gain: i64,
-    /// What was communicated.
-    pub messages: Messages,
-    /// Receives from anywhere whose order the virtual times contradict, as far as the location had room to say where.
-    pub contradicted: u64,
     /// It is entered by a compiler's hook or a call of the program's own, which are never off.
     pub hooked: bool,
     /// Its region is entered by a leaf's site: the body runs without probes while calls are counted.
@@ -498,16 +498,57 @@ pub struct Node {
     pub values: Vec<i64>,
     /// Batches with the probe on and off.
     pub batches: Option<Box<Batches>>,
-    /// Messages by partner.
-    pub peers: Vec<Peer>,
+    /// What it had to do with other processes: most call paths nothing.
+    pub exchanged: Option<Box<Exchanged>>,
 }
 
 impl Node {
+    /// What it had to do with other processes, be that nothing.
+    #[must_use]
+    pub fn exchanged(&self) -> &Exchanged {
+        static NOTHING: Exchanged = Exchanged::NOTHING;
+        self.exchanged.as_deref().unwrap_or(&NOTHING)
+    }
+
+    /// The same, to be changed.
+    pub fn exchanged_mut(&mut self) -> &mut Exchanged {
+        self.exchanged.get_or_insert_default()
+    }
+
     /// Calls, those in batches that were off included. They are exact.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.on_calls.saturating_add(self.off_calls)
     }
+}
+
+/// What a call path exchanged with other processes, and how long it waited for them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Exchanged {
+    /// Ticks waited, as measured.
+    pub wait_ticks: u64,
+    /// Ticks waited in virtual time.
+    pub virtual_wait_ticks: u64,
+    /// Delay gained here, ticks.
+    pub delay_gain: i64,
+    /// What was communicated.
+    pub messages: Messages,
+    /// Receives from anywhere whose order the virtual times contradict, as far as the location had room to say where.
+    pub contradicted: u64,
+    /// Messages by partner.
+    pub peers: Vec<Peer>,
+}
+
+impl Exchanged {
+    /// What call paths have that exchange nothing.
+    const NOTHING: Self = Self {
+        wait_ticks: 0,
+        virtual_wait_ticks: 0,
+        delay_gain: 0,
+        messages: Messages { count: 0, bytes: 0, unpaired: 0 },
+        contradicted: 0,
+        peers: Vec::new(),
+    };
 }
 
 /// What was communicated under a node.

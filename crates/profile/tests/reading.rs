@@ -4,7 +4,8 @@ mod support;
 
 use proptest::prelude::*;
 use support::{GraphFile, descriptions, sample};
-use tare_profile::{MpiLibrary, Profile, ProfileError, ReadError, RegionKind, State};
+use tare_format::graph::{ARENA, FRAMES, HEADER_AREA, NODES};
+use tare_profile::{Extent, GraphFile as Given, Live, LiveThread, MpiLibrary, Profile, ProfileError, ReadError, RegionKind, State, ThreadWords};
 
 fn read(graphs: &[(&str, &[u8])]) -> Result<Profile, ProfileError> {
     let descriptions = descriptions();
@@ -44,9 +45,38 @@ fn calls_are_exact_in_the_middle_of_a_batch_that_is_off() {
 fn partners_are_listed_in_their_order() {
     let profile = read(&[("a.graph", &sample().0)]).expect("a sound file");
     let receive = &profile.locations[0].nodes[4];
-    let peers: Vec<(u32, u64)> = receive.peers.iter().map(|peer| (peer.rank, peer.bytes)).collect();
+    let peers: Vec<(u32, u64)> = receive.exchanged().peers.iter().map(|peer| (peer.rank, peer.bytes)).collect();
     assert_eq!(peers, [(0, 64), (3, 8)]);
-    assert_eq!((receive.tool_ticks, receive.delay_gain), (300, -40));
+    assert_eq!((receive.tool_ticks, receive.exchanged().delay_gain), (300, -40));
+}
+
+#[test]
+fn where_a_thread_stands_the_open_regions_alone_say() {
+    const LOADED: u64 = 7 * ARENA;
+    let mut file = sample();
+    // It runs, and is in the leaf.
+    file.u32(12, 1).u64(88, 0).u32(HEADER_AREA + 20, 1);
+    file.u64(HEADER_AREA + FRAMES + 64, LOADED + NODES + 64 * 3).u64(HEADER_AREA + FRAMES + 64 + 24, 0x7fef);
+    let words = |frame: u64| Some(ThreadWords { frame: LOADED + FRAMES + 32 * frame, last: 2_000_001_000 });
+    let thread = |words| Live { ticks: 2_000_004_000, ns: 6_000_001_500, has_ended: false, threads: vec![LiveThread { words, queued_ns: None }] };
+    let descriptions = descriptions();
+    let descriptions: Vec<&[u8]> = descriptions.iter().map(Vec::as_slice).collect();
+    for words in [words(2), None] {
+        let live = thread(words);
+        let paths = [Extent::All, Extent::Open].map(|extent| {
+            let given = Given { name: "a.graph", bytes: &file.0, live: Some(&live) };
+            let profile = Profile::read_live(&[given], &descriptions, extent).expect("a sound file");
+            let location = &profile.locations[0];
+            let standing = location.standing.expect("it runs");
+            let path = std::iter::successors(standing.node, |&node| location.nodes[node].parent);
+            let names = path.map(|node| profile.region_of(&location.nodes[node]).name.to_string()).collect::<Vec<_>>();
+            (standing.since, names, location.nodes.len())
+        });
+        let [(since, names, all), open] = paths;
+        let known = if words.is_some() { 4 } else { all };
+        assert_eq!(names.len(), if words.is_some() { 4 } else { 0 }, "{names:?}");
+        assert_eq!(open, (since, names, known), "MPI_Recv is not open");
+    }
 }
 
 #[test]
@@ -138,7 +168,7 @@ fn lists_that_bite_their_tail_end() {
     let mut file = sample();
     file.peer(1, 3, 1, 8);
     let profile = read(&[("a.graph", &file.0)]).expect("a sound file but for the list");
-    assert_eq!(profile.locations[0].nodes[4].peers.len(), 2);
+    assert_eq!(profile.locations[0].nodes[4].exchanged().peers.len(), 2);
     assert_eq!(profile.processes[0].damaged_records, 1);
 }
 

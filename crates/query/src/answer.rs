@@ -156,7 +156,7 @@ impl Table<'_> {
         if question.axis == Axis::Peer {
             return self.add_peers(profile, location, &hits, all);
         }
-        let columns: Vec<Column> = question.measures.iter().map(|measure| Column::of(*measure, profile, location, figures, all.mode)).collect();
+        let columns: Vec<Column<'_>> = question.measures.iter().map(|measure| Column::of(*measure, profile, location, figures, all.mode)).collect();
         let places = self.places(profile, index, location, &hits);
         let process = profile.process_of(location);
         for node in (0..hits.len()).filter(|&node| hits[node]) {
@@ -212,7 +212,7 @@ impl Table<'_> {
             inside[index] |= location.nodes[index].parent.is_some_and(|parent| inside[parent]);
         }
         for node in (0..inside.len()).filter(|&node| inside[node]) {
-            for peer in &location.nodes[node].peers {
+            for peer in &location.nodes[node].exchanged().peers {
                 let measures = self.question.measures.clone();
                 let region = Some(location.nodes[node].region);
                 let place = self.place(Who::Peer(peer.rank), region);

@@ -6,41 +6,46 @@ use tare_profile::{Location, Node, Peer, Profile};
 use crate::question::Measure;
 
 /// A measure of every node of a location.
-pub(crate) struct Column {
-    figures: Vec<Figure>,
+pub(crate) struct Column<'a> {
+    of_node: Box<dyn Fn(usize) -> Figure + 'a>,
     /// Whether a hit within a hit is part of it.
     pub(crate) is_inclusive: bool,
     /// Of each node whether anything says it; all are known where `None`.
     known: Option<Vec<bool>>,
 }
 
-impl Column {
-    pub(crate) fn of(measure: Measure, profile: &Profile, location: &Location, figures: &CompensatedLocation, mode: Mode) -> Self {
-        let seconds = |ticks: u64| profile.process_of(location).clock.seconds(ticks as f64);
-        let nodes = || location.nodes.iter().zip(&figures.nodes);
+impl<'a> Column<'a> {
+    pub(crate) fn of(measure: Measure, profile: &Profile, location: &'a Location, figures: &'a CompensatedLocation, mode: Mode) -> Self {
+        let clock = profile.process_of(location).clock;
+        let seconds = |ticks: u64| clock.seconds(ticks as f64);
         let summed = |value: &dyn Fn(&Node) -> f64| summed(location, location.nodes.iter().map(value).collect());
-        let figures: Vec<Figure> = match measure {
-            Measure::Time => nodes().map(|(_, figures)| figures.inclusive).collect(),
-            Measure::Own => nodes().map(|(_, figures)| figures.exclusive).collect(),
-            Measure::Count => nodes().map(|(node, _)| Figure::exact(node.calls() as f64)).collect(),
-            Measure::Measured => nodes().map(|(_, figures)| Figure::exact(figures.measured_inclusive_s)).collect(),
-            Measure::Correction => nodes().map(|(_, figures)| correction(figures.measured_inclusive_s, &figures.inclusive)).collect(),
-            Measure::Waiting => summed(&|node| seconds(if mode == Mode::Parallel { node.virtual_wait_ticks } else { node.wait_ticks })),
-            Measure::Transmission => summed(&|node| node.peers.iter().map(|peer| seconds(peer.transmission)).sum()),
-            Measure::Messages => summed(&|node| node.messages.count as f64),
-            Measure::Bytes => summed(&|node| node.messages.bytes as f64),
+        let of_sums = |sums: Vec<f64>| -> Box<dyn Fn(usize) -> Figure + 'a> { Box::new(move |node| Figure::exact(sums[node])) };
+        let nodes = &figures.nodes;
+        let of_node: Box<dyn Fn(usize) -> Figure + 'a> = match measure {
+            Measure::Time => Box::new(|node| nodes[node].inclusive),
+            Measure::Own => Box::new(|node| nodes[node].exclusive),
+            Measure::Count => Box::new(|node| Figure::exact(location.nodes[node].calls() as f64)),
+            Measure::Measured => Box::new(|node| Figure::exact(nodes[node].measured_inclusive_s)),
+            Measure::Correction => Box::new(|node| correction(nodes[node].measured_inclusive_s, &nodes[node].inclusive)),
+            Measure::Waiting => of_sums(summed(&|node| {
+                let exchanged = node.exchanged();
+                seconds(if mode == Mode::Parallel { exchanged.virtual_wait_ticks } else { exchanged.wait_ticks })
+            })),
+            Measure::Transmission => of_sums(summed(&|node| node.exchanged().peers.iter().map(|peer| seconds(peer.transmission)).sum())),
+            Measure::Messages => of_sums(summed(&|node| node.exchanged().messages.count as f64)),
+            Measure::Bytes => of_sums(summed(&|node| node.exchanged().messages.bytes as f64)),
         };
         // Only messages that were received from a partner have a time of transmission.
         let known = (measure == Measure::Transmission).then(|| {
-            let received = summed(&|node| node.peers.iter().map(|peer| peer.received as f64).sum());
-            received.iter().map(|received| received.value > 0.0).collect()
+            let received = summed(&|node| node.exchanged().peers.iter().map(|peer| peer.received as f64).sum());
+            received.iter().map(|received| *received > 0.0).collect()
         });
-        Self { figures, is_inclusive: measure.is_inclusive(), known }
+        Self { of_node, is_inclusive: measure.is_inclusive(), known }
     }
 
     /// The figure of a node; `None` where nothing says it.
     pub(crate) fn figure(&self, node: usize) -> Option<Figure> {
-        self.known.as_ref().is_none_or(|known| known[node]).then(|| self.figures[node])
+        self.known.as_ref().is_none_or(|known| known[node]).then(|| (self.of_node)(node))
     }
 }
 
@@ -49,13 +54,13 @@ pub(crate) fn correction(measured: f64, left: &Figure) -> Figure {
     Figure { value: measured - left.value, low: measured - left.high, high: measured - left.low, mark: left.mark }
 }
 
-fn summed(location: &Location, mut own: Vec<f64>) -> Vec<Figure> {
+fn summed(location: &Location, mut own: Vec<f64>) -> Vec<f64> {
     for (index, node) in location.nodes.iter().enumerate().rev() {
         if let Some(parent) = node.parent {
             own[parent] += own[index];
         }
     }
-    own.into_iter().map(Figure::exact).collect()
+    own
 }
 
 /// A measure of what was exchanged with one partner; `None` where nothing says it.

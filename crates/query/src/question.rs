@@ -1,6 +1,7 @@
 //! What a question can ask.
 
 use regex::Regex;
+use tare_compensate::Wanted;
 use tare_profile::Profile;
 
 /// A question.
@@ -45,10 +46,15 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Whether it asks how long the whole run took, and nothing of its call paths.
+    /// What of a compensated profile its answer is made of.
     #[must_use]
-    pub fn is_time_of_whole(&self) -> bool {
-        self.is_of_whole() && self.measures.iter().all(|measure| measure.is_time_of_whole())
+    pub fn wanted(&self) -> Wanted {
+        let wanted = |measure: &Measure| match measure {
+            measure if !measure.is_compensated() => Wanted::Nothing,
+            measure if self.is_of_whole() && measure.is_time_of_whole() => Wanted::Whole,
+            _ => Wanted::Paths,
+        };
+        self.measures.iter().map(wanted).max().unwrap_or(Wanted::Nothing)
     }
 
     /// Whether it asks about all of the program.
@@ -129,6 +135,11 @@ impl Measure {
     /// Whether a region has that of all below it, too.
     pub(crate) fn is_inclusive(self) -> bool {
         !matches!(self, Self::Own | Self::Count)
+    }
+
+    /// Whether it is a time that measuring changes, of which something is taken off.
+    pub(crate) fn is_compensated(self) -> bool {
+        matches!(self, Self::Time | Self::Own | Self::Measured | Self::Correction)
     }
 
     /// Whether of the whole program it is the time of the run, and not what its call paths have.

@@ -38,7 +38,7 @@ fn with_a_jump() -> Profile {
     ];
     let mut nodes = vec![node(0, None), node(1, Some(0)), node(2, Some(1)), node(3, Some(2)), node(4, Some(2))];
     nodes.extend([node(5, Some(4)), node(6, Some(5)), node(7, Some(4)), node(8, Some(7))]);
-    nodes[8].peers = vec![Peer { rank: 1, received: 1, transmission: 500, ..Peer::default() }];
+    nodes[8].exchanged_mut().peers = vec![Peer { rank: 1, received: 1, transmission: 500, ..Peer::default() }];
     let clock = Clock { seconds_per_tick: 1e-9, ticks_per_cycle: None };
     let process = Process { rank: Some(0), clock, ..Process::default() };
     let location = Location { process: ProcessIndex(0), nodes, ..Location::default() };

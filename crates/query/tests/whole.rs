@@ -1,6 +1,6 @@
 //! Questions about the time of the whole run are answered without the call paths, and the answer is the same.
 
-use tare_compensate::{Mode, compensate, compensate_whole};
+use tare_compensate::{Mode, Wanted, compensate, compensate_wanted};
 use tare_profile::{Clock, Location, Node, Process, ProcessIndex, Profile, Region, RegionIndex, RegionKind, Span};
 use tare_query::{Question, Sums, answer};
 
@@ -40,26 +40,20 @@ fn sums(question: &str) -> Sums {
 }
 
 #[test]
-fn the_time_of_the_run_needs_no_call_path() {
+fn what_an_answer_is_not_made_of_is_not_compensated() {
     let profile = profile();
-    for question in ["time", "total time", "time by rank", "time by thread", "time, measured and correction", "time of program by host"] {
+    let whole =
+        ["time", "total time", "time by rank", "time by thread", "time, measured and correction", "time of program by host", "time and count"];
+    let nothing = ["waiting of program by rank", "count by region", "bytes of program", "count of solve", "count of regions by thread"];
+    let paths = ["self", "self and count", "time of solve", "time by region", "time of functions", "waiting and time of solve"];
+    let asked = [(Wanted::Whole, whole.as_slice()), (Wanted::Nothing, nothing.as_slice()), (Wanted::Paths, paths.as_slice())];
+    for (wanted, question) in asked.into_iter().flat_map(|(wanted, questions)| questions.iter().map(move |question| (wanted, question))) {
         let sums = sums(question);
-        assert!(sums.is_time_of_whole(), "{question}");
+        assert_eq!(sums.wanted(), wanted, "{question}");
         for mode in [Mode::Off, Mode::Local, Mode::Parallel] {
-            let [whole, all] =
-                [compensate_whole(&profile, mode), compensate(&profile, mode)].map(|compensated| answer(&profile, &compensated, &sums));
-            assert!(whole.as_ref().is_ok_and(|answer| !answer.rows.is_empty()), "{question}: {whole:?}");
-            assert_eq!(whole, all, "{question}");
+            let [part, all] = [compensate_wanted(&profile, mode, wanted), compensate(&profile, mode)].map(|made| answer(&profile, &made, &sums));
+            assert!(part.as_ref().is_ok_and(|answer| !answer.rows.is_empty()), "{question}: {part:?}");
+            assert_eq!(part, all, "{question}");
         }
-    }
-}
-
-#[test]
-fn what_call_paths_have_needs_them() {
-    for question in ["self", "time and count", "waiting of program by rank", "time of solve", "time by region", "time of functions"] {
-        let sums = sums(question);
-        let answer = answer(&profile(), &compensate(&profile(), Mode::Parallel), &sums);
-        assert!(answer.is_ok(), "{question}: {answer:?}");
-        assert!(!sums.is_time_of_whole(), "{question}");
     }
 }

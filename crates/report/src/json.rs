@@ -379,7 +379,7 @@ impl NodeDocument {
             inclusive: TimeDocument::of(shown.measured_inclusive_s, &shown.inclusive, clock, has_interval),
             exclusive: TimeDocument::of(shown.measured_exclusive_s, &shown.exclusive, clock, has_interval),
             wait: WaitDocument { measured_s: known(shown.measured_wait_s, clock), compensated_s: known(shown.wait_s, clock) },
-            peers: node.peers.iter().map(|peer| PeerDocument::of(peer, clock)).collect(),
+            peers: node.exchanged().peers.iter().map(|peer| PeerDocument::of(peer, clock)).collect(),
             metrics: BTreeMap::new(),
         }
     }

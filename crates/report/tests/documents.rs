@@ -127,7 +127,7 @@ fn receives_in_an_order_that_virtual_times_contradict_are_listed_with_their_plac
     let mut profile = master_and_worker();
     let at = profile.locations[0].nodes.iter().position(|node| profile.regions[node.region.0].name == "MPI_Recv").expect("the master receives");
     profile.locations[0].contradicted = 3;
-    profile.locations[0].nodes[at].contradicted = 3;
+    profile.locations[0].nodes[at].exchanged_mut().contradicted = 3;
     let results = Results::new(&profile, Mode::Parallel);
     let document = parsed(&json::report(&run(), &results));
     let (receives, place) = (&document["run"]["contradicted_receives"], &document["run"]["contradicted"][0]);

@@ -41,7 +41,7 @@ fn the_summary_is_whole_without_a_script() {
 fn waiting_is_not_denied_where_it_is_not_known() {
     let mut profile = master_and_worker();
     for node in profile.locations.iter_mut().flat_map(|location| &mut location.nodes) {
-        (node.wait_ticks, node.virtual_wait_ticks, node.peers) = (0, 0, Vec::new());
+        node.exchanged = None;
     }
     let ours = made(&run(), &profile);
     let theirs = Run { measured_by: Some("TAU 2.31".into()), ..run() };

@@ -57,8 +57,9 @@ fn profile(seconds: f64) -> Profile {
     let location = |rank: usize, inner: usize, calls: u64| {
         let mut nodes = vec![node(0, None, 1, 0.0), node(1, Some(0), 1, 0.5), node(4, Some(1), 1, 2.0), node(inner, Some(1), calls, seconds - 2.5)];
         if inner == 3 {
-            nodes[3].wait_ticks = ((seconds - 2.6) / TICK) as u64;
-            nodes[3].virtual_wait_ticks = nodes[3].wait_ticks;
+            let exchanged = nodes[3].exchanged_mut();
+            exchanged.wait_ticks = ((seconds - 2.6) / TICK) as u64;
+            exchanged.virtual_wait_ticks = exchanged.wait_ticks;
         }
         let since = if rank == 0 { seconds - 3.0 } else { 0.001 };
         let standing = Some(Standing { node: Some(3), since: (since / TICK) as u64 });
@@ -140,10 +141,10 @@ fn what_is_hot_now_stands_first_and_what_stands_still_is_named() {
 fn waiting_is_compensated_as_the_time_beside_it_and_measured_with_it() {
     let reading = || {
         let mut profile = profile(6.0);
-        let node = &mut profile.locations[0].nodes[3];
+        let exchanged = profile.locations[0].nodes[3].exchanged_mut();
         // Of 3.4 s that it waited, 2.4 s were for what measuring cost the other rank, and of the 3.5 s that it took.
-        (node.virtual_wait_ticks, node.delay_gain) = (1_000_000_000, 2_400_000_000);
-        node.peers = vec![Peer { rank: 1, received: 1, wait: 3_400_000_000, virtual_wait: 1_000_000_000, ..Peer::default() }];
+        (exchanged.virtual_wait_ticks, exchanged.delay_gain) = (1_000_000_000, 2_400_000_000);
+        exchanged.peers = vec![Peer { rank: 1, received: 1, wait: 3_400_000_000, virtual_wait: 1_000_000_000, ..Peer::default() }];
         let about = About { program: "app".into(), at_s: 6.0, took_s: 0.001, ended: Some("ended well".into()) };
         let mut app = App::default();
         app.read(Snapshot::of(&profile, &compensate(&profile, Mode::Parallel), about));

@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use tare_compensate::Mode;
+use tare_compensate::{Mode, compensate_wanted};
+use tare_profile::Extent;
 use tare_query::{Measure, Nothing, Puzzle, Question, Sums, answer, places};
 use tare_report::answer as shown;
 
@@ -15,18 +16,26 @@ use crate::results::{Results, mode, output_page};
 /// Answers the question.
 pub(crate) fn query(arguments: &QueryArguments) -> Result<ExitCode, Failure> {
     memory::answer_soon();
-    let results = during(format!("reading {}", arguments.run.display()), || Results::at(&arguments.run))?;
-    let question = arguments.question.join(" ");
-    print!("{}", during("answering", || answered(&results, &question, arguments.compensate, arguments.format))?);
+    let words = arguments.question.join(" ");
+    let question = Question::parse(&words).map_err(|puzzle| failure(&puzzle))?;
+    // Where threads stand the open regions say.
+    let extent = if matches!(question, Question::Where(_)) { Extent::Open } else { Extent::All };
+    let results = during(format!("reading {}", arguments.run.display()), || Results::at(&arguments.run, extent))?;
+    print!("{}", during("answering", || answered(&results, &words, question, arguments.compensate, arguments.format))?);
     // The process ends: to give memory back page by page would only take time from the program that is asked about.
     std::mem::forget(results);
     Ok(ExitCode::SUCCESS)
 }
 
-/// The answer to a question, ending with a newline.
-pub(crate) fn answered(results: &Results, words: &str, compensate: Compensate, format: Format) -> Result<String, Failure> {
-    let profile = &results.profile;
+/// The answer to a question in words, as JSON.
+pub(crate) fn document(results: &Results, words: &str, compensate: Compensate) -> Result<String, Failure> {
     let question = Question::parse(words).map_err(|puzzle| failure(&puzzle))?;
+    answered(results, words, question, compensate, Format::Json)
+}
+
+/// The answer to a question, ending with a newline.
+fn answered(results: &Results, words: &str, question: Question, compensate: Compensate, format: Format) -> Result<String, Failure> {
+    let profile = &results.profile;
     if let Some(rank) = question.missing_rank(profile) {
         return Err(failure(&Puzzle::Rank(rank)));
     }
@@ -44,8 +53,7 @@ pub(crate) fn answered(results: &Results, words: &str, compensate: Compensate, f
             }
             // What another tool measured has nothing taken off.
             let mode = if results.is_foreign() { Mode::Off } else { mode(compensate) };
-            let compensate = if question.is_time_of_whole() { tare_compensate::compensate_whole } else { tare_compensate::compensate };
-            let compensated = compensate(profile, mode);
+            let compensated = compensate_wanted(profile, mode, question.wanted());
             let answer = answer(profile, &compensated, &question).map_err(|puzzle| failure(&puzzle))?;
             match format {
                 Format::Text => shown::text(&results.about(), profile, mode, &answer, &output_page()),

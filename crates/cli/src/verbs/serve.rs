@@ -9,10 +9,11 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tare_profile::Extent;
 use tare_report::{export, html, json};
 use tare_serve::{Reply, Request, serve as answer_requests};
 
-use crate::args::{Carried, Format, ServeArguments, Showing};
+use crate::args::{Carried, ServeArguments, Showing};
 use crate::failure::{Code, Failure};
 use crate::foreign_file;
 use crate::pace;
@@ -22,7 +23,7 @@ use crate::verbs::{query, report};
 
 /// Serves the run until it is told to stop.
 pub(crate) fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
-    let program = Results::at(&arguments.run)?.program();
+    let program = Results::at(&arguments.run, Extent::Open)?.program();
     let listener = TcpListener::bind(&arguments.listen).map_err(|error| {
         Failure::new(Code::Unavailable, format!("cannot listen on {}: {error}", arguments.listen))
             .remedy("another address with --listen ADDRESS:PORT; port 0 takes any that is free")
@@ -77,10 +78,16 @@ impl Site {
             return self.state().map_or_else(|failure| Reply::Unreadable(failure.to_string()), |state| Reply::Document(JSON, state.into_bytes()));
         }
         let before = pace::taken();
-        let results = match Results::at(&self.run) {
+        let results = match Results::at(&self.run, Extent::All) {
             Ok(results) => results,
             Err(failure) => return Reply::Unreadable(failure.to_string()),
         };
+        if request.path == "/query" {
+            return match query::document(&results, request.parameter("q").unwrap_or_default(), self.showing.compensate) {
+                Ok(answer) => Reply::Document(JSON, answer.into_bytes()),
+                Err(failure) => Reply::Refused(failure.to_string()),
+            };
+        }
         let (run, shown) = (results.about(), results.compensated(&self.showing));
         match request.path.as_str() {
             "/page" => {
@@ -90,11 +97,7 @@ impl Site {
                 Reply::Document(HTML, page)
             }
             "/metrics" => Reply::Document(PROMETHEUS, export::document(export::Format::Prometheus, &run, &shown).0),
-            "/report.json" => Reply::Document(JSON, json::report(&run, &shown).into_bytes()),
-            _ => match query::answered(&results, request.parameter("q").unwrap_or_default(), self.showing.compensate, Format::Json) {
-                Ok(answer) => Reply::Document(JSON, answer.into_bytes()),
-                Err(failure) => Reply::Refused(failure.to_string()),
-            },
+            _ => Reply::Document(JSON, json::report(&run, &shown).into_bytes()),
         }
     }
 }

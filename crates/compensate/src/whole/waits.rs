@@ -66,8 +66,8 @@ fn joined<K: Copy + Ord + Hash>(profile: &Profile, compensated: &Compensated, ke
         let process = profile.process_of(location);
         let Some(own) = process.rank else { continue };
         let seconds = |ticks: u64| process.clock.seconds(ticks as f64);
-        for (index, node) in location.nodes.iter().enumerate().filter(|(_, node)| !node.peers.is_empty()) {
-            for (key, peer) in keys(location, index).into_iter().flat_map(|key| node.peers.iter().map(move |peer| (key, peer))) {
+        for (index, node) in location.nodes.iter().enumerate().filter(|(_, node)| !node.exchanged().peers.is_empty()) {
+            for (key, peer) in keys(location, index).into_iter().flat_map(|key| node.exchanged().peers.iter().map(move |peer| (key, peer))) {
                 // A record holds the bytes of both ways together.
                 let bytes = |one_way| share_of(peer.bytes, one_way, peer.sent.saturating_add(peer.received));
                 if peer.received > 0 || peer.wait > 0 {
@@ -167,7 +167,7 @@ pub fn wait_places(profile: &Profile, compensated: &Compensated, tree: &CallTree
             sums.calls += node.calls();
             sums.moved.add(rank, node);
             *sums.waiters.entry(rank).or_default() += figures.wait_s;
-            for peer in node.peers.iter().filter(|peer| peer.wait > 0 || peer.held > 0) {
+            for peer in node.exchanged().peers.iter().filter(|peer| peer.wait > 0 || peer.held > 0) {
                 let (wait, held) = if compensated.mode == Mode::Parallel { (peer.virtual_wait, peer.virtual_held) } else { (peer.wait, peer.held) };
                 *sums.awaited.entry(peer.rank).or_default() += process.clock.seconds(wait.saturating_add(held) as f64);
                 sums.held_s += process.clock.seconds(held as f64);
@@ -245,8 +245,8 @@ struct Moved {
 
 impl Moved {
     fn add(&mut self, own: u32, node: &Node) {
-        let (mut messages, mut bytes) = (node.messages.count, node.messages.bytes);
-        for peer in &node.peers {
+        let (mut messages, mut bytes) = (node.exchanged().messages.count, node.exchanged().messages.bytes);
+        for peer in &node.exchanged().peers {
             let both = peer.sent.saturating_add(peer.received);
             for (end, pair, count) in [(0, (own, peer.rank), peer.sent), (1, (peer.rank, own), peer.received)] {
                 if count > 0 {

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses the part that it needs")]
 
-use tare_profile::{Clock, DelayModel, Location, Node, Peer, Process, ProcessIndex, Profile, Region, RegionIndex, RegionKind, State};
+use tare_profile::{Clock, DelayModel, Exchanged, Location, Node, Peer, Process, ProcessIndex, Profile, Region, RegionIndex, RegionKind, State};
 
 fn region(index: usize) -> Region {
     Region {
@@ -39,6 +39,11 @@ pub(crate) fn profile_of(nodes: Vec<Node>) -> Profile {
     Profile { processes: vec![process], locations: vec![location], regions, unreadable: Vec::new() }
 }
 
+/// What a call path has that waited for so long, as measured and in virtual time.
+fn exchanged(waited: u64, peers: Vec<Peer>) -> Option<Box<Exchanged>> {
+    Some(Box::new(Exchanged { wait_ticks: waited, virtual_wait_ticks: waited, peers, ..Exchanged::default() }))
+}
+
 /// Ranks of a program that works and then waits in MPI, without any cost of probes. For each rank: the seconds it works, the
 /// seconds it waits, and the rank whose ten messages it waits for (in a collective there is none).
 pub(crate) fn ranks_with(ranks: u32, of: impl Fn(u32) -> (f64, f64, Option<u32>)) -> Profile {
@@ -63,9 +68,7 @@ pub(crate) fn ranks_with(ranks: u32, of: impl Fn(u32) -> (f64, f64, Option<u32>)
                 parent: Some(1),
                 on_calls: 10,
                 exclusive: ticks(wait),
-                wait_ticks: waited,
-                virtual_wait_ticks: waited,
-                peers: sender.map(peer).into_iter().collect(),
+                exchanged: exchanged(waited, sender.map(peer).into_iter().collect()),
                 ..Node::default()
             },
         ];
@@ -93,7 +96,7 @@ pub(crate) fn two_phases(second: [(f64, f64); 2]) -> Profile {
         nodes.push(node(phase_b, 1, 0.0));
         nodes.push(node(work, 5, works));
         let waited = ticks(waits) as u64;
-        nodes.push(Node { wait_ticks: waited, virtual_wait_ticks: waited, ..node(RegionIndex(6), 5, waits) });
+        nodes.push(Node { exchanged: exchanged(waited, Vec::new()), ..node(RegionIndex(6), 5, waits) });
         location.nodes = nodes;
     }
     profile

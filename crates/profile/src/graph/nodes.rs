@@ -1,6 +1,6 @@
 //! The nodes of one location: call paths, with their batches and partners.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use tare_format::description::RegionKind;
 use tare_format::graph::{
@@ -9,20 +9,46 @@ use tare_format::graph::{
 };
 use tare_format::metrics::{VALUES, ValuesRecord};
 
-use super::{Image, NO_DESCRIPTION, Reader, cost, record};
-use crate::model::{Batches, Messages, Node, Peer, RegionIndex};
+use super::{Image, Reader, cost, record};
+use crate::live::{RUNS, open_nodes};
+use crate::model::{Batches, Exchanged, Messages, Node, Peer, RegionIndex};
+
+/// Call paths of a location.
+pub(super) struct Nodes {
+    pub(super) nodes: Vec<Node>,
+    pub(super) places: Places,
+    /// An entry and an exit for each call that was on; what damage made of the counts is added up as far as numbers go.
+    pub(super) events: u64,
+}
+
+/// Where each node of the file stands in the model.
+pub(super) struct Places(Vec<u32>);
+
+/// What is not in the model.
+const NOWHERE: u32 = u32::MAX;
+
+impl Places {
+    pub(super) fn of(&self, node: u32) -> Option<usize> {
+        self.0.get(node as usize).filter(|place| **place != NOWHERE).map(|place| *place as usize)
+    }
+}
+
+/// All nodes that are in use, and the one for those that found no room.
+pub(super) fn all_of(location: &LocationRecord) -> impl ExactSizeIterator<Item = u32> + use<> {
+    let overflow = MAX_NODES - 1;
+    let is_full = location.nodes > overflow || location.overflow_calls > 0;
+    let count = location.nodes.min(overflow);
+    (0..count + u32::from(is_full)).map(move |index| if index == count { overflow } else { index })
+}
 
 impl Reader<'_, '_> {
-    /// The region graph: nodes that are published, in the order of the file, and where each of the file's stands among
-    /// them. The root is always there.
-    pub(super) fn nodes(&mut self, arena: u64, location: &LocationRecord) -> (Vec<Node>, Vec<Option<usize>>) {
-        let overflow = MAX_NODES - 1;
-        let count = location.nodes.min(overflow);
-        let last = (location.nodes > overflow || location.overflow_calls > 0).then_some(overflow);
-        let mut places = vec![None; count as usize];
+    /// The region graph: of these nodes those that are published, parents before their children. The root is always there.
+    pub(super) fn nodes(&mut self, arena: u64, location: &LocationRecord, indices: impl ExactSizeIterator<Item = u32>) -> Nodes {
+        let mut places = Places(vec![NOWHERE; location.nodes.min(MAX_NODES - 1) as usize]);
         // Grown step by step it would be copied again and again, which is half of the time that an answer takes.
-        let mut nodes = Vec::with_capacity(count as usize + 1);
-        for index in (0..count).chain(last) {
+        let mut nodes = Vec::with_capacity(indices.len());
+        let mut events: u64 = 0;
+        for index in indices {
             let Some(raw) = self.record(arena + NODES, u64::from(index), RawNode::SIZE, RawNode::from_bytes) else {
                 break;
             };
@@ -30,35 +56,62 @@ impl Reader<'_, '_> {
                 continue;
             }
             let parent = if index == 0 { None } else { Some(self.parent(raw.parent, &places)) };
-            if let Some(place) = places.get_mut(index as usize) {
-                *place = Some(nodes.len());
+            if let Some(place) = places.0.get_mut(index as usize) {
+                *place = nodes.len() as u32;
             }
-            let node = self.node(arena, index, &raw, location);
-            nodes.push(Node { parent, ..node });
+            if index != 0 {
+                events = events.saturating_add(raw.calls.saturating_mul(2));
+            }
+            let node = self.node(arena, index, parent, &raw, location);
+            nodes.push(node);
         }
         if nodes.is_empty() {
             let region = self.root_region();
             nodes.push(Node { region, ..Node::default() });
         }
-        (nodes, places)
+        for at in location.contradicted_at {
+            if let Some(place) = (at as u32).checked_sub(1).and_then(|node| places.of(node)) {
+                nodes[place].exchanged_mut().contradicted = at >> 32;
+            }
+        }
+        Nodes { nodes, places, events }
+    }
+
+    /// The root and the regions that are open; all nodes where they have to tell which are.
+    pub(super) fn open_alone(&mut self, index: u64, arena: u64, location: &LocationRecord) -> Nodes {
+        let words = self.last_words(index, location);
+        if words.is_none() && self.live.is_some() && location.state == RUNS {
+            return self.nodes(arena, location, all_of(location));
+        }
+        let open = words.and_then(|(words, _)| open_nodes(self.bytes, arena, &words));
+        let mut kept = BTreeSet::from([0]);
+        for from in open.into_iter().flat_map(|(open, owner)| [open, owner]) {
+            let mut at = from;
+            while at < location.nodes && kept.insert(at) {
+                let raw = record(self.bytes, arena + NODES, u64::from(at), RawNode::SIZE, RawNode::from_bytes);
+                at = raw.map_or(0, |raw| raw.parent);
+            }
+        }
+        let kept: Vec<u32> = kept.into_iter().collect();
+        self.nodes(arena, location, kept.into_iter())
     }
 
     /// Where a node's parent stands in the model; the root for one that cannot be.
-    fn parent(&mut self, parent: u32, places: &[Option<usize>]) -> usize {
-        places.get(parent as usize).copied().flatten().unwrap_or_else(|| {
+    fn parent(&mut self, parent: u32, places: &Places) -> usize {
+        places.of(parent).unwrap_or_else(|| {
             self.damaged += 1;
             0
         })
     }
 
-    fn node(&mut self, arena: u64, index: u32, raw: &RawNode, location: &LocationRecord) -> Node {
+    fn node(&mut self, arena: u64, index: u32, parent: Option<usize>, raw: &RawNode, location: &LocationRecord) -> Node {
         let cold = self
             .record(arena + COLD_NODES, u64::from(index), ColdNode::SIZE, ColdNode::from_bytes)
             .or_else(|| ColdNode::from_bytes(&[0; ColdNode::SIZE]));
         let overflow = raw.flags & NODE_OVERFLOW != 0 || index == MAX_NODES - 1;
         let mut node = Node {
             region: self.region(index, raw, overflow),
-            parent: None,
+            parent,
             on_calls: raw.calls,
             off_calls: off_calls(raw),
             exclusive: raw.exclusive,
@@ -68,7 +121,6 @@ impl Reader<'_, '_> {
             hooked: raw.flags & (NODE_HOOK | NODE_USER) != 0,
             folded: raw.flags & NODE_FOLDED != 0,
             overflow,
-            contradicted: location.contradicted_at.iter().find(|&&at| at as u32 == index + 1).map_or(0, |at| at >> 32),
             ..Node::default()
         };
         if let Some((arena, count)) = self.values {
@@ -77,14 +129,27 @@ impl Reader<'_, '_> {
         }
         if let Some(cold) = cold {
             node.tool_ticks = cold.tool_ticks;
-            node.wait_ticks = cold.wait_ticks;
-            node.virtual_wait_ticks = cold.virtual_wait_ticks;
-            node.delay_gain = cold.delay_gain;
-            node.messages = Messages { count: cold.messages, bytes: cold.bytes, unpaired: cold.unpaired };
             node.batches = self.batches(arena, cold.batch_record, index, location);
-            node.peers = self.peers(arena, cold.first_peer, location);
+            node.exchanged = self.exchanged(arena, &cold, location);
         }
         node
+    }
+
+    /// `None` where there is nothing, as for most nodes.
+    fn exchanged(&mut self, arena: u64, cold: &ColdNode, location: &LocationRecord) -> Option<Box<Exchanged>> {
+        let counts = cold.wait_ticks | cold.virtual_wait_ticks | cold.delay_gain.cast_unsigned() | cold.messages | cold.bytes | cold.unpaired;
+        if counts == 0 && cold.first_peer == 0 {
+            return None;
+        }
+        let peers = self.peers(arena, cold.first_peer, location);
+        Some(Box::new(Exchanged {
+            wait_ticks: cold.wait_ticks,
+            virtual_wait_ticks: cold.virtual_wait_ticks,
+            delay_gain: cold.delay_gain,
+            messages: Messages { count: cold.messages, bytes: cold.bytes, unpaired: cold.unpaired },
+            contradicted: 0,
+            peers,
+        }))
     }
 
     fn region(&mut self, index: u32, raw: &RawNode, overflow: bool) -> RegionIndex {
@@ -99,10 +164,10 @@ impl Reader<'_, '_> {
 
     pub(super) fn region_with_id(&mut self, id: u32) -> RegionIndex {
         let number_in = |image: &Image| id.checked_sub(image.record.id_base).filter(|number| (1..=image.record.regions).contains(number));
-        let place = self.images.iter().find_map(|image| Some((image.description, image.record.identity, number_in(image)?)));
-        let known = place.and_then(|(description, identity, number)| match identity {
-            NO_DESCRIPTION => self.named(number),
-            _ => self.regions.of_image(description?, number),
+        let place = self.images.iter().find_map(|image| Some((image.description, image.is_named, number_in(image)?)));
+        let known = place.and_then(|(description, is_named, number)| match is_named {
+            true => self.named(number),
+            false => self.regions.of_image(description?, number),
         });
         known.unwrap_or_else(|| {
             let name = format!("[region {} without description]", id);

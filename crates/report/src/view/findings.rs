@@ -211,7 +211,7 @@ impl Words<'_> {
 
 /// Whether it is known where ranks waited: other tools' files do not say it, but for those that were ours and have kept it.
 pub(crate) fn knows_waiting(run: &Run, profile: &Profile) -> bool {
-    run.measured_by.is_none() || profile.locations.iter().flat_map(|location| &location.nodes).any(|node| node.wait_ticks > 0)
+    run.measured_by.is_none() || profile.locations.iter().flat_map(|location| &location.nodes).any(|node| node.exchanged().wait_ticks > 0)
 }
 
 /// What is said where there is no finding.

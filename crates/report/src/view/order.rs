@@ -26,11 +26,11 @@ impl Contradicted {
     pub(crate) fn of(profile: &Profile) -> Self {
         let mut places: Vec<ContradictedPlace> = Vec::new();
         for location in &profile.locations {
-            for (index, node) in location.nodes.iter().enumerate().filter(|(_, node)| node.contradicted > 0) {
+            for (index, node) in location.nodes.iter().enumerate().filter(|(_, node)| node.exchanged().contradicted > 0) {
                 let (operation, caller) = (node.region.0, caller(profile, location, index));
                 match places.iter_mut().find(|place| (place.operation, place.caller) == (operation, caller)) {
-                    Some(place) => place.receives += node.contradicted,
-                    None => places.push(ContradictedPlace { operation, caller, receives: node.contradicted }),
+                    Some(place) => place.receives += node.exchanged().contradicted,
+                    None => places.push(ContradictedPlace { operation, caller, receives: node.exchanged().contradicted }),
                 }
             }
         }

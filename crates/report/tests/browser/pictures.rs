@@ -80,7 +80,7 @@ fn the_matrix_has_the_scale_that_fits_or_is_chosen() {
     let mut browser = Browser::start();
     let mut profile = master_and_worker();
     let back = tare_profile::Peer { rank: 0, received: 10, bytes: 4_000_000, ..tare_profile::Peer::default() };
-    profile.locations[1].nodes[1].peers = vec![back];
+    profile.locations[1].nodes[1].exchanged_mut().peers = vec![back];
     browser.open(&made(&run(), &profile));
     let line = "document.querySelector('#messages-line').textContent";
     assert!(browser.text(line).ends_with("from dark 0 to bright 7.63\u{202f}MiB, on a linear scale"), "{}", browser.text(line));

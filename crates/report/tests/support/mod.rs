@@ -82,11 +82,12 @@ pub(crate) fn master_and_worker() -> Profile {
     let span = |delay: f64| Some(Span { start: 1_000, end: 18_000_001_000, closed: true, start_delay: 0, end_delay: (delay / TICK) as i64 });
     let mut receive = node(3, Some(1), 1_000, 8.9);
     receive.tool_ticks = 600_000;
-    receive.delay_gain = (1.58 / TICK) as i64;
-    receive.wait_ticks = (8.8 / TICK) as u64;
-    receive.virtual_wait_ticks = (7.2 / TICK) as u64;
-    receive.messages = Messages { count: 1_000, bytes: 8_000_000, unpaired: 0 };
-    receive.peers = vec![Peer {
+    let exchanged = receive.exchanged_mut();
+    exchanged.delay_gain = (1.58 / TICK) as i64;
+    exchanged.wait_ticks = (8.8 / TICK) as u64;
+    exchanged.virtual_wait_ticks = (7.2 / TICK) as u64;
+    exchanged.messages = Messages { count: 1_000, bytes: 8_000_000, unpaired: 0 };
+    exchanged.peers = vec![Peer {
         rank: 1,
         received: 1_000,
         bytes: 8_000_000,
@@ -168,10 +169,10 @@ pub(crate) fn many(regions: usize, ranks: u32) -> Profile {
         let mut nodes = vec![node(0, None, 0, 0.001)];
         nodes.extend((1..SHARED).map(|index| node(index, Some(index / 3), 100, slow * 0.2 / index as f64)));
         let waited = ((1.5 - slow) * 0.1 / TICK) as u64;
-        nodes[3].wait_ticks = waited;
-        nodes[3].virtual_wait_ticks = waited;
+        let exchanged = nodes[3].exchanged_mut();
+        (exchanged.wait_ticks, exchanged.virtual_wait_ticks) = (waited, waited);
         let neighbour = (rank + 1) % ranks;
-        nodes[3].peers = vec![Peer { rank: neighbour, received: 10, sent: 10, bytes: 8_000, wait: waited, virtual_wait: waited, ..Peer::default() }];
+        exchanged.peers = vec![Peer { rank: neighbour, received: 10, sent: 10, bytes: 8_000, wait: waited, virtual_wait: waited, ..Peer::default() }];
         let own = |number: usize| SHARED + (rank as usize * OWN / 2 + number) % (regions - SHARED);
         // Times that no compression can foresee.
         let noise = |number: usize| (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40;
