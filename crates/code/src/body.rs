@@ -6,38 +6,55 @@ use tare_image::Image;
 use crate::Program;
 use crate::decode::{RawFlow, decoder, raw_flow};
 use crate::jumps::{JumpKind, Jumps};
-use crate::plain::plain_length;
 use crate::program::{Body, Flow, Function, Instruction, Operand};
+use crate::usual::{Usual, usual};
 
 impl Program {
     /// Decodes a function of this program.
     #[must_use]
     pub fn body(&self, image: &Image<'_>, function: &Function) -> Body {
         let jumps = self.jumps_of(function);
-        let size = usize::try_from(function.size() / 3).unwrap_or(0);
-        let mut instructions = Vec::with_capacity(size);
+        let size = usize::try_from(function.size()).unwrap_or(0);
+        let mut body = Body {
+            instructions: Vec::with_capacity(size / 3),
+            parts: Vec::with_capacity(function.parts.len()),
+            tied: Vec::with_capacity(size / 12),
+            tables: jumps.map(|jumps| jumps.tables.clone()).unwrap_or_default(),
+        };
         let mut decoded = Decoded::default();
         for part in &function.parts {
+            let first = body.instructions.len();
             let mut decoder = decoder(image, part);
             let bytes = image.bytes_at(part.start, part.end.saturating_sub(part.start)).unwrap_or_default();
             let (mut address, mut rest) = (part.start, bytes);
             while !rest.is_empty() {
-                if let Some(length) = plain_length(rest) {
-                    instructions.push(Instruction { address, length: length as u8, flow: Flow::Next, operand: Operand::Fixed });
-                    (address, rest) = (address + length as u64, rest.get(length..).unwrap_or_default());
-                    continue;
+                let one = match usual(rest, address) {
+                    Some(Usual::Plain { length }) => Instruction { address, length, flow: Flow::Next, operand: Operand::Fixed },
+                    Some(Usual::Relative { length, field, target }) => {
+                        Instruction { address, length, flow: Flow::Next, operand: Operand::RipRelative { at: field, target } }
+                    }
+                    Some(Usual::Direct(direct)) => {
+                        let flow = self.understood(function, jumps, address, direct.flow());
+                        Instruction { address, length: direct.length, flow, operand: Operand::Branch { target: direct.target } }
+                    }
+                    None => {
+                        if decoder.set_position(bytes.len() - rest.len()).is_err() {
+                            break;
+                        }
+                        decoder.set_ip(address);
+                        decoder.decode_out(&mut decoded);
+                        self.instruction(function, jumps, &decoder, &decoded)
+                    }
+                };
+                if one.flow != Flow::Next || one.operand != Operand::Fixed {
+                    body.tied.push(body.instructions.len() as u32);
                 }
-                if decoder.set_position(bytes.len() - rest.len()).is_err() {
-                    break;
-                }
-                decoder.set_ip(address);
-                decoder.decode_out(&mut decoded);
-                let length = decoded.len();
-                instructions.push(self.instruction(function, jumps, &decoder, &decoded));
-                (address, rest) = (address + length as u64, rest.get(length..).unwrap_or_default());
+                body.instructions.push(one);
+                (address, rest) = (one.end(), rest.get(usize::from(one.length)..).unwrap_or_default());
             }
+            body.parts.push(first..body.instructions.len());
         }
-        Body { instructions, tables: jumps.map(|jumps| jumps.tables.clone()).unwrap_or_default() }
+        body
     }
 
     /// Decodes the one instruction of a function that begins at an address.
@@ -57,9 +74,14 @@ impl Program {
 
     fn instruction(&self, function: &Function, jumps: Option<&Jumps>, decoder: &Decoder<'_>, decoded: &Decoded) -> Instruction {
         let (address, raw) = (decoded.ip(), raw_flow(decoded));
-        let kind = || jumps.and_then(|jumps| jumps.kinds.get(&address));
-        let flow = self.flow(function, self.straightened(self.inline.understood(address, raw)), kind);
+        let flow = self.understood(function, jumps, address, raw);
         Instruction { address, length: decoded.len() as u8, flow, operand: operand(decoder, decoded, raw) }
+    }
+
+    /// The flow of an instruction at an address.
+    fn understood(&self, function: &Function, jumps: Option<&Jumps>, address: u64, raw: RawFlow) -> Flow {
+        let kind = || jumps.and_then(|jumps| jumps.kinds.get(&address));
+        self.flow(function, self.straightened(self.inline.understood(address, raw)), kind)
     }
 
     /// A branch that leaves out a `lock` prefix as one to the instruction.

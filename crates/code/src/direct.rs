@@ -7,42 +7,77 @@ use crate::decode::RawFlow;
 
 /// A direct call, jump or branch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Direct {
-    pub(crate) flow: RawFlow,
-    pub(crate) length: u8,
+pub struct Direct {
+    /// Which of them.
+    pub turn: Turn,
+    /// Link address.
+    pub target: u64,
+    /// Bytes.
+    pub length: u8,
+    /// Where in its bytes the distance to the target begins; it ends them.
+    pub field: u8,
+}
+
+/// What a direct transfer of control is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// It comes back.
+    Call,
+    /// Always.
+    Jump,
+    /// A jump on a condition.
+    Branch,
+}
+
+impl Direct {
+    #[inline(always)]
+    pub(crate) const fn flow(self) -> RawFlow {
+        match self.turn {
+            Turn::Call => RawFlow::Call(self.target),
+            Turn::Jump => RawFlow::Jump(self.target),
+            Turn::Branch => RawFlow::Branch(self.target),
+        }
+    }
 }
 
 /// The one that begins some code at a link address; `None` where it is another instruction, or not known here.
+#[must_use]
 #[inline(always)]
-pub(crate) fn direct(code: &[u8], address: u64) -> Option<Direct> {
-    let (flow, opcode): (fn(u64) -> RawFlow, usize) = match *code.first()? {
-        0xe8 => (RawFlow::Call, 1),
-        0xe9 | 0xeb => (RawFlow::Jump, 1),
-        0x70..=0x7f => (RawFlow::Branch, 1),
-        0x0f if code.get(1)? & 0xf0 == 0x80 => (RawFlow::Branch, 2),
+pub fn direct(code: &[u8], address: u64) -> Option<Direct> {
+    let (turn, field) = match *code.first()? {
+        0xe8 => (Turn::Call, 1),
+        0xe9 | 0xeb => (Turn::Jump, 1),
+        0x70..=0x7f => (Turn::Branch, 1),
+        0x0f if code.get(1)? & 0xf0 == 0x80 => (Turn::Branch, 2),
         _ => return None,
     };
-    let rest = code.get(opcode..)?;
+    let rest = code.get(usize::from(field)..)?;
     let (distance, length) = match code.first()? {
         0xeb | 0x70..=0x7f => (i64::from(i8::from_le_bytes(*rest.first_chunk()?)), 2),
-        _ => (i64::from(i32::from_le_bytes(*rest.first_chunk()?)), opcode as u8 + 4),
+        _ => (i64::from(i32::from_le_bytes(*rest.first_chunk()?)), field + 4),
     };
-    Some(Direct { flow: flow(address.wrapping_add(u64::from(length)).wrapping_add_signed(distance)), length })
+    Some(Direct { turn, target: address.wrapping_add(u64::from(length)).wrapping_add_signed(distance), length, field })
 }
 
 #[cfg(test)]
 mod tests {
     use iced_x86::{Decoder, DecoderOptions};
 
-    use super::{Direct, direct};
+    use super::{Direct, Turn, direct};
     use crate::decode::{RawFlow, raw_flow};
 
     /// What the decoder says of a direct call, jump or branch.
     fn decoded(code: &[u8], address: u64) -> Option<Direct> {
-        let one = Decoder::with_ip(64, code, address, DecoderOptions::NONE).decode();
-        let flow = raw_flow(&one);
-        let is_direct = matches!(flow, RawFlow::Call(_) | RawFlow::Jump(_) | RawFlow::Branch(_));
-        is_direct.then(|| Direct { flow, length: one.len() as u8 })
+        let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
+        let one = decoder.decode();
+        let (turn, target) = match raw_flow(&one) {
+            RawFlow::Call(target) => (Turn::Call, target),
+            RawFlow::Jump(target) => (Turn::Jump, target),
+            RawFlow::Branch(target) => (Turn::Branch, target),
+            _ => return None,
+        };
+        let field = decoder.get_constant_offsets(&one).immediate_offset() as u8;
+        Some(Direct { turn, target, length: one.len() as u8, field })
     }
 
     #[test]

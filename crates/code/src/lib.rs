@@ -62,6 +62,7 @@ mod thunks;
 mod trips;
 mod turns;
 mod twice;
+mod usual;
 mod values;
 
 use std::cmp::Reverse;
@@ -75,6 +76,7 @@ pub use cfg::{Block, Cfg};
 pub use close_up::CloseUp;
 pub use components::components;
 use decode::{AddressSet, RawFlow};
+pub use direct::{Direct, Turn, direct};
 use finder::Finder;
 pub use fingerprint::{Fingerprint, Reached};
 pub use flags::Flags;
@@ -86,7 +88,6 @@ pub use metrics::{Metrics, Source};
 use noreturn::Never;
 pub use noreturn::is_noreturn_name;
 pub use parallel::Threads;
-pub use plain::plain_length;
 pub use program::{Body, Flow, FoundBy, Function, Instruction, JumpTable, Operand, Refusal, TableForm};
 use quick::QuickMap;
 use record::FlowRecord;
@@ -94,6 +95,7 @@ use slots::Changing;
 use sweep::Sweep;
 use thunks::Inline;
 pub use trips::Trips;
+pub use usual::{Usual, usual};
 
 /// Why an image has no functions to speak of.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

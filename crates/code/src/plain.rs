@@ -1,13 +1,14 @@
 //! How long the most usual instructions are, by tables instead of the decoder.
 //!
-//! Plain are instructions after which control goes on to the next one, and that refer to nothing relative to themselves: three
-//! of four. Where only their ends are asked for, this takes a fifth of the decoder's time. Some of them are quiet besides, and tell
-//! nothing of functions. What the tables do not know is left to the decoder; what they know, a test holds against it, every opcode
+//! Plain are instructions after which control goes on to the next one: four of five. Where only their ends are asked for, and what they
+//! refer to relative to themselves, this takes a fifth of the decoder's time. Some of them are quiet besides, and tell nothing of functions. What the tables do not know is left to the decoder; what they know, a test holds against it, every opcode
 //! with every operand.
 
 /// What is known of an opcode, bit by bit.
 type Bits = u16;
 
+/// The operand is at a distance from the instruction's end.
+const DISTANT: Bits = 1 << 10;
 /// The opcode is known.
 const KNOWN: Bits = 1 << 9;
 /// An operand byte follows.
@@ -207,23 +208,18 @@ const fn behind() -> [u8; 256] {
     table
 }
 
-/// Bytes of a plain instruction at the start of some code; `None` where it is another, or not known here.
-#[must_use]
-#[inline]
-pub fn plain_length(code: &[u8]) -> Option<usize> {
-    plain(code, 0).map(|plain| plain.length())
-}
-
 /// A plain instruction that also names no address, of which `least` is the least: it adds and loads no constant that may be one, and its
 /// operand lies [near](NEAR) where registers point.
 #[inline(always)]
 pub(crate) fn quiet(code: &[u8], least: u64) -> Option<Plain> {
-    plain(code, least).filter(|plain| plain.known & NAMES == 0)
+    plain(code, least).filter(|plain| plain.known & (NAMES | DISTANT) == 0)
 }
 
-/// What is known of a plain instruction.
+/// What is known of a plain instruction, or of one that would be but for an operand at a distance from its end.
 pub(crate) struct Plain {
     length: u8,
+    /// Bytes in front of distance and immediate.
+    front: u8,
     /// Of its opcode and operand.
     known: Bits,
 }
@@ -245,6 +241,12 @@ impl Plain {
         self.length as usize
     }
 
+    /// Where in its bytes the distance of an operand from its end begins, if it has one.
+    #[inline]
+    pub(crate) const fn distance(&self) -> Option<u8> {
+        if self.known & DISTANT == 0 { None } else { Some(self.front) }
+    }
+
     /// Whether it compares values.
     #[inline]
     pub(crate) const fn compares(&self) -> bool {
@@ -261,8 +263,9 @@ impl Plain {
     }
 }
 
+/// The one at the start of some code; `None` where it is another, or not known here. Addresses begin at `least`.
 #[inline(always)]
-fn plain(code: &[u8], least: u64) -> Option<Plain> {
+pub(crate) fn plain(code: &[u8], least: u64) -> Option<Plain> {
     if let Some(bytes) = code.first_chunk::<8>() {
         return beginning(*bytes, least).filter(|plain| plain.length() <= code.len());
     }
@@ -318,21 +321,32 @@ const IMMEDIATES: [[u8; 4]; 3] = [[0, 1, 4, 4], [0, 1, 2, 2], [0, 1, 4, 8]];
 /// The plain instruction that begins so. All but distance and immediate are within six bytes: prefix, REX, `0f`, opcode, operand, base.
 #[inline(always)]
 fn beginning(first: [u8; 8], least: u64) -> Option<Plain> {
+    match first[0] {
+        0x66 => prefixed::<1>(first, least),
+        0xf2 => prefixed::<2>(first, least),
+        0xf3 => prefixed::<3>(first, least),
+        _ => behind_prefix::<0>(first, least),
+    }
+}
+
+/// Prefixes are seldom, and those that wait for no answer are faster without.
+#[inline(never)]
+fn prefixed<const PREFIX: usize>(first: [u8; 8], least: u64) -> Option<Plain> {
+    behind_prefix::<PREFIX>(first, least)
+}
+
+/// The same, with the number of the prefix in front.
+#[inline(always)]
+fn behind_prefix<const PREFIX: usize>(first: [u8; 8], least: u64) -> Option<Plain> {
     let mut first = First { left: u64::from_le_bytes(first), taken: 0 };
-    let prefix = match first.byte() {
-        0x66 => 1,
-        0xf2 => 2,
-        0xf3 => 3,
-        _ => 0,
-    };
-    first.skip(prefix != 0);
+    first.skip(PREFIX != 0);
     let is_wide = first.byte() & 0xf8 == 0x48;
     first.skip(first.byte() & 0xf0 == 0x40);
     let is_long = first.skip(first.byte() == 0x0f);
     let opcode = first.next();
-    let mut known = *OPCODES.get(prefix + if is_long { 4 } else { 0 })?.get(usize::from(opcode))?;
+    let mut known = *OPCODES.get(PREFIX + if is_long { 4 } else { 0 })?.get(usize::from(opcode))?;
     // Both prefixes at once are rare.
-    if known & KNOWN == 0 || prefix == 1 && is_wide && !is_long {
+    if known & KNOWN == 0 || PREFIX == 1 && is_wide && !is_long {
         return None;
     }
     let mut immediate = known & IMMEDIATE;
@@ -355,7 +369,10 @@ fn beginning(first: [u8; 8], least: u64) -> Option<Plain> {
             }
         }
         distance = match *BEHIND.get(usize::from(operand))? {
-            RELATIVE => return None,
+            RELATIVE => {
+                known |= DISTANT;
+                4
+            }
             BASE if first.next() & 7 == 5 => {
                 known |= NAMES;
                 4
@@ -369,9 +386,10 @@ fn beginning(first: [u8; 8], least: u64) -> Option<Plain> {
     } else if immediate == REGISTER && !is_wide && u64::from(first.left as u32) < least {
         known &= !NAMES;
     }
-    let size = if prefix == 1 { 1 } else { 2 * usize::from(is_wide) };
-    let length = first.taken + distance + IMMEDIATES.get(size)?.get(usize::from(immediate))?;
-    Some(Plain { length, known })
+    let size = if PREFIX == 1 { 1 } else { 2 * usize::from(is_wide) };
+    let front = first.taken;
+    let length = front + distance + IMMEDIATES.get(size)?.get(usize::from(immediate))?;
+    Some(Plain { length, front, known })
 }
 
 /// What is known of an operation by its operand byte's register: `cmp`, `add` of four bytes and others, or, behind `0f`, `bt` and its kin.
@@ -387,16 +405,18 @@ const fn arithmetic(is_long: bool, register: u8, immediate: Bits) -> Bits {
 
 #[cfg(test)]
 mod tests {
-    use super::{NEAR, Taken, plain_length, quiet};
+    use super::{NEAR, Taken, plain, quiet};
     use crate::addresses::{added_address, constant_address, indexed_address, loaded_slot, stored_address};
     use crate::flags::ARITHMETIC;
     use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
 
-    /// What the decoder says: the length of an instruction that is plain.
-    fn decoded(code: &[u8]) -> Option<usize> {
-        let one = Decoder::with_ip(64, code, 0x1000, DecoderOptions::NONE).decode();
-        let is_plain = !one.is_invalid() && one.flow_control() == FlowControl::Next && one.code() != Code::Hlt && !one.is_ip_rel_memory_operand();
-        is_plain.then(|| one.len())
+    /// What the decoder says of an instruction after which control goes on: its length, and where its operand's distance is.
+    fn decoded(code: &[u8]) -> Option<(usize, Option<u8>)> {
+        let mut decoder = Decoder::with_ip(64, code, 0x1000, DecoderOptions::NONE);
+        let one = decoder.decode();
+        let goes_on = !one.is_invalid() && one.flow_control() == FlowControl::Next && one.code() != Code::Hlt;
+        let field = || decoder.get_constant_offsets(&one).displacement_offset() as u8;
+        goes_on.then(|| (one.len(), one.is_ip_rel_memory_operand().then(field)))
     }
 
     /// All instructions by their prefixes, opcodes and operands, with the bytes that hold them.
@@ -419,14 +439,15 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_those_of_the_decoder() {
-        let mut count = 0_u32;
+    fn lengths_and_distances_are_those_of_the_decoder() {
+        let (mut count, mut distant) = (0_u32, 0_u32);
         all(|code| {
-            let Some(length) = plain_length(code) else { return };
-            assert_eq!(decoded(code), Some(length), "{code:02x?}");
+            let Some(plain) = plain(code, 0) else { return };
+            assert_eq!(decoded(code), Some((plain.length(), plain.distance())), "{code:02x?}");
             count += 1;
+            distant += u32::from(plain.distance().is_some());
         });
-        assert!(count > 1_000_000, "{count} are known");
+        assert!(count > 1_000_000 && distant > 10_000, "{count} are known, {distant} with a distance");
     }
 
     #[test]
@@ -453,7 +474,8 @@ mod tests {
     #[test]
     fn what_ends_early_is_left_to_the_decoder() {
         let code = [0x48, 0x81, 0x84, 0x24, 1, 2, 3, 4, 5, 6, 7, 8];
-        assert_eq!(plain_length(&code), Some(12));
-        assert!((0..12).all(|length| plain_length(code.get(..length).unwrap_or_default()).is_none()));
+        let length = |code: &[u8]| plain(code, 0).map(|plain| plain.length());
+        assert_eq!(length(&code), Some(12));
+        assert!((0..12).all(|end| length(code.get(..end).unwrap_or_default()).is_none()));
     }
 }

@@ -167,8 +167,19 @@ impl Refusal {
 pub struct Body {
     /// In address order, part by part.
     pub instructions: Vec<Instruction>,
+    /// Of each of the function's parts, the instructions that are its.
+    pub parts: Vec<Range<usize>>,
+    /// Indices of those that turn control elsewhere or depend on where they stand, in order: about one of four.
+    pub tied: Vec<u32>,
     /// Jump tables that the function's indirect jumps go through.
     pub tables: Vec<JumpTable>,
+}
+
+impl Body {
+    /// The instructions that turn control elsewhere or depend on where they stand, in order.
+    pub fn tied(&self) -> impl Iterator<Item = &Instruction> {
+        self.tied.iter().filter_map(|&index| self.instructions.get(index as usize))
+    }
 }
 
 /// One decoded instruction, as far as others need it.

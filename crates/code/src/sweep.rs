@@ -10,7 +10,7 @@ use tare_image::Image;
 use crate::addresses::{added_address, constant_address, indexed_address, loaded_slot, origin, part, stored_address};
 use crate::carried::Carried;
 use crate::decode::{AddressSet, RawFlow, enters_kernel, raw_flow};
-use crate::direct::{Direct, direct};
+use crate::direct::{Turn, direct};
 use crate::extent::{Extent, Step};
 use crate::fragments::{Fragment, Fragments, Named, Traits};
 use crate::held;
@@ -464,9 +464,10 @@ impl<'a> Portion<'a> {
             let may_compare = quiet.compares() && self.pointers.last().is_some_and(|last| Recent::reaches(address, last.at));
             return (!may_compare && carried.passes(|| quiet.flags())).then_some(quiet.length());
         }
-        let Direct { flow, length } = direct(rest, address)?;
+        let direct = direct(rest, address)?;
+        let (flow, length) = (direct.flow(), direct.length);
         let behind = address + u64::from(length);
-        let flags = || if matches!(flow, RawFlow::Branch(_)) { Taken::Unknown } else { Taken::None };
+        let flags = || if direct.turn == Turn::Branch { Taken::Unknown } else { Taken::None };
         if !self.inline.is_plain(range, flow, behind) || !carried.passes(flags) {
             return None;
         }

@@ -113,6 +113,17 @@ struct Size {
     end: u32,
 }
 
+impl Size {
+    /// Whether the copy begins with the original's bytes.
+    const fn is_copied(&self, item: &Item) -> bool {
+        match item.form {
+            Form::Short { condition } => !self.wide && (condition.is_none() || self.inserted.taken == 0),
+            Form::Near { condition } => condition.is_none() || self.inserted.taken == 0,
+            _ => true,
+        }
+    }
+}
+
 /// Chooses sizes until every short branch reaches its target.
 fn place(part: &Part<'_>, probed: Option<Probed<'_>>) -> Result<Arranged, Reason> {
     let limit = u32::MAX / 4;
@@ -266,10 +277,18 @@ impl Writer<'_, '_> {
         }
         let mut done = 0;
         for (item, own) in self.part.items.iter().zip(sizes) {
-            self.copy_bytes(done, item.at);
-            self.ways_to(item);
+            let end = item.at + u32::from(item.length);
+            let kept = if own.is_copied(item) { end } else { item.at };
+            if item.places.0 == item.places.1 {
+                self.copy_bytes(done, kept);
+            } else {
+                self.copy_bytes(done, item.at);
+                self.ways_to(item);
+                self.insert_all(item, Slot::Before, size(item, own.wide, own.inserted.taken));
+                self.copy_bytes(item.at, kept);
+            }
             self.item(item, own)?;
-            done = item.at + u32::from(item.length);
+            done = end;
         }
         self.copy_bytes(done, u32::try_from(self.part.bytes.len()).unwrap_or(u32::MAX));
         if self.part.runs_over {
@@ -326,25 +345,23 @@ impl Writer<'_, '_> {
         self.written.sites.push(Site { at, length: end - at, end: behind, point, slot: placed.slot, region: placed.region, insertion: index });
     }
 
+    /// Writes an instruction whose bytes are not copied, and the field of one whose are.
     fn item(&mut self, item: &Item, own: &Size) -> Result<(), Reason> {
         let (wide, taken) = (own.wide, own.inserted.taken);
-        self.insert_all(item, Slot::Before, size(item, wide, taken));
         match item.form {
             Form::Near { condition: Some(code) } | Form::Short { condition: Some(code) } if taken != 0 => {
                 self.skip_conditionally(code ^ 1, taken);
                 self.taken_side(item)?;
             }
             Form::Counter if taken != 0 => {
-                self.copy_item(item);
                 self.last_byte(over(taken) as u8);
                 self.skip(taken);
                 self.taken_side(item)?;
             }
-            Form::Plain => self.copy_item(item),
+            Form::Plain => {}
             Form::Memory { field, what } => self.memory(item, field, what)?,
             Form::Call | Form::Near { .. } => {
                 let target = self.branch_target(item)?;
-                self.copy_item(item);
                 self.field_at_end(target);
             }
             Form::Short { condition: Some(code) } if wide => {
@@ -358,7 +375,6 @@ impl Writer<'_, '_> {
             }
             Form::Counter if wide => {
                 let target = self.branch_target(item)?;
-                self.copy_item(item);
                 self.last_byte(SHORT as u8);
                 self.written.bytes.extend([0xeb, JUMP as u8]);
                 self.jump(target);
@@ -394,10 +410,6 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn copy_item(&mut self, item: &Item) {
-        self.copy_bytes(item.at, item.at + u32::from(item.length));
-    }
-
     fn copy_bytes(&mut self, start: u32, end: u32) {
         let bytes = self.part.bytes.get(start as usize..end as usize).unwrap_or_default();
         self.written.bytes.extend_from_slice(bytes);
@@ -406,7 +418,6 @@ impl Writer<'_, '_> {
     /// A branch within its fragment, at the distance that the labels give.
     fn short(&mut self, item: &Item) -> Result<(), Reason> {
         let Target::Label { offset, .. } = self.branch_target(item)? else { return Err(Reason::StrayBranch) };
-        self.copy_item(item);
         let distance = i64::from(offset) - self.written.bytes.len() as i64;
         let distance = i8::try_from(distance).map_err(|_| Reason::StrayBranch)?;
         self.last_byte(distance.cast_unsigned());
@@ -420,15 +431,13 @@ impl Writer<'_, '_> {
     }
 
     fn memory(&mut self, item: &Item, field: u8, what: Reference) -> Result<(), Reason> {
-        let start = self.position();
-        self.copy_item(item);
         let (is_absolute, target) = match what {
             Reference::Data => (false, Target::Data(item.target)),
             Reference::Table(table) => (false, self.table(table, item.target)?),
             Reference::AbsoluteTable(table) => (true, self.table(table, item.target)?),
         };
-        let at = start + u32::from(field);
-        self.written.fixups.push(Fixup { at, tail: item.length - field, is_absolute, target });
+        let tail = item.length - field;
+        self.written.fixups.push(Fixup { at: self.position() - u32::from(tail), tail, is_absolute, target });
         Ok(())
     }
 

@@ -88,21 +88,14 @@ pub(crate) fn decode<'data>(image: &Image<'data>, function: &Function, body: &Bo
     let is_fixed = matches!(image.kind(), Kind::NonPie | Kind::Static);
     let context =
         Context { image, function, body, references: references(body), placed, is_fixed, may_hold_own: is_fixed && may_hold_own(image, function) };
-    let own: Vec<&Instruction> = body.instructions.iter().filter(|one| context.names_own_code(one)).collect();
+    let own: Vec<&Instruction> = body.tied().filter(|one| context.names_own_code(one)).collect();
     if context.knows_where_it_goes(&own) {
         return Err(Reason::ReturnAddress);
     }
     if context.hands_out_labels(&own) || context.reads_entries() {
         return Err(Reason::LabelAddress);
     }
-    let mut first = 0;
-    let mut parts = Vec::with_capacity(function.parts.len());
-    for range in &function.parts {
-        let part = context.part(range, first)?;
-        first = part.instructions.end;
-        parts.push(part);
-    }
-    Ok(parts)
+    function.parts.iter().zip(&body.parts).map(|(range, own)| context.part(range, own)).collect()
 }
 
 /// What all parts of a function are taken apart with.
@@ -145,7 +138,7 @@ fn references(body: &Body) -> References {
     let firsts: References =
         tables().filter(|(table, _)| table.form == TableForm::Relative32).map(|(table, index)| (table.address, (index, table.address))).collect();
     if !firsts.is_empty() {
-        references.extend(body.instructions.iter().filter_map(|one| match one.operand {
+        references.extend(body.tied().filter_map(|one| match one.operand {
             Operand::RipRelative { target, .. } => Some((one.address, *firsts.get(&target)?)),
             _ => None,
         }));
@@ -192,20 +185,23 @@ impl<'data> Context<'_, 'data> {
         let tables = self.body.tables.iter().filter(|table| !matches!(table.form, TableForm::Code { .. }));
         let entries: Vec<Range<u64>> =
             tables.map(|table| table.address..table.address + table.form.entry_size() * table.reached().len() as u64).collect();
-        let is_read = |target: u64| entries.iter().any(|range| range.contains(&target));
-        let named = |one: &Instruction| match one.operand {
-            Operand::RipRelative { target, .. } => Some(target),
-            Operand::Fixed if self.is_fixed => self.last_word(one),
-            _ => None,
+        let is_read = |one: &Instruction, named: u64| {
+            entries.iter().any(|range| range.contains(&named)) && one.flow == Flow::Next && !self.references.contains_key(&one.address)
         };
-        let reads = |one: &Instruction| one.flow == Flow::Next && named(one).is_some_and(is_read) && !self.references.contains_key(&one.address);
-        !entries.is_empty() && self.body.instructions.iter().any(reads)
+        let relative = |one: &Instruction| matches!(one.operand, Operand::RipRelative { target, .. } if is_read(one, target));
+        !entries.is_empty() && (self.body.tied().any(relative) || self.is_fixed && self.words().any(|(one, word)| is_read(one, word)))
     }
 
-    /// The four bytes at the end of an instruction: an address without registers, if it has one.
-    fn last_word(&self, one: &Instruction) -> Option<u64> {
-        let bytes = self.image.bytes_at(one.address, u64::from(one.length))?;
-        Some(u64::from(u32::from_le_bytes(*bytes.last_chunk()?)))
+    /// The instructions that refer to nothing relative to themselves, with the four bytes at their end: an address without registers, if
+    /// they have one.
+    fn words(&self) -> impl Iterator<Item = (&Instruction, u64)> {
+        self.function.parts.iter().zip(&self.body.parts).flat_map(|(range, own)| {
+            let bytes = self.image.bytes_at(range.start, range.end.saturating_sub(range.start)).unwrap_or_default();
+            let place = move |address: u64| (address - range.start) as usize;
+            let word = move |one: &Instruction| bytes.get(place(one.address)..place(one.end()))?.last_chunk().copied().map(u32::from_le_bytes);
+            let fixed = self.body.instructions.get(own.clone()).unwrap_or_default().iter().filter(|one| one.operand == Operand::Fixed);
+            fixed.filter_map(move |one| Some((one, u64::from(word(one)?))))
+        })
     }
 
     /// The number that a `mov`, `push` or `lea` puts somewhere; it ends the instruction.
@@ -228,9 +224,8 @@ impl<'data> Context<'_, 'data> {
     /// (`-mspeculative-load-hardening`): loaded, or in what follows in a program that stays where it is linked. There it is
     /// the same with where a jump table leads.
     fn knows_where_it_goes(&self, own: &[&Instruction]) -> bool {
-        let code = &self.body.instructions;
         let is_call = |one: &&Instruction| matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall);
-        let returns_to = |address| code.iter().filter(is_call).any(|one| one.end() == address);
+        let returns_to = |address| self.body.tied().filter(is_call).any(|one| one.end() == address);
         let loads_it = |one: &&Instruction| match one.operand {
             Operand::RipRelative { target, .. } => target != one.address && returns_to(target),
             _ => false,
@@ -242,46 +237,55 @@ impl<'data> Context<'_, 'data> {
             let bytes = self.image.bytes_at(address, CHECK_LENGTH).unwrap_or_default();
             u32::try_from(address).is_ok_and(|address| bytes.windows(4).any(|word| word == address.to_le_bytes()))
         };
-        let mut returns = code.iter().filter(is_call).map(Instruction::end);
+        let mut returns = self.body.tied().filter(is_call).map(Instruction::end);
         let mut reached = self.body.tables.iter().flat_map(|table| table.reached()).copied();
         self.may_hold_own && returns.any(names_itself) || self.is_fixed && reached.any(names_itself)
     }
 
-    /// Takes apart what is in a range; its first instruction is said to be the body's one with this index.
-    fn part(&self, range: &Range<u64>, first: usize) -> Result<Part<'data>, Reason> {
+    /// Takes apart what is in a range, which the instructions with these indices fill.
+    fn part(&self, range: &Range<u64>, own: &Range<usize>) -> Result<Part<'data>, Reason> {
         let length = range.end.saturating_sub(range.start);
         let bytes = self.image.bytes_at(range.start, length).ok_or(Reason::Analysis(Refusal::OutsideText))?;
-        let rest = self.body.instructions.get(first..).unwrap_or_default();
-        let mut items = Vec::with_capacity(bytes.len() / 10);
+        let code = self.body.instructions.get(own.clone()).unwrap_or_default();
+        let last = code.last().filter(|last| last.end() == range.end).ok_or(Reason::Analysis(Refusal::Undecodable))?;
         let mut places = Places::of(self.placed, range);
-        let mut next = range.start;
-        let mut last = Flow::Next;
-        let mut count = 0;
-        for one in rest.iter().take_while(|one| range.contains(&one.address)) {
-            if one.address != next {
-                return Err(Reason::Analysis(Refusal::Undecodable));
+        let listed = self.listed(own, places.addresses(range));
+        let mut items = Vec::with_capacity(listed.len());
+        for index in listed {
+            let Some(one) = code.get(index) else { continue };
+            let before = index.checked_sub(1).and_then(|before| code.get(before)).map_or(Flow::Next, |before| before.flow);
+            let at = usize::try_from(one.address - range.start).map_err(|_| Reason::TooLarge)?;
+            let bytes = bytes.get(at..at + usize::from(one.length)).ok_or(Reason::StrayBranch)?;
+            let item = item(self.function, one, at, bytes, &self.references)?;
+            let places = places.at(one.address);
+            if item.form != Form::Plain || places.0 != places.1 {
+                items.push(Item { is_fallen_into: may_run_over(before), places, ..item });
             }
-            if places.next_at == one.address || !self.is_copied(one) {
-                let own = places.at(one.address);
-                let at = usize::try_from(one.address - range.start).map_err(|_| Reason::TooLarge)?;
-                let bytes = bytes.get(at..at + usize::from(one.length)).ok_or(Reason::StrayBranch)?;
-                items.push(Item { is_fallen_into: may_run_over(last), places: own, ..item(self.function, one, at, bytes, &self.references)? });
-            }
-            next = one.end();
-            last = one.flow;
-            count += 1;
         }
-        if next != range.end || count == 0 {
-            return Err(Reason::Analysis(Refusal::Undecodable));
-        }
-        let instructions = first..first + count;
-        Ok(Part { range: range.clone(), bytes, items, instructions, runs_over: may_run_over(last) })
+        Ok(Part { range: range.clone(), bytes, items, instructions: own.clone(), runs_over: may_run_over(last.flow) })
     }
 
-    /// Whether an instruction is copied as it stands: nothing of it depends on where it is.
-    fn is_copied(&self, one: &Instruction) -> bool {
-        let is_fixed = matches!(one.operand, Operand::Fixed) && !matches!(one.flow, Flow::UnknownJump);
-        is_fixed && (self.references.is_empty() || !self.references.contains_key(&one.address))
+    /// The instructions of a part that cannot be copied as they stand, in order, counted from its first: those that depend on where they
+    /// are, those that hold the address of a table, and those at which something is inserted.
+    fn listed(&self, own: &Range<usize>, places: impl Iterator<Item = u64>) -> Vec<usize> {
+        let code = self.body.instructions.get(own.clone()).unwrap_or_default();
+        let index = |address| code.binary_search_by_key(&address, |one| one.address).ok();
+        let first = self.body.tied.partition_point(|&index| (index as usize) < own.start);
+        let tied = self.body.tied.get(first..).unwrap_or_default().iter().map(|&index| index as usize).take_while(|&index| index < own.end);
+        let is_left = |index: &usize| code.get(*index).is_none_or(|one| one.flow != Flow::Next || one.operand != Operand::Fixed);
+        let mut others: Vec<usize> = places.chain(self.references.keys().copied()).filter_map(index).filter(|index| !is_left(index)).collect();
+        others.sort_unstable();
+        others.dedup();
+        let mut others = others.into_iter().peekable();
+        let mut listed = Vec::with_capacity(self.body.tied.len() + others.len());
+        for index in tied.map(|index| index - own.start) {
+            while let Some(other) = others.next_if(|&other| other < index) {
+                listed.push(other);
+            }
+            listed.push(index);
+        }
+        listed.extend(others);
+        listed
     }
 }
 
@@ -289,14 +293,16 @@ impl<'data> Context<'_, 'data> {
 struct Places<'a> {
     placed: &'a [Placed],
     next: usize,
-    /// Address of the next one; that of no instruction behind the last one.
-    next_at: u64,
 }
 
 impl<'a> Places<'a> {
     fn of(placed: &'a [Placed], range: &Range<u64>) -> Self {
-        let next = placed.iter().position(|one| range.contains(&one.at)).unwrap_or(placed.len());
-        Self { placed, next, next_at: placed.get(next).map_or(u64::MAX, |one| one.at) }
+        Self { placed, next: placed.iter().position(|one| range.contains(&one.at)).unwrap_or(placed.len()) }
+    }
+
+    /// Where something is inserted in the part, from the next place on.
+    fn addresses(&self, range: &Range<u64>) -> impl Iterator<Item = u64> {
+        self.placed.get(self.next..).unwrap_or_default().iter().map(|one| one.at).take_while(|at| range.contains(at))
     }
 
     /// First and last index, the last not included, of what is inserted at an instruction.
@@ -304,7 +310,6 @@ impl<'a> Places<'a> {
         let first = self.next;
         let own = self.placed.get(first..).unwrap_or_default().iter().take_while(|one| one.at == address);
         self.next += own.count();
-        self.next_at = self.placed.get(self.next).map_or(u64::MAX, |one| one.at);
         (u32::try_from(first).unwrap_or(u32::MAX), u32::try_from(self.next).unwrap_or(u32::MAX))
     }
 }

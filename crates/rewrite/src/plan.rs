@@ -254,7 +254,7 @@ impl Lifting<'_, '_> {
 /// Whether a function has a branch or jump to an earlier address of its own.
 fn branches_back(body: &Body) -> bool {
     let goes_back = |one: &Instruction| matches!(one.flow, Flow::Branch { target } | Flow::Jump { target } if target <= one.address);
-    body.instructions.iter().any(goes_back)
+    body.tied().any(goes_back)
 }
 
 /// A field that names its region by a place, with the region's index.

@@ -191,7 +191,7 @@ fn function_points(points: &mut Points, function: &Function, body: &Body, has_cl
         let number = points.arrive(entry, &[(region, place(Point::FunctionEnter, entry))]);
         points.ways.push((Way::Entry, entry, number));
     }
-    for one in &body.instructions {
+    for one in body.tied() {
         if let Some(slot) = exit_slot(one.flow) {
             points.placed.push(Placed { at: one.address, slot, region, place: place(Point::FunctionExit, one.address) });
         }

@@ -87,7 +87,7 @@ impl Flowing<'_, '_> {
 
     /// Whatever is a call site, in the order of the body: their numbers count these.
     fn calls(&self) -> impl Iterator<Item = &Instruction> {
-        self.body.instructions.iter().filter(|one| is_call_site(one.flow))
+        self.body.tied().filter(|one| is_call_site(one.flow))
     }
 
     /// By loop whether a call in it comes back more than once: the loop would then be left more often than it is entered.

@@ -55,12 +55,18 @@ impl Labels {
 
     /// Notes an instruction; they come in order.
     pub(crate) fn push(&mut self, old: u64, new: u64) {
+        self.mark(old);
+        if self.shifts.last().is_none_or(|last| new.wrapping_sub(last.1) != old - last.0) {
+            self.shifts.push((old, new));
+        }
+    }
+
+    /// Notes an instruction as far from that in front of it as in the original.
+    #[inline(always)]
+    pub(crate) fn mark(&mut self, old: u64) {
         let at = old - self.start;
         if let Some(word) = self.starts.get_mut((at / 64) as usize) {
             *word |= 1 << (at % 64);
-        }
-        if self.shifts.last().is_none_or(|last| new.wrapping_sub(last.1) != old - last.0) {
-            self.shifts.push((old, new));
         }
     }
 

@@ -61,7 +61,10 @@ pub(super) fn check(original: &Image<'_>, written: &Image<'_>, claims: &Claims<'
 fn says_the_same(one: &Fde<'_>, other: &Fde<'_>) -> bool {
     let routine = |fde: &Fde<'_>| fde.personality.map(|(encoding, address)| (encoding & INDIRECT, address));
     let numbers = |fde: &Fde<'_>| (fde.code_alignment, fde.data_alignment, fde.return_register, fde.lsda, fde.is_signal_frame);
-    numbers(one) == numbers(other) && routine(one) == routine(other) && are_equal(one.cie_cfi(), other.cie_cfi()) && are_equal(one.cfi(), other.cfi())
+    numbers(one) == numbers(other)
+        && routine(one) == routine(other)
+        && (one.cie_instructions == other.cie_instructions || are_equal(one.cie_cfi(), other.cie_cfi()))
+        && (one.instructions == other.instructions || are_equal(one.cfi(), other.cfi()))
 }
 
 fn are_equal(one: CfiInstructions<'_>, other: CfiInstructions<'_>) -> bool {

@@ -1,7 +1,7 @@
 //! One function of the written image, instruction by instruction.
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
-use tare_code::{Program, TableForm, plain_length};
+use tare_code::{Direct, Program, TableForm, Turn, Usual, direct, usual};
 use tare_image::Image;
 
 use crate::addresses::AddressMap;
@@ -285,28 +285,30 @@ impl<'a, 'data> Place<'a, 'data> {
         let mut labels = Labels::new(&self.fragment.old, 2 * self.fragment.sites.len() + 2);
         let mut inserted = self.next_inserted();
         while self.old < self.fragment.old.end {
+            let mut has_exit = false;
             if self.new == inserted {
                 self.same_so_far(self.new)?;
                 self.ways(seen)?;
                 labels.push(self.old, self.new);
-                let has_exit = self.pass(seen, |slot| slot == Slot::Before)?;
-                let at = self.next()?;
-                self.instruction(seen, at, has_exit)?;
+                has_exit = self.pass(seen, |slot| slot == Slot::Before)?;
+                self.same = (self.old, self.new);
+                inserted = self.next_inserted();
             } else {
                 labels.push(self.old, self.new);
-                if let Some(length) = plain_length(self.new_bytes.get(self.place(self.new)..).unwrap_or_default()) {
-                    self.old += length as u64;
-                    self.new += length as u64;
-                    continue;
-                }
-                let at = self.next()?;
-                if self.decoded.flow_control() == FlowControl::Next && !self.decoded.is_ip_rel_memory_operand() {
-                    self.old += self.decoded.len() as u64;
-                    continue;
-                }
-                self.same_so_far(at)?;
-                self.instruction(seen, at, false)?;
             }
+            if !has_exit {
+                let Some(next) = self.pass_plain(&mut labels, inserted) else { continue };
+                if self.pass_usual(seen, next)? {
+                    continue;
+                }
+            }
+            let at = self.next()?;
+            if !has_exit && self.decoded.flow_control() == FlowControl::Next && !self.decoded.is_ip_rel_memory_operand() {
+                self.old += self.decoded.len() as u64;
+                continue;
+            }
+            self.same_so_far(at)?;
+            self.instruction(seen, at, has_exit)?;
             self.same = (self.old, self.new);
             inserted = self.next_inserted();
         }
@@ -364,7 +366,7 @@ impl<'a, 'data> Place<'a, 'data> {
     /// The instruction just decoded.
     fn instruction(&mut self, seen: &mut Seen, at: u64, has_exit: bool) -> Result<(), Fault> {
         match self.decoded.flow_control() {
-            FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch | FlowControl::Call => self.branch(seen, at, has_exit),
+            FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch | FlowControl::Call => self.changed_branch(seen, at, has_exit),
             flow => {
                 let is_exit = flow == FlowControl::Return;
                 let may_be_exit = flow == FlowControl::IndirectBranch;
@@ -384,30 +386,35 @@ impl<'a, 'data> Place<'a, 'data> {
     /// An instruction whose bytes are the original's, but for at most one field.
     fn plain(&mut self, at: u64) -> Result<(), Fault> {
         let length = self.decoded.len();
-        let new = self.decoded_bytes(at, length);
-        let old = self.behind_old().get(..length).ok_or(Fault::new(at, "the copy has more than the original"))?;
-        let start = self.old;
-        self.old += length as u64;
         if self.decoded.is_ip_rel_memory_operand() {
-            let offsets = self.decoder.get_constant_offsets(&self.decoded);
-            let field = offsets.displacement_offset();
-            let target = old.get(field..field + 4).and_then(|bytes| relative(bytes, start + length as u64));
-            let copied = self.decoded.ip_rel_memory_address();
-            let is_equal = target == Some(copied) || target.is_some_and(|target| self.is_table(target, copied));
-            return if is_equal && equal_outside(old, new, field) {
-                Ok(())
-            } else {
-                Err(Fault::new(at, "a memory operand refers elsewhere than the original's"))
-            };
+            let field = self.decoder.get_constant_offsets(&self.decoded).displacement_offset();
+            return self.refers_to_the_same((at, length), field, self.decoded.ip_rel_memory_address());
         }
+        let (old, new) = self.both(at, length)?;
+        self.old += length as u64;
         if old == new || self.is_absolute_table(old, new) {
             return Ok(());
         }
         Err(Fault::new(at, "bytes differ from the original's"))
     }
 
-    fn decoded_bytes(&self, at: u64, length: usize) -> &'a [u8] {
-        self.new_bytes.get(self.place(at)..).and_then(|bytes| bytes.get(..length)).unwrap_or_default()
+    /// An instruction of the copy at an address, so many bytes long, whose operand is at the distance in a field: that leads where the
+    /// original's does, and the other bytes are the original's.
+    fn refers_to_the_same(&mut self, (at, length): (u64, usize), field: usize, copied: u64) -> Result<(), Fault> {
+        let (old, new) = self.both(at, length)?;
+        self.old += length as u64;
+        let target = old.get(field..field + 4).and_then(|bytes| relative(bytes, self.old));
+        let is_equal = target == Some(copied) || target.is_some_and(|target| self.is_table(target, copied));
+        if is_equal && equal_outside(old, new, field) {
+            return Ok(());
+        }
+        Err(Fault::new(at, "a memory operand refers elsewhere than the original's"))
+    }
+
+    /// So many bytes of the original from its next instruction on, and of the copy from an address on.
+    fn both(&self, at: u64, length: usize) -> Result<(&'a [u8], &'a [u8]), Fault> {
+        let new = self.new_bytes.get(self.place(at)..).and_then(|bytes| bytes.get(..length));
+        self.behind_old().get(..length).zip(new).ok_or(Fault::new(at, "the copy has more than the original"))
     }
 
     /// Whether two addresses are as far behind the start of a table and of its copy.
@@ -425,45 +432,65 @@ impl<'a, 'data> Place<'a, 'data> {
             })
     }
 
-    /// A branch or call whose bytes are the original's up to its displacement: the usual case, for which the
-    /// original need not be decoded. Answers the original's target.
-    fn same_branch(&self, at: u64) -> Option<u64> {
-        let length = self.decoded.len();
-        let new = self.decoded_bytes(at, length);
-        let old = self.behind_old().get(..length)?;
-        let end = self.old + length as u64;
-        let field = match (new.first()?, new.get(1)?, length) {
-            (0xe8 | 0xe9, _, 5) => 1,
-            (0x0f, 0x80..=0x8f, 6) => 2,
-            (0xeb | 0x70..=0x7f, _, 2) => 1,
-            _ => return None,
-        };
-        if old.get(..field) != new.get(..field) {
-            return None;
-        }
-        let field = old.get(field..)?;
-        match field.first() {
-            Some(&byte) if field.len() == 1 => Some(end.wrapping_add_signed(i64::from(byte.cast_signed()))),
-            _ => relative(field, end),
+    /// Goes behind instructions that hold no field, whose bytes are looked at later, and notes the one behind them; answers what is known of
+    /// that without decoding it. `None` where the part ends or something is inserted first.
+    fn pass_plain(&mut self, labels: &mut Labels, inserted: u64) -> Option<Option<Usual>> {
+        let mut ahead = self.new_bytes.get(self.place(self.new)..).unwrap_or_default();
+        loop {
+            let next = usual(ahead, self.new);
+            let Some(Usual::Plain { length }) = next else { return Some(next) };
+            self.old += u64::from(length);
+            self.new += u64::from(length);
+            if self.old >= self.fragment.old.end || self.new == inserted {
+                return None;
+            }
+            labels.mark(self.old);
+            ahead = ahead.get(usize::from(length)..).unwrap_or_default();
         }
     }
 
-    fn branch(&mut self, seen: &mut Seen, at: u64, has_exit: bool) -> Result<(), Fault> {
-        let is_call = self.decoded.flow_control() == FlowControl::Call;
-        if let Some(target) = self.same_branch(at) {
-            let leaves = !is_call && !self.walk.is_inside(self.copy, target);
-            let is_conditional = self.decoded.flow_control() == FlowControl::ConditionalBranch;
-            if has_exit == (leaves && self.wants_exit()) && !(is_conditional && self.has_taken_side()) {
-                self.old += self.decoded.len() as u64;
-                return self.landing(seen, at, is_call, target);
+    /// Goes behind the next instruction without decoding it, if that is known to be the original's but for a field, and nothing is inserted.
+    fn pass_usual(&mut self, seen: &mut Seen, next: Option<Usual>) -> Result<bool, Fault> {
+        match next {
+            Some(Usual::Relative { length, field, target }) => {
+                let at = self.new;
+                self.same_so_far(at)?;
+                self.refers_to_the_same((at, usize::from(length)), usize::from(field), target)?;
+                self.new += u64::from(length);
+                self.same = (self.old, self.new);
+                Ok(true)
             }
+            Some(Usual::Direct(copied)) => self.same_branch(seen, &copied),
+            Some(Usual::Plain { .. }) | None => Ok(false),
         }
-        self.changed_branch(seen, at, has_exit)
+    }
+
+    /// Goes behind a branch or call whose bytes are the original's up to the distance, and at which nothing is inserted, if it is one.
+    fn same_branch(&mut self, seen: &mut Seen, copied: &Direct) -> Result<bool, Fault> {
+        let (at, is_call, field) = (self.new, copied.turn == Turn::Call, usize::from(copied.field));
+        let Some(original) = direct(self.behind_old(), self.old).filter(|one| one.length == copied.length) else { return Ok(false) };
+        let (old, new) = self.both(at, field)?;
+        let leaves = !is_call && !self.walk.is_inside(self.copy, original.target);
+        let behind = at + u64::from(copied.length);
+        let has_taken_side = self.next_taken_side() == Some(behind);
+        if old != new || leaves && self.wants_exit() || has_taken_side {
+            return Ok(false);
+        }
+        self.same_so_far(at)?;
+        self.old += u64::from(copied.length);
+        self.new = behind;
+        self.same = (self.old, self.new);
+        self.landing(seen, at, is_call, (original.target, copied.target))?;
+        Ok(true)
+    }
+
+    /// Where the next thing that is inserted is, if it is on the taken side of a branch.
+    fn next_taken_side(&self) -> Option<u64> {
+        self.fragment.sites.get(self.sites).filter(|site| site.slot == Slot::Taken).map(|site| site.at)
     }
 
     /// Whether the next thing that is inserted is on the taken side of the branch that was just decoded.
     fn has_taken_side(&self) -> bool {
-        let next = self.fragment.sites.get(self.sites).filter(|site| site.slot == Slot::Taken);
         // Behind `loop` and `jrcxz` stands a jump over it.
         let jump = match self.ahead(1) {
             _ if self.decoded.is_jcc_short_or_near() => 0,
@@ -471,12 +498,11 @@ impl<'a, 'data> Place<'a, 'data> {
             [0xe9] => 5,
             _ => return false,
         };
-        next.is_some_and(|site| site.at == self.new + jump)
+        self.next_taken_side() == Some(self.new + jump)
     }
 
-    /// Compares where a branch or call goes.
-    fn landing(&self, seen: &mut Seen, at: u64, is_call: bool, target: u64) -> Result<(), Fault> {
-        let copied = self.decoded.near_branch_target();
+    /// Compares where a branch or call of the original and of the copy go.
+    fn landing(&self, seen: &mut Seen, at: u64, is_call: bool, (target, copied): (u64, u64)) -> Result<(), Fault> {
         if !is_call {
             return self.target(seen, at, target, copied);
         }
@@ -484,7 +510,7 @@ impl<'a, 'data> Place<'a, 'data> {
         if copied == expected { Ok(()) } else { Err(Fault::new(at, "a call goes elsewhere than the original's")) }
     }
 
-    /// A branch whose size or form changed.
+    /// A branch or call, most often one whose size or form changed.
     fn changed_branch(&mut self, seen: &mut Seen, at: u64, has_exit: bool) -> Result<(), Fault> {
         let original = self.original();
         let target = original.near_branch_target();
@@ -504,7 +530,7 @@ impl<'a, 'data> Place<'a, 'data> {
             return Err(Fault::new(at, "an exit and its probe do not go together"));
         }
         if is_call {
-            return self.landing(seen, at, true, target);
+            return self.landing(seen, at, true, (target, copied));
         }
         if self.decoded.len() == original.len() && copied == self.new + 2 && !original.is_jcc_short_or_near() && is_conditional {
             return self.widened_counter(seen, target);
