@@ -35,9 +35,11 @@ export class Detail {
     }
     const { regions, strings, divisor } = model;
     const facts = [];
+    const whole = model.wholeOf(model.inclusive);
     const word = model.word() && `${model.word()}: `;
     const fact = (name, text) => text && facts.push(element("dt", {}, name), element("dd", {}, text));
     fact("Kind", model.kind(region));
+    if (model.isOfRanks) fact("Times of", `${model.rankText()}${model.state.ranks.length > 1 ? ", mean" : ""}`);
     const place = regions.line[region] ? `${model.file(region)}:${regions.line[region]}` : model.file(region);
     fact("Place", place && element("button", { type: "button", class: "link", title: "copies it", onclick: () => copyText(place) }, place));
     if (place && kept("editor")) fact("Editor", element("a", { href: `${kept("editor")}${place}` }, "open"));
@@ -52,7 +54,7 @@ export class Detail {
     if (model.header.mode !== "off") fact("Taken off", `${alone(off)}${each}${below}`);
     fact("Inclusive", alone(regions.inclusive[region] / divisor, regions.inclusive_below[region] / divisor, regions.inclusive_above[region] / divisor));
     if (model.header.mode !== "off") fact("Incl. measured", alone(regions.measured_inclusive[region] / divisor));
-    fact("Share", `${share(model.total ? regions.value[region] / model.total : 0)} of all time`);
+    fact("Share", `${share(whole ? regions.value[region] / divisor / whole : 0)} of all time${model.isOfRanks ? " there" : ""}`);
     fact("Calls", `${exactCount(regions.calls[region])}${regions.inexact[region] ? " at least: it was off for some time" : ""}`);
     if (regions.wait[region] || regions.measured_wait[region]) fact("Waiting", `${alone(regions.wait[region] / divisor)}, measured ${alone(regions.measured_wait[region] / divisor)}`);
     if (model.header.ranks > 1) {

@@ -14,7 +14,7 @@ export class Icicle {
     this.root = null;
     [this.width, this.coloured] = ["time", "kind"];
     this.paints = new Paints(model);
-    this.waits = { value: inclusiveOf(model.tree.parent, model.tree.wait), measured: inclusiveOf(model.tree.parent, model.tree.measured_wait) };
+    this.measure();
     [this.past, this.coming] = [[], []];
     const section = byId("icicle");
     this.crumbs = element("div", { class: "crumbs" });
@@ -40,10 +40,17 @@ export class Icicle {
     section.append(element("div", { class: "bar" }, this.crumbs, this.asTable, ...choices), this.overview, this.frame, this.status, this.legend, this.list);
     model.listen((changed) => {
       if (changed.includes("zoom")) this.goTo(model.state.zoom);
-      if (changed.includes("values") || changed.includes("path") || changed.includes("query") || changed.includes("theme")) this.draw();
+      if (changed.includes("ranks")) this.measure();
+      if (changed.includes("values") || changed.includes("ranks") || changed.includes("path") || changed.includes("query") || changed.includes("theme")) this.draw();
     });
     window.addEventListener("resize", () => this.draw());
     this.draw();
+  }
+
+  /** Waiting of each path with all below it, of the ranks that are shown. */
+  measure() {
+    const { tree } = this.model;
+    this.waits = { value: inclusiveOf(tree.parent, tree.wait), measured: inclusiveOf(tree.parent, tree.measured_wait) };
   }
 
   anyWaits() {
@@ -156,7 +163,7 @@ export class Icicle {
   tell(path) {
     const { model } = this;
     if (path === NONE || path === undefined) {
-      this.status.textContent = `${plural(this.layout.boxes.length, "call path", "call paths")} drawn; ${exactCount(this.layout.left)} narrower than half a pixel`;
+      this.status.textContent = `${plural(this.layout.boxes.length, "call path", "call paths")} drawn; ${exactCount(this.layout.left)} narrower than half a pixel${model.isOfRanks ? ` · times of ${model.rankText()}` : ""}`;
       return;
     }
     const { tree } = model;
@@ -165,6 +172,7 @@ export class Icicle {
     const ends = (...columns) => columns.map((column) => (model.state.values === "value" ? column[path] / model.divisor : 0));
     this.status.textContent = [
       model.pathName(path),
+      model.isOfRanks ? model.rankText() : "",
       `inclusive ${alone(inclusive, ...ends(tree.inclusive_below, tree.inclusive_above))}`,
       `exclusive ${alone(model.pathExclusive(path), ...ends(tree.below, tree.above))}`,
       this.waiting(path) > 0 ? `waiting ${alone(this.waiting(path) / model.divisor)}` : "",

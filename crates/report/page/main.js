@@ -111,6 +111,7 @@ async function start() {
   const { value, measured, difference } = data.spreads;
   const [tree, regions, strings, ...spreads] = await Promise.all([decoded(data.tree), decoded(data.regions), texts(data.strings), decoded(value), decoded(measured), decoded(difference)]);
   const model = new Model(data, tree, regions, strings, spreads);
+  if (model.ofRanks.isSmall) await model.ofRanks.load();
   if (!tree.rows) {
     document.documentElement.dataset.ready = "nothing";
     return;

@@ -1,6 +1,8 @@
 // The run in memory: the call tree, its regions, and what is selected. Every view reads here and tells changes here.
 
-import { plural } from "./numbers.js";
+import { exactCount, plural } from "./numbers.js";
+import { OfRanks } from "./of-ranks.js";
+import { quoted } from "./question.js";
 import { hitsOf } from "./search.js";
 
 export const NONE = 0xffffffff;
@@ -36,21 +38,59 @@ export function childrenOf(parent, weight) {
 
 export class Model {
   constructor(header, tree, regions, strings, [value, measured, difference]) {
-    Object.assign(this, { header, tree, regions, strings });
+    Object.assign(this, { header, strings });
     this.spreads = { value, measured, difference };
-    this.divisor = header.divisor;
-    this.inclusive = inclusiveOf(tree.parent, tree.value);
-    this.measuredInclusive = inclusiveOf(tree.parent, tree.measured);
+    this.all = { tree, regions };
+    this.ofRanks = new OfRanks(header.of_ranks);
+    this.isOfRanks = false;
+    this.take(tree, regions, header.divisor);
     this.children = childrenOf(tree.parent, this.inclusive);
     this.roots = [];
     for (let index = 0; index < tree.rows; index++) if (tree.parent[index] === NONE) this.roots.push(index);
     this.roots.sort((one, other) => this.inclusive[other] - this.inclusive[one]);
-    this.total = this.roots.reduce((sum, root) => sum + this.inclusive[root], 0);
-    this.measuredTotal = this.roots.reduce((sum, root) => sum + this.measuredInclusive[root], 0);
     this.offered = header.mode === "off" ? ["measured"] : ["value", "measured", "difference"];
     this.state = { values: this.offered[0], region: NONE, path: NONE, zoom: NONE, ranks: [], query: "" };
     this.hits = hitsOf("", this);
     this.listeners = [];
+  }
+
+  /** Takes the figures that all views show: of all ranks, or of those that are selected. */
+  take(tree, regions, divisor) {
+    Object.assign(this, { tree, regions, divisor });
+    this.inclusive = inclusiveOf(tree.parent, tree.value);
+    this.measuredInclusive = inclusiveOf(tree.parent, tree.measured);
+  }
+
+  /** Shows the selected ranks, where the page carries their call paths; else all. */
+  followRanks() {
+    const { ranks } = this.state;
+    const isOfRanks = ranks.length > 0 && ranks.length < this.strings.labels.length && !this.ofRanks.missing(ranks).length;
+    if (isOfRanks && !this.ofRanks.paths) {
+      this.ofRanks.load().then(() => this.followRanks() && this.tell(["ranks"]));
+      return false;
+    }
+    if (!isOfRanks && !this.isOfRanks) return false;
+    const { tree, regions } = this.all;
+    this.isOfRanks = isOfRanks;
+    this.take(isOfRanks ? this.ofRanks.tree(tree, ranks) : tree, regions, isOfRanks ? ranks.length : this.header.divisor);
+    if (isOfRanks) {
+      const outermost = this.outermost((path) => this.tree.region[path]);
+      this.regions = this.ofRanks.regions(regions, this.tree, [this.inclusive, this.measuredInclusive], outermost);
+    }
+    this.hits = hitsOf(this.state.query, this);
+    return true;
+  }
+
+  /** Whose times are shown, where ranks are selected. */
+  ofWhom() {
+    const { ranks } = this.state;
+    if (!ranks.length || ranks.length === this.strings.labels.length) return "";
+    if (this.isOfRanks) return `Times ${ranks.length === 1 ? `of ${this.rankText()} alone` : `are means over ${this.rankText()}`}; how uncertain they are is known of all ranks together.`;
+    const { processes } = this.ofRanks.carried;
+    const first = this.ofRanks.missing(ranks)[0];
+    if (first === undefined) return "";
+    const label = this.strings.labels[first];
+    return `Times are of all ranks: this page has the call paths of ${plural(processes.length, "rank", "ranks")} of ${exactCount(this.strings.labels.length)}, and not those of ${label}. tare report ${quoted(this.header.directory)} --format html --ranks ${label} -o DIR has them.`;
   }
 
   /** Changes what is selected and tells every view. */
@@ -58,6 +98,7 @@ export class Model {
     const changed = Object.keys(patch).filter((key) => String(this.state[key]) !== String(patch[key]));
     if (changed.length === 0) return;
     Object.assign(this.state, patch);
+    if (changed.includes("ranks")) this.followRanks();
     if (changed.some((key) => key === "query" || key === "values")) this.hits = hitsOf(this.state.query, this);
     this.tell(changed);
   }
@@ -200,7 +241,11 @@ export class Model {
 
   /** What shares are of. */
   whole() {
-    return (this.state.values === "measured" ? this.measuredTotal : this.total) / this.divisor;
+    return this.wholeOf(this.state.values === "measured" ? this.measuredInclusive : this.inclusive);
+  }
+
+  wholeOf(inclusive) {
+    return this.roots.reduce((sum, root) => sum + inclusive[root], 0) / this.divisor;
   }
 
   name(region) {

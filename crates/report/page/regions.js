@@ -32,7 +32,8 @@ export class Regions {
     const section = byId("regions");
     this.note = element("p", { class: "muted", id: "hits" });
     this.choice = choice("Shown", SHAPES, this.shape, (value) => this.setShape(value));
-    section.append(element("div", { class: "bar" }, this.choice, this.note));
+    this.whom = element("p", { class: "muted", id: "of-ranks" });
+    section.append(element("div", { class: "bar" }, this.choice, this.note), this.whom);
     this.table = new VirtualTable(section, {
       label: "Regions",
       columns: [],
@@ -54,6 +55,7 @@ export class Regions {
       this.addInclusive(this.items.filter((item) => item.members));
       this.label();
     } else if (changed.includes("ranks")) {
+      this.addInclusive(this.items.filter((item) => item.members));
       this.label();
     } else if (changed.includes("region") || changed.includes("path")) this.follow();
   }
@@ -134,13 +136,19 @@ export class Regions {
   /** The rows in their order: paths, regions or groups. */
   arrange(focus) {
     this.items = this.shape === "tree" ? this.paths() : this.shape === "flat" ? this.flat() : this.groups();
-    this.values = this.model.state.values;
+    this.values = this.valuesShown();
     this.label(focus);
+  }
+
+  /** Of which values and of which ranks the figures are. */
+  valuesShown() {
+    const { model } = this;
+    return `${model.state.values} ${model.isOfRanks ? model.state.ranks : ""}`;
   }
 
   /** Whether the rows stand as they are sorted: other values of them are shown where they stood. */
   isInOrder() {
-    return this.values === this.model.state.values || this.sorted === "name" || this.sorted === "place";
+    return this.values === this.valuesShown() || this.sorted === "name" || this.sorted === "place";
   }
 
   /** Heads and units of the rows as they stand: none moves when their values change. */
@@ -152,11 +160,14 @@ export class Regions {
     this.ranksColumn = columnFor(this.items.slice(0, 2000).reduce((most, item) => Math.max(most, Math.abs(this.onRanks(item) ?? 0)), 0));
     const [unit, wide, wait] = [this.column, this.inclusiveColumn, this.waitColumn].map(({ name }) => name);
     const word = this.model.word();
-    const ranks = this.model.state.ranks.length > 4 ? `${exactCount(this.model.state.ranks.length)} ranks` : this.model.rankText();
+    const chosen = this.model.state.ranks.length > 4 ? `${exactCount(this.model.state.ranks.length)} ranks` : this.model.rankText();
+    // Where the whole table is of the selected ranks, they need no column of their own.
+    const [of, ranks] = this.model.isOfRanks ? [` on ${chosen}`, ""] : ["", chosen];
+    this.whom.textContent = this.model.ofWhom();
     this.table.setColumns(
       [
         { key: "name", title: "Region" },
-        { key: "exclusive", title: `Exclusive${word && ` ${word}`}, ${unit}`, align: "number", hint: `Time in the region itself, mean over ranks${this.model.state.values === "difference" ? "; below zero where it would have taken longer unmeasured, as a wait that measuring shortened" : ""}` },
+        { key: "exclusive", title: `Exclusive${word && ` ${word}`}${of}, ${unit}`, align: "number", hint: `Time in the region itself, mean over ${of ? "the selected " : ""}ranks${this.model.state.values === "difference" ? "; below zero where it would have taken longer unmeasured, as a wait that measuring shortened" : ""}` },
         { key: "share", title: "Share", align: "number" },
         { key: "inclusive", title: `Inclusive, ${wide}`, align: "number", hint: "With what it calls" },
         { key: "calls", title: "Calls", align: "number" },
@@ -291,7 +302,7 @@ export class Regions {
       case "spread": {
         const region = item.path === undefined ? item.region : model.tree.region[item.path];
         if (region === NONE) return 0;
-        if (model.state.ranks.length) return this.onRanks(item) ?? 0;
+        if (this.hasRanksColumn()) return this.onRanks(item) ?? 0;
         const { most, mean } = model.spread();
         if (model.state.values === "difference") return most[region];
         return mean[region] > 0 ? most[region] / mean[region] - 1 : 0;
@@ -347,7 +358,7 @@ export class Regions {
         calls ? count(calls) : "",
         calls ? alone(this.of(item, "each")) : "",
         wait ? plain(wait, this.waitColumn) : "",
-        model.state.ranks.length ? this.selectedRanks(item) : this.most(region),
+        this.hasRanksColumn() ? this.selectedRanks(item) : this.most(region),
         region === undefined ? "" : model.place(region),
       ],
     };
@@ -355,15 +366,21 @@ export class Regions {
 
   interval(item, exclusive) {
     const { model } = this;
-    if (item.members || model.state.values !== "value") return plain(exclusive, this.column);
+    const isKnown = !item.members && !model.isOfRanks && model.state.values === "value";
+    if (!isKnown) return plain(exclusive, this.column);
     const [table, index] = item.path === undefined ? [model.regions, item.region] : [model.tree, item.path];
     return figure(exclusive, table.below[index] / model.divisor, table.above[index] / model.divisor, table.mark[index] > 0, this.column);
+  }
+
+  /** Whether selected ranks stand beside the times of all, whose call paths the page does not carry. */
+  hasRanksColumn() {
+    return this.model.state.ranks.length > 0 && !this.model.isOfRanks;
   }
 
   /** What the selected ranks spend in the region of a row; nothing where each rank's time is not carried. */
   onRanks(item) {
     const region = item.path === undefined ? item.region : this.model.tree.region[item.path];
-    return this.model.state.ranks.length && region !== undefined ? this.model.onRanks?.(region) : undefined;
+    return this.hasRanksColumn() && region !== undefined ? this.model.onRanks?.(region) : undefined;
   }
 
   selectedRanks(item) {

@@ -29,7 +29,7 @@ export class SourceView {
     });
     this.table.root.hidden = true;
     section.classList.add("empty");
-    model.listen((changed) => (changed.includes("region") || changed.includes("values")) && this.draw());
+    model.listen((changed) => ["region", "values", "ranks"].some((key) => changed.includes(key)) && this.draw());
   }
 
   draw() {
@@ -76,7 +76,7 @@ export class SourceView {
     const { model } = this;
     const at = new Map();
     for (let region = 0; region < model.regions.rows; region++) {
-      if (model.regions.line[region] && model.regions.calls[region] && model.file(region) === path) {
+      if (model.regions.line[region] && model.all.regions.calls[region] && model.file(region) === path) {
         const line = model.regions.line[region];
         at.set(line, [...(at.get(line) || []), region]);
       }

@@ -56,6 +56,6 @@ export class Marks {
     const value = alone(regions.value[region] / divisor, regions.below[region] / divisor, regions.above[region] / divisor, regions.mark[region] > 0);
     const shown = header.mode === "off" ? "" : `, compensated ${value}`;
     const trusted = regions.mark[region] ? `not to be trusted: ${model.mark(regions.mark[region])}` : "trusted";
-    this.line.textContent = `${model.name(region)}: measured ${alone(regions.measured[region] / divisor)}${shown}; ${trusted}.`;
+    this.line.textContent = `${model.name(region)}${model.isOfRanks ? ` on ${model.rankText()}` : ""}: measured ${alone(regions.measured[region] / divisor)}${shown}; ${trusted}.`;
   }
 }

@@ -13,6 +13,7 @@ mod heat;
 mod live;
 pub(crate) mod markup;
 mod matrix;
+mod of_ranks;
 mod parts;
 mod ranks;
 mod summary;
@@ -40,10 +41,11 @@ pub struct Source {
 
 /// The style, and the scripts in the order in which they build on each other.
 const STYLE: &str = include_str!("../page/page.css");
-const SCRIPTS: [&str; 18] = [
+const SCRIPTS: [&str; 19] = [
     include_str!("../page/numbers.js"),
     include_str!("../page/columns.js"),
     include_str!("../page/model.js"),
+    include_str!("../page/of-ranks.js"),
     include_str!("../page/search.js"),
     include_str!("../page/dom.js"),
     include_str!("../page/table.js"),

@@ -9,6 +9,7 @@ use super::Source;
 use super::columns::{Table, packed};
 use super::heat::Heat;
 use super::matrix::Matrix;
+use super::of_ranks::OfRanks;
 use super::parts::Parts;
 use super::tree::Shown;
 use crate::json::SCHEMA;
@@ -39,6 +40,7 @@ struct Document {
     spreads: Spreads,
     heat: Heat,
     matrix: Matrix,
+    of_ranks: OfRanks,
     /// Names, files, images and labels, deflated: see [`Strings`].
     strings: String,
 }
@@ -75,6 +77,7 @@ pub(super) fn document(parts: &Parts<'_>, sources: &[Source]) -> String {
         profile.locations.iter().filter(|location| location.thread == 0).map(|location| location_label(parts.results, location)).collect();
     strings.hosts = profile.processes.iter().map(|process| process.host.as_str()).collect();
     strings.sources = sources.iter().map(|source| SourceText { path: &source.path, text: &source.text }).collect();
+    let heat = Heat::of(&parts.whole.totals, profile.processes.len());
     crate::json::written(&Document {
         schema: SCHEMA,
         program: shown(&parts.run.program),
@@ -90,7 +93,8 @@ pub(super) fn document(parts: &Parts<'_>, sources: &[Source]) -> String {
         tree: tree.table(),
         regions,
         spreads: Spreads::of(parts),
-        heat: Heat::of(&parts.whole.totals, profile.processes.len()),
+        of_ranks: OfRanks::of(parts, &tree, heat.deviating()),
+        heat,
         matrix: Matrix::of(&exchanges, exchanges_by_region(profile, &parts.results.shown), profile.world_size().max(size.ranks as u32)),
         strings: packed(crate::json::written(&strings).as_bytes()),
     })

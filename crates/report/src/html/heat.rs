@@ -36,6 +36,11 @@ pub(super) struct Heat {
 }
 
 impl Heat {
+    /// The processes that deviate most, where not all are carried.
+    pub(super) fn deviating(&self) -> &[u32] {
+        &self.outliers
+    }
+
     pub(super) fn of(totals: &[RegionTotal], processes: usize) -> Self {
         let mut order: Vec<(f64, &RegionTotal)> =
             totals.iter().filter(|total| total.is_seen()).map(|total| (deviation(total, processes), total)).collect();

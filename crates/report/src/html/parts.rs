@@ -37,7 +37,7 @@ const FILLED: [(&str, &str, &str); 5] = [
     (
         "icicle",
         "Icicle",
-        "Call paths: the width of a box is its inclusive time over all ranks, or what of that is waiting; what it calls stands below it.",
+        "Call paths: the width of a box is its inclusive time over all ranks, or those that are selected, or what of that is waiting; what it calls stands below it.",
     ),
     ("ranks", "Ranks", "Regions that differ most between ranks (rows), and what each rank (column) spent in them."),
     ("messages", "Messages", "Who sends (rows) to whom (columns)."),

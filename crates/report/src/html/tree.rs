@@ -16,6 +16,8 @@ pub(super) const FOLDED: u32 = u32::MAX;
 /// A tree that is small enough.
 pub(super) struct Shown {
     rows: Vec<Row>,
+    /// By path of the tree: its row, or that in which it stands.
+    row_of: Vec<u32>,
     /// Paths that stand in others.
     pub(super) folded: usize,
 }
@@ -54,7 +56,12 @@ impl Shown {
             }
             row_of[index] = *rest;
         }
-        Self { rows, folded }
+        Self { rows, row_of, folded }
+    }
+
+    /// The row of a path, or that in which it stands.
+    pub(super) fn row_of(&self, path: usize) -> u32 {
+        self.row_of[path]
     }
 
     pub(super) fn table(&self) -> Table {

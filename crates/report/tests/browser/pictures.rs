@@ -42,7 +42,7 @@ fn the_icicle_is_as_wide_as_time_or_waiting_and_says_where_its_window_lies() {
     };
     let [left, right] = ["left", "right"].map(|edge| browser.number(&part(edge)));
     let [before, wide] =
-        [3, 2].map(|region| browser.number(&format!("tare.model.inclusive[tare.model.tree.region.indexOf({region})] / tare.model.total")));
+        [3, 2].map(|region| browser.number(&format!("tare.model.pathInclusive(tare.model.tree.region.indexOf({region})) / tare.model.whole()")));
     assert!((left - before).abs() < 0.01 && (right - left - wide).abs() < 0.01, "{left} {right} {before} {wide}");
     browser.open(&made(&run(), &with_levels()));
     let mut words: Vec<String> = browser

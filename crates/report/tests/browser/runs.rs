@@ -102,6 +102,9 @@ fn a_hundred_thousand_regions_on_ten_thousand_ranks_stay_light() {
     browser.value("tare.model.change({ query: '/own_7\\\\d+5$/' })");
     assert!(browser.text("document.getElementById('hits').textContent").contains("regions match"));
     light(&mut browser);
+    browser.value("tare.model.change({ query: '' }) ?? tare.model.selectRanks('9999')");
+    browser.until("document.getElementById('of-ranks').textContent.startsWith('Times of rank 9999 alone')");
+    light(&mut browser);
     is_quiet(&browser);
 }
 

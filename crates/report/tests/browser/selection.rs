@@ -124,20 +124,62 @@ fn a_name_in_the_table_is_one_text_and_read_whole_where_it_has_no_room() {
 }
 
 #[test]
-fn the_table_has_the_times_of_the_selected_ranks_beside_the_mean() {
+fn selected_ranks_have_their_times_in_all_views() {
     let mut browser = Browser::start();
     browser.open(&made(&run(), &master_and_worker()));
     let column = "[document.querySelector('#regions .vhead .c-spread'), \
         [...document.querySelectorAll('#regions .vrow')].find((row) => row.textContent.includes('MPI_Recv')).querySelector('.c-spread')].map((cell) => cell.textContent).join()";
     assert!(browser.text(column).starts_with("Most,"), "{}", browser.text(column));
+    let cells = |name: &str| {
+        format!(
+            "[...[...document.querySelectorAll('#regions .vrow')].find((row) => row.textContent.includes('{name}')).children].map((cell) => cell.textContent).slice(1, 5).join(' | ')"
+        )
+    };
+    let whom = "document.getElementById('of-ranks').textContent";
+    let mean = browser.text(&cells("MPI_Recv"));
+    assert_eq!(browser.text(whom), "");
+    // What each has is its own: the sum of both is that of all.
+    browser.value("tare.model.selectRegion([...tare.model.strings.names].indexOf('MPI_Recv'))");
     browser.value("tare.model.selectRanks('0')");
-    assert_eq!(browser.text(column), "On rank 0, s,7.32");
+    browser.picture("pi-of-rank-0");
+    assert!(browser.text("document.querySelector('#regions .vhead').textContent").contains("Exclusive on rank 0, s"));
+    assert!(browser.text(&cells("MPI_Recv")).starts_with("7.32 | 98.5\u{202f}%"), "{}", browser.text(&cells("MPI_Recv")));
+    assert!(browser.text(whom).starts_with("Times of rank 0 alone"), "{}", browser.text(whom));
+    assert!(browser.text(column).starts_with("Most,"), "beside it, who has most of all");
+    let (line, pane) = ("document.getElementById('icicle-line').textContent", "document.querySelector('#detail dl').textContent");
+    assert!(browser.text(line).contains("rank 0 · inclusive 7.32"), "{}", browser.text(line));
+    assert!(browser.text(pane).contains("Times ofrank 0") && browser.text(pane).contains("Exclusive7.32"), "{}", browser.text(pane));
     browser.value("tare.model.selectRanks('1')");
-    assert_eq!(browser.text(column), "On rank 1, s,0");
+    assert!(browser.text(&cells("MPI_Recv")).starts_with("0 | 0"), "{}", browser.text(&cells("MPI_Recv")));
+    let total = |browser: &mut Browser| browser.number("tare.model.whole()");
+    let of_one = total(&mut browser);
+    browser.value("tare.model.selectRanks('0')");
+    let of_other = total(&mut browser);
+    browser.value("tare.model.selectRanks('')");
+    let of_all = total(&mut browser);
+    assert!(((of_one + of_other) / 2.0 - of_all).abs() < 1e-3 * of_all, "{of_one} and {of_other}: {of_all}");
+    assert_eq!((browser.text(&cells("MPI_Recv")), browser.text(whom)), (mean, String::new()));
+    // All of them are all.
     browser.value("tare.model.selectRanks('0-1')");
     assert_eq!(browser.text(column), "On ranks 0-1, s,3.66");
-    browser.value("tare.model.selectRanks('')");
-    assert!(browser.text(column).starts_with("Most,"));
+    is_quiet(&browser);
+}
+
+#[test]
+fn of_a_rank_whose_call_paths_have_no_room_the_page_says_so() {
+    let mut browser = Browser::start();
+    let mut profile = master_and_worker();
+    let calls = profile.locations[1].nodes[1].clone();
+    profile.locations[1].nodes.extend(std::iter::repeat_n(tare_profile::Node { exclusive: 0, ..calls }, 400_000));
+    browser.open(&made(&run(), &profile));
+    let whom = "document.getElementById('of-ranks').textContent";
+    browser.value("tare.model.selectRanks('0')");
+    assert!(browser.text(whom).starts_with("Times of rank 0 alone"), "{}", browser.text(whom));
+    browser.value("tare.model.selectRanks('1')");
+    let said = browser.text(whom);
+    assert!(said.starts_with("Times are of all ranks: this page has the call paths of 1 rank of 2, and not those of 1. tare report '"), "{said}");
+    let head = browser.text("document.querySelector('#regions .vhead').textContent");
+    assert!(head.contains("Exclusive, s") && head.contains("On rank 1, s"), "{head}");
     is_quiet(&browser);
 }
 
