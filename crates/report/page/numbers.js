@@ -42,8 +42,13 @@ export function plain(nanoseconds, column) {
   if (value === 0) return "0";
   const wanted = 2 - Math.floor(Math.log10(Math.abs(value)));
   const decimals = Math.max(0, Math.min(wanted, Math.min(column.last, 3)));
-  if (Math.abs(value) < 0.5 * 10 ** -decimals) return (value < 0 ? ">−" : "<") + fixed(10 ** -decimals, decimals);
+  if (Math.abs(value) < 0.5 * 10 ** -decimals) return "<" + fixed(10 ** -decimals, decimals);
   return fixed(value, decimals);
+}
+
+/** A figure that is not to be trusted. */
+function about(text) {
+  return text.startsWith("<") ? text : `≈${THIN}${text}`;
 }
 
 /** A figure with its interval, without the unit. */
@@ -53,7 +58,7 @@ export function figure(nanoseconds, below, above, isMarked, column) {
   const half = Math.max(less, more);
   if (isMarked) {
     const text = plain(nanoseconds, column);
-    return (/^[<>]/.test(text) ? "" : "≈" + THIN) + text + " †";
+    return `${about(text)} †`;
   }
   if (!(half > 0) || !Number.isFinite(half)) return plain(nanoseconds, column);
   const [deserved, least] = [decimalsFor(half), 0.5 * 10 ** -column.last];
@@ -70,6 +75,7 @@ export function figure(nanoseconds, below, above, isMarked, column) {
 /** A time that stands alone, with its unit. */
 export function alone(nanoseconds, below = 0, above = 0, isMarked = false) {
   const column = columnFor(Math.max(Math.abs(nanoseconds), below, above), 6);
+  if (isMarked) return `${about(plain(nanoseconds, column))}${THIN}${column.name} †`;
   return figure(nanoseconds, below, above, isMarked, column) + THIN + column.name;
 }
 

@@ -14,7 +14,7 @@ pub struct Page {
     pub width: usize,
     /// Whether characters beyond ASCII can be shown.
     pub unicode: bool,
-    /// Regions shown; in a full report as many ranks, the slowest, but not fewer than in a summary.
+    /// Regions shown; in a report as many places of waiting, and as many ranks, the slowest, but not fewer than in a summary.
     pub top: usize,
 }
 

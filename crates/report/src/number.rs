@@ -132,7 +132,7 @@ impl Column {
         let decimals = wanted.clamp(0, self.last.min(3));
         if value.abs() < 0.5 * 10_f64.powi(-decimals) {
             let least = fixed(10_f64.powi(-decimals), decimals, glyphs);
-            return if value < 0.0 { format!(">{}{least}", glyphs.minus) } else { format!("<{least}") };
+            return format!("<{least}");
         }
         fixed(value, decimals, glyphs)
     }
@@ -144,7 +144,7 @@ impl Column {
         let (value, half) = (figure.value * scale, figure.half_width() * scale);
         if figure.mark.is_some() {
             let value = self.plain(figure.value, glyphs);
-            let about = if value.starts_with(['<', '>']) { "" } else { glyphs.about };
+            let about = if value.starts_with('<') { "" } else { glyphs.about };
             return format!("{about}{value} {}", glyphs.dagger);
         }
         if half <= 0.0 || !half.is_finite() {
@@ -190,6 +190,11 @@ impl Column {
 /// A single figure with its unit.
 pub(crate) fn figure_with_unit(figure: &Figure, glyphs: &Glyphs) -> String {
     let column = Column::with_digits(figure.value.abs().max(figure.half_width()), DIGITS_ALONE);
+    if figure.mark.is_some() {
+        let marked = column.figure(figure, glyphs);
+        let value = marked.trim_end_matches(glyphs.dagger).trim_end();
+        return format!("{value}{}{} {}", glyphs.thin_space, column.unit.name(glyphs), glyphs.dagger);
+    }
     format!("{}{}{}", column.figure(figure, glyphs), glyphs.thin_space, column.unit.name(glyphs))
 }
 

@@ -25,7 +25,7 @@ pub fn summary(run: &Run, results: &Results<'_>, page: &Page) -> String {
     Text { run, results, is_full: false }.write(page)
 }
 
-/// The full report: every rank and every region.
+/// The report: findings first, then what takes most time, as far down as the page is asked for.
 #[must_use]
 pub fn report(run: &Run, results: &Results<'_>, page: &Page) -> String {
     Text { run, results, is_full: true }.write(page)
@@ -113,6 +113,10 @@ impl Text<'_> {
         if let Some(words) = view::without_processor(self.results, writer.glyphs()) {
             writer.labelled("Processors", &words);
         }
+        let findings = finding_texts(self.results.profile, self.run, &whole.findings, &trust, writer.glyphs());
+        if self.is_full {
+            self.findings(writer, &findings);
+        }
         writer.blank();
         self.classes(writer, &whole);
         let limit = writer.page().top.max(1);
@@ -123,10 +127,12 @@ impl Text<'_> {
         self.regions(writer, &regions, top);
         self.foot(writer, &regions[..top.min(regions.len())], &ranks);
         if self.is_full {
-            self.waits(writer, &view::wait_rows(self.results, &whole));
+            self.waits(writer, &view::wait_rows(self.results, &whole), limit);
         }
         metrics::tables(writer, self.results.profile, top);
-        self.findings(writer, &finding_texts(self.results.profile, self.run, &whole.findings, &trust, writer.glyphs()));
+        if !self.is_full {
+            self.findings(writer, &findings);
+        }
     }
 
     fn efficiency(&self, writer: &mut Writer<'_>, whole: &Whole) {
@@ -151,8 +157,9 @@ impl Text<'_> {
         writer.blank();
     }
 
-    fn waits(&self, writer: &mut Writer<'_>, rows: &[WaitRow<'_>]) {
+    fn waits(&self, writer: &mut Writer<'_>, rows: &[WaitRow<'_>], limit: usize) {
         let glyphs = writer.glyphs();
+        let (rows, left) = rows.split_at(limit.min(rows.len()));
         let Some(longest) = rows.iter().map(|row| row.shown_s.max(row.measured_s)).reduce(f64::max) else { return };
         let unit = Unit::for_largest(longest);
         let cells = |cell: &dyn Fn(&WaitRow<'_>) -> String| rows.iter().map(cell).collect::<Vec<_>>();
@@ -168,6 +175,9 @@ impl Text<'_> {
         columns.push(Column::new("waits most", Align::Left, 4, cells(&|row| ranks(&row.place.waiters))));
         columns.push(Column::new("for", Align::Left, 5, cells(&|row| ranks(&row.place.awaited))));
         writer.table(&names, columns);
+        if !left.is_empty() {
+            writer.words("  ", 2, &format!("({}{})", counted(left.len(), "more place", "more places", glyphs), self.how_to_see_all()));
+        }
     }
 
     fn findings(&self, writer: &mut Writer<'_>, findings: &[FindingText]) {
@@ -251,7 +261,8 @@ impl Text<'_> {
         }
         writer.table(&names, columns);
         if hidden > 0 {
-            writer.words("  ", 2, &format!("({hidden} more that took less time; all of them in the report)"));
+            let (number, all) = (exact_count(hidden as u64, glyphs), if self.is_full { "--all shows them" } else { "see the report" });
+            writer.words("  ", 2, &format!("({number} more that took less time: {all})"));
         }
     }
 
@@ -292,10 +303,15 @@ impl Text<'_> {
         if !left.is_empty() {
             let time: f64 = left.iter().map(|row| row.shown.value).sum();
             let part: f64 = left.iter().map(|row| row.share).sum();
-            let what = if left.len() == 1 { "region" } else { "regions" };
-            let text = format!("({} more {what}: {}, {})", left.len(), time_with_unit(time, glyphs), share(part, glyphs));
+            let number = counted(left.len(), "more region", "more regions", glyphs);
+            let text = format!("({number}: {}, {}{})", time_with_unit(time, glyphs), share(part, glyphs), self.how_to_see_all());
             writer.words("  ", 2, &text);
         }
+    }
+
+    /// In the report, what shows the rows that are left out; a summary leads to the report.
+    fn how_to_see_all(&self) -> &'static str {
+        if self.is_full { "; --all shows them" } else { "" }
     }
 
     /// What the figures mean, said once.
@@ -304,7 +320,7 @@ impl Text<'_> {
         let size = Size::of(self.results);
         let mut text = match size.ranks {
             0 | 1 => "Exclusive time".to_string(),
-            ranks => format!("Exclusive time, mean of {ranks} ranks"),
+            ranks => format!("Exclusive time, mean of {} ranks", exact_count(ranks as u64, glyphs)),
         };
         text.push_str(if size.processes == 1 {
             "; shares are of the whole life of the process."

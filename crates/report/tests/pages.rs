@@ -5,7 +5,7 @@
 mod support;
 
 use proptest::prelude::*;
-use support::{alone_and_lossy, golden, master_and_worker, run};
+use support::{alone_and_lossy, golden, many, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
 use tare_profile::{Processors, Profile, Standing, State};
@@ -30,6 +30,19 @@ fn check(name: &str, run: &Run, profile: &Profile, mode: Mode, page: &Page) {
     let text = text::summary(run, &Results::new(profile, mode), page);
     fits(&text, page.width);
     golden(name, &text);
+}
+
+#[test]
+fn a_report_of_many_ranks_begins_with_what_was_found_and_has_an_end() {
+    let profile = many(3_000, 600);
+    let report = |top| text::report(&run(), &Results::new(&profile, Mode::Parallel), &Page { top, ..page(100) });
+    let short = report(50);
+    let line = |words: &str| short.lines().position(|line| line.contains(words)).unwrap_or_else(|| panic!("{words} in\n{short}"));
+    assert!(line("could be won at most") < 8 && line("could be won at most") < line("Outside MPI"), "{short}");
+    assert!(short.lines().count() < 200, "{} lines", short.lines().count());
+    assert!(line("(550 more that took less time: --all shows them)") < line("more regions: "), "{short}");
+    assert!(line("--all shows them)") < line("mean of 600 ranks"), "{short}");
+    assert!(report(usize::MAX).lines().count() > 3_000 && !report(usize::MAX).contains("--all"));
 }
 
 #[test]

@@ -72,7 +72,8 @@ pub(crate) enum ReportFormat {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tare report RUN                                every rank and region as text
+  tare report RUN                                findings, and what takes most time
+  tare report RUN --all                          every rank and region as text
   tare report RUN --compensate off               as measured
   tare report RUN --format html > run.html       one file with all views, without network
   tare report RUN --format json | jq .whole      for programs
@@ -98,6 +99,9 @@ pub(crate) struct ReportArguments {
     pub(crate) ranks: Option<Ranks>,
     #[command(flatten)]
     pub(crate) showing: Showing,
+    /// As text: every rank, region and place of waiting, in the place of the 50 that have most time
+    #[arg(long, env = "TARE_ALL", conflicts_with = "top", value_parser = clap::builder::FalseyValueParser::new())]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) carried: Carried,
 }

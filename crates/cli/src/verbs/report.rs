@@ -38,7 +38,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
 fn document(run: &Run, results: &Results<'_>, arguments: &ReportArguments) -> Result<Vec<u8>, Failure> {
     let exported = |format| exported(run, results, format);
     Ok(match arguments.format {
-        ReportFormat::Text => text::report(run, results, &page(arguments.showing.top.or(Some(usize::MAX)))).into_bytes(),
+        ReportFormat::Text => text::report(run, results, &page(Some(rows(arguments)))).into_bytes(),
         ReportFormat::Json => (json::report(run, results) + "\n").into_bytes(),
         ReportFormat::Html => self::html(run, results, &arguments.carried).into_bytes(),
         // Its files have been written one by one.
@@ -52,6 +52,12 @@ fn document(run: &Run, results: &Results<'_>, arguments: &ReportArguments) -> Re
         ReportFormat::Prometheus => exported(Format::Prometheus),
         ReportFormat::Csv => exported(Format::Csv),
     })
+}
+
+/// Rows of each table of the text.
+fn rows(arguments: &ReportArguments) -> usize {
+    const USUAL: usize = 50;
+    if arguments.all { usize::MAX } else { arguments.showing.top.unwrap_or(USUAL) }
 }
 
 /// The page, with the sources that it may carry.

@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use super::markup::escape;
 use super::parts::{GLYPHS, Parts};
-use crate::number::{Column, time_with_unit};
+use crate::number::{Column, figure_with_unit};
 use crate::view::{RankRow, rank_rows};
+use tare_compensate::Figure;
 
 /// Bars of the strip; with more processes a bar stands for several and shows their greatest.
 const MOST_BARS: usize = 512;
@@ -15,25 +16,25 @@ const MOST_DUMBBELLS: usize = 16;
 /// A bar for each process.
 pub(super) fn strip(html: &mut String, parts: &Parts<'_>) {
     let rows = rank_rows(parts.results);
-    let times: Vec<f64> = main_rows(parts).iter().map(|&index| shown(parts, &rows[index])).collect();
+    let times: Vec<Figure> = main_rows(parts).iter().map(|&index| shown(parts, &rows[index])).collect();
     if times.len() < 2 {
         return;
     }
     let labels: Vec<&str> = main_rows(parts).iter().map(|&index| rows[index].label.as_str()).collect();
     let per_bar = times.len().div_ceil(MOST_BARS);
-    let bars: Vec<f64> = times.chunks(per_bar).map(|chunk| chunk.iter().copied().fold(0.0, f64::max)).collect();
+    let bars: Vec<f64> = times.chunks(per_bar).map(|chunk| chunk.iter().map(|time| time.value).fold(0.0, f64::max)).collect();
     let most = bars.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     let extreme = |better: fn(f64, f64) -> bool| {
-        (0..times.len()).reduce(|best, index| if better(times[index], times[best]) { index } else { best }).unwrap_or(0)
+        (0..times.len()).reduce(|best, index| if better(times[index].value, times[best].value) { index } else { best }).unwrap_or(0)
     };
     let (least, greatest) = (extreme(|one, other| one < other), extreme(|one, other| one > other));
-    let mean = times.iter().sum::<f64>() / times.len() as f64;
+    let mean = times.iter().fold(Figure::exact(0.0), |sum, time| sum.added(time)).divided(times.len() as f64);
     let words = format!(
         "least {} (rank {}), mean {}, most {} (rank {})",
-        time_with_unit(times[least], GLYPHS),
+        figure_with_unit(&times[least], GLYPHS),
         labels[least],
-        time_with_unit(mean, GLYPHS),
-        time_with_unit(times[greatest], GLYPHS),
+        figure_with_unit(&mean, GLYPHS),
+        figure_with_unit(&times[greatest], GLYPHS),
         labels[greatest]
     );
     let _ = write!(
@@ -56,11 +57,11 @@ fn main_rows(parts: &Parts<'_>) -> Vec<usize> {
     (0..locations.len()).filter(|&index| locations[index].thread == 0).collect()
 }
 
-fn shown(parts: &Parts<'_>, row: &RankRow) -> f64 {
+fn shown(parts: &Parts<'_>, row: &RankRow) -> Figure {
     match parts.results.shown.mode {
-        tare_compensate::Mode::Off => row.measured_s,
-        tare_compensate::Mode::Local => row.local.value,
-        tare_compensate::Mode::Parallel => row.parallel.value,
+        tare_compensate::Mode::Off => Figure::exact(row.measured_s),
+        tare_compensate::Mode::Local => row.local,
+        tare_compensate::Mode::Parallel => row.parallel,
     }
 }
 
@@ -73,7 +74,7 @@ pub(super) fn dumbbells(html: &mut String, parts: &Parts<'_>) {
     let all = rank_rows(parts.results);
     let mut rows: Vec<&RankRow> = main_rows(parts).into_iter().map(|index| &all[index]).collect();
     let number = rows.len();
-    let difference = |row: &RankRow| (row.measured_s - shown(parts, row)).abs();
+    let difference = |row: &RankRow| (row.measured_s - shown(parts, row).value).abs();
     rows.sort_by(|one, other| difference(other).total_cmp(&difference(one)));
     rows.truncate(MOST_DUMBBELLS);
     rows.sort_by_key(|row| (row.label.len(), row.label.clone()));

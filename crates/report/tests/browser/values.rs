@@ -230,7 +230,7 @@ fn figures_of_the_page_read_as_those_of_the_terminal() {
         ("alone(12.3e6, 0.4e6, 1.3e6)", "12.3 (11.9 … 13.6) ms"),
         ("figure(4.0047e9, 1.7e6, 2.4e6, false, columnFor(4e9))", "4.005 ± 0.002"),
         ("figure(4e5, 9e5, 9e5, false, columnFor(4e9))", "<0.001"),
-        ("alone(3e6, 1e6, 1e6, true)", "≈ 3.00 † ms"),
+        ("alone(3e6, 1e6, 1e6, true)", "≈ 3.00 ms †"),
         ("share(0.0004)", "<0.1 %"),
         ("share(0.486)", "48.6 %"),
         ("count(76800)", "76.8 k"),
