@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+use crate::color::Color;
 use crate::failure::{Code, Failure};
 
 pub(crate) use measuring::{
@@ -38,6 +39,9 @@ Errors of our own: 64 usage, 65 bad input, 66 not found, 69 unavailable, 70 inte
 #[derive(Debug, Parser)]
 #[command(name = "tare", version, after_help = AFTER_HELP, max_term_width = 100)]
 pub(crate) struct Arguments {
+    /// Colours in text: where a terminal shows them (NO_COLOR and CLICOLOR_FORCE are heeded), always, or never
+    #[arg(long, global = true, value_enum, value_name = "WHEN", env = "TARE_COLOR", default_value = "auto")]
+    pub(crate) color: Color,
     /// What to do.
     #[command(subcommand)]
     pub(crate) verb: Verb,

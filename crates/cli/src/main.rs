@@ -11,6 +11,7 @@ mod carry_out;
 mod child;
 mod choice;
 mod collect;
+mod color;
 mod debug_files;
 mod ends;
 mod failure;
@@ -73,6 +74,7 @@ fn act() -> Result<ExitCode, Failure> {
             return Ok(if error.use_stderr() { ExitCode::from(Code::Usage as u8) } else { ExitCode::SUCCESS });
         }
     };
+    arguments.color.set();
     if !matches!(arguments.verb, Verb::Profile(_) | Verb::Run(_)) {
         end_with_the_reader();
     }

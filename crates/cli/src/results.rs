@@ -15,6 +15,7 @@ use tare_report::shell;
 use crate::args::{Compensate, Showing};
 use crate::child;
 use crate::collect::{collect, wait_for_stragglers};
+use crate::color;
 use crate::failure::{Code, Failure};
 use crate::foreign_file;
 use crate::live;
@@ -234,7 +235,11 @@ impl Results {
 pub(crate) fn summarise(run: &RunDirectory, showing: &Showing) -> Result<(), Failure> {
     let results = Results::read(run)?;
     probe_cost::keep(&results.profile);
-    let summary = tare_report::text::summary(&results.about(), &results.compensated(showing), &page(showing.top));
+    let summary = tare_report::text::summary(
+        &results.about(),
+        &results.compensated(showing),
+        &Page { styled: color::on(&std::io::stderr()), ..page(showing.top) },
+    );
     // Where nobody reads the summary, the program's own status still counts.
     let _ = std::io::stderr().write_all(summary.as_bytes());
     Ok(())
@@ -263,6 +268,12 @@ pub(crate) fn page(top: Option<usize>) -> Page {
     page_of(terminal.or_else(columns).unwrap_or(80).clamp(40, WIDEST), top)
 }
 
+/// The same for a text that may go into a file, which has no colours.
+pub(crate) fn page_for(file: Option<&Path>, top: Option<usize>) -> Page {
+    let page = page(top);
+    Page { styled: page.styled && file.is_none(), ..page }
+}
+
 /// Columns of what is drawn on standard output: of its terminal; elsewhere `COLUMNS`, or 80.
 pub(crate) fn output_columns() -> usize {
     let terminal = terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
@@ -287,7 +298,7 @@ fn page_of(width: usize, top: Option<usize>) -> Page {
     let locale =
         ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty())).unwrap_or_default();
     let unicode = locale.to_lowercase().replace('-', "").contains("utf8");
-    Page { width, unicode, top: top.unwrap_or(Page::default().top) }
+    Page { width, unicode, top: top.unwrap_or(Page::default().top), styled: color::on(&std::io::stdout()) }
 }
 
 /// The measured programs with their arguments; the whole command where they are not known.

@@ -47,6 +47,23 @@ fn the_table_names_models_and_ranks() {
 }
 
 #[test]
+fn text_is_coloured_where_that_is_wanted() {
+    let place = Place::new();
+    let is_coloured = |words: &[&str], variables: &[(&str, &str)]| {
+        let mut command = place.tare();
+        command.args(["simulate", &example("slack")]).args(words).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+        command.envs(variables.iter().copied());
+        text(&command.output().expect("tare can be started").stdout).contains('\u{1b}')
+    };
+    assert!(!is_coloured(&[], &[]), "a pipe is no terminal");
+    assert!(is_coloured(&["--color", "always"], &[("NO_COLOR", "1")]));
+    assert!(is_coloured(&[], &[("TARE_COLOR", "always")]));
+    assert!(is_coloured(&[], &[("CLICOLOR_FORCE", "1")]));
+    assert!(!is_coloured(&[], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+    assert!(!is_coloured(&["--color", "never"], &[("CLICOLOR_FORCE", "1")]));
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_file_and_line() {
     let place = Place::new();
     let cases = [("ranks 2\nsned to 1\n", "line 2: no statement begins with `sned`"), ("recv from 1\n", "waits for something that never comes")];

@@ -3,9 +3,12 @@
 //! What always holds: [`Writer`] never lets a line grow beyond its page. Tables drop their least important
 //! columns first; names are cut in the middle; what is to be copied, such as a path, is broken rather than cut.
 
+use std::ops::Range;
+
 use unicode_width::UnicodeWidthStr;
 
 use crate::short::{short_name, take};
+use crate::style::{Role, painted};
 
 /// The page that text is made for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,11 +19,13 @@ pub struct Page {
     pub unicode: bool,
     /// Regions shown; in a report as many places of waiting, and as many ranks, the slowest, but not fewer than in a summary.
     pub top: usize,
+    /// Whether labels, bars and marks stand out by colours and bold letters.
+    pub styled: bool,
 }
 
 impl Default for Page {
     fn default() -> Self {
-        Self { width: 80, unicode: true, top: 10 }
+        Self { width: 80, unicode: true, top: 10, styled: false }
     }
 }
 
@@ -164,11 +169,13 @@ impl Column {
 pub(crate) struct Writer<'a> {
     page: &'a Page,
     text: String,
+    /// Parts of the text that stand out, in their order.
+    parts: Vec<(Range<usize>, Role)>,
 }
 
 impl<'a> Writer<'a> {
     pub(crate) fn new(page: &'a Page) -> Self {
-        Self { page, text: String::new() }
+        Self { page, text: String::new(), parts: Vec::new() }
     }
 
     pub(crate) fn glyphs(&self) -> &'static Glyphs {
@@ -184,7 +191,14 @@ impl<'a> Writer<'a> {
     }
 
     pub(crate) fn finish(self) -> String {
-        self.text
+        if self.page.styled { painted(&self.text, &self.parts) } else { self.text }
+    }
+
+    /// Says what a part of the text is that has just been written, or comes next.
+    fn stands_out(&mut self, part: Range<usize>, role: Role) {
+        if part.start < part.end {
+            self.parts.push((part, role));
+        }
     }
 
     pub(crate) fn blank(&mut self) {
@@ -218,7 +232,27 @@ impl<'a> Writer<'a> {
     pub(crate) fn labelled(&mut self, label: &str, text: &str) {
         let column = if self.room() < 60 { 2 + width(label) + 1 } else { 15 };
         let first = format!("  {label:<width$}", width = column.saturating_sub(2));
+        let start = self.text.len() + 2;
+        self.stands_out(start..start + label.len(), Role::Heading);
         self.words(&first, column.min(15), text);
+    }
+
+    /// The same where the first of the words says how it stands.
+    pub(crate) fn judged(&mut self, label: &str, text: &str, role: Role) {
+        let before = self.text.len();
+        self.labelled(label, text);
+        let word = text.split([':', ' ']).next().unwrap_or_default();
+        if let Some(at) = self.text[before..].find(word) {
+            self.stands_out(before + at..before + at + word.len(), role);
+        }
+    }
+
+    /// Words behind a number, which stands out.
+    pub(crate) fn numbered(&mut self, number: usize, text: &str) {
+        let first = format!("  {number}  ");
+        let start = self.text.len() + 2;
+        self.stands_out(start..start + first.len() - 4, Role::Heading);
+        self.words(&first, first.len(), text);
     }
 
     /// A label, a share as text, and a bar of that length.
@@ -226,6 +260,8 @@ impl<'a> Writer<'a> {
         let head = format!("  {label:<14}  {}{share}", " ".repeat(7_usize.saturating_sub(width(share))));
         let room = self.room().saturating_sub(width(&head) + 2).min(40);
         let bar = self.page.glyphs().bar_of(part, room);
+        let start = self.text.len() + head.replace(NO_BREAK, " ").len() + 2;
+        self.stands_out(start..start + bar.len(), Role::Bar);
         self.line(&format!("{head}  {bar}"));
     }
 
@@ -259,21 +295,42 @@ impl<'a> Writer<'a> {
         let padded = if self.page.width < Page::UNLIMITED { room } else { room.min(MOST_PADDED) };
         let widths: Vec<usize> = columns.iter().map(Column::width).collect();
         let row = |name: String, cell: &dyn Fn(&Column) -> String| {
-            let mut line = format!("  {name}{}", " ".repeat(padded.saturating_sub(width(&name))));
+            let mut line = format!("  {name}{}", " ".repeat(padded.saturating_sub(width(&name)))).replace(NO_BREAK, " ");
+            let mut parts = Vec::new();
             for (column, column_width) in columns.iter().zip(&widths) {
-                let cell = cell(column);
+                let cell = cell(column).replace(NO_BREAK, " ");
                 let space = " ".repeat(column_width.saturating_sub(width(&cell)));
                 let (before, after) = if column.align == Align::Left { ("", space.as_str()) } else { (space.as_str(), "") };
-                line.push_str(&format!("  {before}{cell}{after}"));
+                line.push_str(&format!("  {before}"));
+                parts.extend(role_of(&cell, self.page.glyphs()).map(|role| (line.len()..line.len() + cell.trim_end().len(), role)));
+                line.push_str(&format!("{cell}{after}"));
             }
-            line
+            (line, parts)
         };
-        let head = row(short_name(&names.head, room, self.page), &|column| column.head.clone());
-        let rows: Vec<String> = (0..names.cells.len())
+        let (head, _) = row(short_name(&names.head, room, self.page), &|column| column.head.clone());
+        let rows: Vec<_> = (0..names.cells.len())
             .map(|index| row(short_name(&names.cells[index], room, self.page), &|column| column.cells[index].clone()))
             .collect();
+        let start = self.text.len();
         self.line(&head);
-        rows.iter().for_each(|row| self.line(row));
+        self.stands_out(start + 2..self.text.len() - 1, Role::Heading);
+        for (row, parts) in rows {
+            let start = self.text.len();
+            if width(&row) <= self.room() {
+                parts.into_iter().for_each(|(part, role)| self.stands_out(start + part.start..start + part.end, role));
+            }
+            self.line(&row);
+        }
+    }
+}
+
+/// What a cell is by what it says.
+fn role_of(cell: &str, glyphs: &Glyphs) -> Option<Role> {
+    match cell.trim_start() {
+        cell if cell.starts_with("slower") => Some(Role::Bad),
+        cell if cell.starts_with("faster") => Some(Role::Good),
+        cell if cell.contains(glyphs.dagger) => Some(Role::Warn),
+        _ => None,
     }
 }
 

@@ -38,6 +38,7 @@ pub mod select;
 pub mod shell;
 mod short;
 pub mod simulate;
+mod style;
 mod switches;
 pub mod text;
 pub mod validate;

@@ -8,6 +8,7 @@ use crate::metrics;
 use crate::number::{Column as Unit, change, count, exact_count, figure_with_unit, share, time_with_unit};
 use crate::run::{Exit, Results, Run};
 use crate::shell;
+use crate::style::Role;
 use crate::switches;
 use crate::view::{
     self, Doubt, FindingText, LINES, RankRow, RegionRow, Size, Time, Trust, Undelayed, WaitRow, Whole, ending, finding_texts, no_finding,
@@ -196,7 +197,7 @@ impl Text<'_> {
             let seconds = format!("{}{}{}", unit.figure(&finding.seconds, glyphs), glyphs.thin_space, unit.unit.name(glyphs));
             let attempt = finding.attempt.as_ref().map_or_else(String::new, |attempt| format!(" Try: {attempt}."));
             let text = format!("{seconds} could be won at most. {}: {}. {}.{attempt}", finding.at, finding.what, finding.certainty);
-            writer.words(&format!("  {}  ", number + 1), 5, &text);
+            writer.numbered(number + 1, &text);
         }
         let hidden = findings.len() - shown;
         if hidden > 0 {
@@ -231,7 +232,7 @@ impl Text<'_> {
 
     fn trust(&self, writer: &mut Writer<'_>, trust: &Trust) {
         let glyphs = writer.glyphs();
-        writer.labelled("Trust", &trust_words(trust, glyphs));
+        writer.judged("Trust", &trust_words(trust, glyphs), if trust.is_good() { Role::Good } else { Role::Warn });
         if let Some(switched) = switches::sentence(self.results.profile, glyphs) {
             writer.labelled("Off", &switched);
         }

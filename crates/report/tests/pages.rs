@@ -33,6 +33,22 @@ fn check(name: &str, run: &Run, profile: &Profile, mode: Mode, page: &Page) {
 }
 
 #[test]
+fn colours_say_nothing_that_the_text_does_not() {
+    for (profile, word, width) in
+        [(master_and_worker(), "\u{1b}[32mgood", 80), (alone_and_lossy(), "\u{1b}[33mlimited", 120), (master_and_worker(), "", 40)]
+    {
+        let results = Results::new(&profile, Mode::Parallel);
+        let [plain, styled] = [false, true].map(|styled| text::report(&run(), &results, &Page { styled, ..page(width) }));
+        assert!(!plain.contains('\u{1b}'));
+        let parts: Vec<&str> = styled.split('\u{1b}').collect();
+        let without: String = parts[..1].iter().copied().chain(parts[1..].iter().map(|part| part.split_once('m').expect("SGR").1)).collect();
+        assert_eq!(without, plain);
+        let shown = |part: &str| styled.contains(&format!("{part}\u{1b}[0m"));
+        assert!(shown("\u{1b}[1mTime") && shown("\u{1b}[1mTrust") && shown(word), "{styled:?}");
+    }
+}
+
+#[test]
 fn a_report_of_many_ranks_begins_with_what_was_found_and_has_an_end() {
     let profile = many(3_000, 600);
     let report = |top| text::report(&run(), &Results::new(&profile, Mode::Parallel), &Page { top, ..page(100) });
@@ -240,7 +256,7 @@ proptest! {
         }
         let results = Results::new(&profile, mode);
         let run = Run { program, directory: "/scratch/with/a/long/path/to/the/directory/of/the/run".into(), ..run() };
-        let page = Page { width, unicode, top: 3 };
+        let page = Page { width, unicode, top: 3, ..Page::default() };
         for text in [text::summary(&run, &results, &page), text::report(&run, &results, &page)] {
             fits(&text, width);
         }

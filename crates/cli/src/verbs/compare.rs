@@ -7,7 +7,7 @@ use tare_report::compare::{Comparison, Outcome, Side, html, json, text};
 
 use crate::args::{CompareArguments, SidesFormat};
 use crate::failure::{Code, Failure};
-use crate::results::{Results, page};
+use crate::results::{Results, page_for};
 use crate::whole_file;
 
 /// How the command ends where something got slower.
@@ -30,7 +30,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
     let comparison = Comparison::of(&sides, arguments.least)
         .ok_or_else(|| Failure::new(Code::BadInput, "there is nothing to compare").remedy("`tare report` says what a run has measured"))?;
     let document = match arguments.format {
-        SidesFormat::Text => text(&comparison, &page(arguments.showing.top)),
+        SidesFormat::Text => text(&comparison, &page_for(arguments.output.as_deref(), arguments.showing.top)),
         SidesFormat::Json => json(&comparison) + "\n",
         SidesFormat::Html => html(&comparison),
     };

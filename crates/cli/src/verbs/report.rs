@@ -12,7 +12,7 @@ use crate::args::{Carried, Ranks, ReportArguments, ReportFormat};
 use crate::failure::{Code, Failure};
 use crate::foreign_file::profiles_in;
 use crate::progress::during;
-use crate::results::{self, page};
+use crate::results::{self, page_for};
 use crate::{source_files, whole_file};
 
 /// Writes the report to stdout, or where it is wanted.
@@ -38,7 +38,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
 fn document(run: &Run, results: &Results<'_>, arguments: &ReportArguments) -> Result<Vec<u8>, Failure> {
     let exported = |format| exported(run, results, format);
     Ok(match arguments.format {
-        ReportFormat::Text => text::report(run, results, &page(Some(rows(arguments)))).into_bytes(),
+        ReportFormat::Text => text::report(run, results, &page_for(arguments.output.as_deref(), Some(rows(arguments)))).into_bytes(),
         ReportFormat::Json => (json::report(run, results) + "\n").into_bytes(),
         ReportFormat::Html => self::html(run, results, &arguments.carried).into_bytes(),
         // Its files have been written one by one.
