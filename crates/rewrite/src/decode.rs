@@ -351,15 +351,17 @@ fn word(bytes: &[u8], address: u64) -> Option<u8> {
 /// The form of a direct branch, by its opcode behind the prefixes.
 fn branch(bytes: &[u8]) -> Option<Form> {
     let is_prefix = |byte: &&u8| matches!(**byte, 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf2 | 0xf3 | 0x40..=0x4f);
-    let skip = bytes.iter().take_while(is_prefix).count();
-    let rest = bytes.get(skip..)?;
-    Some(match (rest.first()?, rest.get(1), rest.len()) {
-        (0xeb, _, 2) => Form::Short { condition: None },
-        (code @ 0x70..=0x7f, _, 2) => Form::Short { condition: Some(code & 0x0f) },
-        (0xe0..=0xe3, _, 2) => Form::Counter,
-        (0xe8, _, 5) => Form::Call,
-        (0xe9, _, 5) => Form::Near { condition: None },
-        (0x0f, Some(code @ 0x80..=0x8f), 6) => Form::Near { condition: Some(code & 0x0f) },
+    bare_branch(bytes).or_else(|| bare_branch(bytes.get(bytes.iter().take_while(is_prefix).count()..)?))
+}
+
+fn bare_branch(bytes: &[u8]) -> Option<Form> {
+    Some(match *bytes {
+        [0xeb, _] => Form::Short { condition: None },
+        [code @ 0x70..=0x7f, _] => Form::Short { condition: Some(code & 0x0f) },
+        [0xe0..=0xe3, _] => Form::Counter,
+        [0xe8, _, _, _, _] => Form::Call,
+        [0xe9, _, _, _, _] => Form::Near { condition: None },
+        [0x0f, code @ 0x80..=0x8f, _, _, _, _] => Form::Near { condition: Some(code & 0x0f) },
         _ => return None,
     })
 }

@@ -12,6 +12,7 @@ mod loader;
 pub(crate) mod note;
 mod originals;
 mod regions;
+mod rows;
 mod seen;
 mod threads;
 mod unwinding;
@@ -160,7 +161,8 @@ pub(crate) struct Claims<'a> {
     pub(crate) origin: Option<&'a str>,
     /// Whether the original bodies of moved functions are traps.
     pub(crate) poison: bool,
-    /// Whether moved code is unwound instruction by instruction: that takes as long as all the rest.
+    /// Whether all moved code is unwound instruction by instruction by [`gimli`], and not only where its call-frame instructions leave
+    /// doubts: that takes as long as all the rest.
     pub(crate) unwinds_all: bool,
 }
 

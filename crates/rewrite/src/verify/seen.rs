@@ -14,6 +14,8 @@ pub(crate) struct Seen {
     pub(crate) labels: Vec<Labels>,
     /// Branches within the function: where, and their targets in the original and in the copy.
     pub(crate) branches: Vec<(u64, u64, u64)>,
+    /// Exits of the function that have a probe: where that begins in the copy, and where the exit ends.
+    pub(crate) exits: Vec<(u64, u64)>,
     /// What begins and ends where: the original instruction, its side, the point and the region.
     pub(crate) events: Vec<(u64, Slot, Point, u32)>,
 }
@@ -22,7 +24,14 @@ impl Seen {
     /// Nothing yet, with room for what is usual in a copy of so many fragments and bytes.
     pub(crate) fn with_room(fragments: usize, bytes: u64) -> Self {
         let branches = usize::try_from(bytes / BYTES_A_BRANCH).unwrap_or(0);
-        Self { labels: Vec::with_capacity(fragments), branches: Vec::with_capacity(branches), events: Vec::new() }
+        Self { labels: Vec::with_capacity(fragments), branches: Vec::with_capacity(branches), exits: Vec::new(), events: Vec::new() }
+    }
+
+    /// The exit whose probe came last ends at an address of the copy.
+    pub(crate) fn left(&mut self, behind: u64) {
+        if let Some(exit) = self.exits.last_mut() {
+            exit.1 = behind;
+        }
     }
 
     pub(crate) fn label(&self, original: u64) -> Option<u64> {

@@ -63,8 +63,13 @@ fn says_the_same(one: &Fde<'_>, other: &Fde<'_>) -> bool {
     let numbers = |fde: &Fde<'_>| (fde.code_alignment, fde.data_alignment, fde.return_register, fde.lsda, fde.is_signal_frame);
     numbers(one) == numbers(other)
         && routine(one) == routine(other)
-        && (one.cie_instructions == other.cie_instructions || are_equal(one.cie_cfi(), other.cie_cfi()))
-        && (one.instructions == other.instructions || are_equal(one.cfi(), other.cfi()))
+        && (is_padded(one.cie_instructions, other.cie_instructions) || are_equal(one.cie_cfi(), other.cie_cfi()))
+        && (is_padded(one.instructions, other.instructions) || are_equal(one.cfi(), other.cfi()))
+}
+
+/// Whether some call-frame instructions are others with nothing but padding behind them.
+pub(super) fn is_padded(one: &[u8], other: &[u8]) -> bool {
+    other.strip_prefix(one).is_some_and(|rest| rest.iter().all(|&byte| byte == 0))
 }
 
 fn are_equal(one: CfiInstructions<'_>, other: CfiInstructions<'_>) -> bool {

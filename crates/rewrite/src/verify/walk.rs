@@ -9,7 +9,7 @@ use crate::decode::ENDBR64;
 use crate::insertion::{Point, Value};
 use crate::points::Slot;
 use crate::verify::seen::{Labels, Seen};
-use crate::verify::{Claim, Claims, Copy, Fault, Fragment, Site, Table, address_of, exceptions, regions, relative, unwinding};
+use crate::verify::{Claim, Claims, Copy, Fault, Fragment, Site, Table, address_of, exceptions, regions, relative, rows, unwinding};
 
 /// What a function is compared with.
 pub(crate) struct Walk<'a, 'data> {
@@ -73,7 +73,7 @@ impl Walk<'_, '_> {
         let Some(original) = self.original.fde_at(old.start) else { return Ok(()) };
         let found = self.written.fde_at(new.start).filter(|found| found.range.start == new.start && found.range.end <= new.end);
         let found = found.ok_or(Fault::new(new.start, "there is no unwind entry"))?;
-        if self.claims.unwinds_all {
+        if self.claims.unwinds_all || !rows::are_the_same(original, found, (self.claim, fragment), seen) {
             let own = self.original.fdes().get(self.original.fdes_in_front_of(original.range.start)..).unwrap_or_default();
             for one in own.iter().take_while(|one| one.range.start < old.end) {
                 unwinding::check_part((self.original, one), self.written, (self.claim, fragment), seen)?;
@@ -210,7 +210,10 @@ impl<'a, 'data> Place<'a, 'data> {
         while let Some(site) = self.site_here(is_side) {
             self.check_site(site)?;
             self.sites += 1;
-            has_exit |= site.point == Point::FunctionExit;
+            if site.point == Point::FunctionExit {
+                has_exit = true;
+                seen.exits.push((site.at, site.at));
+            }
             if self.walk.claim.has_regions_inside {
                 seen.events.push((self.old, site.slot, site.point, site.region));
             }
@@ -309,6 +312,9 @@ impl<'a, 'data> Place<'a, 'data> {
             }
             self.same_so_far(at)?;
             self.instruction(seen, at, has_exit)?;
+            if has_exit {
+                seen.left(self.new);
+            }
             self.same = (self.old, self.new);
             inserted = self.next_inserted();
         }
@@ -468,12 +474,14 @@ impl<'a, 'data> Place<'a, 'data> {
     /// Goes behind a branch or call whose bytes are the original's up to the distance, and at which nothing is inserted, if it is one.
     fn same_branch(&mut self, seen: &mut Seen, copied: &Direct) -> Result<bool, Fault> {
         let (at, is_call, field) = (self.new, copied.turn == Turn::Call, usize::from(copied.field));
-        let Some(original) = direct(self.behind_old(), self.old).filter(|one| one.length == copied.length) else { return Ok(false) };
-        let (old, new) = self.both(at, field)?;
+        let old = self.behind_old();
+        if old.get(..field) != Some(self.ahead(field)) {
+            return Ok(false);
+        }
+        let Some(original) = direct(old, self.old) else { return Ok(false) };
         let leaves = !is_call && !self.walk.is_inside(self.copy, original.target);
         let behind = at + u64::from(copied.length);
-        let has_taken_side = self.next_taken_side() == Some(behind);
-        if old != new || leaves && self.wants_exit() || has_taken_side {
+        if leaves && self.wants_exit() || self.next_taken_side() == Some(behind) {
             return Ok(false);
         }
         self.same_so_far(at)?;
@@ -577,6 +585,9 @@ impl<'a, 'data> Place<'a, 'data> {
         let copied = self.decoded.near_branch_target();
         if !self.decoded.is_jmp_near() || self.new != over || has_exit != (leaves && self.wants_exit()) {
             return Err(fault);
+        }
+        if has_exit {
+            seen.left(self.new);
         }
         self.target(seen, at, original.near_branch_target(), copied)
     }
