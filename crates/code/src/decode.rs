@@ -6,7 +6,7 @@ use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic
 use tare_image::Image;
 
 /// `endbr64`: with control-flow enforcement, what is called or jumped to through a pointer begins with it.
-pub(crate) const ENDBR64: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
+pub const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 /// Bytes of the longest instruction.
 pub(crate) const LONGEST: u64 = 15;
 

@@ -75,6 +75,7 @@ pub use calls::{CallGraph, Callees, Edges};
 pub use cfg::{Block, Cfg};
 pub use close_up::CloseUp;
 pub use components::components;
+pub use decode::ENDBR64;
 use decode::{AddressSet, RawFlow};
 pub use direct::{Direct, Turn, direct};
 use finder::Finder;

@@ -267,7 +267,7 @@ fn is_label(image: &Image<'_>, pointer: &Pointer) -> bool {
         return load.is_ip_rel_memory_operand();
     }
     // Behind the start of a function it stands only where control comes through a pointer.
-    if image.bytes_at(pointer.target, ENDBR64.len() as u64) == Some(ENDBR64) {
+    if image.bytes_at(pointer.target, ENDBR64.len() as u64) == Some(&ENDBR64) {
         return true;
     }
     let mut next = load.next_ip();
@@ -297,7 +297,7 @@ fn is_short(image: &Image<'_>, fragments: &Fragments, first: &Fragment) -> bool 
     if start + JUMP + ENDBR64.len() as u64 <= first.range.end {
         return false;
     }
-    let has_marker = image.bytes_at(start, 4) == Some(ENDBR64);
+    let has_marker = image.bytes_at(start, 4) == Some(&ENDBR64);
     let needed = start + JUMP + if has_marker { ENDBR64.len() as u64 } else { 0 };
     if needed <= first.range.end {
         return false;

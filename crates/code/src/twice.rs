@@ -24,10 +24,10 @@ pub(crate) fn comes_back_twice(image: &Image<'_>, entry: u64, size: u64) -> bool
         return false;
     }
     let code = image.bytes_at(entry, size).unwrap_or_default();
-    let start = code.strip_prefix(ENDBR64).unwrap_or(code);
+    let start = code.strip_prefix(&ENDBR64).unwrap_or(code);
     let behind = SECOND_ARGUMENTS.iter().find_map(|set| start.strip_prefix(*set));
     let keeps_where = |code: &[u8]| {
-        let code = code.strip_prefix(ENDBR64).unwrap_or(code);
+        let code = code.strip_prefix(&ENDBR64).unwrap_or(code);
         code.starts_with(KEEPS_RBX) && code.windows(4).any(reads_return_address)
     };
     let target = behind.and_then(|jump| jump_target(jump, entry + (code.len() - jump.len()) as u64));

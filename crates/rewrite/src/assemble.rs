@@ -9,11 +9,11 @@
 //! Branches start as short as the original has them and only grow, so that the rounds end; a function needs
 //! a handful. Near branches are never shortened: their bytes are copied.
 
-use tare_code::{Body, JumpTable};
+use tare_code::{Body, ENDBR64, JumpTable};
 use tare_image::Image;
 
 use crate::copies::{Arrival, Fixup, Fragment, FunctionCopy, Label, Site, TableCopy, Target, label};
-use crate::decode::{ENDBR64, Form, Item, Part, Reference};
+use crate::decode::{Form, Item, Part, Reference};
 use crate::insertion::{Insertion, Point};
 use crate::points::{Placed, Points, Slot, Way};
 use crate::reason::Reason;

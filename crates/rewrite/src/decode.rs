@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use tare_code::{Body, Flow, Function, Instruction, Operand, Refusal, TableForm};
+use tare_code::{Body, ENDBR64, Flow, Function, Instruction, Operand, Refusal, TableForm};
 use tare_image::{Image, Kind};
 
 use crate::addresses::AddressMap;
@@ -73,9 +73,6 @@ pub(crate) struct Part<'data> {
 
 /// Bytes in which code compares where it came from: moves, `sar`, `cmp`.
 const CHECK_LENGTH: u64 = 32;
-
-/// `endbr64`: with control-flow enforcement, jumps and calls through pointers have to land on one.
-pub(crate) const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 
 /// The opcode of `lea`.
 const LEA: u8 = 0x8d;

@@ -12,11 +12,10 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use iced_x86::{Code, Decoder, DecoderOptions, Mnemonic};
-use tare_code::{Function, Program, Refusal};
+use tare_code::{ENDBR64, Function, Program, Refusal};
 use tare_image::Image;
 
 use crate::copies::{FunctionCopy, Target};
-use crate::decode::ENDBR64;
 use crate::plan::Moved;
 use crate::reason::Reason;
 

@@ -21,12 +21,13 @@ mod values;
 
 use std::collections::BTreeMap;
 
+use tare_code::ENDBR64;
+
 use super::assembler::{Assembler, EQUAL, Memory, NOT_EQUAL, Operation, R8, R9, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Register};
 use super::check::Checked;
 use super::vectors::Area;
 use crate::adapter::nesting::Nested;
 use crate::adapter::record::{Home, RecordLayout};
-use crate::decode::ENDBR64;
 use crate::insertion;
 use crate::unwind::frames::Rows;
 use needs::Needs;

@@ -5,11 +5,11 @@
 
 use std::ops::Range;
 
+use tare_code::ENDBR64;
 use tare_image::{Image, Section, Segment};
 
 use super::loader::Hooks;
 use super::{Claims, Fault};
-use crate::decode::ENDBR64;
 use crate::elf::{PT_GNU_PROPERTY, PT_INTERP, PT_NOTE, SEGMENT_SIZE};
 use crate::springboards::{JUMP_LENGTH, SHORT_JUMP_LENGTH};
 
