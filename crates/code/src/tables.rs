@@ -14,7 +14,7 @@ use tare_image::Image;
 use crate::addresses::{constant_address, indexed_address};
 use crate::behind_start;
 use crate::bounds::Bounds;
-use crate::decode::{AddressSet, RawFlow, has_notrack, raw_flow};
+use crate::decode::{AddressSet, RawFlow, has_notrack, is_padding, raw_flow};
 use crate::frames::Frames;
 use crate::jumps::{JumpKind, Jumps, UNGUARDED};
 use crate::noreturn::Never;
@@ -166,6 +166,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
                 }
                 Found::Open => open.push(jump.ip()),
                 Found::Distance => distances.push((index, jump.ip())),
+                Found::Unseen(true) if self.skips_code(stretch, index) => _ = jumps.kinds.insert(jump.ip(), JumpKind::Unknown),
                 Found::Unseen(may_leave) => unseen.push((jump.ip(), may_leave)),
             }
         }
@@ -204,6 +205,18 @@ impl<'a, 'data> Resolver<'a, 'data> {
         }
         self.settle(tables, &mut through, &open, &mut jumps, stretch);
         jumps
+    }
+
+    /// Whether a jump through one of many words stands in front of code that nothing else is known to lead to: `goto` through addresses
+    /// that are computed in ways that are not seen. Exceptions lead to code as well.
+    fn skips_code(&self, stretch: &Stretch, jump: usize) -> bool {
+        let has_index = |one: &Instruction| one.op0_kind() == OpKind::Memory && one.memory_index() != Register::None;
+        let Some(one) = stretch.code.get(jump).filter(|one| has_index(one)) else { return false };
+        let Some(range) = stretch.ranges.iter().find(|range| range.contains(&one.ip())) else { return false };
+        let mut behind = stretch.code.iter().enumerate().skip(jump + 1).take_while(|(_, next)| range.contains(&next.ip()));
+        let next = behind.find(|(_, next)| !is_padding(next));
+        let has_pads = || self.image.fde_at(one.ip()).is_some_and(|fde| fde.lsda.is_some());
+        next.is_some_and(|(next, _)| stretch.predecessors(next).all(|before| (jump + 1..next).contains(&before))) && !has_pads()
     }
 
     /// Whether a jump that goes through a table of addresses does so wherever control comes from.

@@ -31,6 +31,36 @@ fn a_computed_goto_in_a_leaf_is_no_tail_call() {
     }
 }
 
+/// The large model makes a label's address from distances to the global offset table, where nobody sees it.
+#[test]
+fn a_jump_in_front_of_code_that_nothing_leads_to_is_no_tail_call() {
+    let source = r#"
+        static void *ops[3];
+        __attribute__((noinline)) int run(const unsigned char *p, int init) {
+            if (init) { ops[0] = &&a; ops[1] = &&b; ops[2] = &&c; return 0; }
+            int s = 0;
+            goto *ops[*p++];
+            a: s += 1; goto *ops[*p++];
+            b: s *= 3; goto *ops[*p++];
+            c: return s;
+        }
+        static int one(int x) { return x + 1; }
+        static int two(int x) { return x * 2; }
+        int (*chosen[])(int) = {one, two};
+        __attribute__((noinline)) int leaves(int n, int x) { if (x > 3) return chosen[n & 1](x - 1); return 7 * x; }
+        int main(int c, char **v) { run(0, 1); return run((const unsigned char *)v[0], 0) + leaves(c, c + 3); }
+    "#;
+    let shop = Workshop::new();
+    for compiler in ["gcc", "clang"].into_iter().filter(|compiler| has(compiler)) {
+        let bytes = shop.compile(compiler, "hidden", "c", source, &["-O2", "-w", "-mcmodel=large", "-fPIE", "-static"]);
+        let image = Image::parse(&bytes).expect("an image");
+        let program = Program::analyse(&image).expect("functions");
+        let is = |name: &str, wanted: fn(&Flow) -> bool| program.body(&image, function(&program, name)).tied().any(|one| wanted(&one.flow));
+        assert!(!is("run", |flow| *flow == Flow::IndirectTailCall), "{compiler}");
+        assert!(is("leaves", |flow| *flow == Flow::IndirectTailCall), "{compiler}");
+    }
+}
+
 /// Where the first target of a computed goto is a constant, no table is read on the way to its jump.
 #[test]
 fn a_computed_goto_that_begins_at_a_known_label_has_its_targets() {
