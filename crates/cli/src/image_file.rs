@@ -134,6 +134,27 @@ pub(crate) fn needs_of(path: &Path, image: &Image<'_>) -> Result<Needs, Failure>
     Ok(Needs { mpi, libraries })
 }
 
+/// Says which libraries a program finds by a search path of the older kind: that goes before all others, so that their copies are not loaded.
+pub(crate) fn tell_of_hidden(program: &Path, image: &Image<'_>, libraries: &[(String, PathBuf)]) {
+    let path = image.dynamic().rpath().filter(|_| image.dynamic().runpath().is_none());
+    let Some(path) = path else { return };
+    let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let origin = whole(program).parent().unwrap_or(Path::new("/")).display().to_string();
+    let folders: Vec<PathBuf> =
+        path.text.split(':').map(|one| whole(Path::new(&one.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin)))).collect();
+    for (name, file) in libraries {
+        if file.parent().is_some_and(|parent| folders.contains(&whole(parent))) {
+            eprintln!(
+                "tare: {} finds {name} by a search path of the older kind (DT_RPATH), which goes before all others: its instrumented copy is not loaded\n      \
+                 try: link with -Wl,--enable-new-dtags, or `patchelf --set-rpath '{}' {}`, which makes it one of the newer kind",
+                program.display(),
+                path.text,
+                program.display()
+            );
+        }
+    }
+}
+
 /// Name and file of each library whose name contains one of the patterns; a pattern that matches nothing is refused.
 pub(crate) fn libraries_named(program: &Path, libraries: &[Library], patterns: &[String]) -> Result<Vec<(String, PathBuf)>, Failure> {
     let mut found: Vec<(String, PathBuf)> = Vec::new();

@@ -368,8 +368,10 @@ pub(crate) fn prepare(programs: Vec<launch::Program>, choice: &Choice, patterns:
     let mut prepared = Prepared { targets: Vec::new(), images: Vec::new(), phases: Vec::new(), learnt, cache: Cache::open()? };
     for program in programs {
         let bytes = image_file::read(&program.path)?;
-        let needs = image_file::needs_of(&program.path, &image_file::parse(&program.path, &bytes)?)?;
+        let image = image_file::parse(&program.path, &bytes)?;
+        let needs = image_file::needs_of(&program.path, &image)?;
         let libraries = image_file::libraries_named(&program.path, &needs.libraries, patterns)?;
+        image_file::tell_of_hidden(&program.path, &image, &libraries);
         let executable = prepared.copy_of(&program.path, None, bytes, choice)?;
         let mut folders = Vec::new();
         for (name, path) in libraries {

@@ -94,10 +94,14 @@ fn a_library_of_a_relative_search_path_can_be_measured() {
     fs::create_dir_all(folder.join("lib")).expect("a writable directory");
     let gcc = |arguments: &[&str]| assert!(Command::new("gcc").current_dir(folder).args(arguments).status().expect("gcc").success());
     gcc(&["-shared", "-fPIC", "-o", "lib/libpart.so", "part.c"]);
-    gcc(&["-O2", "-o", "whole", "whole.c", "-Llib", "-lpart", "-Wl,-rpath,lib"]);
-    let output = place.profile(&["--preset", "all", "--library", "libpart"], &["./whole".into()]);
-    assert_eq!(output.status.code(), Some(42), "{}", text(&output.stderr));
-    assert!(place.report().has_region("part"));
+    for (tags, is_found) in [("-Wl,--enable-new-dtags", true), ("-Wl,--disable-new-dtags", false)] {
+        gcc(&["-O2", "-o", "whole", "whole.c", "-Llib", "-lpart", "-Wl,-rpath,lib", tags]);
+        let output = place.profile(&["--preset", "all", "--library", "libpart"], &["./whole".into()]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(42), "{tags}: {said}");
+        assert_eq!(place.report().has_region("part"), is_found, "{tags}");
+        assert_eq!(!said.contains("finds libpart.so by a search path of the older kind"), is_found, "{tags}: {said}");
+    }
 }
 
 #[test]
