@@ -86,19 +86,31 @@ export function figures(caption, head, rows) {
   return element("table", { class: "figures" }, element("caption", {}, ...caption), element("thead", {}, element("tr", {}, ...headings)), element("tbody", {}, ...rows));
 }
 
-/** A view with a canvas, and a button that puts a table in its place: gives it `frame`, `list` and `asTable`. */
+/** The figures of a table for a spreadsheet (RFC 4180): digits without spaces between them. */
+export function csvOf(root) {
+  const cell = ({ textContent: text }) => {
+    const plain = text.replace(/(\d)\u202f(?=\d{3})/g, "$1");
+    return /[",\n]/.test(plain) ? `"${plain.replace(/"/g, '""')}"` : plain;
+  };
+  return [...root.querySelectorAll("tr")].map((row) => [...row.children].map(cell).join(",") + "\r\n").join("");
+}
+
+/** A view with a canvas, and buttons that put a table in its place and save it: gives it `frame`, `list` and `asTable`. */
 export function pictureOrTable(view) {
   view.frame = element("div", { class: "frame" }, view.canvas);
   view.list = element("div", { class: "list", tabindex: 0, role: "region", "aria-label": "The picture as a table", hidden: true });
-  view.asTable = element("button", { type: "button", onclick: () => turn(view) }, "as table");
+  view.turner = element("button", { type: "button", onclick: () => turn(view) }, "as table");
+  view.csv = element("button", { type: "button", title: "saves the table for a spreadsheet", hidden: true, onclick: () => save(`${view.asTable.closest("section").id}.csv`, csvOf(view.list)) }, "CSV");
+  view.asTable = element("span", {}, view.turner, " ", view.csv);
 }
 
 /** Puts the table in the place of the picture, or the other way round. */
 export function turn(view) {
-  const hadFocus = view.frame.parentElement.contains(document.activeElement) && document.activeElement !== view.asTable;
+  const hadFocus = view.frame.parentElement.contains(document.activeElement) && !view.asTable.contains(document.activeElement);
   view.list.hidden = !view.list.hidden;
   view.frame.hidden = !view.list.hidden;
-  view.asTable.textContent = view.list.hidden ? "as table" : "as picture";
+  view.turner.textContent = view.list.hidden ? "as table" : "as picture";
+  view.csv.hidden = view.list.hidden;
   if (view.list.hidden) view.draw();
   else view.drawTable();
   if (hadFocus) (view.list.hidden ? view.canvas : view.list).focus({ preventScroll: true });

@@ -213,7 +213,7 @@ export class Regions {
     const items = [];
     const visit = (paths, level) => {
       const sorted = this.ordered(paths.map((path) => ({ path, level })));
-      for (let index = sorted.length - 1; index >= 0; index--) stack.push(sorted[index]);
+      for (let index = sorted.length - 1; index >= 0; index--) stack.push({ ...sorted[index], place: index + 1, among: sorted.length });
     };
     const stack = [];
     visit(model.roots, 0);
@@ -347,6 +347,8 @@ export class Regions {
     const time = this.interval(item, exclusive);
     return {
       level,
+      place: item.place,
+      among: item.among,
       expanded: canOpen ? this.open.has(isPath ? item.path : item.group) : undefined,
       name,
       selected: isPath ? item.path === model.state.path : region !== undefined && region === model.state.region,

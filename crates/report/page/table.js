@@ -76,13 +76,15 @@ export class VirtualTable {
   }
 
   row(index) {
-    const { cells, level, expanded, selected, title, name } = this.fill(index);
+    const { cells, level, expanded, selected, title, name, place: position, among } = this.fill(index);
     const row = element("div", {
       role: "row",
       id: `${this.id()}-${index}`,
       class: `vrow${selected ? " selected" : ""}${index === this.focus ? " focus" : ""}`,
       "aria-rowindex": index + 2,
       "aria-level": level === undefined ? null : level + 1,
+      "aria-posinset": position ?? null,
+      "aria-setsize": among ?? null,
       "aria-expanded": expanded === undefined ? null : String(expanded),
       "aria-selected": String(Boolean(selected)),
       title,

@@ -6,6 +6,27 @@ use crate::chromium::Browser;
 use crate::support::{many, master_and_worker, run};
 use crate::{is_quiet, made, with_levels};
 
+#[test]
+fn the_table_of_a_picture_is_saved_for_spreadsheets_and_rows_of_a_tree_say_their_place() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    let csv = "[...document.querySelectorAll('#ranks .bar button')].find((button) => button.textContent === 'CSV')";
+    assert_eq!(browser.value(&format!("{csv}.hidden")), json!(true), "it is the table's");
+    browser.value("tare.heat.turner.click()");
+    browser.value(&format!(
+        "URL.createObjectURL = (blob) => (blob.text().then((text) => (window.saved = text)), 'blob:none'), \
+         HTMLAnchorElement.prototype.click = function () {{ window.savedAs = this.download; }}, {csv}.click()"
+    ));
+    browser.until("window.saved !== undefined");
+    assert_eq!(browser.text("window.savedAs"), "ranks.csv");
+    let saved = browser.text("window.saved");
+    assert!(saved.starts_with("\"Region, s\",rank 0,rank 1\r\n") && saved.contains("\r\nMPI_Recv,7.32,0\r\n"), "{saved}");
+    let row = "[...document.querySelectorAll('#regions .vrow')].find((row) => row.textContent.includes('inside'))";
+    let place = format!("['level', 'posinset', 'setsize'].map((name) => {row}.getAttribute(`aria-${{name}}`)).join()");
+    assert_eq!(browser.text(&place), "3,2,3");
+    is_quiet(&browser);
+}
+
 /// Chooses in a section what a label offers.
 fn choose(browser: &mut Browser, section: &str, label: &str, value: &str) {
     let select =

@@ -135,7 +135,7 @@ fn the_page_of_a_run_that_goes_on_is_read_anew_and_keeps_what_was_selected() {
     browser.value(&format!("{page}.tare.table.setShape('flat')"));
     browser.value(&format!("{page}.tare.table.sortBy('calls')"));
     browser.value(&format!("{page}.tare.icicle.zoom({page}.tare.model.state.path)"));
-    browser.value(&format!("{page}.document.querySelector('#icicle .bar > button').click()"));
+    browser.value(&format!("{page}.document.querySelector('#icicle .bar > span > button').click()"));
     browser.value(&format!("{page}.scrollTo(0, 300)"));
     browser.until("document.documentElement.dataset.over === 'yes'");
     assert_eq!(browser.number("Number(document.documentElement.dataset.readings)"), 3.0);
