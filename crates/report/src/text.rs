@@ -212,14 +212,15 @@ impl Text<'_> {
     fn time(&self, writer: &mut Writer<'_>, time: &Time) {
         let glyphs = writer.glyphs();
         let measured = time_with_unit(time.measured_s, glyphs);
+        let so_far = if view::goes_on(self.run, self.results) { " so far" } else { "" };
         let text = match self.results.shown.mode {
             Mode::Off if self.run.was_compensated.is_some() => format!("{measured} compensated, as it was exported"),
-            Mode::Off => format!("{measured} measured, not compensated"),
+            Mode::Off => format!("{measured} measured{so_far}, not compensated"),
             mode => {
                 let how = if mode == Mode::Local { "compensated locally" } else { "compensated" };
                 let dilation = change(time.dilation, glyphs);
                 let dilation = dilation.trim_start_matches('+');
-                format!("{} {how}, {measured} measured, dilation {dilation}", figure_with_unit(&time.shown, glyphs))
+                format!("{} {how}{so_far}, {measured} measured, dilation {dilation}", figure_with_unit(&time.shown, glyphs))
             }
         };
         writer.labelled("Time", &text);

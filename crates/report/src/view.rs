@@ -240,6 +240,11 @@ pub(crate) fn ending(run: &Run, results: &Results<'_>) -> String {
     }
 }
 
+/// Whether the run goes on, as far as is known: what it says is so far.
+pub(crate) fn goes_on(run: &Run, results: &Results<'_>) -> bool {
+    matches!(run.exit, Exit::Unknown) && results.profile.processes.iter().any(Process::is_open)
+}
+
 /// Which processes of a run that failed did not come to their end, in words: the one that died, and those that a launcher then ended.
 pub(crate) fn unended(run: &Run, results: &Results<'_>, glyphs: &Glyphs) -> Option<String> {
     // Processes that end by `_exit` say nothing of it, and a run that ended well has lost none.

@@ -62,6 +62,20 @@ fn a_report_of_many_ranks_begins_with_what_was_found_and_has_an_end() {
 }
 
 #[test]
+fn the_time_of_a_run_that_goes_on_is_so_far() {
+    let mut profile = master_and_worker();
+    let going = Run { exit: Exit::Unknown, ..run() };
+    let said = |run: &Run, profile: &Profile| text::report(run, &Results::new(profile, Mode::Parallel), &page(100)).contains("compensated so far,");
+    assert!(!said(&going, &profile), "all have ended");
+    for process in &mut profile.processes {
+        process.state = State::Running;
+        process.span.iter_mut().for_each(|span| span.closed = false);
+    }
+    assert!(said(&going, &profile));
+    assert!(!said(&run(), &profile), "it was cut off");
+}
+
+#[test]
 fn a_summary_at_three_widths() {
     for width in [40, 80, 120] {
         check(&format!("summary-{width}.txt"), &run(), &master_and_worker(), Mode::Parallel, &page(width));

@@ -10,8 +10,8 @@ use super::ranks;
 use crate::number::{Column, change, count, exact_count, figure_with_unit, share, time_with_unit};
 use crate::run::Exit;
 use crate::view::{
-    ClassRow, FindingText, LINES, Size, Time, Trust, class_rows, finding_texts, knows_waiting, no_finding, nothing_measured, remedy_for_nothing,
-    unended, without_processor,
+    ClassRow, FindingText, LINES, Size, Time, Trust, class_rows, finding_texts, goes_on, knows_waiting, no_finding, nothing_measured,
+    remedy_for_nothing, unended, without_processor,
 };
 
 /// Regions in the table of the summary.
@@ -52,14 +52,15 @@ fn nothing(html: &mut String, parts: &Parts<'_>) {
 fn measured(html: &mut String, parts: &Parts<'_>, time: &Time, trust: &Trust) {
     let mode = parts.results.shown.mode;
     let measured = time_with_unit(time.measured_s, GLYPHS);
+    let so_far = if goes_on(parts.run, parts.results) { " so far" } else { "" };
     let _ = match mode {
         Mode::Off if parts.run.was_compensated.is_some() => {
             write!(html, "<p class=\"lead\"><strong>{measured}</strong> compensated, as it was exported</p>")
         }
-        Mode::Off => write!(html, "<p class=\"lead\"><strong>{measured}</strong> measured, not compensated</p>"),
+        Mode::Off => write!(html, "<p class=\"lead\"><strong>{measured}</strong> measured{so_far}, not compensated</p>"),
         _ => write!(
             html,
-            "<p class=\"lead\"><strong>{}</strong> {}; measured {measured}, dilation {}</p>",
+            "<p class=\"lead\"><strong>{}</strong> {}{so_far}; measured {measured}, dilation {}</p>",
             figure_with_unit(&time.shown, GLYPHS),
             if mode == Mode::Local { "compensated locally" } else { "compensated" },
             change(time.dilation, GLYPHS).trim_start_matches('+')
