@@ -90,6 +90,9 @@ fn a_run_is_served_to_those_who_have_the_token() {
     fs::write(place.path().join("metrics"), &body).expect("a writable directory");
     let check = place.command("sh").args(["-c", "promtool check metrics < metrics"]).output().expect("promtool is installed by `make test`");
     assert!(check.status.success(), "{}{}", text(&check.stdout), text(&check.stderr));
+    let accept = format!("Authorization: Bearer {}\r\nAccept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n", server.token);
+    let (_, head, body) = server.ask("GET", "/metrics", &accept);
+    assert!(head.contains("application/openmetrics-text; version=1.0.0") && body.ends_with("# EOF\n"), "{head}{body}");
     // Questions and the report.
     let (status, _, body) = server.get("/query?q=time+and+count+of+P3");
     assert_eq!(status, 200);

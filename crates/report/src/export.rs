@@ -48,6 +48,12 @@ pub struct TooLarge {
     pub most: u64,
 }
 
+/// What [`Format::Prometheus`] has, as OpenMetrics.
+#[must_use]
+pub fn open_metrics(run: &Run, results: &Results<'_>) -> String {
+    prometheus::write_open(run, results)
+}
+
 /// The document, and how many times were left out of it as not to be trusted.
 #[must_use]
 pub fn document(format: Format, run: &Run, results: &Results<'_>) -> (Vec<u8>, usize) {

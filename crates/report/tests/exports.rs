@@ -118,6 +118,19 @@ fn promtool_finds_nothing_to_say() {
 }
 
 #[test]
+fn open_metrics_has_families_without_total_and_an_end() {
+    let profile = master_and_worker();
+    let open = tare_report::export::open_metrics(&run(), &Results::new(&profile, Mode::Parallel));
+    assert!(open.ends_with("\n# EOF\n") && open.matches("# EOF").count() == 1, "{open}");
+    assert!(open.contains("# TYPE tare_region_calls counter\n") && open.contains("\ntare_region_calls_total{"), "{open}");
+    let families: Vec<&str> = open.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
+    assert!(families.iter().all(|family| !family.contains("_total ")), "{families:?}");
+    let text = String::from_utf8(bytes(Format::Prometheus, &profile)).expect("text");
+    let samples = |text: &str| text.lines().filter(|line| !line.starts_with('#')).map(String::from).collect::<Vec<_>>();
+    assert_eq!(samples(&open), samples(&text));
+}
+
+#[test]
 fn speedscope_has_whole_numbers_that_sum_up() {
     let profile = master_and_worker();
     let file: Value = serde_json::from_slice(&bytes(Format::Speedscope, &profile)).expect("JSON");

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{ACCEPT, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Response, StatusCode};
@@ -31,6 +31,8 @@ pub struct Request {
     pub path: String,
     /// Names and values behind the question mark, decoded.
     pub parameters: Vec<(String, String)>,
+    /// Media types that the client takes, as it says them; empty where it says none.
+    pub accept: String,
 }
 
 impl Request {
@@ -94,7 +96,8 @@ impl<F: Fn(&Request) -> Reply> Site<F> {
     fn reply(&self, request: &hyper::Request<Incoming>) -> Response<Full<Bytes>> {
         let query = request.uri().query().unwrap_or_default();
         let parameters: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
-        let asked = Request { path: request.uri().path().to_string(), parameters };
+        let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let asked = Request { path: request.uri().path().to_string(), parameters, accept: accept.to_string() };
         if !(self.has_token(asked.parameter("token")) || self.has_token(bearer(request.headers()))) {
             return response(
                 StatusCode::FORBIDDEN,

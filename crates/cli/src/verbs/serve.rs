@@ -96,6 +96,9 @@ impl Site {
                 self.page_took_ns.store(took.as_nanos() as u64, Ordering::Relaxed);
                 Reply::Document(HTML, page)
             }
+            "/metrics" if request.accept.contains("application/openmetrics-text") => {
+                Reply::Document("application/openmetrics-text; version=1.0.0; charset=utf-8", export::open_metrics(&run, &shown).into_bytes())
+            }
             "/metrics" => Reply::Document(PROMETHEUS, export::document(export::Format::Prometheus, &run, &shown).0),
             _ => Reply::Document(JSON, json::report(&run, &shown).into_bytes()),
         }

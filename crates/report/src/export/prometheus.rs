@@ -1,5 +1,6 @@
-//! Prometheus' text format, version 0.0.4: the run, its ranks, and the regions that take most time.
+//! Prometheus' text format, version 0.0.4, and OpenMetrics 1.0: the run, its ranks, and the regions that take most time.
 //!
+//! The two differ in the names of counters' families, which OpenMetrics has without `_total`, and in its last line.
 //! Compensated times are gauges, because a later message can make one smaller; measured ones are counters.
 
 use std::fmt::Write;
@@ -12,17 +13,21 @@ use crate::view::{Size, Time, Whole, kind_name, place, rank_rows};
 /// Regions that are written.
 const MOST_REGIONS: usize = 100;
 
-struct Families(String);
+struct Families {
+    text: String,
+    is_open: bool,
+}
 
 impl Families {
     fn begin(&mut self, name: &str, kind: &str, help: &str) {
-        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        let family = name.strip_suffix("_total").filter(|_| self.is_open).unwrap_or(name);
+        let _ = writeln!(self.text, "# HELP {family} {help}\n# TYPE {family} {kind}");
     }
 
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
         let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
         let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-        let _ = writeln!(self.0, "{name}{labels} {value}");
+        let _ = writeln!(self.text, "{name}{labels} {value}");
     }
 }
 
@@ -31,7 +36,16 @@ fn escaped(text: &str) -> String {
 }
 
 pub(super) fn write(run: &Run, results: &Results<'_>) -> String {
-    let mut all = Families(String::new());
+    families(run, results, false)
+}
+
+/// The same as OpenMetrics.
+pub(super) fn write_open(run: &Run, results: &Results<'_>) -> String {
+    families(run, results, true) + "# EOF\n"
+}
+
+fn families(run: &Run, results: &Results<'_>, is_open: bool) -> String {
+    let mut all = Families { text: String::new(), is_open };
     let (whole, size) = (Whole::of(results), Size::of(results));
     all.begin("tare_run_info", "gauge", "The run.");
     let labels = [("program", run.program.as_str()), ("ranks", &size.ranks.to_string()), ("compensate", run.compensation(results.shown.mode))];
@@ -54,7 +68,7 @@ pub(super) fn write(run: &Run, results: &Results<'_>) -> String {
     }
     ranks(&mut all, results);
     regions(&mut all, results, &whole, size.ranks.max(1) as f64);
-    all.0
+    all.text
 }
 
 fn ranks(all: &mut Families, results: &Results<'_>) {
