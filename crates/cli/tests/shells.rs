@@ -42,6 +42,7 @@ fn bash_completes_verbs_options_and_values() {
     assert_eq!(complete("tare comp", 1).trim(), "compare completion");
     assert!(complete("tare report --f", 2).contains("--format"));
     assert!(complete("tare report --format spe", 3).contains("speedscope"));
+    assert_eq!(complete("tare select --preset mpi", 3).trim(), "mpi-path mpi-path+cc3");
 }
 
 #[test]
@@ -53,6 +54,7 @@ fn fish_completes_and_zsh_reads_its_script() {
         |line: &str| said(place.command("fish").env("HOME", &home).args(["--no-config", "-c", &format!("source {file}; complete -C '{line}'")]));
     assert!(said_by_fish("tare prof").contains("profile"));
     assert!(said_by_fish("tare report --format spe").contains("speedscope"));
+    assert!(said_by_fish("tare profile --preset mpi").contains("mpi-path+cc3"));
     let file = script(&place, "zsh");
     said(place.command("zsh").args(["--no-rcs", "-n", &file]));
     let words = said(place.command("zsh").args(["--no-rcs", "-c", &format!("autoload -U compinit; compinit -u -D; source {file}; whence -w _tare")]));

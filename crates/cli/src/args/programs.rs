@@ -1,9 +1,11 @@
 //! What verbs take that read programs and do not run them: `inspect`, `select`, `instrument`; and what a selection is.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use tare_select::Preset;
 use tare_select::budget::Budget;
 
 use super::Format;
@@ -32,11 +34,27 @@ pub(crate) enum EdgeChoice {
     Possible,
 }
 
+/// The name of a preset, which a shell completes; what is no preset is said where it is looked up.
+#[derive(Clone)]
+struct PresetName;
+
+impl TypedValueParser for PresetName {
+    type Value = String;
+
+    fn parse_ref(&self, command: &clap::Command, argument: Option<&clap::Arg>, value: &OsStr) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Preset::ALL.into_iter().map(|preset| PossibleValue::new(preset.name()))))
+    }
+}
+
 /// What to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
     /// What to measure: auto, all, mpi-path, cc2, cc3, loc5, mpi-path+cc3 (default: auto, or what the filters say)
-    #[arg(long, value_name = "PRESET", env = "TARE_PRESET")]
+    #[arg(long, value_name = "PRESET", env = "TARE_PRESET", value_parser = PresetName, hide_possible_values = true)]
     pub(crate) preset: Option<String>,
     /// Filter file that goes on from the preset and the filters before it
     #[arg(long, value_name = "FILE", env = "TARE_FILTER")]
