@@ -117,6 +117,8 @@ fn a_run_answers_every_question_of_the_paper() {
     assert!(value(&events["sum"], "time", "sum_s") <= value(&outer["rows"][0], "time", "sum_s"));
 
     // As text: the names and the places are there, and what is asked in a wrong way is said.
+    let shown = text(&ask(&place, "waiting of communication", &[]).stdout);
+    assert!(shown.contains("\n  communication "), "a row is named after what was asked about: {shown}");
     let shown = text(&ask(&place, "time of calls in main", &[]).stdout);
     assert!(shown.contains(&format!("levels.c:{}", line(2))) && shown.contains("all together") && shown.contains("Mean of 2 ranks"), "{shown}");
     assert!(text(&ask(&place, "where", &[]).stdout).contains("ended"));

@@ -27,6 +27,8 @@ pub struct Answer {
     pub running: usize,
     /// Whether it is about the whole program.
     pub is_of_whole: bool,
+    /// What it is about, as the question said it.
+    pub about: String,
     /// Those with the greatest figure first; ranks, threads and nodes in their order where none are left out by being asked for the top.
     pub rows: Vec<Row>,
     /// Of all rows, where they can be added: those that were left out are in it.
@@ -303,8 +305,8 @@ impl Table<'_> {
         let sum = has_sum.then(|| total(&rows, &measures.iter().map(are_added).collect::<Vec<_>>()));
         let left_out = top.map_or(0, |top| rows.len().saturating_sub(top));
         rows.truncate(rows.len() - left_out);
-        let is_of_whole = self.question.is_of_whole();
-        Answer { measures: measures.clone(), reduction, axis: *axis, ranks, running, is_of_whole, rows, sum, left_out }
+        let (is_of_whole, about) = (self.question.is_of_whole(), self.question.about());
+        Answer { measures: measures.clone(), reduction, axis: *axis, ranks, running, is_of_whole, about, rows, sum, left_out }
     }
 }
 

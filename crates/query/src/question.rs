@@ -57,6 +57,15 @@ impl Sums {
         self.measures.iter().map(wanted).max().unwrap_or(Wanted::Nothing)
     }
 
+    /// What it is about, in the words of a question.
+    pub(crate) fn about(&self) -> String {
+        let within = self.within.as_ref().map_or_else(String::new, |within| {
+            let how = if within.depth == Depth::Direct { "in" } else { "under" };
+            format!(" {how} {}", within.subject.words())
+        });
+        self.subject.words() + &within
+    }
+
     /// Whether it asks about all of the program.
     pub(crate) fn is_of_whole(&self) -> bool {
         self.subject.kind == Kind::Program && self.subject.named.is_none()
@@ -213,6 +222,28 @@ pub struct Subject {
     pub kind: Kind,
     /// Of this name or place, if any is asked for.
     pub named: Option<Named>,
+}
+
+impl Subject {
+    /// As a question has it.
+    fn words(&self) -> String {
+        let kind = match self.kind {
+            Kind::Program => "program",
+            Kind::Functions => "functions",
+            Kind::Loops => "loops",
+            Kind::Calls => "calls",
+            Kind::Communication => "communication",
+            Kind::Events => "events",
+            Kind::Regions => "regions",
+        };
+        match (&self.named, self.kind) {
+            (None, _) => kind.to_string(),
+            (Some(Named::Name(name)), _) => name.clone(),
+            (Some(Named::Pattern(pattern)), _) => format!("/{}/", pattern.as_str()),
+            (Some(Named::At(file, line)), Kind::Regions) => format!("{file}:{line}"),
+            (Some(Named::At(file, line)), _) => format!("{kind} at {file}:{line}"),
+        }
+    }
 }
 
 /// A name or a place.

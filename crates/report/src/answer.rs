@@ -47,8 +47,8 @@ fn label(profile: &Profile, answer: &Answer, row: &Row) -> String {
     match &row.who {
         Who::All => match row.region {
             Some(region) => region_label(profile, region),
-            None if answer.rows.len() > 1 || !answer.is_of_whole => "all together".to_string(),
-            None => "program".to_string(),
+            None if answer.rows.len() > 1 => "all together".to_string(),
+            None => answer.about.clone(),
         },
         Who::Region(region) => region_label(profile, *region),
         Who::NoCaller => "(no caller)".to_string(),
