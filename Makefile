@@ -9,6 +9,7 @@
 # make sanitizers  runs what is loaded into programs under the address and the thread sanitizer (ten minutes)
 # make budget-table  runs codes with a budget of 2 %, with preset auto and with everything selected, and prints what it cost (15 minutes)
 # make validation-table  compares compensated with unmeasured times on both MPIs: the table of docs/validation.md (half an hour)
+# make picture   measures LAMMPS and makes docs/page.png, the picture of its page, anew
 # make survey    instruments real programs whole and has them do real work (an hour; installs what is missing)
 
 PREFIX ?= /usr/local
@@ -35,7 +36,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: build demo test book bench sanitizers budget-table validation-table survey install examples packages-for-demo packages-for-test rust-components clean
+.PHONY: build demo test book bench sanitizers budget-table validation-table picture survey install examples packages-for-demo packages-for-test rust-components clean
 
 build:
 	$(CARGO) build --release --workspace
@@ -99,6 +100,10 @@ budget-table: build examples
 validation-table: build packages-for-demo
 	@tools/install-packages hpcc lammps
 	python3 tools/validation_table.py --tare $(RELEASE)/tare
+
+picture: build packages-for-demo
+	@tools/install-packages lammps lammps-examples chromium-headless-shell
+	TARE=$(abspath $(RELEASE))/tare tools/page_picture
 
 survey: build
 	@tools/install-packages gcc python3 $$(python3 tools/survey/survey.py --packages)
