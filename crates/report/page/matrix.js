@@ -1,6 +1,6 @@
 // Who sends to whom, as a matrix; the heaviest pairs as a table beside it.
 
-import { alone, byteSize, count, exactCount, plural } from "./numbers.js";
+import { alone, byteSize, columnFor, count, exactCount, plain, plural } from "./numbers.js";
 import { decoded } from "./columns.js";
 import { NONE } from "./model.js";
 import { byId, choice, colour, element, figures, numberEvery, prepare, sequential, textWidth } from "./dom.js";
@@ -178,12 +178,14 @@ export class Matrix {
     const inCell = (index) => !this.cell || (Math.floor(pairs.from[index] / matrix.per_row) === this.cell.from && Math.floor(pairs.to[index] / matrix.per_row) === this.cell.to);
     const order = indices.filter(inCell).sort((one, other) => values[other] - values[one]);
     const [receivers, senders] = ["wait", "sender_wait"].map((whose) => this.waiting(pairs, whose));
-    const rows = order.slice(0, PAIRS).map((index) => {
-      const times = [pairs.transmission[index], receivers[index], senders[index]].map((seconds) => alone(seconds));
-      const cells = [count(pairs.messages[index]), byteSize(pairs.bytes[index]), ...times];
+    const shown = order.slice(0, PAIRS);
+    const times = [pairs.transmission, receivers, senders];
+    const units = times.map((column) => columnFor(shown.reduce((most, index) => Math.max(most, Math.abs(column[index])), 0)));
+    const rows = shown.map((index) => {
+      const cells = [count(pairs.messages[index]), byteSize(pairs.bytes[index]), ...times.map((column, at) => plain(column[index], units[at]))];
       return element("tr", {}, element("th", { scope: "row" }, `${pairs.from[index]} → ${pairs.to[index]}`), ...cells.map((text) => element("td", {}, text)));
     });
-    const head = ["From → to", "Messages", "Bytes", "Transmission", "Receiver waits", "Sender waits"];
+    const head = ["From → to", "Messages", "Bytes", ...["Transmission", "Receiver waits", "Sender waits"].map((title, at) => `${title}, ${units[at].name}`)];
     const more = order.length > PAIRS ? ` (${PAIRS} of ${exactCount(order.length)})` : "";
     const all = element("button", { type: "button", onclick: () => this.choose(null) }, "all");
     const caption = this.cell ? [`${this.about(pairs !== this.pairs)}, in the chosen cell${more} `, all] : [`${this.about(pairs !== this.pairs)}${more}`];

@@ -1,7 +1,7 @@
 // Source lines of the selected region, with what was measured at the regions that stand there. A line's calls are those of one kind
 // of region: a loop, its iterations and the calls in it that stand in one line would count its work again and again.
 
-import { columnFor, count, plain, share } from "./numbers.js";
+import { columnFor, count, figure, plain, share } from "./numbers.js";
 import { NONE } from "./model.js";
 import { byId, element } from "./dom.js";
 import { VirtualTable } from "./table.js";
@@ -15,6 +15,7 @@ export class SourceView {
     this.detail = detail;
     this.lines = [];
     this.at = new Map();
+    this.hasWaits = [model.tree.wait, model.tree.measured_wait].some((waits) => waits.some((wait) => wait > 0));
     const section = byId("source");
     this.note = element("p", {}, "Select a region to see its source.");
     section.append(this.note);
@@ -51,12 +52,14 @@ export class SourceView {
     this.mpi = this.inMpi(path);
     const largest = [...this.at.values()].flat().reduce((most, one) => Math.max(most, Math.abs(model.regionExclusive(one))), 0);
     this.column = columnFor(largest);
-    this.mpiColumn = columnFor([...this.mpi.values()].reduce((most, time) => Math.max(most, Math.abs(time)), 0));
+    const most = (key) => [...this.mpi.values()].reduce((most, sums) => Math.max(most, Math.abs(sums[key])), 0);
+    [this.mpiColumn, this.waitColumn] = [columnFor(most("time")), columnFor(most("wait"))];
     this.table.setColumns([
       { key: "line", title: "Line", align: "number" },
       { key: "calls", title: "Calls", align: "number", hint: "Of the function that begins here; else of the calls in this line, or iterations, or the loop" },
       { key: "exclusive", title: `Exclusive, ${this.column.name}`, align: "number", hint: "Time in what stands in this line itself" },
       { key: "mpi", title: `In MPI, ${this.mpiColumn.name}`, align: "number", hint: "Time in MPI operations that are called from this line; without call sites, from the function that begins here" },
+      ...(this.hasWaits ? [{ key: "wait", title: `Waiting, ${this.waitColumn.name}`, align: "number", hint: "What of the time in MPI is waiting for other ranks" }] : []),
       { key: "share", title: "Share", align: "number" },
       { key: "code", title: "Source" },
     ]);
@@ -84,7 +87,7 @@ export class SourceView {
     return at;
   }
 
-  /** Seconds in MPI operations by line: that of the call where calls were measured, else that of the function which calls. */
+  /** Time in MPI operations and what of it is waiting, by line: that of the call where calls were measured, else that of the function which calls. */
   inMpi(path) {
     const { model } = this;
     const { tree, regions } = model;
@@ -93,7 +96,10 @@ export class SourceView {
       if (model.kind(tree.region[at]) !== "mpi" || tree.parent[at] === NONE) continue;
       const caller = tree.region[tree.parent[at]];
       if (caller === NONE || !regions.line[caller] || model.file(caller) !== path) continue;
-      times.set(regions.line[caller], (times.get(regions.line[caller]) || 0) + model.pathExclusive(at));
+      const sums = times.get(regions.line[caller]) || { time: 0, wait: 0 };
+      sums.time += model.pathExclusive(at);
+      sums.wait += model.pick(tree.wait[at], tree.measured_wait[at]);
+      times.set(regions.line[caller], sums);
     }
     return times;
   }
@@ -118,12 +124,21 @@ export class SourceView {
       cells: [
         String(index + 1),
         here.length ? count(this.calls(here)) : "",
-        here.length ? plain(exclusive, this.column) : "",
-        mpi === undefined ? "" : plain(mpi, this.mpiColumn),
+        here.length ? this.interval(here, exclusive) : "",
+        mpi === undefined ? "" : plain(mpi.time, this.mpiColumn),
+        ...(this.hasWaits ? [mpi === undefined ? "" : plain(mpi.wait, this.waitColumn)] : []),
         here.length ? element("span", { class: "shared" }, bar, share(part)) : "",
         element("code", {}, this.lines[index]),
       ],
     };
+  }
+
+  /** The time of a line with its interval: those of several regions add up. */
+  interval(here, exclusive) {
+    const { regions, divisor, state, isOfRanks } = this.model;
+    if (state.values !== "value" || isOfRanks) return plain(exclusive, this.column);
+    const sum = (column) => here.reduce((sum, region) => sum + column[region], 0) / divisor;
+    return figure(exclusive, sum(regions.below), sum(regions.above), here.some((region) => regions.mark[region] > 0), this.column);
   }
 
   act(index, what) {

@@ -22,6 +22,7 @@ fn a_line_of_the_source_counts_its_work_once_and_has_its_time_in_mpi() {
     };
     assert_eq!((browser.text(&cell("line")).as_str(), browser.text(&cell("calls")).as_str()), ("81", "500"));
     assert!(browser.text(&cell("mpi")).starts_with('2'), "mean of 4 s and 0 s: {}", browser.text(&cell("mpi")));
+    assert_eq!(browser.text("[...document.querySelectorAll('#source .vhead .c-wait')].length + ''"), "0", "nobody waits");
     // What is offered to be typed is about the function that was selected.
     let lines = "[...document.querySelectorAll('#detail code')].map((code) => code.textContent)";
     let [question, explain] = [0, 1].map(|line| browser.text(&format!("{lines}[{line}]")));
@@ -29,6 +30,31 @@ fn a_line_of_the_source_counts_its_work_once_and_has_its_time_in_mpi() {
     assert_eq!(explain, "tare select '/home/user/pi' --explain='main'");
     browser.value("tare.model.selectRegion(3)");
     assert_eq!(browser.value(&format!("{lines}.length")), json!(1), "no selection decides on MPI");
+    is_quiet(&browser);
+}
+
+#[test]
+fn a_line_of_the_source_has_its_waiting_and_how_uncertain_it_is() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    browser.value("tare.model.selectRegion(1)");
+    let cell = |line: u32, key: &str| {
+        format!(
+            "[...document.querySelectorAll('#source .vrow')].find((row) => row.id.endsWith('-{}')).querySelector('.c-{key}').textContent",
+            line - 1
+        )
+    };
+    // Of the mean of 7.32 s and nothing in MPI 7.2 s are waiting.
+    assert_eq!((browser.text(&cell(80, "mpi")).as_str(), browser.text(&cell(80, "wait")).as_str()), ("3.66", "3.60"));
+    assert_eq!(browser.text("document.querySelector('#source .vhead .c-wait').textContent"), "Waiting, s");
+    assert_eq!(browser.text(&cell(80, "exclusive")), "2.34 (2.21 … 2.50)", "as in the table of regions");
+    browser.picture("source-waiting");
+    browser.value("tare.model.selectRanks('1')");
+    assert_eq!(
+        (browser.text(&cell(80, "wait")).as_str(), browser.text(&cell(80, "exclusive")).contains('…')),
+        ("0", false),
+        "rank 1 waits for nobody"
+    );
     is_quiet(&browser);
 }
 
