@@ -33,7 +33,7 @@ export class Heat {
     }
     const scale = choice("Colour", [["relative", "relative to the row's mean"], ["absolute", "absolute"]], this.scale, (value) => this.set("scale", value));
     const which = this.cells.most_value ? choice("Of a bin", [["mean", "mean"], ["most", "greatest"]], this.which, (value) => this.set("which", value)) : null;
-    const sorted = choice("Rows", [["differ", "that differ most first"], ["time", "that take most time first"]], this.sorted, (value) => this.set("sorted", value));
+    const sorted = choice("Rows", [["differ", "that differ most first"], ["time", "that take most time first"], ["chosen", "that take most on the selected ranks first"]], this.sorted, (value) => this.set("sorted", value));
     this.more = element("button", { type: "button", onclick: () => this.set("all", !this.all) }, "all regions");
     this.canvas = element("canvas", { role: "img", tabindex: 0, onclick: (event) => this.click(event), onmousemove: (event) => this.hover(event), onkeydown: (event) => this.key(event) });
     pictureOrTable(this);
@@ -52,9 +52,13 @@ export class Heat {
   /** Puts the rows in order: they are carried with those that differ most first. */
   sortRows() {
     const carried = Array.from({ length: this.rows.rows }, (_, at) => at);
-    if (this.sorted === "time") {
-      const means = carried.map((at) => this.meanAt(at));
-      carried.sort((one, other) => means[other] - means[one] || one - other);
+    const columns = [...this.chosen()];
+    const cells = this.cells[this.model.state.values];
+    const onChosen = (at) => columns.reduce((sum, column) => sum + cells[at * this.columns + column], 0);
+    const by = { time: (at) => this.meanAt(at), chosen: columns.length ? onChosen : undefined }[this.sorted];
+    if (by) {
+      const times = carried.map(by);
+      carried.sort((one, other) => times[other] - times[one] || one - other);
     }
     this.order = carried;
     this.regions = carried.map((at) => this.rows.region[at]);

@@ -97,6 +97,22 @@ fn the_heat_map_has_those_first_that_take_most_time_where_that_is_asked_for() {
 }
 
 #[test]
+fn the_heat_map_has_those_first_that_take_most_on_the_selected_ranks() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    let first = "tare.model.name(tare.heat.regions[0])";
+    choose(&mut browser, "ranks", "Rows", "chosen");
+    let unchosen = browser.text(first);
+    browser.value("tare.model.selectRanks('1')");
+    assert_eq!(browser.text(first), "main");
+    browser.value("tare.model.selectRanks('0')");
+    assert_eq!(browser.text(first), "MPI_Recv");
+    browser.value("tare.model.selectRanks('')");
+    assert_eq!(browser.text(first), unchosen, "with none selected as they are carried");
+    is_quiet(&browser);
+}
+
+#[test]
 fn the_matrix_has_the_scale_that_fits_or_is_chosen() {
     let mut browser = Browser::start();
     let mut profile = master_and_worker();
