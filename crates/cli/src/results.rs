@@ -217,6 +217,16 @@ impl Results {
         Ok(tare_report::Run { probed: Some(tare_profile::described(&descriptions)), ..self.about() })
     }
 
+    /// The other tool that measured it, in words.
+    pub(crate) fn measured_by(&self) -> Option<String> {
+        self.foreign.as_ref().map(|other| format!("measured by {}", other.tool))
+    }
+
+    /// What is taken off its times: nothing that another tool measured.
+    pub(crate) fn mode(&self, how: Compensate) -> tare_compensate::Mode {
+        if self.is_foreign() { tare_compensate::Mode::Off } else { mode(how) }
+    }
+
     /// Whether another tool's file tells of the run.
     pub(crate) fn is_foreign(&self) -> bool {
         self.foreign.is_some()

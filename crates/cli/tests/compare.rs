@@ -109,6 +109,8 @@ fn what_other_tools_measured_is_read_and_compared() {
         assert!(!read["run"]["command"].to_string().contains("compensated") && read["run"]["command"][0].is_string(), "{}", read["run"]);
         assert!(text(&report(&[foreign, "--format", "prometheus"]).stdout).contains("compensate=\"parallel\""), "{foreign}");
         assert!(report(&[foreign, "--format", "html"]).status.success());
+        let frame = text(&place.tare().args(["top", foreign, "--once"]).output().expect("tare can be started").stdout);
+        assert!(frame.contains("measured by") && frame.contains("growing") && !frame.contains("running"), "{frame}");
         // It is the same run: nothing differs but roundings.
         let output = compare(&place, &["own", foreign, "--format", "json"]);
         let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));

@@ -232,7 +232,7 @@ Examples:
 Keys: 1 regions, 2 ranks, 3 messages, 4 call paths; arrows, Enter; / finds,
 s sorts, c compensated or measured, space freezes, ? says all, q quits.")]
 pub(crate) struct TopArguments {
-    /// Run directory
+    /// Run directory; or a directory of TAU's profiles, or a file of Cube
     #[arg(required_unless_present = "command", conflicts_with = "command")]
     pub(crate) run: Option<PathBuf>,
     /// With a command: directory for the run (default: named after the program and the time)

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tare_compensate::{Mode, compensate_wanted};
+use tare_compensate::compensate_wanted;
 use tare_profile::Extent;
 use tare_query::{Measure, Nothing, Puzzle, Question, Sums, answer, places};
 use tare_report::answer as shown;
@@ -11,7 +11,7 @@ use crate::args::{Compensate, Format, QueryArguments};
 use crate::failure::{Code, Failure};
 use crate::memory;
 use crate::progress::during;
-use crate::results::{Results, mode, output_page};
+use crate::results::{Results, output_page};
 
 /// Answers the question.
 pub(crate) fn query(arguments: &QueryArguments) -> Result<ExitCode, Failure> {
@@ -52,7 +52,7 @@ fn answered(results: &Results, words: &str, question: Question, compensate: Comp
                 known_of_others(&question)?;
             }
             // What another tool measured has nothing taken off.
-            let mode = if results.is_foreign() { Mode::Off } else { mode(compensate) };
+            let mode = results.mode(compensate);
             let compensated = compensate_wanted(profile, mode, question.wanted());
             let answer = answer(profile, &compensated, &question).map_err(|puzzle| failure(&puzzle))?;
             match format {

@@ -1,18 +1,19 @@
 //! `tare top DIR`, `tare top -- CMD`: a run as it goes, in the terminal.
 
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use tare_profile::Extent;
 use tare_top::{About, App, Key, Outcome, Snapshot, draw, json, text};
 
 use crate::args::{Compensate, Format, Job, TopArguments};
 use crate::failure::{Code, Failure};
 use crate::pace;
-use crate::results::{Results, mode, output_columns};
-use crate::rundir::RunDirectory;
+use crate::results::{Results, output_columns};
 use crate::started::Started;
 
 /// Rows of a frame that goes elsewhere than to a terminal.
@@ -34,11 +35,11 @@ pub(crate) fn top(arguments: &TopArguments) -> Result<ExitCode, Failure> {
                 let what = format!("{} is for a command that is to be measured", option.to_string_lossy());
                 return Err(Failure::new(Code::Usage, what).remedy("tare top RUN, or tare top OPTIONS -- CMD"));
             }
-            (RunDirectory::open(path)?, None)
+            (path.clone(), None)
         }
         None => {
             let started = Started::start(&options, &arguments.job.command, arguments.output.as_deref())?;
-            (started.run.clone(), Some(started))
+            (started.run.path.clone(), Some(started))
         }
     };
     let mut reader = Reader { run, started, began: Instant::now(), compensate: arguments.compensate };
@@ -79,7 +80,8 @@ const LONGEST: f64 = 3600.0;
 
 /// Reads the run again and again.
 struct Reader {
-    run: RunDirectory,
+    /// The run, or what another tool has left.
+    run: PathBuf,
     /// The command that we started for it.
     started: Option<Started>,
     began: Instant,
@@ -89,7 +91,7 @@ struct Reader {
 impl Reader {
     /// Whether there is no run to look at: the command that was to be measured could not be started, and says why.
     fn is_void(&self) -> bool {
-        self.started.is_some() && self.run.read_record().is_err()
+        self.started.as_ref().is_some_and(|started| started.run.read_record().is_err())
     }
 
     /// The run as it stands now; empty while the command that we started has not begun one.
@@ -97,14 +99,15 @@ impl Reader {
         let begin = Instant::now();
         let at_s = self.began.elapsed().as_secs_f64().max(f64::MIN_POSITIVE);
         let has_ended = self.started.as_mut().and_then(Started::ended);
-        let results = match (Results::now(&self.run), &self.started) {
+        let results = match (Results::at(&self.run, Extent::All), &self.started) {
             (Err(_), Some(started)) => {
                 return Ok(Snapshot::empty(About { program: started.program.clone(), at_s, ended: has_ended, ..About::default() }));
             }
             (results, _) => results?,
         };
-        let compensated = tare_compensate::compensate(&results.profile, mode(self.compensate));
-        let ended = results.ended().or(has_ended);
+        let compensated = tare_compensate::compensate(&results.profile, results.mode(self.compensate));
+        // What another tool has left is over.
+        let ended = results.ended().or(has_ended).or_else(|| results.measured_by());
         let about = About { program: results.program(), at_s, took_s: begin.elapsed().as_secs_f64(), ended };
         Ok(Snapshot::of(&results.profile, &compensated, about))
     }
