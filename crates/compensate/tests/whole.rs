@@ -289,11 +289,11 @@ fn that_a_rank_had_no_processor_is_a_finding_of_its_own() {
     };
     assert_eq!(of_processors(0.05), None);
     let found = of_processors(0.9).expect("much of the run");
-    let FindingKind::NoProcessor { ranks, longest, of, explains, sharing } = &found.kind else { panic!("{found:?}") };
+    let FindingKind::NoProcessor { ranks, longest, explains, sharing } = &found.kind else { panic!("{found:?}") };
     assert_eq!((ranks.as_slice(), *sharing), ([3].as_slice(), None));
-    assert!((of - 2.0).abs() < 1e-6, "{of}");
+    assert!((longest.outside_s - 2.0).abs() < 1e-6 && longest.is_split_known(), "{longest:?}");
     assert!((explains - 7.0 / 8.0).abs() < 1e-6, "seven of eight ranks wait a second for it");
-    assert_eq!((found.certainty, *longest), (Certainty::Sure, 0.9));
+    assert_eq!((found.certainty, longest.queued_s), (Certainty::Sure, 0.9));
     assert!((found.seconds.value - 0.9).abs() < 1e-9, "its time and their waiting for it are the same: {found:?}");
 }
 

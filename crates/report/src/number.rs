@@ -211,6 +211,15 @@ pub fn time_with_unit(seconds: f64, glyphs: &Glyphs) -> String {
     format!("{text}{}{}", glyphs.thin_space, unit.name(glyphs))
 }
 
+/// A time in a sentence, of which no interval is known: three digits.
+pub(crate) fn time_in_words(seconds: f64, glyphs: &Glyphs) -> String {
+    if seconds.abs() >= 3600.0 {
+        return duration(seconds);
+    }
+    let column = Column::with_digits(seconds, DIGITS_ALONE);
+    format!("{}{}{}", column.plain(seconds, glyphs), glyphs.thin_space, column.unit.name(glyphs))
+}
+
 /// `1 h 02 min 07 s`.
 fn duration(seconds: f64) -> String {
     let whole = seconds.abs().round() as u64;

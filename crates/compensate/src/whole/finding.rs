@@ -14,6 +14,7 @@ use crate::Compensated;
 use crate::figure::Figure;
 use crate::whole::cause::{Cause, Search};
 use crate::whole::queue::Queue;
+use crate::whole::shortage::Shortage;
 use crate::whole::tree::CallTree;
 use crate::whole::waits::WaitPlace;
 
@@ -82,10 +83,8 @@ pub enum FindingKind {
     NoProcessor {
         /// Those that had none half as long as the first at least, by rank.
         ranks: Vec<u32>,
-        /// Seconds for which the first had none outside of MPI.
-        longest: f64,
-        /// Seconds for which it was outside of MPI.
-        of: f64,
+        /// How long the first of them had none.
+        longest: Shortage,
         /// Threads of the run on its node, and the processors on which they were allowed to run.
         sharing: Option<(usize, u32)>,
         /// Seconds of waiting that this may explain, mean over the ranks.

@@ -74,8 +74,7 @@ impl Queue {
         let region = profile.locations.iter().find(|location| location.process.0 == first.process)?.nodes.first()?.region;
         let kind = FindingKind::NoProcessor {
             ranks: self.shortages.iter().filter(|(_, shortage)| shortage.queued_s >= 0.5 * first.queued_s).map(|(rank, _)| *rank).collect(),
-            longest: first.queued_s,
-            of: first.outside_s,
+            longest: first,
             sharing: sharing(profile, &profile.processes[first.process].host),
             explains,
         };

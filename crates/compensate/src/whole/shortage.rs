@@ -14,6 +14,8 @@ pub struct Shortage {
     pub process: usize,
     /// For how long it could have run outside of MPI and had none.
     pub queued_s: f64,
+    /// The same, in MPI or outside of it, as the kernel says it.
+    pub in_all_s: f64,
     /// For how long it could have run in MPI and had none.
     pub in_mpi_s: f64,
     /// What of that may have passed in messages themselves: no more than these took besides waiting.
@@ -50,6 +52,7 @@ impl Shortage {
         let outside_s = outside_s.max(0.0);
         Some(Self {
             process: location.process.0,
+            in_all_s: queued_s,
             queued_s: (queued_s - location.queued_in_mpi_s).clamp(0.0, outside_s),
             in_mpi_s: location.queued_in_mpi_s,
             stalled_s: location.queued_in_mpi_s.min(working_s),
@@ -63,6 +66,12 @@ impl Shortage {
     #[must_use]
     pub fn is_told(&self) -> bool {
         self.queued_s >= BETWEEN_ANSWERS_S
+    }
+
+    /// Whether it is known to a half how much of it passed outside of MPI; else the sum alone is.
+    #[must_use]
+    pub fn is_split_known(&self) -> bool {
+        self.unsure_s <= 0.5 * self.queued_s
     }
 
     /// For how long it had a processor outside of MPI.

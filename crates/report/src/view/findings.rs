@@ -1,12 +1,13 @@
 //! Findings in words: what, where, how much, how sure, what to try.
 
 use tare_compensate::Figure;
-use tare_compensate::whole::{Cause, Certainty, Finding, FindingKind};
+use tare_compensate::whole::{Cause, Certainty, Finding, FindingKind, Shortage};
 use tare_profile::{Profile, RegionIndex, RegionKind};
 
+use super::shortage::had_none;
 use super::{Trust, place};
 use crate::layout::Glyphs;
-use crate::number::{byte_size, change, count, share, time_with_unit};
+use crate::number::{byte_size, change, count, share, time_in_words};
 use crate::run::Run;
 use crate::shell;
 
@@ -77,8 +78,8 @@ impl Words<'_> {
                 ("F-wait-in-turn", format!("{what}{}", self.because(awaited, cause)), attempt)
             }
             FindingKind::CutOff { ranks, longest } => self.cut_off(ranks, *longest),
-            FindingKind::NoProcessor { ranks, longest, of, sharing, explains } => {
-                let what = self.no_processor(ranks, (*longest, *of), *explains);
+            FindingKind::NoProcessor { ranks, longest, sharing, explains } => {
+                let what = self.no_processor(ranks, longest, *explains);
                 let (sharing, attempt) = match sharing.filter(|(threads, processors)| *threads > *processors as usize) {
                     Some((threads, 1)) => (format!("; {threads} threads share a processor"), "as many processors as threads"),
                     Some((threads, processors)) => (format!("; {threads} threads share {processors} processors"), "as many processors as threads"),
@@ -89,7 +90,7 @@ impl Words<'_> {
             FindingKind::Messages { calls, messages, bytes } => self.messages(*calls, *messages, *bytes),
         };
         let what = match finding.queued_s {
-            Some(seconds) => format!("{what}; having had no processor may make up for {}", time_with_unit(seconds, self.glyphs)),
+            Some(seconds) => format!("{what}; having had no processor may make up for {}", time_in_words(seconds, self.glyphs)),
             None => what,
         };
         let certainty = match (finding.certainty, trust.is_good() || id == CUT_OFF) {
@@ -181,18 +182,18 @@ impl Words<'_> {
     }
 
     fn cut_off(&self, ranks: &[u32], longest: f64) -> (&'static str, String, Option<String>) {
-        let (were, time) = (if ranks.len() == 1 { "was" } else { "were" }, time_with_unit(longest, self.glyphs));
+        let (were, time) = (if ranks.len() == 1 { "was" } else { "were" }, time_in_words(longest, self.glyphs));
         let what = format!("{} {were} still in it when the run was cut off, for {time}", self.ranks(ranks));
         let attempt =
             (!self.run.directory.is_empty()).then(|| format!("tare query {} where says what all ranks were in", shell::path(&self.run.directory)));
         (CUT_OFF, what, attempt)
     }
 
-    fn no_processor(&self, ranks: &[u32], (longest, of): (f64, f64), explains: f64) -> String {
-        let time = |seconds| time_with_unit(seconds, self.glyphs);
+    fn no_processor(&self, ranks: &[u32], longest: &Shortage, explains: f64) -> String {
         let up_to = if ranks.len() == 1 { "" } else { "up to " };
-        let explains = if explains > 0.0 { format!(", which may be why ranks wait for {}", time(explains)) } else { String::new() };
-        format!("{} could run outside MPI and had none for {up_to}{} of {}{explains}", self.ranks(ranks), time(longest), time(of))
+        let explains =
+            if explains > 0.0 { format!(", which may be why ranks wait for {}", time_in_words(explains, self.glyphs)) } else { String::new() };
+        format!("{} {}{explains}", self.ranks(ranks), had_none(longest, " outside MPI", up_to, self.glyphs))
     }
 
     fn messages(&self, calls: u64, messages: u64, bytes: u64) -> (&'static str, String, Option<String>) {

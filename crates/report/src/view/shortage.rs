@@ -3,7 +3,7 @@
 use tare_compensate::whole::{Shortage, shortages};
 
 use crate::layout::Glyphs;
-use crate::number::time_with_unit;
+use crate::number::time_in_words;
 use crate::run::Results;
 
 /// Below this part of its time it is not said that a process had no processor.
@@ -17,12 +17,38 @@ pub(crate) fn without_processor(results: &Results<'_>, glyphs: &Glyphs) -> Optio
     let first = *all.iter().max_by(by_length)?;
     let process = &results.profile.processes[first.process];
     let who = process.rank.map_or_else(|| format!("process {}", process.pid), |rank| format!("rank {rank}"));
-    let time = |seconds| time_with_unit(seconds, glyphs);
-    let next = all.iter().filter(|shortage| shortage.process != first.process).map(|shortage| shortage.queued_s).reduce(f64::max);
+    let time = |seconds| time_in_words(seconds, glyphs);
+    let told = |shortage: &Shortage| if first.is_split_known() { shortage.queued_s } else { shortage.in_all_s };
+    let next = all.iter().filter(|shortage| shortage.process != first.process).map(told).reduce(f64::max);
     let others = next.map_or_else(String::new, |next| match all.len() {
         2 => format!(", another one for {}", time(next)),
         number => format!(", {} others for up to {}", number - 1, time(next)),
     });
     let outside = if process.rank.is_some() { " outside MPI" } else { "" };
-    Some(format!("{who} could run{outside} and had none for {} of {}{others}", time(first.queued_s), time(first.outside_s)))
+    Some(format!("{who} {}{others}", had_none(&first, outside, "", glyphs)))
+}
+
+/// For how long it had none: where it is not known how much of that passed outside of MPI, the sum. `outside` says where, if there is MPI.
+pub(super) fn had_none(shortage: &Shortage, outside: &str, up_to: &str, glyphs: &Glyphs) -> String {
+    let time = |seconds| time_in_words(seconds, glyphs);
+    if !shortage.is_split_known() {
+        return format!("could run and had none for {up_to}{}, in MPI or outside", time(shortage.in_all_s));
+    }
+    format!("could run{outside} and had none for {up_to}{} of {}", time(shortage.queued_s), time(shortage.outside_s))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_much_passed_outside_of_mpi_is_said_where_it_is_known_to_a_half_and_else_the_sum() {
+        let known =
+            Shortage { process: 0, queued_s: 1.0426, in_all_s: 3.41, in_mpi_s: 2.37, stalled_s: 0.0, waited_s: 0.0, outside_s: 2.5, unsure_s: 0.5 };
+        let said =
+            |shortage: &Shortage, up_to: &str| had_none(shortage, " outside MPI", up_to, &Glyphs::UNICODE).replace(Glyphs::UNICODE.thin_space, " ");
+        assert_eq!(said(&known, ""), "could run outside MPI and had none for 1.04 s of 2.50 s");
+        let unknown = Shortage { unsure_s: 0.6, ..known };
+        assert_eq!(said(&unknown, "up to "), "could run and had none for up to 3.41 s, in MPI or outside");
+    }
 }

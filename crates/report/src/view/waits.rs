@@ -4,7 +4,7 @@ use tare_compensate::whole::WaitPlace;
 
 use super::{Size, Whole};
 use crate::layout::Glyphs;
-use crate::number::time_with_unit;
+use crate::number::time_in_words;
 use crate::run::Results;
 
 /// A place where ranks wait: means over the ranks.
@@ -38,7 +38,7 @@ pub(crate) fn wait_rows<'a>(results: &Results<'a>, whole: &'a Whole) -> Vec<Wait
 pub(crate) fn longest(ranks: &[(u32, f64)], shown: usize, glyphs: &Glyphs) -> String {
     let mut by_time: Vec<&(u32, f64)> = ranks.iter().filter(|(_, seconds)| *seconds > 0.0).collect();
     by_time.sort_by(|one, other| other.1.total_cmp(&one.1));
-    let first: Vec<String> = by_time.iter().take(shown).map(|(rank, seconds)| format!("{rank} ({})", time_with_unit(*seconds, glyphs))).collect();
+    let first: Vec<String> = by_time.iter().take(shown).map(|(rank, seconds)| format!("{rank} ({})", time_in_words(*seconds, glyphs))).collect();
     let more = by_time.len().saturating_sub(shown);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     if first.is_empty() { glyphs.unknown.to_string() } else { format!("{}{more}", first.join(", ")) }
