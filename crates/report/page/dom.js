@@ -100,7 +100,7 @@ export function pictureOrTable(view) {
   view.frame = element("div", { class: "frame" }, view.canvas);
   view.list = element("div", { class: "list", tabindex: 0, role: "region", "aria-label": "The picture as a table", hidden: true });
   view.turner = element("button", { type: "button", onclick: () => turn(view) }, "as table");
-  view.csv = element("button", { type: "button", title: "saves the table for a spreadsheet", hidden: true, onclick: () => save(`${view.asTable.closest("section").id}.csv`, csvOf(view.list)) }, "CSV");
+  view.csv = element("button", { type: "button", title: "saves the table for a spreadsheet", hidden: true, onclick: () => save(`${view.asTable.closest("[id]").id}.csv`, csvOf(view.list)) }, "CSV");
   view.asTable = element("span", {}, view.turner, " ", view.csv);
 }
 

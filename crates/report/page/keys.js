@@ -9,13 +9,13 @@ export const HELP = [
   ["n N", "next hit, hit before"],
   ["1 – 9, 0", "go to a view"],
   ["m", "compensated, measured, difference"],
-  ["↑ ↓ ← →", "move within a table, the icicle or the heat map; ← → fold"],
-  ["Enter", "zoom into what is selected"],
+  ["↑ ↓ ← →", "move within a table or a picture; ← → fold"],
+  ["Enter", "zoom into what is selected; among callers and callees it selects"],
   ["Esc ⌫", "zoom out; Esc then selects nothing"],
   ["[ ]", "back and forward among what was zoomed into"],
   ["s", "source of what is selected"],
   ["r", "ranks: 0-3,8, host:NAME, max, slowest 8; Enter selects them, Esc all"],
-  ["t", "table in the place of the icicle or the heat map, and back"],
+  ["t", "table in the place of a picture, and back"],
   ["y", "copies the question to tare query that has these figures"],
   ["?", "this help"],
 ];
@@ -72,10 +72,10 @@ function leave(event, table, search) {
 }
 
 /** Turns the picture that has the focus, else the first that is seen, else the icicle. */
-function turnNearest({ icicle, heat }) {
-  const pictures = [icicle, heat].filter((view) => view?.frame);
+function turnNearest({ icicle, sandwich, heat }) {
+  const pictures = [icicle, sandwich, heat].filter((view) => view?.frame);
   const at = (view) => (view.list.hidden ? view.frame : view.list).getBoundingClientRect();
-  const hasFocus = (view) => view.asTable.closest("section").contains(document.activeElement);
+  const hasFocus = (view) => [view.frame, view.list, view.asTable].some((part) => part.contains(document.activeElement));
   const isSeen = (view) => at(view).top < window.innerHeight && at(view).bottom > 0;
   const nearest = pictures.find(hasFocus) ?? pictures.find(isSeen) ?? pictures[0];
   if (nearest) turn(nearest);

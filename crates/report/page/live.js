@@ -47,7 +47,7 @@ const chain = (model, path) => model.ancestry(path).map((at) => model.pathName(a
 
 /** What stands in the bars of the views is chosen and turned as it was. */
 function carryBars(from, to) {
-  const name = (one) => `${one.closest("section")?.id} ${one.tagName === "LABEL" ? one.firstChild.textContent : one.previousElementSibling?.tagName}`;
+  const name = (one) => `${one.closest("[id]")?.id} ${one.tagName === "LABEL" ? one.firstChild.textContent : one.previousElementSibling?.tagName}`;
   const inBars = (frame, what) => new Map([...frame.contentDocument.querySelectorAll(`.bar > ${what}, .bar > span > ${what}`)].map((one) => [name(one), one]));
   const [labels, buttons] = [inBars(from, "label"), inBars(from, "button")];
   for (const [key, label] of inBars(to, "label")) {

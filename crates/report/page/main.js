@@ -6,6 +6,7 @@ import { plural } from "./numbers.js";
 import { byId, element, say, themeSwitch } from "./dom.js";
 import { Regions } from "./regions.js";
 import { Icicle } from "./icicle.js";
+import { Sandwich } from "./sandwich.js";
 import { Heat } from "./heat.js";
 import { Matrix } from "./matrix.js";
 import { Detail } from "./detail.js";
@@ -129,6 +130,7 @@ async function start() {
   performance.mark("first view");
   await breathe();
   views.icicle = new Icicle(model);
+  views.sandwich = new Sandwich(model, views.icicle.paints);
   views.source = new SourceView(model, detail);
   views.heat = new Heat(model, data.heat);
   detail.onNarrow = () => table.setShape("flat");

@@ -41,7 +41,7 @@ pub struct Source {
 
 /// The style, and the scripts in the order in which they build on each other.
 const STYLE: &str = include_str!("../page/page.css");
-const SCRIPTS: [&str; 19] = [
+const SCRIPTS: [&str; 21] = [
     include_str!("../page/numbers.js"),
     include_str!("../page/columns.js"),
     include_str!("../page/model.js"),
@@ -53,6 +53,8 @@ const SCRIPTS: [&str; 19] = [
     include_str!("../page/icicle-layout.js"),
     include_str!("../page/paints.js"),
     include_str!("../page/icicle.js"),
+    include_str!("../page/sandwich-layout.js"),
+    include_str!("../page/sandwich.js"),
     include_str!("../page/heat.js"),
     include_str!("../page/matrix.js"),
     include_str!("../page/question.js"),

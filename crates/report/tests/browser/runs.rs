@@ -105,6 +105,16 @@ fn a_hundred_thousand_regions_on_ten_thousand_ranks_stay_light() {
     browser.value("tare.model.change({ query: '' }) ?? tare.model.selectRanks('9999')");
     browser.until("document.getElementById('of-ranks').textContent.startsWith('Times of rank 9999 alone')");
     light(&mut browser);
+    // Callers and callees of what all ranks have, and of what very many call paths lead to.
+    let time = "((then) => (tare.sandwich.draw(), performance.now() - then))(performance.now())";
+    browser.value("tare.model.selectRanks('')");
+    for name in ["shared_1", "shared_12", "program"] {
+        browser.value(&format!("tare.model.selectRegion(tare.model.strings.names.indexOf('{name}'))"));
+        let [boxes, left] = ["layout.boxes.length", "layout.left"].map(|what| browser.number(&format!("tare.sandwich.{what}")));
+        assert!(boxes >= 2.0 && boxes <= 3.0 * 2800.0, "{name}: {boxes} boxes are no narrower than half a pixel");
+        eprintln!("callers and callees of {name}: {boxes} boxes, {left} narrower, after {} ms", browser.number(time));
+    }
+    light(&mut browser);
     is_quiet(&browser);
 }
 

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
+use tare_profile::{Node, RegionIndex};
 use tare_report::html::{MOST_PATHS, page};
 use tare_report::{Results, Run};
 
 use crate::chromium::Browser;
 use crate::support::{master_and_worker, run};
-use crate::{EXAMINE, is_quiet, made, with_levels};
+use crate::{EXAMINE, NOTHING_STICKS_OUT, is_quiet, made, with_levels};
 
 #[test]
 fn the_views_are_linked_and_obey_clicks_and_keys() {
@@ -425,5 +426,55 @@ fn every_view_follows_what_is_selected_and_says_where_it_has_nothing() {
     // A row of the summary is about all call paths of its region.
     browser.value("document.querySelector('#summary tr[data-region] .show').click()");
     assert_eq!(browser.text("document.querySelector('#regions select').value"), "flat");
+    is_quiet(&browser);
+}
+
+#[test]
+fn callers_stand_above_the_selected_region_and_callees_below_over_all_its_call_paths() {
+    let mut browser = Browser::start();
+    let mut profile = with_levels();
+    // A second way to the operation: far_down calls it, too, and itself.
+    let receive = profile.locations[0].nodes.iter().find(|node| node.region == RegionIndex(3)).expect("the operation").clone();
+    let far_down = profile.locations[0].nodes.len() - 1;
+    let again = Node { region: profile.locations[0].nodes[far_down].region, parent: Some(far_down), ..profile.locations[0].nodes[far_down].clone() };
+    profile.locations[0].nodes.push(again);
+    profile.locations[0].nodes.push(Node { parent: Some(far_down + 1), exclusive: receive.exclusive / 4, ..receive });
+    browser.open(&made(&run(), &profile));
+    let line = "document.getElementById('sandwich-line').textContent";
+    let shown = "document.querySelector('#sandwich canvas').checkVisibility()";
+    assert_eq!(browser.value(shown), json!(false), "nothing is selected");
+    browser.value("tare.model.selectRegion(tare.model.strings.names.indexOf('MPI_Recv'))");
+    let boxes = "tare.sandwich.layout.boxes.map(({ region, level, weight }) => `${level} ${tare.model.name(region)} ${(100 * weight / tare.sandwich.layout.boxes[0].weight).toFixed(0)}`).sort().join()";
+    assert_eq!(
+        browser.text(boxes),
+        "-1 call 1 of MPI_Recv in main 80,-1 far_down 20,-2 far_down 20,-2 iteration of loop 1 of main 80,-3 loop 1 of main 80,-3 main 20,-4 main 80,-4 program 20,-5 program 80,0 MPI_Recv 100"
+    );
+    assert!(browser.text(line).contains("MPI_Recv · inclusive") && browser.text(line).contains("on 2 call paths"), "{}", browser.text(line));
+    // Arrows go to the widest above and to those beside; what is entered stands in the middle.
+    browser.value("document.querySelector('#sandwich canvas').focus()");
+    browser.key("ArrowUp");
+    assert!(browser.text(line).starts_with("call 1 of MPI_Recv in main · pi.c:81 · calls it: "), "{}", browser.text(line));
+    browser.key("ArrowRight");
+    assert!(browser.text(line).starts_with("far_down") && browser.text(line).contains("20.0\u{202f}%"), "{}", browser.text(line));
+    browser.picture("sandwich");
+    browser.key("Enter");
+    assert_eq!(browser.text("tare.model.name(tare.model.state.region)"), "far_down");
+    // A call within a call of the same region is part of it; what it calls keeps its own time.
+    let of_level = |level: i32| {
+        format!("tare.sandwich.layout.boxes.filter((box) => box.level === {level}).map(({{ region }}) => tare.model.name(region)).join()")
+    };
+    let levels: Vec<String> = (-2..=2).map(|level| browser.text(&of_level(level))).collect();
+    assert_eq!(levels, ["program", "main", "far_down", "far_down", "MPI_Recv"]);
+    let middle = browser.number("tare.sandwich.layout.boxes[0].weight");
+    let counted = browser.number("tare.model.regions.inclusive[tare.model.state.region]");
+    assert!((middle - counted).abs() <= 1e-6 * counted, "{middle} {counted}");
+    // A click does the same, and a table says it in words.
+    browser.click("#sandwich canvas", (0.5, 0.9));
+    assert_eq!(browser.text("tare.model.name(tare.model.state.region)"), "MPI_Recv");
+    browser.value("tare.sandwich.turner.click()");
+    let table = browser.text("document.querySelector('#sandwich table').innerText");
+    assert!(table.contains("calls it") && table.contains("itself") && table.contains("pi.c:81"), "{table}");
+    browser.size(390, 800);
+    assert_eq!(browser.value(NOTHING_STICKS_OUT), json!(true));
     is_quiet(&browser);
 }
