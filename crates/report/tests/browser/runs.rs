@@ -111,7 +111,7 @@ fn a_hundred_thousand_regions_on_ten_thousand_ranks_stay_light() {
     for name in ["shared_1", "shared_12", "program"] {
         browser.value(&format!("tare.model.selectRegion(tare.model.strings.names.indexOf('{name}'))"));
         let [boxes, left] = ["layout.boxes.length", "layout.left"].map(|what| browser.number(&format!("tare.sandwich.{what}")));
-        assert!(boxes >= 2.0 && boxes <= 3.0 * 2800.0, "{name}: {boxes} boxes are no narrower than half a pixel");
+        assert!((2.0..=3.0 * 2800.0).contains(&boxes), "{name}: {boxes} boxes are no narrower than half a pixel");
         eprintln!("callers and callees of {name}: {boxes} boxes, {left} narrower, after {} ms", browser.number(time));
     }
     light(&mut browser);
