@@ -21,11 +21,11 @@ RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
 EXAMPLES := $(or $(CARGO_TARGET_DIR),target)/examples
 TOOLS := $(or $(CARGO_TARGET_DIR),target)/tools
 MDBOOK := $(or $(shell command -v mdbook),$(TOOLS)/bin/mdbook)
-LIBRARIES := libtare.so libtare_openmpi.so libtare_mpich.so libtare_tally.so
+LIBRARIES := libtare.so libtare_openmpi.so libtare_mpich.so libtare_mpiabi.so libtare_tally.so
 
 PACKAGES_FOR_BUILD := gcc libc6-dev
 PACKAGES_FOR_DEMO := $(PACKAGES_FOR_BUILD) openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran g++
-PACKAGES_FOR_TEST := $(PACKAGES_FOR_DEMO) binutils hpcc lammps lammps-examples git perl python3 ripgrep sqlite3 gdb numactl strace time clang lld mold dwz graphviz llvm xz-utils libxml2-utils python3-jsonschema chromium-headless-shell valgrind golang-go prometheus zsh fish man-db
+PACKAGES_FOR_TEST := $(PACKAGES_FOR_DEMO) binutils hpcc lammps lammps-examples git perl python3 ripgrep sqlite3 gdb numactl strace time clang lld mold dwz graphviz llvm xz-utils libxml2-utils python3-jsonschema python3-pip chromium-headless-shell valgrind golang-go prometheus zsh fish man-db
 
 PACKAGES_FOR_BENCH := python3 gcc clang libclang-rt-14-dev uftrace
 PACKAGES_FOR_BUDGET := python3 python3.11 g++ sqlite3 libsqlite3-0 openmpi-bin hpcc lammps tachyon-bin-nox libtachyon-openmpi-0 phyml mrbayes-mpi
@@ -46,6 +46,7 @@ packages-for-demo:
 
 packages-for-test:
 	@tools/install-packages $(PACKAGES_FOR_TEST)
+	@tools/install-mpi-abi $(TOOLS)/mpi-abi
 
 rust-components:
 	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt

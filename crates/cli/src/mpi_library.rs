@@ -7,12 +7,15 @@ use crate::failure::{Code, Failure};
 use crate::installation;
 
 /// The MPI ABIs for which there is an interposer.
+#[expect(clippy::enum_variant_names, reason = "Open MPI is the library's name")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mpi {
     /// `libmpi.so.40`.
     OpenMpi,
     /// `libmpich.so.12`, and `libmpi.so.12` of the libraries that share its ABI.
     Mpich,
+    /// `libmpi_abi.so.1`, of any library that has the standard's ABI.
+    Standard,
 }
 
 impl Mpi {
@@ -21,6 +24,7 @@ impl Mpi {
         match self {
             Self::OpenMpi => "Open MPI",
             Self::Mpich => "MPICH",
+            Self::Standard => "MPI ABI",
         }
     }
 
@@ -30,6 +34,7 @@ impl Mpi {
             None => "libtare.so",
             Some(Self::OpenMpi) => "libtare_openmpi.so",
             Some(Self::Mpich) => "libtare_mpich.so",
+            Some(Self::Standard) => "libtare_mpiabi.so",
         }
     }
 
@@ -49,6 +54,7 @@ impl Mpi {
         match name {
             "libmpi.so.40" => Some(Self::OpenMpi),
             "libmpich.so.12" | "libmpi.so.12" => Some(Self::Mpich),
+            "libmpi_abi.so.1" | "libmpi_abi.so.0" => Some(Self::Standard),
             _ => None,
         }
     }
@@ -109,7 +115,7 @@ pub(crate) fn of_libraries(program: &Path, libraries: &[Library]) -> Result<Opti
             Code::Unavailable,
             format!("{} uses {}, an MPI library that this version does not know", program.display(), library.name),
         )
-        .remedy("build the program with Open MPI 4 or 5 (libmpi.so.40) or an MPI of the MPICH ABI (libmpich.so.12, libmpi.so.12)")),
+        .remedy("build the program with Open MPI 4 or 5 (libmpi.so.40), an MPI of the MPICH ABI (libmpich.so.12, libmpi.so.12) or one of the standard's (libmpi_abi.so.1)")),
     }
 }
 
@@ -118,7 +124,7 @@ pub(crate) fn belongs_to_mpi(name: &str) -> bool {
     ["libmpi.", "libmpi_", "libmpich", "libmpl.", "libpmpi", "libopen-rte.", "libopen-pal."].iter().any(|start| name.starts_with(start))
 }
 
-/// `libmpi.so.20`, `libmpi_abi.so.0`, `libmpich.so.10`, `libmpt.so`, but not `libmpi_cxx` or other companions.
+/// `libmpi.so.20`, `libmpi_abi.so.2`, `libmpich.so.10`, `libmpt.so`, but not `libmpi_cxx` or other companions.
 fn looks_like_mpi(name: &str) -> bool {
     let stem = name.split(".so").next().unwrap_or(name);
     matches!(stem, "libmpi" | "libmpich" | "libmpi_abi" | "libmpt" | "libmpi_ibm" | "libmpi_mt" | "libmsmpi" | "libfmpich" | "libmpiwrapper")
@@ -151,6 +157,7 @@ mod tests {
         assert_eq!(of(&["libc.so.6", "libmpi_mpifh.so.40", "libmpi.so.40"]).ok().flatten(), Some(Mpi::OpenMpi));
         assert_eq!(of(&["libmpichfort.so.12", "libmpich.so.12"]).ok().flatten(), Some(Mpi::Mpich));
         assert_eq!(of(&["libmpi.so.12"]).ok().flatten(), Some(Mpi::Mpich));
+        assert_eq!(of(&["libmpi_abi.so.1"]).ok().flatten(), Some(Mpi::Standard));
         assert!(matches!(of(&["libc.so.6", "libm.so.6"]), Ok(None)));
     }
 

@@ -11,6 +11,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tare-preload-runtime", &["tare-runtime"]),
     ("tare-preload-openmpi", &["tare-runtime", "tare-mpi"]),
     ("tare-preload-mpich", &["tare-runtime", "tare-mpi"]),
+    ("tare-preload-mpiabi", &["tare-runtime", "tare-mpi"]),
     ("tare-tally", &["tare-format"]),
     ("tare-preload-tally", &["tare-tally"]),
     ("tare-api", &[]),

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use common::{Place, fits, text};
 
-const LIBRARIES: [&str; 4] = ["libtare.so", "libtare_openmpi.so", "libtare_mpich.so", "libtare_tally.so"];
+const LIBRARIES: [&str; 5] = ["libtare.so", "libtare_openmpi.so", "libtare_mpich.so", "libtare_mpiabi.so", "libtare_tally.so"];
 
 /// Dynamic symbols of a library as `objdump -T` prints them; the libraries stand beside the command.
 fn symbols(library: &str) -> String {
@@ -32,7 +32,7 @@ fn libraries_need_no_newer_glibc_than_stated() {
 
 #[test]
 fn interposers_define_mpi_in_both_name_spaces() {
-    for (library, is_interposer) in LIBRARIES.into_iter().zip([false, true, true, false]) {
+    for (library, is_interposer) in LIBRARIES.into_iter().zip([false, true, true, true, false]) {
         let symbols = symbols(library);
         let defines = |name: &str| symbols.lines().any(|line| line.contains(".text") && line.ends_with(&format!(" {name}")));
         for name in ["MPI_Send", "PMPI_Send", "MPI_File_write_all", "PMPI_Allreduce", "MPI_Pcontrol"] {

@@ -42,6 +42,30 @@ fn monte_carlo_pi_by_master_and_worker() {
     }
 }
 
+/// `make test` unpacks such a library where it can be had.
+#[test]
+fn a_program_of_the_standard_abi() {
+    let library = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("../tools/mpi-abi");
+    if !library.join("lib/libmpi_abi.so.1").is_file() {
+        eprintln!("left out: no MPI library of the standard's ABI is in {}", library.display());
+        return;
+    }
+    let place = Place::new();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/pi/pi.c");
+    let compiled = place.command(library.join("bin/mpicc_abi")).args(["-O2", "-g", "-o", "pi", source, "-lm"]).status();
+    assert!(compiled.expect("the library's compiler").success());
+    let launcher = library.join("bin/mpiexec").display().to_string();
+    let output = place.profile(&[], &[launcher, "-n".into(), "2".into(), "./pi".into(), "2e-3".into()]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report = place.report();
+    report.check();
+    assert_eq!(report.0["run"]["mpi"], "mpiabi");
+    let packets = report.calls(0, "fill_packet");
+    assert_eq!(report.calls(1, "throw_dart"), packets * 8000);
+    assert_eq!(report.calls(0, "MPI_Recv"), packets + 1);
+    assert_eq!(report.calls(1, "MPI_Recv"), packets + 1);
+}
+
 #[test]
 fn fortran_by_mpi_f08() {
     for mpi in BOTH {

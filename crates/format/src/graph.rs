@@ -510,6 +510,8 @@ numbered! {
         OpenMpi = 1,
         /// The MPICH ABI (`libmpich.so.12`, `libmpi.so.12`).
         Mpich = 2,
+        /// The ABI of the standard (`libmpi_abi.so.1`).
+        Standard = 3,
     }
 }
 

@@ -27,10 +27,22 @@ pub struct StatusLayout {
     pub tag: usize,
     /// Offset of `MPI_ERROR`, an `int`.
     pub error: usize,
-    /// The received bytes, from a status.
-    pub bytes: fn(&[u8]) -> u64,
-    /// Whether the request was cancelled, from a status.
-    pub cancelled: fn(&[u8]) -> bool,
+    /// The rest.
+    pub rest: StatusRest,
+}
+
+/// What a status says that has no field of its own in the standard.
+#[derive(Clone, Copy, Debug)]
+pub enum StatusRest {
+    /// It is known where it stands.
+    Known {
+        /// The received bytes, from a status.
+        bytes: fn(&[u8]) -> u64,
+        /// Whether the request was cancelled, from a status.
+        cancelled: fn(&[u8]) -> bool,
+    },
+    /// The library alone knows, and is asked.
+    Asked,
 }
 
 /// One binary interface.
@@ -64,6 +76,8 @@ pub struct Abi {
     pub pending: i32,
     /// `MPI_ERR_OTHER`.
     pub other_error: i32,
+    /// `MPI_THREAD_MULTIPLE`.
+    pub thread_multiple: i32,
     /// `MPI_MODE_NOPRECEDE`.
     pub no_precede: i32,
     /// `MPI_CART`.

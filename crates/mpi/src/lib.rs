@@ -6,7 +6,7 @@
 //! the thread, so nothing is counted twice.
 //!
 //! * [`table`]: every function of the standard with what a call means; [`meaning`] says what there is to mean.
-//! * [`abi`], [`openmpi`], [`mpich`]: what is to be known of a library's binary interface.
+//! * [`abi`], [`openmpi`], [`mpich`], [`mpiabi`]: what is to be known of a library's binary interface.
 //! * `real`, `guard`, `memory`: calling the real function, telling inner calls apart, reading arguments.
 //! * `session`, `lifecycle`, `communicators`: from `MPI_Init` to `MPI_Finalize`.
 //! * `call`: one call of the program: its region, its clock readings, what it did to the thread's delay.
@@ -41,6 +41,7 @@ mod matching;
 pub mod meaning;
 mod memory;
 mod messages;
+pub mod mpiabi;
 pub mod mpich;
 mod neighbours;
 pub mod openmpi;

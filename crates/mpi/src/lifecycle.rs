@@ -14,9 +14,6 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tare_format::ids::Rank;
 use tare_runtime::process::{self, IdBase, Mode};
 
-/// `MPI_THREAD_MULTIPLE`, in both ABIs.
-const THREAD_MULTIPLE: i32 = 3;
-
 /// `MPI_Init` and `MPI_Init_thread`: the program proper begins when they return.
 pub(crate) fn init(abi: &'static Abi, id: Id, real: Real, arguments: &mut Arguments) -> usize {
     WORLD.store(true, Ordering::Relaxed);
@@ -44,7 +41,7 @@ pub(crate) fn init(abi: &'static Abi, id: Id, real: Real, arguments: &mut Argume
         note_rank(abi, session.handles.comm_world);
         let mut level = 0_i32;
         let asked = session.ask(Id::MPI_Query_thread, [&raw mut level as usize]);
-        session.requests.concurrent.store(asked.is_none() || level >= THREAD_MULTIPLE, Ordering::Relaxed);
+        session.requests.concurrent.store(asked.is_none() || level >= abi.thread_multiple, Ordering::Relaxed);
         session.communicators.add(session, session.handles.comm_world);
         if let Some(world) = session.communicators.get(session.handles.comm_world) {
             // Where it fails, messages carry ticks as within one machine, and the library is broken anyway.

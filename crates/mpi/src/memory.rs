@@ -3,7 +3,9 @@
 //! All functions here take addresses that the program passed to an MPI function whose standard says what
 //! stands there; they are as sound as that call.
 
-use crate::abi::Abi;
+use crate::abi::{Abi, StatusRest};
+use crate::session::Session;
+use crate::table::Id;
 
 /// The `int` in the lower half of an argument.
 pub(crate) fn int(argument: usize) -> i32 {
@@ -108,11 +110,25 @@ impl Status<'_> {
         crate::abi::word(self.bytes, abi.status.error)
     }
 
-    pub(crate) fn bytes(self, abi: &Abi) -> u64 {
-        (abi.status.bytes)(self.bytes)
+    /// The received bytes.
+    pub(crate) fn bytes(self, session: &Session) -> u64 {
+        let StatusRest::Known { bytes, .. } = session.abi.status.rest else {
+            let mut count = 0_i64;
+            let asked = session.ask(Id::MPI_Get_count_c, [self.address(), session.handles.byte, &raw mut count as usize]);
+            return asked.and(u64::try_from(count).ok()).unwrap_or(0);
+        };
+        bytes(self.bytes)
     }
 
-    pub(crate) fn is_cancelled(self, abi: &Abi) -> bool {
-        (abi.status.cancelled)(self.bytes)
+    pub(crate) fn is_cancelled(self, session: &Session) -> bool {
+        let StatusRest::Known { cancelled, .. } = session.abi.status.rest else {
+            let mut flag = 0_i32;
+            return session.ask(Id::MPI_Test_cancelled, [self.address(), &raw mut flag as usize]).is_some() && flag != 0;
+        };
+        cancelled(self.bytes)
+    }
+
+    fn address(self) -> usize {
+        self.bytes.as_ptr() as usize
     }
 }

@@ -85,10 +85,10 @@ impl Outcome {
         let stream = status.stream(session.abi);
         if class == session.abi.pending {
             Self::Pending
-        } else if status.is_cancelled(session.abi) || stream.0 < 0 || (class != 0 && class != session.abi.truncated) {
+        } else if status.is_cancelled(session) || stream.0 < 0 || (class != 0 && class != session.abi.truncated) {
             Self::Nothing
         } else {
-            Self::Message(stream, status.bytes(session.abi))
+            Self::Message(stream, status.bytes(session))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The ABI that MPICH and its relatives share (`libmpich.so.12`, `libmpi.so.12`): handles are `int`s.
 
-use crate::abi::{Abi, Constant, StatusLayout, word};
+use crate::abi::{Abi, Constant, StatusLayout, StatusRest, word};
 use tare_format::graph::MpiLibrary;
 
 /// MPICH 3.1 and later, Intel MPI, MVAPICH2, Cray MPICH.
@@ -13,8 +13,10 @@ pub static ABI: Abi = Abi {
         source: 8,
         tag: 12,
         error: 16,
-        bytes: |status| u64::from(word(status, 0).cast_unsigned()) | u64::from(word(status, 4).cast_unsigned() >> 1) << 32,
-        cancelled: |status| word(status, 4) & 1 != 0,
+        rest: StatusRest::Known {
+            bytes: |status| u64::from(word(status, 0).cast_unsigned()) | u64::from(word(status, 4).cast_unsigned() >> 1) << 32,
+            cancelled: |status| word(status, 4) & 1 != 0,
+        },
     },
     proc_null: -1,
     root: -3,
@@ -26,6 +28,7 @@ pub static ABI: Abi = Abi {
     in_status: 17,
     pending: 18,
     other_error: 15,
+    thread_multiple: 3,
     no_precede: 8192,
     cartesian: 2,
     graph: 1,

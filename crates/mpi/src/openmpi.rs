@@ -1,6 +1,6 @@
 //! The ABI of Open MPI (`libmpi.so.40`): handles are pointers to data symbols of the library.
 
-use crate::abi::{Abi, Constant, StatusLayout, word};
+use crate::abi::{Abi, Constant, StatusLayout, StatusRest, word};
 use tare_format::graph::MpiLibrary;
 
 /// Open MPI 4 and 5.
@@ -13,8 +13,10 @@ pub static ABI: Abi = Abi {
         source: 0,
         tag: 4,
         error: 8,
-        bytes: |status| u64::from(word(status, 16).cast_unsigned()) | u64::from(word(status, 20).cast_unsigned()) << 32,
-        cancelled: |status| word(status, 12) != 0,
+        rest: StatusRest::Known {
+            bytes: |status| u64::from(word(status, 16).cast_unsigned()) | u64::from(word(status, 20).cast_unsigned()) << 32,
+            cancelled: |status| word(status, 12) != 0,
+        },
     },
     proc_null: -2,
     root: -4,
@@ -26,6 +28,7 @@ pub static ABI: Abi = Abi {
     in_status: 18,
     pending: 19,
     other_error: 16,
+    thread_multiple: 3,
     no_precede: 2,
     cartesian: 1,
     graph: 2,

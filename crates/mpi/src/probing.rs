@@ -83,7 +83,7 @@ pub(crate) fn probe(call: &mut Call<'_>, probe: Probe) -> Span {
     }
     if probe.matched {
         let note = take(session, &comm, stream);
-        let bytes = status.bytes(session.abi);
+        let bytes = status.bytes(session);
         settle(call, span.begin, &span, asked, &[Arrived { comm, source: stream.0, bytes, note, posted: span.begin, anyone: None }], &Others::NONE);
     } else {
         PROBED.set(Some(Probed { comm: comm.key, stream, begin: span.begin, asked }));

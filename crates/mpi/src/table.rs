@@ -1,4 +1,4 @@
-//! The table of the functions of MPI (3.1 and 4.0, with the functions that 3.0 removed): each with what a call means.
+//! The table of the functions of MPI (1 to 5.0, with those that 3.0 and 5.0 removed): each with what a call means.
 //!
 //! Everything follows from this table: the exported wrappers, the regions of the description, and what is done
 //! for a call. `word` functions return what fits a general register (`int`, `MPI_Aint`, handles), `real`
@@ -24,6 +24,12 @@ use core::ffi::CStr;
 macro_rules! for_each_function {
     ($($callback:tt)*) => {
         $($callback)* ! {
+            word MPI_Abi_get_fortran_booleans Plain;
+            word MPI_Abi_get_fortran_info Plain;
+            word MPI_Abi_get_info Plain;
+            word MPI_Abi_get_version Plain;
+            word MPI_Abi_set_fortran_booleans Plain;
+            word MPI_Abi_set_fortran_info Plain;
             word MPI_Abort ABORT;
             word MPI_Accumulate Plain;
             word MPI_Accumulate_c Plain;
@@ -73,8 +79,10 @@ macro_rules! for_each_function {
             word MPI_Bsend_init_c PREPARE_SEND_BUFFERED;
             word MPI_Buffer_attach Plain;
             word MPI_Buffer_attach_c Plain;
-            word MPI_Buffer_detach Plain;
-            word MPI_Buffer_detach_c Plain;
+            word MPI_Buffer_detach Uncovered;
+            word MPI_Buffer_detach_c Uncovered;
+            word MPI_Buffer_flush Uncovered;
+            word MPI_Buffer_iflush Uncovered;
             word MPI_Cancel CANCEL;
             word MPI_Cart_coords Plain;
             word MPI_Cart_create create(5);
@@ -86,6 +94,8 @@ macro_rules! for_each_function {
             word MPI_Cartdim_get Plain;
             word MPI_Close_port Plain;
             word MPI_Comm_accept Uncovered;
+            word MPI_Comm_attach_buffer Plain;
+            word MPI_Comm_attach_buffer_c Plain;
             word MPI_Comm_c2f Silent;
             word MPI_Comm_call_errhandler Plain;
             word MPI_Comm_compare Plain;
@@ -96,12 +106,16 @@ macro_rules! for_each_function {
             word MPI_Comm_create_group create_apart(3);
             word MPI_Comm_create_keyval Plain;
             word MPI_Comm_delete_attr Plain;
+            word MPI_Comm_detach_buffer Uncovered;
+            word MPI_Comm_detach_buffer_c Uncovered;
             word MPI_Comm_disconnect FREE_COMM;
             word MPI_Comm_dup create(1);
             word MPI_Comm_dup_with_info create(2);
             word MPI_Comm_f2c Silent;
+            word MPI_Comm_flush_buffer Uncovered;
             word MPI_Comm_free FREE_COMM;
             word MPI_Comm_free_keyval Plain;
+            word MPI_Comm_fromint Silent;
             word MPI_Comm_get_attr Plain;
             word MPI_Comm_get_errhandler Plain;
             word MPI_Comm_get_info Plain;
@@ -110,6 +124,7 @@ macro_rules! for_each_function {
             word MPI_Comm_group Plain;
             word MPI_Comm_idup Uncovered;
             word MPI_Comm_idup_with_info Uncovered;
+            word MPI_Comm_iflush_buffer Uncovered;
             word MPI_Comm_join Uncovered;
             word MPI_Comm_rank Plain;
             word MPI_Comm_remote_group Plain;
@@ -124,6 +139,7 @@ macro_rules! for_each_function {
             word MPI_Comm_split create(3);
             word MPI_Comm_split_type create(4);
             word MPI_Comm_test_inter Plain;
+            word MPI_Comm_toint Silent;
             word MPI_Compare_and_swap Plain;
             word MPI_Dims_create Plain;
             word MPI_Dist_graph_create create(8);
@@ -134,8 +150,10 @@ macro_rules! for_each_function {
             word MPI_Errhandler_create Plain;
             word MPI_Errhandler_f2c Silent;
             word MPI_Errhandler_free Plain;
+            word MPI_Errhandler_fromint Silent;
             word MPI_Errhandler_get Plain;
             word MPI_Errhandler_set Plain;
+            word MPI_Errhandler_toint Silent;
             word MPI_Error_class Plain;
             word MPI_Error_string Plain;
             word MPI_Exscan prefix(5, data(0, 2, 3));
@@ -149,6 +167,7 @@ macro_rules! for_each_function {
             word MPI_File_create_errhandler Plain;
             word MPI_File_delete Plain;
             word MPI_File_f2c Silent;
+            word MPI_File_fromint Silent;
             word MPI_File_get_amode Plain;
             word MPI_File_get_atomicity Plain;
             word MPI_File_get_byte_offset Plain;
@@ -212,6 +231,7 @@ macro_rules! for_each_function {
             word MPI_File_set_size Uncovered;
             word MPI_File_set_view Uncovered;
             word MPI_File_sync Uncovered;
+            word MPI_File_toint Silent;
             word MPI_File_write Plain;
             word MPI_File_write_all Uncovered;
             word MPI_File_write_all_begin Plain;
@@ -254,6 +274,7 @@ macro_rules! for_each_function {
             word MPI_Get_elements Plain;
             word MPI_Get_elements_c Plain;
             word MPI_Get_elements_x Plain;
+            word MPI_Get_hw_resource_info Plain;
             word MPI_Get_library_version Plain;
             word MPI_Get_processor_name Plain;
             word MPI_Get_version Plain;
@@ -272,12 +293,14 @@ macro_rules! for_each_function {
             word MPI_Group_f2c Silent;
             word MPI_Group_free Plain;
             word MPI_Group_from_session_pset Plain;
+            word MPI_Group_fromint Silent;
             word MPI_Group_incl Plain;
             word MPI_Group_intersection Plain;
             word MPI_Group_range_excl Plain;
             word MPI_Group_range_incl Plain;
             word MPI_Group_rank Plain;
             word MPI_Group_size Plain;
+            word MPI_Group_toint Silent;
             word MPI_Group_translate_ranks Plain;
             word MPI_Group_union Plain;
             word MPI_Iallgather start_all_to_all(6, data(0, 1, 2));
@@ -323,12 +346,14 @@ macro_rules! for_each_function {
             word MPI_Info_dup Plain;
             word MPI_Info_f2c Silent;
             word MPI_Info_free Plain;
+            word MPI_Info_fromint Silent;
             word MPI_Info_get Plain;
             word MPI_Info_get_nkeys Plain;
             word MPI_Info_get_nthkey Plain;
             word MPI_Info_get_string Plain;
             word MPI_Info_get_valuelen Plain;
             word MPI_Info_set Plain;
+            word MPI_Info_toint Silent;
             word MPI_Init INIT;
             word MPI_Init_thread INIT;
             word MPI_Initialized Plain;
@@ -366,6 +391,8 @@ macro_rules! for_each_function {
             word MPI_Lookup_name Plain;
             word MPI_Message_c2f Silent;
             word MPI_Message_f2c Silent;
+            word MPI_Message_fromint Silent;
+            word MPI_Message_toint Silent;
             word MPI_Mprobe MATCH;
             word MPI_Mrecv Plain;
             word MPI_Mrecv_c Plain;
@@ -395,6 +422,8 @@ macro_rules! for_each_function {
             word MPI_Op_create_c Plain;
             word MPI_Op_f2c Silent;
             word MPI_Op_free Plain;
+            word MPI_Op_fromint Silent;
+            word MPI_Op_toint Silent;
             word MPI_Open_port Plain;
             word MPI_Pack Plain;
             word MPI_Pack_c Plain;
@@ -410,8 +439,10 @@ macro_rules! for_each_function {
             word MPI_Pready_list RELEASE_LIST;
             word MPI_Pready_range RELEASE_RANGE;
             word MPI_Precv_init PREPARE_RECEIVE_PARTS;
+            word MPI_Precv_init_c PREPARE_RECEIVE_PARTS;
             word MPI_Probe PROBE;
             word MPI_Psend_init PREPARE_SEND_PARTS;
+            word MPI_Psend_init_c PREPARE_SEND_PARTS;
             word MPI_Publish_name Plain;
             word MPI_Put Plain;
             word MPI_Put_c Plain;
@@ -438,10 +469,18 @@ macro_rules! for_each_function {
             word MPI_Reduce_scatter_init_c prepare_all_to_all(5, None);
             word MPI_Register_datarep Plain;
             word MPI_Register_datarep_c Plain;
+            word MPI_Remove_error_class Plain;
+            word MPI_Remove_error_code Plain;
+            word MPI_Remove_error_string Plain;
             word MPI_Request_c2f Silent;
             word MPI_Request_f2c Silent;
             word MPI_Request_free FREE_REQUEST;
+            word MPI_Request_fromint Silent;
             word MPI_Request_get_status Plain;
+            word MPI_Request_get_status_all Plain;
+            word MPI_Request_get_status_any Plain;
+            word MPI_Request_get_status_some Plain;
+            word MPI_Request_toint Silent;
             word MPI_Rget Plain;
             word MPI_Rget_accumulate Plain;
             word MPI_Rget_accumulate_c Plain;
@@ -472,16 +511,27 @@ macro_rules! for_each_function {
             word MPI_Sendrecv_c EXCHANGE;
             word MPI_Sendrecv_replace EXCHANGE_REPLACE;
             word MPI_Sendrecv_replace_c EXCHANGE_REPLACE;
+            word MPI_Session_attach_buffer Plain;
+            word MPI_Session_attach_buffer_c Plain;
+            word MPI_Session_c2f Silent;
             word MPI_Session_call_errhandler Plain;
             word MPI_Session_create_errhandler Plain;
+            word MPI_Session_detach_buffer Uncovered;
+            word MPI_Session_detach_buffer_c Uncovered;
+            word MPI_Session_f2c Silent;
             word MPI_Session_finalize Meaning::CloseSession;
+            word MPI_Session_flush_buffer Uncovered;
+            word MPI_Session_fromint Silent;
             word MPI_Session_get_errhandler Plain;
             word MPI_Session_get_info Plain;
             word MPI_Session_get_nth_pset Plain;
             word MPI_Session_get_num_psets Plain;
             word MPI_Session_get_pset_info Plain;
+            word MPI_Session_iflush_buffer Uncovered;
             word MPI_Session_init Meaning::OpenSession;
             word MPI_Session_set_errhandler Plain;
+            word MPI_Session_set_info Plain;
+            word MPI_Session_toint Silent;
             word MPI_Ssend SEND_SYNCHRONOUS;
             word MPI_Ssend_c SEND_SYNCHRONOUS;
             word MPI_Ssend_init PREPARE_SEND_SYNCHRONOUS;
@@ -494,9 +544,16 @@ macro_rules! for_each_function {
             word MPI_Status_f082f Silent;
             word MPI_Status_f2c Silent;
             word MPI_Status_f2f08 Silent;
+            word MPI_Status_get_error Plain;
+            word MPI_Status_get_source Plain;
+            word MPI_Status_get_tag Plain;
             word MPI_Status_set_cancelled Plain;
             word MPI_Status_set_elements Plain;
+            word MPI_Status_set_elements_c Plain;
             word MPI_Status_set_elements_x Plain;
+            word MPI_Status_set_error Plain;
+            word MPI_Status_set_source Plain;
+            word MPI_Status_set_tag Plain;
             word MPI_T_category_changed Silent;
             word MPI_T_category_get_categories Silent;
             word MPI_T_category_get_cvars Silent;
@@ -584,6 +641,7 @@ macro_rules! for_each_function {
             word MPI_Type_f2c Silent;
             word MPI_Type_free Plain;
             word MPI_Type_free_keyval Plain;
+            word MPI_Type_fromint Silent;
             word MPI_Type_get_attr Plain;
             word MPI_Type_get_contents Plain;
             word MPI_Type_get_contents_c Plain;
@@ -596,6 +654,7 @@ macro_rules! for_each_function {
             word MPI_Type_get_true_extent Plain;
             word MPI_Type_get_true_extent_c Plain;
             word MPI_Type_get_true_extent_x Plain;
+            word MPI_Type_get_value_index Plain;
             word MPI_Type_hindexed Plain;
             word MPI_Type_hvector Plain;
             word MPI_Type_indexed Plain;
@@ -608,6 +667,7 @@ macro_rules! for_each_function {
             word MPI_Type_size_c Plain;
             word MPI_Type_size_x Plain;
             word MPI_Type_struct Plain;
+            word MPI_Type_toint Silent;
             word MPI_Type_ub Plain;
             word MPI_Type_vector Plain;
             word MPI_Type_vector_c Plain;
@@ -643,6 +703,7 @@ macro_rules! for_each_function {
             word MPI_Win_flush_local_all Uncovered;
             word MPI_Win_free Meaning::FreeWindow;
             word MPI_Win_free_keyval Plain;
+            word MPI_Win_fromint Silent;
             word MPI_Win_get_attr Plain;
             word MPI_Win_get_errhandler Plain;
             word MPI_Win_get_group Plain;
@@ -660,6 +721,7 @@ macro_rules! for_each_function {
             word MPI_Win_start Meaning::Reach(0, 2);
             word MPI_Win_sync Plain;
             word MPI_Win_test Meaning::EndExposure(0, Some(1));
+            word MPI_Win_toint Silent;
             word MPI_Win_unlock Uncovered;
             word MPI_Win_unlock_all Uncovered;
             word MPI_Win_wait Meaning::EndExposure(0, None);

@@ -195,7 +195,7 @@ impl Outside for Shadow<'_> {
         }
         let status = statuses.get(abi, 0);
         let stream = status.stream(abi);
-        if status.is_cancelled(abi) || stream.0 < 0 { Found::Nothing } else { Found::Message(stream) }
+        if status.is_cancelled(self.session) || stream.0 < 0 { Found::Nothing } else { Found::Message(stream) }
     }
 
     fn take(&mut self, (source, tag): Stream) -> Option<Note> {
@@ -276,6 +276,6 @@ impl Shadow<'_> {
         statuses.provide(abi, &mut status, 1);
         let cancelled = self.session.ask(Id::MPI_Cancel, [address]);
         let waited = self.session.ask(Id::MPI_Wait, [address, status]);
-        cancelled.and(waited).is_some() && !statuses.get(abi, 0).is_cancelled(abi)
+        cancelled.and(waited).is_some() && !statuses.get(abi, 0).is_cancelled(self.session)
     }
 }

@@ -27,6 +27,7 @@ fn library(mpi: Mpi) -> std::path::PathBuf {
     let name = match mpi {
         Mpi::OpenMpi => "libmpi.so.40",
         Mpi::Mpich => "libmpich.so.12",
+        Mpi::Standard => return Mpi::unpacked().join("lib/libmpi_abi.so.1"),
     };
     let known = Command::new("/sbin/ldconfig").arg("-p").output().expect("ldconfig runs");
     let text = String::from_utf8_lossy(&known.stdout).into_owned();
@@ -35,9 +36,9 @@ fn library(mpi: Mpi) -> std::path::PathBuf {
 }
 
 #[test]
-fn every_function_of_either_library_has_a_wrapper_under_both_names() {
+fn every_function_of_each_library_has_a_wrapper_under_both_names() {
     let table: BTreeSet<String> = FUNCTIONS.iter().map(|function| function.name.trim_start_matches("MPI_").to_string()).collect();
-    for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
+    for mpi in [Mpi::OpenMpi, Mpi::Mpich, Mpi::Standard].into_iter().filter(|mpi| mpi.is_here()) {
         for prefix in ["MPI_", "PMPI_"] {
             let theirs = exported(&library(mpi), prefix);
             assert!(theirs.len() > 400, "{}", theirs.len());
@@ -48,9 +49,18 @@ fn every_function_of_either_library_has_a_wrapper_under_both_names() {
     }
 }
 
+/// The names of `standard.txt` are those of the C functions in the header that MPI 5.0 comes with.
+#[test]
+fn every_function_of_the_standard_has_a_wrapper() {
+    let standard: BTreeSet<&str> = include_str!("standard.txt").lines().collect();
+    let table: BTreeSet<&str> = FUNCTIONS.iter().map(|function| function.name).collect();
+    assert!(standard.len() > 650, "{}", standard.len());
+    assert_eq!(standard.difference(&table).collect::<Vec<_>>(), Vec::<&&str>::new());
+}
+
 #[test]
 fn no_preload_library_refers_to_symbols_of_mpi() {
-    for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
+    for mpi in [Mpi::OpenMpi, Mpi::Mpich, Mpi::Standard] {
         let output = Command::new("nm").args(["-D", "--undefined-only"]).arg(mpi.preload()).output().expect("nm runs");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(!text.to_lowercase().contains("mpi"), "{}", mpi.name());

@@ -23,6 +23,26 @@ on_both! {
     answers_in_another_order_than_sends "answers.c";
 }
 
+macro_rules! on_the_standard_abi {
+    ($($name:ident $file:literal;)*) => {
+        mod on_the_standard_abi {
+            $(#[test] fn $name() { if super::Mpi::Standard.is_here() { super::Program::compile(super::Mpi::Standard, $file).check(&[]); } })*
+        }
+    };
+}
+
+on_the_standard_abi! {
+    messages_of_every_kind "p2p.c";
+    collectives_and_communicators "collectives.c";
+    files "io.c";
+    edges_of_the_interface "edges.c";
+    threads "threads.c";
+    requests_that_outlive_their_communicator "freed.c";
+    answers_in_another_order_than_sends "answers.c";
+    sessions_alone "sessions.c";
+    sessions_of_a_process_before_those_of_all "myself.c";
+}
+
 const BOTH: [Mpi; 2] = [Mpi::OpenMpi, Mpi::Mpich];
 
 #[test]

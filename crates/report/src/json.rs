@@ -98,6 +98,7 @@ impl<'a> RunDocument<'a> {
             MpiLibrary::None => None,
             MpiLibrary::OpenMpi => Some("openmpi"),
             MpiLibrary::Mpich => Some("mpich"),
+            MpiLibrary::Standard => Some("mpiabi"),
         });
         let (undelayed, contradicted) = (Undelayed::of(results.profile), Contradicted::of(results.profile));
         Self {

@@ -177,6 +177,8 @@ pub(crate) enum MpiChoice {
     Openmpi,
     /// MPICH and the libraries of its ABI
     Mpich,
+    /// Libraries of the standard's ABI (MPI 5)
+    Mpiabi,
 }
 
 /// `tare ctl`

@@ -34,6 +34,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<std::process::ExitCo
         ("runtime", library(None)),
         ("Open MPI", mpi(Mpi::OpenMpi, &["mpirun.openmpi", "mpirun"], "libmpi.so.40", "openmpi-bin libopenmpi-dev")),
         ("MPICH", mpi(Mpi::Mpich, &["mpirun.mpich", "mpiexec.hydra", "mpirun"], "libmpich.so.12", "mpich libmpich-dev")),
+        ("MPI ABI", library(Some(Mpi::Standard))),
         ("shared memory", shared_memory()),
         ("copies", copies()),
         ("probes", probes()),

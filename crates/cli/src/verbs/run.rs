@@ -61,6 +61,7 @@ fn hidden_mpi(choice: Option<MpiChoice>) -> Option<Mpi> {
         Some(MpiChoice::None) => None,
         Some(MpiChoice::Openmpi) => Some(Mpi::OpenMpi),
         Some(MpiChoice::Mpich) => Some(Mpi::Mpich),
+        Some(MpiChoice::Mpiabi) => Some(Mpi::Standard),
         None => Mpi::of_default_launcher(),
     }
 }

@@ -12,6 +12,7 @@
 //: MPI_Wtick 1
 //: MPI_Get_address 2
 //: mpich: MPI_Aint_diff 1
+//: mpiabi: MPI_Aint_diff 1
 //: MPI_Barrier 1
 //: MPI_Initialized 1
 //: unpaired 0

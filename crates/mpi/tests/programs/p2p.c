@@ -39,7 +39,7 @@
 //: MPI_Comm_set_errhandler 0 1
 //: MPI_Error_class 0 1
 //: unpaired 0
-//: uncovered 0
+//: uncovered 1 0
 /* Every way to send and receive between two ranks, with awkward orders. */
 #include <mpi.h>
 #include <stdio.h>

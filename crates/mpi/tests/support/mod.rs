@@ -16,12 +16,15 @@ use tare_format::graph::{
 };
 
 /// An MPI library.
+#[expect(clippy::enum_variant_names, reason = "Open MPI is the library's name")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mpi {
     /// `libmpi.so.40`.
     OpenMpi,
     /// `libmpich.so.12`.
     Mpich,
+    /// `libmpi_abi.so.1`, where one was unpacked (`tools/install-mpi-abi`).
+    Standard,
 }
 
 impl Mpi {
@@ -29,6 +32,29 @@ impl Mpi {
         match self {
             Self::OpenMpi => "openmpi",
             Self::Mpich => "mpich",
+            Self::Standard => "mpiabi",
+        }
+    }
+
+    /// Whether it is here; says so where it is not. Those of Debian have to be.
+    pub(crate) fn is_here(self) -> bool {
+        let is_here = self != Self::Standard || Self::unpacked().join("lib/libmpi_abi.so.1").is_file();
+        if !is_here {
+            eprintln!("left out: no MPI library of the standard's ABI is in {}", Self::unpacked().display());
+        }
+        is_here
+    }
+
+    /// Where the library of the standard's ABI is unpacked.
+    pub(crate) fn unpacked() -> PathBuf {
+        target().join("tools/mpi-abi")
+    }
+
+    /// What starts its programs.
+    fn launcher(self) -> PathBuf {
+        match self {
+            Self::OpenMpi | Self::Mpich => format!("mpirun.{}", self.name()).into(),
+            Self::Standard => Self::unpacked().join("bin/mpiexec"),
         }
     }
 
@@ -37,19 +63,25 @@ impl Mpi {
         target().join(format!("debug/libtare_{}.so", self.name()))
     }
 
-    fn compiler(self, source: &Path) -> String {
+    fn compiler(self, source: &Path) -> Command {
         let fortran = source.extension().is_some_and(|extension| extension == "f90" || extension == "f");
-        format!("{}.{}", if fortran { "mpif90" } else { "mpicc" }, self.name())
+        let options = if fortran { &["-std=legacy"][..] } else { &[] };
+        let mut compiler = match self {
+            Self::OpenMpi | Self::Mpich => Command::new(format!("{}.{}", if fortran { "mpif90" } else { "mpicc" }, self.name())),
+            Self::Standard => Command::new(Self::unpacked().join("bin/mpicc_abi")),
+        };
+        compiler.args(options);
+        compiler
     }
 }
 
-/// Builds both libraries once; the target directory.
+/// Builds the libraries once; the target directory.
 fn target() -> &'static Path {
     static TARGET: OnceLock<PathBuf> = OnceLock::new();
     TARGET.get_or_init(|| {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("tmp lies in the target directory").to_path_buf();
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "-p", "tare-preload-openmpi", "-p", "tare-preload-mpich", "--target-dir"]);
+        cargo.args(["build", "--quiet", "-p", "tare-preload-openmpi", "-p", "tare-preload-mpich", "-p", "tare-preload-mpiabi", "--target-dir"]);
         assert!(cargo.arg(&target).status().expect("cargo runs").success());
         target
     })
@@ -76,12 +108,10 @@ impl Program {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name);
         let text = std::fs::read_to_string(&source).expect("the program is there");
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let compiler = mpi.compiler(&source);
-        let legacy = if compiler.starts_with("mpif90") { &["-std=legacy"][..] } else { &[] };
-        let output = Command::new(compiler)
+        let output = mpi
+            .compiler(&source)
             .current_dir(&directory)
             .args(["-O1", "-g", "-w", "-pthread", "-o", "program"])
-            .args(legacy)
             .arg(&source)
             .output()
             .expect("the compiler runs");
@@ -92,7 +122,7 @@ impl Program {
 
     fn launch(&self, variables: &[(&str, &str)]) -> Output {
         let mut command = Command::new("timeout");
-        command.arg("60").arg(format!("mpirun.{}", self.mpi.name())).arg("-n").arg(self.ranks.to_string()).arg("env");
+        command.arg("60").arg(self.mpi.launcher()).arg("-n").arg(self.ranks.to_string()).arg("env");
         command.args(variables.iter().map(|(name, value)| format!("{name}={value}")));
         command.arg(self.directory.path().join("program")).current_dir(&self.directory);
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
