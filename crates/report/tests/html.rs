@@ -18,6 +18,23 @@ fn still(html: &str) -> &str {
 }
 
 #[test]
+fn trust_shows_what_was_taken_off_ranks_and_regions_with_its_interval() {
+    let html = page(&run(), &Results::new(&master_and_worker(), Mode::Parallel), &[], MOST_PATHS);
+    let trust = html.split("<section id=\"trust\"").nth(1).and_then(|rest| rest.split("</section>").next()).expect("the section");
+    let [ranks, regions] = trust.split("<figure class=\"dumbbells\">").skip(1).collect::<Vec<_>>().try_into().expect("two pictures");
+    assert!(ranks.contains("data-rank=\"0\"") && ranks.contains("data-rank=\"1\""), "{ranks}");
+    let circles = |text: &str| (text.matches("class=\"measured\"").count(), text.matches("class=\"compensated\"").count());
+    assert_eq!((circles(ranks), circles(regions)), ((2, 2), (3, 3)));
+    assert!(
+        regions.contains(">inside<title>inside</title>") && regions.contains(">MPI_Recv<title>") && regions.contains(">main<title>"),
+        "{regions}"
+    );
+    assert!(!regions.contains(">program<"), "nothing was taken off it: {regions}");
+    let as_measured = page(&run(), &Results::new(&master_and_worker(), Mode::Off), &[], MOST_PATHS);
+    assert!(!as_measured.contains("circle class=\"measured\""), "nothing is taken off");
+}
+
+#[test]
 fn the_summary_is_whole_without_a_script() {
     let html = made(&run(), &master_and_worker());
     let still = still(&html);

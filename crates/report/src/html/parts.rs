@@ -205,6 +205,7 @@ fn trust(html: &mut String, parts: &Parts<'_>) {
     }
     if parts.results.shown.mode != Mode::Off {
         ranks::dumbbells(html, parts);
+        ranks::dumbbells_of_regions(html, parts);
     }
     let marked: Vec<&RegionRow> = parts.rows.iter().filter(|row| row.shown.mark.is_some()).collect();
     let ranks = rank_rows(parts.results);

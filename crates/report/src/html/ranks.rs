@@ -4,14 +4,17 @@ use std::fmt::Write;
 
 use super::markup::escape;
 use super::parts::{GLYPHS, Parts};
-use crate::number::{Column, figure_with_unit};
-use crate::view::{RankRow, rank_rows};
+use crate::figures::shortened;
+use crate::number::{Column, figure_with_unit, share};
+use crate::view::{RankRow, RegionRow, rank_rows};
 use tare_compensate::Figure;
 
 /// Bars of the strip; with more processes a bar stands for several and shows their greatest.
 const MOST_BARS: usize = 512;
-/// Ranks whose measured and compensated times are drawn: those that differ most.
+/// Ranks, and regions, whose measured and compensated times are drawn: those that differ most.
 const MOST_DUMBBELLS: usize = 16;
+/// Regions of which less than this part was taken off are not drawn: their circles are one, and long ones make all others small.
+const LEAST_SEEN: f64 = 0.01;
 
 /// A bar for each process.
 pub(super) fn strip(html: &mut String, parts: &Parts<'_>) {
@@ -65,50 +68,104 @@ fn shown(parts: &Parts<'_>, row: &RankRow) -> Figure {
     }
 }
 
+/// What is measured and what is left of it, side by side.
+struct Dumbbell<'a> {
+    /// Whose time it is, as markup.
+    label: String,
+    /// The rank, which is marked when it is selected.
+    rank: Option<&'a str>,
+    measured_s: f64,
+    shown: Figure,
+}
+
+impl Dumbbell<'_> {
+    fn taken_off(&self) -> f64 {
+        (self.measured_s - self.shown.value).abs()
+    }
+}
+
+/// Those from which most was taken off, and how many there are in all.
+fn most_taken_off<'a>(all: impl Iterator<Item = Dumbbell<'a>>, most: usize) -> (Vec<Dumbbell<'a>>, usize) {
+    let mut all: Vec<Dumbbell<'a>> = all.collect();
+    let number = all.len();
+    all.sort_by(|one, other| other.taken_off().total_cmp(&one.taken_off()));
+    all.truncate(most);
+    (all, number)
+}
+
 /// Measured and compensated times of the ranks from which most was taken off.
 pub(super) fn dumbbells(html: &mut String, parts: &Parts<'_>) {
-    const LEFT: f64 = 120.0;
+    let all = rank_rows(parts.results);
+    let of_rank = |row: usize| Dumbbell {
+        label: escape(&all[row].label),
+        rank: Some(&all[row].label),
+        measured_s: all[row].measured_s,
+        shown: shown(parts, &all[row]),
+    };
+    let (mut rows, number) = most_taken_off(main_rows(parts).into_iter().map(of_rank), MOST_DUMBBELLS);
+    rows.sort_by_key(|row| (row.label.len(), row.label.clone()));
+    let left_out = if number > rows.len() { format!("; the {} ranks of {number} from which most was taken off", rows.len()) } else { String::new() };
+    picture(html, "each rank", &rows, 120.0, &left_out);
+}
+
+/// The same of the regions from which so much was taken off that it can be seen: exclusive times, means over the ranks.
+pub(super) fn dumbbells_of_regions(html: &mut String, parts: &Parts<'_>) {
+    const NAME: usize = 40;
+    let of_region = |row: &RegionRow| Dumbbell {
+        label: format!("{}<title>{}</title>", escape(&shortened(&row.name, NAME)), escape(&row.name)),
+        rank: None,
+        measured_s: row.measured_s,
+        shown: row.shown,
+    };
+    let is_seen = |row: &Dumbbell<'_>| row.taken_off() >= LEAST_SEEN * row.measured_s.abs();
+    let (rows, number) = most_taken_off(parts.rows.iter().map(of_region).filter(is_seen), MOST_DUMBBELLS);
+    if rows.is_empty() {
+        return;
+    }
+    html.push_str("<h3>Regions</h3>");
+    let of_all = if number > rows.len() { format!(", the {} of {number} regions from which most was taken off", rows.len()) } else { String::new() };
+    picture(
+        html,
+        "each region",
+        &rows,
+        320.0,
+        &format!("; exclusive times, means over the ranks, where {} or more was taken off{of_all}", share(LEAST_SEEN, GLYPHS)),
+    );
+}
+
+/// A line for each: from what was measured to what is left, with its interval. `left` is the room for labels.
+fn picture(html: &mut String, of_whom: &str, rows: &[Dumbbell<'_>], left: f64, more: &str) {
     const WIDTH: f64 = 860.0;
     const RIGHT: f64 = 240.0;
     const ROW: f64 = 26.0;
-    let all = rank_rows(parts.results);
-    let mut rows: Vec<&RankRow> = main_rows(parts).into_iter().map(|index| &all[index]).collect();
-    let number = rows.len();
-    let difference = |row: &RankRow| (row.measured_s - shown(parts, row).value).abs();
-    rows.sort_by(|one, other| difference(other).total_cmp(&difference(one)));
-    rows.truncate(MOST_DUMBBELLS);
-    rows.sort_by_key(|row| (row.label.len(), row.label.clone()));
-    let most = rows.iter().map(|row| row.measured_s.max(row.parallel.high)).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+    let most = rows.iter().map(|row| row.measured_s.max(row.shown.high)).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     let unit = Column::for_largest(most);
-    let x = |seconds: f64| LEFT + (WIDTH - LEFT - RIGHT) * (seconds / most).clamp(0.0, 1.0);
+    let x = |seconds: f64| left + (WIDTH - left - RIGHT) * (seconds / most).clamp(0.0, 1.0);
     let height = ROW * rows.len() as f64 + 10.0;
     let _ = write!(
         html,
-        "<figure class=\"dumbbells\"><div tabindex=\"0\" role=\"group\" aria-label=\"Picture of the ranks\"><svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"Measured and compensated time of each rank; the figures stand beside the lines\">"
+        "<figure class=\"dumbbells\"><div tabindex=\"0\" role=\"group\" aria-label=\"Picture of {of_whom}\"><svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"Measured and compensated time of {of_whom}; the figures stand beside the lines\">"
     );
     for (index, row) in rows.iter().enumerate() {
         let y = 16.0 + ROW * index as f64;
-        let figure = if parts.results.shown.mode == tare_compensate::Mode::Local { &row.local } else { &row.parallel };
-        let (from, to) = (x(figure.value), x(row.measured_s));
+        let (from, to) = (x(row.shown.value), x(row.measured_s));
+        let rank = row.rank.map_or_else(String::new, |rank| format!(" data-rank=\"{}\"", escape(rank)));
         let _ = write!(
             html,
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\" data-rank=\"{}\">{}</text><line class=\"between\" x1=\"{from:.1}\" x2=\"{to:.1}\" y1=\"{y}\" y2=\"{y}\"/>\
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\"{rank}>{}</text><line class=\"between\" x1=\"{from:.1}\" x2=\"{to:.1}\" y1=\"{y}\" y2=\"{y}\"/>\
              <line class=\"whisker\" x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{y}\" y2=\"{y}\"/><circle class=\"measured\" cx=\"{to:.1}\" cy=\"{y}\" r=\"5\"/>\
              <circle class=\"compensated\" cx=\"{from:.1}\" cy=\"{y}\" r=\"5\"/><text x=\"{}\" y=\"{}\">{} of {} {}</text>",
-            LEFT - 12.0,
+            left - 12.0,
             y + 5.0,
-            escape(&row.label),
-            escape(&row.label),
-            x(figure.low),
-            x(figure.high),
+            row.label,
+            x(row.shown.low),
+            x(row.shown.high),
             WIDTH - RIGHT + 14.0,
             y + 5.0,
-            unit.figure(figure, GLYPHS),
+            unit.figure(&row.shown, GLYPHS),
             unit.plain(row.measured_s, GLYPHS),
             unit.unit.name(GLYPHS)
         );
     }
-    let left_out = if number > rows.len() { format!("; the {} ranks of {number} from which most was taken off", rows.len()) } else { String::new() };
-    let _ =
-        write!(html, "</svg></div><figcaption>○ measured, ● compensated with its interval; the axis begins at 0{left_out}.</figcaption></figure>");
+    let _ = write!(html, "</svg></div><figcaption>○ measured, ● compensated with its interval; the axis begins at 0{more}.</figcaption></figure>");
 }
