@@ -378,7 +378,8 @@ pub(crate) fn prepare(programs: Vec<launch::Program>, choice: &Choice, patterns:
             let copy = prepared.copy_of(&path, Some(&name), image_file::read(&path)?, choice)?;
             folders.extend(copy.parent().map(Path::to_path_buf));
         }
-        prepared.targets.push(Target { program, executable, libraries: folders, mpi: needs.mpi, first: needs.sanitizer() });
+        let mpi = needs.mpi.or(program.launched_by);
+        prepared.targets.push(Target { program, executable, libraries: folders, mpi, first: needs.sanitizer() });
     }
     Ok(prepared)
 }

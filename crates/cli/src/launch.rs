@@ -12,6 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Code, Failure};
+use crate::mpi_library::Mpi;
 use wrappers::{Wrapper, wrapper_named};
 
 /// A program in a launch line.
@@ -23,6 +24,8 @@ pub(crate) struct Program {
     pub(crate) path: PathBuf,
     /// The position of the debugger that starts it.
     pub(crate) debugger: Option<usize>,
+    /// The MPI whose launcher starts it.
+    pub(crate) launched_by: Option<Mpi>,
 }
 
 /// What stands in the line for a program.
@@ -101,6 +104,8 @@ struct Place<'line> {
     finds_here: bool,
     /// The position of the debugger that starts it.
     debugger: Option<usize>,
+    /// The MPI whose launcher starts it.
+    launched_by: Option<Mpi>,
 }
 
 /// Follows the command that begins at `start`; a launcher's contexts are followed one by one.
@@ -108,7 +113,7 @@ fn walk<'line>(line: &'line [OsString], start: usize, place: &Place<'line>, foun
     let command = &line[start];
     let path = resolve(command, place)?;
     match wrapper_named(&path).filter(|wrapper| wrapper.wraps(&line[start..]) && !is_of_the_user(&path)) {
-        None => found.push(Program { position: start, path, debugger: place.debugger }),
+        None => found.push(Program { position: start, path, debugger: place.debugger, launched_by: place.launched_by }),
         Some(wrapper) if wrapper.emulates => return Err(LaunchError::Emulator(command.to_string_lossy().into())),
         Some(wrapper) if wrapper.hides => {
             return Err(LaunchError::Script {
@@ -121,7 +126,8 @@ fn walk<'line>(line: &'line [OsString], start: usize, place: &Place<'line>, foun
                 let (position, given) = skip_options(line, at, wrapper, command)?;
                 let debugger = wrapper.marker.map(|_| start).or(place.debugger);
                 let directory = place.directory.join(given.directory);
-                let inner = Place { directory, search: given.search.or(place.search), finds_here: wrapper.finds_here, debugger };
+                let launched_by = Mpi::of_launcher(&path).or(place.launched_by);
+                let inner = Place { directory, search: given.search.or(place.search), finds_here: wrapper.finds_here, debugger, launched_by };
                 walk(line, position, &inner, found)?;
                 match next_context(line, position, wrapper) {
                     Some(next) => at = next,
@@ -322,7 +328,7 @@ mod tests {
         let gdb = wrapper_named(Path::new("gdb")).expect("gdb is known");
         assert!(gdb.wraps(&line) && !gdb.wraps(&line[..4]));
         assert_eq!(behind("gdb", "-q -batch -ex run -x file --args ./app -n 3"), Some(7));
-        let found = [Program { position: 2, path: PathBuf::new(), debugger: Some(0) }];
+        let found = [Program { position: 2, path: PathBuf::new(), debugger: Some(0), launched_by: None }];
         let out = substitute(&["gdb", "--args", "./app"].map(OsString::from), &found, |_, part| vec![format!("{part:?}").into()]);
         assert_eq!(out.join(OsStr::new(" ")), "gdb Debugger --args Program");
     }
@@ -380,7 +386,7 @@ mod tests {
     #[test]
     fn substitution_touches_the_programs_alone() {
         let words: Vec<OsString> = "mpirun -n 1 ./a : -n 3 ./b x".split_whitespace().map(OsString::from).collect();
-        let found = [3, 7].map(|position| Program { position, path: PathBuf::new(), debugger: None });
+        let found = [3, 7].map(|position| Program { position, path: PathBuf::new(), debugger: None, launched_by: None });
         let out = substitute(&words, &found, |index, _| vec!["tare".into(), "exec".into(), index.to_string().into()]);
         assert_eq!(out.join(OsStr::new(" ")), "mpirun -n 1 tare exec 0 : -n 3 tare exec 1 x");
     }

@@ -40,12 +40,20 @@ impl Mpi {
 
     /// The MPI whose `mpirun` comes first in `PATH`, told by the name of the file that it stands for.
     pub(crate) fn of_default_launcher() -> Option<Self> {
-        let found = installation::in_path("mpirun")?;
-        let name = found.canonicalize().ok()?.file_name()?.to_string_lossy().into_owned();
-        match name {
-            name if name.contains("orte") || name.contains("openmpi") || name.contains("prte") => Some(Self::OpenMpi),
-            name if name.contains("hydra") || name.contains("mpich") => Some(Self::Mpich),
-            _ => None,
+        Self::of_launcher(&installation::in_path("mpirun")?)
+    }
+
+    /// The MPI that a launcher belongs to, told by the name of the file that it stands for, or by what stands beside it.
+    pub(crate) fn of_launcher(launcher: &Path) -> Option<Self> {
+        let file = launcher.canonicalize().ok()?;
+        let name = file.file_name()?.to_string_lossy();
+        let is_beside = |other: &str| ["mpirun", "mpiexec"].contains(&&*name) && file.with_file_name(other).is_file();
+        if ["orte", "openmpi", "prte"].iter().any(|part| name.contains(part)) || is_beside("prte") || is_beside("orted") {
+            Some(Self::OpenMpi)
+        } else if ["hydra", "mpich"].iter().any(|part| name.contains(part)) || is_beside("mpiexec.hydra") {
+            Some(Self::Mpich)
+        } else {
+            None
         }
     }
 

@@ -67,6 +67,36 @@ fn a_program_of_the_standard_abi() {
 }
 
 #[test]
+fn a_program_that_loads_mpi_while_it_runs() {
+    for mpi in BOTH {
+        let place = Place::new();
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../mpi/tests/programs/later.c");
+        let compiled = place.command(format!("mpicc.{}", mpi.name)).args(["-O1", "-g", "-Wl,--as-needed", "-o", "later", source]).status();
+        assert!(compiled.expect("the MPI compiler is installed by `make test`").success());
+        let output = place.profile(&[], &mpi.line(2, std::path::Path::new("./later")));
+        assert!(output.status.success(), "{}: {}", mpi.name, text(&output.stderr));
+        let report = place.report();
+        assert_eq!(report.0["run"]["mpi"], mpi.name);
+        for rank in 0..2 {
+            assert_eq!((report.calls(rank, "MPI_Barrier"), report.calls(rank, "main")), (3, 1), "rank {rank} of {}", mpi.name);
+        }
+    }
+}
+
+#[test]
+fn a_program_that_loads_another_mpi_than_expected_goes_on_unmeasured() {
+    let place = Place::new();
+    let program = OPEN_MPI.compile("crates/mpi/tests/programs/absent.c", place.path());
+    std::fs::write(place.path().join("job.sh"), format!("#!/bin/sh\nexec mpirun.openmpi -n 1 {}\n", program.display()))
+        .expect("a writable directory");
+    let plain = place.plain(&OPEN_MPI.line(1, &program));
+    let output = place.tare().args(["run", "--mpi", "mpich", "-o", "run", "--", "sh", "job.sh"]).output().expect("tare can be started");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), text(&plain.stdout));
+    assert!(text(&output.stderr).contains("loaded another MPI library than"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn fortran_by_mpi_f08() {
     for mpi in BOTH {
         let report = measured(mpi, "examples/cases/mpi_f08.f90", &[], &[]);

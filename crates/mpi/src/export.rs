@@ -4,6 +4,7 @@ use crate::abi::Abi;
 use crate::call::{Call, Span};
 use crate::guard::Guard;
 use crate::meaning::Meaning;
+use crate::memory::write_int;
 use crate::real::Real;
 use crate::session::Session;
 use crate::table::{Id, function};
@@ -22,6 +23,12 @@ macro_rules! export {
     ($abi:expr) => {
         /// The ABI that this library speaks.
         static ABI: &$crate::abi::Abi = &$abi;
+        #[used]
+        #[unsafe(link_section = ".init_array")]
+        static AT_LOAD: extern "C" fn() = at_load;
+        extern "C" fn at_load() {
+            $crate::absent::strike(ABI);
+        }
         $crate::for_each_function!($crate::export_functions);
     };
 }
@@ -97,7 +104,11 @@ pub unsafe extern "C-unwind" fn dispatch(abi: &&'static Abi, id: Id, arguments: 
     let abi = *abi;
     let function = function(id);
     let Some(real) = Real::find(abi, id) else {
-        return if function.real { 0 } else { abi.other_error as usize };
+        return match function.meaning {
+            Meaning::AbiVersion => no_abi_version(arguments),
+            _ if function.real => 0,
+            _ => abi.other_error as usize,
+        };
     };
     let guard = Guard::enter();
     if guard.is_none() || function.meaning == Meaning::Silent {
@@ -122,6 +133,13 @@ pub unsafe extern "C-unwind" fn dispatch(abi: &&'static Abi, id: Id, arguments: 
             None => unsafe { real.invoke(function.real, arguments) },
         },
     }
+}
+
+/// What the standard has a library say that has no ABI of the standard.
+fn no_abi_version(arguments: &Arguments) -> usize {
+    write_int(arguments[0], -1);
+    write_int(arguments[1], -1);
+    0
 }
 
 /// A call between `MPI_Init` and `MPI_Finalize`.
@@ -157,6 +175,7 @@ fn in_session(call: &mut Call<'_>) -> Span {
         }
         Meaning::Silent
         | Meaning::Plain
+        | Meaning::AbiVersion
         | Meaning::Control
         | Meaning::Init
         | Meaning::Finalize

@@ -7,7 +7,7 @@
 //!
 //! * [`table`]: every function of the standard with what a call means; [`meaning`] says what there is to mean.
 //! * [`abi`], [`openmpi`], [`mpich`], [`mpiabi`]: what is to be known of a library's binary interface.
-//! * `real`, `guard`, `memory`: calling the real function, telling inner calls apart, reading arguments.
+//! * `real`, `absent`, `guard`, `memory`: calling the real function, or having none, telling inner calls apart, reading arguments.
 //! * `session`, `lifecycle`, `communicators`: from `MPI_Init` to `MPI_Finalize`.
 //! * `call`: one call of the program: its region, its clock readings, what it did to the thread's delay.
 //! * `transport`, `matching`: shadow messages; `board`: what processes of one machine see of each other; `holds`: what may hold up an
@@ -23,6 +23,8 @@
 //! What is absent: a wrapper written by hand for any one function.
 
 pub mod abi;
+#[doc(hidden)]
+pub mod absent;
 mod among;
 mod answers;
 mod board;

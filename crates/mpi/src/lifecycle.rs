@@ -7,10 +7,11 @@ use crate::call::Call;
 use crate::description::describe;
 use crate::export::Arguments;
 use crate::guard;
-use crate::real::Real;
+use crate::real::{self, Real};
 use crate::session::{Handles, Session};
 use crate::table::Id;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::io::Write;
 use tare_format::ids::Rank;
 use tare_runtime::process::{self, IdBase, Mode};
 
@@ -18,7 +19,7 @@ use tare_runtime::process::{self, IdBase, Mode};
 pub(crate) fn init(abi: &'static Abi, id: Id, real: Real, arguments: &mut Arguments) -> usize {
     WORLD.store(true, Ordering::Relaxed);
     let mode = process::mode();
-    if mode == Mode::None || Session::current().is_some() {
+    if mode == Mode::None || Session::current().is_some() || is_foreign(abi) {
         return pass(real, arguments);
     }
     let ids = register();
@@ -56,6 +57,21 @@ pub(crate) fn init(abi: &'static Abi, id: Id, real: Real, arguments: &mut Argume
     let result = call.finish(&span);
     process::span_start();
     result
+}
+
+/// Whether the program has loaded another library than the one that this interposer is for, which is then left alone.
+fn is_foreign(abi: &Abi) -> bool {
+    let is_foreign = !real::is_loaded(abi);
+    if is_foreign {
+        let name = abi.names[0].to_string_lossy();
+        // A program without standard error cannot be told.
+        let _ = writeln!(
+            std::io::stderr(),
+            "tare: this program has loaded another MPI library than {name}, which was expected: its MPI is not measured\n      \
+             try: tare run --mpi openmpi, mpich or mpiabi, as the library is"
+        );
+    }
+    is_foreign
 }
 
 /// Finds out what a call takes that the readings of its wrapper do not see.
@@ -134,7 +150,7 @@ pub(crate) fn has_world() -> bool {
 /// `MPI_Session_init`: where a program begins with sessions, the program proper begins when the first has begun.
 pub(crate) fn open_session(abi: &'static Abi, id: Id, real: Real, arguments: &mut Arguments) -> usize {
     let others = SESSIONS.load(Ordering::Relaxed);
-    if process::mode() == Mode::None || has_world() {
+    if process::mode() == Mode::None || has_world() || is_foreign(abi) {
         return timed(id, real, arguments);
     }
     SESSIONS.fetch_add(1, Ordering::Relaxed);

@@ -15,6 +15,8 @@ pub enum Meaning {
     Plain,
     /// Timed; synchronises, but carries no delay: counted.
     Uncovered,
+    /// `MPI_Abi_get_version`, timed: a library that has no such function has no ABI of the standard, and that is its answer.
+    AbiVersion,
     /// `MPI_Pcontrol`: what is recorded from now on.
     Control,
     /// `MPI_Init` and `MPI_Init_thread`.

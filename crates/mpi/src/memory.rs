@@ -23,6 +23,12 @@ pub(crate) fn read_int(address: usize) -> i32 {
     unsafe { (address as *const i32).read_unaligned() }
 }
 
+/// Writes an `int` of the program.
+pub(crate) fn write_int(address: usize, value: i32) {
+    // SAFETY: the standard says that the function may write an `int` here.
+    unsafe { (address as *mut i32).write_unaligned(value) };
+}
+
 /// A handle that was passed by value.
 pub(crate) fn handle(abi: &Abi, argument: usize) -> usize {
     if abi.handle == 4 { argument as u32 as usize } else { argument }

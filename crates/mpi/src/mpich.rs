@@ -6,7 +6,7 @@ use tare_format::graph::MpiLibrary;
 /// MPICH 3.1 and later, Intel MPI, MVAPICH2, Cray MPICH.
 pub static ABI: Abi = Abi {
     library: MpiLibrary::Mpich,
-    names: &[c"libmpich.so.12", c"libmpi.so.12"],
+    names: &[c"libmpi.so.12", c"libmpich.so.12"],
     handle: 4,
     status: StatusLayout {
         size: 20,

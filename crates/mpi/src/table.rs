@@ -27,7 +27,7 @@ macro_rules! for_each_function {
             word MPI_Abi_get_fortran_booleans Plain;
             word MPI_Abi_get_fortran_info Plain;
             word MPI_Abi_get_info Plain;
-            word MPI_Abi_get_version Plain;
+            word MPI_Abi_get_version Meaning::AbiVersion;
             word MPI_Abi_set_fortran_booleans Plain;
             word MPI_Abi_set_fortran_info Plain;
             word MPI_Abort ABORT;

@@ -20,6 +20,8 @@ on_both! {
     edges_of_the_interface "edges.c";
     threads "threads.c";
     requests_that_outlive_their_communicator "freed.c";
+    functions_that_the_library_lacks "absent.c";
+    a_library_that_is_loaded_later "later.c";
     answers_in_another_order_than_sends "answers.c";
 }
 
@@ -38,9 +40,18 @@ on_the_standard_abi! {
     edges_of_the_interface "edges.c";
     threads "threads.c";
     requests_that_outlive_their_communicator "freed.c";
+    functions_that_the_library_lacks "absent.c";
     answers_in_another_order_than_sends "answers.c";
     sessions_alone "sessions.c";
     sessions_of_a_process_before_those_of_all "myself.c";
+}
+
+#[test]
+fn a_library_of_the_standard_abi_that_is_loaded_later() {
+    if Mpi::Standard.is_here() {
+        let folder = Mpi::unpacked().join("lib").display().to_string();
+        Program::compile(Mpi::Standard, "later.c").check(&[("LD_LIBRARY_PATH", &folder)]);
+    }
 }
 
 const BOTH: [Mpi; 2] = [Mpi::OpenMpi, Mpi::Mpich];

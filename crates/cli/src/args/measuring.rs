@@ -156,7 +156,7 @@ pub(crate) struct RunArguments {
     /// be exceeded (default: no limit)
     #[arg(long, value_name = "P%", env = "TARE_BUDGET", allow_hyphen_values = true)]
     pub(crate) budget: Option<Budget>,
-    /// The MPI of programs that a script hides
+    /// The MPI of programs that a script hides, or that load it while they run
     #[arg(long, value_enum, value_name = "MPI", env = "TARE_MPI")]
     pub(crate) mpi: Option<MpiChoice>,
     #[command(flatten)]
@@ -168,7 +168,7 @@ pub(crate) struct RunArguments {
     pub(crate) command: Vec<OsString>,
 }
 
-/// The MPI of programs that cannot be seen.
+/// The MPI of programs that cannot be seen, or that load it later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum MpiChoice {
     /// No MPI

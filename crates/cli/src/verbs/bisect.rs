@@ -245,7 +245,7 @@ impl<'a> Bench<'a> {
             let parsed = image_file::parse(&program.path, &bytes)?;
             let needs = if is_alone && is_static(&parsed) { Needs::default() } else { image_file::needs_of(&program.path, &parsed)? };
             let executable = program.path.clone();
-            let mut target = Target { executable, libraries: Vec::new(), mpi: needs.mpi, first: needs.sanitizer(), program };
+            let mut target = Target { executable, libraries: Vec::new(), mpi: needs.mpi.or(program.launched_by), first: needs.sanitizer(), program };
             if is_wanted(&target.program.path) {
                 let path = folder.path().join(wanted.file_name().unwrap_or_default());
                 target.executable.clone_from(&path);

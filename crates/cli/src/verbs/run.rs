@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
 fn prepare(arguments: &RunArguments) -> Result<Ready<'_>, Failure> {
     let setting = Setting::of(&arguments.measuring)?.within(arguments.budget);
     let line = &arguments.command;
-    let targets = targets(line)?;
+    let targets = targets(line, arguments.mpi)?;
     let named = line.first().map(std::path::PathBuf::from).unwrap_or_default();
     let first = targets.first().map_or(named, |target| target.program.path.clone());
     let directory = RunDirectory::create(arguments.output.as_deref(), &first)?;
@@ -38,8 +38,9 @@ fn prepare(arguments: &RunArguments) -> Result<Ready<'_>, Failure> {
     Ok(Ready { new, directory, command, prepared: None })
 }
 
-/// The programs of the line; none where one of them cannot be seen.
-fn targets(line: &[OsString]) -> Result<Vec<Target>, Failure> {
+/// The programs of the line; none where one of them cannot be seen. What loads its MPI later is taken to load that of its launcher, unless
+/// the user says otherwise.
+fn targets(line: &[OsString], choice: Option<MpiChoice>) -> Result<Vec<Target>, Failure> {
     let programs = match launch::programs(line) {
         Ok(programs) => programs,
         Err(LaunchError::Script { .. } | LaunchError::ProgramFile { .. }) => Vec::new(),
@@ -50,18 +51,27 @@ fn targets(line: &[OsString]) -> Result<Vec<Target>, Failure> {
         // A script among the programs hides what it starts: then the whole line is treated as hidden.
         let Some(needs) = needs(&program.path)? else { return Ok(Vec::new()) };
         let executable = program.path.clone();
-        targets.push(Target { executable, program, libraries: Vec::new(), mpi: needs.mpi, first: needs.sanitizer() });
+        let mpi = needs.mpi.or(match choice {
+            Some(choice) => choice.mpi(),
+            None => program.launched_by,
+        });
+        targets.push(Target { executable, program, libraries: Vec::new(), mpi, first: needs.sanitizer() });
     }
     Ok(targets)
 }
 
 /// The MPI of programs that a script hides: as the user says, else the one whose launcher is first in `PATH`.
 fn hidden_mpi(choice: Option<MpiChoice>) -> Option<Mpi> {
-    match choice {
-        Some(MpiChoice::None) => None,
-        Some(MpiChoice::Openmpi) => Some(Mpi::OpenMpi),
-        Some(MpiChoice::Mpich) => Some(Mpi::Mpich),
-        Some(MpiChoice::Mpiabi) => Some(Mpi::Standard),
-        None => Mpi::of_default_launcher(),
+    choice.map_or_else(Mpi::of_default_launcher, MpiChoice::mpi)
+}
+
+impl MpiChoice {
+    fn mpi(self) -> Option<Mpi> {
+        match self {
+            Self::None => None,
+            Self::Openmpi => Some(Mpi::OpenMpi),
+            Self::Mpich => Some(Mpi::Mpich),
+            Self::Mpiabi => Some(Mpi::Standard),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Running MPI programs under the interposer, and reading what it recorded.
 //!
-//! A program carries its expectations: `//ranks: 4`, and a line for each MPI function that it calls, `//: MPI_Send 1 0` (calls by
+//! A program carries its expectations: `//ranks: 4`, `//options:` of the compiler, and a line for each MPI function that it calls, `//: MPI_Send 1 0` (calls by
 //! rank; one number for all; `*` for any positive one). `unpaired` and `uncovered` are the header's counters. Functions without a line are not
 //! called, as the program sees it. In Fortran the lines begin with `!`.
 
@@ -111,7 +111,9 @@ impl Program {
         let output = mpi
             .compiler(&source)
             .current_dir(&directory)
-            .args(["-O1", "-g", "-w", "-pthread", "-o", "program"])
+            .args(["-O1", "-g", "-w", "-pthread"])
+            .args(directive(&text, "options").into_iter().flat_map(str::split_whitespace))
+            .args(["-o", "program"])
             .arg(&source)
             .output()
             .expect("the compiler runs");
