@@ -99,7 +99,7 @@ budget-table: build examples
 	python3 tools/budget_table.py --tare $(RELEASE)/tare --preset all
 
 validation-table: build packages-for-demo
-	@tools/install-packages hpcc lammps
+	@tools/install-packages hpcc lammps gromacs gromacs-data liggghts meep-openmpi tachyon-bin-nox libtachyon-openmpi-0 phyml mrbayes-mpi
 	python3 tools/validation_table.py --tare $(RELEASE)/tare
 
 picture: build packages-for-demo

@@ -22,16 +22,18 @@ PATIENCE = 900
 
 
 class Code:
-    """A program: its name, how it is compiled (compiler of the library and source), its arguments, and the libraries of MPI it is there for."""
+    """A program: its name, how it is compiled (compiler of the library and source), its arguments, the libraries of MPI it is there for, and
+    what makes its input."""
 
-    def __init__(self, name, compiler=None, source=None, arguments=(), options=(), files=None, libraries=("openmpi", "mpich")):
+    def __init__(self, name, compiler=None, source=None, arguments=(), options=(), files=None, libraries=("openmpi", "mpich"), before=()):
         self.name, self.compiler, self.source, self.arguments = name, compiler, source, list(arguments)
-        self.options, self.files, self.libraries = list(options), files or {}, libraries
+        self.options, self.files, self.libraries, self.before = list(options), files or {}, libraries, before
 
 
 def codes():
     """All of the table, in its order."""
     from budget_table import MELT, PHYML, TACHYON, hpcc_input, nexus, phylip, spheres
+    from validation_inputs import COMPOSE, DYNAMICS, GRAINS, POUR, SIMULATE, WATER, WAVES
 
     patterns = [Code(name, "mpicc", "examples/patterns/patterns.c", [name]) for name in PATTERNS]
     return [
@@ -40,6 +42,9 @@ def codes():
         Code("halo in Fortran", "mpif90", "examples/patterns/halo.f90"),
         Code("hpcc", arguments=["hpcc"], files={"hpccinf.txt": hpcc_input()}, libraries=("openmpi",)),
         Code("lmp", None, None, ["lmp", "-in", "in.melt", "-log", "none"], ["--library", "liblammps"], {"in.melt": MELT}, ("openmpi",)),
+        Code("gmx", None, None, SIMULATE, ["--library", "libgromacs_mpi"], {"topol.top": WATER, "md.mdp": DYNAMICS}, ("openmpi",), [POUR, COMPOSE]),
+        Code("liggghts", None, None, ["liggghts", "-in", "in.pour", "-log", "none"], ["--library", "libliggghts"], {"in.pour": GRAINS}, ("openmpi",)),
+        Code("meep", None, None, ["meep", "in.ctl"], ["--library", "libmeep"], {"in.ctl": WAVES}, ("openmpi",)),
         Code("tachyon", None, None, TACHYON, ["--library", "libtachyon"], {"scene.dat": spheres()}, ("openmpi",)),
         Code("phyml", arguments=PHYML, files={"nucleic": phylip()}, libraries=("openmpi",)),
         Code("mrbayes", arguments=["/usr/lib/mrbayes-mpi/mb-mpi", "in.nex"], files={"in.nex": nexus(2000)}, libraries=("openmpi",)),
@@ -60,6 +65,8 @@ def row(code, library, options, place, environment):
     directory = Path(tempfile.mkdtemp(dir=place))
     for name, text in code.files.items():
         (directory / name).write_text(text)
+    for command in code.before:
+        run(command, directory, environment)
     words = code.arguments
     if code.source:
         source = Path(__file__).resolve().parent.parent / code.source
