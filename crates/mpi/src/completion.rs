@@ -9,14 +9,15 @@ use crate::communicators::{Comm, Spread};
 use crate::export::Arguments;
 use crate::holds::Hold;
 use crate::matching::{Pattern, Serial};
-use crate::meaning::{Complete, Mode, Which};
-use crate::memory::{Statuses, int, read_handle, read_int, write_handle};
+use crate::meaning::{Complete, Mode, Position, Which};
+use crate::memory::{Statuses, handle, int, read_handle, read_int, write_handle};
 use crate::messages::{Arrived, Others, Outcome, Partner, settle};
 use crate::parted;
 use crate::probing;
 use crate::session::Session;
 use crate::started::{self, Flight};
 use crate::transport::Shadow;
+use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -96,6 +97,13 @@ impl Handles {
     const FEW: usize = 8;
     const NONE: Self = Self { number: 0, few: [0; Self::FEW], many: Vec::new() };
 
+    /// A single one.
+    const fn one(request: usize) -> Self {
+        let mut few = [0; Self::FEW];
+        few[0] = request;
+        Self { number: 1, few, many: Vec::new() }
+    }
+
     /// Reads `number` handles of the program.
     fn read(&mut self, session: &Session, requests: usize, number: usize) {
         self.number = number;
@@ -142,7 +150,7 @@ impl Requests {
 
     /// Follows a handle no longer.
     pub(crate) fn forget(&self, request: usize) -> Option<Tracked> {
-        if self.number.load(Ordering::Relaxed) == 0 {
+        if self.are_none() {
             return None;
         }
         let mut all = self.lock();
@@ -160,12 +168,13 @@ impl Requests {
         }
     }
 
-    /// Whether we follow any of `number` requests of the program, whose handles are then noted.
-    fn follows(&self, session: &Session, requests: usize, number: usize, handles: &mut Handles) -> bool {
-        if self.number.load(Ordering::Relaxed) == 0 {
-            return false;
-        }
-        handles.read(session, requests, number);
+    /// Whether we follow none.
+    fn are_none(&self) -> bool {
+        self.number.load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether we follow any of these.
+    fn follow(&self, handles: &Handles) -> bool {
         let all = self.lock();
         handles.all().iter().any(|request| all.get(request).is_some_and(|tracked| tracked.posted().is_some() || tracked.is_other()))
     }
@@ -205,7 +214,11 @@ pub(crate) fn complete(call: &mut Call<'_>, complete: Complete) -> Span {
     let session = call.session;
     let number = complete.count.map_or(1, |position| usize::try_from(int(call.arguments[position])).unwrap_or(0));
     let mut handles = Handles::NONE;
-    if !session.requests.follows(session, call.arguments[complete.requests], number, &mut handles) {
+    if session.requests.are_none() {
+        return call.run();
+    }
+    handles.read(session, call.arguments[complete.requests], number);
+    if !session.requests.follow(&handles) {
         return call.run();
     }
     // Once the library has freed a handle, another thread may get the same one for a request of its own. Where there is none,
@@ -239,6 +252,7 @@ pub(crate) fn complete(call: &mut Call<'_>, complete: Complete) -> Span {
         return span;
     }
     done.sort_by_key(|(pending, _)| pending.serial);
+    let ended: Vec<usize> = done.iter().map(|(pending, _)| pending.request).chain(others.iter().copied()).collect();
     let mut arrived = Vec::with_capacity(done.len());
     for (pending, at) in done {
         let status = statuses.get(session.abi, at);
@@ -246,8 +260,46 @@ pub(crate) fn complete(call: &mut Call<'_>, complete: Complete) -> Span {
         arrived.extend(end(session, pending, Outcome::of(session, error, status)));
     }
     let others = end_others(call, others, &mut arrived);
+    let known = KNOWN.take().filter(|known| known.requests.all().iter().any(|request| ended.contains(request)));
+    let (begin, asks) = known.map_or((span.begin, complete.asks), |known| (known.begin, true));
     if !arrived.is_empty() || !others.arrivals.is_empty() || !others.holds.is_empty() {
-        settle(call, span.begin, &span, complete.asks, &arrived, &others);
+        settle(call, begin, &span, asks, &arrived, &others);
+    }
+    span
+}
+
+/// What a question has said to be complete.
+#[derive(Debug)]
+struct Known {
+    requests: Handles,
+    begin: Moment,
+}
+
+thread_local! {
+    /// Until its completion is called, which then takes the beginning of the question for its own.
+    static KNOWN: Cell<Option<Known>> = const { Cell::new(None) };
+}
+
+/// A call that asks whether requests are complete and leaves them as they are.
+pub(crate) fn ask(call: &mut Call<'_>, count: Option<Position>, requests: Position, answer: Position) -> Span {
+    let session = call.session;
+    if session.requests.are_none() {
+        return call.run();
+    }
+    let mut handles = Handles::NONE;
+    match count {
+        Some(count) => handles.read(session, call.arguments[requests], usize::try_from(int(call.arguments[count])).unwrap_or(0)),
+        None => handles = Handles::one(handle(session.abi, call.arguments[requests])),
+    }
+    let is_followed = session.requests.follow(&handles);
+    let span = call.run();
+    if span.succeeded() && is_followed {
+        // Numbers of requests that are not defined are negative.
+        if read_int(call.arguments[answer]) > 0 {
+            KNOWN.set(Some(Known { requests: handles, begin: span.begin }));
+        } else {
+            probing::failed(span.begin);
+        }
     }
     span
 }

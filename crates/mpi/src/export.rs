@@ -152,6 +152,7 @@ fn in_session(call: &mut Call<'_>) -> Span {
         Meaning::Start(count, first) => messages::start(call, count, first),
         Meaning::Probe(probe) => probing::probe(call, probe),
         Meaning::Complete(complete) => completion::complete(call, complete),
+        Meaning::Ask(count, requests, answer) => completion::ask(call, count, requests, answer),
         Meaning::FreeRequest => completion::free(call),
         Meaning::Cancel => completion::cancel(call),
         Meaning::Collective(collective) => collective::run(call, collective),

@@ -41,6 +41,9 @@ pub enum Meaning {
     Start(Option<Position>, Position),
     /// Completes requests.
     Complete(Complete),
+    /// Asks whether requests are complete, and leaves them as they are: positions of their number, where there may be several, of the
+    /// first (of the only one: of its handle), and of the answer.
+    Ask(Option<Position>, Position, Position),
     /// `MPI_Request_free`.
     FreeRequest,
     /// `MPI_Cancel`.
@@ -95,7 +98,7 @@ impl Meaning {
             },
             Self::Start(..) => Some(Look::Found),
             Self::Neighbours(Stage::Blocking, _) => Some(Look::Everything),
-            Self::Probe(_) | Self::Complete(_) | Self::Collective(_) | Self::Create { .. } | Self::FreeComm | Self::Finalize => {
+            Self::Probe(_) | Self::Complete(_) | Self::Ask(..) | Self::Collective(_) | Self::Create { .. } | Self::FreeComm | Self::Finalize => {
                 Some(Look::Everything)
             }
             Self::CreateWindow(..) | Self::Fence(..) | Self::FreeWindow | Self::EndReach(_) | Self::EndExposure(..) => Some(Look::Everything),

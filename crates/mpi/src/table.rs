@@ -476,10 +476,10 @@ macro_rules! for_each_function {
             word MPI_Request_f2c Silent;
             word MPI_Request_free FREE_REQUEST;
             word MPI_Request_fromint Silent;
-            word MPI_Request_get_status Plain;
-            word MPI_Request_get_status_all Plain;
-            word MPI_Request_get_status_any Plain;
-            word MPI_Request_get_status_some Plain;
+            word MPI_Request_get_status Meaning::Ask(None, 0, 1);
+            word MPI_Request_get_status_all Meaning::Ask(Some(0), 1, 2);
+            word MPI_Request_get_status_any Meaning::Ask(Some(0), 1, 3);
+            word MPI_Request_get_status_some Meaning::Ask(Some(0), 1, 2);
             word MPI_Request_toint Silent;
             word MPI_Rget Plain;
             word MPI_Rget_accumulate Plain;

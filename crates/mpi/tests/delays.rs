@@ -19,7 +19,7 @@ fn run(mpi: Mpi, how: &str, variables: &[(&str, &str)]) -> Vec<Process> {
 /// What is done before rank 1 is made late, and after all.
 const AROUND: [&str; 6] = ["MPI_Barrier", "MPI_Cart_create", "MPI_Comm_create", "MPI_Intercomm_create", "MPI_Win_create", "MPI_Win_free"];
 /// Questions cost the one that asks, and that is taken off what it gains.
-const QUESTIONS: [&str; 3] = ["MPI_Test", "MPI_Testany", "MPI_Win_test"];
+const QUESTIONS: [&str; 4] = ["MPI_Request_get_status", "MPI_Test", "MPI_Testany", "MPI_Win_test"];
 
 /// Runs that are tried where a machine was so busy that a message did not bring its delay in time, which is counted.
 const TRIES: usize = 3;
@@ -92,6 +92,7 @@ hands_on! {
     back_to_a_large_send_within_an_exchange "25";
     back_to_a_persistent_synchronous_send "26";
     back_to_a_large_send_by_starting_to_receive_it "31";
+    by_a_question_that_leaves_the_request "32";
 }
 
 macro_rules! hands_on_in_mpi_4 {

@@ -229,6 +229,15 @@ int main(int argc, char **argv) {
         }
         break;
     case 30: MPI_Wait(&requests[0], MPI_STATUS_IGNORE); break;
+    case 32:
+        if (rank == 1) {
+            MPI_Send(&value, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
+        } else {
+            MPI_Irecv(&value, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, &requests[0]);
+            while (usleep(1000), !flag) MPI_Request_get_status(requests[0], &flag, MPI_STATUS_IGNORE);
+            MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        }
+        break;
 #if MPI_VERSION >= 4
     case 40: MPI_Allreduce_init(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]); goto started;
     case 41: MPI_Bcast_init(&value, 1, MPI_INT, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]); goto started;
