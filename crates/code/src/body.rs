@@ -26,8 +26,9 @@ impl Program {
             let first = body.instructions.len();
             let mut decoder = decoder(image, part);
             let bytes = image.bytes_at(part.start, part.end.saturating_sub(part.start)).unwrap_or_default();
-            let (mut address, mut rest) = (part.start, bytes);
-            while !rest.is_empty() {
+            let mut place = 0;
+            while let Some(rest) = bytes.get(place..).filter(|rest| !rest.is_empty()) {
+                let address = part.start + place as u64;
                 let one = match usual(rest, address) {
                     Some(Usual::Plain { length }) => Instruction { address, length, flow: Flow::Next, operand: Operand::Fixed },
                     Some(Usual::Relative { length, field, target }) => {
@@ -38,7 +39,7 @@ impl Program {
                         Instruction { address, length: direct.length, flow, operand: Operand::Branch { target: direct.target } }
                     }
                     None => {
-                        if decoder.set_position(bytes.len() - rest.len()).is_err() {
+                        if decoder.set_position(place).is_err() {
                             break;
                         }
                         decoder.set_ip(address);
@@ -50,7 +51,7 @@ impl Program {
                     body.tied.push(body.instructions.len() as u32);
                 }
                 body.instructions.push(one);
-                (address, rest) = (one.end(), rest.get(usize::from(one.length)..).unwrap_or_default());
+                place += usize::from(one.length);
             }
             body.parts.push(first..body.instructions.len());
         }

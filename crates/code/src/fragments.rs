@@ -6,9 +6,8 @@
 
 use std::ops::Range;
 
-use tare_image::Image;
+use tare_image::{Finder, Image};
 
-use crate::finder::Finder;
 use crate::names;
 use crate::program::FoundBy;
 

@@ -30,14 +30,23 @@ impl Threads {
 
     /// Applies `work` to all items.
     pub fn map<T: Sync, R: Send>(self, items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+        self.map_in(items, || (), |(), item| work(item))
+    }
+
+    /// The same with a room that the work on one item leaves to that on the next; what is in it must not show in the results.
+    pub fn map_in<T: Sync, R: Send, S>(self, items: &[T], room: impl Fn() -> S + Sync, work: impl Fn(&mut S, &T) -> R + Sync) -> Vec<R> {
+        let results = self.portions(items, |items| {
+            let mut room = room();
+            items.iter().map(|item| work(&mut room, item)).collect::<Vec<R>>()
+        });
+        join(results)
+    }
+
+    /// Applies `work` to the items portion by portion: to all of them at once where one thread works.
+    pub fn portions<T: Sync, R: Send>(self, items: &[T], work: impl Fn(&[T]) -> R + Sync) -> Vec<R> {
         let threads = self.0.get().min(items.len() / LEAST_PER_THREAD);
-        if threads < 2 {
-            return items.iter().map(work).collect();
-        }
-        self.pieces(items, items.len().div_ceil(threads * PIECES), |piece| piece.iter().map(&work).collect::<Vec<R>>())
-            .into_iter()
-            .flatten()
-            .collect()
+        let size = if threads < 2 { items.len() } else { items.len().div_ceil(threads * PIECES) };
+        self.pieces(items, size, work)
     }
 
     /// Applies `work` to pieces of so many items.
@@ -69,6 +78,16 @@ impl Threads {
         done.sort_unstable_by_key(|(index, _)| *index);
         done.into_iter().map(|(_, result)| result).collect()
     }
+}
+
+/// Lists in one; the first one stays where it is.
+pub fn join<R>(lists: Vec<Vec<R>>) -> Vec<R> {
+    let all = lists.iter().map(Vec::len).sum::<usize>();
+    let mut lists = lists.into_iter();
+    let mut joined = lists.next().unwrap_or_default();
+    joined.reserve_exact(all - joined.len());
+    lists.for_each(|list| joined.extend(list));
+    joined
 }
 
 #[cfg(test)]

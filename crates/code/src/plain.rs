@@ -1,39 +1,60 @@
 //! How long the most usual instructions are, by tables instead of the decoder.
 //!
 //! Plain are instructions after which control goes on to the next one: four of five. Where only their ends are asked for, and what they
-//! refer to relative to themselves, this takes a fifth of the decoder's time. Some of them are quiet besides, and tell nothing of functions. What the tables do not know is left to the decoder; what they know, a test holds against it, every opcode
-//! with every operand.
+//! refer to relative to themselves, this is faster than the decoder. Some of them are quiet besides, and tell nothing of functions. What
+//! the tables do not know is left to the decoder; what they know, a test holds against it, every opcode with every operand.
+//!
+//! An instruction begins where the one in front ends, so the way from its first byte to its length is what takes time: one look into
+//! both tables at once, no branch but for what is seldom, and an answer that fits a register.
 
-/// What is known of an opcode, bit by bit.
-type Bits = u16;
+use std::num::NonZero;
 
+/// What is known of an opcode or of an operand byte, bit by bit. What is in both holds of the instruction.
+type Bits = u32;
+
+/// Bytes from the opcode on, but for those that the operand byte has behind itself.
+const LENGTH: Bits = 0xf;
+/// How many bytes stand between operand byte and immediate; in an opcode, all of these bits.
+const BEHIND: Bits = 7 << BEHIND_AT;
+const BEHIND_AT: u32 = 4;
 /// The operand is at a distance from the instruction's end.
-const DISTANT: Bits = 1 << 10;
-/// The opcode is known.
-const KNOWN: Bits = 1 << 9;
-/// An operand byte follows.
-const OPERAND: Bits = 1 << 8;
-/// Which instruction it is, or whether it has an immediate, is in the operand byte.
-const GROUP: Bits = 1 << 7;
+const DISTANT: Bits = 1 << 7;
+/// The byte behind the operand byte says whether four more follow.
+const BASE: Bits = 1 << 8;
+/// The operand is a register: an opcode with this takes none.
+const REGISTER: Bits = 1 << 9;
+/// The register in the operand byte is another than the first: an opcode with this takes none.
+const OTHER: Bits = 1 << 10;
+/// The opcode is not known, or more of its operand byte must be: it is in all of these.
+const LOOK: Bits = 1 << 11;
 /// A sum, a constant or a far distance: it may name an address.
-const NAMES: Bits = 1 << 6;
+const NAMES: Bits = 1 << 12;
+/// It names none if the constant is less than all of them.
+const CONSTANT: Bits = 1 << 13;
 /// A comparison, of what may be an address.
-const COMPARES: Bits = 1 << 5;
+const COMPARES: Bits = 1 << 14;
 /// Whether it is one of those, is in the operand byte.
-const MAY_NAME: Bits = 1 << 4;
+const MAY_NAME: Bits = 1 << 15;
 /// Flags are neither read nor written.
-const KEEPS_FLAGS: Bits = 1 << 3;
+const KEEPS_FLAGS: Bits = 1 << 16;
 /// All arithmetic flags are written, and none is read.
-const SETS_FLAGS: Bits = 1 << 2;
+const SETS_FLAGS: Bits = 1 << 17;
 /// What follows at the end: nothing, a byte, four bytes (two under the prefix for 16 bits), or as many as the register has.
-const IMMEDIATE: Bits = 3;
-const BYTE: Bits = 1;
-const WORD: Bits = 2;
-const REGISTER: Bits = 3;
+const IMMEDIATE: Bits = 3 * BYTE;
+const BYTE: Bits = 1 << 18;
+const WORD: Bits = 2 * BYTE;
+const WHOLE: Bits = 3 * BYTE;
 
-const MODRM: Bits = KNOWN | OPERAND;
+/// The opcode is known: it is itself one byte.
+const KNOWN: Bits = 1;
+/// An operand byte follows.
+const MODRM: Bits = (KNOWN + 1) | BEHIND | DISTANT | BASE;
 /// What only moves values.
 const MOVE: Bits = MODRM | KEEPS_FLAGS;
+/// Which instruction it is, or whether it has an immediate, is in the operand byte.
+const GROUP: Bits = LOOK;
+/// No instruction is known before these are looked at.
+const DOUBTS: Bits = REGISTER | OTHER | LOOK;
 
 type Table = [Bits; 256];
 
@@ -51,15 +72,15 @@ const ONE: Table = table(&[
     (0x84, 0x85, MODRM | SETS_FLAGS),
     (0x86, 0x87, MODRM),
     (0x88, 0x8b, MOVE),
-    (0x8d, 0x8d, MOVE | GROUP),
+    (0x8d, 0x8d, MOVE | REGISTER),
     (0x98, 0x99, KNOWN),
     (0xa8, 0xa8, KNOWN | SETS_FLAGS | BYTE),
     (0xa9, 0xa9, KNOWN | SETS_FLAGS | WORD),
     (0xb0, 0xb7, KNOWN | KEEPS_FLAGS | BYTE),
-    (0xb8, 0xbf, KNOWN | NAMES | REGISTER),
+    (0xb8, 0xbf, KNOWN | NAMES | CONSTANT | WHOLE),
     (0xc0, 0xc1, MODRM | BYTE),
-    (0xc6, 0xc6, MOVE | GROUP | BYTE),
-    (0xc7, 0xc7, MODRM | GROUP | NAMES | WORD),
+    (0xc6, 0xc6, MOVE | OTHER | BYTE),
+    (0xc7, 0xc7, MODRM | OTHER | NAMES | WORD),
     (0xc9, 0xc9, KNOWN),
     (0xd0, 0xd3, MODRM),
     (0xf6, 0xf6, MODRM | GROUP | BYTE),
@@ -144,8 +165,35 @@ const fn table(ranges: &[(u8, u8, Bits)]) -> Table {
     table
 }
 
-/// What is known of opcodes, by the prefix in front: of one byte, and of those behind `0f`.
-static OPCODES: [Table; 8] = [ALONE, ALONE, [0; 256], [0; 256], TWO[0], TWO[1], TWO[2], TWO[3]];
+/// What is known of opcodes of one byte: as they are, with a register of 64 bits, and behind `66`; then of those behind `0f`, by the prefix
+/// in front: none, `66`, `f2`, `f3`.
+static OPCODES: [Table; 7] =
+    [sized(&ALONE, 0), sized(&ALONE, WIDE), sized(&ALONE, NARROW), sized(&TWO[0], 0), sized(&TWO[1], 0), sized(&TWO[2], 0), sized(&TWO[3], 0)];
+const WIDE: usize = 1;
+const NARROW: usize = 2;
+const LONG: usize = 3;
+
+/// Bytes of the immediate, by its bits: as it is, with a register of 64 bits, and behind `66`.
+const IMMEDIATES: [[Bits; 4]; 3] = [[0, 1, 4, 4], [0, 1, 4, 8], [0, 1, 2, 2]];
+
+/// A table with the immediates in its lengths, and marks at what is not known.
+const fn sized(table: &Table, size: usize) -> Table {
+    let mut sized = *table;
+    let mut opcode = 0;
+    while opcode < sized.len() {
+        let known = table[opcode];
+        sized[opcode] = match known {
+            0 => LOOK,
+            known => known + IMMEDIATES[size][((known & IMMEDIATE) / BYTE) as usize],
+        };
+        if size == WIDE {
+            // A constant of eight bytes may be any address.
+            sized[opcode] &= !CONSTANT;
+        }
+        opcode += 1;
+    }
+    sized
+}
 
 /// What is known of opcodes of one byte: of arithmetic, which takes eight for each operation, as well.
 const ALONE: Table = alone();
@@ -179,30 +227,29 @@ const fn takes_carry(operation: u8) -> bool {
     matches!(operation, 2 | 3)
 }
 
-/// What stands between an operand byte and the immediate: how many bytes, or what is to be looked at.
-const BEHIND: [u8; 256] = behind();
-/// The next byte says whether four more follow.
-const BASE: u8 = 1 << 6;
-/// An address relative to the instruction.
-const RELATIVE: u8 = 1 << 7;
-/// Bytes of a distance that may be an address.
-const FAR: u8 = 4;
 /// A distance that is less is none.
 pub(crate) const NEAR: u64 = 1 << 10;
+/// Bytes of a distance that may be an address.
+const FAR: Bits = 4;
 
-const fn behind() -> [u8; 256] {
-    let mut table = [0; 256];
+/// What is known of operand bytes.
+static OPERANDS: Table = operands();
+
+const fn operands() -> Table {
+    let mut table = [LOOK; 256];
     let mut operand = 0;
     while operand < table.len() {
-        table[operand] = match (operand >> 6, operand & 7) {
-            (0, 4) => BASE,
-            (0, 5) => RELATIVE,
-            (1, 4) => 2,
-            (1, _) => 1,
-            (2, 4) => 5,
-            (2, _) => 4,
+        table[operand] |= match (operand >> 6, operand & 7) {
+            (0, 4) => 1 << BEHIND_AT | BASE,
+            (0, 5) => FAR << BEHIND_AT | DISTANT,
+            (1, 4) => 2 << BEHIND_AT,
+            (1, _) => 1 << BEHIND_AT,
+            (2, 4) => (1 + FAR) << BEHIND_AT,
+            (2, _) => FAR << BEHIND_AT,
+            (3, _) => REGISTER,
             _ => 0,
         };
+        table[operand] |= if operand >> 3 & 7 == 0 { 0 } else { OTHER };
         operand += 1;
     }
     table
@@ -212,17 +259,13 @@ const fn behind() -> [u8; 256] {
 /// operand lies [near](NEAR) where registers point.
 #[inline(always)]
 pub(crate) fn quiet(code: &[u8], least: u64) -> Option<Plain> {
-    plain(code, least).filter(|plain| plain.known & (NAMES | DISTANT) == 0)
+    at_start::<true>(code, least).filter(|plain| plain.known() & (NAMES | DISTANT) == 0)
 }
 
-/// What is known of a plain instruction, or of one that would be but for an operand at a distance from its end.
-pub(crate) struct Plain {
-    length: u8,
-    /// Bytes in front of distance and immediate.
-    front: u8,
-    /// Of its opcode and operand.
-    known: Bits,
-}
+/// What is known of a plain instruction, or of one that would be but for an operand at a distance from its end: its whole length, and
+/// instead of the bytes behind its operand byte those in front of what stands there.
+#[derive(Clone, Copy)]
+pub(crate) struct Plain(NonZero<Bits>);
 
 /// What is left behind an instruction of the flags that came along, for all that is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -235,27 +278,32 @@ pub(crate) enum Taken {
 }
 
 impl Plain {
+    #[inline]
+    const fn known(self) -> Bits {
+        self.0.get()
+    }
+
     /// Bytes.
     #[inline]
-    pub(crate) const fn length(&self) -> usize {
-        self.length as usize
+    pub(crate) const fn length(self) -> usize {
+        (self.known() & LENGTH) as usize
     }
 
     /// Where in its bytes the distance of an operand from its end begins, if it has one.
     #[inline]
-    pub(crate) const fn distance(&self) -> Option<u8> {
-        if self.known & DISTANT == 0 { None } else { Some(self.front) }
+    pub(crate) const fn distance(self) -> Option<u8> {
+        if self.known() & DISTANT == 0 { None } else { Some(((self.known() & BEHIND) >> BEHIND_AT) as u8) }
     }
 
     /// Whether it compares values.
     #[inline]
-    pub(crate) const fn compares(&self) -> bool {
-        self.known & COMPARES != 0
+    pub(crate) const fn compares(self) -> bool {
+        self.known() & COMPARES != 0
     }
 
     #[inline]
-    pub(crate) const fn flags(&self) -> Taken {
-        match self.known & (KEEPS_FLAGS | SETS_FLAGS) {
+    pub(crate) const fn flags(self) -> Taken {
+        match self.known() & (KEEPS_FLAGS | SETS_FLAGS) {
             KEEPS_FLAGS => Taken::All,
             SETS_FLAGS => Taken::None,
             _ => Taken::Unknown,
@@ -263,133 +311,144 @@ impl Plain {
     }
 }
 
-/// The one at the start of some code; `None` where it is another, or not known here. Addresses begin at `least`.
+/// The one at the start of some code; `None` where it is another, or not known here.
 #[inline(always)]
-pub(crate) fn plain(code: &[u8], least: u64) -> Option<Plain> {
-    if let Some(bytes) = code.first_chunk::<8>() {
-        return beginning(*bytes, least).filter(|plain| plain.length() <= code.len());
+pub(crate) fn plain(code: &[u8]) -> Option<Plain> {
+    at_start::<false>(code, 0)
+}
+
+/// The same; whether it names an address is only known where that is `ASKED`.
+#[inline(always)]
+fn at_start<const ASKED: bool>(code: &[u8], least: u64) -> Option<Plain> {
+    if let Some(bytes) = code.first_chunk() {
+        return beginning::<ASKED>(*bytes, least).filter(|plain| plain.length() <= code.len());
     }
-    short(code, least)
+    short::<ASKED>(code, least)
 }
 
 /// The same of less than eight bytes.
 #[cold]
-fn short(code: &[u8], least: u64) -> Option<Plain> {
+fn short<const ASKED: bool>(code: &[u8], least: u64) -> Option<Plain> {
     let mut bytes = [0; 8];
     bytes.get_mut(..code.len())?.copy_from_slice(code);
-    beginning(bytes, least).filter(|plain| plain.length() <= code.len())
+    beginning::<ASKED>(bytes, least).filter(|plain| plain.length() <= code.len())
 }
-
-/// The first bytes of an instruction, one after the other.
-struct First {
-    left: u64,
-    taken: u8,
-}
-
-impl First {
-    #[inline]
-    const fn byte(&self) -> u8 {
-        self.left as u8
-    }
-
-    /// Goes to the next byte, if so.
-    #[inline]
-    const fn skip(&mut self, is_taken: bool) -> bool {
-        self.left >>= if is_taken { 8 } else { 0 };
-        self.taken += is_taken as u8;
-        is_taken
-    }
-
-    /// Whether the four bytes that end behind so many are a distance that is near.
-    #[inline]
-    const fn has_near(&self, behind: u8) -> bool {
-        let distance = (self.left >> (8 * (behind - FAR))) as u32 as i32;
-        self.taken + behind <= 8 && (distance.unsigned_abs() as u64) < NEAR
-    }
-
-    #[inline]
-    const fn next(&mut self) -> u8 {
-        let byte = self.byte();
-        self.skip(true);
-        byte
-    }
-}
-
-/// Bytes of the immediate, by its bits: as it is, behind `66`, and with a register of 64 bits.
-const IMMEDIATES: [[u8; 4]; 3] = [[0, 1, 4, 4], [0, 1, 2, 2], [0, 1, 4, 8]];
 
 /// The plain instruction that begins so. All but distance and immediate are within six bytes: prefix, REX, `0f`, opcode, operand, base.
 #[inline(always)]
-fn beginning(first: [u8; 8], least: u64) -> Option<Plain> {
-    match first[0] {
-        0x66 => prefixed::<1>(first, least),
-        0xf2 => prefixed::<2>(first, least),
-        0xf3 => prefixed::<3>(first, least),
-        _ => behind_prefix::<0>(first, least),
+fn beginning<const ASKED: bool>(first: [u8; 8], least: u64) -> Option<Plain> {
+    let first = u64::from_le_bytes(first);
+    let extended = Extended::of(first);
+    let code = Code::of(if extended.is_wide { WIDE } else { 0 }, extended.left, extended.taken)?;
+    match code.opcode() {
+        _ if code.both & DOUBTS == 0 => code.plain::<ASKED, false>(least),
+        0x0f => code.long::<ASKED>(0, least),
+        0x66 if extended.taken == 0 => prefixed::<ASKED>(1, first, least),
+        0xf2 if extended.taken == 0 => prefixed::<ASKED>(2, first, least),
+        0xf3 if extended.taken == 0 => prefixed::<ASKED>(3, first, least),
+        _ => code.group::<ASKED>(least),
     }
 }
 
-/// Prefixes are seldom, and those that wait for no answer are faster without.
+/// The same, with the number of the prefix in front. Prefixes are seldom.
 #[inline(never)]
-fn prefixed<const PREFIX: usize>(first: [u8; 8], least: u64) -> Option<Plain> {
-    behind_prefix::<PREFIX>(first, least)
+fn prefixed<const ASKED: bool>(prefix: usize, first: u64, least: u64) -> Option<Plain> {
+    let extended = Extended::of(first >> 8);
+    let code = Code::of(NARROW, extended.left, extended.taken + 1)?;
+    match code.opcode() {
+        0x0f => code.long::<ASKED>(prefix, least),
+        // Both prefixes at once are rare.
+        _ if prefix != 1 || extended.is_wide => None,
+        _ if code.both & DOUBTS == 0 => code.plain::<ASKED, false>(least),
+        _ => code.group::<ASKED>(least),
+    }
 }
 
-/// The same, with the number of the prefix in front.
-#[inline(always)]
-fn behind_prefix<const PREFIX: usize>(first: [u8; 8], least: u64) -> Option<Plain> {
-    let mut first = First { left: u64::from_le_bytes(first), taken: 0 };
-    first.skip(PREFIX != 0);
-    let is_wide = first.byte() & 0xf8 == 0x48;
-    first.skip(first.byte() & 0xf0 == 0x40);
-    let is_long = first.skip(first.byte() == 0x0f);
-    let opcode = first.next();
-    let mut known = *OPCODES.get(PREFIX + if is_long { 4 } else { 0 })?.get(usize::from(opcode))?;
-    // Both prefixes at once are rare.
-    if known & KNOWN == 0 || PREFIX == 1 && is_wide && !is_long {
-        return None;
+/// First bytes behind a REX prefix, if they have one.
+struct Extended {
+    left: u64,
+    taken: Bits,
+    is_wide: bool,
+}
+
+impl Extended {
+    #[inline(always)]
+    const fn of(first: u64) -> Self {
+        let is_there = first & 0xf0 == 0x40;
+        Self { left: first >> if is_there { 8 } else { 0 }, taken: is_there as Bits, is_wide: first & 0xf8 == 0x48 }
     }
-    let mut immediate = known & IMMEDIATE;
-    let mut distance = 0;
-    if known & OPERAND != 0 {
-        let operand = first.next();
-        if known & (GROUP | MAY_NAME) != 0 {
-            let register = operand >> 3 & 7;
-            known |= if known & MAY_NAME == 0 { 0 } else { arithmetic(is_long, register, immediate) };
-            match (is_long, opcode) {
-                _ if known & GROUP == 0 => {}
-                (false, 0x8d) if operand >> 6 != 3 => {}
-                (false, 0xc6 | 0xc7) if register == 0 => {}
-                (false, 0xf6 | 0xf7) if register < 2 => {}
-                (false, 0xf6 | 0xf7) => immediate = 0,
-                (false, 0xfe) if register < 2 => {}
-                (false, 0xff) if register < 2 || register == 6 => {}
-                (true, 0xba) if register >= 4 => {}
-                _ => return None,
-            }
+}
+
+/// An opcode and its operand byte.
+struct Code {
+    /// The bytes from it on, as far as they are known.
+    left: u64,
+    /// Bytes in front of it.
+    front: Bits,
+    known: Bits,
+    /// What is known of both.
+    both: Bits,
+}
+
+impl Code {
+    /// What a table knows of the opcode that comes next.
+    #[inline(always)]
+    fn of(table: usize, left: u64, front: Bits) -> Option<Self> {
+        let known = *OPCODES.get(table)?.get(usize::from(left as u8))?;
+        let operand = *OPERANDS.get(usize::from((left >> 8) as u8))?;
+        Some(Self { left, front, known, both: known & operand })
+    }
+
+    const fn opcode(&self) -> u8 {
+        self.left as u8
+    }
+
+    /// The register in the operand byte.
+    const fn register(&self) -> u8 {
+        (self.left >> 11) as u8 & 7
+    }
+
+    /// The instruction, of which all is known that its operand byte says.
+    #[inline(always)]
+    fn plain<const ASKED: bool, const IS_LONG: bool>(&self, least: u64) -> Option<Plain> {
+        let behind = (self.both & BEHIND) >> BEHIND_AT;
+        let has_distance = self.both & BASE != 0 && (self.left >> 16) & 7 == 5;
+        let mut known = self.known;
+        if ASKED {
+            known |= if known & MAY_NAME == 0 { 0 } else { arithmetic(IS_LONG, self.register(), known & IMMEDIATE) };
+            let is_far = behind >= FAR && self.both & DISTANT == 0 && !self.has_near(behind);
+            known |= if is_far || has_distance { NAMES } else { 0 };
+            known &= if known & CONSTANT != 0 && u64::from((self.left >> 8) as u32) < least { !NAMES } else { !0 };
         }
-        distance = match *BEHIND.get(usize::from(operand))? {
-            RELATIVE => {
-                known |= DISTANT;
-                4
-            }
-            BASE if first.next() & 7 == 5 => {
-                known |= NAMES;
-                4
-            }
-            BASE => 0,
-            behind => {
-                known |= if behind < FAR || first.has_near(behind) { 0 } else { NAMES };
-                behind
-            }
-        };
-    } else if immediate == REGISTER && !is_wide && u64::from(first.left as u32) < least {
-        known &= !NAMES;
+        let named = known & !(BEHIND | DISTANT) | self.both & DISTANT | (self.front + 2) << BEHIND_AT;
+        NonZero::new(named + self.front + behind + if has_distance { FAR } else { 0 }).map(Plain)
     }
-    let size = if PREFIX == 1 { 1 } else { 2 * usize::from(is_wide) };
-    let front = first.taken;
-    let length = front + distance + IMMEDIATES.get(size)?.get(usize::from(immediate))?;
-    Some(Plain { length, front, known })
+
+    /// Whether the four bytes that end so many behind the operand byte are a distance that is near, and all known.
+    #[inline]
+    const fn has_near(&self, behind: Bits) -> bool {
+        let distance = (self.left >> 16 >> (8 * (behind - FAR))) as u32 as i32;
+        self.front + 2 + behind <= 8 && (distance.unsigned_abs() as u64) < NEAR
+    }
+
+    /// What the operand byte makes of an opcode that is one of a group.
+    #[inline(always)]
+    fn group<const ASKED: bool>(&self, least: u64) -> Option<Plain> {
+        let known = match (self.opcode(), self.register()) {
+            (0xf6 | 0xf7 | 0xfe | 0xff, 0 | 1) | (0xff, 6) => self.known,
+            (0xf6 | 0xf7, _) => MODRM,
+            _ => return None,
+        };
+        Self { known, ..*self }.plain::<ASKED, false>(least)
+    }
+
+    /// What stands behind `0f`, with the number of the prefix in front.
+    #[inline(always)]
+    fn long<const ASKED: bool>(&self, prefix: usize, least: u64) -> Option<Plain> {
+        let code = Self::of(LONG + prefix, self.left >> 8, self.front + 1)?;
+        let is_known = code.both & DOUBTS == 0 || code.opcode() == 0xba && prefix == 0 && code.register() >= 4;
+        if is_known { code.plain::<ASKED, true>(least) } else { None }
+    }
 }
 
 /// What is known of an operation by its operand byte's register: `cmp`, `add` of four bytes and others, or, behind `0f`, `bt` and its kin.
@@ -442,7 +501,7 @@ mod tests {
     fn lengths_and_distances_are_those_of_the_decoder() {
         let (mut count, mut distant) = (0_u32, 0_u32);
         all(|code| {
-            let Some(plain) = plain(code, 0) else { return };
+            let Some(plain) = plain(code) else { return };
             assert_eq!(decoded(code), Some((plain.length(), plain.distance())), "{code:02x?}");
             count += 1;
             distant += u32::from(plain.distance().is_some());
@@ -474,7 +533,7 @@ mod tests {
     #[test]
     fn what_ends_early_is_left_to_the_decoder() {
         let code = [0x48, 0x81, 0x84, 0x24, 1, 2, 3, 4, 5, 6, 7, 8];
-        let length = |code: &[u8]| plain(code, 0).map(|plain| plain.length());
+        let length = |code: &[u8]| plain(code).map(|plain| plain.length());
         assert_eq!(length(&code), Some(12));
         assert!((0..12).all(|end| length(code.get(..end).unwrap_or_default()).is_none()));
     }

@@ -28,7 +28,7 @@ pub enum Usual {
 #[must_use]
 #[inline(always)]
 pub fn usual(code: &[u8], address: u64) -> Option<Usual> {
-    let Some(plain) = plain(code, 0) else { return direct(code, address).map(Usual::Direct) };
+    let Some(plain) = plain(code) else { return direct(code, address).map(Usual::Direct) };
     let length = plain.length() as u8;
     let Some(field) = plain.distance() else { return Some(Usual::Plain { length }) };
     let distance = i32::from_le_bytes(*code.get(usize::from(field)..)?.first_chunk()?);

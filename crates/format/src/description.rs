@@ -198,9 +198,7 @@ impl Description {
     /// # Errors
     /// Where the bytes are not a description of a known version, or damaged.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DescriptionError> {
-        let view = DescriptionView::of(bytes)?;
-        let regions = (0..view.count).filter_map(|index| view.region(index)).collect();
-        Ok(Self { identity: view.identity, path: view.path().to_string(), build_id: view.build_id().to_string(), regions })
+        DescriptionView::of(bytes).map(|view| view.to_description())
     }
 }
 
@@ -247,6 +245,19 @@ impl<'a> DescriptionView<'a> {
         };
         let has_names = view.text(48).is_some() && view.text(56).is_some();
         if has_names && (0..count).all(is_whole) { Ok(view) } else { Err(DescriptionError::Damaged) }
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn to_description(&self) -> Description {
+        let regions = (0..self.count).filter_map(|index| self.region(index)).collect();
+        Description { identity: self.identity, path: self.path().to_string(), build_id: self.build_id().to_string(), regions }
+    }
+
+    /// How many regions there are.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.count
     }
 
     /// Path of the original image, or a name such as `MPI` where there is none.
@@ -355,10 +366,15 @@ struct Strings {
     /// A table of hashes and places, of which at least half have none: a string has the first free one from that of its hash on.
     seen: Vec<(u64, Option<(u32, u32)>)>,
     count: usize,
+    /// The place of the empty one, which most regions have twice.
+    empty: Option<(u32, u32)>,
 }
 
 impl Strings {
     fn put(&mut self, text: &str) -> (u32, u32) {
+        if text.is_empty() {
+            return *self.empty.get_or_insert((self.bytes.len() as u32, 0));
+        }
         if 2 * self.count >= self.seen.len() {
             self.grow();
         }

@@ -62,6 +62,7 @@ impl<'data> Cursor<'data> {
         Some(found)
     }
 
+    #[inline]
     pub(crate) fn u8(&mut self) -> Option<u8> {
         let value = *self.data.get(self.position)?;
         self.position += 1;
@@ -92,8 +93,19 @@ impl<'data> Cursor<'data> {
         Some(found)
     }
 
-    /// Unsigned LEB128; bits beyond 64 are lost.
+    /// Unsigned LEB128; bits beyond 64 are lost. Most are one byte.
+    #[inline]
     pub(crate) fn uleb(&mut self) -> Option<u64> {
+        match self.data.get(self.position) {
+            Some(&byte @ ..0x80) => {
+                self.position += 1;
+                Some(u64::from(byte))
+            }
+            _ => self.long_uleb(),
+        }
+    }
+
+    fn long_uleb(&mut self) -> Option<u64> {
         let mut value = 0_u64;
         let mut shift = 0_u32;
         loop {

@@ -73,6 +73,7 @@ impl<'data> CfiInstructions<'data> {
         self.damaged
     }
 
+    #[inline]
     fn decode(&mut self) -> Option<CfiOp> {
         let cursor = &mut self.cursor;
         let code = cursor.u8()?;
@@ -112,6 +113,7 @@ impl<'data> CfiInstructions<'data> {
 impl<'data> Iterator for CfiInstructions<'data> {
     type Item = CfiInstruction<'data>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.damaged || self.cursor.is_empty() {
             return None;
@@ -237,7 +239,8 @@ fn undefines(instructions: &[u8], data: i64, register: u64) -> bool {
     // The number of the stack pointer looks like such an instruction; a register stands behind it, in one byte or more.
     let names_it = |next: u8| next & 0x80 != 0 || u64::from(next) == register;
     let mut pairs = instructions.iter().zip(instructions.iter().skip(1));
-    pairs.any(|(&code, &next)| code == UNDEFINED && names_it(next))
+    instructions.contains(&UNDEFINED)
+        && pairs.any(|(&code, &next)| code == UNDEFINED && names_it(next))
         && CfiInstructions::new(instructions, data).any(|one| one.op == CfiOp::Undefined(register))
 }
 

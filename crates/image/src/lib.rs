@@ -11,6 +11,7 @@ pub mod debug;
 mod dynamic;
 mod elf;
 mod error;
+mod finder;
 mod foreign;
 pub mod inlines;
 pub mod lines;
@@ -28,11 +29,13 @@ pub use cfi::{Cfa, CfaRows, CfiInstruction, CfiInstructions, CfiOp};
 pub use dynamic::{Dynamic, DynamicEntry, SearchPath};
 pub use elf::{Section, Segment};
 pub use error::ImageError;
+pub use finder::Finder;
 pub use foreign::Foreign;
 pub use lsda::{CallSite, Lsda};
 pub use names::demangle;
 pub use plt::PltEntry;
 pub use relocations::{Relocation, RelocationKind};
+use symbols::Symbols;
 pub use symbols::{Binding, Symbol};
 pub use unwind::{Fde, UnwindTables};
 
@@ -106,7 +109,7 @@ pub struct Image<'data> {
     segment_table: u64,
     section_table: u64,
     dynamic: Dynamic<'data>,
-    symbols: symbols::Symbols<'data>,
+    symbols: Symbols<'data>,
     relocations: Vec<Relocation<'data>>,
     plt: plt::Plt<'data>,
     unwind: unwind::Unwind<'data>,
@@ -119,6 +122,18 @@ impl<'data> Image<'data> {
     /// # Errors
     /// Says why the file cannot be worked on; any bytes may be given.
     pub fn parse(data: &'data [u8]) -> Result<Self, ImageError> {
+        Self::parse_with(data, symbols::parse)
+    }
+
+    /// The same as the loader reads it: of the symbols, which may be many, only the dynamic ones.
+    ///
+    /// # Errors
+    /// As [`Image::parse`].
+    pub fn parse_as_loaded(data: &'data [u8]) -> Result<Self, ImageError> {
+        Self::parse_with(data, symbols::parse_dynamic)
+    }
+
+    fn parse_with(data: &'data [u8], symbols: impl FnOnce(&Map<'data>, &Dynamic<'data>) -> Symbols<'data>) -> Result<Self, ImageError> {
         let header = elf::parse(data)?;
         let map = Map { data, segments: header.segments, sections: header.sections };
         let dynamic = Dynamic::parse(&map);
@@ -130,7 +145,7 @@ impl<'data> Image<'data> {
             (true, false) if dynamic.is_executable() => Kind::StaticPie,
             (true, _) => Kind::SharedLibrary,
         };
-        let symbols = symbols::parse(&map, &dynamic);
+        let symbols = symbols(&map, &dynamic);
         let relocations = relocations::parse(&map, &dynamic, &symbols.dynamic);
         let unwind = unwind::parse(&map);
         let plt = plt::parse(&map, &relocations, &symbols.sorted, &unwind.fdes);
@@ -320,8 +335,9 @@ impl<'data> Image<'data> {
 
     /// Defined symbols at an address, best name first.
     pub fn symbols_at(&self, address: u64) -> impl Iterator<Item = &Symbol<'data>> {
-        let first = self.symbols.sorted.partition_point(|symbol| symbol.address < address);
-        let rest = self.symbols.sorted.get(first..).unwrap_or_default();
+        let sorted = self.symbols();
+        let first = sorted.partition_point(|symbol| symbol.address < address);
+        let rest = sorted.get(first..).unwrap_or_default();
         rest.iter().take_while(move |symbol| symbol.address == address).filter(|symbol| symbol.is_defined)
     }
 
@@ -409,7 +425,7 @@ impl<'data> Image<'data> {
     #[must_use]
     pub fn ifunc_resolvers(&self) -> Vec<u64> {
         let relocated = self.relocations.iter().filter(|one| one.kind == RelocationKind::Irelative);
-        let symbols = self.symbols.sorted.iter().filter(|symbol| symbol.is_ifunc && symbol.is_defined);
+        let symbols = self.symbols().iter().filter(|symbol| symbol.is_ifunc && symbol.is_defined);
         let mut found: Vec<u64> = relocated.map(|one| one.addend.cast_unsigned()).collect();
         found.extend(symbols.map(|symbol| symbol.address));
         found.sort_unstable();
@@ -454,13 +470,13 @@ impl<'data> Image<'data> {
     /// How many of [`Image::fdes`] start in front of a link address.
     #[must_use]
     pub fn fdes_in_front_of(&self, address: u64) -> usize {
-        self.unwind.in_front_of(address)
+        address.checked_sub(1).map_or(0, |last| self.unwind.finder.behind(last))
     }
 
     /// The unwind entry that covers a link address.
     #[must_use]
     pub fn fde_at(&self, address: u64) -> Option<&Fde<'data>> {
-        let behind = self.unwind.in_front_of(address.saturating_add(1));
+        let behind = self.unwind.finder.behind(address);
         self.unwind.fdes.get(behind.checked_sub(1)?).filter(|fde| fde.range.contains(&address))
     }
 

@@ -56,12 +56,22 @@ pub(crate) struct Symbols<'data> {
 }
 
 pub(crate) fn parse<'data>(map: &Map<'data>, dynamic: &Dynamic<'data>) -> Symbols<'data> {
-    let by_section = table_by_section(map, SHT_DYNSYM, true);
-    let dynamic = if by_section.is_empty() { table_by_loader(map, dynamic) } else { by_section };
-    let mut symbols = Symbols { sorted: Vec::new(), dynamic };
+    let mut symbols = Symbols { sorted: Vec::new(), dynamic: dynamic_table(map, dynamic) };
     symbols.add(table_by_section(map, SHT_SYMTAB, false));
     symbols.add(symbols.dynamic.clone());
     symbols
+}
+
+/// The dynamic ones alone.
+pub(crate) fn parse_dynamic<'data>(map: &Map<'data>, dynamic: &Dynamic<'data>) -> Symbols<'data> {
+    let mut symbols = Symbols { sorted: Vec::new(), dynamic: dynamic_table(map, dynamic) };
+    symbols.add(symbols.dynamic.clone());
+    symbols
+}
+
+fn dynamic_table<'data>(map: &Map<'data>, dynamic: &Dynamic<'data>) -> Vec<Symbol<'data>> {
+    let by_section = table_by_section(map, SHT_DYNSYM, true);
+    if by_section.is_empty() { table_by_loader(map, dynamic) } else { by_section }
 }
 
 impl<'data> Symbols<'data> {

@@ -10,6 +10,7 @@ use crate::Map;
 use crate::bytes::Cursor;
 use crate::cfi::{Beginning, CfaRows, CfiInstructions};
 use crate::elf::PT_GNU_EH_FRAME;
+use crate::finder::Finder;
 
 /// One frame description entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -71,16 +72,9 @@ pub struct UnwindTables {
 
 pub(crate) struct Unwind<'data> {
     pub(crate) fdes: Vec<Fde<'data>>,
-    /// Where each of them starts, close together: it is searched for often.
-    starts: Vec<u64>,
+    /// Over where each of them starts.
+    pub(crate) finder: Finder,
     pub(crate) tables: UnwindTables,
-}
-
-impl Unwind<'_> {
-    /// How many entries start in front of an address.
-    pub(crate) fn in_front_of(&self, address: u64) -> usize {
-        self.starts.partition_point(|&start| start < address)
-    }
 }
 
 pub(crate) fn parse<'data>(map: &Map<'data>) -> Unwind<'data> {
@@ -98,12 +92,15 @@ pub(crate) fn parse<'data>(map: &Map<'data>) -> Unwind<'data> {
     if let Some(range) = other.and_then(|start| Some(start..map.file_end(start)?)) {
         Table { map, header: header_at, runs_on: false }.read(range, &mut fdes);
     }
+    let place = |fde: &Fde<'_>| (fde.range.start, fde.range.end);
     // They are large, and stand in another order where cold parts do.
-    fdes.sort_by_cached_key(|fde| (fde.range.start, fde.range.end));
+    if !fdes.is_sorted_by_key(place) {
+        fdes.sort_by_cached_key(place);
+    }
     fdes.dedup_by(|b, a| a.range == b.range);
     let frames = section.map(|section| section.address).or(other);
-    let starts = fdes.iter().map(|fde| fde.range.start).collect();
-    Unwind { fdes, starts, tables: UnwindTables { header: header.map(|one| (one.address, one.file_size)), frames } }
+    let finder = Finder::over(fdes.iter().map(|fde| fde.range.start).collect());
+    Unwind { fdes, finder, tables: UnwindTables { header: header.map(|one| (one.address, one.file_size)), frames } }
 }
 
 fn frames_of_header(map: &Map<'_>, header: u64) -> Option<u64> {

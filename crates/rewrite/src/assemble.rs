@@ -9,6 +9,7 @@
 //! Branches start as short as the original has them and only grow, so that the rounds end; a function needs
 //! a handful. Near branches are never shortened: their bytes are copied.
 
+use smallvec::SmallVec;
 use tare_code::{Body, ENDBR64, JumpTable};
 use tare_image::Image;
 
@@ -43,7 +44,7 @@ impl<'a> Probed<'a> {
 
 /// Makes one copy of a function.
 pub(crate) fn assemble(image: &Image<'_>, parts: &[Part<'_>], body: &Body, probed: Option<Probed<'_>>) -> Result<FunctionCopy, Reason> {
-    let mut fragments = Vec::with_capacity(parts.len());
+    let mut fragments = SmallVec::with_capacity(parts.len());
     let mut arranged = Vec::with_capacity(parts.len());
     for part in parts {
         let place = place(part, probed)?;
@@ -58,13 +59,13 @@ pub(crate) fn assemble(image: &Image<'_>, parts: &[Part<'_>], body: &Body, probe
             jumps: Vec::new(),
             address: 0,
         });
-        arranged.push((place.sizes, place.length));
+        arranged.push((place.changes, place.length));
     }
-    let mut copy = FunctionCopy { fragments, tables: Vec::new(), frames: Vec::new() };
-    for ((index, part), (sizes, length)) in parts.iter().enumerate().zip(&arranged) {
+    let mut copy = FunctionCopy { fragments, tables: Vec::new(), frames: SmallVec::new() };
+    for ((index, part), (changes, length)) in parts.iter().enumerate().zip(&arranged) {
         let number = u32::try_from(index).unwrap_or(u32::MAX);
         let mut writer = Writer { part, number, copy: &copy, tables: &body.tables, probed, written: Written::default() };
-        writer.write(sizes, *length)?;
+        writer.write(changes, *length)?;
         let written = writer.written;
         if let Some(fragment) = copy.fragments.get_mut(index) {
             fragment.length = u32::try_from(written.bytes.len()).unwrap_or(u32::MAX);
@@ -98,30 +99,38 @@ fn table_copy(copy: &FunctionCopy, parts: &[Part<'_>], body: &Body, table: &Jump
 
 struct Arranged {
     labels: Vec<Label>,
-    /// Bytes of the copy, at least.
+    /// Bytes of the copy, but for a jump behind its end.
     length: u32,
-    /// Of each item.
-    sizes: Vec<Size>,
+    changes: Vec<Change>,
 }
 
-/// What an item takes in the copy.
-struct Size {
+/// An item that takes more than its own bytes in the copy: few do.
+struct Change {
+    /// Index among the part's items.
+    item: u32,
     inserted: Inserted,
     /// Whether a branch has more than its eight bits.
     wide: bool,
-    /// Where it ends.
-    end: u32,
+    /// How much longer the copy is than the original at the item's end.
+    grown: u32,
 }
 
-impl Size {
-    /// Whether the copy begins with the original's bytes.
-    const fn is_copied(&self, item: &Item) -> bool {
-        match item.form {
-            Form::Short { condition } => !self.wide && (condition.is_none() || self.inserted.taken == 0),
-            Form::Near { condition } => condition.is_none() || self.inserted.taken == 0,
-            _ => true,
-        }
+impl Change {
+    /// Whether the copy ends with the original's bytes.
+    const fn is_copied(&self) -> bool {
+        !self.wide && self.inserted.taken == 0
     }
+}
+
+/// The items of a part, each with its change if it has one, and with how much longer the copy is at its end.
+fn with_changes<'a>(part: &'a Part<'_>, changes: &'a [Change]) -> impl Iterator<Item = (u32, &'a Item, Option<&'a Change>, u32)> {
+    let mut changes = changes.iter().peekable();
+    let mut grown = 0;
+    (0..).zip(&part.items).map(move |(index, item)| {
+        let own = changes.next_if(|change| change.item == index);
+        grown = own.map_or(grown, |change| change.grown);
+        (index, item, own, grown)
+    })
 }
 
 /// Chooses sizes until every short branch reaches its target.
@@ -130,24 +139,73 @@ fn place(part: &Part<'_>, probed: Option<Probed<'_>>) -> Result<Arranged, Reason
     if part.bytes.len() as u64 > u64::from(limit) {
         return Err(Reason::TooLarge);
     }
-    let size = |item| Size { inserted: Inserted::at(item, probed), wide: is_wide_at_once(part, item), end: 0 };
-    let mut sizes: Vec<Size> = part.items.iter().map(size).collect();
-    let mut labels = Vec::new();
-    loop {
-        let length = arrange(part, &mut sizes, &mut labels);
-        let mut has_grown = false;
-        for (item, own) in part.items.iter().zip(&mut sizes) {
-            let is_short = matches!(item.form, Form::Short { .. } | Form::Counter) && own.inserted.taken == 0;
-            if is_short && !own.wide && !reaches(part, item, &labels, own.end) {
-                own.wide = true;
-                has_grown = true;
-            }
-        }
-        if !has_grown {
-            labels.shrink_to_fit();
-            return Ok(Arranged { labels, sizes, length });
+    let mut changes: Vec<Change> = Vec::new();
+    for (index, item) in (0..).zip(&part.items) {
+        let wide = is_wide_at_once(part, item);
+        if wide || item.places.0 != item.places.1 {
+            changes.push(Change { item: index, inserted: Inserted::at(item, probed), wide, grown: 0 });
         }
     }
+    let mut labels = Vec::with_capacity(2 * changes.len());
+    loop {
+        let grown = arrange(part, &mut changes, &mut labels);
+        let short = too_short(part, &changes, &labels);
+        if short.is_empty() {
+            let length = u32::try_from(part.bytes.len()).unwrap_or(u32::MAX).saturating_add(grown);
+            return Ok(Arranged { labels, length, changes });
+        }
+        widen(&mut changes, &short);
+    }
+}
+
+/// Short branches that do not reach their targets.
+fn too_short(part: &Part<'_>, changes: &[Change], labels: &[Label]) -> Vec<u32> {
+    let mut found = Vec::new();
+    let mut level = Level { labels, next: 0 };
+    for (index, item, own, grown) in with_changes(part, changes) {
+        let is_short = matches!(item.form, Form::Short { .. } | Form::Counter) && own.is_none_or(Change::is_copied);
+        // Behind it something may be inserted on the way that falls through, which is no part of it.
+        if is_short && !level.keeps_distance(part, item) && !reaches(part, item, labels, item.end() + grown) {
+            found.push(index);
+        }
+    }
+    found
+}
+
+/// Makes the branches with these indices among the items wide.
+fn widen(changes: &mut Vec<Change>, short: &[u32]) {
+    let known = changes.len();
+    for &item in short {
+        match changes.get_mut(..known).and_then(|changes| changes.iter_mut().find(|change| change.item == item)) {
+            Some(change) => change.wide = true,
+            None => changes.push(Change { item, inserted: Inserted::default(), wide: true, grown: 0 }),
+        }
+    }
+    changes.sort_by_key(|change| change.item);
+}
+
+/// Where distances stay as they are, asked in the order of the items.
+struct Level<'a> {
+    labels: &'a [Label],
+    /// The first label behind the item that is asked for.
+    next: usize,
+}
+
+impl Level<'_> {
+    /// Whether nothing between a branch of the part and its target within it changes the distance.
+    fn keeps_distance(&mut self, part: &Part<'_>, item: &Item) -> bool {
+        let target = offset_of_target(part, item);
+        while self.labels.get(self.next).is_some_and(|label| label.from <= item.at) {
+            self.next += 1;
+        }
+        let before = self.next.checked_sub(1).and_then(|last| self.labels.get(last));
+        let is_level_behind = self.labels.get(self.next).is_none_or(|label| label.from > target.max(item.end()));
+        is_level_behind && before.is_none_or(|label| label.from <= target.min(item.at))
+    }
+}
+
+fn offset_of_target(part: &Part<'_>, item: &Item) -> u32 {
+    u32::try_from(item.target - part.range.start).unwrap_or(u32::MAX)
 }
 
 /// Bytes that are inserted at an instruction.
@@ -184,35 +242,34 @@ impl Inserted {
     }
 }
 
-/// Lists where distances change, and where in the copy each item ends; answers the bytes of the copy, but for a jump behind
-/// its end.
-fn arrange(part: &Part<'_>, sizes: &mut [Size], labels: &mut Vec<Label>) -> u32 {
+/// Lists where distances change; answers how much longer the copy is, but for a jump behind its end.
+fn arrange(part: &Part<'_>, changes: &mut [Change], labels: &mut Vec<Label>) -> u32 {
     labels.clear();
     let mut grown = 0;
-    for (item, Size { inserted: own, wide, end: behind }) in part.items.iter().zip(sizes) {
+    for change in changes {
+        let Some(item) = part.items.get(change.item as usize) else { continue };
+        let own = change.inserted;
         if own.head != 0 {
             let front = item.at + grown;
             grown += own.head;
             labels.push(Label { from: item.at, front, to: item.at + grown });
         }
         let length = u32::from(item.length);
-        let size = own.before + size(item, *wide, own.taken);
+        let size = own.before + size(item, change.wide, own.taken);
         if size != length {
             grown += size;
             grown -= length;
-            let end = item.at + length;
+            let end = item.end();
             labels.push(Label { from: end, front: end + grown, to: end + grown });
         }
-        *behind = item.at + length + grown;
+        change.grown = grown;
     }
-    u32::try_from(part.bytes.len()).unwrap_or(u32::MAX).saturating_add(grown)
+    grown
 }
 
-/// Whether a short branch within its part that ends at this offset of the copy reaches its target. Behind it something may be
-/// inserted on the way that falls through, which is no part of it.
+/// Whether a short branch within its part that ends at this offset of the copy reaches its target.
 fn reaches(part: &Part<'_>, item: &Item, labels: &[Label], end: u32) -> bool {
-    let target = u32::try_from(item.target - part.range.start).unwrap_or(u32::MAX);
-    i8::try_from(i64::from(label(labels, target)) - i64::from(end)).is_ok()
+    i8::try_from(i64::from(label(labels, offset_of_target(part, item))) - i64::from(end)).is_ok()
 }
 
 fn is_wide_at_once(part: &Part<'_>, item: &Item) -> bool {
@@ -264,35 +321,64 @@ struct Writer<'a, 'data> {
 }
 
 impl Writer<'_, '_> {
-    fn write(&mut self, sizes: &[Size], length: u32) -> Result<(), Reason> {
-        let behind = u32::from(self.part.runs_over);
-        let is_near = |item: &Item| matches!(item.form, Form::Short { .. } | Form::Counter | Form::Near { .. });
-        let stays = |item: &Item| is_near(item) && !item.is_exit && self.part.range.contains(&item.target);
-        let has_field =
-            |(item, own): (&Item, &Size)| !stays(item) && (own.wide || !matches!(item.form, Form::Plain | Form::Short { .. } | Form::Counter));
-        self.written.bytes.reserve_exact((length + behind * JUMP) as usize);
-        self.written.fixups.reserve_exact(behind as usize + self.part.items.iter().zip(sizes).filter(|one| has_field(*one)).count());
-        if self.probed.is_some() {
-            self.written.sites.reserve_exact(self.part.items.iter().map(|item| (item.places.1 - item.places.0) as usize).sum());
-        }
+    fn write(&mut self, changes: &[Change], length: u32) -> Result<(), Reason> {
+        self.reserve(changes, length);
         let mut done = 0;
-        for (item, own) in self.part.items.iter().zip(sizes) {
-            let end = item.at + u32::from(item.length);
-            let kept = if own.is_copied(item) { end } else { item.at };
-            if item.places.0 == item.places.1 {
-                self.copy_bytes(done, kept);
-            } else {
-                self.copy_bytes(done, item.at);
-                self.ways_to(item);
-                self.insert_all(item, Slot::Before, size(item, own.wide, own.inserted.taken));
-                self.copy_bytes(item.at, kept);
+        for change in changes {
+            let Some(item) = self.part.items.get(change.item as usize) else { continue };
+            self.copy_bytes(done, item.at);
+            self.ways_to(item);
+            self.insert_all(item, Slot::Before, size(item, change.wide, change.inserted.taken));
+            if change.is_copied() || item.form == Form::Counter {
+                self.copy_bytes(item.at, item.end());
             }
-            self.item(item, own)?;
-            done = end;
+            if !change.is_copied() {
+                self.changed(item, change)?;
+            }
+            done = item.end();
         }
         self.copy_bytes(done, u32::try_from(self.part.bytes.len()).unwrap_or(u32::MAX));
+        self.fields(changes)?;
         if self.part.runs_over {
             self.jump(self.code(self.part.range.end));
+        }
+        Ok(())
+    }
+
+    /// Makes room for what the copy has, and hardly more.
+    fn reserve(&mut self, changes: &[Change], length: u32) {
+        let behind = u32::from(self.part.runs_over);
+        let wide = changes.iter().filter(|change| change.wide || change.inserted.taken != 0).count();
+        self.written.bytes.reserve_exact((length + behind * JUMP) as usize);
+        self.written.fixups.reserve_exact(self.part.fields + wide + behind as usize);
+        if self.probed.is_some() {
+            let changed = changes.iter().filter_map(|change| self.part.items.get(change.item as usize));
+            self.written.sites.reserve_exact(changed.map(|item| (item.places.1 - item.places.0) as usize).sum());
+        }
+    }
+
+    /// The fields of all instructions whose bytes were copied.
+    fn fields(&mut self, changes: &[Change]) -> Result<(), Reason> {
+        let (part, copy) = (self.part, self.copy);
+        let own = copy.fragments.get(self.number as usize).map_or(&[][..], |fragment| &fragment.labels);
+        let mut level = Level { labels: own, next: 0 };
+        for (_, item, change, grown) in with_changes(part, changes) {
+            if change.is_some_and(|change| !change.is_copied()) {
+                continue;
+            }
+            let end = item.end() + grown;
+            match item.form {
+                Form::Plain => {}
+                Form::Memory { field, what } => self.memory(item, end, field, what)?,
+                Form::Call => self.field(end, Target::Code(item.target)),
+                Form::Near { .. } if item.is_exit || !part.range.contains(&item.target) => {
+                    let target = self.branch_target(item)?;
+                    self.field(end, target);
+                }
+                Form::Near { .. } | Form::Short { .. } | Form::Counter if level.keeps_distance(part, item) => {}
+                Form::Near { .. } => self.field(end, Target::Label { part: self.number, offset: label(own, offset_of_target(part, item)) }),
+                Form::Short { .. } | Form::Counter => self.short(end, label(own, offset_of_target(part, item)))?,
+            }
         }
         Ok(())
     }
@@ -345,9 +431,9 @@ impl Writer<'_, '_> {
         self.written.sites.push(Site { at, length: end - at, end: behind, point, slot: placed.slot, region: placed.region, insertion: index });
     }
 
-    /// Writes an instruction whose bytes are not copied, and the field of one whose are.
-    fn item(&mut self, item: &Item, own: &Size) -> Result<(), Reason> {
-        let (wide, taken) = (own.wide, own.inserted.taken);
+    /// Writes a branch with something on its taken side, or with more than eight bits.
+    fn changed(&mut self, item: &Item, change: &Change) -> Result<(), Reason> {
+        let taken = change.inserted.taken;
         match item.form {
             Form::Near { condition: Some(code) } | Form::Short { condition: Some(code) } if taken != 0 => {
                 self.skip_conditionally(code ^ 1, taken);
@@ -358,28 +444,23 @@ impl Writer<'_, '_> {
                 self.skip(taken);
                 self.taken_side(item)?;
             }
-            Form::Plain => {}
-            Form::Memory { field, what } => self.memory(item, field, what)?,
-            Form::Call | Form::Near { .. } => {
-                let target = self.branch_target(item)?;
-                self.field_at_end(target);
-            }
-            Form::Short { condition: Some(code) } if wide => {
+            Form::Short { condition: Some(code) } => {
                 let target = self.branch_target(item)?;
                 self.written.bytes.extend([0x0f, 0x80 | code, 0, 0, 0, 0]);
-                self.field_at_end(target);
+                self.field(self.position(), target);
             }
-            Form::Short { condition: None } if wide => {
+            Form::Short { condition: None } => {
                 let target = self.branch_target(item)?;
                 self.jump(target);
             }
-            Form::Counter if wide => {
+            Form::Counter => {
                 let target = self.branch_target(item)?;
                 self.last_byte(SHORT as u8);
                 self.written.bytes.extend([0xeb, JUMP as u8]);
                 self.jump(target);
             }
-            Form::Short { .. } | Form::Counter => self.short(item)?,
+            // Such have no taken side, and are as wide as they get.
+            Form::Plain | Form::Memory { .. } | Form::Call | Form::Near { .. } => return Err(Reason::StrayBranch),
         }
         Ok(())
     }
@@ -415,12 +496,11 @@ impl Writer<'_, '_> {
         self.written.bytes.extend_from_slice(bytes);
     }
 
-    /// A branch within its fragment, at the distance that the labels give.
-    fn short(&mut self, item: &Item) -> Result<(), Reason> {
-        let Target::Label { offset, .. } = self.branch_target(item)? else { return Err(Reason::StrayBranch) };
-        let distance = i64::from(offset) - self.written.bytes.len() as i64;
-        let distance = i8::try_from(distance).map_err(|_| Reason::StrayBranch)?;
-        self.last_byte(distance.cast_unsigned());
+    /// The distance of a short branch that ends at an offset from another one.
+    fn short(&mut self, end: u32, target: u32) -> Result<(), Reason> {
+        let distance = i8::try_from(i64::from(target) - i64::from(end)).map_err(|_| Reason::StrayBranch)?;
+        let place = self.written.bytes.get_mut(end as usize - 1).ok_or(Reason::StrayBranch)?;
+        *place = distance.cast_unsigned();
         Ok(())
     }
 
@@ -430,14 +510,15 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn memory(&mut self, item: &Item, field: u8, what: Reference) -> Result<(), Reason> {
+    /// The field of an instruction that ends at an offset and refers to memory.
+    fn memory(&mut self, item: &Item, end: u32, field: u8, what: Reference) -> Result<(), Reason> {
         let (is_absolute, target) = match what {
             Reference::Data => (false, Target::Data(item.target)),
             Reference::Table(table) => (false, self.table(table, item.target)?),
             Reference::AbsoluteTable(table) => (true, self.table(table, item.target)?),
         };
         let tail = item.length - field;
-        self.written.fixups.push(Fixup { at: self.position() - u32::from(tail), tail, is_absolute, target });
+        self.written.fixups.push(Fixup { at: end - u32::from(tail), tail, is_absolute, target });
         Ok(())
     }
 
@@ -462,18 +543,17 @@ impl Writer<'_, '_> {
 
     fn jump(&mut self, target: Target) {
         self.written.bytes.extend([0xe9, 0, 0, 0, 0]);
-        self.field_at_end(target);
+        self.field(self.position(), target);
     }
 
-    /// Within a fragment distances are known: what is left are fields that depend on addresses.
-    fn field_at_end(&mut self, target: Target) {
-        let end = self.position();
+    /// The four bytes in front of an offset: within a fragment distances are known, what is left are fields that depend on addresses.
+    fn field(&mut self, end: u32, target: Target) {
         let at = end - 4;
         if let Target::Label { part, offset } = target
             && part == self.number
-            && let Some(field) = self.written.bytes.last_chunk_mut()
+            && let Some(field) = self.written.bytes.get_mut(at as usize..end as usize)
         {
-            *field = offset.wrapping_sub(end).to_le_bytes();
+            field.copy_from_slice(&offset.wrapping_sub(end).to_le_bytes());
             return;
         }
         self.written.fixups.push(Fixup { at, tail: 4, is_absolute: false, target });

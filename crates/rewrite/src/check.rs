@@ -71,7 +71,7 @@ pub struct Checked {
 /// # Errors
 /// Where the image is not instrumented, or its description cannot be read.
 pub fn description(image: &Image<'_>) -> Result<Description, CheckError> {
-    verify::note::read(image).map(|read| read.description).map_err(|fault| CheckError::NotInstrumented { what: fault.what })
+    verify::note::read(image).map(|read| read.description.to_description()).map_err(|fault| CheckError::NotInstrumented { what: fault.what })
 }
 
 /// Holds an instrumented image with the probes of our own runtime against its original.

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
 use tare_code::TableForm;
 
 use crate::insertion::Point;
@@ -112,12 +113,30 @@ impl Fragment {
 
     /// Where unwind information that begins or ends at `original` does so in the copy: behind the instruction in front.
     pub(crate) fn edge(&self, original: u64) -> u32 {
+        self.edge_by(original, |offset| at_or_before(&self.labels, offset))
+    }
+
+    /// The same, asked for ascending addresses.
+    pub(crate) fn edges(&self) -> impl FnMut(u64) -> u32 {
+        let mut next = 0;
+        move |original| {
+            self.edge_by(original, |offset| {
+                while self.labels.get(next).is_some_and(|label| label.from <= offset) {
+                    next += 1;
+                }
+                next.checked_sub(1).and_then(|last| self.labels.get(last)).copied()
+            })
+        }
+    }
+
+    /// An edge by what finds the last label at or in front of an offset.
+    fn edge_by(&self, original: u64, label: impl FnOnce(u32) -> Option<Label>) -> u32 {
         if original <= self.original.start {
             return 0;
         }
         let offset = original.min(self.original.end) - self.original.start;
         let offset = u32::try_from(offset).unwrap_or(u32::MAX);
-        match at_or_before(&self.labels, offset) {
+        match label(offset) {
             Some(label) if label.from == offset => label.front,
             Some(label) => label.to + (offset - label.from),
             None => offset,
@@ -162,10 +181,10 @@ impl TableCopy {
 /// One copy of one function.
 #[derive(Debug)]
 pub(crate) struct FunctionCopy {
-    /// One for each part, in the order of the parts.
-    pub(crate) fragments: Vec<Fragment>,
+    /// One for each part, in the order of the parts: most often one, which stands here as many phases go over it.
+    pub(crate) fragments: SmallVec<[Fragment; 1]>,
     pub(crate) tables: Vec<TableCopy>,
-    pub(crate) frames: Vec<Frame>,
+    pub(crate) frames: SmallVec<[Frame; 1]>,
 }
 
 impl FunctionCopy {
@@ -191,7 +210,7 @@ impl FunctionCopy {
         for fragment in &mut self.fragments {
             (fragment.bytes, fragment.fixups, fragment.labels) = (Vec::new(), Vec::new(), Vec::new());
         }
-        self.frames = Vec::new();
+        self.frames = SmallVec::new();
     }
 
     /// The address behind the instruction that ends at `original`.

@@ -59,12 +59,21 @@ pub(crate) struct Item {
     pub(crate) places: (u32, u32),
 }
 
+impl Item {
+    /// Offset behind it in its part.
+    pub(crate) const fn end(&self) -> u32 {
+        self.at + self.length as u32
+    }
+}
+
 /// One part of a function.
 pub(crate) struct Part<'data> {
     pub(crate) range: Range<u64>,
     pub(crate) bytes: &'data [u8],
     /// What cannot be copied as it stands, in order.
     pub(crate) items: Vec<Item>,
+    /// Of how many of them a field depends on addresses as long as they are copied as they are.
+    pub(crate) fields: usize,
     /// Its instructions in the body.
     pub(crate) instructions: Range<usize>,
     /// Whether control may run over the end (a call that does not return, seldom more).
@@ -248,18 +257,25 @@ impl<'data> Context<'_, 'data> {
         let mut places = Places::of(self.placed, range);
         let listed = self.listed(own, places.addresses(range));
         let mut items = Vec::with_capacity(listed.len());
+        let mut fields = 0;
         for index in listed {
             let Some(one) = code.get(index) else { continue };
             let before = index.checked_sub(1).and_then(|before| code.get(before)).map_or(Flow::Next, |before| before.flow);
             let at = usize::try_from(one.address - range.start).map_err(|_| Reason::TooLarge)?;
             let bytes = bytes.get(at..at + usize::from(one.length)).ok_or(Reason::StrayBranch)?;
             let item = item(self.function, one, at, bytes, &self.references)?;
+            let stays = !item.is_exit & range.contains(&item.target);
+            fields += usize::from(match item.form {
+                Form::Call | Form::Memory { .. } => true,
+                Form::Near { .. } => !stays,
+                Form::Plain | Form::Short { .. } | Form::Counter => false,
+            });
             let places = places.at(one.address);
             if item.form != Form::Plain || places.0 != places.1 {
                 items.push(Item { is_fallen_into: may_run_over(before), places, ..item });
             }
         }
-        Ok(Part { range: range.clone(), bytes, items, instructions: own.clone(), runs_over: may_run_over(last.flow) })
+        Ok(Part { range: range.clone(), bytes, items, fields, instructions: own.clone(), runs_over: may_run_over(last.flow) })
     }
 
     /// The instructions of a part that cannot be copied as they stand, in order, counted from its first: those that depend on where they

@@ -49,6 +49,14 @@ impl Window<'_> {
         place.copy_from_slice(bytes);
         Ok(())
     }
+
+    /// Puts a field.
+    fn field(&mut self, address: u64, bytes: [u8; 4]) -> Result<(), RewriteError> {
+        let at = usize::try_from(address.wrapping_sub(self.start)).map_err(|_| TOO_FAR)?;
+        let place = self.bytes.get_mut(at..).and_then(|place| place.first_chunk_mut()).ok_or(TOO_FAR)?;
+        *place = bytes;
+        Ok(())
+    }
 }
 
 /// Writes what the probes bring, code, jump tables and exception tables.
@@ -56,7 +64,7 @@ pub(crate) fn write(window: &mut Window<'_>, moved: &[Moved], additions: &Additi
     let entries = Entries::new(moved);
     self::additions(window, additions, layout, &entries)?;
     for one in moved {
-        let clean = one.clean.as_ref().map(FunctionCopy::entry);
+        let clean = one.clean.as_deref().map(FunctionCopy::entry);
         window.put(one.constants.address, &one.constants.bytes)?;
         window.put(one.variables.address, &one.variables.bytes)?;
         for copy in one.copies() {
@@ -84,7 +92,7 @@ fn additions(window: &mut Window<'_>, additions: &Additions, layout: &Layout, en
     for &(at, tail, value) in &additions.fields {
         let field = layout.routines() + u64::from(at);
         let target = values.address(value).ok_or(TOO_FAR)?;
-        window.put(field, &displacement(target, field + u64::from(tail)).ok_or(TOO_FAR)?)?;
+        window.field(field, displacement(target, field + u64::from(tail)).ok_or(TOO_FAR)?)?;
     }
     Ok(())
 }
@@ -129,7 +137,7 @@ fn fragment(window: &mut Window<'_>, copy: &FunctionCopy, fragment: &Fragment, e
         } else {
             displacement(target, field + u64::from(fixup.tail)).ok_or(TOO_FAR)?
         };
-        window.put(field, &value)?;
+        window.field(field, value)?;
     }
     Ok(())
 }
@@ -163,7 +171,7 @@ fn sites(window: &mut Window<'_>, one: &Moved, fragment: &Fragment, values: &Val
                     displacement(target, at + u64::from(field.tail)).ok_or(TOO_FAR)?
                 }
             };
-            window.put(at, &value)?;
+            window.field(at, value)?;
         }
     }
     Ok(())

@@ -334,7 +334,7 @@ fn unwind(image: &Image<'_>, (moved, order): (&[Moved], &Order), additions: &Add
     for one in order.probed.iter().filter_map(|&one| moved.get(one)) {
         push_frames(&mut table, fdes, &one.probed, |frame| frame.part == 0)?;
     }
-    for clean in order.clean.iter().filter_map(|&one| moved.get(one)?.clean.as_ref()) {
+    for clean in order.clean.iter().filter_map(|&one| moved.get(one)?.clean.as_deref()) {
         push_frames(&mut table, fdes, clean, |_| true)?;
     }
     for one in moved {

@@ -2,7 +2,8 @@
 //!
 //! Every function ends as moved or as refused with a reason; a refused one is not touched in any way.
 
-use tare_code::{Body, Flow, Instruction, Program, Threads};
+use smallvec::SmallVec;
+use tare_code::{Body, Flow, Instruction, Program, Threads, join};
 use tare_image::Image;
 
 use crate::assemble::{Probed, assemble};
@@ -23,12 +24,12 @@ pub(crate) struct Moved {
     /// Number of its first region within the image.
     pub(crate) id: u32,
     /// Its regions, numbered one after the other.
-    pub(crate) regions: Vec<Region>,
+    pub(crate) regions: SmallVec<[Region; 1]>,
     /// From each of its entries, the first one that of the function.
-    pub(crate) springboards: Vec<Springboard>,
+    pub(crate) springboards: SmallVec<[Springboard; 1]>,
     pub(crate) probed: FunctionCopy,
     /// Without probes, for a leaf that may run so.
-    pub(crate) clean: Option<FunctionCopy>,
+    pub(crate) clean: Option<Box<FunctionCopy>>,
     /// What is inserted, to which the sites refer.
     pub(crate) insertions: Vec<Insertion>,
     /// What the probes keep of their own for this function.
@@ -91,12 +92,12 @@ impl Block {
 impl Moved {
     /// All copies.
     pub(crate) fn copies(&self) -> impl Iterator<Item = &FunctionCopy> {
-        std::iter::once(&self.probed).chain(&self.clean)
+        std::iter::once(&self.probed).chain(self.clean.as_deref())
     }
 
     /// All copies.
     pub(crate) fn copies_mut(&mut self) -> impl Iterator<Item = &mut FunctionCopy> {
-        std::iter::once(&mut self.probed).chain(&mut self.clean)
+        std::iter::once(&mut self.probed).chain(self.clean.as_deref_mut())
     }
 
     /// Fills in what depends on addresses and numbers, once they are known.
@@ -124,7 +125,7 @@ impl Moved {
 /// The selected functions that are not refused by their nature, with the room at their entries.
 pub(crate) struct Chosen<'a> {
     pub(crate) selection: &'a Selection,
-    pub(crate) springboards: Vec<Springboard>,
+    pub(crate) springboards: SmallVec<[Springboard; 1]>,
 }
 
 /// Tells functions that may be moved from those that are refused before they are even decoded.
@@ -169,11 +170,9 @@ pub(crate) struct Lifting<'a, 'data> {
 pub(crate) fn lift_all(lifting: &Lifting<'_, '_>, chosen: &[Chosen<'_>]) -> (Vec<Moved>, Vec<Refused>) {
     let program = lifting.program;
     let can_relocate = relocation_table_size(lifting.image).is_some();
-    let lifted = lifting.threads.map(chosen, |one| lifting.lift(one, can_relocate));
-    let kept = chosen.iter().zip(&lifted).filter_map(|(one, lifted)| Some((one.selection.function, lifted.as_ref().err().copied()?)));
-    let mut refused: Vec<Refused> = kept.filter_map(|(function, reason)| refusal(program, function, reason)).collect();
-    // The one list becomes the other where it stands: these are large.
-    let mut moved: Vec<Moved> = lifted.into_iter().filter_map(|one| one.ok().flatten()).collect();
+    let lifted = lifting.threads.portions(chosen, |portion| lifting.lift_portion(portion, can_relocate));
+    let (lifted, kept): (Vec<Vec<Moved>>, Vec<Vec<Refused>>) = lifted.into_iter().unzip();
+    let (mut moved, mut refused) = (join(lifted), join(kept));
     loop {
         let mut short = without_jump(program, &moved);
         if short.is_empty() {
@@ -208,6 +207,18 @@ fn refusal(program: &Program, function: usize, reason: Reason) -> Option<Refused
 }
 
 impl Lifting<'_, '_> {
+    /// Moves the functions of a portion that can be; tells of the others why not.
+    fn lift_portion(&self, portion: &[Chosen<'_>], can_relocate: bool) -> (Vec<Moved>, Vec<Refused>) {
+        let (mut moved, mut refused) = (Vec::with_capacity(portion.len()), Vec::new());
+        for chosen in portion {
+            match self.lift(chosen, can_relocate) {
+                Ok(lifted) => moved.extend(lifted),
+                Err(reason) => refused.extend(refusal(self.program, chosen.selection.function, reason)),
+            }
+        }
+        (moved, refused)
+    }
+
     /// Moves one function; `None` where nothing of it is to be measured.
     fn lift(&self, chosen: &Chosen<'_>, can_relocate: bool) -> Result<Option<Moved>, Reason> {
         let (image, selection) = (self.image, chosen.selection);
@@ -230,7 +241,7 @@ impl Lifting<'_, '_> {
         let inserted = self.probes.inserted(index, &places);
         let parts = decode(image, function, &body, &points.placed)?;
         let probed = assemble(image, &parts, &body, Some(Probed { points: &points, insertions: &inserted.insertions }))?;
-        let clean = if has_clean_copy { Some(assemble(image, &parts, &body, None)?) } else { None };
+        let clean = if has_clean_copy { Some(Box::new(assemble(image, &parts, &body, None)?)) } else { None };
         Ok(Some(Moved {
             function: index,
             id: 0,
@@ -266,8 +277,8 @@ fn of_region(points: &Points, field: VariableField) -> VariableField {
 }
 
 /// Where each springboard leads.
-fn entries(springboards: &[Springboard], points: &Points, copy: &FunctionCopy) -> Result<Vec<Springboard>, Reason> {
-    let mut found = springboards.to_vec();
+fn entries(springboards: &[Springboard], points: &Points, copy: &FunctionCopy) -> Result<SmallVec<[Springboard; 1]>, Reason> {
+    let mut found: SmallVec<[Springboard; 1]> = SmallVec::from_slice(springboards);
     for springboard in found.iter_mut().skip(1) {
         let arrival = points.arrival(Way::Entry, springboard.entry);
         let Some(Target::Label { part, offset }) = copy.arrival(springboard.entry, arrival) else { return Err(Reason::StrayBranch) };

@@ -9,6 +9,7 @@ mod stack;
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
 use tare_code::{Body, Flow, Function, Program};
 use tare_image::Image;
 
@@ -94,7 +95,7 @@ pub(crate) enum Way {
 #[derive(Clone, Default)]
 pub(crate) struct Points {
     pub(crate) placed: Vec<Placed>,
-    pub(crate) regions: Vec<Region>,
+    pub(crate) regions: SmallVec<[Region; 1]>,
     /// What leads where: the way, the link address of the instruction, and the number of the arrival there.
     pub(crate) ways: Vec<(Way, u64, u16)>,
     /// Calls that unwind to an arrival: their link addresses, the landing pad, the number of the arrival; sorted.
@@ -172,7 +173,6 @@ pub(crate) struct Wanted {
 
 /// The entries and exits of the function itself.
 fn function_points(points: &mut Points, function: &Function, body: &Body, has_clean_copy: bool) {
-    points.regions.reserve_exact(1);
     let region = points.region(Scope::Function, function.entry..function.entry + function.size(), None);
     let place = |point, address| Place {
         point,

@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use iced_x86::{Code, Decoder, DecoderOptions, Mnemonic};
+use smallvec::{SmallVec, smallvec};
 use tare_code::{ENDBR64, Function, Program, Refusal};
 use tare_image::Image;
 
@@ -53,7 +54,7 @@ impl Springboard {
 }
 
 /// Finds room at all entries of a function that may be moved.
-pub(crate) fn find(image: &Image<'_>, program: &Program, neighbours: &Neighbours, function: &Function) -> Result<Vec<Springboard>, Reason> {
+pub(crate) fn find(image: &Image<'_>, program: &Program, neighbours: &Neighbours, function: &Function) -> Result<SmallVec<[Springboard; 1]>, Reason> {
     // What is short for the analysis may still have padding, or an island.
     if let Some(refusal) = function.refusal.filter(|&refusal| refusal != Refusal::ShortEntry) {
         return Err(Reason::Analysis(refusal));
@@ -65,7 +66,7 @@ pub(crate) fn find(image: &Image<'_>, program: &Program, neighbours: &Neighbours
         return Err(Reason::SharedCode);
     }
     if function.other_entries.is_empty() {
-        return Ok(vec![room_at(image, neighbours, function, (function.entry, &[function.entry]))?]);
+        return Ok(smallvec![room_at(image, neighbours, function, (function.entry, &[function.entry]))?]);
     }
     let mut entries = vec![function.entry];
     entries.extend(function.other_entries.iter().copied().filter(|&entry| entry != function.entry));
@@ -73,7 +74,8 @@ pub(crate) fn find(image: &Image<'_>, program: &Program, neighbours: &Neighbours
     entries.retain(|&entry| seen.insert(entry));
     let may_do_without = |entry: u64| entry != function.entry && program.branching_into(entry).next().is_some();
     let (optional, known): (Vec<u64>, Vec<u64>) = entries.iter().partition(|&&entry| may_do_without(entry));
-    let found: Result<Vec<Springboard>, Reason> = known.iter().map(|&entry| room_at(image, neighbours, function, (entry, &known))).collect();
+    let found: Result<SmallVec<[Springboard; 1]>, Reason> =
+        known.iter().map(|&entry| room_at(image, neighbours, function, (entry, &known))).collect();
     let mut found = found?;
     for entry in optional {
         let room = room_at(image, neighbours, function, (entry, &entries)).ok();

@@ -32,6 +32,7 @@ use crate::layout::Layout;
 use crate::plan::Moved;
 use crate::points::Slot;
 use loader::Hooks;
+use seen::Seen;
 use walk::Walk;
 
 /// Where one copy of a function is said to be.
@@ -114,8 +115,8 @@ pub(crate) struct Table {
 /// Where a function is said to be.
 pub(crate) struct Claim<'a> {
     pub(crate) function: usize,
-    /// Its entries: link addresses in the original, of the jump there if there is one, and of the moved entry.
-    pub(crate) entries: Vec<(u64, Option<u64>, u64)>,
+    /// Which of all [`Claims::entries`] are its.
+    entries: Range<usize>,
     moved: &'a Moved,
     pub(crate) insertions: &'a [Insertion],
     pub(crate) constants: (u64, &'a [u8]),
@@ -126,6 +127,9 @@ pub(crate) struct Claim<'a> {
     /// Whether other regions are inside.
     pub(crate) has_regions_inside: bool,
 }
+
+/// A way into moved code: link addresses in the original, of the jump there if there is one, and of the moved entry.
+pub(crate) type Entry = (u64, Option<u64>, u64);
 
 /// Copies are made when they are asked for: at any time few are needed.
 impl Claim<'_> {
@@ -141,13 +145,15 @@ impl Claim<'_> {
 
     /// Where the copy without probes is said to be entered.
     fn clean_entry(&self) -> Option<u64> {
-        self.moved.clean.as_ref().map(FunctionCopy::entry)
+        self.moved.clean.as_deref().map(FunctionCopy::entry)
     }
 }
 
 /// What is said of the written image.
 pub(crate) struct Claims<'a> {
     pub(crate) functions: Vec<Claim<'a>>,
+    /// Of all functions, one after the other, as they are read more often than what else is said of functions.
+    pub(crate) entries: Vec<Entry>,
     pub(crate) additions: &'a Additions,
     /// Link addresses.
     pub(crate) slots: u64,
@@ -168,19 +174,25 @@ pub(crate) struct Claims<'a> {
 
 impl<'a> Claims<'a> {
     pub(crate) fn new(moved: &'a [Moved], additions: &'a Additions, layout: &Layout, request: &Request<'a>) -> Self {
-        let claim = |one: &'a Moved| Claim {
-            function: one.function,
-            entries: one.springboards.iter().map(|springboard| (springboard.entry, springboard.at, one.entry(springboard))).collect(),
-            moved: one,
-            insertions: &one.insertions,
-            constants: (one.constants.address, &one.constants.bytes),
-            variables: (one.variables.address, &one.variables.bytes),
-            has_entry: one.filled.entry,
-            has_exits: one.filled.exits,
-            has_regions_inside: one.filled.brackets && one.regions.iter().any(|region| region.scope != Scope::Function),
+        let mut entries = Vec::with_capacity(moved.len());
+        let claim = |one: &'a Moved| {
+            let first = entries.len();
+            entries.extend(one.springboards.iter().map(|springboard| (springboard.entry, springboard.at, one.entry(springboard))));
+            Claim {
+                function: one.function,
+                entries: first..entries.len(),
+                moved: one,
+                insertions: &one.insertions,
+                constants: (one.constants.address, &one.constants.bytes),
+                variables: (one.variables.address, &one.variables.bytes),
+                has_entry: one.filled.entry,
+                has_exits: one.filled.exits,
+                has_regions_inside: one.filled.brackets && one.regions.iter().any(|region| region.scope != Scope::Function),
+            }
         };
         Self {
             functions: moved.iter().map(claim).collect(),
+            entries,
             additions,
             slots: layout.slots(),
             routines: layout.routines(),
@@ -192,6 +204,11 @@ impl<'a> Claims<'a> {
             poison: request.poison,
             unwinds_all: false,
         }
+    }
+
+    /// The ways into a function, the first one through its own entry.
+    pub(crate) fn entries_of(&self, claim: &Claim<'_>) -> &[Entry] {
+        self.entries.get(claim.entries.clone()).unwrap_or_default()
     }
 }
 
@@ -211,21 +228,21 @@ impl Fault {
 /// Checks the whole image.
 pub(crate) fn verify(original: &Image<'_>, program: &Program, bytes: &[u8], claims: &Claims<'_>, threads: Threads) -> Result<(), RewriteError> {
     let fail = |function: &str, fault: Fault| RewriteError::Check { function: function.to_owned(), address: fault.address, what: fault.what };
-    let written = Image::parse(bytes).map_err(|_| fail("the headers", Fault::new(0, "the file cannot be read")))?;
+    let written = Image::parse_as_loaded(bytes).map_err(|_| fail("the headers", Fault::new(0, "the file cannot be read")))?;
     note::check(&written, claims).map_err(|fault| fail("the note", fault))?;
     threads::check(original, &written).map_err(|fault| fail("thread-local variables", fault))?;
     let hooks = Hooks::of(original, claims);
     loader::check(original, &written, claims, &hooks).map_err(|fault| fail("what the loader reads", fault))?;
     originals::check(original, &written, claims, &hooks).map_err(|fault| fail("the original's bytes", fault))?;
     unwinding::check(original, &written, claims).map_err(|fault| fail("the unwind table", fault))?;
-    let mut moved = AddressMap::with_capacity_and_hasher(claims.functions.len(), Default::default());
-    moved.extend(claims.functions.iter().flat_map(|one| &one.entries).map(|&(original, _, entry)| (original, entry)));
+    let mut moved = AddressMap::with_capacity_and_hasher(claims.entries.len(), Default::default());
+    moved.extend(claims.entries.iter().map(|&(original, _, entry)| (original, entry)));
     additions(&written, claims, &moved).map_err(|fault| fail("the probes' own code", fault))?;
-    let faults = threads.map(&claims.functions, |claim| {
+    let faults = threads.map_in(&claims.functions, Seen::default, |seen, claim| {
         let walk = Walk { original, written: &written, program, moved: &moved, claims, claim };
-        let checked = springboards(&written, claim)
-            .and_then(|()| walk.check(&claim.probed(), true))
-            .and_then(|()| claim.clean().map_or(Ok(()), |clean| walk.check(&clean, false)));
+        let checked = springboards(&written, claims, claim)
+            .and_then(|()| walk.check(&claim.probed(), true, seen))
+            .and_then(|()| claim.clean().map_or(Ok(()), |clean| walk.check(&clean, false, seen)));
         checked.err().map(|fault| (claim.function, fault))
     });
     match faults.into_iter().flatten().next() {
@@ -295,10 +312,10 @@ fn address_of(claims: &Claims<'_>, claim: Option<&Claim<'_>>, moved: &AddressMap
 }
 
 /// The jumps at the original entries land on the moved ones, short ones by a long one elsewhere.
-fn springboards(written: &Image<'_>, claim: &Claim<'_>) -> Result<(), Fault> {
+fn springboards(written: &Image<'_>, claims: &Claims<'_>, claim: &Claim<'_>) -> Result<(), Fault> {
     block(written, claim.constants, "constants differ")?;
     block(written, claim.variables, "variables differ")?;
-    for &(entry, jump, moved) in &claim.entries {
+    for &(entry, jump, moved) in claims.entries_of(claim) {
         let Some(jump) = jump else { continue };
         let fault = Fault::new(jump, "the jump at the entry does not lead to the moved entry");
         let is_near = jump == entry || jump == entry + 4;

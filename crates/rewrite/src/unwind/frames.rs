@@ -8,6 +8,7 @@
 
 use std::iter::Peekable;
 
+use smallvec::SmallVec;
 use tare_image::{CfiInstruction, CfiOp, Fde, Image};
 
 use crate::assemble::Probed;
@@ -33,8 +34,8 @@ pub(crate) struct Frame {
 }
 
 /// The unwind entries of a copy.
-pub(crate) fn convert(image: &Image<'_>, copy: &FunctionCopy, probed: Option<Probed<'_>>) -> Result<Vec<Frame>, Reason> {
-    let mut frames = Vec::with_capacity(copy.fragments.len());
+pub(crate) fn convert(image: &Image<'_>, copy: &FunctionCopy, probed: Option<Probed<'_>>) -> Result<SmallVec<[Frame; 1]>, Reason> {
+    let mut frames = SmallVec::with_capacity(copy.fragments.len());
     for (fragment, part) in copy.fragments.iter().zip(0_u32..) {
         let fdes = image.fdes();
         let first = image.fdes_in_front_of(fragment.original.start).saturating_sub(1);
@@ -84,6 +85,7 @@ fn rows(fde: &Fde<'_>, fragment: &Fragment, insertions: &[Insertion], (start, en
         writer.state.apply(&instruction);
     }
     let mut original = fde.range.start;
+    let mut edge = fragment.edges();
     let mut instructions = fde.cfi();
     for instruction in instructions.by_ref() {
         match instruction.op {
@@ -91,7 +93,7 @@ fn rows(fde: &Fde<'_>, fragment: &Fragment, insertions: &[Insertion], (start, en
             CfiOp::Advance(units) => original = original.saturating_add(units.saturating_mul(fde.code_alignment)),
             _ if original >= fragment.original.end => {}
             _ => {
-                let next = fragment.edge(original);
+                let next = edge(original);
                 writer.sites_before(next);
                 writer.rows.advance_to(next);
                 writer.rows.bytes.extend_from_slice(instruction.bytes);

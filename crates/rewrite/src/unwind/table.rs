@@ -28,7 +28,6 @@ const UDATA4: u8 = 0x03;
 const ALIGNMENT: usize = 8;
 
 /// What entries must share to share a CIE.
-#[derive(PartialEq, Eq)]
 struct Common<'a> {
     instructions: &'a [u8],
     code_alignment: u64,
@@ -37,6 +36,20 @@ struct Common<'a> {
     personality: Option<(u8, u64)>,
     has_exceptions: bool,
     is_signal_frame: bool,
+}
+
+impl Common<'_> {
+    /// Whether an entry can share the CIE. Most entries of an image have theirs in one, whose bytes need not be compared.
+    fn serves(&self, entry: &Entry<'_>) -> bool {
+        let fde = entry.common;
+        self.code_alignment == entry.code_alignment
+            && self.data_alignment == fde.data_alignment
+            && self.return_register == fde.return_register
+            && self.personality == fde.personality
+            && self.has_exceptions == entry.exceptions.is_some()
+            && self.is_signal_frame == fde.is_signal_frame
+            && (std::ptr::eq(self.instructions, fde.cie_instructions) || self.instructions == fde.cie_instructions)
+    }
 }
 
 /// `.eh_frame`, being written.
@@ -99,6 +112,9 @@ impl<'a> FrameTable<'a> {
 
     /// The position of the CIE that an entry needs, written if it is the first to need it.
     fn common(&mut self, entry: &Entry<'a>) -> Option<usize> {
+        if let Some(found) = self.common.iter().find(|one| one.0.serves(entry)) {
+            return Some(found.1);
+        }
         let fde = entry.common;
         let common = Common {
             instructions: fde.cie_instructions,
@@ -109,9 +125,6 @@ impl<'a> FrameTable<'a> {
             has_exceptions: entry.exceptions.is_some(),
             is_signal_frame: fde.is_signal_frame,
         };
-        if let Some(found) = self.common.iter().find(|one| one.0 == common) {
-            return Some(found.1);
-        }
         let start = self.begin();
         self.write_common(&common)?;
         self.end(start)?;

@@ -1,6 +1,6 @@
 //! The note of an instrumented image, and what it leads to.
 
-use tare_format::description::Description;
+use tare_format::description::DescriptionView;
 use tare_format::note::{ImageNote, NOTE_NAME, NOTE_TYPE};
 use tare_format::probe::SLOTS_SIZE;
 use tare_image::{Image, Segment};
@@ -8,15 +8,15 @@ use tare_image::{Image, Segment};
 use super::{Claims, Fault};
 
 /// What a note leads to.
-pub(crate) struct Read {
-    pub(crate) description: Description,
+pub(crate) struct Read<'data> {
+    pub(crate) description: DescriptionView<'data>,
     /// Link addresses of the description and the slots.
     pub(crate) description_at: u64,
     pub(crate) slots: u64,
 }
 
 /// Follows the note of an image.
-pub(crate) fn read(image: &Image<'_>) -> Result<Read, Fault> {
+pub(crate) fn read<'data>(image: &Image<'data>) -> Result<Read<'data>, Fault> {
     let owner = std::str::from_utf8(NOTE_NAME).unwrap_or_default().trim_end_matches('\0');
     let notes = image.notes();
     let note = notes.iter().find(|note| note.owner == owner && note.kind == NOTE_TYPE);
@@ -30,7 +30,7 @@ pub(crate) fn read(image: &Image<'_>) -> Result<Read, Fault> {
     let here = in_memory.ok_or(Fault::new(0, "the note is not loaded"))?;
     let description_at = here.wrapping_add_signed(content.description);
     let bytes = image.bytes_at(description_at, content.description_length);
-    let description = bytes.and_then(|bytes| Description::from_bytes(bytes).ok());
+    let description = bytes.and_then(|bytes| DescriptionView::of(bytes).ok());
     let description = description.ok_or(Fault::new(description_at, "the description cannot be read"))?;
     Ok(Read { description, description_at, slots: here.wrapping_add_signed(content.slots) })
 }
@@ -38,7 +38,7 @@ pub(crate) fn read(image: &Image<'_>) -> Result<Read, Fault> {
 /// The note leads to a description of as many regions as there are, and to slots that are writable and empty.
 pub(crate) fn check(written: &Image<'_>, claims: &Claims<'_>) -> Result<(), Fault> {
     let Read { description, description_at, slots } = read(written)?;
-    if description.regions.len() != claims.regions {
+    if description.count() != claims.regions {
         return Err(Fault::new(description_at, "the description has other regions than the image"));
     }
     let is_writable = written.segment_at(slots).is_some_and(Segment::is_writable);

@@ -74,8 +74,8 @@ fn same(original: &Image<'_>, written: &Image<'_>, range: &Range<u64>) -> Result
 
 /// The jumps at entries, and those that short ones lead to.
 fn jumps(written: &Image<'_>, claims: &Claims<'_>) -> Vec<Range<u64>> {
-    let mut found = Vec::with_capacity(claims.functions.len());
-    for &(entry, jump, _) in claims.functions.iter().flat_map(|one| &one.entries) {
+    let mut found = Vec::with_capacity(claims.entries.len());
+    for &(entry, jump, _) in &claims.entries {
         let Some(jump) = jump else { continue };
         if jump == entry + ENDBR64.len() as u64 {
             found.push(entry..jump);

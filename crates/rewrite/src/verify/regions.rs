@@ -32,7 +32,7 @@ pub(crate) fn check(walk: &Walk<'_, '_>, copy: &Copy, seen: &Seen) -> Result<(),
     let mut checker = Checker { walk, copy, seen, events, open: HashMap::new(), todo: Vec::new() };
     let blocks: HashMap<u64, usize> = cfg.blocks.iter().enumerate().map(|(index, block)| (block.address, index)).collect();
     checker.arrive(function.entry, Slot::Fall, &Open::new())?;
-    for &(entry, _, moved) in walk.claim.entries.iter().skip(1) {
+    for &(entry, _, moved) in walk.claims.entries_of(walk.claim).iter().skip(1) {
         let slot = checker.slot_of(moved, entry).ok_or(Fault::new(moved, "an entry leads to no instruction"))?;
         checker.arrive(entry, slot, &Open::new())?;
     }

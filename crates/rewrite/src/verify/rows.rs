@@ -27,6 +27,7 @@ fn instructions_are_the_same(old: &Fde<'_>, new: &Fde<'_>, seen: &Seen) -> bool 
     let mut found = Placed::of(new);
     let mut exits = seen.exits.iter().filter(|exit| new.range.contains(&exit.0)).peekable();
     let mut next = own.next();
+    let mut last = (old.range.start, seen.label(old.range.start));
     // An exit at which something was remembered: from where, and where it is restored.
     let mut left: Option<(u64, u64)> = None;
     for (at, one) in found.by_ref() {
@@ -39,9 +40,14 @@ fn instructions_are_the_same(old: &Fde<'_>, new: &Fde<'_>, seen: &Seen) -> bool 
             }
             continue;
         }
-        if next.is_some_and(|(place, original)| original.bytes == one.bytes && seen.label(place) == Some(at)) {
-            next = own.next();
-            continue;
+        if let Some((place, original)) = next {
+            if last.0 != place {
+                last = (place, seen.label(place));
+            }
+            if last.1 == Some(at) && are_equal(original.bytes, one.bytes) {
+                next = own.next();
+                continue;
+            }
         }
         while exits.next_if(|exit| exit.0 < at).is_some() {}
         let Some(&&(from, behind)) = exits.peek() else { return false };
@@ -53,6 +59,11 @@ fn instructions_are_the_same(old: &Fde<'_>, new: &Fde<'_>, seen: &Seen) -> bool 
         }
     }
     next.is_none() && left.is_none() && !own.instructions.is_damaged() && !found.instructions.is_damaged()
+}
+
+/// Whether a few bytes are others.
+fn are_equal(some: &[u8], others: &[u8]) -> bool {
+    some.len() == others.len() && some.iter().zip(others).all(|(one, other)| one == other)
 }
 
 /// The call-frame instructions of an entry that change its rows, with the addresses from which on they count.

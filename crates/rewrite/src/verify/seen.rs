@@ -5,10 +5,8 @@ use std::ops::Range;
 use crate::insertion::Point;
 use crate::points::Slot;
 
-/// Of how many bytes about one branches within the function.
-const BYTES_A_BRANCH: u64 = 16;
-
-/// What is known of a copy after its instructions were walked through.
+/// What is known of a copy after its instructions were walked through. Its room is left to the next copy.
+#[derive(Default)]
 pub(crate) struct Seen {
     /// For each fragment, where its instructions are.
     pub(crate) labels: Vec<Labels>,
@@ -18,13 +16,28 @@ pub(crate) struct Seen {
     pub(crate) exits: Vec<(u64, u64)>,
     /// What begins and ends where: the original instruction, its side, the point and the region.
     pub(crate) events: Vec<(u64, Slot, Point, u32)>,
+    /// Labels of former copies.
+    spare: Vec<Labels>,
 }
 
 impl Seen {
-    /// Nothing yet, with room for what is usual in a copy of so many fragments and bytes.
-    pub(crate) fn with_room(fragments: usize, bytes: u64) -> Self {
-        let branches = usize::try_from(bytes / BYTES_A_BRANCH).unwrap_or(0);
-        Self { labels: Vec::with_capacity(fragments), branches: Vec::with_capacity(branches), exits: Vec::new(), events: Vec::new() }
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.spare.append(&mut self.labels);
+        self.branches.clear();
+        self.exits.clear();
+        self.events.clear();
+    }
+
+    /// Room for the labels of a fragment, without any yet.
+    pub(crate) fn labels_of(&mut self, old: &Range<u64>) -> Labels {
+        let mut labels = self.spare.pop().unwrap_or_default();
+        let words = usize::try_from(old.end.saturating_sub(old.start).div_ceil(64)).unwrap_or(0);
+        labels.start = old.start;
+        labels.starts.clear();
+        labels.starts.resize(words, 0);
+        labels.shifts.clear();
+        labels
     }
 
     /// The exit whose probe came last ends at an address of the copy.
@@ -46,6 +59,7 @@ impl Seen {
 }
 
 /// Where the instructions of a fragment are: in the original as a set, in the copy by where the distance changes.
+#[derive(Default)]
 pub(crate) struct Labels {
     /// Link address in the original.
     start: u64,
@@ -56,12 +70,6 @@ pub(crate) struct Labels {
 }
 
 impl Labels {
-    /// No instruction yet, with room for so many places at which the distance changes.
-    pub(crate) fn new(old: &Range<u64>, shifts: usize) -> Self {
-        let words = usize::try_from(old.end.saturating_sub(old.start).div_ceil(64)).unwrap_or(0);
-        Self { start: old.start, starts: vec![0; words], shifts: Vec::with_capacity(shifts) }
-    }
-
     /// Notes an instruction; they come in order.
     pub(crate) fn push(&mut self, old: u64, new: u64) {
         self.mark(old);

@@ -24,25 +24,24 @@ pub(crate) struct Walk<'a, 'data> {
 }
 
 impl Walk<'_, '_> {
-    /// Checks one copy.
-    pub(crate) fn check(&self, copy: &Copy, has_probes: bool) -> Result<(), Fault> {
-        let bytes = copy.fragments.iter().map(|fragment| fragment.old.end.saturating_sub(fragment.old.start)).sum();
-        let mut seen = Seen::with_room(copy.fragments.len(), bytes);
+    /// Checks one copy. What was seen of another one is forgotten.
+    pub(crate) fn check(&self, copy: &Copy, has_probes: bool, seen: &mut Seen) -> Result<(), Fault> {
+        seen.clear();
         for fragment in &copy.fragments {
             if let Some(relocation) = self.original.relocations_in(&fragment.old).first() {
                 return Err(Fault::new(relocation.address, "the loader writes an address there in the original alone"));
             }
-            Place::new(self, copy, fragment, has_probes)?.run(&mut seen)?;
+            Place::new(self, copy, fragment, has_probes)?.run(seen)?;
         }
-        copy.fragments.iter().try_for_each(|fragment| self.unwinding(copy, fragment, &seen))?;
+        copy.fragments.iter().try_for_each(|fragment| self.unwinding(copy, fragment, seen))?;
         for &(at, original, copy) in &seen.branches {
-            if seen.label(original).or_else(|| self.behind_lock(original, &seen)) != Some(copy) {
+            if seen.label(original).or_else(|| self.behind_lock(original, seen)) != Some(copy) {
                 return Err(Fault::new(at, "a branch goes elsewhere than the original's"));
             }
         }
-        copy.tables.iter().try_for_each(|table| self.table(copy, table, &seen))?;
+        copy.tables.iter().try_for_each(|table| self.table(copy, table, seen))?;
         let has_regions = has_probes && self.claim.has_regions_inside;
-        if has_regions { regions::check(self, copy, &seen) } else { Ok(()) }
+        if has_regions { regions::check(self, copy, seen) } else { Ok(()) }
     }
 
     /// The place behind the `lock` prefix of an instruction, where that is what an address of the original is.
@@ -286,7 +285,7 @@ impl<'a, 'data> Place<'a, 'data> {
         if is_entry && self.has_probes && self.walk.claim.has_entry && first.is_none() {
             return Err(self.fault("there is no probe at the entry"));
         }
-        let mut labels = Labels::new(&self.fragment.old, 2 * self.fragment.sites.len() + 2);
+        let mut labels = seen.labels_of(&self.fragment.old);
         let mut inserted = self.next_inserted();
         while self.old < self.fragment.old.end {
             let mut has_exit = false;
@@ -442,18 +441,21 @@ impl<'a, 'data> Place<'a, 'data> {
     /// Goes behind instructions that hold no field, whose bytes are looked at later, and notes the one behind them; answers what is known of
     /// that without decoding it. `None` where the part ends or something is inserted first.
     fn pass_plain(&mut self, labels: &mut Labels, inserted: u64) -> Option<Option<Usual>> {
-        let mut ahead = self.new_bytes.get(self.place(self.new)..).unwrap_or_default();
-        loop {
-            let next = usual(ahead, self.new);
-            let Some(Usual::Plain { length }) = next else { return Some(next) };
-            self.old += u64::from(length);
-            self.new += u64::from(length);
-            if self.old >= self.fragment.old.end || self.new == inserted {
-                return None;
+        let first = self.place(self.new);
+        let (old, new) = (self.old, self.new);
+        let mut passed = 0;
+        let next = loop {
+            let ahead = self.new_bytes.get(first + passed as usize..).unwrap_or_default();
+            let next = usual(ahead, new + passed);
+            let Some(Usual::Plain { length }) = next else { break Some(next) };
+            passed += u64::from(length);
+            if old + passed >= self.fragment.old.end || new + passed == inserted {
+                break None;
             }
-            labels.mark(self.old);
-            ahead = ahead.get(usize::from(length)..).unwrap_or_default();
-        }
+            labels.mark(old + passed);
+        };
+        (self.old, self.new) = (old + passed, new + passed);
+        next
     }
 
     /// Goes behind the next instruction without decoding it, if that is known to be the original's but for a field, and nothing is inserted.

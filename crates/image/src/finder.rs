@@ -2,7 +2,7 @@
 
 /// Sorted starts, and a coarse table over them.
 #[derive(Default)]
-pub(crate) struct Finder {
+pub struct Finder {
     starts: Vec<u64>,
     base: u64,
     /// Addresses in one entry, as a power of two.
@@ -13,7 +13,8 @@ pub(crate) struct Finder {
 
 impl Finder {
     /// Over starts that are sorted.
-    pub(crate) fn over(starts: Vec<u64>) -> Self {
+    #[must_use]
+    pub fn over(starts: Vec<u64>) -> Self {
         let (Some(&base), Some(&last)) = (starts.first(), starts.last()) else { return Self::default() };
         let room = starts.len() as u64 * 2 + 1;
         let mut shift = 4;
@@ -37,8 +38,9 @@ impl Finder {
     }
 
     /// How many starts lie at or in front of an address.
+    #[must_use]
     #[inline]
-    pub(crate) fn behind(&self, address: u64) -> usize {
+    pub fn behind(&self, address: u64) -> usize {
         let Some(offset) = address.checked_sub(self.base) else { return 0 };
         let entry = usize::try_from(offset >> self.shift).unwrap_or(usize::MAX);
         let first = self.before.get(entry).map_or(self.starts.len(), |&count| count as usize);
