@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { CALLS = 300000, ROOM = 1 << 10, FLIPS = 1 << 16 };
+/* Each flip is met once: predictors of branches learn tens of thousands of them that come again. */
+enum { CALLS = 300000, ROOM = 1 << 10, FLIPS = 4 * CALLS + 12345 };
 
 static uint64_t next_of[ROOM];
 static uint8_t flips[FLIPS];
@@ -66,10 +67,18 @@ __attribute__((noinline)) uint64_t branches(uint64_t x)
 {
     uint64_t sum = 0;
     for (int i = 0; i < 4; i++) {
-        if (flips[(x + i) % FLIPS]) __asm__ volatile("add $3, %0" : "+r"(sum));
+        if (flips[x + i]) __asm__ volatile("add $3, %0" : "+r"(sum));
         else __asm__ volatile("xor $5, %0" : "+r"(sum));
     }
     return x + 4 + (sum & 0);
+}
+
+/* Divisions that need one another: a body that takes longer than a pair of probes. */
+__attribute__((noinline)) uint64_t divisions(uint64_t x)
+{
+    double y = x;
+    for (int i = 0; i < 6; i++) y = 1.0 / (1.0 + y);
+    return y;
 }
 
 #define RUN(kernel)                                                  \
@@ -84,6 +93,7 @@ RUN(arithmetic)
 RUN(loads)
 RUN(throughput)
 RUN(branches)
+RUN(divisions)
 
 int main(void)
 {
@@ -93,8 +103,8 @@ int main(void)
     struct {
         const char *name;
         void (*run)(void);
-    } kernels[] = {{"empty", run_empty}, {"arithmetic", run_arithmetic}, {"loads", run_loads}, {"throughput", run_throughput}, {"branches", run_branches}};
-    for (int i = 0; i < 5; i++) {
+    } kernels[] = {{"empty", run_empty}, {"arithmetic", run_arithmetic}, {"loads", run_loads}, {"throughput", run_throughput}, {"branches", run_branches}, {"divisions", run_divisions}};
+    for (int i = 0; i < 6; i++) {
         double rate = cycles_per_second(), begin = now();
         kernels[i].run();
         printf("%s %.9f %.0f %d\n", kernels[i].name, now() - begin, rate, CALLS);

@@ -37,6 +37,8 @@ pub struct ProbeCost {
     pub off: f64,
     /// The most that it may cost; it may cost nothing.
     pub off_high: f64,
+    /// What a call costs beyond that in batches that do a part of counting once more.
+    pub again: f64,
     /// Where it comes from.
     pub basis: Basis,
     /// The part of the cost that lies between the region's own clock readings.
@@ -73,11 +75,12 @@ pub struct Part {
 }
 
 impl ProbeCost {
-    /// What counting the calls of a node cost while its probe was off; batches that counted twice paid it twice.
+    /// What counting the calls of a node cost while its probe was off, with what was done again in some batches.
     pub(crate) fn counting(&self, node: &Node) -> Counting {
         let twice = node.batches.as_deref().map_or(0, |batches| batches.off_twice.calls);
-        let calls = node.off_calls as f64 + twice.min(node.off_calls) as f64;
-        Counting { value: calls * self.off, high: calls * self.off_high, basis: self.basis }
+        let again = twice.min(node.off_calls) as f64 * self.again;
+        let cost = |off: f64| node.off_calls as f64 * off + again;
+        Counting { value: cost(self.off), high: cost(self.off_high), basis: self.basis }
     }
 }
 
@@ -181,7 +184,12 @@ impl Means {
         let value = self.pairs.value().or(everywhere.pairs.value());
         let hot = hot_counting(process, node).once;
         let off_cost = self.counting.value().or(everywhere.counting.value()).unwrap_or(hot);
-        Cost { off_cost, off_high: hot.max(off_cost), ..prior(units(process.hot_pair_cost), units(process.least_pair_cost), value) }
+        Cost {
+            off_cost,
+            off_high: hot.max(off_cost),
+            again: hot_counting(process, node).again,
+            ..prior(units(process.hot_pair_cost), units(process.least_pair_cost), value)
+        }
     }
 }
 
@@ -247,14 +255,14 @@ fn is_wrapper(profile: &Profile, node: &Node) -> bool {
 }
 
 fn wrapper() -> ProbeCost {
-    ProbeCost { value: 0.0, low: 0.0, high: 0.0, off: 0.0, off_high: 0.0, basis: Basis::Wrapper, inner: Part::default() }
+    ProbeCost { value: 0.0, low: 0.0, high: 0.0, off: 0.0, off_high: 0.0, again: 0.0, basis: Basis::Wrapper, inner: Part::default() }
 }
 
 fn probe(cost: &Cost, basis: Basis, node: &Node) -> ProbeCost {
     let ticks = |units: u64| units as f64 / COST_UNIT as f64;
     let (value, off) = (ticks(cost.value), ticks(cost.off_cost));
     let (low, high, off_high) = (ticks(cost.low).min(value), ticks(cost.high).max(value), ticks(cost.off_high).max(off));
-    ProbeCost { value, low, high, off, off_high, basis, inner: inner_part(node, value, off) }
+    ProbeCost { value, low, high, off, off_high, again: ticks(cost.again), basis, inner: inner_part(node, value, off) }
 }
 
 /// The part of the cost within the clock readings, from the time per call with the probe on and off.

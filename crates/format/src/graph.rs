@@ -136,7 +136,7 @@ record! {
         176 setup_ticks: u64,
         /// Cost of a pair of clockless probes in a hot loop ([`COST_UNIT`]); 0 where it was not measured.
         184 hot_clockless: u32,
-        /// What doing its work once more adds to it.
+        /// What doing a part of its work once more adds to it.
         188 hot_clockless_again: u32,
         /// Number of the last request of `tare ctl`, which writes it; the request itself stands in a file beside this one
         /// whose name ends in [`REQUEST_ENDING`].
@@ -165,7 +165,7 @@ record! {
         320 executable: [u8; 184],
         /// Cost of a pair beside work that hides as much of it as can be ([`COST_UNIT`]).
         504 least_pair_cost: u32,
-        /// What counting once more adds to `hot_counted`.
+        /// What doing a part of it once more adds to `hot_counted`.
         508 hot_counted_again: u32,
     }
 }
@@ -398,7 +398,7 @@ record! {
 }
 
 record! {
-    /// The differential in place: time per call of one path in batches with the probe on, off, and off with its test doubled.
+    /// The differential in place: time per call of one path in batches with the probe on, off, and off with a part of its work doubled.
     BatchRecord, 1024 {
         /// Index of the node.
         0 node: u32,
@@ -422,7 +422,7 @@ record! {
         64 on: [u8; 288],
         /// Probe off and calls counted; of regions that are no leaves: path and calls counted without a clock.
         352 off: [u8; 288],
-        /// Probe off, counting done twice: what it adds is what counting costs.
+        /// Probe off, a part of counting done twice: what it adds says what counting costs.
         640 off_twice: [u8; 288],
         /// Calls of the node with the probe on when the batch under way began.
         928 begun: u64,
@@ -548,11 +548,11 @@ numbered! {
         On = 0,
         /// Nothing but counting; the body runs without probes.
         OffCounted = 1,
-        /// As `OffCounted`, the counting done twice.
+        /// As `OffCounted`, a part of counting done twice.
         OffTwice = 2,
         /// Path and counts, no clock.
         Clockless = 3,
-        /// As `Clockless`, done twice.
+        /// As `Clockless`, and counted as an entry that is off as well.
         ClocklessTwice = 4,
     }
 }

@@ -15,7 +15,7 @@ pub const NOTE_NAME: &[u8; 11] = b"Tareweight\0";
 /// The note's type.
 pub const NOTE_TYPE: u32 = 0x5441_5245;
 /// The version of [`ImageNote`] and of the probe agreement.
-pub const NOTE_VERSION: u32 = 2;
+pub const NOTE_VERSION: u32 = 3;
 
 /// The descriptor of the note.
 #[repr(C)]

@@ -21,25 +21,34 @@
 //! than that of the function and of every region around, and more than that of whatever the region calls. Between two
 //! functions' there is room for [`MOST_OPEN_REGIONS`]; a function that calls nothing has no such limit.
 //!
-//! The stub (one for each of the five in every image) tests its slot and returns with carry clear while
-//! the slot is null; otherwise it saves `rax` at `-16(%rsp)`, loads the image's id base into `eax` and
-//! jumps through the slot:
+//! The stub (one for each of the five in every image, [`stubs`]) tests its slot and returns with carry clear while
+//! the slot is null; otherwise it saves three registers below the stack pointer, loads the image's id base into `r11d` and
+//! the distance of the thread's state from the thread pointer into `r9`, and jumps through the slot:
 //!
 //! ```text
-//! f3 0f 1e fa             endbr64 is not needed: the stub is reached by direct calls only
 //! cmpq $0, slot(%rip)     (clears carry: nothing is below zero)
 //! je   1f
-//! mov  %rax, -16(%rsp)
-//! mov  id_base(%rip), %eax
+//! mov  %r11, -16(%rsp)
+//! mov  id_base(%rip), %r11d
+//! mov  %r9, -48(%rsp)
+//! mov  state(%rip), %r9
+//! mov  %r10, -40(%rsp)
 //! jmp  *slot(%rip)
 //! 1: ret
 //! ```
 //!
-//! What the runtime's routine finds: `rsp` at the site's return address, `rax` of the program at
-//! `-16(%rsp)`, `eax` = id base. It preserves every general register (callers compiled by GCC's `-fipa-ra`
+//! Those of functions first try whether the call is one that is only counted, or leaves a frame whose entry read no clock: the jump
+//! would take as long as that. They work on the thread's state ([`state_offset`]) exactly as the routines do (`probe/stubs.s`).
+//!
+//! What the runtime's routine finds: `rsp` at the site's return address, the program's `r11`, `r10` and `r9` at `-16(%rsp)`, `-40(%rsp)` and
+//! `-48(%rsp)`, `r11d` = id base, `r9` = the distance, and at the exit of a function the innermost frame of that state in `r10`. It preserves
+//! every general register (callers compiled by GCC's `-fipa-ra`
 //! keep values in all of them), every vector and x87 register, and the direction flag; the arithmetic flags
 //! are its own. It returns by a plain `ret` to the site. `enter_leaf` returns with carry set when the
 //! body is to run without probes.
+
+use crate::graph::{Frame, Mode, Node};
+use core::mem::offset_of;
 
 /// Bytes of the `call` at the head of a site.
 pub const CALL_LENGTH: usize = 5;
@@ -75,7 +84,7 @@ pub const fn region_step(level: u8, has_frame: bool) -> u32 {
 ///
 /// ```text
 ///  0 u64 enter        8 u64 enter_leaf       16 u64 exit       24 u32 id base     28 u32 reserved
-/// 32 u64 enter_region 40 u64 exit_region     48 [u64; 2] reserved
+/// 32 u64 enter_region 40 u64 exit_region     48 i64 state            56 u64 reserved
 /// ```
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, Default)]
@@ -94,6 +103,9 @@ pub struct Slots {
     pub enter_region: u64,
     /// Load address of the runtime's routine for regions that end inside a body.
     pub exit_region: u64,
+    /// Distance of the thread's state from the thread pointer, or of one in which nothing is quiet and no frame is open; filled in before the
+    /// addresses are.
+    pub state: i64,
 }
 
 /// Bytes of the slots.
@@ -113,6 +125,76 @@ pub mod slot_offset {
     pub const ENTER_REGION: u64 = 32;
     /// Of [`super::Slots::exit_region`].
     pub const EXIT_REGION: u64 = 40;
+    /// Of [`super::Slots::state`].
+    pub const STATE: u64 = 48;
+}
+
+/// Byte offsets in a thread's state of what stubs read and write.
+pub mod state_offset {
+    /// Address of the innermost open [`Frame`](crate::graph::Frame).
+    pub const FRAME: usize = 0;
+    /// Address of the site cache: for each region id the low halves of the addresses of its last [`Node`](crate::graph::Node) (high half) and of
+    /// that one's parent (low half).
+    pub const CACHE: usize = 16;
+    /// Address of the first frame that has no room above itself.
+    pub const LIMIT: usize = 32;
+    /// What is added to the low half of a node's address to make it whole.
+    pub const HIGH: usize = 48;
+    /// Nodes of the thread that are not on, 32 bits.
+    pub const ASIDE: usize = 56;
+}
+
+core::arch::global_asm!(
+    include_str!("probe/stubs.s"),
+    include_str!("probe/image.s"),
+    ENTER = const slot_offset::ENTER,
+    ENTER_LEAF = const slot_offset::ENTER_LEAF,
+    EXIT = const slot_offset::EXIT,
+    ENTER_REGION = const slot_offset::ENTER_REGION,
+    EXIT_REGION = const slot_offset::EXIT_REGION,
+    ID_BASE = const slot_offset::ID_BASE,
+    STATE = const slot_offset::STATE,
+    ID = const ID_AFTER_RETURN,
+    LEAF_ID = const LEAF_ID_AFTER_RETURN,
+    FRAME = const state_offset::FRAME,
+    CACHE = const state_offset::CACHE,
+    LIMIT = const state_offset::LIMIT,
+    HIGH = const state_offset::HIGH,
+    ASIDE = const state_offset::ASIDE,
+    FRAME_NODE = const offset_of!(Frame, node),
+    FRAME_BASE = const offset_of!(Frame, base),
+    FRAME_SP = const offset_of!(Frame, sp),
+    LEFT = const offset_of!(Node, left),
+    MODE = const offset_of!(Node, mode),
+    CLOCKLESS = const Mode::Clockless as u8,
+    CLOCKLESS_TWICE = const Mode::ClocklessTwice as u8,
+    OFF = const Mode::OffCounted as u8,
+    OFF_TWICE = const Mode::OffTwice as u8,
+    options(att_syntax)
+);
+
+unsafe extern "C" {
+    static tare_image_slots: u8;
+    static tare_image_starts: [u32; 6];
+}
+
+/// The stubs of an image.
+#[derive(Clone, Copy, Debug)]
+pub struct Stubs {
+    /// The slots, as zeros, and the stubs behind them, whose displacements are to these slots.
+    pub bytes: &'static [u8],
+    /// Where in `bytes` each begins: enter, leaf's enter, exit, and of regions inside of a body enter and exit.
+    pub starts: [u32; 5],
+}
+
+/// The stubs that an image has.
+#[must_use]
+pub fn stubs() -> Stubs {
+    // SAFETY: six words that the assembly above writes.
+    let [enter, enter_leaf, exit, enter_region, exit_region, end] = unsafe { tare_image_starts };
+    // SAFETY: so many bytes are there, which are never written.
+    let bytes = unsafe { core::slice::from_raw_parts(&raw const tare_image_slots, end as usize) };
+    Stubs { bytes, starts: [enter, enter_leaf, exit, enter_region, exit_region] }
 }
 
 #[cfg(test)]

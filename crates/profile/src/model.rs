@@ -570,7 +570,7 @@ pub struct Batches {
     pub on: BatchSums,
     /// Probe off, calls counted.
     pub off: BatchSums,
-    /// Probe off, counted twice.
+    /// Probe off, a part of counting done twice.
     pub off_twice: BatchSums,
     /// The runtime's last estimate of what a call costs that is off and counted, ticks.
     pub off_cost: f64,

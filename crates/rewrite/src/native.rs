@@ -5,26 +5,20 @@
 //! runtime takes for the region's falls from region to region; and keeps the flags where they are read later.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
-use tare_format::probe::{region_step, slot_offset};
+use iced_x86::{Decoder, DecoderOptions};
+use tare_format::probe::{SLOTS_SIZE, region_step, stubs};
 
 use crate::insertion::{Additions, Field, Inserted, Insertion, Place, Point, Probes, Routine, Value};
 
-/// Bytes that a stub takes, padding included.
-const STUB_SIZE: u32 = 32;
-/// The stubs, in their order: name, and the slot that they lead through.
-const STUBS: [(&str, u64); 5] = [
-    ("tare_stub_enter", slot_offset::ENTER),
-    ("tare_stub_enter_leaf", slot_offset::ENTER_LEAF),
-    ("tare_stub_exit", slot_offset::EXIT),
-    ("tare_stub_enter_region", slot_offset::ENTER_REGION),
-    ("tare_stub_exit_region", slot_offset::EXIT_REGION),
-];
-const ENTER: u32 = 0;
-const ENTER_LEAF: u32 = 1;
-const EXIT: u32 = 2;
-const ENTER_REGION: u32 = 3;
-const EXIT_REGION: u32 = 4;
+/// The names of the stubs, in their order.
+const NAMES: [&str; 5] = ["tare_stub_enter", "tare_stub_enter_leaf", "tare_stub_exit", "tare_stub_enter_region", "tare_stub_exit_region"];
+const ENTER: usize = 0;
+const ENTER_LEAF: usize = 1;
+const EXIT: usize = 2;
+const ENTER_REGION: usize = 3;
+const EXIT_REGION: usize = 4;
 
 /// The probes of our own runtime.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -32,14 +26,12 @@ pub struct Native;
 
 impl Probes for Native {
     fn additions(&self) -> Additions {
-        let mut added = Additions::default();
-        for (index, (name, slot)) in (0..).zip(STUBS) {
-            let start = index * STUB_SIZE;
-            added.code.extend(STUB);
-            added.fields.extend(stub_fields(start, slot));
-            added.routines.push(Routine { name: name.to_owned(), range: start..start + STUB_SIZE, frame: Vec::new() });
-        }
-        added
+        let code = stubs().bytes[SLOTS_SIZE as usize..].to_vec();
+        let starts: [u32; 5] = std::array::from_fn(start_of);
+        let ends = starts.into_iter().skip(1).chain([code.len() as u32]);
+        let routine = |((name, start), end): ((&str, u32), u32)| Routine { name: name.to_owned(), range: start..end, frame: Vec::new() };
+        let routines = NAMES.into_iter().zip(starts).zip(ends).map(routine).collect();
+        Additions { fields: fields_of(&code), code, routines, ..Additions::default() }
     }
 
     fn inserted(&self, _function: usize, places: &[Place]) -> Inserted {
@@ -47,47 +39,56 @@ impl Probes for Native {
     }
 }
 
-/// `cmpq $0, slot(%rip)`, `je` to the `ret`, `mov %rax, -16(%rsp)`, `mov id_base(%rip), %eax`, `jmp *slot(%rip)`, `ret`.
-const STUB: [u8; STUB_SIZE as usize] = [
-    0x48, 0x83, 0x3d, 0, 0, 0, 0, 0, 0x74, 17, 0x48, 0x89, 0x44, 0x24, 0xf0, 0x8b, 0x05, 0, 0, 0, 0, 0xff, 0x25, 0, 0, 0, 0, 0xc3, 0xcc, 0xcc, 0xcc,
-    0xcc,
-];
+/// Where a stub begins in the code of them all.
+fn start_of(stub: usize) -> u32 {
+    stubs().starts[stub] - SLOTS_SIZE as u32
+}
 
-fn stub_fields(start: u32, slot: u64) -> [(u32, u8, Value); 3] {
-    let slot = Value::Slots(slot as u32);
-    [(start + 3, 5, slot), (start + 17, 4, Value::Slots(slot_offset::ID_BASE as u32)), (start + 23, 4, slot)]
+/// What of the stubs refers to the slots, which stand in front of them.
+fn fields_of(code: &[u8]) -> Vec<(u32, u8, Value)> {
+    let mut decoder = Decoder::with_ip(64, code, SLOTS_SIZE, DecoderOptions::NONE);
+    let mut fields = Vec::new();
+    while decoder.can_decode() {
+        let instruction = decoder.decode();
+        if instruction.is_ip_rel_memory_operand() {
+            let at = decoder.get_constant_offsets(&instruction).displacement_offset();
+            let place = instruction.ip() - SLOTS_SIZE + at as u64;
+            fields.push((place as u32, (instruction.len() - at) as u8, Value::Slots(instruction.ip_rel_memory_address() as u32)));
+        }
+    }
+    fields
 }
 
 fn site(place: &Place) -> Insertion {
     match place.point {
-        Point::FunctionEnter if place.has_clean_copy => fixed(&LEAF_SITE, &LEAF_FIELDS),
-        Point::FunctionEnter => fixed(&SITE, &ENTER_FIELDS),
-        Point::FunctionExit => fixed(&SITE, &EXIT_FIELDS),
+        Point::FunctionEnter if place.has_clean_copy => fixed(&LEAF_SITE, &*LEAF_FIELDS),
+        Point::FunctionEnter => fixed(&SITE, &*ENTER_FIELDS),
+        Point::FunctionExit => fixed(&SITE, &*EXIT_FIELDS),
         point => region_site(if point.is_begin() { ENTER_REGION } else { EXIT_REGION }, place),
     }
 }
 
 const SITE: [u8; 10] = [0xe8, 0, 0, 0, 0, 0xa9, 0, 0, 0, 0];
-const ENTER_FIELDS: [Field; 2] = [call(1, ENTER), id(6)];
-const EXIT_FIELDS: [Field; 2] = [call(1, EXIT), id(6)];
 const LEAF_SITE: [u8; 16] = [0xe8, 0, 0, 0, 0, 0x0f, 0x82, 0, 0, 0, 0, 0xa9, 0, 0, 0, 0];
-const LEAF_FIELDS: [Field; 3] = [call(1, ENTER_LEAF), Field { at: 7, tail: 4, value: Value::CleanCopy }, id(12)];
+static ENTER_FIELDS: LazyLock<[Field; 2]> = LazyLock::new(|| [call(1, ENTER), id(6)]);
+static EXIT_FIELDS: LazyLock<[Field; 2]> = LazyLock::new(|| [call(1, EXIT), id(6)]);
+static LEAF_FIELDS: LazyLock<[Field; 3]> = LazyLock::new(|| [call(1, ENTER_LEAF), Field { at: 7, tail: 4, value: Value::CleanCopy }, id(12)]);
 
-const fn call(at: u16, stub: u32) -> Field {
-    Field { at, tail: 4, value: Value::Routine(stub * STUB_SIZE) }
+fn call(at: u16, stub: usize) -> Field {
+    Field { at, tail: 4, value: Value::Routine(start_of(stub)) }
 }
 
 const fn id(at: u16) -> Field {
     Field { at, tail: 4, value: Value::Region }
 }
 
-const fn fixed(bytes: &'static [u8], fields: &'static [Field]) -> Insertion {
+fn fixed(bytes: &'static [u8], fields: &'static [Field]) -> Insertion {
     Insertion { bytes: Cow::Borrowed(bytes), fields: Cow::Borrowed(fields), rows: Cow::Borrowed(&[]) }
 }
 
 /// `lea -step(%rsp), %rsp`, the site of an entry or exit, `lea step(%rsp), %rsp`; around the site `pushfq` and `popfq`
 /// where flags are alive.
-fn region_site(stub: u32, place: &Place) -> Insertion {
+fn region_site(stub: usize, place: &Place) -> Insertion {
     const WORD: u32 = 8;
     let step = region_step(place.level, place.has_frame);
     let first = if place.flags_are_dead { step } else { step - WORD };
@@ -112,4 +113,25 @@ fn region_site(stub: u32, place: &Place) -> Insertion {
 fn lea(bytes: &mut Vec<u8>, distance: i32) {
     bytes.extend([0x48, 0x8d, 0xa4, 0x24]);
     bytes.extend(distance.to_le_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Native, Probes, Value};
+    use tare_format::probe::slot_offset;
+
+    /// With zeros between them, one stub tested a word that was none of its slots.
+    #[test]
+    fn each_stub_tests_its_own_slot_first() {
+        let additions = Native.additions();
+        let slots = [slot_offset::ENTER, slot_offset::ENTER_LEAF, slot_offset::EXIT, slot_offset::ENTER_REGION, slot_offset::EXIT_REGION];
+        for (routine, slot) in additions.routines.iter().zip(slots) {
+            let start = routine.range.start;
+            assert_eq!(additions.code.get(start as usize..start as usize + 3), Some([0x48, 0x83, 0x3d].as_slice()), "{}", routine.name);
+            let tested = additions.fields.iter().find(|(at, _, _)| *at == start + 3);
+            assert!(matches!(tested, Some((_, 5, Value::Slots(tested))) if u64::from(*tested) == slot), "{}", routine.name);
+            let last = additions.fields.iter().rfind(|(at, _, _)| routine.range.contains(at));
+            assert!(matches!(last, Some((_, 4, Value::Slots(last))) if u64::from(*last) == slot), "{}", routine.name);
+        }
+    }
 }

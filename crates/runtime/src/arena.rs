@@ -18,8 +18,6 @@ pub(crate) const FRAME_CHUNK: u64 = 16 * PAGE / size_of::<LiveFrame>() as u64;
 pub(crate) const NODE_CHUNK: u32 = PAGE as u32 / Node::SIZE as u32;
 /// The index of the overflow node.
 pub(crate) const OVERFLOW: u32 = MAX_NODES - 1;
-/// The index of the node that stands for another one while calls are counted twice. It is on the overflow node's page.
-pub(crate) const AGAIN: u32 = OVERFLOW - 1;
 
 /// A mapped arena.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

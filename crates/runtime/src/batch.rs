@@ -1,5 +1,5 @@
 //! Batches: calls of one path with its probes on, quiet (off for a leaf, clockless otherwise), or quiet with the
-//! counting done twice.
+//! a part of counting done twice.
 //!
 //! A path's first batch shows whether it is short and frequent. If it is, it takes batches whose kind is chosen by
 //! chance, and what is compared between kinds is the time per call that went to the path and to whatever above it has the
@@ -249,7 +249,7 @@ fn length_of_next(record: &LiveBatch) -> u16 {
     if taken(record) < EARLY { BATCH } else { LATER_BATCH }
 }
 
-/// One batch in 40 is quiet with doubled counting, one in 10 quiet; the first ones oftener. Where chance has left too few of a kind
+/// One batch in 40 is quiet and counts a part twice, one in 10 is quiet; the first ones oftener. Where chance has left too few of a kind
 /// for an estimate among the first ones, that kind comes.
 fn next_kind(record: &LiveBatch) -> u32 {
     let mut random = record.random.load(Relaxed);

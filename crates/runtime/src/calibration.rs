@@ -108,7 +108,8 @@ fn measure_on(state: &'static ThreadState, arena: Arena, kit: &Kit) {
         let node = arena.node(1);
         node.flags.store(0, Relaxed);
         node.until.store(NEVER, Relaxed);
-        let pair = middle_round(probe::run_pairs);
+        let plain = middle_round(probe::run_plain);
+        let pair = middle_round(probe::run_pairs).saturating_sub(plain);
         let beside = |with_probes| middle_round(|times| probe::run_work(times, with_probes));
         let least = beside(true).saturating_sub(beside(false)).min(pair);
         costs::set_hot_pair(pair, least);
@@ -163,8 +164,9 @@ fn hot_counting(local: Local, node: &'static LiveNode, modes: [Mode; 2], run: fn
     };
     let mut rounds = [(0, 0); ROUNDS];
     rounds.fill_with(|| {
+        let plain = round_of(probe::run_plain);
         let [once, twice] = modes.map(round);
-        (once, twice.saturating_sub(once))
+        (once.saturating_sub(plain), twice.saturating_sub(once))
     });
     let middle = |of: fn(&(u64, u64)) -> u64| in_cost_units(middle_of(rounds.each_ref().map(of)));
     HotCounting { once: middle(|round| round.0), again: middle(|round| round.1) }

@@ -9,7 +9,7 @@ use crate::settings::settings;
 use crate::sys::{self, Errno};
 use crate::text::Path;
 use core::ffi::{CStr, c_void};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use tare_format::description;
 use tare_format::note::{ImageNote, NOTE_NAME, NOTE_TYPE, NOTE_VERSION};
 use tare_format::probe::slot_offset;
@@ -206,7 +206,7 @@ pub(crate) fn register(description: &[u8], regions: u32, identity: &[u8; 16], bi
     graph_file::record_image(base, regions, bias, identity).then_some(IdBase(base))
 }
 
-/// Connects an image: the id base first, the way in last.
+/// Connects an image: the id base first, what stubs work on and the way in last.
 ///
 /// # Safety
 /// `slots` must be the address of an image's slots.
@@ -223,6 +223,9 @@ pub(crate) unsafe fn fill_slots(slots: usize, base: IdBase) {
 /// # Safety
 /// `slots` must be the address of an image's slots.
 unsafe fn lead_to(slots: usize, routines: Routines) {
+    let state = core::ptr::with_exposed_provenance_mut::<AtomicI64>(slots + slot_offset::STATE as usize);
+    // SAFETY: as below.
+    unsafe { &*state }.store(routines.state, Ordering::Release);
     let ways = [
         (slot_offset::EXIT_REGION, routines.exit_region),
         (slot_offset::ENTER_REGION, routines.enter_region),

@@ -3,7 +3,7 @@
 //! What always holds: whatever here creates or closes runs with signals held back; an entry and an exit of a
 //! wrapper, which do not, claim their frame first, exactly as the probe routines do.
 
-use crate::arena::{AGAIN, Arena, FRAME_CHUNK, NODE_CHUNK, OVERFLOW, PAGE};
+use crate::arena::{Arena, FRAME_CHUNK, NODE_CHUNK, OVERFLOW, PAGE};
 use crate::batch;
 use crate::edges::{Inserted, key};
 use crate::live::{LiveCold, LiveFrame, LiveNode, add, add_signed};
@@ -204,7 +204,7 @@ impl Local {
     fn create(self, parent: &LiveNode, region: u32, door: Door) -> Option<&'static LiveNode> {
         let location = self.arena.location();
         let index = location.nodes.load(Relaxed);
-        if index >= AGAIN || !self.has_room_for_node(index) {
+        if index >= OVERFLOW || !self.has_room_for_node(index) {
             return None;
         }
         let node = self.arena.node(index);

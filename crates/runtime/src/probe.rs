@@ -1,7 +1,10 @@
 //! The probe routines, as images reach them.
 
-use crate::{metered, metrics};
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tare_format::probe::Slots;
+
+use crate::images;
+use crate::process::IdBase;
+use crate::{metered, metrics, state};
 
 unsafe extern "C" {
     fn tare_probe_enter();
@@ -10,10 +13,10 @@ unsafe extern "C" {
     fn tare_probe_enter_region();
     fn tare_probe_exit_region();
     fn tare_probe_nothing();
-    static tare_calibration_enter: AtomicU64;
-    static tare_calibration_exit: AtomicU64;
+    static tare_calibration_slots: Slots;
     fn tare_calibration_loop(pairs: u32);
     fn tare_calibration_counting(calls: u32);
+    fn tare_calibration_plain(calls: u32);
     fn tare_calibration_work(times: u32, with_probes: u32);
 }
 
@@ -31,6 +34,8 @@ pub struct Routines {
     pub enter_region: u64,
     /// End of a region inside a body.
     pub exit_region: u64,
+    /// What stubs take for the thread's state, as its distance from the thread pointer.
+    pub state: i64,
 }
 
 /// The routines of this process.
@@ -44,6 +49,7 @@ pub fn routines() -> Routines {
             exit: address(metered::tare_metered_exit),
             enter_region: address(metered::tare_metered_enter_region),
             exit_region: address(metered::tare_metered_exit_region),
+            state: state::distance_of_none(),
         };
     }
     Routines {
@@ -52,22 +58,21 @@ pub fn routines() -> Routines {
         exit: address(tare_probe_exit),
         enter_region: address(tare_probe_enter_region),
         exit_region: address(tare_probe_exit_region),
+        state: state::distance(),
     }
 }
 
 /// Routines that do nothing.
 pub(crate) fn no_routines() -> Routines {
     let nothing = tare_probe_nothing as unsafe extern "C" fn() as usize as u64;
-    Routines { enter: nothing, enter_leaf: nothing, exit: nothing, enter_region: nothing, exit_region: nothing }
+    Routines { enter: nothing, enter_leaf: nothing, exit: nothing, enter_region: nothing, exit_region: nothing, state: state::distance_of_none() }
 }
 
-/// Lets the hot loop run the routines of this process.
+/// Lets the hot loops run the routines of this process.
 pub(crate) fn choose_for_calibration() {
-    let routines = routines();
-    // SAFETY: words of this library that only change here, before any probe runs.
-    unsafe { &tare_calibration_enter }.store(routines.enter, Relaxed);
-    // SAFETY: as above.
-    unsafe { &tare_calibration_exit }.store(routines.exit, Relaxed);
+    let slots = (&raw const tare_calibration_slots).expose_provenance();
+    // SAFETY: the slots of this library's own stubs.
+    unsafe { images::fill_slots(slots, IdBase(0)) };
 }
 
 /// Runs serial work so many times, with a pair of probes around each or without.
@@ -76,13 +81,19 @@ pub(crate) fn run_work(times: u32, with_probes: bool) {
     unsafe { tare_calibration_work(times, with_probes.into()) };
 }
 
-/// Runs entries of a leaf in a hot loop, which must find a node that is off and counted.
+/// Runs calls of a leaf in a hot loop, whose entry must find a node that is off and counted.
 pub(crate) fn run_counting(calls: u32) {
     // SAFETY: as below.
     unsafe { tare_calibration_counting(calls) };
 }
 
-/// Runs pairs of an entry and an exit in a hot loop.
+/// Runs calls without probes in a hot loop.
+pub(crate) fn run_plain(calls: u32) {
+    // SAFETY: as below.
+    unsafe { tare_calibration_plain(calls) };
+}
+
+/// Runs calls with a pair of an entry and an exit in a hot loop.
 pub(crate) fn run_pairs(pairs: u32) {
     // SAFETY: the loop keeps the C calling convention; the routines handle a thread in any state.
     unsafe { tare_calibration_loop(pairs) };

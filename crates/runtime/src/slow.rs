@@ -7,7 +7,6 @@
 //! What always holds: signals are held back until all is done, no memory is allocated but by `mmap`, nothing unwinds. A thread's first slow
 //! path, which sets it up, runs on the program's stack.
 
-use crate::aside::AGAIN_REGION;
 use crate::batch;
 use crate::clock::{self, fenced};
 use crate::graph_file;
@@ -65,7 +64,7 @@ pub(crate) extern "C" fn slow_path(state: &'static ThreadState, region: u32, sp:
 
 fn enter(state: &'static ThreadState, place: Place, ticks: u64, door: Door) -> Answer {
     let Place { region, sp, .. } = place;
-    let Some(local) = thread::ready(state).filter(|_| region != AGAIN_REGION) else { return Answer::Done };
+    let Some(local) = thread::ready(state) else { return Answer::Done };
     local.attribute(local.owner(), ticks);
     close_dead_frames(local, sp, ticks);
     if let Some(header) = graph_file::header() {
@@ -105,9 +104,7 @@ fn enter(state: &'static ThreadState, place: Place, ticks: u64, door: Door) -> A
 /// An exit whose stack pointer is not that of the innermost frame.
 fn exit(state: &'static ThreadState, place: Place, ticks: u64) -> Answer {
     let Place { region, sp, .. } = place;
-    // A handler may end a batch between the two halves of a call that counts twice: then the entry found no way, and
-    // opened nothing.
-    let Some(local) = Local::of(state).filter(|_| region != AGAIN_REGION) else { return Answer::Done };
+    let Some(local) = Local::of(state) else { return Answer::Done };
     local.attribute(local.owner(), ticks);
     let depth = local.arena.frame_index(state.frame());
     let stack_pointer = |index: u64| stack_pointer(local.arena.frame(index));

@@ -11,6 +11,7 @@ use core::mem::{offset_of, size_of};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 use tare_format::graph::{Mode, ThreadWords};
+use tare_format::probe::{slot_offset, state_offset};
 
 /// The words of a thread that probes read and write. Its image stands in `probe/routines.s`.
 #[repr(C, align(64))]
@@ -71,6 +72,15 @@ const _: () = assert!(size_of::<ThreadState>() == 192);
 const _: () =
     assert!(offset_of!(ThreadState, frame) == offset_of!(ThreadWords, frame) && offset_of!(ThreadState, last) == offset_of!(ThreadWords, last));
 
+/// The stubs of images work on these.
+const _: () = assert!(
+    offset_of!(ThreadState, frame) == state_offset::FRAME
+        && offset_of!(ThreadState, cache) == state_offset::CACHE
+        && offset_of!(ThreadState, limit) == state_offset::LIMIT
+        && offset_of!(ThreadState, high) == state_offset::HIGH
+        && offset_of!(ThreadState, aside) == state_offset::ASIDE
+);
+
 unsafe extern "C" {
     static tare_dummy_frame: LiveFrame;
 }
@@ -78,9 +88,15 @@ unsafe extern "C" {
 core::arch::global_asm!(
     include_str!("probe/saving.s"),
     include_str!("probe/routines.s"),
+    include_str!("../../format/src/probe/stubs.s"),
     include_str!("probe/calibration.s"),
     STATE_SIZE = const size_of::<ThreadState>(),
     FRAME = const offset_of!(ThreadState, frame),
+    ENTER_SLOT = const slot_offset::ENTER,
+    LEAF_SLOT = const slot_offset::ENTER_LEAF,
+    EXIT_SLOT = const slot_offset::EXIT,
+    ID_BASE = const slot_offset::ID_BASE,
+    STATE = const slot_offset::STATE,
     LAST = const offset_of!(ThreadState, last),
     CACHE = const offset_of!(ThreadState, cache),
     EDGES = const offset_of!(ThreadState, edges),
@@ -115,6 +131,22 @@ core::arch::global_asm!(
     SLOW_PATH = sym crate::slow::slow_path,
     options(att_syntax)
 );
+
+/// Distance of a thread's state from its thread pointer.
+pub(crate) fn distance() -> i64 {
+    let distance;
+    // SAFETY: reads the offset of an initial-exec thread-local.
+    unsafe { core::arch::asm!("mov {0}, qword ptr [rip + tare_thread_state@GOTTPOFF]", out(reg) distance, options(nostack, readonly)) };
+    distance
+}
+
+/// Distance of the words that stand for a thread's state where stubs are to leave everything to the routines.
+pub(crate) fn distance_of_none() -> i64 {
+    let distance;
+    // SAFETY: as above.
+    unsafe { core::arch::asm!("mov {0}, qword ptr [rip + tare_no_state@GOTTPOFF]", out(reg) distance, options(nostack, readonly)) };
+    distance
+}
 
 impl ThreadState {
     /// The state of the calling thread.

@@ -5,7 +5,7 @@
         .ascii  "Tareweight\0"
         .balign 4
 descriptor:
-        .long   2, REGIONS
+        .long   3, REGIONS
         .quad   description - descriptor
         .quad   description_end - description
         .quad   slots - descriptor
@@ -17,25 +17,19 @@ description:
         .incbin "regions.bin"
 description_end:
 
-        .data
+# The stubs refer to the slots in front of them, so both stand in one section.
+        .section .tareweight,"awx",@progbits
         .balign 64
-slots:  .quad   0, 0, 0, 0, 0, 0, 0, 0
+slots:  .incbin "stubs.bin"
 
-        .macro  STUB name, slot
+        .macro  STUB name, start
         .globl  \name
-        .balign 16
-\name:  cmpq    $0, slots+\slot(%rip)
-        je      1f
-        mov     %rax, -16(%rsp)
-        mov     slots+24(%rip), %eax
-        jmp     *slots+\slot(%rip)
-1:      ret
+        .set    \name, slots+\start
         .endm
 
-        .text
-        STUB    tare_stub_enter, 0
-        STUB    tare_stub_leaf, 8
-        STUB    tare_stub_exit, 16
-        STUB    tare_stub_enter_region, 32
-        STUB    tare_stub_exit_region, 40
+        STUB    tare_stub_enter, ENTER
+        STUB    tare_stub_leaf, LEAF
+        STUB    tare_stub_exit, EXIT
+        STUB    tare_stub_enter_region, ENTER_REGION
+        STUB    tare_stub_exit_region, EXIT_REGION
         .section .note.GNU-stack,"",@progbits

@@ -8,6 +8,7 @@ use tare_format::description::{Description, FLAG_LEAF, Region, RegionKind};
 use tare_format::graph::{
     ARENA, BatchRecord, COLD_NODES, ColdNode, HEADER_AREA, Header, IMAGE_TABLE, ImageRecord, LocationRecord, MAX_NODES, NODES, Node,
 };
+use tare_format::probe::stubs;
 use tempfile::TempDir;
 
 /// A compiled program in a directory of its own, which is also its run directory.
@@ -28,10 +29,14 @@ impl Program {
         write("image.S", include_bytes!("image.S"));
         write("registers.S", include_bytes!("registers.S"));
         write("program.c", source.as_bytes());
+        let stubs = stubs();
+        write("stubs.bin", stubs.bytes);
+        let places = ["ENTER", "LEAF", "EXIT", "ENTER_REGION", "EXIT_REGION"].into_iter().zip(stubs.starts);
         let status = Command::new("gcc")
             .current_dir(directory.path())
-            .args(["-O1", "-g", "-pthread", "-D_GNU_SOURCE", "-Wall"])
+            .args(["-O1", "-g", "-pthread", "-D_GNU_SOURCE", "-Wall", "-Wl,--no-warn-rwx-segments"])
             .arg(format!("-DREGIONS={}", names.len()))
+            .args(places.map(|(name, start)| format!("-D{name}={start}")))
             .args(["-o", "program", "program.c", "image.S", "registers.S"])
             .status()
             .expect("gcc is installed");

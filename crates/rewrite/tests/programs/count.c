@@ -13,27 +13,31 @@
 #define REGIONS (1 << 21)
 __attribute__((visibility("hidden"))) uint64_t count_entries[REGIONS], count_leaves[REGIONS], count_exits[REGIONS];
 
-struct slots { void *enter, *enter_leaf, *exit; uint32_t id_base, reserved; void *enter_region, *exit_region; };
+struct slots { void *enter, *enter_leaf, *exit; uint32_t id_base, reserved; void *enter_region, *exit_region; int64_t state; };
 struct note { uint32_t version, regions; int64_t description; uint64_t length; int64_t slots; uint8_t identity[16]; };
 
-/* Saved values lie below the word that holds rax at -16(%rsp). */
+/* What stubs take for the thread's state: no node is quiet, and of the innermost frame the stack pointer is nobody's. */
+static uint64_t no_frame[4];
+static __thread __attribute__((tls_model("initial-exec"), aligned(64))) struct { uint64_t *frame, others[7]; } state = {no_frame, {0}};
+
+/* The region is r11; that, r10 and r9 are saved at -16, -40 and -48(%rsp), other values below. */
 #define ROUTINE(NAME, AT, BODY)                                                                              \
     __asm__(".text\n.type " #NAME ",@function\n" #NAME ":\n.cfi_startproc\n"                                  \
-            "lea -32(%rsp), %rsp\n.cfi_adjust_cfa_offset 32\n"                                                \
+            "lea -48(%rsp), %rsp\n.cfi_adjust_cfa_offset 48\n"                                                \
             "push %rcx\n.cfi_adjust_cfa_offset 8\n"                                                           \
             "push %rdx\n.cfi_adjust_cfa_offset 8\n"                                                           \
-            "mov 48(%rsp), %rcx\nadd " #AT "(%rcx), %eax\n" BODY                                              \
+            "mov 64(%rsp), %rcx\nadd " #AT "(%rcx), %r11d\n" BODY                                             \
             "pop %rdx\n.cfi_adjust_cfa_offset -8\n"                                                           \
             "pop %rcx\n.cfi_adjust_cfa_offset -8\n"                                                           \
-            "lea 32(%rsp), %rsp\n.cfi_adjust_cfa_offset -32\n"                                                \
-            "mov -16(%rsp), %rax\nret\n.cfi_endproc\n.size " #NAME ", .-" #NAME "\n")
+            "lea 48(%rsp), %rsp\n.cfi_adjust_cfa_offset -48\n"                                                \
+            "mov -16(%rsp), %r11\nmov -40(%rsp), %r10\nmov -48(%rsp), %r9\nret\n.cfi_endproc\n.size " #NAME ", .-" #NAME "\n")
 
-ROUTINE(count_enter, 1, "lea count_entries(%rip), %rcx\nlock incq (%rcx,%rax,8)\n");
-ROUTINE(count_exit, 1, "lea count_exits(%rip), %rcx\nlock incq (%rcx,%rax,8)\n");
+ROUTINE(count_enter, 1, "lea count_entries(%rip), %rcx\nlock incq (%rcx,%r11,8)\n");
+ROUTINE(count_exit, 1, "lea count_exits(%rip), %rcx\nlock incq (%rcx,%r11,8)\n");
 /* Odd calls run with probes and count as entries, even ones in the clean copy. */
 ROUTINE(count_enter_leaf, 7,
-        "lea count_leaves(%rip), %rcx\nmov $1, %edx\nlock xadd %rdx, (%rcx,%rax,8)\ntest $1, %dl\njnz 1f\n"
-        "lea count_entries(%rip), %rcx\nlock incq (%rcx,%rax,8)\nclc\njmp 2f\n1: stc\n2:\n");
+        "lea count_leaves(%rip), %rcx\nmov $1, %edx\nlock xadd %rdx, (%rcx,%r11,8)\ntest $1, %dl\njnz 1f\n"
+        "lea count_entries(%rip), %rcx\nlock incq (%rcx,%r11,8)\nclc\njmp 2f\n1: stc\n2:\n");
 void count_enter(void), count_enter_leaf(void), count_exit(void);
 
 static uint32_t regions;
@@ -53,7 +57,10 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data)
                 struct note *note = (struct note *)content;
                 struct slots *slots = (struct slots *)(content + note->slots);
                 if (regions + note->regions >= REGIONS) abort();
+                uint64_t thread;
+                __asm__("mov %%fs:0, %0" : "=r"(thread));
                 slots->id_base = regions;
+                slots->state = (int64_t)((uint64_t)&state - thread);
                 slots->exit_region = (void *)count_exit;
                 slots->enter_region = (void *)count_enter;
                 slots->exit = (void *)count_exit;

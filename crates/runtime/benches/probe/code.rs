@@ -1,6 +1,7 @@
 //! Emits functions with probe sites, byte for byte as an instrumented image has them.
 
-use tare_format::probe::Slots;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use tare_format::probe::stubs;
 use tare_runtime::probe::routines;
 use tare_runtime::process::IdBase;
 
@@ -28,19 +29,22 @@ pub(crate) struct Code {
     enter: Label,
     enter_leaf: Label,
     exit: Label,
-    next_id: u32,
 }
+
+/// The region that was emitted last. Each has a number of its own in all code together: a node is that of a leaf or of none.
+static LAST_ID: AtomicU32 = AtomicU32::new(0);
 
 impl Code {
     pub(crate) fn new(base: IdBase) -> Self {
         let routines = routines();
-        let mut code = Self { bytes: Vec::new(), enter: Label(0), enter_leaf: Label(0), exit: Label(0), next_id: 0 };
-        for word in [routines.enter, routines.enter_leaf, routines.exit, u64::from(base.0), routines.enter_region, routines.exit_region, 0, 0] {
-            code.bytes.extend(word.to_le_bytes());
+        let stubs = stubs();
+        let mut bytes = stubs.bytes.to_vec();
+        let slots = [routines.enter, routines.enter_leaf, routines.exit, u64::from(base.0), routines.enter_region, routines.exit_region];
+        for (place, word) in bytes.chunks_mut(8).zip(slots.into_iter().chain([routines.state.cast_unsigned()])) {
+            place.copy_from_slice(&word.to_le_bytes());
         }
-        assert_eq!(code.bytes.len(), size_of::<Slots>());
-        [code.enter, code.enter_leaf, code.exit] = [0, 8, 16].map(|slot| code.stub(slot));
-        code
+        let [enter, enter_leaf, exit, ..] = stubs.starts.map(|start| Label(start as usize));
+        Self { bytes, enter, enter_leaf, exit }
     }
 
     fn here(&mut self) -> Label {
@@ -58,20 +62,6 @@ impl Code {
         self.emit(&(distance as i32).to_le_bytes());
     }
 
-    fn stub(&mut self, slot: usize) -> Label {
-        let label = self.here();
-        self.emit(&[0x48, 0x83, 0x3d]);
-        self.relative(slot, 1);
-        self.emit(&[0, 0x74, 17]);
-        self.emit(&[0x48, 0x89, 0x44, 0x24, 0xf0]);
-        self.emit(&[0x8b, 0x05]);
-        self.relative(24, 0);
-        self.emit(&[0xff, 0x25]);
-        self.relative(slot, 0);
-        self.emit(&[0xc3]);
-        label
-    }
-
     fn call(&mut self, target: Label) {
         self.emit(&[0xe8]);
         self.relative(target.0, 0);
@@ -84,8 +74,8 @@ impl Code {
 
     /// A function with this body, measured as a region of its own.
     pub(crate) fn function(&mut self, variant: Variant, body: impl Fn(&mut Self)) -> Label {
-        self.next_id += 1;
-        self.function_again(variant, self.next_id, body)
+        let id = LAST_ID.fetch_add(1, Relaxed) + 1;
+        self.function_again(variant, id, body)
     }
 
     /// A function that is measured as a region that is there already.
@@ -125,15 +115,15 @@ impl Code {
         label
     }
 
-    /// One instruction of work.
+    /// One instruction of work, on an argument.
     pub(crate) fn work(&mut self) {
-        self.emit(&[0x49, 0xff, 0xc3]);
+        self.emit(&[0x48, 0xff, 0xc6]);
     }
 
     /// A multiplication that needs the one before: a body that takes its time.
     pub(crate) fn dependent_work(&mut self, multiplications: usize) {
         for _ in 0..multiplications {
-            self.emit(&[0x4d, 0x0f, 0xaf, 0xdb]);
+            self.emit(&[0x48, 0x0f, 0xaf, 0xf6]);
         }
     }
 
@@ -142,16 +132,22 @@ impl Code {
         self.call(target);
     }
 
-    /// A call of itself, once less than the counter in r11 says.
+    /// A call out of a body, with what else a caller does in between: a predictor keeps few branches for each 64 bytes of code.
+    pub(crate) fn call_in_passing(&mut self, target: Label) {
+        self.call(target);
+        self.emit(&[0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0]);
+    }
+
+    /// A call of itself, once less than the counter in rsi says.
     pub(crate) fn call_self(&mut self, start: Label) {
-        self.emit(&[0x49, 0xff, 0xcb]);
+        self.emit(&[0x48, 0xff, 0xce]);
         self.emit(&[0x74, 5]);
         self.call(start);
     }
 
     /// Sets the counter of [`Code::call_self`].
     pub(crate) fn set_depth(&mut self, depth: u32) {
-        self.emit(&[0x41, 0xbb]);
+        self.emit(&[0xbe]);
         self.emit(&depth.to_le_bytes());
     }
 
@@ -193,9 +189,9 @@ impl Code {
         self.here()
     }
 
-    /// Regions so far.
-    pub(crate) fn regions(&self) -> u32 {
-        self.next_id
+    /// Regions so far, in all code together.
+    pub(crate) fn regions() -> u32 {
+        LAST_ID.load(Relaxed)
     }
 
     /// Maps the code for execution; functions are found at their labels.

@@ -115,7 +115,7 @@ fn compare_in_two_threads(shape: &Shape, base: IdBase) {
 fn measure<const N: usize>(shape: &Shape, base: IdBase, variants: [Variant; N]) -> [f64; N] {
     let mut code = Code::new(base);
     let functions = variants.map(|variant| (shape.emit)(&mut code, variant));
-    assert!(code.regions() < REGIONS, "more regions than registered");
+    assert!(Code::regions() < REGIONS, "more regions than registered");
     shortest_rounds(&code.map(), functions, shape.calls, || ())
 }
 

@@ -30,12 +30,12 @@ pub(crate) const DATA: usize = 512 << 10;
 
 fn one_function(code: &mut Code, variant: Variant) -> Label {
     let function = code.function(variant, Code::work);
-    code.function(Variant::Plain, |code| (0..64).for_each(|_| code.call_function(function)))
+    code.function(Variant::Plain, |code| (0..64).for_each(|_| code.call_in_passing(function)))
 }
 
 fn dependent_work(code: &mut Code, variant: Variant) -> Label {
     let function = code.function(variant, |code| code.dependent_work(13));
-    code.function(Variant::Plain, |code| (0..64).for_each(|_| code.call_function(function)))
+    code.function(Variant::Plain, |code| (0..64).for_each(|_| code.call_in_passing(function)))
 }
 
 fn depth_10(code: &mut Code, variant: Variant) -> Label {

@@ -1,91 +1,78 @@
-# What calibration runs: stubs as an image has them, and the loops that take them. Behind routines.s, whose entries call the stubs where
-# a call does its work twice.
+# What calibration runs: stubs as an image has them, and the loops that take them.
 
         .data
-        .balign 8
-# What the stubs of an image test and load, for calls that do their work twice and for calibration.
-tare_again_leaf:
-        .quad   tare_probe_enter_leaf
-        .globl  tare_calibration_enter
-        .hidden tare_calibration_enter
-tare_calibration_enter:
-        .quad   tare_probe_enter
-        .globl  tare_calibration_exit
-        .hidden tare_calibration_exit
-tare_calibration_exit:
-        .quad   tare_probe_exit
-tare_again_base:
-        .long   0
+        .balign 64
+# The slots of these stubs.
+        .globl  tare_calibration_slots
+        .hidden tare_calibration_slots
+tare_calibration_slots:
+        .zero   64
 
         .text
-# What a call that is off or clockless does, once more: sites of region 0, which stands for the real one (`aside.rs`),
-# through the stubs that an image has.
-        .macro  AGAIN_STUB name, slot
+        .cfi_startproc
+        TARE_ENTER_STUB tare_calibration_stub_enter, tare_calibration_slots, {ENTER_SLOT}, {ID}, {CLOCKLESS}, {CLOCKLESS_TWICE}, 0
+        .cfi_endproc
+        .cfi_startproc
+        TARE_ENTER_STUB tare_calibration_stub_leaf, tare_calibration_slots, {LEAF_SLOT}, {LEAF_ID}, {OFF}, {OFF_TWICE}, 1
+        .cfi_endproc
+        .cfi_startproc
+        TARE_EXIT_STUB tare_calibration_stub_exit, tare_calibration_slots, {EXIT_SLOT}
+        .cfi_endproc
+        .purgem TARE_ENTER_STUB
+        .purgem TARE_EXIT_STUB
+        .purgem TARE_REGION_STUB
+
+# Calls edi times a function that does nothing: with a pair of probes, as a leaf that may run without them, or with none.
+        .macro  HOT_LOOP name
+        .globl  \name
+        .hidden \name
         .type   \name, @function
-        .balign 16
+        .balign 64
 \name:
         .cfi_startproc
-        cmpq    $0, \slot(%rip)
-        je      1f
-        mov     %rax, -16(%rsp)
-        mov     tare_again_base(%rip), %eax
-        jmp     *\slot(%rip)
-1:      ret
+        push    %rbx
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset %rbx, 0
+        mov     %edi, %ebx
+1:      call    \name\()_function
+        dec     %ebx
+        jnz     1b
+        pop     %rbx
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore %rbx
+        ret
         .cfi_endproc
         .size   \name, .-\name
+        .balign 64
+        .type   \name\()_function, @function
+\name\()_function:
         .endm
 
-        AGAIN_STUB tare_again_leaf_stub, tare_again_leaf
-        AGAIN_STUB tare_again_enter_stub, tare_calibration_enter
-        AGAIN_STUB tare_again_exit_stub, tare_calibration_exit
-        .purgem AGAIN_STUB
-
-# Calls a pair of probes edi times, through stubs as an image has them: the loop that calibrates the prior.
-        .globl  tare_calibration_loop
-        .hidden tare_calibration_loop
-        .type   tare_calibration_loop, @function
-        .balign 64
-tare_calibration_loop:
+        HOT_LOOP tare_calibration_loop
         .cfi_startproc
-        push    %rbx
-        .cfi_adjust_cfa_offset 8
-        .cfi_rel_offset %rbx, 0
-        mov     %edi, %ebx
-1:      call    tare_again_enter_stub
+        call    tare_calibration_stub_enter
         test    $1, %eax
-        call    tare_again_exit_stub
+        call    tare_calibration_stub_exit
         test    $1, %eax
-        dec     %ebx
-        jnz     1b
-        pop     %rbx
-        .cfi_adjust_cfa_offset -8
-        .cfi_restore %rbx
         ret
         .cfi_endproc
-        .size   tare_calibration_loop, .-tare_calibration_loop
 
-# Calls an entry of a leaf edi times, which counts and says that the body is to run without probes.
-        .globl  tare_calibration_counting
-        .hidden tare_calibration_counting
-        .type   tare_calibration_counting, @function
-        .balign 64
-tare_calibration_counting:
+        HOT_LOOP tare_calibration_counting
         .cfi_startproc
-        push    %rbx
-        .cfi_adjust_cfa_offset 8
-        .cfi_rel_offset %rbx, 0
-        mov     %edi, %ebx
-1:      call    tare_again_leaf_stub
-        .byte   0x0f, 0x82, 0, 0, 0, 0
+        call    tare_calibration_stub_leaf
+        .byte   0x0f, 0x82
+        .long   1f - . - 4
         test    $1, %eax
-        dec     %ebx
-        jnz     1b
-        pop     %rbx
-        .cfi_adjust_cfa_offset -8
-        .cfi_restore %rbx
+        call    tare_calibration_stub_exit
+        test    $1, %eax
+1:      ret
+        .cfi_endproc
+
+        HOT_LOOP tare_calibration_plain
+        .cfi_startproc
         ret
         .cfi_endproc
-        .size   tare_calibration_counting, .-tare_calibration_counting
+        .purgem HOT_LOOP
 
 # Serial work, edi times: multiplications that need one another, and a branch on what they give, which nothing predicts. Where esi is
 # not zero a pair of probes is around each.
@@ -109,7 +96,7 @@ tare_calibration_work:
         mov     $12345, %r12d
 1:      test    %r13d, %r13d
         jz      2f
-        call    tare_again_enter_stub
+        call    tare_calibration_stub_enter
         test    $1, %eax
 2:
         .rept   4
@@ -124,7 +111,7 @@ tare_calibration_work:
         .endr
         test    %r13d, %r13d
         jz      3f
-        call    tare_again_exit_stub
+        call    tare_calibration_stub_exit
         test    $1, %eax
 3:      dec     %ebx
         jnz     1b

@@ -16,8 +16,8 @@
         SAVE_REST
         SAVE_MORE
         mov     (%rsp), %rcx
-        mov     %eax, %edi
-        add     \id(%rcx), %edi
+        add     \id(%rcx), %r11d
+        mov     %r11, %rdi
         mov     %rdi, -88(%rsp)
 .L\name\()_again:
         lea     \token(%rsp), %rsi

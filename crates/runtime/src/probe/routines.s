@@ -3,15 +3,19 @@
 # Stack pointers in frames are even; one less in a frame whose entry read the clock (local.rs says what else). Where one is,
 # counted from the routine's own stack pointer, is `token`: 0 in routines for functions, which compare their own.
 #
-# Registers where the clock is read: rdi offset of the thread state from the thread pointer, rsi current frame, rcx node of
-# that frame (the parent), r8 region id and then the node looked for, rax clock, rdx scratch. On quiet paths: rdi and rsi as there, rax
-# region id and then the node that time goes to, rcx scratch and then the node looked for. Few, because each is saved and restored; the rest is
-# saved where a path needs it. What counts without a clock falls through, since nothing hides its jumps.
+# What images call most, calls that are only counted and exits of frames without a clock, their stubs do themselves
+# (crates/format/src/probe/stubs.s), by the quiet paths that stand here as well, for regions inside of a body and where a path has changed.
+#
+# Registers where the clock is read: r9 offset of the thread state from the thread pointer, r10 current frame, r8 node of
+# that frame (the parent), r11 region id and then the node looked for, rax clock, rdx scratch. On quiet paths: r9 and r10 as there, r11
+# region id and then the node that time goes to, rax scratch and then the node looked for; the exit leaves rax alone. Few, because each is
+# saved and restored, the rest is saved where a path needs it; and those through which programs pass little, because a word that comes back
+# from memory may be late: the arguments and the value of a function stay where they are.
 #
 # Nodes are 32-bit words in site cache and edges: the low half of their addresses. The high half is the same
 # for all nodes of a thread, since an arena is aligned to its size.
 #
-# Below the stack pointer: -8 free, -16 rax (saved by the stub), -24 … -80 the others, -88 the region id.
+# Below the stack pointer: -8 free, -16 r11, -40 r10 and -48 r9 (saved by the stub), -24 … -80 the others, -88 the region id.
 # Signal handlers keep off 128 bytes there.
 
         .section .tdata,"awT",@progbits
@@ -23,6 +27,16 @@
 tare_thread_state:
         .quad   tare_dummy_frame
         .zero   {STATE_SIZE} - 8
+
+# What the stubs of images take for it where they are to leave everything to the routines: nothing is quiet, no frame is open.
+        .balign 64
+        .globl  tare_no_state
+        .hidden tare_no_state
+        .type   tare_no_state, @object
+        .size   tare_no_state, 64
+tare_no_state:
+        .quad   tare_dummy_frame
+        .zero   56
 
         .section .data.rel.ro,"aw",@progbits
         .balign 32
@@ -55,87 +69,87 @@ tare_all_signals:
 
 # The offset of the thread state from the thread pointer.
         .macro  STATE
-        mov     tare_thread_state@gottpoff(%rip), %rdi
+        mov     tare_thread_state@gottpoff(%rip), %r9
         .endm
 
-# Checks the frame, and that another has room above it. Leaves the frame in rsi.
+# Checks the frame, and that another has room above it. Leaves the frame in r10.
         .macro  CHECK_FRAME slow, token=0
-        mov     %fs:{FRAME}(%rdi), %rsi
+        mov     %fs:{FRAME}(%r9), %r10
         .if     \token
         lea     \token(%rsp), %rdx
-        cmp     %rdx, {FRAME_SP}(%rsi)
+        cmp     %rdx, {FRAME_SP}(%r10)
         .else
-        cmp     %rsp, {FRAME_SP}(%rsi)
+        cmp     %rsp, {FRAME_SP}(%r10)
         .endif
         jbe     \slow
-        cmp     %fs:{LIMIT}(%rdi), %rsi
+        cmp     %fs:{LIMIT}(%r9), %r10
         jae     \slow
         .endm
 
-# From r8: checks the frame, finds the node. Leaves rsi, rcx, and r8. Falls through on a hit. An entry of the site cache is one
+# From r11: checks the frame, finds the node. Leaves r10, r8, and r11. Falls through on a hit. An entry of the site cache is one
 # word, so that a handler that changes it cannot come between its halves.
         .macro  LOOKUP miss, hit, slow, token=0
         CHECK_FRAME \slow, \token
-        mov     %fs:{CACHE}(%rdi), %rcx
-        mov     (%rcx,%r8,8), %r8
-        mov     {FRAME_NODE}(%rsi), %rcx
-        cmp     %r8d, %ecx
+        mov     %fs:{CACHE}(%r9), %r8
+        mov     (%r8,%r11,8), %r11
+        mov     {FRAME_NODE}(%r10), %r8
+        cmp     %r11d, %r8d
         jne     \miss
-        shr     $32, %r8
-        add     %fs:{HIGH}(%rdi), %r8
+        shr     $32, %r11
+        add     %fs:{HIGH}(%r9), %r11
 \hit:
         .endm
 
-# The same on a quiet path: from rax, which stays. Leaves the node in rcx.
+# The same on a quiet path: from r11, which stays. Leaves the node in rax.
         .macro  LOOKUP_QUIET miss, hit, slow, token=0
         CHECK_FRAME \slow, \token
-        mov     %fs:{CACHE}(%rdi), %rcx
-        mov     (%rcx,%rax,8), %rcx
-        cmp     %ecx, {FRAME_NODE}(%rsi)
+        mov     %fs:{CACHE}(%r9), %rax
+        mov     (%rax,%r11,8), %rax
+        cmp     %eax, {FRAME_NODE}(%r10)
         jne     \miss
-        shr     $32, %rcx
-        add     %fs:{HIGH}(%rdi), %rcx
+        shr     $32, %rax
+        add     %fs:{HIGH}(%r9), %rax
 \hit:
         .endm
 
 # The site cache knows another parent: see where the parent led last, then look into the table of edges, and tell
 # both. What a parent remembers is one word as well.
         .macro  MISS hit, slow
-        mov     {LAST_CHILD}(%rcx), %r8
-        cmp     %r8d, -88(%rsp)
+        mov     {LAST_CHILD}(%r8), %r11
+        cmp     %r11d, -88(%rsp)
         jne     4f
-        shr     $32, %r8
-        add     %fs:{HIGH}(%rdi), %r8
+        shr     $32, %r11
+        add     %fs:{HIGH}(%r9), %r11
         jmp     \hit
 4:      SAVE_MORE
-        mov     -88(%rsp), %r8
-        mov     %rcx, %r11
-        shl     $32, %r11
-        or      %r8, %r11
-        mov     %fs:{EDGES}(%rdi), %r9
-        movabs  $0x9e3779b97f4a7c15, %r10
-        imul    %r11, %r10
-        shr     $28, %r10
-1:      and     (%r9), %r10
-        cmp     %r11, {EDGE_TABLE}(%r9,%r10)
+        mov     -88(%rsp), %r11
+        mov     %r8, %rdi
+        shl     $32, %rdi
+        or      %r11, %rdi
+        mov     %fs:{EDGES}(%r9), %rcx
+        movabs  $0x9e3779b97f4a7c15, %rsi
+        imul    %rdi, %rsi
+        shr     $28, %rsi
+1:      and     (%rcx), %rsi
+        cmp     %rdi, {EDGE_TABLE}(%rcx,%rsi)
         je      2f
-        cmpq    $0, {EDGE_TABLE}(%r9,%r10)
+        cmpq    $0, {EDGE_TABLE}(%rcx,%rsi)
         je      3f
-        add     $16, %r10
+        add     $16, %rsi
         jmp     1b
-2:      mov     {EDGE_TABLE}+8(%r9,%r10), %r10
-        mov     %r10, %r11
-        shl     $32, %r11
-        mov     %ecx, %r9d
-        or      %r9, %r11
-        mov     %fs:{CACHE}(%rdi), %r9
-        mov     %r11, (%r9,%r8,8)
-        mov     %r10, %r11
-        shl     $32, %r11
-        or      %r8, %r11
-        mov     %r11, {LAST_CHILD}(%rcx)
-        mov     %r10, %r8
-        add     %fs:{HIGH}(%rdi), %r8
+2:      mov     {EDGE_TABLE}+8(%rcx,%rsi), %rsi
+        mov     %rsi, %rdi
+        shl     $32, %rdi
+        mov     %r8d, %ecx
+        or      %rcx, %rdi
+        mov     %fs:{CACHE}(%r9), %rcx
+        mov     %rdi, (%rcx,%r11,8)
+        mov     %rsi, %rdi
+        shl     $32, %rdi
+        or      %r11, %rdi
+        mov     %rdi, {LAST_CHILD}(%r8)
+        mov     %rsi, %r11
+        add     %fs:{HIGH}(%r9), %r11
         RESTORE_MORE
         jmp     \hit
 3:      RESTORE_MORE
@@ -146,40 +160,40 @@ tare_all_signals:
 # comes before that uses the frame for itself and leaves a stack pointer of its own there: then both are written once more.
         .macro  CLAIM lost, claimed, token=0
         lea     \token-1(%rsp), %rdx
-        mov     %rdx, 32+{FRAME_SP}(%rsi)
-        mov     %r8, 32+{FRAME_NODE}(%rsi)
-        add     $32, %rsi
-        mov     %rsi, %fs:{FRAME}(%rdi)
-        cmp     %rdx, {FRAME_SP}(%rsi)
+        mov     %rdx, 32+{FRAME_SP}(%r10)
+        mov     %r11, 32+{FRAME_NODE}(%r10)
+        add     $32, %r10
+        mov     %r10, %fs:{FRAME}(%r9)
+        cmp     %rdx, {FRAME_SP}(%r10)
         jne     \lost
 \claimed:
         .endm
 
         .macro  CLAIM_AGAIN claimed
-        mov     %r8, {FRAME_NODE}(%rsi)
-        mov     %rdx, {FRAME_SP}(%rsi)
+        mov     %r11, {FRAME_NODE}(%r10)
+        mov     %rdx, {FRAME_SP}(%r10)
         jmp     \claimed
         .endm
 
 # From the clock in rax. `last` is moved by addition, so that exclusive times always sum up to it.
         .macro  COUNT
         mov     %rax, %rdx
-        sub     %fs:{LAST}(%rdi), %rdx
-        add     %rdx, {EXCLUSIVE}(%rcx)
-        add     %rdx, %fs:{LAST}(%rdi)
-        incq    {CALLS}(%r8)
-        mov     {COST}(%r8), %rdx
-        add     %rdx, %fs:{OVERHEAD}(%rdi)
-        sub     {INCLUSIVE}(%r8), %rax
-        mov     %rax, {FRAME_BASE}(%rsi)
+        sub     %fs:{LAST}(%r9), %rdx
+        add     %rdx, {EXCLUSIVE}(%r8)
+        add     %rdx, %fs:{LAST}(%r9)
+        incq    {CALLS}(%r11)
+        mov     {COST}(%r11), %rdx
+        add     %rdx, %fs:{OVERHEAD}(%r9)
+        sub     {INCLUSIVE}(%r11), %rax
+        mov     %rax, {FRAME_BASE}(%r10)
         .endm
 
 # The node that time goes to while a frame is the innermost one: its own, or what it names where its entry read no clock.
         .macro  OWNER reg
-        mov     {FRAME_NODE}(%rsi), \reg
-        testb   $1, {FRAME_SP}(%rsi)
+        mov     {FRAME_NODE}(%r10), \reg
+        testb   $1, {FRAME_SP}(%r10)
         jnz     1f
-        mov     {FRAME_BASE}(%rsi), \reg
+        mov     {FRAME_BASE}(%r10), \reg
 1:
         .endm
 
@@ -187,35 +201,35 @@ tare_all_signals:
 # it is open. Where it is written once more, that stands there before the stack pointer does, since a handler that sees the one
 # follows the other.
         .macro  CLAIM_CLOCKLESS at, lost, claimed
-        OWNER   %rax
-        mov     \at, 32+{FRAME_SP}(%rsi)
-        mov     %rax, 32+{FRAME_BASE}(%rsi)
-        mov     %rcx, 32+{FRAME_NODE}(%rsi)
-        add     $32, %rsi
-        mov     %rsi, %fs:{FRAME}(%rdi)
-        cmp     \at, {FRAME_SP}(%rsi)
+        OWNER   %r11
+        mov     \at, 32+{FRAME_SP}(%r10)
+        mov     %r11, 32+{FRAME_BASE}(%r10)
+        mov     %rax, 32+{FRAME_NODE}(%r10)
+        add     $32, %r10
+        mov     %r10, %fs:{FRAME}(%r9)
+        cmp     \at, {FRAME_SP}(%r10)
         jne     \lost
 \claimed:
         .endm
 
         .macro  CLAIM_CLOCKLESS_AGAIN at, claimed
-        mov     %rax, {FRAME_BASE}(%rsi)
-        mov     %rcx, {FRAME_NODE}(%rsi)
-        mov     \at, {FRAME_SP}(%rsi)
+        mov     %r11, {FRAME_BASE}(%r10)
+        mov     %rax, {FRAME_NODE}(%r10)
+        mov     \at, {FRAME_SP}(%r10)
         jmp     \claimed
         .endm
 
 # Whether the batch under way of a node that is on has had its calls.
         .macro  UNTIL slow
-        mov     {CALLS}(%r8), %edx
-        sub     {UNTIL}(%r8), %edx
+        mov     {CALLS}(%r11), %edx
+        sub     {UNTIL}(%r11), %edx
         jns     \slow
         .endm
 
 # Counts a call of a batch that is off or clockless. One that finds none left is taken back, in one instruction each,
 # so that a handler between the two changes nothing.
         .macro  COUNT_QUIET over
-        subw    $1, {LEFT}(%rcx)
+        subw    $1, {LEFT}(%rax)
         js      \over
         .endm
 
@@ -225,7 +239,7 @@ tare_all_signals:
         mov     %rdx, -32(%rsp)
         .endif
         mov     %r8, -56(%rsp)
-        mov     %rax, -88(%rsp)
+        mov     %r11, -88(%rsp)
         .endm
 
 # Into the slow path; its answer is in eax.
@@ -240,7 +254,8 @@ tare_all_signals:
         RESTORE_MORE
         .endm
 
-# An entry. `at` is the register that the stack pointer of the region is in: rdx where the routine must find room for it.
+# An entry. `at` is the register that the stack pointer of the region is in: rdx where the routine must find room for it. Where all
+# nodes of the thread are on, the clock is read between the two loads that lead to the region id, so that its own time hides them.
         .macro  ENTER name, kind, id, token, at, quiet, twice
         .globl  \name
         .hidden \name
@@ -253,14 +268,30 @@ tare_all_signals:
         .if     \token
         mov     %rdx, -32(%rsp)
         .endif
-        STATE
-        cmpl    $0, %fs:{ASIDE}(%rdi)
-        je      .L\name\()_on
-        mov     (%rsp), %rcx
-        add     \id(%rcx), %eax
+        cmpl    $0, %fs:{ASIDE}(%r9)
+        jne     .L\name\()_quiet
+        SAVE_REST
+        mov     (%rsp), %r8
+        CLOCK
+        add     \id(%r8), %r11d
+        mov     %r11, -88(%rsp)
+        LOOKUP  .L\name\()_miss, .L\name\()_hit, .L\name\()_slow, \token
+        UNTIL   .L\name\()_slow
+        CLAIM   .L\name\()_lost, .L\name\()_claimed, \token
+        COUNT
+.L\name\()_done:
+        RESTORE_FEW
+        RESTORE_REST
+        .if     \kind
+        clc
+        .endif
+        ret
+.L\name\()_quiet:
+        mov     (%rsp), %rax
+        add     \id(%rax), %r11d
 .L\name\()_again:
         LOOKUP_QUIET .L\name\()_quiet_miss, .L\name\()_quiet_hit, .L\name\()_quiet_slow, \token
-        cmpb    $\quiet, {MODE}(%rcx)
+        cmpb    $\quiet, {MODE}(%rax)
         jne     .L\name\()_other
         COUNT_QUIET .L\name\()_over
 .L\name\()_counted:
@@ -276,56 +307,27 @@ tare_all_signals:
         .endif
         ret
         .endif
-# Where all nodes of the thread are on, the clock is read between the two loads that lead to the region id, so that its
-# own time hides them.
-        .balign 64
-.L\name\()_on:
-        SAVE_REST
-        mov     (%rsp), %rcx
-        mov     %eax, %r8d
-        CLOCK
-        add     \id(%rcx), %r8d
-        mov     %r8, -88(%rsp)
-        LOOKUP  .L\name\()_miss, .L\name\()_hit, .L\name\()_slow, \token
-        UNTIL   .L\name\()_slow
-        CLAIM   .L\name\()_lost, .L\name\()_claimed, \token
-        COUNT
-.L\name\()_done:
-        RESTORE_FEW
-        RESTORE_REST
-        .if     \kind
-        clc
-        .endif
-        ret
 .L\name\()_other:
-        cmpb    $0, {MODE}(%rcx)
+        cmpb    $0, {MODE}(%rax)
         jne     .L\name\()_other_quiet
         LEAVE_QUIET \token
-        mov     %rcx, %r8
+        mov     %rax, %r11
         UNTIL   .L\name\()_slow
-        OWNER   %rcx
+        OWNER   %r8
         CLAIM   .L\name\()_late_lost, .L\name\()_late_claimed, \token
         CLOCK
         COUNT
         jmp     .L\name\()_done
 .L\name\()_other_quiet:
         COUNT_QUIET .L\name\()_over
-        cmpb    $\twice, {MODE}(%rcx)
+        cmpb    $\twice, {MODE}(%rax)
         jne     .L\name\()_counted
-        lea     -128(%rsp), %rsp
-        .cfi_adjust_cfa_offset 128
-        .if     \kind
-        call    tare_again_leaf_stub
-        .byte   0x0f, 0x82, 0, 0, 0, 0
-        test    $0, %eax
-        .else
-        call    tare_again_enter_stub
-        test    $0, %eax
-        call    tare_again_exit_stub
-        test    $0, %eax
-        .endif
-        lea     128(%rsp), %rsp
-        .cfi_adjust_cfa_offset -128
+        mov     (%rsp), %r11
+        mov     \id(%r11), %r11d
+        cmp     %rsp, {FRAME_SP}(%r10)
+        mov     %fs:{CACHE}(%r9), %r11
+        mov     {FRAME_NODE}(%r10), %r11
+        add     %fs:{HIGH}(%r9), %r11
         jmp     .L\name\()_counted
 .L\name\()_lost:
         CLAIM_AGAIN .L\name\()_claimed
@@ -339,15 +341,15 @@ tare_all_signals:
         MISS    .L\name\()_hit, .L\name\()_slow
 .L\name\()_quiet_miss:
         LEAVE_QUIET \token
-        mov     {FRAME_NODE}(%rsi), %rcx
+        mov     {FRAME_NODE}(%r10), %r8
         MISS    .L\name\()_quiet_found, .L\name\()_slow
 .L\name\()_quiet_found:
-        mov     %r8, %rcx
+        mov     %r11, %rax
         mov     -56(%rsp), %r8
-        mov     -88(%rsp), %rax
+        mov     -88(%rsp), %r11
         jmp     .L\name\()_quiet_hit
 .L\name\()_over:
-        addw    $1, {LEFT}(%rcx)
+        addw    $1, {LEFT}(%rax)
 .L\name\()_quiet_slow:
         LEAVE_QUIET \token
 .L\name\()_slow:
@@ -356,7 +358,7 @@ tare_all_signals:
         jnz     .L\name\()_done
         RESTORE_REST
         STATE
-        mov     -88(%rsp), %rax
+        mov     -88(%rsp), %r11
         jmp     .L\name\()_again
         .cfi_endproc
         .size   \name, .-\name
@@ -366,6 +368,7 @@ tare_all_signals:
         ENTER tare_probe_enter_region, 0, {ID}, {REGION_TOKEN}, %rdx, {CLOCKLESS}, {CLOCKLESS_TWICE}
         ENTER tare_probe_enter_leaf, 1, {LEAF_ID}, 0, %rsp, {OFF}, {OFF_TWICE}
 
+# An exit. The loads that lead to the node come before the clock, whose own time hides them.
         .macro  EXIT name, token
         .globl  \name
         .hidden \name
@@ -374,56 +377,46 @@ tare_all_signals:
 \name:
         .cfi_startproc
         endbr64
-        mov     %rdi, -48(%rsp)
-        STATE
-        mov     %rsi, -40(%rsp)
-        mov     %fs:{FRAME}(%rdi), %rsi
-        .if     \token
         mov     %rdx, -32(%rsp)
+        .if     \token
+        mov     %fs:{FRAME}(%r9), %r10
         lea     \token(%rsp), %rdx
-        cmp     %rdx, {FRAME_SP}(%rsi)
-        .else
-        cmp     %rsp, {FRAME_SP}(%rsi)
-        .endif
-        jne     .L\name\()_on
-        sub     $32, %rsi
-        mov     %rsi, %fs:{FRAME}(%rdi)
-        mov     -16(%rsp), %rax
-        .if     \token
-        mov     -32(%rsp), %rdx
-        .endif
-        mov     -40(%rsp), %rsi
-        mov     -48(%rsp), %rdi
-        ret
-# The loads that lead to the node come before the clock, whose own time hides them.
-        .balign 64
-.L\name\()_on:
-        .ifeq   \token
-        mov     %rdx, -32(%rsp)
+        cmp     %rdx, {FRAME_SP}(%r10)
+        je      .L\name\()_clockless
         .endif
         lea     \token-1(%rsp), %rdx
-        cmp     %rdx, {FRAME_SP}(%rsi)
+        cmp     %rdx, {FRAME_SP}(%r10)
         jne     .L\name\()_other
-        mov     %rcx, -24(%rsp)
-        mov     {FRAME_NODE}(%rsi), %rcx
+        mov     %rax, -24(%rsp)
+        mov     {FRAME_NODE}(%r10), %r11
         CLOCK
         mov     %rax, %rdx
-        sub     %fs:{LAST}(%rdi), %rdx
-        add     %rdx, {EXCLUSIVE}(%rcx)
-        add     %rdx, %fs:{LAST}(%rdi)
-        sub     {FRAME_BASE}(%rsi), %rax
-        mov     %rax, {INCLUSIVE}(%rcx)
-        sub     $32, %rsi
-        mov     %rsi, %fs:{FRAME}(%rdi)
+        sub     %fs:{LAST}(%r9), %rdx
+        add     %rdx, {EXCLUSIVE}(%r11)
+        add     %rdx, %fs:{LAST}(%r9)
+        sub     {FRAME_BASE}(%r10), %rax
+        mov     %rax, {INCLUSIVE}(%r11)
+        sub     $32, %r10
+        mov     %r10, %fs:{FRAME}(%r9)
         RESTORE_FEW
         mov     -32(%rsp), %rdx
         ret
+        .if     \token
+.L\name\()_clockless:
+        sub     $32, %r10
+        mov     %r10, %fs:{FRAME}(%r9)
+        mov     -16(%rsp), %r11
+        mov     -32(%rsp), %rdx
+        mov     -40(%rsp), %r10
+        mov     -48(%rsp), %r9
+        ret
+        .endif
 .L\name\()_other:
+        mov     %rax, -24(%rsp)
         mov     (%rsp), %rdx
-        add     {ID}(%rdx), %eax
-        mov     %rcx, -24(%rsp)
+        add     {ID}(%rdx), %r11d
         mov     %r8, -56(%rsp)
-        mov     %rax, -88(%rsp)
+        mov     %r11, -88(%rsp)
         SLOW    2, \token
         RESTORE_FEW
         RESTORE_REST
@@ -443,7 +436,9 @@ tare_all_signals:
 tare_probe_nothing:
         .cfi_startproc
         endbr64
-        mov     -16(%rsp), %rax
+        mov     -16(%rsp), %r11
+        mov     -40(%rsp), %r10
+        mov     -48(%rsp), %r9
         clc
         ret
         .cfi_endproc

@@ -1,18 +1,16 @@
-# What every way out of a probe saves, and where: the words below the caller's stack pointer, of which -8 is free and -16
-# holds the site's own eax. In front of the assembly that uses it, which purges the macros at its end.
+# What every way out of a probe saves, and where: the words below the caller's stack pointer, of which -8 is free, and in which the
+# stub has saved r11 at -16, r10 at -40 and r9 at -48. In front of the assembly that uses it, which purges the macros at its end.
 
 # What the quiet paths of a function's probe need.
         .macro  SAVE_FEW
-        mov     %rcx, -24(%rsp)
-        mov     %rsi, -40(%rsp)
-        mov     %rdi, -48(%rsp)
+        mov     %rax, -24(%rsp)
         .endm
 
         .macro  RESTORE_FEW
-        mov     -16(%rsp), %rax
-        mov     -24(%rsp), %rcx
-        mov     -40(%rsp), %rsi
-        mov     -48(%rsp), %rdi
+        mov     -16(%rsp), %r11
+        mov     -24(%rsp), %rax
+        mov     -40(%rsp), %r10
+        mov     -48(%rsp), %r9
         .endm
 
 # The rest of what every other path needs.
@@ -27,15 +25,15 @@
         .endm
 
         .macro  SAVE_MORE
-        mov     %r9, -64(%rsp)
-        mov     %r10, -72(%rsp)
-        mov     %r11, -80(%rsp)
+        mov     %rcx, -64(%rsp)
+        mov     %rsi, -72(%rsp)
+        mov     %rdi, -80(%rsp)
         .endm
 
         .macro  RESTORE_MORE
-        mov     -64(%rsp), %r9
-        mov     -72(%rsp), %r10
-        mov     -80(%rsp), %r11
+        mov     -64(%rsp), %rcx
+        mov     -72(%rsp), %rsi
+        mov     -80(%rsp), %rdi
         .endm
 
 # Over the red zone, in which the saved words stand, before a call, and back. (Tools such as valgrind hold what is below the
