@@ -144,6 +144,11 @@ pub(crate) struct RunDirectory {
 const RECORD: &str = "run.json";
 const LEARNT: &str = "learnt.json";
 
+/// Whether a directory is that of a run.
+pub(crate) fn is_run(path: &Path) -> bool {
+    path.join(RECORD).is_file()
+}
+
 impl RunDirectory {
     /// Makes the directory for a new run: `wanted`, or a default name made of the program and the time.
     pub(crate) fn create(wanted: Option<&Path>, program: &Path) -> Result<Self, Failure> {
@@ -175,7 +180,7 @@ impl RunDirectory {
         if let Err(error) = fs::read_dir(path) {
             return Err(Failure::io(Code::NoInput, "read", path, &error).remedy("a run belongs to the user who made it"));
         }
-        if !path.join(RECORD).is_file() {
+        if !is_run(path) {
             return Err(Failure::new(Code::BadInput, format!("{} is not a run: it holds no {RECORD}", path.display()))
                 .remedy("name a run directory, as `tare profile` printed it"));
         }
@@ -258,7 +263,7 @@ fn empty(path: &Path) -> Result<(), Failure> {
     }
     // SAFETY: getuid has no preconditions and cannot fail.
     let user = unsafe { libc::getuid() };
-    let ours = path.join(RECORD).is_file() && fs::metadata(path).is_ok_and(|about| about.uid() == user);
+    let ours = is_run(path) && fs::metadata(path).is_ok_and(|about| about.uid() == user);
     if !ours {
         return Err(taken("exists and is not a run of ours"));
     }

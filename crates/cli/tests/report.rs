@@ -63,6 +63,17 @@ fn a_run_is_written_in_every_format_and_seen_as_a_page() {
     let file = address.trim().strip_prefix("file://").expect("an address");
     assert!(std::path::Path::new(file).ends_with("run/report.html") && std::path::Path::new(file).is_file());
     assert!(text(&output.stderr).contains("scp "));
+    // Where a page of somebody else's stands, it stays; one of ours is replaced.
+    std::fs::remove_file(profile(7)).expect("it is there");
+    let view = || place.tare().args(["view", "profiles"]).env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").output().expect("tare can be started");
+    let page = place.path().join("profiles/report.html");
+    std::fs::write(&page, "notes").expect("room");
+    let output = view();
+    assert_eq!(output.status.code(), Some(73));
+    assert!(text(&output.stderr).contains("name another place with -o FILE"), "{}", text(&output.stderr));
+    assert_eq!(std::fs::read(&page).expect("it is there"), b"notes");
+    std::fs::remove_file(&page).expect("it is there");
+    assert!(view().status.success() && view().status.success());
 }
 
 #[test]

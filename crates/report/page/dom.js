@@ -59,6 +59,15 @@ export function cutName(name, room, attributes = {}) {
   return element("span", { ...attributes, class: `cut ${attributes.class || ""}`.trim(), title: name }, shortName(name, room));
 }
 
+/** A place in the source, of which the file may be cut and the line never is. */
+export function placeOf(place) {
+  const colon = place.lastIndexOf(":");
+  const file = colon < 0 ? place : place.slice(0, colon);
+  const parts = new DocumentFragment();
+  parts.append(element("span", { class: "cut", title: place }, file), element("span", { class: "line" }, place.slice(file.length)));
+  return parts;
+}
+
 const RULER = new OffscreenCanvas(1, 1).getContext("2d");
 
 /** Pixels that a text takes in the font of an element. */
@@ -184,7 +193,7 @@ export async function copyText(text) {
   copyText.shown = setTimeout(() => byId("status").classList.remove("shown"), 4000);
 }
 
-const DARK = "(prefers-color-scheme: dark)";
+const DARK = "screen and (prefers-color-scheme: dark)";
 const THEMES = ["auto", "light", "dark"];
 
 /** What was chosen in an earlier page; a browser may forbid to keep anything. */
@@ -209,10 +218,13 @@ export function themeSwitch(redraw) {
   const rule = [...document.styleSheets[0].cssRules].find((rule) => rule.media?.mediaText === DARK);
   const button = element("button", { type: "button", onclick: () => set(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]) });
   let theme;
-  const set = (chosen) => {
-    theme = THEMES.includes(chosen) ? chosen : "auto";
+  const look = (theme) => {
     rule.media.mediaText = { auto: DARK, light: "not all", dark: "screen" }[theme];
     document.documentElement.style.colorScheme = theme === "auto" ? "" : theme;
+  };
+  const set = (chosen) => {
+    theme = THEMES.includes(chosen) ? chosen : "auto";
+    look(theme);
     button.textContent = { auto: "◐", light: "○", dark: "●" }[theme];
     button.setAttribute("aria-label", `Light or dark: ${theme === "auto" ? "as the system has it" : theme}`);
     button.title = button.getAttribute("aria-label");
@@ -221,6 +233,13 @@ export function themeSwitch(redraw) {
   };
   set(kept("theme"));
   matchMedia(DARK).addEventListener("change", redraw);
+  // What is drawn for paper is drawn before paper is there.
+  for (const [event, looks] of [["beforeprint", () => "light"], ["afterprint", () => theme]]) {
+    window.addEventListener(event, () => {
+      look(looks());
+      redraw();
+    });
+  }
   return button;
 }
 

@@ -2,7 +2,7 @@
 
 import { alone, columnFor, count, exactCount, figure, plain, plural, share } from "./numbers.js";
 import { NONE } from "./model.js";
-import { byId, choice, cutName, element, say, shortName, textWidth } from "./dom.js";
+import { byId, choice, cutName, element, placeOf, say, shortName, textWidth } from "./dom.js";
 import { VirtualTable } from "./table.js";
 
 const SHAPES = [["flat", "flat"], ["tree", "call tree"], ["file", "by file"], ["image", "by image"], ["kind", "by kind"]];
@@ -361,7 +361,7 @@ export class Regions {
         calls ? alone(this.of(item, "each")) : "",
         wait ? plain(wait, this.waitColumn) : "",
         this.hasRanksColumn() ? this.selectedRanks(item) : this.most(region),
-        region === undefined ? "" : model.place(region),
+        region === undefined ? "" : placeOf(model.place(region)),
       ],
     };
   }

@@ -92,6 +92,15 @@ pub fn wanted_sources(results: &Results<'_>) -> Vec<String> {
     files
 }
 
+/// What a page says of who made it.
+const GENERATOR: &str = "<meta name=\"generator\" content=\"Tareweight\">";
+
+/// Whether a file that begins so is a page of ours.
+#[must_use]
+pub fn is_page(head: &[u8]) -> bool {
+    head.windows(GENERATOR.len()).any(|words| words == GENERATOR.as_bytes())
+}
+
 /// The page of a run, which carries at most `limit` call paths one by one.
 #[must_use]
 pub fn page(run: &Run, results: &Results<'_>, sources: &[Source], limit: usize) -> String {
@@ -103,7 +112,8 @@ pub fn page(run: &Run, results: &Results<'_>, sources: &[Source], limit: usize) 
     let script = script();
     let mut html = String::with_capacity(1 << 20);
     html.push_str("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
-    html.push_str(&format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n", policy(&script)));
+    html.push_str(GENERATOR);
+    html.push_str(&format!("\n<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n", policy(&script)));
     html.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n");
     html.push_str(&format!("<title>{} – Tareweight</title>\n<style>{STYLE}</style></head>\n<body>\n", escape(&run.program)));
     parts::write(&mut html, &parts);

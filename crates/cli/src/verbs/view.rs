@@ -1,13 +1,16 @@
 //! `tare view DIR`: the page of a run, opened in a browser where there is a display.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use tare_report::html::is_page;
 use tare_report::shell;
 
 use crate::args::ViewArguments;
 use crate::failure::{Code, Failure};
 use crate::progress::during;
 use crate::results::Results;
+use crate::rundir;
 use crate::verbs::report::html;
 use crate::whole_file;
 
@@ -15,7 +18,7 @@ use crate::whole_file;
 pub(crate) fn view(arguments: &ViewArguments) -> Result<ExitCode, Failure> {
     let results = Results::open(&arguments.run)?;
     let page = during("putting the page together", || html(&results.about(), &results.compensated(&arguments.showing), &arguments.carried));
-    let file = arguments.output.clone().unwrap_or_else(|| default_place(&results.run.path));
+    let file = arguments.output.clone().map_or_else(|| default_place(&results.run.path), Ok)?;
     let cannot = |error: &std::io::Error| Failure::io(Code::CannotWrite, "write", &file, error).remedy("name another place with -o FILE");
     whole_file::write(&file, page.as_bytes()).map_err(|error| cannot(&error))?;
     let file = std::fs::canonicalize(&file).map_err(|error| cannot(&error))?;
@@ -26,9 +29,22 @@ pub(crate) fn view(arguments: &ViewArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// In the directory of a run; beside a file.
-fn default_place(run: &Path) -> PathBuf {
-    if run.is_dir() { run.join("report.html") } else { run.with_extension("html") }
+/// In a directory; beside a file. But for directories of runs, which are ours, it takes no place but that of a page of ours.
+fn default_place(run: &Path) -> Result<PathBuf, Failure> {
+    let place = if run.is_dir() { run.join("report.html") } else { run.with_extension("html") };
+    if rundir::is_run(run) || !place.exists() || is_page(&head(&place)) {
+        return Ok(place);
+    }
+    let what = format!("{} is there already, and is no page of ours", place.display());
+    Err(Failure::new(Code::CannotWrite, what).remedy("name another place with -o FILE"))
+}
+
+/// What a file begins with; nothing where it cannot be read.
+fn head(file: &Path) -> Vec<u8> {
+    const LONGEST: u64 = 1 << 12;
+    let mut head = Vec::new();
+    let read = std::fs::File::open(file).and_then(|file| file.take(LONGEST).read_to_end(&mut head));
+    if read.is_ok() { head } else { Vec::new() }
 }
 
 fn has_display() -> bool {

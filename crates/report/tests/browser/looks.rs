@@ -202,3 +202,33 @@ fn the_dark_page_is_dark() {
     browser.picture("pi-dark");
     is_quiet(&browser);
 }
+
+#[test]
+fn paper_is_light_also_where_dark_was_chosen() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    browser.value("[...document.querySelectorAll('#controls button')].find((at) => at.title.startsWith('Light or dark')).id = 'looks'");
+    browser.value("document.getElementById('looks').click(); document.getElementById('looks').click()");
+    let ground = "getComputedStyle(document.documentElement).getPropertyValue('--ground')";
+    assert_eq!(browser.text(ground), "#14181D", "dark was chosen");
+    browser.value("window.dispatchEvent(new Event('beforeprint'))");
+    assert_eq!(browser.text(ground), "#FFFFFF", "canvases are drawn now");
+    browser.value("window.dispatchEvent(new Event('afterprint'))");
+    assert_eq!(browser.text(ground), "#14181D", "it is dark again");
+    is_quiet(&browser);
+}
+
+#[test]
+fn of_a_place_the_line_is_never_cut() {
+    let mut browser = Browser::start();
+    let mut profile = master_and_worker();
+    for (region, line) in profile.regions.iter_mut().zip(12_340..) {
+        region.file = "src/solvers/communication_of_forces.cpp".into();
+        region.line = line;
+    }
+    browser.size(1280, 900);
+    browser.open(&made(&run(), &profile));
+    let cut = "[...document.querySelectorAll('.vrow > .c-place')].filter((at) => at.textContent).map((at) => {                const line = at.querySelector('.line'); const [own, all] = [line, at].map((one) => one.getBoundingClientRect());                return /^:[0-9]+$/.test(line.textContent) && own.right <= all.right && line.scrollWidth <= own.width + 1; })";
+    assert_eq!(browser.value(&format!("{cut}.length > 2 && {cut}.every((isWhole) => isWhole)")), json!(true));
+    is_quiet(&browser);
+}
