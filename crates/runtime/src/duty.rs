@@ -15,6 +15,7 @@ use crate::costs;
 use crate::graph_file;
 use crate::live::{LiveBatch, LiveNode, add_signed};
 use crate::local::{BATCH, Local};
+use crate::process::now;
 use crate::settings::{Budget, settings};
 use crate::switch::{self, Decision};
 use crate::sys::SignalsBlocked;
@@ -114,6 +115,19 @@ pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64, budget
     record.boundary.store(ticks, Relaxed);
     batch::take_nothing(record);
     aside::open(local, node, aside::quiet_mode(node), length as u16);
+}
+
+/// Whether a thread that goes on where another has ended leaves a node quiet for the calls that have not come of its batch: where
+/// threads are short, the boundaries of each would cost more than all that they do.
+pub(crate) fn goes_on(node: &LiveNode, record: &LiveBatch) -> bool {
+    let left = node.left.load(Relaxed);
+    let is_quiet = node.mode.load(Relaxed) == aside::quiet_mode(node) as u8;
+    let goes_on = settings().budget.is_some() && is_quiet && left > 0;
+    if goes_on {
+        record.length.store(u64::from(left.unsigned_abs()), Relaxed);
+        record.boundary.store(now().0, Relaxed);
+    }
+    goes_on
 }
 
 /// Calls of a quiet batch behind one that took so long. Where the account allows no batch in focus they get more, however long they

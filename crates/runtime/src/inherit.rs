@@ -8,6 +8,7 @@
 use crate::arena::{Arena, NODE_CHUNK, PAGE};
 use crate::aside;
 use crate::batch;
+use crate::duty;
 use crate::edges::{EdgeTable, Edges, Inserted, key};
 use crate::graph_file;
 use crate::kit::Kit;
@@ -72,13 +73,16 @@ fn know_again(local: Local) {
         let parent = local.arena.word_of(local.arena.node(node.parent.load(Relaxed)));
         enter(&state.edges, key(parent, node.region.load(Relaxed)), local.arena.word_of(node));
         know_partners(local, index);
+        let record = local.cold_of(node).batch_record.load(Relaxed).checked_sub(1).map(|record| local.arena.batch(record));
         if node.mode.load(Relaxed) != Mode::On as u8 {
             state.aside.fetch_add(1, Relaxed);
-            aside::close(local, node);
-            batch::wait_for(node, 0);
+            if !record.is_some_and(|record| duty::goes_on(node, record)) {
+                aside::close(local, node);
+                batch::wait_for(node, 0);
+            }
         }
-        if let Some(record) = local.cold_of(node).batch_record.load(Relaxed).checked_sub(1) {
-            batch::take_nothing(local.arena.batch(record));
+        if let Some(record) = record {
+            batch::take_nothing(record);
         }
     }
 }
