@@ -27,9 +27,9 @@ slots:  .incbin "stubs.bin"
         .set    \name, slots+\start
         .endm
 
-        STUB    tare_stub_enter, ENTER
-        STUB    tare_stub_leaf, LEAF
-        STUB    tare_stub_exit, EXIT
-        STUB    tare_stub_enter_region, ENTER_REGION
-        STUB    tare_stub_exit_region, EXIT_REGION
+        STUB    tare_stub_enter, AT_ENTER
+        STUB    tare_stub_leaf, AT_LEAF
+        STUB    tare_stub_exit, AT_EXIT
+        STUB    tare_stub_enter_region, AT_ENTER_REGION
+        STUB    tare_stub_exit_region, AT_EXIT_REGION
         .section .note.GNU-stack,"",@progbits

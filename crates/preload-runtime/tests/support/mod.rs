@@ -36,7 +36,7 @@ impl Program {
             .current_dir(directory.path())
             .args(["-O1", "-g", "-pthread", "-D_GNU_SOURCE", "-Wall", "-Wl,--no-warn-rwx-segments"])
             .arg(format!("-DREGIONS={}", names.len()))
-            .args(places.map(|(name, start)| format!("-D{name}={start}")))
+            .args(places.map(|(name, start)| format!("-DAT_{name}={start}")))
             .args(["-o", "program", "program.c", "image.S", "registers.S"])
             .status()
             .expect("gcc is installed");
