@@ -85,6 +85,8 @@ impl Program {
             .expect("the directory")
             .map(|entry| entry.expect("an entry").path())
             .filter(|path| path.extension().is_some_and(|extension| extension == "graph"))
+            // One that a process has only just made is still empty.
+            .filter(|path| path.metadata().is_ok_and(|file| file.len() > 0))
             .collect();
         paths.sort();
         paths.iter().map(|path| Graph::read(path, &self.names)).collect()
