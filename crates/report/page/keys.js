@@ -11,7 +11,7 @@ export const HELP = [
   ["m", "compensated, measured, difference"],
   ["↑ ↓ ← →", "move within a table or a picture; ← → fold"],
   ["Enter", "zoom into what is selected; among callers and callees it selects"],
-  ["Esc ⌫", "zoom out; Esc then selects nothing"],
+  ["Esc ⌫", "zoom out; Esc then selects nothing, and then searches nothing"],
   ["[ ]", "back and forward among what was zoomed into"],
   ["s", "source of what is selected"],
   ["r", "ranks: 0-3,8, host:NAME, max, slowest 8; Enter selects them, Esc all"],
@@ -48,12 +48,19 @@ export function listenForKeys(views, sections, search) {
     else if (event.key === "y") copyText(questionTo(model, document.activeElement?.closest("section")?.id));
     else if (event.key === "?") help();
     else if (event.key === "Escape" || event.key === "Backspace") {
-      if (!views.icicle?.zoomOut() && event.key === "Escape") model.change({ region: NONE, path: NONE, ranks: [] });
+      if (!views.icicle?.zoomOut() && event.key === "Escape") letGo(model);
     }
     else if (/^[0-9]$/.test(event.key)) go(sections[(Number(event.key) + 9) % 10]);
     else return;
     event.preventDefault();
   });
+}
+
+/** Selects nothing; where nothing is selected, searches nothing. */
+function letGo(model) {
+  const { region, path, ranks } = model.state;
+  const isFree = region === NONE && path === NONE && !ranks.length;
+  model.change(isFree ? { query: "" } : { region: NONE, path: NONE, ranks: [] });
 }
 
 /** Enter and Escape leave a field: after what was written is done, which it stays for where that cannot be, or after it is cleared. */

@@ -14,6 +14,7 @@ const WIDE = 10;
 const HEADROOM = 40;
 const BESIDE = 24;
 const NUMBERS = 12;
+const UNKNOWN = "–";
 /** The matrix of few ranks is no larger than their rows need. */
 const MOST_SIDE = 72;
 
@@ -71,8 +72,27 @@ export class Matrix {
     return this.metric === "messages" ? exactCount(value) : alone(value);
   }
 
+  /** The cells of the selected region, where it has messages, else those of all. */
+  chosenCells() {
+    const { model, matrix, ofRegions } = this;
+    const { region } = model.state;
+    const { region: regions, rows, ...columns } = ofRegions;
+    const places = new Map();
+    for (let index = 0; region !== NONE && index < rows; index++) {
+      if (regions[index] !== region) continue;
+      const key = Math.floor(columns.from[index] / matrix.per_row) * matrix.rows + Math.floor(columns.to[index] / matrix.per_row);
+      if (!places.has(key)) places.set(key, []);
+      places.get(key).push(index);
+    }
+    if (!places.size) return this.cells;
+    const sums = Object.entries(columns).map(([name, column]) => [name, [...places.values()].map((indices) => indices.reduce((sum, index) => sum + column[index], 0))]);
+    const keys = [...places.keys()];
+    return { ...Object.fromEntries(sums), rows: places.size, from: keys.map((key) => Math.floor(key / matrix.rows)), to: keys.map((key) => key % matrix.rows) };
+  }
+
   draw() {
-    const { matrix, cells } = this;
+    const { matrix } = this;
+    const cells = (this.shown = this.chosenCells());
     this.margin = BESIDE + Math.ceil(textWidth(String(matrix.ranks), this.canvas));
     const size = Math.min(480, Math.max(200, this.canvas.parentElement.clientWidth) - this.margin, Math.max(120, matrix.rows * MOST_SIDE));
     const { context, width } = prepare(this.canvas, size + HEADROOM);
@@ -108,7 +128,9 @@ export class Matrix {
     this.size = size;
     const name = METRICS.find(([key]) => key === this.metric)[1];
     this.canvas.setAttribute("aria-label", `Matrix of ${name} between ${plural(matrix.ranks, "rank", "ranks")}; ${plural(matrix.pairs_in_all, "pair exchanges", "pairs exchange")} messages; the table beside it has the heaviest`);
-    this.status.textContent = `${plural(matrix.pairs_in_all, "pair", "pairs")}; from dark ${isLog ? this.text(least) : "0"} to bright ${this.text(greatest)}, on a ${isLog ? "logarithmic" : "linear"} scale`;
+    const of = cells === this.cells ? plural(matrix.pairs_in_all, "pair", "pairs") : `Messages in ${this.model.name(this.model.state.region)}`;
+    const isUnknown = cells !== this.cells && !greatest && this.metric !== "bytes" && this.metric !== "messages";
+    this.status.textContent = isUnknown ? `${of}; nothing is known there of ${name}` : `${of}; from dark ${isLog ? this.text(least) : "0"} to bright ${this.text(greatest)}, on a ${isLog ? "logarithmic" : "linear"} scale`;
     this.drawPairs();
   }
 
@@ -181,8 +203,11 @@ export class Matrix {
     const shown = order.slice(0, PAIRS);
     const times = [pairs.transmission, receivers, senders];
     const units = times.map((column) => columnFor(shown.reduce((most, index) => Math.max(most, Math.abs(column[index])), 0)));
+    // What was on its way and who waited for it is known where it was received.
+    const isReceived = (index) => pairs === this.pairs || pairs.transmission[index] > 0 || pairs.measured_wait[index] > 0;
     const rows = shown.map((index) => {
-      const cells = [count(pairs.messages[index]), byteSize(pairs.bytes[index]), ...times.map((column, at) => plain(column[index], units[at]))];
+      const text = (column, at) => (column === senders || isReceived(index) ? plain(column[index], units[at]) : UNKNOWN);
+      const cells = [count(pairs.messages[index]), byteSize(pairs.bytes[index]), ...times.map(text)];
       return element("tr", {}, element("th", { scope: "row" }, `${pairs.from[index]} → ${pairs.to[index]}`), ...cells.map((text) => element("td", {}, text)));
     });
     const head = ["From → to", "Messages", "Bytes", ...["Transmission", "Receiver waits", "Sender waits"].map((title, at) => `${title}, ${units[at].name}`)];
@@ -211,7 +236,7 @@ export class Matrix {
   hover(event) {
     const at = this.at(event);
     if (!at) return;
-    const { cells, matrix } = this;
+    const { shown: cells, matrix } = this;
     const ranks = (row) => (matrix.per_row > 1 ? `ranks ${row * matrix.per_row}–${Math.min(matrix.ranks, (row + 1) * matrix.per_row) - 1}` : `rank ${row}`);
     let value = 0;
     for (let index = 0; index < cells.rows; index++) if (cells.from[index] === at.from && cells.to[index] === at.to) value = this.column(cells)[index];

@@ -61,12 +61,22 @@ export class Regions {
   }
 
   search() {
-    const { error, flags, number, share: part } = this.model.hits;
-    this.note.textContent = error || (flags ? `${plural(number, "region matches", "regions match")}, ${share(part)} of the time` : "");
+    const { flags } = this.model.hits;
+    this.tellHits();
     say(this.note.textContent);
     if (flags && this.shape === "tree") this.openHits();
     this.arrange();
     if (flags) this.goToHit(0, 1);
+  }
+
+  /** How many hits there are, and that what is selected is none. */
+  tellHits() {
+    const { model } = this;
+    const { error, flags, number, share: part } = model.hits;
+    const { region } = model.state;
+    const isMissed = flags && region !== NONE && !model.isHit(region);
+    const missed = isMissed ? `; ${model.name(region)}, which is selected, is not among them` : "";
+    this.note.textContent = error || (flags ? `${plural(number, "region matches", "regions match")}, ${share(part)} of the time${missed}` : "");
   }
 
   /** Brings the next hit at or behind a row into sight, or the one before it; from the end it goes on at the other one. */
@@ -423,6 +433,7 @@ export class Regions {
 
   /** What is selected elsewhere is shown here. */
   follow() {
+    this.tellHits();
     const { state, tree } = this.model;
     if (this.shape === "tree" && state.path !== NONE) {
       let isNew = false;

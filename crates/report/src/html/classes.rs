@@ -121,7 +121,7 @@ fn table(html: &mut String, parts: &Parts<'_>, rows: &[ClassRow], of_processes: 
         html,
         "{}<thead><tr><th scope=\"col\">Class</th><th scope=\"col\">Share</th><th scope=\"col\">Mean, {name}</th><th scope=\"col\">Least, {name}</th>\
          <th scope=\"col\">Most, {name}</th><th scope=\"col\" class=\"place\">Is time</th></tr></thead><tbody>",
-        markup::table("Classes")
+        markup::table("Figures of the classes")
     );
     for row in rows {
         let of = |process: usize| seconds(&of_processes[process], row.id);

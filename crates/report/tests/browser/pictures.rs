@@ -28,7 +28,7 @@ fn the_table_of_a_picture_is_saved_for_spreadsheets_and_rows_of_a_tree_say_their
 }
 
 /// Chooses in a section what a label offers.
-fn choose(browser: &mut Browser, section: &str, label: &str, value: &str) {
+pub(crate) fn choose(browser: &mut Browser, section: &str, label: &str, value: &str) {
     let select =
         format!("[...document.querySelectorAll('#{section} label')].find((at) => at.textContent.startsWith('{label}')).querySelector('select')");
     browser.value(&format!("(({select}).value = '{value}', ({select}).dispatchEvent(new Event('change')))"));

@@ -8,6 +8,7 @@ use tare_report::html::{MOST_PATHS, page};
 use tare_report::{Results, Run};
 
 use crate::chromium::Browser;
+use crate::pictures::choose;
 use crate::support::{master_and_worker, run};
 use crate::{EXAMINE, NOTHING_STICKS_OUT, is_quiet, made, with_levels};
 
@@ -373,6 +374,59 @@ fn pictures_answer_clicks_and_have_tables_beside_them() {
     assert_eq!(browser.text("tare.model.state.ranks + ' ' + tare.model.state.region"), "1 4294967295");
     // The matrix: rank 1 sends to rank 0.
     assert!(browser.text("document.querySelector('#messages table').textContent").contains("1 → 0"));
+    is_quiet(&browser);
+}
+
+#[test]
+fn the_matrix_follows_an_operation_and_says_what_its_messages_do_not_tell() {
+    let mut browser = Browser::start();
+    let mut profile = master_and_worker();
+    let region = RegionIndex(profile.regions.len());
+    profile.regions.push(tare_profile::Region { name: "MPI_Send".into(), ..profile.regions[3].clone() });
+    let mut send = Node { region, parent: Some(1), on_calls: 1_000, exclusive: 1_000_000, ..Node::default() };
+    send.exchanged_mut().peers = vec![tare_profile::Peer { rank: 0, sent: 1_000, bytes: 8_000_000, ..Default::default() }];
+    profile.locations[1].nodes.push(send);
+    browser.open(&made(&run(), &profile));
+    let line = "document.getElementById('messages-line').textContent";
+    assert!(browser.text(line).starts_with("1 pair; from"), "{}", browser.text(line));
+    let cells = "[...document.querySelectorAll('#messages tbody td')].map((cell) => cell.textContent).slice(2).join()";
+    let known = browser.text(cells);
+    assert!(!known.contains('–'), "{known}");
+    browser.value("tare.model.selectRegion([...tare.model.strings.names].indexOf('MPI_Send'))");
+    assert_eq!(browser.text(cells), "–,–,0", "only where a message is received it is known how long it took");
+    assert!(browser.text(line).starts_with("Messages in MPI_Send; from"), "{}", browser.text(line));
+    choose(&mut browser, "messages", "Shown", "transmission");
+    assert_eq!(browser.text(line), "Messages in MPI_Send; nothing is known there of transmission time");
+    browser.value("tare.model.selectRegion([...tare.model.strings.names].indexOf('MPI_Recv'))");
+    assert_eq!(browser.text(cells), known);
+    is_quiet(&browser);
+}
+
+#[test]
+fn a_search_says_that_what_is_selected_is_no_hit_and_escape_ends_it() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    browser.value("tare.model.change({ query: 'inside' })");
+    let hits = "document.getElementById('hits').textContent";
+    assert!(!browser.text(hits).contains("selected"), "{}", browser.text(hits));
+    browser.value("tare.model.selectRegion([...tare.model.strings.names].indexOf('MPI_Recv'))");
+    assert!(browser.text(hits).ends_with("; MPI_Recv, which is selected, is not among them"), "{}", browser.text(hits));
+    browser.key("2");
+    browser.key("Escape");
+    assert!(!browser.text(hits).is_empty() && !browser.text(hits).contains("selected"), "{}", browser.text(hits));
+    browser.key("Escape");
+    assert_eq!(browser.text("tare.model.state.query + document.getElementById('search').value"), "");
+    is_quiet(&browser);
+}
+
+#[test]
+fn regions_of_the_page_that_a_reader_jumps_to_have_names_of_their_own() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    let names = "[...document.querySelectorAll('section, [role=region]')].filter((part) => part.checkVisibility())\
+        .map((part) => part.ariaLabel ?? document.getElementById(part.getAttribute('aria-labelledby'))?.textContent).filter(Boolean)";
+    let twice = format!("{names}.filter((name, place, all) => all.indexOf(name) !== place).join()");
+    assert_eq!(browser.text(&twice), "");
     is_quiet(&browser);
 }
 
