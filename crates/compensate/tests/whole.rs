@@ -348,6 +348,32 @@ fn work_that_differs_is_found_however_long_ranks_queued_in_mpi() {
 }
 
 #[test]
+fn beside_other_programs_a_late_sender_is_told_by_the_time_that_it_had_a_processor() {
+    // Rank 0 works for ten seconds, of which it had a processor for so long; rank 1 waits for it meanwhile.
+    let found_with = |worked: f64| {
+        let mut profile = ranks_with(2, |rank| if rank == 0 { (10.0, 0.0, None) } else { (0.1, 9.9, Some(0)) });
+        with_queues(&mut profile, 10, |rank| if rank == 0 { (10.0 - worked, 0.0) } else { (0.0, 0.0) });
+        all_findings(&profile)
+    };
+    let found = found_with(1.5);
+    assert!(matches!(found[0].kind, FindingKind::LateSender { .. }), "{found:?}");
+    assert_eq!((found[0].certainty, (found[0].seconds.value * 1e3).round()), (Certainty::Likely, 700.0), "half of what it works longer: {found:?}");
+    assert!(matches!(found[1].kind, FindingKind::NoProcessor { .. }), "{found:?}");
+    assert!(found_with(0.2).iter().all(|finding| matches!(finding.kind, FindingKind::NoProcessor { .. })), "hardly any of it is its work");
+}
+
+#[test]
+fn waiting_that_may_come_of_a_queue_in_mpi_makes_no_finding_of_what_is_nothing_outside() {
+    let mut profile = ranks_with(2, |rank| if rank == 0 { (0.2, 0.008, None) } else { (0.2, 0.009, None) });
+    with_queues(&mut profile, 100, |_| (0.000_2, 0.012));
+    assert_eq!(all_findings(&profile), Vec::new());
+    // Where that is much of the run, there is something to say, but no amount.
+    let mut profile = ranks_with(2, |_| (0.2, 0.1, None));
+    with_queues(&mut profile, 100, |_| (0.000_2, 0.1));
+    assert_eq!(all_findings(&profile).iter().map(|finding| finding.certainty).collect::<Vec<_>>(), [Certainty::Open]);
+}
+
+#[test]
 fn too_little_time_without_a_processor_is_not_told() {
     let is_told = |queued_s| {
         let mut profile = ranks_with(2, |_| (0.04, 0.0, None));

@@ -268,7 +268,7 @@ impl WholeDocument {
 
 impl FindingDocument {
     fn of(finding: FindingText) -> Self {
-        let FindingText { id, region, seconds, at, is_begin: _, what, certainty, attempt } = finding;
+        let FindingText { id, region, seconds, at, is_begin: _, is_told: _, what, certainty, attempt } = finding;
         let what = what.replace(NO_BREAK, " ");
         Self { id, region, at, what, seconds: seconds.value, low_s: seconds.low, high_s: seconds.high, certainty, attempt }
     }

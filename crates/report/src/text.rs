@@ -11,7 +11,7 @@ use crate::shell;
 use crate::style::Role;
 use crate::switches;
 use crate::view::{
-    self, Doubt, FindingText, LINES, RankRow, RegionRow, Size, Time, Trust, Undelayed, WaitRow, Whole, ending, finding_texts, no_finding,
+    self, Doubt, FindingText, LINES, RankRow, RegionRow, Size, Time, Trust, UNTOLD, Undelayed, WaitRow, Whole, ending, finding_texts, no_finding,
     nothing_measured, rank_rows, region_rows, remedy_for_nothing,
 };
 
@@ -194,9 +194,10 @@ impl Text<'_> {
         let shown = if self.is_full { findings.len() } else { findings.len().min(FINDINGS_IN_SUMMARY) };
         for (number, finding) in findings[..shown].iter().enumerate() {
             let unit = Unit::for_largest(finding.seconds.value);
-            let seconds = format!("{}{}{}", unit.figure(&finding.seconds, glyphs), glyphs.thin_space, unit.unit.name(glyphs));
+            let seconds = || format!("{}{}{}", unit.figure(&finding.seconds, glyphs), glyphs.thin_space, unit.unit.name(glyphs));
+            let won = if finding.is_told { format!("{} could be won at most", seconds()) } else { UNTOLD.to_string() };
             let attempt = finding.attempt.as_ref().map_or_else(String::new, |attempt| format!(" Try: {attempt}."));
-            let text = format!("{seconds} could be won at most. {}: {}. {}.{attempt}", finding.at, finding.what, finding.certainty);
+            let text = format!("{won}. {}: {}. {}.{attempt}", finding.at, finding.what, finding.certainty);
             writer.numbered(number + 1, &text);
         }
         let hidden = findings.len() - shown;

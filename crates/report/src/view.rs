@@ -13,7 +13,7 @@ use tare_compensate::whole::{CallTree, Classes, Efficiency, Finding, RegionTotal
 use tare_compensate::{Figure, Mark};
 use tare_profile::{Location, Process, RegionKind, State};
 
-pub(crate) use findings::{FindingText, LINES, finding_texts, knows_waiting, no_finding};
+pub(crate) use findings::{FindingText, LINES, UNTOLD, finding_texts, knows_waiting, no_finding};
 pub(crate) use order::{Contradicted, ContradictedPlace};
 pub(crate) use regions::{RegionRow, region_rows};
 pub(crate) use shortage::without_processor;

@@ -5,8 +5,9 @@
 //! messages. Below [`LEAST_PART`] of the run, or below twice its uncertainty, nothing is called a finding.
 //!
 //! That those for which ranks wait had no processor meanwhile makes a finding less certain by that time, but for what they had to do
-//! more than the others once they had one: that is the program's doing. What is explained by it is none; that ranks had no processor
-//! is then a finding of its own, which stands behind those about the program.
+//! more than the others once they had one: that is the program's doing, and where much of the rest is explained by it, a finding of so
+//! much less. What is explained by it is none; that ranks had no processor is then a finding of its own, which stands behind those
+//! about the program.
 
 use tare_profile::{Profile, RegionIndex};
 
@@ -20,6 +21,9 @@ use crate::whole::waits::WaitPlace;
 
 /// Below this part of the run's time there is no finding.
 const LEAST_PART: f64 = 0.01;
+/// What is left of waiting by the work of ranks, where the rest may be for want of processors, is only a finding from this part on:
+/// who shares a processor works more slowly, too.
+const LEAST_BY_WORK: f64 = 0.05;
 /// Messages are only a finding from this part of the run's time on: some work for them is always needed.
 const LEAST_MESSAGES: f64 = 0.05;
 /// The ranks for which others wait are the fewest that make up this part of the waiting.
@@ -108,7 +112,7 @@ pub enum Certainty {
     Sure,
     /// At least twice.
     Likely,
-    /// Less: only that ranks had no processor is said all the same, as it is what makes all else less sure.
+    /// Less, so that nothing can be told of it: only that ranks had no processor is said all the same, as it is what makes all else less sure.
     Open,
 }
 
@@ -135,10 +139,9 @@ pub fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, p
     let queue = Queue::of(profile, compensated);
     let (mut findings, mut explained) = (Vec::new(), 0.0);
     for place in places {
-        match waiting(&search, place, time, &queue) {
-            Some(Waiting::Finding(finding)) => findings.push(finding),
-            Some(Waiting::Explained(seconds)) => explained += seconds,
-            None => {}
+        if let Some(waiting) = waiting(&search, place, time, &queue) {
+            explained += waiting.explained_s;
+            findings.extend(waiting.finding);
         }
         findings.extend([cut_off(place, &ranks, time), messages(place, &ranks, time, &queue)].into_iter().flatten());
     }
@@ -170,10 +173,11 @@ fn figure(value: f64, below: f64, above: f64) -> Figure {
 }
 
 /// What waiting at a place is.
-enum Waiting {
-    Finding(Finding),
+struct Waiting {
+    /// What of it is the program's.
+    finding: Option<Finding>,
     /// Seconds, mean over the ranks, that may come of processors that ranks did not have.
-    Explained(f64),
+    explained_s: f64,
 }
 
 fn waiting(search: &Search<'_>, place: &WaitPlace, time: f64, queue: &Queue) -> Option<Waiting> {
@@ -195,15 +199,20 @@ fn waiting(search: &Search<'_>, place: &WaitPlace, time: f64, queue: &Queue) -> 
     let cause = search.cause(place, &awaited);
     let by_work = cause.as_ref().map_or(0.0, |cause| queue.lateness_by_work(place, &awaited).min(cause.explains * place.wait_s) / count);
     let queued = queue.lateness(&awaited).min((seconds - by_work).max(0.0));
-    let Some(certainty) = Certainty::of(seconds, below + queued) else { return Some(Waiting::Explained(seconds)) };
+    let as_a_whole = Certainty::of(seconds, below + queued);
+    let waits_there = waiting.len() as f64 / count;
+    let (is_whole, in_work) = (as_a_whole.is_some(), by_work >= LEAST_BY_WORK * time);
+    let of_work = || Certainty::of(by_work, below + queue.unsure_s(&awaited) * waits_there).filter(|_| in_work).map(|_| Certainty::Likely);
+    let Some(certainty) = as_a_whole.or_else(of_work) else { return Some(Waiting { finding: None, explained_s: seconds }) };
     let kind = match is_for_partners {
         true if place.held_s >= 0.5 * by_messages => FindingKind::LateReceiver { waiting, awaited, cause },
         true => FindingKind::LateSender { waiting, awaited, cause },
         false => FindingKind::LateArrival { waiting, awaited, cause },
     };
-    let queued_s = (certainty != alone).then_some(queued);
-    let seconds = figure(seconds, below, above);
-    Some(Waiting::Finding(Finding { kind, region: place.operation, caller: place.caller, seconds, certainty, queued_s }))
+    let queued_s = (is_whole && certainty != alone).then_some(queued);
+    let (won, explained_s) = if is_whole { (figure(seconds, below, above), 0.0) } else { (figure(by_work, below, above), seconds - by_work) };
+    let finding = Finding { kind, region: place.operation, caller: place.caller, seconds: won, certainty, queued_s };
+    Some(Waiting { finding: Some(finding), explained_s })
 }
 
 fn few_that_make_most(awaited: &[(u32, f64)]) -> Vec<u32> {

@@ -57,18 +57,26 @@ impl Queue {
         place.waiters.iter().map(waits).sum()
     }
 
+    /// How far it is unknown what these ranks queued for outside of MPI, of that of which it is known least.
+    pub(super) fn unsure_s(&self, ranks: &[u32]) -> f64 {
+        let of_these = self.shortages.iter().filter(|(rank, _)| ranks.binary_search(rank).is_ok());
+        of_these.map(|(_, shortage)| shortage.unsure_s.min(shortage.in_all_s)).fold(0.0, f64::max)
+    }
+
     /// Seconds in MPI for which ranks had none, of all of them.
     pub(super) fn in_mpi_s(&self) -> f64 {
         self.shortages.iter().map(|(_, shortage)| shortage.in_mpi_s).sum()
     }
 
-    /// That ranks had none, where that is much, or waiting is explained by it: so many seconds, mean over the ranks.
+    /// That ranks had none, where that is much, or much waiting may come of it: so much could be won, where that can be told.
     pub(super) fn finding(&self, profile: &Profile, time: f64, explains: f64) -> Option<Finding> {
         let by_length = |one: &&(u32, Shortage), other: &&(u32, Shortage)| one.1.queued_s.total_cmp(&other.1.queued_s);
         let &(_, first) = self.shortages.iter().max_by(by_length)?;
         let is_much = first.queued_s >= LEAST_SHORTAGE * time && first.is_told();
         let seconds = self.gain(time);
-        if explains == 0.0 && !is_much || seconds.value <= 0.0 {
+        let certainty = Certainty::of(seconds.value, seconds.value - seconds.low);
+        let explains_much = explains >= LEAST_SHORTAGE * time;
+        if !is_much && !explains_much || seconds.value <= 0.0 {
             return None;
         }
         let region = profile.locations.iter().find(|location| location.process.0 == first.process)?.nodes.first()?.region;
@@ -78,14 +86,7 @@ impl Queue {
             sharing: sharing(profile, &profile.processes[first.process].host),
             explains,
         };
-        Some(Finding {
-            kind,
-            region,
-            caller: None,
-            seconds,
-            certainty: Certainty::of(seconds.value, seconds.value - seconds.low).unwrap_or(Certainty::Open),
-            queued_s: None,
-        })
+        Some(Finding { kind, region, caller: None, seconds, certainty: certainty.unwrap_or(Certainty::Open), queued_s: None })
     }
 
     /// By how much the run could have been shorter at most, with how far that is known.

@@ -74,6 +74,12 @@ impl Shortage {
         self.unsure_s <= 0.5 * self.queued_s
     }
 
+    /// Whether its part in MPI is told beside that: it is long enough, and both are known apart.
+    #[must_use]
+    pub fn is_told_in_mpi(&self) -> bool {
+        self.in_mpi_s >= BETWEEN_ANSWERS_S && self.is_split_known()
+    }
+
     /// For how long it had a processor outside of MPI.
     #[must_use]
     pub fn worked_s(&self) -> f64 {

@@ -20,6 +20,8 @@ pub(crate) struct FindingText {
     pub(crate) region: usize,
     /// Seconds that could be won at most.
     pub(crate) seconds: Figure,
+    /// Whether these are known well enough to be told.
+    pub(crate) is_told: bool,
     /// The region and its place, `MPI_Recv in main at pi.c:80`.
     pub(crate) at: String,
     /// Whether the line there is that of a function's begin, as the call in it was not measured.
@@ -39,6 +41,9 @@ const SMALL_MESSAGE: f64 = 1024.0;
 
 /// A cause that explains less than this part of the waiting is said to be only part of it.
 const MOST: f64 = 0.8;
+
+/// What is said where it is not known well enough how much could be won.
+pub(crate) const UNTOLD: &str = "What could be won cannot be told in this run";
 
 /// What the reader of findings has to know of the lines in them.
 pub(crate) const LINES: &str = "Lines are those where functions begin; --levels functions,callsites finds those of the calls.";
@@ -68,6 +73,9 @@ impl Words<'_> {
                 let what = format!("{} {} for {whom} to receive{}", self.ranks(waiting), verb(waiting, "wait"), self.because(awaited, cause));
                 ("F-wait-late-receiver", what, self.attempt(awaited, cause))
             }
+            FindingKind::LateArrival { waiting, .. } if self.run.measured_by.is_some() => {
+                ("F-wait", format!("{} {}; for what is not in the file", self.ranks(waiting), verb(waiting, "wait")), None)
+            }
             FindingKind::LateArrival { waiting, awaited, cause } if !awaited.is_empty() => {
                 let what = format!("{} {} until {} {}", self.ranks(waiting), verb(waiting, "wait"), self.ranks(awaited), verb(awaited, "arrive"));
                 ("F-wait-late-arrival", format!("{what}{}", self.because(awaited, cause)), self.attempt(awaited, cause))
@@ -94,15 +102,16 @@ impl Words<'_> {
             None => what,
         };
         let certainty = match (finding.certainty, trust.is_good() || id == CUT_OFF) {
+            (Certainty::Open, _) => "Not certain: how much of it passed in MPI is not known",
             (_, false) => "Not certain: trust in this run is limited",
             (Certainty::Sure, _) => "Sure",
             (Certainty::Likely, _) => "Likely",
-            (Certainty::Open, _) => "Not certain: how much of it passed in MPI is not known",
         };
         FindingText {
             id,
             region: finding.region.0,
             seconds: finding.seconds,
+            is_told: finding.certainty != Certainty::Open,
             at: match &finding.kind {
                 FindingKind::NoProcessor { .. } => "Processors".to_string(),
                 _ => self.at(finding.region, finding.caller),
@@ -193,7 +202,11 @@ impl Words<'_> {
         let up_to = if ranks.len() == 1 { "" } else { "up to " };
         let explains =
             if explains > 0.0 { format!(", which may be why ranks wait for {}", time_in_words(explains, self.glyphs)) } else { String::new() };
-        format!("{} {}{explains}", self.ranks(ranks), had_none(longest, " outside MPI", up_to, self.glyphs))
+        let in_mpi = match longest.is_told_in_mpi() {
+            true => format!(", and in MPI for {}", time_in_words(longest.in_mpi_s, self.glyphs)),
+            false => String::new(),
+        };
+        format!("{} {}{in_mpi}{explains}", self.ranks(ranks), had_none(longest, " outside MPI", up_to, self.glyphs))
     }
 
     fn messages(&self, calls: u64, messages: u64, bytes: u64) -> (&'static str, String, Option<String>) {
@@ -253,6 +266,55 @@ mod tests {
         assert_eq!(rank_list(&[0, 1, 2, 7, 9, 10], &Glyphs::UNICODE), "ranks 0–2, 7, 9–10");
         assert_eq!(rank_list(&[4], &Glyphs::UNICODE), "rank 4");
         assert_eq!(rank_list(&[3, 5, 7, 9, 11, 13], &Glyphs::UNICODE), "6 ranks, first 3,");
+    }
+
+    /// A finding on a profile of two ranks, in words.
+    fn in_words(kind: FindingKind, certainty: Certainty, run: &Run) -> FindingText {
+        let mut profile = Profile::default();
+        profile.regions.push(tare_profile::Region {
+            kind: RegionKind::Mpi,
+            name: "MPI_Send".into(),
+            raw_name: "MPI_Send".into(),
+            image: "MPI".into(),
+            build_id: String::new(),
+            address: 0,
+            size: 0,
+            file: String::new(),
+            line: 0,
+            leaf: false,
+        });
+        let trust = Trust {
+            regions: 0,
+            regions_trusted: 0,
+            doubts: Vec::new(),
+            lost: 0,
+            off_batches: 0,
+            undelayed: super::super::Undelayed::default(),
+            clock_doubt_s: 0.0,
+        };
+        let finding = Finding { kind, region: RegionIndex(0), caller: None, seconds: Figure::exact(1.0), certainty, queued_s: None };
+        Words { profile: &profile, run, glyphs: &Glyphs::UNICODE }.finding(&finding, &trust)
+    }
+
+    #[test]
+    fn for_what_ranks_wait_is_not_said_of_files_that_do_not_say_it() {
+        let late = || FindingKind::LateArrival { waiting: vec![0, 1], awaited: Vec::new(), cause: None };
+        let foreign = Run { measured_by: Some("Cube".into()), ..Run::default() };
+        let found = in_words(late(), Certainty::Sure, &foreign);
+        assert_eq!((found.id, found.attempt), ("F-wait", None));
+        assert_eq!(found.what, "ranks 0–1 wait; for what is not in the file");
+        assert_eq!(in_words(late(), Certainty::Sure, &Run::default()).id, "F-wait-in-turn");
+    }
+
+    #[test]
+    fn what_was_queued_for_in_mpi_is_named_and_no_amount_where_it_is_not_known() {
+        let longest =
+            Shortage { process: 0, queued_s: 0.2, in_all_s: 5.2, in_mpi_s: 5.0, stalled_s: 4.0, waited_s: 0.0, outside_s: 0.37, unsure_s: 0.05 };
+        let none = || FindingKind::NoProcessor { ranks: vec![1], longest, sharing: None, explains: 0.0 };
+        let found = in_words(none(), Certainty::Open, &Run::default());
+        let what = found.what.replace(Glyphs::UNICODE.thin_space, " ");
+        assert_eq!(what, "rank 1 could run outside MPI and had none for 200 ms of 370 ms, and in MPI for 5.00 s");
+        assert!(!found.is_told && in_words(none(), Certainty::Likely, &Run::default()).is_told);
     }
 
     #[test]
