@@ -182,12 +182,12 @@ impl Means {
     /// what follows from hot loops.
     fn prior(&self, everywhere: &Self, process: &Process, node: &Node) -> Cost {
         let value = self.pairs.value().or(everywhere.pairs.value());
-        let hot = hot_counting(process, node).once;
-        let off_cost = self.counting.value().or(everywhere.counting.value()).unwrap_or(hot);
+        let hot = hot_counting(process, node);
+        let off_cost = self.counting.value().or(everywhere.counting.value()).unwrap_or(hot.once);
         Cost {
             off_cost,
-            off_high: hot.max(off_cost),
-            again: hot_counting(process, node).again,
+            off_high: hot.once.max(off_cost),
+            again: hot.again,
             ..prior(units(process.hot_pair_cost), units(process.least_pair_cost), value)
         }
     }

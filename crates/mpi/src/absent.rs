@@ -7,6 +7,7 @@
 
 use crate::abi::Abi;
 use crate::real::{self, own_handle};
+use crate::table::FUNCTIONS;
 use core::ffi::{CStr, c_char, c_void};
 
 const RTLD_DI_LINKMAP: i32 = 2;
@@ -36,12 +37,21 @@ pub fn strike(abi: &'static Abi) {
     }
 }
 
-/// Strikes what the library lacks, which is loaded.
+/// Strikes what the library lacks, which is loaded. Each function is looked for once, under the name of its profiling interface.
 pub(crate) fn strike_now(abi: &Abi) {
-    let Some(symbols) = Symbols::own() else { return };
     let behind = real::Behind::of(abi);
-    let absent: Vec<usize> = (0..symbols.number).filter(|&index| symbols.function(index).is_some_and(|name| !behind.has(name))).collect();
-    symbols.erase(&absent);
+    let names = FUNCTIONS.iter().map(|function| function.profiling_name);
+    let mut absent: Vec<&[u8]> = names.filter(|name| !behind.has(name)).map(|name| without_p(name.to_bytes())).collect();
+    absent.sort_unstable();
+    let Some(symbols) = Symbols::own().filter(|_| !absent.is_empty()) else { return };
+    let is_absent = |name: &CStr| absent.binary_search(&without_p(name.to_bytes())).is_ok();
+    let indices: Vec<usize> = (0..symbols.number).filter(|&index| symbols.defined(index).is_some_and(is_absent)).collect();
+    symbols.erase(&indices);
+}
+
+/// The name `MPI_X` of a function, of that or of `PMPI_X`.
+fn without_p(name: &[u8]) -> &[u8] {
+    name.strip_prefix(b"P").unwrap_or(name)
 }
 
 impl Symbols {
@@ -73,17 +83,15 @@ impl Symbols {
         is_whole.then(|| Self { first: first as *mut _, names: names as *const c_char, number: unsafe { hashed(hash as *const u32) } })
     }
 
-    /// The name `PMPI_X` of a symbol `MPI_X` or `PMPI_X` that is defined.
-    fn function(&self, index: usize) -> Option<&'static CStr> {
+    /// The name of a symbol that is defined.
+    fn defined(&self, index: usize) -> Option<&'static CStr> {
         // SAFETY: the table has so many entries.
         let symbol = unsafe { self.first.wrapping_add(index).read() };
         if symbol.st_shndx == 0 {
             return None;
         }
         // SAFETY: the names of our own symbols, terminated, which stay.
-        let name = unsafe { CStr::from_ptr(self.names.wrapping_add(symbol.st_name as usize)) };
-        let profiling = name.to_bytes().strip_prefix(b"P").unwrap_or(name.to_bytes());
-        crate::table::FUNCTIONS.iter().map(|function| function.profiling_name).find(|known| &known.to_bytes()[1..] == profiling)
+        Some(unsafe { CStr::from_ptr(self.names.wrapping_add(symbol.st_name as usize)) })
     }
 
     /// Makes entries some of symbols that are not defined.

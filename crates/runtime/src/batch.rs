@@ -1,5 +1,5 @@
-//! Batches: calls of one path with its probes on, quiet (off for a leaf, clockless otherwise), or quiet with the
-//! a part of counting done twice.
+//! Batches: calls of one path with its probes on, quiet (off for a leaf, clockless otherwise), or quiet with a
+//! part of counting done twice.
 //!
 //! A path's first batch shows whether it is short and frequent. If it is, it takes batches whose kind is chosen by
 //! chance, and what is compared between kinds is the time per call that went to the path and to whatever above it has the
