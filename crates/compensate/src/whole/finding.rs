@@ -7,7 +7,7 @@
 //! That those for which ranks wait had no processor meanwhile makes a finding less certain by that time, but for what they had to do
 //! more than the others once they had one: that is the program's doing, and where much of the rest is explained by it, a finding of so
 //! much less. What is explained by it is none; that ranks had no processor is then a finding of its own, which stands behind those
-//! about the program.
+//! about the program. Where ranks had too few processors for that to be one, what it may explain is said all the same, as possible.
 
 use tare_profile::{Profile, RegionIndex};
 
@@ -112,6 +112,8 @@ pub enum Certainty {
     Sure,
     /// At least twice.
     Likely,
+    /// At least twice by its own interval, less because ranks had no processor meanwhile: it may be that alone.
+    Possible,
     /// Less, so that nothing can be told of it: only that ranks had no processor is said all the same, as it is what makes all else less sure.
     Open,
 }
@@ -137,16 +139,20 @@ pub fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, p
     }
     let search = Search { profile, compensated, tree, ranks: &ranks };
     let queue = Queue::of(profile, compensated);
-    let (mut findings, mut explained) = (Vec::new(), 0.0);
+    let (mut found, mut explained) = (Vec::new(), 0.0);
     for place in places {
         if let Some(waiting) = waiting(&search, place, time, &queue) {
             explained += waiting.explained_s;
-            findings.extend(waiting.finding);
+            found.push(waiting.finding);
         }
-        findings.extend([cut_off(place, &ranks, time), messages(place, &ranks, time, &queue)].into_iter().flatten());
+        found.extend([cut_off(place, &ranks, time), messages(place, &ranks, time, &queue)].into_iter().flatten());
     }
-    findings.sort_by(|one, other| other.seconds.value.total_cmp(&one.seconds.value));
-    findings.extend(queue.finding(profile, time, explained));
+    found.sort_by(|one, other| other.seconds.value.total_cmp(&one.seconds.value));
+    let (possible, mut findings): (Vec<_>, Vec<_>) = found.into_iter().partition(|finding| finding.certainty == Certainty::Possible);
+    match queue.finding(profile, time, explained) {
+        Some(of_processors) => findings.push(of_processors),
+        None => findings.extend(possible),
+    }
     findings
 }
 
@@ -174,8 +180,8 @@ fn figure(value: f64, below: f64, above: f64) -> Figure {
 
 /// What waiting at a place is.
 struct Waiting {
-    /// What of it is the program's.
-    finding: Option<Finding>,
+    /// What of it is the program's, or may be.
+    finding: Finding,
     /// Seconds, mean over the ranks, that may come of processors that ranks did not have.
     explained_s: f64,
 }
@@ -203,16 +209,19 @@ fn waiting(search: &Search<'_>, place: &WaitPlace, time: f64, queue: &Queue) -> 
     let waits_there = waiting.len() as f64 / count;
     let (is_whole, in_work) = (as_a_whole.is_some(), by_work >= LEAST_BY_WORK * time);
     let of_work = || Certainty::of(by_work, below + queue.unsure_s(&awaited) * waits_there).filter(|_| in_work).map(|_| Certainty::Likely);
-    let Some(certainty) = as_a_whole.or_else(of_work) else { return Some(Waiting { finding: None, explained_s: seconds }) };
+    let certainty = as_a_whole.or_else(of_work).unwrap_or(Certainty::Possible);
     let kind = match is_for_partners {
         true if place.held_s >= 0.5 * by_messages => FindingKind::LateReceiver { waiting, awaited, cause },
         true => FindingKind::LateSender { waiting, awaited, cause },
         false => FindingKind::LateArrival { waiting, awaited, cause },
     };
-    let queued_s = (is_whole && certainty != alone).then_some(queued);
-    let (won, explained_s) = if is_whole { (figure(seconds, below, above), 0.0) } else { (figure(by_work, below, above), seconds - by_work) };
-    let finding = Finding { kind, region: place.operation, caller: place.caller, seconds: won, certainty, queued_s };
-    Some(Waiting { finding: Some(finding), explained_s })
+    let (won, explained_s, queued_s) = match certainty {
+        Certainty::Possible => (seconds, seconds, Some(queued)),
+        _ if is_whole => (seconds, 0.0, (certainty != alone).then_some(queued)),
+        _ => (by_work, seconds - by_work, None),
+    };
+    let seconds = figure(won, below, above);
+    Some(Waiting { finding: Finding { kind, region: place.operation, caller: place.caller, seconds, certainty, queued_s }, explained_s })
 }
 
 fn few_that_make_most(awaited: &[(u32, f64)]) -> Vec<u32> {
@@ -254,7 +263,7 @@ fn messages(place: &WaitPlace, ranks: &Ranks, time: f64, queue: &Queue) -> Optio
     let (below, above) = (seconds.value - seconds.low, seconds.high - seconds.value);
     let alone = Certainty::of(seconds.value, below).filter(|_| seconds.value >= LEAST_MESSAGES * time)?;
     let queued = queue.in_mpi_s() / ranks.count as f64;
-    let certainty = Certainty::of(seconds.value, below + queued)?;
+    let certainty = Certainty::of(seconds.value, below + queued).unwrap_or(Certainty::Possible);
     let kind = FindingKind::Messages { calls: place.calls, messages: place.messages.0, bytes: place.messages.1 };
     Some(Finding {
         kind,

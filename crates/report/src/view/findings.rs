@@ -106,6 +106,11 @@ impl Words<'_> {
             (_, false) => "Not certain: trust in this run is limited",
             (Certainty::Sure, _) => "Sure",
             (Certainty::Likely, _) => "Likely",
+            (Certainty::Possible, _) => "Possible",
+        };
+        let attempt = match finding.certainty {
+            Certainty::Possible => Some("a run in which each rank has a processor to itself".to_string()),
+            _ => attempt,
         };
         FindingText {
             id,
@@ -231,7 +236,7 @@ pub(crate) fn knows_waiting(run: &Run, profile: &Profile) -> bool {
 /// What is said where there is no finding.
 pub(crate) fn no_finding(run: &Run, profile: &Profile) -> &'static str {
     if knows_waiting(run, profile) {
-        "no place where waiting or messages cost a noteworthy part of the time"
+        "no place where waiting or messages are known to cost a noteworthy part of the time"
     } else {
         "where ranks waited is not known of this file"
     }
@@ -315,6 +320,15 @@ mod tests {
         let what = found.what.replace(Glyphs::UNICODE.thin_space, " ");
         assert_eq!(what, "rank 1 could run outside MPI and had none for 200 ms of 370 ms, and in MPI for 5.00 s");
         assert!(!found.is_told && in_words(none(), Certainty::Likely, &Run::default()).is_told);
+    }
+
+    #[test]
+    fn what_may_come_of_processors_alone_is_possible_and_asks_for_a_run_in_which_it_cannot() {
+        let run = Run { directory: "runs/1".into(), ..Run::default() };
+        let late = FindingKind::LateSender { waiting: vec![0], awaited: vec![1], cause: None };
+        let found = in_words(late, Certainty::Possible, &run);
+        assert_eq!((found.id, found.certainty.as_str(), found.is_told), ("F-wait-late-sender", "Possible", true));
+        assert_eq!(found.attempt.as_deref(), Some("a run in which each rank has a processor to itself"));
     }
 
     #[test]
