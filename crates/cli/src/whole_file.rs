@@ -55,6 +55,11 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     write_with(path, bytes, 0o644)
 }
 
+/// Whether writing there would take the place of something: a file that holds anything, or a directory, which cannot be replaced.
+pub(crate) fn replaces(path: &Path) -> bool {
+    opened(path).is_none() && fs::metadata(path).is_ok_and(|about| about.is_dir() || about.is_file() && about.len() > 0)
+}
+
 fn write_with(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
     if let Some(mut stream) = opened(path) {
         return stream.write_all(bytes);
@@ -201,6 +206,7 @@ mod tests {
         std::os::unix::fs::symlink(&path, &link).expect("room");
         write(&link, b", more").expect("room");
         assert_eq!(fs::read(&file).expect("the file"), b"head, document, more");
+        assert!(replaces(&file) && !replaces(&path) && !replaces(&link), "what is open is written on");
         assert!(write_executable(&path, b"program", Access::Own).is_err());
         assert!(write_executable(Path::new("-"), b"program", Access::Own).is_err());
         assert_eq!(fs::read_dir(place.path()).expect("the directory").count(), 2);

@@ -65,15 +65,20 @@ fn a_run_is_written_in_every_format_and_seen_as_a_page() {
     assert!(text(&output.stderr).contains("scp "));
     // Where a page of somebody else's stands, it stays; one of ours is replaced.
     std::fs::remove_file(profile(7)).expect("it is there");
-    let view = || place.tare().args(["view", "profiles"]).env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").output().expect("tare can be started");
-    let page = place.path().join("profiles/report.html");
-    std::fs::write(&page, "notes").expect("room");
-    let output = view();
-    assert_eq!(output.status.code(), Some(73));
-    assert!(text(&output.stderr).contains("name another place with -o FILE"), "{}", text(&output.stderr));
-    assert_eq!(std::fs::read(&page).expect("it is there"), b"notes");
-    std::fs::remove_file(&page).expect("it is there");
-    assert!(view().status.success() && view().status.success());
+    for (words, page) in [(&["profiles"][..], "profiles/report.html"), (&["run"], "run/report.html"), (&["run", "-o", "notes.html"], "notes.html")] {
+        let view = || {
+            let mut line = place.tare();
+            line.arg("view").args(words).env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").output().expect("tare can be started")
+        };
+        let page = place.path().join(page);
+        std::fs::write(&page, "notes").expect("room");
+        let output = view();
+        assert_eq!(output.status.code(), Some(73), "{words:?}");
+        assert!(text(&output.stderr).contains("name another place with -o FILE"), "{}", text(&output.stderr));
+        assert_eq!(std::fs::read(&page).expect("it is there"), b"notes");
+        std::fs::remove_file(&page).expect("it is there");
+        assert!(view().status.success() && view().status.success());
+    }
 }
 
 #[test]

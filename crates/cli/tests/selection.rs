@@ -152,6 +152,12 @@ fn every_function_is_explained_by_the_rule_that_decided() {
     }
     let some = printed(&place, &[&program, "--preset", "cc3", "--explain=/^sea/"]);
     assert_eq!(some.lines().count(), 2, "{some}");
+    for format in ["text", "csv", "json"] {
+        let line = ["select", &program, "--preset", "cc3", "--explain=loop 1 of search", "--format", format];
+        let output = place.tare().args(line).output().expect("tare can be started");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(66), 0), "{format}");
+        assert!(text(&output.stderr).contains("has `loop 1 of search` in its name"), "{}", text(&output.stderr));
+    }
     let table = printed(&place, &[&program, "--preset", "cc3", "--format", "csv"]);
     assert!(table.lines().any(|line| line.starts_with("search,search,") && line.contains(",true,cc3,3,")), "{table}");
     fits(&place, "select", &printed(&place, &[&program, "--preset", "cc3", "--format", "json"]));

@@ -155,6 +155,11 @@ fn a_run_that_is_over_is_looked_through_by_keys() {
     let output = top(&place, &["run"]).output().expect("tare can be started");
     assert_eq!(output.status.code(), Some(64));
     assert!(text(&output.stderr).contains("--once"));
+    // What is no run is said first, and of a program what shows it.
+    let output = top(&place, &["nosuch"]).output().expect("tare can be started");
+    assert_eq!((output.status.code(), text(&output.stderr).contains("nosuch does not exist")), (Some(66), true));
+    let output = top(&place, &[program.to_str().expect("UTF-8")]).output().expect("tare can be started");
+    assert!(text(&output.stderr).contains("try: tare top -- "), "{}", text(&output.stderr));
     let output = top(&place, &["run", "--once"]).env_remove("COLUMNS").output().expect("tare can be started");
     let frame = text(&output.stdout);
     assert!(output.status.success() && frame.contains("MPI_Init") && frame.lines().all(|line| line.chars().count() <= 80), "{frame}");

@@ -60,7 +60,7 @@ export class SourceView {
       { key: "exclusive", title: `Exclusive, ${this.column.name}`, align: "number", hint: "Time in what stands in this line itself" },
       { key: "mpi", title: `In MPI, ${this.mpiColumn.name}`, align: "number", hint: "Time in MPI operations that are called from this line; without call sites, from the function that begins here" },
       ...(this.hasWaits ? [{ key: "wait", title: `Waiting, ${this.waitColumn.name}`, align: "number", hint: "What of the time in MPI is waiting for other ranks" }] : []),
-      { key: "share", title: "Share", align: "number" },
+      { key: "share", title: "Share", align: "number", hint: "Of all time: what stands in this line itself, and its time in MPI" },
       { key: "code", title: "Source" },
     ]);
     this.table.refresh(Math.max(0, model.regions.line[region] - 1));
@@ -116,7 +116,7 @@ export class SourceView {
     const here = this.at.get(index + 1) || [];
     const exclusive = here.reduce((sum, region) => sum + model.regionExclusive(region), 0);
     const mpi = this.mpi.get(index + 1);
-    const part = model.whole() ? exclusive / model.whole() : 0;
+    const part = model.whole() ? (exclusive + (mpi ? mpi.time : 0)) / model.whole() : 0;
     const bar = element("i", { class: "bar-of", "aria-hidden": "true" });
     bar.style.width = `${Math.max(0, Math.min(100, 100 * part))}%`;
     return {
@@ -127,7 +127,7 @@ export class SourceView {
         here.length ? this.interval(here, exclusive) : "",
         mpi === undefined ? "" : plain(mpi.time, this.mpiColumn),
         ...(this.hasWaits ? [mpi === undefined ? "" : plain(mpi.wait, this.waitColumn)] : []),
-        here.length ? element("span", { class: "shared" }, bar, share(part)) : "",
+        here.length || mpi ? element("span", { class: "shared" }, bar, share(part)) : "",
         element("code", {}, this.lines[index]),
       ],
     };

@@ -9,6 +9,7 @@
 //! * [`compare`]: several runs side by side, and what got slower.
 //! * [`validate`]: measured and compensated against the unmeasured truth.
 //! * [`simulate`]: models against a simulated program.
+//! * [`doctor`]: what a machine offers and lacks.
 //! * [`shell`]: words of the commands that texts offer.
 //! * [`inspect`], [`mod@select`], [`instrument`], [`bisect`]: what the tools say of an image.
 //!
@@ -23,6 +24,7 @@ pub mod bisect;
 mod budget;
 pub mod check;
 pub mod compare;
+pub mod doctor;
 pub mod export;
 pub mod figures;
 pub mod html;

@@ -4,8 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use serde::Serialize;
-use tare_report::json::SCHEMA;
+use tare_report::doctor::Found;
 use tare_report::shell;
 
 use crate::args::{DoctorArguments, Format};
@@ -14,6 +13,7 @@ use crate::collect::is_alive;
 use crate::failure::Failure;
 use crate::installation;
 use crate::mpi_library::Mpi;
+use crate::results::page_for;
 use crate::rundir::node_local;
 
 /// The state of one thing that was looked at.
@@ -41,39 +41,23 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<std::process::ExitCo
         ("counters", counters()),
         ("leftovers", leftovers()),
     ];
-    let rows: Vec<Row> = findings.into_iter().map(|(what, finding)| Row::of(what, finding)).collect();
-    let works = rows.iter().all(|row| row.state != "bad");
+    let found: Vec<Found> = findings.into_iter().map(|(what, finding)| finding.of(what)).collect();
+    let works = found.iter().all(|found| found.state != "bad");
     match arguments.format {
-        Format::Text => rows.iter().for_each(Row::print),
-        Format::Json => println!("{}", serde_json::json!({ "schema": SCHEMA, "works": works, "findings": rows })),
+        Format::Text => print!("{}", tare_report::doctor::text(&found, &page_for(None, None))),
+        Format::Json => println!("{}", tare_report::doctor::json(&found, works)),
     }
     Ok(if works { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::from(crate::failure::Code::Unavailable as u8) })
 }
 
-/// A finding as it is written.
-#[derive(Serialize)]
-struct Row {
-    what: &'static str,
-    state: &'static str,
-    text: String,
-    remedy: Option<String>,
-}
-
-impl Row {
-    fn of(what: &'static str, finding: Finding) -> Self {
-        let (state, text, remedy) = match finding {
+impl Finding {
+    fn of(self, what: &'static str) -> Found {
+        let (state, text, remedy) = match self {
             Finding::Good(text) => ("good", text, None),
             Finding::Weak(text, remedy) => ("weak", text, Some(remedy)),
             Finding::Bad(text, remedy) => ("bad", text, Some(remedy)),
         };
-        Self { what, state, text, remedy }
-    }
-
-    fn print(&self) {
-        println!("{:<5} {:<14} {}", self.state, self.what, self.text);
-        if let Some(remedy) = &self.remedy {
-            println!("{:<5} {:<14} try: {remedy}", "", "");
-        }
+        Found { what, state, text, remedy }
     }
 }
 

@@ -2,9 +2,10 @@
 
 mod shares;
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use tare_report::select::Selected;
+use tare_report::select::{Decided, Selected};
 use tare_report::shell;
 use tare_select::Selection;
 use tare_select::budget::Keeper;
@@ -60,9 +61,7 @@ pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
     }
     let mut decisions = Selected { unmatched, ..analysis.decisions(&chosen) };
     if let Some(pattern) = &pattern {
-        let is_wanted = |one: &tare_report::select::Decided| pattern.matches(&one.name) || pattern.matches(&one.shown);
-        decisions.selected.retain(is_wanted);
-        decisions.rejected.retain(is_wanted);
+        keep_named(&mut decisions, pattern, image)?;
     }
     match arguments.format {
         SelectFormat::Json => println!("{}", tare_report::select::json(&decisions)),
@@ -71,6 +70,23 @@ pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
         _ => print!("{}", tare_report::select::text(&decisions, &output_page())),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Leaves the functions that have such a name; that there is none is an error where there are others.
+fn keep_named(decisions: &mut Selected, pattern: &Pattern, image: &Path) -> Result<(), Failure> {
+    let is_empty = |decisions: &Selected| decisions.selected.is_empty() && decisions.rejected.is_empty();
+    if is_empty(decisions) {
+        return Ok(());
+    }
+    let is_wanted = |one: &Decided| pattern.matches(&one.name) || pattern.matches(&one.shown);
+    decisions.selected.retain(is_wanted);
+    decisions.rejected.retain(is_wanted);
+    if is_empty(decisions) {
+        let what = format!("no function of {} has `{pattern}` in its name", image.display());
+        return Err(Failure::new(Code::NoInput, what)
+            .remedy("--explain alone lists all functions; loops, calls and statements are decided with the function in which they stand"));
+    }
+    Ok(())
 }
 
 /// More than one image is named, or what was meant as a pattern of `--explain`.

@@ -1,13 +1,15 @@
 //! `tare top DIR`, `tare top -- CMD`: a run as it goes, in the terminal.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tare_profile::Extent;
+use tare_report::shell;
 use tare_top::{About, App, Key, Outcome, Snapshot, draw, json, text};
 
 use crate::args::{Compensate, Format, Job, TopArguments};
@@ -26,6 +28,7 @@ pub(crate) fn top(arguments: &TopArguments) -> Result<ExitCode, Failure> {
     let has_screen = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     let is_once = arguments.once || arguments.format == Format::Json;
     if !is_once && !has_screen {
+        arguments.run.as_deref().map_or(Ok(()), |run| read(run).map(drop))?;
         return Err(Failure::new(Code::Usage, "the live view needs a terminal").remedy("--once prints one frame as text"));
     }
     let options = Job::options_of(std::env::args_os());
@@ -48,6 +51,14 @@ pub(crate) fn top(arguments: &TopArguments) -> Result<ExitCode, Failure> {
     let ended = reader.started.map(Started::finish);
     shown?;
     ended.unwrap_or(Ok(ExitCode::SUCCESS))
+}
+
+/// A run, or what another tool has left. Who names a program instead wants to see how it goes.
+fn read(run: &Path) -> Result<Results, Failure> {
+    Results::at(run, Extent::All).map_err(|failure| {
+        let is_program = std::fs::metadata(run).is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0);
+        if is_program { failure.remedy(format!("tare top -- {} measures it and shows how it goes", shell::path(run))) } else { failure }
+    })
 }
 
 /// How long it is between two readings.
@@ -99,7 +110,7 @@ impl Reader {
         let begin = Instant::now();
         let at_s = self.began.elapsed().as_secs_f64().max(f64::MIN_POSITIVE);
         let has_ended = self.started.as_mut().and_then(Started::ended);
-        let results = match (Results::at(&self.run, Extent::All), &self.started) {
+        let results = match (read(&self.run), &self.started) {
             (Err(_), Some(started)) => {
                 return Ok(Snapshot::empty(About { program: started.program.clone(), at_s, ended: has_ended, ..About::default() }));
             }

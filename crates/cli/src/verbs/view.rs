@@ -10,15 +10,15 @@ use crate::args::ViewArguments;
 use crate::failure::{Code, Failure};
 use crate::progress::during;
 use crate::results::Results;
-use crate::rundir;
 use crate::verbs::report::html;
 use crate::whole_file;
 
 /// Writes the page, says where it is, and opens it.
 pub(crate) fn view(arguments: &ViewArguments) -> Result<ExitCode, Failure> {
     let results = Results::open(&arguments.run)?;
+    let file = arguments.output.clone().unwrap_or_else(|| default_place(&results.run.path));
+    is_free(&file)?;
     let page = during("putting the page together", || html(&results.about(), &results.compensated(&arguments.showing), &arguments.carried));
-    let file = arguments.output.clone().map_or_else(|| default_place(&results.run.path), Ok)?;
     let cannot = |error: &std::io::Error| Failure::io(Code::CannotWrite, "write", &file, error).remedy("name another place with -o FILE");
     whole_file::write(&file, page.as_bytes()).map_err(|error| cannot(&error))?;
     let file = std::fs::canonicalize(&file).map_err(|error| cannot(&error))?;
@@ -29,14 +29,18 @@ pub(crate) fn view(arguments: &ViewArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// In a directory; beside a file. But for directories of runs, which are ours, it takes no place but that of a page of ours.
-fn default_place(run: &Path) -> Result<PathBuf, Failure> {
-    let place = if run.is_dir() { run.join("report.html") } else { run.with_extension("html") };
-    if rundir::is_run(run) || !place.exists() || is_page(&head(&place)) {
-        return Ok(place);
+/// In a directory; beside a file.
+fn default_place(run: &Path) -> PathBuf {
+    if run.is_dir() { run.join("report.html") } else { run.with_extension("html") }
+}
+
+/// What the page would take the place of has to be a page of ours, or empty.
+fn is_free(place: &Path) -> Result<(), Failure> {
+    if !whole_file::replaces(place) || is_page(&head(place)) {
+        return Ok(());
     }
     let what = format!("{} is there already, and is no page of ours", place.display());
-    Err(Failure::new(Code::CannotWrite, what).remedy("name another place with -o FILE"))
+    Err(Failure::new(Code::CannotWrite, what).remedy("name another place with -o FILE, or remove what is there"))
 }
 
 /// What a file begins with; nothing where it cannot be read.

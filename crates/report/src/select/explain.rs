@@ -23,7 +23,7 @@ pub fn explained(selected: &Selected, page: &Page) -> String {
     let mut writer = Writer::new(page);
     let rows = rows(selected);
     if rows.is_empty() {
-        writer.words("", 2, "no function has such a name");
+        writer.words("", 2, "there are no functions");
         return writer.finish();
     }
     let cells = |cell: &dyn Fn(&(&Decided, bool)) -> String| rows.iter().map(cell).collect::<Vec<String>>();

@@ -48,6 +48,8 @@ fn a_line_of_the_source_has_its_waiting_and_how_uncertain_it_is() {
     assert_eq!((browser.text(&cell(80, "mpi")).as_str(), browser.text(&cell(80, "wait")).as_str()), ("3.66", "3.60"));
     assert_eq!(browser.text("document.querySelector('#source .vhead .c-wait').textContent"), "Waiting, s");
     assert_eq!(browser.text(&cell(80, "exclusive")), "2.34 (2.21 … 2.50)", "as in the table of regions");
+    // 2.34 s and 3.66 s of 7.54 s, the mean of both ranks.
+    assert_eq!(browser.text(&cell(80, "share")), "79.6\u{202f}%", "with its time in MPI");
     browser.picture("source-waiting");
     browser.value("tare.model.selectRanks('1')");
     assert_eq!(
