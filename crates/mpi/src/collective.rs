@@ -87,6 +87,21 @@ pub(crate) fn carry(call: &mut Call<'_>, span: &Span, comm: &Comm, dependence: D
     }
 }
 
+/// Carries the delays of the members of a communicator that have made something together, if all have; all of them call this, also
+/// where the call has failed. Whether all have.
+pub(crate) fn carry_if_all(call: &mut Call<'_>, span: &Span, comm: &Comm) -> bool {
+    let session = call.session;
+    let (failed, mut any_failed) = (i64::from(!span.succeeded()), 1_i64);
+    let Some(shadow) = comm.shadow.filter(|_| comm.size > 1) else { return failed == 0 };
+    let (from, to) = (&raw const failed as usize, &raw mut any_failed as usize);
+    let asked = session.ask(Id::MPI_Allreduce, [from, to, 1, session.handles.int64, session.handles.max, shadow]);
+    let have_all = asked.is_some() && any_failed == 0;
+    if have_all {
+        carry(call, span, comm, Dependence::All, 0);
+    }
+    have_all
+}
+
 /// Whether a rank depends on others.
 pub(crate) fn depends(comm: &Comm, dependence: Dependence, root: i32) -> bool {
     match dependence {

@@ -11,6 +11,7 @@ use crate::answers::Wanted;
 use crate::call::{Call, Span};
 use crate::collective;
 use crate::epochs::Epochs;
+use crate::files::Joint;
 use crate::holds::{Operation, Visitor};
 use crate::lifecycle;
 use crate::matching::{Pattern, Queue};
@@ -56,6 +57,8 @@ pub(crate) struct Comm {
     met: Mutex<Vec<(Option<i32>, Order)>>,
     /// Epochs of one-sided communication, of a window.
     pub(crate) epochs: Mutex<Epochs>,
+    /// Collective operations, of a file.
+    pub(crate) joint: Mutex<Joint>,
     /// Members that may hold up collectives that are started.
     pub(crate) visitors: Mutex<HashMap<Operation, Vec<Visitor>>>,
     /// What the small collective behind one of the program's usually takes, in ticks.
@@ -115,6 +118,11 @@ impl Communicators {
         self.known.write().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::new(comm));
     }
 
+    /// Gets to know that something belongs to a process alone, as a communicator of it does.
+    pub(crate) fn share(&self, name: usize, alone: Arc<Comm>) {
+        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(name, alone);
+    }
+
     pub(crate) fn remove(&self, handle: usize) -> Option<Arc<Comm>> {
         self.known.write().unwrap_or_else(PoisonError::into_inner).remove(&handle)
     }
@@ -156,10 +164,10 @@ impl Comm {
         let shadow = if session.carries() && !is_alone { Some(Self::cast_shadow(session, handle, inter)?) } else { None };
         let (queue, missed, peers, neighbours) = (Mutex::default(), AtomicU32::new(0), OnceLock::new(), OnceLock::new());
         let (early, numbered, parted, epochs, met) = (Mutex::default(), AtomicU64::new(0), Mutex::default(), Mutex::default(), Mutex::default());
-        let (visitors, carrying) = (Mutex::default(), AtomicU64::new(0));
+        let (visitors, joint, carrying) = (Mutex::default(), Mutex::default(), AtomicU64::new(0));
         #[rustfmt::skip]
         let mut comm = Self {
-            key, shadow, offset: 0, size, rank, inter, queue, missed, early, numbered, parted, epochs, met, visitors, carrying, handle, peers, neighbours,
+            key, shadow, offset: 0, size, rank, inter, queue, missed, early, numbered, parted, epochs, joint, met, visitors, carrying, handle, peers, neighbours,
         };
         if let Some(shadow) = shadow.filter(|_| inter) {
             let mut there = 0_i32;

@@ -7,6 +7,7 @@ use crate::among;
 use crate::call::{Call, Span};
 use crate::communicators::{Comm, Spread};
 use crate::export::Arguments;
+use crate::files;
 use crate::holds::Hold;
 use crate::matching::{Pattern, Serial};
 use crate::meaning::{Complete, Mode, Position, Which};
@@ -38,6 +39,8 @@ pub(crate) enum Tracked {
     Among(among::Round),
     /// A persistent one.
     PreparedAmong(among::Prepared),
+    /// A collective operation on a file, started.
+    Joint(files::Round),
     /// A message in parts.
     PartsSent(parted::Sent),
     /// Its receive.
@@ -61,7 +64,7 @@ impl Tracked {
     /// Whether its completion means something, other than that of a posted receive.
     fn is_other(&self) -> bool {
         match self {
-            Self::Send(_) | Self::Collective(_) | Self::Among(_) => true,
+            Self::Send(_) | Self::Collective(_) | Self::Among(_) | Self::Joint(_) => true,
             Self::PreparedCollective(prepared) => prepared.is_active(),
             Self::PreparedAmong(prepared) => prepared.is_active(),
             Self::PartsReceived(parts) => parts.is_active(),
@@ -72,7 +75,7 @@ impl Tracked {
 
     /// Whether the request outlives its completion.
     fn is_persistent(&self) -> bool {
-        !matches!(self, Self::Send(_) | Self::Collective(_) | Self::Among(_) | Self::Receive { .. })
+        !matches!(self, Self::Send(_) | Self::Collective(_) | Self::Among(_) | Self::Joint(_) | Self::Receive { .. })
     }
 }
 
@@ -259,7 +262,7 @@ pub(crate) fn complete(call: &mut Call<'_>, complete: Complete) -> Span {
         let error = if in_status { status.error(session.abi) } else { span.error() };
         arrived.extend(end(session, pending, Outcome::of(session, error, status)));
     }
-    let others = end_others(call, others, &mut arrived);
+    let others = end_others(call, others, &span, &mut arrived);
     let known = KNOWN.take().filter(|known| known.requests.all().iter().any(|request| ended.contains(request)));
     let (begin, asks) = known.map_or((span.begin, complete.asks), |known| (known.begin, true));
     if !arrived.is_empty() || !others.arrivals.is_empty() || !others.holds.is_empty() {
@@ -305,7 +308,7 @@ pub(crate) fn ask(call: &mut Call<'_>, count: Option<Position>, requests: Positi
 }
 
 /// Ends what is no posted receive: sends that may have been held up, collectives, messages in parts.
-fn end_others(call: &Call<'_>, requests: Vec<usize>, arrived: &mut Vec<Arrived>) -> Others {
+fn end_others(call: &Call<'_>, requests: Vec<usize>, span: &Span, arrived: &mut Vec<Arrived>) -> Others {
     let session = call.session;
     let mut others = Others::NONE;
     for request in requests {
@@ -337,6 +340,7 @@ fn end_others(call: &Call<'_>, requests: Vec<usize>, arrived: &mut Vec<Arrived>)
         match session.requests.forget(request) {
             Some(Tracked::Send(hold)) => others.holds.push(hold),
             Some(Tracked::Among(round)) => others.add(call, Some(round.end(session))),
+            Some(Tracked::Joint(round)) => others.add(call, Some(round.end(session, span.end))),
             Some(Tracked::Collective(flight)) => match flight.land(session) {
                 Some(flight) => {
                     others.holds.extend(flight.hold(session));

@@ -100,7 +100,7 @@ pub(crate) fn end_reach(call: &mut Call<'_>, window: Position) -> Span {
 fn exposures(call: &Call<'_>, members: &Comm, epochs: &mut Epochs, end: Ticks) -> Arrivals {
     let mut shadow = Shadow { session: call.session, comm: members };
     let mut arrivals = Arrivals::NONE;
-    epochs.awaited.retain(|&(partner, number)| match shadow.look((partner, EXPOSED), number, end) {
+    epochs.awaited.retain(|&(partner, number)| match shadow.look((partner, EXPOSED), number, number, end) {
         Some(note) => {
             arrivals = arrivals.join(Arrivals::one(note.sent));
             false

@@ -13,7 +13,7 @@
 //! * `transport`, `matching`: shadow messages; `board`: what processes of one machine see of each other; `holds`: what may hold up an
 //!   end besides messages; `answers`: messages that travel back to senders that may wait; `usual`: what our own work takes.
 //! * `messages`, `completion`, `probing`, `parted`: what is done for calls of messages; `collective`, `started`, `among`,
-//!   `neighbours` of collectives; `windows`, `epochs` of one-sided communication.
+//!   `neighbours` of collectives; `windows`, `epochs` of one-sided communication; `files` of files.
 //!
 //! What always holds: the program's arguments reach the real function unchanged, except that an ignored status
 //! is replaced by one of ours; the real function's result is returned unchanged; a shadow message is sent before
@@ -36,6 +36,7 @@ mod completion;
 mod description;
 mod epochs;
 mod export;
+mod files;
 mod guard;
 mod holds;
 mod lifecycle;

@@ -103,6 +103,7 @@ pub(crate) fn finalize(id: Id, real: Real, arguments: &mut Arguments) -> usize {
     answers::close(session);
     session.late.close(session);
     session.windows.close(session);
+    session.files.close(session);
     session.communicators.close(session);
     session.pool.close(session);
     Session::close();

@@ -74,6 +74,14 @@ pub enum Meaning {
     EndReach(Position),
     /// Nobody reaches its part any more: position of the window, and of the flag where the call does not wait for that.
     EndExposure(Position, Option<Position>),
+    /// A file is opened: positions of the communicator and of the handle.
+    OpenFile(Position, Position),
+    /// A file is closed.
+    CloseFile,
+    /// A collective operation on the file at position 0, or a part of it.
+    Joint(Part, Option<Buffer>),
+    /// This process alone reads from a file, or writes to it.
+    Transfer(Buffer),
     /// A communicator is made.
     Create {
         /// Position of its handle.
@@ -101,6 +109,7 @@ impl Meaning {
             Self::Probe(_) | Self::Complete(_) | Self::Ask(..) | Self::Collective(_) | Self::Create { .. } | Self::FreeComm | Self::Finalize => {
                 Some(Look::Everything)
             }
+            Self::OpenFile(..) | Self::CloseFile | Self::Joint(Part::Whole | Part::Second, _) => Some(Look::Everything),
             Self::CreateWindow(..) | Self::Fence(..) | Self::FreeWindow | Self::EndReach(_) | Self::EndExposure(..) => Some(Look::Everything),
             _ => None,
         }
@@ -218,6 +227,22 @@ pub struct Complete {
     pub asks: bool,
 }
 
+/// Positions of buffer, count and datatype.
+pub type Buffer = (Position, Position, Position);
+
+/// What of a collective operation on a file a call is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// Its begin; another call ends it.
+    First,
+    /// Its end.
+    Second,
+    /// It is started and completed later: position of the request.
+    Started(Position),
+}
+
 /// Who depends on whom in a collective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dependence {
@@ -239,7 +264,7 @@ pub struct Collective {
     /// The communicator.
     pub comm: Position,
     /// Buffer, count and datatype of the data that this process puts in or takes out, where they are single.
-    pub data: Option<(Position, Position, Position)>,
+    pub data: Option<Buffer>,
 }
 
 const FIRST: Message = Message { count: 1, datatype: 2, peer: 3, tag: 4, comm: 5 };
@@ -361,61 +386,90 @@ pub const FREE_COMM: Meaning = Meaning::FreeComm;
 
 /// Positions of buffer, count and datatype.
 #[must_use]
-pub const fn data(buffer: Position, count: Position, datatype: Position) -> Option<(Position, Position, Position)> {
+pub const fn data(buffer: Position, count: Position, datatype: Position) -> Option<Buffer> {
     Some((buffer, count, datatype))
+}
+
+/// `MPI_File_set_view` and its like.
+pub const JOINT: Meaning = Meaning::Joint(Part::Whole, None);
+/// `MPI_File_read_all_end` and its like.
+pub const END_JOINT: Meaning = Meaning::Joint(Part::Second, None);
+
+/// `MPI_File_write_all` and its like; the buffer stands at this position, and count and datatype behind it.
+#[must_use]
+pub const fn joint(buffer: Position) -> Meaning {
+    Meaning::Joint(Part::Whole, data(buffer, buffer + 1, buffer + 2))
+}
+
+/// `MPI_File_write_all_begin` and its like.
+#[must_use]
+pub const fn begin_joint(buffer: Position) -> Meaning {
+    Meaning::Joint(Part::First, data(buffer, buffer + 1, buffer + 2))
+}
+
+/// `MPI_File_iwrite_all` and its like.
+#[must_use]
+pub const fn start_joint(buffer: Position) -> Meaning {
+    Meaning::Joint(Part::Started(buffer + 3), data(buffer, buffer + 1, buffer + 2))
+}
+
+/// `MPI_File_write` and its like.
+#[must_use]
+pub const fn transfer(buffer: Position) -> Meaning {
+    Meaning::Transfer((buffer, buffer + 1, buffer + 2))
 }
 
 /// `MPI_Allreduce` and its like.
 #[must_use]
-pub const fn all_to_all(comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+pub const fn all_to_all(comm: Position, data: Option<Buffer>) -> Meaning {
     Meaning::Collective(Collective { dependence: Dependence::All, comm, data })
 }
 
 /// `MPI_Iallreduce` and its like.
 #[must_use]
-pub const fn start_all_to_all(comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+pub const fn start_all_to_all(comm: Position, data: Option<Buffer>) -> Meaning {
     Meaning::StartCollective(Collective { dependence: Dependence::All, comm, data })
 }
 
 /// `MPI_Allreduce_init` and its like.
 #[must_use]
-pub const fn prepare_all_to_all(comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+pub const fn prepare_all_to_all(comm: Position, data: Option<Buffer>) -> Meaning {
     Meaning::PrepareCollective(Collective { dependence: Dependence::All, comm, data })
 }
 
 /// `MPI_Bcast_init` and its like.
 #[must_use]
-pub const fn prepare_from_root(root: Position, comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+pub const fn prepare_from_root(root: Position, comm: Position, data: Option<Buffer>) -> Meaning {
     Meaning::PrepareCollective(Collective { dependence: Dependence::OnRoot(root), comm, data })
 }
 
 /// `MPI_Reduce_init` and its like.
 #[must_use]
-pub const fn prepare_to_root(root: Position, comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+pub const fn prepare_to_root(root: Position, comm: Position, data: Option<Buffer>) -> Meaning {
     Meaning::PrepareCollective(Collective { dependence: Dependence::OfRoot(root), comm, data })
 }
 
 /// `MPI_Scan_init` and its like.
 #[must_use]
-pub const fn prepare_prefix(comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+pub const fn prepare_prefix(comm: Position, data: Option<Buffer>) -> Meaning {
     Meaning::PrepareCollective(Collective { dependence: Dependence::Prefix, comm, data })
 }
 
 /// `MPI_Ibcast` and its like.
 #[must_use]
-pub const fn start_from_root(root: Position, comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+pub const fn start_from_root(root: Position, comm: Position, data: Option<Buffer>) -> Meaning {
     Meaning::StartCollective(Collective { dependence: Dependence::OnRoot(root), comm, data })
 }
 
 /// `MPI_Ireduce` and its like.
 #[must_use]
-pub const fn start_to_root(root: Position, comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+pub const fn start_to_root(root: Position, comm: Position, data: Option<Buffer>) -> Meaning {
     Meaning::StartCollective(Collective { dependence: Dependence::OfRoot(root), comm, data })
 }
 
 /// `MPI_Iscan` and its like.
 #[must_use]
-pub const fn start_prefix(comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+pub const fn start_prefix(comm: Position, data: Option<Buffer>) -> Meaning {
     Meaning::StartCollective(Collective { dependence: Dependence::Prefix, comm, data })
 }
 
@@ -439,19 +493,19 @@ pub const fn prepare_neighbours(comm: Position) -> Meaning {
 
 /// `MPI_Bcast` and its like.
 #[must_use]
-pub const fn from_root(root: Position, comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+pub const fn from_root(root: Position, comm: Position, data: Option<Buffer>) -> Meaning {
     Meaning::Collective(Collective { dependence: Dependence::OnRoot(root), comm, data })
 }
 
 /// `MPI_Reduce` and its like.
 #[must_use]
-pub const fn to_root(root: Position, comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+pub const fn to_root(root: Position, comm: Position, data: Option<Buffer>) -> Meaning {
     Meaning::Collective(Collective { dependence: Dependence::OfRoot(root), comm, data })
 }
 
 /// `MPI_Scan` and its like.
 #[must_use]
-pub const fn prefix(comm: Position, data: Option<(Position, Position, Position)>) -> Meaning {
+pub const fn prefix(comm: Position, data: Option<Buffer>) -> Meaning {
     Meaning::Collective(Collective { dependence: Dependence::Prefix, comm, data })
 }
 

@@ -46,6 +46,12 @@ pub(crate) fn read_handle(abi: &Abi, address: usize, index: usize) -> usize {
     }
 }
 
+/// Reads a handle that is a pointer in every library: that of a file.
+pub(crate) fn read_pointer(address: usize) -> usize {
+    // SAFETY: the standard says that such a handle of the program stands here.
+    unsafe { (address as *const usize).read_unaligned() }
+}
+
 /// Writes a handle of the program.
 pub(crate) fn write_handle(abi: &Abi, address: usize, value: usize) {
     if abi.handle == 4 {

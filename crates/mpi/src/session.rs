@@ -34,6 +34,8 @@ pub(crate) struct Session {
     pub(crate) communicators: Communicators,
     /// Windows for one-sided communication, each with the members of its communicator.
     pub(crate) windows: Communicators,
+    /// Files that several processes have opened together, each with the members of its communicator.
+    pub(crate) files: Communicators,
     pub(crate) late: Late,
     pub(crate) requests: Requests,
     pub(crate) pool: Pool,
@@ -87,6 +89,7 @@ impl Session {
             base_size: AtomicI32::new(0),
             communicators: Communicators::default(),
             windows: Communicators::default(),
+            files: Communicators::default(),
             late: Late::default(),
             requests: Requests::default(),
             pool: Pool::default(),

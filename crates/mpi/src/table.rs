@@ -8,12 +8,13 @@
 //! functions with others, and inside a function without a wrapper those calls would look like the program's.
 
 use crate::meaning::{
-    ABORT, ASK_MATCH, ASK_PROBE, CANCEL, EXCHANGE, EXCHANGE_REPLACE, FINALIZE, FREE_COMM, FREE_REQUEST, INIT, MATCH, Meaning, PREPARE_RECEIVE,
-    PREPARE_RECEIVE_PARTS, PREPARE_SEND, PREPARE_SEND_BUFFERED, PREPARE_SEND_PARTS, PREPARE_SEND_SYNCHRONOUS, PROBE, RECEIVE, RELEASE, RELEASE_LIST,
-    RELEASE_RANGE, SEND, SEND_BUFFERED, SEND_SYNCHRONOUS, START, START_ALL, START_EXCHANGE, START_EXCHANGE_REPLACE, START_RECEIVE, START_SEND,
-    START_SEND_BUFFERED, START_SEND_SYNCHRONOUS, TEST, TEST_ALL, TEST_ANY, TEST_SOME, WAIT, WAIT_ALL, WAIT_ANY, WAIT_SOME, all_to_all, create,
-    create_apart, data, from_root, neighbours, prefix, prepare_all_to_all, prepare_from_root, prepare_neighbours, prepare_prefix, prepare_to_root,
-    start_all_to_all, start_from_root, start_neighbours, start_prefix, start_to_root, to_root,
+    ABORT, ASK_MATCH, ASK_PROBE, CANCEL, END_JOINT, EXCHANGE, EXCHANGE_REPLACE, FINALIZE, FREE_COMM, FREE_REQUEST, INIT, JOINT, MATCH, Meaning,
+    PREPARE_RECEIVE, PREPARE_RECEIVE_PARTS, PREPARE_SEND, PREPARE_SEND_BUFFERED, PREPARE_SEND_PARTS, PREPARE_SEND_SYNCHRONOUS, PROBE, RECEIVE,
+    RELEASE, RELEASE_LIST, RELEASE_RANGE, SEND, SEND_BUFFERED, SEND_SYNCHRONOUS, START, START_ALL, START_EXCHANGE, START_EXCHANGE_REPLACE,
+    START_RECEIVE, START_SEND, START_SEND_BUFFERED, START_SEND_SYNCHRONOUS, TEST, TEST_ALL, TEST_ANY, TEST_SOME, WAIT, WAIT_ALL, WAIT_ANY, WAIT_SOME,
+    all_to_all, begin_joint, create, create_apart, data, from_root, joint, neighbours, prefix, prepare_all_to_all, prepare_from_root,
+    prepare_neighbours, prepare_prefix, prepare_to_root, start_all_to_all, start_from_root, start_joint, start_neighbours, start_prefix,
+    start_to_root, to_root, transfer,
 };
 use Meaning::{Plain, Silent, Uncovered};
 use core::ffi::CStr;
@@ -163,7 +164,7 @@ macro_rules! for_each_function {
             word MPI_Fetch_and_op Plain;
             word MPI_File_c2f Silent;
             word MPI_File_call_errhandler Plain;
-            word MPI_File_close Uncovered;
+            word MPI_File_close Meaning::CloseFile;
             word MPI_File_create_errhandler Plain;
             word MPI_File_delete Plain;
             word MPI_File_f2c Silent;
@@ -180,79 +181,79 @@ macro_rules! for_each_function {
             word MPI_File_get_type_extent Plain;
             word MPI_File_get_type_extent_c Plain;
             word MPI_File_get_view Plain;
-            word MPI_File_iread Plain;
-            word MPI_File_iread_all Uncovered;
-            word MPI_File_iread_all_c Uncovered;
-            word MPI_File_iread_at Plain;
-            word MPI_File_iread_at_all Uncovered;
-            word MPI_File_iread_at_all_c Uncovered;
-            word MPI_File_iread_at_c Plain;
-            word MPI_File_iread_c Plain;
-            word MPI_File_iread_shared Plain;
-            word MPI_File_iread_shared_c Plain;
-            word MPI_File_iwrite Plain;
-            word MPI_File_iwrite_all Uncovered;
-            word MPI_File_iwrite_all_c Uncovered;
-            word MPI_File_iwrite_at Plain;
-            word MPI_File_iwrite_at_all Uncovered;
-            word MPI_File_iwrite_at_all_c Uncovered;
-            word MPI_File_iwrite_at_c Plain;
-            word MPI_File_iwrite_c Plain;
-            word MPI_File_iwrite_shared Plain;
-            word MPI_File_iwrite_shared_c Plain;
-            word MPI_File_open Uncovered;
-            word MPI_File_preallocate Uncovered;
-            word MPI_File_read Plain;
-            word MPI_File_read_all Uncovered;
-            word MPI_File_read_all_begin Plain;
-            word MPI_File_read_all_begin_c Plain;
-            word MPI_File_read_all_c Uncovered;
-            word MPI_File_read_all_end Uncovered;
-            word MPI_File_read_at Plain;
-            word MPI_File_read_at_all Uncovered;
-            word MPI_File_read_at_all_begin Plain;
-            word MPI_File_read_at_all_begin_c Plain;
-            word MPI_File_read_at_all_c Uncovered;
-            word MPI_File_read_at_all_end Uncovered;
-            word MPI_File_read_at_c Plain;
-            word MPI_File_read_c Plain;
-            word MPI_File_read_ordered Uncovered;
-            word MPI_File_read_ordered_begin Plain;
-            word MPI_File_read_ordered_begin_c Plain;
-            word MPI_File_read_ordered_c Uncovered;
-            word MPI_File_read_ordered_end Uncovered;
-            word MPI_File_read_shared Plain;
-            word MPI_File_read_shared_c Plain;
+            word MPI_File_iread transfer(1);
+            word MPI_File_iread_all start_joint(1);
+            word MPI_File_iread_all_c start_joint(1);
+            word MPI_File_iread_at transfer(2);
+            word MPI_File_iread_at_all start_joint(2);
+            word MPI_File_iread_at_all_c start_joint(2);
+            word MPI_File_iread_at_c transfer(2);
+            word MPI_File_iread_c transfer(1);
+            word MPI_File_iread_shared transfer(1);
+            word MPI_File_iread_shared_c transfer(1);
+            word MPI_File_iwrite transfer(1);
+            word MPI_File_iwrite_all start_joint(1);
+            word MPI_File_iwrite_all_c start_joint(1);
+            word MPI_File_iwrite_at transfer(2);
+            word MPI_File_iwrite_at_all start_joint(2);
+            word MPI_File_iwrite_at_all_c start_joint(2);
+            word MPI_File_iwrite_at_c transfer(2);
+            word MPI_File_iwrite_c transfer(1);
+            word MPI_File_iwrite_shared transfer(1);
+            word MPI_File_iwrite_shared_c transfer(1);
+            word MPI_File_open Meaning::OpenFile(0, 4);
+            word MPI_File_preallocate JOINT;
+            word MPI_File_read transfer(1);
+            word MPI_File_read_all joint(1);
+            word MPI_File_read_all_begin begin_joint(1);
+            word MPI_File_read_all_begin_c begin_joint(1);
+            word MPI_File_read_all_c joint(1);
+            word MPI_File_read_all_end END_JOINT;
+            word MPI_File_read_at transfer(2);
+            word MPI_File_read_at_all joint(2);
+            word MPI_File_read_at_all_begin begin_joint(2);
+            word MPI_File_read_at_all_begin_c begin_joint(2);
+            word MPI_File_read_at_all_c joint(2);
+            word MPI_File_read_at_all_end END_JOINT;
+            word MPI_File_read_at_c transfer(2);
+            word MPI_File_read_c transfer(1);
+            word MPI_File_read_ordered joint(1);
+            word MPI_File_read_ordered_begin begin_joint(1);
+            word MPI_File_read_ordered_begin_c begin_joint(1);
+            word MPI_File_read_ordered_c joint(1);
+            word MPI_File_read_ordered_end END_JOINT;
+            word MPI_File_read_shared transfer(1);
+            word MPI_File_read_shared_c transfer(1);
             word MPI_File_seek Plain;
-            word MPI_File_seek_shared Plain;
-            word MPI_File_set_atomicity Uncovered;
+            word MPI_File_seek_shared JOINT;
+            word MPI_File_set_atomicity JOINT;
             word MPI_File_set_errhandler Plain;
-            word MPI_File_set_info Plain;
-            word MPI_File_set_size Uncovered;
-            word MPI_File_set_view Uncovered;
-            word MPI_File_sync Uncovered;
+            word MPI_File_set_info JOINT;
+            word MPI_File_set_size JOINT;
+            word MPI_File_set_view JOINT;
+            word MPI_File_sync JOINT;
             word MPI_File_toint Silent;
-            word MPI_File_write Plain;
-            word MPI_File_write_all Uncovered;
-            word MPI_File_write_all_begin Plain;
-            word MPI_File_write_all_begin_c Plain;
-            word MPI_File_write_all_c Uncovered;
-            word MPI_File_write_all_end Uncovered;
-            word MPI_File_write_at Plain;
-            word MPI_File_write_at_all Uncovered;
-            word MPI_File_write_at_all_begin Plain;
-            word MPI_File_write_at_all_begin_c Plain;
-            word MPI_File_write_at_all_c Uncovered;
-            word MPI_File_write_at_all_end Uncovered;
-            word MPI_File_write_at_c Plain;
-            word MPI_File_write_c Plain;
-            word MPI_File_write_ordered Uncovered;
-            word MPI_File_write_ordered_begin Plain;
-            word MPI_File_write_ordered_begin_c Plain;
-            word MPI_File_write_ordered_c Uncovered;
-            word MPI_File_write_ordered_end Uncovered;
-            word MPI_File_write_shared Plain;
-            word MPI_File_write_shared_c Plain;
+            word MPI_File_write transfer(1);
+            word MPI_File_write_all joint(1);
+            word MPI_File_write_all_begin begin_joint(1);
+            word MPI_File_write_all_begin_c begin_joint(1);
+            word MPI_File_write_all_c joint(1);
+            word MPI_File_write_all_end END_JOINT;
+            word MPI_File_write_at transfer(2);
+            word MPI_File_write_at_all joint(2);
+            word MPI_File_write_at_all_begin begin_joint(2);
+            word MPI_File_write_at_all_begin_c begin_joint(2);
+            word MPI_File_write_at_all_c joint(2);
+            word MPI_File_write_at_all_end END_JOINT;
+            word MPI_File_write_at_c transfer(2);
+            word MPI_File_write_c transfer(1);
+            word MPI_File_write_ordered joint(1);
+            word MPI_File_write_ordered_begin begin_joint(1);
+            word MPI_File_write_ordered_begin_c begin_joint(1);
+            word MPI_File_write_ordered_c joint(1);
+            word MPI_File_write_ordered_end END_JOINT;
+            word MPI_File_write_shared transfer(1);
+            word MPI_File_write_shared_c transfer(1);
             word MPI_Finalize FINALIZE;
             word MPI_Finalized Plain;
             word MPI_Free_mem Plain;

@@ -235,16 +235,16 @@ impl Shadow<'_> {
         }
     }
 
-    /// As [`Shadow::take_numbered`], of a stream whose numbers rise; `None` where the message is not there yet, or was
-    /// sent after a moment: then it stays.
-    pub(crate) fn look(&mut self, stream: Stream, number: Wanted, until: Ticks) -> Option<Note> {
+    /// As [`Shadow::take_numbered`], of a stream whose numbers rise, and of which none below `oldest` are asked for any more; `None` where
+    /// the message is not there yet, or was sent after a moment: then it stays.
+    pub(crate) fn look(&mut self, stream: Stream, number: Wanted, oldest: Wanted, until: Ticks) -> Option<Note> {
         let comm = self.comm;
         let until = self.session.clocks.at_the_latest(until);
         let mut early = comm.early.lock().unwrap_or_else(PoisonError::into_inner);
-        early.retain(|(theirs, of, _)| *theirs != stream || *of >= number);
+        early.retain(|(theirs, of, _)| *theirs != stream || *of >= oldest);
         while self.is_there(stream) {
             let note = self.take(stream)?;
-            if note.wanted >= number {
+            if note.wanted >= oldest {
                 early.push((stream, note.wanted, note));
             }
         }

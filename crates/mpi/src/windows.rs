@@ -1,5 +1,5 @@
 //! Windows for one-sided communication: each has the members of its communicator, with a shadow of its own. Fences, and
-//! the making and freeing of windows, carry delays; epochs of fewer processes do not.
+//! the making and freeing of windows, carry delays between all of them; `epochs` those of fewer processes.
 
 use crate::call::{Call, Span};
 use crate::collective;
@@ -14,11 +14,11 @@ pub(crate) fn create(call: &mut Call<'_>, comm: Position, new: Position) -> Span
     let known = session.communicators.get(parent).filter(|known| !known.inter);
     let span = call.run();
     match known {
-        Some(known) if span.succeeded() => {
-            collective::carry(call, &span, &known, Dependence::All, 0);
-            session.windows.add_under(session, read_handle(session.abi, call.arguments[new], 0), parent);
+        Some(known) => {
+            if collective::carry_if_all(call, &span, &known) {
+                session.windows.add_under(session, read_handle(session.abi, call.arguments[new], 0), parent);
+            }
         }
-        Some(_) => {}
         None => count_uncovered(1),
     }
     span

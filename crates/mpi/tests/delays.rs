@@ -17,7 +17,16 @@ fn run(mpi: Mpi, how: &str, variables: &[(&str, &str)]) -> Vec<Process> {
 }
 
 /// What is done before rank 1 is made late, and after all.
-const AROUND: [&str; 6] = ["MPI_Barrier", "MPI_Cart_create", "MPI_Comm_create", "MPI_Intercomm_create", "MPI_Win_create", "MPI_Win_free"];
+const AROUND: [&str; 8] = [
+    "MPI_Barrier",
+    "MPI_Cart_create",
+    "MPI_Comm_create",
+    "MPI_File_close",
+    "MPI_File_open",
+    "MPI_Intercomm_create",
+    "MPI_Win_create",
+    "MPI_Win_free",
+];
 /// Questions cost the one that asks, and that is taken off what it gains.
 const QUESTIONS: [&str; 4] = ["MPI_Request_get_status", "MPI_Test", "MPI_Testany", "MPI_Win_test"];
 
@@ -93,6 +102,7 @@ hands_on! {
     back_to_a_persistent_synchronous_send "26";
     back_to_a_large_send_by_starting_to_receive_it "31";
     by_a_question_that_leaves_the_request "32";
+    by_setting_the_view_of_a_file "51";
 }
 
 macro_rules! hands_on_in_mpi_4 {
@@ -128,6 +138,35 @@ hands_on_by_coming_in! {
     by_coming_in_to_a_small_send "28" "MPI_Send";
     by_coming_in_to_a_persistent_small_send "29" "MPI_Wait";
     by_coming_in_to_a_collective_that_is_started "30" "MPI_Wait";
+}
+
+/// Some of the libraries wait in these operations on files, and others do not.
+fn hands_on_where_it_waits(how: &str, waiting: &[Mpi], others: &[Mpi]) {
+    hands_on_in(waiting, how);
+    for &mpi in others {
+        let share = share(mpi, how, &[]);
+        assert!(share.abs() < 0.1, "{}: the share is {share}", mpi.name());
+    }
+}
+
+#[test]
+fn by_writing_a_file_together() {
+    hands_on_where_it_waits("50", &[Mpi::Mpich, Mpi::Standard], &[Mpi::OpenMpi]);
+}
+
+#[test]
+fn by_writing_a_file_together_in_a_call_that_is_started() {
+    hands_on_where_it_waits("52", &[Mpi::Mpich, Mpi::Standard], &[Mpi::OpenMpi]);
+}
+
+#[test]
+fn by_writing_a_file_together_in_two_calls() {
+    hands_on_where_it_waits("53", &[Mpi::Mpich, Mpi::Standard], &[Mpi::OpenMpi]);
+}
+
+#[test]
+fn by_what_all_write_a_file_back_in() {
+    hands_on_where_it_waits("54", &[Mpi::OpenMpi], &[Mpi::Mpich]);
 }
 
 #[test]

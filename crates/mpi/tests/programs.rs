@@ -57,6 +57,17 @@ fn a_library_of_the_standard_abi_that_is_loaded_later() {
 const BOTH: [Mpi; 2] = [Mpi::OpenMpi, Mpi::Mpich];
 
 #[test]
+fn bytes_of_files_are_counted() {
+    for mpi in BOTH {
+        let run = Program::compile(mpi, "io.c").measured(&[]);
+        for process in &run.processes {
+            let bytes = ["MPI_File_write_at_all", "MPI_File_read_at_all", "MPI_File_write_shared"].map(|name| process.cold(name)[0].bytes);
+            assert_eq!(bytes, [4; 3], "{}", mpi.name());
+        }
+    }
+}
+
+#[test]
 fn files_by_romio_within_open_mpi() {
     Program::compile(Mpi::OpenMpi, "io.c").check(&[("OMPI_MCA_io", "romio321")]);
 }

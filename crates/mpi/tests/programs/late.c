@@ -31,6 +31,7 @@ int main(int argc, char **argv) {
     MPI_Request requests[2];
     MPI_Comm cart, other, turned;
     MPI_Win window;
+    MPI_File file;
     MPI_Group all, partner, reversed;
     char *large = calloc(LARGE, 1);
     MPI_Init(&argc, &argv);
@@ -46,6 +47,7 @@ int main(int argc, char **argv) {
     MPI_Group_incl(all, 2, (int[]){1, 0}, &reversed);
     MPI_Comm_create(MPI_COMM_WORLD, reversed, &turned);
     MPI_Group_free(&reversed);
+    if (how >= 50) MPI_File_open(MPI_COMM_WORLD, "data", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
     MPI_Barrier(MPI_COMM_WORLD);
     if (how == 30) MPI_Iallreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, turned, &requests[0]);
     if (how == 31) {    /* the small message lets rank 1 find the announcement of the large one */
@@ -238,6 +240,17 @@ int main(int argc, char **argv) {
             MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
         }
         break;
+    case 50: MPI_File_write_all(file, sent, 1, MPI_INT, MPI_STATUS_IGNORE); break;
+    case 51: MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL); break;
+    case 52:
+        MPI_File_iwrite_all(file, sent, 1, MPI_INT, &requests[0]);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        break;
+    case 53:
+        MPI_File_write_all_begin(file, sent, 1, MPI_INT);
+        MPI_File_write_all_end(file, sent, MPI_STATUS_IGNORE);
+        break;
+    case 54: MPI_File_sync(file); break;
 #if MPI_VERSION >= 4
     case 40: MPI_Allreduce_init(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]); goto started;
     case 41: MPI_Bcast_init(&value, 1, MPI_INT, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]); goto started;
@@ -256,6 +269,7 @@ int main(int argc, char **argv) {
         break;
 #endif
     }
+    if (how >= 50) MPI_File_close(&file);
     MPI_Group_free(&all);
     MPI_Group_free(&partner);
     MPI_Comm_free(&other);
