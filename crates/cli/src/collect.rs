@@ -3,14 +3,15 @@
 //! A process that ends in order copies its own graph into the run directory. Collecting copies the others byte for
 //! byte, holes left out; only then are they removed.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tare_format::graph::{Header, UNWRITTEN};
+use tare_format::graph::{DRAFT_ENDING, Header, UNWRITTEN};
 
 use crate::failure::{Code, Failure};
 use crate::rundir::{RunDirectory, node_local};
@@ -20,6 +21,8 @@ use crate::rundir::{RunDirectory, node_local};
 /// Graphs of processes that still run are copied and left in place.
 pub(crate) fn collect(run: &RunDirectory, id: &str) -> Result<usize, Failure> {
     let local = node_local(id);
+    remove_drafts(&local);
+    remove_drafts(&run.path);
     let Ok(entries) = fs::read_dir(&local) else { return Ok(0) };
     let mut collected = 0;
     let mut alive = 0;
@@ -47,6 +50,21 @@ pub(crate) fn collect(run: &RunDirectory, id: &str) -> Result<usize, Failure> {
         let _ = fs::remove_dir(&local);
     }
     Ok(collected)
+}
+
+/// Removes what processes of this machine have left that were killed while they made or copied a graph.
+fn remove_drafts(directory: &Path) {
+    let own = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let has_ended = |path: &PathBuf| {
+        let name = path.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_suffix(DRAFT_ENDING));
+        let behind_host = name.and_then(|name| name.strip_prefix(own.trim())).and_then(|name| name.strip_prefix('-'));
+        let process = behind_host.and_then(|name| name.split('-').next()).filter(|pid| pid.parse::<u32>().is_ok());
+        process.is_some_and(|pid| !Path::new("/proc").join(pid).exists())
+    };
+    for draft in fs::read_dir(directory).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).filter(has_ended) {
+        // What stays is nothing for readers.
+        let _ = fs::remove_file(draft);
+    }
 }
 
 /// A process of the run has left word that it found no room for its graph: that goes with the run.
@@ -131,6 +149,27 @@ fn seek(file: &File, from: u64, whence: libc::c_int) -> std::io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn drafts_of_processes_that_have_ended_are_removed() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("a name");
+        let (host, own) = (host.trim(), std::process::id());
+        // The first process of the system runs as long as it; no process has a number that large.
+        let kept = [
+            format!("{host}-1-0.draft"),
+            format!("{host}-{own}-0.graph.draft"),
+            format!("{host}-4000000000-0.graph"),
+            "elsewhere-4000000000-0.draft".into(),
+        ];
+        let gone = [format!("{host}-4000000000-0.draft"), format!("{host}-4000000000-3.graph.draft")];
+        for name in kept.iter().chain(&gone) {
+            File::create(place.path().join(name)).expect("a writable directory");
+        }
+        remove_drafts(place.path());
+        assert!(kept.iter().all(|name| place.path().join(name).exists()));
+        assert!(!gone.iter().any(|name| place.path().join(name).exists()));
+    }
 
     #[test]
     fn a_copy_has_the_same_bytes_and_the_same_holes() {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use memmap2::Mmap;
@@ -33,7 +33,7 @@ pub(crate) fn graphs(run: &RunDirectory, id: &str) -> Result<Vec<Graph>, Failure
     let mut local: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|ending| ending == "graph")).collect();
     local.sort();
     for (path, is_local) in local.into_iter().map(|path| (path, true)).chain(run.files("graph")?.into_iter().map(|path| (path, false))) {
-        if !is_whole(&path) || known.contains(&file_name(&path)) {
+        if known.contains(&file_name(&path)) {
             continue;
         }
         match map(&path) {
@@ -48,11 +48,6 @@ pub(crate) fn graphs(run: &RunDirectory, id: &str) -> Result<Vec<Graph>, Failure
         }
     }
     Ok(graphs)
-}
-
-/// Whether there is more than a beginning: a process that has just been started writes its header last.
-fn is_whole(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|about| about.len() >= Header::SIZE as u64)
 }
 
 /// The profile of graphs as they stand now, those of processes that were cut off as they stood at their end, where that was seen.

@@ -184,6 +184,32 @@ fn directories_that_are_not_ours_are_left_alone() {
 }
 
 #[test]
+fn graphs_that_cannot_be_read_are_named() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/endings.c", place.path(), &[]);
+    let measured = place.tare().args(["profile", "--preset", "all", "-o", "run", "--"]).arg(&program).output().expect("tare can be started");
+    let own = std::process::id();
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("a name");
+    // One is that of a process that runs, the other was left by one that was killed.
+    let drafts = [format!("run/{}-{own}-0.draft", host.trim()), format!("run/{}-4000000000-0.draft", host.trim())];
+    for name in drafts.iter().map(String::as_str).chain(["run/other-1-0.graph"]) {
+        fs::write(place.path().join(name), "").expect("a writable directory");
+    }
+    let report = place.tare().args(["report", "run"]).output().expect("tare can be started");
+    let shown = text(&report.stdout);
+    assert!(shown.contains("other-1-0.graph: the graph file ends within its header"), "{}{shown}{}", text(&measured.stderr), text(&report.stderr));
+    assert!(!shown.contains("draft"), "{shown}");
+    assert_eq!(drafts.map(|name| place.path().join(name).exists()), [true, false]);
+    for entry in fs::read_dir(place.path().join("run")).expect("a run").filter_map(Result::ok) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".graph") && name != "other-1-0.graph" {
+            fs::remove_file(entry.path()).expect("it is there");
+        }
+    }
+    refused(&place, &["report", "run"], 65, &["other-1-0.graph: the graph file ends within its header"]);
+}
+
+#[test]
 fn static_programs_are_refused() {
     let place = Place::new();
     let program = compile_c("crates/cli/tests/programs/endings.c", place.path(), &["-static"]);

@@ -41,6 +41,8 @@ pub const SWITCH_TABLE: u64 = IMAGE_TABLE + (IMAGES * ImageRecord::SIZE) as u64;
 pub const SWITCHES: usize = 512;
 /// How the name of a request ends that stands beside the graph file: pairs of a region id and 0 (on) or 1 (off), u32 each.
 pub const REQUEST_ENDING: &str = ".request";
+/// How a name ends behind which a graph file is being made or copied: nothing for readers.
+pub const DRAFT_ENDING: &str = ".draft";
 /// Name of the empty file, in the run directory or where graphs stand meanwhile, that says that a process found no room for its graph.
 pub const UNWRITTEN: &str = "unmeasured";
 /// Where the image records begin.

@@ -134,8 +134,10 @@ fn foreign_and_future_files_are_named() {
     assert_eq!(error.to_string(), "x.graph: graph file of version 2, this tool knows up to 1");
     let error = read(&[("x.graph", b"\x7fELF and so on")]).expect_err("not ours");
     assert_eq!(error.to_string(), "x.graph: not a graph file of Tareweight");
-    let error = read(&[("x.graph", &sample().0[..300])]).expect_err("cut off");
-    assert_eq!(error, ProfileError::NothingReadable { name: "x.graph".into(), error: ReadError::Short });
+    for length in [0, 3, 300] {
+        let error = read(&[("x.graph", &sample().0[..length])]).expect_err("cut off");
+        assert_eq!(error, ProfileError::NothingReadable { name: "x.graph".into(), error: ReadError::Short });
+    }
     let profile = read(&[("x.graph", &future.0), ("a.graph", &sample().0)]).expect("one of two is sound");
     assert_eq!((profile.processes.len(), profile.unreadable.len()), (1, 1));
     assert_eq!(read(&[]).map(|profile| profile.processes.len()), Ok(0));

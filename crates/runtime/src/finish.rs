@@ -13,7 +13,7 @@ use crate::thread;
 use core::ffi::CStr;
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::{Relaxed, Release};
-use tare_format::graph::{ProcessState, ThreadWords};
+use tare_format::graph::{DRAFT_ENDING, ProcessState, ThreadWords};
 
 /// Samples of the core clock at the end.
 const LAST_SAMPLES: usize = 4;
@@ -82,7 +82,7 @@ fn note_others(header: &LiveHeader) {
 
 fn collect(place: &FilePlace) -> Result<(), Errno> {
     const TOO_LONG: Errno = Errno(libc::ENAMETOOLONG);
-    let draft = place.collected.then(b".draft");
+    let draft = place.collected.then(DRAFT_ENDING.as_bytes());
     let draft = draft.as_c_str().ok_or(TOO_LONG)?;
     let collected = place.collected.as_c_str().ok_or(TOO_LONG)?;
     let copied = copy(place.live.as_c_str().ok_or(TOO_LONG)?, draft).and_then(|()| sys::rename(draft, collected));

@@ -5,6 +5,7 @@
 //! allocated, so that a full file system is an error here and not a signal in the program.
 
 use crate::arena::{Arena, PAGE};
+use crate::draft::Draft;
 use crate::live::{LiveHeader, LiveImage};
 use crate::names;
 use crate::once::Once;
@@ -262,47 +263,60 @@ fn allocate(file: Descriptor, offset: u64, length: u64) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Creates a graph file with its header, and maps its header area.
+/// Creates a graph file with its header, and maps its header area: in memory of this machine, or else in the run directory.
 pub(crate) fn create() -> Option<(FilePlace, NonNull<u8>)> {
     let begin = now().0;
-    let (place, mapped) = make(settings())?;
-    // SAFETY: just mapped, long enough, aligned, and made of atomics.
-    let header = unsafe { mapped.cast::<LiveHeader>().as_ref() };
-    fill(header, begin);
-    Some((place, mapped))
-}
-
-/// Makes a file that was not there before, with room for its header: in memory of this machine, or else in the run directory.
-fn make(settings: &Settings) -> Option<(FilePlace, NonNull<u8>)> {
+    let settings = settings();
     let in_run = settings.run_directory.then(b"/");
-    let in_memory = memory_directory(settings).map(|directory| directory.then(b"/"));
+    // The last process of the run takes that directory away, maybe while this one begins: it is made afresh for each try.
+    let in_memory = || memory_directory(settings).map(|directory| directory.then(b"/"));
     let mut why = Errno(libc::ENOSPC);
-    for directory in [in_memory.as_ref(), Some(&in_run)].into_iter().flatten() {
-        let made = open_new(directory, &in_run).and_then(|(place, file)| {
-            let mapped = allocate(file, 0, HEADER_AREA).and_then(|()| sys::map_file(file, 0, HEADER_AREA as usize, PAGE as usize));
-            sys::close(file);
-            if let (Err(_), Some(path)) = (mapped, place.live.as_c_str()) {
-                sys::unlink(path);
+    for is_moved in [true, false] {
+        // Not every file system has files without names, and not every process can name them.
+        for open in [Draft::without_name, Draft::named] {
+            let Some(directory) = (if is_moved { in_memory() } else { Some(in_run) }) else { continue };
+            match create_in(&directory, &in_run, begin, open) {
+                Ok(made) => return Some(made),
+                Err(error) => why = error,
             }
-            Ok((place, mapped?))
-        });
-        match made {
-            Ok(made) => return Some(made),
-            Err(error) => why = error,
         }
     }
-    unwritten::say(in_memory.as_ref(), &in_run, why);
+    unwritten::say(in_memory().as_ref(), &in_run, why);
     None
 }
 
-/// Opens a file in a directory, under a name that neither it nor the run directory has.
-fn open_new(directory: &Path, in_run: &Path) -> Result<(FilePlace, Descriptor), Errno> {
-    const TOO_LONG: Errno = Errno(libc::ENAMETOOLONG);
+fn create_in(directory: &Path, in_run: &Path, begin: u64, open: fn(&Path) -> Result<Draft, Errno>) -> Result<(FilePlace, NonNull<u8>), Errno> {
     let host = sys::host_name();
     let stem = Text::<256>::EMPTY.then(until_zero(&host)).then(b"-").number(u64::from(sys::process_id()));
+    let draft = open(&directory.then(stem.bytes()))?;
+    let made = begin_header(draft.file, begin).and_then(|mapped| {
+        publish(&draft, directory, in_run, stem.bytes()).map(|place| (place, mapped)).inspect_err(|_| {
+            // SAFETY: nobody knows of the mapping yet.
+            unsafe { sys::unmap(mapped, HEADER_AREA as usize) };
+        })
+    });
+    if made.is_err() {
+        draft.discard();
+    }
+    sys::close(draft.file);
+    made
+}
+
+/// Makes room for the header area of an empty file, maps it, and fills the header.
+fn begin_header(file: Descriptor, begin: u64) -> Result<NonNull<u8>, Errno> {
+    allocate(file, 0, HEADER_AREA)?;
+    let mapped = sys::map_file(file, 0, HEADER_AREA as usize, PAGE as usize)?;
+    // SAFETY: just mapped, long enough, aligned, and made of atomics.
+    fill(unsafe { mapped.cast::<LiveHeader>().as_ref() }, begin);
+    Ok(mapped)
+}
+
+/// Gives a file the first name that neither the directory nor the run directory has.
+fn publish(draft: &Draft, directory: &Path, in_run: &Path, stem: &[u8]) -> Result<FilePlace, Errno> {
+    const TOO_LONG: Errno = Errno(libc::ENAMETOOLONG);
     let is_moved = directory.bytes() != in_run.bytes();
     for number in 0..FILES_OF_A_PROCESS {
-        let name = stem.then(b"-").number(number).then(b".graph");
+        let name = Text::<256>::EMPTY.then(stem).then(b"-").number(number).then(b".graph");
         let live = directory.then(name.bytes());
         let collected = in_run.then(name.bytes());
         // Left by an earlier process of this id, whose place in memory is free again.
@@ -310,10 +324,8 @@ fn open_new(directory: &Path, in_run: &Path) -> Result<(FilePlace, Descriptor), 
             continue;
         }
         let path = live.as_c_str().ok_or(TOO_LONG)?;
-        match sys::open(path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o600) {
-            Ok(file) => {
-                return Ok((FilePlace { live, request: live.then(REQUEST_ENDING.as_bytes()), directory: *directory, collected, is_moved }, file));
-            }
+        match draft.publish(path) {
+            Ok(()) => return Ok(FilePlace { live, request: live.then(REQUEST_ENDING.as_bytes()), directory: *directory, collected, is_moved }),
             Err(Errno(libc::EEXIST)) => mark_replaced(path),
             Err(error) => return Err(error),
         }
@@ -349,7 +361,7 @@ fn memory_directory(settings: &Settings) -> Option<Path> {
     (is_ours && has_room).then_some(directory)
 }
 
-/// Fills a fresh header; the magic bytes, which make it one, last.
+/// Fills a fresh header.
 fn fill(header: &LiveHeader, begin: u64) {
     let settings = settings();
     header.version.store(VERSION, Ordering::Relaxed);
@@ -382,7 +394,6 @@ fn fill(header: &LiveHeader, begin: u64) {
     header.span_start.store(ticks, Ordering::Relaxed);
     crate::clock::sample_core_clock(header);
     header.setup_ticks.store(now().0 - begin, Ordering::Relaxed);
-    core::sync::atomic::fence(Ordering::Release);
     store_bytes(&header.magic, &MAGIC);
 }
 

@@ -23,6 +23,7 @@ mod batch;
 mod calibration;
 mod clock;
 mod costs;
+mod draft;
 mod duty;
 mod edges;
 pub mod executable;

@@ -110,6 +110,17 @@ pub(crate) fn rename(from: &CStr, to: &CStr) -> Result<(), Errno> {
     harmless(libc::SYS_rename, [from.as_ptr().addr(), to.as_ptr().addr(), 0, 0, 0, 0]).map(|_| ())
 }
 
+/// Writes what is in memory of a file to where it lies.
+pub(crate) fn flush(file: Descriptor) {
+    let _ = harmless(libc::SYS_fdatasync, [file.0 as usize, 0, 0, 0, 0, 0]);
+}
+
+/// Gives a file one more name, which must be free; of a symbolic link, the file that it leads to.
+pub(crate) fn link(from: &CStr, to: &CStr) -> Result<(), Errno> {
+    let at = libc::AT_FDCWD as isize as usize;
+    harmless(libc::SYS_linkat, [at, from.as_ptr().addr(), at, to.as_ptr().addr(), libc::AT_SYMLINK_FOLLOW as usize, 0]).map(|_| ())
+}
+
 pub(crate) fn unlink(path: &CStr) {
     let _ = harmless(libc::SYS_unlink, [path.as_ptr().addr(), 0, 0, 0, 0, 0]);
 }

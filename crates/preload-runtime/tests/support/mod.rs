@@ -85,7 +85,6 @@ impl Program {
             .expect("the directory")
             .map(|entry| entry.expect("an entry").path())
             .filter(|path| path.extension().is_some_and(|extension| extension == "graph"))
-            .filter(|path| has_begun(path))
             .collect();
         paths.sort();
         paths.iter().map(|path| Graph::read(path, &self.names)).collect()
@@ -127,12 +126,6 @@ fn description(names: &[&str]) -> Description {
         ..Region::default()
     };
     Description { identity: [0xab; 16], path: "program".into(), build_id: String::new(), regions: names.iter().map(region).collect() }
-}
-
-/// Whether a graph file is more than made: at first it is empty, and then its header is zeros.
-fn has_begun(path: &Path) -> bool {
-    let mut first = [0];
-    std::fs::File::open(path).is_ok_and(|file| file.read_exact_at(&mut first, 0).is_ok() && first != [0])
 }
 
 /// Bytes of a graph file, which is long and mostly holes.

@@ -8,6 +8,7 @@ use crate::model::{Clock, HotCounting, Process, Span, State};
 pub(super) fn header(bytes: &[u8]) -> Result<Header, ReadError> {
     match bytes.get(..8) {
         Some(magic) if magic == MAGIC => {}
+        None if MAGIC.starts_with(bytes) => return Err(ReadError::Short),
         _ => return Err(ReadError::NotAGraph),
     }
     let header = Header::from_bytes(bytes).ok_or(ReadError::Short)?;
