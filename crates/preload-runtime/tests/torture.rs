@@ -295,6 +295,39 @@ fn a_memory_checker_finds_nothing_to_complain_of() {
     assert_eq!(program.graph().calls()["sum"], 6000);
 }
 
+#[test]
+fn quiet_batches_go_on_where_a_thread_follows_another() {
+    let program = Program::compile(
+        r#"
+        #include <pthread.h>
+        #include "sites.h"
+        long leaf1(long n); long leaf2(long n); long leaf3(long n); long leaf4(long n);
+        long leaf5(long n); long leaf6(long n); long leaf7(long n); long leaf8(long n);
+        #define BODY(name, number) long name##_body(long n) { return n ^ number; } LEAF(name, number);
+        BODY(leaf1, 1) BODY(leaf2, 2) BODY(leaf3, 3) BODY(leaf4, 4) BODY(leaf5, 5) BODY(leaf6, 6) BODY(leaf7, 7) BODY(leaf8, 8)
+        static void *work(void *x) {
+            for (long i = 0; i < 8; i++) { leaf1(i); leaf2(i); leaf3(i); leaf4(i); leaf5(i); leaf6(i); leaf7(i); leaf8(i); }
+            return x;
+        }
+        int main(void) {
+            for (int i = 0; i < 2560; i++) { pthread_t t; pthread_create(&t, 0, work, 0); pthread_join(t, 0); }
+            return 0;
+        }
+        "#,
+        &["leaf1", "leaf2", "leaf3", "leaf4", "leaf5", "leaf6", "leaf7", "leaf8"],
+    );
+    let status = program.command().env("TARE_DUTY", "200").status().expect("the program runs");
+    assert!(status.success());
+    let graph = program.graph();
+    assert!(graph.calls().values().all(|&calls| calls == 2560 * 8), "{:?}", graph.calls());
+    // Whatever the time does: a thread that is set up takes one, a path eight in forty threads, and a batch, which has 64 calls
+    // or more, at most two. A batch of each path for each thread would be eight.
+    for location in graph.locations.iter().filter(|location| location.nodes[0].node.calls >= 20) {
+        let (threads, slow) = (location.nodes[0].node.calls, location.record.slow_paths);
+        assert!(slow < 4 * threads, "{slow} slow paths of {threads} threads");
+    }
+}
+
 /// Kills in the suite; the variable `TARE_KILLS` asks for more of them.
 const KILLS: u64 = 50;
 
