@@ -40,7 +40,7 @@ impl Name {
 
 impl Mangled {
     fn shown(&self) -> String {
-        let name = function_name(&self.name);
+        let name = if self.kind == RegionKind::CallSite { callee_name(&self.name) } else { function_name(&self.name) };
         let owner = || function_name(&self.owner);
         match self.kind {
             RegionKind::Loop => format!("loop {} of {}", self.number + 1, owner()),
@@ -56,6 +56,17 @@ fn function_name(raw: &str) -> String {
     match raw {
         "MAIN__" => "main".to_string(),
         _ => tare_image::demangle(raw).into_owned(),
+    }
+}
+
+/// What a call site calls. Fortran's names of MPI, such as `mpi_reduce_` and `mpi_reduce_f08_`, are those of the operations: the standard keeps
+/// names that begin so to itself.
+fn callee_name(raw: &str) -> String {
+    let of_fortran = raw.strip_suffix('_').map(|name| name.trim_end_matches('_')).and_then(|name| name.strip_prefix("mpi_"));
+    let bound = |name| ["_f08ts", "_f08"].iter().find_map(|binding| str::strip_suffix(name, binding)).unwrap_or(name);
+    match of_fortran.map(bound).and_then(|name| name.split_at_checked(1)) {
+        Some((first, rest)) => format!("MPI_{}{rest}", first.to_ascii_uppercase()),
+        None => function_name(raw),
     }
 }
 
@@ -126,6 +137,21 @@ impl Hash for Name {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_of_mpi_in_fortran_is_called_as_the_operation() {
+        for (raw, shown) in [
+            ("mpi_reduce_", "MPI_Reduce"),
+            ("mpi_comm_rank__", "MPI_Comm_rank"),
+            ("mpi_cart_create_f08_", "MPI_Cart_create"),
+            ("mpi_isend_f08ts_", "MPI_Isend"),
+            ("MPI_Send", "MPI_Send"),
+            ("mpi_", "mpi_"),
+            ("exchange_", "exchange_"),
+        ] {
+            assert_eq!(callee_name(raw), shown, "{raw}");
+        }
+    }
 
     #[test]
     fn a_name_is_made_once_and_compares_as_text() {

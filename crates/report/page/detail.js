@@ -124,7 +124,8 @@ export class Detail {
       const copy = element("button", { type: "button", onclick: () => copyText(line) }, "copy");
       return element("p", { class: "muted" }, title, " ", element("code", {}, line), " ", copy);
     };
-    const figures = copied("These figures:", questionTo(model));
+    const question = questionTo(model);
+    const figures = question ? copied("These figures:", question) : "";
     const name = functionOf(model.kind(region), model.strings.names[region]);
     const image = model.strings.images[model.regions.image[region]];
     // What another tool measured, its selection decided.

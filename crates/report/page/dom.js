@@ -104,10 +104,10 @@ export function csvOf(root) {
   return [...root.querySelectorAll("tr")].map((row) => [...row.children].map(cell).join(",") + "\r\n").join("");
 }
 
-/** A view with a canvas, and buttons that put a table in its place and save it: gives it `frame`, `list` and `asTable`. */
-export function pictureOrTable(view) {
+/** A view with a canvas, and buttons that put a table in its place and save it, called by the title: gives it `frame`, `list` and `asTable`. */
+export function pictureOrTable(view, title) {
   view.frame = element("div", { class: "frame" }, view.canvas);
-  view.list = element("div", { class: "list", tabindex: 0, role: "region", "aria-label": "The picture as a table", hidden: true });
+  view.list = element("div", { class: "list", tabindex: 0, role: "region", "aria-label": `${title} as a table`, hidden: true });
   view.turner = element("button", { type: "button", onclick: () => turn(view) }, "as table");
   view.csv = element("button", { type: "button", title: "saves the table for a spreadsheet", hidden: true, onclick: () => save(`${view.asTable.closest("[id]").id}.csv`, csvOf(view.list)) }, "CSV");
   view.asTable = element("span", {}, view.turner, " ", view.csv);

@@ -36,7 +36,7 @@ export class Heat {
     const sorted = choice("Rows", [["differ", "that differ most first"], ["time", "that take most time first"], ["chosen", "that take most on the selected ranks first"]], this.sorted, (value) => this.set("sorted", value));
     this.more = element("button", { type: "button", onclick: () => this.set("all", !this.all) }, "all regions");
     this.canvas = element("canvas", { role: "img", tabindex: 0, onclick: (event) => this.click(event), onmousemove: (event) => this.hover(event), onkeydown: (event) => this.key(event) });
-    pictureOrTable(this);
+    pictureOrTable(this, "Ranks");
     this.meaning = element("span");
     this.status = element("p", { class: "line", id: "ranks-line" });
     const bins = heat.per_bin > 1 ? `A column is ${heat.per_bin} ranks; the last ${plural(heat.outliers.length, "column is the rank that deviates", "columns are the ranks that deviate")} most, exactly. ` : "";

@@ -27,7 +27,7 @@ export class Icicle {
       onmouseleave: () => this.tell(this.model.state.path),
       onkeydown: (event) => this.key(event),
     });
-    pictureOrTable(this);
+    pictureOrTable(this, "Icicle");
     this.status = element("p", { class: "line", id: "icicle-line" });
     this.window = element("div");
     this.overview = element("div", { class: "overview", role: "img", hidden: true }, this.window);

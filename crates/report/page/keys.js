@@ -2,7 +2,7 @@
 
 import { NONE } from "./model.js";
 import { questionTo } from "./question.js";
-import { byId, copyText, element, keep, kept, turn } from "./dom.js";
+import { byId, copyText, element, keep, kept, say, turn } from "./dom.js";
 
 export const HELP = [
   ["/", "search: words, /regular expression/, file: image: kind:, -what not; Enter goes to the first hit, Esc clears"],
@@ -45,7 +45,7 @@ export function listenForKeys(views, sections, search) {
     else if (event.key === "[") views.icicle?.back();
     else if (event.key === "]") views.icicle?.forward();
     else if (event.key === "t") turnNearest(views);
-    else if (event.key === "y") copyText(questionTo(model, document.activeElement?.closest("section")?.id));
+    else if (event.key === "y") copyQuestion(model);
     else if (event.key === "?") help();
     else if (event.key === "Escape" || event.key === "Backspace") {
       if (!views.icicle?.zoomOut() && event.key === "Escape") letGo(model);
@@ -54,6 +54,13 @@ export function listenForKeys(views, sections, search) {
     else return;
     event.preventDefault();
   });
+}
+
+/** Copies the question that has the figures of the view which has the focus. */
+function copyQuestion(model) {
+  const question = questionTo(model, document.activeElement?.closest("section")?.id);
+  if (question) copyText(question);
+  else say("Nothing was measured there, so that no question has an answer.");
 }
 
 /** Selects nothing; where nothing is selected, searches nothing. */

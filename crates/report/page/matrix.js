@@ -31,6 +31,7 @@ export class Matrix {
     const { matrix } = this;
     [this.cells, this.pairs, this.ofRegions] = await Promise.all([decoded(matrix.cells), decoded(matrix.pairs), decoded(matrix.of_regions)]);
     const section = byId("messages");
+    this.model.isExchanged = (region) => (region === NONE ? this.cells.rows > 0 : this.ofRegions.region.includes(region));
     if (!this.cells.rows) {
       section.append(element("p", {}, "No messages between ranks were measured."));
       return;

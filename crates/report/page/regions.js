@@ -1,6 +1,6 @@
 // The table of regions: flat, as the call tree, or grouped by file, image or kind.
 
-import { alone, columnFor, count, exactCount, figure, plain, plural, share } from "./numbers.js";
+import { columnFor, count, exactCount, figure, plain, plural, share } from "./numbers.js";
 import { NONE } from "./model.js";
 import { byId, choice, cutName, element, placeOf, say, shortName, textWidth } from "./dom.js";
 import { VirtualTable } from "./table.js";
@@ -167,9 +167,12 @@ export class Regions {
     this.column = columnFor(largest);
     this.inclusiveColumn = columnFor(this.model.whole());
     this.waitColumn = columnFor(this.items.slice(0, 2000).reduce((most, item) => Math.max(most, this.of(item, "wait")), 0));
+    this.eachColumn = this.columnOfCalls();
     this.ranksColumn = columnFor(this.items.slice(0, 2000).reduce((most, item) => Math.max(most, Math.abs(this.onRanks(item) ?? 0)), 0));
     const [unit, wide, wait] = [this.column, this.inclusiveColumn, this.waitColumn].map(({ name }) => name);
     const word = this.model.word();
+    const isDifference = this.model.state.values === "difference";
+    if (isDifference && this.hasSpread) this.mostColumn = columnFor(this.model.spread().most.reduce((largest, most) => Math.max(largest, most), 0));
     const chosen = this.model.state.ranks.length > 4 ? `${exactCount(this.model.state.ranks.length)} ranks` : this.model.rankText();
     // Where the whole table is of the selected ranks, they need no column of their own.
     const [of, ranks] = this.model.isOfRanks ? [` on ${chosen}`, ""] : ["", chosen];
@@ -177,14 +180,14 @@ export class Regions {
     this.table.setColumns(
       [
         { key: "name", title: "Region" },
-        { key: "exclusive", title: `Exclusive${word && ` ${word}`}${of}, ${unit}`, align: "number", hint: `Time in the region itself, mean over ${of ? "the selected " : ""}ranks${this.model.state.values === "difference" ? "; below zero where it would have taken longer unmeasured, as a wait that measuring shortened" : ""}` },
+        { key: "exclusive", title: `Exclusive${word && ` ${word}`}${of}, ${unit}`, align: "number", hint: `Time in the region itself, mean over ${of ? "the selected " : ""}ranks${isDifference ? "; below zero where it would have taken longer unmeasured, as a wait that measuring shortened" : ""}` },
         { key: "share", title: "Share", align: "number" },
         { key: "inclusive", title: `Inclusive, ${wide}`, align: "number", hint: "With what it calls" },
         { key: "calls", title: "Calls", align: "number" },
-        { key: "each", title: "Excl./call", align: "number", hint: "Exclusive time of a call" },
+        { key: "each", title: `Per call, ${this.eachColumn.name}`, align: "number", hint: "Exclusive time of a call" },
         ...(this.hasWaits ? [{ key: "wait", title: `Waiting, ${wait}`, align: "number" }] : []),
         ...(this.hasSpread && ranks ? [{ key: "spread", title: `On ${ranks}, ${this.ranksColumn.name}`, align: "number", hint: `Exclusive time on the selected ranks, mean over them, on all call paths of the region; – where each rank's time is not carried` }] : []),
-        ...(this.hasSpread && !ranks ? [{ key: "spread", title: "Most", align: "number", hint: this.model.state.values === "difference" ? "The rank of which most is taken off in the region, on all its call paths, and how much" : "The rank that spends most in the region, on all its call paths, and how far it is above the mean" }] : []),
+        ...(this.hasSpread && !ranks ? [{ key: "spread", title: isDifference ? `Most, ${this.mostColumn.name}` : "Most", align: "number", hint: isDifference ? "The rank of which most is taken off in the region, on all its call paths, and how much" : "The rank that spends most in the region, on all its call paths, and how far it is above the mean" }] : []),
         ...(this.hasPlaces ? [{ key: "place", title: "Place" }] : []),
       ],
       this.isInOrder() ? this.sorted : "",
@@ -193,6 +196,17 @@ export class Regions {
     this.table.root.style.setProperty("--unused", `${(this.hasWaits ? 0 : WAIT) + (this.hasSpread ? 0 : SPREAD) + (this.hasPlaces ? 0 : PLACE)}px`);
     this.table.root.style.setProperty("--exclusive", `${this.exclusiveWidth()}px`);
     this.table.refresh(focus);
+  }
+
+  /** The column for times of a call: that of the middle one of all regions, as some regions are called once for the whole run. */
+  columnOfCalls() {
+    const values = this.valuesShown();
+    if (this.calls?.values !== values) {
+      const { regions } = this.model;
+      const times = Float64Array.from({ length: regions.rows }, (_, region) => Math.abs(this.of({ region }, "each"))).filter((time) => time > 0).sort();
+      this.calls = { values, column: columnFor(times[times.length >> 1] ?? 0) };
+    }
+    return this.calls.column;
   }
 
   /** How wide the heading and the figures of exclusive times are; names have the rest. */
@@ -368,7 +382,7 @@ export class Regions {
         element("span", { class: "shared" }, bar, share(part)),
         item.members && item.inclusive === undefined ? "–" : plain(this.of(item, "inclusive"), this.inclusiveColumn),
         calls ? count(calls) : "",
-        calls ? alone(this.of(item, "each")) : "",
+        calls ? plain(this.of(item, "each"), this.eachColumn) : "",
         wait ? plain(wait, this.waitColumn) : "",
         this.hasRanksColumn() ? this.selectedRanks(item) : this.most(region),
         region === undefined ? "" : placeOf(model.place(region)),
@@ -405,7 +419,7 @@ export class Regions {
     if (region === undefined || region === NONE || header.ranks < 2) return "";
     const { mean, most, most_at: at } = this.model.spread();
     const label = strings.labels[at[region]];
-    if (state.values === "difference") return most[region] > 0 ? `${label} (${alone(most[region])})` : "";
+    if (state.values === "difference") return most[region] > 0 ? `${label} (${plain(most[region], this.mostColumn)})` : "";
     const ahead = mean[region] > 0 ? most[region] / mean[region] - 1 : 0;
     if (ahead < 0.005) return "";
     return `${label} (${ahead < 9.995 ? `+${share(ahead)}` : `${exactCount(Math.round(1 + ahead))}\u2009×`})`;

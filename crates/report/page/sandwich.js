@@ -21,7 +21,7 @@ export class Sandwich {
       onmouseleave: () => this.tell(this.cursor),
       onkeydown: (event) => this.key(event),
     });
-    pictureOrTable(this);
+    pictureOrTable(this, "Callers and callees");
     this.status = element("p", { class: "line", id: "sandwich-line" });
     this.picture = [element("div", { class: "bar" }, this.asTable), this.frame, this.status, this.list];
     this.root = element("div", { id: "sandwich" }, this.title, this.note, ...this.picture);

@@ -93,8 +93,8 @@ export class VirtualTable {
     });
     row.style.top = `${index * TABLE_ROW}px`;
     this.columns.forEach(({ key, align }, place) => {
-      // Read aloud, a name that has no room is whole.
-      const spoken = place === 0 && name !== undefined && cells[0].textContent !== name ? name : null;
+      // Read aloud, a name that has no room is whole behind what is seen of it, by which it is called, too.
+      const spoken = place === 0 && name !== undefined && cells[0].textContent !== name ? `${cells[0].textContent}, ${name}` : null;
       const cell = element("div", { role: "gridcell", class: `c-${key} ${align || ""}`, "aria-label": spoken });
       if (place === 0 && level !== undefined) {
         cell.style.setProperty("--level", Math.min(level, 20));

@@ -11,8 +11,8 @@ use crate::shell;
 use crate::style::Role;
 use crate::switches;
 use crate::view::{
-    self, Doubt, FindingText, LINES, RankRow, RegionRow, Size, Time, Trust, UNTOLD, Undelayed, WaitRow, Whole, ending, finding_texts, no_finding,
-    nothing_measured, rank_rows, region_rows, remedy_for_nothing,
+    self, Doubt, FindingText, LINES, OfRanks, RankRow, RegionRow, Size, Time, Trust, UNTOLD, Undelayed, WaitRow, Whole, ending, finding_texts,
+    no_finding, nothing_measured, rank_rows, region_rows, remedy_for_nothing,
 };
 
 /// Ranks that a summary shows one by one.
@@ -165,7 +165,11 @@ impl Text<'_> {
         let unit = Unit::for_largest(longest);
         let cells = |cell: &dyn Fn(&WaitRow<'_>) -> String| rows.iter().map(cell).collect::<Vec<_>>();
         let name = |row: &WaitRow<'_>| row.caller.map_or_else(|| row.operation.to_string(), |caller| format!("{} in {caller}", row.operation));
-        let ranks = |ranks: &[(u32, f64)]| view::longest(ranks, 1, glyphs);
+        let of_ranks = |head: &str, rank: u32, of: OfRanks| {
+            let unit = view::column_of_ranks(rows, of);
+            let head = format!("{head}, {}", unit.name(glyphs));
+            Column::new(head, Align::Left, rank, rows.iter().map(|row| view::longest(of(row.place), 1, unit, glyphs)).collect())
+        };
         writer.blank();
         let names = Column::new(format!("Waiting, {}", unit.unit.name(glyphs)), Align::Left, 0, cells(&name));
         let mut columns = vec![Column::new(self.read_as(), Align::Point, 1, cells(&|row| unit.plain(row.measured_s, glyphs)))];
@@ -173,8 +177,8 @@ impl Text<'_> {
             columns.push(Column::new("parallel", Align::Point, 0, cells(&|row| unit.plain(row.shown_s, glyphs))));
         }
         columns.push(Column::new("calls", Align::Right, 3, cells(&|row| count(row.calls, glyphs))));
-        columns.push(Column::new("waits most", Align::Left, 4, cells(&|row| ranks(&row.place.waiters))));
-        columns.push(Column::new("for", Align::Left, 5, cells(&|row| ranks(&row.place.awaited))));
+        columns.push(of_ranks("waits most", 4, |place| &place.waiters));
+        columns.push(of_ranks("for", 5, |place| &place.awaited));
         writer.table(&names, columns);
         if !left.is_empty() {
             writer.words("  ", 2, &format!("({}{})", counted(left.len(), "more place", "more places", glyphs), self.how_to_see_all()));

@@ -18,7 +18,7 @@ pub(crate) use order::{Contradicted, ContradictedPlace};
 pub(crate) use regions::{RegionRow, region_rows};
 pub(crate) use shortage::without_processor;
 pub(crate) use trust::{Doubt, Trust, Undelayed, clock_doubt};
-pub(crate) use waits::{WaitRow, longest, wait_rows};
+pub(crate) use waits::{OfRanks, WaitRow, column_of_ranks, longest, wait_rows};
 
 use crate::layout::Glyphs;
 use crate::number::time_with_unit;

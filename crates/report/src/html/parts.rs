@@ -13,7 +13,9 @@ use crate::metrics;
 use crate::number::{Column, count, exact_count, share, time_with_unit};
 use crate::run::{Results, Run};
 use crate::switches;
-use crate::view::{RegionRow, Size, Time, Trust, Whole, ending, knows_waiting, longest, rank_rows, reasons, refusals, unended, wait_rows};
+use crate::view::{
+    RegionRow, Size, Time, Trust, Whole, column_of_ranks, ending, knows_waiting, longest, rank_rows, reasons, refusals, unended, wait_rows,
+};
 
 /// The characters of the page.
 pub(super) const GLYPHS: &Glyphs = &Glyphs::PAGE;
@@ -125,14 +127,18 @@ fn waits(html: &mut String, parts: &Parts<'_>) {
     }
     let unit = Column::for_largest(rows[0].shown_s.max(rows[0].measured_s));
     let name = unit.unit.name(GLYPHS);
+    let listed = &rows[..rows.len().min(PLACES)];
+    let (waiting, awaited) = (column_of_ranks(listed, |place| &place.waiters), column_of_ranks(listed, |place| &place.awaited));
     let _ = write!(
         html,
         "<p class=\"muted\">Where ranks wait for each other, mean over the ranks; what compensation took off is waiting that measuring made.</p>\
          {}<thead><tr><th scope=\"col\">Operation</th><th scope=\"col\">Waiting, {name}</th><th scope=\"col\">Measured, {name}</th>\
-         <th scope=\"col\">Calls</th><th scope=\"col\">Who waits</th><th scope=\"col\">For whom</th></tr></thead><tbody>",
-        markup::table("Places where ranks wait")
+         <th scope=\"col\">Calls</th><th scope=\"col\">Who waits, {}</th><th scope=\"col\">For whom, {}</th></tr></thead><tbody>",
+        markup::table("Places where ranks wait"),
+        waiting.name(GLYPHS),
+        awaited.name(GLYPHS)
     );
-    for row in &rows[..rows.len().min(PLACES)] {
+    for row in listed {
         let caller = row.caller.map_or_else(String::new, |caller| format!(" in {}", markup::name(caller, 48)));
         let _ = write!(
             html,
@@ -144,8 +150,8 @@ fn waits(html: &mut String, parts: &Parts<'_>) {
             unit.plain(row.shown_s, GLYPHS),
             unit.plain(row.measured_s, GLYPHS),
             count(row.calls, GLYPHS),
-            longest(&row.place.waiters, RANKS_NAMED, GLYPHS),
-            longest(&row.place.awaited, RANKS_NAMED, GLYPHS)
+            longest(&row.place.waiters, RANKS_NAMED, waiting, GLYPHS),
+            longest(&row.place.awaited, RANKS_NAMED, awaited, GLYPHS)
         );
     }
     html.push_str("</tbody>");

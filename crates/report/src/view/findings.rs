@@ -186,7 +186,7 @@ impl Words<'_> {
             Some(cause) => Some(format!("move part of `{}` from {} to others", self.name(cause.region), self.ranks(&cause.ranks))),
             None => (!self.run.directory.is_empty() && !awaited.is_empty()).then(|| {
                 format!(
-                    "tare view {} shows what {} {} meanwhile",
+                    "`tare view {}` shows what {} {} meanwhile",
                     shell::path(&self.run.directory),
                     self.ranks(awaited),
                     verb(awaited, "do").replace("dos", "does")
@@ -199,7 +199,7 @@ impl Words<'_> {
         let (were, time) = (if ranks.len() == 1 { "was" } else { "were" }, time_in_words(longest, self.glyphs));
         let what = format!("{} {were} still in it when the run was cut off, for {time}", self.ranks(ranks));
         let attempt =
-            (!self.run.directory.is_empty()).then(|| format!("tare query {} where says what all ranks were in", shell::path(&self.run.directory)));
+            (!self.run.directory.is_empty()).then(|| format!("`tare query {} where` says what all ranks were in", shell::path(&self.run.directory)));
         (CUT_OFF, what, attempt)
     }
 

@@ -4,7 +4,7 @@ use tare_compensate::whole::WaitPlace;
 
 use super::{Size, Whole};
 use crate::layout::Glyphs;
-use crate::number::time_in_words;
+use crate::number::Column;
 use crate::run::Results;
 
 /// A place where ranks wait: means over the ranks.
@@ -34,11 +34,19 @@ pub(crate) fn wait_rows<'a>(results: &Results<'a>, whole: &'a Whole) -> Vec<Wait
     whole.places.iter().filter(|place| place.wait_s > 0.0 || place.measured_wait_s > 0.0).map(row).collect()
 }
 
-/// The ranks with the longest waits, and how many more there are.
-pub(crate) fn longest(ranks: &[(u32, f64)], shown: usize, glyphs: &Glyphs) -> String {
+/// What of a place says seconds for each of some ranks.
+pub(crate) type OfRanks = fn(&WaitPlace) -> &[(u32, f64)];
+
+/// The column for the longest waits of single ranks in these rows.
+pub(crate) fn column_of_ranks(rows: &[WaitRow<'_>], of: OfRanks) -> Column {
+    Column::for_largest(rows.iter().flat_map(|row| of(row.place)).map(|(_, seconds)| *seconds).fold(0.0, f64::max))
+}
+
+/// The ranks with the longest waits, each with them behind it, and how many more there are.
+pub(crate) fn longest(ranks: &[(u32, f64)], shown: usize, column: Column, glyphs: &Glyphs) -> String {
     let mut by_time: Vec<&(u32, f64)> = ranks.iter().filter(|(_, seconds)| *seconds > 0.0).collect();
     by_time.sort_by(|one, other| other.1.total_cmp(&one.1));
-    let first: Vec<String> = by_time.iter().take(shown).map(|(rank, seconds)| format!("{rank} ({})", time_in_words(*seconds, glyphs))).collect();
+    let first: Vec<String> = by_time.iter().take(shown).map(|(rank, seconds)| format!("{rank} ({})", column.plain(*seconds, glyphs))).collect();
     let more = by_time.len().saturating_sub(shown);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     if first.is_empty() { glyphs.unknown.to_string() } else { format!("{}{more}", first.join(", ")) }
