@@ -47,7 +47,7 @@ def main():
     tare = str(Path(arguments.tare).resolve())
     with tempfile.TemporaryDirectory() as folder:
         program = str(Path(folder) / "kernels")
-        subprocess.run(["gcc", "-O2", "-g", "-o", program, SOURCE], check=True)
+        subprocess.run(["gcc", "-O2", "-g", "-o", program, SOURCE, "-lm"], check=True)
         measured(tare, program, arguments.options, folder)
         plain, runs = [], []
         for _ in range(arguments.runs):

@@ -1,15 +1,20 @@
-/* Serial kernels, each a function that is called many times: what a pair of probes around each call adds differs from one to
- * the next, because the processor hides different parts of it. Prints what each took and how fast the core ran. */
+/* Kernels, each a function that is called many times: what a pair of probes around each call adds differs from one to the next, because
+ * the processor hides different parts of it. Most are serial. Prints what each took and how fast the core ran. */
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 /* Each flip is met once: predictors of branches learn tens of thousands of them that come again. */
-enum { CALLS = 300000, ROOM = 1 << 10, FLIPS = 4 * CALLS + 12345 };
+enum { CALLS = 300000, ROOM = 1 << 10, FLIPS = 4 * CALLS + 12345, SPOTS = 1 << 11, FAR = 1 << 18 };
 
 static uint64_t next_of[ROOM];
 static uint8_t flips[FLIPS];
+static float spots[SPOTS][2];
+static uint32_t far_of[FAR];
+static uint64_t cells[64];
+double row[64], matrix_of[4][4];
 static volatile uint64_t sink;
 
 static double now(void)
@@ -81,6 +86,76 @@ __attribute__((noinline)) uint64_t divisions(uint64_t x)
     return y;
 }
 
+/* A running mean and its variance, as in examples/pi: a division and words that come back from memory. */
+struct tally {
+    double points, mean, squares;
+};
+
+__attribute__((noinline)) static void dart(struct tally *tally, float x, float y)
+{
+    double below = y * (1.0 + x * x) <= 4.0f ? 4.0 : 0.0, delta = below - tally->mean;
+    tally->points += 1.0;
+    tally->mean += delta / tally->points;
+    tally->squares += delta * (below - tally->mean);
+}
+
+/* Multiplications that need one another. */
+__attribute__((noinline)) uint64_t hash(uint64_t x)
+{
+    uint64_t sum = 14695981039346656037u;
+    for (int i = 0; i < 12; i++) sum = (sum ^ flips[x % 1024 + i]) * 1099511628211u;
+    return sum;
+}
+
+/* Loads and additions of which several go on at once. */
+__attribute__((noinline)) uint64_t rows(uint64_t x)
+{
+    double a = 0, b = 0, c = 0, d = 0;
+    for (int i = 0; i < 64; i += 4) a += row[i], b += row[i + 1], c += row[i + 2], d += row[i + 3];
+    return x + (a + b + c + d > 5);
+}
+
+/* A load from beyond the first cache. */
+__attribute__((noinline)) uint64_t chase(uint64_t x)
+{
+    return far_of[x % FAR];
+}
+
+__attribute__((noinline)) uint64_t stores(uint64_t x)
+{
+    for (int i = 0; i < 32; i++) ((volatile uint64_t *)cells)[i] = x;
+    return x + 1;
+}
+
+/* A call of a function that is not measured: no leaf. */
+__attribute__((noinline)) uint64_t library(uint64_t x)
+{
+    volatile double y = exp(1e-9 * (double)(x & 1023));
+    return x + 1 + (y > 5);
+}
+
+/* The calls of two of them do not need one another. */
+__attribute__((noinline)) int compare(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+__attribute__((noinline)) void matrix(const double *in, double *out)
+{
+    for (int i = 0; i < 4; i++) {
+        double sum = 0;
+        for (int j = 0; j < 4; j++) sum += matrix_of[i][j] * in[j];
+        out[i] = sum;
+    }
+}
+
+/* Called through a pointer in random order. */
+__attribute__((noinline)) uint64_t first(uint64_t x) { return x + 1; }
+__attribute__((noinline)) uint64_t second(uint64_t x) { return x + 2; }
+__attribute__((noinline)) uint64_t third(uint64_t x) { return x + 3; }
+__attribute__((noinline)) uint64_t fourth(uint64_t x) { return x + 5; }
+static uint64_t (*const table[])(uint64_t) = {first, second, third, fourth};
+
 #define RUN(kernel)                                                  \
     __attribute__((noinline)) void run_##kernel(void)                \
     {                                                                \
@@ -94,20 +169,64 @@ RUN(loads)
 RUN(throughput)
 RUN(branches)
 RUN(divisions)
+RUN(hash)
+RUN(rows)
+RUN(chase)
+RUN(stores)
+RUN(library)
+
+__attribute__((noinline)) void run_dart(void)
+{
+    static struct tally tally;
+    for (int i = 0; i < CALLS; i++) dart(&tally, spots[i % SPOTS][0], spots[i % SPOTS][1]);
+    sink += (uint64_t)tally.mean;
+}
+
+__attribute__((noinline)) void run_compare(void)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < CALLS; i++) sum += compare(next_of[i % 1000], next_of[(i * 7 + 3) % 1013]);
+    sink += sum;
+}
+
+__attribute__((noinline)) void run_matrix(void)
+{
+    double a[4] = {1, 2, 3, 4}, b[4];
+    for (int i = 0; i < CALLS; i += 2) {
+        matrix(a, b);
+        matrix(b, a);
+    }
+    sink += a[0];
+}
+
+/* Ten times as many calls, since each of four functions needs enough of them to be known. */
+__attribute__((noinline)) void run_random(void)
+{
+    uint64_t x = 12345;
+    for (int i = 0; i < 10 * CALLS; i++) x = table[flips[i % (FLIPS - 7)] * 2 + flips[i % (FLIPS - 7) + 7]](x);
+    sink += x;
+}
 
 int main(void)
 {
     srandom(1);
     for (int i = 0; i < ROOM; i++) next_of[i] = random();
     for (int i = 0; i < FLIPS; i++) flips[i] = random() >> 7 & 1;
+    for (int i = 0; i < SPOTS; i++) spots[i][0] = random() * 0x1p-31f, spots[i][1] = random() * 0x1p-29f;
+    for (int i = 0; i < FAR; i++) far_of[i] = random();
+    for (int i = 0; i < 16; i++) matrix_of[i / 4][i % 4] = 0.25;
     struct {
         const char *name;
         void (*run)(void);
-    } kernels[] = {{"empty", run_empty}, {"arithmetic", run_arithmetic}, {"loads", run_loads}, {"throughput", run_throughput}, {"branches", run_branches}, {"divisions", run_divisions}};
-    for (int i = 0; i < 6; i++) {
+        int calls;
+    } kernels[] = {{"empty", run_empty, CALLS}, {"arithmetic", run_arithmetic, CALLS}, {"loads", run_loads, CALLS}, {"throughput", run_throughput, CALLS},
+                   {"branches", run_branches, CALLS}, {"divisions", run_divisions, CALLS}, {"hash", run_hash, CALLS}, {"rows", run_rows, CALLS},
+                   {"chase", run_chase, CALLS}, {"stores", run_stores, CALLS}, {"library", run_library, CALLS}, {"dart", run_dart, CALLS},
+                   {"compare", run_compare, CALLS}, {"matrix", run_matrix, CALLS}, {"random", run_random, 10 * CALLS}};
+    for (unsigned i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         double rate = cycles_per_second(), begin = now();
         kernels[i].run();
-        printf("%s %.9f %.0f %d\n", kernels[i].name, now() - begin, rate, CALLS);
+        printf("%s %.9f %.0f %d\n", kernels[i].name, now() - begin, rate, kernels[i].calls);
     }
     return 0;
 }

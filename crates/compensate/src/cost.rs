@@ -5,8 +5,8 @@
 //! between the region's own clock readings (paper 4's α) and what lies outside (β) is bounded by two facts:
 //! the region took no less than nothing, and no more than a call took while the probe was off.
 
-use tare_delay::cost::{Cost, HotCounting, MeasuredMean, estimate, least_of_hooks, prior};
-use tare_profile::{COST_UNIT, Location, Node, Process, Profile, RegionKind};
+use tare_delay::cost::{Cost, HotCounting, Kinds, MeasuredMean, estimate, least_of_hooks, prior};
+use tare_profile::{Batches, COST_UNIT, Location, Node, Process, Profile, RegionKind};
 
 /// The part of a pair that lies between the two clock readings, where nothing else is known.
 const INNER_PART: f64 = 0.53;
@@ -39,6 +39,8 @@ pub struct ProbeCost {
     pub off_high: f64,
     /// What a call costs beyond that in batches that do a part of counting once more.
     pub again: f64,
+    /// What a call that is on costs beyond the estimate in batches that are diverted.
+    pub diverted: f64,
     /// Where it comes from.
     pub basis: Basis,
     /// The part of the cost that lies between the region's own clock readings.
@@ -75,11 +77,12 @@ pub struct Part {
 }
 
 impl ProbeCost {
-    /// What counting the calls of a node cost while its probe was off, with what was done again in some batches.
+    /// What counting the calls of a node cost while its probe was off, with what was done again in some batches and what others cost
+    /// that were diverted.
     pub(crate) fn counting(&self, node: &Node) -> Counting {
-        let twice = node.batches.as_deref().map_or(0, |batches| batches.off_twice.calls);
-        let again = twice.min(node.off_calls) as f64 * self.again;
-        let cost = |off: f64| node.off_calls as f64 * off + again;
+        let (twice, diverted) = node.batches.as_deref().map_or((0, 0), |batches| (batches.off_twice.calls, batches.diverted.calls));
+        let more = twice.min(node.off_calls) as f64 * self.again + diverted.min(node.on_calls) as f64 * self.diverted;
+        let cost = |off: f64| node.off_calls as f64 * off + more;
         Counting { value: cost(self.off), high: cost(self.off_high), basis: self.basis }
     }
 }
@@ -234,7 +237,8 @@ fn of_hooks(process: &Process) -> Cost {
 
 fn in_place(node: &Node, process: &Process) -> Option<Cost> {
     let batches = node.batches.as_deref()?;
-    let cost = estimate(&batches.on, &batches.off, &batches.off_twice, hot_counting(process, node))?;
+    let Batches { on, off, off_twice, diverted, .. } = batches;
+    let cost = estimate(Kinds { on, off, off_twice, diverted }, hot_counting(process, node))?;
     cost.says_more_than_prior(units(process.hot_pair_cost)).then_some(cost)
 }
 
@@ -255,14 +259,15 @@ fn is_wrapper(profile: &Profile, node: &Node) -> bool {
 }
 
 fn wrapper() -> ProbeCost {
-    ProbeCost { value: 0.0, low: 0.0, high: 0.0, off: 0.0, off_high: 0.0, again: 0.0, basis: Basis::Wrapper, inner: Part::default() }
+    ProbeCost { value: 0.0, low: 0.0, high: 0.0, off: 0.0, off_high: 0.0, again: 0.0, diverted: 0.0, basis: Basis::Wrapper, inner: Part::default() }
 }
 
 fn probe(cost: &Cost, basis: Basis, node: &Node) -> ProbeCost {
     let ticks = |units: u64| units as f64 / COST_UNIT as f64;
     let (value, off) = (ticks(cost.value), ticks(cost.off_cost));
     let (low, high, off_high) = (ticks(cost.low).min(value), ticks(cost.high).max(value), ticks(cost.off_high).max(off));
-    ProbeCost { value, low, high, off, off_high, again: ticks(cost.again), basis, inner: inner_part(node, value, off) }
+    let (again, diverted) = (ticks(cost.again), ticks(cost.diverted));
+    ProbeCost { value, low, high, off, off_high, again, diverted, basis, inner: inner_part(node, value, off) }
 }
 
 /// The part of the cost within the clock readings, from the time per call with the probe on and off.

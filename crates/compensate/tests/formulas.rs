@@ -139,9 +139,9 @@ fn a_time_that_few_of_many_calls_stand_for_is_marked() {
     // With a budget: a hundred calls in two batches that differ stand for ten thousand.
     let mut nodes = vec![node(0, None, 1, 100_000_000), node(1, Some(0), 100, 100_000)];
     nodes[1].off_calls = 9_900;
-    let none = BatchSums { batches: 0, calls: 0, ticks: 0, longest: 0, sample: [0; 64] };
+    let none = BatchSums::NONE;
     let on = BatchSums { batches: 2, calls: 100, ticks: 100_000, ..none };
-    let mut batches = Batches { on, off: none, off_twice: none, off_cost: 3.0, first_calls: 50, first_ticks: 50_000 };
+    let mut batches = Batches { on, off: none, off_twice: none, diverted: none, off_cost: 3.0, first_calls: 50, first_ticks: 50_000 };
     let mark = |batches: &Batches| {
         let mut nodes = nodes.clone();
         nodes[1].batches = Some(Box::new(batches.clone()));
@@ -166,10 +166,10 @@ fn long_batches_that_are_not_in_the_sample_are_in_the_interval() {
         let ticks = 20_000 * 1_000 + 4 * without_processor;
         let mut nodes = vec![node(0, None, 1, 10_000_000_000), node(1, Some(0), 20_000, ticks as i64)];
         nodes[1].off_calls = 980_000;
-        let none = BatchSums { batches: 0, calls: 0, ticks: 0, longest: 0, sample: [0; 64] };
-        let sample = [(COST_UNIT * 1_000) as u32; 64];
+        let none = BatchSums::NONE;
+        let sample = BatchSums::NONE.sample.map(|_| (COST_UNIT * 1_000) as u32);
         let on = BatchSums { batches: 200, calls: 20_000, ticks, longest: 100_000 + without_processor, sample };
-        nodes[1].batches = Some(Box::new(Batches { on, off: none, off_twice: none, off_cost: 3.0, first_calls: 0, first_ticks: 0 }));
+        nodes[1].batches = Some(Box::new(Batches { on, off: none, off_twice: none, diverted: none, off_cost: 3.0, first_calls: 0, first_ticks: 0 }));
         let mut profile = profile_of(nodes);
         profile.processes[0].budget = Some(0.02);
         let figure = compensate(&profile, Mode::Parallel).locations[0].nodes[1].exclusive;
@@ -186,11 +186,11 @@ fn long_batches_that_are_not_in_the_sample_are_in_the_interval() {
 fn a_quiet_path_takes_at_least_what_was_timed_below_it() {
     let mut nodes = vec![node(0, None, 1, 1_000_000), node(1, Some(0), 10, 1_000), node(2, Some(1), 1_000, 300_000)];
     nodes.iter_mut().for_each(|node| node.cost = 0.0);
-    let none = BatchSums { batches: 0, calls: 0, ticks: 0, longest: 0, sample: [0; 64] };
+    let none = BatchSums::NONE;
     let mut on = BatchSums { batches: 2, calls: 10, ticks: 1_000, ..none };
     on.sample[..2].fill(100 * COST_UNIT as u32);
     nodes[1].off_calls = 990;
-    nodes[1].batches = Some(Box::new(Batches { on, off: none, off_twice: none, off_cost: 0.0, first_calls: 5, first_ticks: 500 }));
+    nodes[1].batches = Some(Box::new(Batches { on, off: none, off_twice: none, diverted: none, off_cost: 0.0, first_calls: 5, first_ticks: 500 }));
     let mut profile = profile_of(nodes);
     profile.processes[0].budget = Some(0.02);
     let result = compensate(&profile, Mode::Local);
@@ -203,13 +203,13 @@ fn a_quiet_path_takes_at_least_what_was_timed_below_it() {
 /// something else had the processor, and for all calls to take as long the run was too short.
 fn slow_while_timed(samples: [u32; 2]) -> Profile {
     let mut nodes = vec![node(0, None, 1, 1_000_000), node(1, Some(0), 100, 500_000), node(2, Some(1), 100, 300_000)];
-    let none = BatchSums { batches: 0, calls: 0, ticks: 0, longest: 0, sample: [0; 64] };
+    let none = BatchSums::NONE;
     for node in &mut nodes[1..] {
         let mut on = BatchSums { batches: 2, calls: 100, ticks: node.exclusive as u64, ..none };
         on.sample[..2].copy_from_slice(&samples.map(|sample| sample * COST_UNIT as u32));
         let first_ticks = node.exclusive / 2;
         node.off_calls = 900;
-        node.batches = Some(Box::new(Batches { on, off: none, off_twice: none, off_cost: 3.0, first_calls: 50, first_ticks }));
+        node.batches = Some(Box::new(Batches { on, off: none, off_twice: none, diverted: none, off_cost: 3.0, first_calls: 50, first_ticks }));
     }
     let mut profile = profile_of(nodes);
     profile.processes[0].budget = Some(0.02);

@@ -6,7 +6,7 @@ mod support;
 use proptest::prelude::*;
 use support::profile_of;
 use tare_compensate::{CompensatedLocation, Mode, Wanted, compensate, compensate_wanted};
-use tare_profile::{Batches, COST_UNIT, Exchanged, Node, Profile, RegionIndex, Span};
+use tare_profile::{BatchSums, Batches, COST_UNIT, Exchanged, Node, Profile, RegionIndex, Span};
 use tare_simulate::trees::{self, Pair, Recorded, Truth};
 
 /// A random program as a profile that was measured with such probes.
@@ -18,9 +18,9 @@ fn measured(tree: &[Truth], pair: Pair, seed: u64) -> Profile {
         off_calls: recorded.off_calls,
         exclusive: recorded.exclusive as i64,
         cost: if index == 0 { 0.0 } else { pair.alpha + pair.beta },
-        batches: recorded
-            .batches
-            .map(|[on, off, off_twice]| Box::new(Batches { on, off, off_twice, off_cost: pair.off, first_calls: 0, first_ticks: 0 })),
+        batches: recorded.batches.map(|[on, off, off_twice]| {
+            Box::new(Batches { on, off, off_twice, diverted: BatchSums::NONE, off_cost: pair.off, first_calls: 0, first_ticks: 0 })
+        }),
         ..Node::default()
     };
     profile_of(trees::measure(tree, pair, seed).into_iter().enumerate().map(node).collect())

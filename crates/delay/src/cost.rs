@@ -5,6 +5,12 @@
 //! counting done once more. Writing `on`, `off` and `twice` for the mean time per call in each kind of batch, and c for what
 //! counting costs, a probe that is on costs `on − off + c`.
 //!
+//! While a path is off, its probes and those of all others, which are on, take different ways through the same code. Where the calls of a
+//! program come in an order that the processor does not foresee, it does not foresee those ways either, and what it loses by that (60 cycles
+//! a call and more) is no part of a probe that is on. So there are batches that are *diverted*: on, by the way of calls that are off. What they
+//! take longer, m = `diverted − on`, is what differing costs, and a probe that is on costs `on + m − off + c`. What of m may be chance, or what
+//! that way takes because it is longer, is left out, since most programs repeat themselves.
+//!
 //! The processor has room beside a body for some work, and what is beyond that takes time. So the more is done the more of it shows, and
 //! of what is done first no larger a part shows than of what is added to it. In a hot loop, where nothing hides anything, counting takes h₁ and
 //! the part that is done again h₂ more. What that adds here, d = `twice − off`, says which part of it shows: r = d / h₂, at most 1.
@@ -20,16 +26,17 @@
 //! What always holds: figures are in [`COST_UNIT`]ths of a tick, `low ≤ value ≤ high`, none is negative, and
 //! equal batches give equal figures on every machine.
 
-use tare_format::graph::BatchSums;
-#[cfg(doc)]
-use tare_format::graph::COST_UNIT;
+use tare_format::graph::{BatchSums, COST_UNIT};
 
-/// Batches of each kind below which there is no estimate: on, off, off with doubled counting.
-pub const LEAST_BATCHES: [u64; 3] = [6, 4, 2];
+/// Batches of each kind below which there is no estimate: on, off, off with doubled counting. Fewer that are diverted say nothing, and
+/// the estimate goes without them.
+pub const LEAST_BATCHES: [u64; 4] = [6, 4, 2, 4];
 /// Noise beyond this factor is taken for unevenness of the work.
 const MOST_NOISE: f64 = 4.0;
 /// Counting is taken to cost no more than so many times what it does in a hot loop.
 const MORE: f64 = 1.5;
+/// No estimate is surer than so many ticks, about a core cycle: by as much moves what probes cost with where the code of a program lies.
+const LEAST_REACH: f64 = 0.7;
 /// The part of a sample that is clipped at either end.
 const CLIPPED: usize = 10;
 
@@ -48,6 +55,21 @@ pub struct Cost {
     pub off_high: u64,
     /// What a call costs beyond that in batches that do a part of counting once more.
     pub again: u64,
+    /// What a call that is on costs beyond the estimate in batches that are diverted.
+    pub diverted: u64,
+}
+
+/// The batches of a path, by their kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Kinds<'a> {
+    /// Probe on.
+    pub on: &'a BatchSums,
+    /// Probe off, calls counted.
+    pub off: &'a BatchSums,
+    /// The same with a part of counting done once more.
+    pub off_twice: &'a BatchSums,
+    /// Probe on, by the way of calls that are off.
+    pub diverted: &'a BatchSums,
 }
 
 impl Cost {
@@ -79,26 +101,54 @@ pub struct HotCounting {
 /// Cost of a path from its batches; `None` where they are too few ([`LEAST_BATCHES`]). Where what counting costs in a hot loop is
 /// not known, all of it is taken to be done again, and the first time to cost as much as the second.
 #[must_use]
-pub fn estimate(on: &BatchSums, off: &BatchSums, off_twice: &BatchSums, hot: HotCounting) -> Option<Cost> {
+pub fn estimate(batches: Kinds<'_>, hot: HotCounting) -> Option<Cost> {
+    let Kinds { on, off, off_twice, diverted } = batches;
     let [with, without, twice] = [on, off, off_twice].map(Mean::of);
     let kinds = [(on, &with), (off, &without), (off_twice, &twice)];
     if kinds.iter().zip(LEAST_BATCHES).any(|((sums, _), least)| sums.batches < least) {
         return None;
     }
     let noise = noise_factor(on, &with);
+    let diversion = diversion_of(&with, &Mean::of(diverted), hot.once as f64);
     let again = (twice.value - without.value).max(0.0);
     let chance = student(twice.size.max(2) - 1) * square_root(without.variance + twice.variance);
     let Counting { value: counting, high: most, is_hot } = counting_of(again, chance, hot);
-    let value = ((with.value - without.value + counting) * noise).max(0.0);
+    let value = ((with.value + diversion.value - without.value + counting) * noise).max(0.0);
     // Where the hot loop says what counting costs, what is added by chance moves it within its bounds.
-    let variance = with.variance + if is_hot { without.variance } else { 4.0 * without.variance + twice.variance };
+    let variance = diversion.variance + if is_hot { without.variance } else { 4.0 * without.variance + twice.variance };
     let freedom = kinds.iter().map(|(_, mean)| mean.size).min().unwrap_or(2).max(2) - 1;
-    let reach = student(freedom) * square_root(variance) * noise;
+    let least = if is_hot { LEAST_REACH * COST_UNIT as f64 } else { 0.0 };
+    let reach = (student(freedom) * square_root(variance)).max(least) * noise;
     // What is not known of counting goes the same way as chance does, at its worst.
     let (less, more) = if is_hot { (counting * noise, (most - counting) * noise) } else { (0.0, 0.0) };
-    let (low, high) = ((value - reach - less).max(0.0), value + reach + more);
-    let [off_cost, off_high, again] = [counting, most, again].map(|ticks| rounded(ticks * noise));
-    Some(Cost { value: rounded(value), low: rounded(low), high: rounded(high), off_cost, off_high, again })
+    let (low, high) = ((value - reach - less - diversion.less * noise).max(0.0), value + reach + more + diversion.more * noise);
+    let off = [counting, most].map(|counting| counting + diversion.value);
+    let [off_cost, off_high, again, diverted] = [off[0], off[1], again, diversion.value].map(|ticks| rounded(ticks * noise));
+    Some(Cost { value: rounded(value), low: rounded(low), high: rounded(high), off_cost, off_high, again, diverted })
+}
+
+/// What it costs that a call takes another way than others do.
+struct Diversion {
+    value: f64,
+    /// How much less it may be.
+    less: f64,
+    /// How much more it may be.
+    more: f64,
+    /// The variance of it and of the time with the probe on, together.
+    variance: f64,
+}
+
+/// What diverted calls take longer, without what chance may explain, is what differing costs, or that their way is longer: as much as
+/// what counting a call takes in a hot loop, `longer`. Below that it is taken for the way alone, from twice that on for what differing costs.
+fn diversion_of(on: &Mean, diverted: &Mean, longer: f64) -> Diversion {
+    if (diverted.size as u64) < LEAST_BATCHES[3] {
+        return Diversion { value: 0.0, less: 0.0, more: 0.0, variance: on.variance };
+    }
+    let extra = diverted.value - on.value;
+    let chance = student(on.size.min(diverted.size) - 1) * square_root(on.variance + diverted.variance);
+    let sure = if extra > chance { extra - chance * chance / extra } else { 0.0 };
+    let value = (2.0 * (sure - longer)).clamp(0.0, sure);
+    Diversion { value, less: longer.min(value), more: sure - value, variance: on.variance.max(diverted.variance) }
 }
 
 /// What counting a call costs.
@@ -190,7 +240,7 @@ impl Mean {
 fn noise_factor(sums: &BatchSums, mean: &Mean) -> f64 {
     let ticks = sums.ticks.saturating_sub(sums.longest);
     let calls = sums.calls - sums.calls / sums.batches.max(1);
-    let all = ticks as f64 * tare_format::graph::COST_UNIT as f64 / calls.max(1) as f64;
+    let all = ticks as f64 * COST_UNIT as f64 / calls.max(1) as f64;
     if mean.value <= 0.0 { 1.0 } else { (all / mean.value).clamp(1.0, MOST_NOISE) }
 }
 
@@ -221,21 +271,28 @@ fn rounded(value: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cost, HotCounting, MORE, MeasuredMean, estimate, least_of_hooks, prior, square_root};
+    use super::{Cost, HotCounting, Kinds, LEAST_REACH, MORE, MeasuredMean, least_of_hooks, prior, square_root};
     use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
-    use tare_format::graph::BatchSums;
+    use tare_format::graph::{BatchSums, COST_UNIT, SAMPLE};
 
+    /// As far as the surest estimate reaches.
+    const LEAST: u64 = (LEAST_REACH * COST_UNIT as f64) as u64;
     const UNKNOWN: HotCounting = HotCounting { once: 0, again: 0 };
+
+    /// The estimate without batches that are diverted.
+    fn estimate(on: &BatchSums, off: &BatchSums, off_twice: &BatchSums, hot: HotCounting) -> Option<Cost> {
+        super::estimate(Kinds { on, off, off_twice, diverted: &BatchSums::NONE }, hot)
+    }
 
     /// Batches of 1024 calls with these ticks per call, in 256ths.
     fn batches(per_call: &[u32]) -> BatchSums {
-        let mut sums = BatchSums { batches: per_call.len() as u64, ticks: 0, calls: 0, longest: 0, sample: [0; 64] };
+        let mut sums = BatchSums { batches: per_call.len() as u64, ..BatchSums::NONE };
         for (index, &value) in per_call.iter().enumerate() {
             let ticks = u64::from(value) * 1024 / 256;
             sums.ticks += ticks;
             sums.calls += 1024;
             sums.longest = sums.longest.max(ticks);
-            sums.sample[index % 64] = value;
+            sums.sample[index % SAMPLE] = value;
         }
         sums
     }
@@ -243,7 +300,7 @@ mod tests {
     #[test]
     fn the_cost_is_on_minus_off_plus_what_counting_costs() {
         let cost = estimate(&batches(&[20_000; 30]), &batches(&[9_000; 8]), &batches(&[9_500; 3]), UNKNOWN);
-        assert_eq!(cost, Some(Cost { value: 11_500, low: 11_500, high: 11_500, off_cost: 500, off_high: 500, again: 500 }));
+        assert_eq!(cost, Some(Cost { value: 11_500, low: 11_500, high: 11_500, off_cost: 500, off_high: 500, again: 500, diverted: 0 }));
     }
 
     /// A molecular-dynamics code on a busy machine: calls of 5000 to 50 000 ticks, whose mean cost of a pair came
@@ -269,9 +326,9 @@ mod tests {
         let hot = HotCounting { once: u64::from(unit(8.7)), again: u64::from(unit(3.7)) };
         let cost = estimate(&on, &off, &twice, hot).expect("enough batches");
         assert_eq!((cost.value, cost.off_cost), (u64::from(unit(49.7) - unit(33.9)), 0));
-        assert_eq!(cost.low, cost.value);
+        assert_eq!(cost.low, cost.value - LEAST);
         let most = MORE * f64::from(unit(34.7) - unit(33.9)) * hot.once as f64 / hot.again as f64;
-        assert_eq!((cost.high - cost.value, cost.off_high), (most.round() as u64, most.round() as u64));
+        assert_eq!((cost.high - cost.value, cost.off_high), (most.round() as u64 + LEAST, most.round() as u64));
     }
 
     #[test]
@@ -279,7 +336,10 @@ mod tests {
         let (on, off, twice) = (batches(&[20_000; 30]), batches(&[4_000; 8]), batches(&[6_000; 3]));
         let hot = HotCounting { once: 4_000, again: 2_000 };
         let cost = estimate(&on, &off, &twice, hot).expect("enough batches");
-        assert_eq!(cost, Cost { value: 20_000, low: 16_000, high: 22_000, off_cost: 4_000, off_high: 6_000, again: 2_000 });
+        assert_eq!(
+            cost,
+            Cost { value: 20_000, low: 16_000 - LEAST, high: 22_000 + LEAST, off_cost: 4_000, off_high: 6_000, again: 2_000, diverted: 0 }
+        );
     }
 
     /// Beside short arithmetic on a Zen 4, plain 6 cycles and 15.9 off, the part that is done again takes 7 cycles and in a hot loop 5.
@@ -298,6 +358,38 @@ mod tests {
         assert_eq!((sure.off_cost, sure.off_high), (0, 1_500));
         let uneven = estimate(&on, &off, &batches(&[19_000, 20_300, 20_600, 22_000]), hot).expect("enough batches");
         assert!(uneven.off_cost == 0 && uneven.off_high > 2_400, "{uneven:?}");
+    }
+
+    /// Four functions of one instruction that are called through a pointer in random order, on a Zen 4: counting a call of one of them takes
+    /// 50 ticks as long as the others are on, and next to nothing while they are off as well.
+    #[test]
+    fn what_differing_costs_is_no_part_of_a_probe_that_is_on() {
+        let hot = HotCounting { once: u64::from(unit(5.0)), again: u64::from(unit(1.1)) };
+        let sums = [&[unit(148.0); 30][..], &[unit(154.0); 10], &[unit(156.0); 4], &[unit(192.0); 6]].map(batches);
+        let kinds = Kinds { on: &sums[0], off: &sums[1], off_twice: &sums[2], diverted: &sums[3] };
+        let cost = super::estimate(kinds, hot).expect("enough batches");
+        assert_eq!((cost.diverted, cost.value), (u64::from(unit(44.0)), u64::from(unit(192.0 - 154.0 + 5.0))));
+        assert_eq!(cost.off_cost, u64::from(unit(44.0 + 5.0)));
+        let few = Kinds { diverted: &batches(&[unit(192.0); 3]), ..kinds };
+        assert_eq!(super::estimate(few, hot), estimate(&sums[0], &sums[1], &sums[2], hot));
+    }
+
+    #[test]
+    fn what_chance_or_a_longer_way_may_explain_costs_nothing() {
+        let diverted = |values: &[u32], longer: u64| {
+            let sums = [&[20_000; 30][..], &[9_000; 8], &[9_000; 3]].map(batches);
+            let kinds = Kinds { on: &sums[0], off: &sums[1], off_twice: &sums[2], diverted: &batches(values) };
+            super::estimate(kinds, HotCounting { once: longer, again: longer }).expect("enough batches")
+        };
+        assert_eq!(diverted(&[19_000, 21_500, 20_100, 20_200, 20_300, 19_800], 0).diverted, 0);
+        assert_eq!((diverted(&[19_000; 6], 0).diverted, diverted(&[19_000; 6], 0).value), (0, 11_000));
+        let even = [26_000, 26_100, 25_900, 26_000, 26_050, 25_950];
+        let sure = diverted(&even, 0);
+        assert!((5_900..6_000).contains(&sure.diverted) && sure.value == 11_000 + sure.diverted, "{sure:?}");
+        // The way itself may be as long, or most of it.
+        let longer = [diverted(&even, 6_500), diverted(&even, 4_000)];
+        assert!(longer[0].diverted == 0 && longer[0].high >= 11_000 + sure.diverted, "{longer:?}");
+        assert!((3_800..4_000).contains(&longer[1].diverted) && longer[1].low <= 11_000 && longer[1].high >= 11_000 + sure.diverted, "{longer:?}");
     }
 
     #[test]
@@ -356,16 +448,16 @@ mod tests {
 
         #[test]
         fn intervals_hold_their_value(
-            on in proptest::collection::vec(0_u32..1 << 28, 6..64),
-            off in proptest::collection::vec(0_u32..1 << 28, 4..64),
-            twice in proptest::collection::vec(0_u32..1 << 28, 2..64),
+            on in proptest::collection::vec(0_u32..1 << 28, 6..SAMPLE),
+            off in proptest::collection::vec(0_u32..1 << 28, 4..SAMPLE),
+            twice in proptest::collection::vec(0_u32..1 << 28, 2..SAMPLE),
         ) {
             let cost = estimate(&batches(&on), &batches(&off), &batches(&twice), UNKNOWN).expect("enough batches");
             prop_assert!(cost.low <= cost.value && cost.value <= cost.high);
         }
 
         #[test]
-        fn the_order_of_batches_does_not_matter(mut on in proptest::collection::vec(9_000_u32..11_000, 6..64)) {
+        fn the_order_of_batches_does_not_matter(mut on in proptest::collection::vec(9_000_u32..11_000, 6..SAMPLE)) {
             let others = (batches(&[5_000; 8]), batches(&[5_100; 4]));
             let forwards = estimate(&batches(&on), &others.0, &others.1, UNKNOWN);
             on.reverse();

@@ -29,7 +29,7 @@ use crate::record::record;
 /// First bytes of a graph file.
 pub const MAGIC: [u8; 8] = *b"TAREGRPH";
 /// Version of this layout.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Bytes before the first arena.
 pub const HEADER_AREA: u64 = 64 << 10;
@@ -383,9 +383,12 @@ record! {
     }
 }
 
+/// Batches of one kind that are kept as a sample.
+pub const SAMPLE: usize = 48;
+
 record! {
     /// Batches of one kind for one node.
-    BatchSums, 288 {
+    BatchSums, 224 {
         /// Batches.
         0 batches: u64,
         /// Ticks of all of them.
@@ -394,17 +397,23 @@ record! {
         16 calls: u64,
         /// Ticks of the longest one.
         24 longest: u64,
-        /// Ticks per call of a random sample of the batches ([`COST_UNIT`]); the first min(batches, 64) are filled.
-        32 sample: [u32; 64],
+        /// Ticks per call of a random sample of the batches ([`COST_UNIT`]); the first min(batches, [`SAMPLE`]) are filled.
+        32 sample: [u32; SAMPLE],
     }
 }
 
+impl BatchSums {
+    /// No batches.
+    pub const NONE: Self = Self { batches: 0, ticks: 0, calls: 0, longest: 0, sample: [0; SAMPLE] };
+}
+
 record! {
-    /// The differential in place: time per call of one path in batches with the probe on, off, and off with a part of its work doubled.
+    /// The differential in place: time per call of one path in batches with the probe on, off, off with a part of its work doubled, and on by
+    /// the way of calls that are off.
     BatchRecord, 1024 {
         /// Index of the node.
         0 node: u32,
-        /// Kind of the batch under way: index into the three sums, or 3 while none is taken.
+        /// Kind of the batch under way: index into the four sums, or 4 while none is taken.
         4 kind: u32,
         /// Σ exclusive ticks of the node and of those above it, up to `top`, when the batch under way began.
         8 started: i64,
@@ -421,22 +430,26 @@ record! {
         /// Tick of the last boundary.
         56 boundary: u64,
         /// Probe on.
-        64 on: [u8; 288],
+        64 on: [u8; 224],
         /// Probe off and calls counted; of regions that are no leaves: path and calls counted without a clock.
-        352 off: [u8; 288],
+        288 off: [u8; 224],
         /// Probe off, a part of counting done twice: what it adds says what counting costs.
-        640 off_twice: [u8; 288],
+        512 off_twice: [u8; 224],
+        /// Probe on, by the way of calls that are off: what it adds says what it costs that probes do different things.
+        736 diverted: [u8; 224],
         /// Calls of the node with the probe on when the batch under way began.
-        928 begun: u64,
+        960 begun: u64,
         /// In a run with a budget: calls of the first batch, in which other paths were on as well …
-        936 first_calls: u64,
+        968 first_calls: u64,
         /// … and its exclusive ticks, the tool's own left out.
-        944 first_ticks: i64,
+        976 first_ticks: i64,
+        /// Estimate of what a call that is on costs more in batches that are diverted ([`COST_UNIT`]).
+        984 diverted_cost: u64,
         /// Index of the topmost node that the time of a quiet call may go to: the parent; in a run with a budget, in which
         /// that may be quiet too, the nearest one above that takes no batches.
-        952 top: u32,
+        992 top: u32,
         /// Reserved.
-        956 reserved: [u8; 68],
+        996 reserved: [u8; 28],
     }
 }
 
@@ -556,6 +569,8 @@ numbered! {
         Clockless = 3,
         /// As `Clockless`, and counted as an entry that is off as well.
         ClocklessTwice = 4,
+        /// As `On`, by the way of calls that are off or clockless.
+        Diverted = 5,
     }
 }
 

@@ -34,7 +34,7 @@ pub enum ReadError {
     #[error("not a graph file of Tareweight")]
     NotAGraph,
     /// It is of a version that this reader does not know.
-    #[error("graph file of version {found}, this tool knows up to {known}")]
+    #[error("graph file of version {found}, this tool reads version {known}")]
     UnknownVersion {
         /// Its version.
         found: u32,

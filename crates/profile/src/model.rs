@@ -562,8 +562,8 @@ pub struct Messages {
     pub unpaired: u64,
 }
 
-/// Time per call of one path with the probe on, off, and off with its counting doubled: as the runtime
-/// recorded it, and as the estimator of costs takes it.
+/// Time per call of one path with the probe on, off, off with its counting doubled, and on by the way of calls that are
+/// off: as the runtime recorded it, and as the estimator of costs takes it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Batches {
     /// Probe on.
@@ -572,6 +572,8 @@ pub struct Batches {
     pub off: BatchSums,
     /// Probe off, a part of counting done twice.
     pub off_twice: BatchSums,
+    /// Probe on, by the way of calls that are off.
+    pub diverted: BatchSums,
     /// The runtime's last estimate of what a call costs that is off and counted, ticks.
     pub off_cost: f64,
     /// In a run with a budget: calls of the first batch, in which other paths were on as well.

@@ -1,5 +1,5 @@
 //! Nodes that are off or clockless: their probes count a call down and let the body of a leaf run without probes, or
-//! open a frame without reading the clock.
+//! open a frame without reading the clock. And those that are diverted: on, by the way that quiet calls take.
 //!
 //! What always holds: the calls of a batch are added to `off_calls` when it opens, and `left` says how many of them
 //! have not come; `aside` of the thread state counts the thread's nodes that are not on, so that probes need not look
@@ -32,12 +32,28 @@ pub(crate) fn open(local: Local, node: &'static LiveNode, mode: Mode, calls: u16
     local.state.aside.fetch_add(1, Relaxed);
 }
 
+/// Opens a batch that is diverted, whose calls are those of a node that is on.
+pub(crate) fn divert(local: Local, node: &LiveNode) {
+    node.mode.store(Mode::Diverted as u8, Relaxed);
+    local.state.aside.fetch_add(1, Relaxed);
+}
+
+/// Whether the calls of a node are counted down, and read no clock.
+pub(crate) fn is_quiet(node: &LiveNode) -> bool {
+    let mode = node.mode.load(Relaxed);
+    mode != Mode::On as u8 && mode != Mode::Diverted as u8
+}
+
 /// Closes such a batch: what has not come of it is taken back, and the node is on.
 pub(crate) fn close(local: Local, node: &LiveNode) {
+    let was_quiet = is_quiet(node);
     if node.mode.swap(Mode::On as u8, Relaxed) == Mode::On as u8 {
         return;
     }
     local.state.aside.fetch_sub(1, Relaxed);
+    if !was_quiet {
+        return;
+    }
     // Below zero by a call that a handler has interrupted after it found none left: it takes that back itself.
     let left = node.left.load(Relaxed).max(0);
     node.left.fetch_sub(left, Relaxed);

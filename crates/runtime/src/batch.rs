@@ -1,5 +1,6 @@
-//! Batches: calls of one path with its probes on, quiet (off for a leaf, clockless otherwise), or quiet with a
-//! part of counting done twice.
+//! Batches: calls of one path with its probes on, quiet (off for a leaf, clockless otherwise), quiet with a part of
+//! counting done twice, or diverted: on, by the way that quiet calls take, which tells what it costs where a processor does not foresee
+//! that one path's calls take another way than all others.
 //!
 //! A path's first batch shows whether it is short and frequent. If it is, it takes batches whose kind is chosen by
 //! chance, and what is compared between kinds is the time per call that went to the path and to whatever above it has the
@@ -19,12 +20,10 @@ use crate::settings::settings;
 use crate::throttle;
 use core::sync::atomic::{Ordering::Relaxed, Ordering::Release};
 use tare_delay::cost::LEAST_BATCHES;
-use tare_format::graph::{BATCHES, BatchRecord, COST_UNIT, MAX_BATCHES, Mode, NODE_BATCHES, NODE_FOLDED};
+use tare_format::graph::{BATCHES, BatchRecord, COST_UNIT, MAX_BATCHES, NODE_BATCHES, NODE_FOLDED, SAMPLE};
 
 /// Ticks per call beyond which a path is not short (some 2 µs).
 const SHORT: u64 = 6_000;
-/// Batches of each kind that are kept as a sample.
-const SAMPLE: u64 = 64;
 /// The first batches of a record: they are shorter and oftener quiet, so that an estimate is there soon.
 const EARLY: u64 = 48;
 /// Calls of a batch after these.
@@ -37,16 +36,17 @@ pub(crate) const LONG: u64 = 10_000_000;
 /// Calls after which a path that the throttle has spared is looked at again.
 const AGAIN: u64 = 1 << 20;
 
-/// Kinds of batches: what a record's three sums stand for.
+/// Kinds of batches: what a record's four sums stand for.
 const ON: u32 = 0;
 const QUIET: u32 = 1;
 const TWICE: u32 = 2;
+const DIVERTED: u32 = 3;
 /// The kind while none is under way.
-const NONE: u32 = 3;
+const NONE: u32 = 4;
 
 /// Whether the batch of a node under way has had all its calls.
 pub(crate) fn is_over(node: &LiveNode) -> bool {
-    if node.mode.load(Relaxed) == Mode::On as u8 {
+    if !aside::is_quiet(node) {
         let ahead = node.until.load(Relaxed).wrapping_sub(node.calls.load(Relaxed) as u32).cast_signed();
         ahead <= 0
     } else {
@@ -228,6 +228,10 @@ pub(crate) fn begin(local: Local, node: &'static LiveNode, record: &LiveBatch, t
     record.begun.store(node.calls.load(Relaxed), Relaxed);
     match kind {
         ON => wait_for(node, u32::from(length)),
+        DIVERTED => {
+            wait_for(node, u32::from(length));
+            aside::divert(local, node);
+        }
         TWICE => aside::open(local, node, aside::twice_mode(node), length),
         _ => aside::open(local, node, aside::quiet_mode(node), length),
     }
@@ -249,8 +253,8 @@ fn length_of_next(record: &LiveBatch) -> u16 {
     if taken(record) < EARLY { BATCH } else { LATER_BATCH }
 }
 
-/// One batch in 40 is quiet and counts a part twice, one in 10 is quiet; the first ones oftener. Where chance has left too few of a kind
-/// for an estimate among the first ones, that kind comes.
+/// One batch in 40 is quiet and counts a part twice, one in 10 is quiet, one in 20 is diverted; the first ones oftener. Where chance has
+/// left too few of a kind for an estimate among the first ones, that kind comes.
 fn next_kind(record: &LiveBatch) -> u32 {
     let mut random = record.random.load(Relaxed);
     random ^= random << 13;
@@ -263,10 +267,11 @@ fn next_kind(record: &LiveBatch) -> u32 {
     {
         return kind;
     }
-    let (quiet, twice) = if taken(record) < EARLY || settings().budget.is_some() { (10, 5) } else { (4, 1) };
+    let (quiet, twice, diverted) = if taken(record) < EARLY || settings().budget.is_some() { (10, 5, 6) } else { (4, 1, 2) };
     match (random >> 33) % 40 {
         chance if chance < twice => TWICE,
         chance if chance < twice + quiet => QUIET,
+        chance if chance < twice + quiet + diverted => DIVERTED,
         _ => ON,
     }
 }
@@ -277,7 +282,7 @@ pub(crate) fn end(local: Local, node: &LiveNode, record: &LiveBatch, ticks: u64)
     let Some(sums) = record.on.get(kind as usize) else { return };
     let spent = (spent(local, node, record.top.load(Relaxed)) - record.started.load(Relaxed)).max(0).cast_unsigned();
     // A batch that is on ends early where the node was told to look again.
-    let calls = if kind == ON { node.calls.load(Relaxed) - record.begun.load(Relaxed) } else { record.length.load(Relaxed) };
+    let calls = if matches!(kind, ON | DIVERTED) { node.calls.load(Relaxed) - record.begun.load(Relaxed) } else { record.length.load(Relaxed) };
     if calls == 0 {
         return;
     }
@@ -286,9 +291,13 @@ pub(crate) fn end(local: Local, node: &LiveNode, record: &LiveBatch, ticks: u64)
     if kind == ON {
         return;
     }
-    add(&local.arena.location().off_batches, 1);
-    let counting = record.off_cost.load(Relaxed).wrapping_mul(calls);
-    add_signed(&local.state.overhead, counting.cast_signed());
+    let cost = if kind == DIVERTED {
+        &record.diverted_cost
+    } else {
+        add(&local.arena.location().off_batches, 1);
+        &record.off_cost
+    };
+    add_signed(&local.state.overhead, cost.load(Relaxed).wrapping_mul(calls).cast_signed());
     if is_time_to_estimate(record) {
         costs::estimate(local, node, record);
     }
@@ -300,7 +309,7 @@ fn take(sums: &LiveSums, record: &LiveBatch, spent: u64, calls: u64) {
     add(&sums.ticks, spent);
     add(&sums.calls, calls);
     sums.longest.fetch_max(spent, Relaxed);
-    let slot = if number < SAMPLE { number } else { (record.random.load(Relaxed) >> 20) % (number + 1) };
+    let slot = if number < SAMPLE as u64 { number } else { (record.random.load(Relaxed) >> 20) % (number + 1) };
     if let Some(word) = sums.sample.get(slot as usize) {
         let per_call = spent.saturating_mul(COST_UNIT) / calls;
         word.store(u32::try_from(per_call).unwrap_or(u32::MAX), Relaxed);
@@ -310,8 +319,7 @@ fn take(sums: &LiveSums, record: &LiveBatch, spent: u64, calls: u64) {
 
 /// Estimates get rarer as batches get more: every eighth to fourth part of them.
 fn is_time_to_estimate(record: &LiveBatch) -> bool {
-    let [_, off, twice] = &record.on;
-    let taken = off.batches.load(Relaxed) + twice.batches.load(Relaxed);
+    let taken: u64 = record.on[1..].iter().map(|sums| sums.batches.load(Relaxed)).sum();
     let step = (taken.max(1).ilog2()).saturating_sub(2);
     taken >= 6 && taken.trailing_zeros() >= step
 }
@@ -321,7 +329,7 @@ mod tests {
     use super::*;
 
     /// The kinds of so many batches of a path, in their order.
-    fn kinds_of(batches: u64, seed: u64) -> [u64; 3] {
+    fn kinds_of(batches: u64, seed: u64) -> [u64; 4] {
         // SAFETY: a record is made of atomic integers alone.
         let record: LiveBatch = unsafe { core::mem::zeroed() };
         record.random.store(seed, Relaxed);
@@ -341,7 +349,8 @@ mod tests {
 
     #[test]
     fn later_batches_are_on_for_the_most_part() {
-        let [on, quiet, twice] = kinds_of(40_000, 1);
-        assert!((34_000..36_000).contains(&on) && (3_500..4_500).contains(&quiet) && (800..1_200).contains(&twice), "{on} {quiet} {twice}");
+        let [on, rest @ ..] = kinds_of(40_000, 1);
+        let usual = [3_500..4_500, 800..1_200, 1_600..2_400];
+        assert!((32_000..34_000).contains(&on) && usual.iter().zip(rest).all(|(usual, number)| usual.contains(&number)), "{on} {rest:?}");
     }
 }

@@ -6,7 +6,7 @@
 use crate::live::{LiveBatch, LiveNode, LiveSums, add, add_signed};
 use crate::local::Local;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use tare_delay::cost::{Cost, HotCounting, MeasuredMean};
+use tare_delay::cost::{Cost, HotCounting, Kinds, MeasuredMean};
 use tare_format::graph::{BatchSums, NODE_LEAF, NODE_OVERFLOW};
 
 /// Cost of a pair in a hot loop.
@@ -62,16 +62,17 @@ pub(crate) fn hook_prior() -> Cost {
 
 /// Estimates a path anew from its batches.
 pub(crate) fn estimate(local: Local, node: &LiveNode, record: &LiveBatch) {
-    let [on, off, twice] = &record.on;
-    let estimate = tare_delay::cost::estimate(&snapshot(on), &snapshot(off), &snapshot(twice), hot_counting(node));
+    let [on, off, off_twice, diverted] = record.on.each_ref().map(snapshot);
+    let estimate = tare_delay::cost::estimate(Kinds { on: &on, off: &off, off_twice: &off_twice, diverted: &diverted }, hot_counting(node));
     let Some(cost) = estimate.filter(|cost| cost.says_more_than_prior(HOT_PAIR.load(Relaxed))) else {
         return;
     };
     recharge(local, node, cost.value);
-    let difference = cost.off_cost.wrapping_sub(record.off_cost.load(Relaxed));
-    let charge = difference.wrapping_mul(node.off_calls.load(Relaxed));
-    add_signed(&local.state.overhead, charge.cast_signed());
-    record.off_cost.store(cost.off_cost, Relaxed);
+    for (known, cost, calls) in [(&record.off_cost, cost.off_cost, &node.off_calls), (&record.diverted_cost, cost.diverted, &record.on[3].calls)] {
+        let difference = cost.wrapping_sub(known.load(Relaxed));
+        add_signed(&local.state.overhead, difference.wrapping_mul(calls.load(Relaxed)).cast_signed());
+        known.store(cost, Relaxed);
+    }
     record.half_width.store(cost.half_width(), Relaxed);
     add(&record.estimates, 1);
     let made = local.state.estimates.load(Relaxed) + 1;

@@ -20,7 +20,7 @@ use crate::settings::{Budget, settings};
 use crate::switch::{self, Decision};
 use crate::sys::SignalsBlocked;
 use core::sync::atomic::Ordering::Relaxed;
-use tare_format::graph::{COST_UNIT, Mode, NODE_FOLDED, NODE_LEAF, Why};
+use tare_format::graph::{COST_UNIT, NODE_FOLDED, NODE_LEAF, Why};
 
 /// Calls of a path's first batch, which is on.
 pub(crate) const FIRST: u32 = 64;
@@ -153,7 +153,7 @@ fn note_first(local: Local, node: &LiveNode, record: &LiveBatch) {
 /// Ends what is under way: a batch of the focus is taken; of another one that was quiet, the counting is charged. Says
 /// whether it was quiet.
 fn end(local: Local, node: &'static LiveNode, record: &LiveBatch, ticks: u64) -> bool {
-    let was_quiet = node.mode.load(Relaxed) != Mode::On as u8;
+    let was_quiet = aside::is_quiet(node);
     if batch::is_in_focus(local, node) {
         batch::end(local, node, record, ticks);
     } else if was_quiet {

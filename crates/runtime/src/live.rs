@@ -10,7 +10,7 @@
 use core::mem::{offset_of, size_of};
 use core::sync::atomic::{AtomicI16, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 use tare_format::graph::{
-    BatchRecord, BatchSums, CONTRADICTED, ColdNode, Frame, Header, ImageRecord, LocationRecord, Node, PeerRecord, SwitchRecord,
+    BatchRecord, BatchSums, CONTRADICTED, ColdNode, Frame, Header, ImageRecord, LocationRecord, Node, PeerRecord, SAMPLE, SwitchRecord,
 };
 use tare_format::metrics::{MetricsRecord, ValuesRecord};
 use tare_format::names::{NamedRegion, NamesRecord};
@@ -192,12 +192,12 @@ live! {
         ticks: AtomicU64,
         calls: AtomicU64,
         longest: AtomicU64,
-        sample: [AtomicU32; 64],
+        sample: [AtomicU32; SAMPLE],
     }
 }
 
 live! {
-    /// See [`BatchRecord`]. Its three sums are one array here, indexed by kind.
+    /// See [`BatchRecord`]. Its four sums are one array here, indexed by kind.
     LiveBatch = BatchRecord {
         node: AtomicU32,
         kind: AtomicU32,
@@ -208,18 +208,20 @@ live! {
         off_cost: AtomicU64,
         length: AtomicU64,
         boundary: AtomicU64,
-        on: [LiveSums; 3],
+        on: [LiveSums; 4],
         begun: AtomicU64,
         first_calls: AtomicU64,
         first_ticks: AtomicI64,
+        diverted_cost: AtomicU64,
         top: AtomicU32,
-        reserved: [AtomicU8; 68],
+        reserved: [AtomicU8; 28],
     }
 }
 
 const _: () = {
     assert!(offset_of!(LiveBatch, on) + size_of::<LiveSums>() == offset_of!(BatchRecord, off));
     assert!(offset_of!(LiveBatch, on) + 2 * size_of::<LiveSums>() == offset_of!(BatchRecord, off_twice));
+    assert!(offset_of!(LiveBatch, on) + 3 * size_of::<LiveSums>() == offset_of!(BatchRecord, diverted));
 };
 
 live! {

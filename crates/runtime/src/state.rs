@@ -120,6 +120,7 @@ core::arch::global_asm!(
     CLOCKLESS = const Mode::Clockless as u8,
     OFF_TWICE = const Mode::OffTwice as u8,
     CLOCKLESS_TWICE = const Mode::ClocklessTwice as u8,
+    DIVERTED = const Mode::Diverted as u8,
     ID = const tare_format::probe::ID_AFTER_RETURN,
     LEAF_ID = const tare_format::probe::LEAF_ID_AFTER_RETURN,
     REGION_TOKEN = const tare_format::probe::REGION_TOKEN,

@@ -3,7 +3,7 @@
 //! Leaves are called in batches of which one in ten is off, and one in forty off and counted twice, as the runtime does it.
 
 use crate::random::Random;
-use tare_format::graph::{BatchSums, COST_UNIT};
+use tare_format::graph::{BatchSums, COST_UNIT, SAMPLE};
 
 /// Calls of a batch.
 pub const BATCH: u64 = 1024;
@@ -96,7 +96,7 @@ pub fn measure(tree: &[Truth], pair: Pair, seed: u64) -> Vec<Recorded> {
 
 /// Batches of a leaf, whose caller takes `around` ticks for each call.
 fn batches(truth: &Truth, pair: Pair, around: f64, random: &mut Random) -> [BatchSums; 3] {
-    let mut kinds = [BatchSums { batches: 0, ticks: 0, calls: 0, longest: 0, sample: [0; 64] }; 3];
+    let mut kinds = [BatchSums::NONE; 3];
     let costs = [pair.alpha + pair.beta, pair.off, 2.0 * pair.off];
     for number in 0..truth.calls / BATCH {
         // The estimator needs a few of each kind, so the first ones are dealt out.
@@ -110,7 +110,7 @@ fn batches(truth: &Truth, pair: Pair, around: f64, random: &mut Random) -> [Batc
         };
         let per_call = around + truth.ticks_per_call + costs[kind];
         let sums = &mut kinds[kind];
-        if sums.batches < 64 {
+        if sums.batches < SAMPLE as u64 {
             sums.sample[sums.batches as usize] = (per_call * COST_UNIT as f64).round() as u32;
         }
         sums.batches += 1;

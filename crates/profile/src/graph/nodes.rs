@@ -194,6 +194,7 @@ impl Reader<'_, '_> {
             on: BatchSums::from_bytes(&raw.on)?,
             off: BatchSums::from_bytes(&raw.off)?,
             off_twice: BatchSums::from_bytes(&raw.off_twice)?,
+            diverted: BatchSums::from_bytes(&raw.diverted)?,
             off_cost: cost(raw.off_cost),
             first_calls: raw.first_calls,
             first_ticks: raw.first_ticks,

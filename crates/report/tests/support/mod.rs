@@ -67,13 +67,21 @@ fn node(region: usize, parent: Option<usize>, calls: u64, seconds: f64) -> Node 
 /// Batches that say: a pair of probes costs 30 ticks, give or take two, counting 3.
 fn batches() -> Batches {
     let sums = |batches: u64, ticks_per_call: u64| {
-        let mut sample = [0; 64];
+        let mut sample = BatchSums::NONE.sample;
         for (index, sample) in sample.iter_mut().enumerate() {
-            *sample = ((ticks_per_call * COST_UNIT) as i64 + (index as i64 % 9 - 4) * 120) as u32;
+            *sample = ((ticks_per_call * COST_UNIT) as i64 + (index as i64 % 9 - 4) * 104) as u32;
         }
         BatchSums { batches, calls: batches * 1024, ticks: batches * 1024 * ticks_per_call, longest: 1100 * ticks_per_call, sample }
     };
-    Batches { on: sums(2000, 90), off: sums(200, 63), off_twice: sums(50, 66), off_cost: 3.0, first_calls: 0, first_ticks: 0 }
+    Batches {
+        on: sums(2000, 90),
+        off: sums(200, 63),
+        off_twice: sums(50, 66),
+        diverted: BatchSums::NONE,
+        off_cost: 3.0,
+        first_calls: 0,
+        first_ticks: 0,
+    }
 }
 
 /// Master (rank 0) waits for the worker (rank 1), whose short function runs 100 million times.

@@ -309,7 +309,8 @@ tare_all_signals:
         .endif
 .L\name\()_other:
         cmpb    $0, {MODE}(%rax)
-        jne     .L\name\()_other_quiet
+        jne     .L\name\()_aside
+.L\name\()_on:
         LEAVE_QUIET \token
         mov     %rax, %r11
         UNTIL   .L\name\()_slow
@@ -318,7 +319,10 @@ tare_all_signals:
         CLOCK
         COUNT
         jmp     .L\name\()_done
-.L\name\()_other_quiet:
+# As on, though all that leads here is that of a quiet call: see batch.rs.
+.L\name\()_aside:
+        cmpb    ${DIVERTED}, {MODE}(%rax)
+        je      .L\name\()_on
         COUNT_QUIET .L\name\()_over
         cmpb    $\twice, {MODE}(%rax)
         jne     .L\name\()_counted
