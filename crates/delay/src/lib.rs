@@ -3,6 +3,7 @@
 //! * [`clocks`]: moments that another machine tells, in the own clock.
 //! * [`completion`]: what an operation that waits for other locations does to a location's delay, under the
 //!   delay model of paper 1 and under the virtual-time model.
+//! * [`locks`]: what a lock waits for that another location holds.
 //! * [`order`]: whether receives from anywhere met messages as they would have unmeasured.
 //! * [`polling`]: the same where a program asks again and again instead of waiting.
 //! * [`provisional`]: delays that are corrected when the receiver of a send that waits has answered.
@@ -24,6 +25,7 @@ extern crate std;
 pub mod clocks;
 pub mod completion;
 pub mod cost;
+pub mod locks;
 pub mod order;
 pub mod polling;
 pub mod provisional;

@@ -80,6 +80,8 @@ pub struct Abi {
     pub thread_multiple: i32,
     /// `MPI_MODE_NOPRECEDE`.
     pub no_precede: i32,
+    /// `MPI_LOCK_EXCLUSIVE`.
+    pub exclusive: i32,
     /// `MPI_CART`.
     pub cartesian: i32,
     /// `MPI_GRAPH`.

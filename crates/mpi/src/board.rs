@@ -5,12 +5,19 @@
 //! per process, in the order of ranks: a page of
 //!   0 u64  visits begun so far
 //!   8 u64  when a call of whatever kind ended last (ticks); all ones while one lasts
+//!  16 u64  locks given back so far
 //!  64 [Entry; REMEMBERED]: visit n stands in entry n mod REMEMBERED
+//!   … [Entry; RELEASES]: the n-th lock given back stands in entry n mod RELEASES
 //! Entry, of 64 bytes:
 //!   0 u64  n + 1; 0 while the entry is written
 //!   8 u64  when it began (ticks)     16 i64 the delay then (ticks)
 //!  24 u64  when it ended; all ones while it lasts
 //!  32 u64  0 where the library looks for everything, 1 where for what it has found
+//! Of a lock:
+//!   0 u64  n + 1; 0 while the entry is written
+//!   8 u64  when it was had (ticks)       16 i64 the delay then (ticks)
+//!  24 u64  when it was given back        32 i64 the delay then
+//!  40 u64  the window                    48 u64 the rank there whose part was locked, with [`EXCLUSIVE`] where nobody else could have it
 //! ```
 //!
 //! What always holds: a process writes on its own page alone; a visit is noted before the library can go on with anything in it;
@@ -26,14 +33,19 @@ use core::sync::atomic::{AtomicI64, AtomicU64, Ordering, fence};
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
+use std::sync::{Mutex, PoisonError};
 use tare_delay::completion::Moment;
+use tare_delay::locks::Holding;
 use tare_delay::visits::{Look, Visit};
 use tare_format::ids::{Rank, Ticks};
 use tare_runtime::process::now;
 
 /// Visits of a process that are remembered.
 const REMEMBERED: usize = 32;
+/// Locks given back that are remembered.
+const RELEASES: usize = 30;
 const LASTING: u64 = u64::MAX;
+const EXCLUSIVE: u64 = 1 << 32;
 /// The mark of a rank that has no page.
 const NOWHERE: u32 = u32::MAX;
 
@@ -46,14 +58,39 @@ struct Entry {
     look: AtomicU64,
 }
 
+#[repr(C, align(64))]
+struct Release {
+    number: AtomicU64,
+    acquired: AtomicU64,
+    acquired_delay: AtomicI64,
+    released: AtomicU64,
+    released_delay: AtomicI64,
+    window: AtomicU64,
+    part: AtomicU64,
+}
+
 #[repr(C, align(4096))]
 struct Page {
     begun: AtomicU64,
     left: AtomicU64,
+    given_back: AtomicU64,
     entries: [Entry; REMEMBERED],
+    releases: [Release; RELEASES],
 }
 
-const _: () = assert!(size_of::<Page>() == 4096 && size_of::<Entry>() == 64);
+const _: () = assert!(size_of::<Page>() == 4096 && size_of::<Entry>() == 64 && size_of::<Release>() == 64);
+
+/// A lock of a window that a process has given back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GivenBack {
+    /// Names the window.
+    pub(crate) window: u64,
+    /// The rank there whose part was locked; negative where all parts were.
+    pub(crate) part: i32,
+    /// Whether nobody else could have it.
+    pub(crate) is_exclusive: bool,
+    pub(crate) holding: Holding,
+}
 
 /// The board as this process sees it.
 #[derive(Debug)]
@@ -62,6 +99,7 @@ pub(crate) struct Board {
     /// Where the pages of all ranks of the world are, as numbers of pages.
     pages: Box<[u32]>,
     mine: u32,
+    giving_back: Mutex<()>,
 }
 
 // SAFETY: what stands on the pages are atomic numbers, and the mapping stays for good.
@@ -102,7 +140,7 @@ impl Board {
         }
         // Of who has no page nothing is to be read, not that it is away.
         let is_shared = here.len() > 1 && here.iter().all(|&other| have[other] != 0);
-        let board = Self { memory: memory.filter(|_| is_shared)?, mine: pages[rank], pages };
+        let board = Self { memory: memory.filter(|_| is_shared)?, mine: pages[rank], pages, giving_back: Mutex::default() };
         // Until now this process was inside of MPI.
         let begun = board.begin(Look::Everything, Moment { at: Ticks(0), delay: 0 }, true);
         board.end(begun, now());
@@ -167,6 +205,24 @@ impl Board {
         }
     }
 
+    /// This process is about to give back a lock.
+    pub(crate) fn gives_back(&self, lock: &GivenBack) {
+        let _one_thread_at_a_time = self.giving_back.lock().unwrap_or_else(PoisonError::into_inner);
+        let page = self.page(self.mine);
+        let number = page.given_back.load(Ordering::Relaxed);
+        page.releases[number as usize % RELEASES].write(number, lock);
+        page.given_back.store(number + 1, Ordering::Release);
+    }
+
+    /// The last locks that another process has given back, the latest first, up to where they are remembered: `None` is the last then.
+    pub(crate) fn given_back(&self, rank: Rank) -> impl Iterator<Item = Option<GivenBack>> {
+        let page = self.page(self.pages[rank.0 as usize]);
+        let number = page.given_back.load(Ordering::Acquire);
+        let first = number.saturating_sub(RELEASES as u64);
+        let known = (first..number).rev().map(|number| page.releases[number as usize % RELEASES].read(number));
+        known.chain((first > 0).then_some(None))
+    }
+
     /// Whether the visits of another process can be seen.
     pub(crate) fn shows(&self, rank: Rank) -> bool {
         self.pages.get(rank.0 as usize).is_some_and(|&page| page != NOWHERE && page != self.mine)
@@ -198,6 +254,35 @@ impl Entry {
         let look = if self.look.load(Ordering::Relaxed) == 0 { Look::Everything } else { Look::Found };
         fence(Ordering::Acquire);
         is_whole().then_some(Visit { look, begin, end })
+    }
+}
+
+impl Release {
+    fn write(&self, number: u64, lock: &GivenBack) {
+        self.number.store(0, Ordering::Relaxed);
+        fence(Ordering::Release);
+        let Holding { acquired, released } = lock.holding;
+        self.acquired.store(acquired.at.0, Ordering::Relaxed);
+        self.acquired_delay.store(acquired.delay, Ordering::Relaxed);
+        self.released.store(released.at.0, Ordering::Relaxed);
+        self.released_delay.store(released.delay, Ordering::Relaxed);
+        self.window.store(lock.window, Ordering::Relaxed);
+        let exclusive = if lock.is_exclusive { EXCLUSIVE } else { 0 };
+        self.part.store(u64::from(lock.part.cast_unsigned()) | exclusive, Ordering::Relaxed);
+        self.number.store(number + 1, Ordering::Release);
+    }
+
+    /// Lock `number`, unless another one stands there already.
+    fn read(&self, number: u64) -> Option<GivenBack> {
+        let is_whole = || self.number.load(Ordering::Acquire) == number + 1;
+        if !is_whole() {
+            return None;
+        }
+        let moment = |at: &AtomicU64, delay: &AtomicI64| Moment { at: Ticks(at.load(Ordering::Relaxed)), delay: delay.load(Ordering::Relaxed) };
+        let holding = Holding { acquired: moment(&self.acquired, &self.acquired_delay), released: moment(&self.released, &self.released_delay) };
+        let (window, part) = (self.window.load(Ordering::Relaxed), self.part.load(Ordering::Relaxed));
+        fence(Ordering::Acquire);
+        is_whole().then_some(GivenBack { window, part: (part as u32).cast_signed(), is_exclusive: part & EXCLUSIVE != 0, holding })
     }
 }
 

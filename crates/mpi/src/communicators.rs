@@ -14,6 +14,7 @@ use crate::epochs::Epochs;
 use crate::files::Joint;
 use crate::holds::{Operation, Visitor};
 use crate::lifecycle;
+use crate::locks::Locks;
 use crate::matching::{Pattern, Queue};
 use crate::meaning::{Dependence, Position};
 use crate::memory::{handle, int, read_handle};
@@ -57,6 +58,8 @@ pub(crate) struct Comm {
     met: Mutex<Vec<(Option<i32>, Order)>>,
     /// Epochs of one-sided communication, of a window.
     pub(crate) epochs: Mutex<Epochs>,
+    /// Locks, of a window.
+    pub(crate) locks: Mutex<Locks>,
     /// Collective operations, of a file.
     pub(crate) joint: Mutex<Joint>,
     /// Members that may hold up collectives that are started.
@@ -114,7 +117,11 @@ impl Communicators {
 
     /// Gets to know the members of a communicator under the handle of something else that they share.
     pub(crate) fn add_under(&self, session: &Session, name: usize, handle: usize) {
-        let Some(comm) = Comm::new(session, handle, self.made.fetch_add(1, Ordering::Relaxed)) else { return };
+        let Some(mut comm) = Comm::new(session, handle, self.made.fetch_add(1, Ordering::Relaxed)) else { return };
+        if name != handle {
+            // The communicator may be freed before what was made of it.
+            comm.handle = comm.shadow.unwrap_or(handle);
+        }
         self.known.write().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::new(comm));
     }
 
@@ -164,10 +171,10 @@ impl Comm {
         let shadow = if session.carries() && !is_alone { Some(Self::cast_shadow(session, handle, inter)?) } else { None };
         let (queue, missed, peers, neighbours) = (Mutex::default(), AtomicU32::new(0), OnceLock::new(), OnceLock::new());
         let (early, numbered, parted, epochs, met) = (Mutex::default(), AtomicU64::new(0), Mutex::default(), Mutex::default(), Mutex::default());
-        let (visitors, joint, carrying) = (Mutex::default(), Mutex::default(), AtomicU64::new(0));
+        let (visitors, joint, locks, carrying) = (Mutex::default(), Mutex::default(), Mutex::default(), AtomicU64::new(0));
         #[rustfmt::skip]
         let mut comm = Self {
-            key, shadow, offset: 0, size, rank, inter, queue, missed, early, numbered, parted, epochs, joint, met, visitors, carrying, handle, peers, neighbours,
+            key, shadow, offset: 0, size, rank, inter, queue, missed, early, numbered, parted, epochs, joint, locks, met, visitors, carrying, handle, peers, neighbours,
         };
         if let Some(shadow) = shadow.filter(|_| inter) {
             let mut there = 0_i32;

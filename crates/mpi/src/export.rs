@@ -8,7 +8,7 @@ use crate::memory::write_int;
 use crate::real::Real;
 use crate::session::Session;
 use crate::table::{Id, function};
-use crate::{among, answers, collective, communicators, completion, epochs, files, lifecycle, messages, parted, probing, started, windows};
+use crate::{among, answers, collective, communicators, completion, epochs, files, lifecycle, locks, messages, parted, probing, started, windows};
 
 /// Words that are passed through: the longest function of the standard has 13 arguments.
 pub const ARGUMENTS: usize = 14;
@@ -168,6 +168,10 @@ fn in_session(call: &mut Call<'_>) -> Span {
         Meaning::Reach(group, window) => epochs::reach(call, group, window),
         Meaning::EndReach(window) => epochs::end_reach(call, window),
         Meaning::EndExposure(window, flag) => epochs::end_exposure(call, window, flag),
+        Meaning::Lock(target, kind, window) => locks::lock(call, target, kind, window),
+        Meaning::Flush(target, window) => locks::flush(call, target, window),
+        Meaning::Unlock(target, window) => locks::unlock(call, target, window),
+        Meaning::Access(access) => locks::access(call, access),
         Meaning::OpenFile(comm, new) => files::open(call, comm, new),
         Meaning::CloseFile => files::close(call),
         Meaning::Joint(part, data) => files::operation(call, part, data),

@@ -1,7 +1,8 @@
-//! Holds: what may hold up the end of a send or of a started collective beyond the messages that it needs.
+//! Holds: what may hold up the end of a send, of a started collective, or of reaching another's part of a window, beyond the messages that
+//! it needs.
 //!
 //! A send ends in some libraries only when its receiver comes in and takes the message off the shared memory, or is ready for
-//! it; a started collective, when a member that hands on data comes in and does so. When has that been, and how late was the other one
+//! it; a started collective, when a member that hands on data comes in and does so; a lock, when the one whose part it is comes in. When has that been, and how late was the other one
 //! then? That stands on the board ([`crate::board`]) at the end already; processes that are not on it are asked for answers
 //! ([`crate::answers`]).
 //!
@@ -38,20 +39,22 @@ pub(crate) enum Hold {
     Answer(Wanted),
     /// A visit of the receiver since the message was sent.
     Receiver { sent: Ticks, rank: Rank, bytes: u64, mode: Mode },
-    /// Visits of members since all have started the collective.
+    /// Visits of members since the operation was under way.
     Members { comm: Arc<Comm>, operation: Operation, started: Ticks },
 }
 
-/// Collectives of which the same members wait for each other.
+/// Operations of which the same members wait for each other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Operation {
     pub(crate) function: &'static str,
     pub(crate) root: i32,
     /// Bits of the number of bytes.
     pub(crate) class: u32,
+    /// Whether nobody but the root may hold it up.
+    pub(crate) by_root_alone: bool,
 }
 
-/// A member that may hold up a collective.
+/// A member that may hold up an operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Visitor {
     rank: Rank,
@@ -162,7 +165,7 @@ impl Hold {
                 visit.into_iter().collect()
             }
             Self::Members { comm, operation, started } => {
-                // A collective goes on where the library looks for everything.
+                // It goes on where the library looks for everything.
                 let visits = |rank| board.visits(rank).filter(|visit| visit.look == Look::Everything);
                 let look = |rank| held(visits(rank), board.left(rank), *started, alone, span.end);
                 learn(session, board, comm, *operation, look)
@@ -191,11 +194,12 @@ pub(crate) fn arrivals_of(holds: &[Hold], session: &Session, begin: Moment, span
     (all, last)
 }
 
-/// What members have held up a collective by, where those of the operation are seen to; those that never do are not looked at again.
+/// What members have held up an operation by, where those of the operation are seen to; those that never do are not looked at again.
 fn learn(session: &Session, board: &Board, comm: &Comm, operation: Operation, look: impl Fn(Rank) -> Held) -> Arrivals {
     let mut all = comm.visitors.lock().unwrap_or_else(PoisonError::into_inner);
     let visitors = all.entry(operation).or_insert_with(|| {
-        let ranks = (0..comm.size).filter(|&member| member != comm.rank).filter_map(|member| comm.world_rank(session, member));
+        let may = |member: i32| member != comm.rank && (member == operation.root || !operation.by_root_alone);
+        let ranks = (0..comm.size).filter(|&member| may(member)).filter_map(|member| comm.world_rank(session, member));
         let seen: Vec<Visitor> = ranks.filter(|&rank| board.shows(rank)).map(|rank| Visitor { rank, waits: false }).collect();
         if seen.len() > MOST_MEMBERS { Vec::new() } else { seen }
     });

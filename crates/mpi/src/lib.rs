@@ -13,7 +13,7 @@
 //! * `transport`, `matching`: shadow messages; `board`: what processes of one machine see of each other; `holds`: what may hold up an
 //!   end besides messages; `answers`: messages that travel back to senders that may wait; `usual`: what our own work takes.
 //! * `messages`, `completion`, `probing`, `parted`: what is done for calls of messages; `collective`, `started`, `among`,
-//!   `neighbours` of collectives; `windows`, `epochs` of one-sided communication; `files` of files.
+//!   `neighbours` of collectives; `windows`, `epochs`, `locks` of one-sided communication; `files` of files.
 //!
 //! What always holds: the program's arguments reach the real function unchanged, except that an ignored status
 //! is replaced by one of ours; the real function's result is returned unchanged; a shadow message is sent before
@@ -40,6 +40,7 @@ mod files;
 mod guard;
 mod holds;
 mod lifecycle;
+mod locks;
 mod matching;
 pub mod meaning;
 mod memory;

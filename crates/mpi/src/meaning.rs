@@ -74,6 +74,14 @@ pub enum Meaning {
     EndReach(Position),
     /// Nobody reaches its part any more: position of the window, and of the flag where the call does not wait for that.
     EndExposure(Position, Option<Position>),
+    /// A part of a window is locked, or all are: positions of the rank, of the kind of lock, and of the window.
+    Lock(Option<Position>, Option<Position>, Position),
+    /// What was done on a locked part of a window, or on all, is completed: positions of the rank and of the window.
+    Flush(Option<Position>, Position),
+    /// A part of a window is unlocked, or all are: positions of the rank and of the window.
+    Unlock(Option<Position>, Position),
+    /// Another's part of a window is read or written.
+    Access(Access),
     /// A file is opened: positions of the communicator and of the handle.
     OpenFile(Position, Position),
     /// A file is closed.
@@ -109,6 +117,7 @@ impl Meaning {
             Self::Probe(_) | Self::Complete(_) | Self::Ask(..) | Self::Collective(_) | Self::Create { .. } | Self::FreeComm | Self::Finalize => {
                 Some(Look::Everything)
             }
+            Self::Lock(..) | Self::Flush(..) | Self::Unlock(..) => Some(Look::Everything),
             Self::OpenFile(..) | Self::CloseFile | Self::Joint(Part::Whole | Part::Second, _) => Some(Look::Everything),
             Self::CreateWindow(..) | Self::Fence(..) | Self::FreeWindow | Self::EndReach(_) | Self::EndExposure(..) => Some(Look::Everything),
             _ => None,
@@ -229,6 +238,25 @@ pub struct Complete {
 
 /// Positions of buffer, count and datatype.
 pub type Buffer = (Position, Position, Position);
+
+/// Where the arguments of an access to another's part of a window stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access {
+    /// Number of elements; one where there is none.
+    pub count: Option<Position>,
+    /// Their type.
+    pub datatype: Position,
+    /// Rank of the part.
+    pub target: Position,
+    /// The window.
+    pub window: Position,
+    /// The request of those that are completed later.
+    pub request: Option<Position>,
+    /// Whether data goes there.
+    pub puts: bool,
+    /// Whether data comes back.
+    pub gets: bool,
+}
 
 /// What of a collective operation on a file a call is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -388,6 +416,29 @@ pub const FREE_COMM: Meaning = Meaning::FreeComm;
 #[must_use]
 pub const fn data(buffer: Position, count: Position, datatype: Position) -> Option<Buffer> {
     Some((buffer, count, datatype))
+}
+
+const fn access(count: Option<Position>, datatype: Position, target: Position, window: Position, puts: bool, gets: bool) -> Access {
+    Access { count, datatype, target, window, request: None, puts, gets }
+}
+
+/// `MPI_Put`.
+pub const PUT: Access = access(Some(1), 2, 3, 7, true, false);
+/// `MPI_Get`.
+pub const GET: Access = access(Some(1), 2, 3, 7, false, true);
+/// `MPI_Accumulate`.
+pub const ACCUMULATE: Access = access(Some(1), 2, 3, 8, true, false);
+/// `MPI_Get_accumulate`; what comes back counts.
+pub const GET_ACCUMULATE: Access = access(Some(4), 5, 6, 11, true, true);
+/// `MPI_Fetch_and_op`.
+pub const FETCH: Access = access(None, 2, 3, 6, true, true);
+/// `MPI_Compare_and_swap`.
+pub const SWAP: Access = access(None, 3, 4, 6, true, true);
+
+/// The same, completed later; the request stands behind the window.
+#[must_use]
+pub const fn start_access(access: Access) -> Meaning {
+    Meaning::Access(Access { request: Some(access.window + 1), ..access })
 }
 
 /// `MPI_File_set_view` and its like.

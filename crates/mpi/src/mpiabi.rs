@@ -23,6 +23,7 @@ pub static ABI: Abi = Abi {
     other_error: 16,
     thread_multiple: 4096,
     no_precede: 2048,
+    exclusive: 301,
     cartesian: 211,
     graph: 212,
     distributed_graph: 213,

@@ -30,6 +30,7 @@ pub static ABI: Abi = Abi {
     other_error: 15,
     thread_multiple: 3,
     no_precede: 8192,
+    exclusive: 234,
     cartesian: 2,
     graph: 1,
     distributed_graph: 3,

@@ -30,6 +30,7 @@ pub static ABI: Abi = Abi {
     other_error: 16,
     thread_multiple: 3,
     no_precede: 2,
+    exclusive: 1,
     cartesian: 1,
     graph: 2,
     distributed_graph: 3,

@@ -114,7 +114,8 @@ impl Flight {
         comm.shadow.filter(|_| comm.size > 1)?;
         let nothing = Arrivals::NONE.to_words();
         let (is_root, depends) = (comm.rank == root, depends(comm, collective.dependence, root));
-        let operation = Operation { function: call.function().name, root, class: u64::BITS - bytes(call, &collective).leading_zeros() };
+        let operation =
+            Operation { function: call.function().name, root, class: u64::BITS - bytes(call, &collective).leading_zeros(), by_root_alone: false };
         Some(Box::new(Self { mine: nothing, joined: nothing, request: 0, is_root, depends, comm: comm.clone(), operation }))
     }
 

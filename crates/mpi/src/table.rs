@@ -8,13 +8,13 @@
 //! functions with others, and inside a function without a wrapper those calls would look like the program's.
 
 use crate::meaning::{
-    ABORT, ASK_MATCH, ASK_PROBE, CANCEL, END_JOINT, EXCHANGE, EXCHANGE_REPLACE, FINALIZE, FREE_COMM, FREE_REQUEST, INIT, JOINT, MATCH, Meaning,
-    PREPARE_RECEIVE, PREPARE_RECEIVE_PARTS, PREPARE_SEND, PREPARE_SEND_BUFFERED, PREPARE_SEND_PARTS, PREPARE_SEND_SYNCHRONOUS, PROBE, RECEIVE,
-    RELEASE, RELEASE_LIST, RELEASE_RANGE, SEND, SEND_BUFFERED, SEND_SYNCHRONOUS, START, START_ALL, START_EXCHANGE, START_EXCHANGE_REPLACE,
-    START_RECEIVE, START_SEND, START_SEND_BUFFERED, START_SEND_SYNCHRONOUS, TEST, TEST_ALL, TEST_ANY, TEST_SOME, WAIT, WAIT_ALL, WAIT_ANY, WAIT_SOME,
-    all_to_all, begin_joint, create, create_apart, data, from_root, joint, neighbours, prefix, prepare_all_to_all, prepare_from_root,
-    prepare_neighbours, prepare_prefix, prepare_to_root, start_all_to_all, start_from_root, start_joint, start_neighbours, start_prefix,
-    start_to_root, to_root, transfer,
+    ABORT, ACCUMULATE, ASK_MATCH, ASK_PROBE, CANCEL, END_JOINT, EXCHANGE, EXCHANGE_REPLACE, FETCH, FINALIZE, FREE_COMM, FREE_REQUEST, GET,
+    GET_ACCUMULATE, INIT, JOINT, MATCH, Meaning, PREPARE_RECEIVE, PREPARE_RECEIVE_PARTS, PREPARE_SEND, PREPARE_SEND_BUFFERED, PREPARE_SEND_PARTS,
+    PREPARE_SEND_SYNCHRONOUS, PROBE, PUT, RECEIVE, RELEASE, RELEASE_LIST, RELEASE_RANGE, SEND, SEND_BUFFERED, SEND_SYNCHRONOUS, START, START_ALL,
+    START_EXCHANGE, START_EXCHANGE_REPLACE, START_RECEIVE, START_SEND, START_SEND_BUFFERED, START_SEND_SYNCHRONOUS, SWAP, TEST, TEST_ALL, TEST_ANY,
+    TEST_SOME, WAIT, WAIT_ALL, WAIT_ANY, WAIT_SOME, all_to_all, begin_joint, create, create_apart, data, from_root, joint, neighbours, prefix,
+    prepare_all_to_all, prepare_from_root, prepare_neighbours, prepare_prefix, prepare_to_root, start_access, start_all_to_all, start_from_root,
+    start_joint, start_neighbours, start_prefix, start_to_root, to_root, transfer,
 };
 use Meaning::{Plain, Silent, Uncovered};
 use core::ffi::CStr;
@@ -32,8 +32,8 @@ macro_rules! for_each_function {
             word MPI_Abi_set_fortran_booleans Plain;
             word MPI_Abi_set_fortran_info Plain;
             word MPI_Abort ABORT;
-            word MPI_Accumulate Plain;
-            word MPI_Accumulate_c Plain;
+            word MPI_Accumulate Meaning::Access(ACCUMULATE);
+            word MPI_Accumulate_c Meaning::Access(ACCUMULATE);
             word MPI_Add_error_class Plain;
             word MPI_Add_error_code Plain;
             word MPI_Add_error_string Plain;
@@ -141,7 +141,7 @@ macro_rules! for_each_function {
             word MPI_Comm_split_type create(4);
             word MPI_Comm_test_inter Plain;
             word MPI_Comm_toint Silent;
-            word MPI_Compare_and_swap Plain;
+            word MPI_Compare_and_swap Meaning::Access(SWAP);
             word MPI_Dims_create Plain;
             word MPI_Dist_graph_create create(8);
             word MPI_Dist_graph_create_adjacent create(9);
@@ -161,7 +161,7 @@ macro_rules! for_each_function {
             word MPI_Exscan_c prefix(5, data(0, 2, 3));
             word MPI_Exscan_init prepare_prefix(5, data(0, 2, 3));
             word MPI_Exscan_init_c prepare_prefix(5, data(0, 2, 3));
-            word MPI_Fetch_and_op Plain;
+            word MPI_Fetch_and_op Meaning::Access(FETCH);
             word MPI_File_c2f Silent;
             word MPI_File_call_errhandler Plain;
             word MPI_File_close Meaning::CloseFile;
@@ -265,11 +265,11 @@ macro_rules! for_each_function {
             word MPI_Gatherv_c to_root(7, 8, data(0, 1, 2));
             word MPI_Gatherv_init prepare_to_root(7, 8, data(0, 1, 2));
             word MPI_Gatherv_init_c prepare_to_root(7, 8, data(0, 1, 2));
-            word MPI_Get Plain;
-            word MPI_Get_accumulate Plain;
-            word MPI_Get_accumulate_c Plain;
+            word MPI_Get Meaning::Access(GET);
+            word MPI_Get_accumulate Meaning::Access(GET_ACCUMULATE);
+            word MPI_Get_accumulate_c Meaning::Access(GET_ACCUMULATE);
             word MPI_Get_address Plain;
-            word MPI_Get_c Plain;
+            word MPI_Get_c Meaning::Access(GET);
             word MPI_Get_count Plain;
             word MPI_Get_count_c Plain;
             word MPI_Get_elements Plain;
@@ -445,11 +445,11 @@ macro_rules! for_each_function {
             word MPI_Psend_init PREPARE_SEND_PARTS;
             word MPI_Psend_init_c PREPARE_SEND_PARTS;
             word MPI_Publish_name Plain;
-            word MPI_Put Plain;
-            word MPI_Put_c Plain;
+            word MPI_Put Meaning::Access(PUT);
+            word MPI_Put_c Meaning::Access(PUT);
             word MPI_Query_thread Plain;
-            word MPI_Raccumulate Plain;
-            word MPI_Raccumulate_c Plain;
+            word MPI_Raccumulate start_access(ACCUMULATE);
+            word MPI_Raccumulate_c start_access(ACCUMULATE);
             word MPI_Recv RECEIVE;
             word MPI_Recv_c RECEIVE;
             word MPI_Recv_init PREPARE_RECEIVE;
@@ -482,12 +482,12 @@ macro_rules! for_each_function {
             word MPI_Request_get_status_any Meaning::Ask(Some(0), 1, 3);
             word MPI_Request_get_status_some Meaning::Ask(Some(0), 1, 2);
             word MPI_Request_toint Silent;
-            word MPI_Rget Plain;
-            word MPI_Rget_accumulate Plain;
-            word MPI_Rget_accumulate_c Plain;
-            word MPI_Rget_c Plain;
-            word MPI_Rput Plain;
-            word MPI_Rput_c Plain;
+            word MPI_Rget start_access(GET);
+            word MPI_Rget_accumulate start_access(GET_ACCUMULATE);
+            word MPI_Rget_accumulate_c start_access(GET_ACCUMULATE);
+            word MPI_Rget_c start_access(GET);
+            word MPI_Rput start_access(PUT);
+            word MPI_Rput_c start_access(PUT);
             word MPI_Rsend SEND;
             word MPI_Rsend_c SEND;
             word MPI_Rsend_init PREPARE_SEND;
@@ -698,10 +698,10 @@ macro_rules! for_each_function {
             word MPI_Win_detach Plain;
             word MPI_Win_f2c Silent;
             word MPI_Win_fence Meaning::Fence(1, 0);
-            word MPI_Win_flush Uncovered;
-            word MPI_Win_flush_all Uncovered;
-            word MPI_Win_flush_local Uncovered;
-            word MPI_Win_flush_local_all Uncovered;
+            word MPI_Win_flush Meaning::Flush(Some(0), 1);
+            word MPI_Win_flush_all Meaning::Flush(None, 0);
+            word MPI_Win_flush_local Meaning::Flush(Some(0), 1);
+            word MPI_Win_flush_local_all Meaning::Flush(None, 0);
             word MPI_Win_free Meaning::FreeWindow;
             word MPI_Win_free_keyval Plain;
             word MPI_Win_fromint Silent;
@@ -710,8 +710,8 @@ macro_rules! for_each_function {
             word MPI_Win_get_group Plain;
             word MPI_Win_get_info Plain;
             word MPI_Win_get_name Plain;
-            word MPI_Win_lock Uncovered;
-            word MPI_Win_lock_all Uncovered;
+            word MPI_Win_lock Meaning::Lock(Some(1), Some(0), 3);
+            word MPI_Win_lock_all Meaning::Lock(None, None, 1);
             word MPI_Win_post Meaning::Expose(0, 2);
             word MPI_Win_set_attr Plain;
             word MPI_Win_set_errhandler Plain;
@@ -723,8 +723,8 @@ macro_rules! for_each_function {
             word MPI_Win_sync Plain;
             word MPI_Win_test Meaning::EndExposure(0, Some(1));
             word MPI_Win_toint Silent;
-            word MPI_Win_unlock Uncovered;
-            word MPI_Win_unlock_all Uncovered;
+            word MPI_Win_unlock Meaning::Unlock(Some(0), 1);
+            word MPI_Win_unlock_all Meaning::Unlock(None, 0);
             word MPI_Win_wait Meaning::EndExposure(0, None);
             real MPI_Wtick Plain;
             real MPI_Wtime Plain;

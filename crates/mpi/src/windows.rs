@@ -3,6 +3,7 @@
 
 use crate::call::{Call, Span};
 use crate::collective;
+use crate::locks;
 use crate::meaning::{Dependence, Position};
 use crate::memory::{handle, int, read_handle};
 use tare_runtime::process::count_uncovered;
@@ -16,7 +17,9 @@ pub(crate) fn create(call: &mut Call<'_>, comm: Position, new: Position) -> Span
     match known {
         Some(known) => {
             if collective::carry_if_all(call, &span, &known) {
-                session.windows.add_under(session, read_handle(session.abi, call.arguments[new], 0), parent);
+                let window = read_handle(session.abi, call.arguments[new], 0);
+                session.windows.add_under(session, window, parent);
+                locks::name(session, window);
             }
         }
         None => count_uncovered(1),

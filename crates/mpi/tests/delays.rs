@@ -103,6 +103,9 @@ hands_on! {
     back_to_a_large_send_by_starting_to_receive_it "31";
     by_a_question_that_leaves_the_request "32";
     by_setting_the_view_of_a_file "51";
+    by_giving_back_a_lock_late "60";
+    by_giving_back_a_lock_late_that_others_may_share "61";
+    by_giving_back_a_lock_late_that_is_one_of_all "62";
 }
 
 macro_rules! hands_on_in_mpi_4 {
@@ -140,7 +143,7 @@ hands_on_by_coming_in! {
     by_coming_in_to_a_collective_that_is_started "30" "MPI_Wait";
 }
 
-/// Some of the libraries wait in these operations on files, and others do not.
+/// Some of the libraries wait in these operations, and others do not.
 fn hands_on_where_it_waits(how: &str, waiting: &[Mpi], others: &[Mpi]) {
     hands_on_in(waiting, how);
     for &mpi in others {
@@ -167,6 +170,13 @@ fn by_writing_a_file_together_in_two_calls() {
 #[test]
 fn by_what_all_write_a_file_back_in() {
     hands_on_where_it_waits("54", &[Mpi::OpenMpi], &[Mpi::Mpich]);
+}
+
+#[test]
+fn by_looking_late_at_a_lock_of_ones_own_part() {
+    for how in ["63", "64"] {
+        hands_on_where_it_waits(how, &[Mpi::Mpich, Mpi::Standard], &[Mpi::OpenMpi]);
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ on_both! {
     messages_of_every_kind "p2p.c";
     collectives_and_communicators "collectives.c";
     files "io.c";
+    locks_of_windows "rma.c";
     fortran_2008 "f08.f90";
     fortran_77 "mpifh.f90";
     edges_of_the_interface "edges.c";
@@ -37,6 +38,7 @@ on_the_standard_abi! {
     messages_of_every_kind "p2p.c";
     collectives_and_communicators "collectives.c";
     files "io.c";
+    locks_of_windows "rma.c";
     edges_of_the_interface "edges.c";
     threads "threads.c";
     requests_that_outlive_their_communicator "freed.c";
@@ -64,6 +66,22 @@ fn bytes_of_files_are_counted() {
             let bytes = ["MPI_File_write_at_all", "MPI_File_read_at_all", "MPI_File_write_shared"].map(|name| process.cold(name)[0].bytes);
             assert_eq!(bytes, [4; 3], "{}", mpi.name());
         }
+    }
+}
+
+#[test]
+fn bytes_and_partners_of_accesses_to_windows_are_counted() {
+    for mpi in BOTH {
+        let run = Program::compile(mpi, "rma.c").measured(&[]);
+        let counted = |name: &str| {
+            let process = &run.processes[0];
+            let cold = process.cold(name)[0];
+            let peer = &process.locations[0].peers[cold.first_peer as usize - 1];
+            (cold.bytes, cold.messages, peer.peer, peer.sent, peer.received)
+        };
+        assert_eq!(counted("MPI_Accumulate"), (40, 10, 1, 10, 0), "{}", mpi.name());
+        assert_eq!(counted("MPI_Put"), (4, 1, 1, 1, 0), "{}", mpi.name());
+        assert_eq!(counted("MPI_Fetch_and_op"), (20, 10, 0, 5, 5), "{}", mpi.name());
     }
 }
 

@@ -469,7 +469,7 @@ fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
         Doubt::Contradicted(receives, places) => {
             let receives = some(*receives, "receive", "receives");
             let places = if places.is_empty() { String::new() } else { format!(": {places}") };
-            format!("{receives} from anywhere met messages in an order that virtual times contradict{places}")
+            format!("{receives} from anywhere, or locks, met others in an order that virtual times contradict{places}")
         }
         Doubt::Foreign(tool) => format!("measured by {tool}, whose overhead is in all times and not known"),
         Doubt::Exported => "an export, in which the overhead is taken off, without how uncertain that is".to_string(),

@@ -47,7 +47,8 @@ int main(int argc, char **argv) {
     MPI_Group_incl(all, 2, (int[]){1, 0}, &reversed);
     MPI_Comm_create(MPI_COMM_WORLD, reversed, &turned);
     MPI_Group_free(&reversed);
-    if (how >= 50) MPI_File_open(MPI_COMM_WORLD, "data", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    if (how >= 50 && how < 60) MPI_File_open(MPI_COMM_WORLD, "data", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    if (how >= 60 && how < 63 && rank == 1) MPI_Win_lock(how == 61 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, 0, 0, window);
     MPI_Barrier(MPI_COMM_WORLD);
     if (how == 30) MPI_Iallreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, turned, &requests[0]);
     if (how == 31) {    /* the small message lets rank 1 find the announcement of the large one */
@@ -251,6 +252,40 @@ int main(int argc, char **argv) {
         MPI_File_write_all_end(file, sent, MPI_STATUS_IGNORE);
         break;
     case 54: MPI_File_sync(file); break;
+    case 60:    /* who has the lock is late to give it back */
+    case 61:
+        if (rank == 1) {
+            MPI_Win_unlock(0, window);
+        } else {
+            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+            MPI_Win_unlock(0, window);
+        }
+        break;
+    case 62:
+        if (rank == 1) {
+            MPI_Win_unlock(0, window);
+        } else {
+            MPI_Win_lock_all(0, window);
+            MPI_Put(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, window);
+            MPI_Win_unlock_all(window);
+        }
+        break;
+    case 63:    /* nobody has it, but the one whose part it is does not look */
+        if (rank == 0) {
+            MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, window);
+            MPI_Put(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, window);
+            MPI_Win_flush(1, window);
+            MPI_Win_unlock(1, window);
+        }
+        break;
+    case 64:
+        if (rank == 0) {
+            MPI_Win_lock_all(0, window);
+            MPI_Put(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, window);
+            MPI_Win_flush_all(window);
+            MPI_Win_unlock_all(window);
+        }
+        break;
 #if MPI_VERSION >= 4
     case 40: MPI_Allreduce_init(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]); goto started;
     case 41: MPI_Bcast_init(&value, 1, MPI_INT, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]); goto started;
@@ -269,7 +304,7 @@ int main(int argc, char **argv) {
         break;
 #endif
     }
-    if (how >= 50) MPI_File_close(&file);
+    if (how >= 50 && how < 60) MPI_File_close(&file);
     MPI_Group_free(&all);
     MPI_Group_free(&partner);
     MPI_Comm_free(&other);

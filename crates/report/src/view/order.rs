@@ -1,4 +1,4 @@
-//! Receives from anywhere that met messages in an order which virtual times contradict, and where.
+//! Receives from anywhere that met messages, and locks that met who had them, in an order which virtual times contradict, and where.
 
 use tare_profile::{Location, Profile, RegionKind};
 

@@ -71,7 +71,7 @@ pub(crate) enum Doubt {
     MissingRanks(usize),
     /// Calls and messages carried no delay.
     Undelayed(Undelayed),
-    /// So many receives from anywhere met messages in an order that virtual times contradict, at places such as these.
+    /// So many receives from anywhere met messages, or locks who had them, in an order that virtual times contradict, at places such as these.
     Contradicted(u64, String),
     /// Records of the graph files were damaged or missing.
     Damaged(u64),

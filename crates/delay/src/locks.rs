@@ -1,0 +1,125 @@
+//! Locks: who asks for one that another location holds waits until that one releases it.
+//!
+//! Who comes first gets it, and nothing but time decides who that is. So what a location would have waited for unmeasured follows from
+//! virtual times: a lock that was had by another one earlier in virtual time is waited for until its virtual release, whether it was
+//! waited for or not; one that was waited for but would have been asked for later is not. The other one would then have waited in
+//! its turn, which no model can make up for: that is told, so that it can be counted.
+
+use crate::completion::{Arrivals, Moment};
+
+/// A lock that another location had.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Holding {
+    /// When it got it.
+    pub acquired: Moment,
+    /// When it gave it back.
+    pub released: Moment,
+}
+
+/// What a lock that was asked for at `begin` depended on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Queue {
+    /// The releases.
+    pub arrivals: Arrivals,
+    /// Whether virtual times contradict that another one had it first.
+    pub is_contradicted: bool,
+}
+
+impl Queue {
+    /// Nobody had it.
+    pub const EMPTY: Self = Self { arrivals: Arrivals::NONE, is_contradicted: false };
+
+    /// Both.
+    #[must_use]
+    pub fn join(self, other: Self) -> Self {
+        Self { arrivals: self.arrivals.join(other.arrivals), is_contradicted: self.is_contradicted || other.is_contradicted }
+    }
+
+    /// Another location had it before.
+    #[must_use]
+    pub fn behind(self, begin: Moment, holding: Holding) -> Self {
+        let was_first = holding.acquired.virtual_time() <= begin.virtual_time();
+        let was_waited_for = holding.released.at > begin.at;
+        let arrivals = match (was_first, was_waited_for) {
+            (true, _) => self.arrivals.join(Arrivals::one(holding.released)),
+            // Measured it was waited for; in virtual time it was free when it was asked for.
+            (false, true) => {
+                let delay = holding.released.at.0.cast_signed() - begin.virtual_time();
+                self.arrivals.join(Arrivals::one(Moment { at: holding.released.at, delay }))
+            }
+            (false, false) => self.arrivals,
+        };
+        Self { arrivals, is_contradicted: self.is_contradicted || !was_first && was_waited_for }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Holding, Queue};
+    use crate::completion::{Completion, Moment, complete};
+    use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
+    use tare_format::graph::DelayModel;
+    use tare_format::ids::Ticks;
+
+    const fn moment(at: u64, delay: i64) -> Moment {
+        Moment { at: Ticks(at), delay }
+    }
+
+    fn end(begin: Moment, end: u64, queue: &Queue) -> Completion {
+        complete(DelayModel::Virtual, begin, Ticks(end), &queue.arrivals)
+    }
+
+    #[test]
+    fn what_overhead_made_longer_is_gained() {
+        let queue = Queue::EMPTY.behind(moment(150, 0), Holding { acquired: moment(100, 0), released: moment(1_000, 700) });
+        let done = end(moment(150, 0), 1_001, &queue);
+        assert_eq!((done.wait, done.virtual_wait, done.delay), (850, 150, 700));
+        assert!(!queue.is_contradicted);
+    }
+
+    #[test]
+    fn a_lock_that_was_free_already_may_have_been_held_unmeasured() {
+        let holding = Holding { acquired: moment(100, 0), released: moment(200, 0) };
+        let done = end(moment(210, 60), 211, &Queue::EMPTY.behind(moment(210, 60), holding));
+        assert_eq!((done.wait, done.virtual_wait), (0, 50));
+    }
+
+    #[test]
+    fn who_would_have_asked_first_does_not_wait() {
+        let holding = Holding { acquired: moment(100, 0), released: moment(200, 0) };
+        let early = Queue::EMPTY.behind(moment(210, 160), holding);
+        assert_eq!((early, end(moment(210, 160), 211, &early).gain()), (Queue::EMPTY, 0));
+        let waited = Queue::EMPTY.behind(moment(150, 80), holding);
+        let done = end(moment(150, 80), 201, &waited);
+        assert_eq!((done.wait, done.virtual_wait, waited.is_contradicted), (50, 0, true));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn without_overhead_nothing_changes(begin in 1_u64..1000, acquired in 1_u64..1000, length in 1_u64..1000) {
+            let released = acquired + length;
+            // Who asks first and gets it later has been overtaken: the lock did not go by time.
+            if acquired <= begin {
+                let queue = Queue::EMPTY.behind(moment(begin, 0), Holding { acquired: moment(acquired, 0), released: moment(released, 0) });
+                let done = end(moment(begin, 0), begin.max(released), &queue);
+                prop_assert_eq!((done.gain(), queue.is_contradicted), (0, false));
+            }
+        }
+
+        #[test]
+        fn nobody_has_a_lock_before_who_was_first_in_virtual_time_gave_it_back(
+            begin in 1_u64..1000, mine in 0_i64..500, acquired in 1_u64..1000, length in 1_u64..1000, theirs in 0_i64..500, more in 0_i64..100,
+        ) {
+            let (begin, released) = (moment(begin, mine), moment(acquired + length, theirs + more));
+            let holding = Holding { acquired: moment(acquired, theirs), released };
+            let done = end(begin, begin.at.0.max(released.at.0), &Queue::EMPTY.behind(begin, holding));
+            let had = begin.at.0.max(released.at.0).cast_signed() - done.delay;
+            if holding.acquired.virtual_time() <= begin.virtual_time() {
+                prop_assert!(begin.at.0.cast_signed() + done.wait.cast_signed() - done.delay >= released.virtual_time());
+            }
+            prop_assert!(had >= begin.virtual_time());
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Locks of windows, and reaching others' parts of them.
+//!
+//! A lock may wait for two things: for who holds it, and in some libraries for the one whose part it is to come in and look; so may what is
+//! done under it. Who has held a lock notes that on the board ([`crate::board`]) before giving it back: what another one finds there
+//! after it has got the lock, it may have waited for ([`tare_delay::locks`]). Libraries may get a lock late, with the first
+//! access or in the end: so it is looked for after each call that may have waited for it. Whether those whose
+//! parts they are hold up operations is learned as for collectives that are started ([`crate::holds`]).
+//!
+//! Where not all members of a window are on the board, calls are counted and carry nothing.
+
+use crate::board::GivenBack;
+use crate::call::{Call, Span};
+use crate::collective::type_size;
+use crate::communicators::Comm;
+use crate::completion::Tracked;
+use crate::holds::{Hold, Operation};
+use crate::meaning::{Access, Position};
+use crate::memory::{count, handle, int, read_handle};
+use crate::messages::{Others, settle};
+use crate::session::Session;
+use crate::table::Id;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use tare_delay::completion::Moment;
+use tare_delay::locks::{Holding, Queue};
+use tare_format::graph::DelayModel;
+use tare_format::ids::Ticks;
+use tare_runtime::process::{count_uncovered, now};
+use tare_runtime::wrapper;
+
+/// Members of a window beyond which nobody is looked for on the board.
+const MOST_MEMBERS: i32 = 256;
+/// The rank that stands for those of all parts; no library means anything by it.
+const ALL: i32 = i32::MIN;
+/// Ticks in which an access has waited for nobody.
+const SHORT: u64 = 4096;
+
+/// Locks of a window that this process has.
+#[derive(Debug, Default)]
+pub(crate) struct Locks {
+    /// Names the window to its members; 0 where they have no name for it.
+    window: u64,
+    had: Vec<Lock>,
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug)]
+struct Lock {
+    part: i32,
+    is_exclusive: bool,
+    acquired: Moment,
+    /// Up to when others that had it are known.
+    known: Ticks,
+}
+
+impl Lock {
+    /// Whether another process could not have had both at once.
+    fn excludes(&self, other: &GivenBack) -> bool {
+        (self.is_exclusive || other.is_exclusive) && (self.part == other.part || self.part == ALL || other.part == ALL)
+    }
+}
+
+/// Gives a window that was made a name that all of its members know; all of them call this.
+pub(crate) fn name(session: &Session, window: usize) {
+    let Some(members) = session.windows.get(window) else { return };
+    let Some(shadow) = members.shadow.filter(|_| members.size > 1) else { return };
+    let mut name = now().0.rotate_left(32) ^ u64::from(std::process::id()) | 1;
+    let asked = session.ask(Id::MPI_Bcast, [&raw mut name as usize, 1, session.handles.int64, 0, shadow]);
+    if asked.is_some() && is_covered(session, &members) {
+        locks(&members).window = name;
+    }
+}
+
+/// Whether all members are on the board.
+fn is_covered(session: &Session, members: &Comm) -> bool {
+    let Some(board) = session.board().filter(|_| members.size <= MOST_MEMBERS) else { return false };
+    others(members).all(|member| members.world_rank(session, member).is_some_and(|rank| board.shows(rank)))
+}
+
+fn others(members: &Comm) -> impl Iterator<Item = i32> {
+    let mine = members.rank;
+    (0..members.size).filter(move |&member| member != mine)
+}
+
+fn locks(members: &Comm) -> MutexGuard<'_, Locks> {
+    members.locks.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The window at a position and the part of it that the call is about; `None` where no delay is carried: counted, unless nobody else
+/// has to do with it.
+fn part(call: &Call<'_>, target: Option<Position>, window: Position) -> Option<(Arc<Comm>, i32)> {
+    let session = call.session;
+    let part = target.map_or(ALL, |position| int(call.arguments[position]));
+    if part == session.abi.proc_null {
+        return None;
+    }
+    let members = session.windows.get(handle(session.abi, call.arguments[window]));
+    if members.as_ref().is_some_and(|members| members.size == 1) {
+        return None;
+    }
+    let covered = members.filter(|members| locks(members).window != 0 && session.model() == DelayModel::Virtual);
+    if covered.is_none() {
+        count_uncovered(1);
+    }
+    covered.map(|members| (members, part))
+}
+
+/// A call that locks.
+pub(crate) fn lock(call: &mut Call<'_>, target: Option<Position>, kind: Option<Position>, window: Position) -> Span {
+    let covered = part(call, target, window);
+    let is_exclusive = kind.is_some_and(|kind| int(call.arguments[kind]) == call.session.abi.exclusive);
+    let span = call.run();
+    if let Some((members, part)) = covered.filter(|_| span.succeeded()) {
+        let mut lock = Lock { part, is_exclusive, acquired: span.begin, known: Ticks(0) };
+        let window = locks(&members).window;
+        let queue = lock.queue(call, &span, (&members, window), None);
+        ended(call, &span, &members, part, queue);
+        lock.acquired = call.moment();
+        locks(&members).had.push(lock);
+    }
+    span
+}
+
+/// A call that completes what was done under a lock.
+pub(crate) fn flush(call: &mut Call<'_>, target: Option<Position>, window: Position) -> Span {
+    let covered = part(call, target, window);
+    let span = call.run();
+    if let Some((members, part)) = covered.filter(|_| span.succeeded()) {
+        let mut locks = locks(&members);
+        let window = locks.window;
+        let about = locks.had.iter_mut().filter(|lock| part == ALL || lock.part == ALL || lock.part == part);
+        let queue = about.fold(Queue::EMPTY, |queue, lock| queue.join(lock.queue(call, &span, (&members, window), None)));
+        drop(locks);
+        ended(call, &span, &members, part, queue);
+    }
+    span
+}
+
+/// A call that unlocks.
+pub(crate) fn unlock(call: &mut Call<'_>, target: Option<Position>, window: Position) -> Span {
+    let Some((members, part)) = part(call, target, window) else { return call.run() };
+    let here = call.moment();
+    let (window, had) = {
+        let mut locks = locks(&members);
+        let at = locks.had.iter().position(|lock| lock.part == part);
+        (locks.window, at.map(|at| locks.had.swap_remove(at)))
+    };
+    if let (Some(board), Some(Lock { part, is_exclusive, acquired, .. })) = (call.session.board(), had) {
+        board.gives_back(&GivenBack { window, part, is_exclusive, holding: Holding { acquired, released: here } });
+    }
+    let span = call.run();
+    if span.succeeded() {
+        let queue = had.map_or(Queue::EMPTY, |mut lock| lock.queue(call, &span, (&members, window), Some(here.at)));
+        ended(call, &span, &members, part, queue);
+    }
+    span
+}
+
+/// A call that reaches another's part of a window.
+pub(crate) fn access(call: &mut Call<'_>, access: Access) -> Span {
+    let session = call.session;
+    let span = call.run();
+    let target = int(call.arguments[access.target]);
+    if !span.succeeded() || target == session.abi.proc_null {
+        return span;
+    }
+    let Some(members) = session.windows.get(handle(session.abi, call.arguments[access.window])) else { return span };
+    let elements = access.count.map_or(1, |position| count(call.function().large, call.arguments[position]));
+    let bytes = elements * type_size(session, call.arguments[access.datatype]);
+    let exchange = wrapper::Exchange { sent: access.puts.into(), received: access.gets.into(), bytes, ..Default::default() };
+    call.exchanged(members.world_rank(session, target), &exchange);
+    let may_wait = target != members.rank && locks(&members).window != 0 && session.model() == DelayModel::Virtual;
+    if let Some(request) = access.request.map(|request| read_handle(session.abi, call.arguments[request], 0)) {
+        session.requests.forget(request);
+        if may_wait {
+            session.requests.track(request, Tracked::Send(hold(call, &span, &members, target)));
+        }
+    } else if may_wait && span.end.0 - span.begin.at.0 > SHORT {
+        ended(call, &span, &members, target, Queue::EMPTY);
+    }
+    span
+}
+
+/// The end of a call about a part of a window: what it has waited for.
+fn ended(call: &Call<'_>, span: &Span, members: &Arc<Comm>, part: i32, queue: Queue) {
+    let holds = if part == members.rank { Vec::new() } else { vec![hold(call, span, members, part)] };
+    if queue.is_contradicted {
+        call.contradicted();
+    }
+    settle(call, span.begin, span, false, &[], &Others { holds, arrivals: queue.arrivals });
+}
+
+/// Those whose part it is, or parts they are, may hold it up.
+fn hold(call: &Call<'_>, span: &Span, members: &Arc<Comm>, part: i32) -> Hold {
+    let operation = Operation { function: call.function().name, root: part, class: 0, by_root_alone: part != ALL };
+    Hold::Members { comm: members.clone(), operation, started: span.begin.at }
+}
+
+impl Lock {
+    /// Who had it before a call ended, as far as that is not known already. Where it was given back in the call, who got it after that is left out.
+    fn queue(&mut self, call: &Call<'_>, span: &Span, (members, window): (&Comm, u64), given_back: Option<Ticks>) -> Queue {
+        let Some(board) = call.session.board() else { return Queue::EMPTY };
+        let until = given_back.unwrap_or(span.end);
+        let ranks = others(members).filter_map(|member| members.world_rank(call.session, member));
+        let queue = ranks.fold(Queue::EMPTY, |queue, rank| self.behind(queue, board.given_back(rank), window, span.begin, (until, span.end)));
+        self.known = until;
+        queue
+    }
+
+    /// Another process gave back these locks, the latest first. Who got one by `until` and gave it back by `end` may have been waited for.
+    fn behind(
+        &self,
+        mut queue: Queue,
+        given_back: impl Iterator<Item = Option<GivenBack>>,
+        window: u64,
+        begin: Moment,
+        (until, end): (Ticks, Ticks),
+    ) -> Queue {
+        let mut oldest = None;
+        for lock in given_back {
+            let Some(lock) = lock else {
+                // What was given back before may have been waited for as well.
+                if oldest.is_none_or(|oldest| oldest > begin.at) {
+                    count_uncovered(1);
+                }
+                break;
+            };
+            let Holding { acquired, released } = lock.holding;
+            let is_past = released.at <= begin.at && released.virtual_time() <= begin.virtual_time();
+            if is_past || released.at <= self.known {
+                break;
+            }
+            oldest = Some(released.at);
+            if lock.window == window && self.excludes(&lock) && released.at <= end && acquired.at < until {
+                queue = queue.behind(begin, lock.holding);
+                if acquired.virtual_time() <= begin.virtual_time() {
+                    // What it had before that it gave back before, in both orders.
+                    break;
+                }
+            }
+        }
+        queue
+    }
+}
