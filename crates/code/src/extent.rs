@@ -2,10 +2,22 @@
 
 use std::ops::Range;
 
-use iced_x86::{Instruction, OpKind, Register};
+use iced_x86::{OpKind, Register};
+use tare_image::Image;
 
 use crate::decode::{RawFlow, is_padding};
 use crate::fragments::Fragment;
+use crate::noreturn::is_noreturn_name;
+use crate::through::Recent;
+
+/// Whether control goes on behind an instruction; imports that never return are known by their names.
+pub(crate) fn falls_through(image: &Image<'_>, flow: RawFlow) -> bool {
+    match flow {
+        RawFlow::Jump(_) | RawFlow::IndirectJump | RawFlow::Return | RawFlow::Stop => false,
+        RawFlow::Call(target) => !image.plt_at(target).and_then(|entry| entry.name).is_some_and(is_noreturn_name),
+        _ => true,
+    }
+}
 
 /// Finds the end of a fragment that nothing names: where no branch of its own leads beyond code that ends.
 pub(crate) struct Extent {
@@ -51,11 +63,12 @@ impl Extent {
 
     /// Takes the next instruction.
     #[inline]
-    pub(crate) fn step(&mut self, instruction: &Instruction, flow: RawFlow) -> Step {
-        if self.is_known { Step::Inside } else { self.follow(instruction, flow) }
+    pub(crate) fn step(&mut self, image: &Image<'_>, recent: &mut Recent<'_>, flow: RawFlow) -> Step {
+        if self.is_known { Step::Inside } else { self.follow(image, recent, flow) }
     }
 
-    fn follow(&mut self, instruction: &Instruction, flow: RawFlow) -> Step {
+    fn follow(&mut self, image: &Image<'_>, recent: &mut Recent<'_>, flow: RawFlow) -> Step {
+        let instruction = recent.last();
         let is_cut = !self.falls_through && self.farthest <= instruction.ip() && !self.is_open;
         if is_cut || flow == RawFlow::Invalid {
             return Step::Behind;
@@ -72,13 +85,15 @@ impl Extent {
         {
             self.farthest = self.farthest.max(target + 1);
         }
-        self.is_open |= flow == RawFlow::IndirectJump && may_use_table(instruction);
-        self.falls_through = !matches!(flow, RawFlow::Jump(_) | RawFlow::IndirectJump | RawFlow::Return | RawFlow::Stop);
+        self.is_open |= flow == RawFlow::IndirectJump && may_use_table(recent);
+        self.falls_through = falls_through(image, flow);
         Step::Inside
     }
 }
 
-/// A jump through a register or an indexed operand; a fixed slot or a member of an object is no table.
-fn may_use_table(jump: &Instruction) -> bool {
-    jump.op0_kind() == OpKind::Register || jump.memory_index() != Register::None
+/// A jump through a register or an indexed operand; a fixed slot or a member of an object is no table, nor is that of a class.
+fn may_use_table(recent: &mut Recent<'_>) -> bool {
+    let jump = recent.last();
+    let has_register = jump.op0_kind() == OpKind::Register;
+    jump.memory_index() != Register::None || has_register && !recent.goes_to_virtual()
 }

@@ -85,7 +85,7 @@ pub(crate) fn by_fragment(image: &Image<'_>, fragments: &Fragments, sweep: &Swee
 }
 
 /// Resolves the jumps of some fragments as one function.
-fn resolve(image: &Image<'_>, fragments: &Fragments, resolver: &Resolver<'_, '_>, own: &[usize]) -> Jumps {
+pub(crate) fn resolve(image: &Image<'_>, fragments: &Fragments, resolver: &Resolver<'_, '_>, own: &[usize]) -> Jumps {
     let ranges = ranges(fragments, own);
     let frames = Frames::of(own.iter().zip(&ranges).map(|(&one, range)| (range.clone(), fde(image, fragments, one))));
     resolver.resolve(&ranges, &frames)

@@ -53,6 +53,7 @@ mod refuse;
 mod slots;
 mod stretch;
 mod subroutine;
+mod swallowed;
 mod sweep;
 mod tables;
 mod targets;

@@ -11,19 +11,19 @@
 use std::ops::Range;
 
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
-use tare_image::{Image, Relocation, RelocationKind};
+use tare_image::{Image, RelocationKind};
 
 use crate::addresses::slot;
 use crate::decode::{AddressSet, RawFlow, decoder, is_padding, raw_flow};
 use crate::extent::{Extent, Step};
 use crate::fragments::{Fragment, Fragments};
-use crate::noreturn::is_noreturn_name;
 use crate::parts::needs_more_than_arguments;
 use crate::program::FoundBy;
 use crate::sweep::{Pointer, Sweep};
+use crate::through::Recent;
 
 /// Functions are aligned to this by compilers.
-const ALIGNMENT: u64 = 16;
+pub(crate) const ALIGNMENT: u64 = 16;
 /// A function of which nothing is known may be as long as this.
 const MOST_BYTES: u64 = 1 << 16;
 /// How many instructions an address is followed for.
@@ -84,7 +84,7 @@ fn in_tables(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep) -> Vec<u64
 
 /// Whether code does with an address what it does with functions: stores it, calls it, or has it in a register that is
 /// handed over when it calls or ends. What reads through it has data there.
-fn is_handed_on(image: &Image<'_>, pointer: &Pointer) -> bool {
+pub(crate) fn is_handed_on(image: &Image<'_>, pointer: &Pointer) -> bool {
     let Some(text) = image.text_at(pointer.at).filter(|_| pointer.at != pointer.target) else { return false };
     let mut code = decoder(image, &(pointer.at..text.end)).into_iter();
     let Some(load) = code.next() else { return false };
@@ -118,85 +118,6 @@ fn is_handed_on(image: &Image<'_>, pointer: &Pointer) -> bool {
     false
 }
 
-/// Starts of functions that lie in fragments of others, sorted: a jump table may lead to anything behind it, so a fragment that has one, and whose
-/// end nothing names, goes as far as the next known start. Its own code must end in front of such a start, nothing may branch over it, and others
-/// must hand its address on. Where the host has no jump that could go by a table, an address in data is enough: virtual functions are known so.
-pub(crate) fn swallowed(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep) -> Vec<u64> {
-    let mut candidates: Vec<(usize, u64)> = Vec::new();
-    for pointer in sweep.pointers.iter().filter(|pointer| pointer.target.is_multiple_of(ALIGNMENT)) {
-        let Some(index) = fragments.at(pointer.target) else { continue };
-        let Some(host) = fragments.list.get(index).filter(|one| !one.has_known_end && one.traits.has_indirect_jump) else { continue };
-        let is_inside = host.range.start < pointer.target && !host.range.contains(&pointer.at);
-        if is_inside && sweep.starts.contains(pointer.target) && is_handed_on(image, pointer) {
-            candidates.push((index, pointer.target));
-        }
-    }
-    candidates.extend(kept_in_data(image, fragments, sweep));
-    candidates.sort_unstable();
-    candidates.dedup();
-    let mut found = Vec::new();
-    for own in candidates.chunk_by(|one, next| one.0 == next.0) {
-        let host = own.first().and_then(|one| fragments.list.get(one.0));
-        let starts: Vec<u64> = own.iter().map(|one| one.1).collect();
-        found.extend(host.map(|host| borders(image, &host.range, starts)).unwrap_or_default());
-    }
-    found
-}
-
-/// Places behind the start of fragments whose end nothing names, and which have no indirect jump, that words of data lead to; with the
-/// indices of the fragments.
-fn kept_in_data(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep) -> Vec<(usize, u64)> {
-    let is_open = |one: &Fragment| !one.has_known_end && !one.traits.has_indirect_jump;
-    if !fragments.list.iter().any(is_open) {
-        return Vec::new();
-    }
-    let relocated = image.relocations().iter().filter(|one| one.kind != RelocationKind::Irelative).filter_map(Relocation::link_address);
-    let words = relocated.chain(sweep.words.iter().map(|word| word.1));
-    let inside = words.filter_map(|target| {
-        let index = fragments.at(target)?;
-        let host = fragments.list.get(index).filter(|one| is_open(one) && one.range.start < target)?;
-        sweep.starts.contains(target).then_some((index, target)).filter(|_| host.range.contains(&target))
-    });
-    inside.collect()
-}
-
-/// Those of some places in a range of code that control neither runs nor branches over, and where a function may begin.
-fn borders(image: &Image<'_>, range: &Range<u64>, mut starts: Vec<u64>) -> Vec<u64> {
-    let mut falls_through = true;
-    let (mut reached, mut branches) = (Vec::new(), Vec::new());
-    for one in &mut decoder(image, range) {
-        if falls_through && starts.binary_search(&one.ip()).is_ok() {
-            reached.push(one.ip());
-        }
-        if !falls_through && is_padding(&one) {
-            continue;
-        }
-        let flow = raw_flow(&one);
-        if let RawFlow::Jump(target) | RawFlow::Branch(target) | RawFlow::Call(target) = flow
-            && range.contains(&target)
-            && target != range.start
-        {
-            branches.push((one.ip().min(target), one.ip().max(target), target));
-        }
-        falls_through = match flow {
-            RawFlow::Jump(_) | RawFlow::IndirectJump | RawFlow::Return | RawFlow::Stop => false,
-            RawFlow::Call(target) => !image.plt_at(target).and_then(|entry| entry.name).is_some_and(is_noreturn_name),
-            _ => true,
-        };
-    }
-    let takes_more = |start: u64| needs_more_than_arguments(image, &Fragment::new(start..range.end, None, true, FoundBy::Pointer));
-    starts.retain(|start| reached.binary_search(start).is_err() && !takes_more(*start));
-    loop {
-        let is_own = |target: &u64| starts.binary_search(target).is_err();
-        let over: Vec<(u64, u64)> = branches.iter().filter(|one| is_own(&one.2)).map(|one| (one.0, one.1)).collect();
-        let before = starts.len();
-        starts.retain(|start| !over.iter().any(|&(low, high)| low < *start && *start <= high));
-        if starts.len() == before {
-            return starts;
-        }
-    }
-}
-
 /// How far a function goes.
 struct Reach {
     end: u64,
@@ -223,13 +144,18 @@ impl Room<'_, '_> {
         let mut extent = Extent::new(&fragment);
         let mut before: Option<RawFlow> = None;
         let (mut own, mut leads_to) = (Vec::new(), Vec::new());
-        for one in &mut decoder(self.image, &fragment.range) {
+        let bytes = self.image.bytes_at(start, fragment.range.end - start).unwrap_or_default();
+        let mut recent = Recent::of(bytes, start);
+        let mut next = start;
+        while next < start + bytes.len() as u64 {
+            let one = *recent.decode(next);
+            next = one.next_ip();
             let is_next = one.ip() != start && self.candidates.binary_search(&one.ip()).is_ok();
             if is_next && matches!(before, Some(RawFlow::Call(_))) && extent.is_behind_branches(one.ip()) {
                 break;
             }
             let flow = raw_flow(&one);
-            match extent.step(&one, flow) {
+            match extent.step(self.image, &mut recent, flow) {
                 Step::Inside if is_plausible(self.image, &one) => {}
                 Step::Inside => return None,
                 Step::Between => continue,

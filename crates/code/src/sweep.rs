@@ -22,6 +22,7 @@ use crate::pointed;
 use crate::program::FoundBy;
 use crate::record::FlowRecord;
 use crate::slots::{Changing, LINKERS};
+use crate::swallowed;
 use crate::through::{Recent, Through, writes};
 use crate::thunks::Inline;
 
@@ -114,8 +115,11 @@ const PIECE: u64 = 1 << 17;
 /// Bytes of code for each instruction that changes the flow of control, in dense code.
 const BYTES_OF_FLOW: u64 = 12;
 
+/// How often code is swept again for functions that were taken into others; those that are left then stay in these.
+const MOST_REPEATS: usize = 3;
+
 /// Sweeps all fragments, and those that direct targets and pointers outside of them add, until there are no more. Where functions were taken
-/// into others, that is done once more with their starts known.
+/// into others, that is done again with their starts known: among these may be what others lie in.
 pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threads) -> Sweep {
     let code = code_ranges(image);
     let slots = LINKERS.into_iter().filter_map(|name| Some(image.section(name)?.range())).collect();
@@ -127,17 +131,15 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threa
     let [words, held] = image.plain_words([&places.code, &places.protected]);
     let mut sweep = Sweep { starts: AddressSet::over(&code), words, ..Sweep::default() };
     rounds(image, fragments, &places, &mut sweep, threads);
-    let swallowed = pointed::swallowed(image, fragments, &sweep);
-    if !swallowed.is_empty() {
+    for _ in 0..MOST_REPEATS {
+        let swallowed = swallowed::starts(image, fragments, &sweep);
+        if swallowed.is_empty() {
+            break;
+        }
         *fragments = fragments.with_starts(image, swallowed);
         sweep = Sweep { starts: AddressSet::over(&code), words: sweep.words, ..Sweep::default() };
         rounds(image, fragments, &places, &mut sweep, threads);
     }
-    for list in [&mut sweep.bases, &mut sweep.constants] {
-        list.sort_unstable();
-        list.dedup();
-    }
-    sweep.pointers.sort_unstable_by_key(|pointer| pointer.at);
     let held = held.into_iter().map(|(_, value)| value).chain(sweep.constants.iter().copied());
     sweep.changing.settle(image, &places.protected, held);
     sweep.inline.sort();
@@ -172,6 +174,11 @@ fn rounds(image: &Image<'_>, fragments: &mut Fragments, places: &Places, sweep: 
             break;
         }
     }
+    for list in [&mut sweep.bases, &mut sweep.constants] {
+        list.sort_unstable();
+        list.dedup();
+    }
+    sweep.pointers.sort_unstable_by_key(|pointer| pointer.at);
 }
 
 /// Instructions behind the start of a fragment whose addresses are words of data, and not the end of a text.
@@ -411,13 +418,13 @@ impl<'a> Portion<'a> {
             let raw = raw_flow(recent.last());
             seen.begins_with_call |= address == start && matches!(raw, RawFlow::Call(_));
             let thunk = self.inline.flow(image, &fragment.range, &mut recent, raw);
-            let instruction = recent.last();
             let flow = thunk.map_or(raw, |(flow, _)| flow);
-            match extent.step(instruction, flow) {
+            match extent.step(image, &mut recent, flow) {
                 Step::Inside => {}
                 Step::Between => continue,
                 Step::Behind => break,
             }
+            let instruction = recent.last();
             if fragment.has_known_end || extent.end() == instruction.next_ip() {
                 instructions = decoded;
             }

@@ -131,6 +131,14 @@ impl<'data> Recent<'data> {
         }
     }
 
+    /// Whether the last instruction, an indirect call or jump through a register, goes to a virtual function: by a member of what a
+    /// member points at.
+    pub(crate) fn goes_to_virtual(&mut self) -> bool {
+        let Some(register) = self.target_register() else { return false };
+        let Some((back, load)) = self.definition_before(register, 1).filter(|(_, one)| loads_member(one)) else { return false };
+        self.definition_before(load.memory_base(), back).is_some_and(|(_, one)| loads_member(&one))
+    }
+
     /// The constant of 64 bits in the sum that the last instruction, an indirect call or jump, goes to: in the large model the
     /// distance of a PLT entry from the global offset table.
     pub(crate) fn distance(&mut self) -> Option<u64> {
@@ -205,6 +213,10 @@ fn of_operand(instruction: &Instruction) -> Through {
         (_, Register::None) => Through::Member(instruction.memory_displacement64()),
         _ => Through::Unknown,
     }
+}
+
+fn loads_member(one: &Instruction) -> bool {
+    one.code() == Code::Mov_r64_rm64 && one.op1_kind() == OpKind::Memory && matches!(of_operand(one), Through::Member(_))
 }
 
 /// Whether a call or jump reads a segment beside the address.

@@ -301,3 +301,140 @@ fn functions_behind_pointers_may_call_what_was_taken_for_a_part_of_another() {
     let is_entry = host.entry == helper || host.other_entries.contains(&helper);
     assert!(is_entry || host.refusal.is_some(), "{host:x?}");
 }
+
+/// What other functions jump to, and what tables hold, behind: calls of what never comes back, in the image and out of it; the jump to a
+/// virtual function; and a `switch`.
+const SWALLOWED: &str = r"
+    .text
+    .globl main
+main:
+    sub $8, %rsp
+    call fails_inside
+    call fails_outside
+    call late
+    lea object(%rip), %rdi
+    call dispatch
+    mov $1, %edi
+    call choose
+    xor %eax, %eax
+    add $8, %rsp
+    ret
+    .p2align 4
+fails_inside:
+    test %edi, %edi
+    js 1f
+    ret
+1:  push %rax
+    call fails
+    .p2align 4
+behind_own:
+    lea 1(%rdi), %eax
+    ret
+    .p2align 4
+fails_outside:
+    test %edi, %edi
+    js 1f
+    ret
+1:  push %rax
+    call abort@plt
+    .p2align 4
+behind_import:
+    lea 2(%rdi), %eax
+    ret
+    .p2align 4
+fails:
+    push %rax
+    call abort@plt
+    .p2align 4
+late:
+    sub $8, %rsp
+    call user
+    add $8, %rsp
+    ret
+    .p2align 4
+user:
+    test %edi, %edi
+    js 1f
+    jmp behind_own
+1:  jmp behind_import
+    .p2align 4
+dispatch:
+    mov (%rdi), %rax
+    mov 8(%rax), %rax
+    jmp *%rax
+    .p2align 4
+first_virtual:
+    mov $1, %eax
+    ret
+    .p2align 4
+second_virtual:
+    mov 8(%rdi), %eax
+    ret
+    .p2align 4
+choose:
+    cmp $3, %edi
+    ja 2f
+    mov %edi, %edi
+    lea cases(%rip), %rdx
+    movslq (%rdx,%rdi,4), %rax
+    add %rdx, %rax
+    jmp *%rax
+1:  xor %eax, %eax
+    ret
+    .p2align 4
+3:  mov $2, %eax
+    ret
+2:  mov $5, %eax
+    ret
+    .p2align 4
+third_virtual:
+    lea 3(%rdi), %eax
+    inc %eax
+    ret
+    .section .rodata
+    .p2align 2
+cases:
+    .long 1b - cases, 3b - cases, 2b - cases, 1b - cases
+    .data
+    .p2align 3
+table:
+    .quad first_virtual, second_virtual, third_virtual
+object:
+    .quad table, 0
+    .section .note.GNU-stack
+";
+
+#[test]
+fn functions_behind_ends_that_are_not_seen_at_once_are_none_of_what_stands_in_front_of_them() {
+    let shop = Workshop::new();
+    shop.compile("gcc", "swallowed", "s", SWALLOWED, &["-pie"]);
+    let bytes = shop.read("swallowed");
+    let image = Image::parse(&bytes).expect("an image");
+    let address = |wanted: &str| image.symbols().iter().find(|symbol| symbol.name == wanted).unwrap_or_else(|| panic!("no symbol {wanted}")).address;
+    let sizes = [
+        ("fails_inside", 11),
+        ("behind_own", 4),
+        ("fails_outside", 11),
+        ("behind_import", 4),
+        ("dispatch", 9),
+        ("first_virtual", 6),
+        ("second_virtual", 4),
+        ("third_virtual", 6),
+    ];
+    let expected = sizes.map(|(name, size)| (name, address(name), size));
+    let (choose, third) = (address("choose"), address("third_virtual"));
+    run(Command::new("strip").arg(shop.path("swallowed")));
+    let bytes = shop.read("swallowed");
+    let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
+    let found = starts(&program);
+    for (name, address, size) in expected {
+        assert_eq!(found.get(&address).map(|one| one.0), Some(size), "{name}: {found:x?}");
+    }
+    // The cases of the `switch` are its own.
+    let choose = program.functions.iter().find(|one| one.entry == choose).expect("the one with the switch");
+    assert!(choose.contains(choose.entry + 40) && choose.parts.iter().all(|part| part.end <= third), "{:x?}", choose.parts);
+    for (name, address, _) in expected {
+        let refusal = program.functions.iter().find(|one| one.entry == address).and_then(|one| one.refusal);
+        assert_eq!(refusal, None, "{name}");
+    }
+}
