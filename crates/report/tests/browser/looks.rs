@@ -50,7 +50,7 @@ fn no_width_of_the_window_hides_columns_behind_the_selected_region_or_lets_the_p
     let mut browser = Browser::start();
     let mut profile = master_and_worker();
     profile.regions[1].name = "SOLVER_NS::CommunicationBrick::reverse_communication_of_forces()".into();
-    for width in [1700, 1280, 1000, 390] {
+    for width in [1700, 1280, 1000, 390, 340] {
         browser.size(width, 900);
         browser.open(&made(&run(), &profile));
         browser.value("tare.model.selectRegion(2)");
@@ -175,6 +175,17 @@ fn a_narrow_window_shows_times_beside_the_names_and_is_as_wide_as_its_page() {
     browser.size(390, 900);
     browser.open(&made(&run(), &profile));
     assert!(browser.text("document.getElementById('trust').textContent").contains("SOLVER_NS"), "a name stands in a sentence");
+    // The header leaves most of the window to the results, and the way to the views stays where one has scrolled down.
+    assert!(browser.number("document.querySelector('main').getBoundingClientRect().top") < 200.0);
+    browser.size(340, 700);
+    assert_eq!(browser.value(NOTHING_STICKS_OUT), json!(true));
+    browser.value("document.getElementById('icicle').scrollIntoView()");
+    let seen = "[['nav', 'top'], ['nav', 'bottom'], ['#icicle', 'top']].map(([what, side]) => Math.round(document.querySelector(what).getBoundingClientRect()[side]))";
+    let seen = browser.value(seen);
+    let [top, bottom, view] = [0, 1, 2].map(|place| seen[place].as_f64().expect("a place"));
+    assert!(top.abs() <= 1.0 && bottom < 60.0 && view >= bottom && view < bottom + 40.0, "{seen}");
+    browser.value("scrollTo(0, 0)");
+    browser.size(390, 900);
     assert_eq!(browser.value(NOTHING_STICKS_OUT), json!(true));
     browser.value(EXAMINE);
     let times = "#summary tr[data-region] > :not(.place):nth-child(-n+5)";
