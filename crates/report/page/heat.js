@@ -1,7 +1,7 @@
 // Ranks × regions as a heat map: a row a region, a column a rank or a bin of ranks.
 
 import { alone, columnFor, plain, plural } from "./numbers.js";
-import { decoded } from "./columns.js";
+import { inTurn } from "./columns.js";
 import { NONE } from "./model.js";
 import { byId, choice, colour, diverging, element, figures, numberEvery, pictureOrTable, prepare, sequential, shortName } from "./dom.js";
 
@@ -23,7 +23,7 @@ export class Heat {
 
   async start() {
     const { model, heat } = this;
-    [this.cells, this.rows, this.slow] = await Promise.all([decoded(heat.cells), decoded(heat.regions), decoded(heat.slowest)]);
+    [this.cells, this.rows, this.slow] = await inTurn([heat.cells, heat.regions, heat.slowest]);
     this.columns = heat.bins + heat.outliers.length;
     this.word = model.header.ranks > 0 ? "rank" : "process";
     const section = byId("ranks");

@@ -1,6 +1,6 @@
 // Reads the data that the page carries and starts the views.
 
-import { decoded, texts } from "./columns.js";
+import { inTurn, texts } from "./columns.js";
 import { Model, NONE } from "./model.js";
 import { plural } from "./numbers.js";
 import { byId, element, say, themeSwitch } from "./dom.js";
@@ -110,7 +110,9 @@ function breathe() {
 async function start() {
   const data = JSON.parse(byId("data").textContent);
   const { value, measured, difference } = data.spreads;
-  const [tree, regions, strings, ...spreads] = await Promise.all([decoded(data.tree), decoded(data.regions), texts(data.strings), decoded(value), decoded(measured), decoded(difference)]);
+  const strings = await texts(data.strings);
+  delete data.strings;
+  const [tree, regions, ...spreads] = await inTurn([data.tree, data.regions, value, measured, difference]);
   const model = new Model(data, tree, regions, strings, spreads);
   if (model.ofRanks.isSmall) await model.ofRanks.load();
   if (!tree.rows) {

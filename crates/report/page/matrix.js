@@ -1,7 +1,7 @@
 // Who sends to whom, as a matrix; the heaviest pairs as a table beside it.
 
 import { alone, byteSize, columnFor, count, exactCount, plain, plural } from "./numbers.js";
-import { decoded } from "./columns.js";
+import { inTurn } from "./columns.js";
 import { NONE } from "./model.js";
 import { byId, choice, colour, element, figures, numberEvery, prepare, sequential, textWidth } from "./dom.js";
 
@@ -29,7 +29,7 @@ export class Matrix {
 
   async start() {
     const { matrix } = this;
-    [this.cells, this.pairs, this.ofRegions] = await Promise.all([decoded(matrix.cells), decoded(matrix.pairs), decoded(matrix.of_regions)]);
+    [this.cells, this.pairs, this.ofRegions] = await inTurn([matrix.cells, matrix.pairs, matrix.of_regions]);
     const section = byId("messages");
     this.model.isExchanged = (region) => (region === NONE ? this.cells.rows > 0 : this.ofRegions.region.includes(region));
     if (!this.cells.rows) {
