@@ -3,17 +3,21 @@
 //!
 //! Unmeasured, a location would have queued for less: at most by as large a part of it as overhead was of the time for which the others of its
 //! node had a processor. That is an uncertainty of its times, downwards. Where each has a processor of its own, who queues does so for other programs.
+//!
+//! Nor is a delay carried by calls that may wait for others in a way that is not known. Unmeasured, they would have waited for less: at most by
+//! the delay of the location that had the most.
 
 use crate::share::Share;
 use crate::total::{Overhead, measured_inclusive};
 use std::collections::{BTreeMap, BTreeSet};
 use tare_profile::{Location, Node, Processors, Profile, RegionKind};
 
-/// For how long a location may have queued behind the overhead of others, in ticks.
+/// For how long a location may have queued behind the overhead of others, or waited for it untold, in ticks.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Crowd {
     in_mpi: Share,
     outside: Share,
+    untold: Share,
 }
 
 impl Crowd {
@@ -34,7 +38,10 @@ impl Crowd {
             let all = hosts.get(host_of(location)).zip(own.as_ref());
             all.map_or_else(Self::default, |(all, own)| Self::of(profile, location, all.overhead_without(own)))
         };
-        profile.locations.iter().zip(&times).map(crowd).collect()
+        let crowds: Vec<Self> = profile.locations.iter().zip(&times).map(crowd).collect();
+        let delays: Vec<f64> = profile.locations.iter().zip(overheads).map(|(location, overhead)| delay_s(profile, location, overhead)).collect();
+        let untold = |(index, crowd)| Self { untold: untold_share(profile, index, &delays), ..crowd };
+        crowds.into_iter().enumerate().map(untold).collect()
     }
 
     /// Of a location that queued behind others of whose time this part was overhead.
@@ -43,27 +50,57 @@ impl Crowd {
         let sum = |kind: bool| location.nodes.iter().filter(|node| is_mpi(profile, node) == kind).map(|node| node.exclusive.max(0) as f64).sum();
         let share = |seconds: f64, of: f64| Share::new(if tick > 0.0 { part * seconds.max(0.0) / tick } else { 0.0 }, of);
         let in_mpi = location.queued_in_mpi_s;
-        Self { in_mpi: share(in_mpi, sum(true)), outside: share(location.queued_s.unwrap_or(in_mpi) - in_mpi, sum(false)) }
+        let outside = share(location.queued_s.unwrap_or(in_mpi) - in_mpi, sum(false));
+        Self { in_mpi: share(in_mpi, sum(true)), outside, untold: Share::default() }
     }
 
     /// In all.
     pub(crate) fn all(&self) -> f64 {
-        self.in_mpi.all() + self.outside.all()
+        self.in_mpi.all() + self.outside.all() + self.untold.all()
     }
 
     /// In the region of a node, at the most.
     pub(crate) fn alone(&self, profile: &Profile, node: &Node) -> f64 {
-        self.share(profile, node).alone(node.exclusive.max(0) as f64)
+        self.share(profile, node).alone(node.exclusive.max(0) as f64) + self.untold.alone(untold(node))
     }
 
     /// The node's part of all of it.
     pub(crate) fn part(&self, profile: &Profile, node: &Node) -> f64 {
-        self.share(profile, node).part(node.exclusive.max(0) as f64)
+        self.share(profile, node).part(node.exclusive.max(0) as f64) + self.untold.part(untold(node))
     }
 
     fn share(&self, profile: &Profile, node: &Node) -> Share {
         if is_mpi(profile, node) { self.in_mpi } else { self.outside }
     }
+}
+
+/// How late a location was in the end, in seconds.
+fn delay_s(profile: &Profile, location: &Location, overhead: &Overhead) -> f64 {
+    let gained: f64 = location.nodes.iter().map(|node| node.exchanged().delay_gain as f64).sum();
+    profile.process_of(location).clock.seconds(overhead.all() + gained)
+}
+
+/// What a location may have waited untold because of others, whose delays these are.
+fn untold_share(profile: &Profile, index: usize, delays: &[f64]) -> Share {
+    let location = &profile.locations[index];
+    let all: f64 = location.nodes.iter().map(untold).sum();
+    let tick = profile.process_of(location).clock.seconds_per_tick;
+    if all == 0.0 || tick <= 0.0 {
+        return Share::default();
+    }
+    let most = delays.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, delay)| *delay).fold(0.0, f64::max);
+    Share::new(most / tick, all)
+}
+
+/// For how long calls may have waited whose delay was not known, in ticks: the part of them of all calls of the node.
+fn untold(node: &Node) -> f64 {
+    let exchanged = node.exchanged();
+    let unknown = exchanged.messages.unpaired as f64;
+    if unknown == 0.0 {
+        return 0.0;
+    }
+    let took = node.exclusive as f64 - node.tool_ticks as f64 - exchanged.wait_ticks as f64;
+    took.max(0.0) * (unknown / (node.on_calls.max(1) as f64)).min(1.0)
 }
 
 fn is_mpi(profile: &Profile, node: &Node) -> bool {

@@ -246,6 +246,26 @@ fn what_the_overhead_exceeds_is_marked_and_stays_negative() {
     }
 }
 
+#[test]
+fn calls_that_carry_no_delay_may_have_waited_for_the_latest() {
+    let below = |unknown: u64, overhead_ms: u64, mode: Mode| {
+        let mut profile = support::ranks_with(2, |_| (0.6, 0.4, None));
+        profile.locations[1].nodes[2].tool_ticks = overhead_ms * 1_000_000;
+        let mut exchanged = Exchanged::default();
+        exchanged.messages.unpaired = unknown;
+        profile.locations[0].nodes[2].exchanged = Some(Box::new(exchanged));
+        let location = &compensate(&profile, mode).locations[0];
+        let below = |figure: tare_compensate::Figure| ((figure.value - figure.low) * 1e3).round();
+        [below(location.nodes[0].inclusive), below(location.nodes[1].exclusive), below(location.nodes[2].exclusive)]
+    };
+    assert_eq!(below(0, 100, Mode::Parallel), [0.0; 3]);
+    assert_eq!(below(1, 100, Mode::Parallel), [40.0, 0.0, 40.0], "ms: one of ten calls");
+    assert_eq!(below(10, 100, Mode::Parallel), [100.0, 0.0, 100.0], "ms");
+    assert_eq!(below(10, 390, Mode::Parallel), [390.0, 0.0, 390.0], "ms");
+    assert_eq!(below(10, 900, Mode::Parallel), [400.0, 0.0, 400.0], "no longer than the call took");
+    assert_eq!(below(10, 100, Mode::Local), [0.0; 3]);
+}
+
 /// The example `pi` on four ranks of two processors: its ranks were a third shorter unmeasured than their intervals said.
 #[test]
 fn ranks_that_share_processors_may_have_queued_for_the_overhead_of_others() {

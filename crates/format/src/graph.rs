@@ -378,7 +378,7 @@ record! {
         40 bytes: u64,
         /// Messages sent and received.
         48 messages: u64,
-        /// Completions whose delay was not known.
+        /// Completions whose delay was not known, and calls that carry none.
         56 unpaired: u64,
     }
 }

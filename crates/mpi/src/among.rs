@@ -15,7 +15,6 @@ use crate::session::Session;
 use crate::transport::{self, Shadow};
 use std::sync::Arc;
 use tare_delay::completion::Arrivals;
-use tare_runtime::process::count_uncovered;
 
 /// The tag of these shadow messages. A program that uses it on such a communicator mixes them with those of its own messages.
 const TAG: i32 = 32_719;
@@ -52,7 +51,7 @@ pub(crate) fn neighbours(call: &mut Call<'_>, stage: Stage, position: Position) 
     let session = call.session;
     let comm = session.communicators.get(handle(session.abi, call.arguments[position]));
     let Some(comm) = comm.filter(|comm| !comm.inter && comm.neighbours(session).is_some()) else {
-        count_uncovered(1);
+        call.uncovered();
         return call.run();
     };
     let members = comm.neighbours(session).cloned().unwrap_or_default();

@@ -12,7 +12,7 @@ use crate::table::{Function, Id, function};
 use tare_delay::completion::{Completion, Moment};
 use tare_delay::visits::Look;
 use tare_format::ids::{Rank, Ticks};
-use tare_runtime::process::{count_unpaired, now};
+use tare_runtime::process::{count_uncovered, count_unpaired, now};
 use tare_runtime::wrapper::{Exchange, Open, Thread, is_asked_in_passing, thread};
 
 /// Ticks of the tool's own work after which a call is shown to begin later than it came in.
@@ -195,6 +195,14 @@ impl<'a> Call<'a> {
     pub(crate) fn contradicted(&self) {
         if let Some((_, open)) = &self.region {
             open.add_contradicted();
+        }
+    }
+
+    /// The call may have waited for others in a way that is not known.
+    pub(crate) fn uncovered(&self) {
+        match &self.region {
+            Some((_, open)) => open.add_uncovered(1),
+            None => count_uncovered(1),
         }
     }
 

@@ -12,13 +12,13 @@ use crate::table::Id;
 use crate::usual::{beyond, follow};
 use core::sync::atomic::Ordering;
 use tare_delay::completion::{Arrivals, complete};
-use tare_runtime::process::{count_uncovered, now};
+use tare_runtime::process::now;
 
 /// A call of a collective.
 pub(crate) fn run(call: &mut Call<'_>, collective: Collective) -> Span {
     let session = call.session;
     let Some(comm) = session.communicators.get(handle(session.abi, call.arguments[collective.comm])) else {
-        count_uncovered(1);
+        call.uncovered();
         return call.run();
     };
     if comm.inter {

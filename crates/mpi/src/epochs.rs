@@ -17,7 +17,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use tare_delay::completion::Arrivals;
 use tare_format::ids::Ticks;
-use tare_runtime::process::count_uncovered;
 
 /// The tags of these shadow messages; nothing else goes along the shadow of a window.
 const EXPOSED: i32 = 32_701;
@@ -48,7 +47,7 @@ fn next(counts: &mut HashMap<i32, Wanted>, partners: Vec<i32>) -> Vec<(i32, Want
 fn members(call: &Call<'_>, window: Position) -> Option<Arc<Comm>> {
     let members = call.session.windows.get(handle(call.session.abi, call.arguments[window])).filter(|members| members.shadow.is_some());
     if members.is_none() {
-        count_uncovered(1);
+        call.uncovered();
     }
     members
 }

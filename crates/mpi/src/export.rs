@@ -179,7 +179,7 @@ fn in_session(call: &mut Call<'_>) -> Span {
         Meaning::Create { new, by_parent } => communicators::create(call, new, by_parent),
         Meaning::FreeComm => communicators::free(call),
         Meaning::Uncovered => {
-            tare_runtime::process::count_uncovered(1);
+            call.uncovered();
             call.run()
         }
         Meaning::Silent

@@ -18,7 +18,6 @@ use std::collections::HashSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use tare_delay::completion::{Arrivals, Moment};
 use tare_format::ids::Ticks;
-use tare_runtime::process::count_uncovered;
 
 /// The tag of these shadow messages; nothing else goes along the shadow of a file.
 const TAG: i32 = 32_687;
@@ -53,7 +52,7 @@ pub(crate) fn open(call: &mut Call<'_>, comm: Position, new: Position) -> Span {
     let known = session.communicators.get(parent).filter(|known| !known.inter);
     let span = call.run();
     let Some(known) = known else {
-        count_uncovered(1);
+        call.uncovered();
         return span;
     };
     if collective::carry_if_all(call, &span, &known) {
@@ -106,7 +105,7 @@ fn moved(call: &Call<'_>, (_, number, datatype): Buffer) {
 fn joint(call: &mut Call<'_>, part: Part, file: usize) -> Span {
     let session = call.session;
     let Some(members) = session.files.get(file).filter(|members| members.size <= MOST_MEMBERS) else {
-        count_uncovered(1);
+        call.uncovered();
         return call.run();
     };
     if members.size == 1 {

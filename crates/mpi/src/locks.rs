@@ -24,7 +24,7 @@ use tare_delay::completion::Moment;
 use tare_delay::locks::{Holding, Queue};
 use tare_format::graph::DelayModel;
 use tare_format::ids::Ticks;
-use tare_runtime::process::{count_uncovered, now};
+use tare_runtime::process::now;
 use tare_runtime::wrapper;
 
 /// Members of a window beyond which nobody is looked for on the board.
@@ -99,7 +99,7 @@ fn part(call: &Call<'_>, target: Option<Position>, window: Position) -> Option<(
     }
     let covered = members.filter(|members| locks(members).window != 0 && session.model() == DelayModel::Virtual);
     if covered.is_none() {
-        count_uncovered(1);
+        call.uncovered();
     }
     covered.map(|members| (members, part))
 }
@@ -201,7 +201,7 @@ impl Lock {
         let Some(board) = call.session.board() else { return Queue::EMPTY };
         let until = given_back.unwrap_or(span.end);
         let ranks = others(members).filter_map(|member| members.world_rank(call.session, member));
-        let queue = ranks.fold(Queue::EMPTY, |queue, rank| self.behind(queue, board.given_back(rank), window, span.begin, (until, span.end)));
+        let queue = ranks.fold(Queue::EMPTY, |queue, rank| self.behind(call, queue, board.given_back(rank), window, (span.begin, until, span.end)));
         self.known = until;
         queue
     }
@@ -209,18 +209,18 @@ impl Lock {
     /// Another process gave back these locks, the latest first. Who got one by `until` and gave it back by `end` may have been waited for.
     fn behind(
         &self,
+        call: &Call<'_>,
         mut queue: Queue,
         given_back: impl Iterator<Item = Option<GivenBack>>,
         window: u64,
-        begin: Moment,
-        (until, end): (Ticks, Ticks),
+        (begin, until, end): (Moment, Ticks, Ticks),
     ) -> Queue {
         let mut oldest = None;
         for lock in given_back {
             let Some(lock) = lock else {
                 // What was given back before may have been waited for as well.
                 if oldest.is_none_or(|oldest| oldest > begin.at) {
-                    count_uncovered(1);
+                    call.uncovered();
                 }
                 break;
             };

@@ -16,7 +16,6 @@ use std::sync::{Arc, PoisonError};
 use tare_delay::completion::{Arrivals, Completion, Moment, complete};
 use tare_delay::visits::Look;
 use tare_format::graph::DelayModel;
-use tare_runtime::process::count_uncovered;
 use tare_runtime::wrapper;
 
 /// The partner of a message on a communicator that we know.
@@ -103,7 +102,7 @@ pub(crate) fn partner(call: &Call<'_>, message: Message) -> Option<Partner> {
     }
     let comm = session.communicators.get(handle(session.abi, call.arguments[message.comm]));
     if comm.is_none() {
-        count_uncovered(1);
+        call.uncovered();
     }
     Some(Partner { comm: comm?, peer, tag: int(call.arguments[message.tag]), bytes: 0 })
 }

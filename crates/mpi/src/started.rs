@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tare_delay::completion::Arrivals;
 use tare_format::graph::DelayModel;
 use tare_format::ids::Ticks;
-use tare_runtime::process::{count_uncovered, now};
+use tare_runtime::process::now;
 
 /// Ticks for which the shadow of a collective that has ended is waited for.
 const PATIENCE: u64 = 1 << 23;
@@ -58,7 +58,7 @@ pub(crate) struct Late(Mutex<Vec<Box<Flight>>>);
 pub(crate) fn start(call: &mut Call<'_>, collective: Collective) -> Span {
     let session = call.session;
     let Some(comm) = session.communicators.get(handle(session.abi, call.arguments[collective.comm])) else {
-        count_uncovered(1);
+        call.uncovered();
         return call.run();
     };
     if comm.inter {
@@ -91,7 +91,7 @@ pub(crate) fn start(call: &mut Call<'_>, collective: Collective) -> Span {
 pub(crate) fn prepare(call: &mut Call<'_>, collective: Collective) -> Span {
     let session = call.session;
     let Some(comm) = session.communicators.get(handle(session.abi, call.arguments[collective.comm])) else {
-        count_uncovered(1);
+        call.uncovered();
         return call.run();
     };
     if comm.inter {

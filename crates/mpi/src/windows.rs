@@ -6,7 +6,6 @@ use crate::collective;
 use crate::locks;
 use crate::meaning::{Dependence, Position};
 use crate::memory::{handle, int, read_handle};
-use tare_runtime::process::count_uncovered;
 
 /// A call that makes a window.
 pub(crate) fn create(call: &mut Call<'_>, comm: Position, new: Position) -> Span {
@@ -22,7 +21,7 @@ pub(crate) fn create(call: &mut Call<'_>, comm: Position, new: Position) -> Span
                 locks::name(session, window);
             }
         }
-        None => count_uncovered(1),
+        None => call.uncovered(),
     }
     span
 }
@@ -37,7 +36,7 @@ pub(crate) fn fence(call: &mut Call<'_>, window: Position, assertion: Position) 
     match members {
         Some(members) if span.succeeded() && waits => collective::carry(call, &span, &members, Dependence::All, 0),
         Some(_) => {}
-        None => count_uncovered(1),
+        None => call.uncovered(),
     }
     span
 }
@@ -54,7 +53,7 @@ pub(crate) fn free(call: &mut Call<'_>) -> Span {
             }
             session.windows.retire(session, members);
         }
-        None => count_uncovered(1),
+        None => call.uncovered(),
     }
     span
 }

@@ -558,7 +558,7 @@ pub struct Messages {
     pub count: u64,
     /// Bytes sent and received.
     pub bytes: u64,
-    /// Completions whose delay was not known.
+    /// Completions whose delay was not known, and calls that carry none.
     pub unpaired: u64,
 }
 

@@ -200,6 +200,12 @@ impl Open {
         process::count_unpaired(completions);
     }
 
+    /// Counts calls that may have waited for others in a way that is not known (here and in the header).
+    pub fn add_uncovered(&self, calls: u64) {
+        add(&self.cold().unpaired, calls);
+        process::count_uncovered(calls);
+    }
+
     /// Counts a receive whose order the virtual times contradict. Beyond the room for places, the location alone counts it.
     pub fn add_contradicted(&self) {
         let location = self.local.arena.location();
