@@ -34,6 +34,7 @@ impl Arena {
         Self { start }
     }
 
+    #[inline]
     pub(crate) fn start(self) -> NonNull<u8> {
         self.start
     }
@@ -42,6 +43,7 @@ impl Arena {
     ///
     /// # Safety
     /// The offset must be that of a record of type `T` within the arena.
+    #[inline]
     unsafe fn record<T>(self, offset: u64) -> &'static T {
         // SAFETY: within the arena, as the caller vouches.
         let record = unsafe { self.start.add(offset as usize) };
@@ -49,12 +51,14 @@ impl Arena {
         unsafe { record.cast::<T>().as_ref() }
     }
 
+    #[inline]
     pub(crate) fn location(self) -> &'static LiveLocation {
         // SAFETY: the record stands at the arena's start.
         unsafe { self.record(0) }
     }
 
     /// Frame number `index` (clamped to the table).
+    #[inline]
     pub(crate) fn frame(self, index: u64) -> &'static LiveFrame {
         let index = index.min(MAX_FRAMES - 1);
         // SAFETY: the clamped index is within the table.
@@ -62,11 +66,13 @@ impl Arena {
     }
 
     /// Node number `index` (clamped to the table, whose last is the overflow node).
+    #[inline]
     pub(crate) fn node(self, index: u32) -> &'static LiveNode {
         // SAFETY: the clamped index is within the table.
         unsafe { self.record(NODES + u64::from(index.min(OVERFLOW)) * Node::SIZE as u64) }
     }
 
+    #[inline]
     pub(crate) fn cold(self, index: u32) -> &'static LiveCold {
         // SAFETY: the clamped index is within the table.
         unsafe { self.record(COLD_NODES + u64::from(index.min(OVERFLOW)) * ColdNode::SIZE as u64) }
@@ -78,6 +84,7 @@ impl Arena {
         unsafe { self.record(BATCHES + index * BatchRecord::SIZE as u64) }
     }
 
+    #[inline]
     pub(crate) fn peer(self, index: u32) -> &'static LivePeer {
         let index = u64::from(index.min(MAX_PEERS - 1));
         // SAFETY: the clamped index is within the table.
@@ -85,33 +92,39 @@ impl Arena {
     }
 
     /// The index of a node of this arena.
+    #[inline]
     pub(crate) fn index_of(self, node: &LiveNode) -> u32 {
         let offset = core::ptr::from_ref(node).addr().wrapping_sub(self.start.addr().get()) as u64;
         ((offset.saturating_sub(NODES) / Node::SIZE as u64) as u32).min(OVERFLOW)
     }
 
     /// The word that stands for a node in site cache and edges: the low half of its address.
+    #[inline]
     pub(crate) fn word_of(self, node: &LiveNode) -> u32 {
         core::ptr::from_ref(node).addr() as u32
     }
 
     /// What is added to such a word to make an address; the same for all nodes of an aligned arena.
+    #[inline]
     pub(crate) fn high_half(self) -> u64 {
         self.start.addr().get() as u64 & !u64::from(u32::MAX)
     }
 
     /// The node that a word stands for.
+    #[inline]
     pub(crate) fn node_of_word(self, word: u32) -> &'static LiveNode {
         let offset = u64::from(word.wrapping_sub(self.start.addr().get() as u32));
         self.node((offset.saturating_sub(NODES) / Node::SIZE as u64) as u32)
     }
 
     /// The node of a frame.
+    #[inline]
     pub(crate) fn node_of(self, frame: &LiveFrame) -> &'static LiveNode {
         self.node_of_word(frame.node.load(core::sync::atomic::Ordering::Relaxed) as u32)
     }
 
     /// The index of a frame of this arena.
+    #[inline]
     pub(crate) fn frame_index(self, frame: &LiveFrame) -> u64 {
         let offset = core::ptr::from_ref(frame).addr().wrapping_sub(self.start.addr().get()) as u64;
         (offset.saturating_sub(FRAMES) / size_of::<LiveFrame>() as u64).min(MAX_FRAMES - 1)

@@ -24,6 +24,7 @@ pub(crate) fn fenced() -> u64 {
 }
 
 /// Ties ticks to nanoseconds anew and samples the core clock, where the last time is long enough ago at the moment `ticks`.
+#[inline]
 pub(crate) fn refresh(header: &LiveHeader, ticks: u64) {
     let due = NEXT_SAMPLE.load(Ordering::Relaxed);
     if ticks < due {

@@ -48,6 +48,7 @@ pub(crate) enum Inserted {
     Nowhere,
 }
 
+#[inline]
 pub(crate) fn key(parent: u32, region: u32) -> u64 {
     u64::from(parent) << 32 | u64::from(region)
 }
@@ -88,11 +89,13 @@ impl Edges {
         Some(table)
     }
 
+    #[inline]
     fn head(&self) -> &EdgeTable {
         // SAFETY: a table is never unmapped.
         unsafe { self.table.as_ref() }
     }
 
+    #[inline]
     fn edges(&self) -> &[Edge] {
         let count = self.head().mask.load(Ordering::Relaxed) as usize / size_of::<Edge>() + 1;
         // SAFETY: the edges follow the head.
@@ -102,6 +105,7 @@ impl Edges {
     }
 
     /// The place of a key: where it is, or the free one where it would go. `None` in a full table.
+    #[inline]
     fn place(&self, key: u64) -> Option<&Edge> {
         let edges = self.edges();
         let first = (key.wrapping_mul(MULTIPLIER) >> 28) as usize / size_of::<Edge>();
@@ -115,6 +119,7 @@ impl Edges {
     /// The word of the node that an edge leads to.
     ///
     /// # Probe-safe
+    #[inline]
     pub(crate) fn find(&self, key: u64) -> Option<u32> {
         let edge = self.place(key)?;
         (edge.key.load(Ordering::Relaxed) == key).then(|| edge.node.load(Ordering::Relaxed) as u32)

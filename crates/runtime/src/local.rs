@@ -103,10 +103,12 @@ impl Local {
         self.owner_of(self.state.frame())
     }
 
+    #[inline]
     fn owner_of(self, frame: &LiveFrame) -> &'static LiveNode {
         if is_clockless(frame) { self.arena.node_of_word(frame.base.load(Relaxed) as u32) } else { self.arena.node_of(frame) }
     }
 
+    #[inline]
     pub(crate) fn cold_of(self, node: &LiveNode) -> &'static LiveCold {
         self.arena.cold(self.arena.index_of(node))
     }
@@ -123,6 +125,7 @@ impl Local {
     }
 
     /// Says that the time between two clock readings, already attributed to `node`, was the tool's.
+    #[inline]
     pub(crate) fn count_tool(self, node: &LiveNode, ticks: u64) {
         add(&self.cold_of(node).tool_ticks, ticks);
         add(&self.arena.location().tool_ticks, ticks);
@@ -246,6 +249,7 @@ impl Local {
     }
 
     /// Whether another frame can be opened; allocates more of them where it must.
+    #[inline]
     pub(crate) fn has_room_for_frame(self) -> bool {
         let index = self.arena.frame_index(self.state.frame());
         if (core::ptr::from_ref(self.state.frame()).cast_mut()) < self.state.limit.load(Relaxed) {
@@ -263,6 +267,7 @@ impl Local {
     /// Opens a frame above the innermost one, which must have room, and counts the entry. Returns the clock.
     ///
     /// # Probe-safe
+    #[inline]
     pub(crate) fn open(self, node: &LiveNode, sp: u64) -> (&'static LiveFrame, u64) {
         let parent = self.owner();
         let frame = self.arena.frame(self.arena.frame_index(self.state.frame()) + 1);
@@ -288,6 +293,7 @@ impl Local {
     /// back, since no region has the last stack pointer in front of a callee's.
     ///
     /// # Probe-safe
+    #[inline]
     pub(crate) fn open_wrapper(self, node: &LiveNode) -> (&'static LiveFrame, u64) {
         self.open(node, stack_pointer(self.state.frame()).wrapping_add(WRAPPED))
     }
@@ -304,6 +310,7 @@ impl Local {
     }
 
     /// Closes the innermost frame; the root stays. The time up to `ticks` has been attributed.
+    #[inline]
     pub(crate) fn close(self, ticks: u64) {
         let frame = self.state.frame();
         let index = self.arena.frame_index(frame);
@@ -345,6 +352,7 @@ impl Local {
     }
 
     /// Writes what monitors want to know of the thread and only the thread state has.
+    #[inline]
     pub(crate) fn publish(self, ticks: u64) {
         let location = self.arena.location();
         location.end_ticks.store(ticks, Relaxed);
@@ -372,6 +380,7 @@ pub(crate) fn is_clockless(frame: &LiveFrame) -> bool {
 }
 
 /// The stack pointer of the call that opened a frame.
+#[inline]
 pub(crate) fn stack_pointer(frame: &LiveFrame) -> u64 {
     let sp = frame.sp.load(Relaxed);
     if is_clockless(frame) { sp } else { sp.wrapping_sub(CLOCKED) }

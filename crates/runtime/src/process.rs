@@ -76,6 +76,7 @@ pub struct IdBase(pub u32);
 impl IdBase {
     /// The id of region `number` of the image, counted from 1.
     #[must_use]
+    #[inline]
     pub const fn region(self, number: u32) -> RegionId {
         RegionId(self.0 + number)
     }

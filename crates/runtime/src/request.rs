@@ -17,6 +17,7 @@ use tare_format::graph::Why;
 static TAKEN_UP: AtomicU64 = AtomicU64::new(0);
 
 /// Follows a request that has come since the last time.
+#[inline]
 pub(crate) fn follow(by: Arena, header: &LiveHeader) {
     let number = header.request.load(Ordering::Acquire);
     let known = TAKEN_UP.load(Ordering::Relaxed);

@@ -197,6 +197,7 @@ impl ThreadState {
     }
 
     /// The table of partners. `None` before the first message.
+    #[inline]
     pub(crate) fn partners(&self) -> Option<Edges> {
         NonNull::new(self.partners.load(Relaxed)).map(|table| {
             // SAFETY: `partners` is set to tables that `Edges` made; they are never unmapped.

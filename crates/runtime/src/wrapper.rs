@@ -46,6 +46,7 @@ pub struct Thread {
 ///
 /// # Probe-safe
 #[must_use]
+#[inline]
 pub fn thread() -> Option<Thread> {
     let state = ThreadState::current();
     if let Some(local) = Local::of(state) {
@@ -58,6 +59,7 @@ pub fn thread() -> Option<Thread> {
 /// Whether the program asks in passing, and does not wait for the answer, in the call that comes back to this address; as far as
 /// the instrumented image says it.
 #[must_use]
+#[inline]
 pub fn is_asked_in_passing(returns_to: usize) -> bool {
     images::is_asked_in_passing(returns_to as u64)
 }
@@ -166,6 +168,7 @@ pub struct Open {
 impl Open {
     /// When it was entered.
     #[must_use]
+    #[inline]
     pub fn entered(&self) -> Ticks {
         self.entered
     }
@@ -177,18 +180,21 @@ impl Open {
     }
 
     /// Counts ticks waited, as measured and in virtual time.
+    #[inline]
     pub fn add_wait(&self, measured: u64, in_virtual_time: u64) {
         add(&self.cold().wait_ticks, measured);
         add(&self.cold().virtual_wait_ticks, in_virtual_time);
     }
 
     /// Counts delay gained (negative: lost) here; changes the thread's delay.
+    #[inline]
     pub fn add_delay_gain(&self, ticks: i64) {
         add_signed(&self.cold().delay_gain, ticks);
         add_signed(&self.local.arena.location().delay_gain, ticks);
     }
 
     /// Counts messages and bytes sent or received.
+    #[inline]
     pub fn add_messages(&self, messages: u64, bytes: u64) {
         add(&self.cold().messages, messages);
         add(&self.cold().bytes, bytes);
@@ -242,6 +248,7 @@ impl Open {
         self.add_peer(Rank(peer.0 | PEER_HELD), &Exchange { wait, virtual_wait, delay_gain, ..Exchange::default() });
     }
 
+    #[inline]
     fn cold(&self) -> &'static LiveCold {
         self.local.cold_of(self.node)
     }
