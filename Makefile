@@ -90,7 +90,8 @@ bench: build
 	$(CARGO) bench -p tare-rewrite --bench rewriting
 
 sanitizers: build packages-for-demo
-	@tools/install-packages clang binutils libclang-rt-14-dev
+	@tools/install-packages clang binutils libclang-rt-14-dev python3-pip
+	@tools/install-mpi-abi $(TOOLS)/mpi-abi
 	python3 tools/sanitizers.py --tare $(RELEASE)/tare
 
 budget-table: build examples

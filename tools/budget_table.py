@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-HEAD = "| code | run | functions selected | expected | by probes | wrappers | measured | noise | off | pairs |\n|---|---|---|---|---|---|---|---|---|---|"
+HEAD = "| code | run | functions selected | expected | by probes | wrappers | threads | measured | noise | off | pairs |\n|---|---|---|---|---|---|---|---|---|---|---|"
 # Its functions are short, frequent, recursive, left by exceptions, `longjmp` and signals, and it prints how often each was called.
 SOURCE = Path(__file__).parent / "budget" / "torture.cpp"
 # A run or a round of pairs that takes longer than this, in seconds, hangs.
@@ -212,11 +212,12 @@ class Bench:
         selected = ", ".join(f"{image['selected']} of {image['found']}" for image in images)
         expected = max((image["expected_dilation"] or 0.0 for image in images), default=0.0)
         budgets = [report["run"]["budget"] for report in reports]
-        by_probes, most, wrappers = (statistics.median(budget[name] for budget in budgets) for name in ("probes", "probes_high", "wrappers"))
+        names = ("probes", "probes_high", "wrappers", "set_up")
+        by_probes, most, wrappers, threads = (statistics.median(budget[name] for budget in budgets) for name in names)
         length = statistics.median(report["run"]["wall_s"] for report in reports)
         off = statistics.median(len({one["region"] for one in report["run"]["switched"]}) for report in reports)
         probes = f"{percent(by_probes)} (≤ {percent(most)})"
-        figures = [percent(expected), probes, percent(wrappers), percent(table["dilation"]), percent(table["noise"])]
+        figures = [percent(expected), probes, percent(wrappers), percent(threads), percent(table["dilation"]), percent(table["noise"])]
         return [code.name, f"{length:.2g} s", selected, *figures, f"{off:g}", str(table["pairs"])]
 
 
@@ -263,7 +264,7 @@ def main():
             try:
                 cells = bench.row(code, (end - time.monotonic()) / (len(todo) - index), options.pairs)
             except (RuntimeError, OSError, KeyError, ValueError, ZeroDivisionError) as error:
-                cells, failed = [code.name, f"{type(error).__name__}: {error}", *[""] * 8], True
+                cells, failed = [code.name, f"{type(error).__name__}: {error}", *[""] * 9], True
             print("| " + " | ".join(cells) + " |", flush=True)
     sys.exit(1 if failed else 0)
 

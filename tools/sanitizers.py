@@ -2,7 +2,7 @@
 """Runs what Tareweight loads into programs under the address and the thread sanitizer.
 
 The libraries are built with a sanitizer (a switch of rustc that is not stable: RUSTC_BOOTSTRAP), programs with clang's. Storms of threads,
-forks and signals, and messages under both MPI libraries, run measured in every mode, switched off and on from outside meanwhile. A report
+forks and signals, and messages under each MPI library, run measured in every mode, switched off and on from outside meanwhile. A report
 counts where the tool's code is in it; what a program prints must be what it prints unmeasured.
 """
 
@@ -17,7 +17,15 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
-LIBRARIES = {"libtare.so": "tare-preload-runtime", "libtare_openmpi.so": "tare-preload-openmpi", "libtare_mpich.so": "tare-preload-mpich"}
+LIBRARIES = {
+    "libtare.so": "tare-preload-runtime",
+    "libtare_openmpi.so": "tare-preload-openmpi",
+    "libtare_mpich.so": "tare-preload-mpich",
+    "libtare_mpiabi.so": "tare-preload-mpiabi",
+}
+TARGET_DIRECTORY = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target"))
+# An MPI library of the standard's ABI, where one was unpacked (tools/install-mpi-abi).
+MPI_ABI = TARGET_DIRECTORY / "tools/mpi-abi"
 TARGET = "x86_64-unknown-linux-gnu"
 # Some functions that rustc's LLVM calls are newer than the runtime of the clang that builds the programs.
 NEWER = """#include <string.h>
@@ -44,7 +52,7 @@ MPI = {
 
 def build(sanitizer, tare, folder):
     """A directory with `tare` and sanitized libraries beside it."""
-    target = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target")) / f"sanitize-{sanitizer}"
+    target = TARGET_DIRECTORY / f"sanitize-{sanitizer}"
     flags = f"-Zsanitizer={sanitizer} -Cunsafe-allow-abi-mismatch=sanitizer"
     environment = {**os.environ, "RUSTC_BOOTSTRAP": "1", "RUSTFLAGS": flags, "CARGO_TARGET_DIR": str(target)}
     packages = [word for name in LIBRARIES.values() for word in ("-p", name)]
@@ -66,12 +74,22 @@ def programs(sanitizer, folder):
     storm = folder / "storm"
     subprocess.run(["clang", str(HERE / "sanitizers/storm.c"), "-o", str(storm), *flags], check=True)
     yield "storm", storm, [str(storm)]
-    for library in ("openmpi", "mpich"):
+    for library, compiler, launcher in mpi_libraries():
         program = folder / f"patterns.{library}"
         source = HERE.parent / "examples/patterns/patterns.c"
-        subprocess.run([f"mpicc.{library}", str(source), "-o", str(program), *flags], env=environment, check=True)
+        subprocess.run([compiler, str(source), "-o", str(program), *flags], env=environment, check=True)
         for pattern in PATTERNS:
-            yield f"{pattern}.{library}", program, [f"mpirun.{library}", "-n", "2", str(program), pattern]
+            yield f"{pattern}.{library}", program, [launcher, "-n", "2", str(program), pattern]
+
+
+def mpi_libraries():
+    """Names of MPI libraries, their compilers and launchers."""
+    for library in ("openmpi", "mpich"):
+        yield library, f"mpicc.{library}", f"mpirun.{library}"
+    if (MPI_ABI / "lib/libmpi_abi.so.1").exists():
+        yield "mpiabi", str(MPI_ABI / "bin/mpicc_abi"), str(MPI_ABI / "bin/mpiexec")
+    else:
+        print(f"left out: no MPI library of the standard's ABI is in {MPI_ABI}")
 
 
 def own_functions(program):

@@ -49,8 +49,7 @@ pub const UNWRITTEN: &str = "unmeasured";
 pub const IMAGE_TABLE: u64 = 4096;
 /// Bytes of an arena.
 pub const ARENA: u64 = 32 << 20;
-/// Threads that can be measured in one process at once. Where more have been, some share a location: its root has a call
-/// for each of them.
+/// Threads that can be measured in one process at once. Where more have been, some share a location: its root has a call for each of them.
 pub const MAX_LOCATIONS: u32 = 1024;
 
 /// From an arena's start to its frames.
@@ -223,7 +222,7 @@ pub const NOT_SAID: i64 = i64::MIN;
 
 record! {
     /// A thread of the process.
-    LocationRecord, 256 {
+    LocationRecord, 264 {
         /// Number of the thread within the process; the main thread is 0.
         0 thread: u32,
         /// Thread id of the kernel, of the last thread if several have shared the location.
@@ -277,12 +276,14 @@ record! {
         224 queued_base: i64,
         /// That sum as it was last read, plus one: at the end of a thread, and in wrappers some 10 ms apart. 0 where it was never read.
         232 queued_plus_one: u64,
-        /// Processors on which the thread was allowed to run at its begin; 0 where that is not known.
+        /// Processors on which the (first) thread was allowed to run at its begin; 0 where that is not known.
         240 processors: u32,
         /// The first of them.
         244 first_processor: u32,
         /// What of that sum was read at the end of wrapped calls: it passed in them, but for what is less than 10 ms apart.
         248 queued_in_wrappers: u64,
+        /// Ticks spent in setting up the threads of the location, which is over when their time begins.
+        256 setup_ticks: u64,
     }
 }
 

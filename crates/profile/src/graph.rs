@@ -259,6 +259,7 @@ impl Reader<'_, '_> {
             end_ticks,
             tool_ticks: raw.tool_ticks,
             slow_ticks: raw.slow_ticks,
+            setup_ticks: raw.setup_ticks,
             overhead: cost(raw.overhead),
             delay_gain: raw.delay_gain,
             off_batches: raw.off_batches,

@@ -395,6 +395,8 @@ pub struct Location {
     pub tool_ticks: u64,
     /// Of these, what slow paths of probes took.
     pub slow_ticks: u64,
+    /// Ticks spent in setting up its threads, before their time begins.
+    pub setup_ticks: u64,
     /// Overhead as the runtime had added it up, ticks.
     pub overhead: f64,
     /// Delay gained in waits, ticks.

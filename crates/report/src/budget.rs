@@ -1,6 +1,6 @@
 //! What probes took in a run, against the budget that it had. MPI wrappers do not count against it: they are what is
-//! asked for, and are said beside, as are the sites of regions that were switched off, which run on as instructions that do
-//! nothing.
+//! asked for, and are said beside, as are setting threads up, which no selection makes less, and the sites of regions that were
+//! switched off, which run on as instructions that do nothing.
 
 use serde::Serialize;
 use tare_compensate::Figure;
@@ -14,7 +14,7 @@ use crate::run::Results;
 const PAIR_OF_SITES_S: f64 = 0.86e-9;
 /// The part of a pair of hooks in a hot loop that is left of one that returns at once (12.7 of some 50 ns there).
 const PART_OF_HOOKS: f64 = 0.25;
-/// The least part of the time by sites that are off that is told to people.
+/// The least part of the time by sites that are off, and by threads' set-up, that is told to people.
 const TELLING: f64 = 0.001;
 
 /// Parts of the time that the run would have taken without probes and wrappers.
@@ -22,13 +22,15 @@ const TELLING: f64 = 0.001;
 pub(crate) struct Spent {
     /// The budget.
     allowed: f64,
-    /// What probes took of all threads, slow paths and counting included.
+    /// What probes took of all threads, slow paths and counting included, but not the set-up of threads.
     probes: f64,
     probes_low: f64,
     /// With every probe as dear as in a hot loop.
     probes_high: f64,
     /// What MPI wrappers took.
     wrappers: f64,
+    /// What it took to set threads up.
+    set_up: f64,
     /// What the sites of regions that were switched off took, had calls come as often as before.
     off_low: f64,
     off_high: f64,
@@ -42,10 +44,12 @@ impl Spent {
     pub(crate) fn of(results: &Results<'_>) -> Option<Self> {
         let profile = results.profile;
         let allowed = profile.processes.iter().find_map(|process| process.budget)?;
-        let (mut without, mut probes, mut wrappers) = (0.0, Figure::exact(0.0), 0.0);
+        let (mut without, mut probes, mut wrappers, mut set_up) = (0.0, Figure::exact(0.0), 0.0, 0.0);
         for (location, spent) in profile.locations.iter().zip(&results.parallel.locations) {
-            if profile.process_of(location).clock.is_known() {
-                // A thread's set-up is a slow path before its time begins: it is not part of that, and not taken off it.
+            let clock = profile.process_of(location).clock;
+            if clock.is_known() {
+                // A thread's time begins behind its set-up, which is not part of it, and not taken off it.
+                set_up += clock.seconds(location.setup_ticks as f64);
                 without += spent.nodes.first().map_or(0.0, |root| root.measured_inclusive_s) - spent.overhead_s;
                 probes.value += spent.probes.value;
                 probes.low += spent.probes.low;
@@ -57,13 +61,14 @@ impl Spent {
         let [value, low, high] = [probes.value, probes.low, probes.high].map(part);
         let sites = || profile.processes.iter().map(|process| off_sites(profile, process));
         let [off_low, off_high] = [0, 1].map(|end| part(sites().map(|ends| ends[end]).sum()));
-        let wrappers = part(wrappers);
+        let [wrappers, set_up] = [wrappers, set_up].map(part);
         (without > 0.0).then_some(Self {
             allowed,
             probes: value,
             probes_low: low,
             probes_high: high,
             wrappers,
+            set_up,
             off_low,
             off_high,
             without_s: without,
@@ -76,12 +81,14 @@ impl Spent {
         let shares = [self.allowed, self.probes, self.probes_low, self.probes_high, self.wrappers].map(|part| share(part, glyphs));
         let [allowed, probes, low, high, wrappers] = shares;
         let interval = if low == high { String::new() } else { format!(" ({low} {} {high})", glyphs.ellipsis) };
-        if self.probes > 1.0 {
-            let [probes, without] = [self.probes * self.without_s, self.without_s].map(|seconds| time_with_unit(seconds, glyphs));
+        let with_set_up = self.probes + self.set_up;
+        if with_set_up > 1.0 {
+            let [probes, without] = [with_set_up * self.without_s, self.without_s].map(|seconds| time_with_unit(seconds, glyphs));
             return format!("{allowed} allowed; the program itself took {without} alone, and probes {probes} with their set-up");
         }
         let over = if self.probes > self.allowed { format!(", {} more", share(self.probes - self.allowed, glyphs)) } else { String::new() };
         let besides = if self.wrappers > 0.0 { format!("; MPI wrappers took {wrappers} besides") } else { String::new() };
+        let set_up = if self.set_up >= TELLING { format!("; setting threads up took {}", share(self.set_up, glyphs)) } else { String::new() };
         let sites = if self.off_high >= TELLING {
             let [low, high] = [self.off_low, self.off_high].map(|part| share(part, glyphs));
             let range = if low == high { low } else { format!("{low} to {high}") };
@@ -89,7 +96,7 @@ impl Spent {
         } else {
             String::new()
         };
-        format!("{allowed} allowed, probes took {probes}{interval}{over}{besides}{sites}")
+        format!("{allowed} allowed, probes took {probes}{interval}{over}{besides}{set_up}{sites}")
     }
 }
 
@@ -121,13 +128,24 @@ mod tests {
 
     #[test]
     fn parts_of_next_to_nothing_are_times() {
-        let spent =
-            Spent { allowed: 0.02, probes: 0.015, probes_low: 0.01, probes_high: 0.03, wrappers: 0.0, off_low: 0.0, off_high: 0.0, without_s: 10.0 };
+        let spent = Spent {
+            allowed: 0.02,
+            probes: 0.015,
+            probes_low: 0.01,
+            probes_high: 0.03,
+            wrappers: 0.0,
+            set_up: 0.0,
+            off_low: 0.0,
+            off_high: 0.0,
+            without_s: 10.0,
+        };
         let said = |spent: &Spent| spent.sentence(&Glyphs::ASCII).replace('\u{a0}', " ");
         assert_eq!(said(&spent), "2.0 % allowed, probes took 1.5 % (1.0 % ... 3.0 %)");
         let sites = Spent { off_low: 0.001, off_high: 0.02, ..spent };
         assert!(said(&sites).ends_with("; what is off still took 0.1 % to 2.0 %, had its calls come as often as before"), "{}", said(&sites));
-        let empty = Spent { probes: 3.0, probes_low: 2.0, probes_high: 4.0, without_s: 20e-6, ..spent };
+        let threads = Spent { wrappers: 0.02, set_up: 0.013, ..spent };
+        assert!(said(&threads).ends_with("; MPI wrappers took 2.0 % besides; setting threads up took 1.3 %"), "{}", said(&threads));
+        let empty = Spent { probes: 2.5, set_up: 0.5, probes_low: 2.0, probes_high: 4.0, without_s: 20e-6, ..spent };
         assert_eq!(said(&empty), "2.0 % allowed; the program itself took 20.00 us alone, and probes 60.00 us with their set-up");
     }
 }

@@ -159,10 +159,10 @@ fn what_a_thread_was_set_up_for_is_not_taken_off_its_time() {
     let mut profile = alone_and_lossy();
     profile.processes[0].budget = Some(0.02);
     let life: i64 = profile.locations[0].nodes.iter().map(|node| node.exclusive).sum();
-    profile.locations[0].slow_ticks = 2 * life.unsigned_abs();
+    profile.locations[0].setup_ticks = 2 * life.unsigned_abs();
     let document = parsed(&json::report(&run(), &Results::new(&profile, Mode::Parallel)));
     let number = |path: &str| at(&document, path).as_f64().expect("a number");
-    let alone = number("locations.0.probes_s") / number("run.budget.probes");
+    let alone = 2.0 * number("locations.0.measured_s") / number("run.budget.set_up");
     let wanted = number("locations.0.compensated_s");
     assert!((alone - wanted).abs() < 1e-6 * wanted, "{alone} for {wanted}");
 }

@@ -13,7 +13,7 @@ use tare_format::graph::{
 /// Bytes that are allocated together.
 pub(crate) const PAGE: u64 = 4096;
 /// Frames that are allocated together.
-pub(crate) const FRAME_CHUNK: u64 = 16 * PAGE / size_of::<LiveFrame>() as u64;
+pub(crate) const FRAME_CHUNK: u64 = 4 * PAGE / size_of::<LiveFrame>() as u64;
 /// Nodes that are allocated together.
 pub(crate) const NODE_CHUNK: u32 = PAGE as u32 / Node::SIZE as u32;
 /// The index of the overflow node.

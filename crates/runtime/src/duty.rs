@@ -42,6 +42,10 @@ const TELLING: u64 = 1024;
 /// Ticks of a debt for which a path goes that breaks the whole budget by itself (some 0.3 ms); for twice the debt, one that
 /// takes half the budget goes, and so on.
 const DEBT: u64 = 1_000_000;
+/// Ticks that a graph of its own costs a thread: its pages, and the slow paths by which it learns its paths (some 0.4 ms).
+const GRAPH: u64 = 1_000_000;
+/// The part of the budget that such graphs may take.
+const PART_OF_GRAPHS: u64 = 4;
 /// How much dearer than a leaf a path has to be in the middle of others.
 const MIDDLE: u64 = 4;
 
@@ -74,6 +78,13 @@ impl Account {
     fn allows_focus(&self, pair: u64) -> bool {
         self.credit > i64::try_from(u64::from(BATCH) * pair + BOUNDARY).unwrap_or(i64::MAX)
     }
+}
+
+/// Whether the process has lasted long enough for one more graph of a thread beside so many.
+pub(crate) fn allows_graph(graphs: u32, budget: Budget) -> bool {
+    let begin = graph_file::header().map_or(u64::MAX, |header| header.start_ticks.load(Relaxed));
+    let allowed = u128::from(now().0.saturating_sub(begin)) * u128::from(budget.0);
+    u128::from(graphs) * u128::from(GRAPH * PART_OF_GRAPHS * Budget::WHOLE) < allowed
 }
 
 /// Whether the calls of a path are short enough for its probes to matter, from ticks per call.
@@ -118,14 +129,13 @@ pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64, budget
 }
 
 /// Whether a thread that goes on where another has ended leaves a node quiet for the calls that have not come of its batch: where
-/// threads are short, the boundaries of each would cost more than all that they do.
-pub(crate) fn goes_on(node: &LiveNode, record: &LiveBatch) -> bool {
-    let left = node.left.load(Relaxed);
+/// threads are short, the boundaries of each would cost more than all that they do. The time between the threads is not the batch's.
+pub(crate) fn goes_on(local: Local, node: &LiveNode, record: &LiveBatch) -> bool {
     let is_quiet = node.mode.load(Relaxed) == aside::quiet_mode(node) as u8;
-    let goes_on = settings().budget.is_some() && is_quiet && left > 0;
+    let goes_on = settings().budget.is_some() && is_quiet && node.left.load(Relaxed) > 0;
     if goes_on {
-        record.length.store(u64::from(left.unsigned_abs()), Relaxed);
-        record.boundary.store(now().0, Relaxed);
+        let between = now().0.saturating_sub(local.arena.location().end_ticks.load(Relaxed));
+        record.boundary.fetch_add(between, Relaxed);
     }
     goes_on
 }

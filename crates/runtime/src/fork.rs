@@ -37,12 +37,10 @@ extern "C" fn in_child() {
         (_, None) => true,
         (None, Some(_)) => false,
     };
-    if let Some(kit) = Kit::of(state) {
-        kit.keep();
-    }
     if !taken_over {
         state.reset();
     }
+    Kit::keep_only(Kit::of(state));
     graph_file::know_only(Local::of(state).map(|local| local.arena));
     // SAFETY: a forked child has a single thread.
     unsafe { graph_file::replace(own) };

@@ -142,17 +142,17 @@ pub(crate) fn record_image(id_base: u32, regions: u32, bias: u64, identity: &[u8
     true
 }
 
-/// A fresh arena for the calling thread, in the file; `None` where there is no room for one.
-pub(crate) fn new_arena() -> Option<Arena> {
+/// A fresh arena for the calling thread, whose id this is, in the file, and its number; `None` where there is no room for one.
+pub(crate) fn new_arena(thread: u32) -> Option<(u32, Arena)> {
     let header = header()?;
-    let is_main = sys::thread_id() == header.pid.load(Ordering::Relaxed);
+    let is_main = thread == header.pid.load(Ordering::Relaxed);
     let index = if is_main { 0 } else { next_location()? };
     let place = place()?;
     let made = map_arena(place, index).and_then(|arena| if arena.allocate_first() { Ok(arena) } else { Err(Errno(libc::ENOSPC)) });
     let arena = made.map_err(|why| unwritten::say(None, &place.directory, why)).ok()?;
     know_arena(index, arena);
     header.locations.fetch_max(index + 1, Ordering::Release);
-    Some(arena)
+    Some((index, arena))
 }
 
 /// A fresh arena in the file that is no thread's graph; `None` where there is no room for one.

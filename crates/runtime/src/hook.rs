@@ -124,7 +124,7 @@ fn thread_of_hook() -> Option<Local> {
     let state = ThreadState::current();
     Local::of(state).or_else(|| {
         let _signals = SignalsBlocked::new();
-        process::is_measuring().then(|| thread::ready(state)).flatten()
+        process::is_measuring().then(|| thread::ready(state, now().0)).flatten()
     })
 }
 

@@ -13,77 +13,84 @@ use crate::edges::{EdgeTable, Edges, Inserted, key};
 use crate::graph_file;
 use crate::kit::Kit;
 use crate::local::Local;
-use crate::process::now;
 use crate::state::ThreadState;
 use crate::sys;
-use crate::thread::{ENDED, RUNS};
+use crate::thread::{ENDED, connect};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering, Ordering::Relaxed};
 use tare_format::graph::{BatchRecord, MAX_LOCATIONS, Mode, PeerRecord};
 
-/// Where the search goes on: the location after the one that was taken last, whose thread has ended longest ago.
+/// The first locations, where a search begins: where few threads live at once their graphs are always the same, which
+/// processors still have in their caches.
+const NEAR: u32 = 8;
+/// Where the search goes on behind them: the location after the one that was taken last, whose thread has ended longest ago.
 static NEXT: AtomicU32 = AtomicU32::new(1);
 
-/// The graph of a thread that has ended, for the calling one. With signals held back; the kit is cleared.
-pub(crate) fn inherit(state: &'static ThreadState, kit: &Kit) -> Option<Local> {
-    let arena = claim()?;
-    kit.equip(state);
-    state.high.store(arena.high_half(), Relaxed);
-    state.arena.store(arena.start().as_ptr(), Relaxed);
-    let local = Local { state, arena };
+/// The graph of a thread that has ended, for the calling one, whose id this is. With signals held back.
+pub(crate) fn inherit(state: &'static ThreadState, thread: u32) -> Option<Local> {
+    let (arena, kit) = claim(thread)?;
+    let local = connect(state, arena, kit);
+    if !kit.knows_all_of(local) {
+        know_paths(local);
+    }
     know_again(local);
-    local.open_root(now().0);
-    arena.location().state.store(RUNS, Relaxed);
     Some(local)
 }
 
-/// An arena of the file whose thread has ended; its location names the calling thread from now on.
-fn claim() -> Option<Arena> {
+/// An arena of the file whose thread has ended, and its kit; its location names the calling thread from now on.
+fn claim(thread: u32) -> Option<(Arena, &'static Kit)> {
     let pid = graph_file::header()?.pid.load(Relaxed);
     let first = NEXT.load(Relaxed);
     let others = graph_file::locations().min(MAX_LOCATIONS).saturating_sub(1);
-    (0..others).find_map(|step| {
-        let index = 1 + (first - 1 + step) % others;
-        let arena = graph_file::arena_of(index).filter(|&arena| claims(arena, pid))?;
-        NEXT.store(1 + index % others, Relaxed);
-        Some(arena)
+    let far = (0..others).map(|step| 1 + (first - 1 + step) % others);
+    (1..=others.min(NEAR)).chain(far).find_map(|index| {
+        let kit = Kit::of_location(index)?;
+        let arena = graph_file::arena_of(index).filter(|&arena| claims(arena, pid, thread))?;
+        if index > NEAR {
+            NEXT.store(1 + index % others, Relaxed);
+        }
+        Some((arena, kit))
     })
 }
 
-fn claims(arena: Arena, pid: u32) -> bool {
+fn claims(arena: Arena, pid: u32, thread: u32) -> bool {
     let location = arena.location();
-    let thread = location.tid.load(Ordering::Acquire);
-    location.state.load(Relaxed) == ENDED
-        && !sys::is_thread(pid, thread)
-        && location.tid.compare_exchange(thread, sys::thread_id(), Ordering::AcqRel, Relaxed).is_ok()
+    let last = location.tid.load(Relaxed);
+    location.state.load(Ordering::Acquire) == ENDED
+        && !sys::is_thread(pid, last)
+        && location.tid.compare_exchange(last, thread, Ordering::AcqRel, Relaxed).is_ok()
 }
 
-/// What the state of a thread says of its arena, from the arena itself: which pages there are, what was spent, and where
-/// paths lead.
+/// What the state of a thread says of its arena, from the arena itself: which pages there are, and what was spent. Batches
+/// that do not go on are closed.
 fn know_again(local: Local) {
     let (state, location) = (local.state, local.arena.location());
     let whole_pages = |records: u32, size: usize| records.next_multiple_of(PAGE as u32 / size as u32);
-    let nodes = location.nodes.load(Relaxed);
-    state.nodes_ready.store(nodes.next_multiple_of(NODE_CHUNK), Relaxed);
+    state.nodes_ready.store(location.nodes.load(Relaxed).next_multiple_of(NODE_CHUNK), Relaxed);
     state.batches_ready.store(whole_pages(location.batches.load(Relaxed), BatchRecord::SIZE), Relaxed);
     state.peers_ready.store(whole_pages(location.peers.load(Relaxed), PeerRecord::SIZE), Relaxed);
     state.overhead.store(location.overhead.load(Relaxed).cast_signed(), Relaxed);
-    for index in 1..nodes {
-        let node = local.arena.node(index);
-        let parent = local.arena.word_of(local.arena.node(node.parent.load(Relaxed)));
-        enter(&state.edges, key(parent, node.region.load(Relaxed)), local.arena.word_of(node));
-        know_partners(local, index);
-        let record = local.cold_of(node).batch_record.load(Relaxed).checked_sub(1).map(|record| local.arena.batch(record));
+    // Only nodes with a record are ever quiet.
+    for record in (0..location.batches.load(Relaxed)).map(|index| local.arena.batch(index)) {
+        let node = local.arena.node(record.node.load(Relaxed));
         if node.mode.load(Relaxed) != Mode::On as u8 {
             state.aside.fetch_add(1, Relaxed);
-            if !record.is_some_and(|record| duty::goes_on(node, record)) {
+            if !duty::goes_on(local, node, record) {
                 aside::close(local, node);
                 batch::wait_for(node, 0);
             }
         }
-        if let Some(record) = record {
-            batch::take_nothing(record);
-        }
+        batch::take_nothing(record);
+    }
+}
+
+/// Enters into the thread's tables where paths lead.
+fn know_paths(local: Local) {
+    for index in 1..local.arena.location().nodes.load(Relaxed) {
+        let node = local.arena.node(index);
+        let parent = local.arena.word_of(local.arena.node(node.parent.load(Relaxed)));
+        enter(&local.state.edges, key(parent, node.region.load(Relaxed)), local.arena.word_of(node));
+        know_partners(local, index);
     }
 }
 

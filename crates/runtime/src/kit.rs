@@ -1,21 +1,25 @@
 //! What a thread needs beside its arena: a site cache, a table of edges, a stack for slow paths, and for threads beyond the room
-//! of the graph file an arena of their own. What ended threads leave is used again by new ones.
+//! of the graph file an arena of their own. The kit of a thread that has a location of the graph file stays with that, and goes to
+//! the next thread there as it is: it knows the paths. Others are emptied and used again.
 //!
 //! What always holds: a kit is used by one thread at a time, from taking it until the kernel knows that thread no
 //! longer. So probes in destructors that run after the thread has left its kit still have it. As many kits are made as
-//! threads live at once.
+//! there are locations, and threads beyond them that live at once.
 
 use crate::arena::Arena;
 use crate::edges::{EdgeTable, Edges};
 use crate::graph_file::{self, region_capacity};
+use crate::local::Local;
 use crate::state::ThreadState;
 use crate::sys;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use tare_format::graph::ARENA;
+use tare_format::graph::{ARENA, MAX_LOCATIONS};
 
 /// All kits, the newest first. None is ever taken out.
 static KITS: AtomicPtr<Kit> = AtomicPtr::new(core::ptr::null_mut());
+/// Those that stay with a location, by its number.
+static OF_LOCATIONS: [AtomicPtr<Kit>; MAX_LOCATIONS as usize] = [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_LOCATIONS as usize];
 
 /// Bytes of a site cache, behind which its kit stands.
 fn cache_length() -> usize {
@@ -43,8 +47,11 @@ pub(crate) struct Kit {
     /// Null until a thread was beyond the room.
     scratch: AtomicPtr<u8>,
     next: AtomicPtr<Kit>,
-    /// The thread that has left it; 0 while it is in use.
+    /// The thread that has left it; 0 while it is in use, or stays with a location.
     left_by: AtomicU32,
+    /// Of how many nodes and peers of its location the tables knew when its last thread left.
+    nodes: AtomicU32,
+    peers: AtomicU32,
 }
 
 impl Kit {
@@ -55,16 +62,26 @@ impl Kit {
 
     /// One whose thread has ended.
     fn left() -> Option<&'static Self> {
+        Self::all().find(|kit| kit.claim())
+    }
+
+    fn all() -> impl Iterator<Item = &'static Self> {
         // SAFETY: null or a kit; kits are never unmapped.
-        let mut next = unsafe { KITS.load(Ordering::Acquire).as_ref() };
-        while let Some(kit) = next {
-            if kit.claim() {
-                return Some(kit);
-            }
-            // SAFETY: as above.
-            next = unsafe { kit.next.load(Ordering::Relaxed).as_ref() };
+        let kit = |place: &AtomicPtr<Self>| unsafe { place.load(Ordering::Acquire).as_ref() };
+        core::iter::successors(kit(&KITS), move |last| kit(&last.next))
+    }
+
+    /// The kit that stays with a location.
+    pub(crate) fn of_location(index: u32) -> Option<&'static Self> {
+        // SAFETY: null or a kit; kits are never unmapped.
+        unsafe { OF_LOCATIONS.get(index as usize)?.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// It stays with a location from now on.
+    pub(crate) fn stay(&self, index: u32) {
+        if let Some(place) = OF_LOCATIONS.get(index as usize) {
+            place.store(core::ptr::from_ref(self).cast_mut(), Ordering::Release);
         }
-        None
     }
 
     /// Whether its thread has ended; then it belongs to the calling thread.
@@ -149,18 +166,38 @@ impl Kit {
         Some(arena)
     }
 
-    /// The tables of the calling thread, which have grown since it took the kit, stay with it.
-    pub(crate) fn keep_tables(&self, state: &ThreadState) {
-        self.edges.store(state.edges.load(Ordering::Relaxed), Ordering::Relaxed);
-        self.partners.store(state.partners.load(Ordering::Relaxed), Ordering::Relaxed);
+    /// The calling thread is at its end: its tables, which have grown since it took the kit, stay with it. One that
+    /// stays with no location is left to others.
+    pub(crate) fn leave_with(&self, local: Local) {
+        let location = local.arena.location();
+        self.edges.store(local.state.edges.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.partners.store(local.state.partners.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.nodes.store(location.nodes.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.peers.store(location.peers.load(Ordering::Relaxed), Ordering::Relaxed);
+        if location.thread.load(Ordering::Relaxed) == graph_file::SCRATCH {
+            self.leave();
+        }
     }
 
-    /// The calling thread has forked at its end, and goes on with this kit in the child.
-    pub(crate) fn keep(&self) {
-        self.left_by.store(0, Ordering::Release);
+    /// Whether the tables know all nodes and peers of the location: destructors may have called probes after the thread had left.
+    pub(crate) fn knows_all_of(&self, local: Local) -> bool {
+        let location = local.arena.location();
+        self.nodes.load(Ordering::Relaxed) == location.nodes.load(Ordering::Relaxed)
+            && self.peers.load(Ordering::Relaxed) == location.peers.load(Ordering::Relaxed)
     }
 
-    /// The calling thread is at its end, and leaves the kit to others.
+    /// In a forked child: this kit is that of its only thread, and stays with its location; all others are free.
+    pub(crate) fn keep_only(own: Option<&Self>) {
+        let thread = sys::thread_id();
+        Self::all().for_each(|kit| kit.left_by.store(thread, Ordering::Relaxed));
+        OF_LOCATIONS.iter().for_each(|place| place.store(core::ptr::null_mut(), Ordering::Relaxed));
+        if let Some(kit) = own {
+            kit.left_by.store(0, Ordering::Release);
+            kit.stay(0);
+        }
+    }
+
+    /// The calling thread leaves the kit to others, once it has ended.
     pub(crate) fn leave(&self) {
         self.left_by.store(sys::thread_id(), Ordering::Release);
     }

@@ -139,6 +139,7 @@ live! {
         processors: AtomicU32,
         first_processor: AtomicU32,
         queued_in_wrappers: AtomicU64,
+        setup_ticks: AtomicU64,
     }
 }
 

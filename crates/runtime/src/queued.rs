@@ -10,6 +10,7 @@
 //! [`LocationRecord::queued_base`]: tare_format::graph::LocationRecord::queued_base
 
 use crate::clock::BETWEEN_SAMPLES;
+use crate::graph_file;
 use crate::live::{LiveLocation, add};
 use crate::local::Local;
 use crate::process::now;
@@ -25,14 +26,18 @@ pub(crate) fn begin(local: Local) {
     local.state.queue_read.store(now().0, Relaxed);
     let before = if location.queued_base.load(Relaxed) == NOT_SAID { None } else { Some(location.queued_plus_one.load(Relaxed).saturating_sub(1)) };
     let thread = location.tid.load(Relaxed);
-    let counted = if thread == sys::process_id() { counted(thread) } else { Some(Counted::default()) };
+    let is_main = graph_file::header().is_some_and(|header| header.pid.load(Relaxed) == thread);
+    let counted = if is_main { counted(thread) } else { Some(Counted::default()) };
     let base = before.zip(counted).map(|(before, counted)| before.cast_signed() - counted.queued.cast_signed());
     local.state.ran.store(counted.map_or(0, |counted| counted.ran), Relaxed);
     local.state.queue_read_ns.store(sys::clock_ns(libc::CLOCK_MONOTONIC), Relaxed);
     location.queued_base.store(base.unwrap_or(NOT_SAID), Relaxed);
-    let (processors, first) = sys::allowed_processors();
-    location.processors.store(processors, Relaxed);
-    location.first_processor.store(first, Relaxed);
+    // Threads that share a location are of one kind.
+    if location.processors.load(Relaxed) == 0 {
+        let (processors, first) = sys::allowed_processors();
+        location.processors.store(processors, Relaxed);
+        location.first_processor.store(first, Relaxed);
+    }
 }
 
 /// The calling thread ends by itself. One that lived for less than some 10 ms is not asked about: where there are many, that would

@@ -64,7 +64,7 @@ pub(crate) extern "C" fn slow_path(state: &'static ThreadState, region: u32, sp:
 
 fn enter(state: &'static ThreadState, place: Place, ticks: u64, door: Door) -> Answer {
     let Place { region, sp, .. } = place;
-    let Some(local) = thread::ready(state) else { return Answer::Done };
+    let Some(local) = thread::ready(state, ticks) else { return Answer::Done };
     local.attribute(local.owner(), ticks);
     close_dead_frames(local, sp, ticks);
     if let Some(header) = graph_file::header() {
@@ -170,8 +170,9 @@ fn count(local: Local, begin: u64) {
     let now = fenced();
     local.attribute(node, now);
     let end = now + TAIL.load(Relaxed);
-    // The set-up of a thread comes before the time of its root.
-    local.count_tool(node, end.saturating_sub(begin.max(local.opened())));
-    add(&local.arena.location().slow_ticks, end.saturating_sub(begin));
+    // The set-up of a thread comes before the time of its root, and is counted apart.
+    let spent = end.saturating_sub(begin.max(local.opened()));
+    local.count_tool(node, spent);
+    add(&local.arena.location().slow_ticks, spent);
     local.publish(now);
 }

@@ -1,25 +1,28 @@
 //! Threads: set up at their first probe, with a graph of their own or that of a thread that has ended, marked at their end.
 
 use crate::arena::Arena;
+use crate::duty;
 use crate::graph_file;
 use crate::inherit::inherit;
 use crate::kit::Kit;
+use crate::live::add;
 use crate::local::Local;
 use crate::metrics;
 use crate::process::{self, now};
 use crate::queued;
+use crate::settings::settings;
 use crate::state::ThreadState;
 use crate::sys;
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicI64, Ordering::Relaxed, Ordering::Release};
 
 /// State of a location whose thread runs.
 pub(crate) const RUNS: u32 = 1;
 /// State of a location whose thread has ended.
 pub(crate) const ENDED: u32 = 2;
 
-/// Threads that have a graph of their own whatever happens. Of programs with more, most start one for each of many tasks: a
-/// thread then goes on where one has ended, whose paths are known, and has a graph of its own only where none has.
+/// Threads that have a graph of their own, as long as a budget allows it. Of programs with more, most start one for each of many tasks:
+/// a thread then goes on where one has ended, whose paths are known, and has a graph of its own only where none has.
 const OWN_GRAPHS: u32 = 64;
 
 /// The key whose destructor marks the end of a thread; negative without one.
@@ -37,26 +40,22 @@ pub(crate) fn make_key() {
     }
 }
 
-/// The thread, set up now if it is not yet. `None` where nothing is to be recorded, or there is no memory.
-pub(crate) fn ready(state: &'static ThreadState) -> Option<Local> {
+/// The thread, set up now if it is not yet, which has begun at that moment. `None` where nothing is to be recorded, or there is
+/// no memory.
+pub(crate) fn ready(state: &'static ThreadState, since: u64) -> Option<Local> {
     match Local::of(state) {
         Some(local) => Some(local),
-        None => process::is_measuring().then(|| set_up(state)).flatten(),
+        None => process::is_measuring().then(|| set_up(state, since)).flatten(),
     }
 }
 
-fn set_up(state: &'static ThreadState) -> Option<Local> {
-    let kit = Kit::take()?;
-    let fresh = || graph_file::new_arena().map(|arena| set_up_on(state, arena, kit));
-    let own = if graph_file::locations() < OWN_GRAPHS { fresh() } else { None };
-    let Some(local) = own.or_else(|| inherit(state, kit)).or_else(fresh).or_else(|| beyond_room(state, kit)) else {
-        kit.leave();
-        return None;
-    };
+fn set_up(state: &'static ThreadState, since: u64) -> Option<Local> {
+    let thread = sys::thread_id();
+    let own = if may_have_own() { begin(state, thread) } else { None };
+    let local = own.or_else(|| inherit(state, thread)).or_else(|| begin(state, thread)).or_else(|| beyond_room(state))?;
     let location = local.arena.location();
-    location.tid.store(sys::thread_id(), Relaxed);
+    location.tid.store(thread, Relaxed);
     location.thread_state.store(core::ptr::from_ref(state).addr() as u64, Relaxed);
-    location.state.store(RUNS, Relaxed);
     queued::begin(local);
     metrics::begin(local);
     if let Ok(key) = u32::try_from(KEY.load(Relaxed)) {
@@ -64,25 +63,56 @@ fn set_up(state: &'static ThreadState) -> Option<Local> {
         // SAFETY: the key exists, and is one of those that need no memory.
         unsafe { libc::pthread_setspecific(key, value) };
     }
+    let ticks = now().0;
+    if location.start_ticks.load(Relaxed) == 0 {
+        location.start_ticks.store(ticks, Relaxed);
+    }
+    local.open_root(ticks);
+    location.state.store(RUNS, Relaxed);
+    add(&location.setup_ticks, ticks.saturating_sub(since));
     Some(local)
 }
 
-/// A thread for which there is no room, because too many live at once: it is counted as lost.
-fn beyond_room(state: &'static ThreadState, kit: &Kit) -> Option<Local> {
-    graph_file::count_lost_thread();
-    let arena = kit.scratch_arena().filter(|arena| arena.allocate_first())?;
-    Some(set_up_on(state, arena, kit))
+/// Whether the thread has a graph of its own also where another thread's has ended.
+fn may_have_own() -> bool {
+    let graphs = graph_file::locations();
+    graphs < OWN_GRAPHS && settings().budget.is_none_or(|budget| duty::allows_graph(graphs, budget))
 }
 
-/// Connects a thread with a fresh arena: site cache, table of edges, root.
-pub(crate) fn set_up_on(state: &'static ThreadState, arena: Arena, kit: &Kit) -> Local {
-    let begin = now().0;
+/// A graph of its own in the file.
+fn begin(state: &'static ThreadState, thread: u32) -> Option<Local> {
+    let kit = Kit::take()?;
+    let Some((index, arena)) = graph_file::new_arena(thread) else {
+        kit.leave();
+        return None;
+    };
+    kit.stay(index);
+    Some(connect(state, arena, kit))
+}
+
+/// A thread for which there is no room, because too many live at once: it is counted as lost.
+fn beyond_room(state: &'static ThreadState) -> Option<Local> {
+    graph_file::count_lost_thread();
+    let kit = Kit::take()?;
+    let Some(arena) = kit.scratch_arena().filter(|arena| arena.allocate_first()) else {
+        kit.leave();
+        return None;
+    };
+    Some(connect(state, arena, kit))
+}
+
+/// Connects a thread with an arena: site cache, table of edges, stack for slow paths.
+pub(crate) fn connect(state: &'static ThreadState, arena: Arena, kit: &Kit) -> Local {
     kit.equip(state);
     state.high.store(arena.high_half(), Relaxed);
     state.arena.store(arena.start().as_ptr(), Relaxed);
-    arena.location().start_ticks.store(begin, Relaxed);
-    let local = Local { state, arena };
-    local.open_root(begin);
+    Local { state, arena }
+}
+
+/// Connects a thread with a fresh arena, and opens the root.
+pub(crate) fn set_up_on(state: &'static ThreadState, arena: Arena, kit: &Kit) -> Local {
+    let local = connect(state, arena, kit);
+    local.open_root(now().0);
     local
 }
 
@@ -96,11 +126,11 @@ extern "C" fn at_end(state: *mut c_void) {
         close_location(local);
         metrics::end(own);
         queued::leave(local);
-        local.arena.location().state.store(ENDED, Relaxed);
         if let Some(kit) = Kit::of(own) {
-            kit.keep_tables(own);
-            kit.leave();
+            kit.leave_with(local);
         }
+        // Behind what the next thread of the location goes on with.
+        local.arena.location().state.store(ENDED, Release);
     }
 }
 

@@ -53,7 +53,7 @@ pub fn thread() -> Option<Thread> {
         return Some(Thread { local });
     }
     let _signals = SignalsBlocked::new();
-    thread::ready(state).map(|local| Thread { local })
+    thread::ready(state, process::now().0).map(|local| Thread { local })
 }
 
 /// Whether the program asks in passing, and does not wait for the answer, in the call that comes back to this address; as far as
