@@ -56,6 +56,8 @@ pub struct Abi {
     pub handle: usize,
     /// Layout of a status.
     pub status: StatusLayout,
+    /// Whether several communicators can be made at once. In Open MPI 4.1 `MPI_Comm_idup` hangs where others are under way on other communicators.
+    pub makes_several: bool,
     /// `MPI_PROC_NULL`.
     pub proc_null: i32,
     /// `MPI_ROOT`.

@@ -4,7 +4,7 @@
 //! (of an inter-communicator: of both groups), without attributes (a duplicate would call the program's copy functions,
 //! and Open MPI calls them also for every inter-communicator made from another), errors returned. Shadows are made by the members right after
 //! the real call, as every one of them has just returned from it. Communicators that come into being otherwise
-//! (spawned, connected, not yet there when the call returns) have none, and what is sent there carries no delay.
+//! (spawned, connected) have none, and what is sent there carries no delay.
 
 use crate::among::Members;
 use crate::answers::Wanted;
@@ -125,6 +125,12 @@ impl Communicators {
         self.known.write().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::new(comm));
     }
 
+    /// Gets to know a communicator that has a shadow already.
+    pub(crate) fn adopt(&self, session: &Session, handle: usize, shadow: usize) {
+        let Some(comm) = Comm::under(session, handle, self.made.fetch_add(1, Ordering::Relaxed), |_| Some(Some(shadow))) else { return };
+        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(handle, Arc::new(comm));
+    }
+
     /// Gets to know that something belongs to a process alone, as a communicator of it does.
     pub(crate) fn share(&self, name: usize, alone: Arc<Comm>) {
         self.known.write().unwrap_or_else(PoisonError::into_inner).insert(name, alone);
@@ -159,24 +165,31 @@ impl Communicators {
 
 impl Comm {
     fn new(session: &Session, handle: usize, key: u64) -> Option<Self> {
+        Self::under(session, handle, key, |comm| {
+            // Nobody is late for himself. In a program of sessions that has not met others yet, MPICH crashes where it is to make a communicator
+            // of another one, or is asked whether a message has come.
+            let is_alone = comm.size == 1 && !comm.inter && !lifecycle::has_world();
+            if session.carries() && !is_alone { Some(Some(Self::cast_shadow(session, handle, comm.inter)?)) } else { Some(None) }
+        })
+    }
+
+    /// One with the shadow that it is given; `None` where that fails.
+    fn under(session: &Session, handle: usize, key: u64, shadow: impl FnOnce(&Self) -> Option<Option<usize>>) -> Option<Self> {
         let int_of = |id| {
             let mut value = 0_i32;
             session.ask(id, [handle, &raw mut value as usize]).map(|()| value)
         };
         let (size, rank) = (int_of(Id::MPI_Comm_size)?, int_of(Id::MPI_Comm_rank)?);
         let inter = int_of(Id::MPI_Comm_test_inter)? != 0;
-        // Nobody is late for himself. In a program of sessions that has not met others yet, MPICH crashes where it is to make a communicator
-        // of another one, or is asked whether a message has come.
-        let is_alone = size == 1 && !inter && !lifecycle::has_world();
-        let shadow = if session.carries() && !is_alone { Some(Self::cast_shadow(session, handle, inter)?) } else { None };
         let (queue, missed, peers, neighbours) = (Mutex::default(), AtomicU32::new(0), OnceLock::new(), OnceLock::new());
         let (early, numbered, parted, epochs, met) = (Mutex::default(), AtomicU64::new(0), Mutex::default(), Mutex::default(), Mutex::default());
         let (visitors, joint, locks, carrying) = (Mutex::default(), Mutex::default(), Mutex::default(), AtomicU64::new(0));
         #[rustfmt::skip]
         let mut comm = Self {
-            key, shadow, offset: 0, size, rank, inter, queue, missed, early, numbered, parted, epochs, joint, locks, met, visitors, carrying, handle, peers, neighbours,
+            key, shadow: None, offset: 0, size, rank, inter, queue, missed, early, numbered, parted, epochs, joint, locks, met, visitors, carrying, handle, peers, neighbours,
         };
-        if let Some(shadow) = shadow.filter(|_| inter) {
+        comm.shadow = shadow(&comm)?;
+        if let Some(shadow) = comm.shadow.filter(|_| inter) {
             let mut there = 0_i32;
             session.ask(Id::MPI_Comm_rank, [shadow, &raw mut there as usize])?;
             // The group that stands first is the one whose ranks stay as they are.

@@ -6,6 +6,7 @@
 use crate::among;
 use crate::call::{Call, Span};
 use crate::communicators::{Comm, Spread};
+use crate::duplicates::Duplicate;
 use crate::export::Arguments;
 use crate::files;
 use crate::holds::Hold;
@@ -41,6 +42,8 @@ pub(crate) enum Tracked {
     PreparedAmong(among::Prepared),
     /// A collective operation on a file, started.
     Joint(files::Round),
+    /// A communicator whose making was started.
+    Duplicate(Box<Duplicate>),
     /// A message in parts.
     PartsSent(parted::Sent),
     /// Its receive.
@@ -64,7 +67,7 @@ impl Tracked {
     /// Whether its completion means something, other than that of a posted receive.
     fn is_other(&self) -> bool {
         match self {
-            Self::Send(_) | Self::Collective(_) | Self::Among(_) | Self::Joint(_) => true,
+            Self::Send(_) | Self::Collective(_) | Self::Among(_) | Self::Joint(_) | Self::Duplicate(_) => true,
             Self::PreparedCollective(prepared) => prepared.is_active(),
             Self::PreparedAmong(prepared) => prepared.is_active(),
             Self::PartsReceived(parts) => parts.is_active(),
@@ -75,7 +78,7 @@ impl Tracked {
 
     /// Whether the request outlives its completion.
     fn is_persistent(&self) -> bool {
-        !matches!(self, Self::Send(_) | Self::Collective(_) | Self::Among(_) | Self::Joint(_) | Self::Receive { .. })
+        !matches!(self, Self::Send(_) | Self::Collective(_) | Self::Among(_) | Self::Joint(_) | Self::Duplicate(_) | Self::Receive { .. })
     }
 }
 
@@ -341,6 +344,10 @@ fn end_others(call: &Call<'_>, requests: Vec<usize>, span: &Span, arrived: &mut 
             Some(Tracked::Send(hold)) => others.holds.push(hold),
             Some(Tracked::Among(round)) => others.add(call, Some(round.end(session))),
             Some(Tracked::Joint(round)) => others.add(call, Some(round.end(session, span.end))),
+            Some(Tracked::Duplicate(duplicate)) => match duplicate.land(session) {
+                Some(flight) => others.add(call, flight.map_or(Some(Arrivals::NONE), |flight| Some(flight.land(session)?.arrivals(session)))),
+                None => others.add(call, None),
+            },
             Some(Tracked::Collective(flight)) => match flight.land(session) {
                 Some(flight) => {
                     others.holds.extend(flight.hold(session));

@@ -8,7 +8,9 @@ use crate::memory::write_int;
 use crate::real::Real;
 use crate::session::Session;
 use crate::table::{Id, function};
-use crate::{among, answers, collective, communicators, completion, epochs, files, lifecycle, locks, messages, parted, probing, started, windows};
+use crate::{
+    among, answers, collective, communicators, completion, duplicates, epochs, files, lifecycle, locks, messages, parted, probing, started, windows,
+};
 
 /// Words that are passed through: the longest function of the standard has 13 arguments.
 pub const ARGUMENTS: usize = 14;
@@ -177,6 +179,7 @@ fn in_session(call: &mut Call<'_>) -> Span {
         Meaning::Joint(part, data) => files::operation(call, part, data),
         Meaning::Transfer(data) => files::transfer(call, data),
         Meaning::Create { new, by_parent } => communicators::create(call, new, by_parent),
+        Meaning::CreateLater(new, request) => duplicates::start(call, new, request),
         Meaning::FreeComm => communicators::free(call),
         Meaning::Uncovered => {
             call.uncovered();

@@ -8,7 +8,7 @@
 //! * [`table`]: every function of the standard with what a call means; [`meaning`] says what there is to mean.
 //! * [`abi`], [`openmpi`], [`mpich`], [`mpiabi`]: what is to be known of a library's binary interface.
 //! * `real`, `absent`, `guard`, `memory`: calling the real function, or having none, telling inner calls apart, reading arguments.
-//! * `session`, `lifecycle`, `communicators`: from `MPI_Init` to `MPI_Finalize`.
+//! * `session`, `lifecycle`, `communicators`, `duplicates`: from `MPI_Init` to `MPI_Finalize`.
 //! * `call`: one call of the program: its region, its clock readings, what it did to the thread's delay.
 //! * `transport`, `matching`: shadow messages; `board`: what processes of one machine see of each other; `holds`: what may hold up an
 //!   end besides messages; `answers`: messages that travel back to senders that may wait; `usual`: what our own work takes.
@@ -34,6 +34,7 @@ mod collective;
 mod communicators;
 mod completion;
 mod description;
+mod duplicates;
 mod epochs;
 mod export;
 mod files;

@@ -97,6 +97,8 @@ pub enum Meaning {
         /// Whether all members of the communicator at position 0 take part, and not only those of the new one.
         by_parent: bool,
     },
+    /// The making of a communicator is started: positions of its handle and of the request.
+    CreateLater(Position, Position),
     /// A communicator ends.
     FreeComm,
 }

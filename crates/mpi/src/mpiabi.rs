@@ -11,6 +11,7 @@ pub static ABI: Abi = Abi {
     names: &[c"libmpi_abi.so.1", c"libmpi_abi.so.0"],
     handle: 8,
     status: StatusLayout { size: 32, source: 0, tag: 4, error: 8, rest: StatusRest::Asked },
+    makes_several: true,
     proc_null: -3,
     root: -4,
     any_source: -1,

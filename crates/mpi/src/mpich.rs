@@ -18,6 +18,7 @@ pub static ABI: Abi = Abi {
             cancelled: |status| word(status, 4) & 1 != 0,
         },
     },
+    makes_several: true,
     proc_null: -1,
     root: -3,
     any_source: -2,

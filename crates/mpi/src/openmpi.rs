@@ -18,6 +18,7 @@ pub static ABI: Abi = Abi {
             cancelled: |status| word(status, 12) != 0,
         },
     },
+    makes_several: false,
     proc_null: -2,
     root: -4,
     any_source: -1,

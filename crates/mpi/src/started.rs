@@ -64,15 +64,7 @@ pub(crate) fn start(call: &mut Call<'_>, collective: Collective) -> Span {
     if comm.inter {
         return among::groups(call, Stage::Started, comm, collective);
     }
-    let root = collective.dependence.root(call);
-    let flight = Flight::of(call, &comm, collective, root).and_then(|mut flight| {
-        flight.load(call);
-        let started = flight.start(session, &comm, collective.dependence, root);
-        if started.is_none() {
-            call.unpaired(1);
-        }
-        started.map(|()| flight)
-    });
+    let flight = fly(call, &comm, collective);
     let span = call.run();
     if !span.succeeded() {
         flight.into_iter().for_each(|flight| session.late.keep(session, flight));
@@ -85,6 +77,29 @@ pub(crate) fn start(call: &mut Call<'_>, collective: Collective) -> Span {
         session.requests.track(request, Tracked::Collective(flight));
     }
     span
+}
+
+/// Tells the others that this process is here; `None` where nobody would be told anything.
+pub(crate) fn fly(call: &mut Call<'_>, comm: &Arc<Comm>, collective: Collective) -> Option<Box<Flight>> {
+    let root = collective.dependence.root(call);
+    let mut flight = Flight::of(call, comm, collective, root)?;
+    flight.load(call);
+    let started = flight.start(call.session, comm, collective.dependence, root);
+    if started.is_none() {
+        call.unpaired(1);
+    }
+    started.map(|()| flight)
+}
+
+/// Waits until something of ours that all have started is through, for [`PATIENCE`] at most.
+pub(crate) fn is_through(session: &Session, request: &mut usize) -> bool {
+    let started = now();
+    while !test(session, request) {
+        if now().0.saturating_sub(started.0) > PATIENCE {
+            return false;
+        }
+    }
+    true
 }
 
 /// A call that prepares a collective; the request stands behind the hints.
@@ -149,15 +164,8 @@ impl Flight {
         }
     }
 
-    /// Waits until it is through, for [`PATIENCE`] at most.
     fn is_through(&mut self, session: &Session) -> bool {
-        let started = now();
-        while !test(session, &mut self.request) {
-            if now().0.saturating_sub(started.0) > PATIENCE {
-                return false;
-            }
-        }
-        true
+        is_through(session, &mut self.request)
     }
 
     /// What the collective depended on, now that it has ended.
@@ -230,7 +238,7 @@ impl Prepared {
 }
 
 impl Late {
-    fn keep(&self, session: &Session, flight: Box<Flight>) {
+    pub(crate) fn keep(&self, session: &Session, flight: Box<Flight>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain_mut(|flight| !test(session, &mut flight.request));
         all.push(flight);

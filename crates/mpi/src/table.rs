@@ -123,8 +123,8 @@ macro_rules! for_each_function {
             word MPI_Comm_get_name Plain;
             word MPI_Comm_get_parent Plain;
             word MPI_Comm_group Plain;
-            word MPI_Comm_idup Uncovered;
-            word MPI_Comm_idup_with_info Uncovered;
+            word MPI_Comm_idup Meaning::CreateLater(1, 2);
+            word MPI_Comm_idup_with_info Meaning::CreateLater(2, 3);
             word MPI_Comm_iflush_buffer Uncovered;
             word MPI_Comm_join Uncovered;
             word MPI_Comm_rank Plain;

@@ -108,11 +108,14 @@ hands_on! {
     by_giving_back_a_lock_late_that_is_one_of_all "62";
 }
 
+/// As MPICH has it, and not Open MPI 4.1.
 macro_rules! hands_on_in_mpi_4 {
     ($($name:ident $how:literal;)*) => { $(#[test] fn $name() { hands_on_in(&[Mpi::Mpich, Mpi::Standard], $how); })* };
 }
 
 hands_on_in_mpi_4! {
+    by_starting_late_to_make_a_communicator "33";
+    on_a_communicator_whose_making_was_started "34";
     by_a_persistent_collective "40";
     by_a_persistent_broadcast "41";
     by_a_persistent_collective_among_neighbours "42";

@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
     int rank, value = 0, flag = 0, index, how = atoi(getenv("HOW"));
     int ring = 2, periodic = 1, sent[2] = {0, 0}, received[2];
     MPI_Request requests[2];
-    MPI_Comm cart, other, turned;
+    MPI_Comm cart, other, turned, pair;
     MPI_Win window;
     MPI_File file;
     MPI_Group all, partner, reversed;
@@ -49,6 +49,10 @@ int main(int argc, char **argv) {
     MPI_Group_free(&reversed);
     if (how >= 50 && how < 60) MPI_File_open(MPI_COMM_WORLD, "data", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
     if (how >= 60 && how < 63 && rank == 1) MPI_Win_lock(how == 61 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, 0, 0, window);
+    if (how == 34) {
+        MPI_Comm_idup(MPI_COMM_WORLD, &pair, &requests[0]);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    }
     MPI_Barrier(MPI_COMM_WORLD);
     if (how == 30) MPI_Iallreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, turned, &requests[0]);
     if (how == 31) {    /* the small message lets rank 1 find the announcement of the large one */
@@ -105,14 +109,12 @@ int main(int argc, char **argv) {
             MPI_Recv(&value, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         }
         break;
-    case 8: {
-        MPI_Comm pair;
+    case 8:
         MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &pair);
         if (rank == 1) MPI_Sendrecv(&value, 1, MPI_INT, 1, 5, &value, 1, MPI_INT, MPI_PROC_NULL, 5, pair, MPI_STATUS_IGNORE);
         else MPI_Sendrecv(&value, 1, MPI_INT, MPI_PROC_NULL, 5, &index, 1, MPI_INT, 0, 5, pair, MPI_STATUS_IGNORE);
         MPI_Comm_free(&pair);
         break;
-    }
     case 9:
         if (rank == 1) {
             MPI_Send(&value, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
@@ -240,6 +242,16 @@ int main(int argc, char **argv) {
             while (usleep(1000), !flag) MPI_Request_get_status(requests[0], &flag, MPI_STATUS_IGNORE);
             MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
         }
+        break;
+    case 33:    /* the making of a communicator is started late */
+        MPI_Comm_idup(MPI_COMM_WORLD, &pair, &requests[0]);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        MPI_Comm_free(&pair);
+        break;
+    case 34:    /* and a message is late on one that was made so */
+        if (rank == 1) MPI_Send(&value, 1, MPI_INT, 0, 5, pair);
+        else MPI_Recv(&value, 1, MPI_INT, 1, 5, pair, MPI_STATUS_IGNORE);
+        MPI_Comm_free(&pair);
         break;
     case 50: MPI_File_write_all(file, sent, 1, MPI_INT, MPI_STATUS_IGNORE); break;
     case 51: MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL); break;
