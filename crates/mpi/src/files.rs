@@ -2,7 +2,8 @@
 //!
 //! Which of them do is the library's choice, by operation, by file system, by what is written where: some wait for all, some for the first
 //! rank alone, some for nobody. So each tells all others when it comes in, in messages under the number of the operation, and looks at its
-//! end who was there by then. Whom an operation has once ended without, it is not taken to wait for any more.
+//! end who was there by then. Whom an operation has ended without more often than it has ended with them behind this process, it is not taken
+//! to wait for. (Once says little: on a busy machine a message may be late itself.)
 
 use crate::answers::Wanted;
 use crate::call::{Call, Span};
@@ -14,7 +15,7 @@ use crate::memory::{count, handle, read_handle, read_pointer};
 use crate::messages::{Others, settle};
 use crate::session::Session;
 use crate::transport::{self, Shadow};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use tare_delay::completion::{Arrivals, Moment};
 use tare_format::ids::Ticks;
@@ -27,17 +28,33 @@ const MOST_MEMBERS: i32 = 1024;
 /// What the members of a file are about.
 #[derive(Debug, Default)]
 pub(crate) struct Joint {
-    /// Those whom an operation was seen not to wait for.
-    free: HashSet<(&'static str, i32)>,
+    /// By operation and member: how operations have ended that began before the member came in.
+    ends: HashMap<(&'static str, i32), Ends>,
     /// Numbers of operations that are under way.
     flying: Vec<Wanted>,
     /// The operation that was begun and is to be ended by another call.
     begun: Option<Round>,
 }
 
+/// How often operations have ended that began before a member came in.
+#[derive(Debug, Default)]
+struct Ends {
+    with: u32,
+    without: u32,
+}
+
+impl Ends {
+    /// Whether they do not wait for it.
+    const fn are_free(&self) -> bool {
+        self.without > self.with
+    }
+}
+
 /// An operation that is under way.
 #[derive(Debug)]
 pub(crate) struct Round {
+    /// When this process came in.
+    began: Ticks,
     members: Arc<Comm>,
     function: &'static str,
     number: Wanted,
@@ -148,7 +165,7 @@ impl Round {
             transport::post(call, &members, member, TAG, number);
         }
         joint_of(&members).flying.push(number);
-        Self { members, function: call.function().name, number, others }
+        Self { began: call.moment().at, members, function: call.function().name, number, others }
     }
 
     /// What the completion of a started one has waited for, which ended at this moment.
@@ -159,7 +176,7 @@ impl Round {
     }
 
     /// What a call of this function has waited for, which ended at this moment: those who had come in by then, but for those whom such
-    /// calls are seen not to wait for.
+    /// calls mostly do not wait for.
     fn arrivals(&mut self, session: &Session, function: &'static str, end: Ticks) -> Arrivals {
         let mut joint = joint_of(&self.members);
         let oldest = joint.flying.iter().copied().min().unwrap_or(self.number);
@@ -167,12 +184,14 @@ impl Round {
         let mut arrivals = Arrivals::NONE;
         for (member, came) in &mut self.others {
             *came = came.or_else(|| shadow.look((*member, TAG), self.number, oldest, end).map(|note| note.sent));
-            match came {
-                Some(came) if !joint.free.contains(&(function, *member)) => arrivals = arrivals.join(Arrivals::one(*came)),
-                Some(_) => {}
-                None => {
-                    joint.free.insert((function, *member));
-                }
+            let ends = joint.ends.entry((function, *member)).or_default();
+            let Some(came) = *came else {
+                ends.without += 1;
+                continue;
+            };
+            ends.with += u32::from(came.at > self.began);
+            if !ends.are_free() {
+                arrivals = arrivals.join(Arrivals::one(came));
             }
         }
         arrivals
