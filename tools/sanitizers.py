@@ -130,13 +130,16 @@ def measured(tare, name, words, arguments, sanitizer, folder):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--tare", required=True, help="the command, with its libraries beside it")
-    tare_built = arguments.parse_args().tare
+    arguments.add_argument("programs", nargs="*", help="by their names in what is printed (default: all)")
+    options = arguments.parse_args()
     found = 0
     for sanitizer in ("address", "thread"):
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
-            tare = build(sanitizer, tare_built, folder)
+            tare = build(sanitizer, options.tare, folder)
             for name, program, words in programs(sanitizer, folder):
+                if options.programs and name not in options.programs:
+                    continue
                 (folder / f"{name}.names").write_text("".join(f"{one}\n" for one in own_functions(program)))
                 plain = subprocess.run(words, capture_output=True, text=True, env={**os.environ, **MPI, **OPTIONS[sanitizer]})
                 for mode in MODES:
