@@ -121,7 +121,7 @@ fn a_run_that_is_over_is_looked_through_by_keys() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let mut terminal = Terminal::start(top(&place, &["run"]));
     let shown = terminal.has("exit status 0");
-    assert!(shown.contains("2 ranks × 1") && shown.contains("MPI_Init") && shown.contains("self so far"), "{shown}");
+    assert!(shown.contains("2 ranks × 1") && shown.contains("MPI_Init") && shown.contains("self, "), "{shown}");
     // Found by name; from the region to its heaviest path, and to the caller.
     terminal.press("/P3\r");
     terminal.until(|shown| chosen(shown).contains("P3") && !shown.contains("MPI_Init"), "P3 alone");
@@ -146,7 +146,7 @@ fn a_run_that_is_over_is_looked_through_by_keys() {
     terminal.press("3");
     assert!(terminal.has("rank 1 → 0").contains("receiver waited"));
     terminal.press("1c");
-    terminal.has("measured so far");
+    terminal.has("measured, ");
     terminal.press("?");
     terminal.has("freezes the screen");
     terminal.press(" q");

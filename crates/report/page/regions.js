@@ -198,13 +198,13 @@ export class Regions {
     this.table.refresh(focus);
   }
 
-  /** The column for times of a call: that of the middle one of all regions, as some regions are called once for the whole run. */
+  /** The column for times of a call: the middle one of all regions has few digits in it, as some regions are called once for the whole run. */
   columnOfCalls() {
     const values = this.valuesShown();
     if (this.calls?.values !== values) {
       const { regions } = this.model;
       const times = Float64Array.from({ length: regions.rows }, (_, region) => Math.abs(this.of({ region }, "each"))).filter((time) => time > 0).sort();
-      this.calls = { values, column: columnFor(times[times.length >> 1] ?? 0) };
+      this.calls = { values, column: columnFor(10 * (times[times.length >> 1] ?? 0)) };
     }
     return this.calls.column;
   }

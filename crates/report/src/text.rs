@@ -116,7 +116,7 @@ impl Text<'_> {
         }
         let findings = finding_texts(self.results.profile, self.run, &whole.findings, &trust, writer.glyphs());
         if self.is_full {
-            self.findings(writer, &findings);
+            self.findings(writer, &whole, &findings);
         }
         writer.blank();
         self.classes(writer, &whole);
@@ -132,7 +132,7 @@ impl Text<'_> {
         }
         metrics::tables(writer, self.results.profile, top);
         if !self.is_full {
-            self.findings(writer, &findings);
+            self.findings(writer, &whole, &findings);
         }
     }
 
@@ -185,13 +185,14 @@ impl Text<'_> {
         }
     }
 
-    fn findings(&self, writer: &mut Writer<'_>, findings: &[FindingText]) {
+    fn findings(&self, writer: &mut Writer<'_>, whole: &Whole, findings: &[FindingText]) {
         if Size::of(self.results).ranks < 2 {
             return;
         }
         writer.blank();
         if findings.is_empty() {
-            writer.labelled("Findings", &format!("none: {}", no_finding(self.run, self.results.profile)));
+            let why = no_finding(self.run, self.results, whole, writer.glyphs());
+            writer.labelled("Findings", &format!("none: {why}"));
             return;
         }
         let glyphs = writer.glyphs();

@@ -178,6 +178,17 @@ fn what_is_advised_can_help_and_is_not_chosen_already() {
 }
 
 #[test]
+fn waiting_that_is_too_uncertain_for_a_finding_is_not_said_to_be_none() {
+    let mut profile = master_and_worker();
+    for location in &mut profile.locations {
+        (location.queued_in_mpi_s, location.queued_s) = (8.5, Some(8.5));
+        location.processors = Some(Processors { first: 0, number: 1 });
+    }
+    let said = words(&run(), &Results::new(&profile, Mode::Parallel));
+    assert!(said.contains("Findings none: the 3.60 s for which ranks wait in MPI_Recv in main (pi.c:80) are not known to a half"), "{said}");
+}
+
+#[test]
 fn an_export_that_says_who_waited_has_waiting_apart_from_the_work_of_mpi() {
     let mut profile = master_and_worker();
     let run = Run { measured_by: Some("tareweight 0.1.0".into()), was_compensated: Some("parallel"), ..run() };

@@ -119,8 +119,15 @@ fn regions(app: &App, snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, V
             order: vec![now.unwrap_or(0.0), time, waiting.unwrap_or(0.0), calls.unwrap_or(0.0), spread(region, seconds), region.calls as f64],
         }
     };
-    let total = format!("{} so far, {}", if app.is_measured { "measured" } else { "self" }, unit.name(GLYPHS));
+    let total = total_of(app, "self", unit);
     (heads(&["Region", "now", &total, "wait", "calls/s", "ranks", "calls"]), snapshot.regions.iter().map(line).collect())
+}
+
+/// The head of a column of times: so far, while the run goes on.
+fn total_of(app: &App, what: &str, unit: Unit) -> String {
+    let what = if app.is_measured { "measured" } else { what };
+    let so_far = if app.readings.latest().is_over() { "" } else { " so far" };
+    format!("{what}{so_far}, {}", unit.name(GLYPHS))
 }
 
 /// A block for each rank, as high as its time among the ranks.
@@ -262,7 +269,7 @@ fn paths(app: &App, snapshot: &Snapshot, rates: &Rates<'_>, sorted_by: usize) ->
             stack.extend(shown);
         }
     }
-    let total = format!("{} so far, {}", if app.is_measured { "measured" } else { "time" }, unit.name(GLYPHS));
+    let total = total_of(app, "time", unit);
     Table { heads: heads(&["Call path", "now", &total, "wait", "calls/s", "calls"]), sorted_by, lines }
 }
 

@@ -180,6 +180,9 @@ fn the_cursor_stays_on_its_row_when_the_order_changes() {
     assert!(chosen(&text(&app, 100, 30)).contains("init"));
     app.read(snapshot(9.0, None));
     assert!(chosen(&text(&app, 100, 30)).contains("init"));
+    app.read(snapshot(9.5, Some("exit status 0")));
+    let over = text(&app, 100, 30);
+    assert!(over.contains("self, s") && !over.contains("so far"), "{over}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ use crate::whole::tree::CallTree;
 use crate::whole::waits::WaitPlace;
 
 /// Below this part of the run's time there is no finding.
-const LEAST_PART: f64 = 0.01;
+pub const LEAST_PART: f64 = 0.01;
 /// What is left of waiting by the work of ranks, where the rest may be for want of processors, is only a finding from this part on:
 /// who shares a processor works more slowly, too.
 const LEAST_BY_WORK: f64 = 0.05;

@@ -122,7 +122,7 @@ fn findings(html: &mut String, parts: &Parts<'_>, findings: &[FindingText]) {
     }
     html.push_str("<h3>Findings</h3>");
     if findings.is_empty() {
-        let _ = write!(html, "<p>None: {}.</p>", no_finding(parts.run, parts.results.profile));
+        let _ = write!(html, "<p>None: {}.</p>", escape(&no_finding(parts.run, parts.results, parts.whole, GLYPHS)));
         return;
     }
     html.push_str("<ol class=\"findings\">");

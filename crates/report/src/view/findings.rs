@@ -1,14 +1,14 @@
 //! Findings in words: what, where, how much, how sure, what to try.
 
 use tare_compensate::Figure;
-use tare_compensate::whole::{Cause, Certainty, Finding, FindingKind, Shortage};
+use tare_compensate::whole::{Cause, Certainty, Finding, FindingKind, LEAST_PART, Shortage};
 use tare_profile::{Profile, RegionIndex, RegionKind};
 
 use super::shortage::had_none;
-use super::{Trust, place};
+use super::{Size, Time, Trust, Whole, place};
 use crate::layout::Glyphs;
 use crate::number::{byte_size, change, count, share, time_in_words};
-use crate::run::Run;
+use crate::run::{Results, Run};
 use crate::shell;
 
 /// A finding, ready to be read.
@@ -233,12 +233,20 @@ pub(crate) fn knows_waiting(run: &Run, profile: &Profile) -> bool {
     run.measured_by.is_none() || profile.locations.iter().flat_map(|location| &location.nodes).any(|node| node.exchanged().wait_ticks > 0)
 }
 
-/// What is said where there is no finding.
-pub(crate) fn no_finding(run: &Run, profile: &Profile) -> &'static str {
-    if knows_waiting(run, profile) {
-        "no place where waiting or messages are known to cost a noteworthy part of the time"
-    } else {
-        "where ranks waited is not known of this file"
+/// What is said where there is no finding. A place where ranks wait for a noteworthy part of the time is none where that is too uncertain.
+pub(crate) fn no_finding(run: &Run, results: &Results<'_>, whole: &Whole, glyphs: &Glyphs) -> String {
+    let profile = results.profile;
+    if !knows_waiting(run, profile) {
+        return "where ranks waited is not known of this file".to_string();
+    }
+    let words = Words { profile, run, glyphs };
+    let (ranks, time) = (Size::of(results).ranks.max(1) as f64, Time::of(results).map_or(0.0, |time| time.shown.value));
+    match whole.places.iter().find(|place| place.wait_s > 0.0 && place.wait_s / ranks >= LEAST_PART * time) {
+        Some(place) => {
+            let seconds = time_in_words(place.wait_s / ranks, glyphs);
+            format!("the {seconds} for which ranks wait in {} are not known to a half", words.at(place.operation, place.caller))
+        }
+        None => "no place where waiting or messages are known to cost a noteworthy part of the time".to_string(),
     }
 }
 
