@@ -20,6 +20,7 @@ pub mod difference;
 mod exclusive;
 mod figure;
 pub mod metric;
+mod pairs;
 mod share;
 mod total;
 pub mod validation;
@@ -29,6 +30,7 @@ use crate::crowd::Crowd;
 use tare_profile::{Location, Profile};
 
 pub use figure::{Figure, Mark};
+pub use pairs::{PairCost, pair_costs};
 
 /// How much is taken off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -3,7 +3,7 @@
 mod support;
 
 use support::profile_of;
-use tare_compensate::{Mark, Mode, compensate};
+use tare_compensate::{Mark, Mode, compensate, pair_costs};
 use tare_profile::{BatchSums, Batches, COST_UNIT, Exchanged, Node, Processors, Profile, RegionIndex, RegionKind, Span};
 
 /// What a pair of probes costs in these cases: half of the hot loop's figure, which is the prior.
@@ -33,6 +33,19 @@ fn inclusive_times_lose_their_own_inner_part_and_the_whole_of_all_below() {
         near(nodes[index].measured_inclusive_s, measured[index]);
         near(nodes[index].inclusive.value, measured[index] - own[index] * PAIR * INNER - below[index] * PAIR);
     }
+}
+
+#[test]
+fn what_pairs_cost_is_told_for_each_call_path_in_the_parts_that_are_taken_off() {
+    let costs = pair_costs(&chain());
+    assert_eq!(costs.iter().map(|cost| (cost.calls, cost.is_in_place)).collect::<Vec<_>>(), [(10, false), (200, false), (3_000, false)]);
+    for cost in costs {
+        near(cost.inner_s, PAIR * INNER);
+        near(cost.outer_s, PAIR * (1.0 - INNER));
+    }
+    let mut off = chain();
+    off.locations[0].nodes.iter_mut().for_each(|node| node.on_calls = 0);
+    assert_eq!(pair_costs(&off), Vec::new(), "nobody paid");
 }
 
 #[test]

@@ -8,6 +8,7 @@
 
 mod classes;
 mod columns;
+mod costs;
 mod data;
 mod heat;
 mod live;

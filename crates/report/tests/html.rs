@@ -18,6 +18,23 @@ fn still(html: &str) -> &str {
 }
 
 #[test]
+fn trust_shows_how_far_the_cost_of_a_pair_differs_between_call_paths() {
+    let trust = |profile: &Profile| {
+        let html = made(&run(), profile);
+        html.split("<section id=\"trust\"").nth(1).and_then(|rest| rest.split("</section>").next()).expect("the section").to_string()
+    };
+    let shown = trust(&master_and_worker());
+    let [own, of_caller] = shown.split("<figure class=\"costs\">").skip(1).collect::<Vec<_>>().try_into().expect("a picture of each part");
+    assert!(own.contains("α, in the region's own time: least ") && of_caller.contains("β, in its caller's time: least "), "{shown}");
+    // `inside` was measured in place; `main` and `emplace_hint` have what that cost.
+    assert!(own.contains("class=\"in-place\"") && own.contains("class=\"prior\""), "{own}");
+    assert!(shown.contains("parts of the 90.0\u{202f}M calls whose probes were on; 100.0\u{202f}% of them"), "{shown}");
+    let mut off = master_and_worker();
+    off.locations.iter_mut().flat_map(|location| &mut location.nodes).for_each(|node| node.on_calls = 0);
+    assert!(!trust(&off).contains("class=\"costs\""), "nobody paid");
+}
+
+#[test]
 fn trust_shows_what_was_taken_off_ranks_and_regions_with_its_interval() {
     let html = page(&run(), &Results::new(&master_and_worker(), Mode::Parallel), &[], MOST_PATHS);
     let trust = html.split("<section id=\"trust\"").nth(1).and_then(|rest| rest.split("</section>").next()).expect("the section");

@@ -6,7 +6,7 @@ use tare_compensate::whole::WaitPlace;
 use tare_compensate::{Mark, Mode};
 
 use super::markup::{self, escape};
-use super::{classes, ranks, summary};
+use super::{classes, costs, ranks, summary};
 use crate::budget::Spent;
 use crate::layout::Glyphs;
 use crate::metrics;
@@ -212,6 +212,7 @@ fn trust(html: &mut String, parts: &Parts<'_>) {
     if parts.results.shown.mode != Mode::Off {
         ranks::dumbbells(html, parts);
         ranks::dumbbells_of_regions(html, parts);
+        costs::histograms(html, parts);
     }
     let marked: Vec<&RegionRow> = parts.rows.iter().filter(|row| row.shown.mark.is_some()).collect();
     let ranks = rank_rows(parts.results);
