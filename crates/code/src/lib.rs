@@ -7,6 +7,7 @@
 //! What is absent: nothing here knows of patches or of MPI, and files are not opened.
 
 mod addresses;
+mod anchored;
 mod asking;
 mod body;
 mod bounds;

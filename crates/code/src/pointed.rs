@@ -178,7 +178,8 @@ impl Room<'_, '_> {
     }
 
     /// Whether a function goes here: to an own instruction, the entry of another, or where nothing is known. What it calls may be a
-    /// function that was taken for a part of the one in front, whose end nothing names.
+    /// function that was taken for a part of the one in front, whose end nothing names; what it jumps to, code that it has in common with such
+    /// a one, as functions by hand do.
     fn is_place_to_go(&self, target: u64, is_call: bool, own: &[u64], range: Range<u64>) -> bool {
         if range.contains(&target) {
             return own.binary_search(&target).is_ok();
@@ -186,8 +187,8 @@ impl Room<'_, '_> {
         match self.fragments.at(target) {
             Some(_) if self.fragments.starting_at(target).is_some() || self.image.symbols_at(target).next().is_some() => true,
             Some(_) => {
-                let may_be_taken_in = is_call && target.is_multiple_of(ALIGNMENT) && !self.fragments.has_known_end(target);
-                may_be_taken_in && self.instructions.contains(target)
+                let may_begin = !is_call || target.is_multiple_of(ALIGNMENT);
+                may_begin && !self.fragments.has_known_end(target) && self.instructions.contains(target)
             }
             None => self.image.text_at(target).is_some() || self.image.plt_at(target).is_some(),
         }

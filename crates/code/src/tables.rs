@@ -12,6 +12,7 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use tare_image::Image;
 
 use crate::addresses::{constant_address, indexed_address};
+use crate::anchored;
 use crate::behind_start;
 use crate::bounds::Bounds;
 use crate::decode::{AddressSet, RawFlow, has_notrack, is_padding, raw_flow};
@@ -93,6 +94,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
         let mut stretch = self.stretch(ranges);
         let mut jumps = self.in_rounds(&mut stretch, ranges, frames);
         bound(&mut jumps, &stretch);
+        anchored::mark(&stretch, &mut jumps);
         jumps
     }
 

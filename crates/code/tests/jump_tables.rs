@@ -325,3 +325,45 @@ fn what_stands_behind_a_call_that_never_comes_back_is_not_reached_over_it() {
         assert_eq!(program.metrics(&image, main, None).unresolved_jumps, 1 - known, "{callee}");
     }
 }
+
+/// As assembly of codecs does: a case finds data in front of a table by the table's address, or by one of its own.
+fn beside_a_table(load: &str, read: &str) -> String {
+    format!(
+        r#"
+    .globl main
+main:
+    .cfi_startproc
+    lea table(%rip), %rdx
+    cmp $1, %edi
+    ja 2f
+    mov %edi, %edi
+    movslq (%rdx,%rdi,4), %rax
+    add %rdx, %rax
+    jmp *%rax
+1:  {load}
+    {read}
+    ret
+2:  xor %eax, %eax
+    ret
+    .cfi_endproc
+    .size main, . - main
+    .section .rodata
+    .p2align 3
+    .long 42
+table:
+    .long 1b - table, 2b - table
+    .section .note.GNU-stack, "", @progbits
+"#
+    )
+}
+
+#[test]
+fn a_table_whose_address_leads_to_other_data_as_well_is_not_understood() {
+    let read = "mov -4(%rdx), %eax";
+    let cases = [("nop", read, Some(Refusal::UnknownJump)), ("mov %rsp, %rdx", read, None), ("nop", "nopl -4(%rdx)", None)];
+    for (load, read, refusal) in cases {
+        let bytes = Workshop::new().compile("gcc", "main", "s", &beside_a_table(load, read), &[]);
+        let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
+        assert_eq!(function(&program, "main").refusal, refusal, "{load} {read}");
+    }
+}

@@ -438,3 +438,47 @@ fn functions_behind_ends_that_are_not_seen_at_once_are_none_of_what_stands_in_fr
         assert_eq!(refusal, None, "{name}");
     }
 }
+
+/// `second`, which nothing but a table tells of, goes on in the middle of `first`.
+const SHARING: &str = r"
+    .text
+    .globl main
+main:
+    sub $8, %rsp
+    call first
+    mov table(%rip), %rax
+    call *%rax
+    add $8, %rsp
+    ret
+    .p2align 4
+first:
+    lea 1(%rdi), %eax
+    neg %eax
+1:  lea 2(%rax), %eax
+    ret
+    .p2align 4
+second:
+    lea 3(%rdi), %eax
+    neg %eax
+    jmp 1b
+    .p2align 4
+    .data
+table:
+    .quad second
+    .section .note.GNU-stack
+";
+
+#[test]
+fn functions_behind_pointers_may_go_on_in_others() {
+    let shop = Workshop::new();
+    shop.compile("gcc", "sharing", "s", SHARING, &["-pie"]);
+    let bytes = shop.read("sharing");
+    let image = Image::parse(&bytes).expect("an image");
+    let second = image.symbols().iter().find(|symbol| symbol.name == "second").expect("its symbol").address;
+    run(Command::new("strip").arg(shop.path("sharing")));
+    let bytes = shop.read("sharing");
+    let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
+    let host = program.functions.iter().find(|one| one.contains(second)).expect("someone has it");
+    assert!(host.entry == second || host.other_entries.contains(&second), "{host:x?}");
+    assert_eq!(host.refusal, None, "{host:x?}");
+}
