@@ -188,6 +188,8 @@ pub struct Additions {
     pub fields: Vec<(u32, u8, Value)>,
     /// What the code consists of.
     pub routines: Vec<Routine>,
+    /// Where in the code the stubs of our own runtime begin, as [`tare_format::probe::Stubs::starts`] has them; none of other probes.
+    pub stubs: Vec<u32>,
     /// Bytes that are never written, aligned to 16.
     pub constants: Vec<u8>,
     /// Initial bytes of variables, aligned to 64.

@@ -31,7 +31,7 @@ impl Probes for Native {
         let ends = starts.into_iter().skip(1).chain([code.len() as u32]);
         let routine = |((name, start), end): ((&str, u32), u32)| Routine { name: name.to_owned(), range: start..end, frame: Vec::new() };
         let routines = NAMES.into_iter().zip(starts).zip(ends).map(routine).collect();
-        Additions { fields: fields_of(&code), code, routines, ..Additions::default() }
+        Additions { fields: fields_of(&code), code, routines, stubs: starts.to_vec(), ..Additions::default() }
     }
 
     fn inserted(&self, _function: usize, places: &[Place]) -> Inserted {

@@ -14,6 +14,7 @@ mod originals;
 mod regions;
 mod rows;
 mod seen;
+mod stubs;
 mod threads;
 mod unwinding;
 mod walk;
@@ -237,7 +238,7 @@ pub(crate) fn verify(original: &Image<'_>, program: &Program, bytes: &[u8], clai
     unwinding::check(original, &written, claims).map_err(|fault| fail("the unwind table", fault))?;
     let mut moved = AddressMap::with_capacity_and_hasher(claims.entries.len(), Default::default());
     moved.extend(claims.entries.iter().map(|&(original, _, entry)| (original, entry)));
-    additions(&written, claims, &moved).map_err(|fault| fail("the probes' own code", fault))?;
+    additions(&written, claims, &moved).and_then(|()| stubs::check(&written, claims)).map_err(|fault| fail("the probes' own code", fault))?;
     let faults = threads.map_in(&claims.functions, Seen::default, |seen, claim| {
         let walk = Walk { original, written: &written, program, moved: &moved, claims, claim };
         let checked = springboards(&written, claims, claim)

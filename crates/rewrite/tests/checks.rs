@@ -3,11 +3,12 @@
 mod common;
 
 use common::{Bench, at_levels};
+use iced_x86::{Decoder, DecoderOptions, Register};
 use tare_code::{Program, Threads};
 use tare_image::Image;
 use tare_rewrite::check::{CheckError, Checked, check, description};
-use tare_rewrite::insertion::Scope;
-use tare_rewrite::{Levels, Native, Output, Request, Selection, instrument};
+use tare_rewrite::insertion::{Additions, Inserted, Place, Probes, Scope, Value};
+use tare_rewrite::{Levels, Native, Output, Request, RewriteError, Selection, instrument};
 
 /// Loops of one function, call sites of the next, and so on: what a filter may ask for.
 const MIXED: [Levels; 4] = [
@@ -137,4 +138,75 @@ fn the_same_bytes_come_from_every_run_and_number_of_threads() {
     for threads in [2, 3] {
         assert!(expected == instrumented(&git, threads, false).bytes, "{threads} threads");
     }
+}
+
+/// Our probes with something wrong in their stubs, of which what is expected of the image knows nothing.
+struct Damaged(Additions);
+
+impl Probes for Damaged {
+    fn additions(&self) -> Additions {
+        self.0.clone()
+    }
+
+    fn inserted(&self, function: usize, places: &[Place]) -> Inserted {
+        Native.inserted(function, places)
+    }
+}
+
+/// One stub tested a word that was no slot of its image, and programs crashed that ran without the runtime.
+#[test]
+fn a_stub_that_uses_another_word_than_is_agreed_is_found() {
+    let bench = Bench::new();
+    let original = std::fs::read(bench.build("control.c", "-O1", "original")).expect("the program");
+    let image = Image::parse(&original).expect("an image");
+    let program = Program::analyse(&image).expect("code");
+    let main = program.functions.iter().position(|one| one.name == "main").expect("its function");
+    let request = Request { selected: &[Selection::of(main)], threads: Some(Threads::of(1)), ..Request::default() };
+    let write = |additions: Additions| instrument(&image, &program, &request, &Damaged(additions)).map(|_| ());
+    let sound = Native.additions();
+    assert_eq!(write(sound.clone()), Ok(()));
+    let mut tried = 0;
+    let mut expect_fault = |additions: Additions, what: String| {
+        tried += 1;
+        assert!(matches!(write(additions), Err(RewriteError::Check { .. })), "{what}");
+    };
+    for (index, &(at, tail, value)) in sound.fields.iter().enumerate() {
+        let Value::Slots(slot) = value else { panic!("a field of a stub refers to no slot") };
+        for other in [0, 8, 16, 24, 28, 32, 40, 48, 56, 64].into_iter().filter(|&other| other != slot) {
+            let mut damaged = sound.clone();
+            damaged.fields[index] = (at, tail, Value::Slots(other));
+            expect_fault(damaged, format!("{at:#x} refers to {other}"));
+        }
+        let mut damaged = sound.clone();
+        damaged.fields.remove(index);
+        expect_fault(damaged, format!("{at:#x} is missed"));
+    }
+    let fields = sound.fields.len();
+    for at in places_of_numbers(&sound) {
+        for change in [1, 7, 8, 0x10, 0x80_u8] {
+            let mut damaged = sound.clone();
+            damaged.code[at] ^= change;
+            expect_fault(damaged, format!("{at:#x} is changed by {change:#x}"));
+        }
+    }
+    assert!(tried > fields * 10 + 50, "{tried} of {fields}");
+}
+
+/// Where in the code of the stubs it stands what lies so far behind the return address, and where in the thread's state.
+fn places_of_numbers(additions: &Additions) -> Vec<usize> {
+    let ends = additions.stubs.iter().skip(1).copied().chain([additions.code.len() as u32]);
+    let mut places = Vec::new();
+    for (&start, end) in additions.stubs.iter().zip(ends) {
+        let bytes = &additions.code[start as usize..end as usize];
+        let mut decoder = Decoder::with_ip(64, bytes, u64::from(start), DecoderOptions::NONE);
+        while decoder.can_decode() {
+            let one = decoder.decode();
+            let is_number = one.op0_register() == Register::R11D && !one.is_ip_rel_memory_operand();
+            let offsets = decoder.get_constant_offsets(&one);
+            if (is_number || one.segment_prefix() == Register::FS) && offsets.has_displacement() {
+                places.push(one.ip() as usize + offsets.displacement_offset());
+            }
+        }
+    }
+    places
 }
