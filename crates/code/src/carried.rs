@@ -1,7 +1,7 @@
 //! What comes to a function, or back from a call, beside registers: flags, values below the stack pointer, the return address as a value.
 //!
 //! A function that takes its return address off the stack reads what stands behind the call, or means to learn where it runs; one that
-//! puts it back, as `vfork` does, does not.
+//! puts it back as it was, as `vfork` does, does not. One that changes it comes back elsewhere than behind the call.
 //!
 //! Compilers hand nothing over so; code by hand may. Only straight ways are followed, and a few instructions far: from a
 //! function's start, and from behind a call. What is stored first is the function's own, wherever it overlaps with what is read.
@@ -11,6 +11,7 @@ use iced_x86::{Instruction, InstructionInfoFactory, InstructionInfoOptions, Mnem
 use crate::decode::{RawFlow, enters_kernel};
 use crate::flags::ARITHMETIC;
 use crate::plain::Taken;
+use crate::through::writes;
 
 /// Instructions that are looked at behind a function's start, and behind a call.
 const REACH_OF_START: u8 = 12;
@@ -18,9 +19,18 @@ const REACH_OF_CALL: u8 = 3;
 /// Bytes below the stack pointer that signals leave alone.
 const RED_ZONE: i64 = 128;
 
+/// Bytes of the return address, to which the stack pointer leads at a function's start.
+const RETURN_ADDRESS: i64 = 8;
+
 /// Whether an instruction keeps all flags, as a system call does: that is not to depend on them.
 fn keeps_all(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Mnemonic::Pushf | Mnemonic::Pushfd | Mnemonic::Pushfq) || enters_kernel(instruction)
+}
+
+/// Whether an instruction may be there for nothing but that it reads and writes a word: so is memory touched that a stack grows into, and a
+/// return address in front of a return; and so are loads kept behind stores.
+fn touches(instruction: &Instruction) -> bool {
+    instruction.has_lock_prefix() || matches!(instruction.mnemonic(), Mnemonic::Or | Mnemonic::Shl | Mnemonic::Not)
 }
 
 /// Follows one way.
@@ -86,7 +96,8 @@ impl Carried {
         }
         let is_taken = self.taken != Register::None;
         let is_over = flow != RawFlow::Next || self.left == 0;
-        let found = reads_flags || self.is_level && self.reads_below(instruction) || is_taken && is_over;
+        let is_changed = is_taken && instruction.mnemonic() != Mnemonic::Pop && writes(instruction, self.taken.full_register());
+        let found = reads_flags || self.is_level && self.takes_from_stack(instruction) || is_taken && is_over || is_changed;
         self.open &= !instruction.rflags_modified();
         if found || is_over || self.open == 0 && !self.is_level && !is_taken {
             self.left = 0;
@@ -94,7 +105,8 @@ impl Carried {
         found
     }
 
-    fn reads_below(&mut self, instruction: &Instruction) -> bool {
+    /// Whether an instruction reads what lies below the stack pointer, or writes the return address.
+    fn takes_from_stack(&mut self, instruction: &Instruction) -> bool {
         let names_stack = instruction.memory_base() == Register::RSP || instruction.op0_register() == Register::RSP;
         if !names_stack && !instruction.is_stack_instruction() {
             return false;
@@ -109,7 +121,12 @@ impl Carried {
         let range = (start, start + i64::try_from(instruction.memory_size().size()).unwrap_or(0));
         let mut factory = InstructionInfoFactory::new();
         let info = factory.info_options(instruction, InstructionInfoOptions::NO_REGISTER_USAGE);
-        let reads = info.used_memory().iter().any(|one| matches!(one.access(), OpAccess::Read | OpAccess::ReadWrite));
+        let accesses = |wanted: [OpAccess; 2]| info.used_memory().iter().any(|one| wanted.contains(&one.access()));
+        let is_return_address = start < RETURN_ADDRESS && range.1 > 0;
+        if is_return_address && !touches(instruction) && accesses([OpAccess::Write, OpAccess::ReadWrite]) {
+            return true;
+        }
+        let reads = accesses([OpAccess::Read, OpAccess::ReadWrite]);
         let is_own = self.stored.iter().any(|&(from, end)| from < range.1 && range.0 < end);
         if reads {
             return !is_own && (-RED_ZONE..0).contains(&start);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use tare_image::Image;
 
 /// `endbr64`: with control-flow enforcement, what is called or jumped to through a pointer begins with it.
@@ -79,6 +79,12 @@ pub(crate) fn has_notrack(image: &Image<'_>, instruction: &Instruction) -> bool 
 /// Whether it calls the kernel.
 pub(crate) fn enters_kernel(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Mnemonic::Syscall | Mnemonic::Sysenter | Mnemonic::Int)
+}
+
+/// Whether it has a memory operand below the stack pointer.
+pub(crate) fn is_below_stack(instruction: &Instruction) -> bool {
+    let has_memory = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
+    has_memory && instruction.memory_base() == Register::RSP && instruction.memory_displacement64().cast_signed() < 0
 }
 
 /// Whether it only fills space.

@@ -28,6 +28,9 @@ pub(crate) struct Extent {
     /// Behind the farthest target of an own branch.
     farthest: u64,
     falls_through: bool,
+    /// What stands behind traps is its own.
+    passes_traps: bool,
+    is_behind_trap: bool,
     /// A jump table may lead to anything that follows.
     is_open: bool,
 }
@@ -43,7 +46,16 @@ impl Extent {
     pub(crate) fn new(fragment: &Fragment) -> Self {
         let range = fragment.range.clone();
         let start = range.start;
-        Self { range, is_known: fragment.has_known_end, end: start, farthest: start, falls_through: true, is_open: false }
+        Self {
+            range,
+            is_known: fragment.has_known_end,
+            end: start,
+            farthest: start,
+            falls_through: true,
+            passes_traps: fragment.traits.goes_on_behind_traps,
+            is_behind_trap: false,
+            is_open: false,
+        }
     }
 
     /// Behind the last instruction that is no padding.
@@ -69,6 +81,8 @@ impl Extent {
 
     fn follow(&mut self, image: &Image<'_>, recent: &mut Recent<'_>, flow: RawFlow) -> Step {
         let instruction = recent.last();
+        self.falls_through |= self.is_behind_trap && !is_padding(instruction);
+        self.is_behind_trap = self.passes_traps && self.falls_through && flow == RawFlow::Stop;
         let is_cut = !self.falls_through && self.farthest <= instruction.ip() && !self.is_open;
         if is_cut || flow == RawFlow::Invalid {
             return Step::Behind;

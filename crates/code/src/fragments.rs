@@ -64,6 +64,10 @@ pub(crate) struct Traits {
     pub(crate) has_thunk: bool,
     /// Flags, or what lies below the stack pointer, are read behind its start before they are written.
     pub(crate) takes_more: bool,
+    /// What stands behind its traps is its own, where nothing names its end.
+    pub(crate) goes_on_behind_traps: bool,
+    /// Calls or jumps through a word below the stack pointer, which a probe in front would not keep.
+    pub(crate) goes_through_below: bool,
     /// Loads what may be the address of a function from a word that stays as it is, or a part of it as the large model does.
     pub(crate) loads_callee: bool,
     /// Calls or jumps through a register or an address in registers that tell nothing at first sight.
@@ -126,6 +130,12 @@ impl Fragments {
         }
         fragments.add(image, &starts);
         fragments
+    }
+
+    /// Says of the fragments that start at some places that they go on behind traps.
+    pub(crate) fn go_on_behind_traps(&mut self, starts: &[u64]) {
+        let starting = self.list.iter_mut().filter(|one| starts.binary_search(&one.range.start).is_ok());
+        starting.for_each(|one| one.traits.goes_on_behind_traps = true);
     }
 
     /// Whether an address lies in a fragment whose end is known.

@@ -35,6 +35,8 @@ pub(crate) struct Jumps {
     pub(crate) tables: Vec<JumpTable>,
     /// By address of the jump.
     pub(crate) kinds: BTreeMap<u64, JumpKind>,
+    /// Instructions that entries of other tables lead to, from which jumps of which not all is known take where they go.
+    pub(crate) strays: Vec<u64>,
 }
 
 impl Jumps {
@@ -54,10 +56,16 @@ impl Jumps {
         self.kinds.values().all(|kind| matches!(kind, JumpKind::Table(_)))
     }
 
+    /// Where tables lead, as far as jumps get at their entries.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = u64> {
+        self.tables.iter().flat_map(JumpTable::reached).chain(&self.strays).copied()
+    }
+
     /// Adds those of another part of the function.
     pub(crate) fn add(&mut self, part: Self) {
         let first = self.tables.len();
         self.tables.extend(part.tables);
+        self.strays.extend(part.strays);
         self.kinds.extend(part.kinds.into_iter().map(|(jump, kind)| match kind {
             JumpKind::Table(tables) => (jump, JumpKind::Table(tables.into_iter().map(|table| first + table).collect())),
             kind => (jump, kind),

@@ -60,6 +60,7 @@ mod tables;
 mod targets;
 mod through;
 mod thunks;
+mod traps;
 mod trips;
 mod turns;
 mod twice;

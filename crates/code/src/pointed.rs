@@ -118,6 +118,19 @@ pub(crate) fn is_handed_on(image: &Image<'_>, pointer: &Pointer) -> bool {
     false
 }
 
+/// Instructions behind the start of a fragment whose addresses are words of data, and not the end of a text.
+pub(crate) fn listed(image: &Image<'_>, sweep: &Sweep, fragments: &Fragments) -> Vec<u64> {
+    let is_behind_start = |target: u64| fragments.at(target).and_then(|index| fragments.list.get(index)).is_some_and(|one| one.range.start != target);
+    let is_text = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
+    let ends_text = |place: u64| place.checked_sub(1).and_then(|last| image.bytes_at(last, 1)).is_some_and(|bytes| bytes.iter().all(is_text));
+    let is_inside = |value: u64| sweep.starts.contains(value) && is_behind_start(value);
+    let words = sweep.words.iter().filter(|&&(place, value)| is_inside(value) && !ends_text(place));
+    let mut listed: Vec<u64> = words.map(|&(_, value)| value).collect();
+    listed.sort_unstable();
+    listed.dedup();
+    listed
+}
+
 /// How far a function goes.
 struct Reach {
     end: u64,
@@ -219,7 +232,7 @@ fn may_begin(image: &Image<'_>, fragments: &Fragments, gap: &Range<u64>, start: 
 }
 
 /// Whether a program's own code may have an instruction; data that is read as code soon has one that it may not.
-fn is_plausible(image: &Image<'_>, one: &Instruction) -> bool {
+pub(crate) fn is_plausible(image: &Image<'_>, one: &Instruction) -> bool {
     let is_zero = one.code() == Code::Add_rm8_r8 && one.memory_base() == Register::RAX && one.op1_register() == Register::AL;
     let is_far = matches!(one.flow_control(), FlowControl::Call | FlowControl::UnconditionalBranch) && raw_flow(one) == RawFlow::Next;
     let is_elsewhere = slot(one).is_some_and(|slot| image.segment_at(slot).is_none());

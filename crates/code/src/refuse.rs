@@ -1,9 +1,9 @@
 //! Which functions are never moved, and why.
 
-use iced_x86::{Instruction, OpKind, Register};
+use iced_x86::{Instruction, OpKind};
 use tare_image::{Image, Relocation, RelocationKind};
 
-use crate::decode::{ENDBR64, RawFlow, decoder, is_padding, raw_flow};
+use crate::decode::{ENDBR64, RawFlow, decoder, is_below_stack, is_padding, raw_flow};
 use crate::fragments::{Fragment, Fragments, Named};
 use crate::jumps::Jumps;
 use crate::leads::Lead;
@@ -43,7 +43,7 @@ pub(crate) fn refuse(
         resolvers: image.ifunc_resolvers(),
         taking: taking(fragments, units),
         giving: giving(fragments, sweep),
-        held: held_elsewhere(image, fragments, sweep, units),
+        held: held_elsewhere(image, fragments, sweep, units, jumps),
         kept: kept_in_data(image, fragments, sweep),
         has_relocated_text: image.text().iter().any(|range| !image.relocations_in(range).is_empty()),
         language: managed::language(image),
@@ -71,7 +71,7 @@ struct Judge<'a, 'data> {
     taking: Vec<u64>,
     /// Callees that give flags back, sorted.
     giving: Vec<u64>,
-    /// Instructions behind the start of a fragment whose addresses other functions load, sorted.
+    /// Instructions behind the start of a fragment whose addresses other functions load or have in tables, sorted.
     held: Vec<u64>,
     /// Instructions behind the start of a fragment whose addresses stand in data, sorted.
     kept: Vec<u64>,
@@ -104,7 +104,9 @@ impl Judge<'_, '_> {
             (Refusal::SpecialUnwinding, &|| has(&is_special) || jumps.is_some_and(Jumps::has_unwinding)),
             (Refusal::OverlappingCode, &|| has(&|one| one.traits.overlaps) || is_torn()),
             (Refusal::SharedCode, &|| unit.fragments.iter().any(|&one| self.hands_over(one))),
-            (Refusal::MoreThanRegisters, &|| self.carries(function) || unit.fragments.iter().any(|&one| self.leads_to_taking(one))),
+            (Refusal::MoreThanRegisters, &|| {
+                has(&|one| one.traits.goes_through_below) || self.carries(function) || unit.fragments.iter().any(|&one| self.leads_to_taking(one))
+            }),
             (Refusal::CallIntoBody, &|| {
                 has(&|one| one.traits.has_thunk) || has(&|one| one.traits.is_called_inside) && self.calls_itself_inside(&own)
             }),
@@ -185,11 +187,6 @@ fn delicate(image: &Image<'_>, fragments: &Fragments, shared: &[u64]) -> Vec<u64
     shared.iter().copied().filter(|&target| !flags.are_dead_at(target) || uses_red_zone(target) || has_frame(target)).collect()
 }
 
-fn is_below_stack(instruction: &Instruction) -> bool {
-    let has_memory = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
-    has_memory && instruction.memory_base() == Register::RSP && instruction.memory_displacement64().cast_signed() < 0
-}
-
 /// Entries of functions that read flags, or what lies below the stack pointer, before they write them; sorted.
 fn taking(fragments: &Fragments, units: &[Unit]) -> Vec<u64> {
     let firsts = units.iter().filter_map(|unit| fragments.list.get(*unit.fragments.first()?));
@@ -214,19 +211,30 @@ fn giving(fragments: &Fragments, sweep: &Sweep) -> Vec<u64> {
 }
 
 /// Instructions behind the start of a fragment whose addresses are loaded by other functions: so the nested functions of GNU C
-/// leave the ones around them by `goto`. Sorted.
-fn held_elsewhere(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit]) -> Vec<u64> {
+/// leave the ones around them by `goto`; or that tables of other functions lead to. Sorted.
+fn held_elsewhere(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep, units: &[Unit], jumps: &QuickMap<usize, Jumps>) -> Vec<u64> {
+    let mut held = led_into(fragments, sweep, units, jumps);
     let loads: Vec<&Pointer> = sweep.pointers.iter().filter(|pointer| sweep.labels.binary_search(&pointer.target).is_ok()).collect();
-    if loads.is_empty() {
-        return Vec::new();
+    if !loads.is_empty() {
+        let owners = owners(fragments, units.iter().map(|unit| unit.fragments.as_slice()));
+        let owner = |address: u64| owners.get(fragments.at(address)?);
+        let leads_away = |load: &Pointer| owner(load.at) != owner(load.target) && is_label(image, load);
+        held.extend(loads.into_iter().filter(|load| leads_away(load)).map(|load| load.target));
     }
-    let owners = owners(fragments, units.iter().map(|unit| unit.fragments.as_slice()));
-    let owner = |address: u64| owners.get(fragments.at(address)?);
-    let leads_away = |load: &Pointer| owner(load.at) != owner(load.target) && is_label(image, load);
-    let mut held: Vec<u64> = loads.into_iter().filter(|load| leads_away(load)).map(|load| load.target).collect();
     held.sort_unstable();
     held.dedup();
     held
+}
+
+/// Instructions behind the start of a fragment that tables of other functions lead to.
+fn led_into(fragments: &Fragments, sweep: &Sweep, units: &[Unit], jumps: &QuickMap<usize, Jumps>) -> Vec<u64> {
+    let leads_away = |unit: &Unit, target: u64| {
+        let to = fragments.at(target).filter(|to| !unit.fragments.contains(to));
+        let is_inside = to.and_then(|to| fragments.list.get(to)).is_some_and(|one| one.range.start != target);
+        is_inside && sweep.starts.contains(target)
+    };
+    let own = jumps.iter().filter_map(|(&index, jumps)| Some((units.get(index)?, jumps)));
+    own.flat_map(|(unit, jumps)| jumps.targets().filter(|&target| leads_away(unit, target))).collect()
 }
 
 /// Instructions behind the start of a fragment whose addresses are kept in data: where the loader writes them, and, in an image

@@ -99,3 +99,13 @@ fn writes_memory(instruction: &Instruction) -> bool {
     let mut written = info.used_memory().iter().filter(|one| !matches!(one.access(), OpAccess::Read | OpAccess::CondRead | OpAccess::NoMemAccess));
     written.any(|one| !is_stack(one.base()))
 }
+
+/// Whether the loader may put the address of a function into a slot.
+pub(crate) fn may_hold_callee(image: &Image<'_>, slot: u64) -> bool {
+    const OBJECT: u8 = 1;
+    let Some(relocation) = image.relocation_at(slot) else { return image.pointer_at(slot).is_some_and(|target| image.text_at(target).is_some()) };
+    match relocation.symbol {
+        Some(symbol) => symbol.kind != OBJECT,
+        None => relocation.link_address().is_some_and(|target| image.text_at(target).is_some()),
+    }
+}

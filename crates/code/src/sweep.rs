@@ -9,7 +9,7 @@ use tare_image::Image;
 
 use crate::addresses::{added_address, constant_address, indexed_address, loaded_slot, origin, part, stored_address};
 use crate::carried::Carried;
-use crate::decode::{AddressSet, RawFlow, enters_kernel, raw_flow};
+use crate::decode::{AddressSet, RawFlow, enters_kernel, is_below_stack, raw_flow};
 use crate::direct::{Turn, direct};
 use crate::extent::{Extent, Step};
 use crate::fragments::{Fragment, Fragments, Named, Traits};
@@ -21,10 +21,11 @@ use crate::plain::{NEAR, Taken, quiet};
 use crate::pointed;
 use crate::program::FoundBy;
 use crate::record::FlowRecord;
-use crate::slots::{Changing, LINKERS};
+use crate::slots::{Changing, LINKERS, may_hold_callee};
 use crate::swallowed;
 use crate::through::{Recent, Through, writes};
 use crate::thunks::Inline;
+use crate::traps;
 
 /// What an instruction of the code does with the address of a function: it may hand it on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,6 +105,11 @@ impl Sweep {
         flows
     }
 
+    /// Nothing but the words of data, which do not depend on fragments.
+    fn anew(self, code: &[Range<u64>]) -> Self {
+        Self { starts: AddressSet::over(code), words: self.words, ..Self::default() }
+    }
+
     /// Where direct calls, jumps and branches lead out of a fragment.
     pub(crate) fn targets_outside<'a>(&'a self, fragment: &'a Fragment) -> impl Iterator<Item = u64> + 'a {
         self.flows_of(fragment).iter().filter_map(FlowRecord::direct_target).filter(|target| !fragment.range.contains(target))
@@ -119,7 +125,7 @@ const BYTES_OF_FLOW: u64 = 12;
 const MOST_REPEATS: usize = 3;
 
 /// Sweeps all fragments, and those that direct targets and pointers outside of them add, until there are no more. Where functions were taken
-/// into others, that is done again with their starts known: among these may be what others lie in.
+/// into others, that is done again with their starts known: among these may be what others lie in; where code goes on behind traps, once more.
 pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threads) -> Sweep {
     let code = code_ranges(image);
     let slots = LINKERS.into_iter().filter_map(|name| Some(image.section(name)?.range())).collect();
@@ -137,7 +143,14 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threa
             break;
         }
         *fragments = fragments.with_starts(image, swallowed);
-        sweep = Sweep { starts: AddressSet::over(&code), words: sweep.words, ..Sweep::default() };
+        sweep = sweep.anew(&code);
+        rounds(image, fragments, &places, &mut sweep, threads);
+    }
+    let passed = traps::passed(image, fragments, &sweep);
+    if !passed.is_empty() {
+        *fragments = fragments.with_starts(image, Vec::new());
+        fragments.go_on_behind_traps(&passed);
+        sweep = sweep.anew(&code);
         rounds(image, fragments, &places, &mut sweep, threads);
     }
     let held = held.into_iter().map(|(_, value)| value).chain(sweep.constants.iter().copied());
@@ -148,7 +161,7 @@ pub(crate) fn sweep(image: &Image<'_>, fragments: &mut Fragments, threads: Threa
     sweep.leads = Leads::find(fragments, &sweep);
     sweep.called_inside = mark_calls(&sweep, fragments);
     sweep.labels = mark_pointers(image, &sweep, fragments);
-    sweep.listed = listed(image, &sweep, fragments);
+    sweep.listed = pointed::listed(image, &sweep, fragments);
     sweep
 }
 
@@ -179,19 +192,6 @@ fn rounds(image: &Image<'_>, fragments: &mut Fragments, places: &Places, sweep: 
         list.dedup();
     }
     sweep.pointers.sort_unstable_by_key(|pointer| pointer.at);
-}
-
-/// Instructions behind the start of a fragment whose addresses are words of data, and not the end of a text.
-fn listed(image: &Image<'_>, sweep: &Sweep, fragments: &Fragments) -> Vec<u64> {
-    let is_behind_start = |target: u64| fragments.at(target).and_then(|index| fragments.list.get(index)).is_some_and(|one| one.range.start != target);
-    let is_text = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
-    let ends_text = |place: u64| place.checked_sub(1).and_then(|last| image.bytes_at(last, 1)).is_some_and(|bytes| bytes.iter().all(is_text));
-    let is_inside = |value: u64| sweep.starts.contains(value) && is_behind_start(value);
-    let words = sweep.words.iter().filter(|&&(place, value)| is_inside(value) && !ends_text(place));
-    let mut listed: Vec<u64> = words.map(|&(_, value)| value).collect();
-    listed.sort_unstable();
-    listed.dedup();
-    listed
 }
 
 /// Text and all other executable sections that are in the file.
@@ -506,6 +506,7 @@ impl<'a> Portion<'a> {
         if matches!(flow, RawFlow::IndirectCall | RawFlow::IndirectJump) {
             through = self.through(image, recent);
             seen.calls_register |= matches!(through, Through::Pointer | Through::Unknown);
+            seen.goes_through_below |= is_below_stack(recent.last());
         }
         let last = recent.last();
         self.flows.push(FlowRecord::new((last.ip(), last.len() as u8), flow, through));
@@ -591,15 +592,5 @@ impl<'a> Portion<'a> {
         if loaded.into_iter().any(|(_, register)| recent.definition(register).is_some_and(|last| last.ip() == at)) {
             self.pointers.pop();
         }
-    }
-}
-
-/// Whether the loader may put the address of a function into a slot.
-fn may_hold_callee(image: &Image<'_>, slot: u64) -> bool {
-    const OBJECT: u8 = 1;
-    let Some(relocation) = image.relocation_at(slot) else { return image.pointer_at(slot).is_some_and(|target| image.text_at(target).is_some()) };
-    match relocation.symbol {
-        Some(symbol) => symbol.kind != OBJECT,
-        None => relocation.link_address().is_some_and(|target| image.text_at(target).is_some()),
     }
 }

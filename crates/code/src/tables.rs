@@ -95,7 +95,25 @@ impl<'a, 'data> Resolver<'a, 'data> {
         let mut jumps = self.in_rounds(&mut stretch, ranges, frames);
         bound(&mut jumps, &stretch);
         anchored::mark(&stretch, &mut jumps);
+        jumps.strays = self.strays(&jumps, &stretch);
         jumps
+    }
+
+    /// Instructions that tables lead to whose entries are jumped to, though not all is known of the jump.
+    fn strays(&self, jumps: &Jumps, stretch: &Stretch) -> Vec<u64> {
+        let is_lost = |kind: &JumpKind| matches!(kind, JumpKind::Unknown | JumpKind::TailCall);
+        let lost = jumps.kinds.iter().filter(|(_, kind)| is_lost(kind)).filter_map(|(&jump, _)| stretch.index_of(jump));
+        let mut values = Values::new(stretch);
+        let tables: BTreeSet<(u64, TableForm)> = lost
+            .filter_map(|index| match values.of_jump(index) {
+                Value::Target(table) => Some((table, TableForm::Relative32)),
+                Value::Distance(table, base) => Some((table, TableForm::Distance32 { base })),
+                Value::Entry64(table) => Some((table, self.wide_form())),
+                _ => None,
+            })
+            .collect();
+        let targets = |(table, form)| self.addresses(table, form).take_while(|&target| self.starts.contains(target));
+        tables.into_iter().flat_map(targets).collect()
     }
 
     /// Whether addresses of own instructions are kept anywhere, or code reads entries of a table that leads into it.

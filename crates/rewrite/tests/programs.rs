@@ -107,6 +107,15 @@ fn subroutines_in_the_middle_of_what_calls_them_are_entries_of_it() {
     assert_eq!((count.entries + count.leaves, count.exits), (4, 4), "{count:?}");
 }
 
+/// Where neither a symbol nor an unwind entry says how far a function goes, it goes on behind them as well. A call of what always comes upon
+/// a trap is taken for one that does not come back, and is not closed.
+#[test]
+fn code_behind_traps_whose_signals_are_caught() {
+    for flags in ["-O2", "-O2 -fno-asynchronous-unwind-tables -s", "-Os -no-pie -fno-asynchronous-unwind-tables -s"] {
+        check("traps.c", flags, Balance::Skips);
+    }
+}
+
 #[test]
 fn relocations_in_packed_form() {
     check("control.c", "-O2 -Wl,-z,pack-relative-relocs", Balance::Exact);
@@ -311,6 +320,19 @@ fn functions_that_nested_ones_leave_are_refused() {
 }
 
 #[test]
+fn functions_into_which_tables_of_others_lead_are_refused() {
+    for flags in ["-O1", "-O2 -no-pie -fno-pie", "-O1 -no-pie -fno-pie -DADDRESSES", "clang -O2 -static -DADDRESSES"] {
+        let bench = Bench::new();
+        let original = bench.build("strays.c", flags, "original");
+        let (copy, output) = bench.instrument(&original, "copy", Levels::ALL, true);
+        let reason = Reason::Analysis(tare_code::Refusal::HeldElsewhere);
+        let is_held = |name: &str| output.refusals.iter().any(|one| one.name == name && one.reason == reason);
+        assert_eq!(["middle", "beside", "main"].map(is_held), [true, false, false], "{flags}: {:?}", output.refusals);
+        assert_eq!(bench.run(&copy), bench.run(&original), "{flags}");
+    }
+}
+
+#[test]
 fn functions_that_the_loader_writes_into_are_refused() {
     for flags in ["-O1", "-O2 -static-pie -Wl,-z,notext", "clang -O2 -fPIE -pie"] {
         let bench = Bench::new();
@@ -335,9 +357,10 @@ fn functions_that_hand_over_more_than_registers_are_refused() {
         let original = bench.build("carried.c", flags, "original");
         let (copy, output) = bench.instrument(&original, "copy", Levels::ALL, true);
         let is_refused = |name: &&str| output.refusals.iter().any(|one| one.name == **name);
-        let by_hand = ["compares", "adds_carry", "with_carry", "reads_below", "with_value_below"];
-        assert!(by_hand.iter().all(is_refused), "{flags}: {:?}", output.refusals);
-        let like_compiled = ["asks", "asks_twice", "stores_first", "fails_or_not", "fail"];
+        let by_hand = ["compares", "adds_carry", "with_carry", "reads_below", "with_value_below", "leaves_below", "returns_below"];
+        let over_bytes = ["over_a_byte", "calls_over_a_byte", "over_two_bytes", "calls_over_two_bytes"];
+        assert!(by_hand.iter().chain(&over_bytes).all(is_refused), "{flags}: {:?}", output.refusals);
+        let like_compiled = ["asks", "asks_twice", "stores_first", "fails_or_not", "fail", "three_more", "keeps_order"];
         assert!(!like_compiled.iter().any(is_refused), "{flags}: {:?}", output.refusals);
         assert_eq!(bench.run(&copy), bench.run(&original), "{flags}");
     }
