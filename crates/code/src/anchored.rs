@@ -6,7 +6,7 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use crate::addresses::constant_address;
 use crate::decode::{RawFlow, is_padding, raw_flow};
 use crate::jumps::{JumpKind, Jumps};
-use crate::program::JumpTable;
+use crate::program::{JumpTable, TableForm};
 use crate::stretch::Stretch;
 use crate::through::{is_kept_by_calls, writes};
 
@@ -22,19 +22,34 @@ fn is_anchor(stretch: &Stretch, jumps: &Jumps, table: &JumpTable) -> bool {
         let Some(index) = stretch.index_of(reference) else { return false };
         let Some(load) = stretch.code.get(index).filter(|one| constant_address(one) == Some(table.address)) else { return false };
         let register = load.op0_register().full_register();
+        let reads = |one: &Instruction| reads_elsewhere(one, register, table);
         // Few functions have an instruction that could do so at all.
-        stretch.code.iter().any(|one| reads_elsewhere(one, register)) && finds_other_data(stretch, jumps, index, register)
+        stretch.code.iter().any(reads) && finds_other_data(stretch, jumps, index, register, reads)
     })
 }
 
-/// Whether an instruction takes a register for the address of something other than a table's entry.
-fn reads_elsewhere(one: &Instruction, register: Register) -> bool {
-    let is_entry = one.memory_index() != Register::None && matches!(one.mnemonic(), Mnemonic::Mov | Mnemonic::Movsxd);
-    one.memory_base() == register && !is_entry && !is_padding(one) && one.op_kinds().any(|kind| kind == OpKind::Memory)
+/// Whether an instruction takes a register, in which the address of a table is, for that of something other than an entry.
+fn reads_elsewhere(one: &Instruction, register: Register, table: &JumpTable) -> bool {
+    if one.memory_base() != register || is_padding(one) || one.op_kinds().all(|kind| kind != OpKind::Memory) {
+        return false;
+    }
+    let address = table.address.wrapping_add(one.memory_displacement64());
+    let end = table.address + table.targets.len() as u64 * entry_size(table.form);
+    let is_indexed = one.memory_index() != Register::None && (address == table.address || matches!(one.mnemonic(), Mnemonic::Mov | Mnemonic::Movsxd));
+    !is_indexed && !(table.address..end).contains(&address)
+}
+
+/// Bytes of an entry.
+const fn entry_size(form: TableForm) -> u64 {
+    match form {
+        TableForm::Relative32 | TableForm::Distance32 { .. } => 4,
+        TableForm::Absolute64 | TableForm::Relocated64 => 8,
+        TableForm::Code { size } => size as u64,
+    }
 }
 
 /// Whether what an instruction puts into a register is used so on some way from there.
-fn finds_other_data(stretch: &Stretch, jumps: &Jumps, from: usize, register: Register) -> bool {
+fn finds_other_data(stretch: &Stretch, jumps: &Jumps, from: usize, register: Register, reads: impl Fn(&Instruction) -> bool) -> bool {
     let mut seen = vec![false; stretch.code.len()];
     let mut open = vec![from + 1];
     while let Some(index) = open.pop() {
@@ -42,7 +57,7 @@ fn finds_other_data(stretch: &Stretch, jumps: &Jumps, from: usize, register: Reg
         if seen.get_mut(index).is_none_or(|seen| std::mem::replace(seen, true)) {
             continue;
         }
-        if reads_elsewhere(one, register) {
+        if reads(one) {
             return true;
         }
         let flow = raw_flow(one);
