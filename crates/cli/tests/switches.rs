@@ -229,7 +229,10 @@ fn a_run_of_an_instrumented_program_keeps_a_budget_and_says_so() {
     let written = place.tare().args(["instrument", &original, "-o", "copy"]).output().expect("tare can be started");
     assert!(written.status.success(), "{}", text(&written.stderr));
     let output = place.tare().args(["run", "-o", "run", "--budget", "2%", "--", "./copy", ROUNDS]).output().expect("tare can be started");
-    assert!(output.status.success() && text(&output.stderr).contains("% allowed, probes took"), "{}", text(&output.stderr));
+    // Of a run this short the set-up of probes may have been longer than the program: the sentence is another one then.
+    let said = text(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    let ways = ["2.0 % allowed, probes took", "2.0 % allowed; the program itself took"].map(|way| said.contains(way));
+    assert!(output.status.success() && ways.contains(&true), "{said}");
     let report = place.tare().args(["report", "run", "--format", "json"]).output().expect("tare can be started");
     let report: serde_json::Value = serde_json::from_slice(&report.stdout).expect("the report is JSON");
     assert_eq!(report["run"]["budget"]["allowed"], 0.02);
