@@ -6,7 +6,7 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use crate::addresses::constant_address;
 use crate::decode::{RawFlow, is_padding, raw_flow};
 use crate::jumps::{JumpKind, Jumps};
-use crate::program::{JumpTable, TableForm};
+use crate::program::JumpTable;
 use crate::stretch::Stretch;
 use crate::through::{is_kept_by_calls, writes};
 
@@ -34,18 +34,9 @@ fn reads_elsewhere(one: &Instruction, register: Register, table: &JumpTable) -> 
         return false;
     }
     let address = table.address.wrapping_add(one.memory_displacement64());
-    let end = table.address + table.targets.len() as u64 * entry_size(table.form);
+    let end = table.address + table.targets.len() as u64 * table.form.entry_size();
     let is_indexed = one.memory_index() != Register::None && (address == table.address || matches!(one.mnemonic(), Mnemonic::Mov | Mnemonic::Movsxd));
     !is_indexed && !(table.address..end).contains(&address)
-}
-
-/// Bytes of an entry.
-const fn entry_size(form: TableForm) -> u64 {
-    match form {
-        TableForm::Relative32 | TableForm::Distance32 { .. } => 4,
-        TableForm::Absolute64 | TableForm::Relocated64 => 8,
-        TableForm::Code { size } => size as u64,
-    }
 }
 
 /// Whether what an instruction puts into a register is used so on some way from there.

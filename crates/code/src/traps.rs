@@ -8,12 +8,9 @@ use tare_image::Image;
 
 use crate::decode::{RawFlow, decoder, is_padding, raw_flow};
 use crate::fragments::{Fragment, Fragments};
-use crate::pointed::is_plausible;
+use crate::pointed::{ALIGNMENT, is_plausible};
 use crate::record::FlowRecord;
 use crate::sweep::Sweep;
-
-/// Functions are aligned to this by compilers.
-const ALIGNMENT: u64 = 16;
 
 /// Where those fragments start that end with a trap though code of nobody else follows, sorted.
 pub(crate) fn passed(image: &Image<'_>, fragments: &Fragments, sweep: &Sweep) -> Vec<u64> {
