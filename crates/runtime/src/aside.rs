@@ -13,6 +13,10 @@ use crate::local::{Local, NEVER};
 use core::sync::atomic::Ordering::Relaxed;
 use tare_format::graph::{Mode, NODE_LEAF};
 
+/// The modes in which it reads it.
+const ON: u8 = Mode::On as u8;
+const DIVERTED: u8 = Mode::Diverted as u8;
+
 /// The mode in which the probe of a node does not read the clock.
 pub(crate) fn quiet_mode(node: &LiveNode) -> Mode {
     if node.flags.load(Relaxed) & NODE_LEAF == 0 { Mode::Clockless } else { Mode::OffCounted }
@@ -34,24 +38,23 @@ pub(crate) fn open(local: Local, node: &'static LiveNode, mode: Mode, calls: u16
 
 /// Opens a batch that is diverted, whose calls are those of a node that is on.
 pub(crate) fn divert(local: Local, node: &LiveNode) {
-    node.mode.store(Mode::Diverted as u8, Relaxed);
+    node.mode.store(DIVERTED, Relaxed);
     local.state.aside.fetch_add(1, Relaxed);
 }
 
 /// Whether the calls of a node are counted down, and read no clock.
 pub(crate) fn is_quiet(node: &LiveNode) -> bool {
-    let mode = node.mode.load(Relaxed);
-    mode != Mode::On as u8 && mode != Mode::Diverted as u8
+    !matches!(node.mode.load(Relaxed), ON | DIVERTED)
 }
 
 /// Closes such a batch: what has not come of it is taken back, and the node is on.
 pub(crate) fn close(local: Local, node: &LiveNode) {
-    let was_quiet = is_quiet(node);
-    if node.mode.swap(Mode::On as u8, Relaxed) == Mode::On as u8 {
+    let mode = node.mode.swap(ON, Relaxed);
+    if mode == ON {
         return;
     }
     local.state.aside.fetch_sub(1, Relaxed);
-    if !was_quiet {
+    if mode == DIVERTED {
         return;
     }
     // Below zero by a call that a handler has interrupted after it found none left: it takes that back itself.

@@ -68,9 +68,10 @@ pub(crate) fn estimate(local: Local, node: &LiveNode, record: &LiveBatch) {
         return;
     };
     recharge(local, node, cost.value);
-    for (known, cost, calls) in [(&record.off_cost, cost.off_cost, &node.off_calls), (&record.diverted_cost, cost.diverted, &record.on[3].calls)] {
+    let quiet = (&record.off_cost, cost.off_cost, node.off_calls.load(Relaxed));
+    for (known, cost, calls) in [quiet, (&record.diverted_cost, cost.diverted, diverted.calls)] {
         let difference = cost.wrapping_sub(known.load(Relaxed));
-        add_signed(&local.state.overhead, difference.wrapping_mul(calls.load(Relaxed)).cast_signed());
+        add_signed(&local.state.overhead, difference.wrapping_mul(calls).cast_signed());
         known.store(cost, Relaxed);
     }
     record.half_width.store(cost.half_width(), Relaxed);
