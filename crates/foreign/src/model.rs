@@ -55,17 +55,12 @@ impl Regions {
             return index;
         }
         let index = RegionIndex(self.regions.len());
+        let image = if known.kind == RegionKind::Mpi { "MPI" } else { "" };
         self.regions.push(Region {
-            kind: known.kind,
-            name: known.name.as_str().into(),
             raw_name: known.raw_name.clone(),
-            image: if known.kind == RegionKind::Mpi { "MPI".to_string() } else { String::new() },
-            build_id: String::new(),
-            address: 0,
-            size: 0,
             file: known.file.clone(),
             line: known.line,
-            leaf: false,
+            ..Region::named(known.kind, &known.name, image)
         });
         self.known.insert(known, index);
         index

@@ -33,6 +33,23 @@ pub struct Region {
 }
 
 impl Region {
+    /// One of which no more is known than its name and that of its image.
+    #[must_use]
+    pub fn named(kind: RegionKind, name: &str, image: &str) -> Self {
+        Self {
+            kind,
+            name: name.into(),
+            raw_name: name.to_string(),
+            image: image.to_string(),
+            build_id: String::new(),
+            address: 0,
+            size: 0,
+            file: String::new(),
+            line: 0,
+            leaf: false,
+        }
+    }
+
     /// Whether it is a function whose name is to be found from its address.
     #[must_use]
     pub fn is_nameless(&self) -> bool {
@@ -165,19 +182,7 @@ impl<'a> RegionTable<'a> {
 
     /// A region that no description holds: a root, the overflow, or one whose description is missing.
     pub(crate) fn made_up(&mut self, kind: RegionKind, name: &str, image: &str) -> RegionIndex {
-        let region = Region {
-            kind,
-            name: name.into(),
-            raw_name: name.to_string(),
-            image: image.to_string(),
-            build_id: String::new(),
-            address: 0,
-            size: 0,
-            file: String::new(),
-            line: 0,
-            leaf: false,
-        };
-        self.intern((image.to_string(), 0, kind, name.to_string()), region)
+        self.intern((image.to_string(), 0, kind, name.to_string()), Region::named(kind, name, image))
     }
 
     pub(crate) fn kind(&self, region: RegionIndex) -> RegionKind {

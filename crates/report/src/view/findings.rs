@@ -284,18 +284,7 @@ mod tests {
     /// A finding on a profile of two ranks, in words.
     fn in_words(kind: FindingKind, certainty: Certainty, run: &Run) -> FindingText {
         let mut profile = Profile::default();
-        profile.regions.push(tare_profile::Region {
-            kind: RegionKind::Mpi,
-            name: "MPI_Send".into(),
-            raw_name: "MPI_Send".into(),
-            image: "MPI".into(),
-            build_id: String::new(),
-            address: 0,
-            size: 0,
-            file: String::new(),
-            line: 0,
-            leaf: false,
-        });
+        profile.regions.push(tare_profile::Region::named(RegionKind::Mpi, "MPI_Send", "MPI"));
         let trust = Trust {
             regions: 0,
             regions_trusted: 0,
