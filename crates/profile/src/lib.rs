@@ -8,17 +8,19 @@
 //!
 //! What is absent: no clock is read, no value is corrected, no file is opened, nothing is serialised.
 
+mod clock;
 mod graph;
 mod live;
 mod model;
 mod name;
 mod region;
 
+pub use clock::{Clock, Span};
 pub use graph::ReadError;
 pub use live::{Live, LiveThread, Standing};
 pub use model::{
-    Batches, Clock, Exchanged, Extent, File, GraphFile, HotCounting, Location, LocationLosses, Messages, Metric, Node, Peer, Process, ProcessIndex,
-    Processors, Profile, ProfileError, RegionIndex, Span, State, Switch, Unreadable,
+    Batches, Exchanged, Extent, File, GraphFile, HotCounting, Location, LocationLosses, Messages, Metric, Node, Peer, Process, ProcessIndex,
+    Processors, Profile, ProfileError, RegionIndex, State, Switch, Unreadable,
 };
 pub use name::Name;
 pub use region::{Region, described};

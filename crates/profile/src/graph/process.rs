@@ -3,7 +3,8 @@
 use tare_format::graph::{CLOCK_ADDITIONS, DelayModel, Header, IMAGE_TABLE, IMAGES, ImageRecord, MAGIC, MpiLibrary, ProcessState, SWITCHES, VERSION};
 
 use super::{ReadError, cost, record, text};
-use crate::model::{Clock, HotCounting, Process, Span, State};
+use crate::clock::{Clock, Span};
+use crate::model::{HotCounting, Process, State};
 
 pub(super) fn header(bytes: &[u8]) -> Result<Header, ReadError> {
     match bytes.get(..8) {
