@@ -2,6 +2,7 @@
 //! stands behind that data. With the address of a copy of the table it would read what stands in front of the copy.
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+use tare_image::Image;
 
 use crate::addresses::constant_address;
 use crate::decode::{RawFlow, is_padding, raw_flow};
@@ -11,18 +12,21 @@ use crate::stretch::Stretch;
 use crate::through::{is_kept_by_calls, writes};
 
 /// Says of the jumps through such tables that they are not known.
-pub(crate) fn mark(stretch: &Stretch, jumps: &mut Jumps) {
-    let anchors: Vec<&JumpTable> = jumps.tables.iter().filter(|table| is_anchor(stretch, jumps, table)).collect();
+pub(crate) fn mark(image: &Image<'_>, stretch: &Stretch, jumps: &mut Jumps) {
+    let is_moved = image.kind().is_position_independent();
+    let anchors: Vec<&JumpTable> = jumps.tables.iter().filter(|table| is_anchor(stretch, jumps, table, is_moved)).collect();
     let through: Vec<u64> = anchors.iter().flat_map(|table| table.jumps.iter().copied()).collect();
     jumps.kinds.extend(through.into_iter().map(|jump| (jump, JumpKind::Unknown)));
 }
 
-fn is_anchor(stretch: &Stretch, jumps: &Jumps, table: &JumpTable) -> bool {
+/// In an image that `is_moved`, addresses have more than 32 bits.
+fn is_anchor(stretch: &Stretch, jumps: &Jumps, table: &JumpTable, is_moved: bool) -> bool {
     table.references.iter().any(|&reference| {
         let Some(index) = stretch.index_of(reference) else { return false };
         let Some(load) = stretch.code.get(index).filter(|one| constant_address(one) == Some(table.address)) else { return false };
         let register = load.op0_register().full_register();
-        let reads = |one: &Instruction| reads_elsewhere(one, register, table);
+        let is_number = |one: &Instruction| is_moved && one.mnemonic() == Mnemonic::Lea && one.op0_register().size() < 8;
+        let reads = |one: &Instruction| reads_elsewhere(one, register, table) && !is_number(one);
         // Few functions have an instruction that could do so at all.
         stretch.code.iter().any(reads) && finds_other_data(stretch, jumps, index, register, reads)
     })
@@ -57,12 +61,11 @@ fn finds_other_data(stretch: &Stretch, jumps: &Jumps, from: usize, register: Reg
             continue;
         }
         match flow {
-            RawFlow::Jump(target) => open.extend(stretch.index_of(target)),
-            RawFlow::Branch(target) => open.extend(stretch.index_of(target).into_iter().chain([index + 1])),
+            RawFlow::Jump(target) | RawFlow::Branch(target) => open.extend(stretch.index_of(target)),
             RawFlow::IndirectJump => open.extend(targets(jumps, one.ip()).filter_map(|target| stretch.index_of(target))),
-            RawFlow::Return | RawFlow::Stop | RawFlow::Invalid => {}
-            _ => open.push(index + 1),
+            _ => {}
         }
+        open.extend(stretch.falls_through(index, one).then_some(index + 1));
     }
     false
 }

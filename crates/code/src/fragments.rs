@@ -18,7 +18,7 @@ pub(crate) enum Named {
     Function,
     /// Nothing.
     No,
-    /// It is the cold part of one (`name.cold`).
+    /// It is a colder part of one (`name.cold`, `name.warm`).
     Cold,
 }
 
@@ -223,8 +223,8 @@ fn name(image: &Image<'_>, fragments: &mut Fragments) {
     }
 }
 
-/// `name.cold` and `name.cold.12`.
+/// `name.cold` and `name.cold.12` of compilers, and `name.warm` of BOLT, which splits functions into three.
 pub(crate) fn is_cold(name: &str) -> bool {
     let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
-    name.ends_with(".cold") || stem.ends_with(".cold.")
+    name.ends_with(".cold") || name.ends_with(".warm") || stem.ends_with(".cold.")
 }

@@ -126,7 +126,8 @@ impl Stretch {
         before.into_iter().chain(branches.iter().map(|one| one.1)).chain(more.into_iter().flatten().copied())
     }
 
-    fn falls_through(&self, index: usize, instruction: &Instruction) -> bool {
+    /// Whether control may come to the instruction behind one without a branch.
+    pub(crate) fn falls_through(&self, index: usize, instruction: &Instruction) -> bool {
         let is_end = matches!(raw_flow(instruction), RawFlow::Jump(_) | RawFlow::IndirectJump | RawFlow::Return | RawFlow::Stop | RawFlow::Invalid);
         !is_end && self.ends.binary_search(&index).is_err()
     }

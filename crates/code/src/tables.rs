@@ -94,7 +94,7 @@ impl<'a, 'data> Resolver<'a, 'data> {
         let mut stretch = self.stretch(ranges);
         let mut jumps = self.in_rounds(&mut stretch, ranges, frames);
         bound(&mut jumps, &stretch);
-        anchored::mark(&stretch, &mut jumps);
+        anchored::mark(self.image, &stretch, &mut jumps);
         jumps.strays = self.strays(&jumps, &stretch);
         jumps
     }

@@ -80,6 +80,27 @@ fn an_empty_cold_part_in_front_of_that_of_another_function_joins_nothing() {
     }
 }
 
+/// Of three parts, as BOLT splits functions and names what is called seldom, and what never is.
+#[test]
+fn a_part_is_told_by_its_name() {
+    let function = |part: &str| {
+        format!(
+            ".globl main\n.type main, @function\nmain:\n.cfi_startproc\npush %rbx\n.cfi_def_cfa_offset 16\nmov %edi, %ebx\ntest %edi, %edi\n\
+             js {part}\nxor %eax, %eax\npop %rbx\n.cfi_def_cfa_offset 8\n2: ret\n.cfi_endproc\n.size main, . - main\n\
+             .section .text.unlikely, \"ax\"\n.p2align 4\n.type {part}, @function\n{part}:\n.cfi_startproc\n.cfi_def_cfa_offset 16\n\
+             lea 1(%rbx), %eax\npop %rbx\n.cfi_def_cfa_offset 8\njmp 2b\n.cfi_endproc\n.size {part}, . - {part}\n\
+             .section .note.GNU-stack, \"\", @progbits\n"
+        )
+    };
+    let shop = Workshop::new();
+    for (part, parts) in [("main.cold", 2), ("main.cold.0", 2), ("main.warm", 2), ("main_warm", 1)] {
+        let bytes = shop.compile("gcc", "part", "s", &function(part), &[]);
+        let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
+        let main = &program.functions[program.main().expect("main")];
+        assert_eq!((main.parts.len(), main.refusal.is_none()), (parts, parts == 2), "{part}");
+    }
+}
+
 const LEAVES: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>

@@ -359,11 +359,22 @@ table:
 
 #[test]
 fn a_table_whose_address_leads_to_other_data_as_well_is_not_understood() {
-    let read = "mov -4(%rdx), %eax";
-    let cases = [("nop", read, Some(Refusal::UnknownJump)), ("mov %rsp, %rdx", read, None), ("nop", "nopl -4(%rdx)", None)];
-    for (load, read, refusal) in cases {
-        let bytes = Workshop::new().compile("gcc", "main", "s", &beside_a_table(load, read), &[]);
+    let (read, number) = ("mov -4(%rdx), %eax", "lea -4(%rdx), %eax");
+    let unknown = Some(Refusal::UnknownJump);
+    let cases = [
+        ("nop", read, "-pie", unknown),
+        ("mov %rsp, %rdx", read, "-pie", None),
+        ("nop", "nopl -4(%rdx)", "-pie", None),
+        // Control does not come back from there.
+        ("call abort@PLT", read, "-pie", None),
+        // Half of an address is one where the image is not moved.
+        ("nop", number, "-pie", None),
+        ("nop", number, "-no-pie", unknown),
+        ("nop", "lea -4(%rdx), %rax", "-pie", unknown),
+    ];
+    for (load, read, kind, refusal) in cases {
+        let bytes = Workshop::new().compile("gcc", "main", "s", &beside_a_table(load, read), &[kind]);
         let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
-        assert_eq!(function(&program, "main").refusal, refusal, "{load} {read}");
+        assert_eq!(function(&program, "main").refusal, refusal, "{load} {read} {kind}");
     }
 }
