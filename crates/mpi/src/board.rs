@@ -1,13 +1,16 @@
 //! The board: memory that the processes of one machine share, on which each notes when it comes into MPI and leaves it, and how
 //! late it was then. Who has waited for another process to come in reads there what that one's delay was ([`tare_delay::visits`]).
+//! Members of a communicator note there when they come to a collective ([`crate::meeting`]).
 //!
 //! ```text
-//! per process, in the order of ranks: a page of
+//! per process, in the order of ranks: two pages of
 //!   0 u64  visits begun so far
 //!   8 u64  when a call of whatever kind ended last (ticks); all ones while one lasts
 //!  16 u64  locks given back so far
 //!  64 [Entry; REMEMBERED]: visit n stands in entry n mod REMEMBERED
 //!   … [Entry; RELEASES]: the n-th lock given back stands in entry n mod RELEASES
+//! 4096 u64  collectives come to so far
+//! 4160 [Entry; COMINGS]: the n-th collective stands in entry n mod COMINGS
 //! Entry, of 64 bytes:
 //!   0 u64  n + 1; 0 while the entry is written
 //!   8 u64  when it began (ticks)     16 i64 the delay then (ticks)
@@ -18,6 +21,10 @@
 //!   8 u64  when it was had (ticks)       16 i64 the delay then (ticks)
 //!  24 u64  when it was given back        32 i64 the delay then
 //!  40 u64  the window                    48 u64 the rank there whose part was locked, with [`EXCLUSIVE`] where nobody else could have it
+//! Of a collective:
+//!   0 u64  n + 1; 0 while the entry is written
+//!   8 u64  the communicator               16 u64 how many collectives there were on it before
+//!  24 u64  when the process came (ticks)  32 i64 the delay then
 //! ```
 //!
 //! What always holds: a process writes on its own page alone; a visit is noted before the library can go on with anything in it;
@@ -44,6 +51,8 @@ use tare_runtime::process::now;
 const REMEMBERED: usize = 32;
 /// Locks given back that are remembered.
 const RELEASES: usize = 30;
+/// Collectives that a process remembers to have come to.
+const COMINGS: usize = 63;
 const LASTING: u64 = u64::MAX;
 const EXCLUSIVE: u64 = 1 << 32;
 /// The mark of a rank that has no page.
@@ -69,6 +78,19 @@ struct Release {
     part: AtomicU64,
 }
 
+#[repr(C, align(64))]
+struct Coming {
+    number: AtomicU64,
+    comm: AtomicU64,
+    before: AtomicU64,
+    at: AtomicU64,
+    delay: AtomicI64,
+}
+
+/// A number in a line of its own.
+#[repr(C, align(64))]
+struct Counter(AtomicU64);
+
 #[repr(C, align(4096))]
 struct Page {
     begun: AtomicU64,
@@ -76,9 +98,31 @@ struct Page {
     given_back: AtomicU64,
     entries: [Entry; REMEMBERED],
     releases: [Release; RELEASES],
+    come: Counter,
+    comings: [Coming; COMINGS],
 }
 
-const _: () = assert!(size_of::<Page>() == 4096 && size_of::<Entry>() == 64 && size_of::<Release>() == 64);
+const _: () = assert!(size_of::<Page>() == 8192 && size_of::<Entry>() == 64 && size_of::<Release>() == 64 && size_of::<Coming>() == 64);
+
+/// A collective of a communicator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Gathering {
+    /// Names the communicator, the same in all members.
+    pub(crate) comm: u64,
+    /// How many collectives there were on it before.
+    pub(crate) number: u64,
+}
+
+/// Whether a process has come to a collective.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Came {
+    /// It has, at this moment.
+    At(Moment),
+    /// It has not.
+    NotYet,
+    /// It has come to so many others that this one is not remembered, if it has.
+    Unknown,
+}
 
 /// A lock of a window that a process has given back.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +144,8 @@ pub(crate) struct Board {
     pages: Box<[u32]>,
     mine: u32,
     giving_back: Mutex<()>,
+    /// Names given so far.
+    named: AtomicU64,
 }
 
 // SAFETY: what stands on the pages are atomic numbers, and the mapping stays for good.
@@ -140,7 +186,7 @@ impl Board {
         }
         // Of who has no page nothing is to be read, not that it is away.
         let is_shared = here.len() > 1 && here.iter().all(|&other| have[other] != 0);
-        let board = Self { memory: memory.filter(|_| is_shared)?, mine: pages[rank], pages, giving_back: Mutex::default() };
+        let board = Self { memory: memory.filter(|_| is_shared)?, mine: pages[rank], pages, giving_back: Mutex::default(), named: AtomicU64::new(0) };
         // Until now this process was inside of MPI.
         let begun = board.begin(Look::Everything, Moment { at: Ticks(0), delay: 0 }, true);
         board.end(begun, now());
@@ -172,14 +218,7 @@ impl Board {
     /// A visit of this process begins; `is_concurrent` says that other threads may do the same.
     pub(crate) fn begin(&self, look: Look, begin: Moment, is_concurrent: bool) -> Begun {
         let all = &self.page(self.mine).begun;
-        let number = if is_concurrent {
-            all.fetch_add(1, Ordering::AcqRel)
-        } else {
-            let number = all.load(Ordering::Relaxed);
-            all.store(number + 1, Ordering::Release);
-            number
-        };
-        let begun = Begun { number, look };
+        let begun = Begun { number: take_number(all, is_concurrent), look };
         self.write(begun, begin);
         begun
     }
@@ -223,9 +262,35 @@ impl Board {
         known.chain((first > 0).then_some(None))
     }
 
+    /// A name other than 0 that this process, of this rank, has not given before, and no other one gives.
+    pub(crate) fn new_name(&self, mine: Rank) -> u64 {
+        u64::from(mine.0) << 32 | (self.named.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// This process comes to a collective; `is_concurrent` says that other threads may do the same.
+    pub(crate) fn comes(&self, gathering: Gathering, here: Moment, is_concurrent: bool) {
+        let page = self.page(self.mine);
+        let number = take_number(&page.come.0, is_concurrent);
+        page.comings[number as usize % COMINGS].write(number, gathering, here);
+    }
+
+    /// When a process came to a collective.
+    pub(crate) fn came(&self, rank: Rank, gathering: Gathering) -> Came {
+        let page = self.page(self.pages[rank.0 as usize]);
+        let all = page.come.0.load(Ordering::Acquire);
+        let first = all.saturating_sub(COMINGS as u64);
+        let known = (first..all).rev().filter_map(|number| page.comings[number as usize % COMINGS].read(number));
+        came_to(gathering, known, first == 0)
+    }
+
+    /// Whether a process has a page.
+    pub(crate) fn has(&self, rank: Rank) -> bool {
+        self.pages.get(rank.0 as usize).is_some_and(|&page| page != NOWHERE)
+    }
+
     /// Whether the visits of another process can be seen.
     pub(crate) fn shows(&self, rank: Rank) -> bool {
-        self.pages.get(rank.0 as usize).is_some_and(|&page| page != NOWHERE && page != self.mine)
+        self.has(rank) && self.pages[rank.0 as usize] != self.mine
     }
 
     /// When another process left its last call of whatever kind; `None` while it is in one.
@@ -254,6 +319,30 @@ impl Entry {
         let look = if self.look.load(Ordering::Relaxed) == 0 { Look::Everything } else { Look::Found };
         fence(Ordering::Acquire);
         is_whole().then_some(Visit { look, begin, end })
+    }
+}
+
+impl Coming {
+    fn write(&self, number: u64, gathering: Gathering, here: Moment) {
+        self.number.store(0, Ordering::Relaxed);
+        fence(Ordering::Release);
+        self.comm.store(gathering.comm, Ordering::Relaxed);
+        self.before.store(gathering.number, Ordering::Relaxed);
+        self.at.store(here.at.0, Ordering::Relaxed);
+        self.delay.store(here.delay, Ordering::Relaxed);
+        self.number.store(number + 1, Ordering::Release);
+    }
+
+    /// Coming `number`, unless it is being written, or another one stands there already.
+    fn read(&self, number: u64) -> Option<(Gathering, Moment)> {
+        let is_whole = || self.number.load(Ordering::Acquire) == number + 1;
+        if !is_whole() {
+            return None;
+        }
+        let gathering = Gathering { comm: self.comm.load(Ordering::Relaxed), number: self.before.load(Ordering::Relaxed) };
+        let moment = Moment { at: Ticks(self.at.load(Ordering::Relaxed)), delay: self.delay.load(Ordering::Relaxed) };
+        fence(Ordering::Acquire);
+        is_whole().then_some((gathering, moment))
     }
 }
 
@@ -286,6 +375,28 @@ impl Release {
     }
 }
 
+/// When somebody came to a collective that came to these, the latest first; `are_all` says that it came to no others.
+fn came_to(gathering: Gathering, known: impl Iterator<Item = (Gathering, Moment)>, are_all: bool) -> Came {
+    for (theirs, moment) in known.filter(|(theirs, _)| theirs.comm == gathering.comm) {
+        match theirs.number.cmp(&gathering.number) {
+            core::cmp::Ordering::Greater => {}
+            core::cmp::Ordering::Equal => return Came::At(moment),
+            core::cmp::Ordering::Less => return Came::NotYet,
+        }
+    }
+    if are_all { Came::NotYet } else { Came::Unknown }
+}
+
+/// Takes the next number of a counter that no other process writes; `is_concurrent` says that other threads may do the same.
+fn take_number(all: &AtomicU64, is_concurrent: bool) -> u64 {
+    if is_concurrent {
+        return all.fetch_add(1, Ordering::AcqRel);
+    }
+    let number = all.load(Ordering::Relaxed);
+    all.store(number + 1, Ordering::Release);
+    number
+}
+
 /// Maps a file in memory, which is made before.
 fn map(name: &str, length: usize, make: bool) -> Option<NonNull<Page>> {
     let file = OpenOptions::new().read(true).write(true).create_new(make).mode(0o600).open(name).ok()?;
@@ -298,4 +409,52 @@ fn map(name: &str, length: usize, make: bool) -> Option<NonNull<Page>> {
     // SAFETY: a new mapping at a place that the system chooses.
     let start = unsafe { libc::mmap(core::ptr::null_mut(), length, protection, libc::MAP_SHARED, file.as_raw_fd(), 0) };
     NonNull::new(start.cast::<Page>()).filter(|_| start != libc::MAP_FAILED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COMINGS, Came, Coming, Gathering, came_to};
+    use tare_delay::completion::Moment;
+    use tare_format::ids::Ticks;
+
+    const fn moment(at: u64) -> Moment {
+        Moment { at: Ticks(at), delay: at.cast_signed() / 2 }
+    }
+
+    /// What a process remembers that came to these, the latest last, and what it says of one.
+    fn asked(comings: &[(u64, u64)], comm: u64, number: u64) -> Came {
+        let first = comings.len().saturating_sub(COMINGS);
+        let known = comings.iter().enumerate().skip(first).rev().map(|(at, &(comm, number))| (Gathering { comm, number }, moment(at as u64)));
+        came_to(Gathering { comm, number }, known, first == 0)
+    }
+
+    #[test]
+    fn the_members_of_a_communicator_count_on_it_alone() {
+        let comings = [(1, 0), (2, 0), (1, 1), (2, 1), (2, 2)];
+        assert_eq!(asked(&comings, 1, 1), Came::At(moment(2)));
+        assert_eq!(asked(&comings, 2, 0), Came::At(moment(1)));
+        assert_eq!(asked(&comings, 1, 2), Came::NotYet);
+        assert_eq!(asked(&comings, 3, 0), Came::NotYet);
+    }
+
+    #[test]
+    fn who_came_to_many_others_since_is_not_known_to_have_come() {
+        let mut comings = vec![(1, 7)];
+        comings.extend((0..COMINGS as u64).map(|number| (2, number)));
+        assert_eq!(asked(&comings, 1, 7), Came::Unknown);
+        assert_eq!(asked(&comings, 2, 0), Came::At(moment(1)));
+        assert_eq!(asked(&comings, 2, COMINGS as u64), Came::NotYet);
+        assert_eq!(asked(&comings[..COMINGS], 1, 7), Came::At(moment(0)));
+    }
+
+    #[test]
+    fn an_entry_is_read_as_what_it_was_written_as_alone() {
+        // SAFETY: zeros are numbers.
+        let entry: Coming = unsafe { core::mem::zeroed() };
+        assert_eq!(entry.read(0), None);
+        let gathering = Gathering { comm: 3, number: 9 };
+        entry.write(70, gathering, moment(5));
+        assert_eq!(entry.read(70), Some((gathering, moment(5))));
+        assert_eq!(entry.read(70 - COMINGS as u64), None);
+    }
 }

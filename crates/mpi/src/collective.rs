@@ -1,8 +1,10 @@
-//! Collectives: the ranks tell each other when they entered it, and how late they were, by a small collective of
-//! the same direction on the shadow communicator: after a blocking one, started before one that is started (`started`).
+//! Collectives: the ranks tell each other when they entered it, and how late they were: of a blocking one on the board, where all
+//! are there ([`crate::meeting`]), else by a small collective of the same direction on the shadow communicator: after a blocking one,
+//! started before one that is started (`started`).
 
 use crate::among;
 use crate::answers;
+use crate::board::Gathering;
 use crate::call::{Call, Span};
 use crate::communicators::{Comm, root};
 use crate::meaning::{Collective, Dependence, Stage};
@@ -10,6 +12,7 @@ use crate::memory::{count, handle};
 use crate::session::Session;
 use crate::table::Id;
 use crate::usual::{beyond, follow};
+use core::ops::RangeInclusive;
 use core::sync::atomic::Ordering;
 use tare_delay::completion::{Arrivals, complete};
 use tare_runtime::process::now;
@@ -24,14 +27,20 @@ pub(crate) fn run(call: &mut Call<'_>, collective: Collective) -> Span {
     if comm.inter {
         return among::groups(call, Stage::Blocking, comm, collective);
     }
+    let gathering = come(call, &comm);
     let span = call.run();
     if !span.succeeded() && session.error_class(span.error()) != session.abi.truncated {
         return span;
     }
     count_bytes(call, &collective);
     let root = collective.dependence.root(call);
-    carry(call, &span, &comm, collective.dependence, root);
+    carry(call, &span, &comm, gathering, collective.dependence, root);
     span
+}
+
+/// The members of a communicator are about to do something together: notes that this one comes, where they meet on the board.
+pub(crate) fn come(call: &mut Call<'_>, comm: &Comm) -> Option<Gathering> {
+    comm.meeting()?.come(call)
 }
 
 /// Counts the bytes that this process puts in or takes out.
@@ -57,12 +66,36 @@ impl Dependence {
             Self::All | Self::Prefix => 0,
         }
     }
+
+    /// Those whose coming a member depends on.
+    fn members(self, comm: &Comm, root: i32) -> RangeInclusive<i32> {
+        match self {
+            Self::OnRoot(_) => root..=root,
+            Self::Prefix => 0..=comm.rank,
+            Self::All | Self::OfRoot(_) => 0..=comm.size - 1,
+        }
+    }
 }
 
-/// Carries the delays of a collective's members; all of them call this.
-pub(crate) fn carry(call: &mut Call<'_>, span: &Span, comm: &Comm, dependence: Dependence, root: i32) {
+/// Carries the delays of a collective's members; all of them call this. `gathering` is what [`come`] has noted before it.
+pub(crate) fn carry(call: &mut Call<'_>, span: &Span, comm: &Comm, gathering: Option<Gathering>, dependence: Dependence, root: i32) {
+    let arrivals = match (comm.meeting(), gathering) {
+        (Some(meeting), Some(gathering)) => {
+            depends(comm, dependence, root).then(|| meeting.came(call, gathering, dependence.members(comm, root), span.end))
+        }
+        _ => tell(call, span, comm, dependence, root).filter(|_| depends(comm, dependence, root)),
+    };
+    if let Some(arrivals) = arrivals {
+        let done = complete(call.session.model(), span.begin, span.end, &arrivals);
+        answers::waited(&done);
+        call.waited(done.wait, done.virtual_wait, done.gain());
+    }
+}
+
+/// The members tell each other when they came, by a small collective of the same direction.
+fn tell(call: &mut Call<'_>, span: &Span, comm: &Comm, dependence: Dependence, root: i32) -> Option<Arrivals> {
     let session = call.session;
-    let Some(shadow) = comm.shadow.filter(|_| comm.size > 1 || comm.inter) else { return };
+    let shadow = comm.shadow.filter(|_| comm.size > 1 || comm.inter)?;
     let mine = Arrivals::one(session.clocks.told(span.begin)).to_words();
     let mut joined = if comm.rank == root { mine } else { Arrivals::NONE.to_words() };
     let (from, to, length) = (mine.as_ptr() as usize, joined.as_mut_ptr() as usize, mine.len());
@@ -78,18 +111,14 @@ pub(crate) fn carry(call: &mut Call<'_>, span: &Span, comm: &Comm, dependence: D
     comm.carrying.store(follow(usual, took), Ordering::Relaxed);
     call.gives_back(beyond(usual, took));
     if asked.is_none() {
-        return call.unpaired(1);
+        call.unpaired(1);
     }
-    if depends(comm, dependence, root) {
-        let done = complete(session.model(), span.begin, span.end, &session.clocks.heard_arrivals(Arrivals::from_words(joined)));
-        answers::waited(&done);
-        call.waited(done.wait, done.virtual_wait, done.gain());
-    }
+    asked.map(|()| session.clocks.heard_arrivals(Arrivals::from_words(joined)))
 }
 
 /// Carries the delays of the members of a communicator that have made something together, if all have; all of them call this, also
 /// where the call has failed. Whether all have.
-pub(crate) fn carry_if_all(call: &mut Call<'_>, span: &Span, comm: &Comm) -> bool {
+pub(crate) fn carry_if_all(call: &mut Call<'_>, span: &Span, comm: &Comm, gathering: Option<Gathering>) -> bool {
     let session = call.session;
     let (failed, mut any_failed) = (i64::from(!span.succeeded()), 1_i64);
     let Some(shadow) = comm.shadow.filter(|_| comm.size > 1) else { return failed == 0 };
@@ -97,7 +126,7 @@ pub(crate) fn carry_if_all(call: &mut Call<'_>, span: &Span, comm: &Comm) -> boo
     let asked = session.ask(Id::MPI_Allreduce, [from, to, 1, session.handles.int64, session.handles.max, shadow]);
     let have_all = asked.is_some() && any_failed == 0;
     if have_all {
-        carry(call, span, comm, Dependence::All, 0);
+        carry(call, span, comm, gathering, Dependence::All, 0);
     }
     have_all
 }

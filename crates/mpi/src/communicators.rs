@@ -8,6 +8,7 @@
 
 use crate::among::Members;
 use crate::answers::Wanted;
+use crate::board::Gathering;
 use crate::call::{Call, Span};
 use crate::collective;
 use crate::epochs::Epochs;
@@ -17,6 +18,7 @@ use crate::lifecycle;
 use crate::locks::Locks;
 use crate::matching::{Pattern, Queue};
 use crate::meaning::{Dependence, Position};
+use crate::meeting::Meeting;
 use crate::memory::{handle, int, read_handle};
 use crate::session::Session;
 use crate::table::Id;
@@ -66,6 +68,8 @@ pub(crate) struct Comm {
     pub(crate) visitors: Mutex<HashMap<Operation, Vec<Visitor>>>,
     /// What the small collective behind one of the program's usually takes, in ticks.
     pub(crate) carrying: AtomicU64,
+    /// Where its members meet, if they do so on the board.
+    meeting: OnceLock<Meeting>,
     handle: usize,
     peers: OnceLock<Box<[u32]>>,
     neighbours: OnceLock<Option<Members>>,
@@ -111,17 +115,18 @@ impl Communicators {
     }
 
     /// Gets to know a communicator; its members call this together.
-    pub(crate) fn add(&self, session: &Session, handle: usize) {
-        self.add_under(session, handle, handle);
+    pub(crate) fn add(&self, session: &Session, handle: usize, made_in: Option<Gathering>) {
+        self.add_under(session, handle, handle, made_in);
     }
 
-    /// Gets to know the members of a communicator under the handle of something else that they share.
-    pub(crate) fn add_under(&self, session: &Session, name: usize, handle: usize) {
+    /// Gets to know the members of a communicator under the handle of something else that they share, and have made in a collective.
+    pub(crate) fn add_under(&self, session: &Session, name: usize, handle: usize, made_in: Option<Gathering>) {
         let Some(mut comm) = Comm::new(session, handle, self.made.fetch_add(1, Ordering::Relaxed)) else { return };
         if name != handle {
             // The communicator may be freed before what was made of it.
             comm.handle = comm.shadow.unwrap_or(handle);
         }
+        comm.meet(session, made_in);
         self.known.write().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::new(comm));
     }
 
@@ -184,9 +189,11 @@ impl Comm {
         let (queue, missed, peers, neighbours) = (Mutex::default(), AtomicU32::new(0), OnceLock::new(), OnceLock::new());
         let (early, numbered, parted, epochs, met) = (Mutex::default(), AtomicU64::new(0), Mutex::default(), Mutex::default(), Mutex::default());
         let (visitors, joint, locks, carrying) = (Mutex::default(), Mutex::default(), Mutex::default(), AtomicU64::new(0));
+        let meeting = OnceLock::new();
         #[rustfmt::skip]
         let mut comm = Self {
-            key, shadow: None, offset: 0, size, rank, inter, queue, missed, early, numbered, parted, epochs, joint, locks, met, visitors, carrying, handle, peers, neighbours,
+            key, shadow: None, offset: 0, size, rank, inter, queue, missed, early, numbered, parted, epochs, joint, locks, met, visitors, carrying, meeting, handle, peers,
+            neighbours,
         };
         comm.shadow = shadow(&comm)?;
         if let Some(shadow) = comm.shadow.filter(|_| inter) {
@@ -212,6 +219,18 @@ impl Comm {
         }
         session.ask(Id::MPI_Comm_set_errhandler, [shadow, session.handles.errors_return])?;
         Some(shadow)
+    }
+
+    /// From now on its members meet on the board, if all of them can; all call this, when it has just been made.
+    pub(crate) fn meet(&self, session: &Session, made_in: Option<Gathering>) {
+        if let Some(meeting) = Meeting::agree(session, self, made_in) {
+            self.meeting.get_or_init(|| meeting);
+        }
+    }
+
+    /// Where its members meet, if they do so on the board.
+    pub(crate) fn meeting(&self) -> Option<&Meeting> {
+        self.meeting.get()
     }
 
     fn free_shadow(&self, session: &Session) {
@@ -302,26 +321,27 @@ impl Comm {
 pub(crate) fn create(call: &mut Call<'_>, new: Position, by_parent: bool) -> Span {
     let session = call.session;
     let parent = session.communicators.get(handle(session.abi, call.arguments[0]));
+    let parent = parent.filter(|parent| by_parent && !parent.inter);
+    let gathering = parent.as_ref().and_then(|parent| collective::come(call, parent));
     let span = call.run();
     if !span.succeeded() {
         return span;
     }
-    let parent = parent.filter(|parent| by_parent && !parent.inter);
     if let Some(parent) = &parent {
-        collective::carry(call, &span, parent, Dependence::All, 0);
+        collective::carry(call, &span, parent, gathering, Dependence::All, 0);
     }
     let made = read_handle(session.abi, call.arguments[new], 0);
     if made == session.handles.comm_null {
         return span;
     }
-    session.communicators.add(session, made);
+    session.communicators.add(session, made, gathering);
     if let Some(made) = session.communicators.get(made) {
         if !made.inter && session.set_base(made.handle, made.size) {
             lifecycle::note_rank(session.abi, made.handle);
         }
         // All of its members have just made it, and may have waited for each other.
         if parent.is_none() {
-            collective::carry(call, &span, &made, Dependence::All, 0);
+            collective::carry(call, &span, &made, None, Dependence::All, 0);
         }
     }
     span

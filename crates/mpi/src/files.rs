@@ -67,15 +67,16 @@ pub(crate) fn open(call: &mut Call<'_>, comm: Position, new: Position) -> Span {
     let session = call.session;
     let parent = handle(session.abi, call.arguments[comm]);
     let known = session.communicators.get(parent).filter(|known| !known.inter);
+    let gathering = known.as_ref().and_then(|known| collective::come(call, known));
     let span = call.run();
     let Some(known) = known else {
         call.uncovered();
         return span;
     };
-    if collective::carry_if_all(call, &span, &known) {
+    if collective::carry_if_all(call, &span, &known, gathering) {
         let file = read_pointer(call.arguments[new]);
         if known.size > 1 {
-            session.files.add_under(session, file, parent);
+            session.files.add_under(session, file, parent, gathering);
         } else {
             session.files.share(file, known);
         }

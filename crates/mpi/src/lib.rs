@@ -12,7 +12,7 @@
 //! * `call`: one call of the program: its region, its clock readings, what it did to the thread's delay.
 //! * `transport`, `matching`: shadow messages; `board`: what processes of one machine see of each other; `holds`: what may hold up an
 //!   end besides messages; `answers`: messages that travel back to senders that may wait; `usual`: what our own work takes.
-//! * `messages`, `completion`, `probing`, `parted`: what is done for calls of messages; `collective`, `started`, `among`,
+//! * `messages`, `completion`, `probing`, `parted`: what is done for calls of messages; `collective`, `meeting`, `started`, `among`,
 //!   `neighbours` of collectives; `windows`, `epochs`, `locks` of one-sided communication; `files` of files.
 //!
 //! What always holds: the program's arguments reach the real function unchanged, except that an ignored status
@@ -44,6 +44,7 @@ mod lifecycle;
 mod locks;
 mod matching;
 pub mod meaning;
+mod meeting;
 mod memory;
 mod messages;
 pub mod mpiabi;

@@ -43,13 +43,14 @@ pub(crate) fn init(abi: &'static Abi, id: Id, real: Real, arguments: &mut Argume
         let mut level = 0_i32;
         let asked = session.ask(Id::MPI_Query_thread, [&raw mut level as usize]);
         session.requests.concurrent.store(asked.is_none() || level >= abi.thread_multiple, Ordering::Relaxed);
-        session.communicators.add(session, session.handles.comm_world);
+        session.communicators.add(session, session.handles.comm_world, None);
         if let Some(world) = session.communicators.get(session.handles.comm_world) {
             // Where it fails, messages carry ticks as within one machine, and the library is broken anyway.
             let _ = session.clocks.agree(session, &world);
             session.set_board(Board::share(session, &world));
+            world.meet(session, None);
         }
-        session.communicators.add(session, session.handles.comm_self);
+        session.communicators.add(session, session.handles.comm_self, None);
         calibrate(abi);
     } else {
         Session::close();

@@ -15,20 +15,16 @@ use crate::communicators::Comm;
 use crate::completion::Tracked;
 use crate::holds::{Hold, Operation};
 use crate::meaning::{Access, Position};
+use crate::meeting::Meeting;
 use crate::memory::{count, handle, int, read_handle};
 use crate::messages::{Others, settle};
-use crate::session::Session;
-use crate::table::Id;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use tare_delay::completion::Moment;
 use tare_delay::locks::{Holding, Queue};
 use tare_format::graph::DelayModel;
 use tare_format::ids::Ticks;
-use tare_runtime::process::now;
 use tare_runtime::wrapper;
 
-/// Members of a window beyond which nobody is looked for on the board.
-const MOST_MEMBERS: i32 = 256;
 /// The rank that stands for those of all parts; no library means anything by it.
 const ALL: i32 = i32::MIN;
 /// Ticks in which an access has waited for nobody.
@@ -37,8 +33,6 @@ const SHORT: u64 = 4096;
 /// Locks of a window that this process has.
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
-    /// Names the window to its members; 0 where they have no name for it.
-    window: u64,
     had: Vec<Lock>,
 }
 
@@ -59,21 +53,9 @@ impl Lock {
     }
 }
 
-/// Gives a window that was made a name that all of its members know; all of them call this.
-pub(crate) fn name(session: &Session, window: usize) {
-    let Some(members) = session.windows.get(window) else { return };
-    let Some(shadow) = members.shadow.filter(|_| members.size > 1) else { return };
-    let mut name = now().0.rotate_left(32) ^ u64::from(std::process::id()) | 1;
-    let asked = session.ask(Id::MPI_Bcast, [&raw mut name as usize, 1, session.handles.int64, 0, shadow]);
-    if asked.is_some() && is_covered(session, &members) {
-        locks(&members).window = name;
-    }
-}
-
-/// Whether all members are on the board.
-fn is_covered(session: &Session, members: &Comm) -> bool {
-    let Some(board) = session.board().filter(|_| members.size <= MOST_MEMBERS) else { return false };
-    others(members).all(|member| members.world_rank(session, member).is_some_and(|rank| board.shows(rank)))
+/// Names the window to its members; `None` where not all of them are on the board.
+fn window(members: &Comm) -> Option<u64> {
+    members.meeting().map(Meeting::name)
 }
 
 fn others(members: &Comm) -> impl Iterator<Item = i32> {
@@ -85,23 +67,32 @@ fn locks(members: &Comm) -> MutexGuard<'_, Locks> {
     members.locks.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A window whose members are on the board.
+#[derive(Debug)]
+struct Covered {
+    members: Arc<Comm>,
+    /// Names it to them.
+    window: u64,
+}
+
 /// The window at a position and the part of it that the call is about; `None` where no delay is carried: counted, unless nobody else
 /// has to do with it.
-fn part(call: &Call<'_>, target: Option<Position>, window: Position) -> Option<(Arc<Comm>, i32)> {
+fn part(call: &Call<'_>, target: Option<Position>, position: Position) -> Option<(Covered, i32)> {
     let session = call.session;
     let part = target.map_or(ALL, |position| int(call.arguments[position]));
     if part == session.abi.proc_null {
         return None;
     }
-    let members = session.windows.get(handle(session.abi, call.arguments[window]));
+    let members = session.windows.get(handle(session.abi, call.arguments[position]));
     if members.as_ref().is_some_and(|members| members.size == 1) {
         return None;
     }
-    let covered = members.filter(|members| locks(members).window != 0 && session.model() == DelayModel::Virtual);
+    let named = members.and_then(|members| window(&members).map(|window| Covered { members, window }));
+    let covered = named.filter(|_| session.model() == DelayModel::Virtual);
     if covered.is_none() {
         call.uncovered();
     }
-    covered.map(|members| (members, part))
+    covered.map(|covered| (covered, part))
 }
 
 /// A call that locks.
@@ -109,9 +100,8 @@ pub(crate) fn lock(call: &mut Call<'_>, target: Option<Position>, kind: Option<P
     let covered = part(call, target, window);
     let is_exclusive = kind.is_some_and(|kind| int(call.arguments[kind]) == call.session.abi.exclusive);
     let span = call.run();
-    if let Some((members, part)) = covered.filter(|_| span.succeeded()) {
+    if let Some((Covered { members, window }, part)) = covered.filter(|_| span.succeeded()) {
         let mut lock = Lock { part, is_exclusive, acquired: span.begin, known: Ticks(0) };
-        let window = locks(&members).window;
         let queue = lock.queue(call, &span, (&members, window), None);
         ended(call, &span, &members, part, queue);
         lock.acquired = call.moment();
@@ -124,9 +114,8 @@ pub(crate) fn lock(call: &mut Call<'_>, target: Option<Position>, kind: Option<P
 pub(crate) fn flush(call: &mut Call<'_>, target: Option<Position>, window: Position) -> Span {
     let covered = part(call, target, window);
     let span = call.run();
-    if let Some((members, part)) = covered.filter(|_| span.succeeded()) {
+    if let Some((Covered { members, window }, part)) = covered.filter(|_| span.succeeded()) {
         let mut locks = locks(&members);
-        let window = locks.window;
         let about = locks.had.iter_mut().filter(|lock| part == ALL || lock.part == ALL || lock.part == part);
         let queue = about.fold(Queue::EMPTY, |queue, lock| queue.join(lock.queue(call, &span, (&members, window), None)));
         drop(locks);
@@ -137,12 +126,12 @@ pub(crate) fn flush(call: &mut Call<'_>, target: Option<Position>, window: Posit
 
 /// A call that unlocks.
 pub(crate) fn unlock(call: &mut Call<'_>, target: Option<Position>, window: Position) -> Span {
-    let Some((members, part)) = part(call, target, window) else { return call.run() };
+    let Some((Covered { members, window }, part)) = part(call, target, window) else { return call.run() };
     let here = call.moment();
-    let (window, had) = {
+    let had = {
         let mut locks = locks(&members);
         let at = locks.had.iter().position(|lock| lock.part == part);
-        (locks.window, at.map(|at| locks.had.swap_remove(at)))
+        at.map(|at| locks.had.swap_remove(at))
     };
     if let (Some(board), Some(Lock { part, is_exclusive, acquired, .. })) = (call.session.board(), had) {
         board.gives_back(&GivenBack { window, part, is_exclusive, holding: Holding { acquired, released: here } });
@@ -168,7 +157,7 @@ pub(crate) fn access(call: &mut Call<'_>, access: Access) -> Span {
     let bytes = elements * type_size(session, call.arguments[access.datatype]);
     let exchange = wrapper::Exchange { sent: access.puts.into(), received: access.gets.into(), bytes, ..Default::default() };
     call.exchanged(members.world_rank(session, target), &exchange);
-    let may_wait = target != members.rank && locks(&members).window != 0 && session.model() == DelayModel::Virtual;
+    let may_wait = target != members.rank && window(&members).is_some() && session.model() == DelayModel::Virtual;
     if let Some(request) = access.request.map(|request| read_handle(session.abi, call.arguments[request], 0)) {
         session.requests.forget(request);
         if may_wait {

@@ -303,3 +303,17 @@ fn an_order_that_the_tool_alone_has_changed_is_noticed_where_it_happened() {
         assert_eq!(noticed, [(0, 0), (1, 1)], "{}", mpi.name());
     }
 }
+
+/// When a member came to a collective cannot be told any more where it has come to more than 63 others since; that is counted. (A root
+/// of MPICH's is never so far ahead: it waits.)
+#[test]
+fn whom_collectives_have_lost_sight_of_is_counted() {
+    let lost = |ahead: u64| {
+        let run = Program::compile(Mpi::OpenMpi, "ahead.c").measured(&[("AHEAD", &ahead.to_string())]);
+        assert!(run.output.status.success(), "{}", String::from_utf8_lossy(&run.output.stderr));
+        let out = String::from_utf8_lossy(&run.output.stdout);
+        assert!(out.contains(&format!("1: {}", ahead * (ahead + 1) / 2)), "{out}");
+        run.processes[1].header.unpaired_messages
+    };
+    assert_eq!((lost(30), lost(90)), (0, 1 + (90 - 63)));
+}

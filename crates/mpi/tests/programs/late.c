@@ -60,11 +60,14 @@ int main(int argc, char **argv) {
         if (rank == 0) MPI_Send(&value, 1, MPI_INT, 1, 6, MPI_COMM_WORLD);
         else MPI_Recv(&value, 1, MPI_INT, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
+    /* Where rank 1 is in the barrier still, it takes there what is sent. */
     if (rank == 1) {
+        say("outside");
         await("waiting");
         usleep(20000);
         for (int i = 0; i < 400000; i++) MPI_Wtime();
     } else {
+        await("outside");
         say("waiting");
     }
     switch (how) {
