@@ -161,6 +161,57 @@ fn each_process_of_a_storm_of_forks_counts_its_own_calls() {
     }
 }
 
+/// Libc's handlers hear of none of these children. What they call before their first slow path counts as their parent's, and as many
+/// paths are new to each.
+#[test]
+fn children_that_libc_does_not_know_of_end_and_leave_their_parents_graph_alone() {
+    let source = r#"
+        #define _GNU_SOURCE
+        #include <sched.h>
+        #include <signal.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        #include <sys/syscall.h>
+        #include <sys/wait.h>
+        #include "sites.h"
+        static volatile long sink;
+        long step(long n); void grow(int n); void own(int n);
+        long step_body(long n) { sink += n; return n; }
+        void grow_body(int n) { for (int i = 0; i < n; i++) step(i); }
+        void own_body(int n) { for (int i = 0; i < n; i++) step(i); }
+        REGION(step, 1); REGION(grow, 2); REGION(own, 3);
+        static char stack[1 << 16] __attribute__((aligned(16)));
+        static int child(void *x) { own(1); grow(5000); _exit(7); }
+        static int status_of(int pid) { int status = 0; waitpid(pid, &status, 0); return WEXITSTATUS(status); }
+        int main(void) {
+            grow(5000);
+            int sum = 0;
+            for (int i = 0; i < 20; i++) {
+                sum += status_of(clone(child, stack + sizeof stack, SIGCHLD, 0));
+                grow(100);
+                int pid = syscall(SYS_fork);
+                if (!pid) child(0);
+                sum += status_of(pid);
+            }
+            grow(5000);
+            printf("%d\n", sum);
+            return 0;
+        }
+        "#;
+    for options in [&[][..], &[("TARE_EXACT", "1")], &[("TARE_DUTY", "200")]] {
+        let program = Program::compile(source, &["step", "grow", "own"]);
+        let output = program.command().envs(options.iter().copied()).output().expect("the program runs");
+        assert!(output.status.success() && output.stdout == b"280\n", "{options:?}: {output:?}");
+        let graphs = program.graphs_in(&program.memory());
+        assert_eq!(graphs.len(), 40, "{options:?}");
+        assert!(graphs.iter().all(|graph| (graph.calls()["own"], graph.calls()["grow"]) == (1, 1)), "{options:?}");
+        let parent = program.graph();
+        assert_eq!(parent.calls().get("own"), None, "{options:?}");
+        assert_eq!(parent.calls()["grow"], 22, "{options:?}");
+    }
+}
+
 #[test]
 fn a_thread_that_forks_at_its_very_end_keeps_what_is_its_own() {
     let program = same_output(

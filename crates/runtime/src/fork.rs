@@ -3,6 +3,10 @@
 //! The child's thread goes on inside the regions that its parent had open. So the graph of the forking thread
 //! is taken over, its paths and open frames at the same addresses, with all counters at zero and all times
 //! beginning now. What the parent's other threads had is the parent's.
+//!
+//! Libc tells of `fork` alone. A child of `clone`, or of a bare system call, gets to know what it is at its first slow path, from a page
+//! that the kernel empties in every child with memory of its own. Until then it has counted into its parent's graph, but changed nothing
+//! of its structure: that is left to slow paths.
 
 use crate::arena::{Arena, NODE_CHUNK, PAGE};
 use crate::graph_file::{self, FilePlace};
@@ -17,16 +21,46 @@ use crate::state::ThreadState;
 use crate::sys;
 use crate::thread;
 use core::ptr::NonNull;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed};
 use tare_format::graph::{ARENA, COLD_NODES, ColdNode, FRAMES, HEADER_AREA, IMAGE_TABLE, NODES, Node};
+
+/// A word that is 1, and 0 in a child that has not become a process of its own. Null where the kernel cannot empty it.
+static TOLD: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Asks to be called in every forked child.
 pub(crate) fn watch() {
+    if let Ok(page) = sys::map_memory(PAGE as usize)
+        && sys::empty_in_children(page, PAGE as usize).is_ok()
+    {
+        let word = page.cast::<AtomicU32>();
+        // SAFETY: a fresh zeroed mapping, never unmapped.
+        unsafe { word.as_ref() }.store(1, Relaxed);
+        TOLD.store(word.as_ptr(), Relaxed);
+    }
     // SAFETY: the handler has the right type, does not unwind, and only makes system calls.
     unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
 }
 
+fn told() -> Option<&'static AtomicU32> {
+    // SAFETY: null or the word of a page that stays.
+    unsafe { TOLD.load(Relaxed).as_ref() }
+}
+
+/// Makes a process of its own of a child that libc told nothing of; says whether it was one.
+#[inline]
+pub(crate) fn notice() -> bool {
+    let is_untold = told().is_some_and(|word| word.load(Relaxed) == 0);
+    if is_untold {
+        in_child();
+    }
+    is_untold
+}
+
 extern "C" fn in_child() {
+    // Where a handler that came before this one has called probes, the child knows by now.
+    if told().is_some_and(|word| word.swap(1, Relaxed) == 1) {
+        return;
+    }
     let Some(old) = graph_file::header_area() else { return };
     let own = new_file(old);
     crate::request::start_anew();

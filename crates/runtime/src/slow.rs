@@ -9,6 +9,7 @@
 
 use crate::batch;
 use crate::clock::{self, fenced};
+use crate::fork;
 use crate::graph_file;
 use crate::live::add;
 use crate::local::{Door, Local, stack_pointer};
@@ -48,6 +49,7 @@ struct Place {
 /// from the word that says where the probe returns to.
 pub(crate) extern "C" fn slow_path(state: &'static ThreadState, region: u32, sp: u64, ticks: u64, kind: u32) -> u32 {
     let place = Place { region, sp, return_address: sp - u64::from(kind & !KINDS) };
+    let ticks = if fork::notice() { fenced() } else { ticks };
     let answer = match kind & KINDS {
         EXIT => exit(state, place, ticks),
         ENTER_LEAF => enter(state, place, ticks, Door::Leaf),
