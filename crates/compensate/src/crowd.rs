@@ -46,9 +46,9 @@ impl Crowd {
 
     /// Of a location that queued behind others of whose time this part was overhead.
     fn of(profile: &Profile, location: &Location, part: f64) -> Self {
-        let tick = profile.process_of(location).clock.seconds_per_tick;
+        let clock = profile.process_of(location).clock;
         let sum = |kind: bool| location.nodes.iter().filter(|node| is_mpi(profile, node) == kind).map(|node| node.exclusive.max(0) as f64).sum();
-        let share = |seconds: f64, of: f64| Share::new(if tick > 0.0 { part * seconds.max(0.0) / tick } else { 0.0 }, of);
+        let share = |seconds: f64, of: f64| Share::new(clock.ticks(part * seconds.max(0.0)), of);
         let in_mpi = location.queued_in_mpi_s;
         let outside = share(location.queued_s.unwrap_or(in_mpi) - in_mpi, sum(false));
         Self { in_mpi: share(in_mpi, sum(true)), outside, untold: Share::default() }
@@ -84,12 +84,12 @@ fn delay_s(profile: &Profile, location: &Location, overhead: &Overhead) -> f64 {
 fn untold_share(profile: &Profile, index: usize, delays: &[f64]) -> Share {
     let location = &profile.locations[index];
     let all: f64 = location.nodes.iter().map(untold).sum();
-    let tick = profile.process_of(location).clock.seconds_per_tick;
-    if all == 0.0 || tick <= 0.0 {
+    let clock = profile.process_of(location).clock;
+    if all == 0.0 || !clock.is_known() {
         return Share::default();
     }
     let most = delays.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, delay)| *delay).fold(0.0, f64::max);
-    Share::new(most / tick, all)
+    Share::new(clock.ticks(most), all)
 }
 
 /// For how long calls may have waited whose delay was not known, in ticks: the part of them of all calls of the node.

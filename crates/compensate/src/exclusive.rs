@@ -20,6 +20,7 @@ use crate::cost::{Basis, PathCosts, ProbeCost};
 use crate::crowd::Crowd;
 use crate::figure::{Mark, Spread};
 use crate::share::Share;
+use crate::sites;
 use crate::total::{Doubt, queued_in_mpi};
 
 /// What a wrapper's own time is known to, in seconds per call: its caller's part of the call is not seen.
@@ -68,8 +69,7 @@ impl Term {
 
 /// The corrected exclusive times of a location, before they are balanced.
 pub(crate) fn terms(profile: &Profile, location: &Location, costs: &PathCosts, mode: Mode, doubt: &Doubt, crowd: &Crowd) -> Vec<Term> {
-    let tick = profile.process_of(location).clock.seconds_per_tick;
-    let wrapper_reach = if tick > 0.0 { WRAPPER_REACH_S / tick } else { 0.0 };
+    let wrapper_reach = profile.process_of(location).clock.ticks(WRAPPER_REACH_S);
     let is_duty = profile.process_of(location).budget.is_some();
     let descheduled = descheduled(profile, location);
     let mut terms = vec![Term::default(); location.nodes.len()];
@@ -97,7 +97,25 @@ pub(crate) fn terms(profile: &Profile, location: &Location, costs: &PathCosts, m
             Some(parent) => call.correct_parent(node, cost, &mut terms[parent]),
         }
     }
+    add_sites(profile, location, &mut terms);
     terms
+}
+
+/// Widens the intervals of those that called what was switched off: it took a little of their time still. Where the caller went as well, that
+/// was time of the next one above.
+fn add_sites(profile: &Profile, location: &Location, terms: &mut [Term]) {
+    let process = profile.process_of(location);
+    for (index, sites) in sites::of_location(profile, location) {
+        let most = process.clock.ticks(sites.high_s);
+        let mut caller = location.nodes[index].parent;
+        if let Some(parent) = caller {
+            terms[parent].above.add_common(most, 0.0);
+        }
+        while let Some(parent) = caller {
+            terms[parent].own.add_common(most, 0.0);
+            caller = location.nodes[parent].parent.filter(|_| process.was_off(location.nodes[parent].region));
+        }
+    }
 }
 
 /// For how long wrappers had no processor at the most, of the ticks of all of them. One that had none was as long as that in the tool's own code: the

@@ -22,6 +22,7 @@ mod figure;
 pub mod metric;
 mod pairs;
 mod share;
+mod sites;
 mod total;
 pub mod validation;
 pub mod whole;
@@ -31,6 +32,7 @@ use tare_profile::{Location, Profile};
 
 pub use figure::{Figure, Mark};
 pub use pairs::{PairCost, pair_costs};
+pub use sites::OffSites;
 
 /// How much is taken off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

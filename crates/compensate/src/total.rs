@@ -6,6 +6,7 @@ use crate::cost::{Basis, PathCosts};
 use crate::crowd::Crowd;
 use crate::exclusive::{Term, WRAPPER_REACH_S};
 use crate::figure::{Figure, Mark, Spread};
+use crate::sites;
 use crate::{CompensatedLocation, CompensatedNode, Mode};
 
 /// How far times may be off below and above because of the overhead of the whole run, as a part of that: delays are made of it.
@@ -43,12 +44,14 @@ pub(crate) struct Overhead {
     in_place: f64,
     /// By how much `probes` differs from what the runtime had added up, which charges doubled counting once.
     late: f64,
+    /// What the sites of regions that were switched off took at the most, which is not taken off.
+    sites: f64,
     spread: Spread,
 }
 
 impl Overhead {
     pub(crate) fn of(profile: &Profile, location: &Location, costs: &PathCosts) -> Self {
-        let mut overhead = Self { probes: 0.0, tool: 0.0, descheduled: 0.0, in_place: 0.0, late: 0.0, spread: Spread::default() };
+        let mut overhead = Self { probes: 0.0, tool: 0.0, descheduled: 0.0, in_place: 0.0, late: 0.0, sites: 0.0, spread: Spread::default() };
         for (node, cost) in location.nodes.iter().zip(costs.iter()) {
             let (on, off) = (node.on_calls as f64, node.off_calls as f64);
             let counted = node.batches.as_deref().map_or(0.0, |batches| batches.off_cost);
@@ -67,6 +70,8 @@ impl Overhead {
             }
         }
         overhead.descheduled = overhead.descheduled.min(queued_in_mpi(profile, location));
+        let clock = profile.process_of(location).clock;
+        overhead.sites = sites::of_location(profile, location).iter().map(|(_, sites)| clock.ticks(sites.high_s)).sum();
         overhead
     }
 
@@ -84,8 +89,7 @@ impl Overhead {
 
 /// For how many ticks the location could have run in MPI, wrappers included, and had no processor.
 pub(crate) fn queued_in_mpi(profile: &Profile, location: &Location) -> f64 {
-    let tick = profile.process_of(location).clock.seconds_per_tick;
-    if tick > 0.0 { location.queued_in_mpi_s / tick } else { 0.0 }
+    profile.process_of(location).clock.ticks(location.queued_in_mpi_s)
 }
 
 /// Inclusive times as measured, in ticks.
@@ -172,14 +176,14 @@ pub(crate) fn location(
             let measured = span.ticks() as f64;
             let delay = delay_of_span(location, &span, overhead, mode);
             let calls = calls_of_wrappers(profile, location);
-            let reach = if clock.is_known() { calls * WRAPPER_REACH_S / clock.seconds_per_tick } else { 0.0 };
+            let reach = clock.ticks(calls * WRAPPER_REACH_S);
             let (below, above) = doubt.of_delay(delay);
             let mut spread = Spread::default();
             // Delays that were sent along before a cost was known as it is now went astray by as much.
             let sends = mode == Mode::Parallel && profile.process_of(location).rank.is_some();
             let astray = if sends { overhead.late.abs() } else { 0.0 };
             let crowded = if mode == Mode::Parallel { crowd.all() } else { 0.0 };
-            spread.add_common(below + reach + astray + crowded, above + reach + astray);
+            spread.add_common(below + reach + astray + crowded + overhead.sites, above + reach + astray);
             let value = measured - delay;
             let mark = match value {
                 less if less < 0.0 => Some(Mark::OverheadExceedsTime),

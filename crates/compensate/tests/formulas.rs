@@ -3,8 +3,8 @@
 mod support;
 
 use support::profile_of;
-use tare_compensate::{Mark, Mode, compensate, pair_costs};
-use tare_profile::{BatchSums, Batches, COST_UNIT, Exchanged, Node, Processors, Profile, RegionIndex, RegionKind, Span};
+use tare_compensate::{Figure, Mark, Mode, OffSites, compensate, pair_costs};
+use tare_profile::{BatchSums, Batches, COST_UNIT, Exchanged, Node, Processors, Profile, RegionIndex, RegionKind, Span, Switch, Why};
 
 /// What a pair of probes costs in these cases: half of the hot loop's figure, which is the prior.
 const PAIR: f64 = 45.0;
@@ -242,6 +242,60 @@ fn calls_that_were_not_timed_take_no_longer_than_there_was_time() {
     }
     assert_eq!(even.locations[0].nodes[1].exclusive.mark, Some(Mark::TimedCallsExceed));
     assert_ne!(uneven.locations[0].nodes[1].exclusive.mark, Some(Mark::TimedCallsExceed));
+}
+
+/// A run of two seconds, in which f calls g, which goes after half of them: a thousand calls, the last ones 100 ns apart.
+fn switched_off() -> Profile {
+    let mut profile = profile_of(vec![node(0, None, 1, 100_000_000), node(1, Some(0), 10, 1_000_000_000), node(2, Some(1), 1_000, 20_000)]);
+    let process = &mut profile.processes[0];
+    process.clock.seconds_per_tick = 1e-9;
+    process.lifetime_s = 2.0;
+    process.switches = vec![Switch { region: RegionIndex(2), off: true, why: Some(Why::Budget), at_s: 1.0, calls: 1_000, period_s: Some(1e-7) }];
+    profile
+}
+
+#[test]
+fn sites_that_are_off_may_have_taken_time_of_their_callers() {
+    let profile = switched_off();
+    let mut without = profile.clone();
+    without.processes[0].switches.clear();
+    let [with, without] = [&profile, &without].map(|profile| compensate(profile, Mode::Local).locations.remove(0).nodes);
+    // As often as before, or ten million times.
+    let sites = OffSites::of(&profile);
+    near(sites.low_s, 0.86e-6);
+    near(sites.high_s, 8.6e-3);
+    let wider = |with: Figure, without: Figure, by: f64| {
+        near(with.value, without.value);
+        near(with.high, without.high);
+        near(without.low - with.low, by);
+    };
+    wider(with[1].exclusive, without[1].exclusive, 8.6e-3);
+    wider(with[0].inclusive, without[0].inclusive, 8.6e-3);
+    wider(with[0].exclusive, without[0].exclusive, 0.0);
+    wider(with[2].inclusive, without[2].inclusive, 0.0);
+}
+
+#[test]
+fn what_is_off_is_called_while_its_caller_runs_and_until_it_is_on_again() {
+    let mut profile = switched_off();
+    // Its caller ran for a tenth of a second.
+    profile.locations[0].nodes[1].exclusive = 99_980_000;
+    near(OffSites::of(&profile).high_s, 1e6 * 0.86e-9);
+    let mut again = switched_off();
+    let off = again.processes[0].switches[0];
+    again.processes[0].switches.push(Switch { off: false, at_s: 1.5, ..off });
+    near(OffSites::of(&again).high_s, 4.3e-3);
+    again.processes[0].switches[0].period_s = None;
+    near(OffSites::of(&again).high_s, 500.0 * 0.86e-9);
+}
+
+#[test]
+fn where_the_caller_went_as_well_its_own_caller_may_have_taken_less() {
+    let mut profile = switched_off();
+    let off = profile.processes[0].switches[0];
+    profile.processes[0].switches.push(Switch { region: RegionIndex(1), at_s: 1.2, calls: 10, period_s: None, ..off });
+    let low = |profile: &Profile| compensate(profile, Mode::Local).locations[0].nodes[0].exclusive.low;
+    assert!(low(&switched_off()) - low(&profile) > 8.5e-3);
 }
 
 #[test]

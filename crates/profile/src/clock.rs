@@ -22,6 +22,12 @@ impl Clock {
         ticks * self.seconds_per_tick
     }
 
+    /// The ticks of so many seconds; none where the clock is not known.
+    #[must_use]
+    pub fn ticks(&self, seconds: f64) -> f64 {
+        if self.is_known() { seconds / self.seconds_per_tick } else { 0.0 }
+    }
+
     /// Core cycles in a second, where measured.
     #[must_use]
     pub fn core_hertz(&self) -> Option<f64> {

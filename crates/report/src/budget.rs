@@ -3,17 +3,12 @@
 //! switched off, which run on as instructions that do nothing.
 
 use serde::Serialize;
-use tare_compensate::Figure;
-use tare_profile::{Process, Profile, Switch};
+use tare_compensate::{Figure, OffSites};
 
 use crate::layout::Glyphs;
 use crate::number::{share, time_with_unit};
 use crate::run::Results;
 
-/// Seconds that the two sites of a region that is off take in a call: 0.86 ns on a Xeon of 2023 (docs/probes.md).
-const PAIR_OF_SITES_S: f64 = 0.86e-9;
-/// The part of a pair of hooks in a hot loop that is left of one that returns at once (12.7 of some 50 ns there).
-const PART_OF_HOOKS: f64 = 0.25;
 /// The least part of the time by sites that are off, and by threads' set-up, that is told to people.
 const TELLING: f64 = 0.001;
 
@@ -59,8 +54,8 @@ impl Spent {
         }
         let part = |seconds: f64| seconds / without;
         let [value, low, high] = [probes.value, probes.low, probes.high].map(part);
-        let sites = || profile.processes.iter().map(|process| off_sites(profile, process));
-        let [off_low, off_high] = [0, 1].map(|end| part(sites().map(|ends| ends[end]).sum()));
+        let sites = OffSites::of(profile);
+        let [off_low, off_high] = [sites.low_s, sites.high_s].map(part);
         let [wrappers, set_up] = [wrappers, set_up].map(part);
         (without > 0.0).then_some(Self {
             allowed,
@@ -98,28 +93,6 @@ impl Spent {
         };
         format!("{allowed} allowed, probes took {probes}{interval}{over}{besides}{set_up}{sites}")
     }
-}
-
-/// Seconds that the sites of a process's regions took while they were off, had calls come as often as before: from the start on,
-/// or in the last batch.
-fn off_sites(profile: &Profile, process: &Process) -> [f64; 2] {
-    let own = || profile.locations.iter().filter(|location| core::ptr::eq(profile.process_of(location), process));
-    let until = |switch: &Switch| {
-        let again = process.switches.iter().find(|other| !other.off && other.region == switch.region && other.at_s >= switch.at_s);
-        again.map_or(process.lifetime_s, |other| other.at_s)
-    };
-    let is_hooked = |switch: &Switch| own().any(|location| location.nodes.iter().any(|node| node.hooked && node.region == switch.region));
-    let hooks_s = process.clock.seconds(process.hot_hook_cost) * PART_OF_HOOKS;
-    let mut seconds = [0.0; 2];
-    for switch in process.switches.iter().filter(|switch| switch.off && switch.calls > 0 && switch.at_s > 0.0) {
-        let mean = switch.calls as f64 / switch.at_s;
-        let last = switch.period_s.map_or(mean, |period| 1.0 / period);
-        let cost_s = if is_hooked(switch) { hooks_s } else { PAIR_OF_SITES_S };
-        for (sum, rate) in seconds.iter_mut().zip([mean.min(last), mean.max(last)]) {
-            *sum += (until(switch) - switch.at_s).max(0.0) * rate * cost_s;
-        }
-    }
-    seconds
 }
 
 #[cfg(test)]
