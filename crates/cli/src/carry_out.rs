@@ -40,17 +40,19 @@ pub(crate) fn carry_out(line: &[OsString], ready: Result<Ready<'_>, Failure>, sh
     let (exit, wall) = child::run(ready.command)?;
     let has_failed = exit != Exit::Status(0);
     let ends = watch.map(|watch| watch.finish(has_failed)).filter(|_| has_failed).unwrap_or_default();
-    say(ready.new.end(&ready.directory, exit, wall, ends));
+    let ended = said(ready.new.end(&ready.directory, exit, wall, ends), None);
     if let Some(prepared) = ready.prepared.as_ref().filter(|_| timings) {
         instrumenting::print_phases(&prepared.phases);
     }
-    say(results::summarise(&ready.directory, showing));
+    said(results::summarise(&ready.directory, showing), ended.as_ref());
     Ok(child::exit_code(exit))
 }
 
-/// Says what failed after the program's end, whose status stands.
-fn say(outcome: Result<(), Failure>) {
-    if let Err(failure) = outcome {
+/// Says what failed after the program's end, whose status stands, unless it was said `before`; gives what failed.
+fn said(outcome: Result<(), Failure>, before: Option<&Failure>) -> Option<Failure> {
+    let failure = outcome.err()?;
+    if before.is_none_or(|before| before.to_string() != failure.to_string()) {
         eprintln!("tare: {failure}");
     }
+    Some(failure)
 }

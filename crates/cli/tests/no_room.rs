@@ -75,6 +75,14 @@ fn a_disk_that_is_full_at_the_end_keeps_the_status_and_the_graph() {
 }
 
 #[test]
+fn a_run_directory_that_the_program_removes_is_missed_once() {
+    let place = Place::new();
+    let output = place.tare().args(["run", "-o", "gone", "--", "rm", "-r", "gone"]).output().expect("tare");
+    assert!(output.status.success(), "the status is the program's");
+    assert_eq!(times_said(&output, "gone/run.json"), 1, "{}", text(&output.stderr));
+}
+
+#[test]
 fn a_limit_on_the_size_of_files_never_ends_the_program() {
     let place = Place::new();
     let program = program(&place);
