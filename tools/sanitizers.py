@@ -130,10 +130,11 @@ def measured(tare, name, words, arguments, sanitizer, folder):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--tare", required=True, help="the command, with its libraries beside it")
+    arguments.add_argument("--sanitizer", choices=["thread", "address"], action="append", help="may be given twice (default: both)")
     arguments.add_argument("programs", nargs="*", help="by their names in what is printed (default: all)")
     options = arguments.parse_args()
     found = 0
-    for sanitizer in ("address", "thread"):
+    for sanitizer in options.sanitizer or ["thread", "address"]:
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
             tare = build(sanitizer, options.tare, folder)
