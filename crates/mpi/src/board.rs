@@ -1,6 +1,7 @@
 //! The board: memory that the processes of one machine share, on which each notes when it comes into MPI and leaves it, and how
 //! late it was then. Who has waited for another process to come in reads there what that one's delay was ([`tare_delay::visits`]).
-//! Members of a communicator note there when they come to a collective ([`crate::meeting`]).
+//! Members of a communicator note there when they come to a collective ([`crate::meeting`]). Behind the pages stand the boxes of their mail
+//! ([`crate::mail`]).
 //!
 //! ```text
 //! per process, in the order of ranks: two pages of
@@ -33,6 +34,7 @@
 
 use crate::clocks::gather;
 use crate::communicators::Comm;
+use crate::mail::{self, Letter, Mail};
 use crate::session::Session;
 use crate::table::Id;
 use core::ptr::NonNull;
@@ -146,6 +148,7 @@ pub(crate) struct Board {
     giving_back: Mutex<()>,
     /// Names given so far.
     named: AtomicU64,
+    mail: Option<Mail>,
 }
 
 // SAFETY: what stands on the pages are atomic numbers, and the mapping stays for good.
@@ -174,7 +177,7 @@ impl Board {
             pages[other] = page;
         }
         let name = format!("/dev/shm/tare-board-{:016x}", all[2 * here[0] + 1]);
-        let length = here.len() * size_of::<Page>();
+        let length = here.len() * size_of::<Page>() + mail::letters(here.len()) * size_of::<Letter>();
         let is_first = here[0] == rank;
         let made = if is_first { map(&name, length, true) } else { None };
         session.ask(Id::MPI_Barrier, [shadow])?;
@@ -186,7 +189,12 @@ impl Board {
         }
         // Of who has no page nothing is to be read, not that it is away.
         let is_shared = here.len() > 1 && here.iter().all(|&other| have[other] != 0);
-        let board = Self { memory: memory.filter(|_| is_shared)?, mine: pages[rank], pages, giving_back: Mutex::default(), named: AtomicU64::new(0) };
+        let memory = memory.filter(|_| is_shared)?;
+        // SAFETY: the letters stand behind the pages.
+        let boxes = unsafe { memory.add(here.len()) }.cast();
+        // SAFETY: as above, and the mapping stays.
+        let mail = unsafe { Mail::new(boxes, here.len(), pages[rank] as usize) };
+        let board = Self { memory, mine: pages[rank], pages, giving_back: Mutex::default(), named: AtomicU64::new(0), mail };
         // Until now this process was inside of MPI.
         let begun = board.begin(Look::Everything, Moment { at: Ticks(0), delay: 0 }, true);
         board.end(begun, now());
@@ -281,6 +289,19 @@ impl Board {
         let first = all.saturating_sub(COMINGS as u64);
         let known = (first..all).rev().filter_map(|number| page.comings[number as usize % COMINGS].read(number));
         came_to(gathering, known, first == 0)
+    }
+
+    /// The mail, where the processes of this machine are not too many, and the box of one of them there.
+    pub(crate) fn mail(&self, rank: Rank) -> Option<(&Mail, usize)> {
+        let page = self.pages.get(rank.0 as usize).filter(|&&page| page != NOWHERE)?;
+        Some((self.mail.as_ref()?, *page as usize))
+    }
+
+    /// Nobody will take what is left of a communicator.
+    pub(crate) fn forget(&self, comm: u64) {
+        if let Some(mail) = &self.mail {
+            mail.forget(comm);
+        }
     }
 
     /// Whether a process has a page.

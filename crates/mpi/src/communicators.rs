@@ -234,6 +234,9 @@ impl Comm {
     }
 
     fn free_shadow(&self, session: &Session) {
+        if let (Some(board), Some(meeting)) = (session.board(), self.meeting()) {
+            board.forget(meeting.name());
+        }
         if let Some(mut shadow) = self.shadow {
             // Best effort: a shadow that is not freed costs memory alone.
             let _ = session.ask(Id::MPI_Comm_free, [&raw mut shadow as usize]);

@@ -10,15 +10,15 @@
 //! * `real`, `absent`, `guard`, `memory`: calling the real function, or having none, telling inner calls apart, reading arguments.
 //! * `session`, `lifecycle`, `communicators`, `duplicates`: from `MPI_Init` to `MPI_Finalize`.
 //! * `call`: one call of the program: its region, its clock readings, what it did to the thread's delay.
-//! * `transport`, `matching`: shadow messages; `board`: what processes of one machine see of each other; `holds`: what may hold up an
+//! * `transport`, `matching`: what travels beside messages, as shadow messages or in the `mail` of a machine; `board`: what processes of one machine see of each other; `holds`: what may hold up an
 //!   end besides messages; `answers`: messages that travel back to senders that may wait; `usual`: what our own work takes.
 //! * `messages`, `completion`, `probing`, `parted`: what is done for calls of messages; `collective`, `meeting`, `started`, `among`,
 //!   `neighbours` of collectives; `windows`, `epochs`, `locks` of one-sided communication; `files` of files.
 //!
 //! What always holds: the program's arguments reach the real function unchanged, except that an ignored status
-//! is replaced by one of ours; the real function's result is returned unchanged; a shadow message is sent before
-//! each real message on a communicator that has a shadow, and on no other; nobody waits for a shadow message whose real
-//! message has not arrived; all work of the wrapper is measured and booked as the tool's.
+//! is replaced by one of ours; the real function's result is returned unchanged; what travels beside a message
+//! is told before it is sent, on each communicator that has a shadow and on no other; nobody waits for what belongs to a message that
+//! has not arrived; all work of the wrapper is measured and booked as the tool's.
 //!
 //! What is absent: a wrapper written by hand for any one function.
 
@@ -42,6 +42,7 @@ mod guard;
 mod holds;
 mod lifecycle;
 mod locks;
+mod mail;
 mod matching;
 pub mod meaning;
 mod meeting;

@@ -56,6 +56,11 @@ impl Meeting {
         self.name
     }
 
+    /// Who a member is.
+    pub(crate) fn rank(&self, member: i32) -> Option<Rank> {
+        self.ranks.get(usize::try_from(member).ok()?).copied()
+    }
+
     /// This process comes to the next collective; `None` where there are too many members to read when each did.
     pub(crate) fn come(&self, call: &mut Call<'_>) -> Option<Gathering> {
         if self.ranks.len() > MOST_READ {
@@ -73,7 +78,7 @@ impl Meeting {
     pub(crate) fn came(&self, call: &Call<'_>, gathering: Gathering, members: impl Iterator<Item = i32>, end: Ticks) -> Arrivals {
         let Some(board) = call.session.board() else { return Arrivals::NONE };
         let (mut arrivals, mut unknown) = (Arrivals::NONE, 0);
-        for &rank in members.filter_map(|member| self.ranks.get(usize::try_from(member).ok()?)) {
+        for rank in members.filter_map(|member| self.rank(member)) {
             match board.came(rank, gathering) {
                 // Who came later was not waited for: there was nothing to be had from it.
                 Came::At(moment) if moment.at <= end => arrivals = arrivals.join(Arrivals::one(moment)),

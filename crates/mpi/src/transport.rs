@@ -1,4 +1,4 @@
-//! Shadow messages: what travels beside each message of the program.
+//! What travels beside each message of the program: within a machine by mail ([`crate::mail`]), else as a shadow message.
 //!
 //! ```text
 //! 0 u64 S: the sender's clock when it sent      8 i64 x: the sender's delay at that moment: in ticks, or where several machines
@@ -13,6 +13,7 @@
 use crate::answers::Wanted;
 use crate::call::Call;
 use crate::communicators::Comm;
+use crate::mail::{self, Mail};
 use crate::matching::{Found, Outside, Stream};
 use crate::memory::{Statuses, word};
 use crate::session::Session;
@@ -119,16 +120,29 @@ struct Slots {
     flying: VecDeque<Box<Slot>>,
 }
 
-/// Posts the shadow message of a message that the call is about to send, and says when that will be.
+/// Tells the receiver of a message that the call is about to send, and says when that will be: by mail within a machine, else by a shadow
+/// message.
 pub(crate) fn post(call: &mut Call<'_>, comm: &Comm, peer: i32, tag: i32, wanted: Wanted) -> Option<Moment> {
     let shadow = comm.shadow?;
-    let expected = POSTING.get();
     let before = call.moment();
+    if let Some((mail, to, name)) = mail(call.session, comm, peer)
+        && mail.post(to, (name, tag), Note { sent: before, wanted })
+    {
+        return Some(before);
+    }
+    let expected = POSTING.get();
     let sent = Moment { at: Ticks(before.at.0 + expected), delay: before.delay + expected.cast_signed() };
     call.session.pool.send(call.session, shadow, peer + comm.offset, tag, Note { sent, wanted });
     let took = call.moment().at.0 - before.at.0;
     POSTING.set(follow(expected, took));
     Some(sent)
+}
+
+/// The mail to and from a member of a communicator whose members share a machine, its box there, and the communicator's name.
+fn mail<'a>(session: &'a Session, comm: &Comm, peer: i32) -> Option<(&'a Mail, usize, u64)> {
+    let meeting = comm.meeting()?;
+    let (mail, at) = session.board()?.mail(meeting.rank(peer)?)?;
+    Some((mail, at, meeting.name()))
 }
 
 impl Pool {
@@ -200,6 +214,11 @@ impl Outside for Shadow<'_> {
 
     fn take(&mut self, (source, tag): Stream) -> Option<Note> {
         let shadow = self.comm.shadow?;
+        match self.mail(|mail, from, name| mail.take(from, (name, tag)), source) {
+            mail::Found::Note(note) => return Some(note),
+            mail::Found::Nothing => return None,
+            mail::Found::Closed => {}
+        }
         let missed = self.comm.missed.load(Ordering::Relaxed);
         if missed >= MOST_MISSED {
             return None;
@@ -252,7 +271,17 @@ impl Shadow<'_> {
         Some(early.swap_remove(at).2)
     }
 
+    /// What the mail of a member says; as of a closed box where there is none.
+    fn mail(&self, ask: impl FnOnce(&Mail, usize, u64) -> mail::Found, source: i32) -> mail::Found {
+        mail(self.session, self.comm, source).map_or(mail::Found::Closed, |(mail, from, name)| ask(mail, from, name))
+    }
+
     fn is_there(&self, (source, tag): Stream) -> bool {
+        match self.mail(|mail, from, name| mail.peek(from, (name, tag)), source) {
+            mail::Found::Note(_) => return true,
+            mail::Found::Nothing => return false,
+            mail::Found::Closed => {}
+        }
         let Some(shadow) = self.comm.shadow else { return false };
         let mut flag = 0_i32;
         let place = [word(source + self.comm.offset), word(tag), shadow, &raw mut flag as usize, self.session.abi.status_ignore];

@@ -24,6 +24,7 @@ on_both! {
     functions_that_the_library_lacks "absent.c";
     a_library_that_is_loaded_later "later.c";
     answers_in_another_order_than_sends "answers.c";
+    more_messages_under_way_than_there_is_room_for "backlog.c";
 }
 
 macro_rules! on_the_standard_abi {
