@@ -131,7 +131,7 @@ pub struct PathCosts {
 
 impl PathCosts {
     /// In the order of the nodes.
-    pub fn iter(&self) -> impl Iterator<Item = &ProbeCost> {
+    pub fn iter(&self) -> impl Iterator<Item = &ProbeCost> + Clone {
         self.of_node.iter().map(|&place| &self.costs[place as usize])
     }
 }

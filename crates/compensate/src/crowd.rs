@@ -40,7 +40,7 @@ impl Crowd {
         };
         let crowds: Vec<Self> = profile.locations.iter().zip(&times).map(crowd).collect();
         let delays: Vec<f64> = profile.locations.iter().zip(overheads).map(|(location, overhead)| delay_s(profile, location, overhead)).collect();
-        let untold = |(index, crowd)| Self { untold: untold_share(profile, index, &delays), ..crowd };
+        let untold = |(index, crowd)| Self { untold: untold_share(profile, index, &overheads[index], &delays), ..crowd };
         crowds.into_iter().enumerate().map(untold).collect()
     }
 
@@ -76,15 +76,13 @@ impl Crowd {
 
 /// How late a location was in the end, in seconds.
 fn delay_s(profile: &Profile, location: &Location, overhead: &Overhead) -> f64 {
-    let gained: f64 = location.nodes.iter().map(|node| node.exchanged().delay_gain as f64).sum();
-    profile.process_of(location).clock.seconds(overhead.all() + gained)
+    profile.process_of(location).clock.seconds(overhead.all() + overhead.gained)
 }
 
 /// What a location may have waited untold because of others, whose delays these are.
-fn untold_share(profile: &Profile, index: usize, delays: &[f64]) -> Share {
-    let location = &profile.locations[index];
-    let all: f64 = location.nodes.iter().map(untold).sum();
-    let clock = profile.process_of(location).clock;
+fn untold_share(profile: &Profile, index: usize, overhead: &Overhead, delays: &[f64]) -> Share {
+    let all = overhead.untold;
+    let clock = profile.process_of(&profile.locations[index]).clock;
     if all == 0.0 || !clock.is_known() {
         return Share::default();
     }
@@ -93,7 +91,7 @@ fn untold_share(profile: &Profile, index: usize, delays: &[f64]) -> Share {
 }
 
 /// For how long calls may have waited whose delay was not known, in ticks: the part of them of all calls of the node.
-fn untold(node: &Node) -> f64 {
+pub(crate) fn untold(node: &Node) -> f64 {
     let exchanged = node.exchanged();
     let unknown = exchanged.messages.unpaired as f64;
     if unknown == 0.0 {

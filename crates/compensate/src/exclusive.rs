@@ -21,7 +21,7 @@ use crate::crowd::Crowd;
 use crate::figure::{Mark, Spread};
 use crate::share::Share;
 use crate::sites;
-use crate::total::{Doubt, queued_in_mpi};
+use crate::total::{Doubt, Overhead, queued_in_mpi};
 
 /// What a wrapper's own time is known to, in seconds per call: its caller's part of the call is not seen.
 pub(crate) const WRAPPER_REACH_S: f64 = 0.2e-6;
@@ -68,10 +68,19 @@ impl Term {
 }
 
 /// The corrected exclusive times of a location, before they are balanced.
-pub(crate) fn terms(profile: &Profile, location: &Location, costs: &PathCosts, mode: Mode, doubt: &Doubt, crowd: &Crowd) -> Vec<Term> {
+pub(crate) fn terms(
+    profile: &Profile,
+    location: &Location,
+    costs: &PathCosts,
+    overhead: &Overhead,
+    mode: Mode,
+    doubt: &Doubt,
+    crowd: &Crowd,
+) -> Vec<Term> {
     let wrapper_reach = profile.process_of(location).clock.ticks(WRAPPER_REACH_S);
     let is_duty = profile.process_of(location).budget.is_some();
-    let descheduled = descheduled(profile, location);
+    // A wrapper that had no processor was as long as that in the tool's own code: the program might have been without one in its place.
+    let descheduled = Share::new(queued_in_mpi(profile, location), overhead.wrapper_tool);
     let mut terms = vec![Term::default(); location.nodes.len()];
     for (index, (node, cost)) in location.nodes.iter().zip(costs.iter()).enumerate() {
         let is_sampled = is_duty && is_quiet(node);
@@ -116,13 +125,6 @@ fn add_sites(profile: &Profile, location: &Location, terms: &mut [Term]) {
             caller = location.nodes[parent].parent.filter(|_| process.was_off(location.nodes[parent].region));
         }
     }
-}
-
-/// For how long wrappers had no processor at the most, of the ticks of all of them. One that had none was as long as that in the tool's own code: the
-/// program might have been without one in its place.
-fn descheduled(profile: &Profile, location: &Location) -> Share {
-    let wrappers = location.nodes.iter().filter(|node| profile.region_of(node).kind == RegionKind::Mpi);
-    Share::new(queued_in_mpi(profile, location), wrappers.map(|node| node.tool_ticks as f64).sum())
 }
 
 /// Whether a node was off or clockless for most of its calls, in a run with a budget.

@@ -31,7 +31,7 @@ use crate::crowd::Crowd;
 use tare_profile::{Location, Profile};
 
 pub use figure::{Figure, Mark};
-pub use pairs::{PairCost, pair_costs};
+pub use pairs::PairCost;
 pub use sites::OffSites;
 
 /// How much is taken off.
@@ -106,9 +106,7 @@ pub struct CompensatedNode {
 /// Compensates every location of a profile.
 #[must_use]
 pub fn compensate(profile: &Profile, mode: Mode) -> Compensated {
-    let run = RunCosts::of(profile);
-    let locations = (0..profile.locations.len()).map(|index| run.location(profile, index, mode)).collect();
-    Compensated { mode, locations }
+    RunCosts::of(profile).compensate(profile, mode)
 }
 
 /// What of a compensated profile somebody looks at. The rest is left empty, and is most of the work.
@@ -136,8 +134,9 @@ pub fn compensate_wanted(profile: &Profile, mode: Mode, wanted: Wanted) -> Compe
     Compensated { mode, locations }
 }
 
-/// What probes cost, of all locations in the order of the profile.
-struct RunCosts {
+/// What probes cost, of all locations in the order of the profile. It is the same for all modes.
+#[derive(Clone, Debug)]
+pub struct RunCosts {
     paths: Vec<cost::PathCosts>,
     overheads: Vec<total::Overhead>,
     doubt: total::Doubt,
@@ -145,7 +144,9 @@ struct RunCosts {
 }
 
 impl RunCosts {
-    fn of(profile: &Profile) -> Self {
+    /// Of this profile.
+    #[must_use]
+    pub fn of(profile: &Profile) -> Self {
         let paths = cost::of_profile(profile);
         let overheads: Vec<total::Overhead> =
             profile.locations.iter().zip(&paths).map(|(location, costs)| total::Overhead::of(profile, location, costs)).collect();
@@ -154,13 +155,38 @@ impl RunCosts {
         Self { paths, overheads, doubt, crowds }
     }
 
+    /// Compensates every location of the same profile.
+    #[must_use]
+    pub fn compensate(&self, profile: &Profile, mode: Mode) -> Compensated {
+        let locations = (0..profile.locations.len()).map(|index| self.location(profile, index, mode)).collect();
+        Compensated { mode, locations }
+    }
+
+    /// Those of some of the locations, as they are among all.
+    #[must_use]
+    pub fn only(&self, belongs: impl Fn(usize) -> bool) -> Self {
+        Self {
+            paths: kept(&self.paths, &belongs),
+            overheads: kept(&self.overheads, &belongs),
+            doubt: self.doubt,
+            crowds: kept(&self.crowds, &belongs),
+        }
+    }
+
     fn location(&self, profile: &Profile, index: usize, mode: Mode) -> CompensatedLocation {
         let location = &profile.locations[index];
         let nodes = match mode {
             Mode::Off => as_measured(profile, location),
-            Mode::Local | Mode::Parallel => compensated(profile, location, &self.paths[index], mode, &self.doubt, &self.crowds[index]),
+            Mode::Local | Mode::Parallel => self.compensated(profile, index, mode),
         };
         self.with_nodes(profile, index, mode, nodes)
+    }
+
+    fn compensated(&self, profile: &Profile, index: usize, mode: Mode) -> Vec<CompensatedNode> {
+        let (location, overhead) = (&profile.locations[index], &self.overheads[index]);
+        let mut terms = exclusive::terms(profile, location, &self.paths[index], overhead, mode, &self.doubt, &self.crowds[index]);
+        balance::balance(location, &mut terms);
+        total::nodes(location, &terms, mode, profile.process_of(location).clock.seconds_per_tick)
     }
 
     /// A location without span takes as long as its root.
@@ -180,18 +206,8 @@ impl RunCosts {
     }
 }
 
-fn compensated(
-    profile: &Profile,
-    location: &Location,
-    costs: &cost::PathCosts,
-    mode: Mode,
-    doubt: &total::Doubt,
-    crowd: &Crowd,
-) -> Vec<CompensatedNode> {
-    let seconds_per_tick = profile.process_of(location).clock.seconds_per_tick;
-    let mut terms = exclusive::terms(profile, location, costs, mode, doubt, crowd);
-    balance::balance(location, &mut terms);
-    total::nodes(location, &terms, mode, seconds_per_tick)
+fn kept<T: Clone>(all: &[T], belongs: impl Fn(usize) -> bool) -> Vec<T> {
+    all.iter().enumerate().filter(|(index, _)| belongs(*index)).map(|(_, one)| one.clone()).collect()
 }
 
 fn as_measured(profile: &Profile, location: &Location) -> Vec<CompensatedNode> {

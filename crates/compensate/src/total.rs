@@ -1,9 +1,9 @@
 //! Inclusive times, summed from exclusive ones, and what each location took altogether.
 
-use tare_profile::{Location, Profile, RegionKind, Span};
+use tare_profile::{Location, Node, Profile, RegionKind, Span};
 
 use crate::cost::{Basis, PathCosts};
-use crate::crowd::Crowd;
+use crate::crowd::{self, Crowd};
 use crate::exclusive::{Term, WRAPPER_REACH_S};
 use crate::figure::{Figure, Mark, Spread};
 use crate::sites;
@@ -35,7 +35,8 @@ impl Doubt {
     }
 }
 
-/// What a location's own probes and wrappers cost over its life, in ticks.
+/// What a location's own probes and wrappers cost over its life, in ticks, and what else is summed over its call paths: many are walked through once.
+#[derive(Clone, Default, Debug)]
 pub(crate) struct Overhead {
     probes: f64,
     tool: f64,
@@ -47,11 +48,18 @@ pub(crate) struct Overhead {
     /// What the sites of regions that were switched off took at the most, which is not taken off.
     sites: f64,
     spread: Spread,
+    /// Delay that was gained in waits.
+    pub(crate) gained: f64,
+    /// For how long calls may have waited whose delay was not known.
+    pub(crate) untold: f64,
+    /// Calls of wrappers, and what of `tool` they took.
+    wrapper_calls: f64,
+    pub(crate) wrapper_tool: f64,
 }
 
 impl Overhead {
     pub(crate) fn of(profile: &Profile, location: &Location, costs: &PathCosts) -> Self {
-        let mut overhead = Self { probes: 0.0, tool: 0.0, descheduled: 0.0, in_place: 0.0, late: 0.0, sites: 0.0, spread: Spread::default() };
+        let mut overhead = Self::default();
         for (node, cost) in location.nodes.iter().zip(costs.iter()) {
             let (on, off) = (node.on_calls as f64, node.off_calls as f64);
             let counted = node.batches.as_deref().map_or(0.0, |batches| batches.off_cost);
@@ -67,6 +75,14 @@ impl Overhead {
             }
             if cost.basis == Basis::Wrapper {
                 overhead.descheduled += node.tool_ticks as f64;
+            }
+            if profile.region_of(node).kind == RegionKind::Mpi {
+                overhead.wrapper_calls += on;
+                overhead.wrapper_tool += node.tool_ticks as f64;
+            }
+            if let Some(exchanged) = &node.exchanged {
+                overhead.gained += exchanged.delay_gain as f64;
+                overhead.untold += crowd::untold(node);
             }
         }
         overhead.descheduled = overhead.descheduled.min(queued_in_mpi(profile, location));
@@ -119,34 +135,38 @@ struct Sum {
 /// The nodes of a location from their balanced exclusive times.
 pub(crate) fn nodes(location: &Location, terms: &[Term], mode: Mode, seconds_per_tick: f64) -> Vec<CompensatedNode> {
     let measured = measured_inclusive(location);
-    let mut sums = vec![Sum::default(); terms.len()];
-    let mut nodes = Vec::with_capacity(terms.len());
-    for (index, node) in location.nodes.iter().enumerate().rev() {
-        let term = &terms[index];
-        let inclusive = inclusive(&sums[index], term);
-        let pure = sums[index].value + term.value;
-        let moved = sums[index].moved + term.moved;
-        if let Some(parent) = node.parent {
-            let below = sums[index].spread;
-            let above = &mut sums[parent];
-            above.value += pure;
-            above.moved += moved;
-            above.children += inclusive.value.max(0.0);
-            above.spread.add(&below);
-            above.spread.add(&term.above);
-        }
-        let wait = if mode == Mode::Parallel { node.exchanged().virtual_wait_ticks } else { node.exchanged().wait_ticks };
-        nodes.push(CompensatedNode {
+    let sums = sums(location, terms);
+    let node = |(index, node): (usize, &Node)| {
+        let (term, exchanged) = (&terms[index], node.exchanged());
+        let wait = if mode == Mode::Parallel { exchanged.virtual_wait_ticks } else { exchanged.wait_ticks };
+        CompensatedNode {
             measured_inclusive_s: measured[index] * seconds_per_tick,
             measured_exclusive_s: node.exclusive as f64 * seconds_per_tick,
-            inclusive: inclusive.scaled(seconds_per_tick),
+            inclusive: inclusive(&sums[index], term).scaled(seconds_per_tick),
             exclusive: Figure::with_spread(term.value, term.moved, &term.spread(), term.mark).scaled(seconds_per_tick),
-            measured_wait_s: node.exchanged().wait_ticks as f64 * seconds_per_tick,
+            measured_wait_s: exchanged.wait_ticks as f64 * seconds_per_tick,
             wait_s: wait as f64 * seconds_per_tick,
-        });
+        }
+    };
+    location.nodes.iter().enumerate().map(node).collect()
+}
+
+/// What is below each node; a parent stands before its children.
+fn sums(location: &Location, terms: &[Term]) -> Vec<Sum> {
+    let mut sums = vec![Sum::default(); terms.len()];
+    for (index, node) in location.nodes.iter().enumerate().rev() {
+        let Some(parent) = node.parent else { continue };
+        let term = &terms[index];
+        let (value, children) = (sums[index].value + term.value, sums[index].children);
+        let (moved, below) = (sums[index].moved + term.moved, sums[index].spread);
+        let above = &mut sums[parent];
+        above.value += value;
+        above.moved += moved;
+        above.children += value.max(children).max(0.0);
+        above.spread.add(&below);
+        above.spread.add(&term.above);
     }
-    nodes.reverse();
-    nodes
+    sums
 }
 
 /// The sum of the node and all below it; never less than those below it together.
@@ -174,9 +194,8 @@ pub(crate) fn location(
     let (measured_s, total, delay_s) = match span(profile, location) {
         Some(span) => {
             let measured = span.ticks() as f64;
-            let delay = delay_of_span(location, &span, overhead, mode);
-            let calls = calls_of_wrappers(profile, location);
-            let reach = clock.ticks(calls * WRAPPER_REACH_S);
+            let delay = delay_of_span(&span, overhead, mode);
+            let reach = clock.ticks(overhead.wrapper_calls * WRAPPER_REACH_S);
             let (below, above) = doubt.of_delay(delay);
             let mut spread = Spread::default();
             // Delays that were sent along before a cost was known as it is now went astray by as much.
@@ -224,14 +243,9 @@ pub(crate) fn span(profile: &Profile, location: &Location) -> Option<Span> {
 }
 
 /// How much of the span the measurement made, with the costs as they are known at the end.
-fn delay_of_span(location: &Location, span: &Span, overhead: &Overhead, mode: Mode) -> f64 {
-    let gained: f64 = location.nodes.iter().map(|node| node.exchanged().delay_gain as f64).sum();
+fn delay_of_span(span: &Span, overhead: &Overhead, mode: Mode) -> f64 {
+    let gained = overhead.gained;
     let delay =
         if span.closed { (span.end_delay - span.start_delay) as f64 + overhead.late } else { overhead.all() + gained - span.start_delay as f64 };
     if mode == Mode::Local { delay - gained } else { delay }
-}
-
-fn calls_of_wrappers(profile: &Profile, location: &Location) -> f64 {
-    let wrapped = |node: &&tare_profile::Node| profile.region_of(node).kind == RegionKind::Mpi;
-    location.nodes.iter().filter(wrapped).map(|node| node.on_calls as f64).sum()
 }

@@ -3,7 +3,7 @@
 mod support;
 
 use support::profile_of;
-use tare_compensate::{Figure, Mark, Mode, OffSites, compensate, pair_costs};
+use tare_compensate::{Figure, Mark, Mode, OffSites, PairCost, RunCosts, compensate};
 use tare_profile::{BatchSums, Batches, COST_UNIT, Exchanged, Node, Processors, Profile, RegionIndex, RegionKind, Span, Switch, Why};
 
 /// What a pair of probes costs in these cases: half of the hot loop's figure, which is the prior.
@@ -37,7 +37,8 @@ fn inclusive_times_lose_their_own_inner_part_and_the_whole_of_all_below() {
 
 #[test]
 fn what_pairs_cost_is_told_for_each_call_path_in_the_parts_that_are_taken_off() {
-    let costs = pair_costs(&chain());
+    let costs_of = |profile: &Profile| RunCosts::of(profile).pairs(profile).collect::<Vec<PairCost>>();
+    let costs = costs_of(&chain());
     assert_eq!(costs.iter().map(|cost| (cost.calls, cost.is_in_place)).collect::<Vec<_>>(), [(10, false), (200, false), (3_000, false)]);
     for cost in costs {
         near(cost.inner_s, PAIR * INNER);
@@ -45,7 +46,7 @@ fn what_pairs_cost_is_told_for_each_call_path_in_the_parts_that_are_taken_off() 
     }
     let mut off = chain();
     off.locations[0].nodes.iter_mut().for_each(|node| node.on_calls = 0);
-    assert_eq!(pair_costs(&off), Vec::new(), "nobody paid");
+    assert_eq!(costs_of(&off), Vec::new(), "nobody paid");
 }
 
 #[test]

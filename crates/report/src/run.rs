@@ -1,6 +1,6 @@
 //! What a report is made from: what the command line knows of a run, and the profile with its compensations.
 
-use tare_compensate::{Compensated, Mode, compensate};
+use tare_compensate::{Compensated, Mode, RunCosts};
 use tare_profile::{ProcessIndex, Profile, Region};
 
 /// What the command line knows of a run.
@@ -94,6 +94,8 @@ pub struct Results<'a> {
     pub local: Compensated,
     /// Compensated in parallel.
     pub parallel: Compensated,
+    /// What was taken off.
+    pub costs: RunCosts,
     /// Whether another tool's file, or an export, tells of the run: it does not say how uncertain times are, nor who waited.
     pub is_foreign: bool,
 }
@@ -102,14 +104,15 @@ impl<'a> Results<'a> {
     /// Compensates a profile in all ways; `shown` is the one that figures in the first place.
     #[must_use]
     pub fn new(profile: &'a Profile, shown: Mode) -> Self {
-        let local = compensate(profile, Mode::Local);
-        let parallel = compensate(profile, Mode::Parallel);
+        let costs = RunCosts::of(profile);
+        let local = costs.compensate(profile, Mode::Local);
+        let parallel = costs.compensate(profile, Mode::Parallel);
         let shown = match shown {
-            Mode::Off => compensate(profile, Mode::Off),
+            Mode::Off => costs.compensate(profile, Mode::Off),
             Mode::Local => local.clone(),
             Mode::Parallel => parallel.clone(),
         };
-        Self { profile, shown, local, parallel, is_foreign: false }
+        Self { profile, shown, local, parallel, costs, is_foreign: false }
     }
 
     /// What [`Profile::only`] leaves of the profile, compensated as it is among all.
@@ -118,13 +121,22 @@ impl<'a> Results<'a> {
             let locations = self.profile.locations.iter().zip(&all.locations).filter(|(location, _)| belongs(location.process));
             Compensated { mode: all.mode, locations: locations.map(|(_, figures)| figures.clone()).collect() }
         };
-        Results { profile: part, shown: only(&self.shown), local: only(&self.local), parallel: only(&self.parallel), is_foreign: self.is_foreign }
+        let costs = self.costs.only(|index| belongs(self.profile.locations[index].process));
+        Results {
+            profile: part,
+            shown: only(&self.shown),
+            local: only(&self.local),
+            parallel: only(&self.parallel),
+            costs,
+            is_foreign: self.is_foreign,
+        }
     }
 
     /// A profile of another tool, in which nothing says what measuring cost: as measured, in all ways.
     #[must_use]
     pub fn as_measured(profile: &'a Profile) -> Self {
-        let shown = compensate(profile, Mode::Off);
-        Self { profile, local: shown.clone(), parallel: shown.clone(), shown, is_foreign: true }
+        let costs = RunCosts::of(profile);
+        let shown = costs.compensate(profile, Mode::Off);
+        Self { profile, local: shown.clone(), parallel: shown.clone(), shown, costs, is_foreign: true }
     }
 }

@@ -24,6 +24,9 @@ pub(super) struct Nodes {
 /// Where each node of the file stands in the model.
 pub(super) struct Places(Vec<u32>);
 
+/// Regions with greater numbers, which no image has but in a damaged file, are looked for each time.
+const MOST_MET: u32 = 1 << 20;
+
 /// What is not in the model.
 const NOWHERE: u32 = u32::MAX;
 
@@ -163,6 +166,18 @@ impl Reader<'_, '_> {
     }
 
     pub(super) fn region_with_id(&mut self, id: u32) -> RegionIndex {
+        if let Some(&Some(met)) = self.met.get(id as usize) {
+            return met;
+        }
+        let found = self.find_region(id);
+        if id < MOST_MET {
+            self.met.resize(self.met.len().max(id as usize + 1), None);
+            self.met[id as usize] = Some(found);
+        }
+        found
+    }
+
+    fn find_region(&mut self, id: u32) -> RegionIndex {
         let number_in = |image: &Image| id.checked_sub(image.record.id_base).filter(|number| (1..=image.record.regions).contains(number));
         let place = self.images.iter().find_map(|image| Some((image.description, image.is_named, number_in(image)?)));
         let known = place.and_then(|(description, is_named, number)| match is_named {

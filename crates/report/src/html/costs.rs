@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tare_compensate::{PairCost, pair_costs};
+use tare_compensate::PairCost;
 
 use super::parts::{GLYPHS, Parts};
 use crate::number::{Column, count, share};
@@ -28,19 +28,19 @@ const PARTS: [Part; 2] = [
 
 /// A histogram for each part, over calls; both have the same axis. Nothing where no probe was on.
 pub(super) fn histograms(html: &mut String, parts: &Parts<'_>) {
-    let costs = pair_costs(parts.results.profile);
-    let calls: u64 = costs.iter().map(|cost| cost.calls).sum();
-    let most = costs.iter().map(|cost| cost.inner_s.max(cost.outer_s)).fold(0.0, f64::max);
+    let costs = || parts.results.costs.pairs(parts.results.profile);
+    let calls: u64 = costs().map(|cost| cost.calls).sum();
+    let most = costs().map(|cost| cost.inner_s.max(cost.outer_s)).fold(0.0, f64::max);
     if calls == 0 || most <= 0.0 {
         return;
     }
     let column = Column::for_largest(most);
-    let in_place: u64 = costs.iter().filter(|cost| cost.is_in_place).map(|cost| cost.calls).sum();
+    let in_place: u64 = costs().filter(|cost| cost.is_in_place).map(|cost| cost.calls).sum();
     html.push_str("<h3>Cost of a pair of probes</h3>");
     for Part { name, where_it_lies, of } in PARTS {
-        let mean = costs.iter().map(|cost| of(cost) * cost.calls as f64).sum::<f64>() / calls as f64;
-        let least = costs.iter().map(of).fold(f64::INFINITY, f64::min);
-        let greatest = costs.iter().map(of).fold(0.0, f64::max);
+        let mean = costs().map(|cost| of(&cost) * cost.calls as f64).sum::<f64>() / calls as f64;
+        let least = costs().map(|cost| of(&cost)).fold(f64::INFINITY, f64::min);
+        let greatest = costs().map(|cost| of(&cost)).fold(0.0, f64::max);
         let [least, mean, greatest, end] = [least, mean, greatest, most].map(|seconds| column.plain(seconds, GLYPHS));
         let unit = column.name(GLYPHS);
         let words = format!("{name}, {where_it_lies}: least {least}, mean {mean}, most {greatest} {unit}");
@@ -49,7 +49,7 @@ pub(super) fn histograms(html: &mut String, parts: &Parts<'_>) {
             "<figure class=\"costs\"><svg viewBox=\"0 0 {} {HEIGHT}\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{words}\">",
             WIDTH * BINS as f64
         );
-        bars(html, &costs, most, of);
+        bars(html, costs(), most, of);
         let _ = write!(html, "</svg><figcaption>{words}; from 0 to {end} {unit}</figcaption></figure>");
     }
     let _ = write!(
@@ -62,10 +62,10 @@ pub(super) fn histograms(html: &mut String, parts: &Parts<'_>) {
 }
 
 /// Bars of calls by cost: those whose cost was measured in place stand below.
-fn bars(html: &mut String, costs: &[PairCost], most: f64, of: fn(&PairCost) -> f64) {
+fn bars(html: &mut String, costs: impl Iterator<Item = PairCost>, most: f64, of: fn(&PairCost) -> f64) {
     let mut bins = [[0_u64; 2]; BINS];
     for cost in costs {
-        let bin = ((of(cost).max(0.0) / most * BINS as f64) as usize).min(BINS - 1);
+        let bin = ((of(&cost).max(0.0) / most * BINS as f64) as usize).min(BINS - 1);
         bins[bin][usize::from(!cost.is_in_place)] += cost.calls;
     }
     let highest = bins.iter().map(|[own, others]| own + others).max().unwrap_or(0).max(1) as f64;
