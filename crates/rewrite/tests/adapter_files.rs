@@ -128,7 +128,7 @@ fn what_is_wrong_is_said_with_line_column_and_remedy() {
 
 #[test]
 fn nesting_without_end_is_refused() {
-    for (open, close) in [("(", ")"), ("-", ""), ("1 + ", ""), ("f(", ")"), ("(int)", "")] {
+    for (open, close) in [("(", ")"), ("-", ""), ("1 + (", ")"), ("f(", ")"), ("(int)", "")] {
         let code = format!("<adapter><init>f({}1{});</init></adapter>", open.repeat(100_000), close.repeat(100_000));
         let error = Adapter::parse(&code).expect_err("too deep");
         assert!(error.to_string().contains("nesting"), "{open}: {error}");
@@ -137,6 +137,14 @@ fn nesting_without_end_is_refused() {
     assert!(Adapter::parse(&blocks).is_err());
     let deep = format!("{}{}", "<adapter>".repeat(100_000), "</adapter>".repeat(100_000));
     assert!(Adapter::parse(&deep).is_err());
+}
+
+#[test]
+fn chains_of_operators_are_not_nested_however_long_they_are() {
+    for link in ["1 + ", "1 - 2 * ", "1 &amp;&amp; 0 || ", "\"a\" . ", "@ID@ . "] {
+        let code = format!("<adapter><functions><enter>f({}1);</enter></functions></adapter>", link.repeat(10_000));
+        Adapter::parse(&code).unwrap_or_else(|error| panic!("{link}: {error}"));
+    }
 }
 
 /// A generator of numbers that are the same in every run.

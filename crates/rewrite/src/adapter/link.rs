@@ -101,9 +101,9 @@ impl<'a> Linker<'a, '_, '_> {
         match value {
             Value::Call(call) => self.call(call),
             Value::Unary(_, operand) => self.value(operand),
-            Value::Binary(_, left, right) => {
-                self.value(left)?;
-                self.value(right)
+            Value::Chain(first, links) => {
+                self.value(first)?;
+                links.iter().try_for_each(|link| self.value(&link.1))
             }
             _ => Ok(()),
         }

@@ -85,9 +85,9 @@ impl RecordLayout {
             }
             Value::Call(call) => self.call(call),
             Value::Unary(_, operand) => self.value(operand),
-            Value::Binary(_, left, right) => {
-                self.value(left);
-                self.value(right);
+            Value::Chain(first, links) => {
+                self.value(first);
+                links.iter().for_each(|link| self.value(&link.1));
             }
             _ => {}
         }

@@ -197,11 +197,22 @@ pub enum Kind {
     Call(Call),
     /// One operand.
     Unary(Unary, Box<Expression>),
-    /// Two operands.
-    Binary(Binary, Box<Expression>, Box<Expression>),
+    /// Operators with two operands, from left to right; there is at least one. However long it is, nothing is nested in it.
+    Chain(Box<Expression>, Vec<Link>),
 }
 
-/// An expression and where it stands; for one with two operands, where its operator stands.
+/// What follows the first operand of a chain.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// Where the operator stands.
+    pub place: Place,
+    /// What is done with all in front of it and its operand.
+    pub operator: Binary,
+    /// What follows the operator.
+    pub operand: Expression,
+}
+
+/// An expression and where it stands; for a chain, where its last operator stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Expression {
     /// Where.

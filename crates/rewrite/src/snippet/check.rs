@@ -1,6 +1,6 @@
 //! From a snippet as written to one whose names and types are known.
 
-use super::ast::{Action, Binary, Call, Context, Expression, Integer, Kind, Statement, Unary};
+use super::ast::{Action, Binary, Call, Context, Expression, Integer, Kind, Link, Statement, Unary};
 use super::{AdapterError, Place, Problem};
 use crate::adapter::{Level, Point, Variable};
 
@@ -57,7 +57,8 @@ pub(crate) enum Value {
     AddressOf(Storage),
     Call(Invocation),
     Unary(Unary, Box<Value>),
-    Binary(Binary, Box<Value>, Box<Value>),
+    /// Operators with two operands, from left to right.
+    Chain(Box<Value>, Vec<(Binary, Value)>),
 }
 
 /// What a function is given.
@@ -169,7 +170,7 @@ impl Checker<'_> {
         let place = expression.place;
         Ok(match &expression.kind {
             &Kind::Number(number) => Value::Number(number),
-            Kind::Text(_) | Kind::Binary(Binary::Join, ..) => return Err(AdapterError::new(place, Problem::NotInteger)),
+            Kind::Text(_) => return Err(AdapterError::new(place, Problem::NotInteger)),
             &Kind::Context(context) => {
                 self.known(context, place)?;
                 if context.is_text() {
@@ -184,8 +185,17 @@ impl Checker<'_> {
             Kind::AddressOf(name) => Value::AddressOf(self.variable(name, place)?.0),
             Kind::Call(call) => Value::Call(self.call(call, place)?),
             Kind::Unary(operator, operand) => Value::Unary(*operator, Box::new(self.integer(operand)?)),
-            Kind::Binary(operator, left, right) => Value::Binary(*operator, Box::new(self.integer(left)?), Box::new(self.integer(right)?)),
+            Kind::Chain(first, links) => self.chain(first, links)?,
         })
+    }
+
+    fn chain(&self, first: &Expression, links: &[Link]) -> Result<Value, AdapterError> {
+        if let Some(join) = links.iter().rfind(|link| link.operator == Binary::Join) {
+            return Err(AdapterError::new(join.place, Problem::NotInteger));
+        }
+        let first = self.integer(first)?;
+        let links = links.iter().map(|link| Ok((link.operator, self.integer(&link.operand)?))).collect::<Result<_, AdapterError>>()?;
+        Ok(Value::Chain(Box::new(first), links))
     }
 
     fn call(&self, call: &Call, place: Place) -> Result<Invocation, AdapterError> {
@@ -194,7 +204,9 @@ impl Checker<'_> {
         }
         let argument = |argument: &Expression| {
             let is_text = match &argument.kind {
-                Kind::Text(_) | Kind::Binary(Binary::Join, ..) => true,
+                Kind::Text(_) => true,
+                // No operator binds more tightly, so that in front of a last `.` there are only such.
+                Kind::Chain(_, links) => links.last().is_some_and(|link| link.operator == Binary::Join),
                 Kind::Context(context) => context.is_text(),
                 _ => false,
             };
@@ -221,9 +233,11 @@ impl Checker<'_> {
                 }
                 template.push(Piece::Context(context));
             }
-            Kind::Binary(Binary::Join, left, right) => {
-                self.join(left, template)?;
-                self.join(right, template)?;
+            Kind::Chain(first, links) if links.iter().all(|link| link.operator == Binary::Join) => {
+                self.join(first, template)?;
+                for link in links {
+                    self.join(&link.operand, template)?;
+                }
             }
             _ => return Err(AdapterError::new(expression.place, Problem::NotKnown)),
         }

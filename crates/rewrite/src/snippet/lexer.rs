@@ -54,8 +54,8 @@ impl Lexer<'_> {
     }
 
     fn starts_with(&self, word: &str) -> bool {
-        let here = self.text.get(self.at..).unwrap_or_default().iter().map(|one| one.0);
-        here.clone().count() >= word.len() && word.chars().zip(here).all(|(wanted, found)| wanted == found)
+        let here = self.text.get(self.at..self.at + word.len()).unwrap_or_default();
+        !here.is_empty() && word.chars().eq(here.iter().map(|one| one.0))
     }
 
     /// Goes behind white space and comments.

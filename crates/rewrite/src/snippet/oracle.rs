@@ -116,12 +116,22 @@ impl Author<'_> {
                 format!("{operator}({})", self.expression(depth + 1))
             }
             5 if self.has_calls => self.call(depth + 1),
+            6 if depth == 0 => self.chain(),
             _ => {
                 let operator = self.numbers.pick(&OPERATORS);
                 let (left, right) = (self.expression(depth + 1), self.expression(depth + 1));
                 format!("({left} {operator} {right})")
             }
         }
+    }
+
+    /// More operators in a row than nesting may be deep.
+    fn chain(&mut self) -> String {
+        let mut chain = self.variable();
+        for _ in 0..70 {
+            chain = format!("{chain} {} {}", self.numbers.pick(&OPERATORS), self.variable());
+        }
+        chain
     }
 
     fn call(&mut self, depth: usize) -> String {
@@ -198,11 +208,13 @@ impl Machine {
                     Unary::Cast(integer) => integer.narrow(value),
                 }
             }
-            Kind::Binary(Binary::Both, left, right) => i64::from(self.value(left) != 0 && self.value(right) != 0),
-            Kind::Binary(Binary::Either, left, right) => i64::from(self.value(left) != 0 || self.value(right) != 0),
-            Kind::Binary(operator, left, right) => {
-                let (left, right) = (self.value(left), self.value(right));
-                binary(*operator, left, right)
+            Kind::Chain(first, links) => {
+                let first = self.value(first);
+                links.iter().fold(first, |left, link| match link.operator {
+                    Binary::Both => i64::from(left != 0 && self.value(&link.operand) != 0),
+                    Binary::Either => i64::from(left != 0 || self.value(&link.operand) != 0),
+                    operator => binary(operator, left, self.value(&link.operand)),
+                })
             }
             other => panic!("chance writes no {other:?}"),
         }

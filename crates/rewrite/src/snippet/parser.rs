@@ -1,6 +1,6 @@
 //! From tokens to statements.
 
-use super::ast::{Action, Binary, Call, Expression, Integer, Kind, Statement, Unary};
+use super::ast::{Action, Binary, Call, Expression, Integer, Kind, Link, Statement, Unary};
 use super::lexer::Token;
 use super::{AdapterError, Place, Problem};
 
@@ -150,20 +150,15 @@ impl Parser<'_> {
 
     /// Operators that bind at least so tightly, from left to right.
     fn binary(&mut self, least: u8) -> Result<Expression, AdapterError> {
-        let mut left = self.nested(Self::unary)?;
-        let mut operands = 0;
+        let first = self.nested(Self::unary)?;
+        let mut links = Vec::new();
         while let Some((operator, binding)) = self.operator().filter(|found| found.1 >= least) {
             let place = self.place();
             self.at += 1;
-            // A chain of operators is as deep a tree as nested brackets are.
-            operands += 1;
-            if operands > DEPTH {
-                return Err(AdapterError::new(place, Problem::Deep { limit: DEPTH }));
-            }
-            let right = self.nested(|parser| parser.binary(binding + 1))?;
-            left = Expression { place, kind: Kind::Binary(operator, Box::new(left), Box::new(right)) };
+            links.push(Link { place, operator, operand: self.nested(|parser| parser.binary(binding + 1))? });
         }
-        Ok(left)
+        let Some(last) = links.last() else { return Ok(first) };
+        Ok(Expression { place: last.place, kind: Kind::Chain(Box::new(first), links) })
     }
 
     fn operator(&self) -> Option<(Binary, u8)> {

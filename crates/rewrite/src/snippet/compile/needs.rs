@@ -44,12 +44,14 @@ impl Needs {
             Value::Call(call) => self.call(call, environment),
             Value::Load(storage, _) | Value::AddressOf(storage) => self.storage(*storage, environment),
             Value::Unary(_, operand) => self.value(operand, environment),
-            Value::Binary(operator, left, right) => {
-                if matches!(operator, Binary::Divide | Binary::Remainder) {
-                    self.changed = self.changed.with(RDX);
+            Value::Chain(first, links) => {
+                self.value(first, environment);
+                for (operator, operand) in links {
+                    if matches!(operator, Binary::Divide | Binary::Remainder) {
+                        self.changed = self.changed.with(RDX);
+                    }
+                    self.value(operand, environment);
                 }
-                self.value(left, environment);
-                self.value(right, environment);
             }
             _ => {}
         }

@@ -79,22 +79,31 @@ impl Writer<'_> {
                 self.value(operand);
                 self.unary(*operator);
             }
-            Value::Binary(operator @ (Binary::Both | Binary::Either), left, right) => self.short_circuit(*operator, left, right),
-            Value::Binary(operator, left, right) => {
-                self.value(left);
-                if is_simple(right) {
-                    self.simple(right, RCX);
-                } else {
-                    let place = self.take();
-                    self.code.store(place, RAX);
-                    self.value(right);
-                    self.code.copy(RCX, RAX);
-                    self.code.load(RAX, place);
-                    self.drop_taken(1);
+            Value::Chain(first, links) => {
+                self.value(first);
+                for (operator, operand) in links {
+                    self.link(*operator, operand);
                 }
-                self.binary(*operator);
             }
         }
+    }
+
+    /// `rax` with a value, to `rax`.
+    fn link(&mut self, operator: Binary, right: &Value) {
+        if matches!(operator, Binary::Both | Binary::Either) {
+            return self.short_circuit(operator, right);
+        }
+        if is_simple(right) {
+            self.simple(right, RCX);
+        } else {
+            let place = self.take();
+            self.code.store(place, RAX);
+            self.value(right);
+            self.code.copy(RCX, RAX);
+            self.code.load(RAX, place);
+            self.drop_taken(1);
+        }
+        self.binary(operator);
     }
 
     /// Leaves a value that needs no computation in a register, and changes no other one.
@@ -195,14 +204,14 @@ impl Writer<'_> {
         self.code.bind(end);
     }
 
-    fn short_circuit(&mut self, operator: Binary, left: &Value, right: &Value) {
+    fn short_circuit(&mut self, operator: Binary, right: &Value) {
         let (decided, end) = (self.code.label(), self.code.label());
         let condition = if operator == Binary::Both { EQUAL } else { NOT_EQUAL };
-        for operand in [left, right] {
-            self.value(operand);
-            self.code.test(RAX);
-            self.code.jump_if(condition, decided);
-        }
+        self.code.test(RAX);
+        self.code.jump_if(condition, decided);
+        self.value(right);
+        self.code.test(RAX);
+        self.code.jump_if(condition, decided);
         self.decide(operator == Binary::Both, decided, end);
     }
 
