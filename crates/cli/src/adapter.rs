@@ -7,7 +7,7 @@ use std::time::Instant;
 use tare_image::Image;
 use tare_rewrite::adapter::{Adapter, Level, Libraries, SHIPPED, Snippets, Subject, Wanted, shipped};
 use tare_rewrite::snippet::AdapterError;
-use tare_rewrite::{Levels, Reason, Selection as Site};
+use tare_rewrite::{Levels, Selection as Site};
 use tare_select::filter::Start;
 use tare_select::{Decision, Filter, Selection, Snippet};
 
@@ -45,6 +45,39 @@ impl Loaded {
         }
     }
 
+    /// What a selection names is there.
+    fn refuse_unknown(&self, selection: &Selection, levels: Option<Levels>) -> Result<(), Failure> {
+        if let Some(levels) = levels {
+            self.refuse_levels_without(levels)?;
+        }
+        let has = |level, name: &str| levels.is_some_and(|levels| !is_asked(levels, level)) || self.adapter.alternative(level, name).is_some();
+        let Some(unknown) = UnknownSnippet::find(selection, has) else { return Ok(()) };
+        Err(Failure::new(Code::Usage, format!("{unknown} in the adapter {}", self.name))
+            .remedy("name one that it has, or add one with this name (docs/adapters.md)"))
+    }
+
+    /// Says so where functions are chosen, and none of them gets anything that the adapter has for functions, loops or call sites.
+    fn tell_of_unused(&self, wanted: &[Wanted]) {
+        let is_used = |one: &Wanted| one.functions.is_some() || one.loops.is_some() || one.callsites.is_some();
+        let (Some(first), false) = (self.adapter.alternatives.first(), wanted.is_empty() || wanted.iter().any(is_used)) else { return };
+        let is_default = |level: &Level| self.adapter.alternative(*level, level.default_name()).is_some();
+        let defaults: Vec<&str> = ASKED.iter().filter(|level| is_default(level)).map(|level| level.element()).collect();
+        let remedy = if defaults.is_empty() {
+            format!(
+                "a filter chooses what has a name (<include instrument=\"{}={}\">), and without `name` it is the default",
+                first.level.element(),
+                first.name
+            )
+        } else {
+            format!("--levels {} inserts it", defaults.join(","))
+        };
+        eprintln!(
+            "tare: nothing of adapter {} is chosen for any of {} functions: they are left as they are\n      try: {remedy}",
+            self.name,
+            wanted.len()
+        );
+    }
+
     fn failure(&self, error: &AdapterError) -> Failure {
         Failure::new(Code::BadInput, format!("{}: {error}", self.name)).remedy(error.problem.remedy())
     }
@@ -78,7 +111,10 @@ pub(crate) fn instrument(analysis: &Analysis<'_>, choice: &Choice, adapter: &Loa
     let started = Instant::now();
     let chosen = analysis.select(choice)?;
     let selecting = started.elapsed();
-    let mut copy = instrument_selected(analysis, choice, &chosen.selection, adapter, key, poison)?;
+    let wanted = wanted(analysis, &chosen.selection, adapter, choice.levels_asked())?;
+    adapter.tell_of_unused(&wanted);
+    let mut copy = insert(analysis, &wanted, adapter, key, poison)?;
+    copy.image.found = chosen.selection.decisions.len();
     let behind_analysis = copy.phases.iter().position(|phase| phase.0 == "plan").unwrap_or(0);
     copy.phases.insert(behind_analysis, ("select", selecting));
     Ok(copy)
@@ -93,25 +129,22 @@ pub(crate) fn instrument_selected(
     key: &Key,
     poison: bool,
 ) -> Result<Copy, Failure> {
-    let levels = choice.levels_asked();
-    if let Some(levels) = levels {
-        adapter.refuse_levels_without(levels)?;
-    }
-    let has = |level, name: &str| levels.is_some_and(|levels| !is_asked(levels, level)) || adapter.adapter.alternative(level, name).is_some();
-    if let Some(unknown) = UnknownSnippet::find(selection, has) {
-        return Err(Failure::new(Code::Usage, format!("{unknown} in the adapter {}", adapter.name))
-            .remedy("name one that it has, or add one with this name (docs/adapters.md)"));
-    }
-    let wanted = wanted(analysis, selection, &adapter.adapter, levels);
-    let (files, are_all) = libraries(analysis, &adapter.adapter)?;
+    let wanted = wanted(analysis, selection, adapter, choice.levels_asked())?;
+    insert(analysis, &wanted, adapter, key, poison)
+}
+
+/// Makes the copy in which these snippets stand.
+fn insert(analysis: &Analysis<'_>, wanted: &[Wanted], adapter: &Loaded, key: &Key, poison: bool) -> Result<Copy, Failure> {
+    let LibraryFiles { files, missing } = libraries(analysis, &adapter.adapter)?;
     let images: Vec<Image<'_>> = files.iter().filter_map(|bytes| Image::parse(bytes).ok()).collect();
     let lines = analysis.lines();
     let original = analysis.path().canonicalize().unwrap_or_else(|_| analysis.path().to_path_buf());
     let path = original.to_string_lossy();
-    let libraries = Libraries { images: &images, are_all };
+    let libraries = Libraries { images: &images, are_all: missing.as_ref().is_some_and(Vec::is_empty) };
     let subject = Subject { image: &analysis.image, program: &analysis.program, lines: lines.as_ref(), path: &path, libraries };
-    let snippets = Snippets::new(&adapter.adapter, subject, &wanted).map_err(|error| adapter.failure(&error))?;
-    let (called, others): (Vec<&Wanted>, Vec<&Wanted>) = wanted.iter().partition(|one| snippets.may_call(one.function));
+    let snippets = Snippets::new(&adapter.adapter, subject, wanted).map_err(|error| adapter.failure(&error))?;
+    tell_of_unseen(snippets.unseen(), missing.as_deref().unwrap_or_default());
+    let (called, others): (Vec<&Wanted>, Vec<&Wanted>) = wanted.iter().partition(|one| snippets.refusal(one.function).is_some());
     let sites: Vec<Site> = others
         .into_iter()
         .map(|one| Site {
@@ -123,20 +156,20 @@ pub(crate) fn instrument_selected(
         })
         .collect();
     let mut copy = analysis.write(&sites, lines.as_ref(), key, poison, &snippets)?;
-    let refused = called.iter().filter_map(|one| analysis.program.functions.get(one.function)).map(|function| Refusal {
-        name: function.name.clone(),
-        address: function.entry,
-        reason: Reason::CalledBySnippets.to_string(),
+    let refused = called.iter().filter_map(|one| {
+        let (function, reason) = (analysis.program.functions.get(one.function)?, snippets.refusal(one.function)?);
+        Some(Refusal { name: function.name.clone(), address: function.entry, reason: reason.to_string() })
     });
     copy.image.selected += called.len();
     copy.image.refusals.extend(refused);
     copy.image.refusals.sort_by_key(|one| one.address);
-    copy.image.found = selection.decisions.len();
     Ok(copy)
 }
 
 /// What is inserted in each function that both the selection and the adapter's own filter let in.
-fn wanted(analysis: &Analysis<'_>, selection: &Selection, adapter: &Adapter, levels: Option<Levels>) -> Vec<Wanted> {
+fn wanted(analysis: &Analysis<'_>, selection: &Selection, adapter: &Loaded, levels: Option<Levels>) -> Result<Vec<Wanted>, Failure> {
+    adapter.refuse_unknown(selection, levels)?;
+    let adapter = &adapter.adapter;
     let own = adapter.filter.clone().map(|filter| Filter { start: filter.start.or(Some(Start::All)), ..filter });
     let lines = analysis.lines();
     let own = own.map(|filter| tare_select::choose(&analysis.program, &[filter], |function| analysis.metrics(function, lines.as_ref())));
@@ -172,7 +205,7 @@ fn wanted(analysis: &Analysis<'_>, selection: &Selection, adapter: &Adapter, lev
             last_line,
         })
     };
-    selection.selected().filter_map(one).collect()
+    Ok(selection.selected().filter_map(one).collect())
 }
 
 /// Levels of regions, of which each element of an adapter has one.
@@ -196,26 +229,47 @@ fn name(adapter: &Adapter, level: Level, snippet: Option<&Snippet>) -> Option<St
     }
 }
 
-/// The libraries that the copy will load, as far as they are found, and whether these are all.
-fn libraries(analysis: &Analysis<'_>, adapter: &Adapter) -> Result<(Vec<Vec<u8>>, bool), Failure> {
-    let Some(interpreter) = analysis.image.interpreter() else { return Ok((Vec::new(), false)) };
+/// The libraries that the copy will load, as far as they are found.
+struct LibraryFiles {
+    files: Vec<Vec<u8>>,
+    /// Names of those that are not found; `None` where it is not known which there are, as for a library.
+    missing: Option<Vec<String>>,
+}
+
+/// Finds the libraries that the copy will load.
+fn libraries(analysis: &Analysis<'_>, adapter: &Adapter) -> Result<LibraryFiles, Failure> {
+    let Some(interpreter) = analysis.image.interpreter() else { return Ok(LibraryFiles { files: Vec::new(), missing: None }) };
     let mut paths = Vec::new();
-    let mut are_all = true;
+    let mut missing = Vec::new();
     for library in mpi_library::libraries(Path::new(interpreter), analysis.path())? {
-        are_all &= library.path.is_some();
-        paths.extend(library.path);
+        match library.path {
+            Some(path) => paths.push(path),
+            None => missing.push(library.name),
+        }
     }
     for library in &adapter.libraries {
         match find(interpreter, analysis.path(), &library.name) {
             Ok(path) => paths.push(path),
             Err(why) => {
-                are_all = false;
                 eprintln!("tare: {} {why}; the copy needs it when it starts", library.name);
+                missing.push(library.name.clone());
             }
         }
     }
     let read = |path: &PathBuf| image_file::read(path);
-    Ok((paths.iter().map(read).collect::<Result<_, _>>()?, are_all))
+    Ok(LibraryFiles { files: paths.iter().map(read).collect::<Result<_, _>>()?, missing: Some(missing) })
+}
+
+/// Says which functions of snippets must be in libraries that are not at hand: a name that is written wrong is not told from these.
+fn tell_of_unseen(functions: &[String], missing: &[String]) {
+    if !functions.is_empty() && !missing.is_empty() {
+        eprintln!(
+            "tare: snippets call {}, which nothing that is found here has: the copy does not start unless {} has it\n      \
+             try: instrument it where the library is (LD_LIBRARY_PATH), which tells a name that is written wrong",
+            functions.join(", "),
+            missing.join(" or ")
+        );
+    }
 }
 
 /// The file that the loader finds for a library that the program does not need yet; what is wrong with it where it takes none.

@@ -87,9 +87,40 @@ fn what_snippets_call_in_a_static_program_is_left_alone_and_named() {
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
     let refused = |name: &str| {
         let refusals = report["refusals"].as_array().expect("refusals");
-        refusals.iter().any(|one| one["name"] == name && one["reason"] == "snippets of the adapter call it, or may by what they call")
+        refusals.iter().any(|one| one["name"] == name && one["reason"] == "snippets of the adapter call it, or what they call does")
     };
     assert!(!refused("main") && ["printf", "_IO_printf"].into_iter().any(refused), "{}", report["refusals"]);
+}
+
+#[test]
+fn functions_that_only_pointers_lead_to_are_told_from_those_that_snippets_call() {
+    let place = Place::new();
+    let source = "__attribute__((noinline)) int shared(int n) { return n + 1; }\n\
+                  __attribute__((noinline)) int handler(int n) { return shared(n) + 1; }\n\
+                  int (*volatile hook)(int) = handler;\n\
+                  __attribute__((noinline)) void through(void) { hook(1); }\n\
+                  __attribute__((noinline)) void direct(int n) { __asm__ volatile(\"\" : : \"r\"(n)); }\n\
+                  int main(void) { through(); direct(1); return 0; }\n";
+    fs::write(place.path().join("pointers.c"), source).expect("a writable directory");
+    let built = std::process::Command::new("gcc").current_dir(place.path()).args(["-O1", "-static", "-o", "pointers", "pointers.c"]).status();
+    assert!(built.expect("gcc").success());
+    let refused = |called: &str| {
+        fs::write(place.path().join("hook.xml"), format!("<adapter><functions><enter>{called}(1);</enter></functions></adapter>")).expect("room");
+        let line = ["instrument", "pointers", "-o", "copy", "--preset", "all", "--adapter", "hook.xml", "--format", "json"];
+        let output = place.tare().args(line).output().expect("tare can be started");
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
+        move |name: &str| {
+            let found = report["refusals"].as_array().expect("refusals").iter().find(|one| one["name"] == name);
+            found.map_or(String::new(), |one| one["reason"].as_str().expect("words").to_string())
+        }
+    };
+    let by_pointers = refused("through");
+    assert!(by_pointers("through").starts_with("snippets of the adapter call it"), "{}", by_pointers("through"));
+    for name in ["handler", "shared"] {
+        assert!(by_pointers(name).starts_with("snippets of the adapter may call it"), "{name}: {}", by_pointers(name));
+    }
+    let by_name = refused("direct");
+    assert_eq!(["through", "handler", "shared"].map(by_name), [""; 3]);
 }
 
 #[test]
@@ -126,6 +157,23 @@ fn shipped_adapters_are_printed_and_can_be_used_as_files() {
     let help = place.tare().args(["instrument", "--help"]).output().expect("tare can be started");
     for name in ["tareweight", "cyg-profile", "scorep", "tau", "counting"] {
         assert!(text(&help.stdout).contains(name), "{name} is not in the help");
+    }
+}
+
+#[test]
+fn an_adapter_of_which_nothing_is_chosen_says_so() {
+    let place = Place::new();
+    let program = program(&place);
+    for (element, remedy) in [
+        ("<functions name='q'><enter>puts(\"a\");</enter></functions>", "instrument=\"functions=q\""),
+        ("<loops><before>puts(\"a\");</before></loops>", "--levels loops"),
+    ] {
+        fs::write(place.path().join("named.xml"), format!("<adapter>{element}</adapter>")).expect("a writable directory");
+        let line = ["instrument", &program, "-o", "copy", "--adapter", "named.xml", "--preset", "all"];
+        let output = place.tare().args(line).output().expect("tare can be started");
+        let said = text(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("nothing of adapter named.xml is chosen") && said.contains(remedy), "{said}");
+        assert_eq!(output.status.code(), Some(0), "{said}");
     }
 }
 
@@ -170,7 +218,20 @@ fn a_library_that_is_there_but_cannot_be_loaded_is_told_from_one_that_is_missing
         fs::write(place.path().join("needs.xml"), adapter).expect("a writable directory");
         let output = place.tare().args(["instrument", &program, "-o", "copy", "--adapter", "needs.xml"]).output().expect("tare can be started");
         assert!(text(&output.stderr).contains(words), "{}", text(&output.stderr));
+        assert!(!text(&output.stderr).contains("snippets call"), "{}", text(&output.stderr));
     }
+}
+
+#[test]
+fn functions_that_must_be_in_a_library_that_is_missing_are_named() {
+    let place = Place::new();
+    let program = program(&place);
+    let adapter = "<adapter><dependencies><library name='libnowhere.so.7'/></dependencies>\
+                   <functions><enter>hook(1); puts(\"\"); other(2);</enter></functions></adapter>";
+    fs::write(place.path().join("needs.xml"), adapter).expect("a writable directory");
+    let output = place.tare().args(["instrument", &program, "-o", "copy", "--adapter", "needs.xml"]).output().expect("tare can be started");
+    let said = text(&output.stderr);
+    assert!(said.contains("snippets call hook, other, which") && said.contains("unless libnowhere.so.7 has"), "{said}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn found(word: &str) -> Value {
     compile_c("crates/cli/tests/programs/self_aware.c", place.path(), &["-O1"]);
     let line = ["instrument", "./self_aware", "--bisect", "--format", "json", "--", "nice", "./self_aware", word];
     let output = place.tare().args(line).output().expect("tare can be started");
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(if word == "-" { 66 } else { 0 }), "{}", text(&output.stderr));
     let left: Vec<_> = std::fs::read_dir(place.path().join("cache")).expect("the cache").collect();
     assert!(left.is_empty(), "trials are left behind: {left:?}");
     fits(&place, "instrument-bisect", &text(&output.stdout));
@@ -103,5 +103,22 @@ fn a_command_that_does_not_use_the_image_is_refused() {
     compile_c("crates/cli/tests/programs/self_aware.c", place.path(), &["-O1"]);
     let output = place.tare().args(["instrument", "./self_aware", "--bisect", "--", "true"]).output().expect("tare can be started");
     assert_eq!(output.status.code(), Some(64));
-    assert!(text(&output.stderr).contains("neither starts nor loads ./self_aware"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("neither starts ./self_aware nor loads it at its start"), "{}", text(&output.stderr));
+    let output =
+        place.tare().args(["instrument", "./self_aware", "--bisect", "--", "sh", "-c", "./self_aware"]).output().expect("tare can be started");
+    let said = text(&output.stderr);
+    assert!(said.contains("is a script") && said.contains("--bisect -- mpirun -n 2 ./app") && !said.contains("tare run"), "{said}");
+}
+
+#[test]
+fn a_search_in_a_part_of_the_functions_that_finds_nothing_says_so() {
+    let place = Place::new();
+    compile_c("crates/cli/tests/programs/self_aware.c", place.path(), &["-O1"]);
+    let none = r#"<filter name="one" start="none"><include><functionnames>main</functionnames></include></filter>"#;
+    std::fs::write(place.path().join("one.xml"), none).expect("room");
+    let line = ["instrument", "./self_aware", "--bisect", "--filter", "one.xml", "--", "./self_aware", "c"];
+    let output = place.tare().args(line).output().expect("tare can be started");
+    assert_eq!(output.status.code(), Some(66));
+    let said = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("Found nothing") && said.contains("--preset all, if it misbehaves with more"), "{said}");
 }

@@ -56,6 +56,19 @@ fn a_symbolic_link_stays_and_what_it_leads_to_is_replaced() {
 }
 
 #[test]
+fn a_directory_is_no_place_and_what_goes_wrong_is_all_that_is_said() {
+    let place = place_with(None);
+    let instrument = |image: &str, to: &str| place.tare().args(["instrument", image, "--preset", "auto", "-o", to]).output().expect("tare");
+    for (output, words) in [(instrument("endings", "out"), "-o out/endings.tare"), (instrument("/etc/passwd", "copy"), "/etc/passwd")] {
+        assert!(!output.status.success() && text(&output.stderr).contains(words), "{}", text(&output.stderr));
+        assert!(!text(&output.stderr).contains("always on"), "{}", text(&output.stderr));
+    }
+    let output = instrument("endings", "out/copy");
+    assert!(output.status.success() && text(&output.stderr).contains("always on"), "{}", text(&output.stderr));
+    assert_eq!(names(&place.path().join("out")), ["copy"]);
+}
+
+#[test]
 fn pipes_and_devices_stay_what_they_are() {
     use std::os::unix::fs::FileTypeExt;
     let place = place_with(None);

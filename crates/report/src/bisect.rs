@@ -37,6 +37,8 @@ pub struct Found {
     pub image: String,
     /// Functions that were instrumented at the outset.
     pub functions: usize,
+    /// Functions that were not chosen, and so not searched.
+    pub left_out: usize,
     /// How often the command was run.
     pub trials: usize,
     /// What was compared, in words.
@@ -59,6 +61,7 @@ pub fn json(found: &Found) -> String {
         schema: u32,
         image: &'a str,
         functions: usize,
+        left_out: usize,
         trials: usize,
         criterion: &'a str,
         expected: &'a str,
@@ -66,12 +69,13 @@ pub fn json(found: &Found) -> String {
         culprits: &'a [Culprits],
         more: bool,
     }
-    let Found { image, functions, trials, criterion, expected, bare_copy, culprits, more } = found;
+    let Found { image, functions, left_out, trials, criterion, expected, bare_copy, culprits, more } = found;
     let bare_copy = bare_copy.as_deref();
     crate::json::written(&Document {
         schema: crate::json::SCHEMA,
         image,
         functions: *functions,
+        left_out: *left_out,
         trials: *trials,
         criterion,
         expected,
@@ -79,6 +83,14 @@ pub fn json(found: &Found) -> String {
         culprits,
         more: *more,
     })
+}
+
+impl Found {
+    /// Whether the command does the same whatever was instrumented.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.bare_copy.is_none() && self.culprits.is_empty()
+    }
 }
 
 /// The sets of functions, one function a line.
@@ -95,14 +107,15 @@ pub fn text(found: &Found, page: &Page) -> String {
     writer.labelled("Expected", &found.expected);
     if let Some(outcome) = &found.bare_copy {
         writer.labelled("Found", &format!("a copy in which no function is instrumented {outcome}: the program looks at its own file"));
-    } else if found.culprits.is_empty() {
+    } else if found.is_nothing() {
         writer.labelled(
             "Found",
-            &format!(
-                "nothing: the command does the same with the {} functions instrumented that were chosen (--preset all chooses all)",
-                number(found.functions)
-            ),
+            &format!("nothing: the command does the same with the {} functions instrumented that were chosen", number(found.functions)),
         );
+        if found.left_out > 0 {
+            let words = format!("--preset all, if it misbehaves with more: {} functions were not chosen, and not searched", number(found.left_out));
+            writer.labelled("Try", &words);
+        }
     }
     for culprits in &found.culprits {
         let count = culprits.functions.len();
@@ -157,6 +170,14 @@ mod tests {
         let page = text(&found(), &Page::default());
         assert!(page.contains("with this function instrumented the command ends with status 3"), "{page}");
         assert!(page.contains("sum() at 0x1234, own.c:7"), "{page}");
+    }
+
+    #[test]
+    fn what_was_not_searched_is_said_where_nothing_was_found() {
+        let nothing = Found { culprits: Vec::new(), left_out: 41, ..found() };
+        let page = text(&nothing, &Page::default()).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(page.contains("Try --preset all") && page.contains("41 functions were not chosen"), "{page}");
+        assert!(!text(&Found { left_out: 0, ..nothing }, &Page::default()).contains("--preset all"));
     }
 
     #[test]

@@ -39,9 +39,12 @@ pub enum Reason {
     /// The image's code runs on stacks that grow in pieces.
     #[error("a stack that grows in pieces (-fsplit-stack)")]
     SplitStack,
-    /// Snippets of the adapter call it, or what they call may: it would call itself without end.
-    #[error("snippets of the adapter call it, or may by what they call")]
+    /// Snippets of the adapter call it, or what they call does: it would call itself without end.
+    #[error("snippets of the adapter call it, or what they call does")]
     CalledBySnippets,
+    /// What snippets of the adapter call makes calls through pointers, which may lead here.
+    #[error("snippets of the adapter may call it: what they call makes calls through pointers, and these may lead here")]
+    MayBeCalledBySnippets,
     /// A part of more than a GiB.
     #[error("too large")]
     TooLarge,

@@ -51,7 +51,7 @@ fn apply(data: &[u8], adapter: &str, choice: Choice<'_>) -> Result<Output, Adapt
     let libraries = Libraries { images: &images, are_all: false };
     let subject = Subject { image: &image, program: &program, lines: lines.as_ref(), path: "/the/original", libraries };
     let snippets = Snippets::new(&adapter, subject, &wanted)?;
-    let chosen = wanted.iter().map(|one| one.function).filter(|function| !snippets.may_call(*function));
+    let chosen = wanted.iter().map(|one| one.function).filter(|function| snippets.refusal(*function).is_none());
     let selected: Vec<Selection> = chosen.map(|function| Selection { levels: snippets.levels(function), ..Selection::of(function) }).collect();
     let request = Request { selected: &selected, path: "/the/original", poison: choice.poison, ..Request::default() };
     Ok(instrument(&image, &program, &request, &snippets).expect("it can be instrumented"))

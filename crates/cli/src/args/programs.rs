@@ -235,7 +235,8 @@ Examples:
                                                  loops and call sites are regions as well
                                                  (docs/instrument.md)
   tare instrument --check app.tare               is the copy whole, and what its original gives?
-  tare instrument ./app --bisect -- ./app input  which function must not be instrumented?")]
+  tare instrument ./app --bisect --preset all -- ./app input
+                                               which function must not be instrumented?")]
 pub(crate) struct InstrumentArguments {
     /// Executable or shared library
     #[arg(required_unless_present = "print_adapter")]

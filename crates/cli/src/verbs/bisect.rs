@@ -29,7 +29,7 @@ use crate::debug_files::{DebugFiles, DebugPath};
 use crate::failure::{Code, Failure};
 use crate::image_file::{self, Needs};
 use crate::instrumenting::{Analysis, Copy};
-use crate::launch;
+use crate::launch::{self, LaunchError};
 use crate::measured::{self, Mode, Setting, Target, fresh_id};
 use crate::progress::Step;
 use crate::results::{NewRun, page};
@@ -42,7 +42,7 @@ const MOST_SETS: usize = 8;
 const PATIENCE: u32 = 10;
 const MORE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Searches, and prints what was found to stdout.
+/// Searches, and prints what was found to stdout; that there is nothing has a status of its own.
 pub(crate) fn bisect(arguments: &InstrumentArguments, adapter: Option<&Loaded>) -> Result<ExitCode, Failure> {
     let choice = Choice::of(&arguments.selection, Keeper::Choice)?;
     let image =
@@ -52,16 +52,18 @@ pub(crate) fn bisect(arguments: &InstrumentArguments, adapter: Option<&Loaded>) 
     let analysis = Analysis::of(image, &bytes, &files)?;
     let bench = Bench::new(image, &arguments.command, adapter.is_some() || is_static(&analysis.image))?;
     let step = Step::begin("searching");
-    let chosen = analysis.select(&choice)?.selection.selected().cloned().collect();
+    let selection = analysis.select(&choice)?.selection;
+    let left_out = selection.rejected().count();
+    let chosen = selection.selected().cloned().collect();
     let mut search =
         Search { analysis: &analysis, choice: &choice, adapter, chosen, bench: &bench, trials: 0, step: &step, poison: arguments.poison };
-    let found = search.run(&bytes)?;
+    let found = Found { left_out, ..search.run(&bytes)? };
     drop(step);
     match arguments.format {
         Format::Json => println!("{}", tare_report::bisect::json(&found)),
         Format::Text => print!("{}", tare_report::bisect::text(&found, &page(None))),
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if found.is_nothing() { ExitCode::from(Code::NoInput as u8) } else { ExitCode::SUCCESS })
 }
 
 fn is_static(image: &Image<'_>) -> bool {
@@ -220,6 +222,19 @@ struct Outcome {
     took: Duration,
 }
 
+/// What to do about a command in which the image is not seen.
+const STARTING: &str = "name a command that starts it: tare instrument ./app --bisect -- mpirun -n 2 ./app; of a library, one that is linked with it: \
+     what a program opens later (dlopen) has no trials";
+
+/// What is wrong with a command whose programs cannot be told. Two steps, as for a measurement, are no way here: each trial has another copy.
+fn unseen(error: &LaunchError) -> Failure {
+    let failure = launch::failure(error);
+    match error {
+        LaunchError::Empty | LaunchError::NoProgram(_) | LaunchError::Script { .. } | LaunchError::ProgramFile { .. } => failure.remedy(STARTING),
+        _ => failure,
+    }
+}
+
 /// Where trials are made: the command with a file of ours in the place of the image.
 struct Bench<'a> {
     line: &'a [OsString],
@@ -233,7 +248,7 @@ struct Bench<'a> {
 impl<'a> Bench<'a> {
     /// Finds the image among the programs of a launch line and the libraries that they load; `is_alone` where our runtime is not loaded.
     fn new(image: &Path, line: &'a [OsString], is_alone: bool) -> Result<Self, Failure> {
-        let programs = launch::programs(line).map_err(|error| launch::failure(&error))?;
+        let programs = launch::programs(line).map_err(|error| unseen(&error))?;
         let wanted = image.canonicalize().map_err(|error| Failure::io(Code::NoInput, "find", image, &error))?;
         let is_wanted = |path: &Path| path.canonicalize().is_ok_and(|path| path == wanted);
         let place = Cache::open()?;
@@ -257,8 +272,7 @@ impl<'a> Bench<'a> {
             targets.push(target);
         }
         let copy = copy.ok_or_else(|| {
-            Failure::new(Code::Usage, format!("the command neither starts nor loads {}", image.display()))
-                .remedy("name a command that starts it: tare instrument ./app --bisect -- mpirun -n 2 ./app")
+            Failure::new(Code::Usage, format!("the command neither starts {} nor loads it at its start", image.display())).remedy(STARTING)
         })?;
         Ok(Self { line, folder, copy, targets, mode: if is_alone { Mode::Absent } else { Mode::Measure } })
     }

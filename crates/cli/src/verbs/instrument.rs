@@ -33,10 +33,9 @@ pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Fa
     let Some(output) = arguments.output.as_deref() else { return bisect(arguments, adapter.as_ref()) };
     let choice = Choice::of(&arguments.selection, Keeper::Choice)?;
     crate::budget::refuse_where_nothing_runs(&arguments.selection, choice.limiting())?;
-    crate::budget::say_that_probes_stay_on(choice.limiting());
     let image = arguments.image.as_deref().ok_or_else(|| Failure::new(Code::Usage, "no image is named").remedy("tare instrument IMAGE -o OUT"))?;
     let bytes = image_file::read(image)?;
-    refuse_same_file(image, output)?;
+    refuse_place(image, output)?;
     let files = DebugFiles::find(image, &bytes, &DebugPath::of_environment());
     let analysis = Analysis::of(image, &bytes, &files)?;
     let key = Key::new(&bytes, image, &[&choice.key(), if arguments.poison { "poison" } else { "" }, adapter.as_ref().map_or("", |one| &one.text)]);
@@ -45,6 +44,7 @@ pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Fa
         None => analysis.instrument(&choice, &key, arguments.poison)?,
     };
     write_whole(output, &copy.bytes, image)?;
+    crate::budget::say_that_probes_stay_on(choice.limiting());
     let view = Instrumented { unmatched: analysis.unmatched(&choice), ..view(output, &copy, |raw| analysis.shown(raw)) };
     match arguments.format {
         Format::Json => println!("{}", tare_report::instrument::json(&view)),
@@ -53,9 +53,14 @@ pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Fa
     Ok(ExitCode::SUCCESS)
 }
 
-/// The original is never overwritten, by whatever name it is called.
-fn refuse_same_file(image: &Path, output: &Path) -> Result<(), Failure> {
+/// A directory is no place for a copy; the original is never overwritten, by whatever name it is called.
+fn refuse_place(image: &Path, output: &Path) -> Result<(), Failure> {
     let (Ok(one), Ok(other)) = (std::fs::metadata(image), std::fs::metadata(output)) else { return Ok(()) };
+    if other.is_dir() {
+        let within = output.join(format!("{}.tare", image.file_name().unwrap_or_default().display()));
+        return Err(Failure::new(Code::CannotWrite, format!("{} is a directory", output.display()))
+            .remedy(format!("name a file in it: -o {}", within.display())));
+    }
     if (one.dev(), one.ino()) == (other.dev(), other.ino()) {
         return Err(Failure::new(Code::CannotWrite, format!("{} is the original itself", output.display())).remedy("name another file with -o OUT"));
     }

@@ -124,11 +124,12 @@ impl<'a> Builder<'a> {
     fn callee(&mut self, name: &str, found: &Found<'_>) -> Callee {
         let small = match found {
             Found::Own(address) => return Callee::Own(*address),
-            Found::Imported(small) => small,
+            Found::Imported(small) => small.as_ref(),
+            Found::Unseen => None,
         };
         let slot = self.variable(&[0; 8]);
         self.added.imports.push(Import { name: name.to_owned(), slot, is_optional: false });
-        let proof = small.as_ref().map(|small| {
+        let proof = small.map(|small| {
             let flag = self.variable(&[1]);
             let way = self.variable(&[0; 8]);
             let bytes = self.constant(small.bytes.iter().copied());

@@ -26,6 +26,8 @@ pub(crate) enum Found<'a> {
     Own(u64),
     /// In a library, with what could be found out about it.
     Imported(Option<Small<'a>>),
+    /// In none of the libraries that are at hand: in another one, if it exists.
+    Unseen,
 }
 
 /// A snippet that is ready to be compiled.
@@ -141,7 +143,7 @@ impl<'a> Linker<'a, '_, '_> {
         match self.libraries.images.iter().find(defines) {
             Some(library) => Ok(Found::Imported(prove(library, name))),
             None if self.libraries.are_all => Err(missing),
-            None => Ok(Found::Imported(None)),
+            None => Ok(Found::Unseen),
         }
     }
 }

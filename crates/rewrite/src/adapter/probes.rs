@@ -17,7 +17,6 @@ use tare_code::{Edges, Flow, Program};
 use tare_image::Image;
 use tare_image::lines::Lines;
 
-use crate::Levels;
 use crate::adapter::build::{Builder, Site, Sites};
 use crate::adapter::facts::{AtSite, RegionFacts};
 use crate::adapter::link::{Found, Libraries, link};
@@ -26,6 +25,7 @@ use crate::adapter::{Adapter, Alternative, Level, Point};
 use crate::insertion::{self, Additions, Field, Inserted, Insertion, Place, Probes, Scope, Value, VariableField};
 use crate::snippet::ast::Context;
 use crate::snippet::{self, AdapterError, Problem};
+use crate::{Levels, Reason};
 
 /// A function and what is inserted in it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -72,8 +72,10 @@ pub struct Snippets<'a> {
     sites: Sites,
     texts: BTreeMap<String, u32>,
     chosen: HashMap<usize, Chosen<'a>>,
-    /// By function: how many calls a snippet is from it, at least.
-    called: Vec<Option<u32>>,
+    /// Functions that snippets call and that are seen nowhere.
+    unseen: Vec<String>,
+    /// By function: why nothing may be inserted in it.
+    called: Vec<Option<Reason>>,
 }
 
 /// What is inserted in a function, by the indices of alternatives.
@@ -96,13 +98,21 @@ impl<'a> Snippets<'a> {
         // What keeps `errno` is called as well.
         let own = linked.functions.values().chain(&linked.errno).filter_map(|found| match found {
             Found::Own(address) => subject.program.function_entered_at(*address),
-            Found::Imported(_) => None,
+            Found::Imported(_) | Found::Unseen => None,
         });
         // Only start-up code calls the main function, and knows its address: what snippets call does not come there, and so
         // they do not call what only the main function calls, unless they call it themselves.
         let own: Vec<usize> = own.collect();
         let main = subject.program.main().filter(|main| !own.contains(main));
-        let called = subject.program.calls().distances_around(main, &own, Edges::Possible);
+        let unseen = linked.functions.iter().filter(|(_, found)| **found == Found::Unseen).map(|(name, _)| name.clone()).collect();
+        let called_by = |edges| subject.program.calls().distances_around(main, &own, edges);
+        let called = called_by(Edges::Sure).into_iter().zip(called_by(Edges::Possible));
+        let called = called.map(|(surely, possibly)| match (surely, possibly) {
+            (Some(_), _) => Some(Reason::CalledBySnippets),
+            (None, Some(_)) => Some(Reason::MayBeCalledBySnippets),
+            (None, None) => None,
+        });
+        let called = called.collect();
         let of_alternative = adapter.alternatives.iter().zip(&linked.alternatives);
         let layouts: Vec<RecordLayout> =
             of_alternative.map(|(alternative, ready)| RecordLayout::new(alternative, ready.iter().map(|one| &one.checked))).collect();
@@ -112,14 +122,20 @@ impl<'a> Snippets<'a> {
             chosen.insert(one.function, Chosen::new(adapter, subject, one)?);
         }
         let Subject { image, program, path, .. } = subject;
-        Ok(Self { adapter, image, program, path, layouts, additions, sites, texts, chosen, called })
+        Ok(Self { adapter, image, program, path, layouts, additions, sites, texts, chosen, unseen, called })
     }
 
-    /// Whether snippets call a function of the program, or may by what they call: nothing may be inserted in it, or it
+    /// Functions that snippets call and that neither the program nor a library that is at hand has.
+    #[must_use]
+    pub fn unseen(&self) -> &[String] {
+        &self.unseen
+    }
+
+    /// Why nothing may be inserted in a function of the program: snippets call it, or may by what they call, and it
     /// would call itself.
     #[must_use]
-    pub fn may_call(&self, function: usize) -> bool {
-        self.called.get(function).is_some_and(Option::is_some)
+    pub fn refusal(&self, function: usize) -> Option<Reason> {
+        self.called.get(function).copied().flatten()
     }
 
     /// Which places of a function are needed.
