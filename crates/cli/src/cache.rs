@@ -1,16 +1,17 @@
 //! The cache of instrumented copies.
 //!
 //! Place: `TARE_CACHE`, or `$XDG_CACHE_HOME/tareweight`, or `~/.cache/tareweight`; on a cluster it must be visible
-//! to all nodes. Key: a hash of the original's bytes and place, of what is inserted, and of this tool's version.
+//! to all nodes. Key: a hash of the original's bytes and place, of the copy's name, of what is inserted, of this tool's version, and of the user.
 //! Limit: `TARE_CACHE_LIMIT` in MB (default 2048); the copies that were used longest ago go first.
 //!
 //! ```text
 //! KEY/NAME         the copy, under the name of its original
 //! KEY/entry.json   what was instrumented; its time is that of the last use
-//! .tmp…/           a draft, to be renamed to KEY
+//! .tareweight-…/   a draft, to be renamed to KEY
 //! ```
-//! What always holds: a KEY that can be seen is whole; a copy is used only if its bytes are those that were written. Whoever uses a copy holds a lock on its entry (a draft: on the
-//! directory) until his run has ended, and what is locked is never removed; what killed processes left is.
+//! What always holds: a copy is used only if it is this user's and its bytes are those that were written. Whoever uses a copy holds a lock on its entry (a draft: on
+//! the directory) until his run has ended, and what is locked is never removed; what killed processes left is: drafts, and KEYs
+//! that were being removed. Other files may stand in the place: what has neither kind of name is never touched.
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -34,8 +35,10 @@ const RECENTLY: Duration = Duration::from_secs(24 * 3600);
 const YOUNG: Duration = Duration::from_secs(60);
 /// How often a copy is put in its place, where other processes put theirs and remove them.
 const ATTEMPTS: usize = 100;
-/// Drafts have names that begin so.
-const DRAFT: &str = ".tmp";
+/// Drafts have names that begin so, and nothing else has: a place may be a directory in which others keep theirs, such as `/tmp`.
+const DRAFT: &str = ".tareweight-";
+/// Digits of a key.
+const DIGITS: usize = 32;
 
 /// A cache of instrumented copies.
 #[derive(Debug)]
@@ -70,11 +73,13 @@ fn digest(bytes: &[u8]) -> String {
 pub(crate) struct Key(String);
 
 impl Key {
-    /// The key for an original at a path, with whatever else decides on the copy's bytes.
+    /// The key for an original at a path, with whatever else decides on the copy's bytes and name. Of two users who share a place neither
+    /// can read, nor should trust, what the other keeps there.
     pub(crate) fn new(bytes: &[u8], path: &Path, choices: &[&str]) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(bytes);
-        for part in [path.as_os_str().as_encoded_bytes(), env!("CARGO_PKG_VERSION").as_bytes(), build().as_bytes()] {
+        let user = user().to_string();
+        for part in [path.as_os_str().as_encoded_bytes(), env!("CARGO_PKG_VERSION").as_bytes(), build().as_bytes(), user.as_bytes()] {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part);
         }
@@ -82,13 +87,19 @@ impl Key {
             hasher.update(&(choice.len() as u64).to_le_bytes());
             hasher.update(choice.as_bytes());
         }
-        Self(hasher.finalize().to_hex()[..32].to_string())
+        Self(hasher.finalize().to_hex()[..DIGITS].to_string())
     }
 
     /// The sixteen bytes by which the description of the copy is named.
     pub(crate) fn identity(&self) -> [u8; 16] {
         std::array::from_fn(|index| u8::from_str_radix(&self.0[2 * index..2 * index + 2], 16).unwrap_or(0))
     }
+}
+
+/// Who runs this.
+fn user() -> u32 {
+    // SAFETY: geteuid has no preconditions and cannot fail.
+    unsafe { libc::geteuid() }
 }
 
 /// Tells one build of the tool from another of the same version.
@@ -141,11 +152,11 @@ impl Cache {
         Some((copy, entry))
     }
 
-    /// The entry of a directory, locked against removal; `None` where it is being removed.
+    /// The entry of a directory, locked against removal; `None` where it is being removed, or is another user's.
     fn claim(&self, folder: &Path) -> Option<File> {
         let file = File::open(folder.join(ENTRY)).ok()?;
         lock_for(&file, libc::LOCK_SH);
-        file.metadata().is_ok_and(|about| about.nlink() > 0).then_some(file)
+        file.metadata().is_ok_and(|about| about.nlink() > 0 && about.uid() == user()).then_some(file)
     }
 
     /// Keeps a copy: whole or not at all, also when several processes make the same one.
@@ -154,6 +165,10 @@ impl Cache {
             Failure::io(Code::CannotWrite, "write an instrumented copy into", &self.place, &error)
                 .remedy("make room there, or set TARE_CACHE to another directory")
         };
+        if name == ENTRY {
+            let what = format!("no copy can be kept of a program that is called {ENTRY}: so is what is kept beside it");
+            return Err(Failure::new(Code::BadInput, what).remedy("give it another name"));
+        }
         let draft = self.draft().map_err(failed)?;
         write_executable(&draft.path().join(name), bytes, Access::Own).map_err(failed)?;
         let text = serde_json::to_vec(&Entry::new(image, bytes)).map_err(|error| failed(error.into()))?;
@@ -181,11 +196,14 @@ impl Cache {
     fn trim(&self) {
         let mut copies = Vec::new();
         for folder in fs::read_dir(&self.place).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())) {
-            let is_draft = folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(DRAFT.as_bytes()));
-            match used(&folder.join(ENTRY)) {
-                Some((time, size)) if !is_draft => copies.push((time, size, folder)),
-                _ if is_draft && !is_younger(&folder, YOUNG) && !is_in_use(&folder) => drop(remove(&folder)),
-                _ => {}
+            match Kind::of(&folder) {
+                None => {}
+                Some(Kind::Copy) if fs::exists(folder.join(ENTRY)).unwrap_or(true) => {
+                    copies.extend(used(&folder.join(ENTRY)).map(|(time, size)| (time, size, folder)));
+                }
+                // A copy without an entry is one that was being removed; nobody can use it.
+                Some(Kind::Copy | Kind::Draft) if !is_younger(&folder, YOUNG) => drop(remove_unused(&folder, &folder)),
+                Some(_) => {}
             }
         }
         copies.sort();
@@ -194,7 +212,7 @@ impl Cache {
             if total <= self.limit {
                 break;
             }
-            if !is_in_use(&folder.join(ENTRY)) && remove(&folder).is_ok() {
+            if remove_unused(&folder, &folder.join(ENTRY)) {
                 total -= size;
             }
         }
@@ -215,6 +233,23 @@ impl Draft {
     /// The directory.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
+    }
+}
+
+/// What stands in the place under a name of ours.
+enum Kind {
+    Copy,
+    Draft,
+}
+
+impl Kind {
+    fn of(folder: &Path) -> Option<Self> {
+        let name = folder.file_name()?.to_str()?;
+        let is_key = name.len() == DIGITS && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        if is_key {
+            return Some(Self::Copy);
+        }
+        name.starts_with(DRAFT).then_some(Self::Draft)
     }
 }
 
@@ -245,14 +280,15 @@ fn lock_for(file: &File, operation: libc::c_int) -> Lock {
     }
 }
 
-/// Whether some process holds a lock on this, or may do so.
-fn is_in_use(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return false };
-    match lock_for(&file, libc::LOCK_EX | libc::LOCK_NB) {
+/// Removes a directory unless some process holds a lock on this, or may do so. Nobody gets one before it is gone. Says whether it was removed.
+fn remove_unused(folder: &Path, locked: &Path) -> bool {
+    let Ok(file) = File::open(locked) else { return false };
+    let is_in_use = match lock_for(&file, libc::LOCK_EX | libc::LOCK_NB) {
         Lock::Held => false,
         Lock::HeldByOthers => true,
-        Lock::Unknown => is_younger(path, RECENTLY),
-    }
+        Lock::Unknown => is_younger(locked, RECENTLY),
+    };
+    !is_in_use && remove(folder).is_ok()
 }
 
 /// Whether this was changed more recently, or cannot be looked at.
@@ -387,6 +423,41 @@ mod tests {
         File::open(live.path()).and_then(|live| live.set_modified(SystemTime::now() - 2 * YOUNG)).expect("our own directory");
         cache.keep(&Key::new(b"x", Path::new("/bin/app"), &[]), "app", b"copy", &image()).expect("room for a copy");
         assert!(!left.exists() && live.path().exists());
+    }
+
+    #[test]
+    fn what_was_being_removed_when_its_process_was_killed_is_removed() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let cache = cache(place.path(), LIMIT);
+        let path = cache.keep(&Key::new(b"x", Path::new("/bin/app"), &[]), "app", b"copy", &image()).expect("room for a copy");
+        let folder = path.parent().expect("a directory");
+        cache.in_use.borrow_mut().clear();
+        fs::remove_file(folder.join(ENTRY)).expect("our own file");
+        File::open(folder).and_then(|folder| folder.set_modified(SystemTime::now() - 2 * YOUNG)).expect("our own directory");
+        cache.keep(&Key::new(b"y", Path::new("/bin/app"), &[]), "app", b"copy", &image()).expect("room for a copy");
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn what_others_keep_in_the_place_is_never_touched() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let cache = cache(place.path(), 0);
+        for name in ["project", ".tmpAbCdEf"] {
+            let folder = place.path().join(name);
+            fs::create_dir(&folder).expect("room");
+            fs::write(folder.join(ENTRY), "{}").expect("room");
+            File::open(&folder).and_then(|folder| folder.set_modified(SystemTime::now() - 2 * YOUNG)).expect("our own directory");
+        }
+        cache.keep(&Key::new(b"x", Path::new("/bin/app"), &[]), "app", b"copy", &image()).expect("room for a copy");
+        assert!(["project", ".tmpAbCdEf"].iter().all(|name| place.path().join(name).join(ENTRY).exists()));
+    }
+
+    #[test]
+    fn a_program_that_has_the_name_of_the_entry_is_refused() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let cache = cache(place.path(), LIMIT);
+        let key = Key::new(b"x", Path::new("/bin/entry.json"), &[]);
+        assert!(cache.keep(&key, ENTRY, b"copy", &image()).is_err_and(|failure| failure.what.contains(ENTRY)));
     }
 
     #[test]

@@ -390,7 +390,7 @@ impl Prepared {
         let original = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let file_name = original.file_name().map_or_else(|| "program".into(), |name| name.to_string_lossy().into_owned());
         let name = needed_as.map_or(file_name, str::to_string);
-        let key = Key::new(&bytes, &original, &[&choice.key()]);
+        let key = Key::new(&bytes, &original, &[&choice.key(), &name]);
         let (copy, image) = match self.cache.find(&key, &name) {
             Some((copy, entry)) => (copy, entry.image),
             None => {

@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Code, Failure};
+use crate::whole_file::shortened;
 
 /// The record of a run, `run.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -281,7 +282,7 @@ fn empty(path: &Path) -> Result<(), Failure> {
 /// Makes `PROGRAM-20261120-0912`, with a counter where that exists; two runs of one minute never share it.
 fn create_default(program: &Path) -> Result<PathBuf, (PathBuf, std::io::Error)> {
     let stem = program.file_name().map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned());
-    let base = format!("{stem}-{}", local_time_stamp(seconds_now()));
+    let base = format!("{}-{}", shortened(&stem), local_time_stamp(seconds_now()));
     let mut count = 1;
     loop {
         let path = PathBuf::from(if count == 1 { base.clone() } else { format!("{base}-{count}") });

@@ -70,12 +70,20 @@ fn write_with(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
     let path = &followed(path)?;
     let _undisturbed = Undisturbed::begin();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let draft = folder.join(format!(".tare-{}-{}", std::process::id(), path.file_name().unwrap_or_default().to_string_lossy()));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let draft = folder.join(format!(".tare-{}-{}", std::process::id(), shortened(&name)));
     let placed = write_draft(folder, &draft, bytes, mode).and_then(|()| fs::rename(&draft, path));
     if placed.is_err() {
         let _ = fs::remove_file(&draft);
     }
     placed
+}
+
+/// As much of a name, which may be as long as names may be, as leaves room for some more.
+pub(crate) fn shortened(name: &str) -> &str {
+    const MOST: usize = 200;
+    let end = (0..=MOST.min(name.len())).rfind(|&end| name.is_char_boundary(end)).unwrap_or(0);
+    name.get(..end).unwrap_or_default()
 }
 
 /// What has this name, if it is neither a file nor a directory.
@@ -193,6 +201,16 @@ mod tests {
         }
         assert_eq!(fs::metadata(&path).expect("the file").permissions().mode() & 0o100, 0o100);
         assert_eq!(fs::read_dir(place.path()).expect("the directory").count(), 1);
+    }
+
+    #[test]
+    fn a_name_may_be_as_long_as_names_may_be() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        for name in ["n".repeat(255), "ä".repeat(127)] {
+            write_executable(&place.path().join(&name), b"one", Access::Own).expect("room");
+            assert!((198..=200).contains(&shortened(&name).len()));
+        }
+        assert_eq!(fs::read_dir(place.path()).expect("the directory").count(), 2);
     }
 
     #[test]
