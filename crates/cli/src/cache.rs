@@ -24,6 +24,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Code, Failure};
+use crate::installation::parts_it;
 use crate::rundir::ImageRecord;
 use crate::whole_file::{Access, write_executable};
 
@@ -126,6 +127,13 @@ impl Cache {
     /// The directory.
     pub(crate) fn place(&self) -> &Path {
         &self.place
+    }
+
+    /// Copies of libraries are found by the loader, in a list of directories.
+    pub(crate) fn refuse_where_libraries_are_not_found(&self) -> Result<(), Failure> {
+        let Some(sign) = parts_it(&self.place, ":;$") else { return Ok(()) };
+        Err(Failure::new(Code::Usage, format!("the loader looks for libraries in no directory whose path has a `{sign}`: {}", self.place.display()))
+            .remedy("set TARE_CACHE to another directory, or leave out --library"))
     }
 
     /// A directory for files that nobody else looks for. It is removed when dropped, or by others once this process has ended.

@@ -156,10 +156,19 @@ pub(crate) fn tell_of_hidden(program: &Path, image: &Image<'_>, libraries: &[(St
 }
 
 /// Name and file of each library whose name contains one of the patterns; a pattern that matches nothing is refused.
-pub(crate) fn libraries_named(program: &Path, libraries: &[Library], patterns: &[String]) -> Result<Vec<(String, PathBuf)>, Failure> {
+pub(crate) fn libraries_named(
+    program: &Path,
+    image: &Image<'_>,
+    libraries: &[Library],
+    patterns: &[String],
+) -> Result<Vec<(String, PathBuf)>, Failure> {
     let mut found: Vec<(String, PathBuf)> = Vec::new();
     for pattern in patterns {
         let matching: Vec<&Library> = libraries.iter().filter(|library| library.name.contains(pattern.as_str())).collect();
+        if let Some(path) = image.needed().into_iter().find(|name| matching.is_empty() && name.contains('/') && name.contains(pattern.as_str())) {
+            return Err(Failure::new(Code::BadInput, format!("{} needs {path} by its path, where the loader looks for no copy", program.display()))
+                .remedy("link with a library that has a name of its own (-Wl,-soname,NAME), or `patchelf --replace-needed`"));
+        }
         if matching.is_empty() {
             let names: Vec<&str> = libraries.iter().map(|library| library.name.as_str()).collect();
             return Err(Failure::new(Code::NoInput, format!("{} loads no library whose name contains `{pattern}`", program.display()))

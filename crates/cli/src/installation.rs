@@ -31,12 +31,22 @@ pub(crate) fn preload(mpi: Option<Mpi>) -> Result<PathBuf, Failure> {
 
 fn library(name: &str) -> Result<PathBuf, Failure> {
     let command = command()?;
-    places(&command).into_iter().map(|place| place.join(name)).find(|path| path.is_file()).and_then(|path| path.canonicalize().ok()).ok_or_else(
-        || {
-            Failure::new(Code::Unavailable, format!("{name} is not beside {} nor in ../lib/tareweight", command.display()))
-                .remedy("build with `make build`, or install with `make install PREFIX=DIR`")
-        },
-    )
+    let found = places(&command).into_iter().map(|place| place.join(name)).find(|path| path.is_file());
+    let path = found.and_then(|path| path.canonicalize().ok()).ok_or_else(|| {
+        Failure::new(Code::Unavailable, format!("{name} is not beside {} nor in ../lib/tareweight", command.display()))
+            .remedy("build with `make build`, or install with `make install PREFIX=DIR`")
+    })?;
+    match parts_it(&path, " :$") {
+        None => Ok(path),
+        Some(sign) => Err(Failure::new(Code::Unavailable, format!("the loader preloads no library whose path has a `{sign}`: {}", path.display()))
+            .remedy("install where the path has none: make install PREFIX=DIR")),
+    }
+}
+
+/// The sign in a path at which the loader ends one of a list, or begins a word of its own; a list has no way to quote it.
+pub(crate) fn parts_it(path: &Path, signs: &str) -> Option<char> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    signs.chars().find(|&sign| u8::try_from(sign).is_ok_and(|sign| bytes.contains(&sign)))
 }
 
 /// The file that comes first in `PATH` under a name.

@@ -370,8 +370,11 @@ pub(crate) fn prepare(programs: Vec<launch::Program>, choice: &Choice, patterns:
         let bytes = image_file::read(&program.path)?;
         let image = image_file::parse(&program.path, &bytes)?;
         let needs = image_file::needs_of(&program.path, &image)?;
-        let libraries = image_file::libraries_named(&program.path, &needs.libraries, patterns)?;
+        let libraries = image_file::libraries_named(&program.path, &image, &needs.libraries, patterns)?;
         image_file::tell_of_hidden(&program.path, &image, &libraries);
+        if !libraries.is_empty() {
+            prepared.cache.refuse_where_libraries_are_not_found()?;
+        }
         let executable = prepared.copy_of(&program.path, None, bytes, choice)?;
         let mut folders = Vec::new();
         for (name, path) in libraries {

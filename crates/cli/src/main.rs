@@ -40,6 +40,7 @@ mod started;
 mod trial;
 mod verbs;
 mod whole_file;
+mod word;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

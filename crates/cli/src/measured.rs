@@ -18,6 +18,7 @@ use crate::metrics::{self, Metric};
 use crate::mpi_library::Mpi;
 use crate::rundir::{Exit, RunDirectory};
 use crate::verbs::exec::{Launch, list_of};
+use crate::word::Word;
 
 /// What the runtime is to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,7 +84,7 @@ impl Setting {
         }
     }
 
-    fn environment(self, run: &RunDirectory, id: &str) -> Vec<(String, String)> {
+    fn environment(self, run: &RunDirectory, id: &str) -> Vec<(String, Word)> {
         let mode = match self.mode {
             Mode::Measure => "measure",
             Mode::Clock => "clock",
@@ -92,19 +93,10 @@ impl Setting {
         let flag = if self.exact { "1" } else { "0" };
         let throttle = self.throttle.map(|rule| ("TARE_THROTTLE".to_string(), format!("{},{}", rule.calls, rule.nanoseconds)));
         let duty = self.duty.map(|budget| ("TARE_DUTY".to_string(), ((budget.fraction() * 1e4).round().max(1.0) as u64).to_string()));
-        [
-            ("TARE_RUN_DIR", &*run.path.to_string_lossy()),
-            ("TARE_RUN_ID", id),
-            ("TARE_MODEL", self.model_name()),
-            ("TARE_EXACT", flag),
-            ("TARE_MODE", mode),
-        ]
-        .map(|(name, value)| (name.to_string(), value.to_string()))
-        .into_iter()
-        .chain(throttle)
-        .chain(duty)
-        .chain(metrics::environment(self.metrics))
-        .collect()
+        let words = [("TARE_RUN_ID", id), ("TARE_MODEL", self.model_name()), ("TARE_EXACT", flag), ("TARE_MODE", mode)];
+        let words = words.map(|(name, value)| (name.to_string(), value.to_string())).into_iter();
+        let words = words.chain(throttle).chain(duty).chain(metrics::environment(self.metrics)).map(|(name, value)| (name, value.into()));
+        [("TARE_RUN_DIR".to_string(), run.path.clone().into())].into_iter().chain(words).collect()
     }
 }
 
@@ -170,8 +162,9 @@ pub(crate) fn command(run: &RunDirectory, id: &str, line: &[OsString], targets: 
 pub(crate) fn hidden_command(run: &RunDirectory, id: &str, line: &[OsString], mpi: Option<Mpi>, setting: Setting) -> Result<Command, Failure> {
     let mut command = command_of(line)?;
     let libraries = installation::preloads(mpi, metrics::need_tally(setting.metrics))?;
+    let libraries: Vec<Word> = libraries.into_iter().map(Word::from).collect();
     command.env("LD_PRELOAD", list_of(&libraries, std::env::var_os("LD_PRELOAD")));
-    command.envs(setting.environment(run, id));
+    command.envs(setting.environment(run, id).into_iter().map(|(name, value)| (name, value.0)));
     Ok(command)
 }
 
@@ -181,18 +174,18 @@ fn write_spec(run: &RunDirectory, id: &str, index: usize, line: &[OsString], tar
     let program = target.executable.canonicalize().unwrap_or_else(|_| target.executable.clone());
     // In a copy: whom it stands for. Without MPI, the clock of an original is read in this program alone.
     if program != original || setting.mode == Mode::Clock {
-        environment.push(("TARE_EXECUTABLE".into(), original.to_string_lossy().into_owned()));
-        environment.push(("TARE_COPY".into(), program.to_string_lossy().into_owned()));
+        environment.push(("TARE_EXECUTABLE".into(), original.into()));
+        environment.push(("TARE_COPY".into(), program.clone().into()));
     }
     let ours = match setting.mode {
         Mode::Absent => Vec::new(),
         Mode::Measure | Mode::Clock => installation::preloads(target.mpi, metrics::need_tally(setting.metrics))?,
     };
     let spec = Launch {
-        program,
-        argv0: line[target.program.position].to_string_lossy().into_owned(),
-        preload: target.first.iter().cloned().chain(ours).collect(),
-        libraries: target.libraries.clone(),
+        program: program.into(),
+        argv0: Word(line[target.program.position].clone()),
+        preload: target.first.iter().cloned().chain(ours).map(Word::from).collect(),
+        libraries: target.libraries.iter().cloned().map(Word::from).collect(),
         environment,
         drops_first: target.program.debugger.is_some(),
     };

@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Code, Failure};
-use crate::whole_file::shortened;
+use crate::whole_file::{self, shortened};
 
 /// The record of a run, `run.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -82,6 +82,7 @@ pub(crate) enum Exit {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ImageRecord {
     /// The original.
+    #[serde(with = "crate::word")]
     pub(crate) path: PathBuf,
     /// Counts of functions.
     pub(crate) found: usize,
@@ -216,11 +217,10 @@ impl RunDirectory {
     }
 
     fn write(&self, name: &str, document: &impl Serialize) -> Result<(), Failure> {
-        let failed = |error: &std::io::Error| Failure::io(Code::CannotWrite, "write", &self.path.join(name), error);
-        let file = tempfile::NamedTempFile::new_in(&self.path).map_err(|error| failed(&error))?;
-        serde_json::to_writer_pretty(&file, document).map_err(|error| failed(&error.into()))?;
-        file.persist(self.path.join(name)).map_err(|error| failed(&error.error))?;
-        Ok(())
+        let path = self.path.join(name);
+        let failed = |error: std::io::Error| Failure::io(Code::CannotWrite, "write", &path, &error);
+        let text = serde_json::to_vec_pretty(document).map_err(|error| failed(error.into()))?;
+        whole_file::write(&path, &text).map_err(failed)
     }
 
     fn read<T: DeserializeOwned>(&self, name: &str) -> Result<T, Failure> {

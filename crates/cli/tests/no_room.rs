@@ -94,6 +94,20 @@ fn a_limit_on_the_size_of_files_never_ends_the_program() {
     }
 }
 
+#[test]
+fn a_limit_on_the_size_of_files_does_not_end_a_program_in_a_deep_directory() {
+    let place = Place::new();
+    let program = program(&place);
+    let folder = place.path().join("d".repeat(250)).join("e".repeat(250));
+    std::fs::create_dir_all(&folder).expect("room");
+    instrumented(&place, &program);
+    std::fs::copy(place.path().join("copy"), folder.join("copy")).expect("room");
+    let line = format!("ulimit -f 1 && exec {} run -- {}/copy return", env!("CARGO_BIN_EXE_tare"), folder.display());
+    let output = place.command("sh").args(["-c", &line]).output().expect("sh");
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert_eq!(times_said(&output, "unmeasured"), 1, "{}", text(&output.stderr));
+}
+
 fn instrumented(place: &Place, program: &str) -> String {
     let copy = place.path().join("copy");
     if !Path::new(&copy).exists() {

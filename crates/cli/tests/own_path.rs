@@ -2,7 +2,9 @@
 
 mod common;
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 use common::{Place, compile_c, text};
@@ -20,6 +22,32 @@ fn a_program_finds_itself_and_the_files_beside_it() {
         assert_eq!(text(&measured.stdout), text(&plain.stdout));
         assert!(text(&plain.stdout).contains("file beside it found"));
     }
+}
+
+#[test]
+fn names_that_are_no_text_stay_as_they_are() {
+    let place = Place::new();
+    let folder = place.path().canonicalize().expect("a real path").join(OsStr::from_bytes(b"folder \xff"));
+    fs::create_dir(&folder).expect("a writable directory");
+    let program = folder.join(OsStr::from_bytes(b"own\xfe"));
+    fs::rename(compile_c("crates/cli/tests/programs/own_path.c", place.path(), &[]), &program).expect("our own file");
+    let plain = place.command(&program).output().expect("the program");
+    let mut profile = place.tare();
+    profile.env("TARE_CACHE", folder.join("cache")).args(["profile", "-o"]).arg(folder.join("run")).arg("--").arg(&program);
+    let measured = profile.output().expect("tare");
+    assert_eq!(measured.stdout, plain.stdout, "{}", text(&measured.stderr));
+    assert!(measured.stdout.contains(&b'\xfe') && text(&measured.stderr).contains("compensated"), "{}", text(&measured.stderr));
+}
+
+#[test]
+fn a_name_may_be_as_long_as_names_may_be() {
+    let place = Place::new();
+    let program = place.path().canonicalize().expect("a real path").join("n".repeat(255));
+    fs::rename(compile_c("crates/cli/tests/programs/own_path.c", place.path(), &[]), &program).expect("our own file");
+    let plain = place.command(&program).output().expect("the program");
+    let measured = place.tare().args(["profile", "--"]).arg(&program).output().expect("tare");
+    assert_eq!(text(&measured.stdout), text(&plain.stdout), "{}", text(&measured.stderr));
+    assert!(text(&measured.stderr).contains("compensated"), "{}", text(&measured.stderr));
 }
 
 #[test]
@@ -82,6 +110,25 @@ fn a_library_beside_the_program_is_found_by_origin() {
         std::os::unix::fs::symlink("../whole", &link).expect("a writable directory");
         let output = place.profile(&[], &["./elsewhere/link".into()]);
         assert_eq!(output.status.code(), Some(42), "{tags}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn libraries_whose_copies_the_loader_would_not_find_are_refused() {
+    let place = Place::new();
+    fs::write(place.path().join("part.c"), "int part(void) { return 41; }\n").expect("a writable directory");
+    fs::write(place.path().join("whole.c"), "int part(void);\nint main(void) { return part(); }\n").expect("a writable directory");
+    let gcc = |words: &[&str]| assert!(place.command("gcc").args(words).status().expect("gcc").success());
+    gcc(&["-shared", "-fPIC", "-o", "libpart.so", "part.c"]);
+    gcc(&["-o", "by_path", "whole.c", "./libpart.so"]);
+    gcc(&["-o", "by_name", "whole.c", "-L.", "-lpart", "-Wl,-rpath,$ORIGIN"]);
+    for (cache, program, words) in
+        [("cache", "./by_path", "needs ./libpart.so by its path"), ("a:b", "./by_name", "no directory whose path has a `:`")]
+    {
+        let line = ["profile", "--library", "libpart", "--", program];
+        let output = place.tare().env("TARE_CACHE", place.path().join(cache)).args(line).output().expect("tare");
+        let said = text(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(!output.status.success() && said.contains(words), "{said}");
     }
 }
 

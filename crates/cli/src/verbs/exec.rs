@@ -5,26 +5,28 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Code, Failure};
+use crate::whole_file;
+use crate::word::Word;
 
 /// What is needed to start one program of a run; `launch-N.json` in the run directory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Launch {
     /// The file to execute.
-    pub(crate) program: PathBuf,
+    pub(crate) program: Word,
     /// The name under which the launch line has it.
-    pub(crate) argv0: String,
+    pub(crate) argv0: Word,
     /// The libraries to preload.
-    pub(crate) preload: Vec<PathBuf>,
+    pub(crate) preload: Vec<Word>,
     /// Where instrumented copies of shared libraries stand.
-    pub(crate) libraries: Vec<PathBuf>,
+    pub(crate) libraries: Vec<Word>,
     /// Environment of the runtime.
-    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) environment: Vec<(String, Word)>,
     /// Whether the first argument is the program once more: a debugger names what it starts.
     pub(crate) drops_first: bool,
 }
@@ -33,7 +35,7 @@ impl Launch {
     /// Writes the file.
     pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
         let text = serde_json::to_vec(self).map_err(|error| Failure::new(Code::Internal, format!("cannot describe the launch: {error}")))?;
-        std::fs::write(path, text).map_err(|error| Failure::io(Code::CannotWrite, "write", path, &error))
+        whole_file::write(path, &text).map_err(|error| Failure::io(Code::CannotWrite, "write", path, &error))
     }
 }
 
@@ -44,20 +46,20 @@ pub(crate) fn exec(spec: &Path, arguments: &[OsString]) -> Result<std::convert::
     })?;
     let launch: Launch =
         serde_json::from_slice(&text).map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", spec.display())))?;
-    let mut command = Command::new(&launch.program);
-    command.arg0(&launch.argv0).args(&arguments[usize::from(launch.drops_first).min(arguments.len())..]);
+    let mut command = Command::new(&launch.program.0);
+    command.arg0(&launch.argv0.0).args(&arguments[usize::from(launch.drops_first).min(arguments.len())..]);
     command.env("LD_PRELOAD", list_of(&launch.preload, std::env::var_os("LD_PRELOAD")));
     if !launch.libraries.is_empty() {
         command.env("LD_LIBRARY_PATH", list_of(&launch.libraries, std::env::var_os("LD_LIBRARY_PATH")));
     }
-    command.envs(launch.environment.iter().map(|(name, value)| (name, value)));
+    command.envs(launch.environment.iter().map(|(name, value)| (name, &value.0)));
     let error = command.exec();
-    Err(Failure::io(Code::NoInput, "execute", &launch.program, &error)
+    Err(Failure::io(Code::NoInput, "execute", Path::new(&launch.program.0), &error)
         .remedy("instrumented copies must be visible on every node: set TARE_CACHE to a shared directory"))
 }
 
 /// Ours first, then what the user has in such a list anyway.
-pub(crate) fn list_of(ours: &[PathBuf], theirs: Option<OsString>) -> OsString {
-    let words = ours.iter().map(|path| path.clone().into_os_string()).chain(theirs.filter(|theirs| !theirs.is_empty()));
+pub(crate) fn list_of(ours: &[Word], theirs: Option<OsString>) -> OsString {
+    let words = ours.iter().map(|word| word.0.clone()).chain(theirs.filter(|theirs| !theirs.is_empty()));
     words.collect::<Vec<_>>().join(OsStr::new(":"))
 }
