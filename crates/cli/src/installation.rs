@@ -1,6 +1,10 @@
 //! Where this installation keeps its parts: the preload libraries stand beside the command or in `../lib/tareweight`.
 
+use std::fs;
 use std::path::{Path, PathBuf};
+
+use memchr::memmem;
+use tare_format::note::RUNTIME_MARK;
 
 use crate::failure::{Code, Failure};
 use crate::mpi_library::Mpi;
@@ -26,7 +30,13 @@ pub(crate) fn preloads(mpi: Option<Mpi>, needs_tally: bool) -> Result<Vec<PathBu
 
 /// The preload library for a kind of MPI.
 pub(crate) fn preload(mpi: Option<Mpi>) -> Result<PathBuf, Failure> {
-    library(Mpi::preload(mpi))
+    let path = library(Mpi::preload(mpi))?;
+    let bytes = fs::read(&path).map_err(|error| Failure::io(Code::Unavailable, "read", &path, &error))?;
+    if memmem::find(&bytes, &RUNTIME_MARK).is_none() {
+        let what = format!("{} is of another build than this command, and would measure nothing of what it instruments", path.display());
+        return Err(Failure::new(Code::Unavailable, what).remedy("build all of it with `make build`"));
+    }
+    Ok(path)
 }
 
 fn library(name: &str) -> Result<PathBuf, Failure> {

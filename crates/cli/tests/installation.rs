@@ -57,3 +57,28 @@ fn what_the_doctor_finds_is_a_document_too() {
     assert!(findings > 5 && findings == begun, "{document}");
     assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:?}");
 }
+
+#[test]
+fn a_runtime_of_another_build_is_refused_before_anything_runs() {
+    let place = Place::new();
+    let command = Path::new(env!("CARGO_BIN_EXE_tare"));
+    let copy = place.path().join("tare");
+    std::fs::copy(command, &copy).expect("room for a copy");
+    let bytes = std::fs::read(command.with_file_name("libtare.so")).expect("build the workspace first");
+    let words = b"Tareweight runtime: note ";
+    let at = bytes.windows(words.len()).position(|window| window == words).expect("a runtime says of which version it is");
+    let digits = at + words.len();
+    let marked = |digit: u8| [&bytes[..digits], &[digit], &bytes[digits + 1..]].concat();
+    let profiled = |name: &str| {
+        let output = place.command(&copy).args(["profile", "--preset", "all", "-o", name, "--", "/bin/sh", "-c", "echo started"]).output();
+        let output = output.expect("the copy can be started");
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    std::fs::write(place.path().join("libtare.so"), marked(b'9')).expect("room for a copy");
+    let (status, printed, said) = profiled("other");
+    assert_eq!((status, printed.as_str()), (Some(69), ""), "{said}");
+    assert!(said.contains("libtare.so is of another build than this command") && said.contains("make build"), "{said}");
+    std::fs::write(place.path().join("libtare.so"), &bytes).expect("room for a copy");
+    let (status, printed, said) = profiled("same");
+    assert_eq!((status, printed.as_str()), (Some(0), "started\n"), "{said}");
+}

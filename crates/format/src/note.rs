@@ -17,6 +17,17 @@ pub const NOTE_TYPE: u32 = 0x5441_5245;
 /// The version of [`ImageNote`] and of the probe agreement.
 pub const NOTE_VERSION: u32 = 3;
 
+/// What stands in the file of every runtime: one of another version finds no image whose note it knows, and would measure nothing without
+/// a word. The command looks for it before it starts anything.
+pub const RUNTIME_MARK: [u8; 38] = {
+    let mut mark = *b"Tareweight runtime: note 00, graph 00\0";
+    let (note, graph) = (NOTE_VERSION as u8, crate::graph::VERSION as u8);
+    assert!(note < 100 && graph < 100);
+    [mark[25], mark[26]] = [b'0' + note / 10, b'0' + note % 10];
+    [mark[35], mark[36]] = [b'0' + graph / 10, b'0' + graph % 10];
+    mark
+};
+
 /// The descriptor of the note.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +85,13 @@ impl ImageNote {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::format;
+
+    #[test]
+    fn the_mark_of_a_runtime_has_its_versions() {
+        let wanted = format!("Tareweight runtime: note {NOTE_VERSION:02}, graph {:02}\0", crate::graph::VERSION);
+        assert_eq!(RUNTIME_MARK.as_slice(), wanted.as_bytes());
+    }
 
     #[test]
     fn a_note_reads_back_as_written() {

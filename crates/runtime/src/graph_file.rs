@@ -18,6 +18,11 @@ use core::ffi::CStr;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use tare_format::graph::{ARENA, HEADER_AREA, IMAGE_TABLE, IMAGES, MAGIC, MAX_LOCATIONS, ProcessState, REQUEST_ENDING, VERSION};
+use tare_format::note::RUNTIME_MARK;
+
+/// What the command knows a runtime of its own versions by.
+#[used]
+static MARK: [u8; RUNTIME_MARK.len()] = RUNTIME_MARK;
 
 /// Region ids that one process can have.
 pub(crate) const REGION_CAPACITY: u32 = 1 << 21;
