@@ -47,6 +47,7 @@ packages-for-demo:
 packages-for-test:
 	@tools/install-packages $(PACKAGES_FOR_TEST)
 	@tools/install-mpi-abi $(TOOLS)/mpi-abi
+	@tools/install-axe $(TOOLS)/axe
 
 rust-components:
 	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt

@@ -81,7 +81,7 @@ impl Text<'_> {
         if let Some(name) = signal {
             let after = time_with_unit(self.run.wall_s, writer.glyphs());
             let kept = if self.results.profile.processes.is_empty() { "" } else { "; all data up to then is there" };
-            writer.labelled("Stopped", &format!("by {name} after {after}{kept}"));
+            writer.labelled("Stopped", &format!("by {name}, {after} after the command began{kept}"));
         }
     }
 

@@ -13,6 +13,7 @@ use tare_compensate::whole::{CallTree, Classes, Efficiency, Finding, RegionTotal
 use tare_compensate::{Figure, Mark};
 use tare_profile::{Location, Process, RegionKind, State};
 
+use findings::rank_list;
 pub(crate) use findings::{FindingText, LINES, UNTOLD, finding_texts, knows_waiting, no_finding};
 pub(crate) use order::{Contradicted, ContradictedPlace};
 pub(crate) use regions::{RegionRow, region_rows};
@@ -253,10 +254,7 @@ pub(crate) fn unended(run: &Run, results: &Results<'_>, glyphs: &Glyphs) -> Opti
     }
     let open: Vec<&Process> = results.profile.processes.iter().filter(|process| process.is_open()).collect();
     let name = |process: &&Process| process.rank.map_or_else(|| format!("process {}", process.pid), |rank| format!("rank {rank}"));
-    let mut names: Vec<String> = open.iter().take(NAMED).map(name).collect();
-    if open.len() > NAMED {
-        names.push(format!("{} more", open.len() - NAMED));
-    }
+    let names = listed(&open, glyphs);
     let signal = match run.exit {
         Exit::Status(status @ 129..=192) => format!("; status {status} is 128 + signal {}", status - 128),
         _ => String::new(),
@@ -270,7 +268,20 @@ pub(crate) fn unended(run: &Run, results: &Results<'_>, glyphs: &Glyphs) -> Opti
         [alone] if first.is_empty() => stood_in(results, alone),
         _ => String::new(),
     };
-    (!open.is_empty()).then(|| format!("{} did not come to {end}{within}{first}{signal}", names.join(", ")))
+    (!open.is_empty()).then(|| format!("{names} did not come to {end}{within}{first}{signal}"))
+}
+
+/// Ranks as ranges, then the first of other processes and how many more there are.
+fn listed(processes: &[&Process], glyphs: &Glyphs) -> String {
+    let mut ranks: Vec<u32> = processes.iter().filter_map(|process| process.rank).collect();
+    ranks.dedup();
+    let others: Vec<u32> = processes.iter().filter(|process| process.rank.is_none()).map(|process| process.pid).collect();
+    let mut names: Vec<String> = (!ranks.is_empty()).then(|| rank_list(&ranks, glyphs)).into_iter().collect();
+    names.extend(others.iter().take(NAMED).map(|pid| format!("process {pid}")));
+    if others.len() > NAMED {
+        names.push(format!("{} more", others.len() - NAMED));
+    }
+    names.join(", ")
 }
 
 /// `, in boom (crash.c:5)`: the innermost region that is known to have been open in the main thread of a process that was cut off.
@@ -349,5 +360,21 @@ pub(crate) fn kind_name(kind: RegionKind) -> &'static str {
         RegionKind::Parameter => "parameter",
         RegionKind::Phase => "phase",
         RegionKind::Pause => "pause",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_that_did_not_come_to_their_end_are_ranges_and_other_processes_are_counted_beyond_a_few() {
+        let process = |rank: Option<u32>, pid: u32| Process { rank, pid, ..Process::default() };
+        let ranks: Vec<Process> = [0, 1, 2, 3, 7].map(|rank| process(Some(rank), 100)).into();
+        let others: Vec<Process> = (1..=7).map(|pid| process(None, pid)).collect();
+        let said = |processes: &[Process]| listed(&processes.iter().collect::<Vec<_>>(), &Glyphs::UNICODE);
+        assert_eq!(said(&ranks), "ranks 0–3, 7");
+        assert_eq!(said(&others[..1]), "process 1");
+        assert_eq!(said(&[&ranks[..1], &others[..]].concat()), "rank 0, process 1, process 2, process 3, process 4, process 5, 2 more");
     }
 }

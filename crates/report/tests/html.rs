@@ -87,6 +87,12 @@ fn waiting_is_not_denied_where_it_is_not_known() {
 }
 
 #[test]
+fn where_nothing_was_measured_no_view_says_what_ranks_did() {
+    let html = page(&run(), &Results::new(&tare_profile::Profile::default(), Mode::Parallel), &[], MOST_PATHS);
+    assert!(still(&html).matches("Nothing was measured").count() >= 3 && !still(&html).contains("No rank waited"), "{}", still(&html));
+}
+
+#[test]
 fn the_page_asks_for_nothing_outside_of_itself() {
     let html = made(&run(), &master_and_worker());
     assert!(html.contains("default-src 'none'"));
@@ -117,7 +123,7 @@ fn a_name_never_becomes_markup() {
 fn runs_that_failed_say_so_first() {
     let crashed = Run { exit: Exit::Signal("SIGSEGV".into()), wall_s: 12.4, ..run() };
     let html = made(&crashed, &master_and_worker());
-    assert!(still(&html).contains("Stopped by SIGSEGV after 12.40"));
+    assert!(still(&html).contains("Stopped by SIGSEGV, 12.40"));
     let html = made(&Run { images: Vec::new(), ..run() }, &Profile::default());
     assert!(still(&html).contains("Nothing was measured: no program under this command"));
     let html = made(&run(), &alone_and_lossy());

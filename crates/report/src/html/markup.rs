@@ -19,6 +19,16 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
+/// The same of a sentence in which names and commands stand between backticks. Where one has no partner it is left as it is.
+pub(crate) fn with_code(sentence: &str) -> String {
+    let parts: Vec<String> = sentence.split('`').map(escape).collect();
+    if parts.len().is_multiple_of(2) {
+        return escape(sentence);
+    }
+    let marked = |(place, part): (usize, String)| if place % 2 == 1 { format!("<code>{part}</code>") } else { part };
+    parts.into_iter().enumerate().map(marked).collect()
+}
+
 /// A name in at most `room` columns, with all of it in the title where it was cut.
 pub(crate) fn name(text: &str, room: usize) -> String {
     let short = short_name(text, room, &Page::default());
@@ -41,5 +51,10 @@ mod tests {
     fn nothing_in_a_name_is_markup() {
         let escaped = escape("f<\"x\">('</script>')\u{202e}\n");
         assert_eq!(escaped, "f&lt;&quot;x&quot;&gt;(&#39;&lt;/script&gt;&#39;)??");
+    }
+    #[test]
+    fn what_stands_between_backticks_is_code() {
+        assert_eq!(with_code("`tare view a` shows `f<int>`"), "<code>tare view a</code> shows <code>f&lt;int&gt;</code>");
+        assert_eq!(with_code("a name with ` in it"), "a name with ` in it");
     }
 }

@@ -118,7 +118,9 @@ fn waits(html: &mut String, parts: &Parts<'_>) {
     if rows.is_empty() {
         let profile = parts.results.profile;
         let was_cut_off = unended(parts.run, parts.results, GLYPHS).is_some() || parts.run.stopped_by.is_some();
+        let was_measured = parts.time.is_some();
         html.push_str(match (knows_waiting(parts.run, profile), was_cut_off) {
+            _ if !was_measured => "<p>Nothing was measured.</p></section>",
             (false, _) => "<p>Where ranks waited is not known of this file.</p></section>",
             (true, true) => "<p>No wait of a rank for another had ended when the run was cut off.</p></section>",
             (true, false) => "<p>No rank waited for another.</p></section>",

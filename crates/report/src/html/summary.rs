@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use tare_compensate::Mode;
 
-use super::markup::{TABLE_END, escape, name, table};
+use super::markup::{TABLE_END, escape, name, table, with_code};
 use super::parts::{GLYPHS, Parts};
 use super::ranks;
 use crate::number::{Column, change, count, exact_count, figure_with_unit, share, time_with_unit};
@@ -36,7 +36,8 @@ fn stopped(html: &mut String, parts: &Parts<'_>) {
     };
     if let Some(signal) = parts.run.stopped_by.as_ref().or(ended_by) {
         let after = time_with_unit(parts.run.wall_s, GLYPHS);
-        let _ = write!(html, "<p class=\"note bad\">Stopped by {} after {after}; all data up to then is here.</p>", escape(signal));
+        let _ =
+            write!(html, "<p class=\"note bad\">Stopped by {}, {after} after the command began; all data up to then is here.</p>", escape(signal));
     }
     if let Some(words) = unended(parts.run, parts.results, GLYPHS) {
         let _ = write!(html, "<p class=\"note bad\">Cut off: {}.</p>", escape(&words));
@@ -145,7 +146,7 @@ fn findings(html: &mut String, parts: &Parts<'_>, findings: &[FindingText]) {
             finding.certainty
         );
         if let Some(attempt) = &finding.attempt {
-            let _ = write!(html, " Try: {}.", escape(attempt));
+            let _ = write!(html, " Try: {}.", with_code(attempt));
         }
         html.push_str("</li>");
     }

@@ -14,7 +14,10 @@ pub(crate) fn without_processor(results: &Results<'_>, glyphs: &Glyphs) -> Optio
     let mut all = shortages(results.profile, &results.shown);
     all.retain(|shortage| shortage.queued_s >= NOTEWORTHY * shortage.outside_s && shortage.is_told());
     let by_length = |one: &&Shortage, other: &&Shortage| one.queued_s.total_cmp(&other.queued_s);
-    let first = *all.iter().max_by(by_length)?;
+    let longest = all.iter().max_by(by_length)?;
+    // Where sums are said, the first one named has the greatest.
+    let by_sum = |one: &&Shortage, other: &&Shortage| one.in_all_s.total_cmp(&other.in_all_s);
+    let first = *all.iter().filter(|one| !longest.is_split_known() && !one.is_split_known()).max_by(by_sum).unwrap_or(longest);
     let process = &results.profile.processes[first.process];
     let who = process.rank.map_or_else(|| format!("process {}", process.pid), |rank| format!("rank {rank}"));
     let time = |seconds| time_in_words(seconds, glyphs);

@@ -1,5 +1,6 @@
 //! The page in a real browser: clicks and keys, what it asks for, how much of it stands in the document, and without scripts.
 
+mod axe;
 mod chromium;
 mod looks;
 mod pictures;
