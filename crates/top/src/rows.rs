@@ -220,8 +220,8 @@ fn paths(app: &App, snapshot: &Snapshot, rates: &Rates<'_>, sorted_by: usize) ->
         let now = rates.share(path.key, path.measured_s);
         let calls = rates.calls(path.key, path.calls);
         let waited = path.wait.shown(app.is_measured);
-        let own = if app.is_measured { path.measured_own_s } else { path.own_s };
-        let waiting = if own > 0.0 { (waited / own).clamp(0.0, 1.0) } else { 0.0 };
+        let all = if app.is_measured { path.measured_s } else { path.inclusive.value };
+        let waiting = if all > 0.0 { (waited / all).clamp(0.0, 1.0) } else { 0.0 };
         let (total, time) = if app.is_measured {
             (unit.plain(path.measured_s / ranks, GLYPHS), path.measured_s)
         } else {

@@ -116,9 +116,8 @@ pub(crate) struct PathNow {
     pub(crate) place: String,
     pub(crate) inclusive: Figure,
     pub(crate) measured_s: f64,
-    pub(crate) measured_own_s: f64,
-    pub(crate) own_s: f64,
     pub(crate) calls: u64,
+    /// Of it and of all that it calls.
     pub(crate) wait: Wait,
 }
 
@@ -271,11 +270,16 @@ fn paths(profile: &Profile, tree: &CallTree, keys: &[u64]) -> Vec<PathNow> {
             place: place_of(region),
             inclusive: path.inclusive,
             measured_s: path.measured_inclusive_s,
-            measured_own_s: path.measured_s,
-            own_s: path.exclusive.value,
             calls: path.calls,
             wait: Wait { measured_s: path.measured_wait_s, compensated_s: path.wait_s },
         });
+    }
+    for index in (0..paths.len()).rev() {
+        let Wait { measured_s, compensated_s } = paths[index].wait;
+        if let Some(parent) = paths[index].parent {
+            paths[parent].wait.measured_s += measured_s;
+            paths[parent].wait.compensated_s += compensated_s;
+        }
     }
     paths
 }
