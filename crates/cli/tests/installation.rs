@@ -70,7 +70,7 @@ fn a_runtime_of_another_build_is_refused_before_anything_runs() {
     let digits = at + words.len();
     let marked = |digit: u8| [&bytes[..digits], &[digit], &bytes[digits + 1..]].concat();
     let profiled = |name: &str| {
-        let output = place.command(&copy).args(["profile", "--preset", "all", "-o", name, "--", "/bin/sh", "-c", "echo started"]).output();
+        let output = place.command(&copy).args(["profile", "--preset", "all", "-o", name, "--", "/bin/echo", "started"]).output();
         let output = output.expect("the copy can be started");
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     };

@@ -198,7 +198,7 @@ fn keys_lead_from_a_region_to_its_path_and_back() {
     let folded = text(&app, 100, 30);
     assert!(chosen(&folded).contains("▸ main") && !folded.contains("  init"), "{folded}");
     let waits = |line: &str| line.split_whitespace().filter(|word| *word == "%").count();
-    assert_eq!(waits(&chosen(&folded)), waits(&chosen(&shown)), "what a callee waits is part of its caller's time: {folded}\n{shown}");
+    assert_eq!(waits(chosen(&folded)), waits(chosen(&shown)), "what a callee waits is part of its caller's time: {folded}\n{shown}");
     app.press(Key::Right);
     assert!(text(&app, 100, 30).contains("init"));
     press(&mut app, "u");
