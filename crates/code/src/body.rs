@@ -110,6 +110,7 @@ impl Program {
             RawFlow::IndirectJump => match kind() {
                 Some(JumpKind::Table(tables)) => Flow::TableJump { table: tables.first().copied().unwrap_or(0) },
                 Some(JumpKind::TailCall | JumpKind::Unwinding) => Flow::IndirectTailCall,
+                Some(JumpKind::Saved) => Flow::Stop,
                 Some(JumpKind::Unknown) | None => Flow::UnknownJump,
             },
         }

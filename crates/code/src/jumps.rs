@@ -26,6 +26,8 @@ pub(crate) enum JumpKind {
     TailCall,
     /// Into another frame, whose stack pointer was set just before: `longjmp`, `eh_return`.
     Unwinding,
+    /// Into a frame that was saved with where to go on in it: `__builtin_longjmp`.
+    Saved,
     Unknown,
 }
 

@@ -11,11 +11,11 @@ use crate::fragments::{Fragment, Fragments};
 use crate::graph::Lists;
 use crate::jumps::{JumpKind, Jumps};
 use crate::leads::Kind;
-use crate::owners;
 use crate::program::JumpTable;
 use crate::record::FlowRecord;
 use crate::slots;
 use crate::sweep::Sweep;
+use crate::{behind_start, owners};
 
 /// Functions of the usual libraries that never return.
 const NAMES: [&str; 58] = [
@@ -252,6 +252,9 @@ impl<'a> Walk<'a, '_> {
         let mut todo = std::mem::take(&mut self.todo);
         todo.clear();
         todo.push(unit.entry);
+        // What is gone back to by a pointer, as `__builtin_longjmp` does, is reached by nothing else.
+        let own = unit.fragments.iter().filter_map(|&one| self.fragments.list.get(one));
+        todo.extend(own.flat_map(|fragment| behind_start(&self.sweep.labels, &fragment.range)));
         let returns = self.reaches_return(index, unit, &mut todo);
         self.todo = todo;
         if returns {

@@ -181,10 +181,12 @@ impl Room<'_, '_> {
             before = if is_padding(&one) { before } else { Some(flow) };
         }
         let end = extent.end();
+        let is_straight = leads_to.iter().all(|&(_, is_call)| is_call) && matches!(before, Some(RawFlow::Return));
         // A call that nothing follows does not come back.
         let is_closed = extent.is_closed() || (matches!(before, Some(RawFlow::Call(_))) && extent.is_behind_branches(end));
-        let is_plausible =
-            end > start && is_closed && leads_to.iter().all(|&(target, is_call)| self.is_place_to_go(target, is_call, &own, start..end));
+        let is_plausible = end > start
+            && is_closed
+            && leads_to.iter().all(|&(target, is_call)| self.is_place_to_go((target, is_straight || !is_call), &own, start..end));
         let fragment = Fragment::new(start..end, None, true, FoundBy::Pointer);
         let reach = Reach { end, is_open: !extent.is_behind_branches(end) };
         (is_plausible && !needs_more_than_arguments(self.image, &fragment)).then_some(reach)
@@ -192,15 +194,16 @@ impl Room<'_, '_> {
 
     /// Whether a function goes here: to an own instruction, the entry of another, or where nothing is known. What it calls may be a
     /// function that was taken for a part of the one in front, whose end nothing names; what it jumps to, code that it has in common with such
-    /// a one, as functions by hand do.
-    fn is_place_to_go(&self, target: u64, is_call: bool, own: &[u64], range: Range<u64>) -> bool {
+    /// a one, as functions by hand do. Where nothing but calls stands in front of its end, that is no matter of where decoding went astray, and
+    /// it may call such code as well: `is_sure`.
+    fn is_place_to_go(&self, (target, is_sure): (u64, bool), own: &[u64], range: Range<u64>) -> bool {
         if range.contains(&target) {
             return own.binary_search(&target).is_ok();
         }
         match self.fragments.at(target) {
             Some(_) if self.fragments.starting_at(target).is_some() || self.image.symbols_at(target).next().is_some() => true,
             Some(_) => {
-                let may_begin = !is_call || target.is_multiple_of(ALIGNMENT);
+                let may_begin = is_sure || target.is_multiple_of(ALIGNMENT);
                 may_begin && !self.fragments.has_known_end(target) && self.instructions.contains(target)
             }
             None => self.image.text_at(target).is_some() || self.image.plt_at(target).is_some(),

@@ -268,7 +268,7 @@ pub enum Flow {
     UnknownJump,
     /// Return.
     Return,
-    /// `ud2`, `hlt`, `int3` and the like: control ends.
+    /// `ud2`, `hlt`, `int3` and the like: control ends; or goes on in a frame that was saved, as by `__builtin_longjmp`.
     Stop,
 }
 

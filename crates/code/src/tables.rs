@@ -21,6 +21,7 @@ use crate::jumps::{JumpKind, Jumps, UNGUARDED};
 use crate::noreturn::Never;
 use crate::pieces;
 use crate::program::{JumpTable, TableForm};
+use crate::saved;
 use crate::stretch::Stretch;
 use crate::sweep::{Pointer, Sweep};
 use crate::values::{Value, Values};
@@ -167,7 +168,8 @@ impl<'a, 'data> Resolver<'a, 'data> {
         for &index in &stretch.jumps {
             let Some(jump) = stretch.code.get(index) else { continue };
             if leaves_frame(stretch, index) {
-                jumps.kinds.insert(jump.ip(), JumpKind::Unwinding);
+                let kind = if saved::goes_back(stretch, index) { JumpKind::Saved } else { JumpKind::Unwinding };
+                jumps.kinds.insert(jump.ip(), kind);
                 continue;
             }
             let found = match self.jump(&mut values, index, jump, &tables, ranges, || frames.is_at_entry(stretch, index)) {

@@ -482,3 +482,50 @@ fn functions_behind_pointers_may_go_on_in_others() {
     assert!(host.entry == second || host.other_entries.contains(&second), "{host:x?}");
     assert_eq!(host.refusal, None, "{host:x?}");
 }
+
+/// As codecs have it: one function sums up from the start, another one from the middle of what the first one calls.
+const CALLING: &str = r"
+    .text
+    .globl main
+main:
+    sub $8, %rsp
+    mov $3, %edi
+    call first
+    lea second(%rip), %rax
+    mov %rax, hook(%rip)
+    call *hook(%rip)
+    add $8, %rsp
+    ret
+    .p2align 4
+first:
+    lea 1(%rdi), %eax
+middle:
+    add %edi, %eax
+    ret
+    .p2align 4
+second:
+    xor %eax, %eax
+    call middle
+    add %eax, %eax
+    ret
+    .local hook
+    .comm hook, 8
+    .section .note.GNU-stack
+";
+
+#[test]
+fn straight_functions_behind_pointers_may_call_the_middle_of_others() {
+    let shop = Workshop::new();
+    shop.compile("gcc", "calling", "s", CALLING, &["-pie"]);
+    let bytes = shop.read("calling");
+    let image = Image::parse(&bytes).expect("an image");
+    let address = |wanted: &str| image.symbols().iter().find(|symbol| symbol.name == wanted).unwrap_or_else(|| panic!("no symbol {wanted}")).address;
+    let [first, middle, second] = ["first", "middle", "second"].map(address);
+    run(Command::new("strip").arg(shop.path("calling")));
+    let bytes = shop.read("calling");
+    let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
+    let entered = |entry: u64| program.functions.iter().find(|one| one.entry == entry).unwrap_or_else(|| panic!("no function at {entry:#x}"));
+    assert_eq!((entered(second).found_by, entered(second).refusal), (FoundBy::Pointer, None));
+    let first = entered(first);
+    assert!(first.refusal.is_some() || first.other_entries.contains(&middle), "{first:x?}");
+}

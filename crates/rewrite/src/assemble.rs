@@ -514,6 +514,7 @@ impl Writer<'_, '_> {
     fn memory(&mut self, item: &Item, end: u32, field: u8, what: Reference) -> Result<(), Reason> {
         let (is_absolute, target) = match what {
             Reference::Data => (false, Target::Data(item.target)),
+            Reference::Label => (false, self.copy.label(item.target).ok_or(Reason::LabelAddress)?),
             Reference::Table(table) => (false, self.table(table, item.target)?),
             Reference::AbsoluteTable(table) => (true, self.table(table, item.target)?),
         };

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use tare_code::{Body, ENDBR64, Flow, Function, Instruction, Operand, Refusal, TableForm};
+use tare_code::{Body, ENDBR64, Flow, Function, Instruction, Operand, Refusal, TableForm, saves_frame};
 use tare_image::{Image, Kind};
 
 use crate::addresses::AddressMap;
@@ -38,6 +38,8 @@ pub(crate) enum Reference {
     Table(u32),
     /// A jump table, by its address.
     AbsoluteTable(u32),
+    /// An instruction of the same copy: where a frame that is saved is gone on with.
+    Label,
 }
 
 /// An instruction on its way.
@@ -169,6 +171,9 @@ impl<'data> Context<'_, 'data> {
         let refers_to_table = |one: &Instruction| self.references.contains_key(&one.address);
         let loads_label = |one: &&Instruction| match one.operand {
             Operand::RipRelative { at, target } if !refers_to_table(one) && is_label(target) && !self.finds_data(one, target) => {
+                if saves_frame(self.image, one.address) {
+                    return false;
+                }
                 let opcode = u64::from(at).checked_sub(2).and_then(|at| self.image.bytes_at(one.address + at, 1));
                 opcode == Some(&[LEA])
             }
@@ -263,7 +268,7 @@ impl<'data> Context<'_, 'data> {
             let before = index.checked_sub(1).and_then(|before| code.get(before)).map_or(Flow::Next, |before| before.flow);
             let at = usize::try_from(one.address - range.start).map_err(|_| Reason::TooLarge)?;
             let bytes = bytes.get(at..at + usize::from(one.length)).ok_or(Reason::StrayBranch)?;
-            let item = item(self.function, one, at, bytes, &self.references)?;
+            let item = self.with_label(item(self.function, one, at, bytes, &self.references)?, one);
             let stays = !item.is_exit & range.contains(&item.target);
             fields += usize::from(match item.form {
                 Form::Call | Form::Memory { .. } => true,
@@ -276,6 +281,16 @@ impl<'data> Context<'_, 'data> {
             }
         }
         Ok(Part { range: range.clone(), bytes, items, fields, instructions: own.clone(), runs_over: may_run_over(last.flow) })
+    }
+
+    /// The item of an instruction, which leads into the copy where it loads the address at which a saved frame is gone on with.
+    fn with_label(&self, item: Item, one: &Instruction) -> Item {
+        match item.form {
+            Form::Memory { field, what: Reference::Data } if self.function.contains(item.target) && saves_frame(self.image, one.address) => {
+                Item { form: Form::Memory { field, what: Reference::Label }, ..item }
+            }
+            _ => item,
+        }
     }
 
     /// The instructions of a part that cannot be copied as they stand, in order, counted from its first: those that depend on where they

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use tare_code::{Body, Cfg, Flags, Flow, Function, Instruction, Loops, Program};
+use tare_code::{Body, Cfg, Flags, Flow, Function, Instruction, Loops, Operand, Program, saves_frame};
 use tare_format::probe::{MOST_OPEN_REGIONS, MOST_OPEN_REGIONS_OF_LEAF};
 use tare_image::Image;
 
@@ -32,6 +32,10 @@ pub(super) fn add(points: &mut Points, image: &Image<'_>, program: &Program, fun
     refused.extend(entered.map(|(number, _)| (Scope::Loop(number), SiteReason::FurtherEntry)));
     let twice = (0..).zip(flow.comes_back_into()).filter(|(_, comes_back)| *comes_back);
     refused.extend(twice.map(|(number, _)| (Scope::Loop(number), SiteReason::ReturnsTwice)));
+    if saves_frames(image, function, body) {
+        let (every, calls) = (0..u32::try_from(loops.len()).unwrap_or(0), 0..u32::try_from(flow.calls().count()).unwrap_or(0));
+        refused.extend(every.map(Scope::Loop).chain(calls.map(Scope::CallSite)).map(|scope| (scope, SiteReason::ReturnsTwice)));
+    }
     let leaving = (0..).zip(flow.calls()).filter(|(_, one)| wanted.levels.call_sites && !wanted.tail_calls && is_tail_call(one.flow));
     refused.extend(leaving.map(|(number, _)| (Scope::CallSite(number), SiteReason::TailCall)));
     // What turns out to be impossible is left out and all the rest found again: each depends on the others.
@@ -50,6 +54,12 @@ pub(super) fn add(points: &mut Points, image: &Image<'_>, program: &Program, fun
     refused.sort_by_key(|one| one.0);
     found.refused.extend(refused);
     *points = found;
+}
+
+/// Whether control may come back to the function by a frame that it saves, wherever it is then: `__builtin_setjmp`.
+fn saves_frames(image: &Image<'_>, function: &Function, body: &Body) -> bool {
+    let names_own = |one: &Instruction| matches!(one.operand, Operand::RipRelative { target, .. } if function.contains(target));
+    body.tied().any(|one| names_own(one) && saves_frame(image, one.address))
 }
 
 /// Calls of a range of link addresses unwind to a landing pad; sorted.

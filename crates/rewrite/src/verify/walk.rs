@@ -3,7 +3,7 @@
 mod branches;
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
-use tare_code::{ENDBR64, Program, TableForm, Usual, usual};
+use tare_code::{ENDBR64, Program, TableForm, Usual, saves_frame, usual};
 use tare_image::Image;
 
 use crate::addresses::AddressMap;
@@ -379,7 +379,7 @@ impl<'a, 'data> Place<'a, 'data> {
                 if has_exit && !is_exit && !may_be_exit || is_exit && self.wants_exit() && !has_exit {
                     return Err(Fault::new(at, "an exit and its probe do not go together"));
                 }
-                self.plain(at)
+                self.plain(seen, at)
             }
         }
     }
@@ -390,11 +390,11 @@ impl<'a, 'data> Place<'a, 'data> {
     }
 
     /// An instruction whose bytes are the original's, but for at most one field.
-    fn plain(&mut self, at: u64) -> Result<(), Fault> {
+    fn plain(&mut self, seen: &mut Seen, at: u64) -> Result<(), Fault> {
         let length = self.decoded.len();
         if self.decoded.is_ip_rel_memory_operand() {
             let field = self.decoder.get_constant_offsets(&self.decoded).displacement_offset();
-            return self.refers_to_the_same((at, length), field, self.decoded.ip_rel_memory_address());
+            return self.refers_to_the_same(seen, (at, length), field, self.decoded.ip_rel_memory_address());
         }
         let (old, new) = self.both(at, length)?;
         self.old += length as u64;
@@ -406,11 +406,15 @@ impl<'a, 'data> Place<'a, 'data> {
 
     /// An instruction of the copy at an address, so many bytes long, whose operand is at the distance in a field: that leads where the
     /// original's does, and the other bytes are the original's.
-    fn refers_to_the_same(&mut self, (at, length): (u64, usize), field: usize, copied: u64) -> Result<(), Fault> {
+    fn refers_to_the_same(&mut self, seen: &mut Seen, (at, length): (u64, usize), field: usize, copied: u64) -> Result<(), Fault> {
         let (old, new) = self.both(at, length)?;
+        let start = self.old;
         self.old += length as u64;
         let target = old.get(field..field + 4).and_then(|bytes| relative(bytes, self.old));
-        let is_equal = target == Some(copied) || target.is_some_and(|target| self.is_table(target, copied));
+        // Where a saved frame is gone on with is found by where it is in the copy, once all of that is known.
+        let label = target.filter(|&target| self.walk.is_inside(self.copy, target) && saves_frame(self.walk.original, start));
+        seen.branches.extend(label.map(|label| (at, label, copied)));
+        let is_equal = label.is_some() || target == Some(copied) || target.is_some_and(|target| self.is_table(target, copied));
         if is_equal && equal_outside(old, new, field) {
             return Ok(());
         }
@@ -464,7 +468,7 @@ impl<'a, 'data> Place<'a, 'data> {
             Some(Usual::Relative { length, field, target }) => {
                 let at = self.new;
                 self.same_so_far(at)?;
-                self.refers_to_the_same((at, usize::from(length)), usize::from(field), target)?;
+                self.refers_to_the_same(seen, (at, usize::from(length)), usize::from(field), target)?;
                 self.new += u64::from(length);
                 self.same = (self.old, self.new);
                 Ok(true)
