@@ -115,7 +115,7 @@ fn variance(figures: &[Figure]) -> Option<f64> {
 const STUDENT: [f64; 12] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179];
 
 /// Student's t for a two-sided interval of 95 %; fractions of degrees of freedom are rounded down.
-fn student(freedom: f64) -> f64 {
+pub(crate) fn student(freedom: f64) -> f64 {
     let whole = freedom.max(1.0).floor();
     match STUDENT.get(whole as usize - 1) {
         Some(&value) => value,

@@ -18,6 +18,7 @@ use tare_profile::{COST_UNIT, Location, Node, Profile, RegionKind};
 use crate::Mode;
 use crate::cost::{Basis, PathCosts, ProbeCost};
 use crate::crowd::Crowd;
+use crate::difference::student;
 use crate::figure::{Mark, Spread};
 use crate::share::Share;
 use crate::sites;
@@ -182,7 +183,7 @@ impl Call {
         term.inner_bounds = (inner.low, inner.high);
         term.movable = paid;
         term.removed += paid * inner.value + self.tool;
-        term.own.add_common(paid * (inner.high - inner.value), paid * (inner.value - inner.low));
+        term.own.add_common(paid * (inner.high - inner.value), paid * (inner.value - inner.low) + self.behind(cost));
         let lowering = Lowered { factor: self.on * self.scale * inner.value };
         lowering.spread(cost, &mut term.own);
         term.own.add_own(self.moving_error, self.moving_error);
@@ -202,7 +203,7 @@ impl Call {
         parent.value -= self.whole - paid * cost.inner.value + counting.value;
         parent.removed += counting.value;
         Lowered { factor: -self.on * self.scale * cost.inner.value }.spread(cost, &mut parent.by_children);
-        parent.by_children.add_common(paid * (cost.inner.high - cost.inner.value), paid * (cost.inner.value - cost.inner.low));
+        parent.by_children.add_common(paid * (cost.inner.value - cost.inner.low) + self.behind(cost), paid * (cost.inner.high - cost.inner.value));
         parent.by_children.add_own(self.moving_error, self.moving_error);
         parent.by_children.add_counting(counting);
     }
@@ -215,6 +216,11 @@ impl Call {
         steady.removed += self.on * cost.value * (1.0 - cost.inner.value) + counting.value;
         Lowered { factor: self.on }.spread(cost, &mut steady.by_children);
         steady.by_children.add_counting(counting);
+    }
+
+    /// What of all calls may have passed behind their second clock readings.
+    fn behind(&self, cost: &ProbeCost) -> f64 {
+        self.on * self.scale * cost.behind
     }
 
     /// All calls for each one that was counted without clock.
@@ -231,7 +237,7 @@ impl Call {
         parent.value -= outer + moved + counting.value;
         parent.removed += outer + counting.value;
         let movable = self.on * cost.value * self.scale;
-        parent.by_children.add_common(movable * (inner.value - inner.low), movable * (inner.high - inner.value));
+        parent.by_children.add_common(movable * (inner.value - inner.low) + self.behind(cost), movable * (inner.high - inner.value));
         let moved_cost = if self.on > 0.0 { self.off * inner.value } else { 0.0 };
         let factor = self.on * (1.0 - inner.value) - moved_cost;
         Lowered { factor }.spread(cost, &mut parent.by_children);
@@ -268,5 +274,5 @@ fn error_of_mean(node: &Node, is_sampled: bool) -> Option<f64> {
     let calls = batches.on.calls as f64;
     let not_in_sample = (batches.on.ticks as f64 - calls * mean / unit).max(0.0);
     let rare = not_in_sample * batches.on.longest as f64 / (calls * calls);
-    Some(1.96 * (variance / (unit * unit) * (1.0 / batches.on.batches as f64 + off) + rare).sqrt())
+    Some(student((count - 1) as f64) * (variance / (unit * unit) * (1.0 / batches.on.batches as f64 + off) + rare).sqrt())
 }

@@ -121,9 +121,10 @@ impl Spread {
         self.add_by(cost.basis, below, above);
     }
 
-    /// Adds the uncertainty of what counting cost, for a time from which that is taken.
+    /// Adds the uncertainty of what counting cost, for a time from which that is taken: how much of it the processor hides, which is no chance,
+    /// and alike on all paths.
     pub(crate) fn add_counting(&mut self, counting: Counting) {
-        self.add_by(counting.basis, counting.high - counting.value, counting.value);
+        self.add_common(counting.high - counting.value, counting.value);
     }
 
     /// Adds the uncertainty of a cost: what was measured in place is independent of others, what was not is common to all.

@@ -67,6 +67,29 @@ fn without_batches_the_interval_reaches_from_nothing_to_a_quarter_above_the_hot_
 }
 
 #[test]
+fn time_of_a_region_may_have_passed_behind_its_second_reading() {
+    let with_batches = |off_ticks: Option<u64>| {
+        let mut profile = chain();
+        let node = &mut profile.locations[0].nodes[3];
+        let none = BatchSums::NONE;
+        let off = BatchSums { batches: 1, calls: 100, ticks: off_ticks.unwrap_or(0), ..none };
+        let batches = Batches { on: none, off, off_twice: none, diverted: none, off_cost: 0.0, first_calls: 0, first_ticks: 0 };
+        node.batches = off_ticks.map(|_| Box::new(batches));
+        compensate(&profile, Mode::Local).locations.remove(0).nodes
+    };
+    // The division of the cost, the cost itself, and half of a pair in a hot loop: or as much as was left of a call of 990 ticks while it was off.
+    let calls = 3_000.0;
+    for (off_ticks, behind) in [(None, 45.0), (Some(99_000), 990.0 - 1_000.0 + 0.33 * PAIR)] {
+        let nodes = with_batches(off_ticks);
+        let (own, caller) = (nodes[3].exclusive, nodes[2].exclusive);
+        near(own.high - own.value, calls * (0.2 * PAIR + INNER * PAIR + behind));
+        let others = calls * 0.2 * PAIR + 200.0 * (0.2 * PAIR + INNER * 1.5 * PAIR) + calls * (1.0 - INNER) * 1.5 * PAIR;
+        near(caller.value - caller.low, others + calls * behind);
+        near(nodes[2].inclusive.low, with_batches(Some(0))[2].inclusive.low);
+    }
+}
+
+#[test]
 fn time_that_the_tool_took_in_a_wrapper_is_taken_off_in_both_modes() {
     let mut profile = chain();
     profile.locations[0].nodes[1].tool_ticks = 70_000;
