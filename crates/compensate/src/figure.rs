@@ -1,6 +1,6 @@
 //! A figure with its interval, and how uncertainties add up.
 
-use crate::cost::{Basis, Counting, ProbeCost};
+use crate::cost::{Counting, ProbeCost};
 
 /// A value with the ends of its 95 % interval.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -112,27 +112,17 @@ impl Spread {
         self.squares_above += above.max(0.0).powi(2);
     }
 
-    /// Adds the uncertainty of `factor` times a cost.
+    /// Adds the uncertainty of `factor` times a cost. Where probes stand close together each costs more, or less, than one that is switched off
+    /// alone says, and so do the others around it: what was measured in place is off the same way in all places, as what was not.
     pub(crate) fn add_cost(&mut self, factor: f64, cost: &ProbeCost) {
-        let (mut below, mut above) = (factor * (cost.value - cost.low), factor * (cost.high - cost.value));
-        if factor < 0.0 {
-            (below, above) = (-above, -below);
-        }
-        self.add_by(cost.basis, below, above);
+        let (below, above) = (factor * (cost.value - cost.low), factor * (cost.high - cost.value));
+        if factor < 0.0 { self.add_common(-above, -below) } else { self.add_common(below, above) }
     }
 
     /// Adds the uncertainty of what counting cost, for a time from which that is taken: how much of it the processor hides, which is no chance,
     /// and alike on all paths.
     pub(crate) fn add_counting(&mut self, counting: Counting) {
         self.add_common(counting.high - counting.value, counting.value);
-    }
-
-    /// Adds the uncertainty of a cost: what was measured in place is independent of others, what was not is common to all.
-    fn add_by(&mut self, basis: Basis, below: f64, above: f64) {
-        match basis {
-            Basis::InPlace => self.add_own(below, above),
-            Basis::Prior | Basis::Wrapper => self.add_common(below, above),
-        }
     }
 
     /// Adds the uncertainty of another value that is part of this one.
