@@ -8,6 +8,7 @@
 //!   0 u64  visits begun so far
 //!   8 u64  when a call of whatever kind ended last (ticks); all ones while one lasts
 //!  16 u64  locks given back so far
+//!  24 u64  collectives of ours that it has started and that are not through
 //!  64 [Entry; REMEMBERED]: visit n stands in entry n mod REMEMBERED
 //!   … [Entry; RELEASES]: the n-th lock given back stands in entry n mod RELEASES
 //! 4096 u64  collectives come to so far
@@ -98,6 +99,7 @@ struct Page {
     begun: AtomicU64,
     left: AtomicU64,
     given_back: AtomicU64,
+    flying: AtomicU64,
     entries: [Entry; REMEMBERED],
     releases: [Release; RELEASES],
     come: Counter,
@@ -221,6 +223,22 @@ impl Board {
     /// This process leaves.
     pub(crate) fn leave(&self, at: Ticks) {
         self.page(self.mine).left.store(at.0, Ordering::Release);
+    }
+
+    /// This process has started a collective of ours.
+    pub(crate) fn takes_off(&self) {
+        self.page(self.mine).flying.fetch_add(1, Ordering::Release);
+    }
+
+    /// One that it had started is through.
+    pub(crate) fn lands(&self) {
+        self.page(self.mine).flying.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Whether another process has started collectives of ours and does nothing for them now, as it is outside of MPI.
+    pub(crate) fn neglects(&self, rank: Rank) -> bool {
+        let page = self.page(self.pages[rank.0 as usize]);
+        page.left.load(Ordering::Acquire) != LASTING && page.flying.load(Ordering::Acquire) > 0
     }
 
     /// A visit of this process begins; `is_concurrent` says that other threads may do the same.

@@ -50,7 +50,8 @@ impl Duplicate {
 
     /// The communicator is there: gets to know it. What its making depended on; `None` where ours is not there in time.
     pub(crate) fn land(mut self: Box<Self>, session: &Session) -> Option<Option<Box<Flight>>> {
-        if !started::is_through(session, &mut self.request) {
+        let comm = self.flight.as_ref().map(|flight| flight.comm());
+        if !started::is_through(session, comm, &mut self.request) {
             self.give_up(session);
             return None;
         }

@@ -1,7 +1,9 @@
 //! Collectives that are started: their shadow is started before them. That of a persistent one is persistent as well.
 //!
 //! Whether a started one has ended is for the library to say; when it has, its shadow soon has as well, as everybody has
-//! started both. A shadow that is not through in time is left to itself, and the completion goes without.
+//! started both. It is waited for while all members that have something to do for it are inside of MPI, whether they have a processor or not: the
+//! board shows that. Where one of them is outside, nobody knows when it goes on, and after a short time the shadow is left to
+//! itself, and the completion goes without.
 
 use crate::among;
 use crate::call::{Call, Span};
@@ -20,8 +22,10 @@ use tare_format::graph::DelayModel;
 use tare_format::ids::Ticks;
 use tare_runtime::process::now;
 
-/// Ticks for which the shadow of a collective that has ended is waited for.
+/// Ticks for which the shadow of a collective that has ended is waited for where a member does nothing for it.
 const PATIENCE: u64 = 1 << 23;
+/// The same where all that are needed are in MPI: this ends only where the library does nothing for it in what they call there.
+const MOST_PATIENCE: u64 = 1 << 31;
 
 /// A started collective of ours. The library uses its memory until the request is complete.
 #[derive(Debug)]
@@ -85,21 +89,31 @@ pub(crate) fn fly(call: &mut Call<'_>, comm: &Arc<Comm>, collective: Collective)
     let mut flight = Flight::of(call, comm, collective, root)?;
     flight.load(call);
     let started = flight.start(call.session, comm, collective.dependence, root);
-    if started.is_none() {
-        call.unpaired(1);
+    match (started, call.session.board()) {
+        (Some(()), Some(board)) => board.takes_off(),
+        (Some(()), None) => {}
+        (None, _) => call.unpaired(1),
     }
     started.map(|()| flight)
 }
 
-/// Waits until something of ours that all have started is through, for [`PATIENCE`] at most.
-pub(crate) fn is_through(session: &Session, request: &mut usize) -> bool {
+/// Waits until something of ours that all members have started is through, for as long as they may be at it. Whether it is.
+pub(crate) fn is_through(session: &Session, comm: Option<&Comm>, request: &mut usize) -> bool {
     let started = now();
     while !test(session, request) {
-        if now().0.saturating_sub(started.0) > PATIENCE {
+        let waited = now().0.saturating_sub(started.0);
+        if waited > MOST_PATIENCE || waited > PATIENCE && comm.is_none_or(|comm| is_neglected(session, comm)) {
             return false;
         }
     }
     true
+}
+
+/// Whether a member may do nothing for what is under way: it is outside of MPI, or cannot be seen.
+fn is_neglected(session: &Session, comm: &Comm) -> bool {
+    let Some(board) = session.board() else { return true };
+    let mut others = (0..comm.size).filter(|&member| member != comm.rank);
+    others.any(|member| comm.world_rank(session, member).is_none_or(|rank| !board.shows(rank) || board.neglects(rank)))
 }
 
 /// A call that prepares a collective; the request stands behind the hints.
@@ -165,7 +179,17 @@ impl Flight {
     }
 
     fn is_through(&mut self, session: &Session) -> bool {
-        is_through(session, &mut self.request)
+        let comm = self.comm.clone();
+        let is_through = is_through(session, Some(&comm), &mut self.request);
+        if is_through {
+            landed(session);
+        }
+        is_through
+    }
+
+    /// Whose members it is of.
+    pub(crate) fn comm(&self) -> &Comm {
+        &self.comm
     }
 
     /// What the collective depended on, now that it has ended.
@@ -200,6 +224,9 @@ impl Prepared {
             let request = &raw mut self.flight.request as usize;
             self.flying = call.session.ask(Id::MPI_Start, [request]).is_some();
             self.lost = !self.flying;
+            if let Some(board) = call.session.board().filter(|_| self.flying) {
+                board.takes_off();
+            }
         }
     }
 
@@ -237,10 +264,23 @@ impl Prepared {
     }
 }
 
+/// One is through.
+fn landed(session: &Session) {
+    if let Some(board) = session.board() {
+        board.lands();
+    }
+}
+
 impl Late {
     pub(crate) fn keep(&self, session: &Session, flight: Box<Flight>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain_mut(|flight| !test(session, &mut flight.request));
+        all.retain_mut(|flight| {
+            let is_through = test(session, &mut flight.request);
+            if is_through {
+                landed(session);
+            }
+            !is_through
+        });
         all.push(flight);
     }
 

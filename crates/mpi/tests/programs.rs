@@ -14,6 +14,7 @@ macro_rules! on_both {
 on_both! {
     messages_of_every_kind "p2p.c";
     collectives_and_communicators "collectives.c";
+    started_collectives_of_a_member_that_stands_still "stalled.c";
     files "io.c";
     locks_of_windows "rma.c";
     fortran_2008 "f08.f90";
@@ -38,6 +39,7 @@ macro_rules! on_the_standard_abi {
 on_the_standard_abi! {
     messages_of_every_kind "p2p.c";
     collectives_and_communicators "collectives.c";
+    started_collectives_of_a_member_that_stands_still "stalled.c";
     files "io.c";
     locks_of_windows "rma.c";
     edges_of_the_interface "edges.c";
