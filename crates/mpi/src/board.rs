@@ -146,6 +146,8 @@ pub(crate) struct Board {
     memory: NonNull<Page>,
     /// Where the pages of all ranks of the world are, as numbers of pages.
     pages: Box<[u32]>,
+    /// The rank of the first of them among all of the run.
+    first: u32,
     mine: u32,
     giving_back: Mutex<()>,
     /// Names given so far.
@@ -196,7 +198,7 @@ impl Board {
         let boxes = unsafe { memory.add(here.len()) }.cast();
         // SAFETY: as above, and the mapping stays.
         let mail = unsafe { Mail::new(boxes, here.len(), pages[rank] as usize) };
-        let board = Self { memory, mine: pages[rank], pages, giving_back: Mutex::default(), named: AtomicU64::new(0), mail };
+        let board = Self { memory, mine: pages[rank], pages, first: session.first(), giving_back: Mutex::default(), named: AtomicU64::new(0), mail };
         // Until now this process was inside of MPI.
         let begun = board.begin(Look::Everything, Moment { at: Ticks(0), delay: 0 }, true);
         board.end(begun, now());
@@ -237,7 +239,7 @@ impl Board {
 
     /// Whether another process has started collectives of ours and does nothing for them now, as it is outside of MPI.
     pub(crate) fn neglects(&self, rank: Rank) -> bool {
-        let page = self.page(self.pages[rank.0 as usize]);
+        let page = self.page(self.pages[(rank.0 - self.first) as usize]);
         page.left.load(Ordering::Acquire) != LASTING && page.flying.load(Ordering::Acquire) > 0
     }
 
@@ -281,7 +283,7 @@ impl Board {
 
     /// The last locks that another process has given back, the latest first, up to where they are remembered: `None` is the last then.
     pub(crate) fn given_back(&self, rank: Rank) -> impl Iterator<Item = Option<GivenBack>> {
-        let page = self.page(self.pages[rank.0 as usize]);
+        let page = self.page(self.pages[(rank.0 - self.first) as usize]);
         let number = page.given_back.load(Ordering::Acquire);
         let first = number.saturating_sub(RELEASES as u64);
         let known = (first..number).rev().map(|number| page.releases[number as usize % RELEASES].read(number));
@@ -302,7 +304,7 @@ impl Board {
 
     /// When a process came to a collective.
     pub(crate) fn came(&self, rank: Rank, gathering: Gathering) -> Came {
-        let page = self.page(self.pages[rank.0 as usize]);
+        let page = self.page(self.pages[(rank.0 - self.first) as usize]);
         let all = page.come.0.load(Ordering::Acquire);
         let first = all.saturating_sub(COMINGS as u64);
         let known = (first..all).rev().filter_map(|number| page.comings[number as usize % COMINGS].read(number));
@@ -311,8 +313,8 @@ impl Board {
 
     /// The mail, where the processes of this machine are not too many, and the box of one of them there.
     pub(crate) fn mail(&self, rank: Rank) -> Option<(&Mail, usize)> {
-        let page = self.pages.get(rank.0 as usize).filter(|&&page| page != NOWHERE)?;
-        Some((self.mail.as_ref()?, *page as usize))
+        let page = self.number_of(rank)?;
+        Some((self.mail.as_ref()?, page as usize))
     }
 
     /// Nobody will take what is left of a communicator.
@@ -324,23 +326,29 @@ impl Board {
 
     /// Whether a process has a page.
     pub(crate) fn has(&self, rank: Rank) -> bool {
-        self.pages.get(rank.0 as usize).is_some_and(|&page| page != NOWHERE)
+        self.number_of(rank).is_some()
+    }
+
+    /// The number of its page.
+    fn number_of(&self, rank: Rank) -> Option<u32> {
+        let place = usize::try_from(rank.0.checked_sub(self.first)?).ok()?;
+        self.pages.get(place).copied().filter(|page| *page != NOWHERE)
     }
 
     /// Whether the visits of another process can be seen.
     pub(crate) fn shows(&self, rank: Rank) -> bool {
-        self.has(rank) && self.pages[rank.0 as usize] != self.mine
+        self.number_of(rank).is_some_and(|page| page != self.mine)
     }
 
     /// When another process left its last call of whatever kind; `None` while it is in one.
     pub(crate) fn left(&self, rank: Rank) -> Option<Ticks> {
-        let left = self.page(self.pages[rank.0 as usize]).left.load(Ordering::Acquire);
+        let left = self.page(self.pages[(rank.0 - self.first) as usize]).left.load(Ordering::Acquire);
         (left != LASTING).then_some(Ticks(left))
     }
 
     /// The last visits of another process, the latest first; those that cannot be read just now are left out.
     pub(crate) fn visits(&self, rank: Rank) -> impl Iterator<Item = Visit> {
-        let page = self.page(self.pages[rank.0 as usize]);
+        let page = self.page(self.pages[(rank.0 - self.first) as usize]);
         let begun = page.begun.load(Ordering::Acquire);
         (begun.saturating_sub(REMEMBERED as u64)..begun).rev().filter_map(|number| page.entries[number as usize % REMEMBERED].read(number))
     }

@@ -108,6 +108,11 @@ impl Clocks {
         Some(words)
     }
 
+    /// Whether processes of other machines take part.
+    pub(crate) fn are_several(&self) -> bool {
+        self.several.load(Ordering::Relaxed)
+    }
+
     /// Which model there are clocks for.
     pub(crate) fn model(&self, wanted: DelayModel) -> DelayModel {
         let in_doubt = wanted == DelayModel::Virtual && self.doubt.load(Ordering::Relaxed) > MOST_CLOCK_DOUBT_NS.cast_signed();

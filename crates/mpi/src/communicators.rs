@@ -3,8 +3,8 @@
 //! Each communicator that is made while we watch gets a shadow: an intra-communicator of the same members in the same order
 //! (of an inter-communicator: of both groups), without attributes (a duplicate would call the program's copy functions,
 //! and Open MPI calls them also for every inter-communicator made from another), errors returned. Shadows are made by the members right after
-//! the real call, as every one of them has just returned from it. Communicators that come into being otherwise
-//! (spawned, connected) have none, and what is sent there carries no delay.
+//! the real call, as every one of them has just returned from it. Communicators with processes of other worlds have one where all of their members
+//! are known to make it (`spawned`); what is sent on others carries no delay.
 
 use crate::among::Members;
 use crate::answers::Wanted;
@@ -17,7 +17,7 @@ use crate::holds::{Operation, Visitor};
 use crate::lifecycle;
 use crate::locks::Locks;
 use crate::matching::{Pattern, Queue};
-use crate::meaning::{Dependence, Position};
+use crate::meaning::{Dependence, Origin, Position};
 use crate::meeting::Meeting;
 use crate::memory::{handle, int, read_handle};
 use crate::session::Session;
@@ -292,7 +292,7 @@ impl Comm {
         self.neighbours.get_or_init(|| Members::of_topology(session, self.handle, self.rank)).as_ref()
     }
 
-    /// The rank in `MPI_COMM_WORLD` of a partner; `None` where it is not in there.
+    /// The rank of a partner among all processes of the run: in `MPI_COMM_WORLD`, where nothing was spawned; `None` where it is not in there.
     pub(crate) fn world_rank(&self, session: &Session, peer: i32) -> Option<Rank> {
         let peers = self.peers.get_or_init(|| self.translate(session).unwrap_or_default());
         let rank = peers.get(usize::try_from(peer).ok()?)?;
@@ -312,18 +312,27 @@ impl Comm {
         let mut translated = vec![-1_i32; ranks.len()];
         let done =
             session.ask(Id::MPI_Group_translate_ranks, [theirs, ranks.len(), ranks.as_ptr() as usize, world, translated.as_mut_ptr() as usize]);
+        let known = session.circles.ranks_of(session, theirs);
         for group in [&mut theirs, &mut world] {
             session.ask(Id::MPI_Group_free, [&raw mut *group as usize])?;
         }
         done?;
-        Some(translated.into_iter().map(|rank| u32::try_from(rank).unwrap_or(u32::MAX)).collect())
+        let here = |rank: i32| u32::try_from(rank).ok().map(|rank| rank + session.first());
+        let elsewhere = known.into_iter().chain(core::iter::repeat(None));
+        Some(translated.into_iter().zip(elsewhere).map(|(rank, known)| here(rank).or(known).unwrap_or(u32::MAX)).collect())
     }
 }
 
 /// A call that makes a communicator.
-pub(crate) fn create(call: &mut Call<'_>, new: Position, by_parent: bool) -> Span {
+pub(crate) fn create(call: &mut Call<'_>, new: Position, from: Origin) -> Span {
     let session = call.session;
     let parent = session.communicators.get(handle(session.abi, call.arguments[0]));
+    if parent.is_none() && from != Origin::Groups {
+        // Its members may be of a program that is not measured, and would not make a shadow with us.
+        call.uncovered();
+        return call.run();
+    }
+    let by_parent = from == Origin::Parent;
     let parent = parent.filter(|parent| by_parent && !parent.inter);
     let gathering = parent.as_ref().and_then(|parent| collective::come(call, parent));
     let span = call.run();

@@ -9,7 +9,8 @@ use crate::real::Real;
 use crate::session::Session;
 use crate::table::{Id, function};
 use crate::{
-    among, answers, collective, communicators, completion, duplicates, epochs, files, lifecycle, locks, messages, parted, probing, started, windows,
+    among, answers, collective, communicators, completion, duplicates, epochs, files, lifecycle, locks, messages, parted, probing, spawned, started,
+    windows,
 };
 
 /// Words that are passed through: the longest function of the standard has 13 arguments.
@@ -178,7 +179,9 @@ fn in_session(call: &mut Call<'_>) -> Span {
         Meaning::CloseFile => files::close(call),
         Meaning::Joint(part, data) => files::operation(call, part, data),
         Meaning::Transfer(data) => files::transfer(call, data),
-        Meaning::Create { new, by_parent } => communicators::create(call, new, by_parent),
+        Meaning::Create(new, from) => communicators::create(call, new, from),
+        Meaning::Spawn(spawn) => spawned::spawn(call, spawn),
+        Meaning::Meet(new) => spawned::meet(call, new),
         Meaning::CreateLater(new, request) => duplicates::start(call, new, request),
         Meaning::FreeComm => communicators::free(call),
         Meaning::Uncovered => {

@@ -9,6 +9,7 @@
 //! * [`abi`], [`openmpi`], [`mpich`], [`mpiabi`]: what is to be known of a library's binary interface.
 //! * `real`, `absent`, `guard`, `memory`: calling the real function, or having none, telling inner calls apart, reading arguments.
 //! * `session`, `lifecycle`, `communicators`, `duplicates`: from `MPI_Init` to `MPI_Finalize`.
+//! * `spawned`, `started_by`: processes of other worlds, and how they are started.
 //! * `call`: one call of the program: its region, its clock readings, what it did to the thread's delay.
 //! * `transport`, `matching`: what travels beside messages, as shadow messages or in the `mail` of a machine; `board`: what processes of one machine see of each other; `holds`: what may hold up an
 //!   end besides messages; `answers`: messages that travel back to senders that may wait; `usual`: what our own work takes.
@@ -56,7 +57,10 @@ mod parted;
 mod probing;
 mod real;
 mod session;
+mod spawned;
+pub mod spawning;
 mod started;
+mod started_by;
 pub mod table;
 mod transport;
 mod usual;

@@ -3,12 +3,15 @@
 use crate::abi::Abi;
 use crate::answers;
 use crate::board::Board;
-use crate::call::Call;
+use crate::call::{Call, Span};
+use crate::communicators::Comm;
 use crate::description::describe;
 use crate::export::Arguments;
 use crate::guard;
 use crate::real::{self, Real};
 use crate::session::{Handles, Session};
+use crate::spawned;
+use crate::started_by::Parent;
 use crate::table::Id;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::io::Write;
@@ -35,7 +38,13 @@ pub(crate) fn init(abi: &'static Abi, id: Id, real: Real, arguments: &mut Argume
     let Some(session) = Session::open(abi, ids.unwrap_or(IdBase(0)), process::delay_model()) else {
         return pass(real, arguments);
     };
+    let parent = Parent::here();
     let mut call = Call::begin(session, id, real, arguments);
+    if let Some(parent) = &parent {
+        session.set_rank(0, parent.first);
+        parent.leave_mark();
+        call.corrected(parent.delay);
+    }
     let span = call.run();
     if span.succeeded() {
         session.set_base(session.handles.comm_world, i32::MAX);
@@ -47,8 +56,10 @@ pub(crate) fn init(abi: &'static Abi, id: Id, real: Real, arguments: &mut Argume
         if let Some(world) = session.communicators.get(session.handles.comm_world) {
             // Where it fails, messages carry ticks as within one machine, and the library is broken anyway.
             let _ = session.clocks.agree(session, &world);
+            session.set_rank(world.rank, session.first());
             session.set_board(Board::share(session, &world));
             world.meet(session, None);
+            meet(&mut call, &span, &world, parent.as_ref());
         }
         session.communicators.add(session, session.handles.comm_self, None);
         calibrate(abi);
@@ -58,6 +69,19 @@ pub(crate) fn init(abi: &'static Abi, id: Id, real: Real, arguments: &mut Argume
     let result = call.finish(&span);
     process::span_start();
     result
+}
+
+/// The processes of the world have met; now, where they were spawned, they meet their parents.
+fn meet(call: &mut Call<'_>, span: &Span, world: &Comm, parent: Option<&Parent>) {
+    let session = call.session;
+    if let Some(shadow) = world.shadow {
+        session.circles.add(session, shadow);
+    }
+    if let Some(parent) = parent {
+        note_rank(session.abi, session.handles.comm_world);
+        spawned::meet_parents(call, span, parent, world);
+        parent.take_mark();
+    }
 }
 
 /// Whether the program has loaded another library than the one that this interposer is for, which is then left alone.
@@ -105,6 +129,7 @@ pub(crate) fn finalize(id: Id, real: Real, arguments: &mut Arguments) -> usize {
     session.late.close(session);
     session.windows.close(session);
     session.files.close(session);
+    session.circles.close(session);
     session.communicators.close(session);
     session.pool.close(session);
     Session::close();
@@ -196,6 +221,7 @@ pub(crate) fn note_rank(abi: &'static Abi, communicator: usize) {
         u32::try_from(value).ok().filter(|_| result == 0)
     };
     if let (Some(rank), Some(size)) = (of_all(Id::MPI_Comm_rank), of_all(Id::MPI_Comm_size)) {
-        process::set_rank(Rank(rank), size, abi.library);
+        let first = Session::current().map_or(0, Session::first);
+        process::set_rank(Rank(first + rank), first + size, abi.library);
     }
 }

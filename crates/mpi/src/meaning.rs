@@ -1,5 +1,6 @@
 //! What a call of an MPI function means to us, and where its arguments stand.
 
+use crate::spawning::Spawn;
 use tare_delay::visits::Look;
 
 /// Position of an argument, counted from 0.
@@ -90,13 +91,12 @@ pub enum Meaning {
     Joint(Part, Option<Buffer>),
     /// This process alone reads from a file, or writes to it.
     Transfer(Buffer),
-    /// A communicator is made.
-    Create {
-        /// Position of its handle.
-        new: Position,
-        /// Whether all members of the communicator at position 0 take part, and not only those of the new one.
-        by_parent: bool,
-    },
+    /// A communicator is made: position of its handle.
+    Create(Position, Origin),
+    /// Processes are spawned.
+    Spawn(Spawn),
+    /// This process, and perhaps others with it, is connected with processes elsewhere: position of the handle of what connects them.
+    Meet(Position),
     /// The making of a communicator is started: positions of its handle and of the request.
     CreateLater(Position, Position),
     /// A communicator ends.
@@ -116,9 +116,10 @@ impl Meaning {
             },
             Self::Start(..) => Some(Look::Found),
             Self::Neighbours(Stage::Blocking, _) => Some(Look::Everything),
-            Self::Probe(_) | Self::Complete(_) | Self::Ask(..) | Self::Collective(_) | Self::Create { .. } | Self::FreeComm | Self::Finalize => {
+            Self::Probe(_) | Self::Complete(_) | Self::Ask(..) | Self::Collective(_) | Self::Create(..) | Self::FreeComm | Self::Finalize => {
                 Some(Look::Everything)
             }
+            Self::Spawn(_) | Self::Meet(_) => Some(Look::Everything),
             Self::Lock(..) | Self::Flush(..) | Self::Unlock(..) => Some(Look::Everything),
             Self::OpenFile(..) | Self::CloseFile | Self::Joint(Part::Whole | Part::Second, _) => Some(Look::Everything),
             Self::CreateWindow(..) | Self::Fence(..) | Self::FreeWindow | Self::EndReach(_) | Self::EndExposure(..) => Some(Look::Everything),
@@ -271,6 +272,17 @@ pub enum Part {
     Second,
     /// It is started and completed later: position of the request.
     Started(Position),
+}
+
+/// Of what a communicator is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// Of the one at position 0, by all of its members.
+    Parent,
+    /// Of that one, by some of its members, or with others.
+    Some,
+    /// Of groups.
+    Groups,
 }
 
 /// Who depends on whom in a collective.
@@ -565,11 +577,17 @@ pub const fn prefix(comm: Position, data: Option<Buffer>) -> Meaning {
 /// A communicator made by all members of the one at position 0.
 #[must_use]
 pub const fn create(new: Position) -> Meaning {
-    Meaning::Create { new, by_parent: true }
+    Meaning::Create(new, Origin::Parent)
 }
 
 /// A communicator made by others than the members of one intra-communicator.
 #[must_use]
 pub const fn create_apart(new: Position) -> Meaning {
-    Meaning::Create { new, by_parent: false }
+    Meaning::Create(new, Origin::Some)
+}
+
+/// A communicator made of groups.
+#[must_use]
+pub const fn create_of_groups(new: Position) -> Meaning {
+    Meaning::Create(new, Origin::Groups)
 }

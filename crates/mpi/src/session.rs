@@ -6,10 +6,11 @@ use crate::clocks::Clocks;
 use crate::communicators::Communicators;
 use crate::completion::Requests;
 use crate::real::Real;
+use crate::spawned::Circles;
 use crate::started::Late;
 use crate::table::Id;
 use crate::transport::Pool;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 use std::sync::OnceLock;
 use tare_format::graph::DelayModel;
 use tare_runtime::process::IdBase;
@@ -36,6 +37,11 @@ pub(crate) struct Session {
     pub(crate) windows: Communicators,
     /// Files that several processes have opened together, each with the members of its communicator.
     pub(crate) files: Communicators,
+    /// Processes of this and other worlds that carry delays.
+    pub(crate) circles: Circles,
+    /// The rank of this process among all of the run, and that of the first of its world.
+    rank: AtomicU32,
+    first: AtomicU32,
     pub(crate) late: Late,
     pub(crate) requests: Requests,
     pub(crate) pool: Pool,
@@ -90,6 +96,9 @@ impl Session {
             communicators: Communicators::default(),
             windows: Communicators::default(),
             files: Communicators::default(),
+            circles: Circles::default(),
+            rank: AtomicU32::new(0),
+            first: AtomicU32::new(0),
             late: Late::default(),
             requests: Requests::default(),
             pool: Pool::default(),
@@ -142,6 +151,22 @@ impl Session {
     /// Shares it.
     pub(crate) fn set_board(&self, board: Option<Board>) {
         self.board.get_or_init(|| board);
+    }
+
+    /// Who this process is: its rank in its world, whose ranks begin at `first` among all of the run.
+    pub(crate) fn set_rank(&self, rank: i32, first: u32) {
+        self.first.store(first, Ordering::Relaxed);
+        self.rank.store(first + u32::try_from(rank).unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// The rank of this process among all of the run.
+    pub(crate) fn rank(&self) -> u32 {
+        self.rank.load(Ordering::Relaxed)
+    }
+
+    /// That of the first of its world.
+    pub(crate) fn first(&self) -> u32 {
+        self.first.load(Ordering::Relaxed)
     }
 
     /// Whether delays travel.

@@ -12,10 +12,11 @@ use crate::meaning::{
     GET_ACCUMULATE, INIT, JOINT, MATCH, Meaning, PREPARE_RECEIVE, PREPARE_RECEIVE_PARTS, PREPARE_SEND, PREPARE_SEND_BUFFERED, PREPARE_SEND_PARTS,
     PREPARE_SEND_SYNCHRONOUS, PROBE, PUT, RECEIVE, RELEASE, RELEASE_LIST, RELEASE_RANGE, SEND, SEND_BUFFERED, SEND_SYNCHRONOUS, START, START_ALL,
     START_EXCHANGE, START_EXCHANGE_REPLACE, START_RECEIVE, START_SEND, START_SEND_BUFFERED, START_SEND_SYNCHRONOUS, SWAP, TEST, TEST_ALL, TEST_ANY,
-    TEST_SOME, WAIT, WAIT_ALL, WAIT_ANY, WAIT_SOME, all_to_all, begin_joint, create, create_apart, data, from_root, joint, neighbours, prefix,
-    prepare_all_to_all, prepare_from_root, prepare_neighbours, prepare_prefix, prepare_to_root, start_access, start_all_to_all, start_from_root,
-    start_joint, start_neighbours, start_prefix, start_to_root, to_root, transfer,
+    TEST_SOME, WAIT, WAIT_ALL, WAIT_ANY, WAIT_SOME, all_to_all, begin_joint, create, create_apart, create_of_groups, data, from_root, joint,
+    neighbours, prefix, prepare_all_to_all, prepare_from_root, prepare_neighbours, prepare_prefix, prepare_to_root, start_access, start_all_to_all,
+    start_from_root, start_joint, start_neighbours, start_prefix, start_to_root, to_root, transfer,
 };
+use crate::spawning::Spawn;
 use Meaning::{Plain, Silent, Uncovered};
 use core::ffi::CStr;
 
@@ -94,16 +95,16 @@ macro_rules! for_each_function {
             word MPI_Cart_sub create(2);
             word MPI_Cartdim_get Plain;
             word MPI_Close_port Plain;
-            word MPI_Comm_accept Uncovered;
+            word MPI_Comm_accept Meaning::Meet(4);
             word MPI_Comm_attach_buffer Plain;
             word MPI_Comm_attach_buffer_c Plain;
             word MPI_Comm_c2f Silent;
             word MPI_Comm_call_errhandler Plain;
             word MPI_Comm_compare Plain;
-            word MPI_Comm_connect Uncovered;
+            word MPI_Comm_connect Meaning::Meet(4);
             word MPI_Comm_create create(2);
             word MPI_Comm_create_errhandler Plain;
-            word MPI_Comm_create_from_group create_apart(4);
+            word MPI_Comm_create_from_group create_of_groups(4);
             word MPI_Comm_create_group create_apart(3);
             word MPI_Comm_create_keyval Plain;
             word MPI_Comm_delete_attr Plain;
@@ -126,7 +127,7 @@ macro_rules! for_each_function {
             word MPI_Comm_idup Meaning::CreateLater(1, 2);
             word MPI_Comm_idup_with_info Meaning::CreateLater(2, 3);
             word MPI_Comm_iflush_buffer Uncovered;
-            word MPI_Comm_join Uncovered;
+            word MPI_Comm_join Meaning::Meet(1);
             word MPI_Comm_rank Plain;
             word MPI_Comm_remote_group Plain;
             word MPI_Comm_remote_size Plain;
@@ -135,8 +136,8 @@ macro_rules! for_each_function {
             word MPI_Comm_set_info Plain;
             word MPI_Comm_set_name Plain;
             word MPI_Comm_size Plain;
-            word MPI_Comm_spawn Uncovered;
-            word MPI_Comm_spawn_multiple Uncovered;
+            word MPI_Comm_spawn Meaning::Spawn(Spawn { count: None, command: 0 });
+            word MPI_Comm_spawn_multiple Meaning::Spawn(Spawn { count: Some(0), command: 1 });
             word MPI_Comm_split create(3);
             word MPI_Comm_split_type create(4);
             word MPI_Comm_test_inter Plain;
@@ -359,7 +360,7 @@ macro_rules! for_each_function {
             word MPI_Init_thread INIT;
             word MPI_Initialized Plain;
             word MPI_Intercomm_create create_apart(5);
-            word MPI_Intercomm_create_from_groups create_apart(7);
+            word MPI_Intercomm_create_from_groups create_of_groups(7);
             word MPI_Intercomm_merge create_apart(2);
             word MPI_Iprobe ASK_PROBE;
             word MPI_Irecv START_RECEIVE;

@@ -17,10 +17,11 @@ fn run(mpi: Mpi, how: &str, variables: &[(&str, &str)]) -> Vec<Process> {
 }
 
 /// What is done before rank 1 is made late, and after all.
-const AROUND: [&str; 8] = [
+const AROUND: [&str; 9] = [
     "MPI_Barrier",
     "MPI_Cart_create",
     "MPI_Comm_create",
+    "MPI_Comm_disconnect",
     "MPI_File_close",
     "MPI_File_open",
     "MPI_Intercomm_create",
@@ -179,6 +180,34 @@ fn by_what_all_write_a_file_back_in() {
 fn by_looking_late_at_a_lock_of_ones_own_part() {
     for how in ["63", "64"] {
         hands_on_where_it_waits(how, &[Mpi::Mpich, Mpi::Standard], &[Mpi::OpenMpi]);
+    }
+}
+
+/// MPICH 4.0, as Debian has it, connects no processes.
+const DYNAMIC: [Mpi; 2] = [Mpi::OpenMpi, Mpi::Standard];
+
+#[test]
+fn by_connecting_late() {
+    hands_on_in(&DYNAMIC, "70");
+}
+
+#[test]
+fn between_processes_that_were_connected() {
+    hands_on_in(&DYNAMIC, "71");
+}
+
+#[test]
+fn to_a_process_that_is_spawned_late_and_to_who_waits_for_that() {
+    for mpi in DYNAMIC.into_iter().filter(|mpi| mpi.is_here()) {
+        let run = Program::compile(mpi, "begun.c").measured(&[]);
+        assert!(run.output.status.success(), "{}", String::from_utf8_lossy(&run.output.stderr));
+        let [waiting, late, child] = run.processes.as_slice() else { panic!("{} processes", run.processes.len()) };
+        let parts = made_late(late) as f64;
+        let began = child.header.span_start_delay as f64 / parts;
+        assert!(HANDED_ON.contains(&began), "{}: the child begins with {began} of it", mpi.name());
+        let gained = waiting.cold("MPI_Comm_spawn").iter().map(|cold| cold.delay_gain).sum::<i64>() as f64 / parts;
+        assert!(HANDED_ON.contains(&gained), "{}: who waits gains {gained} of it", mpi.name());
+        assert_eq!([waiting, late, child].map(|process| (process.header.rank_plus_one, process.header.uncovered_calls)), [(1, 0), (2, 0), (3, 0)]);
     }
 }
 

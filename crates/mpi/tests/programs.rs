@@ -47,6 +47,9 @@ on_the_standard_abi! {
     requests_that_outlive_their_communicator "freed.c";
     functions_that_the_library_lacks "absent.c";
     answers_in_another_order_than_sends "answers.c";
+    processes_that_are_spawned "spawned.c";
+    processes_that_are_spawned_and_not_measured "elsewhere.c";
+    processes_that_connect_with_each_other "met.c";
     sessions_alone "sessions.c";
     sessions_of_a_process_before_those_of_all "myself.c";
 }
@@ -91,6 +94,21 @@ fn bytes_and_partners_of_accesses_to_windows_are_counted() {
 #[test]
 fn files_by_romio_within_open_mpi() {
     Program::compile(Mpi::OpenMpi, "io.c").check(&[("OMPI_MCA_io", "romio321")]);
+}
+
+#[test]
+fn processes_that_are_spawned() {
+    Program::compile(Mpi::OpenMpi, "spawned.c").check(&[]);
+}
+
+#[test]
+fn processes_that_are_spawned_and_not_measured() {
+    Program::compile(Mpi::OpenMpi, "elsewhere.c").check(&[]);
+}
+
+#[test]
+fn processes_that_connect_with_each_other() {
+    Program::compile(Mpi::OpenMpi, "met.c").check(&[]);
 }
 
 #[test]

@@ -53,9 +53,20 @@ pub(crate) fn exec(spec: &Path, arguments: &[OsString]) -> Result<std::convert::
         command.env("LD_LIBRARY_PATH", list_of(&launch.libraries, std::env::var_os("LD_LIBRARY_PATH")));
     }
     command.envs(launch.environment.iter().map(|(name, value)| (name, &value.0)));
+    command.envs(again(spec, &launch).map(|text| ("TARE_AGAIN", text)));
     let error = command.exec();
     Err(Failure::io(Code::NoInput, "execute", Path::new(&launch.program.0), &error)
         .remedy("instrumented copies must be visible on every node: set TARE_CACHE to a shared directory"))
+}
+
+/// How processes that the program spawns start it once more: `COMMAND:SPEC:ORIGINAL`.
+fn again(spec: &Path, launch: &Launch) -> Option<OsString> {
+    let tare = std::env::current_exe().ok()?;
+    let of_a_copy = launch.environment.iter().find(|(name, _)| name == "TARE_EXECUTABLE");
+    let original = Path::new(of_a_copy.map_or(&launch.program.0, |(_, path)| &path.0));
+    let words = [tare.as_path(), spec, original].map(Path::as_os_str);
+    let is_told_apart = !launch.drops_first && words.iter().take(2).all(|word| !word.as_encoded_bytes().contains(&b':'));
+    is_told_apart.then(|| words.join(OsStr::new(":")))
 }
 
 /// Ours first, then what the user has in such a list anyway.

@@ -25,6 +25,11 @@ static void look_around(int rank) {
     }
 }
 
+static void connect(int rank, char *port, MPI_Comm *connected) {
+    if (rank == 1) MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, connected);
+    else MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, connected);
+}
+
 int main(int argc, char **argv) {
     int rank, value = 0, flag = 0, index, how = atoi(getenv("HOW"));
     int ring = 2, periodic = 1, sent[2] = {0, 0}, received[2];
@@ -33,7 +38,7 @@ int main(int argc, char **argv) {
     MPI_Win window;
     MPI_File file;
     MPI_Group all, partner, reversed;
-    char *large = calloc(LARGE, 1);
+    char *large = calloc(LARGE, 1), port[MPI_MAX_PORT_NAME];
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Cart_create(MPI_COMM_WORLD, 1, &ring, &periodic, 0, &cart);
@@ -55,6 +60,11 @@ int main(int argc, char **argv) {
     }
     MPI_Barrier(MPI_COMM_WORLD);
     if (how == 30) MPI_Iallreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, turned, &requests[0]);
+    if (how >= 70) {
+        if (rank == 1) MPI_Open_port(MPI_INFO_NULL, port);
+        MPI_Bcast(port, sizeof port, MPI_CHAR, 1, MPI_COMM_WORLD);
+    }
+    if (how == 71) connect(rank, port, &pair);
     if (how == 31) {    /* the small message lets rank 1 find the announcement of the large one */
         if (rank == 0) MPI_Isend(large, LARGE, MPI_BYTE, 1, 5, MPI_COMM_WORLD, &requests[0]);
         if (rank == 0) MPI_Send(&value, 1, MPI_INT, 1, 6, MPI_COMM_WORLD);
@@ -300,6 +310,15 @@ int main(int argc, char **argv) {
             MPI_Win_flush_all(window);
             MPI_Win_unlock_all(window);
         }
+        break;
+    case 70:
+        connect(rank, port, &pair);
+        MPI_Comm_disconnect(&pair);
+        break;
+    case 71:
+        if (rank == 1) MPI_Send(&value, 1, MPI_INT, 0, 5, pair);
+        else MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, pair, MPI_STATUS_IGNORE);
+        MPI_Comm_disconnect(&pair);
         break;
 #if MPI_VERSION >= 4
     case 40: MPI_Allreduce_init(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]); goto started;

@@ -1,6 +1,6 @@
 //! Running MPI programs under the interposer, and reading what it recorded.
 //!
-//! A program carries its expectations: `//ranks: 4`, `//options:` of the compiler, and a line for each MPI function that it calls, `//: MPI_Send 1 0` (calls by
+//! A program carries its expectations: `//ranks: 4`, `//spawns: 2` more, `//options:` of the compiler, and a line for each MPI function that it calls, `//: MPI_Send 1 0` (calls by
 //! rank; one number for all; `*` for any positive one). `unpaired` and `uncovered` are the header's counters. Functions without a line are not
 //! called, as the program sees it. In Fortran the lines begin with `!`.
 
@@ -93,6 +93,8 @@ pub(crate) struct Program {
     text: String,
     mpi: Mpi,
     pub(crate) ranks: usize,
+    /// Processes that it spawns.
+    spawns: usize,
 }
 
 /// How a run ended.
@@ -119,7 +121,8 @@ impl Program {
             .expect("the compiler runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let ranks = directive(&text, "ranks").map_or(2, |value| value.parse().expect("a number of ranks"));
-        Self { directory, text, mpi, ranks }
+        let spawns = directive(&text, "spawns").map_or(0, |value| value.parse().expect("a number of processes"));
+        Self { directory, text, mpi, ranks, spawns }
     }
 
     fn launch(&self, variables: &[(&str, &str)]) -> Output {
@@ -168,7 +171,7 @@ impl Program {
 
     /// The counts that the program expects, and no others.
     pub(crate) fn check_counts(&self, run: &Run) {
-        assert_eq!(run.processes.len(), self.ranks, "{}", String::from_utf8_lossy(&run.output.stderr));
+        assert_eq!(run.processes.len(), self.ranks + self.spawns, "{}", String::from_utf8_lossy(&run.output.stderr));
         let expected = self.expectations();
         for (rank, process) in run.processes.iter().enumerate() {
             assert_eq!(process.header.rank_plus_one as usize, rank + 1);
