@@ -1,6 +1,5 @@
 //! From a run directory to what people read: collect, read, compensate, show.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
@@ -23,7 +22,7 @@ use crate::measured::Setting;
 use crate::naming::name_functions;
 use crate::probe_cost;
 use crate::progress::during;
-use crate::rundir::{End, Exit, ImageRecord, RunDirectory, RunRecord, iso_time, seconds_now};
+use crate::rundir::{End, Exit, ImageRecord, Refusal, RunDirectory, RunRecord, iso_time, seconds_now};
 
 /// A run that is about to begin.
 pub(crate) struct NewRun<'a> {
@@ -256,19 +255,19 @@ pub(crate) fn summarise(run: &RunDirectory, showing: &Showing) -> Result<(), Fai
 }
 
 fn about_image(image: &ImageRecord) -> tare_report::InstrumentedImage {
-    let mut by_reason: BTreeMap<&str, usize> = BTreeMap::new();
-    for refusal in &image.refusals {
-        *by_reason.entry(&refusal.reason).or_default() += 1;
-    }
-    let mut refusals: Vec<(String, usize)> = by_reason.into_iter().map(|(reason, count)| (reason.to_string(), count)).collect();
-    refusals.sort_by(|(_, one), (_, other)| other.cmp(one));
+    let decision = |refusal: &Refusal| tare_report::select::Decision {
+        name: refusal.name.clone(),
+        shown: tare_image::demangle(&refusal.name).into_owned(),
+        address: refusal.address,
+        reason: refusal.reason.clone(),
+    };
     tare_report::InstrumentedImage {
         path: image.path.display().to_string(),
         found: image.found,
         selected: image.selected,
         instrumented: image.instrumented,
         expected_dilation: image.expected_dilation,
-        refusals,
+        refusals: image.refusals.iter().map(decision).collect(),
     }
 }
 

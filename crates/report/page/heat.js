@@ -19,12 +19,13 @@ export class Heat {
     this.which = "mean";
     this.all = false;
     this.sorted = "differ";
+    this.group = 1;
   }
 
   async start() {
     const { model, heat } = this;
     [this.cells, this.rows, this.slow] = await inTurn([heat.cells, heat.regions, heat.slowest]);
-    this.columns = heat.bins + heat.outliers.length;
+    this.stride = heat.bins + heat.outliers.length;
     this.word = model.header.ranks > 0 ? "rank" : "process";
     const section = byId("ranks");
     if (heat.processes < 2) {
@@ -32,16 +33,16 @@ export class Heat {
       return;
     }
     const scale = choice("Colour", [["relative", "relative to the row's mean"], ["absolute", "absolute"]], this.scale, (value) => this.set("scale", value));
-    const which = this.cells.most_value ? choice("Of a bin", [["mean", "mean"], ["most", "greatest"]], this.which, (value) => this.set("which", value)) : null;
+    this.ofBin = choice("Of a bin", [["mean", "mean"], ["most", "greatest"]], this.which, (value) => this.set("which", value));
     const sorted = choice("Rows", [["differ", "that differ most first"], ["time", "that take most time first"], ["chosen", "that take most on the selected ranks first"]], this.sorted, (value) => this.set("sorted", value));
     this.more = element("button", { type: "button", onclick: () => this.set("all", !this.all) }, "all regions");
     this.canvas = element("canvas", { role: "img", tabindex: 0, onclick: (event) => this.click(event), onmousemove: (event) => this.hover(event), onkeydown: (event) => this.key(event) });
     pictureOrTable(this, "Ranks");
     this.meaning = element("span");
     this.status = element("p", { class: "line", id: "ranks-line" });
-    const bins = heat.per_bin > 1 ? `A column is ${heat.per_bin} ranks; the last ${plural(heat.outliers.length, "column is the rank that deviates", "columns are the ranks that deviate")} most, exactly. ` : "";
+    this.binned = element("span");
     const left = heat.left_out ? `${plural(heat.left_out, "region that differs less is", "regions that differ less are")} left out.` : "";
-    section.append(element("div", { class: "bar" }, sorted, scale, which, this.more, this.asTable), element("p", { class: "muted" }, bins + left, " ", this.meaning), this.frame, this.status, this.list);
+    section.append(element("div", { class: "bar" }, sorted, scale, this.ofBin, this.more, this.asTable), element("p", { class: "muted" }, this.binned, left, " ", this.meaning), this.frame, this.status, this.list);
     model.slowest = (region, number) => this.slowestOf(region, number);
     model.onRanks = (region) => this.meanOnRanks(region);
     model.listen((changed) => changed.some((key) => ["region", "ranks", "values", "query", "theme"].includes(key)) && this.draw());
@@ -49,12 +50,34 @@ export class Heat {
     this.draw();
   }
 
+  /** Ranks in a column, and columns of them: as many bins share one as the pixels ask for, so that none is left out. */
+  get perBin() {
+    return this.heat.per_bin * this.group;
+  }
+
+  get bins() {
+    return Math.ceil(this.heat.processes / this.perBin);
+  }
+
+  get columns() {
+    return this.bins + this.heat.outliers.length;
+  }
+
+  /** Puts as many bins into a column as so many pixels ask for. */
+  fit(pixels) {
+    const { heat } = this;
+    this.group = Math.ceil(heat.bins / Math.max(1, pixels - heat.outliers.length));
+    this.ofBin.hidden = this.perBin === 1;
+    const deviating = heat.outliers.length ? `; the last ${plural(heat.outliers.length, "column is the rank that deviates", "columns are the ranks that deviate")} most, exactly` : "";
+    this.binned.textContent = this.perBin > 1 ? `A column is ${this.perBin} ranks, their ${this.which === "most" ? "greatest" : "mean"}${deviating}. ` : "";
+  }
+
   /** Puts the rows in order: they are carried with those that differ most first. */
   sortRows() {
     const carried = Array.from({ length: this.rows.rows }, (_, at) => at);
-    const columns = [...this.chosen()];
+    const columns = [...this.chosenBins()];
     const cells = this.cells[this.model.state.values];
-    const onChosen = (at) => columns.reduce((sum, column) => sum + cells[at * this.columns + column], 0);
+    const onChosen = (at) => columns.reduce((sum, column) => sum + cells[at * this.stride + column], 0);
     const by = { time: (at) => this.meanAt(at), chosen: columns.length ? onChosen : undefined }[this.sorted];
     if (by) {
       const times = carried.map(by);
@@ -74,11 +97,26 @@ export class Heat {
     return this.all ? this.rows.rows : Math.min(AT_ONCE, this.rows.rows);
   }
 
-  value(row, column) {
-    const at = this.order[row] * this.columns + column;
-    const { cells } = this;
+  /** What a column has of a row: the mean or the greatest of its ranks. */
+  value(row, column, which = this.which) {
+    const { cells, heat, group } = this;
     const { values } = this.model.state;
-    return (this.which === "most" ? cells[`most_${values}`] : cells[values])[at];
+    const first = this.order[row] * this.stride;
+    if (column >= this.bins) return cells[values][first + heat.bins + column - this.bins];
+    const [from, to] = [column * group, Math.min(heat.bins, (column + 1) * group)];
+    const most = cells[`most_${values}`] ?? cells[values];
+    let [sum, ranks, greatest] = [0, 0, -Infinity];
+    for (let bin = from; bin < to; bin++) {
+      sum += cells[values][first + bin] * this.ranksIn(bin);
+      ranks += this.ranksIn(bin);
+      greatest = Math.max(greatest, most[first + bin]);
+    }
+    return which === "most" ? greatest : sum / ranks;
+  }
+
+  /** Ranks of a bin as it is carried: the last one may have fewer. */
+  ranksIn(bin) {
+    return Math.min(this.heat.per_bin, this.heat.processes - bin * this.heat.per_bin);
   }
 
   mean(row) {
@@ -89,8 +127,7 @@ export class Heat {
   meanAt(at) {
     let sum = 0;
     for (let bin = 0; bin < this.heat.bins; bin++) {
-      const ranks = Math.min(this.heat.per_bin, this.heat.processes - bin * this.heat.per_bin);
-      sum += this.cells[this.model.state.values][at * this.columns + bin] * ranks;
+      sum += this.cells[this.model.state.values][at * this.stride + bin] * this.ranksIn(bin);
     }
     return sum / this.heat.processes;
   }
@@ -104,6 +141,7 @@ export class Heat {
       return;
     }
     const { context, width, height } = prepare(this.canvas, HEAD + rows * HEAT_ROW);
+    this.fit(width - LABELS);
     context.clearRect(0, 0, width, height);
     const image = new ImageData(this.columns, rows);
     let greatest = 0;
@@ -149,7 +187,8 @@ export class Heat {
 
   /** Above the columns the numbers of their ranks, of bins those of the first: as many as have room, and those of the ones that deviate where all have. */
   drawRanks(context, wide) {
-    const { bins, outliers, per_bin: perBin } = this.heat;
+    const { bins, perBin } = this;
+    const { outliers } = this.heat;
     const { labels } = this.model.strings;
     context.font = "11px system-ui, sans-serif";
     const widest = (processes) => processes.reduce((most, process) => Math.max(most, context.measureText(labels[process]).width + 8), 0);
@@ -173,6 +212,11 @@ export class Heat {
 
   /** The columns in which the selected ranks stand. */
   chosen() {
+    return new Set(this.model.state.ranks.map((process) => Math.floor(process / this.perBin)));
+  }
+
+  /** The bins that are carried of them. */
+  chosenBins() {
     return new Set(this.model.state.ranks.map((process) => Math.floor(process / this.heat.per_bin)));
   }
 
@@ -188,9 +232,9 @@ export class Heat {
   /** The mean of what the selected ranks spend in a region, where that is here. */
   meanOnRanks(region) {
     const at = this.rows.region.indexOf(region);
-    const columns = [...this.chosen()];
-    if (at < 0 || !columns.length) return undefined;
-    return columns.reduce((sum, column) => sum + this.cells[this.model.state.values][at * this.columns + column], 0) / columns.length;
+    const bins = [...this.chosenBins()];
+    if (at < 0 || !bins.length) return undefined;
+    return bins.reduce((sum, bin) => sum + this.cells[this.model.state.values][at * this.stride + bin], 0) / bins.length;
   }
 
   /** The processes that take longest in a region, or why that is not known. */
@@ -210,17 +254,21 @@ export class Heat {
 
   label(column) {
     const { heat, model } = this;
-    if (column >= heat.bins) return `${this.word} ${model.strings.labels[heat.outliers[column - heat.bins]]}`;
-    const first = column * heat.per_bin;
-    const last = Math.min(heat.processes, first + heat.per_bin) - 1;
+    if (column >= this.bins) return `${this.word} ${model.strings.labels[heat.outliers[column - this.bins]]}`;
+    const first = column * this.perBin;
+    const last = Math.min(heat.processes, first + this.perBin) - 1;
     return first === last ? `${this.word} ${model.strings.labels[first]}` : `ranks ${model.strings.labels[first]}–${model.strings.labels[last]}`;
   }
 
   tell(row, column) {
     const [value, mean] = [this.value(row, column), this.mean(row)];
+    const isBin = column < this.bins && this.perBin > 1;
+    const other = this.which === "most" ? "mean" : "most";
+    const rest = isBin ? `; their ${other === "most" ? "greatest" : "mean"} is ${alone(this.value(row, column, other))}` : "";
+    const of = isBin ? (other === "most" ? "mean " : "greatest ") : "";
     const ahead = mean ? (100 * (value - mean)) / Math.abs(mean) : 0;
     const word = this.model.word() && ` ${this.model.word()}`;
-    this.status.textContent = `${this.model.name(this.regions[row])} · ${this.label(column)}: ${alone(value)}${word}, ${ahead < 0 ? "−" : "+"}${Math.abs(ahead).toFixed(1)} % against the mean of ${alone(mean)}`;
+    this.status.textContent = `${this.model.name(this.regions[row])} · ${this.label(column)}: ${of}${alone(value)}${word}, ${ahead < 0 ? "−" : "+"}${Math.abs(ahead).toFixed(1)} % against the mean of ${alone(mean)}${rest}`;
   }
 
   /** The row and the column of a place in the picture: row −1 are the numbers of ranks, column −1 the names. */
@@ -235,14 +283,14 @@ export class Heat {
     const at = this.at(event);
     if (!at) return;
     if (at.row >= 0) this.model.selectRegion(this.regions[at.row]);
-    const isRange = event.shiftKey && this.from !== undefined && this.from < this.heat.bins && at.column >= 0 && at.column < this.heat.bins;
+    const isRange = event.shiftKey && this.from !== undefined && this.from < this.bins && at.column >= 0 && at.column < this.bins;
     if (!isRange) this.from = at.column < 0 ? undefined : at.column;
     this.model.change({ ranks: at.column < 0 ? [] : isRange ? this.between(this.from, at.column) : this.between(at.column, at.column) });
   }
 
   /** The processes of columns; a column of one that deviates stands alone. */
   between(one, other) {
-    if (one >= this.heat.bins) return [this.heat.outliers[one - this.heat.bins]];
+    if (one >= this.bins) return [this.heat.outliers[one - this.bins]];
     const ranks = [];
     for (let column = Math.min(one, other); column <= Math.max(one, other); column++) ranks.push(...this.bin(column));
     return ranks;
@@ -250,8 +298,8 @@ export class Heat {
 
   /** The processes of a column. */
   bin(column) {
-    const first = column * this.heat.per_bin;
-    return Array.from({ length: Math.min(this.heat.per_bin, this.heat.processes - first) }, (_, index) => first + index);
+    const first = column * this.perBin;
+    return Array.from({ length: Math.min(this.perBin, this.heat.processes - first) }, (_, index) => first + index);
   }
 
   hover(event) {
@@ -266,7 +314,7 @@ export class Heat {
     const row = Math.max(0, this.regions.indexOf(this.model.state.region)) + step[0];
     if (step[0]) this.model.selectRegion(this.regions[Math.max(0, Math.min(this.shown() - 1, row))]);
     const [column = -1] = this.chosen();
-    if (step[1]) this.model.change({ ranks: this.bin(Math.max(0, Math.min(this.heat.bins - 1, column + step[1]))) });
+    if (step[1]) this.model.change({ ranks: this.bin(Math.max(0, Math.min(this.bins - 1, column + step[1]))) });
     event.preventDefault();
     event.stopPropagation();
   }

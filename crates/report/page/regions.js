@@ -91,9 +91,14 @@ export class Regions {
     }
   }
 
-  /** Arrows go on from there. */
+  /** Selects it, so that all views follow; arrows go on from there. */
   toFirstHit() {
     this.goToHit(0, 1);
+    const item = this.items[this.table.focus];
+    if (item && this.isHit(item)) {
+      if (item.path !== undefined) this.model.selectPath(item.path);
+      else this.model.selectRegion(item.region);
+    }
     this.table.root.focus({ preventScroll: true });
   }
 

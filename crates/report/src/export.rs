@@ -81,6 +81,19 @@ pub fn cube(run: &Run, results: &Results<'_>) -> Result<Vec<u8>, TooLarge> {
     cube::write(run, results)
 }
 
+/// How many call paths of all locations together have a time that is not to be trusted, which most formats have in one place.
+#[must_use]
+pub fn removed(results: &Results<'_>) -> usize {
+    Sheet::of_all(results).removed
+}
+
+/// How many call paths of all threads have a time below 0, which Cube's files have as 0.
+#[must_use]
+pub fn negative(results: &Results<'_>) -> usize {
+    let nodes = results.shown.locations.iter().flat_map(|location| &location.nodes);
+    nodes.filter(|node| node.exclusive.value < 0.0).count()
+}
+
 /// TAU's profiles: a file for each thread, with its name.
 #[must_use]
 pub fn tau(run: &Run, results: &Results<'_>) -> Vec<(String, String)> {

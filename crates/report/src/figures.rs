@@ -6,6 +6,30 @@ pub use crate::view::thread_label;
 
 use crate::layout::{Page, plain};
 use crate::short::short_name;
+use tare_compensate::Figure;
+
+/// By what part measuring made a run longer: the least and the most that it may be, given what is left of the measured time.
+#[must_use]
+pub fn dilations(measured_s: f64, left: &Figure) -> (f64, f64) {
+    let part = |left_s: f64| if left_s > 0.0 { measured_s / left_s - 1.0 } else { 0.0 };
+    (part(left.high), part(left.low))
+}
+
+/// The same in words, `28.7 % (0.2 % … 28.7 %)`, without a sign where the run is longer; marked where the time is.
+#[must_use]
+pub fn dilation(measured_s: f64, left: &Figure, glyphs: &Glyphs) -> String {
+    if left.value <= 0.0 {
+        return glyphs.unknown().to_string();
+    }
+    let text = |part: f64| change(part, glyphs).trim_start_matches('+').to_string();
+    let (low, high) = dilations(measured_s, left);
+    let [low, value, high] = [low, measured_s / left.value - 1.0, high].map(text);
+    match left.mark {
+        Some(_) => format!("{}{value} {}", glyphs.about, glyphs.dagger),
+        None if low == high => value,
+        None => format!("{value} ({low} {} {high})", glyphs.ellipsis),
+    }
+}
 
 /// A text without characters that a terminal would act on.
 #[must_use]
@@ -17,4 +41,22 @@ pub fn plain_text(text: &str) -> String {
 #[must_use]
 pub fn shortened(name: &str, room: usize) -> String {
     short_name(name, room, &Page::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tare_compensate::Mark;
+
+    #[test]
+    fn a_dilation_has_its_interval_or_its_mark() {
+        let glyphs = &Glyphs::UNICODE;
+        let said = |left: &Figure| dilation(200.0, left, glyphs).replace(glyphs.thin_space, " ");
+        let wide = Figure { low: 160.0, high: 200.0, ..Figure::exact(160.0) };
+        assert_eq!(said(&wide), "25.0 % (0.0 % … 25.0 %)");
+        assert_eq!(said(&Figure::exact(160.0)), "25.0 %");
+        assert_eq!(said(&Figure { mark: Some(Mark::UncertaintyExceedsTime), ..wide }), "≈ 25.0 % †");
+        assert_eq!(said(&Figure::exact(0.0)), glyphs.unknown());
+        assert_eq!(dilations(200.0, &wide), (0.0, 0.25));
+    }
 }

@@ -122,7 +122,7 @@ pub fn text(instrumented: &Instrumented, page: &Page, timings: bool) -> String {
 }
 
 /// Refusals by their reason, the most usual one first, in the order of their addresses.
-fn by_reason(refused: &[Decision]) -> Vec<(&str, Vec<&Decision>)> {
+pub(crate) fn by_reason<'a>(refused: impl IntoIterator<Item = &'a Decision>) -> Vec<(&'a str, Vec<&'a Decision>)> {
     let mut grouped: BTreeMap<&str, Vec<&Decision>> = BTreeMap::new();
     for one in refused {
         grouped.entry(&one.reason).or_default().push(one);
@@ -136,8 +136,8 @@ fn by_reason(refused: &[Decision]) -> Vec<(&str, Vec<&Decision>)> {
 const EXAMPLES: usize = 3;
 
 /// Functions that were refused for one reason: all of them where they are few, else how many, and the first.
-fn refusals(reason: &str, refused: &[&Decision], glyphs: &Glyphs) -> String {
-    let shown: Vec<String> = refused.iter().take(EXAMPLES).map(|one| format!("{} at {:#x}", one.shown, one.address)).collect();
+pub(crate) fn refusals(reason: &str, refused: &[&Decision], glyphs: &Glyphs) -> String {
+    let shown: Vec<String> = refused.iter().take(EXAMPLES).map(|one| named(one)).collect();
     let shown = shown.join(", ");
     match refused.len() {
         0..=EXAMPLES => format!("{shown}: {reason}"),
@@ -145,6 +145,11 @@ fn refusals(reason: &str, refused: &[&Decision], glyphs: &Glyphs) -> String {
             format!("{} functions, {shown} and {} more: {reason}", exact_count(count as u64, glyphs), exact_count((count - EXAMPLES) as u64, glyphs))
         }
     }
+}
+
+/// A function with the address at which its image has it.
+pub(crate) fn named(one: &Decision) -> String {
+    format!("{} at {:#x}", one.shown, one.address)
 }
 
 /// How many there are of each kind for each reason.

@@ -13,7 +13,8 @@ use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node};
 use crate::budget::Spent;
 use crate::layout::{Glyphs, NO_BREAK};
 use crate::metrics::{self, FileDocument, MetricDocument, ValueDocument};
-use crate::run::{Results, Run};
+use crate::run::{InstrumentedImage, Results, Run};
+use crate::select::Decision;
 use crate::switches::{self, SwitchDocument};
 use crate::view::{
     Contradicted, ContradictedPlace, FindingText, Size, Time, Trust, Undelayed, Whole, clock_doubt, finding_texts, kind_name, knows_waiting,
@@ -89,6 +90,24 @@ struct RunDocument<'a> {
     switched: Vec<SwitchDocument>,
     /// Null where the run had none.
     budget: Option<Spent>,
+    images: Vec<ImageDocument<'a>>,
+}
+
+/// What of an image was instrumented, and what was refused.
+#[derive(Serialize)]
+struct ImageDocument<'a> {
+    path: &'a str,
+    found: usize,
+    selected: usize,
+    instrumented: usize,
+    refusals: &'a [Decision],
+}
+
+impl<'a> ImageDocument<'a> {
+    fn of(image: &'a InstrumentedImage) -> Self {
+        let InstrumentedImage { path, found, selected, instrumented, refusals, .. } = image;
+        Self { path, found: *found, selected: *selected, instrumented: *instrumented, refusals }
+    }
 }
 
 impl<'a> RunDocument<'a> {
@@ -117,6 +136,7 @@ impl<'a> RunDocument<'a> {
             contradicted: contradicted.places.iter().map(ContradictedDocument::of).collect(),
             switched: switches::documents(results.profile),
             budget: Spent::of(results),
+            images: run.images.iter().map(ImageDocument::of).collect(),
         }
     }
 }
@@ -268,7 +288,7 @@ impl WholeDocument {
 
 impl FindingDocument {
     fn of(finding: FindingText) -> Self {
-        let FindingText { id, region, seconds, at, is_begin: _, is_told: _, what, certainty, attempt } = finding;
+        let FindingText { id, region, seconds, at, is_begin: _, amount: _, what, certainty, attempt } = finding;
         let what = what.replace(NO_BREAK, " ");
         Self { id, region, at, what, seconds: seconds.value, low_s: seconds.low, high_s: seconds.high, certainty, attempt }
     }

@@ -3,6 +3,8 @@
 use tare_compensate::{Compensated, Mode, RunCosts};
 use tare_profile::{ProcessIndex, Profile, Region};
 
+use crate::select::Decision;
+
 /// What the command line knows of a run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Run {
@@ -79,8 +81,8 @@ pub struct InstrumentedImage {
     pub instrumented: usize,
     /// By what fraction probes were expected to make the run longer, where a budget was given.
     pub expected_dilation: Option<f64>,
-    /// Functions refused, by reason.
-    pub refusals: Vec<(String, usize)>,
+    /// Functions that were selected and refused.
+    pub refusals: Vec<Decision>,
 }
 
 /// A profile with its compensations.

@@ -16,6 +16,11 @@ pub(crate) fn cut_words(sentence: &str, room: usize, page: &Page) -> String {
     }
 }
 
+/// The last part of a path.
+pub(crate) fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
 /// A name in at most `room` columns: template arguments are folded first, then parameters and result left out, then outer scopes,
 /// then the middle.
 pub(crate) fn short_name(name: &str, room: usize, page: &Page) -> String {

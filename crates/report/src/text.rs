@@ -3,22 +3,26 @@
 use tare_compensate::Mode;
 
 use crate::budget::Spent;
+use crate::instrument;
 use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
 use crate::metrics;
 use crate::number::{Column as Unit, change, count, exact_count, figure_with_unit, share, time_with_unit};
 use crate::run::{Exit, Results, Run};
+use crate::select::Decision;
 use crate::shell;
 use crate::style::Role;
 use crate::switches;
 use crate::view::{
-    self, Doubt, FindingText, LINES, OfRanks, RankRow, RegionRow, Size, Time, Trust, UNTOLD, Undelayed, WaitRow, Whole, ending, finding_texts,
-    no_finding, nothing_measured, rank_rows, region_rows, remedy_for_nothing,
+    self, Doubt, FindingText, LINES, OfRanks, RankRow, RegionRow, Size, Time, Trust, Undelayed, WaitRow, Whole, ending, finding_texts, no_finding,
+    nothing_measured, rank_rows, region_rows, remedy_for_nothing,
 };
 
 /// Ranks that a summary shows one by one.
 const RANKS_IN_SUMMARY: usize = 8;
 /// Findings that a summary shows.
 const FINDINGS_IN_SUMMARY: usize = 3;
+/// Reasons for which functions were refused, of all images, that a summary names with the first functions.
+const REFUSED_IN_SUMMARY: usize = 4;
 
 /// The summary at the end of a run.
 #[must_use]
@@ -199,10 +203,9 @@ impl Text<'_> {
         let shown = if self.is_full { findings.len() } else { findings.len().min(FINDINGS_IN_SUMMARY) };
         for (number, finding) in findings[..shown].iter().enumerate() {
             let unit = Unit::for_largest(finding.seconds.value);
-            let seconds = || format!("{}{}{}", unit.figure(&finding.seconds, glyphs), glyphs.thin_space, unit.unit.name(glyphs));
-            let won = if finding.is_told { format!("{} could be won at most", seconds()) } else { UNTOLD.to_string() };
+            let won = finding.won(&format!("{}{}{}", unit.figure(&finding.seconds, glyphs), glyphs.thin_space, unit.unit.name(glyphs)));
             let attempt = finding.attempt.as_ref().map_or_else(String::new, |attempt| format!(" Try: {attempt}."));
-            let text = format!("{won}. {}: {}. {}.{attempt}", finding.at, finding.what, finding.certainty);
+            let text = format!("{won}{}: {}. {}.{attempt}", finding.at, finding.what, finding.certainty);
             writer.numbered(number + 1, &text);
         }
         let hidden = findings.len() - shown;
@@ -370,17 +373,24 @@ impl Text<'_> {
         if let Some(dilation) = self.run.images.iter().filter_map(expected).reduce(f64::max) {
             writer.labelled("", &format!("probes were expected to take {}", share(dilation, glyphs)));
         }
-        let refusals = view::refusals(self.run);
-        let all: usize = refusals.iter().map(|(_, count)| count).sum();
-        if all > 0 {
-            let shown = if self.is_full { refusals.len() } else { refusals.len().min(4) };
-            let mut reasons: Vec<String> =
-                refusals[..shown].iter().map(|(reason, count)| format!("{} {reason}", exact_count(*count as u64, glyphs))).collect();
-            let others: usize = refusals[shown..].iter().map(|(_, count)| count).sum();
-            if others > 0 {
-                reasons.push(format!("{others} for other reasons"));
-            }
-            writer.labelled("Refused", &format!("{}: {}", exact_count(all as u64, glyphs), reasons.join(", ")));
+        self.refused(writer);
+    }
+
+    /// Selected functions that could not be instrumented: how many, and the first of each reason and image.
+    fn refused(&self, writer: &mut Writer<'_>) {
+        let glyphs = writer.glyphs();
+        let of_image = |image: &crate::InstrumentedImage| {
+            let name = if self.run.images.len() > 1 { format!("{}: ", crate::short::file_name(&image.path)) } else { String::new() };
+            let line = |(reason, refused): (&str, Vec<&Decision>)| format!("{name}{}", instrument::refusals(reason, &refused, glyphs));
+            instrument::by_reason(&image.refusals).into_iter().map(line).collect::<Vec<_>>()
+        };
+        let lines: Vec<String> = self.run.images.iter().flat_map(of_image).collect();
+        let shown = if self.is_full { lines.len() } else { lines.len().min(REFUSED_IN_SUMMARY) };
+        for line in &lines[..shown] {
+            writer.labelled("Refused", line);
+        }
+        if shown < lines.len() {
+            writer.labelled("", &format!("{} more reasons in the report", lines.len() - shown));
         }
     }
 
@@ -462,6 +472,10 @@ fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
             let processors = some(u64::from(*processors), "processor", "processors");
             format!("the time is uncertain by {}, as {threads} threads share {processors}", share(*part, glyphs))
         }
+        Doubt::Queued(part, queued) => {
+            let (part, queued) = (share(*part, glyphs), share(*queued, glyphs));
+            format!("the time is uncertain by {part}, as a process could run and had no processor for {queued} of its life")
+        }
         Doubt::Marked(mark) => format!("the time is not to be trusted: {}", mark.reason()),
         Doubt::Prior(part) => format!("only {} of the overhead was measured in place", share(*part, glyphs)),
         Doubt::Unreadable(files) => some(*files as u64, "file cannot be read", "files cannot be read"),
@@ -507,6 +521,7 @@ fn remedy(doubt: &Doubt, run: &Run) -> String {
         }
         Doubt::Contradicted(..) => "fewer functions, so that the order of messages is closer to that of the unmeasured program",
         Doubt::Crowded(..) => "as many processors as threads, or fewer ranks: who queues behind the overhead of others cannot be told exactly",
+        Doubt::Queued(..) => "processors that no other program uses: who queues behind others cannot be told from overhead exactly",
         Doubt::Clocks(_) => "a time service on all machines (chrony, PTP)",
         Doubt::Foreign(_) => "measure it with `tare profile` to have the overhead taken off",
         Doubt::Exported => "the run that it was made from, where it is still there",

@@ -7,14 +7,14 @@ mod shortage;
 mod trust;
 mod waits;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use tare_compensate::whole::{CallTree, Classes, Efficiency, Finding, RegionTotal, WaitPlace, findings, region_totals, wait_places};
 use tare_compensate::{Figure, Mark};
 use tare_profile::{Location, Process, RegionKind, State};
 
 use findings::rank_list;
-pub(crate) use findings::{FindingText, LINES, UNTOLD, finding_texts, knows_waiting, no_finding};
+pub(crate) use findings::{FindingText, LINES, finding_texts, knows_waiting, no_finding};
 pub(crate) use order::{Contradicted, ContradictedPlace};
 pub(crate) use regions::{RegionRow, region_rows};
 pub(crate) use shortage::without_processor;
@@ -334,17 +334,6 @@ pub(crate) const MARKS: [Mark; 8] = [
 /// A mark as a number, 0 where there is none.
 pub(crate) fn mark_number(mark: Option<Mark>) -> u8 {
     mark.and_then(|mark| MARKS.iter().position(|known| *known == mark)).map_or(0, |place| place as u8 + 1)
-}
-
-/// Functions that were refused, by reason, over all images; the most frequent first.
-pub(crate) fn refusals(run: &Run) -> Vec<(String, usize)> {
-    let mut sums: HashMap<&str, usize> = HashMap::new();
-    for (reason, count) in run.images.iter().flat_map(|image| &image.refusals) {
-        *sums.entry(reason).or_default() += count;
-    }
-    let mut sums: Vec<(String, usize)> = sums.into_iter().map(|(reason, count)| (reason.to_string(), count)).collect();
-    sums.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    sums
 }
 
 /// The name of a kind of region in documents.

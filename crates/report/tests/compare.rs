@@ -43,6 +43,30 @@ fn a_pair_of_runs_reads_well_at_every_width() {
     }
 }
 
+/// The ends of a picture's whiskers, in its order.
+fn whiskers(page: &str) -> Vec<(f64, f64)> {
+    let number = |text: &str, name: &str| text.split(name).nth(1).and_then(|rest| rest.split('"').nth(1)).and_then(|text| text.parse().ok());
+    let ends = |text: &str| (number(text, "x1=").expect("a begin"), number(text, "x2=").expect("an end"));
+    page.split("class=\"whisker\"").skip(1).map(ends).collect()
+}
+
+#[test]
+fn the_picture_of_a_comparison_has_room_for_the_greatest_upper_bound() {
+    let (old, mut new) = (master_and_worker(), longer(2));
+    for location in &mut new.locations {
+        // What each probe took is known to a half of it: the interval of the main program goes far beyond its time.
+        location.nodes[1].on_calls = 400_000_000;
+    }
+    let page = compared(&[&[&old], &[&new]], None, tare_report::compare::html);
+    let ends = whiskers(&page);
+    let (_, furthest) = ends.iter().copied().reduce(|one, other| if other.1 > one.1 { other } else { one }).expect("whiskers");
+    let circles = page.split("cx=\"").skip(1).filter_map(|rest| rest.split('"').next()?.parse::<f64>().ok());
+    let greatest = circles.fold(0.0, f64::max);
+    assert!(greatest > 0.0 && greatest < 760.0, "the greatest value stands left of where its interval ends: {greatest}");
+    assert_eq!(furthest, 770.0, "the axis ends where the furthest whisker ends: {ends:?}");
+    assert_eq!(ends.iter().filter(|(_, end)| *end == furthest).count(), 1, "no other one is cut there: {ends:?}");
+}
+
 #[test]
 fn a_region_is_slower_beyond_its_interval_alone() {
     let (old, new) = (master_and_worker(), longer(2));

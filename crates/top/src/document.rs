@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use tare_query::State;
+use tare_report::figures::dilations;
 use tare_report::json::{ClassesDocument, FigureDocument, SCHEMA, written};
 
 use crate::app::App;
@@ -13,6 +14,7 @@ use crate::snapshot::{PairNow, PlaceNow, RegionNow};
 pub fn json(app: &App) -> String {
     let now = app.readings.latest();
     let rates = app.readings.rates();
+    let range = now.longest.as_ref().map(|(measured_s, left)| dilations(*measured_s, left));
     let document = Document {
         schema: SCHEMA,
         program: &now.about.program,
@@ -20,7 +22,9 @@ pub fn json(app: &App) -> String {
         ranks: now.ranks,
         processes: now.processes,
         lifetime_s: now.lifetime_s,
-        dilation: now.dilation,
+        dilation: now.longest.map(|(measured_s, left)| measured_s / left.value - 1.0),
+        dilation_low: range.map(|(low, _)| low),
+        dilation_high: range.map(|(_, high)| high),
         probes_s: now.probes_s,
         events: now.events,
         events_per_s: rates.events(),
@@ -43,6 +47,8 @@ struct Document<'a> {
     processes: usize,
     lifetime_s: f64,
     dilation: Option<f64>,
+    dilation_low: Option<f64>,
+    dilation_high: Option<f64>,
     probes_s: f64,
     events: u64,
     events_per_s: Option<f64>,

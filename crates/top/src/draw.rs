@@ -97,7 +97,7 @@ fn head(app: &App, columns: usize) -> Vec<Text<'static>> {
         None => format!("running {}", time_with_unit(now.lifetime_s, GLYPHS)),
     };
     let frozen = if app.is_frozen { "   frozen" } else { "" };
-    let dilation = format!("dilation {}", dilation(now.dilation));
+    let dilation = format!("dilation {}", dilation(now.longest.as_ref()));
     let fits = |title: &str, facts: &str| width(title) + LEAST_PROGRAM.min(width(&now.about.program)) + width(facts) <= columns;
     let whole = format!("   {what} × {}   {state}   {dilation}{frozen}", now.threads);
     let is_whole = fits(TITLE, &whole);

@@ -1,8 +1,9 @@
 //! The tables of the pages.
 
+use tare_compensate::Figure;
 use tare_compensate::whole::OnProcess;
 use tare_query::State;
-use tare_report::figures::{Glyphs, Unit, byte_size, change, count, share, time_with_unit};
+use tare_report::figures::{self, Glyphs, Unit, byte_size, count, share, time_with_unit};
 
 use crate::app::{App, Page};
 use crate::rates::Rates;
@@ -274,6 +275,6 @@ fn paths(app: &App, snapshot: &Snapshot, rates: &Rates<'_>, sorted_by: usize) ->
 }
 
 /// The dilation of a run, without a sign where it is longer.
-pub(crate) fn dilation(part: Option<f64>) -> String {
-    part.map_or_else(unknown, |part| change(part, GLYPHS).trim_start_matches('+').to_string())
+pub(crate) fn dilation(longest: Option<&(f64, Figure)>) -> String {
+    longest.map_or_else(unknown, |(measured_s, left)| figures::dilation(*measured_s, left, GLYPHS))
 }

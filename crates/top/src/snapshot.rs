@@ -29,7 +29,8 @@ pub struct Snapshot {
     pub(crate) threads: usize,
     /// Of the process that has lived longest.
     pub(crate) lifetime_s: f64,
-    pub(crate) dilation: Option<f64>,
+    /// The longest measured life, and what is left of it; `None` before anything is left.
+    pub(crate) longest: Option<(f64, Figure)>,
     pub(crate) classes: Classes,
     /// As measured, over all threads.
     pub(crate) all_s: f64,
@@ -135,10 +136,9 @@ impl Snapshot {
         let keys: Vec<u64> = profile.regions.iter().map(key_of).collect();
         let mut threads = vec![0_usize; profile.processes.len()];
         profile.locations.iter().for_each(|location| threads[location.process.0] += 1);
-        let time = |figure: &dyn Fn(usize) -> f64| {
-            (0..profile.locations.len()).filter(|&index| profile.locations[index].thread == 0).map(figure).fold(0.0, f64::max)
-        };
-        let (measured, left) = (time(&|index| compensated.locations[index].measured_s), time(&|index| compensated.locations[index].total.value));
+        let main = || profile.locations.iter().zip(&compensated.locations).filter(|(location, _)| location.thread == 0).map(|(_, figures)| figures);
+        let measured = main().map(|figures| figures.measured_s).fold(0.0, f64::max);
+        let left = main().map(|figures| figures.total).max_by(|one, other| one.value.total_cmp(&other.value));
         let regions = regions(profile, compensated, &tree, &keys);
         Self {
             about,
@@ -146,7 +146,7 @@ impl Snapshot {
             processes: profile.processes.len(),
             threads: threads.into_iter().max().unwrap_or(0),
             lifetime_s: profile.processes.iter().map(|process| process.lifetime_s).fold(0.0, f64::max),
-            dilation: (left > 0.0).then(|| measured / left - 1.0),
+            longest: left.filter(|left| left.value > 0.0).map(|left| (measured, left)),
             classes: Classes::of(profile, compensated),
             all_s: regions.iter().map(|region| region.measured_s).sum(),
             measured_s: compensated.locations.iter().map(|location| location.measured_s).sum(),

@@ -48,7 +48,7 @@ fn document(run: &Run, results: &Results<'_>, arguments: &ReportArguments) -> Re
         ReportFormat::Callgrind => exported(Format::Callgrind),
         ReportFormat::Firefox => exported(Format::Firefox),
         ReportFormat::Pprof => exported(Format::Pprof),
-        ReportFormat::Cube => export::cube(run, results).map_err(|large| too_large(&large))?,
+        ReportFormat::Cube => cube(run, results)?,
         ReportFormat::Prometheus => exported(Format::Prometheus),
         ReportFormat::Csv => exported(Format::Csv),
     })
@@ -130,11 +130,24 @@ fn print(format: ReportFormat, document: &[u8]) -> Result<(), Failure> {
 
 fn exported(run: &Run, results: &Results<'_>, format: Format) -> Vec<u8> {
     let (document, removed) = export::document(format, run, results);
+    say_removed(removed);
+    document
+}
+
+fn say_removed(removed: usize) {
     if removed > 0 {
         let what = if removed == 1 { "call path has a time that is" } else { "call paths have times that are" };
         eprintln!("tare: {removed} {what} not to be trusted; what is positive stands in [not to be trusted]");
     }
-    document
+}
+
+fn cube(run: &Run, results: &Results<'_>) -> Result<Vec<u8>, Failure> {
+    let file = export::cube(run, results).map_err(|large| too_large(&large))?;
+    let negative = export::negative(results);
+    if negative > 0 {
+        eprintln!("tare: {negative} {} below 0, which the file has as 0", if negative == 1 { "time is" } else { "times are" });
+    }
+    Ok(file)
 }
 
 /// A format with a value for each call path on each thread, of a run with very many of both.
@@ -162,5 +175,6 @@ fn make_room(folder: &Path) -> Result<(), Failure> {
 }
 
 fn tau(run: &Run, results: &Results<'_>, folder: &Path) -> Result<(), Failure> {
+    say_removed(export::removed(results));
     export::tau(run, results).into_iter().try_for_each(|(name, text)| write(&folder.join(name), text.as_bytes()))
 }

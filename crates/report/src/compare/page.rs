@@ -86,7 +86,9 @@ fn changes(html: &mut String, comparison: &Comparison) {
     if lines.is_empty() {
         return;
     }
-    let most = lines.iter().map(|line| line.greatest()).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+    let figures = |line: &Line| line.sides.iter().map(|side| side.as_ref().and_then(mean)).collect::<Vec<Option<Figure>>>();
+    let bounds = lines.iter().flat_map(|line| figures(line)).flatten().map(|figure| figure.high.max(figure.value));
+    let most = bounds.fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     let unit = unit_of(lines.iter().copied());
     let x = |seconds: f64| LEFT + (WIDTH - LEFT - RIGHT) * (seconds / most).clamp(0.0, 1.0);
     let height = ROW * lines.len() as f64 + 10.0;
@@ -98,7 +100,7 @@ fn changes(html: &mut String, comparison: &Comparison) {
     );
     for (index, line) in lines.iter().enumerate() {
         let y = 16.0 + ROW * index as f64;
-        let figures: Vec<Option<Figure>> = line.sides.iter().map(|side| side.as_ref().and_then(mean)).collect();
+        let figures = figures(line);
         let _ = write!(html, "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", LEFT - 12.0, y + 5.0, name_in_picture(&line.name));
         let known = || figures.iter().flatten().map(|figure| figure.value);
         let (from, to) = (x(known().fold(f64::MAX, f64::min)), x(known().fold(0.0, f64::max)));

@@ -7,6 +7,7 @@ use std::fmt::Write;
 
 use tare_compensate::whole::Among;
 
+use crate::figures::dilations;
 use crate::run::{Results, Run};
 use crate::view::{Size, Time, Whole, kind_name, place, rank_rows};
 
@@ -56,6 +57,11 @@ fn families(run: &Run, results: &Results<'_>, is_open: bool) -> String {
         if !results.is_foreign {
             all.begin("tare_run_dilation_ratio", "gauge", "By what part measuring made the run longer.");
             all.sample("tare_run_dilation_ratio", &[], time.dilation);
+            let (low, high) = dilations(time.measured_s, &time.shown);
+            all.begin("tare_run_dilation_low_ratio", "gauge", "The least that it may be.");
+            all.sample("tare_run_dilation_low_ratio", &[], low);
+            all.begin("tare_run_dilation_high_ratio", "gauge", "The most that it may be.");
+            all.sample("tare_run_dilation_high_ratio", &[], high);
         }
     }
     if let Some(efficiency) = whole.efficiency {

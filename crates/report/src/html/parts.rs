@@ -8,14 +8,13 @@ use tare_compensate::{Mark, Mode};
 use super::markup::{self, escape};
 use super::{classes, costs, ranks, summary};
 use crate::budget::Spent;
+use crate::instrument::{by_reason, named};
 use crate::layout::Glyphs;
 use crate::metrics;
 use crate::number::{Column, count, exact_count, share, time_with_unit};
 use crate::run::{Results, Run};
 use crate::switches;
-use crate::view::{
-    RegionRow, Size, Time, Trust, Whole, column_of_ranks, ending, knows_waiting, longest, rank_rows, reasons, refusals, unended, wait_rows,
-};
+use crate::view::{RegionRow, Size, Time, Trust, Whole, column_of_ranks, ending, knows_waiting, longest, rank_rows, reasons, unended, wait_rows};
 
 /// The characters of the page.
 pub(super) const GLYPHS: &Glyphs = &Glyphs::PAGE;
@@ -133,7 +132,7 @@ fn waits(html: &mut String, parts: &Parts<'_>) {
     let (waiting, awaited) = (column_of_ranks(listed, |place| &place.waiters), column_of_ranks(listed, |place| &place.awaited));
     let _ = write!(
         html,
-        "<p class=\"muted\">Where ranks wait for each other, mean over the ranks; what compensation took off is waiting that measuring made.</p>\
+        "<p class=\"muted\">Where ranks wait for each other, mean over the ranks; compensated less than measured is waiting that measuring made, more is waiting that it hid.</p>\
          {}<thead><tr><th scope=\"col\">Operation</th><th scope=\"col\">Waiting, {name}</th><th scope=\"col\">Measured, {name}</th>\
          <th scope=\"col\">Calls</th><th scope=\"col\">Who waits, {}</th><th scope=\"col\">For whom, {}</th></tr></thead><tbody>",
         markup::table("Places where ranks wait"),
@@ -288,8 +287,11 @@ fn about(html: &mut String, parts: &Parts<'_>) {
         let expected = image.expected_dilation.map_or(String::new(), |part| format!("; probes were expected to take {}", share(part, GLYPHS)));
         row(&image.path, &format!("{text}{expected}"));
     }
-    for (reason, number) in refusals(parts.run) {
-        row("Refused", &format!("{number}: {reason}"));
+    for image in &parts.run.images {
+        for (reason, refused) in by_reason(&image.refusals) {
+            let names: Vec<String> = refused.into_iter().map(named).collect();
+            row("Refused", &format!("{} of {}, {reason}: {}", exact_count(names.len() as u64, GLYPHS), image.path, names.join(", ")));
+        }
     }
     for file in &parts.results.profile.unreadable {
         row("Unreadable", &format!("{}: {}", file.name, file.error));

@@ -10,7 +10,7 @@ use super::ranks;
 use crate::number::{Column, change, count, exact_count, figure_with_unit, share, time_with_unit};
 use crate::run::Exit;
 use crate::view::{
-    ClassRow, FindingText, LINES, Size, Time, Trust, UNTOLD, class_rows, finding_texts, goes_on, knows_waiting, no_finding, nothing_measured,
+    ClassRow, FindingText, LINES, Size, Time, Trust, class_rows, finding_texts, goes_on, knows_waiting, no_finding, nothing_measured,
     remedy_for_nothing, unended, without_processor,
 };
 
@@ -132,13 +132,10 @@ fn findings(html: &mut String, parts: &Parts<'_>, findings: &[FindingText]) {
         let number = 1 + findings[..place].iter().filter(|other| other.id == finding.id).count();
         let id = if number == 1 { finding.id.to_string() } else { format!("{}-{number}", finding.id) };
         let unit = Column::for_largest(finding.seconds.value);
-        let won = match finding.is_told {
-            true => format!("<b>{}\u{202f}{}</b> could be won at most", unit.figure(&finding.seconds, GLYPHS), unit.unit.name(GLYPHS)),
-            false => UNTOLD.to_string(),
-        };
+        let won = finding.won(&format!("<b>{}\u{202f}{}</b>", unit.figure(&finding.seconds, GLYPHS), unit.unit.name(GLYPHS)));
         let _ = write!(
             html,
-            "<li id=\"{}\" data-region=\"{}\">{won}. <span class=\"where\">{}</span>: {}. <i>{}.</i>",
+            "<li id=\"{}\" data-region=\"{}\">{won}<span class=\"where\">{}</span>: {}. <i>{}.</i>",
             id,
             finding.region,
             escape(&finding.at),

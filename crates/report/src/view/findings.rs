@@ -20,8 +20,8 @@ pub(crate) struct FindingText {
     pub(crate) region: usize,
     /// Seconds that could be won at most.
     pub(crate) seconds: Figure,
-    /// Whether these are known well enough to be told.
-    pub(crate) is_told: bool,
+    /// Whether these are told.
+    pub(crate) amount: Amount,
     /// The region and its place, `MPI_Recv in main at pi.c:80`.
     pub(crate) at: String,
     /// Whether the line there is that of a function's begin, as the call in it was not measured.
@@ -34,6 +34,28 @@ pub(crate) struct FindingText {
     pub(crate) attempt: Option<String>,
 }
 
+/// What is said of what could be won.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Amount {
+    /// It is known well enough to be told.
+    Told,
+    /// It is not: this is said instead.
+    Untold(&'static str),
+    /// Nothing is to be won, as in a call that was cut off.
+    None,
+}
+
+impl FindingText {
+    /// What could be won, with a full stop and a space behind it; `seconds` as the reader has them.
+    pub(crate) fn won(&self, seconds: &str) -> String {
+        match self.amount {
+            Amount::Told => format!("{seconds} could be won at most. "),
+            Amount::Untold(why) => format!("{why}. "),
+            Amount::None => String::new(),
+        }
+    }
+}
+
 /// Calls that were open when their process was cut off.
 const CUT_OFF: &str = "F-cut-off";
 /// Messages of fewer bytes than this cost more by their number than by their size.
@@ -43,7 +65,9 @@ const SMALL_MESSAGE: f64 = 1024.0;
 const MOST: f64 = 0.8;
 
 /// What is said where it is not known well enough how much could be won.
-pub(crate) const UNTOLD: &str = "What could be won cannot be told in this run";
+const UNTOLD: &str = "What could be won cannot be told in this run";
+/// The same of another tool's file, which has no intervals.
+const UNTOLD_OF_FILE: &str = "What could be won cannot be told of this file";
 
 /// What the reader of findings has to know of the lines in them.
 pub(crate) const LINES: &str = "Lines are those where functions begin; --levels functions,callsites finds those of the calls.";
@@ -74,7 +98,7 @@ impl Words<'_> {
                 ("F-wait-late-receiver", what, self.attempt(awaited, cause))
             }
             FindingKind::LateArrival { waiting, .. } if self.run.measured_by.is_some() => {
-                ("F-wait", format!("{} {}; for what is not in the file", self.ranks(waiting), verb(waiting, "wait")), None)
+                ("F-wait", format!("{} {}; for whom, the file does not say", self.ranks(waiting), verb(waiting, "wait")), None)
             }
             FindingKind::LateArrival { waiting, awaited, cause } if !awaited.is_empty() => {
                 let what = format!("{} {} until {} {}", self.ranks(waiting), verb(waiting, "wait"), self.ranks(awaited), verb(awaited, "arrive"));
@@ -102,6 +126,7 @@ impl Words<'_> {
             None => what,
         };
         let certainty = match (finding.certainty, trust.is_good() || id == CUT_OFF) {
+            _ if self.run.measured_by.is_some() => "Not certain: the file does not say how uncertain its times are",
             (Certainty::Open, _) => "Not certain: how much of it passed in MPI is not known",
             (_, false) => "Not certain: trust in this run is limited",
             (Certainty::Sure, _) => "Sure",
@@ -116,7 +141,12 @@ impl Words<'_> {
             id,
             region: finding.region.0,
             seconds: finding.seconds,
-            is_told: finding.certainty != Certainty::Open,
+            amount: match finding.certainty {
+                _ if id == CUT_OFF => Amount::None,
+                _ if self.run.measured_by.is_some() => Amount::Untold(UNTOLD_OF_FILE),
+                Certainty::Open => Amount::Untold(UNTOLD),
+                _ => Amount::Told,
+            },
             at: match &finding.kind {
                 FindingKind::NoProcessor { .. } => "Processors".to_string(),
                 _ => self.at(finding.region, finding.caller),
@@ -211,7 +241,7 @@ impl Words<'_> {
             true => format!(", and in MPI for {}", time_in_words(longest.in_mpi_s, self.glyphs)),
             false => String::new(),
         };
-        format!("{} {}{in_mpi}{explains}", self.ranks(ranks), had_none(longest, " outside MPI", up_to, self.glyphs))
+        format!("{} {}{in_mpi}{explains}", self.ranks(ranks), had_none(longest, self.profile, " outside MPI", up_to, self.glyphs))
     }
 
     fn messages(&self, calls: u64, messages: u64, bytes: u64) -> (&'static str, String, Option<String>) {
@@ -303,8 +333,10 @@ mod tests {
         let late = || FindingKind::LateArrival { waiting: vec![0, 1], awaited: Vec::new(), cause: None };
         let foreign = Run { measured_by: Some("Cube".into()), ..Run::default() };
         let found = in_words(late(), Certainty::Sure, &foreign);
-        assert_eq!((found.id, found.attempt), ("F-wait", None));
-        assert_eq!(found.what, "ranks 0–1 wait; for what is not in the file");
+        assert_eq!((found.id, found.attempt.as_deref()), ("F-wait", None));
+        assert_eq!(found.what, "ranks 0–1 wait; for whom, the file does not say");
+        assert_eq!(found.certainty, "Not certain: the file does not say how uncertain its times are");
+        assert_eq!(found.won("1 s"), "What could be won cannot be told of this file. ");
         assert_eq!(in_words(late(), Certainty::Sure, &Run::default()).id, "F-wait-in-turn");
     }
 
@@ -316,7 +348,8 @@ mod tests {
         let found = in_words(none(), Certainty::Open, &Run::default());
         let what = found.what.replace(Glyphs::UNICODE.thin_space, " ");
         assert_eq!(what, "rank 1 could run outside MPI and had none for 200 ms of 370 ms, and in MPI for 5.00 s");
-        assert!(!found.is_told && in_words(none(), Certainty::Likely, &Run::default()).is_told);
+        assert_eq!(found.amount, Amount::Untold(UNTOLD));
+        assert_eq!(in_words(none(), Certainty::Likely, &Run::default()).amount, Amount::Told);
     }
 
     #[test]
@@ -324,8 +357,14 @@ mod tests {
         let run = Run { directory: "runs/1".into(), ..Run::default() };
         let late = FindingKind::LateSender { waiting: vec![0], awaited: vec![1], cause: None };
         let found = in_words(late, Certainty::Possible, &run);
-        assert_eq!((found.id, found.certainty.as_str(), found.is_told), ("F-wait-late-sender", "Possible", true));
+        assert_eq!((found.id, found.certainty.as_str(), found.amount), ("F-wait-late-sender", "Possible", Amount::Told));
         assert_eq!(found.attempt.as_deref(), Some("a run in which each rank has a processor to itself"));
+    }
+
+    #[test]
+    fn of_a_call_that_was_cut_off_nothing_is_to_be_won() {
+        let found = in_words(FindingKind::CutOff { ranks: vec![0], longest: 0.5 }, Certainty::Sure, &Run::default());
+        assert_eq!((found.id, found.won("507 ms").as_str()), (CUT_OFF, ""));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Processors that ranks did not have.
 
 use tare_compensate::whole::{Shortage, shortages};
+use tare_profile::Profile;
 
 use crate::layout::Glyphs;
 use crate::number::time_in_words;
@@ -28,14 +29,16 @@ pub(crate) fn without_processor(results: &Results<'_>, glyphs: &Glyphs) -> Optio
         number => format!(", {} others for up to {}", number - 1, time(next)),
     });
     let outside = if process.rank.is_some() { " outside MPI" } else { "" };
-    Some(format!("{who} {}{others}", had_none(&first, outside, "", glyphs)))
+    Some(format!("{who} {}{others}", had_none(&first, results.profile, outside, "", glyphs)))
 }
 
-/// For how long it had none: where it is not known how much of that passed outside of MPI, the sum. `outside` says where, if there is MPI.
-pub(super) fn had_none(shortage: &Shortage, outside: &str, up_to: &str, glyphs: &Glyphs) -> String {
+/// For how long it had none: where it is not known how much of that passed outside of MPI, the sum, of its whole life,
+/// which begins before MPI does. `outside` says where, if there is MPI.
+pub(super) fn had_none(shortage: &Shortage, profile: &Profile, outside: &str, up_to: &str, glyphs: &Glyphs) -> String {
     let time = |seconds| time_in_words(seconds, glyphs);
     if !shortage.is_split_known() {
-        return format!("could run and had none for {up_to}{}, in MPI or outside", time(shortage.in_all_s));
+        let life = profile.processes.get(shortage.process).map_or(0.0, |process| process.lifetime_s);
+        return format!("could run and had none for {up_to}{} of the {} of its life, in MPI or outside", time(shortage.in_all_s), time(life));
     }
     format!("could run{outside} and had none for {up_to}{} of {}", time(shortage.queued_s), time(shortage.outside_s))
 }
@@ -48,10 +51,13 @@ mod tests {
     fn how_much_passed_outside_of_mpi_is_said_where_it_is_known_to_a_half_and_else_the_sum() {
         let known =
             Shortage { process: 0, queued_s: 1.0426, in_all_s: 3.41, in_mpi_s: 2.37, stalled_s: 0.0, waited_s: 0.0, outside_s: 2.5, unsure_s: 0.5 };
-        let said =
-            |shortage: &Shortage, up_to: &str| had_none(shortage, " outside MPI", up_to, &Glyphs::UNICODE).replace(Glyphs::UNICODE.thin_space, " ");
+        let profile =
+            Profile { processes: vec![tare_profile::Process { lifetime_s: 4.2, ..tare_profile::Process::default() }], ..Profile::default() };
+        let said = |shortage: &Shortage, up_to: &str| {
+            had_none(shortage, &profile, " outside MPI", up_to, &Glyphs::UNICODE).replace(Glyphs::UNICODE.thin_space, " ")
+        };
         assert_eq!(said(&known, ""), "could run outside MPI and had none for 1.04 s of 2.50 s");
         let unknown = Shortage { unsure_s: 0.6, ..known };
-        assert_eq!(said(&unknown, "up to "), "could run and had none for up to 3.41 s, in MPI or outside");
+        assert_eq!(said(&unknown, "up to "), "could run and had none for up to 3.41 s of the 4.20 s of its life, in MPI or outside");
     }
 }

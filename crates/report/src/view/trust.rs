@@ -1,6 +1,6 @@
 //! Whether the figures can be believed.
 
-use tare_compensate::whole::crowded;
+use tare_compensate::whole::{Shortage, crowded, shortages};
 use tare_compensate::{CompensatedLocation, Mark, Mode};
 use tare_profile::{MOST_CLOCK_DOUBT_NS, Process, Profile};
 
@@ -61,6 +61,8 @@ pub(crate) enum Doubt {
     Wide(f64),
     /// The same, where more threads than processors queued for each other: threads and processors of the first such node.
     Crowded(f64, usize, u32),
+    /// The same, where a process could run and had no processor for that other part of its life.
+    Queued(f64, f64),
     /// The compensated time bears this mark.
     Marked(Mark),
     /// Only this part of the overhead rests on costs measured in place.
@@ -152,6 +154,12 @@ const PLACES: usize = 3;
 /// Beyond this part of itself a compensated time is called uncertain.
 const WIDE: f64 = 0.05;
 
+/// The greatest part of its life for which a process could run and had no processor.
+fn queued(results: &Results<'_>) -> f64 {
+    let part = |shortage: Shortage| shortage.in_all_s / results.profile.processes[shortage.process].lifetime_s;
+    shortages(results.profile, &results.shown).into_iter().map(part).filter(|part| part.is_finite()).fold(0.0, f64::max).min(1.0)
+}
+
 fn certainty(results: &Results<'_>, time: &Time) -> Option<Doubt> {
     let locations: &[CompensatedLocation] = &results.parallel.locations;
     if let Some(mark) = time.shown.mark {
@@ -164,7 +172,12 @@ fn certainty(results: &Results<'_>, time: &Time) -> Option<Doubt> {
     let overhead: f64 = locations.iter().map(|location| location.overhead_s).sum();
     let certain: f64 = locations.iter().map(|location| location.certain_overhead_s).sum();
     let part = if overhead > 0.0 { certain / overhead } else { 1.0 };
+    let probes: f64 = locations.iter().map(|location| location.probes.value).sum();
+    let queued = queued(results);
+    // Fewer functions help where probes are what is dear; who queues for a processor in a wrapper seems to work there.
+    let is_queue = queued >= width && probes < 0.5 * overhead;
     Some(match crowded(results.profile) {
+        None if is_queue => Doubt::Queued(width, queued),
         _ if part < 0.9 => Doubt::Prior(part),
         Some((threads, processors)) => Doubt::Crowded(width, threads, processors),
         None => Doubt::Wide(width),

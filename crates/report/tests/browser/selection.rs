@@ -303,6 +303,7 @@ fn enter_leaves_a_field_for_what_it_found_and_escape_clears_it() {
     typed(&mut browser, "/near_5");
     browser.key("Enter");
     assert_eq!(focused(&mut browser), "near_5");
+    assert_eq!(browser.text("document.querySelector('#detail h2').textContent"), "near_5", "all views show it");
     typed(&mut browser, "n");
     assert_eq!(focused(&mut browser), "near_50", "the next hit");
     assert_eq!(written(&mut browser), "near_5|");

@@ -105,6 +105,45 @@ fn the_heat_map_has_numbers_of_ranks_above_its_columns() {
     is_quiet(&browser);
 }
 
+/// Rows of the heat map whose greatest column has not the colour that it should, by what stands on the screen.
+const HOT_COLUMNS_UNSEEN: &str = "(() => { const { heat } = tare; const { width } = heat.canvas; const scale = width / heat.canvas.clientWidth; \
+    const wide = (heat.canvas.clientWidth - 230) / heat.columns; const context = heat.canvas.getContext('2d'); \
+    const colour = (row, column) => String(context.getImageData(scale * (230 + (column + 0.5) * wide), scale * (20 + 18 * row + 9), 1, 1).data); \
+    const unseen = []; for (let row = 0; row < heat.shown(); row++) { const hot = heat.slowest(row); \
+    const values = Array.from({ length: heat.columns }, (_, column) => heat.value(row, column)); const cold = values.indexOf(Math.min(...values)); \
+    if (values[hot] > 2 * values[cold] && colour(row, hot) === colour(row, cold)) unseen.push(row); } return unseen.length; })()";
+/// The greatest of each row over all bins and ranks that are carried, less that over the columns that are drawn.
+const GREATEST_LOST: &str = "(() => { const { heat } = tare; let lost = 0; for (let row = 0; row < heat.shown(); row++) { \
+    const from = heat.order[row] * heat.stride; const all = heat.cells.most_value.subarray(from, from + heat.stride).reduce((one, other) => Math.max(one, other)); \
+    const drawn = Array.from({ length: heat.columns }, (_, column) => heat.value(row, column, 'most')).reduce((one, other) => Math.max(one, other)); \
+    lost += Math.abs(all - drawn); } return lost; })()";
+
+#[test]
+fn the_heat_map_loses_no_greatest_value_where_there_are_more_bins_than_pixels() {
+    let mut browser = Browser::start();
+    let mut profile = many(60_000, 3_000);
+    // On one rank alone is a region that takes long: its bin has to be seen.
+    let lone = profile.locations[1_501].nodes.len() - 1;
+    profile.locations[1_501].nodes[lone].exclusive += 20_000_000_000;
+    browser.open(&made(&run(), &profile));
+    for (width, ranks) in [(1280, "A column is 6 ranks, their mean"), (2400, "A column is 3 ranks, their mean")] {
+        browser.size(width, 900);
+        browser.value("tare.heat.draw()");
+        assert!(browser.text("document.querySelector('#ranks').textContent").contains(ranks), "{width}");
+        assert_eq!(browser.value("tare.heat.columns <= tare.heat.canvas.clientWidth - 230"), json!(true), "{width}");
+        assert_eq!(browser.number(GREATEST_LOST), 0.0, "{width}");
+        assert_eq!(browser.number(HOT_COLUMNS_UNSEEN), 0.0, "{width}");
+    }
+    browser.size(1280, 900);
+    browser.value("tare.heat.set('which', 'most')");
+    assert!(browser.text("document.querySelector('#ranks').textContent").contains("A column is 6 ranks, their greatest"));
+    assert_eq!(browser.number(HOT_COLUMNS_UNSEEN), 0.0);
+    browser.value("tare.model.selectRanks('1500')");
+    let line = browser.text("document.getElementById('ranks-line').textContent");
+    assert!(line.contains("ranks 1500–1505: greatest ") && line.contains("; their mean is "), "{line}");
+    is_quiet(&browser);
+}
+
 #[test]
 fn a_budget_stands_in_trust() {
     let mut browser = Browser::start();

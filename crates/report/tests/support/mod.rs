@@ -8,6 +8,7 @@ use tare_profile::{
     BatchSums, Batches, COST_UNIT, Clock, DelayModel, Location, LocationLosses, Messages, MpiLibrary, Node, Peer, Process, ProcessIndex, Profile,
     Region, RegionIndex, RegionKind, Span, State,
 };
+use tare_report::select::Decision;
 use tare_report::{Exit, InstrumentedImage, Run};
 
 const TICK: f64 = 0.5e-9;
@@ -127,6 +128,10 @@ pub(crate) fn alone_and_lossy() -> Profile {
     Profile { processes: vec![process(None)], locations: vec![location], regions: regions(), unreadable: Vec::new() }
 }
 
+fn refused(name: &str, address: u64, reason: &str) -> Decision {
+    Decision { name: name.into(), shown: name.into(), address, reason: reason.into() }
+}
+
 /// What the command line knows.
 pub(crate) fn run() -> Run {
     Run {
@@ -148,7 +153,7 @@ pub(crate) fn run() -> Run {
             selected: 9,
             instrumented: 6,
             expected_dilation: None,
-            refusals: vec![("unknown jump".into(), 1), ("short entry".into(), 2)],
+            refusals: vec![refused("tangle", 0x5000, "unknown jump"), refused("a", 0x5100, "short entry"), refused("b", 0x5104, "short entry")],
         }],
         ..Run::default()
     }
