@@ -135,7 +135,7 @@ fn an_interrupted_launcher_is_said_to_have_been_stopped() {
         // SAFETY: the process is our child and has not been waited for.
         unsafe { libc::kill(tare.id().cast_signed(), libc::SIGTERM) };
         let output = tare.wait_with_output().expect("tare ends");
-        assert!(text(&output.stderr).contains("by SIGTERM after"), "{}: {}", mpi.name, text(&output.stderr));
+        assert!(text(&output.stderr).contains("by SIGTERM, "), "{}: {}", mpi.name, text(&output.stderr));
         place.report().check();
     }
 }
