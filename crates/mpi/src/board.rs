@@ -213,6 +213,11 @@ impl Board {
         unsafe { page.as_ref() }
     }
 
+    /// That of a process which has one.
+    fn page_of(&self, rank: Rank) -> &Page {
+        self.page(self.pages[(rank.0 - self.first) as usize])
+    }
+
     fn entry(&self, begun: Begun) -> &Entry {
         &self.page(self.mine).entries[begun.number as usize % REMEMBERED]
     }
@@ -239,7 +244,7 @@ impl Board {
 
     /// Whether another process has started collectives of ours and does nothing for them now, as it is outside of MPI.
     pub(crate) fn neglects(&self, rank: Rank) -> bool {
-        let page = self.page(self.pages[(rank.0 - self.first) as usize]);
+        let page = self.page_of(rank);
         page.left.load(Ordering::Acquire) != LASTING && page.flying.load(Ordering::Acquire) > 0
     }
 
@@ -254,13 +259,12 @@ impl Board {
     /// It begins only now.
     pub(crate) fn write(&self, begun: Begun, begin: Moment) {
         let entry = self.entry(begun);
-        entry.number.store(0, Ordering::Relaxed);
-        fence(Ordering::Release);
-        entry.begin.store(begin.at.0, Ordering::Relaxed);
-        entry.delay.store(begin.delay, Ordering::Relaxed);
-        entry.end.store(LASTING, Ordering::Relaxed);
-        entry.look.store(u64::from(begun.look == Look::Found), Ordering::Relaxed);
-        entry.number.store(begun.number + 1, Ordering::Release);
+        write_whole(&entry.number, begun.number, || {
+            entry.begin.store(begin.at.0, Ordering::Relaxed);
+            entry.delay.store(begin.delay, Ordering::Relaxed);
+            entry.end.store(LASTING, Ordering::Relaxed);
+            entry.look.store(u64::from(begun.look == Look::Found), Ordering::Relaxed);
+        });
     }
 
     /// It ends.
@@ -283,7 +287,7 @@ impl Board {
 
     /// The last locks that another process has given back, the latest first, up to where they are remembered: `None` is the last then.
     pub(crate) fn given_back(&self, rank: Rank) -> impl Iterator<Item = Option<GivenBack>> {
-        let page = self.page(self.pages[(rank.0 - self.first) as usize]);
+        let page = self.page_of(rank);
         let number = page.given_back.load(Ordering::Acquire);
         let first = number.saturating_sub(RELEASES as u64);
         let known = (first..number).rev().map(|number| page.releases[number as usize % RELEASES].read(number));
@@ -304,7 +308,7 @@ impl Board {
 
     /// When a process came to a collective.
     pub(crate) fn came(&self, rank: Rank, gathering: Gathering) -> Came {
-        let page = self.page(self.pages[(rank.0 - self.first) as usize]);
+        let page = self.page_of(rank);
         let all = page.come.0.load(Ordering::Acquire);
         let first = all.saturating_sub(COMINGS as u64);
         let known = (first..all).rev().filter_map(|number| page.comings[number as usize % COMINGS].read(number));
@@ -342,13 +346,13 @@ impl Board {
 
     /// When another process left its last call of whatever kind; `None` while it is in one.
     pub(crate) fn left(&self, rank: Rank) -> Option<Ticks> {
-        let left = self.page(self.pages[(rank.0 - self.first) as usize]).left.load(Ordering::Acquire);
+        let left = self.page_of(rank).left.load(Ordering::Acquire);
         (left != LASTING).then_some(Ticks(left))
     }
 
     /// The last visits of another process, the latest first; those that cannot be read just now are left out.
     pub(crate) fn visits(&self, rank: Rank) -> impl Iterator<Item = Visit> {
-        let page = self.page(self.pages[(rank.0 - self.first) as usize]);
+        let page = self.page_of(rank);
         let begun = page.begun.load(Ordering::Acquire);
         (begun.saturating_sub(REMEMBERED as u64)..begun).rev().filter_map(|number| page.entries[number as usize % REMEMBERED].read(number))
     }
@@ -357,69 +361,76 @@ impl Board {
 impl Entry {
     /// Visit `number`, unless it is being written, or another one stands there already.
     fn read(&self, number: u64) -> Option<Visit> {
-        let is_whole = || self.number.load(Ordering::Acquire) == number + 1;
-        if !is_whole() {
-            return None;
-        }
-        let begin = Moment { at: Ticks(self.begin.load(Ordering::Relaxed)), delay: self.delay.load(Ordering::Relaxed) };
-        let end = Some(Ticks(self.end.load(Ordering::Relaxed))).filter(|end| end.0 != LASTING);
-        let look = if self.look.load(Ordering::Relaxed) == 0 { Look::Everything } else { Look::Found };
-        fence(Ordering::Acquire);
-        is_whole().then_some(Visit { look, begin, end })
+        read_whole(&self.number, number, || {
+            let begin = Moment { at: Ticks(self.begin.load(Ordering::Relaxed)), delay: self.delay.load(Ordering::Relaxed) };
+            let end = Some(Ticks(self.end.load(Ordering::Relaxed))).filter(|end| end.0 != LASTING);
+            let look = if self.look.load(Ordering::Relaxed) == 0 { Look::Everything } else { Look::Found };
+            Visit { look, begin, end }
+        })
     }
 }
 
 impl Coming {
     fn write(&self, number: u64, gathering: Gathering, here: Moment) {
-        self.number.store(0, Ordering::Relaxed);
-        fence(Ordering::Release);
-        self.comm.store(gathering.comm, Ordering::Relaxed);
-        self.before.store(gathering.number, Ordering::Relaxed);
-        self.at.store(here.at.0, Ordering::Relaxed);
-        self.delay.store(here.delay, Ordering::Relaxed);
-        self.number.store(number + 1, Ordering::Release);
+        write_whole(&self.number, number, || {
+            self.comm.store(gathering.comm, Ordering::Relaxed);
+            self.before.store(gathering.number, Ordering::Relaxed);
+            self.at.store(here.at.0, Ordering::Relaxed);
+            self.delay.store(here.delay, Ordering::Relaxed);
+        });
     }
 
     /// Coming `number`, unless it is being written, or another one stands there already.
     fn read(&self, number: u64) -> Option<(Gathering, Moment)> {
-        let is_whole = || self.number.load(Ordering::Acquire) == number + 1;
-        if !is_whole() {
-            return None;
-        }
-        let gathering = Gathering { comm: self.comm.load(Ordering::Relaxed), number: self.before.load(Ordering::Relaxed) };
-        let moment = Moment { at: Ticks(self.at.load(Ordering::Relaxed)), delay: self.delay.load(Ordering::Relaxed) };
-        fence(Ordering::Acquire);
-        is_whole().then_some((gathering, moment))
+        read_whole(&self.number, number, || {
+            let gathering = Gathering { comm: self.comm.load(Ordering::Relaxed), number: self.before.load(Ordering::Relaxed) };
+            (gathering, Moment { at: Ticks(self.at.load(Ordering::Relaxed)), delay: self.delay.load(Ordering::Relaxed) })
+        })
     }
 }
 
 impl Release {
     fn write(&self, number: u64, lock: &GivenBack) {
-        self.number.store(0, Ordering::Relaxed);
-        fence(Ordering::Release);
         let Holding { acquired, released } = lock.holding;
-        self.acquired.store(acquired.at.0, Ordering::Relaxed);
-        self.acquired_delay.store(acquired.delay, Ordering::Relaxed);
-        self.released.store(released.at.0, Ordering::Relaxed);
-        self.released_delay.store(released.delay, Ordering::Relaxed);
-        self.window.store(lock.window, Ordering::Relaxed);
         let exclusive = if lock.is_exclusive { EXCLUSIVE } else { 0 };
-        self.part.store(u64::from(lock.part.cast_unsigned()) | exclusive, Ordering::Relaxed);
-        self.number.store(number + 1, Ordering::Release);
+        write_whole(&self.number, number, || {
+            self.acquired.store(acquired.at.0, Ordering::Relaxed);
+            self.acquired_delay.store(acquired.delay, Ordering::Relaxed);
+            self.released.store(released.at.0, Ordering::Relaxed);
+            self.released_delay.store(released.delay, Ordering::Relaxed);
+            self.window.store(lock.window, Ordering::Relaxed);
+            self.part.store(u64::from(lock.part.cast_unsigned()) | exclusive, Ordering::Relaxed);
+        });
     }
 
     /// Lock `number`, unless another one stands there already.
     fn read(&self, number: u64) -> Option<GivenBack> {
-        let is_whole = || self.number.load(Ordering::Acquire) == number + 1;
-        if !is_whole() {
-            return None;
-        }
         let moment = |at: &AtomicU64, delay: &AtomicI64| Moment { at: Ticks(at.load(Ordering::Relaxed)), delay: delay.load(Ordering::Relaxed) };
-        let holding = Holding { acquired: moment(&self.acquired, &self.acquired_delay), released: moment(&self.released, &self.released_delay) };
-        let (window, part) = (self.window.load(Ordering::Relaxed), self.part.load(Ordering::Relaxed));
-        fence(Ordering::Acquire);
-        is_whole().then_some(GivenBack { window, part: (part as u32).cast_signed(), is_exclusive: part & EXCLUSIVE != 0, holding })
+        read_whole(&self.number, number, || {
+            let holding = Holding { acquired: moment(&self.acquired, &self.acquired_delay), released: moment(&self.released, &self.released_delay) };
+            let (window, part) = (self.window.load(Ordering::Relaxed), self.part.load(Ordering::Relaxed));
+            GivenBack { window, part: (part as u32).cast_signed(), is_exclusive: part & EXCLUSIVE != 0, holding }
+        })
     }
+}
+
+/// Writes what is entry `number` from now on; who reads it meanwhile sees that by its number.
+fn write_whole(place: &AtomicU64, number: u64, write: impl FnOnce()) {
+    place.store(0, Ordering::Relaxed);
+    fence(Ordering::Release);
+    write();
+    place.store(number + 1, Ordering::Release);
+}
+
+/// Reads entry `number`, unless it is being written, or another one stands there already.
+fn read_whole<T>(place: &AtomicU64, number: u64, read: impl FnOnce() -> T) -> Option<T> {
+    let is_whole = || place.load(Ordering::Acquire) == number + 1;
+    if !is_whole() {
+        return None;
+    }
+    let what = read();
+    fence(Ordering::Acquire);
+    is_whole().then_some(what)
 }
 
 /// When somebody came to a collective that came to these, the latest first; `are_all` says that it came to no others.
