@@ -4,11 +4,11 @@
 //! ([`crate::mail`]).
 //!
 //! ```text
-//! per process, in the order of ranks: two pages of
+//! per process, in the order of ranks: eight pages of
 //!   0 u64  visits begun so far
 //!   8 u64  when a call of whatever kind ended last (ticks); all ones while one lasts
 //!  16 u64  locks given back so far
-//!  24 u64  collectives of ours that it has started and that are not through
+//!  24 u64  shadow collectives that it has started and that are not through
 //!  64 [Entry; REMEMBERED]: visit n stands in entry n mod REMEMBERED
 //!   … [Entry; RELEASES]: the n-th lock given back stands in entry n mod RELEASES
 //! 4096 u64  collectives come to so far
@@ -55,7 +55,7 @@ const REMEMBERED: usize = 32;
 /// Locks given back that are remembered.
 const RELEASES: usize = 30;
 /// Collectives that a process remembers to have come to.
-const COMINGS: usize = 63;
+const COMINGS: usize = 447;
 const LASTING: u64 = u64::MAX;
 const EXCLUSIVE: u64 = 1 << 32;
 /// The mark of a rank that has no page.
@@ -106,7 +106,7 @@ struct Page {
     comings: [Coming; COMINGS],
 }
 
-const _: () = assert!(size_of::<Page>() == 8192 && size_of::<Entry>() == 64 && size_of::<Release>() == 64 && size_of::<Coming>() == 64);
+const _: () = assert!(size_of::<Page>() == 32768 && size_of::<Entry>() == 64 && size_of::<Release>() == 64 && size_of::<Coming>() == 64);
 
 /// A collective of a communicator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -232,7 +232,7 @@ impl Board {
         self.page(self.mine).left.store(at.0, Ordering::Release);
     }
 
-    /// This process has started a collective of ours.
+    /// This process has started a shadow collective.
     pub(crate) fn takes_off(&self) {
         self.page(self.mine).flying.fetch_add(1, Ordering::Release);
     }
@@ -242,7 +242,7 @@ impl Board {
         self.page(self.mine).flying.fetch_sub(1, Ordering::Release);
     }
 
-    /// Whether another process has started collectives of ours and does nothing for them now, as it is outside of MPI.
+    /// Whether another process has started shadow collectives and does nothing for them now, as it is outside of MPI.
     pub(crate) fn neglects(&self, rank: Rank) -> bool {
         let page = self.page_of(rank);
         page.left.load(Ordering::Acquire) != LASTING && page.flying.load(Ordering::Acquire) > 0
@@ -511,8 +511,8 @@ mod tests {
         let entry: Coming = unsafe { core::mem::zeroed() };
         assert_eq!(entry.read(0), None);
         let gathering = Gathering { comm: 3, number: 9 };
-        entry.write(70, gathering, moment(5));
-        assert_eq!(entry.read(70), Some((gathering, moment(5))));
-        assert_eq!(entry.read(70 - COMINGS as u64), None);
+        entry.write(700, gathering, moment(5));
+        assert_eq!(entry.read(700), Some((gathering, moment(5))));
+        assert_eq!(entry.read(700 - COMINGS as u64), None);
     }
 }

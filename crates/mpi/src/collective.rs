@@ -1,6 +1,6 @@
-//! Collectives: the ranks tell each other when they entered it, and how late they were: of a blocking one on the board, where all
+//! Collectives: the ranks tell each other when they entered it, and how late they were: on the board, where all
 //! are there ([`crate::meeting`]), else by a small collective of the same direction on the shadow communicator: after a blocking one,
-//! started before one that is started (`started`).
+//! started before one that is started ([`crate::shadows`]).
 
 use crate::among;
 use crate::answers;
@@ -15,6 +15,7 @@ use crate::usual::{beyond, follow};
 use core::ops::RangeInclusive;
 use core::sync::atomic::Ordering;
 use tare_delay::completion::{Arrivals, complete};
+use tare_format::ids::Ticks;
 use tare_runtime::process::now;
 
 /// A call of a collective.
@@ -79,17 +80,21 @@ impl Dependence {
 
 /// Carries the delays of a collective's members; all of them call this. `gathering` is what [`come`] has noted before it.
 pub(crate) fn carry(call: &mut Call<'_>, span: &Span, comm: &Comm, gathering: Option<Gathering>, dependence: Dependence, root: i32) {
-    let arrivals = match (comm.meeting(), gathering) {
-        (Some(meeting), Some(gathering)) => {
-            depends(comm, dependence, root).then(|| meeting.came(call, gathering, dependence.members(comm, root), span.end))
-        }
-        _ => tell(call, span, comm, dependence, root).filter(|_| depends(comm, dependence, root)),
+    let arrivals = match gathering {
+        Some(gathering) => Some(on_board(call, comm, gathering, dependence, root, span.end)),
+        None => tell(call, span, comm, dependence, root),
     };
-    if let Some(arrivals) = arrivals {
+    if let Some(arrivals) = arrivals.filter(|_| depends(comm, dependence, root)) {
         let done = complete(call.session.model(), span.begin, span.end, &arrivals);
         answers::waited(&done);
         call.waited(done.wait, done.virtual_wait, done.gain());
     }
+}
+
+/// What a member depended on in a collective that had ended by then, as it stands on the board.
+pub(crate) fn on_board(call: &Call<'_>, comm: &Comm, gathering: Gathering, dependence: Dependence, root: i32, end: Ticks) -> Arrivals {
+    let meeting = comm.meeting().filter(|_| depends(comm, dependence, root));
+    meeting.map_or(Arrivals::NONE, |meeting| meeting.came(call, gathering, dependence.members(comm, root), end))
 }
 
 /// The members tell each other when they came, by a small collective of the same direction.

@@ -17,7 +17,7 @@ use crate::messages::{Arrived, Others, Outcome, Partner, settle};
 use crate::parted;
 use crate::probing;
 use crate::session::Session;
-use crate::started::{self, Flight};
+use crate::started::{self, Flight, Landed};
 use crate::transport::Shadow;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -33,7 +33,7 @@ pub(crate) enum Tracked {
     /// A send that was started and may be held up.
     Send(Hold),
     /// A collective that was started.
-    Collective(Box<Flight>),
+    Collective(Flight),
     /// A persistent collective.
     PreparedCollective(started::Prepared),
     /// A collective whose members tell each other by messages, started.
@@ -319,11 +319,7 @@ fn end_others(call: &Call<'_>, requests: Vec<usize>, span: &Span, arrived: &mut 
         session.requests.with(request, |tracked| {
             is_persistent = tracked.is_persistent();
             let arrivals = match tracked {
-                Tracked::PreparedCollective(prepared) => {
-                    let arrivals = prepared.end(session);
-                    others.holds.extend(arrivals.and_then(|_| prepared.hold(session)));
-                    arrivals
-                }
+                Tracked::PreparedCollective(prepared) => prepared.end(call, span.end).map(|landed| others.landed(landed)),
                 Tracked::PreparedAmong(prepared) => Some(prepared.end(session)),
                 Tracked::PartsReceived(parts) => {
                     arrived.extend(parts.end(session));
@@ -345,16 +341,15 @@ fn end_others(call: &Call<'_>, requests: Vec<usize>, span: &Span, arrived: &mut 
             Some(Tracked::Among(round)) => others.add(call, Some(round.end(session))),
             Some(Tracked::Joint(round)) => others.add(call, Some(round.end(session, span.end))),
             Some(Tracked::Duplicate(duplicate)) => match duplicate.land(session) {
-                Some(flight) => others.add(call, flight.map_or(Some(Arrivals::NONE), |flight| Some(flight.land(session)?.arrivals(session)))),
-                None => others.add(call, None),
-            },
-            Some(Tracked::Collective(flight)) => match flight.land(session) {
                 Some(flight) => {
-                    others.holds.extend(flight.hold(session));
-                    others.add(call, Some(flight.arrivals(session)));
+                    others.add(call, flight.map_or(Some(Arrivals::NONE), |flight| flight.land(call, span.end).map(|landed| landed.arrivals)))
                 }
                 None => others.add(call, None),
             },
+            Some(Tracked::Collective(flight)) => {
+                let arrivals = flight.land(call, span.end).map(|landed| others.landed(landed));
+                others.add(call, arrivals);
+            }
             _ => {}
         }
     }
@@ -362,6 +357,12 @@ fn end_others(call: &Call<'_>, requests: Vec<usize>, span: &Span, arrived: &mut 
 }
 
 impl Others {
+    /// Adds what may have held up a collective, and returns what it depended on.
+    fn landed(&mut self, landed: Landed) -> Arrivals {
+        self.holds.extend(landed.hold);
+        landed.arrivals
+    }
+
     /// Adds what a collective depended on, where that is known.
     fn add(&mut self, call: &Call<'_>, arrivals: Option<Arrivals>) {
         match arrivals {

@@ -7,6 +7,7 @@ use crate::completion::Tracked;
 use crate::meaning::{Collective, Dependence, Position};
 use crate::memory::{handle, read_handle};
 use crate::session::Session;
+use crate::shadows;
 use crate::started::{self, Flight};
 use crate::table::Id;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ pub(crate) struct Duplicate {
     shadow: usize,
     request: usize,
     /// What the other members tell of when they have started it.
-    flight: Option<Box<Flight>>,
+    flight: Option<Flight>,
 }
 
 /// A call that starts to make a communicator.
@@ -43,15 +44,20 @@ impl Duplicate {
     fn start(call: &mut Call<'_>, parent: &Arc<Comm>) -> Option<Box<Self>> {
         let mut duplicate = Box::new(Self { new: 0, shadow: 0, request: 0, flight: None });
         let (shadow, request) = (&raw mut duplicate.shadow as usize, &raw mut duplicate.request as usize);
-        call.session.ask(Id::MPI_Comm_idup, [parent.shadow?, shadow, request])?;
+        let asked = parent.shadow.and_then(|parent| call.session.ask(Id::MPI_Comm_idup, [parent, shadow, request]));
+        // All members count it, also one where that fails.
         duplicate.flight = started::fly(call, parent, Collective { dependence: Dependence::All, comm: 0, data: None });
+        if asked.is_none() {
+            duplicate.give_up(call.session);
+            return None;
+        }
         Some(duplicate)
     }
 
     /// The communicator is there: gets to know it. What its making depended on; `None` where ours is not there in time.
-    pub(crate) fn land(mut self: Box<Self>, session: &Session) -> Option<Option<Box<Flight>>> {
-        let comm = self.flight.as_ref().map(|flight| flight.comm());
-        if !started::is_through(session, comm, &mut self.request) {
+    pub(crate) fn land(mut self: Box<Self>, session: &Session) -> Option<Option<Flight>> {
+        let comm = self.flight.as_ref().map(Flight::comm);
+        if !shadows::is_through(session, comm, &mut self.request) {
             self.give_up(session);
             return None;
         }
@@ -62,7 +68,7 @@ impl Duplicate {
     /// Leaves it to the library.
     fn give_up(mut self: Box<Self>, session: &Session) {
         if let Some(flight) = self.flight.take() {
-            session.late.keep(session, flight);
+            flight.give_up(session);
         }
         Box::leak(self);
     }

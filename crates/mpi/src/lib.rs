@@ -13,7 +13,7 @@
 //! * `call`: one call of the program: its region, its clock readings, what it did to the thread's delay.
 //! * `transport`, `matching`: what travels beside messages, as shadow messages or in the `mail` of a machine; `board`: what processes of one machine see of each other; `holds`: what may hold up an
 //!   end besides messages; `answers`: messages that travel back to senders that may wait; `usual`: what our own work takes.
-//! * `messages`, `completion`, `probing`, `parted`: what is done for calls of messages; `collective`, `meeting`, `started`, `among`,
+//! * `messages`, `completion`, `probing`, `parted`: what is done for calls of messages; `collective`, `meeting`, `started`, `shadows`, `among`,
 //!   `neighbours` of collectives; `windows`, `epochs`, `locks` of one-sided communication; `files` of files.
 //!
 //! What always holds: the program's arguments reach the real function unchanged, except that an ignored status
@@ -57,6 +57,7 @@ mod parted;
 mod probing;
 mod real;
 mod session;
+mod shadows;
 mod spawned;
 pub mod spawning;
 mod started;

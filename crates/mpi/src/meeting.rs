@@ -1,9 +1,10 @@
-//! Meetings: the blocking collectives of processes of one machine. Each member notes on the board ([`crate::board`]) that it comes, before
+//! Meetings: the collectives of processes of one machine. Each member notes on the board ([`crate::board`]) that it comes, before
 //! the call, and reads there behind it which of those that it depends on had come, and how late they were. So nobody meets once more
 //! because of us, and nobody waits.
 //!
 //! What always holds: the members of a communicator agree when it is made on whether they meet on the board; those who do
-//! number their blocking collectives alike, whatever becomes of a call.
+//! number their collectives alike, whatever becomes of a call; each persistent one, which they may start in any order, has a
+//! series of numbers of its own.
 
 use crate::board::{Came, Gathering};
 use crate::call::Call;
@@ -12,7 +13,7 @@ use crate::memory::word;
 use crate::session::Session;
 use crate::table::Id;
 use core::sync::atomic::{AtomicU64, Ordering};
-use tare_delay::completion::Arrivals;
+use tare_delay::completion::{Arrivals, Moment};
 use tare_format::ids::{Rank, Ticks};
 
 /// Members beyond which nobody is looked for on the board.
@@ -29,6 +30,14 @@ pub(crate) struct Meeting {
     ranks: Box<[Rank]>,
     /// Collectives so far.
     held: AtomicU64,
+}
+
+/// The starts of a persistent collective.
+#[derive(Debug)]
+pub(crate) struct Series {
+    /// Names the collective, the same in all members.
+    name: u64,
+    starts: u64,
 }
 
 impl Meeting {
@@ -63,15 +72,20 @@ impl Meeting {
 
     /// This process comes to the next collective; `None` where there are too many members to read when each did.
     pub(crate) fn come(&self, call: &mut Call<'_>) -> Option<Gathering> {
-        if self.ranks.len() > MOST_READ {
-            return None;
-        }
-        let gathering = Gathering { comm: self.name, number: self.held.fetch_add(1, Ordering::Relaxed) };
+        let gathering = self.next()?;
         let here = call.moment();
-        if let Some(board) = call.session.board() {
-            board.comes(gathering, here, call.session.requests.is_concurrent());
-        }
+        comes(call.session, gathering, here);
         Some(gathering)
+    }
+
+    /// The members prepare a collective together; `None` as for one that they come to.
+    pub(crate) fn series(&self) -> Option<Series> {
+        Some(Series { name: name_of_made(self.next()?), starts: 0 })
+    }
+
+    fn next(&self) -> Option<Gathering> {
+        let is_read = self.ranks.len() <= MOST_READ;
+        is_read.then(|| Gathering { comm: self.name, number: self.held.fetch_add(1, Ordering::Relaxed) })
     }
 
     /// When these members had come who had by the end of the call. Counts those of whom that cannot be told any more.
@@ -90,6 +104,25 @@ impl Meeting {
             call.unpaired(unknown);
         }
         arrivals
+    }
+}
+
+impl Series {
+    /// This process starts the collective once more.
+    pub(crate) fn come(&mut self, session: &Session, here: Moment) {
+        comes(session, Gathering { comm: self.name, number: self.starts }, here);
+        self.starts += 1;
+    }
+
+    /// That of the last start.
+    pub(crate) fn last(&self) -> Option<Gathering> {
+        Some(Gathering { comm: self.name, number: self.starts.checked_sub(1)? })
+    }
+}
+
+fn comes(session: &Session, gathering: Gathering, here: Moment) {
+    if let Some(board) = session.board() {
+        board.comes(gathering, here, session.requests.is_concurrent());
     }
 }
 

@@ -1,62 +1,72 @@
-//! Collectives that are started: their shadow is started before them. That of a persistent one is persistent as well.
-//!
-//! Whether a started one has ended is for the library to say; when it has, its shadow soon has as well, as everybody has
-//! started both. It is waited for while all members that have something to do for it are inside of MPI, whether they have a processor or not: the
-//! board shows that. Where one of them is outside, nobody knows when it goes on, and after a short time the shadow is left to
-//! itself, and the completion goes without.
+//! Collectives that are started. Their members tell each other before the call that they start it: on the board, where they meet there
+//! ([`crate::meeting`]), else by a shadow collective ([`crate::shadows`]); that of a persistent one is persistent as well.
 
 use crate::among;
+use crate::board::Gathering;
 use crate::call::{Call, Span};
-use crate::collective::{bytes, count_bytes, depends};
+use crate::collective::{bytes, come, count_bytes, depends, on_board};
 use crate::communicators::Comm;
 use crate::completion::Tracked;
 use crate::holds::{Hold, Operation};
 use crate::meaning::{Collective, Dependence, Stage};
-use crate::memory::{handle, read_handle, word};
+use crate::meeting::Series;
+use crate::memory::{handle, read_handle};
 use crate::session::Session;
-use crate::table::Id;
-use crate::transport::test;
-use std::sync::{Arc, Mutex, PoisonError};
-use tare_delay::completion::Arrivals;
+use crate::shadows::ShadowCollective;
+use std::sync::Arc;
+use tare_delay::completion::{Arrivals, Moment};
 use tare_format::graph::DelayModel;
 use tare_format::ids::Ticks;
-use tare_runtime::process::now;
 
-/// Ticks for which the shadow of a collective that has ended is waited for where a member does nothing for it.
-const PATIENCE: u64 = 1 << 23;
-/// The same where all that are needed are in MPI: this ends only where the library does nothing for it in what they call there.
-const MOST_PATIENCE: u64 = 1 << 31;
+/// What is to be known of a collective that is started, from its start to its end.
+#[derive(Debug)]
+struct Plan {
+    comm: Arc<Comm>,
+    dependence: Dependence,
+    root: i32,
+    operation: Operation,
+}
 
-/// A started collective of ours. The library uses its memory until the request is complete.
+/// A collective that has been started.
 #[derive(Debug)]
 pub(crate) struct Flight {
-    mine: [i64; 3],
-    joined: [i64; 3],
-    request: usize,
-    /// Whether what is joined begins with this rank's own.
-    is_root: bool,
-    /// Whether this rank depends on what is joined.
-    depends: bool,
-    comm: Arc<Comm>,
-    operation: Operation,
+    plan: Plan,
+    /// When this process started it.
+    here: Moment,
+    word: Word,
+}
+
+/// How its members tell each other.
+#[derive(Debug)]
+enum Word {
+    Board(Gathering),
+    Shadow(Box<ShadowCollective>),
 }
 
 /// A persistent one.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    flight: Box<Flight>,
-    /// Whether the program's collective is under way.
-    active: bool,
-    /// Whether the shadow is. Libraries differ in what they say of a persistent request that is not.
-    flying: bool,
-    /// Whether it carries nothing any more, because it was not through when it was to be started again.
-    lost: bool,
+    plan: Plan,
+    words: Words,
+    /// When this process started it last, while it is under way.
+    started: Option<Moment>,
 }
 
-/// Started collectives of ours that were not through when they were needed.
-#[derive(Debug, Default)]
-#[expect(clippy::vec_box, reason = "the library holds the addresses of flights")]
-pub(crate) struct Late(Mutex<Vec<Box<Flight>>>);
+/// How its members tell each other, time after time.
+#[derive(Debug)]
+enum Words {
+    Board(Series),
+    Shadow(Box<ShadowCollective>),
+    /// It carries nothing any more, because its shadow was not through when it was to be started again.
+    Lost,
+}
+
+/// What a collective that has ended depended on, and what may have held it up beyond that.
+#[derive(Debug)]
+pub(crate) struct Landed {
+    pub(crate) arrivals: Arrivals,
+    pub(crate) hold: Option<Hold>,
+}
 
 /// A call that starts a collective.
 pub(crate) fn start(call: &mut Call<'_>, collective: Collective) -> Span {
@@ -71,7 +81,7 @@ pub(crate) fn start(call: &mut Call<'_>, collective: Collective) -> Span {
     let flight = fly(call, &comm, collective);
     let span = call.run();
     if !span.succeeded() {
-        flight.into_iter().for_each(|flight| session.late.keep(session, flight));
+        flight.into_iter().for_each(|flight| flight.give_up(session));
         return span;
     }
     count_bytes(call, &collective);
@@ -84,36 +94,18 @@ pub(crate) fn start(call: &mut Call<'_>, collective: Collective) -> Span {
 }
 
 /// Tells the others that this process is here; `None` where nobody would be told anything.
-pub(crate) fn fly(call: &mut Call<'_>, comm: &Arc<Comm>, collective: Collective) -> Option<Box<Flight>> {
-    let root = collective.dependence.root(call);
-    let mut flight = Flight::of(call, comm, collective, root)?;
-    flight.load(call);
-    let started = flight.start(call.session, comm, collective.dependence, root);
-    match (started, call.session.board()) {
-        (Some(()), Some(board)) => board.takes_off(),
-        (Some(()), None) => {}
-        (None, _) => call.unpaired(1),
+pub(crate) fn fly(call: &mut Call<'_>, comm: &Arc<Comm>, collective: Collective) -> Option<Flight> {
+    let plan = Plan::of(call, comm, collective)?;
+    let gathering = come(call, comm);
+    let here = call.moment();
+    if let Some(gathering) = gathering {
+        return Some(Flight { plan, here, word: Word::Board(gathering) });
     }
-    started.map(|()| flight)
-}
-
-/// Waits until something of ours that all members have started is through, for as long as they may be at it. Whether it is.
-pub(crate) fn is_through(session: &Session, comm: Option<&Comm>, request: &mut usize) -> bool {
-    let started = now();
-    while !test(session, request) {
-        let waited = now().0.saturating_sub(started.0);
-        if waited > MOST_PATIENCE || waited > PATIENCE && comm.is_none_or(|comm| is_neglected(session, comm)) {
-            return false;
-        }
+    let shadow = ShadowCollective::start(call.session, comm, plan.dependence, plan.root, here);
+    if shadow.is_none() {
+        call.unpaired(1);
     }
-    true
-}
-
-/// Whether a member may do nothing for what is under way: it is outside of MPI, or cannot be seen.
-fn is_neglected(session: &Session, comm: &Comm) -> bool {
-    let Some(board) = session.board() else { return true };
-    let mut others = (0..comm.size).filter(|&member| member != comm.rank);
-    others.any(|member| comm.world_rank(session, member).is_none_or(|rank| !board.shows(rank) || board.neglects(rank)))
+    Some(Flight { plan, here, word: Word::Shadow(shadow?) })
 }
 
 /// A call that prepares a collective; the request stands behind the hints.
@@ -126,171 +118,127 @@ pub(crate) fn prepare(call: &mut Call<'_>, collective: Collective) -> Span {
     if comm.inter {
         return among::groups(call, Stage::Prepared, comm, collective);
     }
-    let root = collective.dependence.root(call);
-    let flight =
-        Flight::of(call, &comm, collective, root).and_then(|mut flight| flight.prepare(session, &comm, collective.dependence, root).map(|()| flight));
+    let prepared = Plan::of(call, &comm, collective).and_then(|plan| Prepared::new(session, plan));
     let span = call.run();
-    if let Some(flight) = flight.filter(|_| span.succeeded()) {
+    if let Some(prepared) = prepared.filter(|_| span.succeeded()) {
         let request = read_handle(session.abi, call.arguments[collective.comm + 2], 0);
-        session.requests.track(request, Tracked::PreparedCollective(Prepared { flight, active: false, flying: false, lost: false }));
+        session.requests.track(request, Tracked::PreparedCollective(prepared));
     }
     span
 }
 
-impl Flight {
-    /// One that is not under way yet; `None` where nobody would be told anything.
-    fn of(call: &Call<'_>, comm: &Arc<Comm>, collective: Collective, root: i32) -> Option<Box<Self>> {
+impl Plan {
+    /// That of what a call starts or prepares; `None` where nobody would be told anything.
+    fn of(call: &Call<'_>, comm: &Arc<Comm>, collective: Collective) -> Option<Self> {
         comm.shadow.filter(|_| comm.size > 1)?;
-        let nothing = Arrivals::NONE.to_words();
-        let (is_root, depends) = (comm.rank == root, depends(comm, collective.dependence, root));
-        let operation =
-            Operation { function: call.function().name, root, class: u64::BITS - bytes(call, &collective).leading_zeros(), by_root_alone: false };
-        Some(Box::new(Self { mine: nothing, joined: nothing, request: 0, is_root, depends, comm: comm.clone(), operation }))
+        let (dependence, root) = (collective.dependence, collective.dependence.root(call));
+        let class = u64::BITS - bytes(call, &collective).leading_zeros();
+        let operation = Operation { function: call.function().name, root, class, by_root_alone: false };
+        Some(Self { comm: comm.clone(), dependence, root, operation })
     }
 
-    /// What is to be told: that this process is here now.
-    fn load(&mut self, call: &mut Call<'_>) {
-        let here = call.moment();
-        self.mine = Arrivals::one(call.session.clocks.told(here)).to_words();
-        self.joined = if self.is_root { self.mine } else { Arrivals::NONE.to_words() };
+    /// What it depended on that stands on the board, now that it has ended by then.
+    fn on_board(&self, call: &Call<'_>, gathering: Gathering, end: Ticks) -> Arrivals {
+        on_board(call, &self.comm, gathering, self.dependence, self.root, end)
     }
 
-    fn start(&mut self, session: &Session, comm: &Comm, dependence: Dependence, root: i32) -> Option<()> {
-        let (from, to, length, shadow) = (self.mine.as_ptr() as usize, self.joined.as_mut_ptr() as usize, self.mine.len(), comm.shadow?);
-        let (int64, max, root, request) = (session.handles.int64, session.handles.max, word(root), &raw mut self.request as usize);
-        match dependence {
-            Dependence::All => session.ask(Id::MPI_Iallreduce, [from, to, length, int64, max, shadow, request]),
-            Dependence::Prefix => session.ask(Id::MPI_Iscan, [from, to, length, int64, max, shadow, request]),
-            Dependence::OfRoot(_) => session.ask(Id::MPI_Ireduce, [from, to, length, int64, max, root, shadow, request]),
-            Dependence::OnRoot(_) => session.ask(Id::MPI_Ibcast, [to, length, int64, root, shadow, request]),
-        }
+    /// What it depended on that its shadow has told; `None` where that is not known in time.
+    fn in_shadow(&self, session: &Session, shadow: &mut ShadowCollective) -> Option<Arrivals> {
+        let is_through = shadow.is_through(session, &self.comm);
+        is_through.then(|| if depends(&self.comm, self.dependence, self.root) { shadow.told(session) } else { Arrivals::NONE })
     }
 
-    fn prepare(&mut self, session: &Session, comm: &Comm, dependence: Dependence, root: i32) -> Option<()> {
-        let (from, to, length, shadow) = (self.mine.as_ptr() as usize, self.joined.as_mut_ptr() as usize, self.mine.len(), comm.shadow?);
-        let (int64, max, root, request) = (session.handles.int64, session.handles.max, word(root), &raw mut self.request as usize);
-        let info = session.handles.info_null;
-        match dependence {
-            Dependence::All => session.ask(Id::MPI_Allreduce_init, [from, to, length, int64, max, shadow, info, request]),
-            Dependence::Prefix => session.ask(Id::MPI_Scan_init, [from, to, length, int64, max, shadow, info, request]),
-            Dependence::OfRoot(_) => session.ask(Id::MPI_Reduce_init, [from, to, length, int64, max, root, shadow, info, request]),
-            Dependence::OnRoot(_) => session.ask(Id::MPI_Bcast_init, [to, length, int64, root, shadow, info, request]),
-        }
+    /// What this means for a member that came at this moment.
+    fn landed(&self, session: &Session, here: Moment, arrivals: Arrivals) -> Landed {
+        let started = arrivals.join(Arrivals::one(here)).last_sent();
+        let is_known = session.board().is_some() && session.model() == DelayModel::Virtual;
+        let hold =
+            is_known.then(|| Hold::Members { comm: self.comm.clone(), operation: self.operation, started: Ticks(started.max(0).cast_unsigned()) });
+        Landed { arrivals, hold }
     }
+}
 
-    fn is_through(&mut self, session: &Session) -> bool {
-        let comm = self.comm.clone();
-        let is_through = is_through(session, Some(&comm), &mut self.request);
-        if is_through {
-            landed(session);
-        }
-        is_through
+impl Flight {
+    /// What it depended on, now that it has ended by then; `None` where that is not known in time.
+    pub(crate) fn land(self, call: &Call<'_>, end: Ticks) -> Option<Landed> {
+        let (session, Self { plan, here, word }) = (call.session, self);
+        let arrivals = match word {
+            Word::Board(gathering) => Some(plan.on_board(call, gathering, end)),
+            Word::Shadow(mut shadow) => {
+                let arrivals = plan.in_shadow(session, &mut shadow);
+                shadow.free(session);
+                arrivals
+            }
+        };
+        arrivals.map(|arrivals| plan.landed(session, here, arrivals))
     }
 
     /// Whose members it is of.
     pub(crate) fn comm(&self) -> &Comm {
-        &self.comm
+        &self.plan.comm
     }
 
-    /// What the collective depended on, now that it has ended.
-    pub(crate) fn arrivals(&self, session: &Session) -> Arrivals {
-        if self.depends { session.clocks.heard_arrivals(Arrivals::from_words(self.joined)) } else { Arrivals::NONE }
-    }
-
-    /// What may have held it up.
-    pub(crate) fn hold(&self, session: &Session) -> Option<Hold> {
-        let started = session.clocks.heard_arrivals(Arrivals::from_words(self.joined).join(Arrivals::from_words(self.mine))).last_sent();
-        let is_known = session.board().is_some() && session.model() == DelayModel::Virtual;
-        is_known.then(|| Hold::Members { comm: self.comm.clone(), operation: self.operation, started: Ticks(started.max(0).cast_unsigned()) })
-    }
-
-    /// Itself, now that the collective has ended; `None` where it is not known in time what that depended on.
-    pub(crate) fn land(mut self: Box<Self>, session: &Session) -> Option<Box<Self>> {
-        if !self.is_through(session) {
-            session.late.keep(session, self);
-            return None;
+    /// Nobody waits for it.
+    pub(crate) fn give_up(self, session: &Session) {
+        if let Word::Shadow(shadow) = self.word {
+            shadow.free(session);
         }
-        Some(self)
     }
 }
 
 impl Prepared {
-    /// It is about to be started.
-    pub(crate) fn start(&mut self, call: &mut Call<'_>) {
-        self.active = true;
-        self.lost |= !self.lands(call.session);
-        if !self.lost {
-            self.flight.load(call);
-            let request = &raw mut self.flight.request as usize;
-            self.flying = call.session.ask(Id::MPI_Start, [request]).is_some();
-            self.lost = !self.flying;
-            if let Some(board) = call.session.board().filter(|_| self.flying) {
-                board.takes_off();
-            }
-        }
+    fn new(session: &Session, plan: Plan) -> Option<Self> {
+        let words = match plan.comm.meeting().and_then(|meeting| meeting.series()) {
+            Some(series) => Words::Board(series),
+            None => Words::Shadow(ShadowCollective::prepare(session, &plan.comm, plan.dependence, plan.root)?),
+        };
+        Some(Self { plan, words, started: None })
     }
 
-    /// Whether the shadow is through, if it was under way.
-    fn lands(&mut self, session: &Session) -> bool {
-        self.flying = self.flying && !self.flight.is_through(session);
-        !self.flying
+    /// It is about to be started.
+    pub(crate) fn start(&mut self, call: &mut Call<'_>) {
+        let (session, here) = (call.session, call.moment());
+        self.started = Some(here);
+        match &mut self.words {
+            Words::Board(series) => series.come(session, here),
+            Words::Shadow(shadow) => {
+                let is_free = shadow.is_through(session, &self.plan.comm);
+                let here = call.moment();
+                if !(is_free && shadow.start_again(session, self.plan.comm.rank == self.plan.root, here)) {
+                    self.lose(session);
+                }
+            }
+            Words::Lost => {}
+        }
     }
 
     /// Whether it is under way.
     pub(crate) fn is_active(&self) -> bool {
-        self.active
+        self.started.is_some()
     }
 
-    /// What it depended on, now that it has ended; `None` where that is not known in time.
-    pub(crate) fn end(&mut self, session: &Session) -> Option<Arrivals> {
-        self.active = false;
-        (!self.lost && self.lands(session)).then(|| self.flight.arrivals(session))
+    /// What it depended on, now that it has ended by then; `None` where that is not known in time.
+    pub(crate) fn end(&mut self, call: &Call<'_>, end: Ticks) -> Option<Landed> {
+        let here = self.started.take()?;
+        let arrivals = match &mut self.words {
+            Words::Board(series) => self.plan.on_board(call, series.last()?, end),
+            Words::Shadow(shadow) => self.plan.in_shadow(call.session, shadow)?,
+            Words::Lost => return None,
+        };
+        Some(self.plan.landed(call.session, here, arrivals))
     }
 
-    /// What may have held it up.
-    pub(crate) fn hold(&self, session: &Session) -> Option<Hold> {
-        self.flight.hold(session)
+    fn lose(&mut self, session: &Session) {
+        if let Words::Shadow(shadow) = std::mem::replace(&mut self.words, Words::Lost) {
+            shadow.free(session);
+        }
     }
 
     /// The program has freed it.
     pub(crate) fn free(mut self, session: &Session) {
-        if self.lands(session) {
-            let request = &raw mut self.flight.request as usize;
-            // Best effort: a request that is not freed costs memory alone.
-            let _ = session.ask(Id::MPI_Request_free, [request]);
-        } else {
-            Box::leak(self.flight);
+        if let Words::Shadow(shadow) = &mut self.words {
+            shadow.is_through(session, &self.plan.comm);
         }
-    }
-}
-
-/// One is through.
-fn landed(session: &Session) {
-    if let Some(board) = session.board() {
-        board.lands();
-    }
-}
-
-impl Late {
-    pub(crate) fn keep(&self, session: &Session, flight: Box<Flight>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain_mut(|flight| {
-            let is_through = test(session, &mut flight.request);
-            if is_through {
-                landed(session);
-            }
-            !is_through
-        });
-        all.push(flight);
-    }
-
-    /// Lets go of everything; the library keeps what it still uses.
-    pub(crate) fn close(&self, session: &Session) {
-        let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        for mut flight in all {
-            if !test(session, &mut flight.request) {
-                Box::leak(flight);
-            }
-        }
+        self.lose(session);
     }
 }

@@ -3,11 +3,11 @@
 //: MPI_Finalize 1
 //: MPI_Comm_rank 1
 //: MPI_Iallreduce 40
-//: MPI_Ibarrier 40
-//: MPI_Waitall 40
+//: MPI_Ibarrier 140
+//: MPI_Waitall 41
 //: unpaired 0
 //: uncovered 0
-/* Collectives that are started, of which one member again and again stands still within the library. */
+/* Collectives that are started, of which one member again and again stands still within the library; and many at once. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -40,6 +40,9 @@ int main(int argc, char **argv) {
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
         sigprocmask(SIG_BLOCK, &alarms, NULL);
     }
+    MPI_Request many[100];
+    for (int i = 0; i < 100; i++) MPI_Ibarrier(MPI_COMM_WORLD, &many[i]);
+    MPI_Waitall(100, many, MPI_STATUSES_IGNORE);
     printf("%d: %d\n", rank, sum);
     MPI_Finalize();
     return 0;
