@@ -6,8 +6,10 @@
 //! the region took no less than nothing, and no more than a call took while the probe was off.
 //!
 //! A processor that works ahead reads the clock at an exit while what the region does last is still under way, and that passes in the caller's
-//! time: 8 to 16 ns of chains of operations that need one another, on a Zen 4, and up to 19 of divisions. The estimate knows nothing of it; the interval does.
+//! time: 8 to 16 ns of chains of operations that need one another, on a Zen 4, up to 19 of divisions, and 25 where the caller's own probe comes next. The
+//! estimate knows nothing of it; the interval does, as it knows what `neighbours` tells of pairs that stand close together.
 
+use crate::neighbours::Neighbours;
 use tare_delay::cost::{Cost, HotCounting, Kinds, MeasuredMean, estimate, least_of_hooks, prior};
 use tare_profile::{Batches, COST_UNIT, Location, Node, Process, Profile, RegionKind};
 
@@ -16,7 +18,9 @@ const INNER_PART: f64 = 0.53;
 /// How far it may be off: twice its standard deviation.
 const INNER_PART_REACH: f64 = 0.2;
 /// As much of a region's time as this part of a pair in a hot loop may pass behind its second clock reading.
-const MOST_BEHIND: f64 = 0.5;
+const MOST_BEHIND: f64 = 1.0;
+/// Of what pairs that stand close together cost one by one, the part that they cost together at the least.
+const LEAST_TOGETHER: f64 = 0.2;
 
 /// Where a cost comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,6 +93,12 @@ impl ProbeCost {
         let more = twice.min(node.off_calls) as f64 * self.again + diverted.min(node.on_calls) as f64 * self.diverted;
         let cost = |off: f64| node.off_calls as f64 * off + more;
         Counting { value: cost(self.off), high: cost(self.off_high) }
+    }
+
+    /// The same where only this part of the probes that are near are the path's own.
+    fn together(self, alone: f64) -> Self {
+        let least = LEAST_TOGETHER + alone * (1.0 - LEAST_TOGETHER);
+        Self { low: self.low.min(self.value * least), ..self }
     }
 }
 
@@ -206,6 +216,7 @@ fn with_prior(profile: &Profile, location: &Location, in_place: &[InPlace], else
     // By kind of probe, where a path was not measured itself.
     let mut usual: [Option<u32>; 4] = [None; 4];
     let mut in_place = in_place.iter().peekable();
+    let neighbours = Neighbours::of(profile, location);
     let most_behind = MOST_BEHIND * profile.process_of(location).hot_pair_cost;
     for (index, node) in location.nodes.iter().enumerate() {
         let measured = in_place.next_if(|(at, _)| *at == index).map(|(_, cost)| cost);
@@ -215,11 +226,12 @@ fn with_prior(profile: &Profile, location: &Location, in_place: &[InPlace], else
             (_, true, _) => 1,
             (_, _, leaf) => 2 + usize::from(leaf),
         };
+        let place = Place { own: neighbours.own(index), passes_on: neighbours.passes_on(location, index), most_behind };
         let of_node = || match measured {
             _ if is_wrapper => wrapper(),
-            Some(cost) => probe(cost, Basis::InPlace, node, most_behind),
-            None if node.hooked => probe(&of_hooks(profile.process_of(location)), Basis::Prior, node, most_behind),
-            None => probe(&elsewhere(node), Basis::Prior, node, most_behind),
+            Some(cost) => probe(cost, Basis::InPlace, node, &place).together(neighbours.alone(location, index)),
+            None if node.hooked => probe(&of_hooks(profile.process_of(location)), Basis::Prior, node, &place),
+            None => probe(&elsewhere(node), Basis::Prior, node, &place),
         };
         let is_usual = is_wrapper || node.batches.is_none();
         let known = usual[kind].filter(|_| is_usual);
@@ -269,35 +281,44 @@ fn wrapper() -> ProbeCost {
     ProbeCost { value: 0.0, low: 0.0, high: 0.0, off: 0.0, off_high: 0.0, again: 0.0, diverted: 0.0, basis: Basis::Wrapper, inner, behind: 0.0 }
 }
 
-fn probe(cost: &Cost, basis: Basis, node: &Node, most_behind: f64) -> ProbeCost {
+/// What is around the probes of a node.
+struct Place {
+    /// The node's own ticks.
+    own: f64,
+    /// Whether its caller is left about as often.
+    passes_on: bool,
+    /// Ticks of a call that may pass behind its second clock reading.
+    most_behind: f64,
+}
+
+fn probe(cost: &Cost, basis: Basis, node: &Node, place: &Place) -> ProbeCost {
     let ticks = |units: u64| units as f64 / COST_UNIT as f64;
     let (value, off) = (ticks(cost.value), ticks(cost.off_cost));
     let (low, high, off_high) = (ticks(cost.low).min(value), ticks(cost.high).max(value), ticks(cost.off_high).max(off));
     let (again, diverted) = (ticks(cost.again), ticks(cost.diverted));
-    let inner = inner_part(node, value, off);
-    let behind = behind(node, inner.low * value, off).min(most_behind);
+    let inner = inner_part(node, place, value, off);
+    let behind = behind(node, place, inner.low * value, off).min(place.most_behind);
     ProbeCost { value, low, high, off, off_high, again, diverted, basis, inner, behind }
 }
 
 /// The part of the cost within the clock readings, from the time per call with the probe on and off.
-fn inner_part(node: &Node, cost: f64, off_cost: f64) -> Part {
+fn inner_part(node: &Node, place: &Place, cost: f64, off_cost: f64) -> Part {
     let usual = Part::default();
-    let Some(on_time) = on_time(node).filter(|_| node.batches.is_some() && cost > 0.0) else { return usual };
+    let Some(on_time) = on_time(node, place).filter(|_| node.batches.is_some() && cost > 0.0) else { return usual };
     let longest = longest(node, off_cost).unwrap_or(on_time);
     usual.within((on_time - longest) / cost, on_time / cost)
 }
 
 /// What of a call may lie behind the readings, `inner` between which is the probe's at least: no more than makes the call as long as it was while the
-/// probe was off.
-fn behind(node: &Node, inner: f64, off_cost: f64) -> f64 {
-    let known = on_time(node).zip(longest(node, off_cost));
+/// probe was off, unless that was too short itself, as its caller's second reading comes soon.
+fn behind(node: &Node, place: &Place, inner: f64, off_cost: f64) -> f64 {
+    let known = on_time(node, place).zip(longest(node, off_cost)).filter(|_| !place.passes_on);
     known.map_or(f64::INFINITY, |(on_time, longest)| (longest - on_time + inner).max(0.0))
 }
 
 /// Ticks of the region's own for each call that was on.
-fn on_time(node: &Node) -> Option<f64> {
-    let own = node.exclusive as f64 - node.tool_ticks as f64;
-    (node.on_calls > 0 && own > 0.0).then(|| own / node.on_calls as f64)
+fn on_time(node: &Node, place: &Place) -> Option<f64> {
+    (node.on_calls > 0 && place.own > 0.0).then(|| place.own / node.on_calls as f64)
 }
 
 /// The most that a call may take: the time for each while the probe was off.

@@ -20,6 +20,7 @@ pub mod difference;
 mod exclusive;
 mod figure;
 pub mod metric;
+mod neighbours;
 mod pairs;
 mod share;
 mod sites;
