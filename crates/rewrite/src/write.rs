@@ -2,7 +2,7 @@
 
 use tare_code::Program;
 use tare_format::note::{ImageNote, NOTE_VERSION};
-use tare_image::Image;
+use tare_image::{Image, Kind};
 
 use crate::displacement::displacement;
 use crate::elf::dynamic::{self, Paths};
@@ -10,7 +10,7 @@ use crate::elf::head::{Head, note_bytes};
 use crate::elf::hooks::{self, When};
 use crate::elf::imports::{DYNAMIC_ENTRY, Imports, dynamic_segment};
 use crate::elf::sections::{self, Places};
-use crate::elf::{PT_LOAD, segment_bytes};
+use crate::elf::{PT_INTERP, PT_LOAD, segment_bytes};
 use crate::emit::{self, Window};
 use crate::error::RewriteError;
 use crate::insertion::Additions;
@@ -34,8 +34,8 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// Behind the last segment. Where the program headers move, their file position must equal their distance
-    /// from the first segment: kernels before 5.18 tell programs so.
+    /// Behind the last segment. Where the program headers of a program move, their file position must equal their distance
+    /// from the first segment: kernels before 5.18 tell programs so. Of libraries the loader asks for the segment that they are in.
     pub(crate) fn choose(image: &Image<'_>, head: &Head) -> Self {
         let loaded = || image.segments().iter().filter(|segment| segment.kind == PT_LOAD);
         let memory = loaded().map(|one| one.address + one.memory_size).max().unwrap_or(0).next_multiple_of(PAGE);
@@ -44,7 +44,7 @@ impl Start {
         let offset = kept.next_multiple_of(PAGE);
         let first = loaded().next().map_or(0, |one| one.address.wrapping_sub(one.offset));
         let apart = memory.wrapping_sub(first);
-        if head.table_at.is_none() {
+        if head.table_at.is_none() || !may_be_started(image) {
             return Self { kept, offset, address: memory };
         }
         match apart.checked_sub(offset) {
@@ -53,6 +53,13 @@ impl Start {
             None => Self { kept, offset, address: first.wrapping_add(offset) },
         }
     }
+}
+
+/// Whether the kernel may start it. Libraries have an entry for no reason, too.
+fn may_be_started(image: &Image<'_>) -> bool {
+    let has_loader = image.segments().iter().any(|segment| segment.kind == PT_INTERP);
+    let is_library = image.kind() == Kind::SharedLibrary && (image.entry() == 0 || image.dynamic().soname().is_some());
+    has_loader || !is_library
 }
 
 /// Everything that is needed to write the file.

@@ -82,6 +82,21 @@ fn a_library_runs_in_the_place_of_its_original() {
 }
 
 #[test]
+fn zeros_of_a_library_are_not_in_its_copy() {
+    let bench = Bench::new();
+    let flags = "-O2 -fPIC -shared -std=c++17 -DROOM -Wl,-soname,libshapes.so -Wl,--build-id=none";
+    let library = bench.build("library.cpp", flags, "libshapes.so");
+    let program = bench.build("user.cpp", "-O2 -std=c++17 -L. -lshapes -Wl,-rpath,$ORIGIN", "user");
+    let expected = bench.run(&program);
+    let (copy, output) = bench.instrument(&library, "copy.so", Levels::ALL, false);
+    let image = Image::parse(&output.bytes).expect("an image");
+    assert_ne!(image.segment_table(), 64, "there was room for more headers");
+    assert!(output.bytes.len() < 1 << 20, "{} bytes", output.bytes.len());
+    std::fs::copy(&copy, &library).expect("it can be replaced");
+    assert_eq!(bench.run(&program), expected);
+}
+
+#[test]
 fn strip_and_objcopy_still_work_on_dynamic_programs() {
     let bench = Bench::new();
     for flags in ["-O2", "-O2 -no-pie"] {
@@ -117,6 +132,9 @@ fn moved_code_has_names() {
         assert_eq!(count("tare_stub_exit"), 1, "stripped: {strip}");
         // The original, and the copy with probes; of a leaf there is one without as well.
         assert_eq!((count("main"), count("leaf")), if strip { (1, 0) } else { (2, 3) }, "stripped: {strip}");
+        let strings = image.section(".strtab").expect("strings");
+        let strings = &output.bytes[usize::try_from(strings.offset).expect("small")..][..usize::try_from(strings.size).expect("small")];
+        assert_eq!(strings.windows(6).filter(|bytes| *bytes == b"\0main\0").count(), 1, "stripped: {strip}");
     }
 }
 

@@ -27,3 +27,6 @@ extern "C" int guarded(int x)
         return -1;
     }
 }
+#ifdef ROOM
+extern "C" { char room[3 << 20]; }
+#endif
