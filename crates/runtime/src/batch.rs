@@ -26,8 +26,12 @@ use tare_format::graph::{BATCHES, BatchRecord, COST_UNIT, MAX_BATCHES, NODE_BATC
 const SHORT: u64 = 6_000;
 /// The first batches of a record: they are shorter and oftener quiet, so that an estimate is there soon.
 const EARLY: u64 = 48;
-/// Calls of a batch after these.
+/// The first ones that are not of full length.
+const LATER: u64 = 2 * EARLY;
+/// Calls of a batch after the one and after the other: what a boundary costs beyond the time that it counts, as the program finds caches and
+/// predictions changed, is some 1,000 ticks on a Zen 4.
 const LATER_BATCH: u16 = 4 * BATCH;
+const LATE_BATCH: u16 = 16 * BATCH;
 /// Batches after which the focus moves on.
 const SLICE: u64 = 12;
 /// Ticks after which a node in focus whose calls do not come is given up for the sake of others (some ms).
@@ -247,10 +251,14 @@ fn taken(record: &LiveBatch) -> u64 {
     record.on.iter().map(|sums| sums.batches.load(Relaxed)).sum()
 }
 
-/// The first batches are short, so that an estimate is there soon; later ones are longer, so that little is left of
+/// The first batches are short, so that an estimate is there soon; later ones are longer and longer, so that little is left of
 /// what a boundary costs beyond the time that it counts.
 fn length_of_next(record: &LiveBatch) -> u16 {
-    if taken(record) < EARLY { BATCH } else { LATER_BATCH }
+    match taken(record) {
+        ..EARLY => BATCH,
+        EARLY..LATER => LATER_BATCH,
+        _ => LATE_BATCH,
+    }
 }
 
 /// One batch in 40 is quiet and counts a part twice, one in 10 is quiet, one in 20 is diverted; the first ones oftener. Where chance has

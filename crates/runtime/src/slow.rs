@@ -50,6 +50,9 @@ struct Place {
 pub(crate) extern "C" fn slow_path(state: &'static ThreadState, region: u32, sp: u64, ticks: u64, kind: u32) -> u32 {
     let place = Place { region, sp, return_address: sp - u64::from(kind & !KINDS) };
     let ticks = if fork::notice() { fenced() } else { ticks };
+    if let Some(local) = Local::of(state) {
+        count_way_out(local);
+    }
     let answer = match kind & KINDS {
         EXIT => exit(state, place, ticks),
         ENTER_LEAF => enter(state, place, ticks, Door::Leaf),
@@ -157,6 +160,9 @@ pub(crate) fn is_elsewhere(local: Local, sp: u64) -> bool {
     })
 }
 
+/// More ticks on the way out of a slow path (some 8 µs) are not its own.
+const MOST_WAY_OUT: u64 = 20_000;
+
 /// Ticks of a slow path outside of its own clock readings.
 static TAIL: AtomicU64 = AtomicU64::new(0);
 
@@ -176,5 +182,18 @@ fn count(local: Local, begin: u64) {
     let spent = end.saturating_sub(begin.max(local.opened()));
     local.count_tool(node, spent);
     add(&local.arena.location().slow_ticks, spent);
+    local.state.counted.store(now, Relaxed);
+    local.state.counted_to.store(local.arena.index_of(node), Relaxed);
     local.publish(now);
+}
+
+/// Counts what the way out of the last slow path took: how much the kernel takes to let signals in again depends on what the program did
+/// to caches and predictions. Where a signal came in then, its handler is not the tool's.
+fn count_way_out(local: Local) {
+    let state = local.state;
+    let took = state.left.load(Relaxed).saturating_sub(state.counted.load(Relaxed));
+    if (1..MOST_WAY_OUT).contains(&took) && state.counted.swap(0, Relaxed) != 0 {
+        local.count_tool(local.arena.node(state.counted_to.load(Relaxed)), took);
+        add(&local.arena.location().slow_ticks, took);
+    }
 }

@@ -64,7 +64,11 @@ pub(crate) struct ThreadState {
     pub(crate) wrapped: AtomicU64,
     /// The end of the stack that slow paths run on; null while the thread has none, or is on it.
     pub(crate) slow_stack: AtomicPtr<u8>,
-    reserved: [AtomicU64; 3],
+    /// When the door was left last; up to when the slow path was counted then, and the node to which it was.
+    pub(crate) left: AtomicU64,
+    pub(crate) counted: AtomicU64,
+    pub(crate) counted_to: AtomicU32,
+    reserved: [AtomicU32; 3],
 }
 
 const _: () = assert!(size_of::<ThreadState>() == 192);
@@ -125,6 +129,7 @@ core::arch::global_asm!(
     LEAF_ID = const tare_format::probe::LEAF_ID_AFTER_RETURN,
     REGION_TOKEN = const tare_format::probe::REGION_TOKEN,
     SLOW_STACK = const offset_of!(ThreadState, slow_stack),
+    WAS_LEFT = const offset_of!(ThreadState, left),
     SAVE_AREA = const 2752,
     ROOM = const 1600,
     SET_MASK = const libc::SIG_SETMASK,
@@ -228,7 +233,7 @@ impl ThreadState {
         self.arena.store(core::ptr::null_mut(), Relaxed);
         self.slow_stack.store(core::ptr::null_mut(), Relaxed);
         self.metrics.store(core::ptr::null_mut(), Relaxed);
-        for word in [&self.last, &self.focus_since] {
+        for word in [&self.last, &self.focus_since, &self.left, &self.counted] {
             word.store(0, Relaxed);
         }
         self.overhead.store(0, Relaxed);

@@ -539,6 +539,11 @@ tare_slow_entry_door:
 7:      lea     -32(%rbp), %rsi
         xor     %edx, %edx
         SIGNALS
+        mov     -16(%rbp), %rdi
+        rdtsc
+        shl     $32, %rdx
+        or      %rdx, %rax
+        mov     %rax, {WAS_LEFT}(%rdi)
         FROM_RUST
         ret
         .cfi_endproc
