@@ -58,6 +58,8 @@ pub struct Abi {
     pub status: StatusLayout,
     /// Whether several communicators can be made at once. In Open MPI 4.1 `MPI_Comm_idup` hangs where others are under way on other communicators.
     pub makes_several: bool,
+    /// Shadows that a process has at most: an eighth of the communicators that the library can have.
+    pub most_shadows: usize,
     /// `MPI_PROC_NULL`.
     pub proc_null: i32,
     /// `MPI_ROOT`.
@@ -100,6 +102,10 @@ pub struct Abi {
     pub request_null: Constant,
     /// `MPI_DATATYPE_NULL`.
     pub datatype_null: Constant,
+    /// `MPI_FILE_NULL`.
+    pub file_null: Constant,
+    /// `MPI_WIN_NULL`.
+    pub win_null: Constant,
     /// `MPI_INFO_NULL`.
     pub info_null: Constant,
     /// `MPI_BYTE`.

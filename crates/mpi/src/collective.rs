@@ -122,10 +122,10 @@ fn tell(call: &mut Call<'_>, span: &Span, comm: &Comm, dependence: Dependence, r
 }
 
 /// Carries the delays of the members of a communicator that have made something together, if all have; all of them call this, also
-/// where the call has failed. Whether all have.
-pub(crate) fn carry_if_all(call: &mut Call<'_>, span: &Span, comm: &Comm, gathering: Option<Gathering>) -> bool {
+/// where the call has failed, or an error handler of the program says that it has not and nothing is there. Whether all have.
+pub(crate) fn carry_if_all(call: &mut Call<'_>, span: &Span, comm: &Comm, gathering: Option<Gathering>, is_there: bool) -> bool {
     let session = call.session;
-    let (failed, mut any_failed) = (i64::from(!span.succeeded()), 1_i64);
+    let (failed, mut any_failed) = (i64::from(!span.succeeded() || !is_there), 1_i64);
     let Some(shadow) = comm.shadow.filter(|_| comm.size > 1) else { return failed == 0 };
     let (from, to) = (&raw const failed as usize, &raw mut any_failed as usize);
     let asked = session.ask(Id::MPI_Allreduce, [from, to, 1, session.handles.int64, session.handles.max, shadow]);

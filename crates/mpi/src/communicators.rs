@@ -23,7 +23,7 @@ use crate::memory::{handle, int, read_handle};
 use crate::session::Session;
 use crate::table::Id;
 use crate::transport::Early;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -38,6 +38,8 @@ pub(crate) struct Comm {
     pub(crate) key: u64,
     /// Its shadow, where delays travel.
     pub(crate) shadow: Option<usize>,
+    /// Whether that has been freed. (What a process has for itself alone may be known under several handles.)
+    is_freed: AtomicBool,
     /// What is added to the rank of a partner to get its rank in the shadow.
     pub(crate) offset: i32,
     /// Members (of the local group).
@@ -192,8 +194,8 @@ impl Comm {
         let meeting = OnceLock::new();
         #[rustfmt::skip]
         let mut comm = Self {
-            key, shadow: None, offset: 0, size, rank, inter, queue, missed, early, numbered, parted, epochs, joint, locks, met, visitors, carrying, meeting, handle, peers,
-            neighbours,
+            key, shadow: None, is_freed: AtomicBool::new(false), offset: 0, size, rank, inter, queue, missed, early, numbered, parted, epochs, joint, locks, met, visitors,
+            carrying, meeting, handle, peers, neighbours,
         };
         comm.shadow = shadow(&comm)?;
         if let Some(shadow) = comm.shadow.filter(|_| inter) {
@@ -205,8 +207,11 @@ impl Comm {
         Some(comm)
     }
 
-    /// All members, in their order.
+    /// All members, in their order; `None` where there is no room for it.
     fn cast_shadow(session: &Session, handle: usize, inter: bool) -> Option<usize> {
+        if !session.room.is_there(session, handle, inter) {
+            return None;
+        }
         let mut shadow = 0_usize;
         if inter {
             session.ask(Id::MPI_Intercomm_merge, [handle, 0, &raw mut shadow as usize])?;
@@ -218,6 +223,7 @@ impl Comm {
             made?;
         }
         session.ask(Id::MPI_Comm_set_errhandler, [shadow, session.handles.errors_return])?;
+        session.room.take();
         Some(shadow)
     }
 
@@ -237,9 +243,8 @@ impl Comm {
         if let (Some(board), Some(meeting)) = (session.board(), self.meeting()) {
             board.forget(meeting.name());
         }
-        if let Some(mut shadow) = self.shadow {
-            // Best effort: a shadow that is not freed costs memory alone.
-            let _ = session.ask(Id::MPI_Comm_free, [&raw mut shadow as usize]);
+        if let Some(shadow) = self.shadow.filter(|_| !self.is_freed.swap(true, Ordering::Relaxed)) {
+            session.room.give_back(session, shadow);
         }
     }
 
@@ -355,6 +360,8 @@ pub(crate) fn create(call: &mut Call<'_>, new: Position, from: Origin) -> Span {
         if parent.is_none() {
             collective::carry(call, &span, &made, None, Dependence::All, 0);
         }
+    } else if parent.is_none() {
+        call.uncovered();
     }
     span
 }

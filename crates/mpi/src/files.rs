@@ -73,8 +73,9 @@ pub(crate) fn open(call: &mut Call<'_>, comm: Position, new: Position) -> Span {
         call.uncovered();
         return span;
     };
-    if collective::carry_if_all(call, &span, &known, gathering) {
-        let file = read_pointer(call.arguments[new]);
+    let null = session.handles.file_null;
+    let file = if span.succeeded() { read_pointer(call.arguments[new]) } else { null };
+    if collective::carry_if_all(call, &span, &known, gathering, file != null) {
         if known.size > 1 {
             session.files.add_under(session, file, parent, gathering);
         } else {

@@ -56,6 +56,7 @@ pub mod openmpi;
 mod parted;
 mod probing;
 mod real;
+mod room;
 mod session;
 mod shadows;
 mod spawned;

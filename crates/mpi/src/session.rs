@@ -6,6 +6,7 @@ use crate::clocks::Clocks;
 use crate::communicators::Communicators;
 use crate::completion::Requests;
 use crate::real::Real;
+use crate::room::Room;
 use crate::shadows::Late;
 use crate::spawned::Circles;
 use crate::table::Id;
@@ -33,6 +34,7 @@ pub(crate) struct Session {
     /// The most members that one had.
     base_size: AtomicI32,
     pub(crate) communicators: Communicators,
+    pub(crate) room: Room,
     /// Windows for one-sided communication, each with the members of its communicator.
     pub(crate) windows: Communicators,
     /// Files that several processes have opened together, each with the members of its communicator.
@@ -57,6 +59,8 @@ pub(crate) struct Handles {
     pub(crate) comm_null: usize,
     pub(crate) request_null: usize,
     pub(crate) datatype_null: usize,
+    pub(crate) file_null: usize,
+    pub(crate) win_null: usize,
     pub(crate) info_null: usize,
     pub(crate) byte: usize,
     pub(crate) int64: usize,
@@ -72,6 +76,8 @@ impl Handles {
             comm_null: abi.comm_null.resolve(abi)?,
             request_null: abi.request_null.resolve(abi)?,
             datatype_null: abi.datatype_null.resolve(abi)?,
+            file_null: abi.file_null.resolve(abi)?,
+            win_null: abi.win_null.resolve(abi)?,
             info_null: abi.info_null.resolve(abi)?,
             byte: abi.byte.resolve(abi)?,
             int64: abi.int64.resolve(abi)?,
@@ -94,6 +100,7 @@ impl Session {
             base: AtomicUsize::new(0),
             base_size: AtomicI32::new(0),
             communicators: Communicators::default(),
+            room: Room::default(),
             windows: Communicators::default(),
             files: Communicators::default(),
             circles: Circles::default(),

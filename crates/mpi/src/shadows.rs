@@ -107,7 +107,7 @@ impl ShadowCollective {
 
     /// Waits until it is through if it is under way, for as long as its members may be at it. Whether it is.
     pub(crate) fn is_through(&mut self, session: &Session, comm: &Comm) -> bool {
-        if self.flying && is_through(session, Some(comm), &mut self.request) {
+        if self.flying && is_through(session, Some(comm), || test(session, &mut self.request)) {
             self.lands(session);
         }
         !self.flying
@@ -130,10 +130,10 @@ impl ShadowCollective {
 }
 
 /// Waits until something of ours that all members have started is through, for as long as they may be at it. Whether it is.
-pub(crate) fn is_through(session: &Session, comm: Option<&Comm>, request: &mut usize) -> bool {
+pub(crate) fn is_through(session: &Session, comm: Option<&Comm>, mut is_over: impl FnMut() -> bool) -> bool {
     let started = now();
     let mut attended = started;
-    while !test(session, request) {
+    while !is_over() {
         let here = now();
         if comm.is_some_and(|comm| !is_neglected(session, comm)) {
             attended = here;
@@ -141,6 +141,8 @@ pub(crate) fn is_through(session: &Session, comm: Option<&Comm>, request: &mut u
         if here.0.saturating_sub(started.0) > MOST_PATIENCE || here.0.saturating_sub(attended.0) > PATIENCE {
             return false;
         }
+        // Who is needed may wait for this processor.
+        std::thread::yield_now();
     }
     true
 }

@@ -186,9 +186,14 @@ impl Slots {
 
 /// Whether a request of ours is complete.
 pub(crate) fn test(session: &Session, request: &mut usize) -> bool {
+    ended(session, request).is_some()
+}
+
+/// How a request of ours has ended: whether it has succeeded. `None` where it is under way.
+pub(crate) fn ended(session: &Session, request: &mut usize) -> Option<bool> {
     let mut flag = 0_i32;
     let asked = session.ask(Id::MPI_Test, [&raw mut *request as usize, &raw mut flag as usize, session.abi.status_ignore]);
-    asked.is_none() || flag != 0
+    if asked.is_none() { Some(false) } else { (flag != 0).then_some(true) }
 }
 
 /// The shadow of one communicator, for matching.

@@ -15,8 +15,9 @@ pub(crate) fn create(call: &mut Call<'_>, comm: Position, new: Position) -> Span
     let span = call.run();
     match known {
         Some(known) => {
-            if collective::carry_if_all(call, &span, &known, gathering) {
-                let window = read_handle(session.abi, call.arguments[new], 0);
+            let null = session.handles.win_null;
+            let window = if span.succeeded() { read_handle(session.abi, call.arguments[new], 0) } else { null };
+            if collective::carry_if_all(call, &span, &known, gathering, window != null) {
                 session.windows.add_under(session, window, parent, gathering);
             }
         }

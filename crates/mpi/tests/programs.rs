@@ -91,6 +91,27 @@ fn bytes_and_partners_of_accesses_to_windows_are_counted() {
     }
 }
 
+/// Shadows leave most of MPICH's communicators to the program. Its world and what each process has for itself have one already; calls on those that
+/// have none are counted, and once there is room again new ones have one.
+#[test]
+fn more_communicators_than_there_is_room_for_shadows() {
+    let program = Program::compile(Mpi::Mpich, "many.c");
+    let (plain, run) = (program.plain(&[]), program.measured(&[]));
+    assert!(run.output.status.success(), "{}", String::from_utf8_lossy(&run.output.stderr));
+    let lines =
+        |output: &std::process::Output| String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect::<std::collections::BTreeSet<_>>();
+    assert_eq!((lines(&plain).len(), lines(&plain)), (2, lines(&run.output)));
+    let without = 300 - u64::try_from(tare_mpi::mpich::ABI.most_shadows - 2).expect("a small number");
+    assert_eq!(run.processes.iter().map(|process| process.header.uncovered_calls).collect::<Vec<_>>(), [without; 2]);
+}
+
+#[test]
+fn files_that_are_not_there_where_all_is_said_to_be_well() {
+    for mpi in BOTH {
+        Program::compile(mpi, "nofile.c").check(&[]);
+    }
+}
+
 #[test]
 fn files_by_romio_within_open_mpi() {
     Program::compile(Mpi::OpenMpi, "io.c").check(&[("OMPI_MCA_io", "romio321")]);

@@ -1,0 +1,51 @@
+//! Room for shadows: a library has a limited number of communicators (MPICH 2048 for a process, together with windows and files), and what
+//! shadows take the program does not have. So a process has a limited number of shadows at a time, and where any member of a communicator has no
+//! room for one more, none of them has one there: calls on it count as such that may have waited for others in a way that is not known.
+
+use crate::memory::word;
+use crate::session::Session;
+use crate::table::Id;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+/// Shadows that this process has.
+#[derive(Debug, Default)]
+pub(crate) struct Room(AtomicUsize);
+
+impl Room {
+    /// There is one more.
+    pub(crate) fn take(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Frees a shadow.
+    pub(crate) fn give_back(&self, session: &Session, shadow: usize) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+        discard(session, shadow);
+    }
+
+    /// What this process tells the others: 1 where it has no room for one more, otherwise 0.
+    pub(crate) fn lacks(&self, session: &Session) -> i64 {
+        i64::from(self.0.load(Ordering::Relaxed) >= session.abi.most_shadows)
+    }
+
+    /// Whether all members of the program's communicator have room for its shadow; all of them call this. They ask before they make one: where
+    /// the library has no communicator left, its failure would go to the program's error handler.
+    pub(crate) fn is_there(&self, session: &Session, comm: usize, inter: bool) -> bool {
+        let (mut lacks, mut any) = (self.lacks(session), 1_i64);
+        // What an inter-communicator joins comes from the other group: the first time what those say, then what they have heard of us.
+        for _ in 0..=i32::from(inter) {
+            let (from, to, handles) = (&raw const lacks as usize, &raw mut any as usize, &session.handles);
+            if session.ask(Id::MPI_Allreduce, [from, to, word(1), handles.int64, handles.max, comm]).is_none() {
+                return false;
+            }
+            lacks = lacks.max(any);
+        }
+        lacks == 0
+    }
+}
+
+/// Frees a shadow.
+pub(crate) fn discard(session: &Session, mut shadow: usize) {
+    // Best effort: a shadow that is not freed costs memory alone.
+    let _ = session.ask(Id::MPI_Comm_free, [&raw mut shadow as usize]);
+}
