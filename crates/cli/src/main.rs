@@ -33,6 +33,7 @@ mod pace;
 mod pattern;
 mod probe_cost;
 mod progress;
+mod remains;
 mod results;
 mod rundir;
 mod source_files;

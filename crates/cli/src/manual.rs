@@ -7,6 +7,9 @@ use clap_mangen::Man;
 
 use crate::args::Arguments;
 
+/// Of when the manual is: the date that the changelog has for this version.
+const DATED: &str = "2026-11-24";
+
 /// A page of the manual.
 pub(crate) struct Page {
     /// Name of its file, such as `tare-profile.1`.
@@ -37,7 +40,7 @@ pub(crate) fn pages() -> io::Result<Vec<Page>> {
 fn page(command: Command, others: &[String]) -> io::Result<Vec<u8>> {
     let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let has_verbs = command.has_subcommands();
-    let man = Man::new(command.clone()).manual("Tareweight");
+    let man = Man::new(command.clone()).date(DATED).source(concat!("tare ", env!("CARGO_PKG_VERSION"))).manual("Tareweight");
     let mut text = Vec::new();
     man.render_title(&mut text)?;
     man.render_name_section(&mut text)?;

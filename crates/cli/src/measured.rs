@@ -138,6 +138,18 @@ pub(crate) fn into_file(mut command: Command, output: &Path) -> Result<Command, 
     Ok(command)
 }
 
+/// Finds what is to be preloaded before anything is made or started: a refusal then leaves nothing behind.
+pub(crate) fn check(targets: &[Target], setting: Setting) -> Result<(), Failure> {
+    let mut kinds: Vec<Option<Mpi>> = targets.iter().map(|target| target.mpi).collect();
+    kinds.dedup();
+    kinds.into_iter().try_for_each(|mpi| check_hidden(mpi, setting))
+}
+
+/// The same of programs that cannot be seen.
+pub(crate) fn check_hidden(mpi: Option<Mpi>, setting: Setting) -> Result<(), Failure> {
+    installation::preloads(mpi, metrics::need_tally(setting.metrics)).map(drop)
+}
+
 /// The command that a launch line becomes under the runtime.
 pub(crate) fn command(run: &RunDirectory, id: &str, line: &[OsString], targets: &[Target], setting: Setting) -> Result<Command, Failure> {
     let mut specs = Vec::with_capacity(targets.len());

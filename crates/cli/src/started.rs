@@ -21,6 +21,8 @@ pub(crate) struct Started {
     pub(crate) run: RunDirectory,
     /// The command, for a head line.
     pub(crate) program: String,
+    /// Whether the directory was there before.
+    was_there: bool,
     child: Child,
     /// What the program and its measurement print.
     output: File,
@@ -34,6 +36,7 @@ impl Started {
         // What is wrong with a command whose programs are not found, measuring it says.
         let programs = launch::programs(command).unwrap_or_default();
         let named = programs.first().map_or(Path::new(first), |program| &program.path);
+        let was_there = output.is_some_and(Path::exists);
         let run = RunDirectory::create(output, named)?;
         let failed = |error: &std::io::Error| Failure::io(Code::Unavailable, "start", &tare, error);
         let output = tempfile::tempfile().map_err(|error| failed(&error))?;
@@ -43,13 +46,18 @@ impl Started {
         line.stdin(Stdio::null()).stdout(end(&output)?).stderr(end(&output)?);
         let child = line.spawn().map_err(|error| failed(&error))?;
         let program = shell::line(&command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>());
-        Ok(Self { run, program, child, output })
+        Ok(Self { run, program, was_there, child, output })
     }
 
     /// How the command ended, if it has.
     pub(crate) fn ended(&mut self) -> Option<String> {
         let status = self.child.try_wait().ok().flatten()?;
         Some(format!("exit status {}", status_of(status)))
+    }
+
+    /// Whether no run has begun: what could not be started says why.
+    pub(crate) fn is_void(&self) -> bool {
+        self.run.read_record().is_err()
     }
 
     /// Tells the command to stop.
@@ -71,6 +79,10 @@ impl Started {
             let status = self.child.try_wait().map_err(failed)?;
             at += self.print_from(at).map_err(failed)?;
             if let Some(status) = status {
+                if self.is_void() && !self.was_there {
+                    // It is empty, or it stays.
+                    let _ = std::fs::remove_dir(&self.run.path);
+                }
                 return Ok(ExitCode::from(status_of(status)));
             }
             std::thread::sleep(POLL);

@@ -78,6 +78,7 @@ fn a_runtime_of_another_build_is_refused_before_anything_runs() {
     let (status, printed, said) = profiled("other");
     assert_eq!((status, printed.as_str()), (Some(69), ""), "{said}");
     assert!(said.contains("libtare.so is of another build than this command") && said.contains("make build"), "{said}");
+    assert!(!place.path().join("other").exists(), "what is refused leaves nothing behind");
     std::fs::write(place.path().join("libtare.so"), &bytes).expect("room for a copy");
     let (status, printed, said) = profiled("same");
     assert_eq!((status, printed.as_str()), (Some(0), "started\n"), "{said}");

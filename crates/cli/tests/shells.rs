@@ -100,6 +100,14 @@ fn every_verb_has_a_page_that_man_reads_with_all_its_options() {
     let of_profile = synopsis("profile");
     assert!(of_profile.contains(" P%]") && of_profile.ends_with(" \\-\\- [CMD...]"), "{of_profile}");
     assert!(text(&printed(&place, "")).contains("tare\\-profile(1)"));
+    // Each page says of which version it is and of when, as the changelog does.
+    let changelog = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../CHANGELOG.md")).expect("the changelog");
+    let version = changelog.lines().find_map(|line| line.strip_prefix("## ")).expect("a version");
+    let (number, date) = (version.split([',', ' ']).next().unwrap_or_default(), version[version.len() - 11..].trim_end_matches(')'));
+    for verb in ["", "query"] {
+        let title = text(&printed(&place, verb)).lines().find(|line| line.starts_with(".TH ")).expect("a title").to_string();
+        assert!(title.contains(date) && title.contains(&format!("tare {number}")), "{title}");
+    }
     assert_eq!(place.tare().args(["manual", "nothing"]).output().expect("tare can be started").status.code(), Some(64));
 }
 

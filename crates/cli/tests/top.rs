@@ -158,6 +158,12 @@ fn a_run_that_is_over_is_looked_through_by_keys() {
     // What is no run is said first, and of a program what shows it.
     let output = top(&place, &["nosuch"]).output().expect("tare can be started");
     assert_eq!((output.status.code(), text(&output.stderr).contains("nosuch does not exist")), (Some(66), true));
+    // A command that cannot be started has no frame, and leaves no directory.
+    let before = std::fs::read_dir(place.path()).expect("the place").count();
+    let output = top(&place, &["--once", "--", "nosuch"]).output().expect("tare can be started");
+    assert_eq!(output.status.code(), Some(66));
+    assert!(!text(&output.stdout).contains("Region") && text(&output.stdout).contains("`nosuch` is neither a file nor a command"));
+    assert_eq!(std::fs::read_dir(place.path()).expect("the place").count(), before);
     let output = top(&place, &[program.to_str().expect("UTF-8")]).output().expect("tare can be started");
     assert!(text(&output.stderr).contains("try: tare top -- "), "{}", text(&output.stderr));
     let output = top(&place, &["run", "--once"]).env_remove("COLUMNS").output().expect("tare can be started");

@@ -6,6 +6,7 @@
 //! * [`names`]: the part of a graph file that names regions which no description holds.
 //! * [`note`]: how an instrumented image tells the runtime where its description and slots are.
 //! * [`probe`]: the agreement between a probe site in an image and the runtime that serves it.
+//! * [`shared`]: what files in shared memory are called by which processes of a run find each other.
 //! * [`tally`]: the agreement between the runtime and the library that counts allocation and I/O, and what it counts by file.
 //! * [`ids`]: the numbers that mean something, each with a type of its own.
 //!
@@ -23,4 +24,5 @@ pub mod names;
 pub mod note;
 pub mod probe;
 mod record;
+pub mod shared;
 pub mod tally;

@@ -48,6 +48,7 @@ use tare_delay::completion::Moment;
 use tare_delay::locks::Holding;
 use tare_delay::visits::{Look, Visit};
 use tare_format::ids::{Rank, Ticks};
+use tare_format::shared::{BOARD, MEMORY};
 use tare_runtime::process::now;
 
 /// Visits of a process that are remembered.
@@ -180,7 +181,7 @@ impl Board {
         for (page, &other) in (0..).zip(&here) {
             pages[other] = page;
         }
-        let name = format!("/dev/shm/tare-board-{:016x}", all[2 * here[0] + 1]);
+        let name = format!("{MEMORY}/{BOARD}{:016x}", all[2 * here[0] + 1]);
         let length = here.len() * size_of::<Page>() + mail::letters(here.len()) * size_of::<Letter>();
         let is_first = here[0] == rank;
         let made = if is_first { map(&name, length, true) } else { None };

@@ -21,6 +21,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use tare_format::shared::{CHILD, MEMORY};
 use tare_runtime::process::now;
 
 /// The variable of a child: `MARK,FIRST,DELAY`, which are the name of marks, the rank of the first child among all of the run, and the delay
@@ -30,8 +31,6 @@ const PARENT: &str = "TARE_PARENT";
 const AGAIN: &str = "TARE_AGAIN";
 /// What starts children.
 const ENV: &str = "/usr/bin/env";
-/// Where marks stand.
-const MEMORY: &str = "/dev/shm";
 /// Variables of who stands for an original, which is not so of others.
 const OF_A_COPY: [&str; 4] = [PARENT, AGAIN, "TARE_EXECUTABLE", "TARE_COPY"];
 
@@ -85,7 +84,7 @@ impl Parent {
     }
 
     fn marks_begin(&self) -> String {
-        format!("tare-child-{}-", self.mark)
+        format!("{CHILD}{}-", self.mark)
     }
 
     /// How many children have left their marks.

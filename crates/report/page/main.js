@@ -12,6 +12,7 @@ import { Matrix } from "./matrix.js";
 import { Detail } from "./detail.js";
 import { SourceView } from "./source.js";
 import { Marks } from "./waits.js";
+import { Summary } from "./summary.js";
 import { help, listenForKeys } from "./keys.js";
 
 const VIEWS = ["summary", "regions", "icicle", "ranks", "waits", "messages", "classes", "trust", "source", "about"];
@@ -112,7 +113,7 @@ async function start() {
   const { value, measured, difference } = data.spreads;
   const strings = await texts(data.strings);
   delete data.strings;
-  const [tree, regions, ...spreads] = await inTurn([data.tree, data.regions, value, measured, difference]);
+  const [tree, regions, times, ...spreads] = await inTurn([data.tree, data.regions, data.times, value, measured, difference]);
   const model = new Model(data, tree, regions, strings, spreads);
   if (model.ofRanks.isSmall) await model.ofRanks.load();
   if (!tree.rows) {
@@ -129,6 +130,7 @@ async function start() {
   listenForKeys(views, VIEWS, search);
   linkRows(model, table);
   new Marks(model);
+  new Summary(model, times);
   performance.mark("first view");
   await breathe();
   views.icicle = new Icicle(model);

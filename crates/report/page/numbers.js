@@ -74,7 +74,11 @@ export function figure(nanoseconds, below, above, isMarked, column) {
 
 /** A time that stands alone, with its unit. */
 export function alone(nanoseconds, below = 0, above = 0, isMarked = false) {
-  const column = columnFor(Math.max(Math.abs(nanoseconds), below, above), 6);
+  const largest = Math.max(Math.abs(nanoseconds), below, above);
+  const half = Math.max(below, above);
+  const [few, many] = [4, 6].map((digits) => columnFor(largest, digits));
+  const isSeen = (column) => half / column.scale >= 0.5 * 10 ** -column.last;
+  const column = isSeen(few) || !isSeen(many) ? few : many;
   if (isMarked) return `${about(plain(nanoseconds, column))}${THIN}${column.name} †`;
   return figure(nanoseconds, below, above, isMarked, column) + THIN + column.name;
 }

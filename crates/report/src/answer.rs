@@ -27,7 +27,7 @@ pub fn text(run: &Run, profile: &Profile, mode: Mode, answer: &Answer, page: &Pa
         let in_sum = if answer.sum.is_some() { "; they are in the sum of all" } else { "" };
         writer.words("  ", 2, &format!("({} more{in_sum})", exact_count(answer.left_out as u64, glyphs)));
     }
-    foot(&mut writer, run, mode, answer, &rows);
+    foot(&mut writer, run, profile, mode, answer, &rows);
     writer.finish()
 }
 
@@ -109,7 +109,7 @@ fn columns(profile: &Profile, answer: &Answer, rows: &[&Row], measure: usize, gl
 }
 
 /// What the figures mean.
-fn foot(writer: &mut Writer<'_>, run: &Run, mode: Mode, answer: &Answer, rows: &[&Row]) {
+fn foot(writer: &mut Writer<'_>, run: &Run, profile: &Profile, mode: Mode, answer: &Answer, rows: &[&Row]) {
     let glyphs = writer.glyphs();
     let has_times = answer.measures.iter().any(|measure| measure.reading() == Reading::Seconds);
     let has_counts = answer.measures.iter().any(|measure| measure.reading() != Reading::Seconds);
@@ -121,6 +121,10 @@ fn foot(writer: &mut Writer<'_>, run: &Run, mode: Mode, answer: &Answer, rows: &
             Reduction::Total => format!("Sum over {} ranks.", answer.ranks),
             Reduction::Longest => format!("The slowest of {} ranks.", answer.ranks),
         });
+    }
+    let has_threads = profile.locations.iter().any(|location| location.thread > 0);
+    if has_times && has_threads && answer.reduction != Reduction::Longest && answer.axis != Axis::Thread {
+        said.push("Times are of all threads together.".to_string());
     }
     let values = || rows.iter().flat_map(|row| row.values.iter().flatten());
     if run.was_compensated.is_some() && has_times {

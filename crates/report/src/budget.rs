@@ -119,6 +119,6 @@ mod tests {
         let threads = Spent { wrappers: 0.02, set_up: 0.013, ..spent };
         assert!(said(&threads).ends_with("; MPI wrappers took 2.0 % besides; setting threads up took 1.3 %"), "{}", said(&threads));
         let empty = Spent { probes: 2.5, set_up: 0.5, probes_low: 2.0, probes_high: 4.0, without_s: 20e-6, ..spent };
-        assert_eq!(said(&empty), "2.0 % allowed; the program itself took 20.00 us alone, and probes 60.00 us with their set-up");
+        assert_eq!(said(&empty), "2.0 % allowed; the program itself took 20.0 us alone, and probes 60.0 us with their set-up");
     }
 }

@@ -42,7 +42,7 @@ pub struct Source {
 
 /// The style, and the scripts in the order in which they build on each other.
 const STYLE: &str = include_str!("../page/page.css");
-const SCRIPTS: [&str; 21] = [
+const SCRIPTS: [&str; 22] = [
     include_str!("../page/numbers.js"),
     include_str!("../page/columns.js"),
     include_str!("../page/model.js"),
@@ -62,6 +62,7 @@ const SCRIPTS: [&str; 21] = [
     include_str!("../page/detail.js"),
     include_str!("../page/source.js"),
     include_str!("../page/waits.js"),
+    include_str!("../page/summary.js"),
     include_str!("../page/keys.js"),
     include_str!("../page/main.js"),
 ];

@@ -34,6 +34,8 @@ impl Page {
     pub const LEAST_WIDTH: usize = 24;
     /// Lines without an end: no name is as long.
     pub const UNLIMITED: usize = 1 << 20;
+    /// Where sentences end on these.
+    const SENTENCES: usize = 80;
 
     pub(crate) fn glyphs(&self) -> &'static Glyphs {
         if self.unicode { &Glyphs::UNICODE } else { &Glyphs::ASCII }
@@ -209,12 +211,13 @@ impl<'a> Writer<'a> {
 
     /// Words in as many lines as they need; lines after the first are indented by `indent`.
     pub(crate) fn words(&mut self, first: &str, indent: usize, text: &str) {
-        let indent = indent.min(self.room() / 2);
+        let room = if self.page.width < Page::UNLIMITED { self.room() } else { Page::SENTENCES };
+        let indent = indent.min(room / 2);
         let text = plain(text, self.page);
         let mut line = plain(first, self.page);
         let mut is_empty = true;
         for word in text.split(' ').filter(|word| !word.is_empty()) {
-            if !is_empty && width(&line) + 1 + width(word) > self.room() {
+            if !is_empty && width(&line) + 1 + width(word) > room {
                 self.line(&line);
                 line = " ".repeat(indent);
                 is_empty = true;

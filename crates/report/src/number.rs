@@ -109,6 +109,14 @@ impl Column {
         Self::with_digits(largest, DIGITS)
     }
 
+    /// That of a figure which stands alone: with as many digits more as its interval needs to be seen, where so many do.
+    fn for_figure(figure: &Figure) -> Self {
+        let largest = figure.value.abs().max(figure.half_width());
+        let [few, many] = [DIGITS, DIGITS_ALONE].map(|digits| Self::with_digits(largest, digits));
+        let is_seen = |column: &Self| figure.half_width() * column.unit.per_second() >= 0.5 * 10_f64.powi(-column.last);
+        if is_seen(&few) || !is_seen(&many) { few } else { many }
+    }
+
     fn with_digits(largest: f64, digits: i32) -> Self {
         let unit = Unit::for_seconds(largest);
         let scaled = (largest * unit.per_second()).abs().max(1.0);
@@ -189,7 +197,7 @@ impl Column {
 
 /// A single figure with its unit.
 pub(crate) fn figure_with_unit(figure: &Figure, glyphs: &Glyphs) -> String {
-    let column = Column::with_digits(figure.value.abs().max(figure.half_width()), DIGITS_ALONE);
+    let column = Column::for_figure(figure);
     if figure.mark.is_some() {
         let marked = column.figure(figure, glyphs);
         let value = marked.trim_end_matches(glyphs.dagger).trim_end();
@@ -198,21 +206,20 @@ pub(crate) fn figure_with_unit(figure: &Figure, glyphs: &Glyphs) -> String {
     format!("{}{}{}", column.figure(figure, glyphs), glyphs.thin_space, column.unit.name(glyphs))
 }
 
-/// A single time with its unit and four digits.
-#[must_use]
-pub fn time_with_unit(seconds: f64, glyphs: &Glyphs) -> String {
-    if seconds.abs() >= 3600.0 {
-        return duration(seconds);
-    }
-    let unit = Unit::for_seconds(seconds);
-    let value = seconds * unit.per_second();
-    let whole_digits = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
-    let text = fixed(value, (3 - whole_digits).clamp(0, 3), glyphs);
-    format!("{text}{}{}", glyphs.thin_space, unit.name(glyphs))
+/// The same, and beside it a time without an interval: in its unit, with as many places, and three digits at least.
+pub(crate) fn figure_and_time(figure: &Figure, seconds: f64, glyphs: &Glyphs) -> (String, String) {
+    let (text, column) = (figure_with_unit(figure, glyphs), Column::for_figure(figure));
+    let is_digit = |character: char| character.is_ascii_digit() || character == '.';
+    let value = text.trim_start_matches(|character| !is_digit(character)).split(|character| !is_digit(character)).next().unwrap_or_default();
+    let places = value.split_once('.').map_or(0, |(_, fraction)| fraction.len() as i32);
+    let time = seconds * column.unit.per_second();
+    let least = if time == 0.0 { 0 } else { (2 - time.abs().log10().floor() as i32).clamp(0, 2) };
+    (text, format!("{}{}{}", fixed(time, places.max(least), glyphs), glyphs.thin_space, column.unit.name(glyphs)))
 }
 
-/// A time in a sentence, of which no interval is known: three digits.
-pub(crate) fn time_in_words(seconds: f64, glyphs: &Glyphs) -> String {
+/// A single time of which no interval is known, with its unit: three digits.
+#[must_use]
+pub fn time_with_unit(seconds: f64, glyphs: &Glyphs) -> String {
     if seconds.abs() >= 3600.0 {
         return duration(seconds);
     }
@@ -300,6 +307,24 @@ mod tests {
 
     fn figure(value: f64, half: f64) -> Figure {
         Figure { value, low: value - half, high: value + half, mark: None }
+    }
+
+    #[test]
+    fn a_headline_has_as_many_digits_as_can_be_read_and_the_time_beside_it_as_many_places() {
+        let glyphs = Glyphs { thin_space: " ", ..Glyphs::UNICODE };
+        let said = |figure: Figure, seconds: f64| figure_and_time(&figure, seconds, &glyphs);
+        assert_eq!(said(figure(84.3123, 0.1234), 86.9021), ("84.31 ± 0.12 s".into(), "86.90 s".into()));
+        assert_eq!(said(Figure { value: 0.2934, low: 0.2891, high: 0.3021, mark: None }, 0.30761), ("293 (289 … 302) ms".into(), "308 ms".into()));
+        assert_eq!(said(figure(9.04, 1.2), 9.159), ("9.0 ± 1.2 s".into(), "9.16 s".into()));
+        assert_eq!(said(figure(3.428_85, 1e-7), 3.428_91), ("3.429 s".into(), "3.429 s".into()));
+        assert_eq!(said(figure(84.3123, 0.0012), 86.902_13), ("84.3123 ± 0.0012 s".into(), "86.9021 s".into()));
+        assert_eq!(said(figure(0.95, 0.003), 1.0204), ("950.0 ± 3.0 ms".into(), "1020.4 ms".into()));
+        assert_eq!(
+            said(Figure { mark: Some(tare_compensate::Mark::NeverOn), ..figure(0.00294, 0.1) }, 0.0301),
+            ("≈\u{2009}2.9 ms †".into(), "30.1 ms".into())
+        );
+        assert_eq!(time_with_unit(12.345, &glyphs), "12.3 s");
+        assert_eq!(time_with_unit(0.0, &glyphs), "0 s");
     }
 
     fn text(value: f64, half: f64) -> String {

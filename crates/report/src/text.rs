@@ -6,7 +6,7 @@ use crate::budget::Spent;
 use crate::instrument;
 use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
 use crate::metrics;
-use crate::number::{Column as Unit, change, count, exact_count, figure_with_unit, share, time_with_unit};
+use crate::number::{Column as Unit, change, count, exact_count, figure_and_time, share, time_with_unit};
 use crate::run::{Exit, Results, Run};
 use crate::select::Decision;
 use crate::shell;
@@ -220,6 +220,7 @@ impl Text<'_> {
 
     fn time(&self, writer: &mut Writer<'_>, time: &Time) {
         let glyphs = writer.glyphs();
+        let (shown, beside) = figure_and_time(&time.shown, time.measured_s, glyphs);
         let measured = time_with_unit(time.measured_s, glyphs);
         let so_far = if view::goes_on(self.run, self.results) { " so far" } else { "" };
         let text = match self.results.shown.mode {
@@ -229,7 +230,7 @@ impl Text<'_> {
                 let how = if mode == Mode::Local { "compensated locally" } else { "compensated" };
                 let dilation = change(time.dilation, glyphs);
                 let dilation = dilation.trim_start_matches('+');
-                format!("{} {how}{so_far}, {measured} measured, dilation {dilation}", figure_with_unit(&time.shown, glyphs))
+                format!("{shown} {how}{so_far}, {beside} measured, dilation {dilation}")
             }
         };
         writer.labelled("Time", &text);
@@ -329,15 +330,7 @@ impl Text<'_> {
     fn foot(&self, writer: &mut Writer<'_>, regions: &[RegionRow], ranks: &[RankRow]) {
         let glyphs = writer.glyphs();
         let size = Size::of(self.results);
-        let mut text = match size.ranks {
-            0 | 1 => "Exclusive time".to_string(),
-            ranks => format!("Exclusive time, mean of {} ranks", exact_count(ranks as u64, glyphs)),
-        };
-        text.push_str(if size.processes == 1 {
-            "; shares are of the whole life of the process."
-        } else {
-            "; shares are of the whole life of all processes."
-        });
+        let mut text = what_times_are(&size, glyphs);
         if size.ranks > 0 && self.run.measured_by.is_none() {
             text.push_str(" Time and ranks are from MPI_Init to MPI_Finalize.");
         }
@@ -427,6 +420,18 @@ pub(crate) fn plural(number: usize, one: &str, many: &str) -> String {
 /// The same of what may be many.
 fn counted(number: usize, one: &str, many: &str, glyphs: &Glyphs) -> String {
     format!("{} {}", exact_count(number as u64, glyphs), if number == 1 { one } else { many })
+}
+
+/// What the times of regions are, and of what their shares.
+pub(crate) fn what_times_are(size: &Size, glyphs: &Glyphs) -> String {
+    let threads = if size.threads > 1 { " of all threads together" } else { "" };
+    let mean = if size.ranks > 1 { format!(", mean of {} ranks", exact_count(size.ranks as u64, glyphs)) } else { String::new() };
+    let whole = match (size.threads > 1, size.processes == 1) {
+        (true, _) => "all threads",
+        (false, true) => "the process",
+        (false, false) => "all processes",
+    };
+    format!("Exclusive time{threads}{mean}; shares are of the whole life of {whole}.")
 }
 
 /// `64 ranks × 4 threads`.

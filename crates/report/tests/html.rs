@@ -123,7 +123,7 @@ fn a_name_never_becomes_markup() {
 fn runs_that_failed_say_so_first() {
     let crashed = Run { exit: Exit::Signal("SIGSEGV".into()), wall_s: 12.4, ..run() };
     let html = made(&crashed, &master_and_worker());
-    assert!(still(&html).contains("Stopped by SIGSEGV, 12.40"));
+    assert!(still(&html).contains("Stopped by SIGSEGV, 12.4"));
     let html = made(&Run { images: Vec::new(), ..run() }, &Profile::default());
     assert!(still(&html).contains("Nothing was measured: no program under this command"));
     let html = made(&run(), &alone_and_lossy());

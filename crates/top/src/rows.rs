@@ -128,7 +128,9 @@ fn regions(app: &App, snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, V
 fn total_of(app: &App, what: &str, unit: Unit) -> String {
     let what = if app.is_measured { "measured" } else { what };
     let so_far = if app.readings.latest().is_over() { "" } else { " so far" };
-    format!("{what}{so_far}, {}", unit.name(GLYPHS))
+    // Threads of a rank are added up: their time is longer than the run.
+    let whose = if app.readings.latest().threads > 1 { " of threads" } else { "" };
+    format!("{what}{whose}{so_far}, {}", unit.name(GLYPHS))
 }
 
 /// A block for each rank, as high as its time among the ranks.

@@ -125,7 +125,7 @@ fn what_is_hot_now_stands_first_and_what_stands_still_is_named() {
     let app = going();
     let shown = text(&app, 120, 30);
     assert!(shown.starts_with("tare top  app input"), "{shown}");
-    assert!(shown.contains("2 ranks × 1   running 6.000\u{2009}s"), "{shown}");
+    assert!(shown.contains("2 ranks × 1   running 6.00\u{2009}s"), "{shown}");
     let rows: Vec<&str> = shown.lines().skip_while(|line| !line.starts_with(" Region")).skip(1).take(NAMES.len()).collect();
     // Of the last two seconds half went to each of the two; before them there was more.
     assert!(rows[0].contains("50.0") && rows[1].contains("50.0"), "{shown}");
@@ -133,7 +133,7 @@ fn what_is_hot_now_stands_first_and_what_stands_still_is_named() {
     assert!(receive.contains("100.0\u{2009}%"), "all of its time now is waiting: {receive}");
     let init = rows.iter().find(|row| row.contains("init")).expect("what is over");
     assert!(init.contains("0\u{2009}%") && init.contains("2.00"), "{init}");
-    assert!(shown.contains(" rank 0: no event for 3.000\u{2009}s, in MPI_Recv < main < program"), "{shown}");
+    assert!(shown.contains(" rank 0: no event for 3.00\u{2009}s, in MPI_Recv < main < program"), "{shown}");
     assert!(!shown.contains(" rank 1: no event"), "{shown}");
 }
 

@@ -11,6 +11,7 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Code, Failure};
+use crate::remains;
 use crate::whole_file;
 use crate::word::Word;
 
@@ -46,6 +47,7 @@ pub(crate) fn exec(spec: &Path, arguments: &[OsString]) -> Result<std::convert::
     })?;
     let launch: Launch =
         serde_json::from_slice(&text).map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", spec.display())))?;
+    remains::remove();
     let mut command = Command::new(&launch.program.0);
     command.arg0(&launch.argv0.0).args(&arguments[usize::from(launch.drops_first).min(arguments.len())..]);
     command.env("LD_PRELOAD", list_of(&launch.preload, std::env::var_os("LD_PRELOAD")));

@@ -17,6 +17,7 @@ pub(crate) fn profile(arguments: &ProfileArguments) -> Result<ExitCode, Failure>
 
 fn prepare(arguments: &ProfileArguments) -> Result<Ready<'_>, Failure> {
     let (mut prepared, setting) = job::prepare(&arguments.job)?;
+    measured::check(&prepared.targets, setting)?;
     let directory = RunDirectory::create(arguments.output.as_deref(), &prepared.targets[0].program.path)?;
     let images = std::mem::take(&mut prepared.images);
     let new = NewRun {

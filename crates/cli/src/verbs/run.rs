@@ -25,15 +25,19 @@ fn prepare(arguments: &RunArguments) -> Result<Ready<'_>, Failure> {
     let setting = Setting::of(&arguments.measuring)?.within(arguments.budget);
     let line = &arguments.command;
     let targets = targets(line, arguments.mpi)?;
+    let hidden = targets.is_empty().then(|| hidden_mpi(arguments.mpi));
+    match hidden {
+        Some(mpi) => measured::check_hidden(mpi, setting)?,
+        None => measured::check(&targets, setting)?,
+    }
     let named = line.first().map(std::path::PathBuf::from).unwrap_or_default();
     let first = targets.first().map_or(named, |target| target.program.path.clone());
     let directory = RunDirectory::create(arguments.output.as_deref(), &first)?;
     let new = NewRun { id: fresh_id(), line, setting, images: Vec::new(), programs: measured::positions(&targets), selection: None };
     new.begin(&directory)?;
-    let command = if targets.is_empty() {
-        measured::hidden_command(&directory, &new.id, line, hidden_mpi(arguments.mpi), setting)?
-    } else {
-        measured::command(&directory, &new.id, line, &targets, setting)?
+    let command = match hidden {
+        Some(mpi) => measured::hidden_command(&directory, &new.id, line, mpi, setting)?,
+        None => measured::command(&directory, &new.id, line, &targets, setting)?,
     };
     Ok(Ready { new, directory, command, prepared: None })
 }

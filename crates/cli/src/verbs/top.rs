@@ -102,7 +102,7 @@ struct Reader {
 impl Reader {
     /// Whether there is no run to look at: the command that was to be measured could not be started, and says why.
     fn is_void(&self) -> bool {
-        self.started.as_ref().is_some_and(|started| started.run.read_record().is_err())
+        self.started.as_ref().is_some_and(Started::is_void)
     }
 
     /// The run as it stands now; empty while the command that we started has not begun one.
@@ -128,11 +128,16 @@ impl Reader {
 fn once(reader: &mut Reader, interval: Duration, format: Format) -> Result<(), Failure> {
     let mut app = App::default();
     let first = reader.read()?;
-    let is_over = first.is_over();
+    let mut is_over = first.is_over();
     app.read(first);
     if !is_over {
         std::thread::sleep(interval);
-        app.read(reader.read()?);
+        let second = reader.read()?;
+        is_over = second.is_over();
+        app.read(second);
+    }
+    if is_over && reader.is_void() {
+        return Ok(());
     }
     let columns = u16::try_from(output_columns()).unwrap_or(80);
     match format {

@@ -22,6 +22,7 @@ use crate::rundir::{Exit, ImageRecord, Learnt, RunDirectory};
 pub(crate) fn validate(arguments: &ValidateArguments) -> Result<ExitCode, Failure> {
     let (prepared, setting) = job::prepare(&arguments.job)?;
     let line = &arguments.job.command;
+    measured::check(&prepared.targets, setting)?;
     let run = RunDirectory::create(arguments.output.as_deref(), &prepared.targets[0].program.path)?;
     // The record makes the directory of all runs one of ours, to be replaced the next time.
     let programs = measured::positions(&prepared.targets);

@@ -1,8 +1,8 @@
 //! The columns of every view, as the scripts read them.
 
 use serde::Serialize;
-use tare_compensate::Mark;
 use tare_compensate::whole::{Among, Exchange, OnProcess, RegionSpread, RegionTotal, exchanges, exchanges_by_region};
+use tare_compensate::{CompensatedLocation, Mark};
 use tare_profile::Region;
 
 use super::Source;
@@ -38,6 +38,7 @@ struct Document {
     tree: Table,
     regions: Table,
     spreads: Spreads,
+    times: Table,
     heat: Heat,
     matrix: Matrix,
     of_ranks: OfRanks,
@@ -93,6 +94,7 @@ pub(super) fn document(parts: &Parts<'_>, sources: &[Source]) -> String {
         tree: tree.table(),
         regions,
         spreads: Spreads::of(parts),
+        times: times(parts),
         of_ranks: OfRanks::of(parts, &tree, heat.deviating()),
         heat,
         matrix: Matrix::of(&exchanges, exchanges_by_region(profile, &parts.results.shown), profile.world_size().max(size.ranks as u32)),
@@ -139,6 +141,18 @@ fn regions<'a>(parts: &Parts<'a>, strings: &mut Strings<'a>) -> Table {
         .rough("inclusive_above", totals.iter().map(|total| total.inclusive.high - total.inclusive.value))
         .rough("measured_wait", totals.iter().map(|total| total.measured_wait_s))
         .rough("wait", totals.iter().map(|total| total.wait_s))
+}
+
+/// What each process took.
+fn times(parts: &Parts<'_>) -> Table {
+    let locations = parts.results.profile.locations.iter().zip(&parts.results.shown.locations);
+    let main: Vec<&CompensatedLocation> = locations.filter(|(location, _)| location.thread == 0).map(|(_, figures)| figures).collect();
+    Table::new(main.len())
+        .seconds("measured", main.iter().map(|figures| figures.measured_s))
+        .seconds("value", main.iter().map(|figures| figures.total.value))
+        .rough("below", main.iter().map(|figures| figures.total.value - figures.total.low))
+        .rough("above", main.iter().map(|figures| figures.total.high - figures.total.value))
+        .u8("mark", main.iter().map(|figures| mark_number(figures.total.mark)))
 }
 
 /// How the exclusive times of regions spread over the ranks, or the processes where there are none.

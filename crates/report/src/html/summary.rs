@@ -7,8 +7,9 @@ use tare_compensate::Mode;
 use super::markup::{TABLE_END, escape, name, table, with_code};
 use super::parts::{GLYPHS, Parts};
 use super::ranks;
-use crate::number::{Column, change, count, exact_count, figure_with_unit, share, time_with_unit};
+use crate::number::{Column, change, count, exact_count, figure_and_time, share, time_with_unit};
 use crate::run::Exit;
+use crate::text::{trust_words, what_times_are};
 use crate::view::{
     ClassRow, FindingText, LINES, Size, Time, Trust, class_rows, finding_texts, goes_on, knows_waiting, no_finding, nothing_measured,
     remedy_for_nothing, unended, without_processor,
@@ -52,6 +53,7 @@ fn nothing(html: &mut String, parts: &Parts<'_>) {
 
 fn measured(html: &mut String, parts: &Parts<'_>, time: &Time, trust: &Trust) {
     let mode = parts.results.shown.mode;
+    let (shown, beside) = figure_and_time(&time.shown, time.measured_s, GLYPHS);
     let measured = time_with_unit(time.measured_s, GLYPHS);
     let so_far = if goes_on(parts.run, parts.results) { " so far" } else { "" };
     let _ = match mode {
@@ -61,15 +63,13 @@ fn measured(html: &mut String, parts: &Parts<'_>, time: &Time, trust: &Trust) {
         Mode::Off => write!(html, "<p class=\"lead\"><strong>{measured}</strong> measured{so_far}, not compensated</p>"),
         _ => write!(
             html,
-            "<p class=\"lead\"><strong>{}</strong> {}{so_far}; measured {measured}, dilation {}</p>",
-            figure_with_unit(&time.shown, GLYPHS),
+            "<p class=\"lead\"><strong>{shown}</strong> {}{so_far}; measured {beside}, dilation {}</p>",
             if mode == Mode::Local { "compensated locally" } else { "compensated" },
             change(time.dilation, GLYPHS).trim_start_matches('+')
         ),
     };
     let word = if trust.is_good() { "good" } else { "bad" };
-    let _ =
-        write!(html, "<p>Trust: <span class=\"{word}\">{}</span> <a href=\"#trust\">why</a></p>", escape(&crate::text::trust_words(trust, GLYPHS)));
+    let _ = write!(html, "<p>Trust: <span class=\"{word}\">{}</span> <a href=\"#trust\">why</a></p>", escape(&trust_words(trust, GLYPHS)));
     if let Some(efficiency) = parts.whole.efficiency {
         let (balance, communication) = (efficiency.load_balance, efficiency.communication);
         let _ = write!(
@@ -172,8 +172,8 @@ fn regions(html: &mut String, parts: &Parts<'_>) {
     for row in shown {
         let _ = write!(
             html,
-            "<tr data-region=\"{}\"><th scope=\"row\">{}</th>{}<td>{}</td><td>{}</td><td>{}<svg class=\"share\" viewBox=\"0 0 100 10\" \
-             preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect x=\"{:.1}\" width=\"{:.1}\" height=\"10\"/></svg></td><td>{}</td>",
+            "<tr data-region=\"{}\"><th scope=\"row\">{}</th>{}<td data-of=\"value\">{}</td><td data-of=\"measured\">{}</td><td data-of=\"share\">{}<svg class=\"share\" viewBox=\"0 0 100 10\" \
+             preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect x=\"{:.1}\" width=\"{:.1}\" height=\"10\"/></svg></td><td data-of=\"calls\">{}</td>",
             row.region,
             name(&row.name, 56),
             if has_place { format!("<td class=\"place\">{}</td>", row.place.as_deref().map(escape).unwrap_or_default()) } else { String::new() },
@@ -185,11 +185,11 @@ fn regions(html: &mut String, parts: &Parts<'_>) {
             count(row.calls, GLYPHS)
         );
         if has_waiting {
-            let _ = write!(html, "<td>{}</td>", unit.plain(row.waiting_s, GLYPHS));
+            let _ = write!(html, "<td data-of=\"wait\">{}</td>", unit.plain(row.waiting_s, GLYPHS));
         }
         if has_ranks {
             let slowest = row.slowest.filter(|(_, ahead)| *ahead >= 0.005).map(|(rank, ahead)| format!("{rank} ({})", change(ahead, GLYPHS)));
-            let _ = write!(html, "<td>{}</td>", slowest.unwrap_or_else(|| GLYPHS.unknown.to_string()));
+            let _ = write!(html, "<td data-of=\"slowest\">{}</td>", slowest.unwrap_or_else(|| GLYPHS.unknown.to_string()));
         }
         html.push_str("</tr>");
     }
@@ -205,8 +205,7 @@ fn regions(html: &mut String, parts: &Parts<'_>) {
 
 fn foot(html: &mut String, parts: &Parts<'_>) {
     let size = Size::of(parts.results);
-    let mean = if size.ranks > 1 { format!(", mean of {} ranks", exact_count(size.ranks as u64, GLYPHS)) } else { String::new() };
-    let _ = write!(html, "<p class=\"muted\">Exclusive time{mean}; shares are of the whole life of all processes.");
+    let _ = write!(html, "<p class=\"muted\">{}", what_times_are(&size, GLYPHS));
     if size.ranks > 0 && parts.run.measured_by.is_none() {
         html.push_str(" Time and ranks are from MPI_Init to MPI_Finalize.");
     }

@@ -7,7 +7,7 @@ use tare_profile::{Profile, RegionIndex, RegionKind};
 use super::shortage::had_none;
 use super::{Size, Time, Trust, Whole, place};
 use crate::layout::Glyphs;
-use crate::number::{byte_size, change, count, share, time_in_words};
+use crate::number::{byte_size, change, count, share, time_with_unit};
 use crate::run::{Results, Run};
 use crate::shell;
 
@@ -122,7 +122,7 @@ impl Words<'_> {
             FindingKind::Messages { calls, messages, bytes } => self.messages(*calls, *messages, *bytes),
         };
         let what = match finding.queued_s {
-            Some(seconds) => format!("{what}; having had no processor may make up for {}", time_in_words(seconds, self.glyphs)),
+            Some(seconds) => format!("{what}; having had no processor may make up for {}", time_with_unit(seconds, self.glyphs)),
             None => what,
         };
         let certainty = match (finding.certainty, trust.is_good() || id == CUT_OFF) {
@@ -226,7 +226,7 @@ impl Words<'_> {
     }
 
     fn cut_off(&self, ranks: &[u32], longest: f64) -> (&'static str, String, Option<String>) {
-        let (were, time) = (if ranks.len() == 1 { "was" } else { "were" }, time_in_words(longest, self.glyphs));
+        let (were, time) = (if ranks.len() == 1 { "was" } else { "were" }, time_with_unit(longest, self.glyphs));
         let what = format!("{} {were} still in it when the run was cut off, for {time}", self.ranks(ranks));
         let attempt =
             (!self.run.directory.is_empty()).then(|| format!("`tare query {} where` says what all ranks were in", shell::path(&self.run.directory)));
@@ -236,9 +236,9 @@ impl Words<'_> {
     fn no_processor(&self, ranks: &[u32], longest: &Shortage, explains: f64) -> String {
         let up_to = if ranks.len() == 1 { "" } else { "up to " };
         let explains =
-            if explains > 0.0 { format!(", which may be why ranks wait for {}", time_in_words(explains, self.glyphs)) } else { String::new() };
+            if explains > 0.0 { format!(", which may be why ranks wait for {}", time_with_unit(explains, self.glyphs)) } else { String::new() };
         let in_mpi = match longest.is_told_in_mpi() {
-            true => format!(", and in MPI for {}", time_in_words(longest.in_mpi_s, self.glyphs)),
+            true => format!(", and in MPI for {}", time_with_unit(longest.in_mpi_s, self.glyphs)),
             false => String::new(),
         };
         format!("{} {}{in_mpi}{explains}", self.ranks(ranks), had_none(longest, self.profile, " outside MPI", up_to, self.glyphs))
@@ -273,7 +273,7 @@ pub(crate) fn no_finding(run: &Run, results: &Results<'_>, whole: &Whole, glyphs
     let (ranks, time) = (Size::of(results).ranks.max(1) as f64, Time::of(results).map_or(0.0, |time| time.shown.value));
     match whole.places.iter().find(|place| place.wait_s > 0.0 && place.wait_s / ranks >= LEAST_PART * time) {
         Some(place) => {
-            let seconds = time_in_words(place.wait_s / ranks, glyphs);
+            let seconds = time_with_unit(place.wait_s / ranks, glyphs);
             format!("the {seconds} for which ranks wait in {} are not known to a half", words.at(place.operation, place.caller))
         }
         None => "no place where waiting or messages are known to cost a noteworthy part of the time".to_string(),

@@ -4,7 +4,7 @@ use tare_compensate::whole::{Shortage, shortages};
 use tare_profile::Profile;
 
 use crate::layout::Glyphs;
-use crate::number::time_in_words;
+use crate::number::time_with_unit;
 use crate::run::Results;
 
 /// Below this part of its time it is not said that a process had no processor.
@@ -21,7 +21,7 @@ pub(crate) fn without_processor(results: &Results<'_>, glyphs: &Glyphs) -> Optio
     let first = *all.iter().filter(|one| !longest.is_split_known() && !one.is_split_known()).max_by(by_sum).unwrap_or(longest);
     let process = &results.profile.processes[first.process];
     let who = process.rank.map_or_else(|| format!("process {}", process.pid), |rank| format!("rank {rank}"));
-    let time = |seconds| time_in_words(seconds, glyphs);
+    let time = |seconds| time_with_unit(seconds, glyphs);
     let told = |shortage: &Shortage| if first.is_split_known() { shortage.queued_s } else { shortage.in_all_s };
     let next = all.iter().filter(|shortage| shortage.process != first.process).map(told).reduce(f64::max);
     let others = next.map_or_else(String::new, |next| match all.len() {
@@ -35,7 +35,7 @@ pub(crate) fn without_processor(results: &Results<'_>, glyphs: &Glyphs) -> Optio
 /// For how long it had none: where it is not known how much of that passed outside of MPI, the sum, of its whole life,
 /// which begins before MPI does. `outside` says where, if there is MPI.
 pub(super) fn had_none(shortage: &Shortage, profile: &Profile, outside: &str, up_to: &str, glyphs: &Glyphs) -> String {
-    let time = |seconds| time_in_words(seconds, glyphs);
+    let time = |seconds| time_with_unit(seconds, glyphs);
     if !shortage.is_split_known() {
         let life = profile.processes.get(shortage.process).map_or(0.0, |process| process.lifetime_s);
         return format!("could run and had none for {up_to}{} of the {} of its life, in MPI or outside", time(shortage.in_all_s), time(life));

@@ -155,6 +155,15 @@ fn selected_ranks_have_their_times_in_all_views() {
     browser.picture("pi-of-rank-0");
     assert!(browser.text("document.querySelector('#regions .vhead').textContent").contains("Exclusive on rank 0, s"));
     assert!(browser.text(&cells("MPI_Recv")).starts_with("7.32 | 98.5\u{202f}%"), "{}", browser.text(&cells("MPI_Recv")));
+    let summary = |browser: &mut Browser| {
+        let row = "[...document.querySelectorAll('#summary tr[data-region]')].find((row) => row.textContent.includes('MPI_Recv'))";
+        let cells = browser.text(&format!("[...{row}.querySelectorAll('td[data-of]')].map((cell) => cell.textContent).join(' | ')"));
+        let line = browser.text("document.getElementById('summary-line').textContent");
+        (cells, line, browser.number("document.querySelectorAll('#summary .strip rect.selected').length"))
+    };
+    let (row, line, bars) = summary(&mut browser);
+    assert!(row.starts_with("7.32 | 8.90 | 98.5\u{202f}% | "), "{row}");
+    assert!(line.starts_with("Rank 0: 7.4") && line.contains("The table of regions is of these") && bars == 1.0, "{line}");
     assert!(browser.text(whom).starts_with("Times of rank 0 alone"), "{}", browser.text(whom));
     assert!(browser.text(column).starts_with("Most,"), "beside it, who has most of all");
     let (line, pane) = ("document.getElementById('icicle-line').textContent", "document.querySelector('#detail dl').textContent");
@@ -170,6 +179,9 @@ fn selected_ranks_have_their_times_in_all_views() {
     let of_all = total(&mut browser);
     assert!(((of_one + of_other) / 2.0 - of_all).abs() < 1e-3 * of_all, "{of_one} and {of_other}: {of_all}");
     assert_eq!((browser.text(&cells("MPI_Recv")), browser.text(whom)), (mean, String::new()));
+    let (row, line, bars) = summary(&mut browser);
+    assert!(row.starts_with("3.660 (3.636 … 3.693) | 4."), "{row}");
+    assert_eq!((line, bars), (String::new(), 0.0), "the summary is of all again");
     // All of them are all.
     browser.value("tare.model.selectRanks('0-1')");
     assert_eq!(browser.text(column), "On ranks 0-1, s,3.66");
