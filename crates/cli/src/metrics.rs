@@ -135,25 +135,43 @@ fn source_of(name: &str) -> Option<Source> {
     None
 }
 
-/// Those that this machine offers; each of the others is named with the reason.
+/// Those that this machine offers; the others are named, in one sentence for each reason.
 pub(crate) fn available(metrics: Vec<Metric>) -> Vec<Metric> {
-    let offered = |metric: &Metric| match metric.source {
-        Source::Perf(kind, config) => match open(kind, config) {
-            Ok(()) => true,
-            Err(error) => {
-                let why = match error.raw_os_error() {
-                    Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => "the processor or the virtual machine has no such counter".to_string(),
-                    Some(libc::EACCES | libc::EPERM) => "the kernel forbids it: see /proc/sys/kernel/perf_event_paranoid".to_string(),
-                    Some(libc::ENOSYS) => "the kernel has no performance events".to_string(),
-                    _ => error.to_string(),
-                };
-                eprintln!("tare: {} is not available here ({why}): the run goes on without it", metric.name);
-                false
-            }
-        },
-        _ => true,
+    let mut missing: Vec<(String, Vec<String>)> = Vec::new();
+    let offered = |metric: &Metric| {
+        let Source::Perf(kind, config) = metric.source else { return true };
+        let Err(error) = open(kind, config) else { return true };
+        let why = reason(&error);
+        match missing.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, names)) => names.push(metric.name.clone()),
+            None => missing.push((why, vec![metric.name.clone()])),
+        }
+        false
     };
-    metrics.into_iter().filter(offered).collect()
+    let metrics = metrics.into_iter().filter(offered).collect();
+    for (why, names) in missing {
+        eprintln!("tare: {}", sentence(&names, &why));
+    }
+    metrics
+}
+
+fn reason(error: &std::io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => "the processor or the virtual machine has no such counter".to_string(),
+        Some(libc::EACCES | libc::EPERM) => "the kernel forbids it: see /proc/sys/kernel/perf_event_paranoid".to_string(),
+        Some(libc::ENOSYS) => "the kernel has no performance events".to_string(),
+        _ => error.to_string(),
+    }
+}
+
+/// That the run goes on without some metrics.
+fn sentence(names: &[String], why: &str) -> String {
+    match names {
+        [rest @ .., last] if !rest.is_empty() => {
+            format!("{} and {last} are not available here ({why}): the run goes on without them", rest.join(", "))
+        }
+        _ => format!("{} is not available here ({why}): the run goes on without it", names.concat()),
+    }
 }
 
 /// Whether what counts allocation and I/O has to be preloaded.
@@ -203,7 +221,7 @@ fn open(kind: u32, config: u64) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST, environment, need_tally, parse};
+    use super::{MOST, environment, need_tally, parse, sentence};
 
     #[test]
     fn names_of_all_kinds_are_read() {
@@ -212,6 +230,13 @@ mod tests {
         assert_eq!(value, "PAPI_TOT_INS=p0:1,L1-dcache-load-misses=p3:10000,dTLB-stores=p3:103,r1a2=p4:1a2,page-faults=u4,task-clock=t,io-time=w9");
         assert!(need_tally(&metrics) && !need_tally(&parse("page-faults").expect("a known name")));
         assert_eq!(environment(&[]), None);
+    }
+
+    #[test]
+    fn what_is_not_available_is_one_sentence() {
+        let of = |names: &[&str]| sentence(&names.iter().map(ToString::to_string).collect::<Vec<_>>(), "no");
+        assert_eq!(of(&["a"]), "a is not available here (no): the run goes on without it");
+        assert_eq!(of(&["a", "b", "c"]), "a, b and c are not available here (no): the run goes on without them");
     }
 
     #[test]

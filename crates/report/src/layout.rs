@@ -148,7 +148,7 @@ pub(crate) enum Align {
 }
 
 /// A column of a table.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Column {
     pub(crate) head: String,
     pub(crate) align: Align,
@@ -285,8 +285,8 @@ impl<'a> Writer<'a> {
         self.text.push('\n');
     }
 
-    /// A table whose first column takes what the others leave; its names are cut in the middle.
-    pub(crate) fn table(&mut self, names: &Column, others: Vec<Column>) {
+    /// A table whose first column takes what the others leave; its names are cut in the middle. Tells for how many of the others there was room.
+    pub(crate) fn table(&mut self, names: &Column, others: Vec<Column>) -> usize {
         let mut columns: Vec<Column> = others.into_iter().map(aligned).collect();
         let wanted = names.width().min(LEAST_NAME);
         let used = |columns: &[Column]| 2 + columns.iter().map(|column| 2 + column.width()).sum::<usize>();
@@ -324,6 +324,7 @@ impl<'a> Writer<'a> {
             }
             self.line(&row);
         }
+        columns.len()
     }
 }
 

@@ -53,13 +53,19 @@ pub(crate) fn sheets(profile: &Profile, top: usize, glyphs: &Glyphs) -> Vec<Shee
     [regions_sheet(profile, top, glyphs), files_sheet(profile, top, glyphs)].into_iter().flatten().collect()
 }
 
-/// Writes the tables as text. Nothing where only time was measured.
+/// Writes the tables as text. Nothing where only time was measured. What was asked for is shown: columns without room have a table of their own.
 pub(crate) fn tables(writer: &mut Writer<'_>, profile: &Profile, top: usize) {
     for sheet in sheets(profile, top, writer.glyphs()) {
-        writer.blank();
+        let names = Column::new(sheet.heading, Align::Left, 0, sheet.names);
         let column = |(rank, (heading, cells))| Column::new(heading, Align::Right, rank, cells);
-        if !sheet.names.is_empty() {
-            writer.table(&Column::new(sheet.heading, Align::Left, 0, sheet.names), (0..).zip(sheet.columns).map(column).collect());
+        let mut columns: Vec<Column> = (0..).zip(sheet.columns).map(column).collect();
+        if columns.is_empty() {
+            writer.blank();
+        }
+        while !columns.is_empty() {
+            writer.blank();
+            let shown = writer.table(&names, columns.clone());
+            columns.drain(..shown);
         }
         sheet.notes.iter().for_each(|note| writer.words("  ", 2, note));
     }
@@ -83,8 +89,11 @@ fn regions_sheet(profile: &Profile, top: usize, glyphs: &Glyphs) -> Option<Sheet
     regions.sort_by(|&a, &b| share(b).total_cmp(&share(a)));
     regions.truncate(top.max(1));
     let column = |one: &Whole<'_>| {
-        let is_bytes = counts_bytes(&one.metric.name);
-        let text = |value: f64| if is_bytes { byte_size(value, glyphs) } else { count(value.round() as u64, glyphs) };
+        let text = |value: f64| match one.metric.name.as_str() {
+            name if counts_bytes(name) => byte_size(value, glyphs),
+            name if is_time(name) => time_with_unit(value * 1e-9, glyphs),
+            _ => count(value.round() as u64, glyphs),
+        };
         let cells = regions.iter().map(|region| one.values.get(region).map_or_else(String::new, |value| text(value.value)));
         (one.metric.name.clone(), cells.collect())
     };
@@ -102,6 +111,11 @@ fn regions_sheet(profile: &Profile, top: usize, glyphs: &Glyphs) -> Option<Sheet
 /// Whether a metric counts bytes: ours, and those of other tools' files.
 fn counts_bytes(name: &str) -> bool {
     name == "peak-heap" || name.split(['-', '_']).any(|word| word == "bytes")
+}
+
+/// Whether a metric is a time: ours, in nanoseconds.
+fn is_time(name: &str) -> bool {
+    matches!(name, "task-clock" | "cpu-clock" | "user-time" | "system-time" | "io-time")
 }
 
 /// Which metrics are missing, and why.

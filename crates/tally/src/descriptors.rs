@@ -1,7 +1,7 @@
 //! I/O by file descriptor.
 
 use crate::files::forget;
-use crate::io::Subject::{Descriptor, Unknown};
+use crate::io::Subject::{Closed, Descriptor, Opened, Unknown};
 use crate::io::{Memory, io, length, none};
 use core::ffi::{c_char, c_int, c_uint};
 
@@ -30,15 +30,15 @@ io! {
     Write sendfile(file: c_int, from: c_int, at: *mut i64, size: usize) -> isize, Descriptor(file), length;
     Write sendfile64(file: c_int, from: c_int, at: *mut i64, size: usize) -> isize, Descriptor(file), length;
     Write copy_file_range(from: c_int, at: *mut i64, file: c_int, to: *mut i64, size: usize, flags: c_uint) -> isize, Descriptor(file), length;
-    Other open(path: *const c_char, flags: c_int, mode: c_uint) -> c_int, Unknown, none;
-    Other open64(path: *const c_char, flags: c_int, mode: c_uint) -> c_int, Unknown, none;
-    Other __open_2(path: *const c_char, flags: c_int) -> c_int, Unknown, none;
-    Other __open64_2(path: *const c_char, flags: c_int) -> c_int, Unknown, none;
-    Other openat(folder: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int, Unknown, none;
-    Other openat64(folder: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int, Unknown, none;
-    Other creat(path: *const c_char, mode: c_uint) -> c_int, Unknown, none;
-    Other creat64(path: *const c_char, mode: c_uint) -> c_int, Unknown, none;
-    Other close(file: c_int) -> c_int, { forget(file); Unknown }, none;
+    Other open(path: *const c_char, flags: c_int, mode: c_uint) -> c_int, Opened, none;
+    Other open64(path: *const c_char, flags: c_int, mode: c_uint) -> c_int, Opened, none;
+    Other __open_2(path: *const c_char, flags: c_int) -> c_int, Opened, none;
+    Other __open64_2(path: *const c_char, flags: c_int) -> c_int, Opened, none;
+    Other openat(folder: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int, Opened, none;
+    Other openat64(folder: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int, Opened, none;
+    Other creat(path: *const c_char, mode: c_uint) -> c_int, Opened, none;
+    Other creat64(path: *const c_char, mode: c_uint) -> c_int, Opened, none;
+    Other close(file: c_int) -> c_int, Closed(file), none;
     Other lseek(file: c_int, at: i64, from: c_int) -> i64, Descriptor(file), none;
     Other lseek64(file: c_int, at: i64, from: c_int) -> i64, Descriptor(file), none;
     Other fsync(file: c_int) -> c_int, Descriptor(file), none;

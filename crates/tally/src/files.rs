@@ -1,6 +1,6 @@
 //! Which file a descriptor is, and what was done with it.
 //!
-//! A descriptor is named when it is first used, by the kernel's own word for it, and forgotten when it is closed. Records are
+//! A descriptor is named when it is opened or first used, by the kernel's own word for it, and forgotten when it is closed. Records are
 //! found by a hash of the name; a new one is begun where no thread has one yet. Any thread adds to a record, in locked
 //! instructions: a call of the kernel's costs more.
 
@@ -62,7 +62,8 @@ fn room() -> Option<Room> {
 /// The file that a call works on. `None` where there is none, or files are not counted.
 pub(crate) fn of(subject: Subject) -> Option<u32> {
     let descriptor = match subject {
-        Subject::Unknown => return None,
+        Subject::Unknown | Subject::Opened => return None,
+        Subject::Closed(descriptor) => return forget(descriptor),
         Subject::Descriptor(descriptor) => descriptor,
         Subject::Stream(stream) => descriptor_of(stream),
     };
@@ -81,6 +82,12 @@ pub(crate) fn of(subject: Subject) -> Option<u32> {
     Some(file)
 }
 
+/// The file that has just been opened, whatever the descriptor was before.
+pub(crate) fn opened(descriptor: c_int) -> Option<u32> {
+    forget(descriptor);
+    if descriptor < 0 { None } else { of(Subject::Descriptor(descriptor)) }
+}
+
 /// Adds a call to its file.
 pub(crate) fn count(file: Option<u32>, way: Way, bytes: u64, took: u64) {
     let record = file.and_then(|file| RECORDS.get(file as usize)).map_or(core::ptr::null_mut(), |record| record.load(Ordering::Acquire));
@@ -97,11 +104,10 @@ pub(crate) fn count(file: Option<u32>, way: Way, bytes: u64, took: u64) {
     moved.map(|moved| moved.fetch_add(bytes, Relaxed));
 }
 
-/// A descriptor is about to be closed, or to be another file.
-pub(crate) fn forget(descriptor: c_int) {
-    if let Some(file) = usize::try_from(descriptor).ok().and_then(|number| FILE_OF.get(number)) {
-        file.store(0, Relaxed);
-    }
+/// A descriptor is about to be closed, or to be another file. Tells which it was, where that is known.
+pub(crate) fn forget(descriptor: c_int) -> Option<u32> {
+    let file = usize::try_from(descriptor).ok().and_then(|number| FILE_OF.get(number))?;
+    file.swap(0, Relaxed).checked_sub(1)
 }
 
 /// As [`forget`], for a range of them, its end included.

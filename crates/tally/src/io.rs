@@ -18,29 +18,50 @@ pub(crate) enum Way {
 pub(crate) enum Subject {
     Descriptor(c_int),
     Stream(*mut libc::FILE),
-    /// A file that is not open yet, or none.
+    /// A file that the call opens: its answer tells.
+    Opened,
+    /// A file that the call closes, or makes another one.
+    Closed(c_int),
+    /// No file, or several.
     Unknown,
 }
 
-/// The answer of a function that could not be called.
-pub(crate) trait Failed {
+/// What a function answers.
+pub(crate) trait Answer: Copy {
+    /// The answer of one that could not be called.
     const FAILED: Self;
+
+    /// The descriptor that one which opens a file tells; negative where it did not.
+    fn opened(self) -> c_int {
+        -1
+    }
 }
 
-impl Failed for c_int {
+impl Answer for c_int {
+    const FAILED: Self = -1;
+
+    fn opened(self) -> c_int {
+        self
+    }
+}
+impl Answer for isize {
     const FAILED: Self = -1;
 }
-impl Failed for isize {
+impl Answer for i64 {
     const FAILED: Self = -1;
 }
-impl Failed for i64 {
-    const FAILED: Self = -1;
-}
-impl Failed for usize {
+impl Answer for usize {
     const FAILED: Self = 0;
 }
-impl<T> Failed for *mut T {
+impl Answer for *mut libc::c_char {
     const FAILED: Self = core::ptr::null_mut();
+}
+impl Answer for *mut libc::FILE {
+    const FAILED: Self = core::ptr::null_mut();
+
+    fn opened(self) -> c_int {
+        descriptor_of(self)
+    }
 }
 
 pub(crate) fn ticks() -> u64 {
@@ -50,11 +71,12 @@ pub(crate) fn ticks() -> u64 {
 
 /// Makes a call, and counts it with the bytes that its answer tells.
 #[inline]
-pub(crate) fn counted<R: Copy>(way: Way, subject: Subject, call: impl FnOnce() -> R, bytes: impl FnOnce(R) -> u64) -> R {
+pub(crate) fn counted<R: Answer>(way: Way, subject: Subject, call: impl FnOnce() -> R, bytes: impl FnOnce(R) -> u64) -> R {
     let file = files::of(subject);
     let begin = ticks();
     let answer = call();
     let took = ticks().wrapping_sub(begin);
+    let file = if matches!(subject, Subject::Opened) { files::opened(answer.opened()) } else { file };
     let bytes = bytes(answer);
     add(Word::IoCalls, 1);
     add(Word::IoTicks, took);
@@ -112,7 +134,7 @@ macro_rules! io {
             static NEXT: $crate::next::Next<unsafe extern "C-unwind" fn($($kind),*) -> $answer> =
                 // SAFETY: as POSIX, C or glibc have it.
                 unsafe { $crate::next::Next::new($crate::next::name(concat!(stringify!($name), "\0"))) };
-            let Some(next) = NEXT.get() else { return <$answer as $crate::io::Failed>::FAILED };
+            let Some(next) = NEXT.get() else { return <$answer as $crate::io::Answer>::FAILED };
             // SAFETY: as the caller vouches.
             $crate::io::counted($crate::io::Way::$way, $subject, || unsafe { next($($argument),*) }, $bytes)
         }

@@ -2,7 +2,7 @@
 //! that it moved.
 
 use crate::files::forget;
-use crate::io::Subject::{self, Stream, Unknown};
+use crate::io::Subject::{self, Closed, Opened, Stream};
 use crate::io::{Memory, descriptor_of, io, length, none};
 use core::ffi::{c_char, c_int, c_long, c_void};
 
@@ -76,12 +76,12 @@ io! {
     Read vfscanf(file: File, format: Text, arguments: Arguments) -> c_int, Stream(file), none;
     Read __isoc99_vscanf(format: Text, arguments: Arguments) -> c_int, input(), none;
     Read __isoc99_vfscanf(file: File, format: Text, arguments: Arguments) -> c_int, Stream(file), none;
-    Other fopen(path: *const c_char, mode: *const c_char) -> File, Unknown, none;
-    Other fopen64(path: *const c_char, mode: *const c_char) -> File, Unknown, none;
-    Other freopen(path: *const c_char, mode: *const c_char, file: File) -> File, { forget(descriptor_of(file)); Unknown }, none;
-    Other freopen64(path: *const c_char, mode: *const c_char, file: File) -> File, { forget(descriptor_of(file)); Unknown }, none;
-    Other fclose(file: File) -> c_int, { forget(descriptor_of(file)); Unknown }, none;
-    Other pclose(file: File) -> c_int, { forget(descriptor_of(file)); Unknown }, none;
+    Other fopen(path: *const c_char, mode: *const c_char) -> File, Opened, none;
+    Other fopen64(path: *const c_char, mode: *const c_char) -> File, Opened, none;
+    Other freopen(path: *const c_char, mode: *const c_char, file: File) -> File, { forget(descriptor_of(file)); Opened }, none;
+    Other freopen64(path: *const c_char, mode: *const c_char, file: File) -> File, { forget(descriptor_of(file)); Opened }, none;
+    Other fclose(file: File) -> c_int, Closed(descriptor_of(file)), none;
+    Other pclose(file: File) -> c_int, Closed(descriptor_of(file)), none;
     Other fflush(file: File) -> c_int, Stream(file), none;
     Other fflush_unlocked(file: File) -> c_int, Stream(file), none;
     Other fseek(file: File, at: c_long, from: c_int) -> c_int, Stream(file), none;
