@@ -5,6 +5,7 @@
 
 mod nodes;
 mod process;
+mod sums;
 
 use std::collections::HashMap;
 
@@ -246,7 +247,9 @@ impl Reader<'_, '_> {
         self.values = metrics.map(|(arena, head)| (arena, head.metrics.min(MOST_METRICS as u32) as usize));
         let Nodes { mut nodes, places, events } = match self.extent {
             Extent::Open => self.open_alone(index, arena, &raw),
-            Extent::All => self.nodes(arena, &raw, all_of(&raw)),
+            // Where a thread stood that was cut off, its paths say.
+            Extent::Regions if raw.state != RUNS || !self.live.is_some_and(|live| live.has_ended) => self.sums(arena, &raw),
+            Extent::All | Extent::Regions => self.nodes(arena, &raw, all_of(&raw)),
         };
         let standing = self.standing(index, &raw, &mut nodes, &places);
         // Slow paths alone note where they are; all that has been counted is between its begin and now.

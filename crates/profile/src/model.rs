@@ -59,6 +59,8 @@ pub enum Extent {
     All,
     /// The regions that are open alone, where that is all that is asked; roots lack the time that no event bounds.
     Open,
+    /// Of each location the sums of its regions, where no call path is asked about: no costs of probes, and no inclusive times.
+    Regions,
 }
 
 /// A graph file.
@@ -500,6 +502,18 @@ impl Exchanged {
         contradicted: 0,
         peers: Vec::new(),
     };
+
+    /// Adds what another call path has.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.wait_ticks = self.wait_ticks.saturating_add(other.wait_ticks);
+        self.virtual_wait_ticks = self.virtual_wait_ticks.saturating_add(other.virtual_wait_ticks);
+        self.delay_gain = self.delay_gain.saturating_add(other.delay_gain);
+        self.messages.count = self.messages.count.saturating_add(other.messages.count);
+        self.messages.bytes = self.messages.bytes.saturating_add(other.messages.bytes);
+        self.messages.unpaired = self.messages.unpaired.saturating_add(other.messages.unpaired);
+        self.contradicted = self.contradicted.saturating_add(other.contradicted);
+        self.peers.extend(other.peers);
+    }
 }
 
 /// What was communicated under a node.

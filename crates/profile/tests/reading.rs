@@ -80,6 +80,29 @@ fn where_a_thread_stands_the_open_regions_alone_say() {
 }
 
 #[test]
+fn regions_alone_have_the_sums_of_their_call_paths() {
+    let mut file = sample();
+    // The leaf is called from the root as well, by another path.
+    file.node(4, 3, 0, 7, 1_000);
+    let descriptions = descriptions();
+    let descriptions: Vec<&[u8]> = descriptions.iter().map(Vec::as_slice).collect();
+    let [all, regions] = [Extent::All, Extent::Regions].map(|extent| {
+        let profile = Profile::read_live(&[Given { name: "a.graph", bytes: &file.0, live: None }], &descriptions, extent).expect("a sound file");
+        let location = &profile.locations[0];
+        let mut sums = std::collections::BTreeMap::<String, (u64, u64, i64, u64, u64, usize)>::new();
+        for node in &location.nodes {
+            let sum = sums.entry(profile.region_of(node).name.to_string()).or_default();
+            let exchanged = node.exchanged();
+            (sum.0, sum.1, sum.2) = (sum.0 + node.on_calls, sum.1 + node.off_calls, sum.2 + node.exclusive);
+            (sum.3, sum.4, sum.5) = (sum.3 + exchanged.wait_ticks, sum.4 + exchanged.messages.bytes, sum.5 + exchanged.peers.len());
+        }
+        (sums, location.nodes.len(), (location.events, location.end_ticks))
+    });
+    assert_eq!((&all.0, all.2), (&regions.0, regions.2));
+    assert!(regions.1 == all.0.len() && regions.1 < all.1, "{} nodes for {} regions, {} paths", regions.1, all.0.len(), all.1);
+}
+
+#[test]
 fn ranks_share_their_regions_and_stand_in_order() {
     let mut other = sample();
     // Another rank on another host, whose loader gave the images other ids.

@@ -266,12 +266,36 @@ fn default_measures(subject: &Subject, axis: Axis) -> Vec<Measure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tare_profile::Extent;
 
     fn sums(question: &str) -> Sums {
         match Question::parse(question) {
             Ok(Question::Sums(sums)) => sums,
             other => panic!("{question}: {other:?}"),
         }
+    }
+
+    #[test]
+    fn what_follows_no_path_is_answered_by_the_sums_of_regions() {
+        let extent = |question: &str| Question::parse(question).expect("a question").extent();
+        for question in [
+            "count by region",
+            "count of P3",
+            "count by region top 10",
+            "waiting",
+            "waiting by rank",
+            "total transmission",
+            "messages and bytes by rank",
+        ] {
+            assert_eq!(extent(question), Extent::Regions, "{question}");
+        }
+        for question in
+            ["time", "self by region", "time and count of P3", "waiting by region", "waiting of MPI_Recv", "count of calls in P3", "count by caller"]
+        {
+            assert_eq!(extent(question), Extent::All, "{question}");
+        }
+        assert_eq!(extent("communication at app.c:12 by peer"), Extent::All);
+        assert_eq!(extent("where"), Extent::Open);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use regex::Regex;
 use tare_compensate::Wanted;
-use tare_profile::Profile;
+use tare_profile::{Extent, Profile};
 
 /// A question.
 #[derive(Clone, Debug)]
@@ -14,6 +14,16 @@ pub enum Question {
 }
 
 impl Question {
+    /// What of a run its answer is made of.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        match self {
+            Self::Where(_) => Extent::Open,
+            Self::Sums(sums) if sums.follows_no_path() => Extent::Regions,
+            Self::Sums(_) => Extent::All,
+        }
+    }
+
     /// The first rank that is named and that the run does not have; one that has not begun yet is there.
     #[must_use]
     pub fn missing_rank(&self, profile: &Profile) -> Option<u32> {
@@ -55,6 +65,18 @@ impl Sums {
             _ => Wanted::Paths,
         };
         self.measures.iter().map(wanted).max().unwrap_or(Wanted::Nothing)
+    }
+
+    /// Whether the sums of regions answer it: calls of regions, and what all operations of MPI exchanged and waited.
+    fn follows_no_path(&self) -> bool {
+        let Subject { kind, named } = &self.subject;
+        let is_said = |measure: &Measure| match measure {
+            Measure::Count => !matches!(kind, Kind::Calls | Kind::Events) && !matches!(named, Some(Named::At(..))),
+            measure => measure.is_of_peers() && matches!(kind, Kind::Program | Kind::Communication) && named.is_none(),
+        };
+        // Operations have rows of the statements that call them.
+        let is_of_statements = *kind == Kind::Communication && self.axis == Axis::Region;
+        self.within.is_none() && self.axis != Axis::Caller && !is_of_statements && self.measures.iter().all(is_said)
     }
 
     /// What it is about, in the words of a question.

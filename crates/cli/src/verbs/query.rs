@@ -18,10 +18,15 @@ pub(crate) fn query(arguments: &QueryArguments) -> Result<ExitCode, Failure> {
     memory::answer_soon();
     let words = arguments.question.join(" ");
     let question = Question::parse(&words).map_err(|puzzle| failure(&puzzle))?;
-    // Where threads stand the open regions say.
-    let extent = if matches!(question, Question::Where(_)) { Extent::Open } else { Extent::All };
-    let results = during(format!("reading {}", arguments.run.display()), || Results::at(&arguments.run, extent))?;
-    print!("{}", during("answering", || answered(&results, &words, question, arguments.compensate, arguments.format))?);
+    let read = |extent| during(format!("reading {}", arguments.run.display()), || Results::at(&arguments.run, extent));
+    let answer = |results: &Results| during("answering", || answered(results, &words, &question, arguments.compensate, arguments.format));
+    let extent = question.extent();
+    let results = read(extent)?;
+    match answer(&results) {
+        // What there is instead call paths say.
+        Err(_) if extent == Extent::Regions => print!("{}", answer(&read(Extent::All)?)?),
+        text => print!("{}", text?),
+    }
     // The process ends: to give memory back page by page would only take time from the program that is asked about.
     std::mem::forget(results);
     Ok(ExitCode::SUCCESS)
@@ -30,11 +35,11 @@ pub(crate) fn query(arguments: &QueryArguments) -> Result<ExitCode, Failure> {
 /// The answer to a question in words, as JSON.
 pub(crate) fn document(results: &Results, words: &str, compensate: Compensate) -> Result<String, Failure> {
     let question = Question::parse(words).map_err(|puzzle| failure(&puzzle))?;
-    answered(results, words, question, compensate, Format::Json)
+    answered(results, words, &question, compensate, Format::Json)
 }
 
 /// The answer to a question, ending with a newline.
-fn answered(results: &Results, words: &str, question: Question, compensate: Compensate, format: Format) -> Result<String, Failure> {
+fn answered(results: &Results, words: &str, question: &Question, compensate: Compensate, format: Format) -> Result<String, Failure> {
     let profile = &results.profile;
     if let Some(rank) = question.missing_rank(profile) {
         return Err(failure(&Puzzle::Rank(rank)));
@@ -49,12 +54,12 @@ fn answered(results: &Results, words: &str, question: Question, compensate: Comp
         }
         Question::Sums(question) => {
             if results.is_foreign() {
-                known_of_others(&question)?;
+                known_of_others(question)?;
             }
             // What another tool measured has nothing taken off.
             let mode = results.mode(compensate);
             let compensated = compensate_wanted(profile, mode, question.wanted());
-            let answer = answer(profile, &compensated, &question).map_err(|puzzle| failure(&puzzle))?;
+            let answer = answer(profile, &compensated, question).map_err(|puzzle| failure(&puzzle))?;
             match format {
                 Format::Text => shown::text(&results.about(), profile, mode, &answer, &output_page()),
                 Format::Json => shown::json(&results.about(), profile, mode, words, &answer) + "\n",

@@ -31,6 +31,17 @@ const MOST_MET: u32 = 1 << 20;
 const NOWHERE: u32 = u32::MAX;
 
 impl Places {
+    /// As many as there are nodes, none of which is in the model yet.
+    pub(super) fn of_none(location: &LocationRecord) -> Self {
+        Self(vec![NOWHERE; location.nodes.min(MAX_NODES - 1) as usize])
+    }
+
+    pub(super) fn set(&mut self, node: u32, at: usize) {
+        if let Some(place) = self.0.get_mut(node as usize) {
+            *place = at as u32;
+        }
+    }
+
     pub(super) fn of(&self, node: u32) -> Option<usize> {
         self.0.get(node as usize).filter(|place| **place != NOWHERE).map(|place| *place as usize)
     }
@@ -47,7 +58,7 @@ pub(super) fn all_of(location: &LocationRecord) -> impl ExactSizeIterator<Item =
 impl Reader<'_, '_> {
     /// The region graph: of these nodes those that are published, parents before their children. The root is always there.
     pub(super) fn nodes(&mut self, arena: u64, location: &LocationRecord, indices: impl ExactSizeIterator<Item = u32>) -> Nodes {
-        let mut places = Places(vec![NOWHERE; location.nodes.min(MAX_NODES - 1) as usize]);
+        let mut places = Places::of_none(location);
         // Grown step by step it would be copied again and again, which is half of the time that an answer takes.
         let mut nodes = Vec::with_capacity(indices.len());
         let mut events: u64 = 0;
@@ -59,9 +70,7 @@ impl Reader<'_, '_> {
                 continue;
             }
             let parent = if index == 0 { None } else { Some(self.parent(raw.parent, &places)) };
-            if let Some(place) = places.0.get_mut(index as usize) {
-                *place = nodes.len() as u32;
-            }
+            places.set(index, nodes.len());
             if index != 0 {
                 events = events.saturating_add(raw.calls.saturating_mul(2));
             }
@@ -139,7 +148,7 @@ impl Reader<'_, '_> {
     }
 
     /// `None` where there is nothing, as for most nodes.
-    fn exchanged(&mut self, arena: u64, cold: &ColdNode, location: &LocationRecord) -> Option<Box<Exchanged>> {
+    pub(super) fn exchanged(&mut self, arena: u64, cold: &ColdNode, location: &LocationRecord) -> Option<Box<Exchanged>> {
         let counts = cold.wait_ticks | cold.virtual_wait_ticks | cold.delay_gain.cast_unsigned() | cold.messages | cold.bytes | cold.unpaired;
         if counts == 0 && cold.first_peer == 0 {
             return None;
@@ -155,7 +164,7 @@ impl Reader<'_, '_> {
         }))
     }
 
-    fn region(&mut self, index: u32, raw: &RawNode, overflow: bool) -> RegionIndex {
+    pub(super) fn region(&mut self, index: u32, raw: &RawNode, overflow: bool) -> RegionIndex {
         if index == 0 {
             return self.root_region();
         }
@@ -190,7 +199,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    fn root_region(&mut self) -> RegionIndex {
+    pub(super) fn root_region(&mut self) -> RegionIndex {
         self.regions.made_up(RegionKind::Program, "program", &self.executable)
     }
 
@@ -245,7 +254,7 @@ impl Reader<'_, '_> {
 
 /// Calls while off: of a batch under way, only those that have come. Below zero is a call that found none left, and is not
 /// of this batch.
-fn off_calls(raw: &RawNode) -> u64 {
+pub(super) fn off_calls(raw: &RawNode) -> u64 {
     raw.off_calls.saturating_add_signed(-i64::from(raw.left.max(0)))
 }
 
