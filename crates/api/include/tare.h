@@ -47,18 +47,27 @@ __attribute__((constructor, unused)) static void tare_find_(void)
     }
 }
 
+/* Threads may meet here for the first time at once: all get the same number. */
+__attribute__((unused)) static inline unsigned tare_region_(unsigned *id, unsigned kind, const char *name, const char *file, unsigned line)
+{
+    unsigned known = __atomic_load_n(id, __ATOMIC_RELAXED);
+    if (!known) {
+        known = tare_found_->region(kind, name, file, line);
+        __atomic_store_n(id, known, __ATOMIC_RELAXED);
+    }
+    return known;
+}
+
 __attribute__((unused)) static inline void tare_begin_(unsigned *id, unsigned kind, const char *name, const char *file, unsigned line)
 {
     if (__builtin_expect(!tare_found_, 1)) return;
-    if (!*id) *id = tare_found_->region(kind, name, file, line);
-    tare_found_->begin(*id);
+    tare_found_->begin(tare_region_(id, kind, name, file, line));
 }
 
 __attribute__((unused)) static inline void tare_end_(unsigned *id, unsigned kind, const char *name, const char *file, unsigned line)
 {
     if (__builtin_expect(!tare_found_, 1)) return;
-    if (!*id) *id = tare_found_->region(kind, name, file, line);
-    tare_found_->end(*id);
+    tare_found_->end(tare_region_(id, kind, name, file, line));
 }
 
 __attribute__((unused)) static inline void tare_parameter_(const char *name, long long value)
@@ -81,14 +90,16 @@ __attribute__((unused)) static inline void tare_record_(unsigned on)
 
 struct tare_scope_ {
     unsigned *id;
-    tare_scope_(unsigned *id, const char *name, const char *file, unsigned line) : id(id) { tare_begin_(id, 0, name, file, line); }
-    ~tare_scope_() { if (tare_found_ && *id) tare_found_->end(*id); }
+    tare_scope_(unsigned *at, const char *name, const char *file, unsigned line) : id(at) { tare_begin_(at, 0, name, file, line); }
+    ~tare_scope_() { if (tare_found_) tare_found_->end(__atomic_load_n(id, __ATOMIC_RELAXED)); }
 };
 #define TARE_JOIN2_(a, b) a##b
 #define TARE_JOIN_(a, b) TARE_JOIN2_(a, b)
-#define TARE_SCOPE(name) \
-    static unsigned TARE_JOIN_(tare_id_, __LINE__); \
-    tare_scope_ TARE_JOIN_(tare_scope_, __LINE__)(&TARE_JOIN_(tare_id_, __LINE__), name, __FILE__, __LINE__)
+/* Several scopes may stand on a line, as where a macro of the program's has them. */
+#define TARE_SCOPE_(name, number) \
+    static unsigned TARE_JOIN_(tare_id_, number); \
+    tare_scope_ TARE_JOIN_(tare_scope_, number)(&TARE_JOIN_(tare_id_, number), name, __FILE__, __LINE__)
+#define TARE_SCOPE(name) TARE_SCOPE_(name, __COUNTER__)
 #endif
 
 #define TARE_BEGIN(name) do { static unsigned tare_id_; tare_begin_(&tare_id_, 0, name, __FILE__, __LINE__); } while (0)

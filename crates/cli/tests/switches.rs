@@ -139,6 +139,8 @@ fn regions_are_switched_while_the_program_runs() {
     assert!(answer.contains("2 regions off, 0 on") && !answer.contains("asked"), "{answer}");
     let answer = running.ask(&["--on", "small"]);
     assert!(answer.contains("0 regions off, 1 on") && !answer.contains("asked"), "{answer}");
+    let unknown = running.place.tare().args(["ctl", "run", "--off", "nobody*", "--on", "small"]).output().expect("tare can be started");
+    assert!(unknown.status.success() && text(&unknown.stderr).contains("`nobody*`"), "{}", text(&unknown.stderr));
     let answer = running.ask(&["--on", "small", "--format", "json"]);
     fits(&place, "ctl", &answer);
     assert!(answer.contains("\"on\":1") && answer.contains("\"followed\":true"), "{answer}");

@@ -169,6 +169,28 @@ fn the_example_in_c_gives_its_graph() {
 }
 
 #[test]
+fn parameters_of_a_region_that_calls_itself_end_with_their_own_call() {
+    let place = Place::new();
+    let source = r#"#include <cstdio>
+        #include <tare.h>
+        void solve(int level)
+        {
+            TARE_BEGIN("solve");
+            TARE_PARAMETER("level", level);
+            if (level > 1) solve(level - 1);
+            TARE_PARAMETER("level", 10 * level);
+            TARE_END("solve");
+        }
+        int main() { solve(3); { TARE_SCOPE("outer"); TARE_SCOPE("inner"); } puts("done"); }"#;
+    fs::write(place.path().join("nested.cpp"), source).expect("a file");
+    build(&place, &format!("g++ -O2 -g -Wall -Wextra -Wshadow -Werror -I{API}/include -o nested nested.cpp"));
+    let paths = &paths(&place, "./nested")[0];
+    let mut wanted: BTreeMap<String, u64> = [1, 2, 3, 10, 20, 30].map(|level| (format!("solve > level = {level}"), 1)).into();
+    wanted.extend([("solve", 3), ("outer", 1), ("outer > inner", 1), ("", 1)].map(|(path, calls)| (path.to_string(), calls)));
+    assert_eq!(paths, &wanted);
+}
+
+#[test]
 fn the_example_in_fortran_gives_its_graph() {
     let place = Place::new();
     fs::write(place.path().join("example.f90"), example("fortran")).expect("a file");

@@ -122,7 +122,7 @@ pub(crate) fn numbered_phase(number: u64) {
     }
 }
 
-/// Begins a region that ends with the one around it, in the place of one of its family that is open there.
+/// Begins a region that ends with the one around it, in the place of one of its family that is open there: between the two are none but such.
 fn replace(region: u32, family: u64) {
     let sp = hook::stack_pointer_here();
     if let Some(local) = hook::thread_here(sp) {
@@ -131,7 +131,7 @@ fn replace(region: u32, family: u64) {
         local.attribute(local.owner(), ticks);
         let depth = local.arena.frame_index(local.state.frame());
         let node = |index: u64| local.arena.node_of(local.arena.frame(index));
-        let own = (1..=depth).rev().take_while(|&index| node(index).flags.load(Relaxed) & NODE_USER != 0);
+        let own = (1..=depth).rev().take_while(|&index| node(index).flags.load(Relaxed) & NODE_ENDS_WITH_PARENT != 0);
         let before = { own }.find(|&index| names::family(node(index).region.load(Relaxed)) == family);
         if let Some(before) = before {
             (before..=depth).for_each(|_| local.close_skipped(ticks));

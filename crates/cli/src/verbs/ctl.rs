@@ -32,7 +32,7 @@ enum Want {
 pub(crate) fn ctl(arguments: &CtlArguments) -> Result<ExitCode, Failure> {
     let run = RunDirectory::open(&arguments.run)?;
     let record = run.read_record()?;
-    let wishes = Wishes::parse(&arguments.off, &arguments.on)?;
+    let mut wishes = Wishes::parse(&arguments.off, &arguments.on)?;
     let descriptions = descriptions(&run)?;
     let graphs = running(&run, &record.id);
     if graphs.is_empty() {
@@ -40,18 +40,21 @@ pub(crate) fn ctl(arguments: &CtlArguments) -> Result<ExitCode, Failure> {
             .remedy("regions are switched while their program runs; before it, choose them with --preset or --filter"));
     }
     let mut asked = Vec::new();
-    let mut matched = 0;
     for path in graphs {
         let Some(mut graph) = Graph::open(&path)? else { continue };
         let switches = wishes.of(&graph, &descriptions);
-        matched += switches.len();
         if !switches.is_empty() {
             graph.ask(&switches)?;
             asked.push((graph, switches));
         }
     }
-    if matched == 0 {
-        return Err(Failure::new(Code::NoInput, "no measured region has such a name").remedy("`tare report RUN` lists the regions"));
+    if let Some(unknown) = wishes.unknown() {
+        let unknown =
+            Failure::new(Code::NoInput, unknown).remedy("a part of a name, or /…/, a regular expression; `tare report RUN` lists the regions");
+        if asked.is_empty() {
+            return Err(unknown);
+        }
+        eprintln!("tare: {unknown}");
     }
     let until = Instant::now() + Duration::from_secs_f64(arguments.wait.clamp(0.0, 3600.0));
     while asked.iter().any(|(graph, _)| !graph.has_followed()) && Instant::now() < until {
@@ -83,38 +86,55 @@ impl Answer {
 
     fn print(&self) {
         let state = if self.followed { "" } else { " (asked; it follows when it next enters a measured region)" };
-        println!("process {}: {} regions off, {} on{state}", self.process, self.off, self.on);
+        let regions = if self.off == 1 { "region" } else { "regions" };
+        println!("process {}: {} {regions} off, {} on{state}", self.process, self.off, self.on);
     }
+}
+
+/// A pattern, and whether any region has it.
+struct Wish {
+    pattern: Pattern,
+    is_known: bool,
 }
 
 /// What names are to be off and on.
 struct Wishes {
-    off: Vec<Pattern>,
-    on: Vec<Pattern>,
+    off: Vec<Wish>,
+    on: Vec<Wish>,
 }
 
 impl Wishes {
     fn parse(off: &[String], on: &[String]) -> Result<Self, Failure> {
-        let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::parse(text)).collect::<Result<Vec<_>, _>>();
-        Ok(Self { off: patterns(off)?, on: patterns(on)? })
+        let wish = |text: &String| Ok(Wish { pattern: Pattern::parse(text)?, is_known: false });
+        let wishes = |texts: &[String]| texts.iter().map(wish).collect::<Result<Vec<_>, Failure>>();
+        Ok(Self { off: wishes(off)?, on: wishes(on)? })
     }
 
     /// What is asked of one process: region ids.
-    fn of(&self, graph: &Graph, descriptions: &[Description]) -> Vec<(u32, Want)> {
+    fn of(&mut self, graph: &Graph, descriptions: &[Description]) -> Vec<(u32, Want)> {
         let mut switches = Vec::new();
         for image in graph.images() {
             let Some(description) = descriptions.iter().find(|description| description.identity == image.identity) else { continue };
             for (number, region) in (1..).zip(&description.regions) {
                 let shown = tare_image::demangle(&region.name);
-                let has = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(&shown) || pattern.matches(&region.name));
-                if has(&self.on) {
-                    switches.push((image.id_base + number, Want::On));
-                } else if has(&self.off) {
-                    switches.push((image.id_base + number, Want::Off));
+                let has = |wishes: &mut [Wish]| {
+                    let has = wishes.iter_mut().filter(|wish| wish.pattern.matches(&shown) || wish.pattern.matches(&region.name));
+                    has.map(|wish| wish.is_known = true).count() > 0
+                };
+                let (off, on) = (has(&mut self.off), has(&mut self.on));
+                if off || on {
+                    switches.push((image.id_base + number, if on { Want::On } else { Want::Off }));
                 }
             }
         }
         switches
+    }
+
+    /// That no region has some of the names.
+    fn unknown(&self) -> Option<String> {
+        let unknown = self.off.iter().chain(&self.on).filter(|wish| !wish.is_known);
+        let unknown: Vec<String> = unknown.map(|wish| format!("`{}`", wish.pattern)).collect();
+        (!unknown.is_empty()).then(|| format!("no measured region has {} in its name", unknown.join(" or ")))
     }
 }
 
