@@ -400,6 +400,17 @@ fn programs_whose_stacks_grow_in_pieces_are_refused() {
     assert_eq!(bench.run(&copy), bench.run(&original));
 }
 
+/// Go's own linker keeps the section headers right behind the program headers.
+#[test]
+fn go_programs_are_left_as_they_are() {
+    let bench = Bench::new();
+    let original = bench.build("collected.go", "", "original");
+    let (copy, output) = bench.instrument(&original, "copy", Levels::ALL, true);
+    let reason = Reason::Analysis(tare_code::Refusal::GoCode);
+    assert!(output.functions.instrumented == 0 && output.refusals.iter().any(|one| one.reason == reason), "{:?}", output.functions);
+    assert_eq!(bench.run(&copy), bench.run(&original));
+}
+
 #[test]
 fn fortran() {
     for flags in ["-O0", "-O2", "-O3 -no-pie"] {

@@ -175,7 +175,7 @@ fn frame_index(layout: &Layout, offset: u64) -> Segment {
     }
 }
 
-/// `.interp` and notes that stand right behind the program headers, and where the room that they leave ends.
+/// `.interp` and notes that stand behind the program headers, and where the room ends that is free without them.
 fn movable(image: &Image<'_>, table_end: u64) -> Option<(Range<u64>, u64)> {
     let mut sections: Vec<_> = image
         .sections()
@@ -185,9 +185,9 @@ fn movable(image: &Image<'_>, table_end: u64) -> Option<(Range<u64>, u64)> {
     sections.sort_by_key(|section| section.offset);
     let is_movable = |section: &&&tare_image::Section<'_>| section.name == ".interp" || section.kind == SHT_NOTE;
     let block: Vec<_> = sections.iter().take_while(is_movable).collect();
-    let (first, last) = (block.first()?, block.last()?);
-    let limit = sections.get(block.len())?.offset;
+    let (first, last, block_length) = (block.first()?, block.last()?, block.len());
     let block = first.offset..last.offset + last.size;
+    let limit = end_of_zeros(image, table_end..sections.get(block_length)?.offset, &block);
     let is_foreign = |segment: &&Segment| {
         let overlaps = segment.offset < limit && segment.offset + segment.file_size > table_end;
         let is_known = matches!(segment.kind, PT_INTERP | PT_NOTE | PT_GNU_PROPERTY | PT_PHDR | PT_LOAD);
@@ -195,4 +195,14 @@ fn movable(image: &Image<'_>, table_end: u64) -> Option<(Range<u64>, u64)> {
     };
     let is_foreign = image.segments().iter().any(|segment| is_foreign(&segment));
     (block.start >= table_end && !is_foreign).then_some((block, limit))
+}
+
+/// Where the first byte that is not zero stands in a range of the file, but for those of the block: Go's linker keeps the section
+/// headers between the program headers and its note.
+fn end_of_zeros(image: &Image<'_>, range: Range<u64>, block: &Range<u64>) -> u64 {
+    let is_zero = |&offset: &u64| {
+        let byte = usize::try_from(offset).ok().and_then(|offset| image.data().get(offset));
+        block.contains(&offset) || byte == Some(&0)
+    };
+    range.clone().find(|offset| !is_zero(offset)).unwrap_or(range.end)
 }

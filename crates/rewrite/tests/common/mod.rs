@@ -51,13 +51,15 @@ impl Bench {
             Some("cpp") => "g++",
             Some("f90") => "gfortran",
             Some("rs") => "rustc",
+            Some("go") => "go",
             _ => "gcc",
         });
         let versions = format!("-Wl,--version-script={}", source.with_file_name("versions.map").display());
         let flags = flags.replace("-DVERSIONS", &format!("-DVERSIONS {versions}"));
         let out = self.path(name);
         let mut command = Command::new(compiler);
-        command.current_dir(self.directory.path()).arg(&source).arg("-o").arg(&out).args(flags.split_whitespace().skip(usize::from(named.is_some())));
+        command.args((compiler == "go").then_some("build")).current_dir(self.directory.path()).arg("-o").arg(&out).arg(&source);
+        command.args(flags.split_whitespace().skip(usize::from(named.is_some())));
         let done = command.output().expect("the compiler starts");
         assert!(done.status.success(), "{compiler} {flags}: {}", String::from_utf8_lossy(&done.stderr));
         out
