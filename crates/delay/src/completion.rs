@@ -17,7 +17,7 @@
 //! need data from; [`Arrivals::least`] and [`Arrivals::most`] bound what that can do.
 //!
 //! The closed form above is exact where a message takes as long to arrive as it costs to receive one that is
-//! there. Where both are known, [`complete_exactly`] needs no such thing.
+//! there; it is off by no more than these two differ. Where both are known, [`complete_exactly`] needs no such thing.
 //!
 //! What always holds: the new delay is the old one plus measured wait minus virtual wait; nobody ends before
 //! the virtual time at which the last message was sent; without any delay nothing changes.
@@ -246,6 +246,21 @@ mod tests {
             let end = Ticks(s.max(rb) + cost);
             let exact = complete_exactly(begin, end, cost, sent.virtual_time() + cost.cast_signed());
             prop_assert_eq!(exact, complete(DelayModel::Virtual, begin, end, &Arrivals::one(sent)));
+        }
+
+        #[test]
+        fn the_closed_form_is_off_by_no_more_than_messages_and_receives_differ(
+            s in 0_u64..1 << 20, x1 in 0_i64..1 << 19, rb in 0_u64..1 << 20, x2 in 0_i64..1 << 19, lag in 0_u64..1 << 19, cost in 0_u64..1 << 19,
+        ) {
+            let (sent, begin) = (moment(s, x1), moment(rb, x2));
+            let end = Ticks((s + lag).max(rb + cost));
+            let exact = complete_exactly(begin, end, cost, sent.virtual_time() + lag.cast_signed()).delay;
+            let closed = complete(DelayModel::Virtual, begin, end, &Arrivals::one(sent)).delay;
+            prop_assert!(exact.abs_diff(closed) <= lag.abs_diff(cost));
+            // Where the message is late both ways, or there in time both ways, nothing is off.
+            let late = s >= rb + cost && sent.virtual_time() >= begin.virtual_time() + cost.cast_signed();
+            let there = s + lag <= rb && sent.virtual_time() + lag.cast_signed() <= begin.virtual_time();
+            prop_assert!(!(late || there) || exact == closed);
         }
 
         #[test]

@@ -3,7 +3,7 @@
 //! Rooted kinds run along a binomial tree, scans along a chain, as libraries build them: a late rank in between holds up
 //! those behind it. What a tool knows is only who needs data from whom, which is what `semantic` holds.
 
-use crate::lanes::{Awaited, Stamp};
+use crate::lanes::{Awaited, Possible, Stamp};
 use crate::program::Collective;
 
 /// One call of a collective by all members of a group.
@@ -20,7 +20,7 @@ pub(crate) struct Instance {
     through: Vec<Option<Awaited>>,
     entered: usize,
     /// Everybody who has come so far.
-    possible: Awaited,
+    possible: Possible,
     /// Members that have left.
     pub(crate) left: usize,
 }
@@ -52,7 +52,7 @@ impl Instance {
             requests: vec![0; members],
             through: vec![None; members],
             entered: 0,
-            possible: Awaited::NOTHING,
+            possible: Possible::NOBODY,
             left: 0,
         }
     }
@@ -62,9 +62,12 @@ impl Instance {
         self.kind == terms.kind && (self.kind == Collective::All || (self.root, self.bytes) == (terms.root, terms.bytes))
     }
 
-    /// What a member waited for, as a tool may know it: of rooted kinds not who else held it up, but who may have.
-    pub(crate) fn known(&self, awaited: Awaited) -> Awaited {
-        if self.kind == Collective::All { awaited } else { awaited.perhaps(&self.possible) }
+    /// What a member waited for until `end`, as a tool may know it: of rooted kinds not who else held it up, but who may have.
+    pub(crate) fn known(&self, awaited: Awaited, end: u64) -> Awaited {
+        let members = self.entries.len() as u64;
+        let hops = if self.kind == Collective::Prefix { members } else { u64::from(members.next_power_of_two().trailing_zeros()) };
+        let longest = hops * (self.hop + self.cost);
+        if self.kind == Collective::All { awaited } else { awaited.perhaps(&self.possible, longest, end) }
     }
 
     /// A member enters; returns all for whom everything is known now.
@@ -72,7 +75,7 @@ impl Instance {
         self.entries[member] = Some(entry);
         self.requests[member] = request;
         self.entered += 1;
-        self.possible = self.possible.join(Awaited::from_other(&entry, 0));
+        self.possible = self.possible.join(&entry);
         match self.kind {
             Collective::All if self.entered < self.entries.len() => Vec::new(),
             Collective::All => self.all(),
@@ -134,10 +137,10 @@ impl Instance {
 
     /// Those whose data a place needs. A chain has passed on those of all lower ranks.
     fn semantic(&self, place: usize) -> Awaited {
-        let entry = |place: usize| self.entries[self.member(place)].map_or(Awaited::NOTHING, |entry| Awaited::from_other(&entry, 0));
+        let entry = |place: usize| self.entries[self.member(place)].map_or(Awaited::NOTHING, |entry| Awaited::from_other(&entry, self.hop));
         match self.kind {
             Collective::FromRoot if place > 0 => entry(0),
-            Collective::ToRoot if place == 0 => self.possible,
+            Collective::ToRoot if place == 0 => self.possible.awaited.later(self.hop),
             Collective::Prefix if place > 0 => {
                 let before = self.through[place - 1].unwrap_or(Awaited::NOTHING);
                 before.join(entry(place - 1))

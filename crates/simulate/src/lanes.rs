@@ -17,7 +17,8 @@ pub enum Lane {
     Virtual,
     /// The same with the least delay that costs and collectives allow: the upper end of the interval of times.
     Least,
-    /// With the most delay: the lower end.
+    /// With the most delay: the lower end. Both hold also what the closed form is off where messages take longer than receives
+    /// cost: of the delay that it finds and that of the exact form, the one that is further out.
     Most,
     /// The virtual-time model in its exact form, which knows what messages and receives cost.
     Exact,
@@ -58,13 +59,18 @@ pub(crate) struct Awaited {
     /// When everything is there.
     pub(crate) available: u64,
     /// The same in virtual time.
-    pub(crate) available_virtually: i64,
+    available_virtually: i64,
+    /// Between which virtual times a tool knows that to be, who knows what messages cost: as [`Lane::Most`] has it,
+    earliest: i64,
+    /// and as [`Lane::Least`] has it.
+    latest: i64,
     /// What the closed forms know of it.
     arrivals: [Arrivals; Lane::CLOSED.len()],
 }
 
 impl Awaited {
-    pub(crate) const NOTHING: Self = Self { available: 0, available_virtually: i64::MIN, arrivals: [Arrivals::NONE; Lane::CLOSED.len()] };
+    pub(crate) const NOTHING: Self =
+        Self { available: 0, available_virtually: i64::MIN, earliest: i64::MIN, latest: i64::MIN, arrivals: [Arrivals::NONE; Lane::CLOSED.len()] };
 
     /// Something that another rank does, and that has its effect `lag` later.
     pub(crate) fn from_other(other: &Stamp, lag: u64) -> Self {
@@ -74,8 +80,14 @@ impl Awaited {
 
     /// Something that the rank itself did earlier.
     pub(crate) fn from_self(own: &Stamp, lag: u64) -> Self {
-        let available_virtually = own.moment(Lane::Exact).virtual_time() + lag.cast_signed();
-        Self { available: own.at + lag, available_virtually, ..Self::NOTHING }
+        let virtually = |lane| own.moment(lane).virtual_time() + lag.cast_signed();
+        Self {
+            available: own.at + lag,
+            available_virtually: virtually(Lane::Exact),
+            earliest: virtually(Lane::Most),
+            latest: virtually(Lane::Least),
+            arrivals: Self::NOTHING.arrivals,
+        }
     }
 
     pub(crate) fn join(self, other: Self) -> Self {
@@ -84,6 +96,8 @@ impl Awaited {
         Self {
             available: self.available.max(other.available),
             available_virtually: self.available_virtually.max(other.available_virtually),
+            earliest: self.earliest.max(other.earliest),
+            latest: self.latest.max(other.latest),
             arrivals,
         }
     }
@@ -93,24 +107,61 @@ impl Awaited {
         if self.available_virtually == i64::MIN {
             return self;
         }
-        Self { available: self.available + lag, available_virtually: self.available_virtually + lag.cast_signed(), ..self }
+        let later = |time: i64| time.saturating_add_unsigned(lag);
+        Self {
+            available: self.available + lag,
+            available_virtually: later(self.available_virtually),
+            earliest: later(self.earliest),
+            latest: later(self.latest),
+            ..self
+        }
     }
 
-    /// The same moment at which it is there, with what the closed forms know from elsewhere.
+    /// The same moment at which it is there, with what a tool knows from elsewhere.
     pub(crate) fn knowing(self, semantic: &Self) -> Self {
-        Self { arrivals: semantic.arrivals, ..self }
+        Self { available: self.available, available_virtually: self.available_virtually, ..*semantic }
     }
 
-    /// The same where the operation may also have waited for `possible`.
-    pub(crate) fn perhaps(mut self, possible: &Self) -> Self {
-        for ((lane, _), (mine, theirs)) in Lane::CLOSED.iter().zip(self.arrivals.iter_mut().zip(possible.arrivals)) {
+    /// The same where the operation, which ended at `end`, may also have waited for `possible`, whose effect was there at most `lag` later.
+    pub(crate) fn perhaps(mut self, possible: &Possible, lag: u64, end: u64) -> Self {
+        for ((lane, _), (mine, theirs)) in Lane::CLOSED.iter().zip(self.arrivals.iter_mut().zip(possible.awaited.arrivals)) {
             match lane {
                 Lane::Least => *mine = mine.least(theirs),
                 Lane::Most => *mine = mine.most(theirs),
                 _ => {}
             }
         }
+        // All effects were there at the end: unmeasured they would have been by the least delay of all earlier. Where one of them made
+        // the end, that would not have been earlier by more than the greatest.
+        let is_made = self.available == end;
+        let end = end.cast_signed();
+        self.latest = self.latest.max(possible.awaited.later(lag).latest.min(end - possible.least));
+        if is_made {
+            self.earliest = self.earliest.max(end - possible.most);
+        }
         self
+    }
+}
+
+/// Those whom an operation may have waited for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Possible {
+    pub(crate) awaited: Awaited,
+    /// The least of their delays, as [`Lane::Least`] has it.
+    least: i64,
+    /// The greatest one, as [`Lane::Most`] has it.
+    most: i64,
+}
+
+impl Possible {
+    pub(crate) const NOBODY: Self = Self { awaited: Awaited::NOTHING, least: i64::MAX, most: i64::MIN };
+
+    pub(crate) fn join(self, other: &Stamp) -> Self {
+        Self {
+            awaited: self.awaited.join(Awaited::from_other(other, 0)),
+            least: self.least.min(other.lanes.get(Lane::Least)),
+            most: self.most.max(other.lanes.get(Lane::Most)),
+        }
     }
 }
 
@@ -176,8 +227,9 @@ impl Lanes {
         for ((lane, model), arrivals) in Lane::CLOSED.into_iter().zip(&awaited.arrivals) {
             self.0[lane as usize] = complete(model, before.moment(lane), Ticks(waited.end), arrivals).delay;
         }
-        let exact = complete_exactly(before.moment(Lane::Exact), Ticks(waited.end), waited.cost, awaited.available_virtually);
-        self.0[Lane::Exact as usize] = exact.delay;
+        let timed = |lane, available| complete_exactly(before.moment(lane), Ticks(waited.end), waited.cost, available).delay;
+        self.0[Lane::Exact as usize] = timed(Lane::Exact, awaited.available_virtually);
+        self.reach(timed(Lane::Least, awaited.latest), timed(Lane::Most, awaited.earliest));
     }
 
     /// The rank asked again and again.
@@ -194,12 +246,25 @@ impl Lanes {
                 complete(model, begin, Ticks(end), arrivals).delay
             };
         }
+        // Between the moment at which it is there and the first question from then on lies less than a round.
+        let round = (asked.cost + asked.every).cast_signed();
+        let answered = |lane, available: i64| before.moment(lane).virtual_time().max(available);
+        let least = at.cast_signed() - answered(Lane::Least, awaited.latest.saturating_add(round));
+        self.reach(least, at.cast_signed() - answered(Lane::Most, awaited.earliest));
         let virtually = Asked { begin: 0, overhead: 0, ..*asked };
         let begin = before.moment(Lane::Exact).virtual_time();
         let missing = u64::try_from(awaited.available_virtually.saturating_sub(begin)).unwrap_or(0);
         let failed = virtually.failures(missing);
         let answered = begin + (Asked { failed, ..virtually }).last().cast_signed();
         self.0[Lane::Exact as usize] = at.cast_signed() - answered;
+    }
+
+    /// The delay may also be as low, or as high, and is never out of what it may be.
+    fn reach(&mut self, least: i64, most: i64) {
+        let closed = self.get(Lane::Virtual);
+        let [low, high] = [Lane::Least, Lane::Most].map(|lane| lane as usize);
+        self.0[low] = self.0[low].min(least).min(closed);
+        self.0[high] = self.0[high].max(most).max(closed);
     }
 }
 

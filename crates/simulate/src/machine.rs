@@ -15,7 +15,7 @@ use crate::mailbox::{Message, Pattern};
 use crate::program::{Instruction, Program};
 use crate::random::Random;
 use crate::rank::{Rank, State, What};
-use crate::settings::Belief;
+use crate::settings::{Belief, Probe, deviations_of};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -93,6 +93,9 @@ struct Machine<'a> {
     messages: Vec<Message>,
     free: Vec<usize>,
     contradicted: u64,
+    /// How far the intervals of costs reach, for all to hold the truth at once: where many wait for the latest, who is most
+    /// wrong decides for all.
+    deviations: f64,
 }
 
 /// Whether a rank goes on at once.
@@ -111,8 +114,18 @@ pub(crate) fn execute(program: &Program, execution: Execution) -> Result<Execute
     let failed = |trouble| Failure { line: 1, rank: 0, trouble };
     let ranks = (0..program.settings.ranks).map(|rank| Rank::new(program.variables_of(rank))).collect();
     let groups = Groups::of(program).map_err(|error| failed(error.into()))?;
-    let mut machine =
-        Machine { program, execution, ranks, groups, events: BinaryHeap::new(), number: 0, messages: Vec::new(), free: Vec::new(), contradicted: 0 };
+    let mut machine = Machine {
+        program,
+        execution,
+        ranks,
+        groups,
+        events: BinaryHeap::new(),
+        number: 0,
+        messages: Vec::new(),
+        free: Vec::new(),
+        contradicted: 0,
+        deviations: deviations_of(program.uncertain()),
+    };
     for rank in 0..program.settings.ranks {
         machine.turn(rank, 0);
     }
@@ -297,18 +310,17 @@ impl Machine<'_> {
 
     /// Probes of a region, of so much cost altogether.
     fn probes(&mut self, number: u32, region: usize, truly: u64) {
-        let believed = self.belief(number, region, truly);
+        let believed = self.belief(number, region, self.program.regions[region], truly);
         self.overhead(number, truly, believed);
     }
 
     /// What the tool believes of probes of a region on a rank.
-    fn belief(&self, number: u32, region: usize, truly: u64) -> Belief {
-        let probe = self.program.regions[region];
-        if probe.within == 0 || probe.cost == 0 {
+    fn belief(&self, number: u32, region: usize, probe: Probe, truly: u64) -> Belief {
+        if !probe.is_uncertain() {
             return Belief { low: truly as f64, value: truly as f64, high: truly as f64 };
         }
         let seed = self.program.settings.seed ^ (u64::from(number) << 20 | region as u64).wrapping_mul(0x9e6c_63d0_676a_9a99);
-        let each = probe.belief(Random::new(seed).normal());
+        let each = probe.belief(Random::new(seed).normal(), self.deviations);
         let times = truly as f64 / probe.cost as f64;
         Belief { low: each.low * times, value: each.value * times, high: each.high * times }
     }

@@ -111,6 +111,14 @@ impl Program {
     /// Number of the first free variable.
     pub(crate) const FIRST_FREE: usize = 2;
 
+    /// How many costs the tool may be wrong about, on all ranks together.
+    pub(crate) fn uncertain(&self) -> u64 {
+        let asks = |step: &Step| matches!(step.instruction, Instruction::Complete { every: Some(_), .. } | Instruction::Probe { every: Some(_), .. });
+        let questions = self.steps.iter().any(asks).then_some(&self.settings.probe);
+        let regions = self.regions.iter().chain(questions).filter(|probe| probe.is_uncertain()).count();
+        regions as u64 * u64::from(self.settings.ranks)
+    }
+
     /// The variables of a rank before the first step.
     pub(crate) fn variables_of(&self, rank: u32) -> Variables {
         let mut values = vec![0; self.variables];

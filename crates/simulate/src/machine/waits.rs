@@ -3,7 +3,6 @@
 use super::{Execution, Flow, Machine};
 use crate::lanes::{Asked, Awaited, Waited};
 use crate::rank::{State, Waiting, What};
-use crate::settings::Belief;
 
 impl Machine<'_> {
     pub(super) fn wait(&mut self, number: u32, what: What, cost: u64, every: Option<u64>) -> Flow {
@@ -15,12 +14,11 @@ impl Machine<'_> {
         Flow::Stop
     }
 
-    /// Overhead between two questions: a call of a region with the cost of all others.
-    fn asked(&self, waiting: &Waiting, every: u64) -> Asked {
+    /// Overhead between two questions: a call of a region of their own, with the cost of all others.
+    fn asked(&self, number: u32, waiting: &Waiting, every: u64) -> Asked {
         let probe = self.program.settings.probe;
         let overhead = if self.execution == Execution::Measured { probe.cost } else { 0 };
-        let known = overhead as f64;
-        let believed = Belief { low: known, value: known, high: known };
+        let believed = self.belief(number, self.program.regions.len(), probe, overhead);
         Asked { begin: waiting.begin, cost: waiting.cost, every, overhead, believed, failed: 0 }
     }
 
@@ -33,7 +31,7 @@ impl Machine<'_> {
         let end = match waiting.every {
             None => available.max(waiting.begin + waiting.cost),
             Some(every) => {
-                let asked = self.asked(waiting, every);
+                let asked = self.asked(number, waiting, every);
                 let failed = asked.failures(missing);
                 Asked { failed, ..asked }.last() + waiting.cost
             }
@@ -52,10 +50,10 @@ impl Machine<'_> {
             What::Requests(which, ids) => {
                 let decided = if waiting.every.is_some() { end - waiting.cost } else { end };
                 let done = self.ranks[number as usize].completed(*which, ids, decided);
-                done.into_iter().map(|id| self.end_request(number, id)).fold(Awaited::NOTHING, Awaited::join)
+                done.into_iter().map(|id| self.end_request(number, id, decided)).fold(Awaited::NOTHING, Awaited::join)
             }
         };
-        let asked = waiting.every.map(|every| self.asked(waiting, every));
+        let asked = waiting.every.map(|every| self.asked(number, waiting, every));
         let now = &mut self.ranks[number as usize].now;
         match asked {
             None => now.lanes.wait(&Waited { begin: waiting.begin, cost: waiting.cost, end }, &awaited),
@@ -67,13 +65,13 @@ impl Machine<'_> {
         now.at = end;
     }
 
-    /// A request is complete: what it waited for, as a tool may know it.
-    fn end_request(&mut self, number: u32, id: u32) -> Awaited {
+    /// A request was complete at `end`: what it waited for, as a tool may know it.
+    fn end_request(&mut self, number: u32, id: u32, end: u64) -> Awaited {
         let Some(request) = self.ranks[number as usize].finish(id) else { return Awaited::NOTHING };
         let mut awaited = request.awaited.unwrap_or(Awaited::NOTHING);
         if let Some(call) = request.call {
             if let Some(instance) = self.groups.instance(call) {
-                awaited = instance.known(awaited);
+                awaited = instance.known(awaited, end);
             }
             self.groups.leave(call);
         }
