@@ -57,7 +57,8 @@ fn wait_in_questions(mpi: Mpi, mode: &str) -> f64 {
     let nodes = report["nodes"].as_array().expect("nodes").iter().filter(|node| node["region"] == test);
     let peers: Vec<&Value> = nodes.flat_map(|node| node["peers"].as_array().expect("peers")).collect();
     let [peer] = peers.as_slice() else { panic!("{} {mode}: {peers:?}", mpi.name) };
-    assert_eq!((&peer["rank"], &peer["received"]), (&Value::from(1), &Value::from(1)), "{} {mode}: {peer}", mpi.name);
+    assert_eq!(peer["rank"], 1, "{} {mode}: {peer}", mpi.name);
+    assert!(peer["received"].as_u64() >= Some(1), "{} {mode}: {peer}", mpi.name);
     peer["wait"]["compensated_s"].as_f64().expect("a time")
 }
 
