@@ -156,6 +156,42 @@ __attribute__((noinline)) uint64_t third(uint64_t x) { return x + 3; }
 __attribute__((noinline)) uint64_t fourth(uint64_t x) { return x + 5; }
 static uint64_t (*const table[])(uint64_t) = {first, second, third, fourth};
 
+/* A generator of random numbers of 64 bits in halves, as old ones are: functions of which each calls the next, four for a number, whose words come
+ * back from memory. */
+struct halves {
+    uint32_t low, high;
+};
+static struct halves state = {12345, 678}, factor = {1284865837, 1481765933}, term = {1, 0};
+
+__attribute__((noinline)) void times(const struct halves *a, const struct halves *b, struct halves *out)
+{
+    uint64_t low = (uint64_t)a->low * b->low;
+    out->high = (uint32_t)(low >> 32) + a->low * b->high + a->high * b->low;
+    out->low = (uint32_t)low;
+}
+
+__attribute__((noinline)) void plus(const struct halves *a, const struct halves *b, struct halves *out)
+{
+    uint64_t low = (uint64_t)a->low + b->low;
+    out->low = (uint32_t)low;
+    out->high = a->high + b->high + (uint32_t)(low >> 32);
+}
+
+__attribute__((noinline)) void advance(struct halves *now)
+{
+    struct halves product;
+    *now = state;
+    times(&factor, &state, &product);
+    plus(&product, &term, &state);
+}
+
+__attribute__((noinline)) double number(void)
+{
+    struct halves now;
+    advance(&now);
+    return 0.5 - ((now.low & 65535) + (now.low >> 16) * 65536.0 + now.high * 4294967296.0) / 18446744073709551616.0;
+}
+
 #define RUN(kernel)                                                  \
     __attribute__((noinline)) void run_##kernel(void)                \
     {                                                                \
@@ -207,6 +243,14 @@ __attribute__((noinline)) void run_random(void)
     sink += x;
 }
 
+/* Four pairs for a number; so many because what they cost together is asked after what each costs alone. */
+__attribute__((noinline)) void run_nest(void)
+{
+    double sum = 0;
+    for (int i = 0; i < 5 * CALLS; i++) sum += number();
+    sink += (uint64_t)sum;
+}
+
 int main(void)
 {
     srandom(1);
@@ -222,7 +266,8 @@ int main(void)
     } kernels[] = {{"empty", run_empty, CALLS}, {"arithmetic", run_arithmetic, CALLS}, {"loads", run_loads, CALLS}, {"throughput", run_throughput, CALLS},
                    {"branches", run_branches, CALLS}, {"divisions", run_divisions, CALLS}, {"hash", run_hash, CALLS}, {"rows", run_rows, CALLS},
                    {"chase", run_chase, CALLS}, {"stores", run_stores, CALLS}, {"library", run_library, CALLS}, {"dart", run_dart, CALLS},
-                   {"compare", run_compare, CALLS}, {"matrix", run_matrix, CALLS}, {"random", run_random, 10 * CALLS}};
+                   {"compare", run_compare, CALLS}, {"matrix", run_matrix, CALLS}, {"random", run_random, 10 * CALLS},
+                   {"nest", run_nest, 20 * CALLS}};
     for (unsigned i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         double rate = cycles_per_second(), begin = now();
         kernels[i].run();

@@ -10,8 +10,8 @@
 //! estimate knows nothing of it; the interval does, as it knows what `neighbours` tells of pairs that stand close together.
 
 use crate::neighbours::Neighbours;
-use tare_delay::cost::{Cost, HotCounting, Kinds, MeasuredMean, estimate, least_of_hooks, prior};
-use tare_profile::{Batches, COST_UNIT, Location, Node, Process, Profile, RegionKind};
+use tare_delay::cost::{Cost, HotCounting, Kinds, MeasuredMean, Together, estimate, least_of_hooks, prior, together};
+use tare_profile::{Batches, COST_UNIT, Company, Location, Node, Process, Profile, RegionKind};
 
 /// The part of a pair that lies between the two clock readings, where nothing else is known.
 const INNER_PART: f64 = 0.53;
@@ -151,15 +151,20 @@ impl PathCosts {
     }
 }
 
-/// A node and what its own batches say.
-type InPlace = (usize, Cost);
+/// A node and what its own batches say, and whether those in company say what pairs cost together there.
+type InPlace = (usize, Cost, bool);
 
 /// The cost on each call path, for every location of a profile.
 #[must_use]
 pub fn of_profile(profile: &Profile) -> Vec<PathCosts> {
     let of_location = |location: &Location| {
         let process = profile.process_of(location);
-        location.nodes.iter().enumerate().filter_map(|(index, node)| Some((index, in_place(node, process)?))).collect()
+        location
+            .nodes
+            .iter()
+            .enumerate()
+            .filter_map(|(index, node)| in_place(node, process).map(|(cost, is_together)| (index, cost, is_together)))
+            .collect()
     };
     let in_place: Vec<Vec<InPlace>> = profile.locations.iter().map(of_location).collect();
     let mut everywhere = Means::default();
@@ -169,7 +174,7 @@ pub fn of_profile(profile: &Profile) -> Vec<PathCosts> {
         .zip(&in_place)
         .map(|(location, costs)| {
             let mut own = Means::default();
-            for (index, cost) in costs {
+            for (index, cost, _) in costs {
                 own.add(&location.nodes[*index], cost);
                 everywhere.add(&location.nodes[*index], cost);
             }
@@ -219,7 +224,7 @@ fn with_prior(profile: &Profile, location: &Location, in_place: &[InPlace], else
     let neighbours = Neighbours::of(profile, location);
     let most_behind = MOST_BEHIND * profile.process_of(location).hot_pair_cost;
     for (index, node) in location.nodes.iter().enumerate() {
-        let measured = in_place.next_if(|(at, _)| *at == index).map(|(_, cost)| cost);
+        let measured = in_place.next_if(|(at, ..)| *at == index).map(|(_, cost, is_together)| (cost, *is_together));
         let is_wrapper = is_wrapper(profile, node);
         let kind = match (is_wrapper, node.hooked, node.leaf) {
             (true, ..) => 0,
@@ -229,7 +234,8 @@ fn with_prior(profile: &Profile, location: &Location, in_place: &[InPlace], else
         let place = Place { own: neighbours.own(index), passes_on: neighbours.passes_on(location, index), most_behind };
         let of_node = || match measured {
             _ if is_wrapper => wrapper(),
-            Some(cost) => probe(cost, Basis::InPlace, node, &place).together(neighbours.alone(location, index)),
+            Some((cost, true)) => probe(cost, Basis::InPlace, node, &place),
+            Some((cost, false)) => probe(cost, Basis::InPlace, node, &place).together(neighbours.alone(location, index)),
             None if node.hooked => probe(&of_hooks(profile.process_of(location)), Basis::Prior, node, &place),
             None => probe(&elsewhere(node), Basis::Prior, node, &place),
         };
@@ -253,11 +259,27 @@ fn of_hooks(process: &Process) -> Cost {
     prior(hot, least_of_hooks(hot, pair, least), None)
 }
 
-fn in_place(node: &Node, process: &Process) -> Option<Cost> {
+fn in_place(node: &Node, process: &Process) -> Option<(Cost, bool)> {
     let batches = node.batches.as_deref()?;
     let Batches { on, off, off_twice, diverted, .. } = batches;
     let cost = estimate(Kinds { on, off, off_twice, diverted }, hot_counting(process, node))?;
-    cost.says_more_than_prior(units(process.hot_pair_cost)).then_some(cost)
+    let cost = cost.says_more_than_prior(units(process.hot_pair_cost)).then_some(cost)?;
+    Some(match batches.company.as_deref().and_then(of_company) {
+        Some(together) => (as_part_of(cost, together), true),
+        None => (cost, false),
+    })
+}
+
+/// What the pairs around a path cost together, for what they cost one by one.
+fn of_company(company: &Company) -> Option<Together> {
+    let Company { on, quiet, twice, counted, counted_again } = company;
+    together(tare_delay::cost::Company { on, quiet, twice, counted: *counted, counted_again: *counted_again })
+}
+
+/// The part of a pair in what it costs together with others.
+fn as_part_of(cost: Cost, together: Together) -> Cost {
+    let part = |ticks: u64, of: f64| (ticks as f64 * of) as u64;
+    Cost { value: part(cost.value, together.value), low: part(cost.low, together.low), high: part(cost.high, together.high), ..cost }
 }
 
 /// What counting a call of a node costs in a hot loop, in the unit of the estimator.

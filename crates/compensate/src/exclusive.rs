@@ -104,7 +104,11 @@ pub(crate) fn terms(
                 call.correct_quiet_parent(node, cost, &mut terms[parent]);
                 call.give_back(node, cost, &mut terms[steady_ancestor(location, parent)]);
             }
-            Some(parent) => call.correct_parent(node, cost, &mut terms[parent]),
+            Some(parent) => {
+                let together = call.correct_parent(node, cost, &mut terms[parent]);
+                terms[parent].value += together;
+                terms[steady_in_company(location, parent)].value -= together;
+            }
         }
     }
     add_sites(profile, location, &mut terms);
@@ -137,6 +141,13 @@ fn is_quiet(node: &Node) -> bool {
 pub(crate) fn steady_ancestor(location: &Location, from: usize) -> usize {
     let above = std::iter::successors(Some(from), |&index| location.nodes[index].parent);
     above.take(location.nodes.len()).find(|&index| !is_quiet(&location.nodes[index])).unwrap_or(0)
+}
+
+/// The nearest node at or above this one that is on while others are quiet together.
+fn steady_in_company(location: &Location, from: usize) -> usize {
+    let above = std::iter::successors(Some(from), |&index| location.nodes[index].parent);
+    let is_on = |node: &Node| node.batches.is_none() || node.folded;
+    above.take(location.nodes.len()).find(|&index| is_on(&location.nodes[index])).unwrap_or(0)
 }
 
 /// What the correction of one node needs to know.
@@ -228,8 +239,9 @@ impl Call {
         if self.off > 0.0 { (self.on + self.off) / self.off } else { 1.0 }
     }
 
-    /// Takes off the parent what lies outside of the node's clock readings, and the calls that were off.
-    fn correct_parent(&self, node: &Node, cost: &ProbeCost, parent: &mut Term) {
+    /// Takes off the parent what lies outside of the node's clock readings, and the calls that were off. Returns what of these passed while
+    /// the parent may have been off as well.
+    fn correct_parent(&self, node: &Node, cost: &ProbeCost, parent: &mut Term) -> f64 {
         let inner = cost.inner;
         let counting = cost.counting(node);
         let outer = self.on * cost.value * (1.0 - inner.value);
@@ -243,6 +255,8 @@ impl Call {
         Lowered { factor }.spread(cost, &mut parent.by_children);
         parent.by_children.add_own(self.moving_error, self.moving_error);
         parent.by_children.add_counting(counting);
+        let together = node.batches.as_deref().map_or(0, |batches| batches.together.min(node.off_calls)) as f64;
+        if self.off > 0.0 { (moved + counting.value) * together / self.off } else { 0.0 }
     }
 }
 

@@ -73,7 +73,8 @@ fn time_of_a_region_may_have_passed_behind_its_second_reading() {
         let node = &mut profile.locations[0].nodes[3];
         let none = BatchSums::NONE;
         let off = BatchSums { batches: 1, calls: 100, ticks: off_ticks.unwrap_or(0), ..none };
-        let batches = Batches { on: none, off, off_twice: none, diverted: none, off_cost: 0.0, first_calls: 0, first_ticks: 0 };
+        let batches =
+            Batches { on: none, off, off_twice: none, diverted: none, off_cost: 0.0, first_calls: 0, first_ticks: 0, company: None, together: 0 };
         node.batches = off_ticks.map(|_| Box::new(batches));
         compensate(&profile, Mode::Local).locations.remove(0).nodes
     };
@@ -171,6 +172,30 @@ fn costs_that_changed_since_the_runtime_charged_them_are_charged_again() {
     near(compensate(&profile, Mode::Parallel).locations[0].total.value * 1e9, 1_000_000.0 - 501_000.0 - PAIR - 20.0);
 }
 
+/// program → f (100 calls, which take batches) → g (1,000 calls, of which a tenth was off): in company both were quiet, and the time of g's calls
+/// went to the program; else it went to f.
+#[test]
+fn the_time_of_calls_that_were_quiet_in_company_is_that_of_the_nearest_that_was_on() {
+    let exclusive = |together: u64| {
+        let mut nodes = vec![node(0, None, 1, 1_000_000), node(1, Some(0), 100, 500_000), node(2, Some(1), 900, 900_000)];
+        nodes.iter_mut().for_each(|node| node.cost = 0.0);
+        let none = BatchSums::NONE;
+        let batches =
+            Batches { on: none, off: none, off_twice: none, diverted: none, off_cost: 0.0, first_calls: 0, first_ticks: 0, company: None, together };
+        nodes[1].batches = Some(Box::new(Batches { together: 0, ..batches.clone() }));
+        nodes[2].off_calls = 100;
+        nodes[2].batches = Some(Box::new(batches));
+        let mut profile = profile_of(nodes);
+        (profile.processes[0].hot_pair_cost, profile.processes[0].least_pair_cost) = (0.0, 0.0);
+        compensate(&profile, Mode::Local).locations[0].nodes.iter().map(|node| node.exclusive.value).collect::<Vec<_>>()
+    };
+    let (alone, in_company) = (exclusive(0), exclusive(100));
+    near(alone[2], 1_000_000.0);
+    near(in_company[2], 1_000_000.0);
+    near(in_company[1] - alone[1], 100_000.0);
+    near(alone[0] - in_company[0], 100_000.0);
+}
+
 #[test]
 fn a_time_that_few_of_many_calls_stand_for_is_marked() {
     // With a budget: a hundred calls in two batches that differ stand for ten thousand.
@@ -178,7 +203,8 @@ fn a_time_that_few_of_many_calls_stand_for_is_marked() {
     nodes[1].off_calls = 9_900;
     let none = BatchSums::NONE;
     let on = BatchSums { batches: 2, calls: 100, ticks: 100_000, ..none };
-    let mut batches = Batches { on, off: none, off_twice: none, diverted: none, off_cost: 3.0, first_calls: 50, first_ticks: 50_000 };
+    let mut batches =
+        Batches { on, off: none, off_twice: none, diverted: none, off_cost: 3.0, first_calls: 50, first_ticks: 50_000, company: None, together: 0 };
     let mark = |batches: &Batches| {
         let mut nodes = nodes.clone();
         nodes[1].batches = Some(Box::new(batches.clone()));
@@ -206,7 +232,17 @@ fn long_batches_that_are_not_in_the_sample_are_in_the_interval() {
         let none = BatchSums::NONE;
         let sample = BatchSums::NONE.sample.map(|_| (COST_UNIT * 1_000) as u32);
         let on = BatchSums { batches: 200, calls: 20_000, ticks, longest: 100_000 + without_processor, sample };
-        nodes[1].batches = Some(Box::new(Batches { on, off: none, off_twice: none, diverted: none, off_cost: 3.0, first_calls: 0, first_ticks: 0 }));
+        nodes[1].batches = Some(Box::new(Batches {
+            on,
+            off: none,
+            off_twice: none,
+            diverted: none,
+            off_cost: 3.0,
+            first_calls: 0,
+            first_ticks: 0,
+            company: None,
+            together: 0,
+        }));
         let mut profile = profile_of(nodes);
         profile.processes[0].budget = Some(0.02);
         let figure = compensate(&profile, Mode::Parallel).locations[0].nodes[1].exclusive;
@@ -227,7 +263,17 @@ fn a_quiet_path_takes_at_least_what_was_timed_below_it() {
     let mut on = BatchSums { batches: 2, calls: 10, ticks: 1_000, ..none };
     on.sample[..2].fill(100 * COST_UNIT as u32);
     nodes[1].off_calls = 990;
-    nodes[1].batches = Some(Box::new(Batches { on, off: none, off_twice: none, diverted: none, off_cost: 0.0, first_calls: 5, first_ticks: 500 }));
+    nodes[1].batches = Some(Box::new(Batches {
+        on,
+        off: none,
+        off_twice: none,
+        diverted: none,
+        off_cost: 0.0,
+        first_calls: 5,
+        first_ticks: 500,
+        company: None,
+        together: 0,
+    }));
     let mut profile = profile_of(nodes);
     profile.processes[0].budget = Some(0.02);
     let result = compensate(&profile, Mode::Local);
@@ -246,7 +292,17 @@ fn slow_while_timed(samples: [u32; 2]) -> Profile {
         on.sample[..2].copy_from_slice(&samples.map(|sample| sample * COST_UNIT as u32));
         let first_ticks = node.exclusive / 2;
         node.off_calls = 900;
-        node.batches = Some(Box::new(Batches { on, off: none, off_twice: none, diverted: none, off_cost: 3.0, first_calls: 50, first_ticks }));
+        node.batches = Some(Box::new(Batches {
+            on,
+            off: none,
+            off_twice: none,
+            diverted: none,
+            off_cost: 3.0,
+            first_calls: 50,
+            first_ticks,
+            company: None,
+            together: 0,
+        }));
     }
     let mut profile = profile_of(nodes);
     profile.processes[0].budget = Some(0.02);

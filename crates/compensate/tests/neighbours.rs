@@ -26,7 +26,17 @@ fn batches() -> Option<Box<Batches>> {
         sample: BatchSums::NONE.sample.map(|_| (ticks * COST_UNIT) as u32),
     };
     let (on, off) = (of(BODY + PAIR as u64), of(BODY));
-    Some(Box::new(Batches { on, off, off_twice: off, diverted: BatchSums::NONE, off_cost: 0.0, first_calls: 0, first_ticks: 0 }))
+    Some(Box::new(Batches {
+        on,
+        off,
+        off_twice: off,
+        diverted: BatchSums::NONE,
+        off_cost: 0.0,
+        first_calls: 0,
+        first_ticks: 0,
+        company: None,
+        together: 0,
+    }))
 }
 
 fn node(region: usize, parent: Option<usize>, on_calls: u64, exclusive: i64) -> Node {

@@ -19,7 +19,17 @@ fn measured(tree: &[Truth], pair: Pair, seed: u64) -> Profile {
         exclusive: recorded.exclusive as i64,
         cost: if index == 0 { 0.0 } else { pair.alpha + pair.beta },
         batches: recorded.batches.map(|[on, off, off_twice]| {
-            Box::new(Batches { on, off, off_twice, diverted: BatchSums::NONE, off_cost: pair.off, first_calls: 0, first_ticks: 0 })
+            Box::new(Batches {
+                on,
+                off,
+                off_twice,
+                diverted: BatchSums::NONE,
+                off_cost: pair.off,
+                first_calls: 0,
+                first_ticks: 0,
+                company: None,
+                together: 0,
+            })
         }),
         ..Node::default()
     };

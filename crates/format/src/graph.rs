@@ -10,7 +10,7 @@
 //!   +FRAMES         frames of open regions, 32 bytes each, from the bottom of the stack up
 //!   +NODES          Node, 64 bytes each: the hot line, written by probes
 //!   +COLD_NODES     ColdNode, 64 bytes each, same index: waits, corrections, messages
-//!   +BATCHES        BatchRecord, 1024 bytes each: for nodes that are short and frequent
+//!   +BATCHES        BatchRecord, 1024 bytes each: for nodes that are short and frequent; between them CompanyRecords of the same size
 //!   +PEERS          PeerRecord, 64 bytes each: messages by partner
 //! ```
 //!
@@ -28,7 +28,7 @@ use core::mem::size_of;
 
 use crate::record::record;
 
-pub use batches::{BatchRecord, BatchSums, SAMPLE};
+pub use batches::{BatchRecord, BatchSums, COMPANY_UNIT, CompanyRecord, SAMPLE};
 
 /// First bytes of a graph file.
 pub const MAGIC: [u8; 8] = *b"TAREGRPH";

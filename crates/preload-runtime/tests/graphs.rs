@@ -348,6 +348,39 @@ fn calls_stay_exact_while_batches_are_off_and_the_cost_is_found() {
     assert!(graph.locations[0].record.overhead > 0);
 }
 
+#[test]
+fn calls_stay_exact_while_all_paths_are_quiet_together() {
+    let program = program(
+        r#"
+        long times(long n); long plus(long n); long advance(long n); long number(long n);
+        long times_body(long n) { return n * 1103515245; }
+        long plus_body(long n) { return n + 12345; }
+        long advance_body(long n) { return plus(times(n)); }
+        long number_body(long n) { return advance(n) + (n % 50 ? 0 : plus(n)); }
+        LEAF(times, 1); LEAF(plus, 2); REGION(advance, 3); REGION(number, 4);
+        int main(void) { long s = 0; for (long i = 0; i < 3000000; i++) s += number(i); printf("%ld\n", s); return 0; }
+        "#,
+        &["times", "plus", "advance", "number"],
+    );
+    program.run();
+    let graph = program.graph();
+    let paths = ["/number", "/number/advance", "/number/advance/times", "/number/advance/plus", "/number/plus"].map(|path| graph.path(path));
+    assert_eq!(paths.map(|path| path.calls()), [3_000_000, 3_000_000, 3_000_000, 3_000_000, 60_000]);
+    // A path that lost its processor in its first batch takes none for long.
+    let with_batches: Vec<_> = paths[..4].iter().filter_map(|path| Some((path, path.batches.as_ref()?.together))).collect();
+    assert!(with_batches.iter().any(|(_, together)| *together > 50_000));
+    for (path, together) in with_batches {
+        let off = path.calls() - path.node.calls;
+        assert!(together <= off, "{}: {together} of {off} quiet calls were in company", path.path);
+    }
+    // Whoever had the focus for long enough knows what passed in company, and that others were there.
+    let companies: Vec<_> = paths.iter().filter_map(|path| path.company.as_ref()).collect();
+    assert!(!companies.is_empty());
+    assert!(companies.iter().all(|company| company.estimates == 0 && company.others <= company.all), "{companies:?}");
+    assert!(companies.iter().any(|company| company.others > company.all / 2 && company.counted > 0), "{companies:?}");
+    assert!(graph.locations[0].record.skipped_frames == 0 && graph.locations[0].record.unmatched_exits == 0);
+}
+
 /// Rounds of the long run in the suite, of four events each; the variable `TARE_ROUNDS` asks for more of them.
 const ROUNDS: u64 = 2_500_000;
 

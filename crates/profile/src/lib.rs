@@ -19,7 +19,7 @@ pub use clock::{Clock, Span};
 pub use graph::ReadError;
 pub use live::{Live, LiveThread, Standing};
 pub use model::{
-    Batches, Exchanged, Extent, File, GraphFile, HotCounting, Location, LocationLosses, Messages, Metric, Node, Peer, Process, ProcessIndex,
+    Batches, Company, Exchanged, Extent, File, GraphFile, HotCounting, Location, LocationLosses, Messages, Metric, Node, Peer, Process, ProcessIndex,
     Processors, Profile, ProfileError, RegionIndex, State, Switch, Unreadable,
 };
 pub use name::Name;

@@ -539,12 +539,32 @@ pub struct Batches {
     pub off_twice: BatchSums,
     /// Probe on, by the way of calls that are off.
     pub diverted: BatchSums,
+    /// In company with other paths, where there are some.
+    pub company: Option<Box<Company>>,
+    /// Calls that were off together with those of other paths: their time went to the nearest node above that was on.
+    pub together: u64,
     /// The runtime's last estimate of what a call costs that is off and counted, ticks.
     pub off_cost: f64,
     /// In a run with a budget: calls of the first batch, in which other paths were on as well.
     pub first_calls: u64,
     /// Exclusive ticks of the first batch, the tool's own left out.
     pub first_ticks: i64,
+}
+
+/// All that passed in the thread around a path, the tool's own time left out, with all paths on and with all quiet; as the runtime
+/// recorded it, and as the estimator of costs takes it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Company {
+    /// All on.
+    pub on: BatchSums,
+    /// All quiet.
+    pub quiet: BatchSums,
+    /// The same, a part of counting done twice.
+    pub twice: BatchSums,
+    /// What counting took in those that were quiet, had it taken as long as in a hot loop ([`COST_UNIT`]).
+    pub counted: u64,
+    /// The same of the part that is done once more.
+    pub counted_again: u64,
 }
 
 /// Messages with one partner.

@@ -3,11 +3,12 @@
 //! What always holds: an index is handed out only while its pages are allocated (`…_ready` of the thread
 //! state), because touching a hole of a full file system ends the program by a signal.
 
-use crate::live::{LiveBatch, LiveCold, LiveFrame, LiveLocation, LiveNode, LivePeer};
+use crate::live::{LiveBatch, LiveCold, LiveCompany, LiveFrame, LiveLocation, LiveNode, LivePeer};
 use crate::sys;
 use core::ptr::NonNull;
 use tare_format::graph::{
-    ARENA, BATCHES, BatchRecord, COLD_NODES, ColdNode, FRAMES, MAX_BATCHES, MAX_FRAMES, MAX_NODES, MAX_PEERS, NODES, Node, PEERS, PeerRecord,
+    ARENA, BATCHES, BatchRecord, COLD_NODES, ColdNode, CompanyRecord, FRAMES, MAX_BATCHES, MAX_FRAMES, MAX_NODES, MAX_PEERS, NODES, Node, PEERS,
+    PeerRecord,
 };
 
 /// Bytes that are allocated together.
@@ -82,6 +83,13 @@ impl Arena {
         let index = u64::from(index.min(MAX_BATCHES - 1));
         // SAFETY: the clamped index is within the table.
         unsafe { self.record(BATCHES + index * BatchRecord::SIZE as u64) }
+    }
+
+    /// A record of the same table that is of a path's batches in company.
+    pub(crate) fn company(self, index: u32) -> &'static LiveCompany {
+        let index = u64::from(index.min(MAX_BATCHES - 1));
+        // SAFETY: the clamped index is within the table.
+        unsafe { self.record(BATCHES + index * CompanyRecord::SIZE as u64) }
     }
 
     #[inline]

@@ -47,6 +47,11 @@ pub(crate) fn is_quiet(node: &LiveNode) -> bool {
     !matches!(node.mode.load(Relaxed), ON | DIVERTED)
 }
 
+/// Whether the probe of a node is on by the usual way.
+pub(crate) fn is_on(node: &LiveNode) -> bool {
+    node.mode.load(Relaxed) == ON
+}
+
 /// Closes such a batch: what has not come of it is taken back, and the node is on.
 pub(crate) fn close(local: Local, node: &LiveNode) {
     let mode = node.mode.swap(ON, Relaxed);

@@ -1,20 +1,21 @@
 //! Batches: calls of one path with its probes on, quiet (off for a leaf, clockless otherwise), quiet with a part of
 //! counting done twice, or diverted: on, by the way that quiet calls take, which tells what it costs where a processor does not foresee
-//! that one path's calls take another way than all others.
+//! that one path's calls take another way than all others. And quiet together with all other paths ([`crate::company`]).
 //!
 //! A path's first batch shows whether it is short and frequent. If it is, it takes batches whose kind is chosen by
 //! chance, and what is compared between kinds is the time per call that went to the path and to whatever above it has the
 //! time of quiet calls, the tool's own time left out. Boundaries are fenced, and lie in the slow path.
 //!
-//! What always holds: of a thread's nodes at most one takes batches, the one in focus, and all others are on: time that
-//! passes from a quiet node to its parent would be taken for that of others. The focus moves on after some batches, or
+//! What always holds: of a thread's nodes at most one takes batches, the one in focus, and but for batches in company all others are on: time
+//! that passes from a quiet node to its parent would be taken for that of others. The focus moves on after some batches, or
 //! when its node is not called for long.
 
 use crate::arena::PAGE;
 use crate::aside;
+use crate::company;
 use crate::costs;
 use crate::duty;
-use crate::live::{LiveBatch, LiveNode, LiveSums, add, add_signed};
+use crate::live::{LiveBatch, LiveCompany, LiveNode, LiveSums, add, add_signed};
 use crate::local::{BATCH, Local, NEVER};
 use crate::settings::settings;
 use crate::throttle;
@@ -47,6 +48,11 @@ const TWICE: u32 = 2;
 const DIVERTED: u32 = 3;
 /// The kind while none is under way.
 const NONE: u32 = 4;
+/// The first of the kinds that are taken in company, which are those of [`company`].
+const IN_COMPANY: u32 = 5;
+/// One batch in so many is taken in company, and the oftener while there are fewer than so many.
+const COMPANY_IN: u64 = 8;
+const FEW: u64 = 32;
 
 /// Whether the batch of a node under way has had all its calls.
 pub(crate) fn is_over(node: &LiveNode) -> bool {
@@ -61,7 +67,7 @@ pub(crate) fn is_over(node: &LiveNode) -> bool {
 /// Ends the batch of a node under way and begins the next; the call that found it over belongs to the next.
 pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64) {
     if throttle::applies(node) {
-        aside::close(local, node);
+        give_up(local, node);
         release(local, node);
         wait_for(node, 0);
         throttle::off(local, node);
@@ -77,6 +83,10 @@ pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64) {
         rest(local, node);
         return;
     };
+    if is_in_company(node, record) && !is_in_focus(local, node) {
+        company::leave(local, node, record);
+        return;
+    }
     if is_in_focus(local, node) {
         end(local, node, record, ticks);
         if ends_slice(record) {
@@ -85,7 +95,7 @@ pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64) {
             return;
         }
     } else if !takes_focus(local, node, ticks) {
-        wait_for(node, u32::from(LATER_BATCH));
+        ask_later(node);
         return;
     }
     begin(local, node, record, ticks, length_of_next(record));
@@ -101,8 +111,8 @@ pub(crate) fn record(local: Local, node: &'static LiveNode) -> Option<&'static L
 }
 
 /// A node takes no batches from now on.
-pub(crate) fn rest(local: Local, node: &LiveNode) {
-    aside::close(local, node);
+pub(crate) fn rest(local: Local, node: &'static LiveNode) {
+    give_up(local, node);
     release(local, node);
     node.flags.fetch_and(!NODE_BATCHES, Relaxed);
     wait_for(node, until_rule(node.calls.load(Relaxed)));
@@ -115,6 +125,40 @@ pub(crate) fn takes_focus(local: Local, node: &LiveNode, ticks: u64) -> bool {
         local.state.focus.store(local.arena.index_of(node) + 1, Relaxed);
     }
     has_it
+}
+
+/// A node is on from now on, whatever was under way, and nothing is taken of that.
+fn give_up(local: Local, node: &'static LiveNode) {
+    let record = local.cold_of(node).batch_record.load(Relaxed).checked_sub(1).map(|index| local.arena.batch(index));
+    let Some(record) = record else {
+        aside::close(local, node);
+        return;
+    };
+    if record.kind.load(Relaxed) >= IN_COMPANY {
+        company::part(local, node, record);
+    } else {
+        close(local, node, record);
+    }
+    take_nothing(record);
+}
+
+/// A node is on from now on; nobody else changes.
+pub(crate) fn close(local: Local, node: &LiveNode, record: &LiveBatch) {
+    if is_in_company(node, record) {
+        company::leave(local, node, record);
+    } else {
+        aside::close(local, node);
+    }
+}
+
+/// Whether a node is quiet together with others.
+fn is_in_company(node: &LiveNode, record: &LiveBatch) -> bool {
+    settings().budget.is_none() && aside::is_quiet(node) && !matches!(record.kind.load(Relaxed), QUIET | TWICE)
+}
+
+/// Asks for the focus only after some time.
+pub(crate) fn ask_later(node: &LiveNode) {
+    wait_for(node, u32::from(LATER_BATCH));
 }
 
 /// Notes that nothing is to be taken from the batch under way.
@@ -146,10 +190,7 @@ fn is_free(local: Local, ticks: u64) -> bool {
         return false;
     }
     let node = local.arena.node(index);
-    aside::close(local, node);
-    if let Some(record) = local.cold_of(node).batch_record.load(Relaxed).checked_sub(1) {
-        take_nothing(local.arena.batch(record));
-    }
+    give_up(local, node);
     wait_for(node, 0);
     true
 }
@@ -197,6 +238,18 @@ fn spent(local: Local, node: &LiveNode, top: u32) -> i64 {
 }
 
 fn allocate(local: Local, node: &LiveNode) -> Option<&'static LiveBatch> {
+    let index = new_record(local)?;
+    let record = local.arena.batch(index);
+    let place = local.arena.index_of(node);
+    record.node.store(place, Relaxed);
+    let seed = crate::process::now().0 ^ u64::from(place) << 40;
+    record.random.store(seed | 1, Relaxed);
+    local.cold_of(node).batch_record.store(index + 1, Release);
+    Some(record)
+}
+
+/// Makes room for one more record: its index.
+pub(crate) fn new_record(local: Local) -> Option<u32> {
     let location = local.arena.location();
     let index = location.batches.load(Relaxed);
     let ready = local.state.batches_ready.load(Relaxed);
@@ -210,25 +263,25 @@ fn allocate(local: Local, node: &LiveNode) -> Option<&'static LiveBatch> {
         }
         local.state.batches_ready.store(ready + PAGE as u32 / BatchRecord::SIZE as u32, Relaxed);
     }
-    let record = local.arena.batch(index);
-    let place = local.arena.index_of(node);
-    record.node.store(place, Relaxed);
-    let seed = crate::process::now().0 ^ u64::from(place) << 40;
-    record.random.store(seed | 1, Relaxed);
     location.batches.store(index + 1, Release);
-    local.cold_of(node).batch_record.store(index + 1, Release);
-    Some(record)
+    Some(index)
 }
 
 pub(crate) fn begin(local: Local, node: &'static LiveNode, record: &LiveBatch, ticks: u64, length: u16) {
     local.state.focus_since.store(ticks, Relaxed);
-    let kind = next_kind(record);
     record.length.store(u64::from(length), Relaxed);
+    record.boundary.store(ticks, Relaxed);
+    if let Some((company, kind)) = in_company(local, node, record) {
+        record.kind.store(IN_COMPANY + kind as u32, Relaxed);
+        let length = company::length(local, node, length.min(LATER_BATCH));
+        company::begin(local, node, record, company, kind, length);
+        return;
+    }
+    let kind = next_kind(record);
     record.kind.store(kind, Relaxed);
     let top = top(local, node);
     record.top.store(top, Relaxed);
     record.started.store(spent(local, node, top), Relaxed);
-    record.boundary.store(ticks, Relaxed);
     record.begun.store(node.calls.load(Relaxed), Relaxed);
     match kind {
         ON => wait_for(node, u32::from(length)),
@@ -261,14 +314,33 @@ fn length_of_next(record: &LiveBatch) -> u16 {
     }
 }
 
-/// One batch in 40 is quiet and counts a part twice, one in 10 is quiet, one in 20 is diverted; the first ones oftener. Where chance has
-/// left too few of a kind for an estimate among the first ones, that kind comes.
-fn next_kind(record: &LiveBatch) -> u32 {
+/// Whether the next batch is one in company, and of which kind: all on, or all quiet, of which one in four counts a part twice.
+fn in_company(local: Local, node: &LiveNode, record: &LiveBatch) -> Option<(&'static LiveCompany, usize)> {
+    if settings().budget.is_some() || taken(record) < EARLY / 2 {
+        return None;
+    }
+    let company = company::sought(local, node, record)?;
+    let chance = random(record);
+    let taken: u64 = company.on.iter().map(|sums| sums.batches.load(Relaxed)).sum();
+    let one_in = if taken < FEW { 2 } else { COMPANY_IN };
+    let kind = [company::ON, company::ON, company::ON, company::ON, company::QUIET, company::QUIET, company::QUIET, company::TWICE];
+    chance.is_multiple_of(one_in).then(|| (company, kind[(chance / one_in) as usize % kind.len()]))
+}
+
+/// The next random number of a record.
+fn random(record: &LiveBatch) -> u64 {
     let mut random = record.random.load(Relaxed);
     random ^= random << 13;
     random ^= random >> 7;
     random ^= random << 17;
     record.random.store(random, Relaxed);
+    random >> 33
+}
+
+/// One batch in 40 is quiet and counts a part twice, one in 10 is quiet, one in 20 is diverted; the first ones oftener. Where chance has
+/// left too few of a kind for an estimate among the first ones, that kind comes.
+fn next_kind(record: &LiveBatch) -> u32 {
+    let random = random(record);
     let lacking = || (0..).zip(&record.on).zip(LEAST_BATCHES).find(|((_, sums), least)| sums.batches.load(Relaxed) < *least);
     if taken(record) >= EARLY / 2
         && let Some(((kind, _), _)) = lacking()
@@ -276,7 +348,7 @@ fn next_kind(record: &LiveBatch) -> u32 {
         return kind;
     }
     let (quiet, twice, diverted) = if taken(record) < EARLY || settings().budget.is_some() { (10, 5, 6) } else { (4, 1, 2) };
-    match (random >> 33) % 40 {
+    match random % 40 {
         chance if chance < twice => TWICE,
         chance if chance < twice + quiet => QUIET,
         chance if chance < twice + quiet + diverted => DIVERTED,
@@ -284,8 +356,14 @@ fn next_kind(record: &LiveBatch) -> u32 {
     }
 }
 
-pub(crate) fn end(local: Local, node: &LiveNode, record: &LiveBatch, ticks: u64) {
+pub(crate) fn end(local: Local, node: &'static LiveNode, record: &LiveBatch, ticks: u64) {
     let kind = record.kind.load(Relaxed);
+    if let Some(kind) = kind.checked_sub(IN_COMPANY) {
+        if let Some(company) = company::of(local, record) {
+            company::end(local, node, record, company, kind as usize, ticks);
+        }
+        return;
+    }
     aside::close(local, node);
     let Some(sums) = record.on.get(kind as usize) else { return };
     let spent = (spent(local, node, record.top.load(Relaxed)) - record.started.load(Relaxed)).max(0).cast_unsigned();
@@ -312,7 +390,7 @@ pub(crate) fn end(local: Local, node: &LiveNode, record: &LiveBatch, ticks: u64)
 }
 
 /// Adds a batch to the sums of its kind and, by chance, to their sample.
-fn take(sums: &LiveSums, record: &LiveBatch, spent: u64, calls: u64) {
+pub(crate) fn take(sums: &LiveSums, record: &LiveBatch, spent: u64, calls: u64) {
     let number = sums.batches.load(Relaxed);
     add(&sums.ticks, spent);
     add(&sums.calls, calls);

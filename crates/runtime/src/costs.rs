@@ -3,10 +3,11 @@
 //! What always holds: a location's overhead is what it would be had every call been charged the estimate of
 //! today: a new estimate charges the difference for all calls so far.
 
+use crate::company;
 use crate::live::{LiveBatch, LiveNode, LiveSums, add, add_signed};
 use crate::local::Local;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use tare_delay::cost::{Cost, HotCounting, Kinds, MeasuredMean};
+use tare_delay::cost::{Company, Cost, HotCounting, Kinds, MeasuredMean};
 use tare_format::graph::{BatchSums, NODE_LEAF, NODE_OVERFLOW};
 
 /// Cost of a pair in a hot loop.
@@ -67,7 +68,8 @@ pub(crate) fn estimate(local: Local, node: &LiveNode, record: &LiveBatch) {
     let Some(cost) = estimate.filter(|cost| cost.says_more_than_prior(HOT_PAIR.load(Relaxed))) else {
         return;
     };
-    recharge(local, node, cost.value);
+    record.alone_cost.store(cost.value, Relaxed);
+    recharge(local, node, (cost.value as f64 * together(local, record)) as u64);
     let quiet = (&record.off_cost, cost.off_cost, node.off_calls.load(Relaxed));
     for (known, cost, calls) in [quiet, (&record.diverted_cost, cost.diverted, diverted.calls)] {
         let difference = cost.wrapping_sub(known.load(Relaxed));
@@ -81,6 +83,15 @@ pub(crate) fn estimate(local: Local, node: &LiveNode, record: &LiveBatch) {
     if made.is_power_of_two() {
         revise_priors(local);
     }
+}
+
+/// What the pairs around a path cost together, for what they cost one by one.
+fn together(local: Local, record: &LiveBatch) -> f64 {
+    let Some(company) = company::of(local, record) else { return 1.0 };
+    let [on, quiet, twice] = company.on.each_ref().map(snapshot);
+    let (counted, counted_again) = (company.counted.load(Relaxed), company.counted_again.load(Relaxed));
+    let company = Company { on: &on, quiet: &quiet, twice: &twice, counted, counted_again };
+    tare_delay::cost::together(company).map_or(1.0, |together| together.value)
 }
 
 /// Sets the cost of a path and charges the difference for all its calls so far.

@@ -6,7 +6,6 @@
 //! one, whose destructors may have called probes to its end.
 
 use crate::arena::{Arena, NODE_CHUNK, PAGE};
-use crate::aside;
 use crate::batch;
 use crate::duty;
 use crate::edges::{EdgeTable, Edges, Inserted, key};
@@ -76,7 +75,7 @@ fn know_again(local: Local) {
         if node.mode.load(Relaxed) != Mode::On as u8 {
             state.aside.fetch_add(1, Relaxed);
             if !duty::goes_on(local, node, record) {
-                aside::close(local, node);
+                batch::close(local, node, record);
                 batch::wait_for(node, 0);
             }
         }

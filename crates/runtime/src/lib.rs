@@ -22,6 +22,7 @@ mod aside;
 mod batch;
 mod calibration;
 mod clock;
+mod company;
 mod costs;
 mod draft;
 mod duty;

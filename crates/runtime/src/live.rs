@@ -10,7 +10,7 @@
 use core::mem::{offset_of, size_of};
 use core::sync::atomic::{AtomicI16, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 use tare_format::graph::{
-    BatchRecord, BatchSums, CONTRADICTED, ColdNode, Frame, Header, ImageRecord, LocationRecord, Node, PeerRecord, SAMPLE, SwitchRecord,
+    BatchRecord, BatchSums, CONTRADICTED, ColdNode, CompanyRecord, Frame, Header, ImageRecord, LocationRecord, Node, PeerRecord, SAMPLE, SwitchRecord,
 };
 use tare_format::metrics::{MetricsRecord, ValuesRecord};
 use tare_format::names::{NamedRegion, NamesRecord};
@@ -215,7 +215,30 @@ live! {
         first_ticks: AtomicI64,
         diverted_cost: AtomicU64,
         top: AtomicU32,
-        reserved: [AtomicU8; 28],
+        company: AtomicU32,
+        alone_cost: AtomicU64,
+        together: AtomicU64,
+        reserved: [AtomicU8; 8],
+    }
+}
+
+live! {
+    /// See [`CompanyRecord`]. Its three sums are one array here.
+    LiveCompany = CompanyRecord {
+        node: AtomicU32,
+        kind: AtomicU32,
+        started: AtomicU64,
+        known_others: AtomicU64,
+        estimates: AtomicU64,
+        known: AtomicU64,
+        known_counted: AtomicU64,
+        known_again: AtomicU64,
+        counted: AtomicU64,
+        on: [LiveSums; 3],
+        counted_again: AtomicU64,
+        others: AtomicU64,
+        all: AtomicU64,
+        reserved: [AtomicU8; 264],
     }
 }
 
@@ -223,6 +246,8 @@ const _: () = {
     assert!(offset_of!(LiveBatch, on) + size_of::<LiveSums>() == offset_of!(BatchRecord, off));
     assert!(offset_of!(LiveBatch, on) + 2 * size_of::<LiveSums>() == offset_of!(BatchRecord, off_twice));
     assert!(offset_of!(LiveBatch, on) + 3 * size_of::<LiveSums>() == offset_of!(BatchRecord, diverted));
+    assert!(offset_of!(LiveCompany, on) + size_of::<LiveSums>() == offset_of!(CompanyRecord, quiet));
+    assert!(offset_of!(LiveCompany, on) + 2 * size_of::<LiveSums>() == offset_of!(CompanyRecord, twice));
 };
 
 live! {

@@ -69,7 +69,56 @@ record! {
         /// Index of the topmost node that the time of a quiet call may go to: the parent; in a run with a budget, in which
         /// that may be quiet too, the nearest one above that takes no batches.
         992 top: u32,
+        /// Index plus one of its [`CompanyRecord`] in the same table; 0 for none.
+        996 company: u32,
+        /// Estimate of what a pair costs while all others are on ([`COST_UNIT`]).
+        1000 alone_cost: u64,
+        /// Calls in batches in which the other paths were quiet as well: their time went to the nearest node above that was on.
+        1008 together: u64,
         /// Reserved.
-        996 reserved: [u8; 28],
+        1016 reserved: [u8; 8],
+    }
+}
+
+/// Ticks that stand for a call in the sums of a [`CompanyRecord`].
+pub const COMPANY_UNIT: u64 = 16;
+
+record! {
+    /// Batches in company: all that passes in a thread, the tool's own time left out, for each [`COMPANY_UNIT`] ticks that the pairs of the
+    /// calls in it cost one by one, while all paths that take batches are on, and while they are quiet together. It stands in the table
+    /// of [`BatchRecord`]s, for a node that has one of these, and is told from them by `estimates`, which is 0.
+    CompanyRecord, 1024 {
+        /// Index of the node.
+        0 node: u32,
+        /// Kind of the batch under way, of no meaning here.
+        4 kind: u32,
+        /// The tool's ticks of the thread when the batch under way began.
+        8 started: u64,
+        /// See `known`: of all but the node itself.
+        16 known_others: u64,
+        /// Always 0.
+        24 estimates: u64,
+        /// Σ calls × what a pair costs while all others are on, of all paths that take batches, when it began ([`COST_UNIT`]).
+        32 known: u64,
+        /// Σ calls × what counting one costs in a hot loop, of the same ([`COST_UNIT`]) …
+        40 known_counted: u64,
+        /// … and what a part of that costs, done once more.
+        48 known_again: u64,
+        /// In batches that were quiet together: what counting took, in a hot loop ([`COST_UNIT`]) …
+        56 counted: u64,
+        /// All on.
+        64 on: [u8; 224],
+        /// All quiet.
+        288 quiet: [u8; 224],
+        /// All quiet, with a part of counting done twice.
+        512 twice: [u8; 224],
+        /// … and a part of it, done once more.
+        736 counted_again: u64,
+        /// In all batches in company: what pairs of other paths cost one by one ([`COST_UNIT`]) …
+        744 others: u64,
+        /// … and those of all.
+        752 all: u64,
+        /// Reserved.
+        760 reserved: [u8; 264],
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use tare_format::description::{Description, FLAG_LEAF, Region, RegionKind};
 use tare_format::graph::{
-    ARENA, BatchRecord, COLD_NODES, ColdNode, HEADER_AREA, Header, IMAGE_TABLE, ImageRecord, LocationRecord, MAX_NODES, NODES, Node,
+    ARENA, BatchRecord, COLD_NODES, ColdNode, CompanyRecord, HEADER_AREA, Header, IMAGE_TABLE, ImageRecord, LocationRecord, MAX_NODES, NODES, Node,
 };
 use tare_format::probe::stubs;
 use tempfile::TempDir;
@@ -152,6 +152,7 @@ pub(crate) struct CallPath {
     pub(crate) path: String,
     pub(crate) node: Node,
     pub(crate) batches: Option<BatchRecord>,
+    pub(crate) company: Option<CompanyRecord>,
 }
 
 impl Graph {
@@ -220,7 +221,11 @@ impl Location {
                 let at = tare_format::graph::BATCHES + u64::from(index) * BatchRecord::SIZE as u64;
                 BatchRecord::from_bytes(&arena(at, BatchRecord::SIZE)).expect("a batch record")
             });
-            nodes.push(CallPath { path, node, batches });
+            let company = batches.as_ref().and_then(|batches| batches.company.checked_sub(1)).map(|index| {
+                let at = tare_format::graph::BATCHES + u64::from(index) * CompanyRecord::SIZE as u64;
+                CompanyRecord::from_bytes(&arena(at, CompanyRecord::SIZE)).expect("a record of batches in company")
+            });
+            nodes.push(CallPath { path, node, batches, company });
         }
         Self { record, nodes }
     }

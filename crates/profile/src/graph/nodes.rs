@@ -4,14 +4,14 @@ use std::collections::{BTreeSet, HashMap};
 
 use tare_format::description::RegionKind;
 use tare_format::graph::{
-    BATCHES, BatchRecord, BatchSums, COLD_NODES, ColdNode, LocationRecord, MAX_BATCHES, MAX_NODES, MAX_PEERS, NODE_FOLDED, NODE_HOOK, NODE_LEAF,
-    NODE_OVERFLOW, NODE_USER, NODES, Node as RawNode, PEER_HELD, PEERS, PeerRecord,
+    BATCHES, BatchRecord, BatchSums, COLD_NODES, ColdNode, CompanyRecord, LocationRecord, MAX_BATCHES, MAX_NODES, MAX_PEERS, NODE_FOLDED, NODE_HOOK,
+    NODE_LEAF, NODE_OVERFLOW, NODE_USER, NODES, Node as RawNode, PEER_HELD, PEERS, PeerRecord,
 };
 use tare_format::metrics::{VALUES, ValuesRecord};
 
 use super::{Image, Reader, cost, record};
 use crate::live::{RUNS, open_nodes};
-use crate::model::{Batches, Exchanged, Messages, Node, Peer, RegionIndex};
+use crate::model::{Batches, Company, Exchanged, Messages, Node, Peer, RegionIndex};
 
 /// Call paths of a location.
 pub(super) struct Nodes {
@@ -219,10 +219,28 @@ impl Reader<'_, '_> {
             off: BatchSums::from_bytes(&raw.off)?,
             off_twice: BatchSums::from_bytes(&raw.off_twice)?,
             diverted: BatchSums::from_bytes(&raw.diverted)?,
+            company: self.company(arena, raw.company, node, location).map(Box::new),
+            together: raw.together,
             off_cost: cost(raw.off_cost),
             first_calls: raw.first_calls,
             first_ticks: raw.first_ticks,
         }))
+    }
+
+    fn company(&mut self, arena: u64, place: u32, node: u32, location: &LocationRecord) -> Option<Company> {
+        let index = place.checked_sub(1)?;
+        if index >= location.batches.min(MAX_BATCHES) {
+            self.damaged += 1;
+            return None;
+        }
+        let raw = self.record(arena + BATCHES, u64::from(index), CompanyRecord::SIZE, CompanyRecord::from_bytes)?;
+        if raw.node != node {
+            self.damaged += 1;
+            return None;
+        }
+        let CompanyRecord { counted, counted_again, .. } = raw;
+        let [on, quiet, twice] = [raw.on, raw.quiet, raw.twice].map(|sums| BatchSums::from_bytes(&sums));
+        Some(Company { on: on?, quiet: quiet?, twice: twice?, counted, counted_again })
     }
 
     /// A list of partners. Each record belongs to one list, so all lists of a location together are no

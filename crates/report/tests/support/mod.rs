@@ -82,6 +82,8 @@ fn batches() -> Batches {
         off_cost: 3.0,
         first_calls: 0,
         first_ticks: 0,
+        company: None,
+        together: 0,
     }
 }
 
