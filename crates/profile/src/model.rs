@@ -561,7 +561,7 @@ pub struct Company {
     pub quiet: BatchSums,
     /// The same, a part of counting done twice.
     pub twice: BatchSums,
-    /// What counting took in those that were quiet, had it taken as long as in a hot loop ([`COST_UNIT`]).
+    /// What counting took in those that were quiet, had it taken as long as in a hot loop ([`crate::COST_UNIT`]).
     pub counted: u64,
     /// The same of the part that is done once more.
     pub counted_again: u64,
