@@ -129,7 +129,7 @@ pub(crate) fn needs_of(path: &Path, image: &Image<'_>) -> Result<Needs, Failure>
             .remedy("link the program with the shared MPI library (libmpi.so or libmpich.so)"));
     }
     if mpi.is_some() {
-        other_tools::tell(path, image, &libraries, &std::env::var("LD_PRELOAD").unwrap_or_default());
+        other_tools::tell(path, image, &libraries);
     }
     Ok(Needs { mpi, libraries })
 }

@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::instrumenting::{self, Prepared};
 use crate::launch;
 use crate::measured::Setting;
+use crate::other_tools;
 use crate::trial;
 
 impl Job {
@@ -47,5 +48,7 @@ pub(crate) fn prepare(job: &Job) -> Result<(Prepared, Setting), Failure> {
         None => choice,
     };
     let programs = launch::programs(&job.command).map_err(|error| launch::failure(&error))?;
-    Ok((instrumenting::prepare(programs, &choice, &job.library)?, setting))
+    let prepared = instrumenting::prepare(programs, &choice, &job.library)?;
+    other_tools::tell_of_preloaded(&job.command);
+    Ok((prepared, setting))
 }

@@ -13,6 +13,7 @@ use crate::image_file::needs;
 use crate::launch::{self, LaunchError};
 use crate::measured::{self, Setting, Target, fresh_id};
 use crate::mpi_library::Mpi;
+use crate::other_tools;
 use crate::results::NewRun;
 use crate::rundir::RunDirectory;
 
@@ -30,6 +31,7 @@ fn prepare(arguments: &RunArguments) -> Result<Ready<'_>, Failure> {
         Some(mpi) => measured::check_hidden(mpi, setting)?,
         None => measured::check(&targets, setting)?,
     }
+    other_tools::tell_of_preloaded(line);
     let named = line.first().map(std::path::PathBuf::from).unwrap_or_default();
     let first = targets.first().map_or(named, |target| target.program.path.clone());
     let directory = RunDirectory::create(arguments.output.as_deref(), &first)?;
