@@ -50,6 +50,6 @@ fn is_tool(path: &Path) -> bool {
 
 fn wraps(image: &Image<'_>) -> bool {
     let is_of_mpi = |name: &str| name.strip_prefix("MPI_").is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()));
-    let defines = |is_it: &dyn Fn(&str) -> bool| image.symbols().iter().any(|symbol| symbol.is_defined && symbol.is_function && is_it(&symbol.name));
+    let defines = |is_it: &dyn Fn(&str) -> bool| image.symbols().iter().any(|symbol| symbol.is_defined && symbol.is_function && is_it(symbol.name));
     defines(&is_of_mpi) && !defines(&|name| name == "PMPI_Init")
 }
