@@ -116,7 +116,7 @@ pub(crate) fn needs_of(path: &Path, image: &Image<'_>) -> Result<Needs, Failure>
         return Err(Failure::new(Code::BadInput, format!("{name} is a shared library, not a program"))
             .remedy("name the program that loads it, with --library for the library"));
     }
-    let defines_mpi = image.symbols().iter().any(|symbol| symbol.is_defined && symbol.is_function && symbol.name == "PMPI_Init");
+    let defines_mpi = mpi_library::is_inside(image);
     let Some(interpreter) = image.interpreter().filter(|_| matches!(image.kind(), Kind::Pie | Kind::NonPie)) else {
         let what = if defines_mpi { "statically linked, with its MPI" } else { "statically linked" };
         return Err(Failure::new(Code::Unavailable, format!("{name} is {what}: the runtime cannot be loaded into it"))

@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use memchr::memmem;
+use tare_image::Image;
+
 use crate::failure::{Code, Failure};
 use crate::installation;
 
@@ -125,6 +128,20 @@ pub(crate) fn of_libraries(program: &Path, libraries: &[Library]) -> Result<Opti
         )
         .remedy("build the program with Open MPI 4 or 5 (libmpi.so.40), an MPI of the MPICH ABI (libmpich.so.12, libmpi.so.12) or one of the standard's (libmpi_abi.so.1)")),
     }
+}
+
+/// What MPICH and Open MPI say of a wrong `MPI_Init`, which stands in no program but those that they are part of.
+const SAYINGS: [&[u8]; 2] = [b"**mpi_init %p %p", b"function was called before MPI_INIT was invoked"];
+
+/// Whether an MPI library is part of a program, linked statically: by its symbols, or where the program has none by its messages.
+pub(crate) fn is_inside(image: &Image<'_>) -> bool {
+    let mut symbols = image.symbols().iter();
+    let says_so = || {
+        let data = image.segments().iter().filter(|segment| !segment.is_executable());
+        let mut data = data.filter_map(|segment| image.bytes_at(segment.address, segment.file_size));
+        data.any(|bytes| SAYINGS.iter().any(|saying| memmem::find(bytes, saying).is_some()))
+    };
+    symbols.any(|symbol| symbol.is_defined && symbol.is_function && symbol.name == "PMPI_Init") || (image.is_stripped() && says_so())
 }
 
 /// Whether a library is an MPI library, or one that comes with it, such as `libmpi_mpifh.so.40`.
