@@ -28,6 +28,9 @@ use crate::installation::parts_it;
 use crate::rundir::ImageRecord;
 use crate::whole_file::{Access, write_executable};
 
+/// What to do where the cache cannot be written into.
+pub(crate) const REMEDY: &str = "make room there, or set TARE_CACHE to another directory";
+
 /// Default of `TARE_CACHE_LIMIT`, in bytes.
 const LIMIT: u64 = 2048 << 20;
 /// Where the file system knows no locks, what was used more recently than this counts as in use.
@@ -169,10 +172,7 @@ impl Cache {
 
     /// Keeps a copy: whole or not at all, also when several processes make the same one.
     pub(crate) fn keep(&self, key: &Key, name: &str, bytes: &[u8], image: &ImageRecord) -> Result<PathBuf, Failure> {
-        let failed = |error: std::io::Error| {
-            Failure::io(Code::CannotWrite, "write an instrumented copy into", &self.place, &error)
-                .remedy("make room there, or set TARE_CACHE to another directory")
-        };
+        let failed = |error: std::io::Error| Failure::io(Code::CannotWrite, "write an instrumented copy into", &self.place, &error).remedy(REMEDY);
         if name == ENTRY {
             let what = format!("no copy can be kept of a program that is called {ENTRY}: so is what is kept beside it");
             return Err(Failure::new(Code::BadInput, what).remedy("give it another name"));
@@ -196,12 +196,11 @@ impl Cache {
                 Err(_) => remove(&folder).map_err(failed)?,
             }
         }
-        self.trim();
         Ok(folder.join(name))
     }
 
     /// Removes what killed processes left, and the copies used longest ago until the cache keeps within its limit.
-    fn trim(&self) {
+    pub(crate) fn trim(&self) {
         let mut copies = Vec::new();
         for folder in fs::read_dir(&self.place).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())) {
             match Kind::of(&folder) {
@@ -396,6 +395,7 @@ mod tests {
         let keys: Vec<Key> = (0..4).map(|index: u8| Key::new(&[index], Path::new("/bin/app"), &[])).collect();
         for key in &keys {
             cache.keep(key, "app", &[0; 1000], &image()).expect("room for a copy");
+            cache.trim();
             cache.in_use.borrow_mut().clear();
         }
         let left = keys.iter().filter(|key| cache.find(key, "app").is_some()).count();
@@ -412,10 +412,11 @@ mod tests {
         let another = cache(place.path(), 1500);
         for key in &keys[1..] {
             another.keep(key, "app", &[0; 1000], &image()).expect("room for a copy");
+            another.trim();
         }
         assert!(cache(place.path(), LIMIT).find(&keys[0], "app").is_some(), "it was removed while it was in use");
         drop(running);
-        cache(place.path(), 1500).keep(&Key::new(b"x", Path::new("/bin/app"), &[]), "app", &[0; 1000], &image()).expect("room for a copy");
+        another.trim();
         assert!(cache(place.path(), LIMIT).find(&keys[0], "app").is_none(), "it stays beyond the limit");
     }
 
@@ -429,7 +430,7 @@ mod tests {
         File::open(&left).and_then(|left| left.set_modified(SystemTime::now() - 2 * YOUNG)).expect("our own directory");
         let live = cache.draft().expect("room");
         File::open(live.path()).and_then(|live| live.set_modified(SystemTime::now() - 2 * YOUNG)).expect("our own directory");
-        cache.keep(&Key::new(b"x", Path::new("/bin/app"), &[]), "app", b"copy", &image()).expect("room for a copy");
+        cache.trim();
         assert!(!left.exists() && live.path().exists());
     }
 
@@ -442,7 +443,7 @@ mod tests {
         cache.in_use.borrow_mut().clear();
         fs::remove_file(folder.join(ENTRY)).expect("our own file");
         File::open(folder).and_then(|folder| folder.set_modified(SystemTime::now() - 2 * YOUNG)).expect("our own directory");
-        cache.keep(&Key::new(b"y", Path::new("/bin/app"), &[]), "app", b"copy", &image()).expect("room for a copy");
+        cache.trim();
         assert!(!folder.exists());
     }
 
@@ -456,7 +457,7 @@ mod tests {
             fs::write(folder.join(ENTRY), "{}").expect("room");
             File::open(&folder).and_then(|folder| folder.set_modified(SystemTime::now() - 2 * YOUNG)).expect("our own directory");
         }
-        cache.keep(&Key::new(b"x", Path::new("/bin/app"), &[]), "app", b"copy", &image()).expect("room for a copy");
+        cache.trim();
         assert!(["project", ".tmpAbCdEf"].iter().all(|name| place.path().join(name).join(ENTRY).exists()));
     }
 
@@ -483,6 +484,7 @@ mod tests {
                             Some((copy, _)) => copy,
                             None => cache.keep(&key, "app", &bytes, &image()).expect("room for a copy"),
                         };
+                        cache.trim();
                         assert!(fs::read(copy).is_ok_and(|found| found == bytes), "a copy in use is not whole");
                     }
                 });

@@ -50,7 +50,8 @@ impl Failure {
 
     /// A failure of input or output on a named thing.
     pub(crate) fn io(code: Code, doing: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
-        Self { is_of_system: true, ..Self::new(code, format!("cannot {doing} {}: {error}", path.display())) }
+        let limit = if error.kind() == std::io::ErrorKind::FileTooLarge { " (ulimit -f says how large files may be)" } else { "" };
+        Self { is_of_system: true, ..Self::new(code, format!("cannot {doing} {}: {error}{limit}", path.display())) }
     }
 
     /// Whether the system would not let us write: a full disk, no permission, no such directory.

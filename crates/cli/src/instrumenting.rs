@@ -384,6 +384,7 @@ pub(crate) fn prepare(programs: Vec<launch::Program>, choice: &Choice, patterns:
         let mpi = needs.mpi.or(program.launched_by);
         prepared.targets.push(Target { program, executable, libraries: folders, mpi, first: needs.sanitizer() });
     }
+    prepared.cache.trim();
     Ok(prepared)
 }
 

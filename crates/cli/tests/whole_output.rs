@@ -34,7 +34,7 @@ fn a_file_that_grows_beyond_the_limit_is_an_error_and_leaves_nothing() {
         let line = format!("ulimit -f 100; exec {} instrument endings -o out/copy", env!("CARGO_BIN_EXE_tare"));
         let output = place.command("bash").args(["-c", &line]).output().expect("bash");
         assert_eq!(output.status.code(), Some(73), "{}", text(&output.stderr));
-        assert!(text(&output.stderr).contains("cannot write out/copy"), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("cannot write out/copy") && text(&output.stderr).contains("ulimit -f"), "{}", text(&output.stderr));
         assert_eq!(names(&place.path().join("out")), Vec::from_iter(old.map(|_| "copy")));
         assert_eq!(fs::read_to_string(place.path().join("out/copy")).ok().as_deref(), old);
     }
@@ -101,6 +101,21 @@ fn a_full_cache_is_said_leaves_nothing_and_lets_the_program_run() {
     assert_eq!(output.status.code(), Some(3), "the program's own: {}", text(&output.stderr));
     assert!(text(&output.stderr).contains("TARE_CACHE") && text(&output.stderr).contains("runs unmeasured"), "{}", text(&output.stderr));
     assert!(names(&place.path().join("cache")).is_empty(), "{:?}", names(&place.path().join("cache")));
+}
+
+#[test]
+fn copies_beyond_the_limit_go_also_where_none_is_made() {
+    let place = Place::new();
+    let profile = |limit: &str, program: &str| {
+        let output = place.tare().env("TARE_CACHE_LIMIT", limit).args(["profile", "--", program, "return"]).output().expect("tare can be started");
+        assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+        let is_copy = |name: &&String| name.len() == 32;
+        names(&place.path().join("cache")).iter().filter(is_copy).count()
+    };
+    compile_c("crates/cli/tests/programs/endings.c", place.path(), &[]);
+    fs::copy(place.path().join("endings"), place.path().join("others")).expect("room");
+    assert_eq!([profile("", "./endings"), profile("", "./others"), profile("", "./others")], [1, 2, 2]);
+    assert_eq!(profile("0", "./others"), 1, "the copy that runs stays, and no other");
 }
 
 #[test]

@@ -6,8 +6,10 @@
 
 use crate::images;
 use crate::linking::next;
+use crate::once::Once;
 use crate::settings::settings;
 use crate::sys;
+use crate::text::Path;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -72,12 +74,14 @@ unsafe fn original(directory: c_int, path: *const c_char) -> Option<&'static CSt
     if own_link(&mut own) == Some(target) { settings().executable.as_c_str() } else { None }
 }
 
-/// Has the auxiliary vector say that the original was executed: `getauxval(AT_EXECFN)` reads it there.
+/// Has the auxiliary vector say that the original was executed, by the path by which it was called: `getauxval(AT_EXECFN)` reads it there.
 ///
 /// # Safety
-/// `environment` must be the environment where the kernel put it, in front of the auxiliary vector, or null.
-pub(crate) unsafe fn name_original(environment: *mut *mut c_char) {
+/// `words` must be what `main` gets, and `environment` the environment where the kernel put it, in front of the auxiliary vector, or null.
+pub(crate) unsafe fn name_original(words: *const *const c_char, environment: *mut *mut c_char) {
     let Some(original) = settings().executable.as_c_str().filter(|_| !environment.is_null() && is_copy()) else { return };
+    // SAFETY: as the caller vouches.
+    let original = unsafe { called_by(words, original) }.unwrap_or(original);
     let mut end = environment;
     // SAFETY: the environment ends with a null pointer.
     while !unsafe { *end }.is_null() {
@@ -96,6 +100,25 @@ pub(crate) unsafe fn name_original(environment: *mut *mut c_char) {
         // SAFETY: as above.
         entry = unsafe { entry.add(1) };
     }
+}
+
+/// The first of a program's words, kept where the program cannot change it, if it is a path and leads to this file.
+///
+/// # Safety
+/// `words` must be what `main` gets.
+unsafe fn called_by(words: *const *const c_char, original: &CStr) -> Option<&'static CStr> {
+    static CALLED: Once<Path> = Once::new(Path::EMPTY);
+    // SAFETY: the list ends with a null pointer, so that it has a first element.
+    let word = unsafe { *words };
+    // SAFETY: a word that is not null is a string.
+    let word = (!word.is_null()).then(|| unsafe { CStr::from_ptr(word) })?;
+    let is_file = |word: &CStr| sys::identity(word).is_some_and(|file| sys::identity(original) == Some(file));
+    if !word.to_bytes().contains(&b'/') || !is_file(word) {
+        return None;
+    }
+    // SAFETY: the constructor runs once, in one thread, before any reader.
+    unsafe { CALLED.set(Path::EMPTY.then(word.to_bytes())) };
+    CALLED.get()?.as_c_str()
 }
 
 /// Copies a path without its terminating zero, as `readlink` does.

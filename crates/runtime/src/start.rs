@@ -19,13 +19,13 @@ static START: extern "C" fn(c_int, *const *const c_char, *mut *mut c_char) = sta
 static END: extern "C" fn() = end;
 
 /// Called by the dynamic linker with what `main` gets.
-extern "C" fn start(_count: c_int, _words: *const *const c_char, environment: *mut *mut c_char) {
+extern "C" fn start(_count: c_int, words: *const *const c_char, environment: *mut *mut c_char) {
     read_environment();
     if settings().mode == Mode::None {
         if executable::is_named() {
             images::look();
-            // SAFETY: the dynamic linker passes the environment as the kernel laid it out.
-            unsafe { executable::name_original(environment) };
+            // SAFETY: the dynamic linker passes words and environment as the kernel laid them out.
+            unsafe { executable::name_original(words, environment) };
         }
         return;
     }
@@ -35,7 +35,7 @@ extern "C" fn start(_count: c_int, _words: *const *const c_char, environment: *m
     metrics::connect();
     let is_measured = images::connect();
     // SAFETY: as above.
-    unsafe { executable::name_original(environment) };
+    unsafe { executable::name_original(words, environment) };
     if settings().mode == Mode::Clock && executable::is_original() {
         graph_file::header_or_create();
     }

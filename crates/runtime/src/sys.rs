@@ -152,6 +152,16 @@ pub(crate) fn owner(path: &CStr) -> Option<(u32, bool)> {
     Some((status.st_uid, status.st_mode & libc::S_IFMT == libc::S_IFDIR))
 }
 
+/// What tells a file from all others, wherever symbolic links lead: device and number.
+pub(crate) fn identity(path: &CStr) -> Option<(u64, u64)> {
+    let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
+    let to = status.as_mut_ptr().expose_provenance();
+    harmless(libc::SYS_stat, [path.as_ptr().addr(), to, 0, 0, 0, 0]).ok()?;
+    // SAFETY: the call succeeded, so the kernel has filled the whole record.
+    let status = unsafe { status.assume_init() };
+    Some((status.st_dev, status.st_ino))
+}
+
 /// Bytes that this user may still write on the file system of a path.
 pub(crate) fn free_bytes(path: &CStr) -> Option<u64> {
     let mut status = core::mem::MaybeUninit::<libc::statfs>::uninit();

@@ -21,7 +21,7 @@ use tare_select::{Decision, Selection};
 use crate::adapter::{self, Loaded};
 use crate::args::{Format, InstrumentArguments};
 use crate::bisect::smallest;
-use crate::cache::{Cache, Draft, Key};
+use crate::cache::{self, Cache, Draft, Key};
 use crate::child;
 use crate::choice::Choice;
 use crate::collect::collect;
@@ -84,9 +84,9 @@ struct Search<'a, 'data> {
 
 impl Search<'_, '_> {
     fn run(&mut self, original: &[u8]) -> Result<Found, Failure> {
-        let first = self.bench.run(original, None)?;
+        let first = self.bench.run_original(original, None)?;
         let limit = first.took * PATIENCE + MORE_PATIENCE;
-        let second = self.bench.run(original, Some(limit))?;
+        let second = self.bench.run_original(original, Some(limit))?;
         if first.end != second.end {
             return Err(Failure::new(
                 Code::BadInput,
@@ -169,7 +169,7 @@ impl Search<'_, '_> {
     fn outcome(&mut self, decisions: &[usize], expected: &Expected) -> Result<Outcome, Failure> {
         self.trials += 1;
         self.step.says(&format!("trial {}, {} functions", self.trials, decisions.len()));
-        self.bench.run(&self.copy_of(decisions)?.bytes, Some(expected.limit))
+        self.bench.run_copy(&self.copy_of(decisions)?.bytes, Some(expected.limit))
     }
 
     fn culprit(&self, decision: usize) -> Culprit {
@@ -241,6 +241,8 @@ struct Bench<'a> {
     folder: Draft,
     /// The copy under trial.
     copy: PathBuf,
+    /// The programs as the line has them, and with the copy in the place of the image.
+    originals: Vec<Target>,
     targets: Vec<Target>,
     mode: Mode,
 }
@@ -252,15 +254,16 @@ impl<'a> Bench<'a> {
         let wanted = image.canonicalize().map_err(|error| Failure::io(Code::NoInput, "find", image, &error))?;
         let is_wanted = |path: &Path| path.canonicalize().is_ok_and(|path| path == wanted);
         let place = Cache::open()?;
-        let folder = place.draft().map_err(|error| Failure::io(Code::CannotWrite, "write into", place.place(), &error))?;
+        let folder = place.draft().map_err(|error| Failure::io(Code::CannotWrite, "write into", place.place(), &error).remedy(cache::REMEDY))?;
         let mut copy = None;
-        let mut targets = Vec::new();
+        let (mut originals, mut targets) = (Vec::new(), Vec::new());
         for program in programs {
             let bytes = image_file::read(&program.path)?;
             let parsed = image_file::parse(&program.path, &bytes)?;
             let needs = if is_alone && is_static(&parsed) { Needs::default() } else { image_file::needs_of(&program.path, &parsed)? };
             let executable = program.path.clone();
             let mut target = Target { executable, libraries: Vec::new(), mpi: needs.mpi.or(program.launched_by), first: needs.sanitizer(), program };
+            originals.push(target.clone());
             if is_wanted(&target.program.path) {
                 let path = folder.path().join(wanted.file_name().unwrap_or_default());
                 target.executable.clone_from(&path);
@@ -274,20 +277,32 @@ impl<'a> Bench<'a> {
         let copy = copy.ok_or_else(|| {
             Failure::new(Code::Usage, format!("the command neither starts {} nor loads it at its start", image.display())).remedy(STARTING)
         })?;
-        Ok(Self { line, folder, copy, targets, mode: if is_alone { Mode::Absent } else { Mode::Measure } })
+        Ok(Self { line, folder, copy, originals, targets, mode: if is_alone { Mode::Absent } else { Mode::Measure } })
+    }
+
+    /// Runs the command as it is for at most `limit`. Without our runtime a copy is where it is also for the program: so is then the original.
+    fn run_original(&self, bytes: &[u8], limit: Option<Duration>) -> Result<Outcome, Failure> {
+        if self.mode == Mode::Absent { self.run_copy(bytes, limit) } else { self.run(&self.originals, limit) }
     }
 
     /// Runs the command with these bytes in the place of the image for at most `limit`.
-    fn run(&self, bytes: &[u8], limit: Option<Duration>) -> Result<Outcome, Failure> {
-        let failed = |error: &std::io::Error| Failure::io(Code::CannotWrite, "write into", self.folder.path(), error);
-        write_executable(&self.copy, bytes, Access::Own).map_err(|error| failed(&error))?;
+    fn run_copy(&self, bytes: &[u8], limit: Option<Duration>) -> Result<Outcome, Failure> {
+        write_executable(&self.copy, bytes, Access::Own).map_err(|error| self.failed(&error))?;
+        self.run(&self.targets, limit)
+    }
+
+    fn failed(&self, error: &std::io::Error) -> Failure {
+        Failure::io(Code::CannotWrite, "write into", self.folder.path(), error).remedy(cache::REMEDY)
+    }
+
+    fn run(&self, targets: &[Target], limit: Option<Duration>) -> Result<Outcome, Failure> {
+        let failed = |error: &std::io::Error| self.failed(error);
         let run = tempfile::tempdir_in(self.folder.path()).map_err(|error| failed(&error))?;
         let run = RunDirectory::create(Some(run.path()), &self.copy)?;
         let setting = Setting { mode: self.mode, ..Setting::DEFAULT };
-        let new =
-            NewRun { id: fresh_id(), line: self.line, setting, images: Vec::new(), programs: measured::positions(&self.targets), selection: None };
+        let new = NewRun { id: fresh_id(), line: self.line, setting, images: Vec::new(), programs: measured::positions(targets), selection: None };
         new.begin(&run)?;
-        let mut command = measured::command(&run, &new.id, self.line, &self.targets, setting)?;
+        let mut command = measured::command(&run, &new.id, self.line, targets, setting)?;
         let path = self.folder.path().join("output");
         let output = File::create(&path).map_err(|error| failed(&error))?;
         command.stdin(Stdio::null()).stdout(output).stderr(Stdio::null());

@@ -4,6 +4,7 @@
 //! else: not the launcher, not its daemons. The copy gets the `argv[0]` that the original would have got.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -48,7 +49,7 @@ pub(crate) fn exec(spec: &Path, arguments: &[OsString]) -> Result<std::convert::
     let launch: Launch =
         serde_json::from_slice(&text).map_err(|error| Failure::new(Code::BadInput, format!("{} cannot be read: {error}", spec.display())))?;
     remains::remove();
-    let mut command = Command::new(&launch.program.0);
+    let mut command = Command::new(path(&launch));
     command.arg0(&launch.argv0.0).args(&arguments[usize::from(launch.drops_first).min(arguments.len())..]);
     command.env("LD_PRELOAD", list_of(&launch.preload, std::env::var_os("LD_PRELOAD")));
     if !launch.libraries.is_empty() {
@@ -59,6 +60,14 @@ pub(crate) fn exec(spec: &Path, arguments: &[OsString]) -> Result<std::convert::
     let error = command.exec();
     Err(Failure::io(Code::NoInput, "execute", Path::new(&launch.program.0), &error)
         .remedy("instrumented copies must be visible on every node: set TARE_CACHE to a shared directory"))
+}
+
+/// The path by which to execute the program: for an original that of the launch line, which the program may ask for.
+fn path(launch: &Launch) -> &OsStr {
+    let (word, program) = (Path::new(&launch.argv0.0), Path::new(&launch.program.0));
+    let file = |path: &Path| std::fs::metadata(path).map(|about| (about.dev(), about.ino())).ok();
+    let is_original = launch.argv0.0.as_encoded_bytes().contains(&b'/') && file(word).is_some_and(|one| file(program) == Some(one));
+    if is_original { word.as_os_str() } else { program.as_os_str() }
 }
 
 /// How processes that the program spawns start it once more: `COMMAND:SPEC:ORIGINAL`.

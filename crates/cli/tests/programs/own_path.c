@@ -52,7 +52,8 @@ int main(int argc, char **argv)
     printf("real %s\n", realpath("/proc/self/exe", real));
     snprintf(link, sizeof link, "/proc/%d/exe", (int)getpid());
     printf("by pid %s\n", realpath(link, real));
-    printf("executed %s\n", realpath((const char *)getauxval(AT_EXECFN), link));
+    printf("executed %s, %s\n", strchr(argv[0], '/') ? (const char *)getauxval(AT_EXECFN) : "by a bare name",
+           realpath((const char *)getauxval(AT_EXECFN), link));
     other_spellings();
     Dl_info about;
     printf("invoked as %s, %s\n", program_invocation_name, dladdr((void *)main, &about) ? about.dli_fname : "?");

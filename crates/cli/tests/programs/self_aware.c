@@ -1,7 +1,9 @@
 /* Looks at its own code: what moving it changes. `called_from` finds that its caller is elsewhere,
-   `sum` that the bytes of `summed` are other ones, `file` that its file has another size. */
+   `sum` that the bytes of `summed` are other ones, `file` that its file has another size. Its path is that of the original. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 
 #define KEEP __attribute__((noinline, noclone))
 
@@ -34,6 +36,11 @@ int main(int argc, char **argv)
         FILE *file = fopen("/proc/self/exe", "r");
         fseek(file, 0, SEEK_END);
         printf("%ld bytes\n", ftell(file));
+    }
+    if (strchr(argv[argc - 1], 'p')) {
+        char path[4096] = "";
+        long length = readlink("/proc/self/exe", path, sizeof path - 1);
+        printf("%ld bytes of a path, %s, called by %s\n", length, path, (const char *)getauxval(AT_EXECFN));
     }
     return wrong;
 }
