@@ -76,6 +76,8 @@ const REMEDIES: &[(&str, &str)] = &[
     (" <?xml version='1.0'?><adapter/>", "very beginning"),
     ("<adapter><init>if (1 < 2) f();</init></adapter>", "`<` as &lt;"),
     ("<adapter><init>if (1 && 2) f();</init></adapter>", "`&` as &amp;"),
+    ("<adapter><variables><var name='v' size='1' value='128'/></variables></adapter>", "from -128 to 127"),
+    ("<adapter><variables><var name='v' size='2' signed='no' value='-1'/></variables></adapter>", "from 0 to 65535"),
     ("<adapter><functions/><functions/></adapter>", "name=\"…\" of its own"),
     ("<adapter><init>return 1;</init></adapter>", "into `if (…) { … }`"),
     ("<adapter><init>for (;;) f();</init></adapter>", "function of a library"),

@@ -196,8 +196,9 @@ impl Reader<'_> {
         let integer = Integer { size, is_signed: self.yes(element, "signed", true)? };
         let written = element.attribute("value").unwrap_or("0");
         let value = written.trim().parse::<i64>().ok().filter(|&value| integer.narrow(value) == value);
-        let value =
-            value.ok_or_else(|| self.value(element, "value", written, "value of this size", "a decimal number that the variable can hold"))?;
+        let (least, greatest) = integer.bounds();
+        let holds = format!("a decimal number from {least} to {greatest}, or another size");
+        let value = value.ok_or_else(|| self.value(element, "value", written, "value of this size", holds))?;
         Ok(Variable {
             name: name.to_owned(),
             integer,
@@ -296,9 +297,9 @@ impl Reader<'_> {
         self.error(element, Problem::NoAttribute { element: element.tag_name().name().to_owned(), name })
     }
 
-    fn value(&self, element: Node<'_, '_>, attribute: &str, value: &str, what: &'static str, expected: &'static str) -> AdapterError {
+    fn value(&self, element: Node<'_, '_>, attribute: &str, value: &str, what: &'static str, expected: impl Into<Cow<'static, str>>) -> AdapterError {
         let at = element.attribute_node(attribute).map_or(element.range().start, |found| found.range_value().start);
-        AdapterError::new(self.place(at), Problem::Value { value: value.to_owned(), what, expected })
+        AdapterError::new(self.place(at), Problem::Value { value: value.to_owned(), what, expected: expected.into() })
     }
 
     fn error(&self, node: Node<'_, '_>, problem: Problem) -> AdapterError {

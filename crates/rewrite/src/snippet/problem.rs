@@ -1,5 +1,7 @@
 //! What can be wrong in an adapter, as data; each has its sentence and its remedy.
 
+use std::borrow::Cow;
+
 /// What is wrong.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -63,7 +65,7 @@ pub enum Problem {
         /// What it should be.
         what: &'static str,
         /// What may stand there.
-        expected: &'static str,
+        expected: Cow<'static, str>,
     },
     /// Text where only elements may stand.
     #[error("there is text in <{element}>")]
@@ -200,7 +202,8 @@ impl Problem {
                 format!("take runtime=\"tareweight\" out, so that <{element}> is used, or <{element}>; `tare instrument --filter` chooses functions")
             }
             Self::Root { .. } => "begin the file with <adapter>; tare instrument --print-adapter cyg-profile shows one".into(),
-            Self::Element { expected, .. } | Self::Attribute { expected, .. } | Self::Value { expected, .. } => format!("it may be {expected}"),
+            Self::Element { expected, .. } | Self::Attribute { expected, .. } => format!("it may be {expected}"),
+            Self::Value { expected, .. } => format!("it may be {expected}"),
             Self::NoAttribute { name, .. } => format!("add {name}=\"…\""),
             Self::StrayText { .. } => "put code into <init>, <enter>, <exit>, <before>, <after> or <finalize>".into(),
             Self::Twice { .. } => "give one of them another name, or remove it".into(),
