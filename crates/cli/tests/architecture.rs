@@ -94,3 +94,21 @@ fn every_crate_has_its_row_in_the_page() {
         assert!(row.is_some(), "ARCHITECTURE.md has no row for `{room}`");
     }
 }
+
+#[test]
+fn tools_that_name_their_interpreter_can_be_started_by_their_path() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut folders = vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools"))];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a directory of tools") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let names_one = std::fs::read(&path).expect("a tool").starts_with(b"#!");
+            let mode = std::fs::metadata(&path).expect("a tool").permissions().mode();
+            assert_eq!(mode & 0o111 != 0, names_one, "{}: executable or not, with `#!` or not", path.display());
+        }
+    }
+}
