@@ -79,7 +79,7 @@ pub(crate) fn say_that_probes_stay_on(limiting: Option<&Limiting>) {
     if limiting.is_some() {
         eprintln!(
             "tare: these probes are always on, so that fewer functions may be chosen than tare profile takes, which turns probes off while the program runs\n      \
-             try: tare select --exact says which, and why"
+             try: --preset all takes every function; tare select --exact says which are left out, and why"
         );
     }
 }
