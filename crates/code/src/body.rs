@@ -103,8 +103,8 @@ impl Program {
             RawFlow::Jump(target) if function.contains(target) => Flow::Jump { target },
             RawFlow::Jump(_) if kind() == Some(&JumpKind::Unknown) => Flow::UnknownJump,
             RawFlow::Jump(target) => Flow::TailCall { target },
-            RawFlow::Branch(target) | RawFlow::Transaction(target) if function.contains(target) => Flow::Branch { target },
-            RawFlow::Branch(target) | RawFlow::Transaction(target) => Flow::BranchTailCall { target },
+            RawFlow::Branch(target) if function.contains(target) => Flow::Branch { target },
+            RawFlow::Branch(target) => Flow::BranchTailCall { target },
             RawFlow::Return => Flow::Return,
             RawFlow::Stop | RawFlow::Invalid => Flow::Stop,
             RawFlow::IndirectJump => match kind() {
@@ -119,7 +119,7 @@ impl Program {
 
 fn operand(decoder: &Decoder<'_>, decoded: &Decoded, raw: RawFlow) -> Operand {
     match raw {
-        RawFlow::Call(target) | RawFlow::Jump(target) | RawFlow::Branch(target) | RawFlow::Transaction(target) => Operand::Branch { target },
+        RawFlow::Call(target) | RawFlow::Jump(target) | RawFlow::Branch(target) => Operand::Branch { target },
         _ if decoded.is_ip_rel_memory_operand() => {
             let at = u8::try_from(decoder.get_constant_offsets(decoded).displacement_offset()).unwrap_or(0);
             Operand::RipRelative { at, target: decoded.ip_rel_memory_address() }

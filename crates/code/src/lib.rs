@@ -293,7 +293,7 @@ impl Program {
         let mut found = Vec::new();
         for record in self.flows.iter().filter(|_| !wanted.is_empty()) {
             let target = match record.flow() {
-                RawFlow::Jump(target) | RawFlow::Branch(target) | RawFlow::Call(target) | RawFlow::Transaction(target) => target,
+                RawFlow::Jump(target) | RawFlow::Branch(target) | RawFlow::Call(target) => target,
                 _ => continue,
             };
             if wanted.binary_search(&target).is_err() {

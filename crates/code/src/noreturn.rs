@@ -304,7 +304,7 @@ impl<'a> Walk<'a, '_> {
             RawFlow::Call(target) if self.never.has_code(target) => false,
             RawFlow::IndirectCall if self.never.has_place(record) => false,
             RawFlow::Jump(target) => self.leaves(index, fragment, target, todo),
-            RawFlow::Branch(target) | RawFlow::Transaction(target) => {
+            RawFlow::Branch(target) => {
                 return if self.leaves(index, fragment, target, todo) { Step::Returns } else { Step::GoesOn };
             }
             RawFlow::IndirectJump => self.leaves_indirectly(unit, record, todo),

@@ -23,7 +23,6 @@ enum Kind {
     Branch,
     Return,
     Stop,
-    Transaction,
     Invalid,
     IndirectCall(Pointed),
     IndirectJump(Pointed),
@@ -68,7 +67,6 @@ impl FlowRecord {
             RawFlow::IndirectJump => (Kind::IndirectJump(pointed), place),
             RawFlow::Return => (Kind::Return, 0),
             RawFlow::Stop => (Kind::Stop, 0),
-            RawFlow::Transaction(target) => (Kind::Transaction, target),
             RawFlow::Invalid => (Kind::Invalid, 0),
         };
         Self { address, value, kind, length }
@@ -83,7 +81,6 @@ impl FlowRecord {
             Kind::Branch => RawFlow::Branch(self.value),
             Kind::Return => RawFlow::Return,
             Kind::Stop => RawFlow::Stop,
-            Kind::Transaction => RawFlow::Transaction(self.value),
             Kind::Invalid => RawFlow::Invalid,
             Kind::IndirectCall(_) => RawFlow::IndirectCall,
             Kind::IndirectJump(_) => RawFlow::IndirectJump,

@@ -121,6 +121,50 @@ fn every_function_symbol_has_its_entry() {
 }
 
 #[test]
+fn code_where_a_transaction_goes_on_that_failed_is_a_part_of_its_function() {
+    let shop = Workshop::new();
+    let source = r#"
+        .text
+        .globl elided, main
+        .type elided, @function
+        .type main, @function
+        elided:
+            .cfi_startproc
+            push %rbx
+            .cfi_adjust_cfa_offset 8
+            xbegin failed
+            mov (%rdi), %eax
+            xend
+            pop %rbx
+            .cfi_adjust_cfa_offset -8
+            ret
+            .cfi_endproc
+            .size elided, . - elided
+        main:
+            .cfi_startproc
+            xor %eax, %eax
+            ret
+            .cfi_endproc
+            .size main, . - main
+        .section .text.unlikely, "ax", @progbits
+            .cfi_startproc
+            .cfi_def_cfa_offset 16
+            ud2
+        failed:
+            mov $-1, %eax
+            pop %rbx
+            .cfi_adjust_cfa_offset -8
+            ret
+            .cfi_endproc
+    "#;
+    let bytes = shop.compile("gcc", "elided", "s", source, &[]);
+    let image = Image::parse(&bytes).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    let elided = function(&program, "elided");
+    assert_eq!((elided.parts.len(), elided.refusal), (2, Some(Refusal::Transaction)), "{elided:x?}");
+}
+
+#[test]
 fn start_up_code_and_resolvers_are_refused() {
     let shop = Workshop::new();
     let source = r#"
