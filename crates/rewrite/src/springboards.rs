@@ -5,10 +5,13 @@
 //! another moved function, which nothing enters any more, behind that function's own jump. Only bodies that no
 //! address leads into give room for islands, and padding between functions that nothing runs into.
 //!
+//! A function of one byte, `ret`, right in front of another one has room for the first byte of the short jump alone. Its distance is then
+//! what the next function begins with: the first byte of that one's jump, which may be one of many prefixes that mean nothing to it.
+//!
 //! Where only moved functions branch into the middle of another one, they go to its copy by themselves: such an entry
 //! takes a jump if there is room for it, and does without elsewhere.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use iced_x86::{Code, Decoder, DecoderOptions, Mnemonic};
@@ -24,6 +27,12 @@ use crate::reason::Reason;
 pub(crate) const JUMP_LENGTH: u64 = 5;
 /// Bytes of the jump to an island.
 pub(crate) const SHORT_JUMP_LENGTH: u64 = 2;
+/// What the two begin with.
+pub(crate) const JUMP: u8 = 0xe9;
+pub(crate) const SHORT_JUMP: u8 = 0xeb;
+/// Bytes in front of a jump that mean nothing to it: prefixes of segments, and `REX`.
+pub(crate) const LEADS: &[u8] =
+    &[0x26, 0x2e, 0x36, 0x3e, 0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47, 0x48, 0x49, 0x4a, 0x4b, 0x4c, 0x4d, 0x4e, 0x4f, 0x64, 0x65];
 /// Bytes of padding between functions that are looked at.
 const LONGEST_PADDING: u64 = 32;
 
@@ -38,6 +47,8 @@ pub(crate) struct Springboard {
     pub(crate) at: Option<u64>,
     /// Bytes that it may take.
     room: u64,
+    /// What stands in front of a long jump at the entry, as the distance of a short one that ends there.
+    pub(crate) lead: Option<u8>,
     /// Link address of the long jump, where the one at the entry is short.
     pub(crate) island: Option<u64>,
 }
@@ -50,6 +61,11 @@ impl Springboard {
 
     fn needs_island(&self) -> bool {
         self.at.is_some() && self.room < JUMP_LENGTH
+    }
+
+    /// Whether the distance of its short jump is the first byte of what follows.
+    fn borrows(&self) -> bool {
+        self.at.is_some() && self.room < SHORT_JUMP_LENGTH
     }
 }
 
@@ -80,7 +96,7 @@ pub(crate) fn find(image: &Image<'_>, program: &Program, neighbours: &Neighbours
     for entry in optional {
         let room = room_at(image, neighbours, function, (entry, &entries)).ok();
         let room = room.filter(|one| !one.needs_island() && !found.iter().any(|other| other.overlaps(one)));
-        found.push(room.unwrap_or(Springboard { entry, to: (0, 0), at: None, room: 0, island: None }));
+        found.push(room.unwrap_or(Springboard { entry, to: (0, 0), at: None, room: 0, lead: None, island: None }));
     }
     Ok(found)
 }
@@ -90,35 +106,104 @@ fn room_at(image: &Image<'_>, neighbours: &Neighbours, function: &Function, (ent
     let part = function.parts.iter().find(|part| part.contains(&entry)).ok_or(Reason::Analysis(Refusal::OutsideText))?;
     let has_mark = image.bytes_at(entry, 4) == Some(&ENDBR64);
     let at = entry + if has_mark { ENDBR64.len() as u64 } else { 0 };
-    let end = [at + JUMP_LENGTH, at + SHORT_JUMP_LENGTH].into_iter().find(|&end| {
+    let end = [at + JUMP_LENGTH, at + SHORT_JUMP_LENGTH, at + 1].into_iter().find(|&end| {
         let is_entered_within = entries.iter().any(|&other| other > entry && other < end);
         let has_room = end <= part.end || is_padding(image, neighbours, part.end, end);
         has_room && !is_entered_within
     });
     let end = end.ok_or(Reason::ShortEntry)?;
-    Ok(Springboard { entry, to: (0, 0), at: Some(at), room: end - at, island: None })
+    Ok(Springboard { entry, to: (0, 0), at: Some(at), room: end - at, lead: None, island: None })
 }
 
 /// Gives islands to the functions that need one; answers those for which there is none.
 pub(crate) fn place_islands(image: &Image<'_>, program: &Program, moved: &mut [Moved]) -> Vec<usize> {
-    let needs = |one: &Moved| one.springboards.iter().any(Springboard::needs_island);
-    let short: Vec<usize> = (0..moved.len()).filter(|&index| moved.get(index).is_some_and(needs)).collect();
+    moved.iter_mut().flat_map(|one| &mut one.springboards).for_each(|springboard| springboard.lead = None);
+    let all = moved.iter().enumerate().flat_map(|(index, one)| (0..one.springboards.len()).map(move |which| (index, which)));
+    let needs = |&(index, which): &(usize, usize)| springboard(moved, (index, which)).is_some_and(Springboard::needs_island);
+    let short: Vec<(usize, usize)> = all.filter(needs).collect();
     if short.is_empty() {
         return Vec::new();
     }
     let mut rooms = rooms(image, program, moved);
+    // Those that have no choice come first.
+    let (borrowing, others): (Vec<_>, Vec<_>) = short.into_iter().partition(|&place| springboard(moved, place).is_some_and(Springboard::borrows));
+    let beginnings = if borrowing.is_empty() { Beginnings::default() } else { Beginnings::of(moved) };
     let mut without = Vec::new();
-    for index in short {
-        let Some(one) = moved.get_mut(index) else { continue };
-        for springboard in one.springboards.iter_mut().filter(|one| one.needs_island()) {
-            let Some(at) = springboard.at else { continue };
-            springboard.island = take_room(&mut rooms, at + SHORT_JUMP_LENGTH);
-            if springboard.island.is_none() && without.last() != Some(&index) {
-                without.push(index);
-            }
+    for place in borrowing.into_iter().chain(others) {
+        let Some(&Springboard { at: Some(at), .. }) = springboard(moved, place) else { continue };
+        let is_borrowing = springboard(moved, place).is_some_and(Springboard::borrows);
+        let island = if is_borrowing { beginnings.borrow(image, moved, &mut rooms, at) } else { take_room(&mut rooms, at + SHORT_JUMP_LENGTH) };
+        match springboard_mut(moved, place) {
+            Some(springboard) if island.is_some() => springboard.island = island,
+            _ => without.push(place.0),
         }
     }
+    without.sort_unstable();
+    without.dedup();
     without
+}
+
+fn springboard(moved: &[Moved], (index, which): (usize, usize)) -> Option<&Springboard> {
+    moved.get(index)?.springboards.get(which)
+}
+
+fn springboard_mut(moved: &mut [Moved], (index, which): (usize, usize)) -> Option<&mut Springboard> {
+    moved.get_mut(index)?.springboards.get_mut(which)
+}
+
+/// What the bytes of moved functions begin with in the copy.
+#[derive(Default)]
+struct Beginnings {
+    /// By link address of the entry, or of the jump behind a mark: function and springboard.
+    springboards: HashMap<u64, (usize, usize)>,
+    /// The bodies that have moved away, by start.
+    bodies: Vec<Range<u64>>,
+}
+
+impl Beginnings {
+    fn of(moved: &[Moved]) -> Self {
+        let mut springboards = HashMap::new();
+        for (index, one) in moved.iter().enumerate() {
+            for (which, springboard) in one.springboards.iter().enumerate().filter(|(_, springboard)| springboard.at.is_some()) {
+                springboards.insert(springboard.entry, (index, which));
+            }
+        }
+        let mut bodies: Vec<_> = moved.iter().flat_map(|one| &one.probed.fragments).map(|fragment| fragment.original.clone()).collect();
+        bodies.sort_unstable_by_key(|body| body.start);
+        Self { springboards, bodies }
+    }
+
+    /// Finds an island for a short jump at an address whose distance is the byte behind; that may become a lead.
+    fn borrow(&self, image: &Image<'_>, moved: &mut [Moved], rooms: &mut Vec<Range<u64>>, at: u64) -> Option<u64> {
+        let next = at + 1;
+        let island = |rooms: &mut Vec<Range<u64>>, distance: u8| {
+            let island = (at + SHORT_JUMP_LENGTH).wrapping_add_signed(i64::from(distance.cast_signed()));
+            take_at(rooms, island..island + JUMP_LENGTH).then_some(island)
+        };
+        let Some(&place) = self.springboards.get(&next) else {
+            let last = self.bodies.partition_point(|body| body.start <= next).checked_sub(1);
+            let has_moved = last.and_then(|last| self.bodies.get(last)).is_some_and(|body| body.contains(&next));
+            let byte = image.bytes_at(next, 1)?.first().copied()?;
+            return if has_moved { None } else { island(rooms, byte) };
+        };
+        let springboard = springboard_mut(moved, place)?;
+        if springboard.at != Some(next) {
+            return island(rooms, ENDBR64[0]);
+        }
+        if springboard.needs_island() {
+            return island(rooms, SHORT_JUMP);
+        }
+        if let Some(island) = island(rooms, JUMP) {
+            return Some(island);
+        }
+        let longer = next + JUMP_LENGTH;
+        if !take_at(rooms, longer..longer + 1) {
+            return None;
+        }
+        let (lead, island) = LEADS.iter().find_map(|&lead| Some((lead, island(rooms, lead)?)))?;
+        springboard.lead = Some(lead);
+        Some(island)
+    }
 }
 
 /// Ranges of dead bytes, by start.
@@ -181,6 +266,16 @@ fn take_room(rooms: &mut [Range<u64>], from: u64) -> Option<u64> {
         }
     }
     None
+}
+
+/// Takes these very bytes, if they are free.
+fn take_at(rooms: &mut Vec<Range<u64>>, bytes: Range<u64>) -> bool {
+    let Some(index) = rooms.partition_point(|room| room.start <= bytes.start).checked_sub(1) else { return false };
+    let Some(room) = rooms.get_mut(index).filter(|room| bytes.end <= room.end) else { return false };
+    let behind = bytes.end..room.end;
+    room.end = bytes.start;
+    rooms.insert(index + 1, behind);
+    true
 }
 
 /// Whether the bytes between the end of a part and `end` are no part of anything and decode as padding, or, where the linker leaves
@@ -247,7 +342,14 @@ impl Neighbours {
 
 #[cfg(test)]
 mod tests {
-    use super::take_room;
+    use super::{take_at, take_room};
+
+    #[test]
+    fn bytes_are_taken_once() {
+        let mut rooms = vec![10..20, 30..36];
+        assert!(take_at(&mut rooms, 12..17) && !take_at(&mut rooms, 16..18) && take_at(&mut rooms, 10..12) && !take_at(&mut rooms, 18..23));
+        assert!(take_at(&mut rooms, 17..20) && !take_at(&mut rooms, 19..20) && take_at(&mut rooms, 31..36) && !take_at(&mut rooms, 5..6));
+    }
 
     #[test]
     fn islands_are_within_reach_and_do_not_overlap() {

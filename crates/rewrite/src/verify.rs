@@ -320,10 +320,11 @@ fn springboards(written: &Image<'_>, claims: &Claims<'_>, claim: &Claim<'_>) -> 
         let Some(jump) = jump else { continue };
         let fault = Fault::new(jump, "the jump at the entry does not lead to the moved entry");
         let is_near = jump == entry || jump == entry + 4;
-        let mut at = jump;
-        if let Some([0xeb, distance]) = written.bytes_at(at, 2) {
-            at = (at + 2).wrapping_add_signed(i64::from(distance.cast_signed()));
-        }
+        let at = match written.bytes_at(jump, 2) {
+            Some([0xeb, distance]) => (jump + 2).wrapping_add_signed(i64::from(distance.cast_signed())),
+            Some([lead, 0xe9]) if is_lead(*lead) => jump + 1,
+            _ => jump,
+        };
         let bytes = written.bytes_at(at, 5).ok_or(fault)?;
         let target = relative(bytes.get(1..5).unwrap_or_default(), at + 5);
         if bytes.first() != Some(&0xe9) || target != Some(moved) || !is_near {
@@ -331,6 +332,11 @@ fn springboards(written: &Image<'_>, claims: &Claims<'_>, claim: &Claim<'_>) -> 
         }
     }
     Ok(())
+}
+
+/// Whether a byte in front of a jump is a prefix that means nothing to it: a segment, or `REX`.
+const fn is_lead(byte: u8) -> bool {
+    matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64 | 0x65)
 }
 
 /// The target of a 32-bit displacement that counts from `end`.

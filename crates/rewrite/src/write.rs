@@ -16,7 +16,7 @@ use crate::error::RewriteError;
 use crate::insertion::Additions;
 use crate::layout::{Layout, PAGE, UnwindBytes};
 use crate::plan::Moved;
-use crate::springboards::{JUMP_LENGTH, SHORT_JUMP_LENGTH, Springboard};
+use crate::springboards::{JUMP, JUMP_LENGTH, SHORT_JUMP, SHORT_JUMP_LENGTH, Springboard};
 
 /// Zeros that may be written so that file positions and addresses keep their distance.
 const LARGEST_HOLE: u64 = 4 << 20;
@@ -212,16 +212,19 @@ impl Job<'_, '_> {
     /// The jump at the original entry; a short one leads to a long one elsewhere.
     fn springboard(&self, out: &mut [u8], springboard: &Springboard, entry: u64) -> Result<(), RewriteError> {
         let too_far = RewriteError::TooFar { what: "moved code" };
-        let Springboard { at: Some(at), island, .. } = *springboard else { return Ok(()) };
-        let long = island.unwrap_or(at);
+        let Springboard { at: Some(at), lead, island, .. } = *springboard else { return Ok(()) };
+        if let Some(lead) = lead {
+            put(out, self.image.offset_of(at).ok_or(DAMAGED)?, &[lead])?;
+        }
+        let long = island.unwrap_or(at + u64::from(lead.is_some()));
         let target = displacement(entry, long + JUMP_LENGTH).ok_or(too_far.clone())?;
         let place = self.image.offset_of(long).ok_or(DAMAGED)?;
-        put(out, place, &[0xe9])?;
+        put(out, place, &[JUMP])?;
         put(out, place + 1, &target)?;
         if let Some(island) = island {
             let distance = island.wrapping_sub(at + SHORT_JUMP_LENGTH).cast_signed();
             let distance = i8::try_from(distance).map_err(|_| too_far)?;
-            put(out, self.image.offset_of(at).ok_or(DAMAGED)?, &[0xeb, distance.cast_unsigned()])?;
+            put(out, self.image.offset_of(at).ok_or(DAMAGED)?, &[SHORT_JUMP, distance.cast_unsigned()])?;
         }
         Ok(())
     }

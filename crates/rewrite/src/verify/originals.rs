@@ -9,7 +9,7 @@ use tare_code::ENDBR64;
 use tare_image::{Image, Section, Segment};
 
 use super::loader::Hooks;
-use super::{Claims, Fault};
+use super::{Claims, Fault, is_lead};
 use crate::elf::{PT_GNU_PROPERTY, PT_INTERP, PT_NOTE, SEGMENT_SIZE};
 use crate::springboards::{JUMP_LENGTH, SHORT_JUMP_LENGTH};
 
@@ -86,6 +86,7 @@ fn jumps(written: &Image<'_>, claims: &Claims<'_>) -> Vec<Range<u64>> {
                 let island = end.wrapping_add_signed(i64::from(distance.cast_signed()));
                 found.extend([jump..end, island..island + JUMP_LENGTH]);
             }
+            Some(&[lead, 0xe9]) if is_lead(lead) => found.push(jump..jump + 1 + JUMP_LENGTH),
             _ => found.push(jump..jump + JUMP_LENGTH),
         }
     }
