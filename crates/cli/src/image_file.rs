@@ -171,8 +171,12 @@ pub(crate) fn libraries_named(
         }
         if matching.is_empty() {
             let names: Vec<&str> = libraries.iter().map(|library| library.name.as_str()).collect();
-            return Err(Failure::new(Code::NoInput, format!("{} loads no library whose name contains `{pattern}`", program.display()))
-                .remedy(format!("it loads {}", names.join(", "))));
+            return Err(Failure::new(Code::NoInput, format!("{} loads no library whose name contains `{pattern}`", program.display())).remedy(
+                format!(
+                    "it loads {}; one that it opens later has a copy by `tare instrument LIBRARY -o DIR/LIBRARY`, found by LD_LIBRARY_PATH=DIR",
+                    names.join(", ")
+                ),
+            ));
         }
         for library in matching {
             let path = library.path.clone().ok_or_else(|| Failure::new(Code::NoInput, format!("the loader does not find {}", library.name)))?;
