@@ -5,6 +5,11 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use tare_report::Page;
+use tare_report::figures::{NO_BREAK, wrapped};
+
+use crate::results;
+
 /// Exit codes of the tool's own errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Code {
@@ -65,11 +70,23 @@ impl Failure {
     }
 }
 
+/// What stands before a remedy.
+const TRY: &str = "      try: ";
+
+/// Text in which commands, which stand between backquotes, are kept on one line where they fit into one.
+fn whole_commands(text: &str) -> String {
+    let part = |(index, part): (usize, &str)| if index % 2 == 1 { part.replace(' ', NO_BREAK) } else { part.to_string() };
+    text.split('`').enumerate().map(part).collect::<Vec<_>>().join("`")
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.what)?;
         match &self.remedy {
-            Some(remedy) => write!(f, "\n      try: {remedy}"),
+            Some(remedy) => {
+                let page = Page { unicode: true, styled: false, ..results::page(None) };
+                write!(f, "\n{}", wrapped(TRY, TRY.len(), &whole_commands(remedy), &page))
+            }
             None => Ok(()),
         }
     }

@@ -148,7 +148,9 @@ fn a_run_answers_every_question_of_the_paper() {
     ] {
         let output = ask(&place, question, &[]);
         assert_eq!(output.status.code(), Some(code), "{question}");
-        assert!(text(&output.stderr).contains(part), "{question}: {}", text(&output.stderr));
+        let said = text(&output.stderr);
+        assert!(said.contains(part) && said.lines().skip(1).all(|line| line.chars().count() <= 80), "{question}: {said}");
+        assert!(said.contains("\n      try: "), "{said}");
     }
 }
 

@@ -134,3 +134,21 @@ fn what_takes_long_is_said_on_stderr() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("tare: reading profiles took "), "{}", text(&output.stderr));
 }
+
+/// The tool writes graphs by the drawing of their format, not by our code.
+#[test]
+fn a_run_that_no_machine_at_hand_could_have_is_made_up_and_read() {
+    let place = Place::new();
+    let tool = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/large_run.py");
+    let output = place.command("python3").args([tool, "run", "--regions", "500", "--ranks", "1200"]).output().expect("python3");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report = place.report();
+    report.check();
+    assert_eq!(report.locations().len(), 1200);
+    assert_eq!(report.calls(1199, "MPI_Allreduce"), 1000);
+    let said = |words: &[&str]| text(&place.tare().args(words).output().expect("tare can be started").stdout);
+    let summary = said(&["report", "run"]);
+    assert!(summary.contains("1200 ranks × 1 thread · 19 nodes") && summary.contains("MPI_Waitall in mesh::exchange()"), "{summary}");
+    assert!(said(&["query", "run", "waiting by rank top 1"]).contains("(1199 more; they are in the sum of all)"));
+    assert!(said(&["report", "run", "--format", "html"]).contains("1200 ranks"));
+}

@@ -31,6 +31,9 @@ pub enum Nothing {
         /// The operation.
         operation: String,
     },
+    /// Of operations of MPI none was called.
+    #[error("no operation of MPI was called")]
+    NoOperation,
     /// A statement calls MPI, which is communication.
     #[error("what is called at {place} is communication")]
     Communication {
@@ -44,7 +47,7 @@ impl Nothing {
     pub(crate) fn of(profile: &Profile, question: &Sums) -> Self {
         let by_jump = question.within.as_ref().and_then(|within| jump_from(profile, &within.subject));
         let found = by_jump.or_else(|| jump_at(profile, &question.subject)).or_else(|| communication(profile, &question.subject));
-        found.or_else(|| no_partner(profile, question)).unwrap_or(Self::There)
+        found.or_else(|| no_partner(profile, question)).or_else(|| no_operation(profile, &question.subject)).unwrap_or(Self::There)
     }
 
     fn jump(profile: &Profile, call: &TailCall) -> Self {
@@ -74,6 +77,12 @@ fn communication(profile: &Profile, subject: &Subject) -> Option<Nothing> {
     let named = names(profile, named, Kind::Calls);
     let is_mpi = calling_mpi(profile).into_iter().any(|statement| named[statement.0]);
     is_mpi.then(|| Nothing::Communication { place: format!("{file}:{line}") })
+}
+
+/// Nothing waits, sends or receives in a program without MPI.
+fn no_operation(profile: &Profile, subject: &Subject) -> Option<Nothing> {
+    let is_mpi = |region: &Region| region.kind == RegionKind::Mpi;
+    (subject.kind == Kind::Communication && !profile.regions.iter().any(is_mpi)).then_some(Nothing::NoOperation)
 }
 
 fn no_partner(profile: &Profile, question: &Sums) -> Option<Nothing> {

@@ -24,6 +24,16 @@ impl Question {
         }
     }
 
+    /// What is to be read where sums of regions alone have no answer: call paths know what a name may have stood for, and nothing of what
+    /// has none.
+    #[must_use]
+    pub fn extent_of_reasons(&self) -> Extent {
+        match self {
+            Self::Sums(sums) if sums.subject.named.is_some() => Extent::All,
+            _ => self.extent(),
+        }
+    }
+
     /// The first rank that is named and that the run does not have; one that has not begun yet is there.
     #[must_use]
     pub fn missing_rank(&self, profile: &Profile) -> Option<u32> {

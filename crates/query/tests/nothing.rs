@@ -97,3 +97,17 @@ fn a_collective_has_no_partners_and_no_time_of_transmission() {
     assert_eq!(transmission("transmission of communication at app.c:19"), Some(true));
     assert_eq!(transmission("transmission of communication"), Some(true));
 }
+
+#[test]
+fn of_a_program_without_mpi_it_is_said_that_no_operation_was_called_and_call_paths_would_not_say_more() {
+    let mut profile = with_a_jump();
+    profile.regions.truncate(4);
+    profile.locations[0].nodes.truncate(4);
+    for text in ["waiting", "total transmission", "messages by peer", "communication"] {
+        let question = Question::parse(text).expect("a question");
+        assert_eq!(question.extent_of_reasons(), question.extent(), "{text}");
+        let Question::Sums(sums) = question else { panic!("{text}") };
+        let answer = answer(&profile, &compensate(&profile, Mode::Off), &sums);
+        assert_eq!(answer, Err(Puzzle::Nothing(Nothing::NoOperation)), "{text}");
+    }
+}

@@ -14,6 +14,8 @@ const WIDE = 10;
 const HEADROOM = 40;
 const BESIDE = 24;
 const NUMBERS = 12;
+/** Pixels that lines between nodes stand apart at least, on average. */
+const NODE_APART = 8;
 const UNKNOWN = "–";
 /** The matrix of few ranks is no larger than their rows need. */
 const MOST_SIDE = 72;
@@ -140,9 +142,11 @@ export class Matrix {
     const { labels, hosts } = this.model.strings;
     const hostOf = new Map(labels.map((label, process) => [label, hosts[process]]));
     const hostOfRow = (row) => hostOf.get(String(row * this.matrix.per_row));
+    const begins = Array.from({ length: this.matrix.rows }, (_, row) => row).filter((row) => row > 0 && hostOfRow(row) !== hostOfRow(row - 1));
+    // Where nodes are that many, lines between them would hide what they are to part.
+    if (begins.length * NODE_APART > size) return;
     context.fillStyle = colour("muted");
-    for (let row = 1; row < this.matrix.rows; row++) {
-      if (hostOfRow(row) === hostOfRow(row - 1)) continue;
+    for (const row of begins) {
       context.fillRect(0, row * side - 0.5, size, 1);
       context.fillRect(row * side - 0.5, 0, 1, size);
     }

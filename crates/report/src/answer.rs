@@ -9,7 +9,7 @@ use tare_query::{Answer, Axis, Measure, Place, Reading, Reduction, Row, State, V
 
 use crate::json::{SCHEMA, written};
 use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
-use crate::number::{self, byte_size, count, exact_count, time_with_unit};
+use crate::number::{self, byte_size, count, exact_count, plural, time_with_unit};
 use crate::run::Run;
 use crate::view::{kind_name, place, process_label, reasons, thread_label};
 
@@ -116,10 +116,11 @@ fn foot(writer: &mut Writer<'_>, run: &Run, profile: &Profile, mode: Mode, answe
     let is_over_ranks = matches!(answer.axis, Axis::Nothing | Axis::Region | Axis::Caller);
     let mut said = Vec::new();
     if has_times && answer.ranks > 1 && is_over_ranks {
+        let ranks = exact_count(answer.ranks as u64, glyphs);
         said.push(match answer.reduction {
-            Reduction::Mean => format!("Mean of {} ranks{}.", answer.ranks, if has_counts { "; counts are sums" } else { "" }),
-            Reduction::Total => format!("Sum over {} ranks.", answer.ranks),
-            Reduction::Longest => format!("The slowest of {} ranks.", answer.ranks),
+            Reduction::Mean => format!("Mean of {ranks} ranks{}.", if has_counts { "; counts are sums" } else { "" }),
+            Reduction::Total => format!("Sum over {ranks} ranks."),
+            Reduction::Longest => format!("The slowest of {ranks} ranks."),
         });
     }
     let has_threads = profile.locations.iter().any(|location| location.thread > 0);
@@ -135,7 +136,7 @@ fn foot(writer: &mut Writer<'_>, run: &Run, profile: &Profile, mode: Mode, answe
         said.push(format!("{} is the 95{NO_BREAK}% half-width, without the noise between runs.", glyphs.plus_minus));
     }
     if answer.running > 0 {
-        said.push(format!("So far: {}.", crate::text::plural(answer.running, "process still runs", "processes still run")));
+        said.push(format!("So far: {}.", plural(answer.running, "process still runs", "processes still run", glyphs)));
     }
     if !said.is_empty() {
         writer.words("  ", 2, &said.join(" "));

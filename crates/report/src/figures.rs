@@ -1,10 +1,10 @@
 //! Figures and names as all texts have them, for views that are drawn elsewhere.
 
-pub use crate::layout::{Glyphs, width};
-pub use crate::number::{Column as Unit, byte_size, change, count, share, time_with_unit};
+pub use crate::layout::{Glyphs, NO_BREAK, width};
+pub use crate::number::{Column as Unit, byte_size, change, count, plural, share, time_with_unit};
 pub use crate::view::thread_label;
 
-use crate::layout::{Page, plain};
+use crate::layout::{Page, Writer, plain};
 use crate::short::short_name;
 use tare_compensate::Figure;
 
@@ -35,6 +35,14 @@ pub fn dilation(measured_s: f64, left: &Figure, glyphs: &Glyphs) -> String {
 #[must_use]
 pub fn plain_text(text: &str) -> String {
     plain(text, &Page::default())
+}
+
+/// Words in as many lines as a page needs for them, the first behind `first`, the others indented; without a newline at the end.
+#[must_use]
+pub fn wrapped(first: &str, indent: usize, words: &str, page: &Page) -> String {
+    let mut writer = Writer::new(page);
+    writer.words(first, indent, words);
+    writer.finish().trim_end().to_string()
 }
 
 /// A name in at most `room` columns: template arguments are folded first, then parameters left out, then the middle.

@@ -117,7 +117,7 @@ impl Glyphs {
 }
 
 /// A space at which no line is broken; it is written as a plain one.
-pub(crate) const NO_BREAK: &str = "\u{a0}";
+pub const NO_BREAK: &str = "\u{a0}";
 
 /// Columns that a text takes.
 #[must_use]

@@ -258,6 +258,15 @@ pub fn change(fraction: f64, glyphs: &Glyphs) -> String {
     format!("{sign}{text}{}%", glyphs.thin_space)
 }
 
+/// By how much something is more than another: as a change, from ten times on as a factor.
+pub(crate) fn more(fraction: f64, glyphs: &Glyphs) -> String {
+    if fraction < 9.995 {
+        change(fraction, glyphs)
+    } else {
+        format!("{}{}{}", exact_count((1.0 + fraction).round() as u64, glyphs), glyphs.thin_space, glyphs.times)
+    }
+}
+
 /// A count in few digits: `812`, `76.8 k`, `1.20 M`.
 #[must_use]
 pub fn count(number: u64, glyphs: &Glyphs) -> String {
@@ -292,6 +301,12 @@ pub fn byte_size(bytes: f64, glyphs: &Glyphs) -> String {
 /// A count with all its digits.
 pub(crate) fn exact_count(number: u64, glyphs: &Glyphs) -> String {
     grouped(&number.to_string(), glyphs)
+}
+
+/// `1 rank`, `2 ranks`.
+#[must_use]
+pub fn plural(number: usize, one: &str, many: &str, glyphs: &Glyphs) -> String {
+    format!("{} {}", exact_count(number as u64, glyphs), if number == 1 { one } else { many })
 }
 
 #[cfg(test)]

@@ -22,11 +22,16 @@ pub(crate) fn file_name(path: &str) -> &str {
 }
 
 /// A name in at most `room` columns: template arguments are folded first, then parameters and result left out, then outer scopes,
-/// then the middle.
+/// then the middle. A place behind the name stays whole, or gives way to it.
 pub(crate) fn short_name(name: &str, room: usize, page: &Page) -> String {
     let name = plain(name, page);
     if width(&name) <= room {
         return name;
+    }
+    if let Some((name, place)) = name.split_once(PLACED) {
+        let left = room.saturating_sub(width(PLACED) + width(place));
+        let placed = (left >= LEAST_BEFORE_A_PLACE).then(|| format!("{}{PLACED}{place}", short_name(name, left, page)));
+        return placed.unwrap_or_else(|| short_name(name, room, page));
     }
     let folded = fold_templates(&name, page.glyphs().ellipsis);
     if width(&folded) <= room {
@@ -47,6 +52,12 @@ pub(crate) fn short_name(name: &str, room: usize, page: &Page) -> String {
         None => cut_middle(inner_scopes(bare).last().unwrap_or(bare), room, ellipsis),
     }
 }
+
+/// What stands between a name and its place.
+const PLACED: &str = "  ";
+
+/// Columns of a name without which its place says little: it is left out then.
+const LEAST_BEFORE_A_PLACE: usize = 16;
 
 /// Columns of a name that are worth the words before it.
 const LEAST_OF_A_NAME: usize = 4;
@@ -180,6 +191,14 @@ mod tests {
         assert_eq!(short_name("LAMMPS_NS::FixNVE::initial_integrate(int)", 20, &Page::default()), "FixNVE::in…integrate");
         assert_eq!(short_name("loop 2 of LAMMPS_NS::FixNVE::initial_integrate", 20, &Page::default()), "loop 2 of FixNV…rate");
         assert_eq!(short_name("call 17 of MPI_Allreduce in main", 20, &Page::default()), "call 17 of MPI_…duce");
+    }
+
+    #[test]
+    fn a_place_stays_whole_or_gives_way_to_the_name() {
+        let placed = "solver::assemble(mesh const&, matrix&)  solver.cpp:100";
+        assert_eq!(short_name(placed, 34, &Page::default()), "solver::assemble  solver.cpp:100");
+        assert_eq!(short_name(placed, 22, &Page::default()), "solver::assemble");
+        assert_eq!(short_name(placed, 12, &Page::default()), "solver…emble");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::budget::Spent;
 use crate::instrument;
 use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
 use crate::metrics;
-use crate::number::{Column as Unit, change, count, exact_count, figure_and_time, share, time_with_unit};
+use crate::number::{Column as Unit, change, count, exact_count, figure_and_time, more, plural, share, time_with_unit};
 use crate::run::{Exit, Results, Run};
 use crate::select::Decision;
 use crate::shell;
@@ -70,7 +70,7 @@ impl Text<'_> {
         let mut parts = vec![self.run.program.clone()];
         if size.processes > 0 {
             parts.push(processes_and_threads(&size, glyphs));
-            parts.push(plural(size.hosts, "node", "nodes"));
+            parts.push(plural(size.hosts, "node", "nodes", glyphs));
         }
         parts.push(self.run.measured_by.as_ref().map_or_else(|| ending(self.run, self.results), |tool| format!("measured by {tool}")));
         writer.words("tare: ", 6, &parts.join(&format!(" {} ", glyphs.dot)));
@@ -185,7 +185,7 @@ impl Text<'_> {
         columns.push(of_ranks("for", 5, |place| &place.awaited));
         writer.table(&names, columns);
         if !left.is_empty() {
-            writer.words("  ", 2, &format!("({}{})", counted(left.len(), "more place", "more places", glyphs), self.how_to_see_all()));
+            writer.words("  ", 2, &format!("({}{})", plural(left.len(), "more place", "more places", glyphs), self.how_to_see_all()));
         }
     }
 
@@ -305,7 +305,7 @@ impl Text<'_> {
         }
         if shown.iter().any(|row| row.slowest.is_some()) {
             let slowest = |row: &RegionRow| match row.slowest {
-                Some((rank, ahead)) if ahead >= EVEN => format!("{rank} ({})", change(ahead, glyphs)),
+                Some((rank, ahead)) if ahead >= EVEN => format!("{rank} ({})", more(ahead, glyphs)),
                 _ => glyphs.unknown.to_string(),
             };
             columns.push(Column::new("slowest rank", Align::Left, 4, cells(&slowest)));
@@ -315,7 +315,7 @@ impl Text<'_> {
         if !left.is_empty() {
             let time: f64 = left.iter().map(|row| row.shown.value).sum();
             let part: f64 = left.iter().map(|row| row.share).sum();
-            let number = counted(left.len(), "more region", "more regions", glyphs);
+            let number = plural(left.len(), "more region", "more regions", glyphs);
             let text = format!("({number}: {}, {}{})", time_with_unit(time, glyphs), share(part, glyphs), self.how_to_see_all());
             writer.words("  ", 2, &text);
         }
@@ -412,16 +412,6 @@ fn slowest_first(ranks: &[RankRow], shown: usize) -> Vec<&RankRow> {
     order.into_iter().map(|index| &ranks[index]).collect()
 }
 
-/// `1 rank`, `2 ranks`.
-pub(crate) fn plural(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
-}
-
-/// The same of what may be many.
-fn counted(number: usize, one: &str, many: &str, glyphs: &Glyphs) -> String {
-    format!("{} {}", exact_count(number as u64, glyphs), if number == 1 { one } else { many })
-}
-
 /// What the times of regions are, and of what their shares.
 pub(crate) fn what_times_are(size: &Size, glyphs: &Glyphs) -> String {
     let threads = if size.threads > 1 { " of all threads together" } else { "" };
@@ -431,16 +421,16 @@ pub(crate) fn what_times_are(size: &Size, glyphs: &Glyphs) -> String {
         (false, true) => "the process",
         (false, false) => "all processes",
     };
-    format!("Exclusive time{threads}{mean}; shares are of the whole life of {whole}.")
+    format!("Exclusive time{threads}{mean}; shares are of the whole time of {whole}.")
 }
 
 /// `64 ranks × 4 threads`.
 pub(crate) fn processes_and_threads(size: &Size, glyphs: &Glyphs) -> String {
     let processes = match size.ranks {
-        0 => counted(size.processes, "process", "processes", glyphs),
-        ranks => counted(ranks, "rank", "ranks", glyphs),
+        0 => plural(size.processes, "process", "processes", glyphs),
+        ranks => plural(ranks, "rank", "ranks", glyphs),
     };
-    format!("{processes} {} {}", glyphs.times, plural(size.threads, "thread", "threads"))
+    format!("{processes} {} {}", glyphs.times, plural(size.threads, "thread", "threads", glyphs))
 }
 
 /// Whether the figures can be believed, in one sentence.
@@ -479,7 +469,7 @@ fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
         }
         Doubt::Queued(part, queued) => {
             let (part, queued) = (share(*part, glyphs), share(*queued, glyphs));
-            format!("the time is uncertain by {part}, as a process could run and had no processor for {queued} of its life")
+            format!("the time is uncertain by {part}, as a process could run and had no processor for {queued} of its time")
         }
         Doubt::Marked(mark) => format!("the time is not to be trusted: {}", mark.reason()),
         Doubt::Prior(part) => format!("only {} of the overhead was measured in place", share(*part, glyphs)),

@@ -22,7 +22,7 @@ pub(crate) use trust::{Doubt, Trust, Undelayed, clock_doubt};
 pub(crate) use waits::{OfRanks, WaitRow, column_of_ranks, longest, wait_rows};
 
 use crate::layout::Glyphs;
-use crate::number::time_with_unit;
+use crate::number::{exact_count, time_with_unit};
 use crate::run::{Exit, Results, Run};
 use crate::shell;
 
@@ -279,7 +279,7 @@ fn listed(processes: &[&Process], glyphs: &Glyphs) -> String {
     let mut names: Vec<String> = (!ranks.is_empty()).then(|| rank_list(&ranks, glyphs)).into_iter().collect();
     names.extend(others.iter().take(NAMED).map(|pid| format!("process {pid}")));
     if others.len() > NAMED {
-        names.push(format!("{} more", others.len() - NAMED));
+        names.push(format!("{} more", exact_count((others.len() - NAMED) as u64, glyphs)));
     }
     names.join(", ")
 }

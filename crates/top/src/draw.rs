@@ -7,7 +7,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line as Text, Span};
 use ratatui::widgets::{Paragraph, Widget};
 use tare_query::State;
-use tare_report::figures::{Glyphs, count, plain_text, share, shortened, time_with_unit, width};
+use tare_report::figures::{Glyphs, count, plain_text, plural, share, shortened, time_with_unit, width};
 
 use crate::app::{App, PAGES};
 use crate::rows::{Line, Table, dilation};
@@ -89,7 +89,7 @@ fn rule(columns: usize) -> Text<'static> {
 /// The run, where its time goes, what measuring does: three lines, on narrow screens four.
 fn head(app: &App, columns: usize) -> Vec<Text<'static>> {
     let now = app.readings.latest();
-    let what = if now.ranks > 0 { plural(now.ranks, "rank", "ranks") } else { plural(now.processes, "process", "processes") };
+    let what = if now.ranks > 0 { plural(now.ranks, "rank", "ranks", GLYPHS) } else { plural(now.processes, "process", "processes", GLYPHS) };
     let state = match &now.about.ended {
         Some(ended) => ended.clone(),
         None if now.processes == 0 => "starting".to_string(),
@@ -165,10 +165,6 @@ fn fitting(parts: &[String], between: &str, columns: usize) -> String {
 fn block(part: f64) -> char {
     const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     HEIGHTS[((part * 8.0) as usize).min(7)]
-}
-
-fn plural(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 fn cut(text: &str, columns: usize) -> String {

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use tare_compensate::compensate_wanted;
-use tare_profile::Extent;
 use tare_query::{Measure, Nothing, Puzzle, Question, Sums, answer, places};
 use tare_report::answer as shown;
 
@@ -20,11 +19,10 @@ pub(crate) fn query(arguments: &QueryArguments) -> Result<ExitCode, Failure> {
     let question = Question::parse(&words).map_err(|puzzle| failure(&puzzle))?;
     let read = |extent| during(format!("reading {}", arguments.run.display()), || Results::at(&arguments.run, extent));
     let answer = |results: &Results| during("answering", || answered(results, &words, &question, arguments.compensate, arguments.format));
-    let extent = question.extent();
+    let (extent, of_reasons) = (question.extent(), question.extent_of_reasons());
     let results = read(extent)?;
     match answer(&results) {
-        // What there is instead call paths say.
-        Err(_) if extent == Extent::Regions => print!("{}", answer(&read(Extent::All)?)?),
+        Err(_) if of_reasons != extent => print!("{}", answer(&read(of_reasons)?)?),
         text => print!("{}", text?),
     }
     // The process ends: to give memory back page by page would only take time from the program that is asked about.

@@ -15,6 +15,7 @@ use tare_top::{About, App, Key, Outcome, Snapshot, draw, json, text};
 use crate::args::{Compensate, Format, Job, TopArguments};
 use crate::failure::{Code, Failure};
 use crate::pace;
+use crate::progress::during;
 use crate::results::{Results, output_columns};
 use crate::started::Started;
 
@@ -122,12 +123,17 @@ impl Reader {
         let about = About { program: results.program(), at_s, took_s: begin.elapsed().as_secs_f64(), ended };
         Ok(Snapshot::of(&results.profile, &compensated, about))
     }
+
+    /// The same for the first time, which the reader waits for.
+    fn read_first(&mut self) -> Result<Snapshot, Failure> {
+        during(format!("reading {}", self.run.display()), || self.read())
+    }
 }
 
 /// One frame, as text or for programs: of a run that goes on, after two readings, so that there are rates.
 fn once(reader: &mut Reader, interval: Duration, format: Format) -> Result<(), Failure> {
     let mut app = App::default();
-    let first = reader.read()?;
+    let first = reader.read_first()?;
     let mut is_over = first.is_over();
     app.read(first);
     if !is_over {
@@ -150,7 +156,7 @@ fn once(reader: &mut Reader, interval: Duration, format: Format) -> Result<(), F
 /// The screen, until a key ends it. The terminal is as it was afterwards, whatever happens.
 fn watch(reader: &mut Reader, interval: &mut Interval) -> Result<(), Failure> {
     let mut app = App::default();
-    app.read(reader.read()?);
+    app.read(reader.read_first()?);
     let mut terminal = ratatui::try_init().map_err(|error| no_screen(&error))?;
     let outcome = follow(reader, interval, &mut app, &mut terminal);
     ratatui::restore();

@@ -63,7 +63,7 @@ fn summary(html: &mut String, comparison: &Comparison) {
     for note in notes(comparison, GLYPHS) {
         let _ = write!(html, "<p class=\"muted\">{}</p>", escape(&note));
     }
-    for reason in untrusted(comparison) {
+    for reason in untrusted(&comparison.regions[..comparison.regions.len().min(LISTED)]) {
         let _ = write!(html, "<p class=\"muted\">† not to be trusted: {}</p>", escape(reason));
     }
     html.push_str("</section>");

@@ -7,9 +7,9 @@ use tare_profile::RegionKind;
 use super::common::Part;
 use super::{About, Comparison, Line, Of};
 use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
-use crate::number::{Column as Unit, change, count, exact_count, share};
+use crate::number::{Column as Unit, count, exact_count, more, plural, share};
 use crate::short::short_name;
-use crate::text::{plural, processes_and_threads};
+use crate::text::processes_and_threads;
 use crate::view::{kind_name, place};
 
 /// What got slower and faster, and all sides in one table.
@@ -44,7 +44,7 @@ pub(super) fn about(side: &About, glyphs: &Glyphs) -> String {
     let mut parts = vec![format!("{}: {}", directories.join(", "), first.program), processes_and_threads(&first.size, glyphs)];
     parts.extend(first.measured_by.iter().map(|tool| format!("measured by {tool}")));
     if side.runs.len() > 1 {
-        parts.push(plural(side.runs.len(), "run", "runs"));
+        parts.push(plural(side.runs.len(), "run", "runs", glyphs));
     }
     parts.join(&format!(" {} ", glyphs.dot))
 }
@@ -91,7 +91,7 @@ pub(super) fn verdict(comparison: &Comparison, glyphs: &Glyphs) -> String {
     let regions = |verdict| comparison.regions.iter().filter(|line| line.is(verdict, comparison.least_s)).count();
     let (slower, faster) = (regions(Verdict::Slower), regions(Verdict::Faster));
     let (is, are) = if comparison.has_noise { ("is", "are") } else { ("looks", "look") };
-    let regions_are = |number: usize, how: &str| format!("{} {how}", plural(number, &format!("region {is}"), &format!("regions {are}")));
+    let regions_are = |number: usize, how: &str| format!("{} {how}", plural(number, &format!("region {is}"), &format!("regions {are}"), glyphs));
     let mut parts = Vec::new();
     if comparison.time.is(Verdict::Slower, comparison.least_s) {
         parts.push(format!("the run {is} slower"));
@@ -113,9 +113,14 @@ pub(super) fn verdict(comparison: &Comparison, glyphs: &Glyphs) -> String {
     format!("{}; of {} {of}", parts.join(", "), count(comparison.regions.len() as u64, glyphs))
 }
 
+/// The regions for which a page has rows.
+fn shown_on<'a>(page: &Page, comparison: &'a Comparison) -> &'a [Line] {
+    &comparison.regions[..comparison.regions.len().min(page.top.max(1))]
+}
+
 fn regions(writer: &mut Writer<'_>, comparison: &Comparison) {
     let glyphs = writer.glyphs();
-    let shown = &comparison.regions[..comparison.regions.len().min(writer.page().top.max(1))];
+    let shown = shown_on(writer.page(), comparison);
     if shown.is_empty() {
         return;
     }
@@ -175,15 +180,6 @@ pub(super) fn said(line: &Line, side: usize, comparison: &Comparison, glyphs: &G
     }
 }
 
-/// A change as a part of what was; from ten times on as a factor.
-fn more(part: f64, glyphs: &Glyphs) -> String {
-    if part < 9.5 {
-        change(part, glyphs)
-    } else {
-        format!("{}{}{}", exact_count((1.0 + part).round() as u64, glyphs), glyphs.thin_space, glyphs.times)
-    }
-}
-
 /// Calls on both sides, once where they are equal.
 pub(super) fn calls(line: &Line, glyphs: &Glyphs) -> String {
     let number = |side: &Option<Of>| side.as_ref().map(|side| side.calls);
@@ -196,14 +192,14 @@ pub(super) fn calls(line: &Line, glyphs: &Glyphs) -> String {
 fn foot(writer: &mut Writer<'_>, comparison: &Comparison) {
     let glyphs = writer.glyphs();
     notes(comparison, glyphs).iter().for_each(|note| writer.words("  ", 2, note));
-    for reason in untrusted(comparison) {
+    for reason in untrusted(shown_on(writer.page(), comparison)) {
         writer.words(&format!("  {} ", glyphs.dagger), 4, &format!("not to be trusted: {reason}"));
     }
 }
 
 /// Why some differences are not to be trusted, each reason once.
-pub(super) fn untrusted(comparison: &Comparison) -> Vec<&'static str> {
-    let marks = comparison.regions.iter().flat_map(|line| line.changes.iter().flatten()).map(|change| change.change.mark);
+pub(super) fn untrusted(shown: &[Line]) -> Vec<&'static str> {
+    let marks = shown.iter().flat_map(|line| line.changes.iter().flatten()).map(|change| change.change.mark);
     crate::view::reasons(marks)
 }
 

@@ -35,7 +35,7 @@ pub(super) fn write(html: &mut String, parts: &Parts<'_>) {
     let of_processes = Classes::of_processes(profile, &parts.results.shown);
     html.push_str(
         "<section id=\"classes\" aria-labelledby=\"classes-h\" tabindex=\"-1\"><h2 id=\"classes-h\">Classes</h2>\
-         <p class=\"muted\">Where the time of each rank went, over its whole life and all its threads.</p>",
+         <p class=\"muted\">Where the time of each rank went, from its start to its end, over all its threads.</p>",
     );
     bars(html, parts, &rows, &of_processes);
     table(html, parts, &rows, &of_processes);

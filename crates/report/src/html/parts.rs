@@ -11,7 +11,7 @@ use crate::budget::Spent;
 use crate::instrument::{by_reason, named};
 use crate::layout::Glyphs;
 use crate::metrics;
-use crate::number::{Column, count, exact_count, share, time_with_unit};
+use crate::number::{Column, count, exact_count, plural, share, time_with_unit};
 use crate::run::{Results, Run};
 use crate::switches;
 use crate::view::{RegionRow, Size, Time, Trust, Whole, column_of_ranks, ending, knows_waiting, longest, rank_rows, reasons, unended, wait_rows};
@@ -67,7 +67,7 @@ fn head(html: &mut String, parts: &Parts<'_>) {
     let mut facts = Vec::new();
     if size.processes > 0 {
         facts.push(crate::text::processes_and_threads(&size, GLYPHS));
-        facts.push(crate::text::plural(size.hosts, "node", "nodes"));
+        facts.push(plural(size.hosts, "node", "nodes", GLYPHS));
     }
     facts.push(ending(parts.run, parts.results));
     facts.push(parts.run.started.clone());
@@ -226,22 +226,15 @@ fn trust(html: &mut String, parts: &Parts<'_>) {
         let _ = write!(html, "<h3>Not to be trusted (†)</h3><ul>");
         for reason in reasons(marked_ranks.iter().map(|(_, mark)| Some(*mark))) {
             let of: Vec<&str> = marked_ranks.iter().filter(|(_, mark)| mark.reason() == reason).map(|(label, _)| *label).collect();
-            let more = if of.len() > 8 { format!(" and {} more", of.len() - 8) } else { String::new() };
+            let more = and_more(of.len());
             let what = if of.len() == 1 { "time of a rank" } else { "times of ranks" };
-            let _ = write!(html, "<li>{what}: {}: {}{more}</li>", escape(reason), escape(&of[..of.len().min(8)].join(", ")));
+            let _ = write!(html, "<li>{what}: {}: {}{more}</li>", escape(reason), escape(&of[..of.len().min(NAMED)].join(", ")));
         }
         for reason in reasons(marked.iter().map(|row| row.shown.mark)) {
             let of: Vec<&&RegionRow> = marked.iter().filter(|row| row.shown.mark.is_some_and(|mark| mark.reason() == reason)).collect();
-            let names: Vec<String> = of.iter().take(8).map(|row| markup::name(&row.name, 48)).collect();
-            let more = if of.len() > 8 { format!(" and {} more", of.len() - 8) } else { String::new() };
-            let _ = write!(
-                html,
-                "<li>{} {}: {}: {}{more}</li>",
-                of.len(),
-                if of.len() == 1 { "region" } else { "regions" },
-                escape(reason),
-                names.join(", ")
-            );
+            let names: Vec<String> = of.iter().take(NAMED).map(|row| markup::name(&row.name, 48)).collect();
+            let more = and_more(of.len());
+            let _ = write!(html, "<li>{}: {}: {}{more}</li>", plural(of.len(), "region", "regions", GLYPHS), escape(reason), names.join(", "));
         }
         html.push_str("</ul>");
     }
@@ -251,6 +244,14 @@ fn trust(html: &mut String, parts: &Parts<'_>) {
         );
     }
     html.push_str("</section>");
+}
+
+/// Names of what is not to be trusted, for each reason.
+const NAMED: usize = 8;
+
+/// How many there are beside those that are named.
+fn and_more(all: usize) -> String {
+    if all > NAMED { format!(" and {} more", exact_count((all - NAMED) as u64, GLYPHS)) } else { String::new() }
 }
 
 fn about(html: &mut String, parts: &Parts<'_>) {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::markup::escape;
 use super::parts::{GLYPHS, Parts};
 use crate::figures::shortened;
-use crate::number::{Column, figure_with_unit, share};
+use crate::number::{Column, exact_count, figure_with_unit, share};
 use crate::view::{RankRow, RegionRow, rank_rows};
 use tare_compensate::Figure;
 
@@ -104,7 +104,11 @@ pub(super) fn dumbbells(html: &mut String, parts: &Parts<'_>) {
     };
     let (mut rows, number) = most_taken_off(main_rows(parts).into_iter().map(of_rank), MOST_DUMBBELLS);
     rows.sort_by_key(|row| (row.label.len(), row.label.clone()));
-    let left_out = if number > rows.len() { format!("; the {} ranks of {number} from which most was taken off", rows.len()) } else { String::new() };
+    let left_out = if number > rows.len() {
+        format!("; the {} ranks of {} from which most was taken off", rows.len(), exact_count(number as u64, GLYPHS))
+    } else {
+        String::new()
+    };
     picture(html, "each rank", &rows, 120.0, &left_out);
 }
 
@@ -123,7 +127,11 @@ pub(super) fn dumbbells_of_regions(html: &mut String, parts: &Parts<'_>) {
         return;
     }
     html.push_str("<h3>Regions</h3>");
-    let of_all = if number > rows.len() { format!(", the {} of {number} regions from which most was taken off", rows.len()) } else { String::new() };
+    let of_all = if number > rows.len() {
+        format!(", the {} of {} regions from which most was taken off", rows.len(), exact_count(number as u64, GLYPHS))
+    } else {
+        String::new()
+    };
     picture(
         html,
         "each region",

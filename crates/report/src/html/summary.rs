@@ -7,7 +7,7 @@ use tare_compensate::Mode;
 use super::markup::{TABLE_END, escape, name, table, with_code};
 use super::parts::{GLYPHS, Parts};
 use super::ranks;
-use crate::number::{Column, change, count, exact_count, figure_and_time, share, time_with_unit};
+use crate::number::{Column, change, count, exact_count, figure_and_time, more, share, time_with_unit};
 use crate::run::Exit;
 use crate::text::{trust_words, what_times_are};
 use crate::view::{
@@ -162,18 +162,18 @@ fn regions(html: &mut String, parts: &Parts<'_>) {
     let has_ranks = shown.iter().any(|row| row.slowest.is_some());
     let _ = write!(
         html,
-        "<h3>Regions that take most time</h3>{}<thead><tr><th scope=\"col\">Region</th>{}<th scope=\"col\">Exclusive, {unit}</th><th scope=\"col\">Measured, {unit}</th><th scope=\"col\">Share</th><th scope=\"col\">Calls</th>{}{}</tr></thead><tbody>",
+        "<h3>Regions that take most time</h3>{}<thead><tr><th scope=\"col\">Region</th>{}<th scope=\"col\">Exclusive, {unit}</th><th scope=\"col\" class=\"further\">Measured, {unit}</th><th scope=\"col\">Share</th><th scope=\"col\" class=\"further\">Calls</th>{}{}</tr></thead><tbody>",
         table("Regions that take most time"),
         if has_place { "<th scope=\"col\" class=\"place\">Place</th>" } else { "" },
-        if has_waiting { format!("<th scope=\"col\">Waiting, {}</th>", unit.unit.name(GLYPHS)) } else { String::new() },
-        if has_ranks { "<th scope=\"col\">Slowest rank</th>" } else { "" },
+        if has_waiting { format!("<th scope=\"col\" class=\"further\">Waiting, {}</th>", unit.unit.name(GLYPHS)) } else { String::new() },
+        if has_ranks { "<th scope=\"col\" class=\"further\">Slowest rank</th>" } else { "" },
         unit = unit.unit.name(GLYPHS)
     );
     for row in shown {
         let _ = write!(
             html,
-            "<tr data-region=\"{}\"><th scope=\"row\">{}</th>{}<td data-of=\"value\">{}</td><td data-of=\"measured\">{}</td><td data-of=\"share\">{}<svg class=\"share\" viewBox=\"0 0 100 10\" \
-             preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect x=\"{:.1}\" width=\"{:.1}\" height=\"10\"/></svg></td><td data-of=\"calls\">{}</td>",
+            "<tr data-region=\"{}\"><th scope=\"row\">{}</th>{}<td data-of=\"value\">{}</td><td class=\"further\" data-of=\"measured\">{}</td><td data-of=\"share\">{}<svg class=\"share\" viewBox=\"0 0 100 10\" \
+             preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect x=\"{:.1}\" width=\"{:.1}\" height=\"10\"/></svg></td><td class=\"further\" data-of=\"calls\">{}</td>",
             row.region,
             name(&row.name, 56),
             if has_place { format!("<td class=\"place\">{}</td>", row.place.as_deref().map(escape).unwrap_or_default()) } else { String::new() },
@@ -185,11 +185,11 @@ fn regions(html: &mut String, parts: &Parts<'_>) {
             count(row.calls, GLYPHS)
         );
         if has_waiting {
-            let _ = write!(html, "<td data-of=\"wait\">{}</td>", unit.plain(row.waiting_s, GLYPHS));
+            let _ = write!(html, "<td class=\"further\" data-of=\"wait\">{}</td>", unit.plain(row.waiting_s, GLYPHS));
         }
         if has_ranks {
-            let slowest = row.slowest.filter(|(_, ahead)| *ahead >= 0.005).map(|(rank, ahead)| format!("{rank} ({})", change(ahead, GLYPHS)));
-            let _ = write!(html, "<td data-of=\"slowest\">{}</td>", slowest.unwrap_or_else(|| GLYPHS.unknown.to_string()));
+            let slowest = row.slowest.filter(|(_, ahead)| *ahead >= 0.005).map(|(rank, ahead)| format!("{rank} ({})", more(ahead, GLYPHS)));
+            let _ = write!(html, "<td class=\"further\" data-of=\"slowest\">{}</td>", slowest.unwrap_or_else(|| GLYPHS.unknown.to_string()));
         }
         html.push_str("</tr>");
     }

@@ -32,13 +32,13 @@ pub(crate) fn without_processor(results: &Results<'_>, glyphs: &Glyphs) -> Optio
     Some(format!("{who} {}{others}", had_none(&first, results.profile, outside, "", glyphs)))
 }
 
-/// For how long it had none: where it is not known how much of that passed outside of MPI, the sum, of its whole life,
+/// For how long it had none: where it is not known how much of that passed outside of MPI, the sum, of its whole time,
 /// which begins before MPI does. `outside` says where, if there is MPI.
 pub(super) fn had_none(shortage: &Shortage, profile: &Profile, outside: &str, up_to: &str, glyphs: &Glyphs) -> String {
     let time = |seconds| time_with_unit(seconds, glyphs);
     if !shortage.is_split_known() {
-        let life = profile.processes.get(shortage.process).map_or(0.0, |process| process.lifetime_s);
-        return format!("could run and had none for {up_to}{} of the {} of its life, in MPI or outside", time(shortage.in_all_s), time(life));
+        let whole = profile.processes.get(shortage.process).map_or(0.0, |process| process.lifetime_s);
+        return format!("could run and had none for {up_to}{} of {} in all, in MPI or outside", time(shortage.in_all_s), time(whole));
     }
     format!("could run{outside} and had none for {up_to}{} of {}", time(shortage.queued_s), time(shortage.outside_s))
 }
@@ -58,6 +58,6 @@ mod tests {
         };
         assert_eq!(said(&known, ""), "could run outside MPI and had none for 1.04 s of 2.50 s");
         let unknown = Shortage { unsure_s: 0.6, ..known };
-        assert_eq!(said(&unknown, "up to "), "could run and had none for up to 3.41 s of the 4.20 s of its life, in MPI or outside");
+        assert_eq!(said(&unknown, "up to "), "could run and had none for up to 3.41 s of 4.20 s in all, in MPI or outside");
     }
 }

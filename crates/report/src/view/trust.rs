@@ -61,7 +61,7 @@ pub(crate) enum Doubt {
     Wide(f64),
     /// The same, where more threads than processors queued for each other: threads and processors of the first such node.
     Crowded(f64, usize, u32),
-    /// The same, where a process could run and had no processor for that other part of its life.
+    /// The same, where a process could run and had no processor for that other part of its time.
     Queued(f64, f64),
     /// The compensated time bears this mark.
     Marked(Mark),
@@ -154,7 +154,7 @@ const PLACES: usize = 3;
 /// Beyond this part of itself a compensated time is called uncertain.
 const WIDE: f64 = 0.05;
 
-/// The greatest part of its life for which a process could run and had no processor.
+/// The greatest part of its time for which a process could run and had no processor.
 fn queued(results: &Results<'_>) -> f64 {
     let part = |shortage: Shortage| shortage.in_all_s / results.profile.processes[shortage.process].lifetime_s;
     shortages(results.profile, &results.shown).into_iter().map(part).filter(|part| part.is_finite()).fold(0.0, f64::max).min(1.0)

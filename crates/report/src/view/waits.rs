@@ -4,7 +4,7 @@ use tare_compensate::whole::WaitPlace;
 
 use super::{Size, Whole};
 use crate::layout::Glyphs;
-use crate::number::Column;
+use crate::number::{Column, exact_count};
 use crate::run::Results;
 
 /// A place where ranks wait: means over the ranks.
@@ -48,6 +48,6 @@ pub(crate) fn longest(ranks: &[(u32, f64)], shown: usize, column: Column, glyphs
     by_time.sort_by(|one, other| other.1.total_cmp(&one.1));
     let first: Vec<String> = by_time.iter().take(shown).map(|(rank, seconds)| format!("{rank} ({})", column.plain(*seconds, glyphs))).collect();
     let more = by_time.len().saturating_sub(shown);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let more = if more > 0 { format!(" and {} more", exact_count(more as u64, glyphs)) } else { String::new() };
     if first.is_empty() { glyphs.unknown.to_string() } else { format!("{}{more}", first.join(", ")) }
 }

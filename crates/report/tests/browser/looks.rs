@@ -188,9 +188,9 @@ fn a_narrow_window_shows_times_beside_the_names_and_is_as_wide_as_its_page() {
     browser.size(390, 900);
     assert_eq!(browser.value(NOTHING_STICKS_OUT), json!(true));
     browser.value(EXAMINE);
-    let times = "#summary tr[data-region] > :not(.place):nth-child(-n+5)";
+    let times = "#summary tr[data-region] > :not(.place, .further)";
     assert_eq!(browser.text(&format!("examine.beyond('#summary .wide-table', '{times}')")), "");
-    assert_eq!(browser.text("examine.beyond('#regions .vtable', '#regions .c-exclusive')"), "");
+    assert_eq!(browser.text("examine.beyond('#regions .vtable', '#regions :is(.c-exclusive, .c-share)')"), "");
     let on_top = "(() => { const at = document.querySelector('.bar-of'); at.scrollIntoView({ block: 'center', inline: 'center' }); \
                   const { right, top } = at.getBoundingClientRect(); return document.elementFromPoint(right - 2, top + 2).className; })()";
     assert_eq!(browser.text(on_top), "shared", "a bar lies behind its figure");
