@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use memmap2::Mmap;
+use memmap2::{Advice, Mmap};
 use tare_foreign::Foreign;
 use tare_format::graph::UNWRITTEN;
 use tare_profile::{Extent, Profile, State};
@@ -373,5 +374,16 @@ pub(crate) fn map(path: &Path) -> Result<Mmap, Failure> {
     let failed = |error: &std::io::Error| Failure::io(Code::NoInput, "read", path, error);
     let file = std::fs::File::open(path).map_err(|error| failed(&error))?;
     // SAFETY: files in a run directory are replaced by renaming, never shortened in place.
-    unsafe { Mmap::map(&file) }.map_err(|error| failed(&error))
+    let bytes = unsafe { Mmap::map(&file) }.map_err(|error| failed(&error))?;
+    let is_sparse = file.metadata().is_ok_and(|about| about.blocks().saturating_mul(BLOCK * SPARSE) < about.len());
+    if is_sparse {
+        // What stands in a few pages of a graph file is found without; of thousands of files the system's memory would fill with zeros.
+        let _ = bytes.advise(Advice::Random);
+    }
+    Ok(bytes)
 }
+
+/// Bytes of a block, as the system counts them.
+const BLOCK: u64 = 512;
+/// A file of which less than one in so many bytes is there is not read ahead: that would read its holes.
+const SPARSE: u64 = 4;

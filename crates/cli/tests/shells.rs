@@ -77,7 +77,7 @@ fn every_verb_has_a_page_that_man_reads_with_all_its_options() {
         for option in options(&help) {
             assert!(shown.contains(&option), "{page} has no {option}\n{shown}");
         }
-        for word in help.split("[env: ").skip(1).filter_map(|rest| rest.split('=').next()) {
+        for word in help.split("[env: ").skip(1).filter_map(|rest| rest.split(['=', ']']).next()) {
             assert!(shown.contains(word), "{page} has no {word}");
         }
         assert!(shown.contains("NAME") && shown.contains("SYNOPSIS"), "{shown}");
