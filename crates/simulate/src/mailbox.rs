@@ -1,6 +1,7 @@
 //! Which message meets which receive: messages in the order of their arrival, receives in that of their posting.
 
 use crate::lanes::Stamp;
+use std::collections::VecDeque;
 
 /// A message on its way, or waiting for its receiver.
 #[derive(Clone, Copy, Debug)]
@@ -36,34 +37,30 @@ pub(crate) struct Posted {
     pub(crate) at: Stamp,
 }
 
-/// Where messages to a rank end.
+/// Where messages to a rank end. What is first is mostly what is met, also where there are many.
 #[derive(Debug, Default)]
 pub(crate) struct Mailbox {
-    posted: Vec<Posted>,
-    unexpected: Vec<Message>,
+    posted: VecDeque<Posted>,
+    unexpected: VecDeque<Message>,
 }
 
 impl Mailbox {
     /// A message arrives: the receive that it meets, if one is posted.
     pub(crate) fn arrive(&mut self, message: Message) -> Option<Posted> {
-        match self.posted.iter().position(|posted| posted.pattern.matches(&message)) {
-            Some(at) => Some(self.posted.remove(at)),
-            None => {
-                self.unexpected.push(message);
-                None
-            }
+        let met = self.posted.iter().position(|posted| posted.pattern.matches(&message)).and_then(|at| self.posted.remove(at));
+        if met.is_none() {
+            self.unexpected.push_back(message);
         }
+        met
     }
 
     /// A receive is posted: the message that it meets, if one is there.
     pub(crate) fn post(&mut self, posted: Posted) -> Option<Message> {
-        match self.unexpected.iter().position(|message| posted.pattern.matches(message)) {
-            Some(at) => Some(self.unexpected.remove(at)),
-            None => {
-                self.posted.push(posted);
-                None
-            }
+        let met = self.unexpected.iter().position(|message| posted.pattern.matches(message)).and_then(|at| self.unexpected.remove(at));
+        if met.is_none() {
+            self.posted.push_back(posted);
         }
+        met
     }
 
     /// The message that a probe finds.

@@ -5,6 +5,7 @@ use crate::groups::CallId;
 use crate::lanes::{Awaited, Lanes, Stamp};
 use crate::mailbox::{Mailbox, Pattern};
 use crate::program::Which;
+use std::collections::VecDeque;
 use tare_delay::order::Order;
 
 /// A process of the simulated program.
@@ -16,7 +17,8 @@ pub(crate) struct Rank {
     pub(crate) variables: Variables,
     pub(crate) state: State,
     pub(crate) mailbox: Mailbox,
-    requests: Vec<Request>,
+    /// In the order of their numbers.
+    requests: VecDeque<Request>,
     next_request: u32,
     /// Whether the wrapper of the present step has been paid for.
     pub(crate) wrapped: bool,
@@ -42,6 +44,14 @@ pub(crate) struct Waiting {
     pub(crate) cost: u64,
     /// Work between questions, where it asks instead of waiting.
     pub(crate) every: Option<u64>,
+    /// How many of the first requests are known to end.
+    known: usize,
+}
+
+impl Waiting {
+    pub(crate) fn new(what: What, begin: u64, cost: u64, every: Option<u64>) -> Self {
+        Self { what, begin, cost, every, known: 0 }
+    }
 }
 
 /// What is waited for.
@@ -70,7 +80,7 @@ impl Rank {
             variables,
             state: State::Running,
             mailbox: Mailbox::default(),
-            requests: Vec::new(),
+            requests: VecDeque::new(),
             next_request: 0,
             wrapped: false,
             generation: 0,
@@ -82,17 +92,17 @@ impl Rank {
     pub(crate) fn start(&mut self, name: usize, awaited: Option<Awaited>, call: Option<CallId>) -> u32 {
         let id = self.next_request;
         self.next_request += 1;
-        self.requests.push(Request { id, name, awaited, call });
+        self.requests.push_back(Request { id, name, awaited, call });
         id
     }
 
     pub(crate) fn request(&mut self, id: u32) -> Option<&mut Request> {
-        self.requests.iter_mut().find(|request| request.id == id)
+        let at = place(&self.requests, id)?;
+        self.requests.get_mut(at)
     }
 
     pub(crate) fn finish(&mut self, id: u32) -> Option<Request> {
-        let at = self.requests.iter().position(|request| request.id == id)?;
-        Some(self.requests.remove(at))
+        self.requests.remove(place(&self.requests, id)?)
     }
 
     /// Requests of these names (of any, where there are none).
@@ -100,18 +110,19 @@ impl Rank {
         self.requests.iter().filter(|request| names.is_empty() || names.contains(&request.name)).map(|request| request.id).collect()
     }
 
-    /// When what the rank waits for is there, where that is known.
-    pub(crate) fn available(&self, waiting: &Waiting, latency: u64) -> Option<u64> {
+    /// When what the rank waits for is there, where it waits and that is known.
+    pub(crate) fn available(&mut self, latency: u64) -> Option<u64> {
+        let State::Waiting(waiting) = &mut self.state else { return None };
         match &waiting.what {
             What::Message(pattern) => self.mailbox.find(*pattern).map(|message| message.sent.at + latency),
             What::Requests(which, ids) => {
-                let times =
-                    self.requests.iter().filter(|request| ids.contains(&request.id)).map(|request| request.awaited.map(|awaited| awaited.available));
-                match which {
-                    _ if ids.is_empty() => Some(0),
-                    Which::All => times.collect::<Option<Vec<u64>>>().map(|times| times.into_iter().max().unwrap_or(0)),
-                    Which::Any | Which::Some => times.flatten().min(),
+                let time = |id: &u32| self.requests[place(&self.requests, *id)?].awaited.map(|awaited| awaited.available);
+                if *which != Which::All {
+                    return if ids.is_empty() { Some(0) } else { ids.iter().filter_map(time).min() };
                 }
+                // What is known stays so, and need not be looked at whenever another one is.
+                waiting.known += ids[waiting.known..].iter().take_while(|id| time(id).is_some()).count();
+                (waiting.known == ids.len()).then(|| ids.iter().filter_map(time).max().unwrap_or(0))
             }
         }
     }
@@ -119,11 +130,16 @@ impl Rank {
     /// The requests that a wait completes which is decided at this moment.
     pub(crate) fn completed(&self, which: Which, ids: &[u32], decided: u64) -> Vec<u32> {
         let is_there = |request: &&Request| request.awaited.is_some_and(|awaited| awaited.available <= decided);
-        let there = self.requests.iter().filter(|request| ids.contains(&request.id)).filter(is_there).map(|request| request.id);
+        let there = ids.iter().filter_map(|id| self.requests.get(place(&self.requests, *id)?)).filter(is_there).map(|request| request.id);
         match which {
             Which::All => ids.to_vec(),
             Which::Any => there.take(1).collect(),
             Which::Some => there.collect(),
         }
     }
+}
+
+/// Where a request stands.
+fn place(requests: &VecDeque<Request>, id: u32) -> Option<usize> {
+    requests.binary_search_by_key(&id, |request| request.id).ok()
 }

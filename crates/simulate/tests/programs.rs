@@ -115,6 +115,20 @@ fn a_hundred_thousand_ranks_are_simulated() {
 }
 
 #[test]
+fn a_rank_with_which_a_hundred_thousand_talk_is_simulated() {
+    let costs = "network latency 1us byte 0ns\ncost send 0.2us receive 0.3us\nprobes cost 20ns\nranks 100000\n";
+    let patterns = [
+        "if rank == 0 { repeat (size - 1) * 5 { recv from any tag 1 } } else { repeat 5 { call f times 1000 each 20ns; send to 0 tag 1 } }",
+        "if rank == 0 { repeat size - 1 as i { irecv from i + 1 as all }; wait all } else { call f times 1000 each 20ns; send to 0 }",
+        "if rank == 0 { compute 1s; repeat size - 1 as i { recv from i + 1 } } else { call f times 1000 each 20ns; send to 0 }",
+    ];
+    for pattern in patterns {
+        let result = executed(&format!("{costs}{pattern}"));
+        assert!(result.ranks.iter().all(|rank| rank.compensated(Lane::Exact) == rank.unmeasured.cast_signed()));
+    }
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_line() {
     let cases = [
         ("ranks 2\nsned to 1", "line 2: no statement begins with `sned`"),

@@ -7,7 +7,7 @@ use crate::rank::{State, Waiting, What};
 impl Machine<'_> {
     pub(super) fn wait(&mut self, number: u32, what: What, cost: u64, every: Option<u64>) -> Flow {
         let rank = &mut self.ranks[number as usize];
-        rank.state = State::Waiting(Waiting { what, begin: rank.now.at, cost, every });
+        rank.state = State::Waiting(Waiting::new(what, rank.now.at, cost, every));
         rank.generation = rank.generation.wrapping_add(1);
         rank.wrapped = false;
         self.progress(number);
@@ -24,9 +24,9 @@ impl Machine<'_> {
 
     /// If the rank waits, and it is known until when: lets it go on then.
     pub(super) fn progress(&mut self, number: u32) {
-        let rank = &self.ranks[number as usize];
-        let State::Waiting(waiting) = &rank.state else { return };
-        let Some(available) = rank.available(waiting, self.program.settings.latency) else { return };
+        let rank = &mut self.ranks[number as usize];
+        let Some(available) = rank.available(self.program.settings.latency) else { return };
+        let State::Waiting(waiting) = &self.ranks[number as usize].state else { return };
         let missing = available.saturating_sub(waiting.begin);
         let end = match waiting.every {
             None => available.max(waiting.begin + waiting.cost),
