@@ -13,7 +13,7 @@
 //! Everything that moves between parent and child leaves their sum as it was, so the total over a location
 //! depends on the costs alone and not on how they divide.
 
-use tare_profile::{COST_UNIT, Location, Node, Profile, RegionKind};
+use tare_profile::{BatchSums, COST_UNIT, Clock, Location, Node, Profile, RegionKind};
 
 use crate::Mode;
 use crate::cost::{Basis, PathCosts, ProbeCost};
@@ -25,7 +25,15 @@ use crate::sites;
 use crate::total::{Doubt, Overhead, queued_in_mpi};
 
 /// What a wrapper's own time is known to, in seconds per call: its caller's part of the call is not seen.
-pub(crate) const WRAPPER_REACH_S: f64 = 0.2e-6;
+const WRAPPER_REACH_S: f64 = 0.2e-6;
+
+/// What is taken off for a call that is let pass is known to so many seconds.
+const PASSING_REACH_S: f64 = 5e-9;
+
+/// For how many ticks the calls of a wrapper's nodes may have been the tool's beyond what is known of it, either way.
+pub(crate) fn reach_of_wrappers(clock: &Clock, measured: f64, passed: f64) -> f64 {
+    clock.ticks(measured * WRAPPER_REACH_S + passed * PASSING_REACH_S)
+}
 
 /// The exclusive time of a node with all that may still move, in ticks.
 #[derive(Clone, Debug, Default)]
@@ -78,7 +86,7 @@ pub(crate) fn terms(
     doubt: &Doubt,
     crowd: &Crowd,
 ) -> Vec<Term> {
-    let wrapper_reach = profile.process_of(location).clock.ticks(WRAPPER_REACH_S);
+    let clock = &profile.process_of(location).clock;
     let is_duty = profile.process_of(location).budget.is_some();
     // A wrapper that had no processor was as long as that in the tool's own code: the program might have been without one in its place.
     let descheduled = Share::new(queued_in_mpi(profile, location), overhead.wrapper_tool);
@@ -93,7 +101,7 @@ pub(crate) fn terms(
         }
         terms[index].untimed = if is_sampled { call.off / (call.on + call.off) } else { 0.0 };
         if profile.region_of(node).kind == RegionKind::Mpi {
-            let reach = wrapper_reach * node.on_calls as f64;
+            let reach = reach_of_wrappers(clock, node.on_calls as f64, node.off_calls as f64);
             let (below, above) = if mode == Mode::Parallel { doubt.of_delay(node.exchanged().delay_gain as f64) } else { (0.0, 0.0) };
             terms[index].own.add_common(reach + below, reach + above + descheduled.alone(node.tool_ticks as f64));
             terms[index].above.add_common(reach + below, reach + above + descheduled.part(node.tool_ticks as f64));
@@ -176,10 +184,13 @@ impl Call {
         let sampled = node.batches.as_deref().filter(|batches| is_sampled && batches.first_calls < node.on_calls);
         let whole =
             sampled.map_or(gross * scale, |batches| (on + off) * (gross - batches.first_ticks as f64) / (node.on_calls - batches.first_calls) as f64);
+        let passable = node.batches.as_deref().filter(|_| cost.basis == Basis::Wrapper && off > 0.0).and_then(|batches| quickest(&batches.on));
+        let whole = passable.map_or(whole, |(quick, _)| gross + off * quick);
         let moving_error = match error_of_mean(node, is_sampled) {
+            _ if let Some((quick, usual)) = passable => off * (usual - quick),
             Some(error) if is_sampled || cost.basis == Basis::InPlace => off * error,
             // Nothing says how far calls differ from those that were on.
-            None if is_sampled => (off / (on + off) * whole).abs(),
+            None if is_sampled || cost.basis == Basis::Wrapper => (off / (on + off) * whole).abs(),
             _ => 0.0,
         };
         Self { on, off, tool, gross, whole, scale, moving_error }
@@ -269,6 +280,17 @@ impl Lowered {
     fn spread(&self, cost: &ProbeCost, spread: &mut Spread) {
         spread.add_cost(-self.factor, cost);
     }
+}
+
+/// What the quickest quarter of a sample of calls took and what all of it did, in ticks, on the mean. Calls that pass are as quick: those that are
+/// measured come where the processor foresees less.
+fn quickest(sums: &BatchSums) -> Option<(f64, f64)> {
+    let mut sample = sums.sample;
+    let count = usize::try_from(sums.batches).unwrap_or(usize::MAX).min(sample.len());
+    let sample = sample.get_mut(..count).filter(|sample| !sample.is_empty())?;
+    sample.sort_unstable();
+    let mean = |part: &[u32]| part.iter().map(|&units| f64::from(units)).sum::<f64>() / (part.len() as f64 * COST_UNIT as f64);
+    Some((mean(&sample[..count.div_ceil(4)]), mean(sample)))
 }
 
 /// Half-width of the time per call that is carried from batches that were on to those that were off, at 95 %. With a budget

@@ -4,7 +4,7 @@ use tare_profile::{Location, Node, Profile, RegionKind, Span};
 
 use crate::cost::{Basis, PathCosts};
 use crate::crowd::{self, Crowd};
-use crate::exclusive::{Term, WRAPPER_REACH_S};
+use crate::exclusive::{Term, reach_of_wrappers};
 use crate::figure::{Figure, Mark, Spread};
 use crate::sites;
 use crate::{CompensatedLocation, CompensatedNode, Mode};
@@ -54,6 +54,8 @@ pub(crate) struct Overhead {
     pub(crate) untold: f64,
     /// Calls of wrappers, and what of `tool` they took.
     wrapper_calls: f64,
+    /// Calls that these let pass.
+    passed_calls: f64,
     pub(crate) wrapper_tool: f64,
 }
 
@@ -78,6 +80,7 @@ impl Overhead {
             }
             if profile.region_of(node).kind == RegionKind::Mpi {
                 overhead.wrapper_calls += on;
+                overhead.passed_calls += off;
                 overhead.wrapper_tool += node.tool_ticks as f64;
             }
             if let Some(exchanged) = &node.exchanged {
@@ -195,7 +198,7 @@ pub(crate) fn location(
         Some(span) => {
             let measured = span.ticks() as f64;
             let delay = delay_of_span(&span, overhead, mode);
-            let reach = clock.ticks(overhead.wrapper_calls * WRAPPER_REACH_S);
+            let reach = reach_of_wrappers(&clock, overhead.wrapper_calls, overhead.passed_calls);
             let (below, above) = doubt.of_delay(delay);
             let mut spread = Spread::default();
             // Delays that were sent along before a cost was known as it is now went astray by as much.

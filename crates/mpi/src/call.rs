@@ -32,6 +32,8 @@ pub(crate) struct Call<'a> {
     visit: Option<(Begun, Ticks)>,
     /// Up to when the tool's own time is booked.
     booked: Ticks,
+    /// As long as until then the process comes in again and again, by calls that are not measured.
+    comes_until: Option<Ticks>,
 }
 
 /// The real function's part of a call.
@@ -65,7 +67,7 @@ impl<'a> Call<'a> {
         if let Some(board) = session.board() {
             board.enter();
         }
-        let mut call = Self { session, arguments, id, real, returns_to: 0, region, visit: None, booked };
+        let mut call = Self { session, arguments, id, real, returns_to: 0, region, visit: None, booked, comes_until: None };
         if let Some(look) = call.function().meaning.looks_for() {
             call.looks(look, Moment { at: booked, delay: call.delay() });
         }
@@ -133,6 +135,25 @@ impl<'a> Call<'a> {
         Span { begin, end: begin.at, result: 0 }
     }
 
+    /// The real function was called before, with this result, in no time that is known.
+    pub(crate) fn answered(&mut self, result: usize) -> Span {
+        Span { result, ..self.skip() }
+    }
+
+    /// The call is like those that may pass.
+    pub(crate) fn notes_passable(&self, span: &Span) {
+        if let Some((_, open)) = &self.region {
+            open.notes_passable(span.end.0 - span.begin.at.0);
+        }
+    }
+
+    /// Lets so many calls pass that come back to where this one does, which will take until then. Says whether they may.
+    pub(crate) fn lets_pass(&mut self, calls: u16, until: Ticks) -> bool {
+        let may = self.region.as_ref().is_some_and(|(_, open)| open.lets_pass(self.returns_to, calls));
+        self.comes_until = may.then_some(until);
+        may
+    }
+
     /// Closes the region, and returns what the program is to get.
     pub(crate) fn finish(mut self, span: &Span) -> usize {
         let end = match self.region.take() {
@@ -141,9 +162,11 @@ impl<'a> Call<'a> {
         };
         if let Some(board) = self.session.board() {
             if let Some((visit, _)) = self.visit {
-                board.end(visit, end);
+                board.end(visit, self.comes_until.unwrap_or(end));
             }
-            board.leave(end);
+            if self.comes_until.is_none() {
+                board.leave(end);
+            }
         }
         span.result
     }

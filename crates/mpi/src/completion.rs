@@ -100,7 +100,7 @@ struct Handles {
 }
 
 impl Handles {
-    const FEW: usize = 8;
+    const FEW: usize = 16;
     const NONE: Self = Self { number: 0, few: [0; Self::FEW], many: Vec::new() };
 
     /// A single one.
@@ -125,6 +125,9 @@ impl Handles {
         self.few.get(..self.number).unwrap_or(&self.many)
     }
 }
+
+/// What stands behind handles: the pending receives, and the indices and handles of what else we follow.
+type Behind = (Vec<Pending>, Vec<(usize, usize)>);
 
 /// A pending receive among the requests of a call.
 #[derive(Debug)]
@@ -185,8 +188,8 @@ impl Requests {
         handles.all().iter().any(|request| all.get(request).is_some_and(|tracked| tracked.posted().is_some() || tracked.is_other()))
     }
 
-    /// What stands behind handles: the pending receives, and the indices and handles of what else we follow.
-    fn look_up(&self, handles: &Handles) -> (Vec<Pending>, Vec<(usize, usize)>) {
+    /// What stands behind handles.
+    fn look_up(&self, handles: &Handles) -> Behind {
         let all = self.lock();
         let (mut pending, mut others) = (Vec::new(), Vec::new());
         for (index, &request) in handles.all().iter().enumerate() {
@@ -215,63 +218,120 @@ impl Requests {
     }
 }
 
+/// A call that completes requests, as it was before the real function was called.
+pub(crate) struct Question {
+    complete: Complete,
+    number: usize,
+    /// `None` where we follow no requests at all.
+    handles: Option<Handles>,
+    statuses: Statuses,
+    /// What stood behind the handles, where another thread may get the same ones for requests of its own once the library has freed them. Where
+    /// there is none, what was asked for in vain need not be looked up.
+    before: Option<Behind>,
+}
+
+impl Question {
+    /// Requests of a question that may pass.
+    pub(crate) const FEW: usize = Handles::FEW;
+
+    /// One that was answered: the handles as they were stand here, and what was completed is said there.
+    pub(crate) fn answered(session: &Session, complete: Complete, number: usize, handles: usize, status: usize) -> Self {
+        let mut question = Self { complete, number, handles: None, statuses: Statuses::at(status), before: None };
+        if !session.requests.are_none() {
+            question.handles.insert(Handles::NONE).read(session, handles, number);
+        }
+        question
+    }
+
+    /// Reads the handles.
+    pub(crate) fn new(session: &Session, complete: Complete, arguments: &Arguments) -> Self {
+        let number = complete.number(arguments);
+        let mut question = Self { complete, number, handles: None, statuses: Statuses::new(), before: None };
+        if !session.requests.are_none() {
+            question.handles.insert(Handles::NONE).read(session, arguments[complete.requests], number);
+        }
+        question
+    }
+
+    /// Has statuses written where the program ignores them; from here on it must stay where it is.
+    pub(crate) fn provide(&mut self, session: &Session, arguments: &mut Arguments) {
+        if self.handles.is_some() {
+            self.statuses.provide(session.abi, &mut arguments[self.complete.status], self.number);
+        }
+    }
+
+    /// Its end, if we follow any of the requests.
+    pub(crate) fn end(&mut self, call: &mut Call<'_>, span: &Span) {
+        if self.is_followed(call.session) {
+            self.answer(call, span);
+        }
+    }
+
+    fn is_followed(&self, session: &Session) -> bool {
+        self.handles.as_ref().is_some_and(|handles| session.requests.follow(handles))
+    }
+}
+
 /// A call that completes requests.
 pub(crate) fn complete(call: &mut Call<'_>, complete: Complete) -> Span {
     let session = call.session;
-    let number = complete.count.map_or(1, |position| usize::try_from(int(call.arguments[position])).unwrap_or(0));
-    let mut handles = Handles::NONE;
-    if session.requests.are_none() {
+    let mut question = Question::new(session, complete, call.arguments);
+    if !question.is_followed(session) {
         return call.run();
     }
-    handles.read(session, call.arguments[complete.requests], number);
-    if !session.requests.follow(&handles) {
-        return call.run();
-    }
-    // Once the library has freed a handle, another thread may get the same one for a request of its own. Where there is none,
-    // what was asked for in vain need not be looked up.
-    let before = session.requests.is_concurrent().then(|| session.requests.look_up(&handles));
-    let mut statuses = Statuses::new();
-    statuses.provide(session.abi, &mut call.arguments[complete.status], number);
-    if let Some((pending, _)) = &before {
-        show(pending, false);
-    }
-    let span = call.run();
-    if let Some((pending, _)) = &before {
-        show(pending, true);
-    }
-    let in_status = !span.succeeded() && session.error_class(span.error()) == session.abi.in_status;
-    if !span.succeeded() && !in_status && matches!(complete.which, Which::All | Which::Some(..)) {
-        // An argument was wrong: neither counts nor statuses say anything.
-        return span;
-    }
-    if complete.is_denied(call.arguments) {
-        probing::failed(span.begin);
-        return span;
-    }
-    let (pending, others) = before.unwrap_or_else(|| session.requests.look_up(&handles));
-    let others: Vec<usize> = completed(call, complete, number, others, |other| other.0).into_iter().map(|((_, request), _)| request).collect();
-    let mut done = completed(call, complete, number, pending, |one| one.index);
-    if done.is_empty() && others.is_empty() {
-        if complete.asks {
-            probing::failed(span.begin);
+    question.provide(session, call.arguments);
+    question.before = question.handles.as_ref().filter(|_| session.requests.is_concurrent()).map(|handles| session.requests.look_up(handles));
+    let show = |visible: bool| {
+        if let Some((pending, _)) = &question.before {
+            show(pending, visible);
         }
-        return span;
-    }
-    done.sort_by_key(|(pending, _)| pending.serial);
-    let ended: Vec<usize> = done.iter().map(|(pending, _)| pending.request).chain(others.iter().copied()).collect();
-    let mut arrived = Vec::with_capacity(done.len());
-    for (pending, at) in done {
-        let status = statuses.get(session.abi, at);
-        let error = if in_status { status.error(session.abi) } else { span.error() };
-        arrived.extend(end(session, pending, Outcome::of(session, error, status)));
-    }
-    let others = end_others(call, others, &span, &mut arrived);
-    let known = KNOWN.take().filter(|known| known.requests.all().iter().any(|request| ended.contains(request)));
-    let (begin, asks) = known.map_or((span.begin, complete.asks), |known| (known.begin, true));
-    if !arrived.is_empty() || !others.arrivals.is_empty() || !others.holds.is_empty() {
-        settle(call, begin, &span, asks, &arrived, &others);
-    }
+    };
+    show(false);
+    let span = call.run();
+    show(true);
+    question.answer(call, &span);
     span
+}
+
+impl Question {
+    /// What the answer means for the requests, of which we follow some.
+    fn answer(&mut self, call: &mut Call<'_>, span: &Span) {
+        let Self { complete, number, handles, statuses, before } = self;
+        let (complete, number) = (*complete, *number);
+        let session = call.session;
+        let in_status = !span.succeeded() && session.error_class(span.error()) == session.abi.in_status;
+        if !span.succeeded() && !in_status && matches!(complete.which, Which::All | Which::Some(..)) {
+            // An argument was wrong: neither counts nor statuses say anything.
+            return;
+        }
+        if complete.is_denied(call.arguments) {
+            probing::failed(span.begin);
+            return;
+        }
+        let Some((pending, others)) = before.take().or_else(|| Some(session.requests.look_up(handles.as_ref()?))) else { return };
+        let others: Vec<usize> = completed(call, complete, number, others, |other| other.0).into_iter().map(|((_, request), _)| request).collect();
+        let mut done = completed(call, complete, number, pending, |one| one.index);
+        if done.is_empty() && others.is_empty() {
+            if complete.asks {
+                probing::failed(span.begin);
+            }
+            return;
+        }
+        done.sort_by_key(|(pending, _)| pending.serial);
+        let ended: Vec<usize> = done.iter().map(|(pending, _)| pending.request).chain(others.iter().copied()).collect();
+        let mut arrived = Vec::with_capacity(done.len());
+        for (pending, at) in done {
+            let status = statuses.get(session.abi, at);
+            let error = if in_status { status.error(session.abi) } else { span.error() };
+            arrived.extend(end(session, pending, Outcome::of(session, error, status)));
+        }
+        let others = end_others(call, others, span, &mut arrived);
+        let known = KNOWN.take().filter(|known| known.requests.all().iter().any(|request| ended.contains(request)));
+        let (begin, asks) = known.map_or((span.begin, complete.asks), |known| (known.begin, true));
+        if !arrived.is_empty() || !others.arrivals.is_empty() || !others.holds.is_empty() {
+            settle(call, begin, span, asks, &arrived, &others);
+        }
+    }
 }
 
 /// What a question has said to be complete.
@@ -373,8 +433,13 @@ impl Others {
 }
 
 impl Complete {
+    /// How many requests it is about.
+    pub(crate) fn number(&self, arguments: &Arguments) -> usize {
+        self.count.map_or(1, |position| usize::try_from(int(arguments[position])).unwrap_or(0))
+    }
+
     /// Whether the flag says that nothing is completed.
-    fn is_denied(&self, arguments: &Arguments) -> bool {
+    pub(crate) fn is_denied(&self, arguments: &Arguments) -> bool {
         self.flag.is_some_and(|flag| read_int(arguments[flag]) == 0)
     }
 }

@@ -9,8 +9,8 @@ use crate::real::Real;
 use crate::session::Session;
 use crate::table::{Id, function};
 use crate::{
-    among, answers, collective, communicators, completion, duplicates, epochs, files, lifecycle, locks, messages, parted, probing, spawned, started,
-    windows,
+    among, answers, collective, communicators, completion, duplicates, epochs, files, lifecycle, locks, messages, parted, passing, probing, spawned,
+    started, windows,
 };
 
 /// Words that are passed through: the longest function of the standard has 13 arguments.
@@ -105,6 +105,9 @@ pub unsafe extern "C-unwind" fn dispatch_real(abi: &&'static Abi, id: Id, argume
 /// The arguments are those of a call of this function, which comes back to the address `returns_to`.
 pub unsafe extern "C-unwind" fn dispatch(abi: &&'static Abi, id: Id, arguments: &mut Arguments, returns_to: usize) -> usize {
     let abi = *abi;
+    if let Some(result) = passing::ask(abi, id, arguments, returns_to) {
+        return result;
+    }
     let function = function(id);
     let Some(real) = Real::find(abi, id) else {
         return match function.meaning {
@@ -130,6 +133,7 @@ pub unsafe extern "C-unwind" fn dispatch(abi: &&'static Abi, id: Id, arguments: 
                 let mut call = Call::begin(session, id, real, arguments);
                 call.returns_to = returns_to;
                 let span = in_session(&mut call);
+                passing::measured(&mut call, id, &span);
                 call.finish(&span)
             }
             // SAFETY: as the caller's.

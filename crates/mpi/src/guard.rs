@@ -3,18 +3,14 @@
 //! The guard remembers the stack pointer of the outermost call: what is called inside lies below it. A call
 //! from above means that the outermost one was left by `longjmp`, as error handlers do.
 
-use core::cell::Cell;
-
-thread_local! {
-    /// Stack pointer of the outermost call; 0 outside of MPI.
-    static OUTERMOST: Cell<usize> = const { Cell::new(0) };
-}
+use core::sync::atomic::Ordering::Relaxed;
+use tare_runtime::wrapper::outermost;
 
 /// Does something that calls MPI functions as the program does.
 pub(crate) fn as_the_program(action: impl FnOnce()) {
-    let outermost = OUTERMOST.try_with(|outermost| outermost.replace(0)).unwrap_or(0);
+    let before = outermost().swap(0, Relaxed);
     action();
-    let _ = OUTERMOST.try_with(|all| all.set(outermost));
+    outermost().store(before, Relaxed);
 }
 
 /// The outermost call of an MPI function on this thread.
@@ -26,28 +22,25 @@ impl Guard {
     #[inline]
     pub(crate) fn enter() -> Option<Self> {
         let here = stack_pointer();
-        OUTERMOST
-            .try_with(|outermost| {
-                if here < outermost.get() {
-                    return None;
-                }
-                outermost.set(here);
-                Some(Self(()))
-            })
-            .ok()
-            .flatten()
+        let outermost = outermost();
+        if here < outermost.load(Relaxed) {
+            return None;
+        }
+        outermost.store(here, Relaxed);
+        Some(Self(()))
     }
 }
 
 impl Drop for Guard {
+    #[inline]
     fn drop(&mut self) {
-        let _ = OUTERMOST.try_with(|outermost| outermost.set(0));
+        outermost().store(0, Relaxed);
     }
 }
 
 #[inline(always)]
-fn stack_pointer() -> usize {
-    let here: usize;
+fn stack_pointer() -> u64 {
+    let here: u64;
     // SAFETY: reads a register.
     unsafe { core::arch::asm!("mov {}, rsp", out(reg) here, options(nomem, nostack, preserves_flags)) };
     here

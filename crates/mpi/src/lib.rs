@@ -54,6 +54,7 @@ pub mod mpich;
 mod neighbours;
 pub mod openmpi;
 mod parted;
+mod passing;
 mod probing;
 mod real;
 mod room;

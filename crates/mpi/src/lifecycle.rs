@@ -111,6 +111,15 @@ fn calibrate(abi: &'static Abi) {
         }
     };
     guard::as_the_program(|| tare_runtime::wrapper::calibrate(|calls| run(own, calls), |calls| run(real, calls)));
+    let id = Id::MPI_Comm_c2f;
+    let (Some(own), Some(real), Some(handles)) = (Real::exported(id), Real::find(abi, id), Handles::resolve(abi)) else { return };
+    let run = |function: Real, calls| {
+        for _ in 0..calls {
+            // SAFETY: the function takes a handle of a communicator, at any time.
+            let _ = unsafe { function.call([handles.comm_self]) };
+        }
+    };
+    guard::as_the_program(|| tare_runtime::passing::calibrate(|calls| run(own, calls), |calls| run(real, calls)));
 }
 
 /// Gives the functions of MPI their ids.

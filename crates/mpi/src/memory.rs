@@ -6,6 +6,7 @@
 use crate::abi::{Abi, StatusRest};
 use crate::session::Session;
 use crate::table::Id;
+use core::mem::MaybeUninit;
 
 /// The `int` in the lower half of an argument.
 pub(crate) fn int(argument: usize) -> i32 {
@@ -46,6 +47,29 @@ pub(crate) fn read_handle(abi: &Abi, address: usize, index: usize) -> usize {
     }
 }
 
+/// Handles of the program as they were.
+#[derive(Debug)]
+pub(crate) struct Kept<const N: usize> {
+    bytes: [MaybeUninit<usize>; N],
+}
+
+impl<const N: usize> Kept<N> {
+    /// Keeps `number` handles, of which there is room for `N`.
+    #[inline]
+    pub(crate) fn read(abi: &Abi, address: usize, number: usize) -> Self {
+        let mut kept = Self { bytes: [MaybeUninit::uninit(); N] };
+        let length = number.min(N) * abi.handle;
+        // SAFETY: the standard says that so many handles of the program stand here, and there is room for them.
+        unsafe { core::ptr::copy_nonoverlapping(address as *const u8, kept.bytes.as_mut_ptr().cast::<u8>(), length) };
+        kept
+    }
+
+    /// Where they stand.
+    pub(crate) fn address(&self) -> usize {
+        self.bytes.as_ptr() as usize
+    }
+}
+
 /// Reads a handle that is a pointer in every library: that of a file.
 pub(crate) fn read_pointer(address: usize) -> usize {
     // SAFETY: the standard says that such a handle of the program stands here.
@@ -83,6 +107,11 @@ impl Statuses {
     /// Ours; not in use yet.
     pub(crate) fn new() -> Self {
         Self { address: 0, few: [0; 3 * Self::FEW], many: Vec::new() }
+    }
+
+    /// Those that stand here.
+    pub(crate) fn at(address: usize) -> Self {
+        Self { address, ..Self::new() }
     }
 
     /// Makes `argument` point at `count` statuses: the program's own, or ours where it ignores them.

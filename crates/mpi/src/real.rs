@@ -53,6 +53,20 @@ impl Real {
         unsafe { function(a, b, c, d, e, f, g, h, i, j, k, l, m, n) }
     }
 
+    /// Calls a function of no more than six arguments, which are passed in registers.
+    ///
+    /// # Safety
+    /// As [`Real::invoke`].
+    #[inline]
+    pub(crate) unsafe fn invoke_few(self, arguments: &Arguments) -> usize {
+        type Few = unsafe extern "C-unwind" fn(usize, usize, usize, usize, usize, usize) -> usize;
+        // SAFETY: as in `invoke`.
+        let function = unsafe { core::mem::transmute::<*mut c_void, Few>(self.0) };
+        let [a, b, c, d, e, f, ..] = *arguments;
+        // SAFETY: as the caller's.
+        unsafe { function(a, b, c, d, e, f) }
+    }
+
     /// Calls a function of one argument, an address, as compiled code does.
     ///
     /// # Safety

@@ -237,11 +237,13 @@ fn spent(local: Local, node: &LiveNode, top: u32) -> i64 {
     sum + own(local.arena.node(above))
 }
 
-fn allocate(local: Local, node: &LiveNode) -> Option<&'static LiveBatch> {
+/// A new record for a node; `None` where there is no room.
+pub(crate) fn allocate(local: Local, node: &LiveNode) -> Option<&'static LiveBatch> {
     let index = new_record(local)?;
     let record = local.arena.batch(index);
     let place = local.arena.index_of(node);
     record.node.store(place, Relaxed);
+    record.kind.store(NONE, Relaxed);
     let seed = crate::process::now().0 ^ u64::from(place) << 40;
     record.random.store(seed | 1, Relaxed);
     local.cold_of(node).batch_record.store(index + 1, Release);
@@ -328,7 +330,7 @@ fn in_company(local: Local, node: &LiveNode, record: &LiveBatch) -> Option<(&'st
 }
 
 /// The next random number of a record.
-fn random(record: &LiveBatch) -> u64 {
+pub(crate) fn random(record: &LiveBatch) -> u64 {
     let mut random = record.random.load(Relaxed);
     random ^= random << 13;
     random ^= random >> 7;

@@ -77,6 +77,11 @@ pub(crate) fn calibrate_wrappers(run_calls: impl Fn(u32), run_real: impl Fn(u32)
     });
 }
 
+/// What each of so many calls takes longer than the function behind it, in cost units.
+pub(crate) fn difference(run_calls: impl Fn(u32), run_real: impl Fn(u32)) -> u64 {
+    middle_round(run_calls).saturating_sub(middle_round(run_real))
+}
+
 /// Runs something with the thread set up on an arena that is thrown away; the thread is as it was afterwards.
 fn on_scratch(run: impl FnOnce(Local)) {
     let _signals = SignalsBlocked::new();

@@ -44,6 +44,7 @@ mod metrics;
 mod names;
 mod once;
 mod origin;
+pub mod passing;
 mod pause;
 pub mod probe;
 pub mod process;

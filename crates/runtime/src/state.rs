@@ -1,4 +1,4 @@
-//! The state of a thread: three cache lines of thread-local storage that the probe routines work on.
+//! The state of a thread: four cache lines of thread-local storage that the probe routines work on.
 //!
 //! What always holds: `frame` points to a live frame, at first the dummy whose stack pointer is below every
 //! other, so that the first probe of a thread takes the slow path, which sets the thread up. Once `arena` is
@@ -68,10 +68,18 @@ pub(crate) struct ThreadState {
     pub(crate) left: AtomicU64,
     pub(crate) counted: AtomicU64,
     pub(crate) counted_to: AtomicU32,
-    reserved: [AtomicU32; 3],
+    reserved: AtomicU32,
+    /// Where calls come back to that may pass; 0 while none may. Their node, the one around it, and how many they were at first.
+    pub(crate) asked_at: AtomicU64,
+    pub(crate) asked: AtomicPtr<LiveNode>,
+    pub(crate) asked_in: AtomicPtr<LiveNode>,
+    pub(crate) asked_calls: AtomicU64,
+    /// The stack pointer of the outermost wrapped call.
+    pub(crate) outermost: AtomicU64,
+    reserved_too: [AtomicU64; 4],
 }
 
-const _: () = assert!(size_of::<ThreadState>() == 192);
+const _: () = assert!(size_of::<ThreadState>() == 256);
 /// Monitors read these.
 const _: () =
     assert!(offset_of!(ThreadState, frame) == offset_of!(ThreadWords, frame) && offset_of!(ThreadState, last) == offset_of!(ThreadWords, last));
@@ -233,7 +241,7 @@ impl ThreadState {
         self.arena.store(core::ptr::null_mut(), Relaxed);
         self.slow_stack.store(core::ptr::null_mut(), Relaxed);
         self.metrics.store(core::ptr::null_mut(), Relaxed);
-        for word in [&self.last, &self.focus_since, &self.left, &self.counted] {
+        for word in [&self.last, &self.focus_since, &self.left, &self.counted, &self.asked_at] {
             word.store(0, Relaxed);
         }
         self.overhead.store(0, Relaxed);

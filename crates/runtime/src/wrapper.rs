@@ -24,6 +24,7 @@ use crate::hook::stack_pointer_here;
 use crate::images;
 use crate::live::{LiveCold, LiveNode, LivePeer, add, add_signed};
 use crate::local::{Door, Local};
+use crate::passing;
 use crate::pause;
 use crate::process;
 use crate::queued;
@@ -64,6 +65,13 @@ pub fn is_asked_in_passing(returns_to: usize) -> bool {
     images::is_asked_in_passing(returns_to as u64)
 }
 
+/// The stack pointer of the calling thread's outermost wrapped call; 0 outside of all. It is whoever wraps functions that keeps it.
+#[must_use]
+#[inline]
+pub fn outermost() -> &'static AtomicU64 {
+    &ThreadState::current().outermost
+}
+
 /// What a call takes before the first reading of its wrapper and after the last one, in ticks.
 static OUTSIDE: AtomicU64 = AtomicU64::new(0);
 /// What a real function takes longer between the readings around it than without them, in ticks.
@@ -90,6 +98,7 @@ impl Thread {
     #[inline]
     pub fn enter(self, region: RegionId) -> Open {
         let local = self.local;
+        passing::end(local);
         let here = stack_pointer_here();
         if local.state.frame().sp.load(Relaxed) <= here {
             let _signals = SignalsBlocked::new();
@@ -171,6 +180,19 @@ impl Open {
     #[inline]
     pub fn entered(&self) -> Ticks {
         self.entered
+    }
+
+    /// Lets so many calls pass that come back to this address, from here: see [`crate::passing`]. Says whether they may.
+    #[inline]
+    pub fn lets_pass(&self, returns_to: usize, calls: u16) -> bool {
+        self.depth.is_some() && passing::begin(self.local, self.node, returns_to, calls)
+    }
+
+    /// The call is like those that may pass, and has lasted so many ticks between the readings around the real function.
+    pub fn notes_passable(&self, ticks: u64) {
+        if self.depth.is_some() {
+            passing::note(self.local, self.node, ticks.saturating_sub(INSIDE.load(Relaxed)));
+        }
     }
 
     /// Counts ticks as the tool's own work in this region, and so as delay.
