@@ -37,11 +37,11 @@ export function listenForKeys(views, sections, search) {
       if (!event.isComposing) leave(event, views.table, search);
       return;
     }
-    if (event.key === "/") search.focus();
+    if (event.key === "/") write(search);
     else if (event.key === "n" || event.key === "N") views.table.nextHit(event.key === "n" ? 1 : -1);
     else if (event.key === "m") model.cycleValues();
     else if (event.key === "s") go("source");
-    else if (event.key === "r") byId("ranks-field")?.focus();
+    else if (event.key === "r") write(byId("ranks-field"));
     else if (event.key === "[") views.icicle?.back();
     else if (event.key === "]") views.icicle?.forward();
     else if (event.key === "t") turnNearest(views);
@@ -68,6 +68,12 @@ function letGo(model) {
   const { region, path, ranks } = model.state;
   const isFree = region === NONE && path === NONE && !ranks.length;
   model.change(isFree ? { query: "" } : { region: NONE, path: NONE, ranks: [] });
+}
+
+/** Goes to a field, where there is one: what is typed takes the place of what stands there. */
+function write(field) {
+  field?.focus();
+  field?.select();
 }
 
 /** Enter and Escape leave a field: after what was written is done, which it stays for where that cannot be, or after it is cleared. */

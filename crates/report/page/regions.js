@@ -51,13 +51,13 @@ export class Regions {
 
   changed(changed) {
     if (changed.includes("query")) this.search();
-    else if (changed.includes("values")) {
-      this.addInclusive(this.items.filter((item) => item.members));
-      this.label();
-    } else if (changed.includes("ranks")) {
-      this.addInclusive(this.items.filter((item) => item.members));
-      this.label();
-    } else if (changed.includes("region") || changed.includes("path")) this.follow();
+    else {
+      if (changed.includes("values") || changed.includes("ranks")) {
+        this.addInclusive(this.items.filter((item) => item.members));
+        this.label();
+      }
+      if (changed.includes("region") || changed.includes("path")) this.follow();
+    }
   }
 
   search() {

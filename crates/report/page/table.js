@@ -1,6 +1,7 @@
 // A table of any length: only the rows that are seen stand in the document.
 
 import { element } from "./dom.js";
+import { exactCount } from "./numbers.js";
 
 const TABLE_ROW = 26;
 /** The head, and the bar that scrolls to the side. */
@@ -56,7 +57,7 @@ export class VirtualTable {
     this.draw();
     const left = (this.count || 0) - this.onPaper;
     this.more.hidden = !isOnPaper || left <= 0 || this.root.hidden;
-    this.more.textContent = `${this.onPaper} of ${this.count} rows; the others are on the page.`;
+    this.more.textContent = `${this.onPaper} of ${exactCount(this.count)} rows; the others are on the page.`;
   }
 
   draw() {

@@ -337,6 +337,9 @@ fn enter_leaves_a_field_for_what_it_found_and_escape_clears_it() {
     browser.key("Enter");
     typed(&mut browser, "m");
     assert_eq!(browser.text("tare.model.rankText() + tare.model.state.values"), "rank 1measured");
+    typed(&mut browser, "r0");
+    browser.key("Enter");
+    assert_eq!(browser.text("tare.model.rankText()"), "rank 0", "what is typed takes the place of what was there");
     typed(&mut browser, "r");
     browser.key("Escape");
     assert_eq!((browser.text("tare.model.rankText()"), written(&mut browser)), (String::new(), "|".into()));
