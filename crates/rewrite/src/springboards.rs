@@ -177,8 +177,8 @@ impl Beginnings {
     fn borrow(&self, image: &Image<'_>, moved: &mut [Moved], rooms: &mut Vec<Range<u64>>, at: u64) -> Option<u64> {
         let next = at + 1;
         let island = |rooms: &mut Vec<Range<u64>>, distance: u8| {
-            let island = (at + SHORT_JUMP_LENGTH).wrapping_add_signed(i64::from(distance.cast_signed()));
-            take_at(rooms, island..island + JUMP_LENGTH).then_some(island)
+            let island = (at + SHORT_JUMP_LENGTH).checked_add_signed(i64::from(distance.cast_signed()))?;
+            take_at(rooms, island..island.checked_add(JUMP_LENGTH)?).then_some(island)
         };
         let Some(&place) = self.springboards.get(&next) else {
             let last = self.bodies.partition_point(|body| body.start <= next).checked_sub(1);
