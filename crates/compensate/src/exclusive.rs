@@ -21,7 +21,7 @@ use crate::crowd::Crowd;
 use crate::difference::student;
 use crate::figure::{Mark, Spread};
 use crate::share::Share;
-use crate::sites;
+use crate::sites::OffSites;
 use crate::total::{Doubt, Overhead, queued_in_mpi};
 
 /// What a wrapper's own time is known to, in seconds per call: its caller's part of the call is not seen.
@@ -119,17 +119,17 @@ pub(crate) fn terms(
             }
         }
     }
-    add_sites(profile, location, &mut terms);
+    add_sites(profile, location, &overhead.sites, &mut terms);
     terms
 }
 
 /// Widens the intervals of those that called what was switched off: it took a little of their time still. Where the caller went as well, that
 /// was time of the next one above.
-fn add_sites(profile: &Profile, location: &Location, terms: &mut [Term]) {
+fn add_sites(profile: &Profile, location: &Location, sites: &[(usize, OffSites)], terms: &mut [Term]) {
     let process = profile.process_of(location);
-    for (index, sites) in sites::of_location(profile, location) {
+    for (index, sites) in sites {
         let most = process.clock.ticks(sites.high_s);
-        let mut caller = location.nodes[index].parent;
+        let mut caller = location.nodes[*index].parent;
         if let Some(parent) = caller {
             terms[parent].above.add_common(most, 0.0);
         }

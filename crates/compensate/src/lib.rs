@@ -156,6 +156,14 @@ impl RunCosts {
         Self { paths, overheads, doubt, crowds }
     }
 
+    /// What the sites of regions that were switched off took altogether.
+    #[must_use]
+    pub fn off_sites(&self) -> OffSites {
+        let mut sum = OffSites::default();
+        self.overheads.iter().flat_map(|overhead| &overhead.sites).for_each(|(_, sites)| sum.add(*sites));
+        sum
+    }
+
     /// Compensates every location of the same profile.
     #[must_use]
     pub fn compensate(&self, profile: &Profile, mode: Mode) -> Compensated {

@@ -23,16 +23,6 @@ pub struct OffSites {
 }
 
 impl OffSites {
-    /// Of all locations of a profile.
-    #[must_use]
-    pub fn of(profile: &Profile) -> Self {
-        let mut sum = Self::default();
-        for (_, sites) in profile.locations.iter().flat_map(|location| of_location(profile, location)) {
-            sum.add(sites);
-        }
-        sum
-    }
-
     pub(crate) fn add(&mut self, other: Self) {
         self.low_s += other.low_s;
         self.high_s += other.high_s;

@@ -6,7 +6,7 @@ use crate::cost::{Basis, PathCosts};
 use crate::crowd::{self, Crowd};
 use crate::exclusive::{Term, reach_of_wrappers};
 use crate::figure::{Figure, Mark, Spread};
-use crate::sites;
+use crate::sites::{self, OffSites};
 use crate::{CompensatedLocation, CompensatedNode, Mode};
 
 /// How far times may be off below and above because of the overhead of the whole run, as a part of that: delays are made of it.
@@ -45,8 +45,8 @@ pub(crate) struct Overhead {
     in_place: f64,
     /// By how much `probes` differs from what the runtime had added up, which charges doubled counting once.
     late: f64,
-    /// What the sites of regions that were switched off took at the most, which is not taken off.
-    sites: f64,
+    /// What the sites of regions that were switched off took, by the place of their node. It is not taken off.
+    pub(crate) sites: Vec<(usize, OffSites)>,
     spread: Spread,
     /// Delay that was gained in waits.
     pub(crate) gained: f64,
@@ -89,8 +89,7 @@ impl Overhead {
             }
         }
         overhead.descheduled = overhead.descheduled.min(queued_in_mpi(profile, location));
-        let clock = profile.process_of(location).clock;
-        overhead.sites = sites::of_location(profile, location).iter().map(|(_, sites)| clock.ticks(sites.high_s)).sum();
+        overhead.sites = sites::of_location(profile, location);
         overhead
     }
 
@@ -205,7 +204,8 @@ pub(crate) fn location(
             let sends = mode == Mode::Parallel && profile.process_of(location).rank.is_some();
             let astray = if sends { overhead.late.abs() } else { 0.0 };
             let crowded = if mode == Mode::Parallel { crowd.all() } else { 0.0 };
-            spread.add_common(below + reach + astray + crowded + overhead.sites, above + reach + astray);
+            let sites: f64 = overhead.sites.iter().map(|(_, sites)| clock.ticks(sites.high_s)).sum();
+            spread.add_common(below + reach + astray + crowded + sites, above + reach + astray);
             let value = measured - delay;
             let mark = match value {
                 less if less < 0.0 => Some(Mark::OverheadExceedsTime),

@@ -3,7 +3,7 @@
 mod support;
 
 use support::profile_of;
-use tare_compensate::{Figure, Mark, Mode, OffSites, PairCost, RunCosts, compensate};
+use tare_compensate::{Figure, Mark, Mode, PairCost, RunCosts, compensate};
 use tare_profile::{BatchSums, Batches, COST_UNIT, Exchanged, Node, Processors, Profile, RegionIndex, RegionKind, Span, Switch, Why};
 
 /// What a pair of probes costs in these cases: half of the hot loop's figure, which is the prior.
@@ -341,7 +341,7 @@ fn sites_that_are_off_may_have_taken_time_of_their_callers() {
     without.processes[0].switches.clear();
     let [with, without] = [&profile, &without].map(|profile| compensate(profile, Mode::Local).locations.remove(0).nodes);
     // As often as before, or ten million times.
-    let sites = OffSites::of(&profile);
+    let sites = RunCosts::of(&profile).off_sites();
     near(sites.low_s, 0.86e-6);
     near(sites.high_s, 8.6e-3);
     let wider = |with: Figure, without: Figure, by: f64| {
@@ -360,13 +360,13 @@ fn what_is_off_is_called_while_its_caller_runs_and_until_it_is_on_again() {
     let mut profile = switched_off();
     // Its caller ran for a tenth of a second.
     profile.locations[0].nodes[1].exclusive = 99_980_000;
-    near(OffSites::of(&profile).high_s, 1e6 * 0.86e-9);
+    near(RunCosts::of(&profile).off_sites().high_s, 1e6 * 0.86e-9);
     let mut again = switched_off();
     let off = again.processes[0].switches[0];
     again.processes[0].switches.push(Switch { off: false, at_s: 1.5, ..off });
-    near(OffSites::of(&again).high_s, 4.3e-3);
+    near(RunCosts::of(&again).off_sites().high_s, 4.3e-3);
     again.processes[0].switches[0].period_s = None;
-    near(OffSites::of(&again).high_s, 500.0 * 0.86e-9);
+    near(RunCosts::of(&again).off_sites().high_s, 500.0 * 0.86e-9);
 }
 
 #[test]

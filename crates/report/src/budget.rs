@@ -3,7 +3,7 @@
 //! switched off, which run on as instructions that do nothing.
 
 use serde::Serialize;
-use tare_compensate::{Figure, OffSites};
+use tare_compensate::Figure;
 
 use crate::layout::Glyphs;
 use crate::number::{share, time_with_unit};
@@ -54,7 +54,7 @@ impl Spent {
         }
         let part = |seconds: f64| seconds / without;
         let [value, low, high] = [probes.value, probes.low, probes.high].map(part);
-        let sites = OffSites::of(profile);
+        let sites = results.costs.off_sites();
         let [off_low, off_high] = [sites.low_s, sites.high_s].map(part);
         let [wrappers, set_up] = [wrappers, set_up].map(part);
         (without > 0.0).then_some(Self {
