@@ -15,7 +15,7 @@ fn program(place: &Place) -> String {
 fn with_room(place: &Place, shm: &str, full: &str, line: &str) -> Output {
     std::fs::create_dir_all(place.path().join("full")).expect("a writable directory");
     let tare = env!("CARGO_BIN_EXE_tare");
-    let script = format!("mount -t tmpfs -o size={shm} none /dev/shm && mount -t tmpfs -o size={full} none full && exec timeout 60 {tare} {line}");
+    let script = format!("mount -t tmpfs -o size={shm} none /dev/shm && mount -t tmpfs -o size={full} none full && exec timeout 600 {tare} {line}");
     // Open MPI's own segments would not fit.
     place.command("unshare").env("OMPI_MCA_btl", "self,tcp").args(["-rm", "sh", "-c", &script]).output().expect("unshare")
 }
@@ -53,6 +53,16 @@ fn full_file_systems_leave_the_program_unmeasured() {
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
     assert_eq!(times_said(&output, "goes on unmeasured"), 1, "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("no space"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn children_that_cannot_write_are_counted_and_said_once() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/few_descriptors.c", place.path(), &[]).display().to_string();
+    let output = place.profile(&["--exact"], &[program]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(times_said(&output, "goes on unmeasured"), 1, "{}", text(&output.stderr));
+    assert_eq!(times_said(&output, "3 forked processes could write nothing"), 1, "{}", text(&output.stderr));
 }
 
 #[test]

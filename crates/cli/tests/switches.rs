@@ -71,6 +71,27 @@ fn without_a_rule_nothing_is_switched_and_all_calls_are_counted() {
 }
 
 #[test]
+fn a_region_whose_probes_cannot_be_written_over_stays_on() {
+    let place = Place::new();
+    let line = [compile_c("crates/cli/tests/programs/few_descriptors.c", place.path(), &[]).display().to_string()];
+    let plain = place.plain(&line);
+    for rule in [["--throttle", "1000,100"], ["--budget", "2%"]] {
+        let output = place.profile(&rule, &line);
+        assert_eq!((output.status.code(), &output.stdout), (Some(0), &plain.stdout), "{rule:?}: {}", text(&output.stderr));
+        let report = place.report();
+        let of_small: Vec<_> = switched(&report).into_iter().filter(|(name, ..)| name == "small").map(|(_, is_off, why)| (is_off, why)).collect();
+        let by = if rule[0] == "--budget" { "budget" } else { "rule" };
+        if of_small.is_empty() && by == "budget" {
+            continue; // Counting its calls was never too dear.
+        }
+        assert_eq!(of_small, [(true, by.to_string()), (false, "refused".to_string())], "{rule:?}");
+        // All but the call that found out.
+        assert!(calls(&report, "small").0 >= 1_999_999, "{rule:?}: {:?}", calls(&report, "small"));
+        std::fs::remove_dir_all(place.path().join("run")).expect("the run");
+    }
+}
+
+#[test]
 fn a_wrong_rule_is_refused() {
     let place = Place::new();
     let output = place.profile(&["--throttle", "often"], &["true".into()]);

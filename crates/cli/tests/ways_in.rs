@@ -53,16 +53,18 @@ fn of_name(paths: &BTreeMap<String, u64>, name: &str) -> u64 {
 
 #[test]
 fn hooks_that_break_the_budget_are_switched_off() {
-    let place = Place::new();
-    build(&place, &format!("gcc -O1 -g -finstrument-functions -o hooks {PROGRAMS}/switched.c -pthread"));
-    let plain = place.plain(&["./hooks".into(), "400".into()]);
-    let measured = place.tare().args(["run", "--budget", "2%", "-o", "run", "--", "./hooks", "400"]).output().expect("tare");
-    assert_eq!((measured.status.code(), text(&measured.stdout)), (Some(0), text(&plain.stdout)), "{}", text(&measured.stderr));
-    let report = place.report();
-    report.check();
-    let switched = report.0["run"]["switched"].as_array().expect("a list");
-    let is_small = |one: &serde_json::Value| report.0["regions"][one["region"].as_u64().expect("an index") as usize]["name"] == "small";
-    assert!(switched.iter().any(|one| is_small(one) && one["why"] == "budget" && one["off"] == true), "{switched:?}");
+    for (program, frequent) in [("switched.c", "small"), ("deep.c", "down")] {
+        let place = Place::new();
+        build(&place, &format!("gcc -O1 -g -finstrument-functions -o hooks {PROGRAMS}/{program} -pthread"));
+        let plain = place.plain(&["./hooks".into(), "400".into()]);
+        let measured = place.tare().args(["run", "--budget", "2%", "-o", "run", "--", "./hooks", "400"]).output().expect("tare");
+        assert_eq!((measured.status.code(), text(&measured.stdout)), (Some(0), text(&plain.stdout)), "{}", text(&measured.stderr));
+        let report = place.report();
+        report.check();
+        let switched = report.0["run"]["switched"].as_array().expect("a list");
+        let is_it = |one: &serde_json::Value| report.0["regions"][one["region"].as_u64().expect("an index") as usize]["name"] == frequent;
+        assert!(switched.iter().any(|one| is_it(one) && one["why"] == "budget" && one["off"] == true), "{program}: {switched:?}");
+    }
 }
 
 #[test]

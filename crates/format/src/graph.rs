@@ -32,7 +32,8 @@ pub use batches::{BatchRecord, BatchSums, COMPANY_UNIT, CompanyRecord, SAMPLE};
 
 /// First bytes of a graph file.
 pub const MAGIC: [u8; 8] = *b"TAREGRPH";
-/// Version of this layout.
+/// Version of this layout. What a release has written stays readable; version 1 numbered several layouts that none has written, so that
+/// nobody can tell which of them a file has, and is refused.
 pub const VERSION: u32 = 2;
 
 /// Bytes before the first arena.
@@ -152,8 +153,8 @@ record! {
         208 switches: u32,
         /// Sites that are switched off now.
         212 sites_off: u32,
-        /// Sites that could not be switched.
-        216 sites_refused: u32,
+        /// Forked children that found no room for a graph of their own.
+        216 lost_children: u32,
         /// Budget for the dilation of the run by probes, in hundredths of a percent; 0 for none.
         220 budget: u32,
         /// The rule of the throttle: a path with more calls than this … (0: no rule)
@@ -488,6 +489,8 @@ numbered! {
         Request = 2,
         /// Even counting its calls would break the budget.
         Budget = 3,
+        /// A site of it could not be switched off: it is on again, and stays so.
+        Refused = 4,
     }
 }
 

@@ -233,6 +233,8 @@ pub struct Process {
     pub hot_counted: HotCounting,
     /// Threads that found no room.
     pub lost_threads: u64,
+    /// Forked children that found no room for a graph of their own.
+    pub lost_children: u64,
     /// Messages whose delay did not arrive with them.
     pub unpaired_messages: u64,
     /// Calls that carry no delay.
@@ -250,8 +252,6 @@ pub struct Process {
     pub switches: Vec<Switch>,
     /// Switches beyond the room for them.
     pub unlisted_switches: u64,
-    /// Sites of regions that are off which could not be switched: their probes were called and did nothing.
-    pub refused_sites: u64,
     /// Files that were read or written, where that was asked for, in the order in which they were met.
     pub files: Vec<File>,
 }

@@ -151,10 +151,16 @@ fn regions_without_a_description_keep_their_numbers_and_their_figures() {
 
 #[test]
 fn foreign_and_future_files_are_named() {
-    let mut future = sample();
-    future.u32(8, VERSION + 1);
-    let error = read(&[("x.graph", &future.0)]).expect_err("a later version");
-    assert_eq!(error.to_string(), format!("x.graph: graph file of version {}, this tool reads version {VERSION}", VERSION + 1));
+    let of_version = |number: u32| {
+        let mut file = sample();
+        file.u32(8, number);
+        file
+    };
+    let future = of_version(VERSION + 1);
+    for unknown in [1, VERSION + 1] {
+        let error = read(&[("x.graph", &of_version(unknown).0)]).expect_err("another version");
+        assert_eq!(error.to_string(), format!("x.graph: graph file of version {unknown}, this tool reads version {VERSION}"));
+    }
     let error = read(&[("x.graph", b"\x7fELF and so on")]).expect_err("not ours");
     assert_eq!(error.to_string(), "x.graph: not a graph file of Tareweight");
     for length in [0, 3, 300] {

@@ -38,6 +38,7 @@ fn name(why: Why) -> &'static str {
         Why::Rule => "rule",
         Why::Request => "request",
         Why::Budget => "budget",
+        Why::Refused => "refused",
     }
 }
 
@@ -55,9 +56,7 @@ pub(crate) fn sentence(profile: &Profile, glyphs: &Glyphs) -> Option<String> {
     if more > 0 {
         parts.push(format!("and {} more (--format json)", count(more, glyphs)));
     }
-    let refused: u64 = profile.processes.iter().map(|process| process.refused_sites).sum();
-    let refusals = if refused > 0 { format!("; {} sites could not be switched and cost a call each", count(refused, glyphs)) } else { String::new() };
-    Some(format!("{}{refusals}. Calls while off are not counted; their time is their callers'", parts.join(", ")))
+    Some(format!("{}. Calls while off are not counted; their time is their callers'", parts.join(", ")))
 }
 
 fn part(profile: &Profile, process: &Process, switch: &Switch, several: bool, glyphs: &Glyphs) -> String {
@@ -67,6 +66,7 @@ fn part(profile: &Profile, process: &Process, switch: &Switch, several: bool, gl
         Some(Why::Rule) => format!(" by the throttle after {} calls", count(switch.calls, glyphs)),
         Some(Why::Request) => " on request".to_string(),
         Some(Why::Budget) => format!(" for the budget after {} calls", count(switch.calls, glyphs)),
+        Some(Why::Refused) => ", since its probes cannot be written over here,".to_string(),
         None => String::new(),
     };
     let place = match process.rank {

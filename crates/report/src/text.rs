@@ -462,6 +462,7 @@ fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
     let some = |number: u64, one: &str, many: &str| format!("{} {}", count(number, glyphs), if number == 1 { one } else { many });
     match doubt {
         Doubt::Lost(calls) => some(*calls, "call is not at its place", "calls are not at their place"),
+        Doubt::Unmeasured(children) => some(*children, "forked process could write nothing", "forked processes could write nothing"),
         Doubt::Wide(part) => format!("the time is uncertain by {}", share(*part, glyphs)),
         Doubt::Crowded(part, threads, processors) => {
             let processors = some(u64::from(*processors), "processor", "processors");
@@ -520,6 +521,7 @@ fn remedy(doubt: &Doubt, run: &Run) -> String {
         Doubt::Clocks(_) => "a time service on all machines (chrony, PTP)",
         Doubt::Foreign(_) => "measure it with `tare profile` to have the overhead taken off",
         Doubt::Exported => "the run that it was made from, where it is still there",
+        Doubt::Unmeasured(_) => "a program that does not leave the directories of its run (chroot, another user)",
         Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_) => "look whether a process was killed or the disk is full",
     };
     text.to_string()

@@ -193,8 +193,11 @@ fn counts_too_dear(local: Local, node: &LiveNode, record: &LiveBatch, ticks: u64
     is_too_dear(local, node, cost, ticks.saturating_sub(record.boundary.load(Relaxed)), account)
 }
 
-/// Whether a path that has cost so much takes more of the time that has passed than the debt leaves it of the budget.
+/// Whether a path that has cost so much, and may go, takes more of the time that has passed than the debt leaves it of the budget.
 fn is_too_dear(local: Local, node: &LiveNode, cost: u64, passed: u64, account: Account) -> bool {
+    if switch::stays_on(node.region.load(Relaxed)) {
+        return false;
+    }
     let debt = account.credit.min(0).unsigned_abs();
     let asked = u128::from(cost) * u128::from(Budget::WHOLE) * u128::from(debt);
     let left = u128::from(passed) * u128::from(account.budget) * u128::from(DEBT);
@@ -212,18 +215,18 @@ fn recursive(local: Local, node: &'static LiveNode, ticks: u64, budget: Budget) 
     batch::wait_for(node, LOOK);
 }
 
-/// Looks now and then whether a region with hooks, which know no quiet batches, is too dear.
+/// Looks now and then, as a call begins, whether a region with hooks, which know no quiet batches, is too dear: it is switched off then.
 ///
 /// # Probe-safe
 #[inline]
-pub(crate) fn after_hook(local: Local, node: &'static LiveNode, ticks: u64) {
-    if node.calls.load(Relaxed).is_multiple_of(u64::from(LOOK))
-        && let Some(budget) = settings().budget
-        && is_on_too_dear(local, node, ticks, budget)
-    {
+pub(crate) fn goes_at_hook(local: Local, node: &'static LiveNode) -> bool {
+    let goes = node.calls.load(Relaxed) % u64::from(LOOK) == u64::from(LOOK) - 1
+        && settings().budget.is_some_and(|budget| is_on_too_dear(local, node, now().0, budget));
+    if goes {
         let _signals = SignalsBlocked::new();
         switch_off(local, node, 0);
     }
+    goes
 }
 
 /// Whether a path whose calls have all been on has taken more of the time than it may.

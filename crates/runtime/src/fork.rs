@@ -18,7 +18,7 @@ use crate::names;
 use crate::process::now;
 use crate::queued;
 use crate::state::ThreadState;
-use crate::sys;
+use crate::sys::{self, Errno};
 use crate::thread;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed};
@@ -83,9 +83,9 @@ extern "C" fn in_child() {
 
 /// A new file whose header area takes the place of the parent's.
 fn new_file(old: NonNull<u8>) -> Option<FilePlace> {
-    let (place, fresh) = graph_file::create()?;
     // SAFETY: a mapped header area begins with the header.
     let before = unsafe { old.cast::<LiveHeader>().as_ref() };
+    let (place, fresh) = graph_file::create().map_err(|why| lose_child(before, why)).ok()?;
     // SAFETY: as above.
     let after = unsafe { fresh.cast::<LiveHeader>().as_ref() };
     after.hot_pair_cost.store(before.hot_pair_cost.load(Relaxed), Relaxed);
@@ -111,6 +111,13 @@ fn new_file(old: NonNull<u8>) -> Option<FilePlace> {
     // SAFETY: both are header areas; the new one is referred to by nobody after this.
     unsafe { sys::move_mapping(fresh, old, HEADER_AREA as usize) }.ok()?;
     Some(place)
+}
+
+/// Counts a child without a graph of its own in its parent's, and says so if it is the first.
+fn lose_child(parent: &LiveHeader, why: Errno) {
+    if parent.lost_children.fetch_add(1, Relaxed) == 0 {
+        graph_file::say_unwritten(why);
+    }
 }
 
 /// Gives the thread an arena in the new file, at the address of the one it had.

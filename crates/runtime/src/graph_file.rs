@@ -10,10 +10,10 @@ use crate::live::{LiveHeader, LiveImage};
 use crate::names;
 use crate::once::Once;
 use crate::process::{Mode, now};
-use crate::settings::{Settings, settings};
+use crate::settings::settings;
 use crate::sys::{self, Descriptor, Errno};
 use crate::text::{Path, Text, until_zero};
-use crate::unwritten;
+use crate::unwritten::{self, Whose};
 use core::ffi::CStr;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
@@ -81,7 +81,7 @@ pub(crate) fn header_or_create() -> Option<&'static LiveHeader> {
         return None;
     }
     if CREATION.compare_exchange(NOT_TRIED, TRIED, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-        let (place, mapped) = create()?;
+        let (place, mapped) = create().map_err(say_unwritten).ok()?;
         // SAFETY: the exchange lets one thread of this process come here, once.
         unsafe { PLACE.set(place) };
         HEADER.store(mapped.cast().as_ptr(), Ordering::Release);
@@ -154,7 +154,7 @@ pub(crate) fn new_arena(thread: u32) -> Option<(u32, Arena)> {
     let index = if is_main { 0 } else { next_location()? };
     let place = place()?;
     let made = map_arena(place, index).and_then(|arena| if arena.allocate_first() { Ok(arena) } else { Err(Errno(libc::ENOSPC)) });
-    let arena = made.map_err(|why| unwritten::say(None, &place.directory, why)).ok()?;
+    let arena = made.map_err(|why| unwritten::say(Whose::Threads, None, &place.directory, why)).ok()?;
     know_arena(index, arena);
     header.locations.fetch_max(index + 1, Ordering::Release);
     Some((index, arena))
@@ -269,25 +269,27 @@ fn allocate(file: Descriptor, offset: u64, length: u64) -> Result<(), Errno> {
 }
 
 /// Creates a graph file with its header, and maps its header area: in memory of this machine, or else in the run directory.
-pub(crate) fn create() -> Option<(FilePlace, NonNull<u8>)> {
+pub(crate) fn create() -> Result<(FilePlace, NonNull<u8>), Errno> {
     let begin = now().0;
-    let settings = settings();
-    let in_run = settings.run_directory.then(b"/");
-    // The last process of the run takes that directory away, maybe while this one begins: it is made afresh for each try.
-    let in_memory = || memory_directory(settings).map(|directory| directory.then(b"/"));
+    let in_run = directory_of_run();
     let mut why = Errno(libc::ENOSPC);
     for is_moved in [true, false] {
         // Not every file system has files without names, and not every process can name them.
         for open in [Draft::without_name, Draft::named] {
-            let Some(directory) = (if is_moved { in_memory() } else { Some(in_run) }) else { continue };
+            // The last process of the run takes that directory away, maybe while this one begins: it is made afresh for each try.
+            let Some(directory) = (if is_moved { directory_in_memory() } else { Some(in_run) }) else { continue };
             match create_in(&directory, &in_run, begin, open) {
-                Ok(made) => return Some(made),
+                Ok(made) => return Ok(made),
                 Err(error) => why = error,
             }
         }
     }
-    unwritten::say(in_memory().as_ref(), &in_run, why);
-    None
+    Err(why)
+}
+
+/// Says that this process has no graph file.
+pub(crate) fn say_unwritten(why: Errno) {
+    unwritten::say(Whose::Process, directory_in_memory().as_ref(), &directory_of_run(), why);
 }
 
 fn create_in(directory: &Path, in_run: &Path, begin: u64, open: fn(&Path) -> Result<Draft, Errno>) -> Result<(FilePlace, NonNull<u8>), Errno> {
@@ -351,11 +353,16 @@ fn mark_replaced(path: &CStr) {
     sys::close(file);
 }
 
-/// The directory of this run in memory: ours alone, and with room.
-fn memory_directory(settings: &Settings) -> Option<Path> {
+/// The directory of this run, with a slash.
+fn directory_of_run() -> Path {
+    settings().run_directory.then(b"/")
+}
+
+/// The directory of this run in memory, with a slash: ours alone, and with room.
+fn directory_in_memory() -> Option<Path> {
     let user = sys::user_id();
     let directory = Path::EMPTY.then(b"/dev/shm/tare-").number(u64::from(user));
-    let directory = directory.then(b"-").then(settings.run_id.bytes());
+    let directory = directory.then(b"-").then(settings().run_id.bytes());
     let path = directory.as_c_str()?;
     match sys::make_directory(path, 0o700) {
         Ok(()) | Err(Errno(libc::EEXIST)) => {}
@@ -363,7 +370,7 @@ fn memory_directory(settings: &Settings) -> Option<Path> {
     }
     let is_ours = sys::owner(path) == Some((user, true));
     let has_room = sys::free_bytes(path).is_some_and(|free| free >= ROOM_IN_MEMORY);
-    (is_ours && has_room).then_some(directory)
+    (is_ours && has_room).then(|| directory.then(b"/"))
 }
 
 /// Fills a fresh header.

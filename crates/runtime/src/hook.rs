@@ -50,16 +50,19 @@ pub(crate) extern "C" fn enter(function: u64, returns_to: u64, sp: u64) {
     if local.state.frame().sp.load(Relaxed) <= sp {
         close_dead_frames(local, Place { region, returns_to, sp });
     }
-    if !local.has_room_for_frame() {
-        add(&local.find_or_create(local.current(), region, Door::Hook).0.calls, 1);
-        add(&local.arena.location().lost_depth, 1);
-        local.state.lost_open.fetch_add(1, Relaxed);
-        return;
-    }
     let node = local.find(local.current(), region).unwrap_or_else(|| {
         let _signals = SignalsBlocked::new();
         local.find_or_create(local.current(), region, Door::Hook).0
     });
+    if duty::goes_at_hook(local, node) {
+        return;
+    }
+    if !local.has_room_for_frame() {
+        add(&node.calls, 1);
+        add(&local.arena.location().lost_depth, 1);
+        local.state.lost_open.fetch_add(1, Relaxed);
+        return;
+    }
     local.open(node, sp).0.spare.store(returns_to, Relaxed);
 }
 
@@ -73,7 +76,6 @@ pub(crate) extern "C" fn exit(function: u64, returns_to: u64, sp: u64) {
         let ticks = now().0;
         local.attribute(local.owner(), ticks);
         local.close(ticks);
-        duty::after_hook(local, node, ticks);
     } else if switch::is_off(region) || pause::is_paused() {
         // Its entry opened nothing; what it opened before closes where the stack pointer says so.
         return;

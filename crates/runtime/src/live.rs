@@ -70,7 +70,7 @@ live! {
         followed: AtomicU64,
         switches: AtomicU32,
         sites_off: AtomicU32,
-        sites_refused: AtomicU32,
+        lost_children: AtomicU32,
         budget: AtomicU32,
         throttle_calls: AtomicU64,
         throttle_ns: AtomicU64,

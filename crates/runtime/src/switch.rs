@@ -6,6 +6,9 @@
 //! switched by its own probe, when that is called next and finds its region off; what was switched is remembered, to
 //! be switched back.
 //!
+//! Where a site cannot be written (no `/proc` behind a `chroot`, a filter of system calls), its region comes on again and stays on: whoever
+//! called it would take the slow path each time.
+//!
 //! What always holds: a frame is opened for a call only where its entry was not off. Calls that are open when their
 //! region is switched off end there and then, as far as the graph is concerned (`Local::retire`); of calls that are open when it
 //! is switched on again, and whose entry did nothing, the exit is expected to find no frame.
@@ -15,6 +18,7 @@ use crate::graph_file;
 use crate::live::{LiveHeader, LiveSwitch, add};
 use crate::loaded;
 use crate::process::now;
+use crate::state::ThreadState;
 use crate::sys;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -31,6 +35,8 @@ static REGIONS: [AtomicU8; graph_file::REGION_CAPACITY as usize] = [const { Atom
 const NEVER_OFF: u8 = 0;
 const OFF: u8 = 1;
 const ON_AGAIN: u8 = 2;
+/// On again, since a site of it could not be switched.
+const STAYS_ON: u8 = 3;
 /// Regions that are off.
 static REGIONS_OFF: AtomicU32 = AtomicU32::new(0);
 
@@ -58,6 +64,11 @@ pub(crate) fn has_been_off(region: u32) -> bool {
     REGIONS.get(region as usize).is_some_and(|state| state.load(Ordering::Relaxed) != NEVER_OFF)
 }
 
+/// Whether a region cannot be switched off.
+pub(crate) fn stays_on(region: u32) -> bool {
+    REGIONS.get(region as usize).is_some_and(|state| state.load(Ordering::Relaxed) == STAYS_ON)
+}
+
 /// Whether any region is off.
 pub(crate) fn any_is_off() -> bool {
     REGIONS_OFF.load(Ordering::Relaxed) != 0
@@ -80,10 +91,11 @@ impl Decision {
     }
 }
 
-/// Switches a region off for good. Says whether it was on. Its nodes must then be told ([`look_again`]).
+/// Switches a region off for good. Says whether it was on and may go. Its nodes must then be told ([`look_again`]).
 pub(crate) fn off(by: Arena, region: u32, decision: Decision) -> bool {
     let Some(state) = REGIONS.get(region as usize) else { return false };
-    if state.swap(OFF, Ordering::Relaxed) == OFF {
+    let goes = |state| matches!(state, NEVER_OFF | ON_AGAIN).then_some(OFF);
+    if state.fetch_update(Ordering::Relaxed, Ordering::Relaxed, goes).is_err() {
         return false;
     }
     REGIONS_OFF.fetch_add(1, Ordering::Relaxed);
@@ -94,7 +106,8 @@ pub(crate) fn off(by: Arena, region: u32, decision: Decision) -> bool {
 /// Switches a region on again, with all its sites.
 pub(crate) fn on(by: Arena, region: u32, why: Why) {
     let Some(state) = REGIONS.get(region as usize) else { return };
-    if state.compare_exchange(OFF, ON_AGAIN, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+    let comes = if why == Why::Refused { STAYS_ON } else { ON_AGAIN };
+    if state.compare_exchange(OFF, comes, Ordering::Relaxed, Ordering::Relaxed).is_err() {
         return;
     }
     REGIONS_OFF.fetch_sub(1, Ordering::Relaxed);
@@ -117,8 +130,13 @@ pub(crate) fn switch_site(region: u32, return_address: u64) {
     if first.load(Ordering::Relaxed) != CALL {
         return;
     }
-    let done = remember(address, region) && write(address, TEST);
-    count_sites(|header| if done { &header.sites_off } else { &header.sites_refused }, 1);
+    if remember(address, region) && write(address, TEST) {
+        count_sites(|header| &header.sites_off, 1);
+        return;
+    }
+    if let Some(by) = ThreadState::current().arena() {
+        on(by, region, Why::Refused);
+    }
 }
 
 fn count_sites(counter: impl Fn(&LiveHeader) -> &AtomicU32, amount: u32) {

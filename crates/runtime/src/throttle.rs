@@ -12,7 +12,7 @@ use tare_format::graph::Why;
 pub(crate) fn applies(node: &LiveNode) -> bool {
     let Some(rule) = settings().throttle else { return false };
     let on_calls = node.calls.load(Relaxed);
-    if calls(node) <= rule.calls || on_calls == 0 {
+    if calls(node) <= rule.calls || on_calls == 0 || switch::stays_on(node.region.load(Relaxed)) {
         return false;
     }
     let Some(header) = graph_file::header() else { return false };

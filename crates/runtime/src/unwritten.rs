@@ -6,17 +6,31 @@ use crate::sys::{self, Errno};
 use crate::text::{Path, Text};
 use tare_format::graph::UNWRITTEN;
 
-/// Says that a graph file could not be made in a directory, nor in the one that was tried before, unless that has been said.
-pub(crate) fn say(before: Option<&Path>, directory: &Path, why: Errno) {
+/// Whose graph cannot be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Whose {
+    Process,
+    /// Of a process that has a graph file.
+    Threads,
+}
+
+/// Says that a graph file could not be made or grow in a directory, nor in the one that was tried before, unless that has been said.
+pub(crate) fn say(whose: Whose, before: Option<&Path>, directory: &Path, why: Errno) {
     let places = || before.into_iter().chain([directory]);
     if places().map(mark).find(|marked| *marked != Marked::Refused) == Some(Marked::Before) {
         return;
     }
     let first = before.map_or([b"".as_slice(), b""], |before| [before.bytes(), b" nor to "]);
     let number = Text::<24>::EMPTY.number(u64::from(why.0.unsigned_abs()));
+    let (what, goes_on): (&[u8], &[u8]) = match whose {
+        Whose::Process => (b"no graph", b"the program goes on"),
+        Whose::Threads => (b"no more graphs of threads", b"threads go on"),
+    };
     // The program's stack may be short: nothing is copied here.
     sys::write_to_stderr([
-        b"tare: no graph can be written to ",
+        b"tare: ",
+        what,
+        b" can be written to ",
         first[0],
         first[1],
         directory.bytes(),
@@ -24,7 +38,9 @@ pub(crate) fn say(before: Option<&Path>, directory: &Path, why: Errno) {
         reason(why),
         b", error ",
         number.bytes(),
-        b"): the program goes on unmeasured\n",
+        b"): ",
+        goes_on,
+        b" unmeasured\n",
         b"      try: make room there, or name a place that you may write to with -o DIR\n",
     ]);
 }
@@ -55,6 +71,7 @@ fn reason(why: Errno) -> &'static [u8] {
         libc::EACCES | libc::EPERM | libc::EROFS => b"no permission",
         libc::ENOENT | libc::ENOTDIR => b"no such directory",
         libc::EFBIG => b"files may not be that large",
+        libc::ENOMEM => b"no memory",
         _ => b"refused",
     }
 }

@@ -51,6 +51,7 @@ pub(super) fn process(name: &str, header: &Header, damaged_records: u64) -> Proc
         hot_clockless: HotCounting { once: cost(header.hot_clockless.into()), again: cost(header.hot_clockless_again.into()) },
         hot_counted: HotCounting { once: cost(header.hot_counted.into()), again: cost(header.hot_counted_again.into()) },
         lost_threads: header.lost_threads,
+        lost_children: header.lost_children.into(),
         unpaired_messages: header.unpaired_messages,
         uncovered_calls: header.uncovered_calls,
         clock_doubt_s: header.clock_doubt_ns as f64 * 1e-9,
@@ -59,7 +60,6 @@ pub(super) fn process(name: &str, header: &Header, damaged_records: u64) -> Proc
         budget: (header.budget > 0).then(|| f64::from(header.budget) / 1e4),
         switches: Vec::new(),
         unlisted_switches: u64::from(header.switches).saturating_sub(SWITCHES as u64),
-        refused_sites: u64::from(header.sites_refused),
         files: Vec::new(),
     }
 }

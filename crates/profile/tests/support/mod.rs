@@ -1,16 +1,16 @@
 //! Writes graph files as a process would, field by field at the offsets of the format.
 
 use tare_format::description::{Description, FLAG_LEAF, Region, RegionKind};
-use tare_format::graph::{BATCHES, COLD_NODES, HEADER_AREA, IMAGE_TABLE, MAGIC, NODES, PEERS, VERSION};
+use tare_format::graph::{BATCHES, COLD_NODES, HEADER_AREA, IMAGE_TABLE, MAGIC, NODES, PEERS};
 
 /// The bytes of a graph file under construction.
 pub(crate) struct GraphFile(pub(crate) Vec<u8>);
 
 impl GraphFile {
-    /// A file with one arena, which ends behind what is written last.
+    /// A file of version 2 with one arena, which ends behind what is written last.
     pub(crate) fn new() -> Self {
         let mut file = Self(Vec::new());
-        file.bytes(0, &MAGIC).u32(8, VERSION).u32(24, 1).u32(28, 2);
+        file.bytes(0, &MAGIC).u32(8, 2).u32(24, 1).u32(28, 2);
         file.u64(48, 1_000).u64(56, 5_000_000_000).u64(64, 2_000_001_000).u64(72, 6_000_000_000);
         file.bytes(256, b"n01").bytes(320, b"/usr/bin/app");
         file

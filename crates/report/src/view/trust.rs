@@ -57,6 +57,8 @@ const DILATED: f64 = 0.01;
 pub(crate) enum Doubt {
     /// Calls are missing at their place.
     Lost(u64),
+    /// So many forked children found no room for a graph.
+    Unmeasured(u64),
     /// The compensated time is uncertain by this part of itself.
     Wide(f64),
     /// The same, where more threads than processors queued for each other: threads and processors of the first such node.
@@ -96,6 +98,10 @@ impl Trust {
         if lost > 0 {
             doubts.push(Doubt::Lost(lost));
         }
+        let unmeasured: u64 = profile.processes.iter().map(|process| process.lost_children).sum();
+        if unmeasured > 0 {
+            doubts.push(Doubt::Unmeasured(unmeasured));
+        }
         let missing = (profile.world_size() as usize).saturating_sub(Size::of(results).ranks);
         if missing > 0 {
             doubts.push(Doubt::MissingRanks(missing));
@@ -133,8 +139,10 @@ impl Trust {
 
     /// Whether all that was measured is here.
     pub(crate) fn is_all_there(&self) -> bool {
-        let is_gap =
-            |doubt: &Doubt| matches!(doubt, Doubt::Foreign(_) | Doubt::Exported | Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_));
+        let is_gap = |doubt: &Doubt| {
+            let is_elsewhere = matches!(doubt, Doubt::Foreign(_) | Doubt::Exported);
+            is_elsewhere || matches!(doubt, Doubt::Unmeasured(_) | Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_))
+        };
         self.lost == 0 && !self.doubts.iter().any(is_gap)
     }
 
