@@ -387,3 +387,34 @@ pub(crate) fn map(path: &Path) -> Result<Mmap, Failure> {
 const BLOCK: u64 = 512;
 /// A file of which less than one in so many bytes is there is not read ahead: that would read its holes.
 const SPARSE: u64 = 4;
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::FileExt;
+
+    use super::map;
+
+    /// Whether the system was told not to read ahead in a mapping of this process.
+    fn is_read_at_random(start: usize) -> bool {
+        let maps = fs::read_to_string("/proc/self/smaps").expect("Linux tells of mappings");
+        let of_mapping = maps.split_once(&format!("{start:x}-")).expect("the mapping").1;
+        let flags = of_mapping.lines().find_map(|line| line.strip_prefix("VmFlags:")).expect("its flags");
+        flags.split_whitespace().any(|flag| flag == "rr")
+    }
+
+    #[test]
+    fn files_that_are_mostly_holes_are_not_read_ahead() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let [sparse, dense] = ["sparse", "dense"].map(|name| place.path().join(name));
+        let file = File::create(&sparse).expect("a writable directory");
+        file.set_len(32 << 20).and_then(|()| file.write_all_at(&[1; 4096], 8 << 20)).expect("room");
+        file.sync_all().expect("room");
+        fs::write(&dense, vec![1; 1 << 20]).expect("room");
+        File::open(&dense).and_then(|file| file.sync_all()).expect("room");
+        for (path, wanted) in [(&sparse, true), (&dense, false)] {
+            let bytes = map(path).unwrap_or_else(|failure| panic!("{failure}"));
+            assert_eq!(is_read_at_random(bytes.as_ptr().addr()), wanted, "{}", path.display());
+        }
+    }
+}
