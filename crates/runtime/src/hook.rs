@@ -8,7 +8,7 @@
 //! the innermost one runs with signals held back.
 
 use crate::duty;
-use crate::live::{LiveFrame, add};
+use crate::live::{LiveFrame, add, add_signed};
 use crate::local::{Door, Local, stack_pointer};
 use crate::names;
 use crate::pause;
@@ -59,6 +59,7 @@ pub(crate) extern "C" fn enter(function: u64, returns_to: u64, sp: u64) {
     }
     if !local.has_room_for_frame() {
         add(&node.calls, 1);
+        add_signed(&local.state.overhead, node.cost.load(Relaxed).cast_signed());
         add(&local.arena.location().lost_depth, 1);
         local.state.lost_open.fetch_add(1, Relaxed);
         return;
