@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, compile_c, fits, text};
+use common::{Place, compile_c, fits, one_line, text};
 use serde_json::Value;
 
 /// What is found for `self_aware`, called with a word that says what it looks at.
@@ -108,7 +108,7 @@ fn a_command_that_does_not_use_the_image_is_refused() {
     assert!(text(&output.stderr).contains("neither starts ./self_aware nor loads it at its start"), "{}", text(&output.stderr));
     let output =
         place.tare().args(["instrument", "./self_aware", "--bisect", "--", "sh", "-c", "./self_aware"]).output().expect("tare can be started");
-    let said = text(&output.stderr);
+    let said = one_line(&output.stderr);
     assert!(said.contains("is a script") && said.contains("--bisect -- mpirun -n 2 ./app") && !said.contains("tare run"), "{said}");
 }
 

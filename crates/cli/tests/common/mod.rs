@@ -114,6 +114,11 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// A message as one line: what to try next takes as many as it needs.
+pub(crate) fn one_line(bytes: &[u8]) -> String {
+    text(bytes).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Holds a document against a schema in `docs/schema`. Our own say all fields that there are: one that they do not know is an error.
 pub(crate) fn fits(place: &Place, schema: &str, document: &str) {
     const HOLD: &str = "import json, jsonschema, sys
