@@ -65,9 +65,18 @@ fn hands_on(how: &str) {
 
 fn hands_on_in(libraries: &[Mpi], how: &str) {
     for &mpi in libraries.iter().filter(|mpi| mpi.is_here()) {
-        let share = share(mpi, how, &[]);
-        assert!(HANDED_ON.contains(&share), "{}: the share is {share}", mpi.name());
+        in_one_of_three(|| {
+            let share = share(mpi, how, &[]);
+            if HANDED_ON.contains(&share) { Ok(()) } else { Err(format!("{}: the share is {share}", mpi.name())) }
+        });
     }
+}
+
+/// Holds in one of three tries: where a rank that is to wait has no processor, it finds that what it would have waited for has come, and nothing
+/// is handed on.
+fn in_one_of_three(holds: impl Fn() -> Result<(), String>) {
+    let failures: Vec<String> = (0..3).map_while(|_| holds().err()).collect();
+    assert!(failures.len() < 3, "{failures:?}");
 }
 
 macro_rules! hands_on {
@@ -199,15 +208,22 @@ fn between_processes_that_were_connected() {
 #[test]
 fn to_a_process_that_is_spawned_late_and_to_who_waits_for_that() {
     for mpi in DYNAMIC.into_iter().filter(|mpi| mpi.is_here()) {
-        let run = Program::compile(mpi, "begun.c").measured(&[]);
-        assert!(run.output.status.success(), "{}", String::from_utf8_lossy(&run.output.stderr));
-        let [waiting, late, child] = run.processes.as_slice() else { panic!("{} processes", run.processes.len()) };
-        let parts = made_late(late) as f64;
-        let began = child.header.span_start_delay as f64 / parts;
-        assert!(HANDED_ON.contains(&began), "{}: the child begins with {began} of it", mpi.name());
-        let gained = waiting.cold("MPI_Comm_spawn").iter().map(|cold| cold.delay_gain).sum::<i64>() as f64 / parts;
-        assert!(HANDED_ON.contains(&gained), "{}: who waits gains {gained} of it", mpi.name());
-        assert_eq!([waiting, late, child].map(|process| (process.header.rank_plus_one, process.header.uncovered_calls)), [(1, 0), (2, 0), (3, 0)]);
+        in_one_of_three(|| {
+            let run = Program::compile(mpi, "begun.c").measured(&[]);
+            assert!(run.output.status.success(), "{}", String::from_utf8_lossy(&run.output.stderr));
+            let [waiting, late, child] = run.processes.as_slice() else { panic!("{} processes", run.processes.len()) };
+            assert_eq!(
+                [waiting, late, child].map(|process| (process.header.rank_plus_one, process.header.uncovered_calls)),
+                [(1, 0), (2, 0), (3, 0)]
+            );
+            let parts = made_late(late) as f64;
+            let began = child.header.span_start_delay as f64 / parts;
+            let gained = waiting.cold("MPI_Comm_spawn").iter().map(|cold| cold.delay_gain).sum::<i64>() as f64 / parts;
+            if HANDED_ON.contains(&began) && HANDED_ON.contains(&gained) {
+                return Ok(());
+            }
+            Err(format!("{}: the child begins with {began} of it, and who waits gains {gained}", mpi.name()))
+        });
     }
 }
 
