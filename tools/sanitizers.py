@@ -10,6 +10,7 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -40,6 +41,8 @@ OPTIONS = {
 }
 PATTERNS = ["workers", "rendezvous", "halo", "started"]
 MODES = [["--exact"], [], ["--budget", "2%"]]
+# A run that takes longer than this, in seconds, hangs.
+PATIENCE = 300
 MPI = {
     "OMPI_CC": "clang",
     "MPICH_CC": "clang",
@@ -106,8 +109,11 @@ def reports(text):
 
 
 def switch(tare, run, process, environment):
-    """Switches regions off and on from outside while a program runs."""
+    """Switches regions off and on from outside while a program runs; one that hangs is ended."""
+    end = time.monotonic() + PATIENCE
     while process.poll() is None:
+        if time.monotonic() > end:
+            os.killpg(process.pid, signal.SIGKILL)
         for what in (["--off", "*"], ["--on", "*"]):
             if (run / "run.json").exists():
                 subprocess.run([str(tare), "ctl", str(run), *what], env=environment, capture_output=True)
@@ -121,7 +127,7 @@ def measured(tare, name, words, arguments, sanitizer, folder):
     environment = {**os.environ, **MPI, **OPTIONS[sanitizer], "TARE_CACHE": str(folder / "cache")}
     command = [str(tare), "profile", "-o", str(run), "--filter", str(folder / f"{name}.names"), "--filter-format", "names", *arguments, "--", *words]
     with open(folder / "out", "w+") as out, open(folder / "err", "w+") as err:
-        process = subprocess.Popen(command, stdout=out, stderr=err, env=environment)
+        process = subprocess.Popen(command, stdout=out, stderr=err, env=environment, start_new_session=True)
         switch(tare, run, process, environment)
         out.seek(0), err.seek(0)
         return process.returncode, out.read(), reports(err.read())

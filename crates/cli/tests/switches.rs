@@ -59,6 +59,19 @@ fn the_throttle_switches_off_what_is_short_and_frequent() {
 }
 
 #[test]
+fn the_throttle_leaves_alone_what_is_called_no_more_than_the_rule_says() {
+    let place = Place::new();
+    for preset in ["auto", "all"] {
+        place.profile(&["--preset", preset, "--throttle", "50,1000000"], &[program(&place), "20".into()]);
+        let report = place.report();
+        for (name, made) in [("main", 1), ("work", 2), ("round_of_work", 40)] {
+            assert_eq!(calls(&report, name), (made, true), "{preset}: {name}, {:?}", switched(&report));
+        }
+        std::fs::remove_dir_all(place.path().join("run")).expect("the run");
+    }
+}
+
+#[test]
 fn without_a_rule_nothing_is_switched_and_all_calls_are_counted() {
     let place = Place::new();
     place.profile(&[], &[program(&place), ROUNDS.into()]);
