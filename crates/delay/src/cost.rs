@@ -175,9 +175,7 @@ pub fn together(company: Company<'_>) -> Option<Together> {
     let cost = (with.value - without.value + counting) * noise;
     let one_by_one = (COMPANY_UNIT * COST_UNIT) as f64;
     let reach = student(with.size.min(without.size) - 1) * square_root(with.variance + without.variance) * noise;
-    let more = cost - one_by_one;
-    let far = if more < 0.0 { -more } else { more };
-    let sure = if far > reach { more - reach * reach / more } else { 0.0 };
+    let sure = beyond_chance(cost - one_by_one, reach);
     let part = |ticks: f64| (ticks / one_by_one).clamp(0.0, MOST_TOGETHER);
     let value = part(one_by_one + sure);
     let (low, high) = (part(cost - reach - counting * noise), part(cost + reach + (most - counting) * noise));
@@ -203,9 +201,15 @@ fn diversion_of(on: &Mean, diverted: &Mean, longer: f64) -> Diversion {
     }
     let extra = diverted.value - on.value;
     let chance = student(on.size.min(diverted.size) - 1) * square_root(on.variance + diverted.variance);
-    let sure = if extra > chance { extra - chance * chance / extra } else { 0.0 };
+    let sure = beyond_chance(extra.max(0.0), chance);
     let value = (2.0 * (sure - longer)).clamp(0.0, sure);
     Diversion { value, less: longer.min(value), more: sure - value, variance: on.variance.max(diverted.variance) }
+}
+
+/// What of a difference chance may not explain that reaches so far either way.
+fn beyond_chance(difference: f64, chance: f64) -> f64 {
+    let size = if difference < 0.0 { -difference } else { difference };
+    if size > chance { difference - chance * chance / difference } else { 0.0 }
 }
 
 /// What counting a call costs.

@@ -236,25 +236,20 @@ impl Question {
 
     /// One that was answered: the handles as they were stand here, and what was completed is said there.
     pub(crate) fn answered(session: &Session, complete: Complete, number: usize, handles: usize, status: usize) -> Self {
-        let mut question = Self { complete, number, handles: None, statuses: Statuses::at(status), before: None };
+        Self::of(session, complete, number, handles, Statuses::at(status))
+    }
+
+    /// Reads the handles, which stand here.
+    fn of(session: &Session, complete: Complete, number: usize, handles: usize, statuses: Statuses) -> Self {
+        let mut question = Self { complete, number, handles: None, statuses, before: None };
         if !session.requests.are_none() {
             question.handles.insert(Handles::NONE).read(session, handles, number);
         }
         question
     }
 
-    /// Reads the handles.
-    pub(crate) fn new(session: &Session, complete: Complete, arguments: &Arguments) -> Self {
-        let number = complete.number(arguments);
-        let mut question = Self { complete, number, handles: None, statuses: Statuses::new(), before: None };
-        if !session.requests.are_none() {
-            question.handles.insert(Handles::NONE).read(session, arguments[complete.requests], number);
-        }
-        question
-    }
-
     /// Has statuses written where the program ignores them; from here on it must stay where it is.
-    pub(crate) fn provide(&mut self, session: &Session, arguments: &mut Arguments) {
+    fn provide(&mut self, session: &Session, arguments: &mut Arguments) {
         if self.handles.is_some() {
             self.statuses.provide(session.abi, &mut arguments[self.complete.status], self.number);
         }
@@ -275,7 +270,8 @@ impl Question {
 /// A call that completes requests.
 pub(crate) fn complete(call: &mut Call<'_>, complete: Complete) -> Span {
     let session = call.session;
-    let mut question = Question::new(session, complete, call.arguments);
+    let (number, handles) = (complete.number(call.arguments), call.arguments[complete.requests]);
+    let mut question = Question::of(session, complete, number, handles, Statuses::new());
     if !question.is_followed(session) {
         return call.run();
     }

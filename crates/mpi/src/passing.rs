@@ -45,10 +45,12 @@ struct Row {
     calls: u16,
     /// How many have been let pass since.
     passing: u16,
+    /// Whether they are asked in passing; looked up once.
+    is_in_passing: Option<bool>,
 }
 
 impl Row {
-    const NONE: Self = Self { returns_to: 0, since: 0, number: 0, calls: FIRST, passing: 0 };
+    const NONE: Self = Self { returns_to: 0, since: 0, number: 0, calls: FIRST, passing: 0, is_in_passing: None };
 }
 
 thread_local! {
@@ -122,7 +124,7 @@ pub(crate) fn measured(call: &mut Call<'_>, id: Id, span: &Span) {
         return;
     }
     let mut next = Row { since: begin, number: row.number + 1, passing: 0, ..row };
-    if next.number > LATER && call.is_asked_in_passing() {
+    if next.number > LATER && *next.is_in_passing.get_or_insert_with(|| call.is_asked_in_passing()) {
         call.notes_passable(span);
         let until = Ticks(span.end.0 + 2 * (period + 1) * u64::from(next.calls));
         if next.number >= ROW && call.lets_pass(next.calls, until) {

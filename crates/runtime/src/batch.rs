@@ -103,11 +103,14 @@ pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64) {
 
 /// The record of a node's batches, made now for one that is short.
 pub(crate) fn record(local: Local, node: &'static LiveNode) -> Option<&'static LiveBatch> {
-    match local.cold_of(node).batch_record.load(Relaxed).checked_sub(1) {
-        Some(index) => Some(local.arena.batch(index)),
-        None if node.flags.load(Relaxed) & NODE_BATCHES != 0 && is_short(node) => allocate(local, node),
-        None => None,
-    }
+    let may_have_one = || node.flags.load(Relaxed) & NODE_BATCHES != 0 && is_short(node);
+    known(local, node).or_else(|| may_have_one().then(|| allocate(local, node)).flatten())
+}
+
+/// The record of a node, if it has one.
+pub(crate) fn known(local: Local, node: &LiveNode) -> Option<&'static LiveBatch> {
+    let index = local.cold_of(node).batch_record.load(Relaxed).checked_sub(1)?;
+    Some(local.arena.batch(index))
 }
 
 /// A node takes no batches from now on.
@@ -129,8 +132,7 @@ pub(crate) fn takes_focus(local: Local, node: &LiveNode, ticks: u64) -> bool {
 
 /// A node is on from now on, whatever was under way, and nothing is taken of that.
 fn give_up(local: Local, node: &'static LiveNode) {
-    let record = local.cold_of(node).batch_record.load(Relaxed).checked_sub(1).map(|index| local.arena.batch(index));
-    let Some(record) = record else {
+    let Some(record) = known(local, node) else {
         aside::close(local, node);
         return;
     };
@@ -323,8 +325,7 @@ fn in_company(local: Local, node: &LiveNode, record: &LiveBatch) -> Option<(&'st
     }
     let company = company::sought(local, node, record)?;
     let chance = random(record);
-    let taken: u64 = company.on.iter().map(|sums| sums.batches.load(Relaxed)).sum();
-    let one_in = if taken < FEW { 2 } else { COMPANY_IN };
+    let one_in = if company::taken(company) < FEW { 2 } else { COMPANY_IN };
     let kind = [company::ON, company::ON, company::ON, company::ON, company::QUIET, company::QUIET, company::QUIET, company::TWICE];
     chance.is_multiple_of(one_in).then(|| (company, kind[(chance / one_in) as usize % kind.len()]))
 }

@@ -48,9 +48,13 @@ pub(crate) fn sought(local: Local, node: &LiveNode, record: &LiveBatch) -> Optio
         return None;
     }
     let company = of(local, record).or_else(|| allocate(local, node, record))?;
-    let taken: u64 = company.on.iter().map(|sums| sums.batches.load(Relaxed)).sum();
     let is_alone = company.others.load(Relaxed) < company.all.load(Relaxed) / 100 * LEAST_OTHERS;
-    (taken < ENOUGH || !is_alone).then_some(company)
+    (taken(company) < ENOUGH || !is_alone).then_some(company)
+}
+
+/// Batches in company that were taken so far.
+pub(crate) fn taken(company: &LiveCompany) -> u64 {
+    company.on.iter().map(|sums| sums.batches.load(Relaxed)).sum()
 }
 
 fn allocate(local: Local, node: &LiveNode, record: &LiveBatch) -> Option<&'static LiveCompany> {

@@ -65,13 +65,10 @@ pub(crate) fn note(local: Local, node: &LiveNode, ticks: u64) {
 
 /// Where these are summed up: the batches of a probe that is on are a call each.
 fn record(local: Local, node: &LiveNode) -> Option<&'static LiveBatch> {
-    match local.cold_of(node).batch_record.load(Relaxed).checked_sub(1) {
-        Some(index) => Some(local.arena.batch(index)),
-        None => {
-            let _signals = SignalsBlocked::new();
-            batch::allocate(local, node)
-        }
-    }
+    batch::known(local, node).or_else(|| {
+        let _signals = SignalsBlocked::new();
+        batch::allocate(local, node)
+    })
 }
 
 /// Lets so many calls pass that come back to an address, of this node, from the one around it. Says whether they may.
