@@ -4,8 +4,8 @@
 # make install   PREFIX=/usr/local: the command to PREFIX/bin, its libraries to PREFIX/lib/tareweight, the interfaces for programs
 #                to PREFIX/include and PREFIX/share/tareweight, manual pages and completion to PREFIX/share
 # make book      the documentation as a book, in target/book; builds mdbook where it is missing
-# make bench     prints what a probe costs, as a ratio to reading the clock, also beside other tools and against the truth, and what
-#                analysis and rewriting cost, as ratios to decoding
+# make bench     prints what a probe costs, as a ratio to reading the clock, also beside other tools and against the truth, what is added to
+#                a message where there is an MPI, and what analysis and rewriting cost, as ratios to decoding
 # make sanitizers  runs what is loaded into programs under the address and the thread sanitizer (ten minutes)
 # make budget-table  runs codes with a budget of 2 %, with preset auto and with everything selected, and prints what it cost (15 minutes)
 # make validation-table  compares compensated with unmeasured times on both MPIs: the table of docs/validation.md (half an hour)
@@ -85,6 +85,7 @@ bench: build
 	$(CARGO) bench -p tare-runtime
 	python3 tools/peers.py --tare $(RELEASE)/tare
 	python3 tools/pair_cost.py --tare $(RELEASE)/tare
+	python3 tools/message_cost.py --tare $(RELEASE)/tare
 	$(CARGO) bench -p tare-code --bench analysis
 	$(CARGO) bench -p tare-select --bench auto
 	$(CARGO) bench -p tare-rewrite --bench hooks
