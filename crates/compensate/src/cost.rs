@@ -46,7 +46,7 @@ pub struct ProbeCost {
     pub off: f64,
     /// The most that it may cost; it may cost nothing.
     pub off_high: f64,
-    /// What a call costs beyond that in batches that do a part of counting once more.
+    /// What a call costs beyond that in batches that count once more.
     pub again: f64,
     /// What a call that is on costs beyond the estimate in batches that are diverted.
     pub diverted: f64,

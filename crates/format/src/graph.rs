@@ -501,7 +501,7 @@ numbered! {
         On = 0,
         /// Nothing but counting; the body runs without probes.
         OffCounted = 1,
-        /// As `OffCounted`, a part of counting done twice.
+        /// As `OffCounted`, counting done twice.
         OffTwice = 2,
         /// Path and counts, no clock.
         Clockless = 3,

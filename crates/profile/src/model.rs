@@ -535,7 +535,7 @@ pub struct Batches {
     pub on: BatchSums,
     /// Probe off, calls counted.
     pub off: BatchSums,
-    /// Probe off, a part of counting done twice.
+    /// Probe off, counting done twice.
     pub off_twice: BatchSums,
     /// Probe on, by the way of calls that are off.
     pub diverted: BatchSums,
@@ -559,7 +559,7 @@ pub struct Company {
     pub on: BatchSums,
     /// All quiet.
     pub quiet: BatchSums,
-    /// The same, a part of counting done twice.
+    /// The same, counting done twice.
     pub twice: BatchSums,
     /// What counting took in those that were quiet, had it taken as long as in a hot loop ([`crate::COST_UNIT`]).
     pub counted: u64,

@@ -5,8 +5,8 @@
 //! have not come; `aside` of the thread state counts the thread's nodes that are not on, so that probes need not look
 //! at a node's mode while it is 0. Both change with signals held back.
 //!
-//! What counting itself costs shows in batches that do a part of it twice: their probes look for the node once more. A part, because the
-//! processor has room beside a body for some work and not for more: a little more shows whether what is there already fills it.
+//! What counting itself costs shows in batches that do it twice, but for what opens a frame: what a part of it adds does not tell, because next to
+//! a second look at the same words, which takes a Zen 5 a cycle, the call of the stub and the way back make most of it.
 
 use crate::live::{LiveNode, add};
 use crate::local::{Local, NEVER};
@@ -22,7 +22,7 @@ pub(crate) fn quiet_mode(node: &LiveNode) -> Mode {
     if node.flags.load(Relaxed) & NODE_LEAF == 0 { Mode::Clockless } else { Mode::OffCounted }
 }
 
-/// As [`quiet_mode`], with counting done twice in part.
+/// As [`quiet_mode`], with counting done twice.
 pub(crate) fn twice_mode(node: &LiveNode) -> Mode {
     if node.flags.load(Relaxed) & NODE_LEAF == 0 { Mode::ClocklessTwice } else { Mode::OffTwice }
 }

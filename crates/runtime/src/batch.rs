@@ -1,4 +1,4 @@
-//! Batches: calls of one path with its probes on, quiet (off for a leaf, clockless otherwise), quiet with a part of
+//! Batches: calls of one path with its probes on, quiet (off for a leaf, clockless otherwise), quiet with
 //! counting done twice, or diverted: on, by the way that quiet calls take, which tells what it costs where a processor does not foresee
 //! that one path's calls take another way than all others. And quiet together with all other paths ([`crate::company`]).
 //!

@@ -29,7 +29,7 @@ impl BatchSums {
 }
 
 record! {
-    /// The differential in place: time per call of one path in batches with the probe on, off, off with a part of its work doubled, and on by
+    /// The differential in place: time per call of one path in batches with the probe on, off, off with its work doubled, and on by
     /// the way of calls that are off.
     BatchRecord, 1024 {
         /// Index of the node.
@@ -54,7 +54,7 @@ record! {
         64 on: [u8; 224],
         /// Probe off and calls counted; of regions that are no leaves: path and calls counted without a clock.
         288 off: [u8; 224],
-        /// Probe off, a part of counting done twice: what it adds says what counting costs.
+        /// Probe off, counting done twice: what it adds says what counting costs.
         512 off_twice: [u8; 224],
         /// Probe on, by the way of calls that are off: what it adds says what it costs that probes do different things.
         736 diverted: [u8; 224],
@@ -110,7 +110,7 @@ record! {
         64 on: [u8; 224],
         /// All quiet.
         288 quiet: [u8; 224],
-        /// All quiet, with a part of counting done twice.
+        /// All quiet, with counting done twice.
         512 twice: [u8; 224],
         /// … and a part of it, done once more.
         736 counted_again: u64,

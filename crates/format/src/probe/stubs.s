@@ -70,20 +70,41 @@
         mov     %rsp, {FRAME_SP}(%r10)
         jmp     4b
         .endif
-# What looking for the node reads is read once more.
+# What has been done so far is done once more, by a call, as it was by one; its count takes nothing down. Only the node is kept from it.
 2:      cmpb    $\twice, {MODE}(%rax)
         jne     7f
-        mov     (%rsp), %r11
-        mov     \id(%r11), %r11d
-        add     \slots+{ID_BASE}(%rip), %r11d
-        jmp     1f
-1:      mov     %fs:{FRAME}(%r9), %r10
-        cmp     %rsp, {FRAME_SP}(%r10)
-        jbe     7f
-        mov     %fs:{CACHE}(%r9), %r11
-        mov     {FRAME_NODE}(%r10), %r11
-        add     %fs:{HIGH}(%r9), %r11
+        call    9f
         jmp     0b
+9:      cmpq    $0, \slots+\slot(%rip)
+        je      3b
+        mov     %rax, -72(%rsp)
+        mov     %r11, -80(%rsp)
+        mov     \slots+{ID_BASE}(%rip), %r11d
+        mov     %r9, -80(%rsp)
+        mov     \slots+{STATE}(%rip), %r9
+        mov     %r10, -80(%rsp)
+        cmpl    $0, %fs:{ASIDE}(%r9)
+        je      5f
+        mov     8(%rsp), %rax
+        add     \id(%rax), %r11d
+        mov     %fs:{FRAME}(%r9), %r10
+        cmp     %rsp, {FRAME_SP}(%r10)
+        jbe     5f
+        mov     %fs:{CACHE}(%r9), %rax
+        mov     (%rax,%r11,8), %rax
+        cmp     %eax, {FRAME_NODE}(%r10)
+        jne     5f
+        shr     $32, %rax
+        add     %fs:{HIGH}(%r9), %rax
+        cmpb    $\twice, {MODE}(%rax)
+        jne     5f
+        subw    $0, {LEFT}(%rax)
+        js      5f
+        mov     -80(%rsp), %r11
+5:      mov     -80(%rsp), %r11
+        mov     -80(%rsp), %r11
+        mov     -72(%rsp), %rax
+        ret
 6:      addw    $1, {LEFT}(%rax)
 7:      mov     -24(%rsp), %rax
         mov     \slots+{ID_BASE}(%rip), %r11d

@@ -326,13 +326,24 @@ tare_all_signals:
         COUNT_QUIET .L\name\()_over
         cmpb    $\twice, {MODE}(%rax)
         jne     .L\name\()_counted
-        mov     (%rsp), %r11
+        call    .L\name\()_more
+        jmp     .L\name\()_counted
+# What has been done so far is done once more, as the stubs do it; its count takes nothing down. Only the node is kept from it.
+.L\name\()_more:
+        mov     %rax, -64(%rsp)
+        mov     %r11, -72(%rsp)
+        mov     8(%rsp), %r11
         mov     \id(%r11), %r11d
-        cmp     %rsp, {FRAME_SP}(%r10)
-        mov     %fs:{CACHE}(%r9), %r11
+        mov     %fs:{FRAME}(%r9), %rax
+        cmp     %rsp, {FRAME_SP}(%rax)
+        mov     %fs:{CACHE}(%r9), %rax
         mov     {FRAME_NODE}(%r10), %r11
         add     %fs:{HIGH}(%r9), %r11
-        jmp     .L\name\()_counted
+        mov     -64(%rsp), %rax
+        cmpb    $\twice, {MODE}(%rax)
+        subw    $0, {LEFT}(%rax)
+        mov     -72(%rsp), %r11
+        ret
 .L\name\()_lost:
         CLAIM_AGAIN .L\name\()_claimed
 .L\name\()_late_lost:
