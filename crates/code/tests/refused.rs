@@ -1,0 +1,231 @@
+//! Functions that are never moved, and the reasons that they are refused with.
+
+mod common;
+
+use common::{Workshop, function};
+use tare_code::{Program, Refusal};
+use tare_image::Image;
+
+#[test]
+fn start_up_code_and_resolvers_are_refused() {
+    let shop = Workshop::new();
+    let source = r#"
+        static int one(int x) { return x + 1; }
+        static int (*resolve(void))(int) { return one; }
+        int chosen(int x) __attribute__((ifunc("resolve")));
+        int main(int c, char **v) { return chosen(c) + (v == 0); }
+    "#;
+    let bytes = shop.compile("gcc", "ifunc", "c", source, &["-O1"]);
+    let image = Image::parse(&bytes).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    let refusal = |name: &str| function(&program, name).refusal;
+    assert_eq!(refusal("_start"), Some(Refusal::StartUp));
+    assert_eq!(refusal("frame_dummy"), Some(Refusal::StartUp));
+    assert_eq!(refusal("_init"), Some(Refusal::OutsideText));
+    assert_eq!(refusal("main"), None);
+    let resolver = image.symbols().iter().find(|symbol| symbol.name == "resolve").expect("the resolver");
+    let owner = program.function_entered_at(resolver.address).expect("its function");
+    assert_eq!(program.functions[owner].refusal, Some(Refusal::IfuncResolver));
+}
+
+#[test]
+fn code_that_cannot_be_moved_is_refused_with_its_reason() {
+    let shop = Workshop::new();
+    let source = r#"
+        .macro begin name
+        .globl \name
+        .type \name, @function
+        .p2align 4
+        \name:
+        .cfi_startproc
+        .endm
+        .macro end name
+        .cfi_endproc
+        .size \name, . - \name
+        .endm
+        .text
+        begin locked
+            test %edi, %edi
+            je 1f
+            mov %edi, %ecx
+            lock
+        1:  cmpxchg %eax, (%rsi)
+            ret
+        end locked
+        begin overlapping
+            test %edi, %edi
+            je 4f + 1
+        4:  mov $0x90c3c031, %eax
+            ret
+        end overlapping
+        begin inside
+            call 2f
+        2:  pop %rax
+            ret
+        end inside
+        begin transaction
+            xbegin 3f
+        3:  ret
+        end transaction
+        begin unknown
+            push %rbx
+            .cfi_adjust_cfa_offset 8
+            mov %rdi, %rbx
+            jmp *%rbx
+        end unknown
+        begin other_frame
+            mov 48(%rdi), %r8
+            mov 56(%rdi), %rdx
+            mov %r8, %rsp
+            jmp *%rdx
+        end other_frame
+        begin tail
+            jmp *%rdi
+        end tail
+        begin damaged
+            .byte 0x06, 0x06
+            ret
+        end damaged
+        begin short
+            ret
+        end short
+        .byte 0xc3, 0xc3, 0xc3, 0xc3, 0xc3, 0xc3, 0xc3, 0xc3
+        begin padded
+            ret
+        end padded
+        .p2align 4
+        .globl unsized
+        .type unsized, @function
+        unsized:
+            test %edi, %edi
+            jne 1f
+            mov $1, %eax
+            ret
+        .p2align 4
+        1:  ret
+        .p2align 4
+        begin main
+            movl $0, %eax
+            ret
+        end main
+        .section .note.GNU-stack, "", @progbits
+    "#;
+    let bytes = shop.compile("gcc", "odd", "s", source, &[]);
+    let image = Image::parse(&bytes).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    let expected = [
+        ("locked", None),
+        ("overlapping", Some(Refusal::OverlappingCode)),
+        ("inside", Some(Refusal::CallIntoBody)),
+        ("transaction", Some(Refusal::Transaction)),
+        ("unknown", Some(Refusal::UnknownJump)),
+        ("other_frame", Some(Refusal::SpecialUnwinding)),
+        ("tail", None),
+        ("damaged", Some(Refusal::Undecodable)),
+        ("short", Some(Refusal::ShortEntry)),
+        ("padded", None),
+        ("main", None),
+    ];
+    for (name, refusal) in expected {
+        assert_eq!(function(&program, name).refusal, refusal, "{name}");
+    }
+    let size = |name: &str| {
+        let one = function(&program, name);
+        let graph = program.cfg(one, &program.body(&image, one));
+        (graph.blocks.len(), graph.edges())
+    };
+    assert_eq!(size("locked"), (3, 3), "the branch past a prefix leads to its instruction");
+    assert_eq!(size("unsized"), (3, 2), "padding begins no block");
+}
+
+/// Code that calls over its data, and takes the return address for the data's, in an image without symbols and unwind entries. What puts
+/// it back comes back.
+#[test]
+fn who_takes_its_return_address_is_not_moved_nor_are_its_callers() {
+    let shop = Workshop::new();
+    let source = r#"
+        .text
+        .globl main
+        .type main, @function
+        main:
+            call over
+            call back
+            ret
+        .size main, . - main
+        .p2align 4
+        over:
+            call 1f
+            .byte 0x31, 0xc0, 0x90, 0x90
+        1:  pop %rsi
+            movzbl (%rsi), %eax
+            ret
+        .p2align 4
+        back:
+            pop %rdi
+            mov $39, %eax
+            syscall
+            push %rdi
+            ret
+            .byte 0x90, 0x90, 0x90
+        .section .note.GNU-stack, "", @progbits
+    "#;
+    let bytes = shop.compile("gcc", "taken", "s", source, &["-s"]);
+    let image = Image::parse(&bytes).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    let text = image.text().iter().find(|range| image.bytes_at(range.end - 1, 1).is_some()).expect("text").clone();
+    let place = |pattern: &[u8]| {
+        let all = image.bytes_at(text.start, text.end - text.start).expect("bytes");
+        text.start + all.windows(pattern.len()).position(|window| window == pattern).expect("the code") as u64
+    };
+    let refusal = |address: u64| program.functions[program.function_at(address).expect("a function")].refusal;
+    let over = place(&[0xe8, 4, 0, 0, 0, 0x31, 0xc0, 0x90, 0x90]);
+    assert!(refusal(over).is_some() && refusal(over + 9).is_some(), "{:?} {:?}", refusal(over), refusal(over + 9));
+    assert_ne!(refusal(place(&[0x5f, 0xb8, 39, 0, 0, 0])), Some(Refusal::MoreThanRegisters));
+}
+
+/// Where no symbol of a language's runtime is there, two of its texts tell it; one alone does not.
+#[test]
+fn ocaml_and_haskell_code_is_never_moved_stripped_or_not() {
+    let shop = Workshop::new();
+    let source = "#include <stdio.h>\n#include <stdlib.h>\nint work(int x) { return x + 1; }\n\
+                  int main(int c, char **v) { (void)v; return !getenv(VARIABLE) ? puts(WORDS) : work(c); }\n";
+    let with = |variable: &str, words: &str| format!("#define VARIABLE {variable:?}\n#define WORDS {words:?}\n{source}");
+    let plain = with("OCAMLRUNPARAM", "none");
+    let out_of_bounds = "Fatal error: exception Invalid_argument(\"index out of bounds\")\n";
+    let ocaml = (Some(Refusal::OcamlCode), ["int caml_frametable[4] = { 1 };\n", &with("OCAMLRUNPARAM", out_of_bounds)]);
+    let haskell = (Some(Refusal::HaskellCode), ["int stg_ap_p_info[4] = { 1 };\n", &with("GHCRTS", "THUNK_SELECTOR")]);
+    for (language, [symbol, texts]) in [ocaml, haskell, (None, ["", &with("GHCRTS", "none")])] {
+        for (text, flag) in [(&format!("{symbol}{plain}"), "-O1"), (&texts.to_string(), "-s")] {
+            let bytes = shop.compile("gcc", "managed", "c", text, &["-O1", flag]);
+            let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
+            let main = &program.functions[program.main().expect("main")];
+            assert_eq!(main.refusal, language, "{flag} {text}");
+        }
+    }
+}
+
+#[test]
+fn go_code_is_never_moved() {
+    let shop = Workshop::new();
+    let table = "__attribute__((section(\".gopclntab\"), used)) static const int table[] = { 0xfffffff1 };";
+    // A library that the system's linker made has the note alone, whose owner is filled up to four bytes.
+    let note = "__asm__(\".pushsection .note.go.buildid, \\\"a\\\", @note; .long 4, 4, 4; .ascii \\\"Go\\\\0\\\\0\\\"; .long 1; .popsection\");";
+    let source = "int work(int x) { return x + 1; }\nint main(int c, char **v) { (void)v; return work(c); }\n";
+    for (text, is_go) in [(source.to_string(), false), (format!("{table}\n{source}"), true), (format!("{note}\n{source}"), true)] {
+        let bytes = shop.compile("gcc", "go", "c", &text, &["-O1"]);
+        let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
+        assert_eq!(function(&program, "work").refusal == Some(Refusal::GoCode), is_go);
+        assert_eq!(function(&program, "main").refusal == Some(Refusal::GoCode), is_go);
+    }
+}
+
+#[test]
+fn builtins_of_v8_are_never_moved() {
+    let shop = Workshop::new();
+    let source = "int Builtins_Work(int x) { return x + 1; }\nint main(int c, char **v) { (void)v; return Builtins_Work(c); }\n";
+    for (text, is_v8) in [(source.to_string(), false), (format!("void Builtins_InterpreterEntryTrampoline(void) {{}}\n{source}"), true)] {
+        let bytes = shop.compile("gcc", "v8", "c", &text, &["-O1"]);
+        let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
+        assert_eq!(function(&program, "Builtins_Work").refusal == Some(Refusal::V8Builtin), is_v8);
+    }
+}
