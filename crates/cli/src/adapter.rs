@@ -56,12 +56,20 @@ impl Loaded {
             .remedy("name one that it has, or add one with this name (docs/adapters.md)"))
     }
 
-    /// Says so where functions are chosen, and none of them gets anything that the adapter has for functions, loops or call sites.
-    fn tell_of_unused(&self, wanted: &[Wanted]) {
-        let is_used = |one: &Wanted| one.functions.is_some() || one.loops.is_some() || one.callsites.is_some();
-        let (Some(first), false) = (self.adapter.alternatives.first(), wanted.is_empty() || wanted.iter().any(is_used)) else { return };
+    /// Says so where functions are chosen, and none of them gets anything that the adapter has for functions, loops or call sites,
+    /// or for a level that was asked for.
+    fn tell_of_unused(&self, wanted: &[Wanted], levels: Option<Levels>) {
+        let is_used = |level: Level| wanted.iter().any(|one| inserted(one, level).is_some());
+        let unused: Vec<Level> = match levels {
+            _ if wanted.is_empty() => return,
+            Some(levels) => ASKED.into_iter().filter(|&level| is_asked(levels, level) && !is_used(level)).collect(),
+            None if ASKED.into_iter().any(is_used) => return,
+            None => ASKED.to_vec(),
+        };
+        let Some(first) = self.adapter.alternatives.iter().find(|one| unused.contains(&one.level)) else { return };
+        let what = if unused.len() == ASKED.len() { "nothing".to_owned() } else { format!("no <{}>", first.level.element()) };
         let is_default = |level: &Level| self.adapter.alternative(*level, level.default_name()).is_some();
-        let defaults: Vec<&str> = ASKED.iter().filter(|level| is_default(level)).map(|level| level.element()).collect();
+        let defaults: Vec<&str> = unused.iter().filter(|level| is_default(level)).map(|level| level.element()).collect();
         let remedy = if defaults.is_empty() {
             format!(
                 "a filter chooses what has a name (<include instrument=\"{}={}\">), and without `name` it is the default",
@@ -71,11 +79,8 @@ impl Loaded {
         } else {
             format!("--levels {} inserts it", defaults.join(","))
         };
-        eprintln!(
-            "tare: nothing of adapter {} is chosen for any of {} functions: they are left as they are\n      try: {remedy}",
-            self.name,
-            wanted.len()
-        );
+        let count = wanted.len();
+        eprintln!("tare: {what} of adapter {} is chosen for any of {count} functions: they are left as they are\n      try: {remedy}", self.name);
     }
 
     fn failure(&self, error: &AdapterError) -> Failure {
@@ -112,7 +117,7 @@ pub(crate) fn instrument(analysis: &Analysis<'_>, choice: &Choice, adapter: &Loa
     let chosen = analysis.select(choice)?;
     let selecting = started.elapsed();
     let wanted = wanted(analysis, &chosen.selection, adapter, choice.levels_asked())?;
-    adapter.tell_of_unused(&wanted);
+    adapter.tell_of_unused(&wanted, choice.levels_asked());
     let mut copy = insert(analysis, &wanted, adapter, key, poison)?;
     copy.image.found = chosen.selection.decisions.len();
     let behind_analysis = copy.phases.iter().position(|phase| phase.0 == "plan").unwrap_or(0);
@@ -185,8 +190,7 @@ fn wanted(analysis: &Analysis<'_>, selection: &Selection, adapter: &Loaded, leve
             return None;
         }
         // What the user's filter leaves at its default, the adapter's own may choose.
-        let is_default = decision.snippets == tare_select::Snippets::default();
-        let snippets = allowed.filter(|_| is_default).map_or(&decision.snippets, |allowed| &allowed.snippets);
+        let snippets = allowed.filter(|_| decision.snippets.are_default()).map_or(&decision.snippets, |allowed| &allowed.snippets);
         let name = |level: Level, snippet: &Option<Snippet>| match levels {
             None => name(adapter, level, snippet.as_ref()),
             Some(levels) if is_asked(levels, level) => name(adapter, level, Some(snippet.as_ref().unwrap_or(&Snippet::Default(level.element())))),
@@ -210,6 +214,16 @@ fn wanted(analysis: &Analysis<'_>, selection: &Selection, adapter: &Loaded, leve
 
 /// Levels of regions, of which each element of an adapter has one.
 const ASKED: [Level; 3] = [Level::Functions, Level::Loops, Level::CallSites];
+
+/// The alternative that a function gets at a level.
+const fn inserted(wanted: &Wanted, level: Level) -> Option<&String> {
+    match level {
+        Level::Adapter => None,
+        Level::Functions => wanted.functions.as_ref(),
+        Level::Loops => wanted.loops.as_ref(),
+        Level::CallSites => wanted.callsites.as_ref(),
+    }
+}
 
 /// Whether these levels ask for an adapter's element: that of loops has the snippets of iterations too.
 const fn is_asked(levels: Levels, level: Level) -> bool {

@@ -73,6 +73,30 @@ fn levels_choose_which_elements_of_an_adapter_are_used() {
     assert!(text(&refused.stderr).contains("adapter counting has no <callsites>"), "{}", text(&refused.stderr));
 }
 
+/// Its own filter chooses loops and call sites, by the names that it gives them.
+const CHOOSES: &str = r#"<adapter name="chooses">
+  <filter name="own" instrument="functions=function,loops=l,callsites=c"/>
+  <finalize>printf("end\n");</finalize>
+  <functions><variables><var name="n" size="2"/></variables><enter>n = n + 1;</enter><finalize>printf("%s %d\n", @ROUTINE@, n);</finalize></functions>
+  <loops name="l"><variables><var name="n" size="1"/></variables><enter>n = n + 1;</enter><finalize>printf("loop of %s %d\n", @ROUTINE@, n);</finalize></loops>
+  <callsites name="c"><variables><var name="n" size="4"/></variables><before>n = n + 1;</before><finalize>printf("call of %s %d\n", @CALLEE@, n);</finalize></callsites>
+</adapter>"#;
+
+#[test]
+fn what_an_adapter_chooses_itself_holds_with_a_preset_and_with_levels() {
+    let place = Place::new();
+    let program = program(&place);
+    fs::write(place.path().join("chooses.xml"), CHOOSES).expect("a writable directory");
+    let with = |words: &[&str]| says(&place, &program, &[&["--adapter", "chooses.xml", "--preset", "all"], words].concat());
+    let whole = with(&[]);
+    assert_eq!(whole, with(&["--levels", "functions,loops,callsites"]));
+    for line in ["end\n", "\nquick 5\n", "\nloop of rounds 5\n", "\ncall of quick 5\n"] {
+        assert!(whole.contains(line), "{line:?} {whole}");
+    }
+    let calls = with(&["--levels", "callsites"]);
+    assert!(calls.contains("\ncall of quick 5\n") && !calls.contains("loop of") && !calls.contains("\nquick 5\n"), "{calls}");
+}
+
 #[test]
 fn what_snippets_call_in_a_static_program_is_left_alone_and_named() {
     let place = Place::new();
@@ -175,6 +199,11 @@ fn an_adapter_of_which_nothing_is_chosen_says_so() {
         assert!(said.contains("nothing of adapter named.xml is chosen") && said.contains(remedy), "{said}");
         assert_eq!(output.status.code(), Some(0), "{said}");
     }
+    let both = "<adapter><functions><enter>puts(\"a\");</enter></functions><loops name='l'><before>puts(\"a\");</before></loops></adapter>";
+    fs::write(place.path().join("named.xml"), both).expect("a writable directory");
+    let line = ["instrument", &program, "-o", "copy", "--adapter", "named.xml", "--preset", "all", "--levels", "functions,loops"];
+    let said = text(&place.tare().args(line).output().expect("tare can be started").stderr);
+    assert!(said.contains("no <loops> of adapter named.xml is chosen") && said.contains("instrument=\"loops=l\""), "{said}");
 }
 
 #[test]

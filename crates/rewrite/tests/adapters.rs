@@ -96,6 +96,25 @@ fn figure_2_prints_what_the_paper_says() {
     }
 }
 
+/// Where no region is begun, and texts still name the image.
+const NAMES_THE_IMAGE: &str = r#"<adapter>
+  <variables><var name="started" size="4"/></variables>
+  <init>started = 7; printf("init " . @IMAGE@ . " %d\n", started);</init>
+  <finalize>printf("%s finalize\n", @IMAGE@);</finalize>
+  <functions><enter>printf("%s of " . @IMAGE@ . "\n", @ROUTINE@);</enter></functions>
+</adapter>"#;
+
+#[test]
+fn the_image_is_named_also_where_there_is_no_region() {
+    let bench = Bench::new();
+    for flags in ["-O2", "-O1 -no-pie", "-O1 -static"] {
+        let program = bench.build("visits.cpp", flags, "visits");
+        let outcome = bench.run(&copy(&program, NAMES_THE_IMAGE, Choice { names: &["main"], ..FUNCTIONS }));
+        assert_eq!(outcome.stdout, "init /the/original 7\nmain of /the/original\nsum 42\n/the/original finalize\n", "{flags}");
+        assert_eq!(outcome.status, Some(3), "{flags}");
+    }
+}
+
 #[test]
 fn pointers_to_what_adapters_bring_lead_to_marks() {
     const MARK: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];

@@ -16,7 +16,6 @@ pub(super) struct RegionFacts<'a> {
     file: &'a str,
     line: u32,
     last_line: u32,
-    path: &'a str,
     callee: String,
     number: u32,
     /// Link address: of a function's entry, a loop's header, a call.
@@ -34,7 +33,6 @@ impl<'a> RegionFacts<'a> {
             file,
             line: *line,
             last_line: *last_line,
-            path: snippets.path,
             callee: String::new(),
             number: 0,
             address: function.map_or(0, |function| function.entry),
@@ -77,7 +75,6 @@ impl Facts for RegionFacts<'_> {
             Context::Routine => &self.routine,
             Context::Symbol => self.symbol,
             Context::File => self.file,
-            Context::Image => self.path,
             Context::Callee => &self.callee,
             _ => "",
         }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tare_code::Program;
 use tare_image::{Image, Kind};
 
+use crate::adapter::probes::Subject;
 use crate::adapter::{Adapter, Alternative, Level, Point, Snippet};
 use crate::snippet::check::{Argument, Checked, Invocation, Scope, Step, Value, check};
 use crate::snippet::proof::{Small, prove};
@@ -52,7 +53,8 @@ pub(crate) struct Linked<'a> {
 }
 
 /// Checks all snippets and finds the functions that they call.
-pub(crate) fn link<'a>(adapter: &Adapter, image: &Image<'_>, program: &Program, libraries: Libraries<'a>) -> Result<Linked<'a>, AdapterError> {
+pub(crate) fn link<'a>(adapter: &Adapter, subject: Subject<'a>) -> Result<Linked<'a>, AdapterError> {
+    let Subject { image, program, path, libraries, .. } = subject;
     let is_dynamic = image.kind() == Kind::SharedLibrary || !image.dynamic().needed().is_empty() || image.interpreter().is_some();
     if let Some(library) = adapter.libraries.first().filter(|_| !is_dynamic) {
         return Err(AdapterError::new(library.place, Problem::StaticDependency(library.name.clone())));
@@ -61,7 +63,7 @@ pub(crate) fn link<'a>(adapter: &Adapter, image: &Image<'_>, program: &Program, 
     let mut read = |level: Level, snippets: &[Snippet], alternative: Option<&Alternative>| {
         let ready = |snippet: &Snippet| {
             let of_region = alternative.map_or(&[][..], |one| &one.variables);
-            let scope = Scope { level, point: snippet.point, of_region, global: &adapter.variables, must_nest: adapter.must_nest };
+            let scope = Scope { level, point: snippet.point, of_region, global: &adapter.variables, must_nest: adapter.must_nest, path };
             let checked = check(&snippet.statements, scope)?;
             linker.steps(&checked.steps)?;
             Ok(Ready { point: snippet.point, checked })

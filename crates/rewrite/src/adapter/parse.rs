@@ -74,7 +74,7 @@ pub(super) fn text(bytes: &[u8]) -> Result<&str, AdapterError> {
 /// Names and types of all snippets.
 fn check_all(adapter: &Adapter) -> Result<(), AdapterError> {
     let one = |level, snippet: &Snippet, of_region: &[Variable]| {
-        let scope = Scope { level, point: snippet.point, of_region, global: &adapter.variables, must_nest: adapter.must_nest };
+        let scope = Scope { level, point: snippet.point, of_region, global: &adapter.variables, must_nest: adapter.must_nest, path: "" };
         check(&snippet.statements, scope).map(drop)
     };
     for snippet in &adapter.snippets {

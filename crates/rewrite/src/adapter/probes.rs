@@ -66,7 +66,6 @@ pub struct Snippets<'a> {
     adapter: &'a Adapter,
     pub(super) image: &'a Image<'a>,
     pub(super) program: &'a Program,
-    pub(super) path: &'a str,
     layouts: Vec<RecordLayout>,
     additions: Additions,
     sites: Sites,
@@ -94,7 +93,7 @@ impl<'a> Snippets<'a> {
     /// # Errors
     /// Where a snippet calls a function that is not there, or something is wanted that the adapter does not have.
     pub fn new(adapter: &'a Adapter, subject: Subject<'a>, wanted: &'a [Wanted]) -> Result<Self, AdapterError> {
-        let linked = link(adapter, subject.image, subject.program, subject.libraries)?;
+        let linked = link(adapter, subject)?;
         // What keeps `errno` is called as well.
         let own = linked.functions.values().chain(&linked.errno).filter_map(|found| match found {
             Found::Own(address) => subject.program.function_entered_at(*address),
@@ -121,8 +120,8 @@ impl<'a> Snippets<'a> {
         for one in wanted {
             chosen.insert(one.function, Chosen::new(adapter, subject, one)?);
         }
-        let Subject { image, program, path, .. } = subject;
-        Ok(Self { adapter, image, program, path, layouts, additions, sites, texts, chosen, unseen, called })
+        let Subject { image, program, .. } = subject;
+        Ok(Self { adapter, image, program, layouts, additions, sites, texts, chosen, unseen, called })
     }
 
     /// Functions that snippets call and that neither the program nor a library that is at hand has.

@@ -14,7 +14,7 @@ pub(crate) enum Piece {
     Context(Context),
 }
 
-/// A text that is joined when a region's record is made.
+/// A text that is joined when a region's record is made; the path of the image is in it already.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Template(pub(crate) Vec<Piece>);
 
@@ -101,6 +101,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) global: &'a [Variable],
     /// Whether ends may be run late.
     pub(crate) must_nest: bool,
+    /// Path of the original: empty where snippets are only checked.
+    pub(crate) path: &'a str,
 }
 
 /// Checks a snippet.
@@ -231,7 +233,10 @@ impl Checker<'_> {
                 if !context.is_static() {
                     return Err(AdapterError::new(expression.place, Problem::NotKnown));
                 }
-                template.push(Piece::Context(context));
+                template.push(match context {
+                    Context::Image => Piece::Literal(self.scope.path.to_owned()),
+                    _ => Piece::Context(context),
+                });
             }
             Kind::Chain(first, links) if links.iter().all(|link| link.operator == Binary::Join) => {
                 self.join(first, template)?;

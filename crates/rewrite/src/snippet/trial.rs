@@ -318,7 +318,7 @@ fn checked(text: &str) -> (Vec<super::ast::Statement>, Checked) {
     let characters: Vec<(char, Place)> = text.chars().map(|one| (one, Place::START)).collect();
     let statements = parse(&characters, Place::START).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let (of_region, global) = (variables('r'), variables('g'));
-    let scope = Scope { level: Level::Functions, point: Point::Enter, of_region: &of_region, global: &global, must_nest: false };
+    let scope = Scope { level: Level::Functions, point: Point::Enter, of_region: &of_region, global: &global, must_nest: false, path: "" };
     let checked = check(&statements, scope).unwrap_or_else(|error| panic!("{error}\n{text}"));
     (statements, checked)
 }
