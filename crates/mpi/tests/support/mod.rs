@@ -63,6 +63,16 @@ impl Mpi {
         target().join(format!("debug/libtare_{}.so", self.name()))
     }
 
+    /// What its header declares, as the preprocessor leaves it.
+    pub(crate) fn header(self) -> String {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let source = directory.path().join("header.c");
+        std::fs::write(&source, "#include <mpi.h>\n").expect("room for a file");
+        let output = self.compiler(&source).args(["-E", "-P"]).arg(&source).output().expect("the compiler runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
     fn compiler(self, source: &Path) -> Command {
         let fortran = source.extension().is_some_and(|extension| extension == "f90" || extension == "f");
         let options = if fortran { &["-std=legacy"][..] } else { &[] };
