@@ -70,7 +70,8 @@
         mov     %rsp, {FRAME_SP}(%r10)
         jmp     4b
         .endif
-# What has been done so far is done once more, by a call, as it was by one; its count takes nothing down. Only the node is kept from it.
+# What has been done so far is done once more, by a call, as it was by one, and what opening a frame and leaving it at an exit do. Its count takes
+# nothing down, the frame stays as it is, and only the node is kept from it.
 2:      cmpb    $\twice, {MODE}(%rax)
         jne     7f
         call    9f
@@ -100,11 +101,38 @@
         jne     5f
         subw    $0, {LEFT}(%rax)
         js      5f
+        .ifeq   \kind
+        mov     {FRAME_NODE}(%r10), %r11
+        testb   $1, {FRAME_SP}(%r10)
+        jnz     10f
+        mov     {FRAME_BASE}(%r10), %r11
+10:     mov     %rsp, -80(%rsp)
+        mov     %r11, -80(%rsp)
+        mov     %rax, -80(%rsp)
+        mov     %r10, %fs:{FRAME}(%r9)
+        cmp     %rsp, {FRAME_SP}(%r10)
+        mov     -80(%rsp), %r11
+        mov     -80(%rsp), %r11
+        call    11f
+        .endif
         mov     -80(%rsp), %r11
 5:      mov     -80(%rsp), %r11
         mov     -80(%rsp), %r11
         mov     -72(%rsp), %rax
         ret
+        .ifeq   \kind
+11:     cmpq    $0, \slots+\slot(%rip)
+        je      3b
+        mov     %r9, -72(%rsp)
+        mov     \slots+{STATE}(%rip), %r9
+        mov     %r10, -72(%rsp)
+        mov     %fs:{FRAME}(%r9), %r10
+        cmp     %rsp, {FRAME_SP}(%r10)
+        mov     %r10, %fs:{FRAME}(%r9)
+        mov     -72(%rsp), %r11
+        mov     -72(%rsp), %r11
+        ret
+        .endif
 6:      addw    $1, {LEFT}(%rax)
 7:      mov     -24(%rsp), %rax
         mov     \slots+{ID_BASE}(%rip), %r11d
