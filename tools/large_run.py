@@ -81,8 +81,8 @@ class Rank:
     def partner(self, node, rank, messages, size, waited):
         ticks = int(waited * TICKS_PER_S)
         first = self.cold[node][0]
-        self.peers.append(record(64, p0=("I", rank), p4=("I", first), p8=("Q", messages), p16=("Q", messages), p24=("Q", 2 * messages * size),
-                                 p32=("Q", messages * 4000), p40=("Q", ticks), p56=("Q", ticks)))
+        self.peers.append(record(128, p0=("I", rank), p4=("I", first), p8=("Q", messages), p16=("Q", messages), p24=("Q", 2 * messages * size),
+                                 p32=("Q", messages * 4000), p40=("Q", ticks), p56=("Q", ticks), p76=("I", messages), p108=("I", messages)))
         self.cold[node][0] = len(self.peers)
         self.cold[node][2] += 2 * messages
         self.cold[node][3] += 2 * messages * size
@@ -117,7 +117,7 @@ class Rank:
         begin, end = 1_000, 1_000 + int(LIFE_S * TICKS_PER_S)
         origin = 1_790_000_000_000_000_000
         header = bytearray(record(
-            512, p8=("I", 2), p12=("I", 2), p16=("I", 1000 + self.number), p20=("I", 999), p24=("I", 1), p28=("I", len(identities)),
+            512, p8=("I", 3), p12=("I", 2), p16=("I", 1000 + self.number), p20=("I", 999), p24=("I", 1), p28=("I", len(identities)),
             p32=("I", self.number + 1), p36=("I", self.ranks), p40=("I", 1), p44=("I", 2), p48=("Q", begin), p56=("Q", origin),
             p64=("Q", end), p72=("Q", origin + int(LIFE_S * 1e9)), p80=("Q", begin + TICKS_PER_S), p88=("Q", end - TICKS_PER_S),
             p112=("Q", 40 * 256), p120=("Q", 100), p128=("Q", 100 * 6000), p136=("Q", 100 * 6000 * 6000)))

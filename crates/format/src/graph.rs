@@ -11,7 +11,7 @@
 //!   +NODES          Node, 64 bytes each: the hot line, written by probes
 //!   +COLD_NODES     ColdNode, 64 bytes each, same index: waits, corrections, messages
 //!   +BATCHES        BatchRecord, 1024 bytes each: for nodes that are short and frequent; between them CompanyRecords of the same size
-//!   +PEERS          PeerRecord, 64 bytes each: messages by partner
+//!   +PEERS          PeerRecord, 128 bytes each: messages by partner, and their sizes
 //! ```
 //!
 //! What always holds: every counter is an aligned word with a single writer, its thread; a record counts as
@@ -23,18 +23,22 @@
 //! [`COST_UNIT`]ths of a tick.
 
 mod batches;
+mod sizes;
 
 use core::mem::size_of;
 
 use crate::record::record;
 
 pub use batches::{BatchRecord, BatchSums, COMPANY_UNIT, CompanyRecord, SAMPLE};
+pub use sizes::{SIZE_CLASSES, most_of_class, size_class};
 
 /// First bytes of a graph file.
 pub const MAGIC: [u8; 8] = *b"TAREGRPH";
 /// Version of this layout. What a release has written stays readable; version 1 numbered several layouts that none has written, so that
 /// nobody can tell which of them a file has, and is refused.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
+/// The oldest version that is read. It differs from the present one in its peer records alone.
+pub const OLDEST_VERSION: u32 = 2;
 
 /// Bytes before the first arena.
 pub const HEADER_AREA: u64 = 64 << 10;
@@ -389,12 +393,15 @@ record! {
     }
 }
 
+/// Bytes of a [`PeerRecord`] of [`OLDEST_VERSION`], which ends before the sizes.
+pub const PEER_WITHOUT_SIZES: usize = 64;
+
 /// Added to [`PeerRecord::peer`] where the waits are those of sends.
 pub const PEER_HELD: u32 = 1 << 31;
 
 record! {
     /// Messages between this location and one partner, under one node.
-    PeerRecord, 64 {
+    PeerRecord, 128 {
         /// Rank of the partner in `MPI_COMM_WORLD`; with [`PEER_HELD`] the record has what sends to it waited until it received.
         0 peer: u32,
         /// Index plus one of the node's next record; 0 at the end.
@@ -413,6 +420,10 @@ record! {
         48 delay_gain: i64,
         /// Ticks waited for it in virtual time.
         56 virtual_wait: u64,
+        /// Messages sent to it by [`size_class`]; as many as the word holds at the most.
+        64 sent_sizes: [u32; SIZE_CLASSES],
+        /// Messages received from it, likewise.
+        96 received_sizes: [u32; SIZE_CLASSES],
     }
 }
 

@@ -3,6 +3,7 @@
 mod support;
 
 use support::{Mpi, Program};
+use tare_format::graph::PEER_HELD;
 
 macro_rules! on_both {
     ($($name:ident $file:literal;)*) => {
@@ -88,6 +89,28 @@ fn bytes_and_partners_of_accesses_to_windows_are_counted() {
         assert_eq!(counted("MPI_Accumulate"), (40, 10, 1, 10, 0), "{}", mpi.name());
         assert_eq!(counted("MPI_Put"), (4, 1, 1, 1, 0), "{}", mpi.name());
         assert_eq!(counted("MPI_Fetch_and_op"), (20, 10, 0, 5, 5), "{}", mpi.name());
+    }
+}
+
+#[test]
+fn messages_are_counted_by_size_each_way() {
+    for mpi in BOTH {
+        let run = Program::compile(mpi, "sizes.c").check(&[]);
+        for process in &run.processes {
+            let peers = &process.locations[0].peers;
+            // Beside it may stand what sends to the partner waited.
+            let sizes = |name: &str| {
+                let first = peers.get(process.cold(name)[0].first_peer as usize - 1);
+                let all = std::iter::successors(first, |peer| peers.get((peer.next as usize).checked_sub(1)?));
+                all.filter(|peer| peer.peer & PEER_HELD == 0).map(|peer| (peer.sent_sizes, peer.received_sizes)).next().expect("a partner")
+            };
+            let (each, none) = ([2, 2, 0, 2, 1, 0, 0, 0], [0; 8]);
+            assert_eq!(sizes("MPI_Isend"), (each, none), "{}", mpi.name());
+            assert_eq!(sizes("MPI_Wait"), (none, each), "{}", mpi.name());
+            let (small, large) = ([2, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 2, 0, 0, 0, 0]);
+            let both = if process.header.rank_plus_one == 1 { (large, small) } else { (small, large) };
+            assert_eq!(sizes("MPI_Sendrecv"), both, "{}", mpi.name());
+        }
     }
 }
 

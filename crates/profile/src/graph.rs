@@ -11,8 +11,8 @@ use std::collections::HashMap;
 
 use tare_format::description::{DescriptionError, RegionKind};
 use tare_format::graph::{
-    ARENA, COST_UNIT, HEADER_AREA, Header, ImageRecord, LocationRecord, MAX_LOCATIONS, NOT_SAID, ProcessState, SWITCH_TABLE, SWITCHES, SwitchRecord,
-    ThreadWords, Why,
+    ARENA, COST_UNIT, HEADER_AREA, Header, ImageRecord, LocationRecord, MAX_LOCATIONS, NOT_SAID, OLDEST_VERSION, ProcessState, SWITCH_TABLE,
+    SWITCHES, SwitchRecord, ThreadWords, Why,
 };
 use tare_format::metrics::{METRICS, MOST as MOST_METRICS, MetricsRecord};
 use tare_format::names::{BEYOND, MOST_REGIONS, MOST_TEXT, NAMES, NamedRegion, NamesRecord, REGIONS, TEXTS};
@@ -66,6 +66,7 @@ pub(crate) fn read(file: &GraphFile<'_>, regions: &mut RegionTable<'_>, extent: 
         met: Vec::new(),
         damaged: 0,
         peers_read: 0,
+        has_sizes: header.version != OLDEST_VERSION,
         names: None,
         metrics: HashMap::new(),
         values: None,
@@ -138,6 +139,8 @@ struct Reader<'a, 'd> {
     damaged: u64,
     /// Of the location that is being read.
     peers_read: u32,
+    /// Its peer records have sizes of messages.
+    has_sizes: bool,
     executable: String,
     /// Where the arena with names begins, and what stands at its head.
     names: Option<(u64, NamesRecord)>,

@@ -26,4 +26,6 @@ pub use name::Name;
 pub use region::{Region, described};
 /// Parts of the format that appear in the model as they are.
 pub use tare_format::description::RegionKind;
-pub use tare_format::graph::{BatchSums, COST_UNIT, DelayModel, MOST_CLOCK_DOUBT_NS, MpiLibrary, ThreadWords, Why};
+pub use tare_format::graph::{
+    BatchSums, COST_UNIT, DelayModel, MOST_CLOCK_DOUBT_NS, MpiLibrary, SIZE_CLASSES, ThreadWords, Why, most_of_class, size_class,
+};

@@ -1,6 +1,6 @@
 //! The types of the model. Times are in ticks of the process they belong to; [`Clock`] turns them into seconds.
 
-use tare_format::graph::{BatchSums, DelayModel, MpiLibrary, Why};
+use tare_format::graph::{BatchSums, DelayModel, MpiLibrary, SIZE_CLASSES, Why};
 
 use crate::clock::{Clock, Span};
 use crate::graph::{self, ReadError};
@@ -590,4 +590,8 @@ pub struct Peer {
     pub virtual_held: u64,
     /// Delay gained from it, ticks.
     pub delay_gain: i64,
+    /// Messages sent to it by [`crate::size_class`]; those that are in none were not counted by size.
+    pub sent_sizes: [u64; SIZE_CLASSES],
+    /// Messages received from it, likewise.
+    pub received_sizes: [u64; SIZE_CLASSES],
 }

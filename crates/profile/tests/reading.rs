@@ -4,7 +4,7 @@ mod support;
 
 use proptest::prelude::*;
 use support::{GraphFile, descriptions, sample};
-use tare_format::graph::{ARENA, FRAMES, HEADER_AREA, NODES, VERSION};
+use tare_format::graph::{ARENA, FRAMES, HEADER_AREA, NODES, OLDEST_VERSION, PEER_WITHOUT_SIZES, VERSION};
 use tare_profile::{Extent, GraphFile as Given, Live, LiveThread, MpiLibrary, Profile, ProfileError, ReadError, RegionKind, State, ThreadWords};
 
 fn read(graphs: &[(&str, &[u8])]) -> Result<Profile, ProfileError> {
@@ -43,10 +43,14 @@ fn calls_are_exact_in_the_middle_of_a_batch_that_is_off() {
 
 #[test]
 fn partners_are_listed_in_their_order() {
-    let profile = read(&[("a.graph", &sample().0)]).expect("a sound file");
+    let mut file = sample();
+    let profile = read(&[("a.graph", &file.sizes(0, 5, 7).0)]).expect("a sound file");
     let receive = &profile.locations[0].nodes[4];
     let peers: Vec<(u32, u64)> = receive.exchanged().peers.iter().map(|peer| (peer.rank, peer.bytes)).collect();
     assert_eq!(peers, [(0, 64), (3, 8)]);
+    let sizes = |peer: usize| (receive.exchanged().peers[peer].sent_sizes, receive.exchanged().peers[peer].received_sizes);
+    assert_eq!(sizes(0), ([5, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0, 7]));
+    assert_eq!(sizes(1), ([0; 8], [0; 8]));
     assert_eq!((receive.tool_ticks, receive.exchanged().delay_gain), (300, -40));
 }
 
@@ -147,6 +151,17 @@ fn regions_without_a_description_keep_their_numbers_and_their_figures() {
     let profile = Profile::read(&[("a.graph", &sample().0)], &[]).expect("a sound file");
     let busy = &profile.locations[0].nodes[2];
     assert_eq!((&*profile.region_of(busy).name, busy.exclusive), ("[region 2 without description]", 20_000));
+}
+
+#[test]
+fn partners_of_the_oldest_version_have_no_sizes() {
+    let mut file = sample();
+    file.u32(8, OLDEST_VERSION).peer_at(PEER_WITHOUT_SIZES as u64, 3, 0, 8);
+    let profile = read(&[("a.graph", &file.0)]).expect("a sound file");
+    let peers = &profile.locations[0].nodes[4].exchanged().peers;
+    assert_eq!(peers.iter().map(|peer| (peer.rank, peer.bytes)).collect::<Vec<_>>(), [(0, 64), (3, 8)]);
+    assert!(peers.iter().all(|peer| peer.sent_sizes == [0; 8] && peer.received_sizes == [0; 8]));
+    assert_eq!(profile.processes[0].damaged_records, 0);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 import { alone, byteSize, columnFor, count, exactCount, plain, plural } from "./numbers.js";
 import { inTurn } from "./columns.js";
 import { NONE } from "./model.js";
+import { histogram } from "./sizes.js";
 import { byId, choice, colour, element, figures, numberEvery, prepare, sequential, textWidth } from "./dom.js";
 
 const METRICS = [["wait", "waiting of receivers"], ["sender_wait", "waiting of senders"], ["bytes", "bytes"], ["messages", "messages"], ["transmission", "transmission time"]];
@@ -41,6 +42,7 @@ export class Matrix {
     this.canvas = element("canvas", { role: "img", onclick: (event) => this.click(event), onmousemove: (event) => this.hover(event) });
     this.status = element("p", { class: "line", id: "messages-line" });
     this.list = element("div", { class: "list", tabindex: 0, role: "region", "aria-label": "Pairs of ranks" });
+    this.sizes = element("div", { class: "sizes" });
     const metric = choice("Shown", METRICS, this.metric, (value) => {
       this.metric = value;
       this.draw();
@@ -53,7 +55,7 @@ export class Matrix {
       matrix.per_row > 1 ? `A row and a column are ${matrix.per_row} ranks each.` : "",
       new Set(this.model.strings.hosts).size > 1 ? "What senders wait for receivers on other machines is not known: it stands under MPI at work." : "",
     ].filter(Boolean);
-    section.append(element("div", { class: "bar" }, metric, scale), element("p", { class: "muted", hidden: !notes.length }, notes.join(" ")), element("div", { class: "matrix" }, element("div", { class: "frame square" }, this.canvas), this.list), this.status);
+    section.append(element("div", { class: "bar" }, metric, scale), element("p", { class: "muted", hidden: !notes.length }, notes.join(" ")), element("div", { class: "matrix" }, element("div", { class: "frame square" }, this.canvas), this.list), this.status, this.sizes);
     this.model.listen((changed) => changed.some((key) => ["values", "region", "ranks", "theme"].includes(key)) && this.draw());
     window.addEventListener("resize", () => this.draw());
     this.draw();
@@ -220,6 +222,20 @@ export class Matrix {
     const all = element("button", { type: "button", onclick: () => this.choose(null) }, "all");
     const caption = this.cell ? [`${this.about(pairs !== this.pairs)}, in the chosen cell${more} `, all] : [`${this.about(pairs !== this.pairs)}${more}`];
     this.list.replaceChildren(figures(caption, head, rows));
+    this.drawSizes(pairs, order);
+  }
+
+  /** Of what size the messages are: of all that is shown, of the chosen cell, or of the pairs of the selected ranks. */
+  drawSizes(pairs, order) {
+    const { model, matrix, cell, shown } = this;
+    const { ranks, region } = model.state;
+    const inCell = (index) => !cell || (shown.from[index] === cell.from && shown.to[index] === cell.to);
+    const ofRegion = shown !== this.cells ? ` in ${model.name(region)}` : "";
+    const ofRanks = ranks.length ? ` of ${model.rankText()}` : "";
+    const isPart = ranks.length && matrix.pairs_in_all > matrix.pairs.rows;
+    const about = `Sizes of messages${ofRanks}${ofRegion}${cell ? ", in the chosen cell" : ""}${isPart ? ", of the pairs that are listed" : ""}`;
+    const cells = Array.from({ length: shown.rows }, (_, index) => index).filter(inCell);
+    this.sizes.replaceChildren(ranks.length ? histogram(about, pairs, order, matrix.sizes) : histogram(about, shown, cells, matrix.sizes));
   }
 
   choose(cell) {

@@ -42,7 +42,7 @@ pub struct Source {
 
 /// The style, and the scripts in the order in which they build on each other.
 const STYLE: &str = include_str!("../page/page.css");
-const SCRIPTS: [&str; 22] = [
+const SCRIPTS: [&str; 23] = [
     include_str!("../page/numbers.js"),
     include_str!("../page/columns.js"),
     include_str!("../page/model.js"),
@@ -57,6 +57,7 @@ const SCRIPTS: [&str; 22] = [
     include_str!("../page/sandwich-layout.js"),
     include_str!("../page/sandwich.js"),
     include_str!("../page/heat.js"),
+    include_str!("../page/sizes.js"),
     include_str!("../page/matrix.js"),
     include_str!("../page/question.js"),
     include_str!("../page/detail.js"),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tare_compensate::whole::{Classes, WaitPlace};
 use tare_compensate::{CompensatedNode, Figure, Mark};
-use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node};
+use tare_profile::{Clock, DelayModel, Location, MpiLibrary, Node, SIZE_CLASSES, most_of_class};
 
 use crate::budget::Spent;
 use crate::layout::{Glyphs, NO_BREAK};
@@ -443,6 +443,23 @@ struct PeerDocument {
     wait: WaitDocument,
     /// What sends to it waited until it received.
     send_wait: WaitDocument,
+    /// The classes of sizes that have messages.
+    sizes: Vec<SizeDocument>,
+}
+
+#[derive(Serialize)]
+struct SizeDocument {
+    /// Bytes of the largest message of the class; the last class has no end.
+    most_bytes: Option<u64>,
+    sent: u64,
+    received: u64,
+}
+
+impl SizeDocument {
+    fn all_of(peer: &tare_profile::Peer) -> Vec<Self> {
+        let of_class = |class: usize| Self { most_bytes: most_of_class(class), sent: peer.sent_sizes[class], received: peer.received_sizes[class] };
+        (0..SIZE_CLASSES).map(of_class).filter(|size| size.sent + size.received > 0).collect()
+    }
 }
 
 impl PeerDocument {
@@ -456,6 +473,7 @@ impl PeerDocument {
             transmission_s: seconds(peer.transmission),
             wait: WaitDocument { measured_s: seconds(peer.wait), compensated_s: seconds(peer.virtual_wait) },
             send_wait: WaitDocument { measured_s: seconds(peer.held), compensated_s: seconds(peer.virtual_held) },
+            sizes: SizeDocument::all_of(peer),
         }
     }
 }

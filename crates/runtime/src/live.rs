@@ -10,7 +10,8 @@
 use core::mem::{offset_of, size_of};
 use core::sync::atomic::{AtomicI16, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 use tare_format::graph::{
-    BatchRecord, BatchSums, CONTRADICTED, ColdNode, CompanyRecord, Frame, Header, ImageRecord, LocationRecord, Node, PeerRecord, SAMPLE, SwitchRecord,
+    BatchRecord, BatchSums, CONTRADICTED, ColdNode, CompanyRecord, Frame, Header, ImageRecord, LocationRecord, Node, PeerRecord, SAMPLE,
+    SIZE_CLASSES, SwitchRecord,
 };
 use tare_format::metrics::{MetricsRecord, ValuesRecord};
 use tare_format::names::{NamedRegion, NamesRecord};
@@ -339,6 +340,8 @@ live! {
         wait: AtomicU64,
         delay_gain: AtomicI64,
         virtual_wait: AtomicU64,
+        sent_sizes: [AtomicU32; SIZE_CLASSES],
+        received_sizes: [AtomicU32; SIZE_CLASSES],
     }
 }
 

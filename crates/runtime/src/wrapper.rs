@@ -33,8 +33,8 @@ use crate::slow;
 use crate::state::ThreadState;
 use crate::sys::SignalsBlocked;
 use crate::thread;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::Release};
-use tare_format::graph::{COST_UNIT, MAX_PEERS, PEER_HELD, PEERS, PeerRecord};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
+use tare_format::graph::{COST_UNIT, MAX_PEERS, PEER_HELD, PEERS, PeerRecord, SIZE_CLASSES, size_class};
 use tare_format::ids::{Rank, RegionId, Ticks};
 
 /// The calling thread, set up for recording. It cannot leave its thread.
@@ -263,6 +263,10 @@ impl Open {
         add(&record.wait, exchange.wait);
         add(&record.virtual_wait, exchange.virtual_wait);
         add_signed(&record.delay_gain, exchange.delay_gain);
+        if let Some(size) = exchange.bytes.checked_div(exchange.sent + exchange.received) {
+            add_sizes(&record.sent_sizes, exchange.sent, size);
+            add_sizes(&record.received_sizes, exchange.received, size);
+        }
     }
 
     /// Adds what a send to one partner waited until that received.
@@ -319,6 +323,13 @@ impl Open {
         self.cold().first_peer.store(index + 1, Release);
         Some(index)
     }
+}
+
+/// Counts messages of one size. The only writer is the calling thread, and no MPI call may interrupt another one.
+fn add_sizes(classes: &[AtomicU32; SIZE_CLASSES], messages: u64, size: u64) {
+    let class = &classes[size_class(size)];
+    let count = u64::from(class.load(Relaxed)) + messages;
+    class.store(u32::try_from(count).unwrap_or(u32::MAX), Relaxed);
 }
 
 /// What passed between this location and one partner in one call. Added field by field to the

@@ -102,9 +102,10 @@ fn check_location(arena: &[u8]) {
     let mut sent = vec![0; 70];
     let mut next = cold.first_peer;
     while let Some(index) = next.checked_sub(1) {
-        let peer = PeerRecord::from_bytes(at(PEERS, index as usize)).expect("a partner");
+        let peer = PeerRecord::from_bytes(&arena[PEERS as usize + PeerRecord::SIZE * index as usize..]).expect("a partner");
         sent[peer.peer as usize] += peer.sent;
         assert_eq!((peer.bytes, peer.wait), (8 * peer.sent, 5 * peer.sent));
+        assert_eq!((u64::from(peer.sent_sizes[0]), peer.sent_sizes[1..].iter().sum::<u32>(), peer.received_sizes), (peer.sent, 0, [0; 8]));
         next = peer.next;
     }
     assert!(sent.iter().enumerate().all(|(rank, &sent)| sent == if rank < 30 { 2 } else { 1 }));

@@ -158,7 +158,8 @@ fn watch(reader: &mut Reader, interval: &mut Interval) -> Result<(), Failure> {
     let mut app = App::default();
     app.read(reader.read_first()?);
     let mut terminal = ratatui::try_init().map_err(|error| no_screen(&error))?;
-    let outcome = follow(reader, interval, &mut app, &mut terminal);
+    // Where a terminal has one screen alone, what stood on it is still there.
+    let outcome = terminal.clear().map_err(|error| no_screen(&error)).and_then(|()| follow(reader, interval, &mut app, &mut terminal));
     ratatui::restore();
     outcome
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-use tare_profile::{Location, Node, Profile, RegionIndex, RegionKind, State};
+use tare_profile::{Location, Node, Profile, RegionIndex, RegionKind, SIZE_CLASSES, State};
 
 use crate::figure::Figure;
 use crate::whole::starts_or_ends_mpi;
@@ -21,6 +21,8 @@ pub struct Exchange {
     pub messages: u64,
     /// Bytes.
     pub bytes: u64,
+    /// Of these messages, those of each class of sizes ([`tare_profile::size_class`]).
+    pub sizes: [u64; SIZE_CLASSES],
     /// Seconds between sending and the end of receiving.
     pub transmission_s: f64,
     /// Seconds that the receiver waited, as measured.
@@ -31,6 +33,24 @@ pub struct Exchange {
     pub measured_sender_wait_s: f64,
     /// The same, compensated.
     pub sender_wait_s: f64,
+}
+
+impl Exchange {
+    /// Adds what went another way, or in another place.
+    pub fn add(&mut self, other: &Self) {
+        self.messages += other.messages;
+        self.bytes += other.bytes;
+        add_sizes(&mut self.sizes, &other.sizes);
+        self.transmission_s += other.transmission_s;
+        self.measured_wait_s += other.measured_wait_s;
+        self.wait_s += other.wait_s;
+        self.measured_sender_wait_s += other.measured_sender_wait_s;
+        self.sender_wait_s += other.sender_wait_s;
+    }
+}
+
+fn add_sizes(sums: &mut [u64; SIZE_CLASSES], sizes: &[u64; SIZE_CLASSES]) {
+    sums.iter_mut().zip(sizes).for_each(|(sum, size)| *sum += size);
 }
 
 /// What each rank received from each other, sorted by sender and receiver.
@@ -60,7 +80,7 @@ pub fn exchanges_by_region(profile: &Profile, compensated: &Compensated) -> Vec<
 /// What each rank received from each other, for each of the keys that a node has.
 fn joined<K: Copy + Ord + Hash>(profile: &Profile, compensated: &Compensated, keys: impl Fn(&Location, usize) -> Vec<K>) -> Vec<(K, Exchange)> {
     let mut received: HashMap<(K, u32, u32), Exchange> = HashMap::new();
-    let mut sent: HashMap<(K, u32, u32), (u64, u64)> = HashMap::new();
+    let mut sent: HashMap<(K, u32, u32), Exchange> = HashMap::new();
     let is_compensated = compensated.mode == Mode::Parallel;
     for location in &profile.locations {
         let process = profile.process_of(location);
@@ -74,6 +94,7 @@ fn joined<K: Copy + Ord + Hash>(profile: &Profile, compensated: &Compensated, ke
                     let cell = received.entry((key, peer.rank, own)).or_default();
                     cell.messages += peer.received;
                     cell.bytes += bytes(peer.received);
+                    add_sizes(&mut cell.sizes, &peer.received_sizes);
                     cell.transmission_s += seconds(peer.transmission);
                     cell.measured_wait_s += seconds(peer.wait);
                     cell.wait_s += seconds(if is_compensated { peer.virtual_wait } else { peer.wait });
@@ -85,15 +106,17 @@ fn joined<K: Copy + Ord + Hash>(profile: &Profile, compensated: &Compensated, ke
                 }
                 if peer.sent > 0 {
                     let cell = sent.entry((key, own, peer.rank)).or_default();
-                    *cell = (cell.0 + peer.sent, cell.1 + bytes(peer.sent));
+                    cell.messages += peer.sent;
+                    cell.bytes += bytes(peer.sent);
+                    add_sizes(&mut cell.sizes, &peer.sent_sizes);
                 }
             }
         }
     }
-    for (pair, (messages, bytes)) in sent {
+    for (pair, sent) in sent {
         let cell = received.entry(pair).or_default();
         if cell.messages == 0 {
-            (cell.messages, cell.bytes) = (messages, bytes);
+            (cell.messages, cell.bytes, cell.sizes) = (sent.messages, sent.bytes, sent.sizes);
         }
     }
     let mut all: Vec<(K, Exchange)> = received.into_iter().map(|((key, from, to), cell)| (key, Exchange { from, to, ..cell })).collect();

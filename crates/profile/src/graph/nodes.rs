@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use tare_format::description::RegionKind;
 use tare_format::graph::{
     BATCHES, BatchRecord, BatchSums, COLD_NODES, ColdNode, CompanyRecord, LocationRecord, MAX_BATCHES, MAX_NODES, MAX_PEERS, NODE_FOLDED, NODE_HOOK,
-    NODE_LEAF, NODE_OVERFLOW, NODE_USER, NODES, Node as RawNode, PEER_HELD, PEERS, PeerRecord,
+    NODE_LEAF, NODE_OVERFLOW, NODE_USER, NODES, Node as RawNode, PEER_HELD, PEER_WITHOUT_SIZES, PEERS, PeerRecord,
 };
 use tare_format::metrics::{VALUES, ValuesRecord};
 
@@ -246,7 +246,8 @@ impl Reader<'_, '_> {
     /// A list of partners. Each record belongs to one list, so all lists of a location together are no
     /// longer than its table, in damaged files too.
     fn peers(&mut self, arena: u64, first: u32, location: &LocationRecord) -> Vec<Peer> {
-        let count = location.peers.min(MAX_PEERS);
+        let most = if self.has_sizes { MAX_PEERS } else { MAX_PEERS * (PeerRecord::SIZE / PEER_WITHOUT_SIZES) as u32 };
+        let count = location.peers.min(most);
         let (mut peers, mut held) = (Vec::new(), Vec::new());
         let mut place = first;
         while let Some(index) = place.checked_sub(1) {
@@ -255,9 +256,7 @@ impl Reader<'_, '_> {
                 break;
             }
             self.peers_read += 1;
-            let Some(raw) = self.record(arena + PEERS, u64::from(index), PeerRecord::SIZE, PeerRecord::from_bytes) else {
-                break;
-            };
+            let Some(raw) = self.peer_record(arena, index) else { break };
             if raw.peer & PEER_HELD == 0 {
                 peers.push(peer(&raw));
             } else {
@@ -267,6 +266,17 @@ impl Reader<'_, '_> {
         }
         add_held(&mut peers, &held);
         peers
+    }
+
+    fn peer_record(&mut self, arena: u64, index: u32) -> Option<PeerRecord> {
+        if self.has_sizes {
+            return self.record(arena + PEERS, u64::from(index), PeerRecord::SIZE, PeerRecord::from_bytes);
+        }
+        self.record(arena + PEERS, u64::from(index), PEER_WITHOUT_SIZES, |bytes| {
+            let mut whole = [0; PeerRecord::SIZE];
+            whole[..PEER_WITHOUT_SIZES].copy_from_slice(bytes.get(..PEER_WITHOUT_SIZES)?);
+            PeerRecord::from_bytes(&whole)
+        })
     }
 }
 
@@ -307,5 +317,7 @@ fn peer(raw: &PeerRecord) -> Peer {
         held: 0,
         virtual_held: 0,
         delay_gain: raw.delay_gain,
+        sent_sizes: raw.sent_sizes.map(u64::from),
+        received_sizes: raw.received_sizes.map(u64::from),
     }
 }

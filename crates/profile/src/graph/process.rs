@@ -1,6 +1,8 @@
 //! What a file says of its process.
 
-use tare_format::graph::{CLOCK_ADDITIONS, DelayModel, Header, IMAGE_TABLE, IMAGES, ImageRecord, MAGIC, MpiLibrary, ProcessState, SWITCHES, VERSION};
+use tare_format::graph::{
+    CLOCK_ADDITIONS, DelayModel, Header, IMAGE_TABLE, IMAGES, ImageRecord, MAGIC, MpiLibrary, OLDEST_VERSION, ProcessState, SWITCHES, VERSION,
+};
 
 use super::{ReadError, cost, record, text};
 use crate::clock::{Clock, Span};
@@ -13,7 +15,7 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header, ReadError> {
         _ => return Err(ReadError::NotAGraph),
     }
     let header = Header::from_bytes(bytes).ok_or(ReadError::Short)?;
-    if header.version != VERSION {
+    if !(OLDEST_VERSION..=VERSION).contains(&header.version) {
         return Err(ReadError::UnknownVersion { found: header.version, known: VERSION });
     }
     Ok(header)

@@ -1,16 +1,16 @@
 //! Writes graph files as a process would, field by field at the offsets of the format.
 
 use tare_format::description::{Description, FLAG_LEAF, Region, RegionKind};
-use tare_format::graph::{BATCHES, COLD_NODES, HEADER_AREA, IMAGE_TABLE, MAGIC, NODES, PEERS};
+use tare_format::graph::{BATCHES, COLD_NODES, HEADER_AREA, IMAGE_TABLE, MAGIC, NODES, PEERS, PeerRecord, VERSION};
 
 /// The bytes of a graph file under construction.
 pub(crate) struct GraphFile(pub(crate) Vec<u8>);
 
 impl GraphFile {
-    /// A file of version 2 with one arena, which ends behind what is written last.
+    /// A file of the present version with one arena, which ends behind what is written last.
     pub(crate) fn new() -> Self {
         let mut file = Self(Vec::new());
-        file.bytes(0, &MAGIC).u32(8, 2).u32(24, 1).u32(28, 2);
+        file.bytes(0, &MAGIC).u32(8, VERSION).u32(24, 1).u32(28, 2);
         file.u64(48, 1_000).u64(56, 5_000_000_000).u64(64, 2_000_001_000).u64(72, 6_000_000_000);
         file.bytes(256, b"n01").bytes(320, b"/usr/bin/app");
         file
@@ -69,8 +69,19 @@ impl GraphFile {
     }
 
     pub(crate) fn peer(&mut self, index: u64, rank: u32, next: u32, bytes: u64) -> &mut Self {
-        let at = HEADER_AREA + PEERS + 64 * index;
+        self.peer_at(PeerRecord::SIZE as u64 * index, rank, next, bytes).sizes(index, 0, 0)
+    }
+
+    /// The same at a place in the table.
+    pub(crate) fn peer_at(&mut self, place: u64, rank: u32, next: u32, bytes: u64) -> &mut Self {
+        let at = HEADER_AREA + PEERS + place;
         self.u32(at, rank).u32(at + 4, next).u64(at + 24, bytes).u64(at + 56, 0)
+    }
+
+    /// Messages of the smallest sizes sent to a partner, and those of the largest ones received from it.
+    pub(crate) fn sizes(&mut self, peer: u64, sent: u32, received: u32) -> &mut Self {
+        let at = HEADER_AREA + PEERS + PeerRecord::SIZE as u64 * peer;
+        self.u32(at + 64, sent).u32(at + 124, received)
     }
 }
 

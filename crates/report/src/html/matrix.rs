@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tare_compensate::whole::Exchange;
-use tare_profile::RegionIndex;
+use tare_profile::{RegionIndex, SIZE_CLASSES, most_of_class};
 
 use super::columns::Table;
 
@@ -11,6 +11,9 @@ use super::columns::Table;
 const MOST_ROWS: u32 = 512;
 /// Pairs that are carried beside blocks.
 const MOST_PAIRS: usize = 20_000;
+
+/// Names of the columns with messages by size.
+const SIZES: [&str; SIZE_CLASSES] = ["size_0", "size_1", "size_2", "size_3", "size_4", "size_5", "size_6", "size_7"];
 
 /// What the matrix shows.
 #[derive(serde::Serialize, Default)]
@@ -27,6 +30,8 @@ pub(super) struct Matrix {
     of_regions: Table,
     /// Pairs of regions that are left out.
     left_out: usize,
+    /// The most bytes of a message of each class of sizes; the last class has no end.
+    sizes: Vec<u64>,
 }
 
 impl Matrix {
@@ -36,13 +41,7 @@ impl Matrix {
         for exchange in exchanges {
             let (from, to) = (exchange.from / per_row, exchange.to / per_row);
             let block = blocks.entry((from, to)).or_insert(Exchange { from, to, ..Exchange::default() });
-            block.messages += exchange.messages;
-            block.bytes += exchange.bytes;
-            block.transmission_s += exchange.transmission_s;
-            block.measured_wait_s += exchange.measured_wait_s;
-            block.wait_s += exchange.wait_s;
-            block.measured_sender_wait_s += exchange.measured_sender_wait_s;
-            block.sender_wait_s += exchange.sender_wait_s;
+            block.add(exchange);
         }
         let blocks: Vec<Exchange> = blocks.into_values().collect();
         let mut pairs = exchanges.to_vec();
@@ -67,6 +66,7 @@ impl Matrix {
             cells: table(&blocks),
             pairs: table(&pairs),
             pairs_in_all: exchanges.len(),
+            sizes: (0..SIZE_CLASSES).filter_map(most_of_class).collect(),
         }
     }
 }
@@ -79,7 +79,7 @@ fn heaviest_by_wait(mut pairs: Vec<Exchange>, most: usize) -> Vec<Exchange> {
 
 fn table(exchanges: &[Exchange]) -> Table {
     let all = || exchanges.iter();
-    Table::new(exchanges.len())
+    let table = Table::new(exchanges.len())
         .u32("from", all().map(|exchange| exchange.from))
         .u32("to", all().map(|exchange| exchange.to))
         .whole("messages", all().map(|exchange| exchange.messages))
@@ -88,5 +88,8 @@ fn table(exchanges: &[Exchange]) -> Table {
         .rough("measured_wait", all().map(|exchange| exchange.measured_wait_s))
         .rough("wait", all().map(|exchange| exchange.wait_s))
         .rough("measured_sender_wait", all().map(|exchange| exchange.measured_sender_wait_s))
-        .rough("sender_wait", all().map(|exchange| exchange.sender_wait_s))
+        .rough("sender_wait", all().map(|exchange| exchange.sender_wait_s));
+    // Most runs have messages of few sizes.
+    let met = (0..SIZE_CLASSES).filter(|&class| all().any(|exchange| exchange.sizes[class] > 0));
+    met.fold(table, |table, class| table.whole(SIZES[class], all().map(move |exchange| exchange.sizes[class])))
 }

@@ -134,6 +134,42 @@ fn the_matrix_has_the_scale_that_fits_or_is_chosen() {
 }
 
 #[test]
+fn sizes_of_messages_follow_cell_region_and_ranks() {
+    let mut browser = Browser::start();
+    let mut profile = master_and_worker();
+    let back = tare_profile::Peer { rank: 0, received: 10, received_sizes: [0, 9, 0, 0, 0, 0, 0, 0], ..tare_profile::Peer::default() };
+    profile.locations[1].nodes[1].exchanged_mut().peers = vec![back];
+    profile.locations[0].nodes[2].exchanged_mut().peers[0].received_sizes = [0, 0, 0, 600, 0, 400, 0, 0];
+    browser.open(&made(&run(), &profile));
+    let sizes = "[...document.querySelectorAll('#messages .sizes caption, #messages .sizes tr')].map((part) => \
+         [...part.children].map((cell) => cell.textContent).join(' ') || part.textContent).join('; ')";
+    let shown = |browser: &mut Browser| browser.text(sizes).replace(['\u{202f}', '\u{a0}'], " ");
+    let head = "Size Messages Share";
+    assert_eq!(
+        shown(&mut browser),
+        format!(
+            "Sizes of messages; {head}; 64 B to 512 B 9 0.9 %; 512 B to 4.00 KiB 0 0 %; 4.00 KiB to 32.0 KiB 600 59.4 %; 32.0 KiB to 256 KiB 0 0 %; \
+             256 KiB to 2.00 MiB 400 39.6 %; not counted 1 0.1 %"
+        )
+    );
+    browser.value("tare.model.selectRegion([...tare.model.strings.names].indexOf('main'))");
+    assert!(shown(&mut browser).contains("Sizes of messages in main"), "{}", shown(&mut browser));
+    browser.value("tare.model.selectRegion([...tare.model.strings.names].indexOf('MPI_Recv'))");
+    assert_eq!(
+        shown(&mut browser),
+        format!("Sizes of messages in MPI_Recv; {head}; 4.00 KiB to 32.0 KiB 600 60.0 %; 32.0 KiB to 256 KiB 0 0 %; 256 KiB to 2.00 MiB 400 40.0 %")
+    );
+    browser.value("tare.model.change({ region: 0xffffffff, path: 0xffffffff })");
+    browser.value("tare.model.selectRanks('1')");
+    assert!(shown(&mut browser).starts_with("Sizes of messages of rank 1;"), "{}", shown(&mut browser));
+    browser.value("tare.model.selectRanks('')");
+    let wide = browser.number("document.querySelector('#messages canvas').clientWidth");
+    browser.click("#messages canvas", (0.02 + 40.0 / wide, 0.9));
+    assert!(shown(&mut browser).starts_with("Sizes of messages, in the chosen cell;"), "{}", shown(&mut browser));
+    is_quiet(&browser);
+}
+
+#[test]
 fn every_rank_has_a_bar_of_its_classes_and_beyond_a_few_every_bin() {
     let mut browser = Browser::start();
     browser.open(&made(&run(), &master_and_worker()));
