@@ -3,7 +3,8 @@
 //!
 //! A machine is told by the identity of its boot. In `MPI_Init` the lowest rank of each machine exchanges a few round trips with
 //! rank 0 and tells the others of its machine what it found. From then on every moment that arrives is held against the own
-//! clock: nothing arrives before it was sent.
+//! clock: nothing arrives before it was sent. Programs of sessions have no such moment, nor a communicator of all: their members find out
+//! whether they share a machine when they meet, and where they do not, the model is left that needs no clock.
 
 use crate::communicators::Comm;
 use crate::memory::word;
@@ -46,15 +47,10 @@ impl Clocks {
     /// Finds out whether there are several machines, and puts their clocks in line; all processes call this.
     pub(crate) fn agree(&self, session: &Session, world: &Comm) -> Option<()> {
         let shadow = world.shadow.filter(|_| world.size > 1)?;
-        let imitated = process::imitated_clock().filter(|imitated| i64::from(imitated.rank) == i64::from(world.rank));
-        if let Some(imitated) = imitated {
-            self.imitated.get_or_init(|| imitated);
-        }
+        self.imitate(world.rank);
         self.first.get_or_init(|| self.instant());
         let machine = self.machine(world.rank);
-        let (mine, mut extremes) = ([machine, !machine], [0_i64; 2]);
-        let (int64, max) = (session.handles.int64, session.handles.max);
-        session.ask(Id::MPI_Allreduce, [mine.as_ptr() as usize, extremes.as_mut_ptr() as usize, 2, int64, max, shadow])?;
+        let extremes = greatest(session, shadow, [machine, !machine])?;
         if extremes[0] == !extremes[1] {
             return Some(());
         }
@@ -75,6 +71,26 @@ impl Clocks {
         self.several.store(true, Ordering::Relaxed);
         self.doubt(all[2 * mine + 1]);
         Some(())
+    }
+
+    /// Processes meet that have sessions alone, so that nobody has put their clocks in line; all of them call this. If they are of several
+    /// machines, the clocks are as far apart as they are.
+    pub(crate) fn meet(&self, session: &Session, comm: &Comm) -> Option<()> {
+        let shadow = comm.shadow?;
+        self.imitate(comm.rank);
+        let (machine, now) = (self.machine(comm.rank), self.system_ns());
+        let extremes = greatest(session, shadow, [machine, !machine, now, -now])?;
+        if extremes[0] != !extremes[1] {
+            self.doubt(extremes[2] + extremes[3]);
+        }
+        Some(())
+    }
+
+    /// The process of this rank may be one whose clock is imitated.
+    fn imitate(&self, rank: i32) {
+        if let Some(imitated) = process::imitated_clock().filter(|imitated| i64::from(imitated.rank) == i64::from(rank)) {
+            self.imitated.get_or_init(|| imitated);
+        }
     }
 
     /// Names the machine of this process, which has this rank.
@@ -191,6 +207,14 @@ impl Clocks {
         let ns = process::monotonic_ns().cast_signed();
         self.imitated.get().map_or(ns, |imitated| ns + imitated.ahead_ns + ns / 1_000_000 * i64::from(imitated.ppm))
     }
+}
+
+/// The greatest of all processes' words.
+fn greatest<const N: usize>(session: &Session, shadow: usize, mine: [i64; N]) -> Option<[i64; N]> {
+    let mut all = [0_i64; N];
+    let (int64, max) = (session.handles.int64, session.handles.max);
+    session.ask(Id::MPI_Allreduce, [mine.as_ptr() as usize, all.as_mut_ptr() as usize, N, int64, max, shadow])?;
+    Some(all)
 }
 
 /// Words of all processes, in the order of their ranks.

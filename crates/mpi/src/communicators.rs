@@ -353,6 +353,10 @@ pub(crate) fn create(call: &mut Call<'_>, new: Position, from: Origin) -> Span {
     }
     session.communicators.add(session, made, gathering);
     if let Some(made) = session.communicators.get(made) {
+        if from == Origin::Groups && !lifecycle::has_world() {
+            // Where it fails, the library is broken anyway.
+            let _ = session.clocks.meet(session, &made);
+        }
         if !made.inter && session.set_base(made.handle, made.size) {
             lifecycle::note_rank(session.abi, made.handle);
         }
