@@ -15,13 +15,14 @@
 //! of what is done first no larger a part than of what is added to it, d = `twice − off`. How large a part that is depends on what is around
 //! the call. Where all of it takes no longer than counting does in a hot loop, nothing hides that: it begins a row of calls and returns anew, and takes
 //! 5/4 d. Where it takes twice as long and more, half of it hides in what the body leaves free: c = d / 2. Between them c goes from the one to the
-//! other. (On a Zen 5, counting takes 1.2 to 1.4 d around functions of an instruction or four, 1.7 d in a nest of them, and 0.3 to 0.6 around sums, loads
+//! other. (On a Zen 5, counting takes 1.2 to 1.4 d around functions of an instruction or four, 0.9 around one of a few more, 1.7 d in a nest of them, and 0.3 to 0.6 around sums, loads
 //! and chains of additions of 17 to 22 cycles.) The interval reaches further: behind branches that nothing predicts it is 1.5 d, and a loop that stores all the
 //! time may even be faster with it, by half of d. Of what was done again only in part, c is as many times that as counting is in a hot loop.
 //! What of d may be chance is left out.
 //!
 //! Means, not medians, because the work of a path may be uneven; winsorised, because a batch that met an
-//! interrupt says nothing about probes. But interrupts stretch overhead as they stretch work: the estimate is
+//! interrupt says nothing about probes. Or by calls, if that is less: the first batches are shorter, and what a path does first may take longer, as
+//! memory that is new does. But interrupts stretch overhead as they stretch work: the estimate is
 //! multiplied by the mean of all batches but the longest over the winsorised mean.
 //!
 //! What always holds: figures are in [`COST_UNIT`]ths of a tick, `low ≤ value ≤ high`, none is negative, and
@@ -37,10 +38,12 @@ const MOST_NOISE: f64 = 4.0;
 /// Counting costs so many times what doing it once more does, where what is around a call takes no longer, and where that is long.
 const BARE: f64 = 1.25;
 const HIDDEN: f64 = 0.5;
+/// Long is what takes so many times as long as counting in a hot loop; what takes that less once is not.
+const LONG: f64 = 2.0;
 /// It is taken to cost no more than so many times that.
-const MORE: f64 = 1.75;
+const MORE: f64 = 2.0;
 /// By so many times that it may have made a path faster, where it shows.
-const LESS: f64 = 0.5;
+pub const LESS: f64 = 0.5;
 /// No estimate is surer than so many ticks, about a core cycle: by as much moves what probes cost with where the code of a program lies.
 const LEAST_REACH: f64 = 0.7;
 /// Pairs are taken to cost together no more than so many times what they cost one by one.
@@ -232,7 +235,7 @@ fn counting_of(again: f64, error: f64, passed: f64, hot: HotCounting) -> Countin
     let whole = if is_known { (once / hot_again).max(1.0) } else { 1.0 };
     let sure = beyond_chance(again, error) * whole;
     let around = passed - BARE * sure;
-    let bareness = (2.0 - around / (hot_again * whole)).clamp(0.0, 1.0);
+    let bareness = (LONG - around / (hot_again * whole)).clamp(0.0, 1.0);
     let value = if is_known { sure * (HIDDEN + (BARE - HIDDEN) * bareness) } else { sure };
     Counting { value, less: value + LESS * sure, more: MORE * (again + 2.0 * error) * whole - value }
 }
@@ -297,7 +300,8 @@ impl Mean {
         let mean = values().sum::<f64>() / count;
         let spread = values().map(|value| (value - mean) * (value - mean)).sum::<f64>() / (count - 1.0).max(1.0);
         let kept = 1.0 - 2.0 * clipped as f64 / count;
-        Self { value: mean, variance: spread / (count * kept * kept), size }
+        let by_calls = sums.ticks as f64 * COST_UNIT as f64 / sums.calls.max(1) as f64;
+        Self { value: mean.min(by_calls), variance: spread / (count * kept * kept), size }
     }
 }
 
@@ -368,8 +372,8 @@ mod tests {
     #[test]
     fn the_cost_is_on_minus_off_plus_what_counting_costs() {
         let cost = estimate(&batches(&[20_000; 30]), &batches(&[9_000; 8]), &batches(&[9_500; 3]), UNKNOWN);
-        let (low, high) = (11_500 - 750 - LEAST, 11_500 + 375 + LEAST);
-        assert_eq!(cost, Some(Cost { value: 11_500, low, high, off_cost: 500, off_high: 875, again: 500, diverted: 0 }));
+        let (low, high) = (11_500 - 750 - LEAST, 11_500 + 500 + LEAST);
+        assert_eq!(cost, Some(Cost { value: 11_500, low, high, off_cost: 500, off_high: 1_000, again: 500, diverted: 0 }));
     }
 
     /// A molecular-dynamics code on a busy machine: calls of 5000 to 50 000 ticks, whose mean cost of a pair came
@@ -407,9 +411,9 @@ mod tests {
         let (on, off, twice) = (batches(&[20_000; 30]), batches(&[4_000; 8]), batches(&[6_000; 3]));
         let cost = |once| estimate(&on, &off, &twice, HotCounting { once, again: 2_000 }).expect("enough batches");
         let found = |cost: Cost| (cost.value, cost.low, cost.high, cost.off_cost, cost.off_high, cost.again);
-        assert_eq!(found(cost(1_500)), (18_500, 15_000 - LEAST, 19_500 + LEAST, 2_500, 3_500, 2_000));
+        assert_eq!(found(cost(1_500)), (18_500, 15_000 - LEAST, 20_000 + LEAST, 2_500, 4_000, 2_000));
         // Half of it is done again.
-        assert_eq!(found(cost(4_000)), (21_000, 14_000 - LEAST, 23_000 + LEAST, 5_000, 7_000, 2_000));
+        assert_eq!(found(cost(4_000)), (21_000, 14_000 - LEAST, 24_000 + LEAST, 5_000, 8_000, 2_000));
     }
 
     /// What is around the call takes as long as counting in a hot loop, once and a half as long, twice and ten times as long.
