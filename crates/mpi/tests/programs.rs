@@ -20,6 +20,7 @@ on_both! {
     locks_of_windows "rma.c";
     fortran_2008 "f08.f90";
     fortran_77 "mpifh.f90";
+    fortran_90 "usempi.f90";
     edges_of_the_interface "edges.c";
     threads "threads.c";
     requests_that_outlive_their_communicator "freed.c";
