@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use tare_image::{CfaRows, Image};
 
+use crate::Unit;
 use crate::fragments::{Fragment, Fragments, Named};
 use crate::jumps::Jumps;
 use crate::leads::Kind;
@@ -23,7 +24,7 @@ pub(crate) struct Groups {
     parent: Vec<usize>,
     /// Fragments whose start is reached from within their group: they are not where it is entered.
     branched: Vec<bool>,
-    /// Fragments that branch into the middle of others, and where.
+    /// Fragments that branch into others, and where: into their middle, or to a start that may turn out to be a part.
     shared: Vec<(usize, u64)>,
 }
 
@@ -60,9 +61,15 @@ impl Groups {
         }
     }
 
-    /// Instructions in the middle of functions that other functions branch to, sorted.
-    pub(crate) fn shared(&self, fragments: &Fragments) -> Vec<u64> {
-        let is_foreign = |&&(from, target): &&(usize, u64)| fragments.at(target).is_some_and(|to| self.root(to) != self.root(from));
+    /// Instructions in the middle of functions that other functions branch to, sorted; starts of parts are among them.
+    pub(crate) fn shared(&self, fragments: &Fragments, units: &[Unit]) -> Vec<u64> {
+        let mut begins = vec![false; fragments.list.len()];
+        for &first in units.iter().filter_map(|unit| unit.fragments.first()) {
+            begins.get_mut(first).into_iter().for_each(|one| *one = true);
+        }
+        let is_entry = |to: usize, target: u64| begins.get(to) == Some(&true) && fragments.list.get(to).is_some_and(|one| one.range.start == target);
+        let is_foreign =
+            |&&(from, target): &&(usize, u64)| fragments.at(target).is_some_and(|to| self.root(to) != self.root(from) && !is_entry(to, target));
         let mut shared: Vec<u64> = self.shared.iter().filter(is_foreign).map(|&(_, target)| target).collect();
         shared.sort_unstable();
         shared.dedup();
@@ -139,6 +146,7 @@ impl Joiner<'_, '_> {
             } else if fragment.named == Named::No && !fragment.traits.is_called {
                 if is_at_entry() {
                     users.entry(to).or_default().push(index);
+                    groups.shared.push((index, target));
                 } else if !is_thunk(self.image, fragment) {
                     below.push((index, to));
                 }

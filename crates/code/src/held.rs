@@ -23,7 +23,7 @@ use crate::record::FlowRecord;
 use crate::stretch::Stretch;
 use crate::sweep::Sweep;
 use crate::through::{Through, is_far, is_kept_by_calls};
-use crate::{Unit, behind_start, names, noreturn, slots};
+use crate::{Unit, behind_start, names, noreturn, slots, within};
 
 /// How many definitions deep a question may go.
 const DEPTH: usize = 8;
@@ -172,7 +172,7 @@ impl Finder<'_, '_> {
                 entries.insert(range.start);
             }
             entries.extend(behind_start(&self.sweep.called_inside, range));
-            entries.extend(behind_start(self.shared, range));
+            entries.extend(within(self.shared, range));
             entries.extend(names::entries_inside(self.image, range));
             entries.extend(behind_start(&self.sweep.labels, range).iter().filter(|label| !targets.contains(label)));
         }

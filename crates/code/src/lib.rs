@@ -168,7 +168,7 @@ impl Program {
         let groups = group::group(image, &fragments, &sweep, &jumps);
         let units = units(image, &fragments, &groups);
         let mut jumps = jumps::by_unit(image, &fragments, &sweep, &units, jumps);
-        let shared = groups.shared(&fragments);
+        let shared = groups.shared(&fragments, &units);
         let functions = functions(image, &fragments, [&sweep.called_inside, &shared], &units);
         jumps::resolve_unknown(image, &fragments, &sweep, &units, &functions, &mut jumps);
         thunks::mark(image, &fragments, &sweep, &units, &mut jumps);
@@ -444,7 +444,7 @@ fn units(image: &Image<'_>, fragments: &Fragments, groups: &group::Groups) -> Ve
     units.collect()
 }
 
-/// `inside` are instructions behind the start of a fragment where others enter it: lists that are sorted.
+/// `inside` are instructions where others enter a fragment, which no function begins with: lists that are sorted.
 fn functions(image: &Image<'_>, fragments: &Fragments, inside: [&[u64]; 2], units: &[Unit]) -> Vec<Function> {
     let main = names::main_function(image);
     let mains = Mains { c: main, fortran: main.and_then(|main| names::fortran_main(image, main)) };
@@ -464,7 +464,7 @@ fn function(image: &Image<'_>, fragments: &Fragments, inside: [&[u64]; 2], unit:
     let mut other_entries: Vec<u64> = others.map(|one| one.range.start).collect();
     other_entries.extend(own().flat_map(|one| names::entries_inside(image, &one.range)));
     let named = other_entries.clone();
-    other_entries.extend(own().flat_map(|one| inside.map(|list| behind_start(list, &one.range))).flatten());
+    other_entries.extend(own().flat_map(|one| inside.map(|list| within(list, &one.range))).flatten());
     other_entries.sort_unstable();
     other_entries.dedup();
     let is_nameless = image.symbols_at(entry).next().is_none();
@@ -483,7 +483,12 @@ fn function(image: &Image<'_>, fragments: &Fragments, inside: [&[u64]; 2], unit:
 
 /// Which of some sorted addresses lie in a range, but not at its start.
 fn behind_start<'a>(sorted: &'a [u64], range: &Range<u64>) -> &'a [u64] {
-    let first = sorted.partition_point(|&target| target <= range.start);
+    within(sorted, &(range.start + 1..range.end))
+}
+
+/// Which of some sorted addresses lie in a range.
+fn within<'a>(sorted: &'a [u64], range: &Range<u64>) -> &'a [u64] {
+    let first = sorted.partition_point(|&target| target < range.start);
     let end = sorted.partition_point(|&target| target < range.end);
     sorted.get(first..end.max(first)).unwrap_or_default()
 }

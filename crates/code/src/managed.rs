@@ -18,7 +18,9 @@ pub(crate) fn language(image: &Image<'_>) -> Option<Refusal> {
         return Some(Refusal::GoCode);
     }
     let mut symbols = image.symbols().iter().chain(image.dynamic_symbols());
-    symbols.find_map(|symbol| by_symbol(symbol)).or_else(|| by_texts(image))
+    let named = symbols.find_map(|symbol| by_symbol(symbol));
+    let named = named.filter(|language| *language != Refusal::AroundV8Builtins || v8_builtins(image).is_empty());
+    named.or_else(|| by_texts(image))
 }
 
 /// Whether Go's linker made the image: it then has Go's table of program counters, and its note.
@@ -28,12 +30,15 @@ fn is_go(image: &Image<'_>) -> bool {
 }
 
 /// The language of what a symbol names: images of OCaml's native compiler and the runtime that walks their frames find each other
-/// by them, and so does code of GHC its runtime.
+/// by them, and so does code of GHC its runtime. V8 has a function that knows where its builtins stand.
 fn by_symbol(symbol: &Symbol<'_>) -> Option<Refusal> {
     const OCAML: [&str; 3] = ["caml_frametable", "caml_init_frame_descriptors", "caml_next_frame_descriptor"];
     let name = symbol.name;
     if OCAML.contains(&name) || name.starts_with("caml") && name.ends_with("__frametable") {
         return Some(Refusal::OcamlCode);
+    }
+    if symbol.is_defined && name == "_ZN2v88internal23DefaultEmbeddedBlobCodeEv" {
+        return Some(Refusal::AroundV8Builtins);
     }
     (name.starts_with("stg_") && name.ends_with("_info")).then_some(Refusal::HaskellCode)
 }

@@ -132,6 +132,8 @@ pub enum Refusal {
     HaskellCode,
     /// A function that V8 compiled in advance: V8 tells it, and walks its frames, by where its code stands.
     V8Builtin,
+    /// In an image with V8 whose builtins nothing names: any of its functions may be one.
+    AroundV8Builtins,
 }
 
 impl Refusal {
@@ -154,6 +156,7 @@ impl Refusal {
             Self::ShortEntry => "short entry",
             Self::HeldElsewhere => "another function has the address of one of its instructions",
             Self::Relocated => "the loader writes addresses into its instructions",
+            Self::AroundV8Builtins => "code beside builtins of V8 that nothing names, which finds frames by where their code stands",
             Self::V8Builtin => "a builtin of V8, which finds frames by where its code stands",
             Self::HaskellCode => "Haskell code, which has tables of its runtime between its instructions",
             Self::OcamlCode => "OCaml code, whose runtime finds frames by tables of its own",

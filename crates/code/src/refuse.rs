@@ -15,7 +15,7 @@ use crate::record::FlowRecord;
 use crate::stretch::Stretch;
 use crate::subroutine::begins_subroutine;
 use crate::sweep::{GivenBack, Pointer, Sweep};
-use crate::{Flags, Unit, behind_start, owners, rows};
+use crate::{Flags, Unit, behind_start, owners, rows, within};
 
 /// Bytes of the jump that an entry must take.
 const JUMP: u64 = 5;
@@ -162,7 +162,7 @@ impl Judge<'_, '_> {
         let target = |lead: &Lead| lead.to().and_then(|_| lead.record(self.sweep)?.branch_target());
         let is_delicate = |lead: &Lead| target(lead).is_some_and(|target| self.delicate.binary_search(&target).is_ok());
         let leads_out = || self.sweep.leads.of(fragment).iter().any(is_delicate);
-        let is_led_into = |one: &Fragment| !behind_start(&self.delicate, &one.range).is_empty();
+        let is_led_into = |one: &Fragment| !within(&self.delicate, &one.range).is_empty();
         !self.delicate.is_empty() && (self.fragments.list.get(fragment).is_some_and(is_led_into) || leads_out())
     }
 }
@@ -182,7 +182,10 @@ fn delicate(image: &Image<'_>, fragments: &Fragments, shared: &[u64]) -> Vec<u64
     };
     let uses_red_zone = |target: u64| {
         let fragment = fragments.at(target).and_then(|index| fragments.list.get(index));
-        fragment.is_none_or(|one| decoder(image, &one.range).into_iter().any(|one| is_below_stack(&one)))
+        fragment.is_none_or(|one| match one.range.start == target {
+            true => one.traits.takes_more,
+            false => decoder(image, &one.range).into_iter().any(|one| is_below_stack(&one)),
+        })
     };
     shared.iter().copied().filter(|&target| !flags.are_dead_at(target) || uses_red_zone(target) || has_frame(target)).collect()
 }

@@ -351,3 +351,55 @@ fn what_lies_within_the_size_of_a_symbol_belongs_to_its_function() {
     assert_eq!(wider.other_entries, Vec::<u64>::new());
     assert!(!program.functions.iter().any(|one| !one.has_name() && one.entry > wide.entry && one.entry < wider.entry));
 }
+
+/// Functions that nothing names, calls or points at, but several jump to, and which go on in the middle of another one.
+const ENTERED_BY_JUMPS: &str = r#"
+    .text
+    .globl main
+    .type main, @function
+main:
+    call first
+    call second
+    call holder
+    ret
+    .p2align 4, 0xcc
+first:
+    add $1, %edi
+    jmp entered
+    .p2align 4, 0xcc
+second:
+    add $2, %edi
+    jmp entered
+    .p2align 4, 0xcc
+holder:
+    push %rbp
+    mov %rsp, %rbp
+    lock orl $1, (%rsp)
+    pop %rbp
+    jmp middle
+    .byte 0xcc, 0xcc
+middle:
+    lea 77(%rdi), %eax
+    ret
+    .p2align 4, 0xcc
+entered:
+    lea 3(%rdi), %eax
+    test $4, %al
+    jne 1f
+    ret
+1:  jmp middle
+    .section .note.GNU-stack, "", @progbits
+"#;
+
+#[test]
+fn functions_that_only_jumps_lead_to_are_entered_there_though_they_go_on_in_others() {
+    let shop = Workshop::new();
+    let bytes = shop.compile("gcc", "entered", "s", ENTERED_BY_JUMPS, &["-s"]);
+    let image = Image::parse(&bytes).expect("an image");
+    let program = Program::analyse(&image).expect("functions");
+    let text = image.text().iter().find(|range| image.bytes_at(range.end - 1, 1).is_some()).expect("text").clone();
+    let all = image.bytes_at(text.start, text.end - text.start).expect("bytes");
+    let entered = text.start + all.windows(3).position(|window| window == [0x8d, 0x47, 3]).expect("the code") as u64;
+    let owner = &program.functions[program.function_at(entered).expect("a function")];
+    assert!(owner.entry == entered || owner.other_entries.contains(&entered), "{owner:x?}");
+}

@@ -223,9 +223,16 @@ fn go_code_is_never_moved() {
 fn builtins_of_v8_are_never_moved() {
     let shop = Workshop::new();
     let source = "int Builtins_Work(int x) { return x + 1; }\nint main(int c, char **v) { (void)v; return Builtins_Work(c); }\n";
-    for (text, is_v8) in [(source.to_string(), false), (format!("void Builtins_InterpreterEntryTrampoline(void) {{}}\n{source}"), true)] {
+    let entry = "void Builtins_InterpreterEntryTrampoline(void) {}\n";
+    for (text, is_v8) in [(source.to_string(), false), (format!("{entry}{source}"), true)] {
         let bytes = shop.compile("gcc", "v8", "c", &text, &["-O1"]);
         let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
         assert_eq!(function(&program, "Builtins_Work").refusal == Some(Refusal::V8Builtin), is_v8);
+    }
+    let engine = format!("void _ZN2v88internal23DefaultEmbeddedBlobCodeEv(void) {{}}\n{source}");
+    for (text, is_nameless) in [(engine.clone(), true), (format!("{entry}{engine}"), false)] {
+        let bytes = shop.compile("gcc", "v8", "c", &text, &["-O1"]);
+        let program = Program::analyse(&Image::parse(&bytes).expect("an image")).expect("functions");
+        assert_eq!(function(&program, "main").refusal == Some(Refusal::AroundV8Builtins), is_nameless);
     }
 }

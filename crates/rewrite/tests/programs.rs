@@ -229,6 +229,13 @@ fn code_that_functions_share_is_entered_where_they_branch() {
     assert_eq!(kept, ["comparing", "with_flags", "below", "with_red_zone"], "{moved:?}");
 }
 
+#[test]
+fn functions_that_only_jumps_lead_to_run_in_the_copy() {
+    for flags in ["-O1 -s", "-O1 -no-pie -s", "-O1"] {
+        check("entered.c", flags, Balance::Exact);
+    }
+}
+
 const SHARING: [&str; 15] = [
     "near",
     "past_start",
