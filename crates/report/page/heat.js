@@ -1,6 +1,6 @@
 // Ranks × regions as a heat map: a row a region, a column a rank or a bin of ranks.
 
-import { alone, columnFor, plain, plural } from "./numbers.js";
+import { alone, columnFor, excess, plain, plural } from "./numbers.js";
 import { inTurn } from "./columns.js";
 import { NONE } from "./model.js";
 import { byId, choice, colour, diverging, element, figures, numberEvery, pictureOrTable, prepare, sequential, shortName } from "./dom.js";
@@ -266,9 +266,9 @@ export class Heat {
     const other = this.which === "most" ? "mean" : "most";
     const rest = isBin ? `; their ${other === "most" ? "greatest" : "mean"} is ${alone(this.value(row, column, other))}` : "";
     const of = isBin ? (other === "most" ? "mean " : "greatest ") : "";
-    const ahead = mean ? (100 * (value - mean)) / Math.abs(mean) : 0;
+    const ahead = mean ? (value - mean) / Math.abs(mean) : 0;
     const word = this.model.word() && ` ${this.model.word()}`;
-    this.status.textContent = `${this.model.name(this.regions[row])} · ${this.label(column)}: ${of}${alone(value)}${word}, ${ahead < 0 ? "−" : "+"}${Math.abs(ahead).toFixed(1)} % against the mean of ${alone(mean)}${rest}`;
+    this.status.textContent = `${this.model.name(this.regions[row])} · ${this.label(column)}: ${of}${alone(value)}${word}, ${excess(ahead)} against the mean of ${alone(mean)}${rest}`;
   }
 
   /** The row and the column of a place in the picture: row −1 are the numbers of ranks, column −1 the names. */

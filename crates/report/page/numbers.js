@@ -91,6 +91,13 @@ export function share(fraction) {
   return fixed(percent, 1) + THIN + "%";
 }
 
+/** By how much something is more than another: as a change with its sign, from ten times on as a factor. */
+export function excess(fraction) {
+  if (fraction >= 9.995) return exactCount(Math.round(1 + fraction)) + THIN + "×";
+  const text = fixed(100 * fraction, Math.abs(fraction) < 0.9995 ? 1 : 0);
+  return (fraction > 0 && /[1-9]/.test(text) ? "+" : "") + text + THIN + "%";
+}
+
 /** A count in few digits. */
 export function count(number) {
   if (number < 1e4) return fixed(number, 0);

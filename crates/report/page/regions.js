@@ -1,6 +1,6 @@
 // The table of regions: flat, as the call tree, or grouped by file, image or kind.
 
-import { columnFor, count, exactCount, figure, plain, plural, share } from "./numbers.js";
+import { columnFor, count, exactCount, excess, figure, plain, plural, share } from "./numbers.js";
 import { NONE } from "./model.js";
 import { byId, choice, cutName, element, placeOf, say, shortName, textWidth } from "./dom.js";
 import { VirtualTable } from "./table.js";
@@ -427,7 +427,7 @@ export class Regions {
     if (state.values === "difference") return most[region] > 0 ? `${label} (${plain(most[region], this.mostColumn)})` : "";
     const ahead = mean[region] > 0 ? most[region] / mean[region] - 1 : 0;
     if (ahead < 0.005) return "";
-    return `${label} (${ahead < 9.995 ? `+${share(ahead)}` : `${exactCount(Math.round(1 + ahead))}\u2009×`})`;
+    return `${label} (${excess(ahead)})`;
   }
 
   act(item, what) {

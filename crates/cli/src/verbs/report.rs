@@ -31,6 +31,9 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
         (_, Some(file)) => write(file, &during("putting the report together", || document(&run, &results, arguments))?)?,
         (_, None) => print(arguments.format, &during("putting the report together", || document(&run, &results, arguments))?)?,
     }
+    if arguments.format == ReportFormat::Collapsed {
+        eprintln!("tare: the numbers are nanoseconds, which the file cannot say: flamegraph.pl --countname ns");
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -54,9 +54,10 @@ pub(super) fn histograms(html: &mut String, parts: &Parts<'_>) {
     }
     let _ = write!(
         html,
-        "<p class=\"muted\">Heights are parts of the {} calls whose probes were on; {} of them have a cost that was measured on their own call path, the others \
+        "<p class=\"muted\">Heights are parts of the {} {} whose probes were on; {} of them have a cost that was measured on their own call path, the others \
          (paler) that of others.</p>",
         count(calls, GLYPHS),
+        if calls == 1 { "call" } else { "calls" },
         share(in_place as f64 / calls as f64, GLYPHS)
     );
 }

@@ -233,7 +233,7 @@ fn the_switch_of_values_holds_for_what_ranks_spend() {
         let expected = of(0, values).max(of(1, values));
         assert!((most - expected).abs() <= 2e-4 * expected.abs(), "{most} {values}");
         seen.insert(browser.text("document.getElementById('ranks-line').textContent"));
-        let share = if values == "difference" { "1 (0.449)" } else { "(+100.0" };
+        let share = if values == "difference" { "1 (0.449)" } else { "(+100\u{202f}%" };
         assert!(browser.text("tare.table.most(2)").contains(share), "{values}: {}", browser.text("tare.table.most(2)"));
         let ranks = "[...document.querySelectorAll('#detail dt')].find((one) => one.textContent === 'Ranks').nextSibling.textContent";
         seen.insert(browser.text(ranks));
