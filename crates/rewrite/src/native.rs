@@ -5,12 +5,15 @@
 //! runtime takes for the region's falls from region to region; and keeps the flags where they are read later.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use iced_x86::{Decoder, DecoderOptions};
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, OpKind, Register};
 use tare_format::probe::{SLOTS_SIZE, region_step, stubs};
 
 use crate::insertion::{Additions, Field, Inserted, Insertion, Place, Point, Probes, Routine, Value};
+use crate::unwind::frames::Rows;
+use crate::unwind::leb::write_unsigned;
 
 /// The names of the stubs, in their order.
 const NAMES: [&str; 5] = ["tare_stub_enter", "tare_stub_enter_leaf", "tare_stub_exit", "tare_stub_enter_region", "tare_stub_exit_region"];
@@ -29,7 +32,8 @@ impl Probes for Native {
         let code = stubs().bytes[SLOTS_SIZE as usize..].to_vec();
         let starts: [u32; 5] = std::array::from_fn(start_of);
         let ends = starts.into_iter().skip(1).chain([code.len() as u32]);
-        let routine = |((name, start), end): ((&str, u32), u32)| Routine { name: name.to_owned(), range: start..end, frame: Vec::new() };
+        let frame = |start: u32, end: u32| frame_of(&code[start as usize..end as usize]);
+        let routine = |((name, start), end): ((&str, u32), u32)| Routine { name: name.to_owned(), range: start..end, frame: frame(start, end) };
         let routines = NAMES.into_iter().zip(starts).zip(ends).map(routine).collect();
         Additions { fields: fields_of(&code), code, routines, stubs: starts.to_vec(), ..Additions::default() }
     }
@@ -57,6 +61,36 @@ fn fields_of(code: &[u8]) -> Vec<(u32, u8, Value)> {
         }
     }
     fields
+}
+
+/// The rows of a stub, which calls parts of itself with its stack pointer lowered.
+fn frame_of(stub: &[u8]) -> Vec<u8> {
+    const DEF_CFA_OFFSET: u8 = 0x0e;
+    const RETURN_ADDRESS: i64 = 8;
+    let mut rows = Rows::default();
+    // How far below its place at the start the stack pointer is where something is jumped or called to.
+    let mut lowered_at = BTreeMap::new();
+    let (mut told, mut falls_through) = (0, Some(0));
+    for instruction in &mut Decoder::with_ip(64, stub, 0, DecoderOptions::NONE) {
+        let lowered = falls_through.or_else(|| lowered_at.get(&instruction.ip()).copied()).unwrap_or(0);
+        if lowered != told {
+            rows.row(instruction.ip() as u32, &[DEF_CFA_OFFSET]);
+            write_unsigned(&mut rows.bytes, (RETURN_ADDRESS + lowered).cast_unsigned());
+            told = lowered;
+        }
+        let by_lea = if instruction.code() == Code::Lea_r64_m && instruction.op0_register() == Register::RSP {
+            instruction.memory_displacement64().cast_signed()
+        } else {
+            0
+        };
+        let pushed = if instruction.flow_control() == FlowControl::Call { RETURN_ADDRESS } else { 0 };
+        if instruction.op0_kind() == OpKind::NearBranch64 {
+            lowered_at.entry(instruction.near_branch_target()).or_insert(lowered + pushed);
+        }
+        let goes_on = matches!(instruction.flow_control(), FlowControl::Next | FlowControl::Call | FlowControl::ConditionalBranch);
+        falls_through = goes_on.then_some(lowered - by_lea);
+    }
+    rows.bytes
 }
 
 fn site(place: &Place) -> Insertion {
@@ -117,8 +151,25 @@ fn lea(bytes: &mut Vec<u8>, distance: i32) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Native, Probes, Value};
+    use super::{Native, Probes, Value, frame_of};
     use tare_format::probe::slot_offset;
+
+    #[test]
+    fn unwinders_know_where_a_stub_has_lowered_the_stack_pointer() {
+        // lea -128(%rsp), %rsp; call 1f; lea 128(%rsp), %rsp; ret; 1: nop; call 2f; ret; int3; 2: ret
+        let stub = [
+            &[0x48, 0x8d, 0x64, 0x24, 0x80, 0xe8, 9, 0, 0, 0, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0, 0xc3][..],
+            &[0x90, 0xe8, 2, 0, 0, 0, 0xc3, 0xcc, 0xc3],
+        ];
+        let cfa = |offset: u64| {
+            let mut row = vec![0x0e];
+            crate::unwind::leb::write_unsigned(&mut row, offset);
+            row
+        };
+        let advance = |by: u8| vec![0x40 | by];
+        let expected = [advance(5), cfa(136), advance(13), cfa(8), advance(1), cfa(144), advance(7), cfa(8), advance(1), cfa(152)];
+        assert_eq!(frame_of(&stub.concat()), expected.concat());
+    }
 
     /// With zeros between them, one stub tested a word that was none of its slots.
     #[test]

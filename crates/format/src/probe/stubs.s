@@ -71,14 +71,17 @@
         jmp     4b
         .endif
 # What has been done so far is done once more, by a call, as it was by one, and what opening a frame and leaving it at an exit do. Its count takes
-# nothing down, the frame stays as it is, and only the node is kept from it.
+# nothing down, the frame stays as it is, and only the node is kept from it. The stack pointer steps over the words that registers are saved in:
+# a call would write over them.
 2:      cmpb    $\twice, {MODE}(%rax)
         jne     7f
+        lea     -128(%rsp), %rsp
         call    9f
+        lea     128(%rsp), %rsp
         jmp     0b
 9:      cmpq    $0, \slots+\slot(%rip)
         je      3b
-        mov     %rax, -72(%rsp)
+        mov     %rax, 64(%rsp)
         mov     %r11, -80(%rsp)
         mov     \slots+{ID_BASE}(%rip), %r11d
         mov     %r9, -80(%rsp)
@@ -86,7 +89,7 @@
         mov     %r10, -80(%rsp)
         cmpl    $0, %fs:{ASIDE}(%r9)
         je      5f
-        mov     8(%rsp), %rax
+        mov     136(%rsp), %rax
         add     \id(%rax), %r11d
         mov     %fs:{FRAME}(%r9), %r10
         cmp     %rsp, {FRAME_SP}(%r10)
@@ -118,7 +121,7 @@
         mov     -80(%rsp), %r11
 5:      mov     -80(%rsp), %r11
         mov     -80(%rsp), %r11
-        mov     -72(%rsp), %rax
+        mov     64(%rsp), %rax
         ret
         .ifeq   \kind
 11:     cmpq    $0, \slots+\slot(%rip)

@@ -326,13 +326,18 @@ tare_all_signals:
         COUNT_QUIET .L\name\()_over
         cmpb    $\twice, {MODE}(%rax)
         jne     .L\name\()_counted
+        lea     -128(%rsp), %rsp
+        .cfi_adjust_cfa_offset 128
         call    .L\name\()_more
+        lea     128(%rsp), %rsp
+        .cfi_adjust_cfa_offset -128
         jmp     .L\name\()_counted
 # What has been done so far is done once more, as the stubs do it; its count takes nothing down. Only the node is kept from it.
 .L\name\()_more:
+        .cfi_adjust_cfa_offset 136
         mov     %rax, -64(%rsp)
         mov     %r11, -72(%rsp)
-        mov     8(%rsp), %r11
+        mov     136(%rsp), %r11
         mov     \id(%r11), %r11d
         mov     %fs:{FRAME}(%r9), %rax
         cmp     %rsp, {FRAME_SP}(%rax)
@@ -344,6 +349,7 @@ tare_all_signals:
         subw    $0, {LEFT}(%rax)
         mov     -72(%rsp), %r11
         ret
+        .cfi_adjust_cfa_offset -136
 .L\name\()_lost:
         CLAIM_AGAIN .L\name\()_claimed
 .L\name\()_late_lost:
