@@ -34,6 +34,9 @@ fn page_faults_stand_where_pages_were_touched_first() {
     faults.sort_by(f64::total_cmp);
     // The child, the other thread, and the main thread, each with a few more for the pages of the allocator.
     assert_eq!(faults.len(), 3, "{faults:?}");
+    let mut threads: Vec<_> = report.locations().iter().map(|location| location["thread"].as_u64()).collect();
+    threads.sort_unstable();
+    assert_eq!(threads, [Some(0), Some(0), Some(1)], "arenas of metrics are no threads");
     for (faults, pages) in faults.iter().zip([1000.0, 2000.0, 5000.0]) {
         assert!((pages..pages + 60.0).contains(faults), "{faults} faults for {pages} pages");
     }

@@ -78,6 +78,7 @@ pub(crate) fn read(file: &GraphFile<'_>, regions: &mut RegionTable<'_>, extent: 
     let count = header.locations.min(MAX_LOCATIONS);
     reader.find_others(count);
     let mut locations: Vec<Location> = (0..count).filter_map(|index| reader.location(u64::from(index))).collect();
+    number_threads(&mut locations);
     let switches = reader.switches(&header);
     let files = reader.files(count);
     let process = Process { switches, files, ..process(name, &header, reader.damaged) };
@@ -86,6 +87,12 @@ pub(crate) fn read(file: &GraphFile<'_>, regions: &mut RegionTable<'_>, extent: 
     }
     locations.iter_mut().filter(|location| location.thread == 0).for_each(|main| add_what_no_event_bounds(&process, main));
     Ok((process, locations))
+}
+
+/// Arenas that hold names, metrics or files stand between those of threads, which have their arena's number.
+fn number_threads(locations: &mut [Location]) {
+    let threads = locations.iter_mut().filter(|location| location.thread != 0);
+    (1..).zip(threads).for_each(|(number, location)| location.thread = number);
 }
 
 /// Outside of MPI the run is the life of the main thread. What of it lies before its first event, or behind its last one, is
