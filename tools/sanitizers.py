@@ -42,7 +42,7 @@ OPTIONS = {
 PATTERNS = ["workers", "rendezvous", "halo", "started"]
 MODES = [["--exact"], [], ["--budget", "2%"]]
 # A run that takes longer than this, in seconds, hangs.
-PATIENCE = 300
+PATIENCE = 900
 MPI = {
     "OMPI_CC": "clang",
     "MPICH_CC": "clang",
@@ -152,7 +152,7 @@ def main():
                 for mode in MODES:
                     status, out, bad = measured(tare, name, words, mode, sanitizer, folder)
                     is_same = (status, out) == (plain.returncode, plain.stdout) or name != "storm" and status == plain.returncode
-                    print(f"{sanitizer:8} {name:16} {' '.join(mode) or '-':12} {'same' if is_same else 'OTHERWISE'}, {len(bad)} reports", flush=True)
+                    print(f"{sanitizer:8} {name:16} {' '.join(mode) or '-':12} {'same' if is_same else f'OTHERWISE (status {status} for {plain.returncode})'}, {len(bad)} reports", flush=True)
                     found += len(bad) + (not is_same)
                     for report in bad[:2]:
                         print(report[:3000])
