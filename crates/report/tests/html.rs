@@ -56,7 +56,7 @@ fn the_summary_is_whole_without_a_script() {
     let html = made(&run(), &master_and_worker());
     let still = still(&html);
     for part in [
-        "7.42 (7.37 … 7.49)",
+        "7.42 (7.26 … 7.54)",
         "dilation 21.3",
         "good: 5 of 5 regions",
         "load balance 0.51",

@@ -47,7 +47,7 @@ fn a_line_of_the_source_has_its_waiting_and_how_uncertain_it_is() {
     // Of the mean of 7.32 s and nothing in MPI 7.2 s are waiting.
     assert_eq!((browser.text(&cell(80, "mpi")).as_str(), browser.text(&cell(80, "wait")).as_str()), ("3.66", "3.60"));
     assert_eq!(browser.text("document.querySelector('#source .vhead .c-wait').textContent"), "Waiting, s");
-    assert_eq!(browser.text(&cell(80, "exclusive")), "2.34 (2.21 … 2.50)", "as in the table of regions");
+    assert_eq!(browser.text(&cell(80, "exclusive")), "2.35 ± 0.17", "as in the table of regions");
     // 2.34 s and 3.66 s of 7.54 s, the mean of both ranks.
     assert_eq!(browser.text(&cell(80, "share")), "79.6\u{202f}%", "with its time in MPI");
     browser.picture("source-waiting");
@@ -233,7 +233,7 @@ fn the_switch_of_values_holds_for_what_ranks_spend() {
         let expected = of(0, values).max(of(1, values));
         assert!((most - expected).abs() <= 2e-4 * expected.abs(), "{most} {values}");
         seen.insert(browser.text("document.getElementById('ranks-line').textContent"));
-        let share = if values == "difference" { "1 (0.449)" } else { "(+100\u{202f}%" };
+        let share = if values == "difference" { "1 (0.447)" } else { "(+100\u{202f}%" };
         assert!(browser.text("tare.table.most(2)").contains(share), "{values}: {}", browser.text("tare.table.most(2)"));
         let ranks = "[...document.querySelectorAll('#detail dt')].find((one) => one.textContent === 'Ranks').nextSibling.textContent";
         seen.insert(browser.text(ranks));

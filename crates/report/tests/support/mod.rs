@@ -65,7 +65,7 @@ fn node(region: usize, parent: Option<usize>, calls: u64, seconds: f64) -> Node 
     Node { region: RegionIndex(region), parent, on_calls: calls, exclusive: (seconds / TICK) as i64, ..Node::default() }
 }
 
-/// Batches that say: a pair of probes costs 30 ticks, give or take two, counting 3.
+/// Batches that say: a pair of probes costs 30 ticks, give or take two, counting 1.
 fn batches() -> Batches {
     let sums = |batches: u64, ticks_per_call: u64| {
         let mut sample = BatchSums::NONE.sample;
@@ -76,10 +76,10 @@ fn batches() -> Batches {
     };
     Batches {
         on: sums(2000, 90),
-        off: sums(200, 63),
-        off_twice: sums(50, 66),
+        off: sums(200, 61),
+        off_twice: sums(50, 62),
         diverted: BatchSums::NONE,
-        off_cost: 3.0,
+        off_cost: 1.0,
         first_calls: 0,
         first_ticks: 0,
         company: None,
