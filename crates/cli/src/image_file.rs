@@ -36,6 +36,11 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     })
 }
 
+/// Whether no library can be loaded into a program at its start.
+pub(crate) fn is_static(image: &Image<'_>) -> bool {
+    matches!(image.kind(), Kind::Static | Kind::StaticPie)
+}
+
 /// Parses an image; what is wrong with it is said in one sentence with the remedy.
 pub(crate) fn parse<'data>(path: &Path, bytes: &'data [u8]) -> Result<Image<'data>, Failure> {
     Image::parse(bytes).map_err(|error| failure(path, &error))

@@ -214,6 +214,11 @@ fn errors_name_file_place_and_remedy() {
         ("<adapter>\n <functions>\n  <enter>foo(1);</enter></functions></adapter>", "wrong.xml: line 3, column 10: ", "<dependencies>"),
         ("<adapter>\n <functions><enter>i = 1;</enter></functions></adapter>", "wrong.xml: line 2, column 20: ", "declare it"),
         ("<adapter>\n <filter name='a'><include><nonsense/></include></filter></adapter>", "wrong.xml: line 2, column ", "tare select --filter"),
+        (
+            "<adapter>\n\n <filter name='a' start='all' instrument='functions=other'/><functions><enter/></functions></adapter>",
+            "wrong.xml: line 3, column 2: the adapter has no <functions> named `other`",
+            "add one",
+        ),
     ];
     for (adapter, place_of_error, remedy) in wrong {
         fs::write(place.path().join("wrong.xml"), adapter).expect("a writable directory");

@@ -214,7 +214,12 @@ fn graphs_that_cannot_be_read_are_named() {
 fn static_programs_are_refused() {
     let place = Place::new();
     let program = compile_c("crates/cli/tests/programs/endings.c", place.path(), &["-static"]);
-    refused(&place, &["profile", "--", &program.display().to_string()], 69, &["statically linked", "try:"]);
+    let program = program.display().to_string();
+    refused(&place, &["profile", "--", &program], 69, &["statically linked", "try:"]);
+    let copy = place.path().join("copy").display().to_string();
+    let instrumented = place.tare().args(["instrument", "-o", &copy, &program]).output().expect("tare can be started");
+    let said = text(&instrumented.stderr);
+    assert!(instrumented.status.success() && said.contains("statically linked") && said.contains("try:"), "{said}");
 }
 
 #[test]

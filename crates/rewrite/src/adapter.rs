@@ -201,6 +201,8 @@ pub struct Adapter {
     pub libraries: Vec<Library>,
     /// What may be instrumented, whatever else is selected.
     pub filter: Option<Filter>,
+    /// Where that begins in the file.
+    pub filter_place: Place,
     /// Variables that all snippets see.
     pub variables: Vec<Variable>,
     /// Code for the process as a whole.

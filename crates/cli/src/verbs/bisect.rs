@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use tare_image::{Image, Kind};
 use tare_report::bisect::{Culprit, Culprits, Found};
 use tare_select::budget::Keeper;
 use tare_select::{Decision, Selection};
@@ -50,7 +49,7 @@ pub(crate) fn bisect(arguments: &InstrumentArguments, adapter: Option<&Loaded>) 
     let bytes = image_file::read(image)?;
     let files = DebugFiles::find(image, &bytes, &DebugPath::of_environment());
     let analysis = Analysis::of(image, &bytes, &files)?;
-    let bench = Bench::new(image, &arguments.command, adapter.is_some() || is_static(&analysis.image))?;
+    let bench = Bench::new(image, &arguments.command, adapter.is_some() || image_file::is_static(&analysis.image))?;
     let step = Step::begin("searching");
     let selection = analysis.select(&choice)?.selection;
     let left_out = selection.rejected().count();
@@ -64,10 +63,6 @@ pub(crate) fn bisect(arguments: &InstrumentArguments, adapter: Option<&Loaded>) 
         Format::Text => print!("{}", tare_report::bisect::text(&found, &page(None))),
     }
     Ok(if found.is_nothing() { ExitCode::from(Code::NoInput as u8) } else { ExitCode::SUCCESS })
-}
-
-fn is_static(image: &Image<'_>) -> bool {
-    matches!(image.kind(), Kind::Static | Kind::StaticPie)
 }
 
 struct Search<'a, 'data> {
@@ -260,7 +255,7 @@ impl<'a> Bench<'a> {
         for program in programs {
             let bytes = image_file::read(&program.path)?;
             let parsed = image_file::parse(&program.path, &bytes)?;
-            let needs = if is_alone && is_static(&parsed) { Needs::default() } else { image_file::needs_of(&program.path, &parsed)? };
+            let needs = if is_alone && image_file::is_static(&parsed) { Needs::default() } else { image_file::needs_of(&program.path, &parsed)? };
             let executable = program.path.clone();
             let mut target = Target { executable, libraries: Vec::new(), mpi: needs.mpi.or(program.launched_by), first: needs.sanitizer(), program };
             originals.push(target.clone());

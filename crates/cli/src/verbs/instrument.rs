@@ -45,6 +45,13 @@ pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Fa
     };
     write_whole(output, &copy.bytes, image)?;
     crate::budget::say_that_probes_stay_on(choice.limiting());
+    if adapter.is_none() && image_file::is_static(&analysis.image) {
+        eprintln!(
+            "tare: {} is statically linked: the runtime cannot be loaded into it, and the copy runs as the original, unmeasured\n      \
+             try: link it dynamically (without -static), or bring code of your own: --adapter FILE",
+            image.display()
+        );
+    }
     let view = Instrumented { unmatched: analysis.unmatched(&choice), ..view(output, &copy, |raw| analysis.shown(raw)) };
     match arguments.format {
         Format::Json => println!("{}", tare_report::instrument::json(&view)),

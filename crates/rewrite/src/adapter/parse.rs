@@ -117,6 +117,7 @@ impl Reader<'_> {
             must_nest: self.yes(root, "nested", false)?,
             libraries: Vec::new(),
             filter: None,
+            filter_place: Place::START,
             variables: Vec::new(),
             snippets: Vec::new(),
             alternatives: Vec::new(),
@@ -131,6 +132,7 @@ impl Reader<'_> {
                     let twice = Problem::Twice { what: "elements", name: "filter".into() };
                     let filter = Filter::of_element(child).map_err(|error| self.filter(&error))?;
                     adapter.filter.replace(filter).map_or(Ok(()), |_| Err(self.error(child, twice)))?;
+                    adapter.filter_place = self.place(child.range().start);
                 }
                 "variables" => self.variables(child, &mut adapter.variables)?,
                 "functions" => self.alternative(child, Level::Functions, &mut adapter.alternatives)?,

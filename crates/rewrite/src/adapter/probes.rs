@@ -24,7 +24,7 @@ use crate::adapter::record::{RecordLayout, append};
 use crate::adapter::{Adapter, Alternative, Level, Point};
 use crate::insertion::{self, Additions, Field, Inserted, Insertion, Place, Probes, Scope, Value, VariableField};
 use crate::snippet::ast::Context;
-use crate::snippet::{self, AdapterError, Problem};
+use crate::snippet::{AdapterError, Problem};
 use crate::{Levels, Reason};
 
 /// A function and what is inserted in it.
@@ -265,7 +265,7 @@ impl<'a> Chosen<'a> {
             let Some(name) = name else { return Ok(None) };
             let found = adapter.alternatives.iter().position(|one| one.level == level && one.name == *name);
             let problem = Problem::Alternative { level: level.element(), name: name.clone() };
-            found.map(Some).ok_or(AdapterError::new(snippet::Place::START, problem))
+            found.map(Some).ok_or(AdapterError::new(adapter.filter_place, problem))
         };
         let mut chosen = Self {
             wanted,
