@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use ratatui::DefaultTerminal;
+use ratatui::backend::Backend;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tare_profile::Extent;
 use tare_report::shell;
@@ -158,8 +159,8 @@ fn watch(reader: &mut Reader, interval: &mut Interval) -> Result<(), Failure> {
     let mut app = App::default();
     app.read(reader.read_first()?);
     let mut terminal = ratatui::try_init().map_err(|error| no_screen(&error))?;
-    // Where a terminal has one screen alone, what stood on it is still there.
-    let outcome = terminal.clear().map_err(|error| no_screen(&error)).and_then(|()| follow(reader, interval, &mut app, &mut terminal));
+    // Where a terminal has one screen alone, what stood on it is still there. Not `Terminal::clear`, which asks where the cursor is: some do not answer.
+    let outcome = terminal.backend_mut().clear().map_err(|error| no_screen(&error)).and_then(|()| follow(reader, interval, &mut app, &mut terminal));
     ratatui::restore();
     outcome
 }
