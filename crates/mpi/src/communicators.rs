@@ -176,7 +176,7 @@ impl Comm {
             // Nobody is late for himself. In a program of sessions that has not met others yet, MPICH crashes where it is to make a communicator
             // of another one, or is asked whether a message has come.
             let is_alone = comm.size == 1 && !comm.inter && !lifecycle::has_world();
-            if session.carries() && !is_alone { Some(Some(Self::cast_shadow(session, handle, comm.inter)?)) } else { Some(None) }
+            if session.carries() && !is_alone { Some(Some(comm.cast_shadow(session)?)) } else { Some(None) }
         })
     }
 
@@ -208,8 +208,9 @@ impl Comm {
     }
 
     /// All members, in their order; `None` where there is no room for it.
-    fn cast_shadow(session: &Session, handle: usize, inter: bool) -> Option<usize> {
-        if !session.room.is_there(session, handle, inter) {
+    fn cast_shadow(&self, session: &Session) -> Option<usize> {
+        let (handle, inter) = (self.handle, self.inter);
+        if !session.room.is_there(session, handle, self.size, inter) {
             return None;
         }
         let mut shadow = 0_usize;
@@ -331,6 +332,7 @@ impl Comm {
 /// A call that makes a communicator.
 pub(crate) fn create(call: &mut Call<'_>, new: Position, from: Origin) -> Span {
     let session = call.session;
+    session.room.enter(session);
     let parent = session.communicators.get(handle(session.abi, call.arguments[0]));
     if parent.is_none() && from != Origin::Groups {
         // Its members may be of a program that is not measured, and would not make a shadow with us.

@@ -23,6 +23,7 @@ on_both! {
     fortran_90 "usempi.f90";
     edges_of_the_interface "edges.c";
     threads "threads.c";
+    threads_that_make_communicators "groups.c";
     requests_that_outlive_their_communicator "freed.c";
     functions_that_the_library_lacks "absent.c";
     a_library_that_is_loaded_later "later.c";
@@ -46,6 +47,7 @@ on_the_standard_abi! {
     locks_of_windows "rma.c";
     edges_of_the_interface "edges.c";
     threads "threads.c";
+    threads_that_make_communicators "groups.c";
     requests_that_outlive_their_communicator "freed.c";
     functions_that_the_library_lacks "absent.c";
     answers_in_another_order_than_sends "answers.c";
