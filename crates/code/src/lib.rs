@@ -65,6 +65,7 @@ mod traps;
 mod trips;
 mod turns;
 mod twice;
+mod unreached;
 mod usual;
 mod values;
 
@@ -189,7 +190,7 @@ impl Program {
         for function in &mut functions {
             function.never_returns = never.contains(function.entry);
         }
-        refuse::refuse(image, fragments, &sweep, units, &jumps, shared, &mut functions);
+        refuse::refuse(image, fragments, &sweep, units, (&jumps, &never), shared, &mut functions);
         let mut program = Self {
             functions,
             owners: Vec::new(),

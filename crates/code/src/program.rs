@@ -122,6 +122,8 @@ pub enum Refusal {
     ShortEntry,
     /// Another function has the address of one of its instructions, and may jump there.
     HeldElsewhere,
+    /// Nothing says where it ends, and code that nothing leads to stands in what was taken for it: another function may.
+    Unreached,
     /// The loader writes addresses into its instructions (`DT_TEXTREL`), and would do so where they stood before.
     Relocated,
     /// In a Go program: its runtime finds frames, and grows stacks, by tables of its own that know nothing of moved code.
@@ -155,6 +157,7 @@ impl Refusal {
             Self::OutsideText => "outside of text",
             Self::ShortEntry => "short entry",
             Self::HeldElsewhere => "another function has the address of one of its instructions",
+            Self::Unreached => "code that nothing leads to stands behind it, and nothing says where it ends",
             Self::Relocated => "the loader writes addresses into its instructions",
             Self::AroundV8Builtins => "code beside builtins of V8 that nothing names, which finds frames by where their code stands",
             Self::V8Builtin => "a builtin of V8, which finds frames by where its code stands",

@@ -9,13 +9,14 @@ use crate::jumps::Jumps;
 use crate::leads::Lead;
 use crate::managed;
 use crate::names::{START_UP, around_main, run_by_loader};
+use crate::noreturn::Never;
 use crate::program::{Function, Refusal};
 use crate::quick::{QuickMap, QuickSet};
 use crate::record::FlowRecord;
 use crate::stretch::Stretch;
 use crate::subroutine::begins_subroutine;
 use crate::sweep::{GivenBack, Pointer, Sweep};
-use crate::{Flags, Unit, behind_start, owners, rows, within};
+use crate::{Flags, Unit, behind_start, owners, rows, unreached, within};
 
 /// Bytes of the jump that an entry must take.
 const JUMP: u64 = 5;
@@ -29,7 +30,7 @@ pub(crate) fn refuse(
     fragments: &Fragments,
     sweep: &Sweep,
     units: &[Unit],
-    jumps: &QuickMap<usize, Jumps>,
+    (jumps, never): (&QuickMap<usize, Jumps>, &Never),
     shared: &[u64],
     functions: &mut [Function],
 ) {
@@ -37,6 +38,7 @@ pub(crate) fn refuse(
         image,
         fragments,
         sweep,
+        never,
         around_main: around_main(image),
         by_loader: run_by_loader(image).map(|one| one.1).collect(),
         delicate: delicate(image, fragments, shared),
@@ -59,6 +61,7 @@ struct Judge<'a, 'data> {
     image: &'a Image<'data>,
     fragments: &'a Fragments,
     sweep: &'a Sweep,
+    never: &'a Never,
     /// What the C library runs around `main`.
     around_main: Vec<u64>,
     /// What the loader runs first and last.
@@ -97,7 +100,7 @@ impl Judge<'_, '_> {
             }),
             (Refusal::IfuncResolver, &|| self.resolvers.binary_search(&function.entry).is_ok()),
         ];
-        let others: [(Refusal, &dyn Fn() -> bool); 13] = [
+        let others: [(Refusal, &dyn Fn() -> bool); 14] = [
             (Refusal::V8Builtin, &|| self.v8_builtins.binary_search(&function.entry).is_ok()),
             (Refusal::Undecodable, &|| has(&|one| one.traits.is_undecodable)),
             (Refusal::Relocated, &|| self.has_relocated_text && has(&|one| !self.image.relocations_in(&one.range).is_empty())),
@@ -114,6 +117,7 @@ impl Judge<'_, '_> {
             (Refusal::UnknownJump, &|| jumps.is_some_and(Jumps::has_unknown)),
             (Refusal::HeldElsewhere, &|| has(&|one| self.is_held(one, function) || self.is_kept(one, function, jumps))),
             (Refusal::CodePieces, &|| jumps.is_some_and(Jumps::has_pieces)),
+            (Refusal::Unreached, &|| unreached::has_some(self.image, (self.fragments, self.sweep), (unit, function), jumps, self.never)),
             (Refusal::ShortEntry, &|| own.first().is_some_and(|one| is_short(self.image, self.fragments, one))),
         ];
         let first = |reasons: &[(Refusal, &dyn Fn() -> bool)]| reasons.iter().find(|(_, applies)| applies()).map(|(reason, _)| *reason);

@@ -236,6 +236,17 @@ fn functions_that_only_jumps_lead_to_run_in_the_copy() {
     }
 }
 
+#[test]
+fn functions_that_nothing_is_known_to_lead_to_stay_where_they_are() {
+    let bare = "-fno-asynchronous-unwind-tables -s";
+    for flags in ["-O1 -s", "-O1 -no-pie -s", "-O1", &format!("-O1 -no-pie {bare}")] {
+        check("hidden.c", flags, Balance::Skips);
+    }
+    for flags in ["-static", "-static-pie"] {
+        check("hidden.c", &format!("-O1 {flags} {bare}"), Balance::Static);
+    }
+}
+
 const SHARING: [&str; 15] = [
     "near",
     "past_start",
