@@ -7,7 +7,7 @@ int calls(int), jumps(int), turns(int, int (*)(int)), times(int);
 extern const long distances[];
 __asm__(".text\n"
     ".p2align 4, 0xcc\ncalls: test %edi, %edi\njs 1f\nlea 1(%rdi), %eax\nret\n1: push %rax\ncall stop\n"
-    ".p2align 4, 0xcc\nbehind_call: lea 5(%rdi), %eax\nret\n"
+    ".p2align 4\nbehind_call: lea 5(%rdi), %eax\nret\n"
     ".p2align 4, 0xcc\njumps: add $2, %edi\njmp last\n"
     ".p2align 4, 0xcc\nbehind_jump: lea 7(%rdi), %eax\nret\n"
     ".p2align 4, 0xcc\nlast: lea 3(%rdi), %eax\nret\n"
