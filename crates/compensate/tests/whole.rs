@@ -255,6 +255,24 @@ fn a_call_that_was_cut_off_is_a_finding_of_its_own_kind() {
     assert!((found[0].seconds.value - 2.5).abs() < 1e-9, "{found:?}");
 }
 
+#[test]
+fn a_call_that_is_open_is_neither_work_nor_waiting_yet() {
+    let mut profile = ranks_with(2, |rank| if rank == 0 { (1.0, 5.0, None) } else { (6.0, 0.0, None) });
+    profile.processes.iter_mut().for_each(|process| {
+        process.state = State::Running;
+        process.span.iter_mut().for_each(|span| span.closed = false);
+    });
+    let waiting = &mut profile.locations[0];
+    waiting.nodes[2].exchanged = None;
+    waiting.standing = Some(Standing { node: Some(2), since: 4_900_000_000 });
+    let classes = Classes::of(&profile, &compensate(&profile, Mode::Parallel));
+    assert!((classes.open_s - 4.9).abs() < 1e-6 && (classes.messages_s - 0.1).abs() < 1e-6, "{classes:?}");
+    assert!(classes.waiting_s.abs() < 1e-9 && (classes.all_s() - 12.0).abs() < 1e-6, "{classes:?}");
+    let found = all_findings(&profile);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].kind, FindingKind::Open { ranks: vec![0], longest: 4.9 });
+}
+
 /// A rank that works a second longer than seven others, of which it had no processor for so long; as the others for theirs.
 fn late_by_a_second(queued_s: f64, others: f64) -> Vec<Finding> {
     let mut profile = ranks_with(8, |rank| if rank == 3 { (2.0, 0.0, None) } else { (1.0, 1.0, None) });

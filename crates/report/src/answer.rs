@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tare_compensate::{Figure, Mode};
-use tare_profile::{Profile, RegionIndex};
+use tare_profile::{Location, Profile, RegionIndex, RegionKind};
 use tare_query::{Answer, Axis, Measure, Place, Reading, Reduction, Row, State, Value, Who};
 
 use crate::json::{SCHEMA, written};
 use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
 use crate::number::{self, byte_size, count, exact_count, plural, time_with_unit};
 use crate::run::Run;
-use crate::view::{kind_name, place, process_label, reasons, thread_label};
+use crate::view::{kind_name, open_path, place, process_label, reasons, thread_label};
 
 /// An answer as text.
 #[must_use]
@@ -138,12 +138,28 @@ fn foot(writer: &mut Writer<'_>, run: &Run, profile: &Profile, mode: Mode, answe
     if answer.running > 0 {
         said.push(format!("So far: {}.", plural(answer.running, "process still runs", "processes still run", glyphs)));
     }
+    let open = if answer.measures.contains(&Measure::Waiting) { in_open_calls(profile) } else { 0 };
+    if open > 0 {
+        said.push(format!(
+            "{} in a call of MPI that has not returned: what of it is waiting is not known.",
+            plural(open, "thread is", "threads are", glyphs)
+        ));
+    }
     if !said.is_empty() {
         writer.words("  ", 2, &said.join(" "));
     }
     for reason in reasons(values().map(|value| value.sum.mark)) {
         writer.words(&format!("  {} ", glyphs.dagger), 4, &format!("not to be trusted: {reason}"));
     }
+}
+
+/// Threads that are in a call of MPI, or were when they were cut off.
+fn in_open_calls(profile: &Profile) -> usize {
+    let open = |location: &&Location| {
+        let node = location.standing.and_then(|standing| standing.node).filter(|_| profile.process_of(location).is_open());
+        node.is_some_and(|node| profile.region_of(&location.nodes[node]).kind == RegionKind::Mpi)
+    };
+    profile.locations.iter().filter(open).count()
 }
 
 /// Where the threads of a run stand, as text.
@@ -157,26 +173,18 @@ pub fn places_text(profile: &Profile, places: &[Place], page: &Page) -> String {
     }
     let cells = |cell: &dyn Fn(&Place) -> String| places.iter().map(cell).collect::<Vec<_>>();
     let names = Column::new("Thread", Align::Left, 0, cells(&|place| thread_label(profile, &profile.locations[place.location])));
+    let open = |place: &Place| open_path(profile, &place.path, 4, glyphs);
     let state = |place: &Place| match (place.state, place.path.is_empty()) {
         (State::Ended, _) => "ended".to_string(),
         (State::Unseen, _) => "not seen from here".to_string(),
         (State::Running, true) => "runs; this machine does not let its stack be read".to_string(),
-        (State::CutOff, _) => format!("cut off in {}", open_path(profile, place, glyphs)),
-        (State::Running, false) => open_path(profile, place, glyphs),
+        (State::CutOff, _) => format!("cut off in {}", open(place)),
+        (State::Running, false) => open(place),
     };
     let since = |place: &Place| place.since_s.map_or_else(|| glyphs.unknown.to_string(), |seconds| time_with_unit(seconds, glyphs));
     let columns = vec![Column::new("no event for", Align::Right, 2, cells(&since)), Column::new("in", Align::Left, 0, cells(&state))];
     writer.table(&names, columns);
     writer.finish()
-}
-
-/// `MPI_Recv < exchange < solve < main`: the innermost first, because it is what is asked for.
-fn open_path(profile: &Profile, place: &Place, glyphs: &Glyphs) -> String {
-    const SHOWN: usize = 4;
-    let open: Vec<&str> = place.path.iter().rev().map(|region| &*profile.regions[region.0].name).collect();
-    let shown: Vec<String> = open.iter().take(SHOWN).map(|name| crate::short::short_name(name, 40, &Page::default())).collect();
-    let more = if open.len() > SHOWN { format!(" < {}", glyphs.ellipsis) } else { String::new() };
-    format!("{}{more}", shown.join(" < "))
 }
 
 /// An answer as JSON.

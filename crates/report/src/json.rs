@@ -217,6 +217,8 @@ pub struct ClassesDocument {
     /// `None` where nothing says who waited: waiting is among the work of messages.
     waiting_s: Option<f64>,
     messages_s: f64,
+    /// In calls that have not returned.
+    open_s: f64,
     start_end_s: f64,
 }
 
@@ -224,8 +226,8 @@ impl ClassesDocument {
     /// The document of classes.
     #[must_use]
     pub fn of(classes: &Classes) -> Self {
-        let &Classes { useful_s, waiting_s, messages_s, start_end_s } = classes;
-        Self { useful_s, waiting_s: Some(waiting_s), messages_s, start_end_s }
+        let &Classes { useful_s, waiting_s, messages_s, open_s, start_end_s } = classes;
+        Self { useful_s, waiting_s: Some(waiting_s), messages_s, open_s, start_end_s }
     }
 }
 

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use tare_compensate::whole::{CallTree, Classes, Efficiency, Finding, RegionTotal, WaitPlace, findings, region_totals, wait_places};
 use tare_compensate::{Figure, Mark};
-use tare_profile::{Location, Process, RegionKind, State};
+use tare_profile::{Location, Process, Profile, RegionIndex, RegionKind, State};
 
 use findings::rank_list;
 pub(crate) use findings::{FindingText, LINES, finding_texts, knows_waiting, no_finding};
@@ -21,7 +21,7 @@ pub(crate) use shortage::without_processor;
 pub(crate) use trust::{Doubt, Trust, Undelayed, clock_doubt};
 pub(crate) use waits::{OfRanks, WaitRow, column_of_ranks, longest, wait_rows};
 
-use crate::layout::Glyphs;
+use crate::layout::{Glyphs, Page};
 use crate::number::{exact_count, time_with_unit};
 use crate::run::{Exit, Results, Run};
 use crate::shell;
@@ -102,6 +102,7 @@ pub(crate) fn class_rows(classes: &Classes, knows_waiting: bool) -> Vec<ClassRow
         ("useful", "Outside MPI", classes.useful_s),
         ("waiting", "Waiting", classes.waiting_s),
         ("messages", if knows_waiting { "MPI at work" } else { "MPI with waits" }, classes.messages_s),
+        ("open", "MPI, open", classes.open_s),
         ("start_end", "MPI start, end", classes.start_end_s),
     ];
     rows.into_iter().map(row).filter(|row| row.seconds != 0.0).collect()
@@ -189,6 +190,24 @@ pub fn thread_label(profile: &tare_profile::Profile, location: &Location) -> Str
 pub(crate) fn place(file: &str, line: u32) -> Option<String> {
     let name = file.rsplit('/').next().filter(|name| !name.is_empty())?;
     Some(if line > 0 { format!("{name}:{line}") } else { name.to_string() })
+}
+
+/// `MPI_Recv < exchange (solver.f90:88) < solve < main`: of regions that are open, the outermost first, the innermost ones, and
+/// where the first of them stands whose place is known.
+#[must_use]
+pub fn open_path(profile: &Profile, path: &[RegionIndex], shown: usize, glyphs: &Glyphs) -> String {
+    let mut is_placed = false;
+    let name = |&index: &RegionIndex| {
+        let region = &profile.regions[index.0];
+        let name = crate::short::short_name(&region.name, 40, &Page::default());
+        match place(&region.file, region.line).filter(|_| region.line > 0 && !std::mem::replace(&mut is_placed, true)) {
+            Some(place) => format!("{name} ({place})"),
+            None => name,
+        }
+    };
+    let mut names: Vec<String> = path.iter().rev().take(shown).map(name).collect();
+    names.extend((path.len() > shown).then(|| glyphs.ellipsis.to_string()));
+    names.join(" < ")
 }
 
 /// Whether what is missing is missing for want of room or permission.

@@ -56,7 +56,7 @@ fn the_report_has_the_fields_of_its_schema() {
 fn the_whole_run_is_summed_up_with_its_findings() {
     let document = report(Mode::Parallel);
     has_fields(&document, "whole.efficiency", "parallel load_balance communication");
-    has_fields(&document, "whole.classes", "useful_s waiting_s messages_s start_end_s");
+    has_fields(&document, "whole.classes", "useful_s waiting_s messages_s open_s start_end_s");
     has_fields(&document, "whole.findings.0", "id region at what seconds low_s high_s certainty attempt");
     has_fields(&document, "whole.waits.0", "operation caller calls wait waiters awaited");
     has_fields(&document, "whole.waits.0.waiters.0", "rank seconds");

@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line as Text, Span};
 use ratatui::widgets::{Paragraph, Widget};
+use tare_compensate::whole::LEAST_PART;
 use tare_query::State;
 use tare_report::figures::{Glyphs, count, plain_text, plural, share, shortened, time_with_unit, width};
 
@@ -139,7 +140,8 @@ fn classes(app: &App, columns: usize) -> Vec<String> {
             .iter()
             .enumerate()
             .map(|(index, (name, seconds))| format!("{name} {} {}", share_of(*seconds), blocks(index)).trim_end().to_string());
-        with_past.chain([format!("MPI start, end {}", share_of(classes.start_end_s))]).collect::<Vec<String>>()
+        let open = (classes.open_s >= LEAST_PART * all && all > 0.0).then(|| format!("MPI, open {}", share_of(classes.open_s)));
+        with_past.chain(open).chain([format!("MPI start, end {}", share_of(classes.start_end_s))]).collect::<Vec<String>>()
     };
     let most = if now.is_over() { 0 } else { history.len() };
     let fits = |parts: &[String]| width(&parts.join("   ")) <= columns;
@@ -274,8 +276,7 @@ fn still(now: &Snapshot, columns: usize) -> Vec<Text<'static>> {
     still.sort_by(|one, other| other.is_in_mpi.cmp(&one.is_in_mpi).then_with(|| other.since_s.unwrap_or(0.0).total_cmp(&one.since_s.unwrap_or(0.0))));
     let more = still.len().saturating_sub(STILL_NAMED);
     let line = |(row, place): (usize, &&PlaceNow)| {
-        let open: Vec<&str> = place.open.iter().take(3).map(String::as_str).collect();
-        let at = if open.is_empty() { String::new() } else { format!(", in {}", open.join(" < ")) };
+        let at = if place.within.is_empty() { String::new() } else { format!(", in {}", place.within) };
         let more = if row + 1 == STILL_NAMED && more > 0 { format!(" (and {more} more)") } else { String::new() };
         let text = format!(" {}: no event for {}{more}{at}", place.name, time_with_unit(place.since_s.unwrap_or(0.0), GLYPHS));
         Text::raw(cut(&plain_text(&text), columns))

@@ -159,15 +159,14 @@ fn spread(region: &RegionNow, seconds: impl Fn(&OnProcess) -> f64) -> f64 {
 fn ranks(app: &App, snapshot: &Snapshot, rates: &Rates<'_>) -> (Vec<String>, Vec<Line>) {
     let largest = |value: &dyn Fn(&PlaceNow) -> f64| snapshot.places.iter().map(|place| value(place).abs()).fold(0.0, f64::max);
     let unit = Unit::for_largest(largest(&|place| if app.is_measured { place.measured_s } else { place.time.value }));
-    let open = |place: &PlaceNow| place.open.iter().take(3).cloned().collect::<Vec<_>>().join(" < ");
     let line = |place: &PlaceNow| {
         let events = rates.events_of(place.key, place.events);
         let state = match (place.state, place.open.is_empty()) {
             (State::Ended, _) => "ended".to_string(),
             (State::Unseen, _) => "not seen from here".to_string(),
-            (State::CutOff, _) => format!("cut off in {}", open(place)),
+            (State::CutOff, _) => format!("cut off in {}", place.within),
             (State::Running, true) => "runs".to_string(),
-            (State::Running, false) => open(place),
+            (State::Running, false) => place.within.clone(),
         };
         let waited = place.wait.shown(app.is_measured);
         let (total, time) = if app.is_measured {

@@ -133,7 +133,7 @@ fn what_is_hot_now_stands_first_and_what_stands_still_is_named() {
     assert!(receive.contains("100.0\u{2009}%"), "all of its time now is waiting: {receive}");
     let init = rows.iter().find(|row| row.contains("init")).expect("what is over");
     assert!(init.contains("0\u{2009}%") && init.contains("2.00"), "{init}");
-    assert!(shown.contains(" rank 0: no event for 3.00\u{2009}s, in MPI_Recv < main < program"), "{shown}");
+    assert!(shown.contains(" rank 0: no event for 3.00\u{2009}s, in MPI_Recv < main (app.c:10) < program"), "{shown}");
     assert!(!shown.contains(" rank 1: no event"), "{shown}");
 }
 

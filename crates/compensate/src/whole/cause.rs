@@ -12,7 +12,7 @@ use tare_profile::{Profile, RegionIndex, RegionKind};
 use crate::Compensated;
 use crate::whole::finding::Ranks;
 use crate::whole::tree::CallTree;
-use crate::whole::waits::WaitPlace;
+use crate::whole::waits::{WaitPlace, open_region};
 
 /// A region is called the cause if it explains at least this part of the waiting.
 const EXPLAINS: f64 = 0.3;
@@ -88,8 +88,7 @@ impl Search<'_> {
         for ((location, figures), paths) in self.profile.locations.iter().zip(&self.compensated.locations).zip(&self.tree.of_location) {
             let process = location.process.0;
             let Some(rank) = self.ranks.of_process[process] else { continue };
-            let seconds = |ticks: u64| self.profile.processes[process].clock.seconds(ticks as f64);
-            let open = location.standing.and_then(|standing| Some((standing.node?, seconds(standing.since))));
+            let open = open_region(self.profile, location);
             for (index, (figures, &path)) in figures.nodes.iter().zip(paths).enumerate() {
                 let since = open.filter(|(node, _)| *node == index).map_or(0.0, |(_, seconds)| seconds);
                 each(process, rank, path as usize, figures.exclusive.value - since);

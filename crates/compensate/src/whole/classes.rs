@@ -7,6 +7,7 @@ use tare_profile::{Profile, RegionKind};
 
 use crate::Compensated;
 use crate::whole::starts_or_ends_mpi;
+use crate::whole::waits::open_region;
 
 /// Where the time of all locations went: compensated seconds, over their whole life.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -17,6 +18,8 @@ pub struct Classes {
     pub waiting_s: f64,
     /// In MPI besides waiting: the work of messages and collectives.
     pub messages_s: f64,
+    /// In calls of MPI that have not returned, or were cut off: nothing says what part of them is waiting.
+    pub open_s: f64,
     /// In `MPI_Init` and `MPI_Finalize`.
     pub start_end_s: f64,
 }
@@ -29,6 +32,7 @@ impl Classes {
             useful_s: sum.useful_s + more.useful_s,
             waiting_s: sum.waiting_s + more.waiting_s,
             messages_s: sum.messages_s + more.messages_s,
+            open_s: sum.open_s + more.open_s,
             start_end_s: sum.start_end_s + more.start_end_s,
         })
     }
@@ -39,7 +43,8 @@ impl Classes {
         let mut all = vec![Self::default(); profile.processes.len()];
         for (location, figures) in profile.locations.iter().zip(&compensated.locations) {
             let classes = &mut all[location.process.0];
-            for (node, figures) in location.nodes.iter().zip(&figures.nodes) {
+            let open = open_region(profile, location).filter(|_| profile.process_of(location).is_open());
+            for (index, (node, figures)) in location.nodes.iter().zip(&figures.nodes).enumerate() {
                 let region = profile.region_of(node);
                 let exclusive = figures.exclusive.value;
                 match region.kind {
@@ -47,7 +52,10 @@ impl Classes {
                     RegionKind::Mpi => {
                         let waiting = figures.wait_s.clamp(0.0, exclusive.max(0.0));
                         classes.waiting_s += waiting;
-                        classes.messages_s += exclusive - waiting;
+                        let open =
+                            open.filter(|(node, _)| *node == index).map_or(0.0, |(_, seconds)| seconds.clamp(0.0, (exclusive - waiting).max(0.0)));
+                        classes.open_s += open;
+                        classes.messages_s += exclusive - waiting - open;
                     }
                     _ => classes.useful_s += exclusive,
                 }
@@ -59,7 +67,7 @@ impl Classes {
     /// All of it.
     #[must_use]
     pub fn all_s(&self) -> f64 {
-        self.useful_s + self.waiting_s + self.messages_s + self.start_end_s
+        self.useful_s + self.waiting_s + self.messages_s + self.open_s + self.start_end_s
     }
 }
 

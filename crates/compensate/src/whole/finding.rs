@@ -83,6 +83,13 @@ pub enum FindingKind {
         /// Seconds for which the one had been in it that had been in it longest.
         longest: f64,
     },
+    /// Ranks are in a call that has not returned.
+    Open {
+        /// Which, by rank.
+        ranks: Vec<u32>,
+        /// Seconds for which the one has been in it that has been in it longest.
+        longest: f64,
+    },
     /// Ranks could have run and had no processor.
     NoProcessor {
         /// Those that had none half as long as the first at least, by rank.
@@ -145,7 +152,9 @@ pub fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, p
             explained += waiting.explained_s;
             found.push(waiting.finding);
         }
-        found.extend([cut_off(place, &ranks, time), messages(place, &ranks, time, &queue)].into_iter().flatten());
+        let cut_off = unreturned(&place.cut_off, place, &ranks, time, |ranks, longest| FindingKind::CutOff { ranks, longest });
+        let open = unreturned(&place.open, place, &ranks, time, |ranks, longest| FindingKind::Open { ranks, longest });
+        found.extend([cut_off, open, messages(place, &ranks, time, &queue)].into_iter().flatten());
     }
     found.sort_by(|one, other| other.seconds.value.total_cmp(&one.seconds.value));
     let (possible, mut findings): (Vec<_>, Vec<_>) = found.into_iter().partition(|finding| finding.certainty == Certainty::Possible);
@@ -248,10 +257,11 @@ fn those_that_hardly_wait(place: &WaitPlace, most: f64) -> Vec<u32> {
     if hardly.len() * 2 <= place.waiters.len() { hardly } else { Vec::new() }
 }
 
-fn cut_off(place: &WaitPlace, ranks: &Ranks, time: f64) -> Option<Finding> {
-    let longest = place.open.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
-    let seconds = place.open.iter().map(|(_, seconds)| seconds).sum::<f64>() / ranks.count as f64;
-    let kind = FindingKind::CutOff { ranks: place.open.iter().map(|(rank, _)| *rank).collect(), longest };
+/// Calls of a place that have not returned: seconds by rank.
+fn unreturned(calls: &[(u32, f64)], place: &WaitPlace, ranks: &Ranks, time: f64, kind: fn(Vec<u32>, f64) -> FindingKind) -> Option<Finding> {
+    let longest = calls.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
+    let seconds = calls.iter().map(|(_, seconds)| seconds).sum::<f64>() / ranks.count as f64;
+    let kind = kind(calls.iter().map(|(rank, _)| *rank).collect(), longest);
     let finding =
         Finding { kind, region: place.operation, caller: place.caller, seconds: Figure::exact(seconds), certainty: Certainty::Sure, queued_s: None };
     (longest >= LEAST_PART * time).then_some(finding)

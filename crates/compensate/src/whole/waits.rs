@@ -147,6 +147,8 @@ pub struct WaitPlace {
     /// Seconds in ended calls of the operation besides waiting, over all ranks.
     pub working: Figure,
     /// Seconds in calls that were open when their process was cut off, by rank: nothing says what part of them was waiting.
+    pub cut_off: Vec<(u32, f64)>,
+    /// Seconds so far in calls that are open, by rank: what part of them is waiting is known when they return.
     pub open: Vec<(u32, f64)>,
     /// Calls.
     pub calls: u64,
@@ -160,6 +162,12 @@ pub struct WaitPlace {
     pub held_s: f64,
 }
 
+/// The node in which a thread stands, and the seconds for which it has had no event there, or had none when it was cut off.
+pub(super) fn open_region(profile: &Profile, location: &Location) -> Option<(usize, f64)> {
+    let standing = location.standing?;
+    Some((standing.node?, profile.process_of(location).clock.seconds(standing.since as f64)))
+}
+
 /// Places of MPI operations, but for its start and end; those with the longest waits first.
 #[must_use]
 pub fn wait_places(profile: &Profile, compensated: &Compensated, tree: &CallTree) -> Vec<WaitPlace> {
@@ -167,7 +175,7 @@ pub fn wait_places(profile: &Profile, compensated: &Compensated, tree: &CallTree
     for ((location, figures), paths) in profile.locations.iter().zip(&compensated.locations).zip(&tree.of_location) {
         let process = profile.process_of(location);
         let Some(rank) = process.rank else { continue };
-        let open = |index: usize| location.standing.filter(|standing| standing.node == Some(index));
+        let open = open_region(profile, location);
         for (index, ((node, figures), &path)) in location.nodes.iter().zip(&figures.nodes).zip(paths).enumerate() {
             let region = profile.region_of(node);
             if region.kind != RegionKind::Mpi || starts_or_ends_mpi(&region.name) {
@@ -180,11 +188,11 @@ pub fn wait_places(profile: &Profile, compensated: &Compensated, tree: &CallTree
             sums.below_s += figures.exclusive.value - figures.exclusive.low;
             sums.above_s += figures.exclusive.high - figures.exclusive.value;
             sums.working = sums.working.added(&figures.exclusive);
-            if let Some(standing) = open(index) {
-                let seconds = process.clock.seconds(standing.since as f64);
+            if let Some((_, seconds)) = open.filter(|(node, _)| *node == index) {
                 sums.working = sums.working.added(&Figure::exact(-seconds));
-                if process.state == State::CutOff && process.is_open() {
-                    *sums.open.entry(rank).or_default() += seconds;
+                if process.is_open() {
+                    let calls = if process.state == State::CutOff { &mut sums.cut_off } else { &mut sums.open };
+                    *calls.entry(rank).or_default() += seconds;
                 }
             }
             sums.calls += node.calls();
@@ -211,6 +219,7 @@ struct Sums {
     working: Figure,
     calls: u64,
     moved: Moved,
+    cut_off: BTreeMap<u32, f64>,
     open: BTreeMap<u32, f64>,
     waiters: BTreeMap<u32, f64>,
     awaited: BTreeMap<u32, f64>,
@@ -227,6 +236,7 @@ impl Default for Sums {
             working: Figure::exact(0.0),
             calls: 0,
             moved: Moved::default(),
+            cut_off: BTreeMap::new(),
             open: BTreeMap::new(),
             waiters: BTreeMap::new(),
             awaited: BTreeMap::new(),
@@ -249,6 +259,7 @@ impl Sums {
             working,
             calls: self.calls,
             messages: self.moved.messages_and_bytes(),
+            cut_off: self.cut_off.into_iter().collect(),
             open: self.open.into_iter().collect(),
             waiters: self.waiters.into_iter().collect(),
             awaited: self.awaited.into_iter().filter(|(_, seconds)| *seconds > 0.0).collect(),

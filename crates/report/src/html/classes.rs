@@ -25,6 +25,7 @@ fn meaning(id: &str, knows_waiting: bool) -> &'static str {
         "waiting" => "in an operation of MPI until others came, without the waiting that measuring made",
         "messages" if !knows_waiting => "in operations of MPI; what of it is waiting is not known",
         "messages" => "in operations of MPI besides waiting: what messages and collectives take by themselves",
+        "open" => "in calls of MPI that have not returned; what of it is waiting is not known",
         _ => "in MPI_Init and MPI_Finalize",
     }
 }
@@ -48,6 +49,7 @@ fn seconds(classes: &Classes, id: &str) -> f64 {
         "useful" => classes.useful_s,
         "waiting" => classes.waiting_s,
         "messages" => classes.messages_s,
+        "open" => classes.open_s,
         _ => classes.start_end_s,
     }
 }

@@ -41,7 +41,7 @@ pub(crate) enum Amount {
     Told,
     /// It is not: this is said instead.
     Untold(&'static str),
-    /// Nothing is to be won, as in a call that was cut off.
+    /// Nothing is to be won, as in a call that was cut off, or nothing is known of it yet.
     None,
 }
 
@@ -58,6 +58,8 @@ impl FindingText {
 
 /// Calls that were open when their process was cut off.
 const CUT_OFF: &str = "F-cut-off";
+/// Calls that are open.
+const OPEN: &str = "F-open";
 /// Messages of fewer bytes than this cost more by their number than by their size.
 const SMALL_MESSAGE: f64 = 1024.0;
 
@@ -110,6 +112,7 @@ impl Words<'_> {
                 ("F-wait-in-turn", format!("{what}{}", self.because(awaited, cause)), attempt)
             }
             FindingKind::CutOff { ranks, longest } => self.cut_off(ranks, *longest),
+            FindingKind::Open { ranks, longest } => self.open(ranks, *longest),
             FindingKind::NoProcessor { ranks, longest, sharing, explains } => {
                 let what = self.no_processor(ranks, longest, *explains);
                 let (sharing, attempt) = match sharing.filter(|(threads, processors)| *threads > *processors as usize) {
@@ -125,7 +128,8 @@ impl Words<'_> {
             Some(seconds) => format!("{what}; having had no processor may make up for {}", time_with_unit(seconds, self.glyphs)),
             None => what,
         };
-        let certainty = match (finding.certainty, trust.is_good() || id == CUT_OFF) {
+        let is_unreturned = matches!(id, CUT_OFF | OPEN);
+        let certainty = match (finding.certainty, trust.is_good() || is_unreturned) {
             _ if self.run.measured_by.is_some() => "Not certain: the file does not say how uncertain its times are",
             (Certainty::Open, _) => "Not certain: how much of it passed in MPI is not known",
             (_, false) => "Not certain: trust in this run is limited",
@@ -142,7 +146,7 @@ impl Words<'_> {
             region: finding.region.0,
             seconds: finding.seconds,
             amount: match finding.certainty {
-                _ if id == CUT_OFF => Amount::None,
+                _ if is_unreturned => Amount::None,
                 _ if self.run.measured_by.is_some() => Amount::Untold(UNTOLD_OF_FILE),
                 Certainty::Open => Amount::Untold(UNTOLD),
                 _ => Amount::Told,
@@ -231,6 +235,15 @@ impl Words<'_> {
         let attempt =
             (!self.run.directory.is_empty()).then(|| format!("`tare query {} where` says what all ranks were in", shell::path(&self.run.directory)));
         (CUT_OFF, what, attempt)
+    }
+
+    fn open(&self, ranks: &[u32], longest: f64) -> (&'static str, String, Option<String>) {
+        let (have, up_to) = if ranks.len() == 1 { ("has", "") } else { ("have", "up to ") };
+        let time = time_with_unit(longest, self.glyphs);
+        let what = format!("{} {have} been in it for {up_to}{time}; what of that is waiting is known when it returns", self.ranks(ranks));
+        let attempt =
+            (!self.run.directory.is_empty()).then(|| format!("`tare query {} where` says what all ranks are in", shell::path(&self.run.directory)));
+        (OPEN, what, attempt)
     }
 
     fn no_processor(&self, ranks: &[u32], longest: &Shortage, explains: f64) -> String {
@@ -365,6 +378,14 @@ mod tests {
     fn of_a_call_that_was_cut_off_nothing_is_to_be_won() {
         let found = in_words(FindingKind::CutOff { ranks: vec![0], longest: 0.5 }, Certainty::Sure, &Run::default());
         assert_eq!((found.id, found.won("507 ms").as_str()), (CUT_OFF, ""));
+    }
+
+    #[test]
+    fn of_a_call_that_is_open_it_is_said_that_what_of_it_is_waiting_is_not_known_yet() {
+        let found = in_words(FindingKind::Open { ranks: vec![1], longest: 7.9 }, Certainty::Sure, &Run::default());
+        assert_eq!((found.id, found.won("7.90 s").as_str()), (OPEN, ""));
+        let what = found.what.replace(Glyphs::UNICODE.thin_space, " ");
+        assert_eq!(what, "rank 1 has been in it for 7.90 s; what of that is waiting is known when it returns");
     }
 
     #[test]
