@@ -82,6 +82,21 @@ export function say(text) {
   byId("status").textContent = text;
 }
 
+/** A field with a place beside it for what is wrong with what stands in it, told by `complain`. */
+export function field(input) {
+  const complaint = element("span", { class: "wrong", id: `${input.id}-wrong`, hidden: true });
+  input.setAttribute("aria-describedby", complaint.id);
+  return element("span", { class: "field" }, input, complaint);
+}
+
+/** Says beside a field what is wrong; nothing where all is right. `isCorrected` where what was wrong no longer stands in it. */
+export function complain(input, text, isCorrected = false) {
+  const complaint = byId(`${input.id}-wrong`);
+  input.setAttribute("aria-invalid", String(Boolean(text) && !isCorrected));
+  complaint.textContent = text;
+  complaint.hidden = !text;
+}
+
 /** A choice among a few: [value, label] pairs. */
 export function choice(label, options, chosen, onpick) {
   const select = element("select", { onchange: () => onpick(select.value) });

@@ -3,7 +3,7 @@
 import { inTurn, texts } from "./columns.js";
 import { Model, NONE } from "./model.js";
 import { plural } from "./numbers.js";
-import { byId, element, say, themeSwitch } from "./dom.js";
+import { byId, complain, element, field, say, themeSwitch } from "./dom.js";
 import { Regions } from "./regions.js";
 import { Icicle } from "./icicle.js";
 import { Sandwich } from "./sandwich.js";
@@ -28,8 +28,9 @@ function controls(model) {
   search.addEventListener("change", () => model.change({ query: search.value.trim() }));
   model.listen((changed) => {
     if (!changed.includes("query")) return;
-    if (search.value.trim() !== model.state.query) search.value = model.state.query;
-    search.setAttribute("aria-invalid", String(Boolean(model.state.query && !model.hits.number)));
+    const { query } = model.state;
+    if (search.value.trim() !== query) search.value = query;
+    complain(search, model.hits.error || (query && !model.hits.number ? "no region matches" : ""));
   });
   const names = [["value", "compensated"], ["measured", model.header.is_exported ? "as exported" : "measured"], ["difference", "difference"]];
   const radios = names.filter(([value]) => model.offered.includes(value)).map(([value, label]) => {
@@ -43,13 +44,23 @@ function controls(model) {
   const ranks = element("input", { type: "text", id: "ranks-field", size: 9, placeholder: "ranks  r", "aria-label": "Ranks that are selected, such as 0-3,8" });
   ranks.addEventListener("change", () => {
     const wrong = model.selectRanks(ranks.value);
-    ranks.setAttribute("aria-invalid", String(Boolean(wrong)));
-    ranks.title = wrong;
+    const shown = model.state.ranks.length ? model.rankText() : "all ranks";
+    complain(ranks, wrong && `${wrong}; shown: ${shown}`);
     say(wrong || (model.state.ranks.length ? `${model.rankText()} selected` : "all ranks"));
   });
-  model.listen((changed) => changed.includes("ranks") && (ranks.value = model.rankList()));
+  // What is left there are the ranks whose figures are shown.
+  ranks.addEventListener("blur", () => {
+    if (ranks.getAttribute("aria-invalid") !== "true") return;
+    ranks.value = model.rankList();
+    complain(ranks, byId("ranks-field-wrong").textContent, true);
+  });
+  model.listen((changed) => {
+    if (!changed.includes("ranks")) return;
+    ranks.value = model.rankList();
+    complain(ranks, "");
+  });
   const questions = element("button", { type: "button", "aria-label": "Keys", onclick: help }, "?");
-  byId("controls").append(values, search, ...(model.strings.labels.length > 1 ? [ranks] : []), themeSwitch(() => model.tell(["theme"])), questions);
+  byId("controls").append(values, field(search), ...(model.strings.labels.length > 1 ? [field(ranks)] : []), themeSwitch(() => model.tell(["theme"])), questions);
   return search;
 }
 
@@ -96,7 +107,8 @@ function linkRows(model, table) {
       byId("regions").scrollIntoView();
     };
     const name = row.querySelector("th span, .where");
-    // Read aloud, each says what it shows.
+    // Read aloud, each says what it shows; the head of its row stays the name alone.
+    row.querySelector("th")?.setAttribute("aria-label", row.querySelector("th").textContent);
     const button = element("button", { type: "button", class: "show", "aria-label": `show ${name?.textContent ?? ""}`, onclick: select }, "show");
     name?.after(" ", button);
   }

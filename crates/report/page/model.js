@@ -244,6 +244,11 @@ export class Model {
     return this.wholeOf(this.state.values === "measured" ? this.measuredInclusive : this.inclusive);
   }
 
+  /** What was taken off altogether. */
+  wholeDifference() {
+    return this.wholeOf(this.measuredInclusive) - this.wholeOf(this.inclusive);
+  }
+
   wholeOf(inclusive) {
     return this.roots.reduce((sum, root) => sum + inclusive[root], 0) / this.divisor;
   }

@@ -1,6 +1,6 @@
 // The table of regions: flat, as the call tree, or grouped by file, image or kind.
 
-import { columnFor, count, exactCount, excess, figure, plain, plural, share } from "./numbers.js";
+import { alone, columnFor, count, exactCount, excess, figure, plain, plural, share } from "./numbers.js";
 import { NONE } from "./model.js";
 import { byId, choice, cutName, element, placeOf, say, shortName, textWidth } from "./dom.js";
 import { VirtualTable } from "./table.js";
@@ -55,6 +55,7 @@ export class Regions {
       if (changed.includes("values") || changed.includes("ranks")) {
         this.addInclusive(this.items.filter((item) => item.members));
         this.label();
+        this.tellHits();
       }
       if (changed.includes("region") || changed.includes("path")) this.follow();
     }
@@ -69,14 +70,17 @@ export class Regions {
     if (flags) this.goToHit(0, 1);
   }
 
-  /** How many hits there are, and that what is selected is none. */
+  /** How many hits there are, what they have of what is shown, and that what is selected is none. */
   tellHits() {
     const { model } = this;
-    const { error, flags, number, share: part } = model.hits;
+    const { error, flags, number, time } = model.hits;
     const { region } = model.state;
     const isMissed = flags && region !== NONE && !model.isHit(region);
     const missed = isMissed ? `; ${model.name(region)}, which is selected, is not among them` : "";
-    this.note.textContent = error || (flags ? `${plural(number, "region matches", "regions match")}, ${share(part)} of the time${missed}` : "");
+    // What is taken off a region can be below zero, so that parts of it are none of the whole.
+    const isDifference = model.state.values === "difference";
+    const part = isDifference ? `${alone(time)} of ${alone(model.wholeDifference())} taken off` : `${share(model.whole() ? time / model.whole() : 0)} of the time`;
+    this.note.textContent = error || (flags ? `${plural(number, "region matches", "regions match")}, ${part}${missed}` : "");
   }
 
   /** Brings the next hit at or behind a row into sight, or the one before it; from the end it goes on at the other one. */
@@ -186,7 +190,7 @@ export class Regions {
       [
         { key: "name", title: "Region" },
         { key: "exclusive", title: `Exclusive${word && ` ${word}`}${of}, ${unit}`, align: "number", hint: `Time in the region itself, mean over ${of ? "the selected " : ""}ranks${isDifference ? "; below zero where it would have taken longer unmeasured, as a wait that measuring shortened" : ""}` },
-        { key: "share", title: "Share", align: "number" },
+        { key: "share", title: "Share", align: "number", hint: isDifference ? "What is taken off, as a part of the compensated time of the run" : "Part of the time of the run" },
         { key: "inclusive", title: `Inclusive, ${wide}`, align: "number", hint: "With what it calls" },
         { key: "calls", title: "Calls", align: "number" },
         { key: "each", title: `Per call, ${this.eachColumn.name}`, align: "number", hint: "Exclusive time of a call" },

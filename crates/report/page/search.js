@@ -30,19 +30,19 @@ export function exactly(name) {
   return `/^${name.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&")}$/`;
 }
 
-/** Which regions are hits, how many, and what part of the time is theirs. */
+/** Which regions are hits, how many, and how much of what is shown is theirs. */
 export function hitsOf(query, model) {
   const search = searchOf(query, model);
-  if (search.error || search.isEmpty) return { error: search.error, flags: null, number: 0, share: 0 };
+  if (search.error || search.isEmpty) return { error: search.error, flags: null, number: 0, time: 0 };
   const flags = new Uint8Array(model.regions.rows);
   let number = 0;
-  let sum = 0;
+  let time = 0;
   for (let region = 0; region < flags.length; region++) {
     if ((model.regions.calls[region] || model.regions.measured[region]) && search.test(region)) {
       flags[region] = 1;
       number++;
-      sum += model.regionExclusive(region);
+      time += model.regionExclusive(region);
     }
   }
-  return { flags, number, share: model.whole() ? sum / model.whole() : 0 };
+  return { flags, number, time };
 }

@@ -1,4 +1,5 @@
 // The summary stands without a script and is of all ranks: where ranks are selected, the table of its regions and its bars are theirs.
+// It has compensated times beside measured ones, whatever values are chosen, and says so where others are.
 
 import { alone, columnFor, count, plain, share } from "./numbers.js";
 import { byId, element } from "./dom.js";
@@ -16,7 +17,10 @@ export class Summary {
     this.column = columnFor(Math.max(0, ...largest) / model.header.divisor);
     // What stands there of all ranks.
     this.stood = this.rows.map(({ cells }) => new Map([...cells].map(([name, cell]) => [name, [...cell.childNodes]])));
+    this.values = element("span", { class: "muted", id: "summary-values", hidden: true });
+    byId("top-h")?.append(this.values);
     model.listen((changed) => changed.includes("ranks") && this.draw());
+    model.listen((changed) => changed.includes("values") && this.tellValues());
   }
 
   draw() {
@@ -33,6 +37,13 @@ export class Summary {
       if (model.isOfRanks) this.show(region, cells);
       else for (const [name, cell] of cells) cell.replaceChildren(...this.stood[place].get(name));
     });
+  }
+
+  /** The values of the table, where others are chosen. */
+  tellValues() {
+    const { values } = this.model.state;
+    this.values.hidden = values === this.model.offered[0];
+    this.values.textContent = values === "difference" ? " – compensated beside measured; their difference stands in Regions" : " – compensated beside measured";
   }
 
   /** What the selected ranks took, and what of the summary is theirs. */

@@ -29,6 +29,8 @@ export class VirtualTable {
 
   setColumns(columns, sorted = "", isDescending = true) {
     this.columns = columns;
+    const button = (key) => this.head.querySelector(`.c-${key} button`);
+    const focused = columns.find(({ key }) => button(key) && button(key) === document.activeElement);
     this.head.replaceChildren(
       ...columns.map(({ key, title, align, hint }) => {
         const direction = key === sorted ? (isDescending ? "descending" : "ascending") : "none";
@@ -37,6 +39,8 @@ export class VirtualTable {
         return element("div", { role: "columnheader", class: `c-${key} ${align || ""}`, "aria-sort": direction, title: hint }, content);
       }),
     );
+    // The head that was pressed stays the one that has the focus.
+    if (focused) button(focused.key)?.focus({ preventScroll: true });
   }
 
   /** Draws anew; where a row was focused, the cursor stays on the same thing if `focus` says where that is now. The table grows with its

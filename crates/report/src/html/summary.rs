@@ -162,7 +162,7 @@ fn regions(html: &mut String, parts: &Parts<'_>) {
     let has_ranks = shown.iter().any(|row| row.slowest.is_some());
     let _ = write!(
         html,
-        "<h3>Regions that take most time</h3>{}<thead><tr><th scope=\"col\">Region</th>{}<th scope=\"col\">Exclusive, {unit}</th><th scope=\"col\" class=\"further\">Measured, {unit}</th><th scope=\"col\">Share</th><th scope=\"col\" class=\"further\">Calls</th>{}{}</tr></thead><tbody>",
+        "<h3 id=\"top-h\">Regions that take most time</h3>{}<thead><tr><th scope=\"col\">Region</th>{}<th scope=\"col\">Exclusive, {unit}</th><th scope=\"col\" class=\"further\">Measured, {unit}</th><th scope=\"col\">Share</th><th scope=\"col\" class=\"further\">Calls</th>{}{}</tr></thead><tbody>",
         table("Regions that take most time"),
         if has_place { "<th scope=\"col\" class=\"place\">Place</th>" } else { "" },
         if has_waiting { format!("<th scope=\"col\" class=\"further\">Waiting, {}</th>", unit.unit.name(GLYPHS)) } else { String::new() },

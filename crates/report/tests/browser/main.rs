@@ -2,6 +2,7 @@
 
 mod axe;
 mod chromium;
+mod fields;
 mod looks;
 mod pictures;
 mod runs;

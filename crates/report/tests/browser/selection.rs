@@ -561,3 +561,33 @@ fn callers_stand_above_the_selected_region_and_callees_below_over_all_its_call_p
     assert_eq!(browser.value(NOTHING_STICKS_OUT), json!(true));
     is_quiet(&browser);
 }
+
+#[test]
+fn a_head_that_sorts_keeps_the_focus() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    for key in ["calls", "name", "exclusive"] {
+        browser.value(&format!("document.querySelector('#regions .vhead .c-{key} button').focus()"));
+        for direction in 0..2 {
+            browser.key("Enter");
+            assert_eq!(browser.text("document.activeElement.parentElement.className.trim().split(' ')[0]"), format!("c-{key}"), "{direction}");
+        }
+        assert_ne!(browser.text(&format!("document.querySelector('#regions .vhead .c-{key}').ariaSort")), "none");
+    }
+    is_quiet(&browser);
+}
+
+#[test]
+fn rows_of_the_summary_are_called_by_their_name_once() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    let tree = browser.call("Accessibility.getFullAXTree", json!({}));
+    let nodes = tree["nodes"].as_array().expect("a list");
+    let names = |role: &str| -> Vec<&str> {
+        { nodes.iter() }.filter(|node| node["role"]["value"] == role).filter_map(|node| node["name"]["value"].as_str()).collect()
+    };
+    let (heads, buttons) = (names("rowheader"), names("button"));
+    assert!(heads.contains(&"MPI_Recv") && heads.iter().all(|name| !name.contains("show ")), "{heads:?}");
+    assert!(buttons.contains(&"show MPI_Recv"), "{buttons:?}");
+    is_quiet(&browser);
+}

@@ -313,3 +313,40 @@ fn figures_of_the_page_read_as_those_of_the_terminal() {
         );
     }
 }
+
+#[test]
+fn what_a_search_says_is_of_the_values_that_are_shown() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    let said = "document.getElementById('hits').textContent";
+    let (search, switch) = ("tare.model.change({ query: 'mpi_' })", "tare.model.change({ values: 'difference' })");
+    browser.value(search);
+    let compensated = browser.text(said);
+    assert!(compensated.ends_with("of the time"), "{compensated}");
+    browser.value(switch);
+    let afterwards = browser.text(said);
+    assert!(afterwards.ends_with("taken off") && afterwards.contains(" of ") && !afterwards.contains('%'), "{afterwards}");
+    browser.value("tare.model.change({ query: '' })");
+    browser.value(search);
+    assert_eq!(browser.text(said), afterwards, "in whichever order");
+    browser.value("tare.model.change({ query: 'inside' })");
+    assert_ne!(browser.text(said), afterwards);
+    browser.value("tare.model.change({ values: 'value', query: 'mpi_' })");
+    assert_eq!(browser.text(said), compensated);
+    browser.value("tare.model.selectRanks('0')");
+    assert_ne!(browser.text(said), compensated, "of the ranks that are shown");
+    is_quiet(&browser);
+}
+
+#[test]
+fn the_summary_says_which_values_it_has_where_others_are_chosen() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    let heading = "[...document.querySelectorAll('#summary h3')].find((one) => one.textContent.startsWith('Regions')).innerText";
+    assert_eq!(browser.text(heading), "Regions that take most time");
+    browser.value("tare.model.change({ values: 'difference' })");
+    assert_eq!(browser.text(heading), "Regions that take most time – compensated beside measured; their difference stands in Regions");
+    browser.value("tare.model.change({ values: 'value' })");
+    assert_eq!(browser.text(heading), "Regions that take most time");
+    is_quiet(&browser);
+}
