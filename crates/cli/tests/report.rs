@@ -44,6 +44,11 @@ fn a_run_is_written_in_every_format_and_seen_as_a_page() {
     assert!(text(&output.stderr).contains("-o DIR"));
     assert!(report(&["--format", "tau", "-o", "profiles"]).status.success());
     assert!(place.path().join("profiles/profile.0.0.0").is_file());
+    // There is nothing to be written of each rank, and nothing is.
+    let output = report(&["--format", "callgrind", "--ranks", "all", "-o", "parts"]);
+    assert_eq!(output.status.code(), Some(65));
+    assert!(text(&output.stderr).contains("run has no ranks"), "{}", text(&output.stderr));
+    assert!(!place.path().join("parts").exists());
     // What an earlier export left is not read as part of this one; what another tool left stays, and is alone there.
     let profile = |rank: u32| place.path().join(format!("profiles/profile.{rank}.0.0"));
     std::fs::copy(profile(0), profile(7)).expect("room");

@@ -73,6 +73,10 @@ pub(crate) fn html(run: &Run, results: &Results<'_>, carried: &Carried) -> Strin
 fn of_ranks(run: &Run, results: &Results<'_>, ranks: &Ranks, folder: &Path, arguments: &ReportArguments) -> Result<(), Failure> {
     let processes = &results.profile.processes;
     let there: Vec<u32> = processes.iter().filter_map(|process| process.rank).collect();
+    if there.is_empty() {
+        let what = format!("{} has no ranks", arguments.run.display());
+        return Err(Failure::new(Code::BadInput, what).remedy("without --ranks, -o FILE names the one document of the run"));
+    }
     if let Some(missing) = ranks.first_missing(&there) {
         let what = format!("there is no rank {missing} in {}", arguments.run.display());
         return Err(Failure::new(Code::BadInput, what).remedy("`tare report` lists the ranks; --ranks all takes every one"));
