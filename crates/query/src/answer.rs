@@ -8,7 +8,7 @@ use tare_profile::{Location, Process, Profile, RegionIndex, RegionKind, State};
 
 use crate::Puzzle;
 use crate::count::{Column, correction, of_peer};
-use crate::nothing::Nothing;
+use crate::nothing::{Jump, Nothing, jumps};
 use crate::question::{Axis, Kind, Measure, Reduction, Sums};
 use crate::subject::Scope;
 
@@ -35,6 +35,8 @@ pub struct Answer {
     pub sum: Option<Row>,
     /// Rows that were left out.
     pub left_out: usize,
+    /// Calls that became jumps, and so are not where they were asked for.
+    pub jumps: Vec<Jump>,
 }
 
 /// What a row is about.
@@ -114,7 +116,7 @@ pub fn answer(profile: &Profile, compensated: &Compensated, question: &Sums) -> 
     let counted: Vec<&Process> = profile.processes.iter().filter(|process| counts(process)).collect();
     let ranks = counted.iter().filter(|process| process.rank.is_some() || !any_rank).count();
     let running = counted.iter().filter(|process| process.state == State::Running).count();
-    Ok(table.finish(ranks, running))
+    Ok(Answer { jumps: jumps(profile, question), ..table.finish(ranks, running) })
 }
 
 /// Rows while they are summed.
@@ -306,7 +308,7 @@ impl Table<'_> {
         let left_out = top.map_or(0, |top| rows.len().saturating_sub(top));
         rows.truncate(rows.len() - left_out);
         let (is_of_whole, about) = (self.question.is_of_whole(), self.question.about());
-        Answer { measures: measures.clone(), reduction, axis: *axis, ranks, running, is_of_whole, about, rows, sum, left_out }
+        Answer { measures: measures.clone(), reduction, axis: *axis, ranks, running, is_of_whole, about, rows, sum, left_out, jumps: Vec::new() }
     }
 }
 

@@ -28,7 +28,7 @@ mod subject;
 mod words;
 
 pub use answer::{Answer, Row, Value, Who, answer};
-pub use nothing::Nothing;
+pub use nothing::{Jump, Nothing};
 pub use places::{Place, State, places};
 pub use question::{Axis, Depth, Kind, Measure, Named, Question, Reading, Reduction, Subject, Sums, Within};
 

@@ -14,17 +14,8 @@ pub enum Nothing {
     #[error("nothing was measured there")]
     There,
     /// The call became a jump.
-    #[error("the call of {callee} in {by} became a jump (a tail call), which has no end of its own: {callee} counts below {statement}")]
-    Jump {
-        /// The function that ends with it.
-        by: String,
-        /// What it calls.
-        callee: String,
-        /// The statement that has the time.
-        statement: String,
-        /// Where that is, if it is known.
-        place: Option<String>,
-    },
+    #[error("{0}")]
+    Jump(Jump),
     /// Partners were asked for of operations that all ranks take part in.
     #[error("{operation} has no partners: all ranks of its communicator take part")]
     NoPartner {
@@ -42,34 +33,73 @@ pub enum Nothing {
     },
 }
 
-impl Nothing {
-    /// Why a question that is understood has no answer.
-    pub(crate) fn of(profile: &Profile, question: &Sums) -> Self {
-        let by_jump = question.within.as_ref().and_then(|within| jump_from(profile, &within.subject));
-        let found = by_jump.or_else(|| jump_at(profile, &question.subject)).or_else(|| communication(profile, &question.subject));
-        found.or_else(|| no_partner(profile, question)).or_else(|| no_operation(profile, &question.subject)).unwrap_or(Self::There)
-    }
+/// A call at the end of a function that became a jump.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the call of {callee} in {by} became a jump (a tail call), which has no end of its own: {callee} counts below {statement}")]
+pub struct Jump {
+    /// The function that ends with it.
+    pub by: String,
+    /// What it calls.
+    pub callee: String,
+    /// The statement that has the time; the first of several.
+    pub statement: String,
+    /// Where that is, if it is known.
+    pub place: Option<String>,
+}
 
-    fn jump(profile: &Profile, call: &TailCall) -> Self {
+impl Jump {
+    fn of(profile: &Profile, call: &TailCall) -> Self {
         let region = |index: RegionIndex| &profile.regions[index.0];
         let name = |index: RegionIndex| region(index).name.to_string();
-        Self::Jump { by: name(call.by), callee: name(call.callee), statement: name(call.statement), place: place(region(call.statement)) }
+        Self { by: name(call.by), callee: name(call.callee), statement: name(call.statement), place: place(region(call.statement)) }
     }
 }
 
-/// Calls in a function that ends with a jump.
-fn jump_from(profile: &Profile, around: &Subject) -> Option<Nothing> {
-    let named = names(profile, around.named.as_ref()?, around.kind);
-    tail_calls(profile).iter().find(|call| named[call.by.0]).map(|call| Nothing::jump(profile, call))
+impl Nothing {
+    /// Why a question that is understood has no answer.
+    pub(crate) fn of(profile: &Profile, question: &Sums) -> Self {
+        let by_jump = jumps(profile, question).into_iter().next().map(Self::Jump);
+        let found = by_jump.or_else(|| jump_at(profile, &question.subject)).or_else(|| communication(profile, &question.subject));
+        found.or_else(|| no_partner(profile, question)).or_else(|| no_operation(profile, &question.subject)).unwrap_or(Self::There)
+    }
+}
+
+/// Calls of what is asked for, in the functions within which it is asked for, that became jumps: each once, whatever statements have it.
+pub(crate) fn jumps(profile: &Profile, question: &Sums) -> Vec<Jump> {
+    let Some(around) = question.within.as_ref().map(|within| &within.subject) else { return Vec::new() };
+    let Some(named) = &around.named else { return Vec::new() };
+    let named = names(profile, named, around.kind);
+    let mut found: Vec<TailCall> = Vec::new();
+    for call in tail_calls(profile).into_iter().filter(|call| named[call.by.0] && is_asked_for(profile, &question.subject, call)) {
+        if !found.iter().any(|other| (other.by, other.callee) == (call.by, call.callee)) {
+            found.push(call);
+        }
+    }
+    found.iter().map(|call| Jump::of(profile, call)).collect()
+}
+
+/// Whether a question for this would have a call that became a jump. One for calls has that of an operation of MPI as well: it is a call in the source.
+fn is_asked_for(profile: &Profile, subject: &Subject, call: &TailCall) -> bool {
+    let is_mpi = profile.regions[call.callee.0].kind == RegionKind::Mpi;
+    match (subject.kind, &subject.named) {
+        (Kind::Calls, _) => true,
+        (Kind::Communication, None) => is_mpi,
+        (Kind::Communication, Some(named)) => is_mpi && (matches!(named, Named::At(..)) || names(profile, named, Kind::Regions)[call.callee.0]),
+        (Kind::Events, _) => true,
+        (Kind::Regions | Kind::Functions, Some(named)) => names(profile, named, Kind::Regions)[call.callee.0],
+        (Kind::Regions, None) => true,
+        (Kind::Functions, None) => !is_mpi,
+        (Kind::Program | Kind::Loops, _) => false,
+    }
 }
 
 /// A place in a function that ends with a jump: in the last one of its file that begins before.
 pub(crate) fn jump_at(profile: &Profile, subject: &Subject) -> Option<Nothing> {
-    let (Some(Named::At(file, line)), Kind::Calls) = (&subject.named, subject.kind) else { return None };
+    let (Some(Named::At(file, line)), Kind::Calls | Kind::Communication) = (&subject.named, subject.kind) else { return None };
     let begins_before = |region: &&Region| region.kind == RegionKind::Function && (1..=*line).contains(&region.line) && ends_with(&region.file, file);
     let last = profile.regions.iter().filter(begins_before).map(|region| region.line).max()?;
     let is_in = |call: &&TailCall| profile.regions[call.by.0].line == last && ends_with(&profile.regions[call.by.0].file, file);
-    tail_calls(profile).iter().find(is_in).map(|call| Nothing::jump(profile, call))
+    tail_calls(profile).iter().filter(is_in).find(|call| is_asked_for(profile, subject, call)).map(|call| Nothing::Jump(Jump::of(profile, call)))
 }
 
 fn communication(profile: &Profile, subject: &Subject) -> Option<Nothing> {

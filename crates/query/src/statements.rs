@@ -22,10 +22,17 @@ pub(crate) struct TailCall {
 pub(crate) fn tail_calls(profile: &Profile) -> Vec<TailCall> {
     let mut all: Vec<TailCall> = Vec::new();
     for location in &profile.locations {
+        // A statement that holds one thing alone calls that.
+        let mut held: Vec<u32> = vec![0; location.nodes.len()];
+        location.nodes.iter().filter_map(|node| node.parent).for_each(|parent| held[parent] += 1);
         let mut named: Vec<Option<RegionIndex>> = vec![None; location.nodes.len()];
         let mut others: Vec<(usize, RegionIndex)> = Vec::new();
-        for node in location.nodes.iter().filter(|node| profile.region_of(node).kind == RegionKind::Function) {
-            let Some(site) = node.parent.filter(|&parent| profile.region_of(&location.nodes[parent]).kind == RegionKind::CallSite) else { continue };
+        for node in location.nodes.iter().filter(|node| matches!(profile.region_of(node).kind, RegionKind::Function | RegionKind::Mpi)) {
+            let Some(site) =
+                node.parent.filter(|&parent| held[parent] > 1 && profile.region_of(&location.nodes[parent]).kind == RegionKind::CallSite)
+            else {
+                continue;
+            };
             let statement = profile.region_of(&location.nodes[site]);
             match statement.name.contains(&format!(" of {} in ", profile.region_of(node).name)) {
                 true => named[site] = Some(node.region),
@@ -43,13 +50,22 @@ pub(crate) fn tail_calls(profile: &Profile) -> Vec<TailCall> {
     all
 }
 
-/// The statements that call operations of MPI.
+/// The statements that call operations of MPI, themselves or by a jump at the end of what they call.
 pub(crate) fn calling_mpi(profile: &Profile) -> HashSet<RegionIndex> {
+    holding(profile, |kind| kind == RegionKind::Mpi)
+}
+
+/// The statements that call functions.
+pub(crate) fn calling_functions(profile: &Profile) -> HashSet<RegionIndex> {
+    holding(profile, |kind| matches!(kind, RegionKind::Function | RegionKind::User))
+}
+
+fn holding(profile: &Profile, is_held: impl Fn(RegionKind) -> bool) -> HashSet<RegionIndex> {
     let mut statements = HashSet::new();
     for location in &profile.locations {
         let is_site = |node: &&Node| profile.region_of(node).kind == RegionKind::CallSite;
-        let operations = location.nodes.iter().filter(|node| profile.region_of(node).kind == RegionKind::Mpi);
-        let sites = operations.filter_map(|node| node.parent.map(|parent| &location.nodes[parent])).filter(is_site);
+        let held = location.nodes.iter().filter(|node| is_held(profile.region_of(node).kind));
+        let sites = held.filter_map(|node| node.parent.map(|parent| &location.nodes[parent])).filter(is_site);
         statements.extend(sites.map(|site| site.region));
     }
     statements

@@ -5,7 +5,7 @@ use tare_profile::{Location, Profile, Region, RegionIndex, RegionKind};
 use crate::Puzzle;
 use crate::nothing::jump_at;
 use crate::question::{Depth, Kind, Named, Subject, Sums, Within};
-use crate::statements::{calling_mpi, place};
+use crate::statements::{calling_functions, calling_mpi, place};
 
 /// For each region whether it is meant.
 pub(crate) struct Meant {
@@ -33,11 +33,16 @@ impl Meant {
         let region = |index: usize| profile.region_of(&location.nodes[index]);
         let kind = |index: usize| region(index).kind;
         let parent = |index: usize| location.nodes[index].parent;
-        // A statement is a call of MPI where what it calls is.
+        // A statement is a call of MPI where what it calls is, and not where a function that it calls ends with a jump to that.
         let mut calls_mpi = vec![false; location.nodes.len()];
         for index in (0..location.nodes.len()).filter(|&index| kind(index) == RegionKind::Mpi) {
             if let Some(parent) = parent(index).filter(|&parent| kind(parent) == RegionKind::CallSite) {
                 calls_mpi[parent] = true;
+            }
+        }
+        for index in (0..location.nodes.len()).filter(|&index| matches!(kind(index), RegionKind::Function | RegionKind::User)) {
+            if let Some(parent) = parent(index) {
+                calls_mpi[parent] = false;
             }
         }
         let by_statement = |index: usize| parent(index).is_some_and(|parent| kind(parent) == RegionKind::CallSite);
@@ -188,11 +193,12 @@ fn unknown(profile: &Profile, subject: &Subject) -> Puzzle {
 
 /// For each region whether a question for this kind of event finds it by its place.
 fn of_kind(profile: &Profile, kind: Kind) -> Vec<bool> {
-    let of_mpi = calling_mpi(profile);
+    let (of_mpi, of_functions) = (calling_mpi(profile), calling_functions(profile));
+    let is_of_mpi_alone = |site: &RegionIndex| of_mpi.contains(site) && !of_functions.contains(site);
     let has_statements = profile.regions.iter().any(|region| region.kind == RegionKind::CallSite);
     let is_function = |region: &Region| matches!(region.kind, RegionKind::Function | RegionKind::User);
     let is_of_kind = |(index, region): (usize, &Region)| match kind {
-        Kind::Calls if has_statements => region.kind == RegionKind::CallSite && !of_mpi.contains(&RegionIndex(index)),
+        Kind::Calls if has_statements => region.kind == RegionKind::CallSite && !is_of_mpi_alone(&RegionIndex(index)),
         Kind::Calls | Kind::Functions => is_function(region),
         Kind::Loops => region.kind == RegionKind::Loop,
         Kind::Communication => of_mpi.contains(&RegionIndex(index)),

@@ -2,7 +2,7 @@
 
 use tare_compensate::{Mode, compensate};
 use tare_profile::{Clock, Location, Node, Peer, Process, ProcessIndex, Profile, Region, RegionIndex, RegionKind};
-use tare_query::{Answer, Nothing, Puzzle, Question, answer};
+use tare_query::{Answer, Jump, Nothing, Puzzle, Question, answer};
 
 fn region(kind: RegionKind, name: &str, line: u32) -> Region {
     Region {
@@ -54,11 +54,55 @@ fn ask(question: &str) -> Result<Answer, Puzzle> {
 #[test]
 fn a_call_that_became_a_jump_is_said_with_the_statement_that_has_its_time() {
     for question in ["time of calls in first", "time of call at app.c:23", "call at app.c:22"] {
-        let Err(Puzzle::Nothing(Nothing::Jump { by, callee, statement, place })) = ask(question) else { panic!("{question}") };
+        let Err(Puzzle::Nothing(Nothing::Jump(Jump { by, callee, statement, place }))) = ask(question) else { panic!("{question}") };
         assert_eq!((by.as_str(), callee.as_str(), statement.as_str()), ("first", "second", "call 1 of first in main"), "{question}");
         assert_eq!(place.as_deref(), Some("app.c:33"), "{question}");
     }
     assert!(ask("call at app.c:33").is_ok());
+}
+
+/// `main` calls `phase` in line 6 and in line 7, which calls `crunch` and ends with a jump to a collective.
+fn with_jumps_to_mpi() -> Profile {
+    let mut profile = with_a_jump();
+    profile.regions = vec![
+        region(RegionKind::Program, "program", 0),
+        region(RegionKind::Function, "main", 6),
+        region(RegionKind::CallSite, "call 1 of phase in main", 6),
+        region(RegionKind::Function, "phase", 5),
+        region(RegionKind::CallSite, "call 1 of crunch in phase", 5),
+        region(RegionKind::Function, "crunch", 4),
+        region(RegionKind::Mpi, "MPI_Barrier", 0),
+        region(RegionKind::CallSite, "call 2 of phase in main", 7),
+    ];
+    profile.locations[0].nodes = vec![node(0, None), node(1, Some(0))];
+    for site in [2, 7] {
+        let at = profile.locations[0].nodes.len();
+        profile.locations[0].nodes.extend([node(site, Some(1)), node(3, Some(at)), node(4, Some(at + 1)), node(5, Some(at + 2)), node(6, Some(at))]);
+    }
+    profile
+}
+
+#[test]
+fn an_answer_says_which_calls_became_jumps_and_a_statement_whose_function_ends_with_one_is_a_call() {
+    let profile = with_jumps_to_mpi();
+    let ask = |question: &str| {
+        let Ok(Question::Sums(sums)) = Question::parse(question) else { panic!("{question}") };
+        answer(&profile, &compensate(&profile, Mode::Off), &sums)
+    };
+    let jump = Jump { by: "phase".into(), callee: "MPI_Barrier".into(), statement: "call 1 of phase in main".into(), place: Some("app.c:6".into()) };
+    for question in ["calls in phase", "events in phase", "self of regions under phase"] {
+        let found = ask(question).expect(question);
+        assert!(!found.rows.is_empty(), "{question}");
+        assert_eq!(found.jumps, [jump.clone()], "{question}: once, whatever statements have it");
+    }
+    for question in ["communication in phase", "communication at app.c:5", "waiting in phase"] {
+        assert_eq!(ask(question), Err(Puzzle::Nothing(Nothing::Jump(jump.clone()))), "{question}");
+    }
+    for question in ["calls in main", "communication in main", "time of crunch in phase", "call at app.c:6"] {
+        assert_eq!(ask(question).expect(question).jumps, [], "{question}");
+    }
+    let counted = ask("count of calls in main").expect("an answer").rows.len();
+    assert_eq!(counted, 2, "both are calls, and have communication below them");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tare_compensate::{Figure, Mode};
 use tare_profile::{Location, Profile, RegionIndex, RegionKind};
-use tare_query::{Answer, Axis, Measure, Place, Reading, Reduction, Row, State, Value, Who};
+use tare_query::{Answer, Axis, Jump, Measure, Place, Reading, Reduction, Row, State, Value, Who};
 
 use crate::json::{SCHEMA, written};
 use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
@@ -151,6 +151,13 @@ fn foot(writer: &mut Writer<'_>, run: &Run, profile: &Profile, mode: Mode, answe
     for reason in reasons(values().map(|value| value.sum.mark)) {
         writer.words(&format!("  {} ", glyphs.dagger), 4, &format!("not to be trusted: {reason}"));
     }
+    for Jump { by, callee, statement, place } in &answer.jumps {
+        let at = place.as_ref().map_or_else(String::new, |place| format!(" ({place})"));
+        let words = format!(
+            "Not in it: {callee}, the call of which at the end of {by} became a jump (a tail call). It counts below what calls {by}, as {statement}{at}."
+        );
+        writer.words("  ", 2, &words);
+    }
 }
 
 /// Threads that are in a call of MPI, or were when they were cut off.
@@ -203,6 +210,7 @@ pub fn json(run: &Run, profile: &Profile, mode: Mode, question: &str, answer: &A
         rows: answer.rows.iter().map(row).collect(),
         sum: answer.sum.as_ref().map(row),
         left_out: answer.left_out,
+        jumps: answer.jumps.iter().map(JumpDocument::of).collect(),
     })
 }
 
@@ -219,6 +227,22 @@ struct AnswerDocument<'a> {
     rows: Vec<RowDocument<'a>>,
     sum: Option<RowDocument<'a>>,
     left_out: usize,
+    jumps: Vec<JumpDocument<'a>>,
+}
+
+/// A call that became a jump, and so is in no row.
+#[derive(Serialize)]
+struct JumpDocument<'a> {
+    by: &'a str,
+    callee: &'a str,
+    statement: &'a str,
+    place: Option<&'a str>,
+}
+
+impl<'a> JumpDocument<'a> {
+    fn of(jump: &'a Jump) -> Self {
+        Self { by: &jump.by, callee: &jump.callee, statement: &jump.statement, place: jump.place.as_deref() }
+    }
 }
 
 #[derive(Serialize, Default)]

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use tare_compensate::compensate_wanted;
-use tare_query::{Measure, Nothing, Puzzle, Question, Sums, answer, places};
+use tare_query::{Jump, Measure, Nothing, Puzzle, Question, Sums, answer, places};
 use tare_report::answer as shown;
 
 use crate::args::{Compensate, Format, QueryArguments};
@@ -89,8 +89,8 @@ fn failure(puzzle: &Puzzle) -> Failure {
         Puzzle::Nothing(nothing) => {
             let failure = Failure::new(Code::NoInput, puzzle.to_string());
             match nothing {
-                Nothing::Jump { place: Some(place), .. } => failure.remedy(format!("`call at {place}` has its time")),
-                Nothing::Jump { statement, .. } => failure.remedy(format!("`time of '{statement}'`")),
+                Nothing::Jump(Jump { place: Some(place), .. }) => failure.remedy(format!("`call at {place}` has its time")),
+                Nothing::Jump(Jump { statement, .. }) => failure.remedy(format!("`time of '{statement}'`")),
                 Nothing::NoPartner { .. } => failure.remedy("the question without `by peer`"),
                 Nothing::Communication { place } => failure.remedy(format!("`communication at {place}`")),
                 _ => failure.remedy("`self by region` lists what was measured"),
