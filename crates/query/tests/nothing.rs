@@ -93,7 +93,7 @@ fn an_answer_says_which_calls_became_jumps_and_a_statement_whose_function_ends_w
     for question in ["calls in phase", "events in phase", "self of regions under phase"] {
         let found = ask(question).expect(question);
         assert!(!found.rows.is_empty(), "{question}");
-        assert_eq!(found.jumps, [jump.clone()], "{question}: once, whatever statements have it");
+        assert_eq!(found.jumps, std::slice::from_ref(&jump), "{question}: once, whatever statements have it");
     }
     for question in ["communication in phase", "communication at app.c:5", "waiting in phase"] {
         assert_eq!(ask(question), Err(Puzzle::Nothing(Nothing::Jump(jump.clone()))), "{question}");
