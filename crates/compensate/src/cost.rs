@@ -58,7 +58,7 @@ pub struct ProbeCost {
     pub behind: f64,
 }
 
-/// What counting calls cost, in ticks, between nothing and `high`.
+/// What counting calls cost, in ticks, no more than `high`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Counting {
     /// Best estimate.

@@ -213,8 +213,7 @@ fn diversion_of(on: &Mean, diverted: &Mean, longer: f64) -> Diversion {
 
 /// What of a difference chance may not explain that reaches so far either way.
 fn beyond_chance(difference: f64, chance: f64) -> f64 {
-    let size = if difference < 0.0 { -difference } else { difference };
-    if size > chance { difference - chance * chance / difference } else { 0.0 }
+    if difference.abs() > chance { difference - chance * chance / difference } else { 0.0 }
 }
 
 /// What counting a call costs.

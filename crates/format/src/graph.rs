@@ -146,7 +146,7 @@ record! {
         176 setup_ticks: u64,
         /// Cost of a pair of clockless probes in a hot loop ([`COST_UNIT`]); 0 where it was not measured.
         184 hot_clockless: u32,
-        /// What doing a part of its work once more adds to it.
+        /// What doing its work once more adds to it; a part of that in files of version 2.
         188 hot_clockless_again: u32,
         /// Number of the last request of `tare ctl`, which writes it; the request itself stands in a file beside this one
         /// whose name ends in [`REQUEST_ENDING`].
@@ -175,7 +175,7 @@ record! {
         320 executable: [u8; 184],
         /// Cost of a pair beside work that hides as much of it as can be ([`COST_UNIT`]).
         504 least_pair_cost: u32,
-        /// What doing a part of it once more adds to `hot_counted`.
+        /// What doing it once more adds to `hot_counted`; a part of it in files of version 2.
         508 hot_counted_again: u32,
     }
 }

@@ -563,7 +563,7 @@ pub struct Company {
     pub twice: BatchSums,
     /// What counting took in those that were quiet, had it taken as long as in a hot loop ([`crate::COST_UNIT`]).
     pub counted: u64,
-    /// The same of the part that is done once more.
+    /// The same of what is done once more.
     pub counted_again: u64,
 }
 

@@ -1,5 +1,7 @@
 //! Which nodes of a region graph a question is about.
 
+use std::collections::HashSet;
+
 use tare_profile::{Location, Profile, Region, RegionIndex, RegionKind};
 
 use crate::Puzzle;
@@ -193,7 +195,8 @@ fn unknown(profile: &Profile, subject: &Subject) -> Puzzle {
 
 /// For each region whether a question for this kind of event finds it by its place.
 fn of_kind(profile: &Profile, kind: Kind) -> Vec<bool> {
-    let (of_mpi, of_functions) = (calling_mpi(profile), calling_functions(profile));
+    let of_mpi = if matches!(kind, Kind::Calls | Kind::Communication) { calling_mpi(profile) } else { HashSet::new() };
+    let of_functions = if kind == Kind::Calls { calling_functions(profile) } else { HashSet::new() };
     let is_of_mpi_alone = |site: &RegionIndex| of_mpi.contains(site) && !of_functions.contains(site);
     let has_statements = profile.regions.iter().any(|region| region.kind == RegionKind::CallSite);
     let is_function = |region: &Region| matches!(region.kind, RegionKind::Function | RegionKind::User);

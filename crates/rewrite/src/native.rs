@@ -13,7 +13,6 @@ use tare_format::probe::{SLOTS_SIZE, region_step, stubs};
 
 use crate::insertion::{Additions, Field, Inserted, Insertion, Place, Point, Probes, Routine, Value};
 use crate::unwind::frames::Rows;
-use crate::unwind::leb::write_unsigned;
 
 /// The names of the stubs, in their order.
 const NAMES: [&str; 5] = ["tare_stub_enter", "tare_stub_enter_leaf", "tare_stub_exit", "tare_stub_enter_region", "tare_stub_exit_region"];
@@ -65,7 +64,6 @@ fn fields_of(code: &[u8]) -> Vec<(u32, u8, Value)> {
 
 /// The rows of a stub, which calls parts of itself with its stack pointer lowered.
 fn frame_of(stub: &[u8]) -> Vec<u8> {
-    const DEF_CFA_OFFSET: u8 = 0x0e;
     const RETURN_ADDRESS: i64 = 8;
     let mut rows = Rows::default();
     // How far below its place at the start the stack pointer is where something is jumped or called to.
@@ -74,8 +72,7 @@ fn frame_of(stub: &[u8]) -> Vec<u8> {
     for instruction in &mut Decoder::with_ip(64, stub, 0, DecoderOptions::NONE) {
         let lowered = falls_through.or_else(|| lowered_at.get(&instruction.ip()).copied()).unwrap_or(0);
         if lowered != told {
-            rows.row(instruction.ip() as u32, &[DEF_CFA_OFFSET]);
-            write_unsigned(&mut rows.bytes, (RETURN_ADDRESS + lowered).cast_unsigned());
+            rows.cfa_offset(instruction.ip() as u32, (RETURN_ADDRESS + lowered).cast_unsigned());
             told = lowered;
         }
         let by_lea = if instruction.code() == Code::Lea_r64_m && instruction.op0_register() == Register::RSP {

@@ -5,8 +5,8 @@
 //! have not come; `aside` of the thread state counts the thread's nodes that are not on, so that probes need not look
 //! at a node's mode while it is 0. Both change with signals held back.
 //!
-//! What counting itself costs shows in batches that do it twice, but for what opens a frame: what a part of it adds does not tell, because next to
-//! a second look at the same words, which takes a Zen 5 a cycle, the call of the stub and the way back make most of it.
+//! What counting itself costs shows in batches that do it twice, whole: what a second look at the same words adds does not tell, because that takes a
+//! Zen 5 a cycle, and the call of the stub and the way back make most of the cost. (Where a routine counts, and not a stub, the frame is opened once.)
 
 use crate::live::{LiveNode, add};
 use crate::local::{Local, NEVER};

@@ -25,7 +25,7 @@ use tare_format::graph::{BATCHES, BatchRecord, COST_UNIT, MAX_BATCHES, NODE_BATC
 
 /// Ticks per call beyond which a path is not short (some 2 µs).
 const SHORT: u64 = 6_000;
-/// The first batches of a record: they are shorter and oftener quiet, so that an estimate is there soon.
+/// The first batches of a record: they are shorter, so that an estimate is there soon.
 const EARLY: u64 = 48;
 /// The first ones that are not of full length.
 const LATER: u64 = 2 * EARLY;
@@ -305,7 +305,12 @@ pub(crate) fn ends_slice(record: &LiveBatch) -> bool {
 
 /// Batches that a record has taken.
 fn taken(record: &LiveBatch) -> u64 {
-    record.on.iter().map(|sums| sums.batches.load(Relaxed)).sum()
+    number(&record.on)
+}
+
+/// Batches of some kinds.
+pub(crate) fn number(kinds: &[LiveSums]) -> u64 {
+    kinds.iter().map(|sums| sums.batches.load(Relaxed)).sum()
 }
 
 /// The first batches are short, so that an estimate is there soon; later ones are longer and longer, so that little is left of
@@ -325,7 +330,7 @@ fn in_company(local: Local, node: &LiveNode, record: &LiveBatch) -> Option<(&'st
     }
     let company = company::sought(local, node, record)?;
     let chance = random(record);
-    let one_in = if company::taken(company) < FEW { 2 } else { COMPANY_IN };
+    let one_in = if number(&company.on) < FEW { 2 } else { COMPANY_IN };
     let kind = [company::ON, company::ON, company::ON, company::ON, company::QUIET, company::QUIET, company::QUIET, company::TWICE];
     chance.is_multiple_of(one_in).then(|| (company, kind[(chance / one_in) as usize % kind.len()]))
 }
@@ -408,7 +413,7 @@ pub(crate) fn take(sums: &LiveSums, record: &LiveBatch, spent: u64, calls: u64) 
 
 /// Estimates get rarer as batches get more: every eighth to fourth part of them.
 fn is_time_to_estimate(record: &LiveBatch) -> bool {
-    let taken: u64 = record.on[1..].iter().map(|sums| sums.batches.load(Relaxed)).sum();
+    let taken = number(&record.on[1..]);
     let step = (taken.max(1).ilog2()).saturating_sub(2);
     taken >= 6 && taken.trailing_zeros() >= step
 }

@@ -49,12 +49,7 @@ pub(crate) fn sought(local: Local, node: &LiveNode, record: &LiveBatch) -> Optio
     }
     let company = of(local, record).or_else(|| allocate(local, node, record))?;
     let is_alone = company.others.load(Relaxed) < company.all.load(Relaxed) / 100 * LEAST_OTHERS;
-    (taken(company) < ENOUGH || !is_alone).then_some(company)
-}
-
-/// Batches in company that were taken so far.
-pub(crate) fn taken(company: &LiveCompany) -> u64 {
-    company.on.iter().map(|sums| sums.batches.load(Relaxed)).sum()
+    (batch::number(&company.on) < ENOUGH || !is_alone).then_some(company)
 }
 
 fn allocate(local: Local, node: &LiveNode, record: &LiveBatch) -> Option<&'static LiveCompany> {
@@ -142,7 +137,7 @@ struct Known {
     one_by_one: u64,
     /// The same without those of the path in focus.
     others: u64,
-    /// What counting them takes in a hot loop, and what a part of that does, done once more.
+    /// What counting them takes in a hot loop, and what doing it once more does.
     counted: u64,
     counted_again: u64,
 }

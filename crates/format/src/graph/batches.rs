@@ -102,7 +102,7 @@ record! {
         32 known: u64,
         /// Σ calls × what counting one costs in a hot loop, of the same ([`COST_UNIT`]) …
         40 known_counted: u64,
-        /// … and what a part of that costs, done once more.
+        /// … and what doing it once more costs.
         48 known_again: u64,
         /// In batches that were quiet together: what counting took, in a hot loop ([`COST_UNIT`]) …
         56 counted: u64,
@@ -112,7 +112,7 @@ record! {
         288 quiet: [u8; 224],
         /// All quiet, with counting done twice.
         512 twice: [u8; 224],
-        /// … and a part of it, done once more.
+        /// … and what doing it once more took.
         736 counted_again: u64,
         /// In all batches in company: what pairs of other paths cost one by one ([`COST_UNIT`]) …
         744 others: u64,

@@ -166,6 +166,13 @@ impl Rows {
         self.advance_to(at);
         self.bytes.extend_from_slice(instructions);
     }
+
+    /// From an offset on the canonical frame address is so far from its register.
+    pub(crate) fn cfa_offset(&mut self, at: u32, distance: u64) {
+        const DEF_CFA_OFFSET: u8 = 0x0e;
+        self.row(at, &[DEF_CFA_OFFSET]);
+        write_unsigned(&mut self.bytes, distance);
+    }
 }
 
 /// Those of a function with insertions.
@@ -209,13 +216,10 @@ impl<'a, I: Iterator<Item = &'a Site>> Writer<'a, I> {
     }
 
     fn moved_stack(&mut self, site: &Site) {
-        const DEF_CFA_OFFSET: u8 = 0x0e;
         let (register, offset) = self.state.cfa;
         let insertion = self.insertions.get(site.insertion as usize).filter(|_| register == RSP);
         for &(at, lower) in insertion.iter().flat_map(|insertion| insertion.rows.iter()) {
-            self.rows.advance_to(site.at + u32::from(at));
-            self.rows.bytes.push(DEF_CFA_OFFSET);
-            write_unsigned(&mut self.rows.bytes, offset.cast_unsigned() + u64::from(lower));
+            self.rows.cfa_offset(site.at + u32::from(at), offset.cast_unsigned() + u64::from(lower));
         }
     }
 }
