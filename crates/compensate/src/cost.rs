@@ -262,7 +262,9 @@ fn of_hooks(process: &Process) -> Cost {
 fn in_place(node: &Node, process: &Process) -> Option<(Cost, bool)> {
     let batches = node.batches.as_deref()?;
     let Batches { on, off, off_twice, diverted, .. } = batches;
-    let cost = estimate(Kinds { on, off, off_twice, diverted }, hot_counting(process, node))?;
+    let hot = hot_counting(process, node);
+    let longer = if process.hot_diverted > 0.0 { units(process.hot_diverted) } else { hot.once };
+    let cost = estimate(Kinds { on, off, off_twice, diverted, longer }, hot)?;
     let cost = cost.says_more_than_prior(units(process.hot_pair_cost)).then_some(cost)?;
     Some(match batches.company.as_deref().and_then(of_company) {
         Some(together) => (as_part_of(cost, together), true),

@@ -166,7 +166,9 @@ record! {
         /// … whose calls take fewer nanoseconds than this is switched off for good.
         232 throttle_ns: u64,
         /// Cost of a pair of hooks, or of calls of the program's own, in a hot loop ([`COST_UNIT`]); 0 where it was not measured.
-        240 hot_hook_cost: u64,
+        240 hot_hook_cost: u32,
+        /// What a pair by the way of calls that are off takes longer than one that is on, in a hot loop ([`COST_UNIT`]); 0 where it was not measured.
+        244 hot_diverted: u32,
         /// Nanoseconds by which the clocks of this machine and of others may differ after they were put in line; 0 where there is one.
         248 clock_doubt_ns: u64,
         /// Host name, padded with zeros.

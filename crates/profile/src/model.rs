@@ -227,6 +227,8 @@ pub struct Process {
     pub least_pair_cost: f64,
     /// What a pair of hooks, or of calls of the program's own, costs in a hot loop, in ticks; 0 where there were none.
     pub hot_hook_cost: f64,
+    /// What a pair by the way of calls that are off takes longer than one that is on, in a hot loop, in ticks; 0 where it was not measured.
+    pub hot_diverted: f64,
     /// What a pair without clock costs in a hot loop.
     pub hot_clockless: HotCounting,
     /// What an entry that is off and counted costs in a hot loop.

@@ -50,7 +50,7 @@ pub(crate) fn calibrate_hooks(function: u64) {
         let cost = middle_round(|pairs| hook::run_pairs(function, pairs));
         costs::set_hot_hook(cost);
         if let Some(header) = graph_file::header() {
-            header.hot_hook_cost.store(cost, Relaxed);
+            header.hot_hook_cost.store(word(cost), Relaxed);
         }
     });
 }
@@ -128,14 +128,16 @@ fn measure_on(state: &'static ThreadState, arena: Arena, kit: &Kit) {
         let clockless = at_two_depths(|| hot_counting(local, node, [Mode::Clockless, Mode::ClocklessTwice], probe::run_pairs));
         let counted = at_two_depths(|| hot_counting(local, node, [Mode::OffCounted, Mode::OffTwice], probe::run_counting));
         costs::set_hot_counting(clockless, counted);
+        let diverted = hot_diverted(local, node);
+        costs::set_hot_diverted(diverted);
         if let Some(header) = graph_file::header() {
-            let word = |cost: u64| u32::try_from(cost).unwrap_or(u32::MAX);
             header.hot_pair_cost.store(pair, Relaxed);
             header.least_pair_cost.store(word(least), Relaxed);
             header.hot_clockless.store(word(clockless.once), Relaxed);
             header.hot_clockless_again.store(word(clockless.again), Relaxed);
             header.hot_counted.store(word(counted.once), Relaxed);
             header.hot_counted_again.store(word(counted.again), Relaxed);
+            header.hot_diverted.store(word(diverted), Relaxed);
         }
     }
     state.reset();
@@ -175,6 +177,23 @@ fn hot_counting(local: Local, node: &'static LiveNode, modes: [Mode; 2], run: fn
     });
     let middle = |of: fn(&(u64, u64)) -> u64| in_cost_units(middle_of(rounds.each_ref().map(of)));
     HotCounting { once: middle(|round| round.0), again: middle(|round| round.1) }
+}
+
+/// What a pair that is diverted takes longer than one that is on, in a hot loop. Rounds take turns, as above.
+fn hot_diverted(local: Local, node: &LiveNode) -> u64 {
+    let rounds = each_round(|| {
+        let on = round_of(probe::run_pairs);
+        aside::divert(local, node);
+        let diverted = round_of(probe::run_pairs);
+        aside::close(local, node);
+        diverted.saturating_sub(on)
+    });
+    in_cost_units(middle_of(rounds))
+}
+
+/// A cost as the header holds it.
+fn word(cost: u64) -> u32 {
+    u32::try_from(cost).unwrap_or(u32::MAX)
 }
 
 /// Cost of a pair in the middle round, in cost units.

@@ -21,6 +21,14 @@ static MEASURED: AtomicU64 = AtomicU64::new(0);
 static HOT_CLOCKLESS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 static HOT_COUNTED: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
+/// What a pair that is diverted takes longer than one that is on, in a hot loop.
+static HOT_DIVERTED: AtomicU64 = AtomicU64::new(0);
+
+/// Notes what being diverted takes in a hot loop.
+pub(crate) fn set_hot_diverted(cost: u64) {
+    HOT_DIVERTED.store(cost, Relaxed);
+}
+
 /// Notes what counting costs in a hot loop, by a clockless pair and by an entry that is off.
 pub(crate) fn set_hot_counting(clockless: HotCounting, counted: HotCounting) {
     for ([once, again], cost) in [(&HOT_CLOCKLESS, clockless), (&HOT_COUNTED, counted)] {
@@ -64,7 +72,8 @@ pub(crate) fn hook_prior() -> Cost {
 /// Estimates a path anew from its batches.
 pub(crate) fn estimate(local: Local, node: &LiveNode, record: &LiveBatch) {
     let [on, off, off_twice, diverted] = record.on.each_ref().map(snapshot);
-    let estimate = tare_delay::cost::estimate(Kinds { on: &on, off: &off, off_twice: &off_twice, diverted: &diverted }, hot_counting(node));
+    let kinds = Kinds { on: &on, off: &off, off_twice: &off_twice, diverted: &diverted, longer: HOT_DIVERTED.load(Relaxed) };
+    let estimate = tare_delay::cost::estimate(kinds, hot_counting(node));
     let Some(cost) = estimate.filter(|cost| cost.says_more_than_prior(HOT_PAIR.load(Relaxed))) else {
         return;
     };

@@ -94,6 +94,7 @@ fn new_file(old: NonNull<u8>) -> Option<FilePlace> {
     after.hot_clockless_again.store(before.hot_clockless_again.load(Relaxed), Relaxed);
     after.hot_counted.store(before.hot_counted.load(Relaxed), Relaxed);
     after.hot_counted_again.store(before.hot_counted_again.load(Relaxed), Relaxed);
+    after.hot_diverted.store(before.hot_diverted.load(Relaxed), Relaxed);
     after.throttle_calls.store(before.throttle_calls.load(Relaxed), Relaxed);
     after.throttle_ns.store(before.throttle_ns.load(Relaxed), Relaxed);
     after.hot_hook_cost.store(before.hot_hook_cost.load(Relaxed), Relaxed);
