@@ -9,9 +9,10 @@
 //! time: 8 to 16 ns of chains of operations that need one another, on a Zen 4, up to 19 of divisions, and 25 where the caller's own probe comes next. The
 //! estimate knows nothing of it; the interval does, as it knows what `neighbours` tells of pairs that stand close together.
 
+use crate::company::{Beside, InCompany};
 use crate::neighbours::Neighbours;
-use tare_delay::cost::{Cost, HotCounting, Kinds, MeasuredMean, Together, estimate, least_of_hooks, prior, together};
-use tare_profile::{Batches, COST_UNIT, Company, Location, Node, Process, Profile, RegionKind};
+use tare_delay::cost::{Cost, HotCounting, Kinds, MeasuredMean, Together, estimate, least_of_hooks, prior};
+use tare_profile::{Batches, COST_UNIT, Location, Node, Process, Profile, RegionKind};
 
 /// The part of a pair that lies between the two clock readings, where nothing else is known.
 const INNER_PART: f64 = 0.53;
@@ -21,6 +22,9 @@ const INNER_PART_REACH: f64 = 0.2;
 const MOST_BEHIND: f64 = 1.0;
 /// Of what pairs that stand close together cost one by one, the part that they cost together at the least.
 const LEAST_TOGETHER: f64 = 0.2;
+
+/// The way of calls that are off takes so many times as long as in a hot loop at the most, of a call that is on.
+const MOST_BESIDE: f64 = 2.0;
 
 /// Where a cost comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,6 +54,8 @@ pub struct ProbeCost {
     pub again: f64,
     /// What a call that is on costs beyond the estimate in batches that are diverted.
     pub diverted: f64,
+    /// What it costs beyond that on the mean of all, because some came while another path was off, by the way of those that are off.
+    pub beside: f64,
     /// Where it comes from.
     pub basis: Basis,
     /// The part of the cost that lies between the region's own clock readings.
@@ -91,8 +97,11 @@ impl ProbeCost {
     pub(crate) fn counting(&self, node: &Node) -> Counting {
         let (twice, diverted) = node.batches.as_deref().map_or((0, 0), |batches| (batches.off_twice.calls, batches.diverted.calls));
         let more = twice.min(node.off_calls) as f64 * self.again + diverted.min(node.on_calls) as f64 * self.diverted;
-        let cost = |off: f64| node.off_calls as f64 * off + more;
-        Counting { value: cost(self.off), high: cost(self.off_high) }
+        let beside = node.on_calls as f64 * self.beside;
+        Counting {
+            value: node.off_calls as f64 * self.off + more + beside,
+            high: node.off_calls as f64 * self.off_high + more + MOST_BESIDE * beside,
+        }
     }
 
     /// The same where only this part of the probes that are near are the path's own.
@@ -151,20 +160,15 @@ impl PathCosts {
     }
 }
 
-/// A node and what its own batches say, and whether those in company say what pairs cost together there.
-type InPlace = (usize, Cost, bool);
+/// A node and what its own batches say of a pair while all others are on.
+type InPlace = (usize, Cost);
 
 /// The cost on each call path, for every location of a profile.
 #[must_use]
 pub fn of_profile(profile: &Profile) -> Vec<PathCosts> {
     let of_location = |location: &Location| {
         let process = profile.process_of(location);
-        location
-            .nodes
-            .iter()
-            .enumerate()
-            .filter_map(|(index, node)| in_place(node, process).map(|(cost, is_together)| (index, cost, is_together)))
-            .collect()
+        location.nodes.iter().enumerate().filter_map(|(index, node)| in_place(node, process).map(|cost| (index, cost))).collect()
     };
     let in_place: Vec<Vec<InPlace>> = profile.locations.iter().map(of_location).collect();
     let mut everywhere = Means::default();
@@ -174,7 +178,7 @@ pub fn of_profile(profile: &Profile) -> Vec<PathCosts> {
         .zip(&in_place)
         .map(|(location, costs)| {
             let mut own = Means::default();
-            for (index, cost, _) in costs {
+            for (index, cost) in costs {
                 own.add(&location.nodes[*index], cost);
                 everywhere.add(&location.nodes[*index], cost);
             }
@@ -220,24 +224,43 @@ fn with_prior(profile: &Profile, location: &Location, in_place: &[InPlace], else
     let mut costs = PathCosts { costs: Vec::with_capacity(4 + in_place.len()), of_node: Vec::with_capacity(location.nodes.len()) };
     // By kind of probe, where a path was not measured itself.
     let mut usual: [Option<u32>; 4] = [None; 4];
+    let one_by_one = |index: usize| match in_place.binary_search_by_key(&index, |(at, _)| *at) {
+        Ok(found) => in_place[found].1.value,
+        Err(_) => elsewhere(&location.nodes[index]).value,
+    };
+    let process = profile.process_of(location);
+    let in_company = InCompany::of(location, one_by_one, |node| hot_counting(process, node).once);
     let mut in_place = in_place.iter().peekable();
     let neighbours = Neighbours::of(profile, location);
-    let most_behind = MOST_BEHIND * profile.process_of(location).hot_pair_cost;
+    let most_behind = MOST_BEHIND * process.hot_pair_cost;
+    let beside = Beside::of(location);
     for (index, node) in location.nodes.iter().enumerate() {
-        let measured = in_place.next_if(|(at, ..)| *at == index).map(|(_, cost, is_together)| (cost, *is_together));
+        let measured = in_place.next_if(|(at, _)| *at == index).map(|(_, cost)| cost);
         let is_wrapper = is_wrapper(profile, node);
         let kind = match (is_wrapper, node.hooked, node.leaf) {
             (true, ..) => 0,
             (_, true, _) => 1,
             (_, _, leaf) => 2 + usize::from(leaf),
         };
-        let place = Place { own: neighbours.own(index), passes_on: neighbours.passes_on(location, index), most_behind };
+        let place = Place {
+            own: neighbours.own(index),
+            passes_on: neighbours.passes_on(location, index),
+            most_behind,
+            beside: beside.part(index) * process.hot_diverted,
+        };
         let of_node = || match measured {
             _ if is_wrapper => wrapper(),
-            Some((cost, true)) => probe(cost, Basis::InPlace, node, &place),
-            Some((cost, false)) => probe(cost, Basis::InPlace, node, &place).together(neighbours.alone(location, index)),
+            Some(cost) => match in_company.around(node, || neighbours.alone(location, index)) {
+                Some(together) => probe(&as_part_of(*cost, together), Basis::InPlace, node, &place),
+                None => probe(cost, Basis::InPlace, node, &place).together(neighbours.alone(location, index)),
+            },
             None if node.hooked => probe(&of_hooks(profile.process_of(location)), Basis::Prior, node, &place),
-            None => probe(&elsewhere(node), Basis::Prior, node, &place),
+            None => {
+                let cost = elsewhere(node);
+                let together =
+                    if node.batches.is_none() { in_company.usual() } else { in_company.around(node, || neighbours.alone(location, index)) };
+                probe(&together.map_or(cost, |together| as_part_of(cost, together)), Basis::Prior, node, &place)
+            }
         };
         let is_usual = is_wrapper || node.batches.is_none();
         let known = usual[kind].filter(|_| is_usual);
@@ -259,23 +282,12 @@ fn of_hooks(process: &Process) -> Cost {
     prior(hot, least_of_hooks(hot, pair, least), None)
 }
 
-fn in_place(node: &Node, process: &Process) -> Option<(Cost, bool)> {
-    let batches = node.batches.as_deref()?;
-    let Batches { on, off, off_twice, diverted, .. } = batches;
+fn in_place(node: &Node, process: &Process) -> Option<Cost> {
+    let Batches { on, off, off_twice, diverted, .. } = node.batches.as_deref()?;
     let hot = hot_counting(process, node);
     let longer = if process.hot_diverted > 0.0 { units(process.hot_diverted) } else { hot.once };
     let cost = estimate(Kinds { on, off, off_twice, diverted, longer }, hot)?;
-    let cost = cost.says_more_than_prior(units(process.hot_pair_cost)).then_some(cost)?;
-    Some(match batches.company.as_deref().and_then(of_company) {
-        Some(together) => (as_part_of(cost, together), true),
-        None => (cost, false),
-    })
-}
-
-/// What the pairs around a path cost together, for what they cost one by one.
-fn of_company(company: &Company) -> Option<Together> {
-    let Company { on, quiet, twice, counted, counted_again } = company;
-    together(tare_delay::cost::Company { on, quiet, twice, counted: *counted, counted_again: *counted_again })
+    cost.says_more_than_prior(units(process.hot_pair_cost)).then_some(cost)
 }
 
 /// The part of a pair in what it costs together with others.
@@ -302,7 +314,19 @@ fn is_wrapper(profile: &Profile, node: &Node) -> bool {
 
 fn wrapper() -> ProbeCost {
     let inner = Part::default();
-    ProbeCost { value: 0.0, low: 0.0, high: 0.0, off: 0.0, off_high: 0.0, again: 0.0, diverted: 0.0, basis: Basis::Wrapper, inner, behind: 0.0 }
+    ProbeCost {
+        value: 0.0,
+        low: 0.0,
+        high: 0.0,
+        off: 0.0,
+        off_high: 0.0,
+        again: 0.0,
+        diverted: 0.0,
+        beside: 0.0,
+        basis: Basis::Wrapper,
+        inner,
+        behind: 0.0,
+    }
 }
 
 /// What is around the probes of a node.
@@ -313,6 +337,8 @@ struct Place {
     passes_on: bool,
     /// Ticks of a call that may pass behind its second clock reading.
     most_behind: f64,
+    /// Ticks of a call that is on for what came while others were off.
+    beside: f64,
 }
 
 fn probe(cost: &Cost, basis: Basis, node: &Node, place: &Place) -> ProbeCost {
@@ -322,7 +348,8 @@ fn probe(cost: &Cost, basis: Basis, node: &Node, place: &Place) -> ProbeCost {
     let (again, diverted) = (ticks(cost.again), ticks(cost.diverted));
     let inner = inner_part(node, place, value, off);
     let behind = behind(node, place, inner.low * value, off).min(place.most_behind);
-    ProbeCost { value, low, high, off, off_high, again, diverted, basis, inner, behind }
+    let beside = if node.hooked { 0.0 } else { place.beside };
+    ProbeCost { value, low, high, off, off_high, again, diverted, beside, basis, inner, behind }
 }
 
 /// The part of the cost within the clock readings, from the time per call with the probe on and off.

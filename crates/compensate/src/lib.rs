@@ -14,6 +14,7 @@
 //! What is absent: no clock, no file, no text for people but the reasons of marks.
 
 mod balance;
+mod company;
 pub mod cost;
 mod crowd;
 pub mod difference;

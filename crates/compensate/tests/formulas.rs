@@ -73,8 +73,18 @@ fn time_of_a_region_may_have_passed_behind_its_second_reading() {
         let node = &mut profile.locations[0].nodes[3];
         let none = BatchSums::NONE;
         let off = BatchSums { batches: 1, calls: 100, ticks: off_ticks.unwrap_or(0), ..none };
-        let batches =
-            Batches { on: none, off, off_twice: none, diverted: none, off_cost: 0.0, first_calls: 0, first_ticks: 0, company: None, together: 0 };
+        let batches = Batches {
+            on: none,
+            off,
+            off_twice: none,
+            diverted: none,
+            off_cost: 0.0,
+            beside: 0.0,
+            first_calls: 0,
+            first_ticks: 0,
+            company: None,
+            together: 0,
+        };
         node.batches = off_ticks.map(|_| Box::new(batches));
         compensate(&profile, Mode::Local).locations.remove(0).nodes
     };
@@ -180,8 +190,18 @@ fn the_time_of_calls_that_were_quiet_in_company_is_that_of_the_nearest_that_was_
         let mut nodes = vec![node(0, None, 1, 1_000_000), node(1, Some(0), 100, 500_000), node(2, Some(1), 900, 900_000)];
         nodes.iter_mut().for_each(|node| node.cost = 0.0);
         let none = BatchSums::NONE;
-        let batches =
-            Batches { on: none, off: none, off_twice: none, diverted: none, off_cost: 0.0, first_calls: 0, first_ticks: 0, company: None, together };
+        let batches = Batches {
+            on: none,
+            off: none,
+            off_twice: none,
+            diverted: none,
+            off_cost: 0.0,
+            beside: 0.0,
+            first_calls: 0,
+            first_ticks: 0,
+            company: None,
+            together,
+        };
         nodes[1].batches = Some(Box::new(Batches { together: 0, ..batches.clone() }));
         nodes[2].off_calls = 100;
         nodes[2].batches = Some(Box::new(batches));
@@ -203,8 +223,18 @@ fn a_time_that_few_of_many_calls_stand_for_is_marked() {
     nodes[1].off_calls = 9_900;
     let none = BatchSums::NONE;
     let on = BatchSums { batches: 2, calls: 100, ticks: 100_000, ..none };
-    let mut batches =
-        Batches { on, off: none, off_twice: none, diverted: none, off_cost: 3.0, first_calls: 50, first_ticks: 50_000, company: None, together: 0 };
+    let mut batches = Batches {
+        on,
+        off: none,
+        off_twice: none,
+        diverted: none,
+        off_cost: 3.0,
+        beside: 0.0,
+        first_calls: 50,
+        first_ticks: 50_000,
+        company: None,
+        together: 0,
+    };
     let mark = |batches: &Batches| {
         let mut nodes = nodes.clone();
         nodes[1].batches = Some(Box::new(batches.clone()));
@@ -238,6 +268,7 @@ fn long_batches_that_are_not_in_the_sample_are_in_the_interval() {
             off_twice: none,
             diverted: none,
             off_cost: 3.0,
+            beside: 0.0,
             first_calls: 0,
             first_ticks: 0,
             company: None,
@@ -269,6 +300,7 @@ fn a_quiet_path_takes_at_least_what_was_timed_below_it() {
         off_twice: none,
         diverted: none,
         off_cost: 0.0,
+        beside: 0.0,
         first_calls: 5,
         first_ticks: 500,
         company: None,
@@ -298,6 +330,7 @@ fn slow_while_timed(samples: [u32; 2]) -> Profile {
             off_twice: none,
             diverted: none,
             off_cost: 3.0,
+            beside: 0.0,
             first_calls: 50,
             first_ticks,
             company: None,

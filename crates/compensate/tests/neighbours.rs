@@ -4,7 +4,7 @@ mod support;
 
 use support::profile_of;
 use tare_compensate::{Mode, RunCosts, compensate};
-use tare_profile::{BatchSums, Batches, COST_UNIT, Node, Profile, RegionIndex};
+use tare_profile::{BatchSums, Batches, COST_UNIT, Company, HotCounting, Node, Profile, RegionIndex};
 
 /// Calls of each path.
 const CALLS: u64 = 10_000;
@@ -32,6 +32,7 @@ fn batches() -> Option<Box<Batches>> {
         off_twice: off,
         diverted: BatchSums::NONE,
         off_cost: 0.0,
+        beside: 0.0,
         first_calls: 0,
         first_ticks: 0,
         company: None,
@@ -64,6 +65,83 @@ fn pairs_that_stand_close_together_may_cost_less_than_one_by_one() {
         let added = two_in_turn(own);
         assert!((added - part * most).abs() < 2e-2 * most, "{own}: {added} for {}", part * most);
     }
+}
+
+/// Batches in company of a path, in ticks for each unit, of which others have half.
+fn company(on: u64, quiet: u64) -> Option<Box<Company>> {
+    let of = |ticks: u64, batches: u64| BatchSums {
+        batches,
+        calls: batches * 4_096,
+        ticks: batches * 4_096 * ticks,
+        longest: 4_096 * ticks,
+        sample: BatchSums::NONE.sample.map(|_| (ticks * COST_UNIT) as u32),
+    };
+    let all = 64 * 4_096 * 16 * COST_UNIT;
+    Some(Box::new(Company { on: of(on, 40), quiet: of(quiet, 20), twice: of(quiet, 4), counted: 0, counted_again: 0, all, others: all / 2 }))
+}
+
+/// What is taken off a program with two paths that are measured in place and a third that is not, for each of their calls.
+fn taken_off(change: impl Fn(&mut [Node])) -> f64 {
+    let mut nodes = vec![
+        node(0, None, 1, 10_000_000_000),
+        node(1, Some(0), CALLS, 1_000_000),
+        node(2, Some(0), CALLS, 1_000_000),
+        node(3, Some(0), CALLS, 1_000_000),
+    ];
+    nodes[3].batches = None;
+    change(&mut nodes);
+    let mut profile = profile_of(nodes);
+    profile.processes[0].hot_clockless = HotCounting { once: 1.0, again: 1.0 };
+    let [measured, compensated] = [Mode::Off, Mode::Local].map(|mode| compensate(&profile, mode).locations[0].nodes[0].inclusive.value);
+    profile.processes[0].clock.ticks(measured - compensated) / (3 * CALLS) as f64
+}
+
+#[test]
+fn what_pairs_cost_together_on_one_path_is_expected_of_all_of_its_thread() {
+    let alone = taken_off(|_| {});
+    assert!((alone - PAIR).abs() < 0.5, "{alone}");
+    let together = taken_off(|nodes| {
+        for node in &mut nodes[1..3] {
+            let batches = node.batches.as_deref_mut().expect("measured in place");
+            batches.company = company(28, 4);
+        }
+    });
+    assert!((together - 1.5 * PAIR).abs() < 2.0, "{together}");
+}
+
+/// Batches in company, taken when pairs were thought to cost half as much, say half as much of what they are known to cost.
+#[test]
+fn what_was_thought_when_batches_in_company_were_taken_is_set_right() {
+    let together = taken_off(|nodes| {
+        for node in &mut nodes[1..3] {
+            let batches = node.batches.as_deref_mut().expect("measured in place");
+            let calls = 24 * 4_096 * 16 / (PAIR as u64 / 2);
+            let company = company(28, 4).map(|company| Box::new(Company { counted: calls * COST_UNIT, ..*company }));
+            (batches.company, batches.together) = (company, calls);
+        }
+    });
+    assert!((together - 0.75 * PAIR).abs() < 3.0, "{together}");
+}
+
+/// A third of all calls came while another path was off, and their pairs took ten ticks more.
+#[test]
+fn what_came_while_others_were_off_took_the_longer_way() {
+    let with = |beside: f64| {
+        let mut nodes = vec![node(0, None, 1, 10_000_000_000), node(1, Some(0), CALLS, 1_000_000), node(2, Some(0), CALLS, 1_000_000)];
+        for node in &mut nodes[1..] {
+            node.cost = 40.0;
+            node.batches.as_deref_mut().expect("measured in place").beside = beside;
+        }
+        let mut profile = profile_of(nodes);
+        profile.processes[0].hot_diverted = 10.0;
+        let figure = compensate(&profile, Mode::Local).locations[0].nodes[0].inclusive;
+        (profile.processes[0].clock.ticks(figure.value), profile.processes[0].clock.ticks(figure.high - figure.low))
+    };
+    let ((none, sure), (some, unsure)) = (with(0.0), with(40.0 * CALLS as f64 / 3.0));
+    let longer = 2.0 * CALLS as f64 * 10.0 / 3.0;
+    assert!((none - some - longer).abs() < 1.0, "{none} {some}");
+    // It may have made the program faster by half of that, or taken twice as long.
+    assert!((unsure - sure - 2.5 * longer).abs() < 1.0, "{sure} {unsure}");
 }
 
 #[test]

@@ -25,6 +25,7 @@ fn measured(tree: &[Truth], pair: Pair, seed: u64) -> Profile {
                 off_twice,
                 diverted: BatchSums::NONE,
                 off_cost: pair.off,
+                beside: 0.0,
                 first_calls: 0,
                 first_ticks: 0,
                 company: None,

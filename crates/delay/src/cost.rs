@@ -21,6 +21,8 @@
 //! time may even be faster with it, by half of d. Of what was done again only in part, c is as many times that as counting is in a hot loop.
 //! What of d may be chance is left out.
 //!
+//! What pairs that stand close together cost is no sum of such estimates: see [`Pool`].
+//!
 //! Means, not medians, because the work of a path may be uneven; winsorised, because a batch that met an
 //! interrupt says nothing about probes. Or by calls, if that is less: the first batches are shorter, and what a path does first may take longer, as
 //! memory that is new does. But interrupts stretch overhead as they stretch work: the estimate is
@@ -29,7 +31,11 @@
 //! What always holds: figures are in [`COST_UNIT`]ths of a tick, `low ≤ value ≤ high`, none is negative, and
 //! equal batches give equal figures on every machine.
 
-use tare_format::graph::{BatchSums, COMPANY_UNIT, COST_UNIT};
+mod together;
+
+pub use together::{Company, OneByOne, Pool, Together};
+
+use tare_format::graph::{BatchSums, COST_UNIT};
 
 /// Batches of each kind below which there is no estimate: on, off, off with doubled counting. Fewer that are diverted say nothing, and
 /// the estimate goes without them.
@@ -47,8 +53,6 @@ const MORE: f64 = 2.0;
 pub const LESS: f64 = 0.5;
 /// No estimate is surer than so many ticks, about a core cycle: by as much moves what probes cost with where the code of a program lies.
 const LEAST_REACH: f64 = 0.7;
-/// Pairs are taken to cost together no more than so many times what they cost one by one.
-const MOST_TOGETHER: f64 = 4.0;
 /// The part of a sample that is clipped at either end.
 const CLIPPED: usize = 10;
 
@@ -125,7 +129,7 @@ pub fn estimate(batches: Kinds<'_>, hot: HotCounting) -> Option<Cost> {
     let noise = noise_factor(on, &with);
     let diversion = diversion_of(&with, &Mean::of(diverted), longer as f64);
     let again = (twice.value - without.value).max(0.0);
-    let counting = counting_of(again, square_root(without.variance + twice.variance), without.value, hot);
+    let counting = counting_of(again, square_root(without.variance + twice.variance), without.value, hot, HIDDEN);
     let value = ((with.value + diversion.value - without.value + counting.value) * noise).max(0.0);
     let freedom = kinds.iter().map(|(_, mean)| mean.size).min().unwrap_or(2).max(2) - 1;
     let reach = (student(freedom) * square_root(diversion.variance + without.variance)).max(LEAST_REACH * COST_UNIT as f64);
@@ -135,59 +139,6 @@ pub fn estimate(batches: Kinds<'_>, hot: HotCounting) -> Option<Cost> {
     let off = [counting.value, counting.value + counting.more].map(|counting| counting + diversion.value);
     let [off_cost, off_high, again, diverted] = [off[0], off[1], again, diversion.whole].map(|ticks| rounded(ticks * noise));
     Some(Cost { value: rounded(value), low: rounded(low), high: rounded(high), off_cost, off_high, again, diverted })
-}
-
-/// Batches in company: all that passes, for each [`COMPANY_UNIT`] ticks that the pairs of all calls cost one by one.
-#[derive(Clone, Copy, Debug)]
-pub struct Company<'a> {
-    /// All on.
-    pub on: &'a BatchSums,
-    /// All quiet.
-    pub quiet: &'a BatchSums,
-    /// The same with counting done once more.
-    pub twice: &'a BatchSums,
-    /// What counting took in those that were quiet, had it taken as long as in a hot loop ([`COST_UNIT`]).
-    pub counted: u64,
-    /// The same of what is done once more.
-    pub counted_again: u64,
-}
-
-/// What pairs cost together, as a multiple of what they cost one by one.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Together {
-    /// The best estimate.
-    pub value: f64,
-    /// Lower end of the 95 % interval.
-    pub low: f64,
-    /// Upper end of the 95 % interval.
-    pub high: f64,
-}
-
-/// What the pairs around a path cost together; `None` where there are too few batches. What chance may explain is left out.
-#[must_use]
-pub fn together(company: Company<'_>) -> Option<Together> {
-    let Company { on, quiet, twice, .. } = company;
-    let kinds = [on, quiet, twice].map(Mean::of);
-    if kinds.iter().zip(LEAST_BATCHES).any(|(mean, least)| (mean.size as u64) < least) {
-        return None;
-    }
-    let [with, without, again] = kinds;
-    let units = (quiet.calls + twice.calls).max(1);
-    let hot = HotCounting { once: company.counted / units, again: company.counted_again / units };
-    let added = (again.value - without.value).max(0.0);
-    let error = square_root(without.variance + again.variance);
-    // Where all is quiet, counting is most of what there is: nothing hides it, unless that is seen.
-    let is_seen = student(again.size.max(2) - 1) * error < hot.again as f64 / 2.0;
-    let counting = if is_seen { counting_of(added, error, without.value, hot) } else { counting_of(hot.again as f64, 0.0, without.value, hot) };
-    let noise = noise_factor(on, &with);
-    let cost = (with.value - without.value + counting.value) * noise;
-    let one_by_one = (COMPANY_UNIT * COST_UNIT) as f64;
-    let reach = student(with.size.min(without.size) - 1) * square_root(with.variance + without.variance) * noise;
-    let sure = beyond_chance(cost - one_by_one, reach);
-    let part = |ticks: f64| (ticks / one_by_one).clamp(0.0, MOST_TOGETHER);
-    let value = part(one_by_one + sure);
-    let (low, high) = (part(cost - reach - counting.less * noise), part(cost + reach + counting.more * noise));
-    Some(Together { value, low: low.min(value), high: high.max(value) })
 }
 
 /// What it costs that a call takes another way than others do.
@@ -233,9 +184,9 @@ struct Counting {
     more: f64,
 }
 
-/// What counting a call costs, from what doing it once more adds, the standard error of that, and what passes for each call that is counted (see the
-/// head of this file).
-fn counting_of(again: f64, error: f64, passed: f64, hot: HotCounting) -> Counting {
+/// What counting a call costs, from what doing it once more adds, the standard error of that, what passes for each call that is counted, and
+/// which part of it there is where that is long (see the head of this file).
+fn counting_of(again: f64, error: f64, passed: f64, hot: HotCounting, hidden: f64) -> Counting {
     let [once, hot_again] = [hot.once, hot.again].map(|ticks| ticks as f64);
     let is_known = hot_again > 0.0;
     // The part that is done again takes longer alone than behind the rest: then it is all of it.
@@ -243,7 +194,7 @@ fn counting_of(again: f64, error: f64, passed: f64, hot: HotCounting) -> Countin
     let sure = beyond_chance(again, error) * whole;
     let around = passed - BARE * sure;
     let bareness = (LONG - around / (hot_again * whole)).clamp(0.0, 1.0);
-    let value = if is_known { sure * (HIDDEN + (BARE - HIDDEN) * bareness) } else { sure };
+    let value = if is_known { sure * (hidden + (BARE - hidden) * bareness) } else { sure };
     Counting { value, less: value + LESS * sure, more: MORE * (again + 2.0 * error) * whole - value }
 }
 
@@ -348,9 +299,7 @@ fn rounded(value: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        BARE, Company, Cost, HIDDEN, HotCounting, Kinds, LEAST_REACH, LESS, MORE, MeasuredMean, least_of_hooks, prior, square_root, together,
-    };
+    use super::{Cost, HIDDEN, HotCounting, Kinds, LEAST_REACH, LESS, MORE, MeasuredMean, least_of_hooks, prior, square_root};
     use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
     use tare_format::graph::{BatchSums, COST_UNIT, SAMPLE};
 
@@ -364,7 +313,7 @@ mod tests {
     }
 
     /// Batches of 1024 calls with these ticks per call, in 256ths.
-    fn batches(per_call: &[u32]) -> BatchSums {
+    pub(super) fn batches(per_call: &[u32]) -> BatchSums {
         let mut sums = BatchSums { batches: per_call.len() as u64, ..BatchSums::NONE };
         for (index, &value) in per_call.iter().enumerate() {
             let ticks = u64::from(value) * 1024 / 256;
@@ -395,7 +344,7 @@ mod tests {
         assert!(even.says_more_than_prior(hot_pair));
     }
 
-    const fn unit(ticks: f64) -> u32 {
+    pub(super) const fn unit(ticks: f64) -> u32 {
         (ticks * 256.0) as u32
     }
 
@@ -473,27 +422,6 @@ mod tests {
         assert!(alone.value == 11_000 && (2_800..3_000).contains(&(alone.high - alone.value)), "{alone:?}");
         assert!((14_900..15_000).contains(&mostly.value) && mostly.low <= 11_000 && mostly.high >= mostly.value, "{mostly:?}");
         assert!(barely.value > 16_800 && barely.low <= 14_000, "{barely:?}");
-    }
-
-    /// A nest of four functions on a Zen 5, where reading the clock takes as long whatever is between: each pair takes 46.5 ticks by its
-    /// absence, and all four 166 together. For each 16 ticks that they cost one by one: 16.3 with all on, 3.9 with all quiet, 5.2 with calls counted twice.
-    #[test]
-    fn pairs_that_hide_the_same_work_cost_less_together() {
-        let company = |on: &[u32], quiet: &[u32], twice: &[u32]| {
-            let [on, quiet, twice] = [on, quiet, twice].map(batches);
-            let counted = |ticks: f64| (ticks * COST_UNIT as f64) as u64 * (quiet.calls + twice.calls);
-            let company = Company { on: &on, quiet: &quiet, twice: &twice, counted: counted(1.9), counted_again: counted(1.3) };
-            together(company)
-        };
-        let nest = company(&[unit(16.3); 20], &[unit(3.9); 15], &[unit(5.2); 4]).expect("enough batches");
-        assert!((nest.value - (16.3 - 3.9 + BARE * 1.9) / 16.0).abs() < 0.002, "{nest:?}");
-        assert!((nest.low - (12.4 - LESS * 1.9) / 16.0).abs() < 0.002 && (nest.high - (12.4 + MORE * 1.9) / 16.0).abs() < 0.002, "{nest:?}");
-        let hidden = company(&[unit(40.0); 20], &[unit(24.0); 15], &[unit(24.0); 4]).expect("enough batches");
-        assert_eq!((hidden.value, hidden.low), (1.0, 1.0));
-        let uneven = company(&[unit(12.0), unit(20.0), unit(16.0), unit(9.0), unit(25.0), unit(16.0)], &[unit(3.0); 15], &[unit(3.0); 4]);
-        let uneven = uneven.expect("enough batches");
-        assert!((uneven.value - 1.0).abs() < 1e-9 && uneven.low < 0.7, "{uneven:?}");
-        assert_eq!(company(&[unit(16.3); 20], &[unit(3.9); 3], &[unit(4.3); 4]), None);
     }
 
     #[test]

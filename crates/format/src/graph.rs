@@ -29,7 +29,7 @@ use core::mem::size_of;
 
 use crate::record::record;
 
-pub use batches::{BatchRecord, BatchSums, COMPANY_UNIT, CompanyRecord, SAMPLE};
+pub use batches::{BatchRecord, BatchSums, COMPANY_UNIT, CompanyRecord, MULTIPLE_UNIT, SAMPLE};
 pub use sizes::{SIZE_CLASSES, most_of_class, size_class};
 
 /// First bytes of a graph file.

@@ -545,6 +545,8 @@ pub struct Batches {
     pub company: Option<Box<Company>>,
     /// Calls that were off together with those of other paths: their time went to the nearest node above that was on.
     pub together: u64,
+    /// What all calls that came in batches without company while the path was not on, and were on, cost by the runtime's estimates, ticks.
+    pub beside: f64,
     /// The runtime's last estimate of what a call costs that is off and counted, ticks.
     pub off_cost: f64,
     /// In a run with a budget: calls of the first batch, in which other paths were on as well.
@@ -567,6 +569,10 @@ pub struct Company {
     pub counted: u64,
     /// The same of what is done once more.
     pub counted_again: u64,
+    /// In all of them: what the pairs of all calls cost, as the runtime knew it then ([`crate::COST_UNIT`]).
+    pub all: u64,
+    /// The same without those of the path itself.
+    pub others: u64,
 }
 
 /// Messages with one partner.

@@ -283,6 +283,7 @@ pub(crate) fn begin(local: Local, node: &'static LiveNode, record: &LiveBatch, t
     }
     let kind = next_kind(record);
     record.kind.store(kind, Relaxed);
+    local.state.overhead_before.store(local.state.overhead.load(Relaxed), Relaxed);
     let top = top(local, node);
     record.top.store(top, Relaxed);
     record.started.store(spent(local, node, top), Relaxed);
@@ -325,7 +326,7 @@ fn length_of_next(record: &LiveBatch) -> u16 {
 
 /// Whether the next batch is one in company, and of which kind: all on, or all quiet, of which one in four counts a part twice.
 fn in_company(local: Local, node: &LiveNode, record: &LiveBatch) -> Option<(&'static LiveCompany, usize)> {
-    if settings().budget.is_some() || taken(record) < EARLY / 2 {
+    if settings().budget.is_some() {
         return None;
     }
     let company = company::sought(local, node, record)?;
@@ -372,6 +373,7 @@ pub(crate) fn end(local: Local, node: &'static LiveNode, record: &LiveBatch, tic
         }
         return;
     }
+    let charged = local.state.overhead.load(Relaxed) - local.state.overhead_before.load(Relaxed);
     aside::close(local, node);
     let Some(sums) = record.on.get(kind as usize) else { return };
     let spent = (spent(local, node, record.top.load(Relaxed)) - record.started.load(Relaxed)).max(0).cast_unsigned();
@@ -392,6 +394,13 @@ pub(crate) fn end(local: Local, node: &'static LiveNode, record: &LiveBatch, tic
         &record.off_cost
     };
     add_signed(&local.state.overhead, cost.load(Relaxed).wrapping_mul(calls).cast_signed());
+    if settings().budget.is_none() {
+        // The node's own, if it was diverted, are charged already.
+        let own = if kind == DIVERTED { node.cost.load(Relaxed).wrapping_mul(calls).cast_signed() } else { 0 };
+        let beside = (charged - own).max(0).cast_unsigned();
+        add(&record.beside, beside);
+        costs::charge_longer_way(local, beside);
+    }
     if is_time_to_estimate(record) {
         costs::estimate(local, node, record);
     }

@@ -16,14 +16,13 @@ use crate::costs;
 use crate::live::{LiveBatch, LiveCompany, LiveNode, add, add_signed};
 use crate::local::Local;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tare_delay::cost::Company;
 use tare_format::graph::{COMPANY_UNIT, COST_UNIT, NODE_BATCHES, NODE_FOLDED};
 
 /// Records beyond which there is no company: to look at them all would take longer than a batch.
 const MOST: u32 = 256;
 /// Batches in company after which a path that had none goes without.
 const ENOUGH: u64 = 6;
-/// The part of the cost, in hundredths, that is others' where there is company.
-const LEAST_OTHERS: u64 = 2;
 /// Calls of a batch of another path, of which there are no more than come.
 const MOST_CALLS: u16 = i16::MAX.unsigned_abs();
 /// Calls of the shortest batch of the path in focus.
@@ -40,16 +39,15 @@ pub(crate) fn of(local: Local, record: &LiveBatch) -> Option<&'static LiveCompan
     Some(local.arena.company(index))
 }
 
-/// The same, made now for a path whose pairs are known to cost something alone, where there may be others near; and `None` for one that was
-/// found to be without them.
+/// The same, made now for a path where it is known what some pair costs one by one, and there may be others near; and `None` for one that
+/// was found to be without them.
 pub(crate) fn sought(local: Local, node: &LiveNode, record: &LiveBatch) -> Option<&'static LiveCompany> {
     let records = local.arena.location().batches.load(Relaxed);
-    if record.estimates.load(Relaxed) == 0 || !(2..MOST).contains(&records) {
+    if !costs::is_one_measured() || !(2..MOST).contains(&records) {
         return None;
     }
     let company = of(local, record).or_else(|| allocate(local, node, record))?;
-    let is_alone = company.others.load(Relaxed) < company.all.load(Relaxed) / 100 * LEAST_OTHERS;
-    (batch::number(&company.on) < ENOUGH || !is_alone).then_some(company)
+    (batch::number(&company.on) < ENOUGH || !snapshot(company).is_alone()).then_some(company)
 }
 
 fn allocate(local: Local, node: &LiveNode, record: &LiveBatch) -> Option<&'static LiveCompany> {
@@ -109,6 +107,7 @@ pub(crate) fn end(local: Local, node: &'static LiveNode, record: &LiveBatch, com
     let units = one_by_one / (COMPANY_UNIT * COST_UNIT);
     if units > 0 {
         batch::take(&company.on[kind], record, passed, units);
+        costs::found(local);
     }
 }
 
@@ -146,9 +145,7 @@ impl Known {
     fn of(local: Local, focus: &LiveNode) -> Self {
         let mut known = Self::default();
         for (node, record) in all(local) {
-            let is_estimated = record.estimates.load(Relaxed) > 0;
-            let cost = if is_estimated { record.alone_cost.load(Relaxed) } else { node.cost.load(Relaxed) };
-            let (calls, hot) = (calls(node), costs::hot_counting(node));
+            let (cost, calls, hot) = (costs::one_by_one(record), calls(node), costs::hot_counting(node));
             known.one_by_one += calls * cost;
             known.others += if core::ptr::eq(node, focus) { 0 } else { calls * cost };
             known.counted += calls * hot.once;
@@ -158,8 +155,22 @@ impl Known {
     }
 }
 
+/// What a record of batches in company has, as the estimator takes it.
+pub(crate) fn snapshot(company: &LiveCompany) -> Company {
+    let [on, quiet, twice] = company.on.each_ref().map(costs::snapshot);
+    Company {
+        on,
+        quiet,
+        twice,
+        counted: company.counted.load(Relaxed),
+        counted_again: company.counted_again.load(Relaxed),
+        all: company.all.load(Relaxed),
+        others: company.others.load(Relaxed),
+    }
+}
+
 /// The nodes that take batches, each with its record.
-fn all(local: Local) -> impl Iterator<Item = (&'static LiveNode, &'static LiveBatch)> {
+pub(crate) fn all(local: Local) -> impl Iterator<Item = (&'static LiveNode, &'static LiveBatch)> + Clone {
     let records = (0..local.arena.location().batches.load(Relaxed)).map(move |index| (index, local.arena.batch(index)));
     records.filter_map(move |(index, record)| {
         let place = record.node.load(Relaxed);

@@ -3,18 +3,18 @@
 //! What always holds: a location's overhead is what it would be had every call been charged the estimate of
 //! today: a new estimate charges the difference for all calls so far.
 
-use crate::company;
 use crate::live::{LiveBatch, LiveNode, LiveSums, add, add_signed};
 use crate::local::Local;
+use crate::{batch, company};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use tare_delay::cost::{Company, Cost, HotCounting, Kinds, MeasuredMean};
-use tare_format::graph::{BatchSums, NODE_LEAF, NODE_OVERFLOW};
+use tare_delay::cost::{Company, Cost, HotCounting, Kinds, MeasuredMean, OneByOne, Pool};
+use tare_format::graph::{BatchSums, MULTIPLE_UNIT, NODE_HOOK, NODE_LEAF, NODE_OVERFLOW, NODE_USER};
 
 /// Cost of a pair in a hot loop.
 static HOT_PAIR: AtomicU64 = AtomicU64::new(0);
 /// The same beside work that hides as much of it as can be.
 static LEAST_PAIR: AtomicU64 = AtomicU64::new(0);
-/// Mean cost of the paths measured so far, plus one; 0 while there is none.
+/// Mean cost one by one of the paths measured so far, plus one; 0 while there is none.
 static MEASURED: AtomicU64 = AtomicU64::new(0);
 
 /// What counting costs in a hot loop, once and again: by a clockless pair, and by an entry that is off.
@@ -49,7 +49,12 @@ pub(crate) fn set_hot_pair(cost: u64, least: u64) {
     LEAST_PAIR.store(least, Relaxed);
 }
 
-/// Cost of a path that has not been measured in place.
+/// Whether it is known of some path what its pairs cost one by one.
+pub(crate) fn is_one_measured() -> bool {
+    MEASURED.load(Relaxed) != 0
+}
+
+/// Cost of a path that has not been measured in place, one by one.
 pub(crate) fn prior() -> Cost {
     tare_delay::cost::prior(HOT_PAIR.load(Relaxed), LEAST_PAIR.load(Relaxed), MEASURED.load(Relaxed).checked_sub(1))
 }
@@ -78,7 +83,8 @@ pub(crate) fn estimate(local: Local, node: &LiveNode, record: &LiveBatch) {
         return;
     };
     record.alone_cost.store(cost.value, Relaxed);
-    recharge(local, node, (cost.value as f64 * together(local, record)) as u64);
+    add(&record.estimates, 1);
+    recharge(local, node, charged(local, Some(record)));
     let quiet = (&record.off_cost, cost.off_cost, node.off_calls.load(Relaxed));
     for (known, cost, calls) in [quiet, (&record.diverted_cost, cost.diverted, diverted.calls)] {
         let difference = cost.wrapping_sub(known.load(Relaxed));
@@ -86,21 +92,29 @@ pub(crate) fn estimate(local: Local, node: &LiveNode, record: &LiveBatch) {
         known.store(cost, Relaxed);
     }
     record.half_width.store(cost.half_width(), Relaxed);
-    add(&record.estimates, 1);
-    let made = local.state.estimates.load(Relaxed) + 1;
-    local.state.estimates.store(made, Relaxed);
-    if made.is_power_of_two() {
-        revise_priors(local);
-    }
+    found(local);
 }
 
-/// What the pairs around a path cost together, for what they cost one by one.
-fn together(local: Local, record: &LiveBatch) -> f64 {
-    let Some(company) = company::of(local, record) else { return 1.0 };
-    let [on, quiet, twice] = company.on.each_ref().map(snapshot);
-    let (counted, counted_again) = (company.counted.load(Relaxed), company.counted_again.load(Relaxed));
-    let company = Company { on: &on, quiet: &quiet, twice: &twice, counted, counted_again };
-    tare_delay::cost::together(company).map_or(1.0, |together| together.value)
+/// What a pair of a path costs one by one.
+pub(crate) fn one_by_one(record: &LiveBatch) -> u64 {
+    if record.estimates.load(Relaxed) > 0 { record.alone_cost.load(Relaxed) } else { prior().value }
+}
+
+/// What a pair of a path is charged: its cost together with those around it.
+pub(crate) fn charged(local: Local, record: Option<&LiveBatch>) -> u64 {
+    let usual = u64::from(local.state.multiple.load(Relaxed));
+    let company = record.and_then(|record| company::of(local, record));
+    let own = company.map_or(0, |company| company.multiple.load(Relaxed));
+    let multiple = [own, usual].into_iter().find(|&multiple| multiple > 0).unwrap_or(MULTIPLE_UNIT);
+    let cost = record.map_or_else(|| prior().value, one_by_one);
+    (cost.saturating_mul(multiple) / MULTIPLE_UNIT).max(1)
+}
+
+/// Charges calls that went by the way of those that are off, though they were on, for what it takes longer; given is what their pairs are
+/// charged.
+pub(crate) fn charge_longer_way(local: Local, pairs: u64) {
+    let calls = pairs / charged(local, None);
+    add_signed(&local.state.overhead, HOT_DIVERTED.load(Relaxed).wrapping_mul(calls).cast_signed());
 }
 
 /// Sets the cost of a path and charges the difference for all its calls so far.
@@ -111,33 +125,50 @@ fn recharge(local: Local, node: &LiveNode, cost: u64) {
     add_signed(&local.state.overhead, charge.cast_signed());
 }
 
-/// Gives the paths that are not measured in place the mean of those that are.
-fn revise_priors(local: Local) {
-    let location = local.arena.location();
+/// A path was estimated anew, or a batch in company is over: now and then all paths are charged by what is known since.
+pub(crate) fn found(local: Local) {
+    let findings = local.state.findings.load(Relaxed) + 1;
+    local.state.findings.store(findings, Relaxed);
+    if findings.is_power_of_two() {
+        revise(local);
+    }
+}
+
+/// Charges all paths of a thread by the mean of those that are measured in place, and by what pairs cost together.
+fn revise(local: Local) {
     let mut mean = MeasuredMean::default();
-    for index in 0..location.batches.load(Relaxed) {
-        let record = local.arena.batch(index);
+    for (node, record) in company::all(local) {
         if record.estimates.load(Relaxed) > 0 {
-            let node = local.arena.node(record.node.load(Relaxed));
-            mean.add(node.cost.load(Relaxed), node.calls.load(Relaxed));
+            mean.add(record.alone_cost.load(Relaxed), node.calls.load(Relaxed));
         }
     }
     let Some(value) = mean.value() else { return };
     MEASURED.store(value.saturating_add(1), Relaxed);
-    for index in 1..location.nodes.load(Relaxed) {
+    revise_multiples(local);
+    for index in 1..local.arena.location().nodes.load(Relaxed) {
         let node = local.arena.node(index);
-        if node.cost.load(Relaxed) != 0 && node.flags.load(Relaxed) & NODE_OVERFLOW == 0 && !is_measured(local, index) {
-            recharge(local, node, value.max(1));
+        if node.cost.load(Relaxed) != 0 && node.flags.load(Relaxed) & (NODE_OVERFLOW | NODE_HOOK | NODE_USER) == 0 {
+            recharge(local, node, charged(local, batch::known(local, node)));
         }
     }
 }
 
-fn is_measured(local: Local, index: u32) -> bool {
-    let record = local.arena.cold(index).batch_record.load(Relaxed).checked_sub(1);
-    record.is_some_and(|record| local.arena.batch(record).estimates.load(Relaxed) > 0)
+/// Notes what pairs cost together around each path of a thread.
+fn revise_multiples(local: Local) {
+    let companies = company::all(local).filter_map(move |(_, record)| company::of(local, record)).map(company::snapshot);
+    let Some(pool) = Pool::of(companies.clone()) else { return };
+    let then = companies.fold(OneByOne::default(), |sum, company| sum.with_batches(&company));
+    let now = company::all(local)
+        .fold(OneByOne::default(), |sum, (node, record)| sum.with_calls(record.together.load(Relaxed), one_by_one(record), hot_counting(node).once));
+    let known_then = then.over(now);
+    let multiple = |own: Option<&Company>| (pool.around(own).times(known_then).value * MULTIPLE_UNIT as f64) as u32;
+    for company in company::all(local).filter_map(|(_, record)| company::of(local, record)) {
+        company.multiple.store(multiple(Some(&company::snapshot(company))).into(), Relaxed);
+    }
+    local.state.multiple.store(multiple(None), Relaxed);
 }
 
-fn snapshot(sums: &LiveSums) -> BatchSums {
+pub(crate) fn snapshot(sums: &LiveSums) -> BatchSums {
     BatchSums {
         batches: sums.batches.load(Relaxed),
         ticks: sums.ticks.load(Relaxed),

@@ -213,7 +213,7 @@ fn restart_state(state: &ThreadState, ticks: u64) {
     state.overhead.store(0, Relaxed);
     state.wrapped.store(0, Relaxed);
     state.partners.store(core::ptr::null_mut(), Relaxed);
-    for count in [&state.batches_ready, &state.peers_ready, &state.lost_open, &state.estimates, &state.aside, &state.focus] {
+    for count in [&state.batches_ready, &state.peers_ready, &state.lost_open, &state.findings, &state.multiple, &state.aside, &state.focus] {
         count.store(0, Relaxed);
     }
 }

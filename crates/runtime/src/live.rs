@@ -220,7 +220,7 @@ live! {
         company: AtomicU32,
         alone_cost: AtomicU64,
         together: AtomicU64,
-        reserved: [AtomicU8; 8],
+        beside: AtomicU64,
     }
 }
 
@@ -240,7 +240,8 @@ live! {
         counted_again: AtomicU64,
         others: AtomicU64,
         all: AtomicU64,
-        reserved: [AtomicU8; 264],
+        multiple: AtomicU64,
+        reserved: [AtomicU8; 256],
     }
 }
 

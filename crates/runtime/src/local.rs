@@ -225,7 +225,7 @@ impl Local {
         node.mode.store(Mode::On as u8, Relaxed);
         let cost = match door {
             Door::Wrapper => 0,
-            Door::Probe | Door::Leaf => crate::costs::prior().value,
+            Door::Probe | Door::Leaf => crate::costs::charged(self, None),
             Door::Hook | Door::User => crate::costs::hook_prior().value,
         };
         node.cost.store(cost, Relaxed);

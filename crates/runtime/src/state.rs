@@ -43,8 +43,8 @@ pub(crate) struct ThreadState {
     pub(crate) peers_ready: AtomicU32,
     /// Regions open beyond the deepest frame.
     pub(crate) lost_open: AtomicU32,
-    /// Estimates made by this thread.
-    pub(crate) estimates: AtomicU32,
+    /// Estimates that this thread has made, and batches in company that it has taken.
+    pub(crate) findings: AtomicU32,
     /// Open frames that mark where another stack begins.
     pub(crate) segments: AtomicU32,
     /// From a node and a partner to the partner's record; null before the first message.
@@ -68,7 +68,8 @@ pub(crate) struct ThreadState {
     pub(crate) left: AtomicU64,
     pub(crate) counted: AtomicU64,
     pub(crate) counted_to: AtomicU32,
-    reserved: AtomicU32,
+    /// What pairs of paths of which nothing is known cost together: see [`tare_format::graph::CompanyRecord::multiple`].
+    pub(crate) multiple: AtomicU32,
     /// Where calls come back to that may pass; 0 while none may. Their node, the one around it, and how many they were at first.
     pub(crate) asked_at: AtomicU64,
     pub(crate) asked: AtomicPtr<LiveNode>,
@@ -76,7 +77,9 @@ pub(crate) struct ThreadState {
     pub(crate) asked_calls: AtomicU64,
     /// The stack pointer of the outermost wrapped call.
     pub(crate) outermost: AtomicU64,
-    reserved_too: [AtomicU64; 4],
+    /// What the overhead was when the batch under way began.
+    pub(crate) overhead_before: AtomicI64,
+    reserved: [AtomicU64; 3],
 }
 
 const _: () = assert!(size_of::<ThreadState>() == 256);
@@ -246,7 +249,7 @@ impl ThreadState {
         }
         self.overhead.store(0, Relaxed);
         let counts = [&self.nodes_ready, &self.batches_ready, &self.peers_ready];
-        for word in counts.into_iter().chain([&self.lost_open, &self.estimates, &self.segments, &self.aside, &self.focus]) {
+        for word in counts.into_iter().chain([&self.lost_open, &self.findings, &self.multiple, &self.segments, &self.aside, &self.focus]) {
             word.store(0, Relaxed);
         }
     }

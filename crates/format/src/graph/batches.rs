@@ -75,10 +75,14 @@ record! {
         1000 alone_cost: u64,
         /// Calls in batches in which the other paths were quiet as well: their time went to the nearest node above that was on.
         1008 together: u64,
-        /// Reserved.
-        1016 reserved: [u8; 8],
+        /// In batches without company: what all calls that came while the node was off, counted or diverted, and were on, cost by their
+        /// estimates ([`COST_UNIT`]). They went by the way of those that are off.
+        1016 beside: u64,
     }
 }
+
+/// The unit of [`CompanyRecord::multiple`].
+pub const MULTIPLE_UNIT: u64 = 1 << 16;
 
 /// Ticks that stand for a call in the sums of a [`CompanyRecord`].
 pub const COMPANY_UNIT: u64 = 16;
@@ -118,7 +122,9 @@ record! {
         744 others: u64,
         /// … and those of all.
         752 all: u64,
+        /// What the pairs around it cost together, in [`MULTIPLE_UNIT`]ths of what they cost one by one; 0 where nothing is known.
+        760 multiple: u64,
         /// Reserved.
-        760 reserved: [u8; 264],
+        768 reserved: [u8; 256],
     }
 }

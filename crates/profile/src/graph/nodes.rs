@@ -222,6 +222,7 @@ impl Reader<'_, '_> {
             company: self.company(arena, raw.company, node, location).map(Box::new),
             together: raw.together,
             off_cost: cost(raw.off_cost),
+            beside: cost(raw.beside),
             first_calls: raw.first_calls,
             first_ticks: raw.first_ticks,
         }))
@@ -238,9 +239,9 @@ impl Reader<'_, '_> {
             self.damaged += 1;
             return None;
         }
-        let CompanyRecord { counted, counted_again, .. } = raw;
+        let CompanyRecord { counted, counted_again, all, others, .. } = raw;
         let [on, quiet, twice] = [raw.on, raw.quiet, raw.twice].map(|sums| BatchSums::from_bytes(&sums));
-        Some(Company { on: on?, quiet: quiet?, twice: twice?, counted, counted_again })
+        Some(Company { on: on?, quiet: quiet?, twice: twice?, counted, counted_again, all, others })
     }
 
     /// A list of partners. Each record belongs to one list, so all lists of a location together are no

@@ -80,6 +80,7 @@ fn batches() -> Batches {
         off_twice: sums(50, 62),
         diverted: BatchSums::NONE,
         off_cost: 1.0,
+        beside: 0.0,
         first_calls: 0,
         first_ticks: 0,
         company: None,
