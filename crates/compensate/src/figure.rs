@@ -80,8 +80,7 @@ impl Mark {
     pub fn reason(self) -> &'static str {
         match self {
             Self::OverheadExceedsTime => "the overhead taken off exceeds the time measured",
-            Self::OverheadHidesTime => "the uncertainty of the overhead exceeds the time that is left",
-            Self::UncertaintyExceedsTime => "the uncertainty exceeds the time itself",
+            Self::OverheadHidesTime | Self::UncertaintyExceedsTime => "the uncertainty exceeds the time itself",
             Self::NeverOn => "all calls were in batches that were off",
             Self::StillOpen => "the region was open when the run was read",
             Self::TimedCallsExceed => "its timed calls took longer than all of them can have taken",

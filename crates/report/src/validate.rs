@@ -80,13 +80,15 @@ fn worst(table: &Validation, of: Way, space: &str) -> String {
 /// One sentence on whether parallel compensation found the truth, with this space before its units.
 fn verdict(table: &Validation, space: &str) -> String {
     let parallel = worst(table, |error| error.parallel, space);
+    let unsure =
+        if table.noise.is_none() { ", but fewer than four pairs do not say how much runs differ by themselves; try more with -n" } else { "" };
     let found = match table.verdict {
-        Verdict::Exact => format!("exact: compensated times are within {parallel} of the unmeasured run on every rank"),
-        Verdict::Close => format!("close: compensated times are within {parallel} of the unmeasured run on every rank"),
+        Verdict::Exact => format!("exact: compensated times are within {parallel} of the unmeasured run on every rank{unsure}"),
+        Verdict::Close => format!("close: compensated times are within {parallel} of the unmeasured run on every rank{unsure}"),
         Verdict::Off => format!("not good: compensated times differ from the unmeasured run by up to {parallel}"),
-        Verdict::Unclear if table.noise.is_none() => format!(
-            "cannot be told: compensated times differ from the unmeasured run by up to {parallel}, but fewer than four pairs do not say how much runs differ by themselves; try more with -n"
-        ),
+        Verdict::Unclear if table.noise.is_none() => {
+            format!("cannot be told: compensated times differ from the unmeasured run by up to {parallel}{unsure}")
+        }
         Verdict::Unclear => format!(
             "cannot be told: compensated times differ from the unmeasured run by up to {parallel}, but the runs are too unlike each other; try an idle machine, or more pairs with -n"
         ),

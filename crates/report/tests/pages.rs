@@ -260,6 +260,8 @@ fn the_table_of_paper_1() {
         fits(&text, width);
         golden(&format!("validate-{width}.txt"), &text);
     }
+    let few = tare_report::validate::text(&Validation::of(&pairs[..3]).expect("3 pairs"), &page(200));
+    assert!(few.contains("of the unmeasured run on every rank, but fewer than four pairs do not say how much runs differ"), "{few}");
 }
 
 proptest! {

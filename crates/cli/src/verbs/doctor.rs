@@ -144,13 +144,18 @@ fn copies() -> Finding {
     }
 }
 
+/// The level of `perf_event_paranoid` up to which users may count what their own code does.
+const MOST_PARANOID: i32 = 2;
+
 /// Hardware counters are not needed; whoever expects them should hear that there are none.
 fn counters() -> Finding {
     let allowed = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok().and_then(|text| text.trim().parse::<i32>().ok());
     let hardware = Path::new("/sys/bus/event_source/devices/cpu").exists() || Path::new("/sys/bus/event_source/devices/cpu_core").exists();
     match (hardware, allowed) {
-        (true, Some(level)) if level <= 2 => Finding::Good(format!("hardware counters (perf_event_paranoid = {level}); not used by this version")),
-        (true, _) => Finding::Good("hardware counters, not allowed for users; not used by this version".into()),
+        (true, Some(level)) if level <= MOST_PARANOID => Finding::Good(format!("hardware counters (perf_event_paranoid = {level}), for `--metrics`")),
+        (true, _) => Finding::Good(format!(
+            "hardware counters, which users may read if perf_event_paranoid is {MOST_PARANOID} or less; times do not need them"
+        )),
         (false, _) => Finding::Good("no hardware counters; times do not need them".into()),
     }
 }
