@@ -26,20 +26,19 @@ impl InCompany {
         Self { pool: Pool::of(companies), known_then: then.over(now) }
     }
 
-    /// What the pairs around a node cost together, of which those of its path are the part `alone`; `None` where nothing is known.
-    pub(crate) fn around(&self, node: &Node, alone: impl FnOnce() -> f64) -> Option<Together> {
-        let company = company_of(node);
-        let (pool, near) = match &company {
-            Some(company) if company.is_alone() => return Some(Together::ALONE),
-            Some(_) => (self.pool?, 1.0),
-            None => (self.pool?, 1.0 - alone()),
-        };
-        Some(pool.around(company.as_ref()).times(self.known_then).of_part(near))
+    /// The part of what is near a node that are others, where those of its path are the part `alone` by where they stand.
+    pub(crate) fn near(&self, node: &Node, alone: impl FnOnce() -> f64) -> f64 {
+        company_of(node).map_or_else(|| 1.0 - alone(), |company| if company.is_alone() { 0.0 } else { 1.0 })
     }
 
-    /// What those of a path cost of which nothing is known.
-    pub(crate) fn usual(&self) -> Option<Together> {
-        Some(self.pool?.around(None).times(self.known_then))
+    /// What the pairs around a node cost together, of which the part `near` are others; `None` where nothing is known.
+    pub(crate) fn around(&self, node: &Node, near: f64) -> Option<Together> {
+        Some(self.pool?.around(company_of(node).as_ref()).times(self.known_then).of_part(near))
+    }
+
+    /// How far all of them may be off the same way, as parts of what they cost: less, and more.
+    pub(crate) fn reach(&self) -> Option<(f64, f64)> {
+        Some(self.pool?.reach())
     }
 }
 

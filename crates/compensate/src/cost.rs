@@ -20,6 +20,8 @@ const INNER_PART: f64 = 0.53;
 const INNER_PART_REACH: f64 = 0.2;
 /// As much of a region's time as this part of a pair in a hot loop may pass behind its second clock reading.
 const MOST_BEHIND: f64 = 1.0;
+/// The part of what is near that are others, from which on what all cost together says what a pair does.
+const MOSTLY: f64 = 0.5;
 /// Of what pairs that stand close together cost one by one, the part that they cost together at the least.
 const LEAST_TOGETHER: f64 = 0.2;
 
@@ -46,6 +48,8 @@ pub struct ProbeCost {
     pub low: f64,
     /// Upper end of its interval.
     pub high: f64,
+    /// As much of the interval as all paths of a thread are off the same way at the most.
+    pub common: Ends,
     /// What a call costs that is off and counted.
     pub off: f64,
     /// The most that it may cost; it may cost nothing.
@@ -80,6 +84,15 @@ impl Counting {
     }
 }
 
+/// Ends of an interval, in ticks.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Ends {
+    /// The lower one.
+    pub low: f64,
+    /// The upper one.
+    pub high: f64,
+}
+
 /// A part of one, with its interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Part {
@@ -106,8 +119,8 @@ impl ProbeCost {
 
     /// The same where only this part of the probes that are near are the path's own.
     fn together(self, alone: f64) -> Self {
-        let least = LEAST_TOGETHER + alone * (1.0 - LEAST_TOGETHER);
-        Self { low: self.low.min(self.value * least), ..self }
+        let low = self.low.min(self.value * (LEAST_TOGETHER + alone * (1.0 - LEAST_TOGETHER)));
+        Self { low, common: Ends { low, ..self.common }, ..self }
     }
 }
 
@@ -242,27 +255,29 @@ fn with_prior(profile: &Profile, location: &Location, in_place: &[InPlace], else
             (_, true, _) => 1,
             (_, _, leaf) => 2 + usize::from(leaf),
         };
+        let is_usual = is_wrapper || node.batches.is_none();
+        let alone = || neighbours.alone(location, index);
+        let near = if is_usual { 1.0 } else { in_company.near(node, alone) };
         let place = Place {
             own: neighbours.own(index),
             passes_on: neighbours.passes_on(location, index),
             most_behind,
             beside: beside.part(index) * process.hot_diverted,
+            reach: in_company.reach().filter(|_| near > MOSTLY && !node.hooked),
         };
         let of_node = || match measured {
             _ if is_wrapper => wrapper(),
-            Some(cost) => match in_company.around(node, || neighbours.alone(location, index)) {
+            None if node.hooked => probe(&of_hooks(process), Basis::Prior, node, &place),
+            Some(cost) => match in_company.around(node, near) {
                 Some(together) => probe(&as_part_of(*cost, together), Basis::InPlace, node, &place),
-                None => probe(cost, Basis::InPlace, node, &place).together(neighbours.alone(location, index)),
+                None => probe(cost, Basis::InPlace, node, &place).together(alone()),
             },
-            None if node.hooked => probe(&of_hooks(profile.process_of(location)), Basis::Prior, node, &place),
             None => {
                 let cost = elsewhere(node);
-                let together =
-                    if node.batches.is_none() { in_company.usual() } else { in_company.around(node, || neighbours.alone(location, index)) };
-                probe(&together.map_or(cost, |together| as_part_of(cost, together)), Basis::Prior, node, &place)
+                let cost = in_company.around(node, near).map_or(cost, |together| as_part_of(cost, together));
+                probe(&cost, Basis::Prior, node, &place)
             }
         };
-        let is_usual = is_wrapper || node.batches.is_none();
         let known = usual[kind].filter(|_| is_usual);
         let place = known.unwrap_or_else(|| {
             costs.costs.push(of_node());
@@ -318,6 +333,7 @@ fn wrapper() -> ProbeCost {
         value: 0.0,
         low: 0.0,
         high: 0.0,
+        common: Ends::default(),
         off: 0.0,
         off_high: 0.0,
         again: 0.0,
@@ -339,6 +355,8 @@ struct Place {
     most_behind: f64,
     /// Ticks of a call that is on for what came while others were off.
     beside: f64,
+    /// How far all of the thread may be off the same way, less and more, as parts of what they cost, where that is known.
+    reach: Option<(f64, f64)>,
 }
 
 fn probe(cost: &Cost, basis: Basis, node: &Node, place: &Place) -> ProbeCost {
@@ -349,7 +367,9 @@ fn probe(cost: &Cost, basis: Basis, node: &Node, place: &Place) -> ProbeCost {
     let inner = inner_part(node, place, value, off);
     let behind = behind(node, place, inner.low * value, off).min(place.most_behind);
     let beside = if node.hooked { 0.0 } else { place.beside };
-    ProbeCost { value, low, high, off, off_high, again, diverted, beside, basis, inner, behind }
+    let common =
+        place.reach.map_or(Ends { low, high }, |(less, more)| Ends { low: low.max(value * (1.0 - less)), high: high.min(value * (1.0 + more)) });
+    ProbeCost { value, low, high, common, off, off_high, again, diverted, beside, basis, inner, behind }
 }
 
 /// The part of the cost within the clock readings, from the time per call with the probe on and off.

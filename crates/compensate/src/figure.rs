@@ -113,10 +113,18 @@ impl Spread {
     }
 
     /// Adds the uncertainty of `factor` times a cost. Where probes stand close together each costs more, or less, than one that is switched off
-    /// alone says, and so do the others around it: what was measured in place is off the same way in all places, as what was not.
+    /// alone says, and so do the others around it: what was measured in place is off the same way in all places, as what was not. Where
+    /// it is known what all cost together, that holds as far as that may be off.
     pub(crate) fn add_cost(&mut self, factor: f64, cost: &ProbeCost) {
-        let (below, above) = (factor * (cost.value - cost.low), factor * (cost.high - cost.value));
-        if factor < 0.0 { self.add_common(-above, -below) } else { self.add_common(below, above) }
+        let common = (factor * (cost.value - cost.common.low), factor * (cost.common.high - cost.value));
+        let own = (factor * (cost.common.low - cost.low), factor * (cost.high - cost.common.high));
+        if factor < 0.0 {
+            self.add_common(-common.1, -common.0);
+            self.add_own(-own.1, -own.0);
+        } else {
+            self.add_common(common.0, common.1);
+            self.add_own(own.0, own.1);
+        }
     }
 
     /// Adds the uncertainty of what counting cost, for a time from which that is taken: how much of it the processor hides, which is no chance,

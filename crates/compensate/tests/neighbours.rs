@@ -123,6 +123,27 @@ fn what_was_thought_when_batches_in_company_were_taken_is_set_right() {
     assert!((together - 0.75 * PAIR).abs() < 3.0, "{together}");
 }
 
+/// What all cost together is known better than what each of them does: their sum is as sure as that, and their own errors come by chance.
+#[test]
+fn the_sum_of_many_is_surer_than_each_where_it_is_known_what_they_cost_together() {
+    let widths = |with_company: bool, paths: usize| {
+        let mut nodes = vec![node(0, None, 1, 10_000_000_000)];
+        nodes.extend((1..=paths).map(|region| node(region, Some(0), CALLS, 1_000_000)));
+        for node in &mut nodes[1..] {
+            let batches = node.batches.as_deref_mut().expect("measured in place");
+            // Counting that a body may hide or not: the interval of each.
+            batches.off_twice = BatchSums { ticks: batches.off.ticks * 5 / 4, sample: batches.off.sample.map(|units| units * 5 / 4), ..batches.off };
+            batches.company = company(20, 4).filter(|_| with_company);
+        }
+        let nodes = &compensate(&profile_of(nodes), Mode::Local).locations[0].nodes;
+        let width = |index: usize| nodes[index].exclusive.high - nodes[index].exclusive.low;
+        (width(1), nodes[0].inclusive.high - nodes[0].inclusive.low)
+    };
+    let ((one, all), (surer_one, surer_all)) = (widths(false, 30), widths(true, 30));
+    assert!(surer_one > 0.5 * one, "{surer_one} {one}");
+    assert!(all > 10.0 * one && surer_all < 0.4 * all, "{surer_all} {all}");
+}
+
 /// A third of all calls came while another path was off, and their pairs took ten ticks more.
 #[test]
 fn what_came_while_others_were_off_took_the_longer_way() {

@@ -148,6 +148,14 @@ impl Pool {
         Some(Self { spreads, mean: 1.0 + (value / weight - 1.0) * kept, variance: own * kept, between, less: less / weight, more: more / weight })
     }
 
+    /// How far all of them may be off the same way, as parts of what they cost: less, and more.
+    #[must_use]
+    pub fn reach(&self) -> (f64, f64) {
+        let reach = 1.96 * square_root(self.variance);
+        let part = |reach: f64| if self.mean > 0.0 { (reach / self.mean).min(1.0) } else { 1.0 };
+        (part(reach + self.less), part(reach + self.more))
+    }
+
     /// What the pairs around a path cost together, with its own batches if it has any.
     #[must_use]
     pub fn around(&self, own: Option<&Company>) -> Together {
@@ -323,6 +331,9 @@ mod tests {
         let companies = || paths.iter().map(|path| path.counted(0.0, 0.0));
         let pool = Pool::of(companies()).expect("enough batches");
         let usual = pool.around(None);
+        // Two batches of five paths each, by two and a bit ticks of sixteen.
+        let (less, more) = pool.reach();
+        assert!(less == more && (0.12..0.2).contains(&less), "{less} {more}");
         assert!((usual.value - 17.0 / 16.0).abs() < 0.03 && usual.low < 1.0 && usual.high > 1.1, "{usual:?}");
         for company in companies() {
             assert_eq!(pool.around(Some(&company)).value, usual.value);
