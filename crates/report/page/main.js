@@ -27,7 +27,8 @@ function controls(model) {
   });
   search.addEventListener("change", () => model.change({ query: search.value.trim() }));
   model.listen((changed) => {
-    if (!changed.includes("query")) return;
+    // Regions that the ranks shown were never in are no hits.
+    if (!changed.includes("query") && !changed.includes("ranks")) return;
     const { query } = model.state;
     if (search.value.trim() !== query) search.value = query;
     complain(search, model.hits.error || (query && !model.hits.number ? "no region matches" : ""));
@@ -42,12 +43,7 @@ function controls(model) {
   });
   const values = element("fieldset", { class: "values" }, element("legend", { class: "unseen" }, "Values"), ...radios);
   const ranks = element("input", { type: "text", id: "ranks-field", size: 9, placeholder: "ranks  r", "aria-label": "Ranks that are selected, such as 0-3,8" });
-  ranks.addEventListener("change", () => {
-    const wrong = model.selectRanks(ranks.value);
-    const shown = model.state.ranks.length ? model.rankText() : "all ranks";
-    complain(ranks, wrong && `${wrong}; shown: ${shown}`);
-    say(wrong || (model.state.ranks.length ? `${model.rankText()} selected` : "all ranks"));
-  });
+  ranks.addEventListener("change", () => tellRanks(model, model.selectRanks(ranks.value)));
   // What is left there are the ranks whose figures are shown.
   ranks.addEventListener("blur", () => {
     if (ranks.getAttribute("aria-invalid") !== "true") return;
@@ -64,6 +60,13 @@ function controls(model) {
   return search;
 }
 
+/** Tells which ranks are selected, and what was asked for and is not there. */
+function tellRanks(model, wrong) {
+  const shown = model.state.ranks.length ? model.rankText() : "";
+  complain(byId("ranks-field"), wrong && `${wrong}; shown: ${shown || "all ranks"}`);
+  say(wrong || (shown ? `${shown} selected` : "all ranks"));
+}
+
 /** The address carries what is selected, so that it can be passed on. */
 function followAddress(model) {
   let isReading = false;
@@ -76,7 +79,8 @@ function followAddress(model) {
     const query = new URLSearchParams(location.hash.split("?")[1] || "");
     const region = Number(query.get("region") ?? NONE);
     if (region < model.regions.rows) model.selectRegion(region);
-    if (query.get("ranks")) model.selectRanks(query.get("ranks"));
+    const wrong = query.get("ranks") && model.selectRanks(query.get("ranks"));
+    if (wrong && byId("ranks-field")) tellRanks(model, wrong);
     if (model.offered.includes(query.get("values"))) model.change({ values: query.get("values") });
     const zoom = Number(query.get("zoom") ?? NONE);
     model.change({ zoom: zoom < model.tree.rows ? zoom : NONE });
