@@ -36,7 +36,11 @@ struct tare_api_table {
 
 static const struct tare_api_table *tare_found_;
 
-__attribute__((constructor, unused)) static void tare_find_(void)
+/* A region ends in the function in which it began: what begins one is a part of the function that asks for it, also where nothing is
+ * optimised, and has no hooks of its own. */
+#define TARE_WITHIN_ __attribute__((always_inline, no_instrument_function, unused)) static inline
+
+__attribute__((constructor, unused, no_instrument_function)) static void tare_find_(void)
 {
     /* The first argument is RTLD_DEFAULT, which some headers hide. */
     void *found = dlsym((void *)0, "tare_api");
@@ -48,7 +52,7 @@ __attribute__((constructor, unused)) static void tare_find_(void)
 }
 
 /* Threads may meet here for the first time at once: all get the same number. */
-__attribute__((unused)) static inline unsigned tare_region_(unsigned *id, unsigned kind, const char *name, const char *file, unsigned line)
+TARE_WITHIN_ unsigned tare_region_(unsigned *id, unsigned kind, const char *name, const char *file, unsigned line)
 {
     unsigned known = __atomic_load_n(id, __ATOMIC_RELAXED);
     if (!known) {
@@ -58,29 +62,29 @@ __attribute__((unused)) static inline unsigned tare_region_(unsigned *id, unsign
     return known;
 }
 
-__attribute__((unused)) static inline void tare_begin_(unsigned *id, unsigned kind, const char *name, const char *file, unsigned line)
+TARE_WITHIN_ void tare_begin_(unsigned *id, unsigned kind, const char *name, const char *file, unsigned line)
 {
     if (__builtin_expect(!tare_found_, 1)) return;
     tare_found_->begin(tare_region_(id, kind, name, file, line));
 }
 
-__attribute__((unused)) static inline void tare_end_(unsigned *id, unsigned kind, const char *name, const char *file, unsigned line)
+TARE_WITHIN_ void tare_end_(unsigned *id, unsigned kind, const char *name, const char *file, unsigned line)
 {
     if (__builtin_expect(!tare_found_, 1)) return;
     tare_found_->end(tare_region_(id, kind, name, file, line));
 }
 
-__attribute__((unused)) static inline void tare_parameter_(const char *name, long long value)
+TARE_WITHIN_ void tare_parameter_(const char *name, long long value)
 {
     if (tare_found_) tare_found_->parameter_number(name, value);
 }
 
-__attribute__((unused)) static inline void tare_parameter_text_(const char *name, const char *value)
+TARE_WITHIN_ void tare_parameter_text_(const char *name, const char *value)
 {
     if (tare_found_) tare_found_->parameter(name, value);
 }
 
-__attribute__((unused)) static inline void tare_record_(unsigned on)
+TARE_WITHIN_ void tare_record_(unsigned on)
 {
     if (tare_found_) tare_found_->record(on);
 }
@@ -90,8 +94,8 @@ __attribute__((unused)) static inline void tare_record_(unsigned on)
 
 struct tare_scope_ {
     unsigned *id;
-    tare_scope_(unsigned *at, const char *name, const char *file, unsigned line) : id(at) { tare_begin_(at, 0, name, file, line); }
-    ~tare_scope_() { if (tare_found_) tare_found_->end(__atomic_load_n(id, __ATOMIC_RELAXED)); }
+    __attribute__((always_inline, no_instrument_function)) tare_scope_(unsigned *at, const char *name, const char *file, unsigned line) : id(at) { tare_begin_(at, 0, name, file, line); }
+    __attribute__((always_inline, no_instrument_function)) ~tare_scope_() { if (tare_found_) tare_found_->end(__atomic_load_n(id, __ATOMIC_RELAXED)); }
 };
 #define TARE_JOIN2_(a, b) a##b
 #define TARE_JOIN_(a, b) TARE_JOIN2_(a, b)

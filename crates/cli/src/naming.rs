@@ -1,23 +1,23 @@
 //! Names of functions that a run knows by their addresses alone: those with compiler hooks, whose names nobody looked for
 //! while the program ran.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use tare_image::Image;
 use tare_image::lines::Lines;
-use tare_profile::{Profile, Region};
+use tare_profile::Region;
 
 use crate::debug_files::{DebugFiles, DebugPath};
 
 /// Names all functions of the images that are still there, and still the same.
-pub(crate) fn name_functions(profile: &mut Profile) {
-    let images: BTreeSet<String> = profile.regions.iter().filter(|region| region.is_nameless()).map(|region| region.image.clone()).collect();
-    for image in images {
-        let functions: Vec<&mut Region> = profile.regions.iter_mut().filter(|region| region.is_nameless() && region.image == image).collect();
-        name_those_of(Path::new(&image), functions);
+pub(crate) fn name_functions<'a>(regions: impl IntoIterator<Item = &'a mut Region>) {
+    let mut by_image: BTreeMap<String, Vec<&mut Region>> = BTreeMap::new();
+    for region in regions.into_iter().filter(|region| region.is_nameless()) {
+        by_image.entry(region.image.clone()).or_default().push(region);
     }
+    by_image.into_iter().for_each(|(image, functions)| name_those_of(Path::new(&image), functions));
 }
 
 /// An image that is not there any more leaves its functions with their addresses.

@@ -145,7 +145,7 @@ impl Results {
         if record.exit.is_some() {
             profile.processes.iter_mut().filter(|process| process.state == State::Running).for_each(|process| process.state = State::CutOff);
         }
-        name_functions(&mut profile);
+        name_functions(&mut profile.regions);
         Ok(Self { record, run: run.clone(), profile, foreign: None })
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Place, Report, compile_c, fits, text};
+use common::{BOTH, Place, Report, compile_c, fits, text};
 
 const ROUNDS: &str = "400";
 
@@ -126,8 +126,12 @@ impl<'a> Running<'a> {
     }
 
     fn start(place: &'a Place, line: &[String]) -> Self {
+        Self::start_by(place, "profile", line)
+    }
+
+    fn start_by(place: &'a Place, verb: &str, line: &[String]) -> Self {
         let mut tare = place.tare();
-        tare.args(["profile", "-o", "run", "--"]).args(line);
+        tare.args([verb, "-o", "run", "--"]).args(line);
         Self { place, tare: Some(tare.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("tare can be started")) }
     }
 
@@ -232,6 +236,66 @@ fn a_call_that_began_while_its_region_was_off_may_end_while_it_is_on() {
     report.check();
     assert_eq!(calls(&report, "step"), (1, false));
     assert_eq!(lost(&report), 0, "{}", text(&output.stderr));
+}
+
+#[test]
+fn regions_of_the_programs_own_and_functions_with_hooks_are_switched_as_well() {
+    let interface = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../api/include");
+    for hooks in [&["-O1"][..], &["-O1", "-finstrument-functions"], &["-O0", "-finstrument-functions"]] {
+        let place = Place::new();
+        let program = compile_c("crates/cli/tests/programs/own_switched.c", place.path(), &[&[interface, "-ldl"], hooks].concat());
+        let line = [program.display().to_string(), place.path().display().to_string()];
+        let running = Running::start_by(&place, "run", &line);
+        let create = |name: &str| std::fs::write(place.path().join(name), "").expect("a writable directory");
+        wait_for(&place.path().join("in1"));
+        let mut off = vec!["--off", "inner", "--off", "level = 1"];
+        let mut names = vec!["inner region", "level = 1"];
+        if hooks.len() > 1 {
+            off.extend(["--off", "/^round_of_work$/"]);
+            names.push("round_of_work");
+        }
+        let answer = running.ask(&off);
+        assert!(answer.contains(&format!("{} regions off, 0 on", names.len())) && !answer.contains("asked"), "{hooks:?}: {answer}");
+        create("1");
+        wait_for(&place.path().join("in2"));
+        let answer = running.ask(&["--on", "/./"]);
+        assert!(!answer.contains("asked"), "{hooks:?}: {answer}");
+        create("2");
+        let output = running.end();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let report = place.report();
+        report.check();
+        for name in &names {
+            let all = if *name == "level = 1" { 25 } else { 50 };
+            assert_eq!(calls(&report, name), (all, false), "{hooks:?}: {name}");
+        }
+        assert_eq!(calls(&report, "level = 0"), (35, true), "{hooks:?}");
+        let is_asked = |off| names.iter().all(|name| switched(&report).contains(&(name.to_string(), off, "request".to_string())));
+        assert!(is_asked(true) && is_asked(false), "{hooks:?}: {:?}", switched(&report));
+        assert_eq!(lost(&report), 0, "{hooks:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn operations_of_mpi_stay_on_and_that_is_said() {
+    for mpi in BOTH {
+        let place = Place::new();
+        let mut line = mpi.line(2, &mpi.compile("crates/cli/tests/programs/levels.c", place.path()));
+        line.push(place.path().join("stop").display().to_string());
+        let running = Running::start(&place, &line);
+        running.ask(&["--off", "P4"]);
+        let output = place.tare().args(["ctl", "run", "--off", "MPI_Send"]).output().expect("tare can be started");
+        assert_eq!(output.status.code(), Some(66), "{}", mpi.name);
+        assert!(text(&output.stderr).contains("only operations of MPI have `MPI_Send`"), "{}", text(&output.stderr));
+        let answer = running.ask(&["--off", "/./", "--on", "/^P2$/"]);
+        assert_eq!(answer.matches("4 regions off, 1 on").count(), 2, "{}: {answer}", mpi.name);
+        let output = running.stop();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let report = place.report();
+        report.check();
+        assert!(switched(&report).iter().all(|(name, ..)| !name.starts_with("MPI_")), "{}: {:?}", mpi.name, switched(&report));
+        assert!(calls(&report, "MPI_Recv").1 && calls(&report, "MPI_Send").1, "{}", mpi.name);
+    }
 }
 
 /// Waits until there is such a file.

@@ -3,6 +3,7 @@
 //! A record that lies beyond the end of the file, or that points where nothing can be, is left out and
 //! counted; the rest stands. A node whose parent is not before it hangs below the root.
 
+mod names;
 mod nodes;
 mod process;
 mod sums;
@@ -15,14 +16,17 @@ use tare_format::graph::{
     SWITCHES, SwitchRecord, ThreadWords, Why,
 };
 use tare_format::metrics::{METRICS, MOST as MOST_METRICS, MetricsRecord};
-use tare_format::names::{BEYOND, MOST_REGIONS, MOST_TEXT, NAMES, NamedRegion, NamesRecord, REGIONS, TEXTS};
+use tare_format::names::{BEYOND, NAMES};
 use tare_format::tally::{FILES, FileRecord, FilesRecord, MOST_FILES, TABLE};
 
+use self::names::Names;
 use self::nodes::{Nodes, Places, all_of};
 use self::process::{clock, header, images, process};
 use crate::live::{Live, RUNS, Standing, last_open_node, open_nodes};
 use crate::model::{Extent, File, GraphFile, Location, LocationLosses, Metric, Node, Process, Processors, RegionIndex, Switch};
-use crate::region::{DescriptionIndex, Named, RegionTable};
+use crate::region::{DescriptionIndex, RegionTable};
+
+pub use self::names::named;
 
 /// The identity of an image whose regions the process names itself.
 const NO_DESCRIPTION: [u8; 16] = [0; 16];
@@ -149,8 +153,7 @@ struct Reader<'a, 'd> {
     /// Its peer records have sizes of messages.
     has_sizes: bool,
     executable: String,
-    /// Where the arena with names begins, and what stands at its head.
-    names: Option<(u64, NamesRecord)>,
+    names: Option<Names>,
     /// By number of the location: where the arena with its values begins, and what stands at its head.
     metrics: HashMap<u32, (u64, MetricsRecord)>,
     /// Of the location that is being read: where its values are, and how many metrics there are.
@@ -163,11 +166,7 @@ struct Reader<'a, 'd> {
 
 impl Reader<'_, '_> {
     fn find_others(&mut self, arenas: u32) {
-        let heads = (0..arenas).filter_map(|index| {
-            let arena = HEADER_AREA + u64::from(index) * ARENA;
-            Some((arena, record(self.bytes, arena, 0, NamesRecord::SIZE, NamesRecord::from_bytes)?))
-        });
-        self.names = { heads }.find(|(_, head)| head.state == NAMES);
+        self.names = Names::find(self.bytes, arenas);
         for index in 0..arenas {
             let arena = HEADER_AREA + u64::from(index) * ARENA;
             let head = record(self.bytes, arena, 0, MetricsRecord::SIZE, MetricsRecord::from_bytes);
@@ -206,24 +205,7 @@ impl Reader<'_, '_> {
         if number == BEYOND {
             return Some(self.regions.made_up(RegionKind::Function, "[beyond the limit of regions]", &self.executable));
         }
-        let (arena, head) = self.names?;
-        let index = number.checked_sub(1).filter(|index| *index < head.regions.min(MOST_REGIONS))?;
-        let raw = record(self.bytes, arena + REGIONS, u64::from(index), NamedRegion::SIZE, NamedRegion::from_bytes)?;
-        let kind = RegionKind::from_number(u8::try_from(raw.kind.checked_sub(1)?).ok()?)?;
-        let text = |start: u32, length: u32| {
-            let end = u64::from(start) + u64::from(length);
-            let range = usize::try_from(arena + TEXTS + u64::from(start)).ok()?..usize::try_from(arena + TEXTS + end).ok()?;
-            self.bytes.get(range).filter(|_| end <= u64::from(MOST_TEXT)).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
-        };
-        let named = Named {
-            kind,
-            name: text(raw.name, raw.name_length)?,
-            image: text(raw.image, raw.image_length).filter(|image| !image.is_empty()).unwrap_or_else(|| self.executable.clone()),
-            build_id: text(raw.build, raw.build_length)?,
-            file: text(raw.file, raw.file_length)?,
-            line: raw.line,
-            address: raw.address,
-        };
+        let named = self.names?.region(self.bytes, number, &self.executable)?;
         Some(self.regions.named(named))
     }
 

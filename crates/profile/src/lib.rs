@@ -16,7 +16,7 @@ mod name;
 mod region;
 
 pub use clock::{Clock, Span};
-pub use graph::ReadError;
+pub use graph::{ReadError, named};
 pub use live::{Live, LiveThread, Standing};
 pub use model::{
     Batches, Company, Exchanged, Extent, File, GraphFile, HotCounting, Location, LocationLosses, Messages, Metric, Node, Peer, Process, ProcessIndex,

@@ -92,6 +92,25 @@ pub(crate) struct Named {
     pub(crate) address: u64,
 }
 
+impl From<Named> for Region {
+    fn from(named: Named) -> Self {
+        let is_nameless = named.kind == RegionKind::Function && named.name.is_empty();
+        let name = if is_nameless { format!("{:#x} in {}", named.address, named.image) } else { named.name.clone() };
+        Self {
+            kind: named.kind,
+            name: name.into(),
+            raw_name: named.name,
+            image: named.image,
+            build_id: named.build_id,
+            address: named.address,
+            size: 0,
+            file: named.file,
+            line: named.line,
+            leaf: false,
+        }
+    }
+}
+
 /// What tells regions apart: image, address, kind, name.
 type Key = (String, u64, RegionKind, String);
 
@@ -161,23 +180,9 @@ impl<'a> RegionTable<'a> {
 
     /// A region that a process named itself.
     pub(crate) fn named(&mut self, named: Named) -> RegionIndex {
-        let is_nameless = named.kind == RegionKind::Function && named.name.is_empty();
-        let name = if is_nameless { format!("{:#x} in {}", named.address, named.image) } else { named.name.clone() };
         let place = format!("{}\0{}\0{}", named.name, named.file, named.line);
         let key = (named.image.clone(), named.address, named.kind, place);
-        let region = Region {
-            kind: named.kind,
-            name: name.into(),
-            raw_name: named.name,
-            image: named.image,
-            build_id: named.build_id,
-            address: named.address,
-            size: 0,
-            file: named.file,
-            line: named.line,
-            leaf: false,
-        };
-        self.intern(key, region)
+        self.intern(key, named.into())
     }
 
     /// A region that no description holds: a root, the overflow, or one whose description is missing.

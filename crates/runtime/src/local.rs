@@ -364,7 +364,7 @@ impl Local {
 }
 
 /// Whether an entry or an exit of the region may have done nothing, because the region was off then or nothing was recorded.
-fn may_miss_its_other_half(region: u32) -> bool {
+pub(crate) fn may_miss_its_other_half(region: u32) -> bool {
     switch::has_been_off(region) || pause::has_been()
 }
 

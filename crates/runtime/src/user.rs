@@ -5,10 +5,11 @@
 
 use crate::hook;
 use crate::live::add;
-use crate::local::{Door, WRAPPED, stack_pointer};
+use crate::local::{Door, WRAPPED, may_miss_its_other_half, stack_pointer};
 use crate::names::{self, Name};
 use crate::pause;
 use crate::process::now;
+use crate::switch;
 use crate::sys::SignalsBlocked;
 use core::ffi::{CStr, c_char, c_uint};
 use core::sync::atomic::Ordering::Relaxed;
@@ -61,14 +62,18 @@ unsafe extern "C" fn region(kind: c_uint, name: *const c_char, file: *const c_ch
 }
 
 extern "C" fn begin_region(region: c_uint) {
-    if region != 0 && !pause::is_paused() {
+    if region != 0 && !pause::is_paused() && !switch::is_off(region) {
         begin(region, 0, hook::stack_pointer_here());
     }
 }
 
 extern "C" fn end_region(region: c_uint) {
     if region != 0 && !pause::is_paused() {
-        end(region, hook::stack_pointer_here());
+        let sp = hook::stack_pointer_here();
+        end(region, sp);
+        if let Some(local) = hook::thread_here(sp) {
+            hook::look_around(local);
+        }
     }
 }
 
@@ -137,7 +142,9 @@ fn replace(region: u32, family: u64) {
             (before..=depth).for_each(|_| local.close_skipped(ticks));
         }
     }
-    begin(region, NODE_ENDS_WITH_PARENT, sp);
+    if !switch::is_off(region) {
+        begin(region, NODE_ENDS_WITH_PARENT, sp);
+    }
 }
 
 /// Begins a region below the innermost open one.
@@ -177,7 +184,8 @@ pub(crate) fn end(region: u32, sp: u64) {
             (found..top).for_each(|_| local.close_skipped(ticks));
             local.close(ticks);
         }
-        // It ended with the function in which it began, or never began.
+        // It ended with the function in which it began, never began, or began while it was off.
+        None if may_miss_its_other_half(region) => {}
         None => add(&local.arena.location().unmatched_exits, 1),
     }
 }

@@ -194,7 +194,8 @@ Examples:
 
 A region that is off costs next to nothing; its calls are not counted, and
 its time is that of its callers. A process follows when it next enters a
-measured region."
+measured region. Regions that a program names itself are switched as
+functions are; operations of MPI stay on, since messages carry delays."
 )]
 pub(crate) struct CtlArguments {
     /// The run directory of a run that goes on

@@ -1,6 +1,7 @@
 //! `tare ctl DIR --off PATTERN --on PATTERN`: switches regions of a run that goes on.
 //!
-//! Names become region ids here, by the images that each process has recorded. The request goes into a file beside the
+//! Names become region ids here, by the images that each process has recorded and the regions that it names itself. Operations of MPI are
+//! never switched: messages carry delays. The request goes into a file beside the
 //! process's graph, its number into the header, and the process follows at its next look (`tare_format::graph`).
 
 use std::fs::{self, OpenOptions};
@@ -11,13 +12,15 @@ use std::time::{Duration, Instant};
 
 use memmap2::MmapMut;
 use serde::Serialize;
-use tare_format::description::Description;
+use tare_format::description::{Description, RegionKind};
 use tare_format::graph::{ARENA, HEADER_AREA, Header, IMAGE_TABLE, IMAGES, ImageRecord, LocationRecord, MAX_NODES, NODES, Node, REQUEST_ENDING};
+use tare_profile::Region;
 use tare_report::json::SCHEMA;
 
 use crate::args::{CtlArguments, Format};
 use crate::collect::is_alive;
 use crate::failure::{Code, Failure};
+use crate::naming::name_functions;
 use crate::pattern::Pattern;
 use crate::rundir::{RunDirectory, node_local};
 
@@ -48,13 +51,11 @@ pub(crate) fn ctl(arguments: &CtlArguments) -> Result<ExitCode, Failure> {
             asked.push((graph, switches));
         }
     }
-    if let Some(unknown) = wishes.unknown() {
-        let unknown =
-            Failure::new(Code::NoInput, unknown).remedy("a part of a name, or /…/, a regular expression; `tare report RUN` lists the regions");
+    if let Some(vain) = wishes.vain() {
         if asked.is_empty() {
-            return Err(unknown);
+            return Err(vain);
         }
-        eprintln!("tare: {unknown}");
+        eprintln!("tare: {vain}");
     }
     let until = Instant::now() + Duration::from_secs_f64(arguments.wait.clamp(0.0, 3600.0));
     while asked.iter().any(|(graph, _)| !graph.has_followed()) && Instant::now() < until {
@@ -91,10 +92,13 @@ impl Answer {
     }
 }
 
-/// A pattern, and whether any region has it.
+/// A pattern, and what has it.
 struct Wish {
     pattern: Pattern,
+    /// A region that can be switched.
     is_known: bool,
+    /// An operation of MPI.
+    is_of_mpi: bool,
 }
 
 /// What names are to be off and on.
@@ -105,7 +109,7 @@ struct Wishes {
 
 impl Wishes {
     fn parse(off: &[String], on: &[String]) -> Result<Self, Failure> {
-        let wish = |text: &String| Ok(Wish { pattern: Pattern::parse(text)?, is_known: false });
+        let wish = |text: &String| Ok(Wish { pattern: Pattern::parse(text)?, is_known: false, is_of_mpi: false });
         let wishes = |texts: &[String]| texts.iter().map(wish).collect::<Result<Vec<_>, Failure>>();
         Ok(Self { off: wishes(off)?, on: wishes(on)? })
     }
@@ -116,25 +120,44 @@ impl Wishes {
         for image in graph.images() {
             let Some(description) = descriptions.iter().find(|description| description.identity == image.identity) else { continue };
             for (number, region) in (1..).zip(&description.regions) {
-                let shown = tare_image::demangle(&region.name);
-                let has = |wishes: &mut [Wish]| {
-                    let has = wishes.iter_mut().filter(|wish| wish.pattern.matches(&shown) || wish.pattern.matches(&region.name));
-                    has.map(|wish| wish.is_known = true).count() > 0
-                };
-                let (off, on) = (has(&mut self.off), has(&mut self.on));
-                if off || on {
-                    switches.push((image.id_base + number, if on { Want::On } else { Want::Off }));
-                }
+                let want = self.want(region.kind, &tare_image::demangle(&region.name), &region.name);
+                switches.extend(want.map(|want| (image.id_base + number, want)));
             }
+        }
+        for (id, region) in graph.named() {
+            let want = self.want(region.kind, &region.name.to_string(), &region.raw_name);
+            switches.extend(want.map(|want| (id, want)));
         }
         switches
     }
 
-    /// That no region has some of the names.
-    fn unknown(&self) -> Option<String> {
-        let unknown = self.off.iter().chain(&self.on).filter(|wish| !wish.is_known);
-        let unknown: Vec<String> = unknown.map(|wish| format!("`{}`", wish.pattern)).collect();
-        (!unknown.is_empty()).then(|| format!("no measured region has {} in its name", unknown.join(" or ")))
+    /// What is asked for a region.
+    fn want(&mut self, kind: RegionKind, shown: &str, raw: &str) -> Option<Want> {
+        if kind == RegionKind::Pause {
+            return None;
+        }
+        let has = |wishes: &mut [Wish]| {
+            let has = wishes.iter_mut().filter(|wish| wish.pattern.matches(shown) || wish.pattern.matches(raw));
+            has.map(|wish| if kind == RegionKind::Mpi { wish.is_of_mpi = true } else { wish.is_known = true }).count() > 0
+        };
+        let (off, on) = (has(&mut self.off), has(&mut self.on));
+        (kind != RegionKind::Mpi && (off || on)).then_some(if on { Want::On } else { Want::Off })
+    }
+
+    /// That no region that can be switched has some of the names.
+    fn vain(&self) -> Option<Failure> {
+        let named = |is_of_mpi: bool| {
+            let vain = self.off.iter().chain(&self.on).filter(|wish| !wish.is_known && wish.is_of_mpi == is_of_mpi);
+            let vain: Vec<String> = vain.map(|wish| format!("`{}`", wish.pattern)).collect();
+            (!vain.is_empty()).then(|| vain.join(" or "))
+        };
+        if let Some(names) = named(false) {
+            let unknown = Failure::new(Code::NoInput, format!("no measured region has {names} in its name"));
+            return Some(unknown.remedy("a part of a name, or /…/, a regular expression; `tare report RUN` lists the regions"));
+        }
+        let names = named(true)?;
+        let stays = Failure::new(Code::NoInput, format!("only operations of MPI have {names} in their names, and those stay on"));
+        Some(stays.remedy("the function that calls them: messages carry delays, and so their operations are never off"))
     }
 }
 
@@ -182,6 +205,13 @@ impl Graph {
         let count = self.header().map_or(0, |header| (header.images as usize).min(IMAGES));
         let at = |index: usize| IMAGE_TABLE as usize + index * ImageRecord::SIZE;
         (0..count).filter_map(|index| ImageRecord::from_bytes(self.bytes.get(at(index)..)?)).collect()
+    }
+
+    /// The regions that the process has named itself.
+    fn named(&self) -> Vec<(u32, Region)> {
+        let mut regions = tare_profile::named(&self.bytes);
+        name_functions(regions.iter_mut().map(|(_, region)| region));
+        regions
     }
 
     /// Writes the request, its number, and lets the process look.
