@@ -39,6 +39,8 @@ OPTIONS = {
     "address": {"ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:halt_on_error=0:verify_asan_link_order=0"},
     "thread": {"TSAN_OPTIONS": "halt_on_error=0:report_signal_unsafe=0:history_size=4:exitcode=0"},
 }
+# What is switched off and on: all regions; under the thread sanitizer some of each program, so that others go on to follow requests.
+SWITCHED = {"address": "/./", "thread": "/e/"}
 PATTERNS = ["workers", "rendezvous", "halo", "started"]
 MODES = [["--exact"], [], ["--budget", "2%"]]
 # A run that takes longer than this, in seconds, hangs.
@@ -72,7 +74,8 @@ def programs(sanitizer, folder):
     """Names of programs and how they are started."""
     newer = folder / "newer.c"
     newer.write_text(NEWER if sanitizer == "thread" else "")
-    flags = ["-g", "-O1", f"-fsanitize={sanitizer}", "-rdynamic", str(newer), "-pthread", "-lm"]
+    known = [str(HERE / "sanitizers/known_threads.c")] if sanitizer == "thread" else []
+    flags = ["-g", "-O1", f"-fsanitize={sanitizer}", "-rdynamic", str(newer), *known, "-pthread", "-lm"]
     environment = {**os.environ, **MPI}
     storm = folder / "storm"
     subprocess.run(["clang", str(HERE / "sanitizers/storm.c"), "-o", str(storm), *flags], check=True)
@@ -99,7 +102,7 @@ def own_functions(program):
     """The functions that come from the program's source: those of the sanitizer's runtime must not be measured."""
     symbols = subprocess.run(["nm", "-l", "--defined-only", str(program)], capture_output=True, text=True, check=True).stdout
     found = re.findall(r"^[0-9a-f]+ [Tt] (\w+)\s+\S+\.c:\d+$", symbols, re.M)
-    return [name for name in found if not name.startswith("__tsan")]
+    return [name for name in found if not name.startswith("__tsan") and name != "refuse_unknown_threads"]
 
 
 def reports(text):
@@ -108,29 +111,33 @@ def reports(text):
     return [report for report in found if "libtare" in report.split("Previous")[0] or "libtare" in report.split("SUMMARY")[0]]
 
 
-def switch(tare, run, process, environment):
-    """Switches regions off and on from outside while a program runs; one that hangs is ended."""
+def switch(tare, run, pattern, process, environment):
+    """Switches regions off and on from outside while a program runs, and says how often that was followed; one that hangs is ended."""
     end = time.monotonic() + PATIENCE
+    followed = 0
     while process.poll() is None:
         if time.monotonic() > end:
             os.killpg(process.pid, signal.SIGKILL)
-        for what in (["--off", "*"], ["--on", "*"]):
+        for what in ("--off", "--on"):
             if (run / "run.json").exists():
-                subprocess.run([str(tare), "ctl", str(run), *what], env=environment, capture_output=True)
+                request = [str(tare), "ctl", str(run), what, pattern, "--format", "json"]
+                answer = subprocess.run(request, env=environment, capture_output=True, text=True)
+                followed += '"followed":true' in answer.stdout
         time.sleep(0.05)
+    return followed
 
 
 def measured(tare, name, words, arguments, sanitizer, folder):
-    """What a measured run printed, and the reports."""
+    """The status of a measured run, what it printed, how often its regions were switched, and the reports."""
     run = folder / "run"
     shutil.rmtree(run, ignore_errors=True)
     environment = {**os.environ, **MPI, **OPTIONS[sanitizer], "TARE_CACHE": str(folder / "cache")}
     command = [str(tare), "profile", "-o", str(run), "--filter", str(folder / f"{name}.names"), "--filter-format", "names", *arguments, "--", *words]
     with open(folder / "out", "w+") as out, open(folder / "err", "w+") as err:
         process = subprocess.Popen(command, stdout=out, stderr=err, env=environment, start_new_session=True)
-        switch(tare, run, process, environment)
+        followed = switch(tare, run, SWITCHED[sanitizer], process, environment)
         out.seek(0), err.seek(0)
-        return process.returncode, out.read(), reports(err.read())
+        return process.returncode, out.read(), followed, reports(err.read())
 
 
 def main():
@@ -150,10 +157,10 @@ def main():
                 (folder / f"{name}.names").write_text("".join(f"{one}\n" for one in own_functions(program)))
                 plain = subprocess.run(words, capture_output=True, text=True, env={**os.environ, **MPI, **OPTIONS[sanitizer]})
                 for mode in MODES:
-                    status, out, bad = measured(tare, name, words, mode, sanitizer, folder)
+                    status, out, followed, bad = measured(tare, name, words, mode, sanitizer, folder)
                     is_same = (status, out) == (plain.returncode, plain.stdout) or name != "storm" and status == plain.returncode
-                    print(f"{sanitizer:8} {name:16} {' '.join(mode) or '-':12} {'same' if is_same else f'OTHERWISE (status {status} for {plain.returncode})'}, {len(bad)} reports", flush=True)
-                    found += len(bad) + (not is_same)
+                    print(f"{sanitizer:8} {name:16} {' '.join(mode) or '-':12} {'same' if is_same else f'OTHERWISE (status {status} for {plain.returncode})'}, switched {followed} times, {len(bad)} reports", flush=True)
+                    found += len(bad) + (not is_same) + (not followed)
                     for report in bad[:2]:
                         print(report[:3000])
     sys.exit(1 if found else 0)
