@@ -306,10 +306,11 @@ impl Process {
         matches!(self.state, State::Running | State::CutOff) && self.span.is_none_or(|span| !span.closed)
     }
 
-    /// Whether calls of a region were not counted for some time, because it was off.
+    /// Whether calls of a region were not counted for some time, because it was off, or may not have been: where more was switched than
+    /// there was room to list, it is not known which.
     #[must_use]
     pub fn was_off(&self, region: RegionIndex) -> bool {
-        self.switches.iter().any(|switch| switch.off && switch.region == region)
+        self.unlisted_switches > 0 || self.switches.iter().any(|switch| switch.off && switch.region == region)
     }
 
     /// By rank, those without one last; then by host and process id.

@@ -41,6 +41,16 @@ fn calls_are_exact_in_the_middle_of_a_batch_that_is_off() {
     assert_eq!(leaf.batches.as_ref().map(|batches| batches.on.batches), Some(7));
 }
 
+/// More regions were switched than there is room to list: any may have been off.
+#[test]
+fn no_calls_are_exact_where_it_is_not_known_which_were_counted() {
+    let mut profile = read(&[("a.graph", &sample().0)]).expect("a sound file");
+    let leaf = profile.locations[0].nodes[3].region;
+    assert!(!profile.processes[0].was_off(leaf));
+    profile.processes[0].unlisted_switches = 1;
+    assert!(profile.processes[0].was_off(leaf));
+}
+
 #[test]
 fn partners_are_listed_in_their_order() {
     let mut file = sample();
