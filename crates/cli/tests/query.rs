@@ -3,10 +3,11 @@
 mod common;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{OPEN_MPI, Place, Report, fits, text};
+use common::{OPEN_MPI, Place, Report, compile_c, fits, text};
 use serde_json::Value;
 
 const SOURCE: &str = "crates/cli/tests/programs/levels.c";
@@ -252,4 +253,35 @@ fn a_run_answers_while_it_goes_on_and_is_left_as_it_is() {
     fs::write(going.place.path().join("stop"), "").expect("a writable directory");
     assert!(going.child.wait().expect("it ends").success());
     assert_eq!(answer(&going.place, "count of P3")["running"], 0);
+}
+
+#[test]
+fn calls_beyond_the_limit_of_call_paths_keep_their_regions() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/many_paths.c", place.path(), &["-O1"]);
+    let mut tare = place.tare();
+    tare.args(["profile", "--exact", "--preset", "all", "-o", "run", "--"]).arg(program);
+    let mut child = tare.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("tare can be started");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("what the program prints");
+    assert_eq!(line, "there\n");
+    let standing = answer(&place, "where");
+    let path: Vec<&str> = standing["threads"][0]["path"].as_array().expect("a path").iter().filter_map(Value::as_str).collect();
+    assert!(path.iter().any(|name| name.starts_with('f')) && path.contains(&"[beyond the limit of call paths]"), "{standing}");
+    drop(child.stdin.take());
+    assert!(child.wait().expect("it ends").success());
+
+    for question in ["count of f0", "count of f3 in f4", "count of f7"] {
+        let calls = &answer(&place, question)["rows"][0]["values"]["count"]["number"];
+        assert_eq!(calls.as_u64().map(|calls| calls == 109_600 / 8), Some(!question.contains("in")), "{question}: {calls}");
+    }
+    let document = place.tare().args(["report", "run", "--format", "json"]).output().expect("tare can be started").stdout;
+    let report = Report(serde_json::from_slice(&document).expect("JSON"));
+    report.check();
+    let beyond = "has calls beyond the limit of call paths";
+    let is_marked = |node: &&Value| node["inclusive"]["mark"].as_str().is_some_and(|mark| mark.contains(beyond));
+    // The last paths, those beyond the limit, begin with f7, which none of them calls again.
+    assert_eq!(report.nodes().iter().filter(is_marked).count(), 7);
+    let shown = place.tare().args(["report", "run"]).output().expect("tare can be started");
+    assert!(common::one_line(&shown.stdout).contains("calls are on call paths beyond the limit, counted by region"), "{}", text(&shown.stdout));
 }

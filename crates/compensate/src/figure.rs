@@ -62,12 +62,14 @@ pub enum Mark {
     DelaysAstray,
     /// The figure of a region below it is marked, so that the sum of those below stands for it.
     ChildExceeds,
+    /// It has calls beyond the limit of call paths, where nobody knows what they called.
+    BeyondLimit,
 }
 
 impl Mark {
     /// Whether the true value may lie outside of the interval, too.
     pub(crate) fn doubts_interval(self) -> bool {
-        matches!(self, Self::OverheadExceedsTime | Self::DelaysAstray)
+        matches!(self, Self::OverheadExceedsTime | Self::DelaysAstray | Self::BeyondLimit)
     }
 
     /// Whether it is the width of the interval that makes it so.
@@ -86,6 +88,7 @@ impl Mark {
             Self::TimedCallsExceed => "its timed calls took longer than all of them can have taken",
             Self::DelaysAstray => "delays were sent with messages before the cost of probes was known",
             Self::ChildExceeds => "a region below it is not to be trusted",
+            Self::BeyondLimit => "it has calls beyond the limit of call paths, without the time of what they called",
         }
     }
 }

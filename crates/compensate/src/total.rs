@@ -141,10 +141,12 @@ pub(crate) fn nodes(location: &Location, terms: &[Term], mode: Mode, seconds_per
     let node = |(index, node): (usize, &Node)| {
         let (term, exchanged) = (&terms[index], node.exchanged());
         let wait = if mode == Mode::Parallel { exchanged.virtual_wait_ticks } else { exchanged.wait_ticks };
+        let inclusive = inclusive(&sums[index], term).scaled(seconds_per_tick);
+        let beyond = location.is_beyond_limit(node).then_some(Mark::BeyondLimit);
         CompensatedNode {
             measured_inclusive_s: measured[index] * seconds_per_tick,
             measured_exclusive_s: node.exclusive as f64 * seconds_per_tick,
-            inclusive: inclusive(&sums[index], term).scaled(seconds_per_tick),
+            inclusive: Figure { mark: beyond.or(inclusive.mark), ..inclusive },
             exclusive: Figure::with_spread(term.value, term.moved, &term.spread(), term.mark).scaled(seconds_per_tick),
             measured_wait_s: exchanged.wait_ticks as f64 * seconds_per_tick,
             wait_s: wait as f64 * seconds_per_tick,

@@ -71,6 +71,8 @@ pub const NODES: u64 = 8 << 20;
 pub const COLD_NODES: u64 = 16 << 20;
 /// Nodes of a location; the last one is the overflow node.
 pub const MAX_NODES: u32 = ((COLD_NODES - NODES) / size_of::<Node>() as u64) as u32;
+/// Nodes of a location that are call paths. Behind these, below the overflow node, each region has one for all of its calls on further paths.
+pub const MAX_PATHS: u32 = MAX_NODES / 4 * 3;
 /// From an arena's start to its batch records.
 pub const BATCHES: u64 = 24 << 20;
 /// Batch records of a location.
@@ -356,7 +358,7 @@ record! {
     }
 }
 
-/// The overflow node: swallows the regions for which there was no node left.
+/// The overflow node, below which are the nodes of calls beyond [`MAX_PATHS`]: it swallows the regions for which there was no node left at all.
 pub const NODE_OVERFLOW: u8 = 2;
 /// Recursion was folded onto this node.
 pub const NODE_FOLDED: u8 = 1;

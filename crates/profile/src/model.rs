@@ -402,6 +402,20 @@ pub struct Metric {
     pub counted: Option<f64>,
 }
 
+impl Location {
+    /// Whether a node has the calls of its region on all paths beyond the limit of call paths: who made them, and what they called, nobody knows.
+    #[must_use]
+    pub fn is_beyond_limit(&self, node: &Node) -> bool {
+        node.parent.is_some_and(|parent| self.nodes[parent].overflow)
+    }
+
+    /// Calls of these.
+    #[must_use]
+    pub fn calls_beyond_limit(&self) -> u64 {
+        self.nodes.iter().filter(|node| self.is_beyond_limit(node)).fold(0, |sum, node| sum.saturating_add(node.calls()))
+    }
+}
+
 /// What a location could not record as it should be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LocationLosses {

@@ -462,6 +462,10 @@ fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
     let some = |number: u64, one: &str, many: &str| format!("{} {}", count(number, glyphs), if number == 1 { one } else { many });
     match doubt {
         Doubt::Lost(calls) => some(*calls, "call is not at its place", "calls are not at their place"),
+        Doubt::Beyond(calls) => {
+            let calls = some(*calls, "call is", "calls are");
+            format!("{calls} on call paths beyond the limit, counted by region without their callers")
+        }
         Doubt::Unmeasured(children) => some(*children, "forked process could write nothing", "forked processes could write nothing"),
         Doubt::Wide(part) => format!("the time is uncertain by {}", share(*part, glyphs)),
         Doubt::Crowded(part, threads, processors) => {
@@ -505,7 +509,7 @@ fn undelayed(what: &Undelayed, glyphs: &Glyphs) -> Option<String> {
 fn remedy(doubt: &Doubt, run: &Run) -> String {
     let fewer = fewer_functions(run);
     let text = match doubt {
-        Doubt::Lost(_) => {
+        Doubt::Lost(_) | Doubt::Beyond(_) => {
             return fewer.map_or("a filter that leaves functions out (docs/filters.md)".into(), |presets| format!("fewer functions: {presets}"));
         }
         Doubt::Undelayed(_) => {

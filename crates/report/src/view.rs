@@ -339,7 +339,7 @@ pub(crate) fn reasons(marks: impl Iterator<Item = Option<Mark>>) -> Vec<&'static
 }
 
 /// All marks; the place of one in this list is its number in the page, less one.
-pub(crate) const MARKS: [Mark; 8] = [
+pub(crate) const MARKS: [Mark; 9] = [
     Mark::OverheadExceedsTime,
     Mark::OverheadHidesTime,
     Mark::UncertaintyExceedsTime,
@@ -348,6 +348,7 @@ pub(crate) const MARKS: [Mark; 8] = [
     Mark::DelaysAstray,
     Mark::ChildExceeds,
     Mark::TimedCallsExceed,
+    Mark::BeyondLimit,
 ];
 
 /// A mark as a number, 0 where there is none.

@@ -250,10 +250,14 @@ fn switch_off(local: Local, node: &'static LiveNode, period: u64) {
     }
 }
 
-/// Whether a path ends at a node, on this thread: nothing is called there, or all that is has been switched off for good.
+/// Whether a path ends at a node, on this thread: nothing is called there, or all that is has been switched off for good. What is called beyond
+/// the limit of paths nobody knows.
 fn is_bottom(local: Local, node: &LiveNode) -> bool {
     if node.flags.load(Relaxed) & NODE_LEAF != 0 {
         return true;
+    }
+    if local.is_beyond(node) {
+        return false;
     }
     let own = local.arena.index_of(node);
     let nodes = (1..local.arena.location().nodes.load(Relaxed)).map(|index| local.arena.node(index));

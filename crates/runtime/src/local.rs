@@ -15,8 +15,8 @@ use crate::state::ThreadState;
 use crate::switch;
 use core::sync::atomic::{Ordering::Relaxed, Ordering::Release, compiler_fence};
 use tare_format::graph::{
-    COLD_NODES, ColdNode, FRAMES, MAX_FRAMES, Mode, NODE_BATCHES, NODE_ENDS_WITH_PARENT, NODE_FOLDED, NODE_HOOK, NODE_LEAF, NODE_OVERFLOW, NODE_USER,
-    NODES, Node,
+    COLD_NODES, ColdNode, FRAMES, MAX_FRAMES, MAX_PATHS, Mode, NODE_BATCHES, NODE_ENDS_WITH_PARENT, NODE_FOLDED, NODE_HOOK, NODE_LEAF, NODE_OVERFLOW,
+    NODE_USER, NODES, Node,
 };
 
 /// Calls of a batch.
@@ -146,28 +146,49 @@ impl Local {
             return (node, true);
         }
         let node = self.destination(parent, region, door);
-        let key = key(self.arena.word_of(parent), region);
-        let word = self.arena.word_of(node);
-        let Some(edges) = self.state.edges() else { return (node, false) };
-        match edges.insert(key, word) {
+        (node, self.lead(parent, region, node))
+    }
+
+    /// Lets probes find the node of a region below another by themselves; says whether they will.
+    fn lead(self, parent: &LiveNode, region: u32, node: &LiveNode) -> bool {
+        let Some(edges) = self.state.edges() else { return false };
+        match edges.insert(key(self.arena.word_of(parent), region), self.arena.word_of(node)) {
             Inserted::Here => {}
             Inserted::Grown(table) => self.state.edges.store(table.as_ptr(), Release),
-            Inserted::Nowhere => return (node, false),
+            Inserted::Nowhere => return false,
         }
-        (node, true)
+        true
     }
 
     /// Where a path that was not taken before leads: to the ancestor of the same region (recursion is folded),
-    /// to a node of its own, or to the overflow node.
+    /// to a node of its own, or beyond the limit of paths.
     fn destination(self, parent: &LiveNode, region: u32, door: Door) -> &'static LiveNode {
-        if parent.flags.load(Relaxed) & NODE_OVERFLOW != 0 {
-            return self.overflow();
+        if self.is_beyond(parent) {
+            return self.beyond(region, door);
         }
         if let Some(ancestor) = self.open_nodes().find(|node| node.region.load(Relaxed) == region) {
             ancestor.flags.fetch_or(NODE_FOLDED, Relaxed);
             return ancestor;
         }
-        self.create(parent, region, door).unwrap_or_else(|| self.overflow())
+        self.create(parent, region, door, MAX_PATHS).unwrap_or_else(|| self.beyond(region, door))
+    }
+
+    /// Whether a node is one of those beyond the limit of paths.
+    pub(crate) fn is_beyond(self, node: &LiveNode) -> bool {
+        node.flags.load(Relaxed) & NODE_OVERFLOW != 0 || node.parent.load(Relaxed) == OVERFLOW
+    }
+
+    /// The node of a region for all its calls beyond the limit of paths; the overflow node where there is no room for it. Any of them may call
+    /// any other, so that each is taken for recursive.
+    fn beyond(self, region: u32, door: Door) -> &'static LiveNode {
+        let overflow = self.arena.node(OVERFLOW);
+        if let Some(node) = self.find(overflow, region) {
+            return node;
+        }
+        let Some(node) = self.create(overflow, region, door, OVERFLOW) else { return self.overflow() };
+        node.flags.fetch_or(NODE_FOLDED, Relaxed);
+        self.lead(overflow, region, node);
+        node
     }
 
     fn overflow(self) -> &'static LiveNode {
@@ -204,10 +225,11 @@ impl Local {
         }
     }
 
-    fn create(self, parent: &LiveNode, region: u32, door: Door) -> Option<&'static LiveNode> {
+    /// A node of its own, if its index is below the limit.
+    fn create(self, parent: &LiveNode, region: u32, door: Door, limit: u32) -> Option<&'static LiveNode> {
         let location = self.arena.location();
         let index = location.nodes.load(Relaxed);
-        if index >= OVERFLOW || !self.has_room_for_node(index) {
+        if index >= limit || !self.has_room_for_node(index) {
             return None;
         }
         let node = self.arena.node(index);

@@ -1,11 +1,12 @@
 //! The nodes of one location: call paths, with their batches and partners.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
 use tare_format::description::RegionKind;
 use tare_format::graph::{
-    BATCHES, BatchRecord, BatchSums, COLD_NODES, ColdNode, CompanyRecord, LocationRecord, MAX_BATCHES, MAX_NODES, MAX_PEERS, NODE_FOLDED, NODE_HOOK,
-    NODE_LEAF, NODE_OVERFLOW, NODE_USER, NODES, Node as RawNode, PEER_HELD, PEER_WITHOUT_SIZES, PEERS, PeerRecord,
+    BATCHES, BatchRecord, BatchSums, COLD_NODES, ColdNode, CompanyRecord, LocationRecord, MAX_BATCHES, MAX_NODES, MAX_PATHS, MAX_PEERS, NODE_FOLDED,
+    NODE_HOOK, NODE_LEAF, NODE_OVERFLOW, NODE_USER, NODES, Node as RawNode, PEER_HELD, PEER_WITHOUT_SIZES, PEERS, PeerRecord,
 };
 use tare_format::metrics::{VALUES, ValuesRecord};
 
@@ -22,7 +23,13 @@ pub(super) struct Nodes {
 }
 
 /// Where each node of the file stands in the model.
-pub(super) struct Places(Vec<u32>);
+pub(super) struct Places {
+    nodes: Vec<u32>,
+    overflow: u32,
+}
+
+/// The index of the overflow node.
+const OVERFLOW: u32 = MAX_NODES - 1;
 
 /// Regions with greater numbers, which no image has but in a damaged file, are looked for each time.
 const MOST_MET: u32 = 1 << 20;
@@ -33,26 +40,36 @@ const NOWHERE: u32 = u32::MAX;
 impl Places {
     /// As many as there are nodes, none of which is in the model yet.
     pub(super) fn of_none(location: &LocationRecord) -> Self {
-        Self(vec![NOWHERE; location.nodes.min(MAX_NODES - 1) as usize])
+        Self { nodes: vec![NOWHERE; location.nodes.min(OVERFLOW) as usize], overflow: NOWHERE }
     }
 
     pub(super) fn set(&mut self, node: u32, at: usize) {
-        if let Some(place) = self.0.get_mut(node as usize) {
-            *place = at as u32;
-        }
+        let place = if node == OVERFLOW { Some(&mut self.overflow) } else { self.nodes.get_mut(node as usize) };
+        place.into_iter().for_each(|place| *place = at as u32);
     }
 
     pub(super) fn of(&self, node: u32) -> Option<usize> {
-        self.0.get(node as usize).filter(|place| **place != NOWHERE).map(|place| *place as usize)
+        let place = if node == OVERFLOW { Some(&self.overflow) } else { self.nodes.get(node as usize) };
+        place.filter(|place| **place != NOWHERE).map(|place| *place as usize)
     }
 }
 
-/// All nodes that are in use, and the one for those that found no room.
+/// All nodes that are in use, parents before their children: the overflow node, below which those beyond the limit of paths are, stands in
+/// front of these.
 pub(super) fn all_of(location: &LocationRecord) -> impl ExactSizeIterator<Item = u32> + use<> {
-    let overflow = MAX_NODES - 1;
-    let is_full = location.nodes > overflow || location.overflow_calls > 0;
-    let count = location.nodes.min(overflow);
-    (0..count + u32::from(is_full)).map(move |index| if index == count { overflow } else { index })
+    let count = location.nodes.min(OVERFLOW);
+    let has_overflow = location.nodes > MAX_PATHS || location.overflow_calls > 0;
+    let paths = if has_overflow { count.min(MAX_PATHS) } else { count };
+    (0..count + u32::from(has_overflow)).map(move |at| match at.cmp(&paths) {
+        Ordering::Less => at,
+        Ordering::Equal => OVERFLOW,
+        Ordering::Greater => at - 1,
+    })
+}
+
+/// Whether a node is the one of all that found no room for a node of their own.
+pub(super) fn is_overflow(index: u32, raw: &RawNode) -> bool {
+    index == OVERFLOW || raw.flags & NODE_OVERFLOW != 0
 }
 
 impl Reader<'_, '_> {
@@ -99,12 +116,14 @@ impl Reader<'_, '_> {
         let mut kept = BTreeSet::from([0]);
         for from in open.into_iter().flat_map(|(open, owner)| [open, owner]) {
             let mut at = from;
-            while at < location.nodes && kept.insert(at) {
+            while (at < location.nodes || at == OVERFLOW) && kept.insert(at) {
                 let raw = record(self.bytes, arena + NODES, u64::from(at), RawNode::SIZE, RawNode::from_bytes);
                 at = raw.map_or(0, |raw| raw.parent);
             }
         }
-        let kept: Vec<u32> = kept.into_iter().collect();
+        let mut kept: Vec<u32> = kept.into_iter().collect();
+        let is_beyond = |at: u32| at >= MAX_PATHS && at != OVERFLOW;
+        kept.sort_by_key(|&at| (is_beyond(at), at));
         self.nodes(arena, location, kept.into_iter())
     }
 
@@ -120,7 +139,7 @@ impl Reader<'_, '_> {
         let cold = self
             .record(arena + COLD_NODES, u64::from(index), ColdNode::SIZE, ColdNode::from_bytes)
             .or_else(|| ColdNode::from_bytes(&[0; ColdNode::SIZE]));
-        let overflow = raw.flags & NODE_OVERFLOW != 0 || index == MAX_NODES - 1;
+        let overflow = is_overflow(index, raw);
         let mut node = Node {
             region: self.region(index, raw, overflow),
             parent,
@@ -169,7 +188,7 @@ impl Reader<'_, '_> {
             return self.root_region();
         }
         if overflow {
-            return self.regions.made_up(RegionKind::Program, "[beyond the limit of nodes]", &self.executable);
+            return self.regions.made_up(RegionKind::Program, "[beyond the limit of call paths]", &self.executable);
         }
         self.region_with_id(raw.region)
     }

@@ -1,10 +1,10 @@
 //! What the regions of a location counted over all their call paths: for questions that follow no path. A location has many times as many
 //! paths as regions, and to make a node of each takes most of the time of an answer.
 
-use tare_format::graph::{COLD_NODES, ColdNode, LocationRecord, MAX_NODES, NODE_OVERFLOW, NODES, Node as RawNode};
+use tare_format::graph::{COLD_NODES, ColdNode, LocationRecord, NODES, Node as RawNode};
 
 use super::Reader;
-use super::nodes::{Nodes, Places, all_of, off_calls};
+use super::nodes::{Nodes, Places, all_of, is_overflow, off_calls};
 use crate::model::{Node, RegionIndex};
 
 impl Reader<'_, '_> {
@@ -22,7 +22,7 @@ impl Reader<'_, '_> {
             if raw.region == 0 && index != 0 {
                 continue;
             }
-            let is_overflow = raw.flags & NODE_OVERFLOW != 0 || index == MAX_NODES - 1;
+            let is_overflow = is_overflow(index, &raw);
             let place = if index == 0 { 0 } else { place_of(self.region(index, &raw, is_overflow), &mut of_region, &mut nodes) };
             places.set(index, place);
             if index != 0 {

@@ -2,7 +2,7 @@
 
 use tare_compensate::whole::{Shortage, crowded, shortages};
 use tare_compensate::{CompensatedLocation, Mark, Mode};
-use tare_profile::{MOST_CLOCK_DOUBT_NS, Process, Profile};
+use tare_profile::{Location, MOST_CLOCK_DOUBT_NS, Process, Profile};
 
 use super::{Contradicted, RegionRow, Size, Time};
 use crate::run::{Results, Run};
@@ -57,6 +57,8 @@ const DILATED: f64 = 0.01;
 pub(crate) enum Doubt {
     /// Calls are missing at their place.
     Lost(u64),
+    /// Calls on paths beyond the limit: their regions are known, and not their callers.
+    Beyond(u64),
     /// So many forked children found no room for a graph.
     Unmeasured(u64),
     /// The compensated time is uncertain by this part of itself.
@@ -97,6 +99,10 @@ impl Trust {
             run.measured_by.iter().cloned().map(|tool| if run.was_compensated.is_some() { Doubt::Exported } else { Doubt::Foreign(tool) }).collect();
         if lost > 0 {
             doubts.push(Doubt::Lost(lost));
+        }
+        let beyond: u64 = profile.locations.iter().map(Location::calls_beyond_limit).sum();
+        if beyond > 0 {
+            doubts.push(Doubt::Beyond(beyond));
         }
         let unmeasured: u64 = profile.processes.iter().map(|process| process.lost_children).sum();
         if unmeasured > 0 {
