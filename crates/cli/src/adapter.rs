@@ -11,7 +11,6 @@ use tare_rewrite::{Levels, Selection as Site};
 use tare_select::filter::Start;
 use tare_select::{Decision, Filter, Selection, Snippet};
 
-use crate::cache::Key;
 use crate::choice::Choice;
 use crate::failure::{Code, Failure};
 use crate::image_file;
@@ -23,7 +22,6 @@ use crate::rundir::Refusal;
 pub(crate) struct Loaded {
     adapter: Adapter,
     name: String,
-    pub(crate) text: String,
 }
 
 impl Loaded {
@@ -107,18 +105,18 @@ pub(crate) fn load(name: &Path) -> Result<Loaded, Failure> {
     let failed = |error: AdapterError| Failure::new(Code::BadInput, format!("{shown}: {error}")).remedy(error.problem.remedy());
     let text = Adapter::text(&bytes).map_err(failed)?;
     let adapter = Adapter::parse(text).map_err(failed)?;
-    Ok(Loaded { adapter, text: text.to_owned(), name: shown })
+    Ok(Loaded { adapter, name: shown })
 }
 
 /// Makes the copy that an adapter asks for.
-pub(crate) fn instrument(analysis: &Analysis<'_>, choice: &Choice, adapter: &Loaded, key: &Key, poison: bool) -> Result<Copy, Failure> {
+pub(crate) fn instrument(analysis: &Analysis<'_>, choice: &Choice, adapter: &Loaded, poison: bool) -> Result<Copy, Failure> {
     image_file::refuse_instrumented(analysis.path(), &analysis.image)?;
     let started = Instant::now();
     let chosen = analysis.select(choice)?;
     let selecting = started.elapsed();
     let wanted = wanted(analysis, &chosen.selection, adapter, choice.levels_asked())?;
     adapter.tell_of_unused(&wanted, choice.levels_asked());
-    let mut copy = insert(analysis, &wanted, adapter, key, poison)?;
+    let mut copy = insert(analysis, &wanted, adapter, poison)?;
     copy.image.found = chosen.selection.decisions.len();
     let behind_analysis = copy.phases.iter().position(|phase| phase.0 == "plan").unwrap_or(0);
     copy.phases.insert(behind_analysis, ("select", selecting));
@@ -131,15 +129,14 @@ pub(crate) fn instrument_selected(
     choice: &Choice,
     selection: &Selection,
     adapter: &Loaded,
-    key: &Key,
     poison: bool,
 ) -> Result<Copy, Failure> {
     let wanted = wanted(analysis, selection, adapter, choice.levels_asked())?;
-    insert(analysis, &wanted, adapter, key, poison)
+    insert(analysis, &wanted, adapter, poison)
 }
 
 /// Makes the copy in which these snippets stand.
-fn insert(analysis: &Analysis<'_>, wanted: &[Wanted], adapter: &Loaded, key: &Key, poison: bool) -> Result<Copy, Failure> {
+fn insert(analysis: &Analysis<'_>, wanted: &[Wanted], adapter: &Loaded, poison: bool) -> Result<Copy, Failure> {
     let LibraryFiles { files, missing } = libraries(analysis, &adapter.adapter)?;
     let images: Vec<Image<'_>> = files.iter().filter_map(|bytes| Image::parse(bytes).ok()).collect();
     let lines = analysis.lines();
@@ -160,7 +157,7 @@ fn insert(analysis: &Analysis<'_>, wanted: &[Wanted], adapter: &Loaded, key: &Ke
             ..Site::of(one.function)
         })
         .collect();
-    let mut copy = analysis.write(&sites, lines.as_ref(), key, poison, &snippets)?;
+    let mut copy = analysis.write(&sites, lines.as_ref(), poison, &snippets)?;
     let refused = called.iter().filter_map(|one| {
         let (function, reason) = (analysis.program.functions.get(one.function)?, snippets.refusal(one.function)?);
         Some(Refusal { name: function.name.clone(), address: function.entry, reason: reason.to_string() })

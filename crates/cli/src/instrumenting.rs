@@ -174,20 +174,20 @@ impl<'data> Analysis<'data> {
     }
 
     /// Makes the instrumented copy.
-    pub(crate) fn instrument(&self, choice: &Choice, key: &Key, poison: bool) -> Result<Copy, Failure> {
+    pub(crate) fn instrument(&self, choice: &Choice, poison: bool) -> Result<Copy, Failure> {
         image_file::refuse_instrumented(&self.path, &self.image)?;
         let _step = Step::begin(format!("instrumenting {}", self.path.display()));
         let started = Instant::now();
         let chosen = self.select(choice)?;
         let selecting = started.elapsed();
-        let mut copy = self.instrument_selected(choice, &chosen.selection, key, poison)?;
+        let mut copy = self.instrument_selected(choice, &chosen.selection, poison)?;
         copy.image.expected_dilation = chosen.expectation.map(|expectation| expectation.dilation);
         copy.phases.insert(self.phases.len(), ("select", selecting));
         Ok(copy)
     }
 
     /// Makes the copy in which these functions are instrumented.
-    pub(crate) fn instrument_selected(&self, choice: &Choice, selection: &Selection, key: &Key, poison: bool) -> Result<Copy, Failure> {
+    pub(crate) fn instrument_selected(&self, choice: &Choice, selection: &Selection, poison: bool) -> Result<Copy, Failure> {
         let started = Instant::now();
         let mut selected = vec![false; self.program.functions.len()];
         for decision in selection.selected() {
@@ -198,14 +198,14 @@ impl<'data> Analysis<'data> {
         let chosen = |decision: &tare_select::Decision| self.chosen(choice, decision, leaves[decision.function], lines.as_ref());
         let sites: Vec<Site> = selection.selected().map(chosen).collect();
         let requesting = started.elapsed();
-        let mut copy = self.write(&sites, lines.as_ref(), key, poison, &native(selection)?)?;
+        let mut copy = self.write(&sites, lines.as_ref(), poison, &native(selection)?)?;
         copy.image.found = selection.decisions.len();
         copy.phases.insert(self.phases.len(), ("request", requesting));
         Ok(copy)
     }
 
     /// Makes the copy in which these functions get probes of a kind.
-    pub(crate) fn write(&self, sites: &[Site], lines: Option<&Lines<'_>>, key: &Key, poison: bool, probes: &dyn Probes) -> Result<Copy, Failure> {
+    pub(crate) fn write(&self, sites: &[Site], lines: Option<&Lines<'_>>, poison: bool, probes: &dyn Probes) -> Result<Copy, Failure> {
         let source = |address| lines.and_then(|lines| lines.location(address));
         let original = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
         let (folder, path) = (original.parent().map(Path::to_string_lossy), original.to_string_lossy());
@@ -215,7 +215,6 @@ impl<'data> Analysis<'data> {
             origin: folder.as_deref(),
             path: &path,
             build_id: &self.build_id().unwrap_or_default(),
-            identity: key.identity(),
             poison,
             threads: None,
         };
@@ -401,7 +400,7 @@ impl Prepared {
                 let files = DebugFiles::find(path, &bytes, &DebugPath::of_environment());
                 let analysis = Analysis::of(path, &bytes, &files)?;
                 analysis.unmatched(choice);
-                let made = analysis.instrument(choice, &key, false)?;
+                let made = analysis.instrument(choice, false)?;
                 let copy = self.cache.keep(&key, &name, &made.bytes, &made.image)?;
                 self.phases.extend(made.phases);
                 (copy, made.image)

@@ -121,7 +121,7 @@ pub struct Region {
 /// The regions of one image.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Description {
-    /// Names this description among others.
+    /// Names this description among others: a hash of all the rest of it where a rewriter has written it.
     pub identity: [u8; 16],
     /// Path of the original image, or a name such as `MPI` where there is none.
     pub path: String,
@@ -232,7 +232,7 @@ impl<'a> DescriptionView<'a> {
         };
         let count = reader.u32_at(12)? as usize;
         let mut identity = [0; 16];
-        identity.copy_from_slice(bytes.get(16..32).ok_or(DescriptionError::Damaged)?);
+        identity.copy_from_slice(bytes.get(IDENTITY).ok_or(DescriptionError::Damaged)?);
         let strings = reader.strings(reader.u64_at(32)?, reader.u64_at(40)?)?;
         if bytes.len() < HEADER + count.saturating_mul(record) {
             return Err(DescriptionError::Damaged);
@@ -326,6 +326,9 @@ pub fn set_questions(description: &mut [u8], questions: &[u64]) {
         room.copy_from_slice(&question.to_le_bytes());
     }
 }
+
+/// Where its identity stands in a description.
+pub const IDENTITY: core::ops::Range<usize> = 16..32;
 
 /// Whether a call that comes back to this link address asks in passing. The description must be whole.
 #[must_use]

@@ -6,7 +6,7 @@
 //! descriptor    0 u32 version   4 u32 regions
 //!               8 i64 description: from the descriptor's own address   16 u64 its length in bytes
 //!              24 i64 slots: from the descriptor's own address
-//!              32 [u8; 16] identity: hash of original image and selection
+//!              32 [u8; 16] identity of the description
 //! ```
 //! All positions are relative to the descriptor, so that the note needs no relocation.
 
@@ -42,7 +42,7 @@ pub struct ImageNote {
     pub description_length: u64,
     /// Address of the [`crate::probe::Slots`] minus the address of this descriptor.
     pub slots: i64,
-    /// Names the description: equal for equal original image, selection and version.
+    /// Names the description, as it does itself.
     pub identity: [u8; 16],
 }
 

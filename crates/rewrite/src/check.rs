@@ -71,7 +71,10 @@ pub struct Checked {
 /// # Errors
 /// Where the image is not instrumented, or its description cannot be read.
 pub fn description(image: &Image<'_>) -> Result<Description, CheckError> {
-    verify::note::read(image).map(|read| read.description.to_description()).map_err(|fault| CheckError::NotInstrumented { what: fault.what })
+    verify::note::read(image).map(|read| read.description.to_description()).map_err(|fault| match fault.address {
+        0 => CheckError::NotInstrumented { what: fault.what },
+        at => CheckError::Wrong { place: "its description".to_owned(), offset: image.offset_of(at).unwrap_or(at), what: fault.what.to_owned() },
+    })
 }
 
 /// Holds an instrumented image with the probes of our own runtime against its original.
@@ -91,7 +94,6 @@ pub fn check(original: &Image<'_>, program: &Program, bytes: &[u8], threads: Opt
         origin: description.path.rsplit_once('/').map(|(folder, _)| if folder.is_empty() { "/" } else { folder }),
         path: &description.path,
         build_id: &description.build_id,
-        identity: description.identity,
         poison: is_poisoned(original, program, &image, &selected),
         threads,
     };

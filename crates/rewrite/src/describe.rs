@@ -1,7 +1,7 @@
 //! The description that an instrumented image carries: its regions and where they come from.
 
 use tare_code::{Function, Program};
-use tare_format::description::{Description, FLAG_CALL_SITES, FLAG_ITERATIONS, FLAG_LEAF, FLAG_LOOPS, Region, RegionKind};
+use tare_format::description::{Description, FLAG_CALL_SITES, FLAG_ITERATIONS, FLAG_LEAF, FLAG_LOOPS, IDENTITY, Region, RegionKind};
 use tare_image::Image;
 
 use crate::insertion::Scope;
@@ -23,7 +23,29 @@ pub(crate) fn description(image: &Image<'_>, program: &Program, request: &Reques
         let describer = Describer { image, program, request, one, function, details };
         regions.extend(one.regions.iter().map(|region| describer.region(region)));
     }
-    Description { identity: request.identity, path: request.path.to_owned(), build_id: request.build_id.to_owned(), regions }
+    Description { identity: [0; 16], path: request.path.to_owned(), build_id: request.build_id.to_owned(), regions }
+}
+
+/// Names a description, all of which is written by now, by a hash of it: the same one has the same name, and one in which a byte has changed
+/// belies its own.
+pub(crate) fn seal(description: &mut [u8]) -> [u8; 16] {
+    let identity = identity_of(description);
+    if let Some(place) = description.get_mut(IDENTITY) {
+        place.copy_from_slice(&identity);
+    }
+    identity
+}
+
+/// Whether a description is as it was when it got its name.
+pub(crate) fn is_sealed(description: &[u8]) -> bool {
+    description.get(IDENTITY).is_some_and(|found| *found == identity_of(description))
+}
+
+fn identity_of(description: &[u8]) -> [u8; 16] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(description.get(..IDENTITY.start).unwrap_or_default());
+    hasher.update(description.get(IDENTITY.end..).unwrap_or_default());
+    std::array::from_fn(|at| hasher.finalize().as_bytes()[at])
 }
 
 /// The questions that moved functions ask of MPI in passing: each with the number of its function among the moved ones and the

@@ -88,8 +88,6 @@ pub struct Request<'a> {
     pub path: &'a str,
     /// Build id of the original in hexadecimal, for the description.
     pub build_id: &'a str,
-    /// Names the description among others.
-    pub identity: [u8; 16],
     /// Whether the original bodies of moved functions are overwritten with traps, to show that none is entered.
     pub poison: bool,
     /// How many threads may work at once: where nothing is said, one for each processor. The result is the same.
@@ -268,6 +266,7 @@ fn write_image(image: &Image<'_>, program: &Program, request: &Request<'_>, prob
     let (layout, unwind) = layout::assign(image, &mut moved, empty, &needs)?;
     moved.iter_mut().for_each(Moved::fill_variables);
     set_questions(&mut description, &describe::places(&questions, &moved));
+    let identity = describe::seal(&mut description);
     clock.phase("layout");
 
     let job = Job {
@@ -282,7 +281,7 @@ fn write_image(image: &Image<'_>, program: &Program, request: &Request<'_>, prob
         description: &description,
         paths: &paths,
         imports: &imports,
-        identity: request.identity,
+        identity,
         poison: request.poison,
     };
     let bytes = job.write()?;

@@ -5,7 +5,6 @@ mod common;
 use common::{Bench, at_levels};
 use iced_x86::{Decoder, DecoderOptions, Register};
 use tare_code::{Program, Threads};
-use tare_format::description::{Description, Region};
 use tare_image::Image;
 use tare_rewrite::check::{CheckError, Checked, check, description};
 use tare_rewrite::insertion::{Additions, Inserted, Place, Probes, Scope, Value};
@@ -85,16 +84,6 @@ fn regions_that_are_refused_because_of_others_are_so_again() {
     assert_eq!(checked(&original, &output.bytes).map(|found| found.regions), Ok(output.regions));
 }
 
-/// Whether copies differ in source lines of regions: these stand nowhere else.
-fn says_other_lines(one: &[u8], other: &[u8]) -> bool {
-    let [one, other] = [one, other].map(|copy| description(&Image::parse(copy).expect("an image")).expect("a description"));
-    let without_lines = |all: &Description| -> Vec<Region> {
-        let bare = |region: &Region| Region { line: 0, last_line: 0, ..region.clone() };
-        all.regions.iter().map(bare).collect()
-    };
-    one != other && without_lines(&one) == without_lines(&other)
-}
-
 #[test]
 fn every_flipped_byte_is_found_where_it_is() {
     let Case { original, output } = case("-O2", false);
@@ -104,8 +93,8 @@ fn every_flipped_byte_is_found_where_it_is() {
     for offset in (0..length).step_by(length / 150) {
         bytes[offset] ^= 0x20;
         match checked(&original, &bytes) {
-            Ok(_) => assert!(says_other_lines(&bytes, &output.bytes), "a changed byte at {offset:#x} was not seen"),
-            Err(CheckError::Wrong { offset: found, .. }) => assert_eq!(found, offset as u64),
+            Ok(_) => panic!("a changed byte at {offset:#x} was not seen"),
+            Err(CheckError::Wrong { offset: found, place, .. }) if place != "its description" => assert_eq!(found, offset as u64),
             // Headers, note and description lead to all the rest.
             Err(_) => others += 1,
         }
@@ -115,6 +104,23 @@ fn every_flipped_byte_is_found_where_it_is() {
     bytes.push(0);
     assert!(matches!(checked(&original, &bytes), Err(CheckError::Wrong { offset, .. }) if offset == length as u64));
     assert!(checked(&original, &output.bytes[..length - 10]).is_err());
+}
+
+#[test]
+fn every_flipped_byte_of_the_description_is_found() {
+    const INFO: &str = ".tare.info";
+    let Case { original, output } = case("-O2", false);
+    let image = Image::parse(&output.bytes).expect("an image");
+    let section = image.sections().iter().find(|section| section.name == INFO).expect("a section");
+    let place = section.offset as usize..(section.offset + section.size) as usize;
+    let mut bytes = output.bytes.clone();
+    for offset in place.clone() {
+        bytes[offset] ^= 0x20;
+        let found = checked(&original, &bytes);
+        let is_named = |place: &str| place == "its description" || place.ends_with(INFO);
+        assert!(matches!(&found, Err(CheckError::Wrong { place, .. }) if is_named(place)), "{:#x}: {found:?}", offset - place.start);
+        bytes[offset] ^= 0x20;
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ use tare_select::{Decision, Selection};
 use crate::adapter::{self, Loaded};
 use crate::args::{Format, InstrumentArguments};
 use crate::bisect::smallest;
-use crate::cache::{self, Cache, Draft, Key};
+use crate::cache::{self, Cache, Draft};
 use crate::child;
 use crate::choice::Choice;
 use crate::collect::collect;
@@ -152,11 +152,9 @@ impl Search<'_, '_> {
     fn copy_of(&self, indices: &[usize]) -> Result<Copy, Failure> {
         let decisions = indices.iter().map(|&one| self.chosen[one].clone()).collect();
         let part = Selection { decisions };
-        let names: Vec<String> = indices.iter().map(ToString::to_string).collect();
-        let key = Key::new(&[], self.analysis.path(), &names.iter().map(String::as_str).collect::<Vec<_>>());
         match self.adapter {
-            Some(adapter) => adapter::instrument_selected(self.analysis, self.choice, &part, adapter, &key, self.poison),
-            None => self.analysis.instrument_selected(self.choice, &part, &key, self.poison),
+            Some(adapter) => adapter::instrument_selected(self.analysis, self.choice, &part, adapter, self.poison),
+            None => self.analysis.instrument_selected(self.choice, &part, self.poison),
         }
     }
 

@@ -9,7 +9,6 @@ use tare_select::budget::Keeper;
 
 use crate::adapter;
 use crate::args::{Format, InstrumentArguments};
-use crate::cache::Key;
 use crate::choice::Choice;
 use crate::debug_files::{DebugFiles, DebugPath};
 use crate::failure::{Code, Failure};
@@ -38,10 +37,9 @@ pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Fa
     refuse_place(image, output)?;
     let files = DebugFiles::find(image, &bytes, &DebugPath::of_environment());
     let analysis = Analysis::of(image, &bytes, &files)?;
-    let key = Key::new(&bytes, image, &[&choice.key(), if arguments.poison { "poison" } else { "" }, adapter.as_ref().map_or("", |one| &one.text)]);
     let copy = match &adapter {
-        Some(adapter) => adapter::instrument(&analysis, &choice, adapter, &key, arguments.poison)?,
-        None => analysis.instrument(&choice, &key, arguments.poison)?,
+        Some(adapter) => adapter::instrument(&analysis, &choice, adapter, arguments.poison)?,
+        None => analysis.instrument(&choice, arguments.poison)?,
     };
     write_whole(output, &copy.bytes, image)?;
     crate::budget::say_that_probes_stay_on(choice.limiting());

@@ -6,6 +6,7 @@ use tare_format::probe::SLOTS_SIZE;
 use tare_image::{Image, Segment};
 
 use super::{Claims, Fault};
+use crate::describe;
 
 /// What a note leads to.
 pub(crate) struct Read<'data> {
@@ -32,6 +33,9 @@ pub(crate) fn read<'data>(image: &Image<'data>) -> Result<Read<'data>, Fault> {
     let bytes = image.bytes_at(description_at, content.description_length);
     let description = bytes.and_then(|bytes| DescriptionView::of(bytes).ok());
     let description = description.ok_or(Fault::new(description_at, "the description cannot be read"))?;
+    if !bytes.is_some_and(describe::is_sealed) {
+        return Err(Fault::new(description_at, "the description is not as it was written"));
+    }
     Ok(Read { description, description_at, slots: here.wrapping_add_signed(content.slots) })
 }
 
