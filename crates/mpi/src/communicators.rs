@@ -210,7 +210,7 @@ impl Comm {
     /// All members, in their order; `None` where there is no room for it.
     fn cast_shadow(&self, session: &Session) -> Option<usize> {
         let (handle, inter) = (self.handle, self.inter);
-        if !session.room.is_there(session, handle, self.size, inter) {
+        if !session.room.is_there(session, handle, inter) {
             return None;
         }
         let mut shadow = 0_usize;

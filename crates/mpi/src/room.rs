@@ -5,7 +5,7 @@
 //! Nor is there room where several threads make communicators. Open MPI serves who makes them at once by the number of the parent, and keeps the others of
 //! the process waiting. A shadow comes from a higher number than the program's own, and waits where the program would not: thread A's on process 0 for what
 //! thread B makes there; on process 3, which is no member of A's and so has gone on, B's waits for what A makes next, for which it waits on process 0.
-//! Where all processes are members, none has gone on, and there is room.
+//! Where all processes are members, B may wait on process 3 for a lock of the program's that A holds meanwhile.
 
 use crate::lifecycle;
 use crate::memory::word;
@@ -44,21 +44,15 @@ impl Room {
         }
     }
 
-    /// Whether a shadow of so many members may wait for what another thread makes.
-    fn is_crowded(&self, session: &Session, members: i32) -> bool {
-        let world = || session.communicators.get(session.handles.comm_world);
-        self.is_crowded.load(Ordering::Relaxed) && world().is_none_or(|world| members < world.size)
-    }
-
     /// What this process tells the others: 1 where it has no room for one more, otherwise 0.
     pub(crate) fn lacks(&self, session: &Session) -> i64 {
         i64::from(self.taken.load(Ordering::Relaxed) >= session.abi.most_shadows)
     }
 
-    /// Whether all members (so many in the local group) of the program's communicator have room for its shadow; all of them call this. They ask
+    /// Whether all members of the program's communicator have room for its shadow; all of them call this. They ask
     /// before they make one: where the library has no communicator left, its failure would go to the program's error handler.
-    pub(crate) fn is_there(&self, session: &Session, comm: usize, members: i32, inter: bool) -> bool {
-        let (mut lacks, mut any) = (self.lacks(session).max(self.is_crowded(session, members).into()), 1_i64);
+    pub(crate) fn is_there(&self, session: &Session, comm: usize, inter: bool) -> bool {
+        let (mut lacks, mut any) = (self.lacks(session).max(self.is_crowded.load(Ordering::Relaxed).into()), 1_i64);
         // What an inter-communicator joins comes from the other group: the first time what those say, then what they have heard of us.
         for _ in 0..=i32::from(inter) {
             let (from, to, handles) = (&raw const lacks as usize, &raw mut any as usize, &session.handles);
