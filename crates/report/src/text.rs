@@ -251,7 +251,7 @@ impl Text<'_> {
             writer.labelled("Budget", &spent.sentence(glyphs));
         }
         if let Some(doubt) = trust.doubts.first() {
-            writer.labelled("Try", &remedy(doubt, self.run));
+            writer.labelled("Try", &remedy(doubt, trust, self.run));
         }
     }
 
@@ -364,7 +364,7 @@ impl Text<'_> {
         let expected = |image: &crate::InstrumentedImage| image.expected_dilation;
         // Shares of the images in a run add up to one: none of them makes it longer by more than the greatest.
         if let Some(dilation) = self.run.images.iter().filter_map(expected).reduce(f64::max) {
-            writer.labelled("", &format!("probes were expected to take {}", share(dilation, glyphs)));
+            writer.labelled("", &expectation(dilation, glyphs));
         }
         self.refused(writer);
     }
@@ -506,7 +506,7 @@ fn undelayed(what: &Undelayed, glyphs: &Glyphs) -> Option<String> {
 }
 
 /// What the reader can do about a doubt.
-fn remedy(doubt: &Doubt, run: &Run) -> String {
+fn remedy(doubt: &Doubt, trust: &Trust, run: &Run) -> String {
     let fewer = fewer_functions(run);
     let text = match doubt {
         Doubt::Lost(_) | Doubt::Beyond(_) => {
@@ -515,6 +515,9 @@ fn remedy(doubt: &Doubt, run: &Run) -> String {
         Doubt::Undelayed(_) => {
             let fewer = fewer.map_or_else(String::new, |presets| format!(": {presets}"));
             return format!("fewer functions, so that there is less delay to carry{fewer}");
+        }
+        Doubt::Wide(_) | Doubt::Marked(_) | Doubt::Prior(_) if trust.is_of_wrappers => {
+            "fewer, larger messages: what so many operations of MPI take that are as short as what times them is not known better"
         }
         Doubt::Wide(_) | Doubt::Marked(_) | Doubt::Prior(_) => {
             return fewer.map_or("a longer run".into(), |presets| format!("a longer run, or fewer short functions: {presets}"));
@@ -529,6 +532,14 @@ fn remedy(doubt: &Doubt, run: &Run) -> String {
         Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_) => "look whether a process was killed or the disk is full",
     };
     text.to_string()
+}
+
+/// What a selection was expected to cost. Where it is more than the program itself, that is too short for such an estimate.
+pub(crate) fn expectation(dilation: f64, glyphs: &Glyphs) -> String {
+    if dilation > 1.0 {
+        return "probes were expected to take longer than the program, which looks too short for an estimate".to_owned();
+    }
+    format!("probes were expected to take {}", share(dilation, glyphs))
 }
 
 /// Presets of fewer functions than were chosen; `None` where those are chosen already.

@@ -11,7 +11,7 @@ use crate::budget::Spent;
 use crate::instrument::{by_reason, named};
 use crate::layout::Glyphs;
 use crate::metrics;
-use crate::number::{Column, count, exact_count, plural, share, time_with_unit};
+use crate::number::{Column, count, exact_count, plural, time_with_unit};
 use crate::run::{Results, Run};
 use crate::switches;
 use crate::view::{RegionRow, Size, Time, Trust, Whole, column_of_ranks, ending, knows_waiting, longest, rank_rows, reasons, unended, wait_rows};
@@ -285,7 +285,7 @@ fn about(html: &mut String, parts: &Parts<'_>) {
             exact_count(image.selected as u64, GLYPHS),
             exact_count(image.instrumented as u64, GLYPHS)
         );
-        let expected = image.expected_dilation.map_or(String::new(), |part| format!("; probes were expected to take {}", share(part, GLYPHS)));
+        let expected = image.expected_dilation.map_or(String::new(), |part| format!("; {}", crate::text::expectation(part, GLYPHS)));
         row(&image.path, &format!("{text}{expected}"));
     }
     for image in &parts.run.images {

@@ -58,6 +58,8 @@ impl FindingText {
 
 /// Calls that were open when their process was cut off.
 const CUT_OFF: &str = "F-cut-off";
+/// The region of a whole program.
+const MAIN: &str = "main";
 /// Calls that are open.
 const OPEN: &str = "F-open";
 /// Messages of fewer bytes than this cost more by their number than by their size.
@@ -215,8 +217,17 @@ impl Words<'_> {
         format!("{who} {spends} {by} in {}{within}{part}", self.placed(cause.region))
     }
 
+    /// Whether loops were asked for.
+    fn has_loops(&self) -> bool {
+        self.run.selection.as_ref().is_some_and(|selection| selection.options.contains("loops"))
+    }
+
     fn attempt(&self, awaited: &[u32], cause: &Option<Cause>) -> Option<String> {
         match cause {
+            // All of a program is no place to change.
+            Some(cause) if self.name(cause.region) == MAIN && !self.has_loops() => {
+                Some("`tare profile --levels functions,loops` tells which loop of `main` it is".to_string())
+            }
             Some(cause) => Some(format!("move part of `{}` from {} to others", self.name(cause.region), self.ranks(&cause.ranks))),
             None => (!self.run.directory.is_empty() && !awaited.is_empty()).then(|| {
                 format!(
@@ -336,6 +347,7 @@ mod tests {
             off_batches: 0,
             undelayed: super::super::Undelayed::default(),
             clock_doubt_s: 0.0,
+            is_of_wrappers: false,
         };
         let finding = Finding { kind, region: RegionIndex(0), caller: None, seconds: Figure::exact(1.0), certainty, queued_s: None };
         Words { profile: &profile, run, glyphs: &Glyphs::UNICODE }.finding(&finding, &trust)

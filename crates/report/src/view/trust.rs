@@ -21,6 +21,8 @@ pub(crate) struct Trust {
     pub(crate) undelayed: Undelayed,
     /// Seconds within which the clocks of its machines agree; 0 where there is one.
     pub(crate) clock_doubt_s: f64,
+    /// Most of the overhead is that of operations of MPI, which fewer functions leave as it is.
+    pub(crate) is_of_wrappers: bool,
 }
 
 /// What carried no delay, summed over the processes.
@@ -140,6 +142,7 @@ impl Trust {
             off_batches: profile.locations.iter().map(|location| location.off_batches).sum(),
             undelayed,
             clock_doubt_s,
+            is_of_wrappers: is_of_wrappers(&results.parallel.locations),
         }
     }
 
@@ -174,6 +177,13 @@ fn queued(results: &Results<'_>) -> f64 {
     shortages(results.profile, &results.shown).into_iter().map(part).filter(|part| part.is_finite()).fold(0.0, f64::max).min(1.0)
 }
 
+/// Whether most of the overhead is not that of probes.
+fn is_of_wrappers(locations: &[CompensatedLocation]) -> bool {
+    let overhead: f64 = locations.iter().map(|location| location.overhead_s).sum();
+    let probes: f64 = locations.iter().map(|location| location.probes.value).sum();
+    probes < 0.5 * overhead
+}
+
 fn certainty(results: &Results<'_>, time: &Time) -> Option<Doubt> {
     let locations: &[CompensatedLocation] = &results.parallel.locations;
     if let Some(mark) = time.shown.mark {
@@ -186,10 +196,9 @@ fn certainty(results: &Results<'_>, time: &Time) -> Option<Doubt> {
     let overhead: f64 = locations.iter().map(|location| location.overhead_s).sum();
     let certain: f64 = locations.iter().map(|location| location.certain_overhead_s).sum();
     let part = if overhead > 0.0 { certain / overhead } else { 1.0 };
-    let probes: f64 = locations.iter().map(|location| location.probes.value).sum();
     let queued = queued(results);
     // Fewer functions help where probes are what is dear; who queues for a processor in a wrapper seems to work there.
-    let is_queue = queued >= width && probes < 0.5 * overhead;
+    let is_queue = queued >= width && is_of_wrappers(locations);
     Some(match crowded(results.profile) {
         None if is_queue => Doubt::Queued(width, queued),
         _ if part < 0.9 => Doubt::Prior(part),
