@@ -71,6 +71,8 @@ pub const NODES: u64 = 8 << 20;
 pub const COLD_NODES: u64 = 16 << 20;
 /// Nodes of a location; the last one is the overflow node.
 pub const MAX_NODES: u32 = ((COLD_NODES - NODES) / size_of::<Node>() as u64) as u32;
+/// The index of the overflow node.
+pub const OVERFLOW: u32 = MAX_NODES - 1;
 /// Nodes of a location that are call paths. Behind these, below the overflow node, each region has one for all of its calls on further paths.
 pub const MAX_PATHS: u32 = MAX_NODES / 4 * 3;
 /// From an arena's start to its batch records.

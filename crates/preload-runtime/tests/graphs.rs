@@ -3,8 +3,8 @@
 mod support;
 
 use std::os::unix::fs::MetadataExt;
-use support::{CallPath, Program};
-use tare_format::graph::{MAX_PATHS, NODE_BATCHES, ProcessState};
+use support::Program;
+use tare_format::graph::{NODE_BATCHES, ProcessState};
 
 /// A body that takes a few cycles and cannot be removed.
 const WORK: &str = r#"
@@ -527,61 +527,6 @@ fn a_program_that_is_no_image_leaves_no_file() {
     }
     assert!(command.status().expect("it runs").success());
     assert!(program.graphs().is_empty());
-}
-
-#[test]
-fn calls_beyond_the_limit_of_paths_are_counted_by_region() {
-    let regions = 370;
-    let names: Vec<_> = (1..=regions).map(|number| format!("r{number}")).collect();
-    let mut source = String::from("#define PATHS 370\ntypedef void region(long);\nvoid shared(long depth);\n");
-    for name in &names {
-        let number = &name[1..];
-        source += &format!("region {name}; __asm__(\".set {name}_body, shared\"); REGION({name}, {number});\n");
-    }
-    source += &format!("static region *const all[] = {{ {} }};\n", names.join(", "));
-    source += "void shared(long depth) { if (depth) for (int i = 0; i < PATHS; i++) all[i](depth - 1); }\n";
-    source += "int main(void) { shared(2); return 0; }\n";
-    let names: Vec<_> = names.iter().map(String::as_str).collect();
-    let program = program(&source, &names);
-    program.run();
-    let graph = program.graph();
-    let calls: u64 = graph.calls().values().sum();
-    assert_eq!(calls, 370 + 370 * 370);
-    let location = &graph.locations[0];
-    assert_eq!((location.record.overflow_calls, graph.path("overflow").calls()), (0, 0));
-    let calls = graph.calls();
-    assert!(names.iter().all(|&name| calls[name] == 371), "{calls:?}");
-    let beyond: Vec<&CallPath> = location.beyond_the_limit().collect();
-    assert_eq!((location.record.nodes - MAX_PATHS) as usize, beyond.len());
-    assert_eq!(beyond.len(), 370);
-    assert!(beyond.iter().all(|path| path.calls() > 0 && path.node.exclusive > 0));
-}
-
-#[test]
-fn recursion_beyond_the_limit_of_paths_counts_no_time_twice() {
-    let regions = 50;
-    let names: Vec<_> = (1..=regions).map(|number| format!("r{number}")).collect();
-    let mut source = String::from("typedef void region(long);\nvoid shared(long depth);\n");
-    for name in &names {
-        let number = &name[1..];
-        source += &format!("region {name}; __asm__(\".set {name}_body, shared\"); REGION({name}, {number});\n");
-    }
-    source += &format!("static region *const all[] = {{ {} }};\n", names.join(", "));
-    source += "void shared(long depth) { if (depth) for (int i = 0; i < 50; i++) all[i](depth - 1); }\n";
-    source += "int main(void) { shared(4); return 0; }\n";
-    let names: Vec<_> = names.iter().map(String::as_str).collect();
-    let program = program(&source, &names);
-    program.run();
-    let graph = program.graph();
-    let calls = graph.calls();
-    assert!(names.iter().all(|&name| calls[name] == 1 + 50 + 50 * 50 + 50 * 50 * 50), "{calls:?}");
-    let location = &graph.locations[0];
-    let passed = graph.header.last_ticks - graph.header.start_ticks;
-    assert_eq!(location.record.skipped_frames + location.record.unmatched_exits + location.record.overflow_calls, 0);
-    for path in location.beyond_the_limit() {
-        let inclusive = path.node.inclusive;
-        assert!((path.node.exclusive.cast_unsigned()..=passed).contains(&inclusive), "{}: {inclusive} of {passed}", path.path);
-    }
 }
 
 #[test]

@@ -9,6 +9,7 @@
 //! What is absent: no clock is read, no value is corrected, no file is opened, nothing is serialised.
 
 mod clock;
+mod exchanged;
 mod graph;
 mod live;
 mod model;
@@ -16,11 +17,12 @@ mod name;
 mod region;
 
 pub use clock::{Clock, Span};
+pub use exchanged::{Exchanged, Messages, Peer};
 pub use graph::{ReadError, named};
 pub use live::{Live, LiveThread, Standing};
 pub use model::{
-    Batches, Company, Exchanged, Extent, File, GraphFile, HotCounting, Location, LocationLosses, Messages, Metric, Node, Peer, Process, ProcessIndex,
-    Processors, Profile, ProfileError, RegionIndex, State, Switch, Unreadable,
+    Batches, Company, Extent, File, GraphFile, HotCounting, Location, LocationLosses, Metric, Node, Process, ProcessIndex, Processors, Profile,
+    ProfileError, RegionIndex, State, Switch, Unreadable,
 };
 pub use name::Name;
 pub use region::{Region, described};

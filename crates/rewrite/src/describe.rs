@@ -45,7 +45,8 @@ fn identity_of(description: &[u8]) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(description.get(..IDENTITY.start).unwrap_or_default());
     hasher.update(description.get(IDENTITY.end..).unwrap_or_default());
-    std::array::from_fn(|at| hasher.finalize().as_bytes()[at])
+    let hash = hasher.finalize();
+    std::array::from_fn(|at| hash.as_bytes()[at])
 }
 
 /// The questions that moved functions ask of MPI in passing: each with the number of its function among the moved ones and the

@@ -7,7 +7,7 @@ use crate::live::{LiveBatch, LiveCold, LiveCompany, LiveFrame, LiveLocation, Liv
 use crate::sys;
 use core::ptr::NonNull;
 use tare_format::graph::{
-    ARENA, BATCHES, BatchRecord, COLD_NODES, ColdNode, CompanyRecord, FRAMES, MAX_BATCHES, MAX_FRAMES, MAX_NODES, MAX_PEERS, NODES, Node, PEERS,
+    ARENA, BATCHES, BatchRecord, COLD_NODES, ColdNode, CompanyRecord, FRAMES, MAX_BATCHES, MAX_FRAMES, MAX_PEERS, NODES, Node, OVERFLOW, PEERS,
     PeerRecord,
 };
 
@@ -17,8 +17,6 @@ pub(crate) const PAGE: u64 = 4096;
 pub(crate) const FRAME_CHUNK: u64 = 4 * PAGE / size_of::<LiveFrame>() as u64;
 /// Nodes that are allocated together.
 pub(crate) const NODE_CHUNK: u32 = PAGE as u32 / Node::SIZE as u32;
-/// The index of the overflow node.
-pub(crate) const OVERFLOW: u32 = MAX_NODES - 1;
 
 /// A mapped arena.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -195,7 +195,7 @@ fn allocate(fresh: Arena, local: Local, nodes: u32) -> bool {
     let frames = (frames * size_of::<LiveFrame>() as u64).next_multiple_of(PAGE);
     const _: () = assert!(Node::SIZE == ColdNode::SIZE);
     fresh.allocate_first() && fresh.allocate(FRAMES, frames) && fresh.allocate(NODES, chunks * PAGE) && fresh.allocate(COLD_NODES, chunks * PAGE) && {
-        restart_node(local.arena.node(crate::arena::OVERFLOW), fresh.node(crate::arena::OVERFLOW));
+        restart_node(local.arena.node(tare_format::graph::OVERFLOW), fresh.node(tare_format::graph::OVERFLOW));
         true
     }
 }

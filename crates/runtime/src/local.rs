@@ -3,7 +3,7 @@
 //! What always holds: whatever here creates or closes runs with signals held back; an entry and an exit of a
 //! wrapper, which do not, claim their frame first, exactly as the probe routines do.
 
-use crate::arena::{Arena, FRAME_CHUNK, NODE_CHUNK, OVERFLOW, PAGE};
+use crate::arena::{Arena, FRAME_CHUNK, NODE_CHUNK, PAGE};
 use crate::batch;
 use crate::edges::{Inserted, key};
 use crate::live::{LiveCold, LiveFrame, LiveNode, add, add_signed};
@@ -16,7 +16,7 @@ use crate::switch;
 use core::sync::atomic::{Ordering::Relaxed, Ordering::Release, compiler_fence};
 use tare_format::graph::{
     COLD_NODES, ColdNode, FRAMES, MAX_FRAMES, MAX_PATHS, Mode, NODE_BATCHES, NODE_ENDS_WITH_PARENT, NODE_FOLDED, NODE_HOOK, NODE_LEAF, NODE_OVERFLOW,
-    NODE_USER, NODES, Node,
+    NODE_USER, NODES, Node, OVERFLOW,
 };
 
 /// Calls of a batch.

@@ -211,7 +211,7 @@ fn head_of(arena: Arena) -> &'static LiveMetrics {
 }
 
 fn values_of(arena: Arena, node: u32) -> &'static LiveValues {
-    let offset = VALUES + u64::from(node.min(crate::arena::OVERFLOW)) * ValuesRecord::SIZE as u64;
+    let offset = VALUES + u64::from(node.min(tare_format::graph::OVERFLOW)) * ValuesRecord::SIZE as u64;
     // SAFETY: within the arena's table.
     let record = unsafe { arena.start().add(offset as usize) };
     // SAFETY: aligned, mapped for good, made of atomics.

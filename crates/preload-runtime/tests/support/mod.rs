@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use tare_format::description::{Description, FLAG_LEAF, Region, RegionKind};
 use tare_format::graph::{
-    ARENA, BatchRecord, COLD_NODES, ColdNode, CompanyRecord, HEADER_AREA, Header, IMAGE_TABLE, ImageRecord, LocationRecord, MAX_NODES, MAX_PATHS,
-    NODES, Node,
+    ARENA, BatchRecord, COLD_NODES, ColdNode, CompanyRecord, HEADER_AREA, Header, IMAGE_TABLE, ImageRecord, LocationRecord, MAX_PATHS, NODES, Node,
+    OVERFLOW,
 };
 use tare_format::probe::stubs;
 use tempfile::TempDir;
@@ -208,15 +208,14 @@ impl Location {
     fn read(arena: impl Fn(u64, usize) -> Vec<u8>, name: &impl Fn(u32) -> String) -> Self {
         let record = LocationRecord::from_bytes(&arena(0, LocationRecord::SIZE)).expect("a location");
         let mut nodes: Vec<CallPath> = Vec::new();
-        let overflow = MAX_NODES - 1;
-        for index in (0..record.nodes).chain((record.nodes > MAX_PATHS || record.overflow_calls > 0).then_some(overflow)) {
+        for index in (0..record.nodes).chain((record.nodes > MAX_PATHS || record.overflow_calls > 0).then_some(OVERFLOW)) {
             let at = |table: u64| arena(table + u64::from(index) * Node::SIZE as u64, Node::SIZE);
             let node = Node::from_bytes(&at(NODES)).expect("a node");
             let cold = ColdNode::from_bytes(&at(COLD_NODES)).expect("a cold node");
             let path = match index {
                 0 => String::new(),
-                _ if index == overflow => "overflow".into(),
-                _ if node.parent == overflow => format!("overflow/{}", name(node.region)),
+                _ if index == OVERFLOW => "overflow".into(),
+                _ if node.parent == OVERFLOW => format!("overflow/{}", name(node.region)),
                 _ => format!("{}/{}", nodes[node.parent as usize].path, name(node.region)),
             };
             let batches = cold.batch_record.checked_sub(1).map(|index| {
@@ -230,11 +229,6 @@ impl Location {
             nodes.push(CallPath { path, node, batches, company });
         }
         Self { record, nodes }
-    }
-
-    /// The nodes of calls beyond the limit of paths, one for each region.
-    pub(crate) fn beyond_the_limit(&self) -> impl Iterator<Item = &CallPath> {
-        self.nodes.iter().filter(|path| path.path.starts_with("overflow/"))
     }
 
     /// Sum of the exclusive ticks of all nodes.

@@ -5,14 +5,15 @@ use std::collections::{BTreeSet, HashMap};
 
 use tare_format::description::RegionKind;
 use tare_format::graph::{
-    BATCHES, BatchRecord, BatchSums, COLD_NODES, ColdNode, CompanyRecord, LocationRecord, MAX_BATCHES, MAX_NODES, MAX_PATHS, MAX_PEERS, NODE_FOLDED,
-    NODE_HOOK, NODE_LEAF, NODE_OVERFLOW, NODE_USER, NODES, Node as RawNode, PEER_HELD, PEER_WITHOUT_SIZES, PEERS, PeerRecord,
+    BATCHES, BatchRecord, BatchSums, COLD_NODES, ColdNode, CompanyRecord, LocationRecord, MAX_BATCHES, MAX_PATHS, MAX_PEERS, NODE_FOLDED, NODE_HOOK,
+    NODE_LEAF, NODE_OVERFLOW, NODE_USER, NODES, Node as RawNode, OVERFLOW, PEER_HELD, PEER_WITHOUT_SIZES, PEERS, PeerRecord,
 };
 use tare_format::metrics::{VALUES, ValuesRecord};
 
 use super::{Image, Reader, cost, record};
+use crate::exchanged::{Exchanged, Messages, Peer};
 use crate::live::{RUNS, open_nodes};
-use crate::model::{Batches, Company, Exchanged, Messages, Node, Peer, RegionIndex};
+use crate::model::{Batches, Company, Node, RegionIndex};
 
 /// Call paths of a location.
 pub(super) struct Nodes {
@@ -27,9 +28,6 @@ pub(super) struct Places {
     nodes: Vec<u32>,
     overflow: u32,
 }
-
-/// The index of the overflow node.
-const OVERFLOW: u32 = MAX_NODES - 1;
 
 /// Regions with greater numbers, which no image has but in a damaged file, are looked for each time.
 const MOST_MET: u32 = 1 << 20;

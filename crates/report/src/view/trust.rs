@@ -133,7 +133,8 @@ impl Trust {
         if clock_doubt_s > MOST_CLOCK_DOUBT_NS as f64 * 1e-9 && results.shown.mode == Mode::Parallel {
             doubts.push(Doubt::Clocks(clock_doubt_s));
         }
-        doubts.extend(certainty(results, time));
+        let is_of_wrappers = is_of_wrappers(&results.parallel.locations);
+        doubts.extend(certainty(results, time, is_of_wrappers));
         Self {
             regions: regions.len(),
             regions_trusted: regions.iter().filter(trusted).count(),
@@ -142,7 +143,7 @@ impl Trust {
             off_batches: profile.locations.iter().map(|location| location.off_batches).sum(),
             undelayed,
             clock_doubt_s,
-            is_of_wrappers: is_of_wrappers(&results.parallel.locations),
+            is_of_wrappers,
         }
     }
 
@@ -184,7 +185,7 @@ fn is_of_wrappers(locations: &[CompensatedLocation]) -> bool {
     probes < 0.5 * overhead
 }
 
-fn certainty(results: &Results<'_>, time: &Time) -> Option<Doubt> {
+fn certainty(results: &Results<'_>, time: &Time, is_of_wrappers: bool) -> Option<Doubt> {
     let locations: &[CompensatedLocation] = &results.parallel.locations;
     if let Some(mark) = time.shown.mark {
         return Some(Doubt::Marked(mark));
@@ -198,7 +199,7 @@ fn certainty(results: &Results<'_>, time: &Time) -> Option<Doubt> {
     let part = if overhead > 0.0 { certain / overhead } else { 1.0 };
     let queued = queued(results);
     // Fewer functions help where probes are what is dear; who queues for a processor in a wrapper seems to work there.
-    let is_queue = queued >= width && is_of_wrappers(locations);
+    let is_queue = queued >= width && is_of_wrappers;
     Some(match crowded(results.profile) {
         None if is_queue => Doubt::Queued(width, queued),
         _ if part < 0.9 => Doubt::Prior(part),
