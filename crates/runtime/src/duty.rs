@@ -2,9 +2,10 @@
 //!
 //! With a budget, short paths are quiet (clockless; leaves off and counted) for most of their batches. The one in focus is
 //! on for some of its, as long as the probes of its thread have cost less than the budget allows. Where even counting
-//! breaks the budget, a region is switched off for good: the dearest first, and of the others the more the longer a debt
-//! lasts. Leaves go before regions whose paths go on below, which then hang at their callers. Recursive regions, whose calls
-//! do not divide into batches, and those that a compiler's hooks enter are on until then.
+//! breaks the budget, a region is switched off for good: the dearest first, and of the others the more the larger a debt is and the longer it
+//! lasts. Leaves go before regions whose paths go on below, which then hang at their callers. Paths that take no batches (of recursive
+//! regions, whose calls do not divide into them, long ones, those for which there is no record left) and regions that a compiler's hooks
+//! enter are on until then.
 //!
 //! What always holds: a decision rests on what the thread has spent and passed so far; calls are exact but of regions
 //! that are off for good, which the log of switches names.
@@ -31,8 +32,8 @@ const LONG: u64 = 3_000_000;
 const SHORTEST: u64 = 64;
 /// Calls of the longest one.
 const LONGEST: u64 = 32_000;
-/// Calls of a recursive region between looks at it.
-const LOOK: u32 = 4096;
+/// Calls between looks at a path that takes no batches; fewer while it has had fewer.
+const LOOK: u64 = 4096;
 /// Ticks of a slow path at a boundary, about.
 const BOUNDARY: u64 = 3_000;
 /// A path is short if all its calls could take so many times the budget.
@@ -42,6 +43,9 @@ const TELLING: u64 = 1024;
 /// Ticks of a debt for which a path goes that breaks the whole budget by itself (some 0.3 ms); for twice the debt, one that
 /// takes half the budget goes, and so on.
 const DEBT: u64 = 1_000_000;
+/// Ticks (some 0.4 s) after which a debt that lasts counts twice, after twice as many three times, and so on: where thousands of regions
+/// break the budget together, none is dear by itself.
+const LASTING: u64 = 1_000_000_000;
 /// Ticks that a graph of its own costs a thread: its pages, and the slow paths by which it learns its paths (some 0.4 ms).
 const GRAPH: u64 = 1_000_000;
 /// The part of the budget that such graphs may take.
@@ -54,6 +58,8 @@ const MIDDLE: u64 = 4;
 struct Account {
     /// What is left; negative where the budget is broken.
     credit: i64,
+    /// For how long it has been broken.
+    lasts: u64,
     /// Hundredths of a percent.
     budget: u64,
     /// Time of all threads that have had this graph.
@@ -71,7 +77,21 @@ impl Account {
         let without = passed.saturating_sub(probes + location.tool_ticks.load(Relaxed));
         let allowed = u128::from(without) * u128::from(budget.0) / u128::from(Budget::WHOLE);
         let allowed = i64::try_from(allowed).unwrap_or(i64::MAX);
-        Self { credit: allowed.saturating_sub_unsigned(spent), budget: budget.0, passed }
+        let credit = allowed.saturating_sub_unsigned(spent);
+        let since = &local.state.in_debt_since;
+        if credit >= 0 {
+            since.store(0, Relaxed);
+        } else if since.load(Relaxed) == 0 {
+            since.store(ticks, Relaxed);
+        }
+        let lasts = if credit < 0 { ticks.saturating_sub(since.load(Relaxed)) } else { 0 };
+        Self { credit, lasts, budget: budget.0, passed }
+    }
+
+    /// What the budget is broken by, and the more the longer it is.
+    fn debt(&self) -> u128 {
+        let debt = u128::from(self.credit.min(0).unsigned_abs());
+        debt + debt * u128::from(self.lasts) / u128::from(LASTING)
     }
 
     /// Whether it allows a batch in focus, where a pair of probes takes so many ticks.
@@ -95,12 +115,9 @@ pub(crate) fn is_short(ticks_per_call: u64, budget: Budget) -> bool {
 
 /// Ends the batch of a node under way and begins the next.
 pub(crate) fn boundary(local: Local, node: &'static LiveNode, ticks: u64, budget: Budget) {
-    if node.flags.load(Relaxed) & NODE_FOLDED != 0 {
-        recursive(local, node, ticks, budget);
-        return;
-    }
-    let Some(record) = batch::record(local, node) else {
-        batch::rest(local, node);
+    let is_recursive = node.flags.load(Relaxed) & NODE_FOLDED != 0;
+    let Some(record) = (if is_recursive { None } else { batch::record(local, node) }) else {
+        look_at(local, node, ticks, budget);
         return;
     };
     if record.length.load(Relaxed) == 0 {
@@ -198,21 +215,21 @@ fn is_too_dear(local: Local, node: &LiveNode, cost: u64, passed: u64, account: A
     if switch::stays_on(node.region.load(Relaxed)) {
         return false;
     }
-    let debt = account.credit.min(0).unsigned_abs();
-    let asked = u128::from(cost) * u128::from(Budget::WHOLE) * u128::from(debt);
+    let asked = u128::from(cost) * u128::from(Budget::WHOLE) * account.debt();
     let left = u128::from(passed) * u128::from(account.budget) * u128::from(DEBT);
     asked > left * u128::from(MIDDLE) || (asked > left && is_bottom(local, node))
 }
 
-/// A recursive region is on until the budget is broken.
-fn recursive(local: Local, node: &'static LiveNode, ticks: u64, budget: Budget) {
-    aside::close(local, node);
-    batch::release(local, node);
+/// A path that takes no batches is on until it is too dear. It is looked at as its calls double, and then now and then.
+fn look_at(local: Local, node: &'static LiveNode, ticks: u64, budget: Budget) {
+    batch::rest(local, node);
     if is_on_too_dear(local, node, ticks, budget) {
         switch_off(local, node, 0);
         return;
     }
-    batch::wait_for(node, LOOK);
+    let calls = node.calls.load(Relaxed);
+    let until_look = calls.clamp(FIRST.into(), LOOK) as u32;
+    batch::wait_for(node, until_look.min(batch::until_rule(calls)));
 }
 
 /// Looks now and then, as a call begins, whether a region with hooks, which know no quiet batches, is too dear: it is switched off then.
@@ -220,8 +237,7 @@ fn recursive(local: Local, node: &'static LiveNode, ticks: u64, budget: Budget) 
 /// # Probe-safe
 #[inline]
 pub(crate) fn goes_at_hook(local: Local, node: &'static LiveNode) -> bool {
-    let goes = node.calls.load(Relaxed) % u64::from(LOOK) == u64::from(LOOK) - 1
-        && settings().budget.is_some_and(|budget| is_on_too_dear(local, node, now().0, budget));
+    let goes = node.calls.load(Relaxed) % LOOK == LOOK - 1 && settings().budget.is_some_and(|budget| is_on_too_dear(local, node, now().0, budget));
     if goes {
         let _signals = SignalsBlocked::new();
         switch_off(local, node, 0);
@@ -243,11 +259,7 @@ fn switch_off(local: Local, node: &'static LiveNode, period: u64) {
     batch::wait_for(node, 0);
     let region = node.region.load(Relaxed);
     let calls = node.calls.load(Relaxed) + node.off_calls.load(Relaxed);
-    if switch::off(local.arena, region, Decision { why: Why::Budget, calls, period })
-        && let Some(header) = graph_file::header()
-    {
-        switch::look_again(header, |other| other == region);
-    }
+    switch::off(local.arena, region, Decision { why: Why::Budget, calls, period });
 }
 
 /// Whether a path ends at a node, on this thread: nothing is called there, or all that is has been switched off for good. What is called beyond
@@ -284,7 +296,7 @@ mod tests {
             let ticks = over(batch);
             boundaries += 1;
             let credit = (ticks * BUDGET / Budget::WHOLE).cast_signed() - (boundaries * BOUNDARY).cast_signed();
-            let account = Account { credit, budget: BUDGET, passed: ticks };
+            let account = Account { credit, lasts: 0, budget: BUDGET, passed: ticks };
             *batch = (ticks, length_of_quiet(batch.1, ticks - batch.0, account.allows_focus(PAIR)));
         }
         (boundaries * BOUNDARY) as f64 / end as f64

@@ -25,7 +25,7 @@ pub(crate) fn follow(by: Arena, header: &LiveHeader) {
         return;
     }
     switch_named(by);
-    switch::look_again(header, switch::is_off);
+    switch::look_again(header);
     if switch::any_is_off() {
         watcher::begin();
     }

@@ -79,7 +79,9 @@ pub(crate) struct ThreadState {
     pub(crate) outermost: AtomicU64,
     /// What the overhead was when the batch under way began.
     pub(crate) overhead_before: AtomicI64,
-    reserved: [AtomicU64; 3],
+    /// Since when the thread's probes have cost more than the budget allows; 0 while they have not.
+    pub(crate) in_debt_since: AtomicU64,
+    reserved: [AtomicU64; 2],
 }
 
 const _: () = assert!(size_of::<ThreadState>() == 256);
@@ -244,7 +246,7 @@ impl ThreadState {
         self.arena.store(core::ptr::null_mut(), Relaxed);
         self.slow_stack.store(core::ptr::null_mut(), Relaxed);
         self.metrics.store(core::ptr::null_mut(), Relaxed);
-        for word in [&self.last, &self.focus_since, &self.left, &self.counted, &self.asked_at] {
+        for word in [&self.last, &self.focus_since, &self.left, &self.counted, &self.asked_at, &self.in_debt_since] {
             word.store(0, Relaxed);
         }
         self.overhead.store(0, Relaxed);

@@ -91,16 +91,15 @@ impl Decision {
     }
 }
 
-/// Switches a region off for good. Says whether it was on and may go. Its nodes must then be told ([`look_again`]).
-pub(crate) fn off(by: Arena, region: u32, decision: Decision) -> bool {
-    let Some(state) = REGIONS.get(region as usize) else { return false };
+/// Switches a region off for good, if it was on and may go. Each of its sites goes with the next slow path that it takes: the one whose call
+/// led to this at once, others at the next boundary of a path through them, or sooner where nodes are told to ([`look_again`]).
+pub(crate) fn off(by: Arena, region: u32, decision: Decision) {
+    let Some(state) = REGIONS.get(region as usize) else { return };
     let goes = |state| matches!(state, NEVER_OFF | ON_AGAIN).then_some(OFF);
-    if state.fetch_update(Ordering::Relaxed, Ordering::Relaxed, goes).is_err() {
-        return false;
+    if state.fetch_update(Ordering::Relaxed, Ordering::Relaxed, goes).is_ok() {
+        REGIONS_OFF.fetch_add(1, Ordering::Relaxed);
+        log(by, region, true, decision);
     }
-    REGIONS_OFF.fetch_add(1, Ordering::Relaxed);
-    log(by, region, true, decision);
-    true
 }
 
 /// Switches a region on again, with all its sites.
@@ -191,13 +190,13 @@ pub(crate) fn forget_gone() {
     }
 }
 
-/// Lets the probes of these regions' nodes take the slow path at their next call that is on, in all threads.
-pub(crate) fn look_again(header: &LiveHeader, is_concerned: impl Fn(u32) -> bool) {
+/// Lets the probes of all nodes whose regions are off take the slow path at their next call that is on, in all threads.
+pub(crate) fn look_again(header: &LiveHeader) {
     for index in 0..header.locations.load(Ordering::Acquire) {
         let Some(arena) = graph_file::arena_of(index) else { continue };
         for index in 1..arena.location().nodes.load(Ordering::Acquire) {
             let node = arena.node(index);
-            if is_concerned(node.region.load(Ordering::Relaxed)) {
+            if is_off(node.region.load(Ordering::Relaxed)) {
                 node.until.store(node.calls.load(Ordering::Relaxed) as u32, Ordering::Relaxed);
             }
         }

@@ -35,10 +35,5 @@ fn passed(header: &LiveHeader) -> (u64, u64) {
 
 /// Switches the region of a path off.
 pub(crate) fn off(local: Local, node: &LiveNode) {
-    let region = node.region.load(Relaxed);
-    if switch::off(local.arena, region, Decision { calls: calls(node), ..Decision::asked(Why::Rule) })
-        && let Some(header) = graph_file::header()
-    {
-        switch::look_again(header, |other| other == region);
-    }
+    switch::off(local.arena, node.region.load(Relaxed), Decision { calls: calls(node), ..Decision::asked(Why::Rule) });
 }
