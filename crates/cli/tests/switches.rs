@@ -357,3 +357,13 @@ fn with_a_budget_calls_are_counted_or_their_region_is_named() {
     }
     assert_eq!(lost(&report), 0, "{}", text(&output.stderr));
 }
+
+#[test]
+fn a_budget_takes_hold_of_a_function_that_is_long_at_first() {
+    let place = Place::new();
+    let program = compile_c("crates/cli/tests/programs/long_first.c", place.path(), &["-O1"]).display().to_string();
+    let output = place.profile(&["--budget", "2%"], &[program, "20000000".into()]);
+    let report = place.report();
+    report.check();
+    assert_eq!(switched(&report), [("work".to_owned(), true, "budget".to_owned())], "{}", text(&output.stderr));
+}
