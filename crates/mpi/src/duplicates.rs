@@ -29,6 +29,7 @@ pub(crate) struct Duplicate {
 /// A call that starts to make a communicator.
 pub(crate) fn start(call: &mut Call<'_>, new: Position, request: Position) -> Span {
     let session = call.session;
+    session.room.enter(session);
     let parent = session.communicators.get(handle(session.abi, call.arguments[0])).filter(|parent| !parent.inter && session.abi.makes_several);
     let Some((parent, shadow)) = parent.and_then(|parent| Some((parent.clone(), parent.shadow?))) else {
         call.uncovered();

@@ -34,7 +34,7 @@ impl Room {
         discard(session, shadow);
     }
 
-    /// The thread makes a communicator.
+    /// The thread makes a communicator, or starts to.
     pub(crate) fn enter(&self, session: &Session) {
         if !self.is_crowded.load(Ordering::Relaxed) && session.requests.is_concurrent() && lifecycle::has_world() {
             let mut is_first = 1_i32;
@@ -46,13 +46,14 @@ impl Room {
 
     /// What this process tells the others: 1 where it has no room for one more, otherwise 0.
     pub(crate) fn lacks(&self, session: &Session) -> i64 {
-        i64::from(self.taken.load(Ordering::Relaxed) >= session.abi.most_shadows)
+        let is_full = self.taken.load(Ordering::Relaxed) >= session.abi.most_shadows;
+        i64::from(is_full || self.is_crowded.load(Ordering::Relaxed))
     }
 
     /// Whether all members of the program's communicator have room for its shadow; all of them call this. They ask
     /// before they make one: where the library has no communicator left, its failure would go to the program's error handler.
     pub(crate) fn is_there(&self, session: &Session, comm: usize, inter: bool) -> bool {
-        let (mut lacks, mut any) = (self.lacks(session).max(self.is_crowded.load(Ordering::Relaxed).into()), 1_i64);
+        let (mut lacks, mut any) = (self.lacks(session), 1_i64);
         // What an inter-communicator joins comes from the other group: the first time what those say, then what they have heard of us.
         for _ in 0..=i32::from(inter) {
             let (from, to, handles) = (&raw const lacks as usize, &raw mut any as usize, &session.handles);

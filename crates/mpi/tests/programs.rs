@@ -48,6 +48,7 @@ on_the_standard_abi! {
     edges_of_the_interface "edges.c";
     threads "threads.c";
     threads_that_make_communicators "groups.c";
+    threads_that_start_communicators "idups.c";
     requests_that_outlive_their_communicator "freed.c";
     functions_that_the_library_lacks "absent.c";
     answers_in_another_order_than_sends "answers.c";
@@ -156,6 +157,11 @@ fn processes_that_are_spawned_and_not_measured() {
 #[test]
 fn processes_that_connect_with_each_other() {
     Program::compile(Mpi::OpenMpi, "met.c").check(&[]);
+}
+
+#[test]
+fn threads_that_start_communicators() {
+    Program::compile(Mpi::Mpich, "idups.c").check(&[]);
 }
 
 #[test]
