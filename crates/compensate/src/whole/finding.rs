@@ -7,7 +7,7 @@
 //! That those for which ranks wait had no processor meanwhile makes a finding less certain by that time, but for what they had to do
 //! more than the others once they had one: that is the program's doing, and where much of the rest is explained by it, a finding of so
 //! much less. What is explained by it is none; that ranks had no processor is then a finding of its own, which stands behind those
-//! about the program. Where ranks had too few processors for that to be one, what it may explain is said all the same, as possible.
+//! about the program, and is said to explain no more than these ranks were without one. Where ranks had too few processors for that to be one, what it may explain is said all the same, as possible.
 
 use tare_profile::{Profile, RegionIndex};
 
@@ -26,6 +26,8 @@ pub const LEAST_PART: f64 = 0.01;
 const LEAST_BY_WORK: f64 = 0.05;
 /// Messages are only a finding from this part of the run's time on: some work for them is always needed.
 const LEAST_MESSAGES: f64 = 0.05;
+/// That ranks had no processor stands for what may come of it from this part of that on.
+const FAIR_PART: f64 = 0.5;
 /// The ranks for which others wait are the fewest that make up this part of the waiting.
 const MOST_OF_IT: f64 = 0.8;
 
@@ -158,8 +160,14 @@ pub fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, p
     }
     found.sort_by(|one, other| other.seconds.value.total_cmp(&one.seconds.value));
     let (possible, mut findings): (Vec<_>, Vec<_>) = found.into_iter().partition(|finding| finding.certainty == Certainty::Possible);
+    let uncertain_s: f64 = possible.iter().map(|finding| finding.seconds.value).sum();
     match queue.finding(profile, time, explained) {
-        Some(of_processors) => findings.push(of_processors),
+        Some((of_processors, explains)) => {
+            if explains < FAIR_PART * uncertain_s {
+                findings.extend(possible);
+            }
+            findings.push(of_processors);
+        }
         None => findings.extend(possible),
     }
     findings
@@ -225,9 +233,9 @@ fn waiting(search: &Search<'_>, place: &WaitPlace, time: f64, queue: &Queue) -> 
         false => FindingKind::LateArrival { waiting, awaited, cause },
     };
     let (won, explained_s, queued_s) = match certainty {
-        Certainty::Possible => (seconds, seconds, Some(queued)),
+        Certainty::Possible => (seconds, queued, Some(queued)),
         _ if is_whole => (seconds, 0.0, (certainty != alone).then_some(queued)),
-        _ => (by_work, seconds - by_work, None),
+        _ => (by_work, queued, None),
     };
     let seconds = figure(won, below, above);
     Some(Waiting { finding: Finding { kind, region: place.operation, caller: place.caller, seconds, certainty, queued_s }, explained_s })

@@ -68,25 +68,30 @@ impl Queue {
         self.shortages.iter().map(|(_, shortage)| shortage.in_mpi_s).sum()
     }
 
-    /// That ranks had none, where that is much, or much waiting may come of it: so much could be won, where that can be told.
-    pub(super) fn finding(&self, profile: &Profile, time: f64, explains: f64) -> Option<Finding> {
+    /// That ranks had none, where that is much, or much waiting may come of it: so much could be won, where that can be told. Beside it the
+    /// seconds of waiting, mean over the ranks, that it may explain: a second for which one of those that are named had none makes each of
+    /// the others wait for no more than a second.
+    pub(super) fn finding(&self, profile: &Profile, time: f64, late: f64) -> Option<(Finding, f64)> {
         let by_length = |one: &&(u32, Shortage), other: &&(u32, Shortage)| one.1.queued_s.total_cmp(&other.1.queued_s);
         let &(_, first) = self.shortages.iter().max_by(by_length)?;
         let is_much = first.queued_s >= LEAST_SHORTAGE * time && first.is_told();
         let seconds = self.gain(time);
         let certainty = Certainty::of(seconds.value, seconds.value - seconds.low);
+        let named: Vec<&(u32, Shortage)> = self.shortages.iter().filter(|(_, shortage)| shortage.queued_s >= 0.5 * first.queued_s).collect();
+        let explains = late.min(named.iter().map(|(_, shortage)| shortage.queued_s + shortage.in_mpi_s).sum());
         let explains_much = explains >= LEAST_SHORTAGE * time;
         if !is_much && !explains_much || seconds.value <= 0.0 {
             return None;
         }
         let region = profile.locations.iter().find(|location| location.process.0 == first.process)?.nodes.first()?.region;
         let kind = FindingKind::NoProcessor {
-            ranks: self.shortages.iter().filter(|(_, shortage)| shortage.queued_s >= 0.5 * first.queued_s).map(|(rank, _)| *rank).collect(),
+            ranks: named.iter().map(|(rank, _)| *rank).collect(),
             longest: first,
             sharing: sharing(profile, &profile.processes[first.process].host),
             explains,
         };
-        Some(Finding { kind, region, caller: None, seconds, certainty: certainty.unwrap_or(Certainty::Open), queued_s: None })
+        let finding = Finding { kind, region, caller: None, seconds, certainty: certainty.unwrap_or(Certainty::Open), queued_s: None };
+        Some((finding, explains))
     }
 
     /// By how much the run could have been shorter at most, with how far that is known.
