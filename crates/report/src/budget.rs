@@ -11,6 +11,8 @@ use crate::run::Results;
 
 /// The least part of the time by sites that are off, and by threads' set-up, that is told to people.
 const TELLING: f64 = 0.001;
+/// From this part of the time on, probes and threads' set-up are told as times: the program did next to nothing.
+const NEXT_TO_NOTHING: f64 = 0.5;
 
 /// Parts of the time that the run would have taken without probes and wrappers.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -70,14 +72,14 @@ impl Spent {
         })
     }
 
-    /// `2 % allowed, probes took 0.5 % (0.2 … 1.1); MPI wrappers took 7.1 % besides`; of a program that is over before its
-    /// probes the times themselves: parts of next to nothing say nothing.
+    /// `2 % allowed, probes took 0.5 % (0.2 … 1.1); MPI wrappers took 7.1 % besides`; of a program that is over nearly before
+    /// its probes are set up the times themselves: parts of next to nothing say nothing.
     pub(crate) fn sentence(&self, glyphs: &Glyphs) -> String {
         let shares = [self.allowed, self.probes, self.probes_low, self.probes_high, self.wrappers].map(|part| share(part, glyphs));
         let [allowed, probes, low, high, wrappers] = shares;
         let interval = if low == high { String::new() } else { format!(" ({low} {} {high})", glyphs.ellipsis) };
         let with_set_up = self.probes + self.set_up;
-        if with_set_up > 1.0 {
+        if with_set_up >= NEXT_TO_NOTHING {
             let [probes, without] = [with_set_up * self.without_s, self.without_s].map(|seconds| time_with_unit(seconds, glyphs));
             return format!("{allowed} allowed; the program itself took {without} alone, and probes {probes} with their set-up");
         }
@@ -120,5 +122,7 @@ mod tests {
         assert!(said(&threads).ends_with("; MPI wrappers took 2.0 % besides; setting threads up took 1.3 %"), "{}", said(&threads));
         let empty = Spent { probes: 2.5, set_up: 0.5, probes_low: 2.0, probes_high: 4.0, without_s: 20e-6, ..spent };
         assert_eq!(said(&empty), "2.0 % allowed; the program itself took 20.0 us alone, and probes 60.0 us with their set-up");
+        let set_up = Spent { probes: 0.05, set_up: 0.85, ..empty };
+        assert_eq!(said(&set_up), "2.0 % allowed; the program itself took 20.0 us alone, and probes 18.0 us with their set-up");
     }
 }
