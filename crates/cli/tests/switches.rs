@@ -312,6 +312,9 @@ fn what_does_not_run_or_has_no_such_region_is_said() {
     let place = Place::new();
     let running = Running::start_rounds(&place);
     running.ask(&["--off", "fib"]);
+    let output = place.tare().args(["ctl", "run", "--off", ""]).output().expect("tare can be started");
+    assert_eq!(output.status.code(), Some(64));
+    assert!(text(&output.stderr).contains("/./ for all regions"), "{}", text(&output.stderr));
     let output = place.tare().args(["ctl", "run", "--off", "no_such_name"]).output().expect("tare can be started");
     assert_eq!(output.status.code(), Some(66));
     running.stop();

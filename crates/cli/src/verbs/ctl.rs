@@ -101,6 +101,16 @@ struct Wish {
     is_of_mpi: bool,
 }
 
+impl Wish {
+    /// An empty pattern, which every name has, is a slip: a variable of a script that is not set.
+    fn parse(text: &str) -> Result<Self, Failure> {
+        if text.is_empty() {
+            return Err(Failure::new(Code::Usage, "an empty pattern names no region").remedy("give a part of a name, or /./ for all regions"));
+        }
+        Ok(Self { pattern: Pattern::parse(text)?, is_known: false, is_of_mpi: false })
+    }
+}
+
 /// What names are to be off and on.
 struct Wishes {
     off: Vec<Wish>,
@@ -109,8 +119,7 @@ struct Wishes {
 
 impl Wishes {
     fn parse(off: &[String], on: &[String]) -> Result<Self, Failure> {
-        let wish = |text: &String| Ok(Wish { pattern: Pattern::parse(text)?, is_known: false, is_of_mpi: false });
-        let wishes = |texts: &[String]| texts.iter().map(wish).collect::<Result<Vec<_>, Failure>>();
+        let wishes = |texts: &[String]| texts.iter().map(|text| Wish::parse(text)).collect::<Result<Vec<_>, Failure>>();
         Ok(Self { off: wishes(off)?, on: wishes(on)? })
     }
 
