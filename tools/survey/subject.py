@@ -12,6 +12,7 @@
     measured  false where the runtime cannot be loaded
     fast      true for the subset that the tests of the project run
     root      true where the job needs a real root
+    patience  seconds that the job may take, where it is not 900
 """
 
 import sys
@@ -36,6 +37,7 @@ class Subject:
     measured: bool = True
     fast: bool = False
     root: bool = False
+    patience: int = 900
 
 
 def load(names):

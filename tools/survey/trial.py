@@ -79,7 +79,7 @@ def examine(subject, place):
     except Failed as failed:
         result.faults.append(str(failed))
         return result
-    plain = place.shell(subject.job)
+    plain = work(subject, place)
     result.times["original"] = plain.seconds
     if not kept(plain, subject):
         result.faults.append(f"the job itself fails: status {plain.status}, {plain.errors[-300:]}")
@@ -92,7 +92,7 @@ def examine(subject, place):
         run = counted_run(subject, place, images, result, way)
         compare(way, plain, run, subject, result)
     if not subject.counted:
-        compare("copied", plain, place.shell(subject.job, copies), subject, result)
+        compare("copied", plain, work(subject, place, copies), subject, result)
     if subject.measured:
         measure(subject, place, copies, plain, result)
     return result
@@ -107,10 +107,10 @@ def prepare(subject, place):
     if subject.build:
         place.folder("build")
         script = f"cd $BUILD\n{subject.build}"
-        run = place.shell("set -e\n" + script)
+        run = place.shell("set -e\n" + script, subject.patience)
         if run.status != 0:
             raise Failed(f"the build fails: {run.errors[-500:]}")
-    run = place.shell(f"for image in {' '.join(subject.images)}; do realpath -e $image; done")
+    run = place.shell(f"for image in {' '.join(subject.images)}; do realpath -e $image; done", subject.patience)
     if run.errors:
         raise Failed(f"not there: {run.errors.strip()}; packages: {' '.join(subject.packages)}")
     return [Path(line) for line in run.output.splitlines()]
@@ -138,13 +138,18 @@ def instrument(originals, place, result, poison):
     return pairs
 
 
+def work(subject, place, copies=(), environment=None, before=()):
+    """The subject's job."""
+    return place.shell(subject.job, subject.patience, copies, environment, before)
+
+
 def counted_run(subject, place, copies, result, way):
     """The job under the runtime that counts."""
     if not subject.counted:
-        return place.shell(subject.job, copies)
+        return work(subject, place, copies)
     counts = place.folder("counts")
     counts.chmod(0o777)
-    run = place.shell(subject.job, copies, {"LD_PRELOAD": place.counter, "COUNT_FILE": f"{counts}/"})
+    run = work(subject, place, copies, {"LD_PRELOAD": place.counter, "COUNT_FILE": f"{counts}/"})
     entries = exits = 0
     files = list(counts.iterdir())
     for file in files:
@@ -165,7 +170,7 @@ def measure(subject, place, copies, plain, result):
     """The job under Tareweight's own runtime."""
     folder = place.path / "run"
     before = [place.tare, "run", "--mpi", subject_mpi(subject), "-o", folder, "--"]
-    run = place.shell(subject.job, copies, before=before)
+    run = work(subject, place, copies, before=before)
     result.times["measured"] = run.seconds
     compare("measured", plain, run, subject, result)
     report = subprocess.run([place.tare, "report", folder, "--format", "json"], capture_output=True, text=True, check=False)

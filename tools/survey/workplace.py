@@ -12,8 +12,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # The exit status where the machine lacks what the survey needs.
 UNAVAILABLE = 69
-# Seconds that a job may take.
-PATIENCE = 900
 
 
 @dataclass(frozen=True)
@@ -55,8 +53,8 @@ class Workplace:
         path.mkdir(parents=True)
         return path
 
-    def shell(self, lines, copies=(), environment=None, before=()):
-        """Runs shell lines in the job's directory, with each copy at the place of its original."""
+    def shell(self, lines, patience, copies=(), environment=None, before=()):
+        """Runs shell lines in the job's directory for so many seconds at most, with each copy at the place of its original."""
         job = self.folder("job")
         job.chmod(0o777)
         script = self.path / "job.sh"
@@ -68,7 +66,7 @@ class Workplace:
         done = subprocess.Popen([*self.namespace, "sh", "-c", inner], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 env=plain_environment(self), start_new_session=True)
         try:
-            output, errors = done.communicate(timeout=PATIENCE)
+            output, errors = done.communicate(timeout=patience)
         except subprocess.TimeoutExpired:
             os.killpg(done.pid, 9)
             output, errors = done.communicate()

@@ -3,10 +3,11 @@
 //! The file is parsed afresh, its moved code is decoded, and every instruction must be the original's, byte by byte
 //! outside of one field whose target is compared instead. Everything that is inserted must stand where it is said to, be
 //! what the probes asked for, and refer to what they asked for; every exit must have its probe, and every jump at an
-//! original entry must land on the moved entry. Where regions are inside of functions, every way through the function
+//! original entry must land on the moved entry. Nothing may lead to where a moved function was but to such an entry. Where regions are inside of functions, every way through the function
 //! must open and close them like brackets. The original's bytes must be there, and what loader and unwinder read of both
 //! files must say the same of the original's code.
 
+mod bodies;
 mod exceptions;
 mod loader;
 pub(crate) mod note;
@@ -32,6 +33,7 @@ use crate::insertion::{Additions, Insertion, Point, Scope, Value};
 use crate::layout::Layout;
 use crate::plan::Moved;
 use crate::points::Slot;
+use bodies::Bodies;
 use loader::Hooks;
 use seen::Seen;
 use walk::Walk;
@@ -234,13 +236,14 @@ pub(crate) fn verify(original: &Image<'_>, program: &Program, bytes: &[u8], clai
     threads::check(original, &written).map_err(|fault| fail("thread-local variables", fault))?;
     let hooks = Hooks::of(original, claims);
     loader::check(original, &written, claims, &hooks).map_err(|fault| fail("what the loader reads", fault))?;
-    originals::check(original, &written, claims, &hooks).map_err(|fault| fail("the original's bytes", fault))?;
+    let bodies = Bodies::of(claims);
+    originals::check(original, &written, claims, (&hooks, &bodies)).map_err(|fault| fail("the original's bytes", fault))?;
     unwinding::check(original, &written, claims).map_err(|fault| fail("the unwind table", fault))?;
     let mut moved = AddressMap::with_capacity_and_hasher(claims.entries.len(), Default::default());
     moved.extend(claims.entries.iter().map(|&(original, _, entry)| (original, entry)));
     additions(&written, claims, &moved).and_then(|()| stubs::check(&written, claims)).map_err(|fault| fail("the probes' own code", fault))?;
     let faults = threads.map_in(&claims.functions, Seen::default, |seen, claim| {
-        let walk = Walk { original, written: &written, program, moved: &moved, claims, claim };
+        let walk = Walk { original, written: &written, program, moved: &moved, bodies: &bodies, claims, claim };
         let checked = springboards(&written, claims, claim)
             .and_then(|()| walk.check(&claim.probed(), true, seen))
             .and_then(|()| claim.clean().map_or(Ok(()), |clean| walk.check(&clean, false, seen)));

@@ -157,6 +157,36 @@ fn the_same_bytes_come_from_every_run_and_number_of_threads() {
     }
 }
 
+/// An analysis that does not know of a way into the middle of a function moves that as if there were none.
+#[test]
+fn a_jump_to_where_a_moved_function_was_is_found() {
+    let bench = Bench::new();
+    let original = std::fs::read(bench.build("shared.c", "-O1", "original")).expect("the program");
+    let image = Image::parse(&original).expect("an image");
+    let sound = Program::analyse(&image).expect("code");
+    let write = |program: &Program| {
+        let selected: Vec<Selection> = (0..program.functions.len()).map(Selection::of).collect();
+        instrument(&image, program, &Request { selected: &selected, threads: Some(Threads::of(1)), ..Request::default() }, &Native)
+    };
+    let output = write(&sound).expect("it can be instrumented");
+    let is_moved = |name: &str| output.refusals.iter().all(|one| one.name != name);
+    let entered: Vec<usize> = (0..sound.functions.len()).filter(|&index| !sound.functions[index].other_entries.is_empty()).collect();
+    let mut found = 0;
+    for index in entered {
+        let mut program = Program::analyse(&image).expect("code");
+        let ways = std::mem::take(&mut program.functions[index].other_entries);
+        let from: Vec<usize> = ways.iter().flat_map(|&way| sound.branching_into(way)).collect();
+        if !is_moved(&sound.functions[index].name) || !from.iter().any(|&one| is_moved(&sound.functions[one].name)) {
+            continue;
+        }
+        let Err(RewriteError::Check { function, what, .. }) = write(&program) else { panic!("{} is left", sound.functions[index].name) };
+        assert!(what.contains("where a moved function was"), "{what}");
+        assert!(from.iter().any(|&one| sound.functions[one].name == function), "{function}");
+        found += 1;
+    }
+    assert!(found > 0, "no function is entered in its middle");
+}
+
 /// Our probes with something wrong in their stubs, of which what is expected of the image knows nothing.
 struct Damaged(Additions);
 

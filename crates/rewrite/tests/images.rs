@@ -45,6 +45,32 @@ fn the_rest_of_the_text_is_untouched() {
     assert!(differing <= 5 * output.functions.instrumented, "{differing} bytes of text differ");
 }
 
+/// As Go's linker writes it: the section of the build id stands outside of the segment of notes.
+#[test]
+fn a_note_that_no_segment_tells_of_stays_where_it_is() {
+    let bench = Bench::new();
+    // A long one leaves room for program headers.
+    let original = bench.build("control.c", &format!("-O2 -Wl,--build-id=0x{}", "5a".repeat(300)), "original");
+    let mut data = std::fs::read(&original).expect("the program");
+    let outcome = bench.run(&original);
+    let (table, outside) = {
+        let image = Image::parse(&data).expect("an image");
+        let tag = image.section(".note.ABI-tag").expect("a note");
+        let holder = image.segments().iter().find(|one| one.kind == 4 && one.offset < tag.offset && tag.offset < one.offset + one.file_size);
+        let holder = holder.expect("a segment with two notes");
+        let index = image.segments().iter().position(|one| one == holder).expect("it is among them");
+        (usize::try_from(image.segment_table()).expect("small") + 56 * index, (tag.offset - holder.offset, tag.address, tag.size))
+    };
+    for size_at in [32, 40] {
+        data[table + size_at..table + size_at + 8].copy_from_slice(&outside.0.to_le_bytes());
+    }
+    std::fs::write(&original, &data).expect("room for the program");
+    let (copy, output) = bench.instrument(&original, "copy", Levels::FUNCTION, false);
+    let (before, after) = (Image::parse(&data).expect("an image"), Image::parse(&output.bytes).expect("an image"));
+    assert_eq!(after.bytes_at(outside.1, outside.2), before.bytes_at(outside.1, outside.2));
+    assert_eq!(bench.run(&copy), outcome);
+}
+
 #[test]
 fn search_paths_name_the_directory_of_the_original() {
     let bench = Bench::new();

@@ -175,7 +175,7 @@ fn frame_index(layout: &Layout, offset: u64) -> Segment {
     }
 }
 
-/// `.interp` and notes that stand behind the program headers, and where the room ends that is free without them.
+/// `.interp` and notes that stand behind the program headers and of which these tell, and where the room ends that is free without them.
 fn movable(image: &Image<'_>, table_end: u64) -> Option<(Range<u64>, u64)> {
     let mut sections: Vec<_> = image
         .sections()
@@ -183,7 +183,14 @@ fn movable(image: &Image<'_>, table_end: u64) -> Option<(Range<u64>, u64)> {
         .filter(|section| section.is_loaded() && !section.is_empty_in_file() && section.offset + section.size > table_end)
         .collect();
     sections.sort_by_key(|section| section.offset);
-    let is_movable = |section: &&&tare_image::Section<'_>| section.name == ".interp" || section.kind == SHT_NOTE;
+    // Go's linker leaves a note out of the segment of notes: nothing would say where that has moved to.
+    let is_movable = |section: &&&tare_image::Section<'_>| {
+        let is_told = |segment: &Segment| {
+            let range = segment.offset..segment.offset + segment.file_size;
+            matches!(segment.kind, PT_INTERP | PT_NOTE | PT_GNU_PROPERTY) && range.contains(&section.offset)
+        };
+        (section.name == ".interp" || section.kind == SHT_NOTE) && image.segments().iter().any(is_told)
+    };
     let block: Vec<_> = sections.iter().take_while(is_movable).collect();
     let (first, last, block_length) = (block.first()?, block.last()?, block.len());
     let block = first.offset..last.offset + last.size;

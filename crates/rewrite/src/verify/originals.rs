@@ -8,6 +8,7 @@ use std::ops::Range;
 use tare_code::ENDBR64;
 use tare_image::{Image, Section, Segment};
 
+use super::bodies::Bodies;
 use super::loader::Hooks;
 use super::{Claims, Fault, is_lead};
 use crate::elf::{PT_GNU_PROPERTY, PT_INTERP, PT_NOTE, SEGMENT_SIZE};
@@ -19,22 +20,22 @@ const SHT_PROGBITS: u32 = 1;
 const TRAP: u8 = 0xcc;
 
 /// Checks everything that is loaded, and sections of other bytes, as of debug information.
-pub(super) fn check(original: &Image<'_>, written: &Image<'_>, claims: &Claims<'_>, hooks: &Hooks) -> Result<(), Fault> {
+pub(super) fn check(original: &Image<'_>, written: &Image<'_>, claims: &Claims<'_>, (hooks, bodies): (&Hooks, &Bodies)) -> Result<(), Fault> {
     let mut meant = jumps(written, claims);
-    let traps = if claims.poison { bodies(claims) } else { Vec::new() };
+    let traps = if claims.poison { bodies.ranges() } else { &[] };
     let is_meant_by = |meant: &[Range<u64>], address: u64| {
         let behind = meant.partition_point(|one| one.start <= address);
         behind.checked_sub(1).and_then(|last| meant.get(last)).is_some_and(|one| one.contains(&address))
     };
     meant.sort_by_key(|one| one.start);
-    for body in &traps {
+    for body in traps {
         let bytes = written.bytes_at(body.start, body.end - body.start).unwrap_or_default();
         let other = (body.start..).zip(bytes).find(|&(address, &byte)| byte != TRAP && !is_meant_by(&meant, address));
         if let Some((address, _)) = other {
             return Err(Fault::new(address, "no trap stands where nothing should run any more"));
         }
     }
-    meant.extend(traps);
+    meant.extend_from_slice(traps);
     meant.extend(headers(original, written));
     meant.extend(hooks.places());
     meant.sort_by_key(|one| one.start);
@@ -91,12 +92,6 @@ fn jumps(written: &Image<'_>, claims: &Claims<'_>) -> Vec<Range<u64>> {
         }
     }
     found
-}
-
-/// Where moved functions were.
-fn bodies(claims: &Claims<'_>) -> Vec<Range<u64>> {
-    let fragments = claims.functions.iter().flat_map(|one| &one.moved.probed.fragments);
-    fragments.map(|fragment| fragment.original.clone()).collect()
 }
 
 /// Link addresses of what changes of the headers, where they are loaded: fields, and the table of segments with what made room for it.

@@ -9,6 +9,7 @@ use tare_image::Image;
 use crate::addresses::AddressMap;
 use crate::insertion::{Point, Value};
 use crate::points::Slot;
+use crate::verify::bodies::Bodies;
 use crate::verify::seen::{Labels, Seen};
 use crate::verify::{Claim, Claims, Copy, Fault, Fragment, Site, Table, address_of, exceptions, regions, relative, rows, unwinding};
 
@@ -19,6 +20,7 @@ pub(crate) struct Walk<'a, 'data> {
     pub(crate) program: &'a Program,
     /// Original and moved entries of all functions.
     pub(crate) moved: &'a AddressMap,
+    pub(crate) bodies: &'a Bodies,
     pub(crate) claims: &'a Claims<'a>,
     pub(crate) claim: &'a Claim<'a>,
 }

@@ -52,8 +52,7 @@ impl Place<'_, '_> {
         if !is_call {
             return self.target(seen, at, target, copied);
         }
-        let expected = self.walk.moved.get(&target).copied().unwrap_or(target);
-        if copied == expected { Ok(()) } else { Err(Fault::new(at, "a call goes elsewhere than the original's")) }
+        self.outwards(at, (target, copied), "a call goes elsewhere than the original's")
     }
 
     /// A branch or call, most often one whose size or form changed.
@@ -136,7 +135,16 @@ impl Place<'_, '_> {
             seen.branches.push((at, original, copied));
             return Ok(());
         }
-        let expected = self.walk.moved.get(&original).copied().unwrap_or(original);
-        if copied == expected { Ok(()) } else { Err(Fault::new(at, "a jump goes elsewhere than the original's")) }
+        self.outwards(at, (original, copied), "a jump goes elsewhere than the original's")
+    }
+
+    /// What leaves the function goes to the moved entry of another one, or to code that was not moved.
+    fn outwards(&self, at: u64, (original, copied): (u64, u64), elsewhere: &'static str) -> Result<(), Fault> {
+        let moved = self.walk.moved.get(&original);
+        if copied != moved.copied().unwrap_or(original) {
+            return Err(Fault::new(at, elsewhere));
+        }
+        let is_left = moved.is_none() && self.walk.bodies.are_run_from(original);
+        if is_left { Err(Fault::new(at, "it leads to where a moved function was, and to no entry of it")) } else { Ok(()) }
     }
 }
