@@ -1,6 +1,7 @@
 """One subject, tried: its images instrumented, its job run in each way, the runs held against each other."""
 
 import collections
+import csv
 import difflib
 import json
 import re
@@ -173,12 +174,14 @@ def measure(subject, place, copies, plain, result):
     run = work(subject, place, copies, before=before)
     result.times["measured"] = run.seconds
     compare("measured", plain, run, subject, result)
-    report = subprocess.run([place.tare, "report", folder, "--format", "json"], capture_output=True, text=True, check=False)
+    # Row by row: a run of many processes with a hundred thousand call paths each is more than memory holds at once.
+    errors = place.path / "errors"
+    words = [place.tare, "report", folder, "--format", "csv"]
+    with errors.open("w") as file, subprocess.Popen(words, stdout=subprocess.PIPE, stderr=file, text=True) as report:
+        result.calls = sum(int(row["calls"] or 0) for row in csv.DictReader(report.stdout))
     if report.returncode != 0:
-        result.faults.append(f"no report: {report.stderr.strip()}")
-        return
-    result.calls = sum(node["calls"] for node in json.loads(report.stdout)["nodes"])
-    if result.calls == 0:
+        result.faults.append(f"no report: {errors.read_text().strip()}")
+    elif result.calls == 0:
         result.faults.append("measured: no call was seen")
 
 

@@ -101,3 +101,21 @@ fn loops_iterations_and_call_sites_are_counted_to_the_last_one() {
     assert_eq!((count("loop", "loop 1 of away"), count("iteration", "iteration of loop 1 of away")), (1, 3), "{calls:?}");
     assert_eq!((count("call site", "call 1 of jump in away"), count("function", "jump")), (3, 3), "{calls:?}");
 }
+
+/// By its stack pointer the runtime knows again which region ends: arguments that were pushed for a call are off the stack where its
+/// exception lands.
+#[test]
+fn calls_with_pushed_arguments_end_where_their_exceptions_land() {
+    let place = Place::new();
+    compile_c("crates/rewrite/tests/programs/pushed.cpp", place.path(), &["-lstdc++"]);
+    let levels = ["pushed", "-o", "copy", "--preset", "all", "--levels", "functions,loops,iterations,callsites"];
+    let done = place.tare().arg("instrument").args(levels).output().expect("tare can be started");
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let output = place.tare().args(["run", "-o", "run", "--", "./copy"]).output().expect("tare can be started");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report = place.report().0;
+    let nodes = report["nodes"].as_array().expect("nodes");
+    let region = |node: &serde_json::Value| &report["regions"][usize::try_from(node["region"].as_u64().expect("an index")).expect("small")];
+    assert!(nodes.iter().filter(|node| region(node)["kind"] == "call site").count() > 5);
+    assert_eq!(report["locations"][0]["lost"], 0, "an exit has met no entry");
+}

@@ -30,6 +30,8 @@ pub enum CfiOp {
     DefCfaOffset(i64),
     /// The CFA is computed.
     DefCfaExpression,
+    /// So many bytes of arguments are on the stack, which a landing pad finds taken off (`DW_CFA_GNU_args_size`).
+    ArgumentsSize(u64),
     /// Pushes the row.
     RememberState,
     /// Pops the row.
@@ -86,7 +88,8 @@ impl<'data> CfiInstructions<'data> {
             0x03 => CfiOp::Advance(u64::from(cursor.u16()?)),
             0x04 => CfiOp::Advance(u64::from(cursor.u32()?)),
             0x1d => CfiOp::Advance(cursor.u64()?),
-            0x06 | 0x08 | 0x2e => cursor.uleb().map(|_| CfiOp::Other)?,
+            0x2e => CfiOp::ArgumentsSize(cursor.uleb()?),
+            0x06 | 0x08 => cursor.uleb().map(|_| CfiOp::Other)?,
             0x05 | 0x09 | 0x14 | 0x2f => cursor.uleb().and_then(|_| cursor.uleb()).map(|_| CfiOp::Other)?,
             0x11 | 0x15 => cursor.uleb().and_then(|_| cursor.sleb()).map(|_| CfiOp::Other)?,
             UNDEFINED => CfiOp::Undefined(cursor.uleb()?),
@@ -152,10 +155,12 @@ impl Cfa {
     }
 }
 
-/// Rows of the unwind table, as far as the CFA goes.
+/// Rows of the unwind table, as far as the CFA goes, and arguments on the stack.
 #[derive(Clone, Debug, Default)]
 pub struct CfaRows {
     rows: Vec<(u64, Cfa)>,
+    /// From which addresses on so many bytes of arguments are on the stack.
+    arguments: Vec<(u64, u64)>,
 }
 
 impl CfaRows {
@@ -164,6 +169,13 @@ impl CfaRows {
     pub fn at(&self, address: u64) -> Option<Cfa> {
         let behind = self.rows.partition_point(|row| row.0 <= address);
         self.rows.get(behind.checked_sub(1)?).map(|row| row.1)
+    }
+
+    /// Bytes of arguments that the unwinder takes off the stack when it lands in a function by a call at an address.
+    #[must_use]
+    pub fn arguments_at(&self, address: u64) -> u64 {
+        let behind = self.arguments.partition_point(|row| row.0 <= address);
+        behind.checked_sub(1).and_then(|last| self.arguments.get(last)).map_or(0, |row| row.1)
     }
 
     /// First addresses of the rows and their CFA, in order.
@@ -179,18 +191,21 @@ impl CfaRows {
             state.apply(instruction.op);
         }
         let mut rows = Vec::with_capacity(own.len() / 2 + 1);
+        let mut arguments = Vec::new();
         let mut address = range.start;
         let mut instructions = CfiInstructions::new(own, data);
         for instruction in instructions.by_ref() {
-            if let CfiOp::Advance(units) = instruction.op {
-                push(&mut rows, address, state.cfa);
-                address = address.saturating_add(units.saturating_mul(code));
-            } else {
-                state.apply(instruction.op);
+            match instruction.op {
+                CfiOp::Advance(units) => {
+                    push(&mut rows, address, state.cfa);
+                    address = address.saturating_add(units.saturating_mul(code));
+                }
+                CfiOp::ArgumentsSize(size) => arguments.push((address, size)),
+                op => state.apply(op),
             }
         }
         push(&mut rows, address, if instructions.is_damaged() { Cfa::Expression } else { state.cfa });
-        Self { rows }
+        Self { rows, arguments }
     }
 }
 

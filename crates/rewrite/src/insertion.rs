@@ -71,6 +71,8 @@ pub struct Place {
     pub level: u8,
     /// Whether the function has anything on the stack but its return address, inside of a body.
     pub has_frame: bool,
+    /// Bytes by which the stack pointer is higher here than where the region begins: arguments of a call that an exception has ended.
+    pub raised: u32,
     /// Whether the function may go on in its clean copy from here.
     pub has_clean_copy: bool,
     /// Whether the call is a jump that does not come back here.

@@ -121,7 +121,7 @@ fn fixed(bytes: &'static [u8], fields: &'static [Field]) -> Insertion {
 /// where flags are alive.
 fn region_site(stub: usize, place: &Place) -> Insertion {
     const WORD: u32 = 8;
-    let step = region_step(place.level, place.has_frame);
+    let step = region_step(place.level, place.has_frame) + place.raised;
     let first = if place.flags_are_dead { step } else { step - WORD };
     let mut bytes = Vec::with_capacity(28);
     lea(&mut bytes, first.cast_signed().wrapping_neg());

@@ -182,6 +182,7 @@ fn function_points(points: &mut Points, function: &Function, body: &Body, has_cl
         is_mid_body: false,
         level: 0,
         has_frame: false,
+        raised: 0,
         has_clean_copy: has_clean_copy && point == Point::FunctionEnter,
         is_tail_call: false,
     };

@@ -42,6 +42,26 @@ fn loops_of_every_kind_are_counted() {
     }
 }
 
+/// Where an exception lands, the arguments that were pushed for the call are off the stack again.
+#[test]
+fn calls_with_pushed_arguments_end_where_their_exceptions_land() {
+    for flags in ["-O0", "-O2", "-O2 -fno-omit-frame-pointer -no-pie", "-Os", "clang++ -O2"] {
+        let bench = Bench::new();
+        let original = bench.build("pushed.cpp", flags, "original");
+        let (copy, output) = bench.instrument(&original, "copy", Levels::ALL, true);
+        // Clang does not say how much it has reserved for arguments in a frame like that of `framed`: its loop may leave the stack pointer lower.
+        let refused: Vec<Scope> = output.refused_sites.iter().map(|site| site.scope).collect();
+        assert_eq!(refused, if flags.starts_with("clang") { vec![Scope::Loop(0)] } else { vec![] }, "{flags}");
+        let (outcome, counts) = bench.count(&copy);
+        assert_eq!(outcome, bench.run(&original), "{flags}");
+        let regions = regions(&output.bytes);
+        let callee = |count: (&u32, &Count)| (&regions[usize::try_from(*count.0).expect("small") - 1], *count.1);
+        for (region, count) in counts.iter().map(callee).filter(|(region, _)| region.kind != RegionKind::Function) {
+            assert!(count.entries == count.exits || region.name.contains("__cxa_throw"), "{flags}: {region:?} {count:?}");
+        }
+    }
+}
+
 #[test]
 fn iterations_of_nested_loops_are_counted() {
     let bench = Bench::new();

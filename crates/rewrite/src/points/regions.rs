@@ -121,7 +121,7 @@ impl Flowing<'_, '_> {
 }
 
 const fn is_call_site(flow: Flow) -> bool {
-    matches!(flow, Flow::Call { .. } | Flow::IndirectCall) || is_tail_call(flow)
+    stack::is_call(flow) || is_tail_call(flow)
 }
 
 const fn is_tail_call(flow: Flow) -> bool {
@@ -136,6 +136,7 @@ struct Finder<'a, 'data> {
     flow: &'a Flowing<'a, 'data>,
     refused: &'a HashMap<Scope, SiteReason>,
     flags: Flags<'a, 'data>,
+    rows: stack::Rows<'a, 'data>,
     /// Numbers of the measured loops around each block, the outermost first.
     around: Vec<Vec<usize>>,
     /// For each loop: open regions when it is entered, itself included, and its regions.
@@ -157,6 +158,7 @@ impl<'a, 'data> Finder<'a, 'data> {
             flow,
             refused,
             flags: Flags::new(flow.image),
+            rows: stack::Rows::new(flow.image),
             around: vec![Vec::new(); flow.cfg.blocks.len()],
             nesting: vec![Nesting::default(); flow.loops.len()],
             points,
@@ -235,7 +237,7 @@ impl<'a, 'data> Finder<'a, 'data> {
                 Flow::Call { target, .. } | Flow::TailCall { target } | Flow::BranchTailCall { target } => Some(target),
                 _ => None,
             };
-            let is_call = matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall);
+            let is_call = stack::is_call(one.flow);
             let reason = if level > MOST_OPEN_REGIONS {
                 Some(SiteReason::Depth)
             } else if flow.program.comes_back_twice(flow.image, one) {
@@ -344,14 +346,19 @@ impl<'a, 'data> Finder<'a, 'data> {
         let flow = self.flow;
         let Some(block) = flow.cfg.blocks.get(from).filter(|block| !block.landing_pads.is_empty()) else { return };
         for one in flow.body.instructions.get(block.instructions.clone()).unwrap_or_default() {
-            if !matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall) {
+            if !stack::is_call(one.flow) {
                 continue;
             }
             let Some(pad) = flow.landing_of(one) else { continue };
             let Some(to) = self.block_at(pad) else { continue };
             let dead = self.flags.are_dead_at(pad);
             let mut events: Vec<(u32, Place)> = Vec::new();
-            events.extend(calls.get(&one.address).map(|&(region, place)| (region, Place { flags_are_dead: dead, ..place })));
+            if let Some(&(region, place)) = calls.get(&one.address) {
+                match self.rows.arguments_at(one.address) {
+                    Some(size) => events.push((region, Place { flags_are_dead: dead, raised: u32::from(size), ..place })),
+                    None => self.faults.push((place.scope, SiteReason::StackPointer)),
+                }
+            }
             events.extend(self.events(Some(from), Some(to), Some(pad)));
             if !events.is_empty() {
                 let number = self.points.arrive(pad, &events);
@@ -396,5 +403,16 @@ impl<'a, 'data> Finder<'a, 'data> {
 }
 
 const fn mid_body(point: Point, scope: Scope, address: u64) -> Place {
-    Place { point, scope, address, flags_are_dead: true, is_mid_body: true, level: 0, has_frame: false, has_clean_copy: false, is_tail_call: false }
+    Place {
+        point,
+        scope,
+        address,
+        flags_are_dead: true,
+        is_mid_body: true,
+        level: 0,
+        has_frame: false,
+        raised: 0,
+        has_clean_copy: false,
+        is_tail_call: false,
+    }
 }

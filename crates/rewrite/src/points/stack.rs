@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use iced_x86::{Decoder, DecoderOptions, Instruction as Decoded, Mnemonic, OpKind, Register};
 use tare_code::{Body, Cfg, Flow, Loop};
 use tare_format::probe::MOST_OPEN_REGIONS_WITHOUT_FRAME;
-use tare_image::{Cfa, CfaRows, Image};
+use tare_image::{Cfa, CfaRows, Fde, Image};
 
 use super::{Placed, Region};
 use crate::insertion::Scope;
@@ -16,8 +16,6 @@ use crate::reason::SiteReason;
 
 /// DWARF number of the stack pointer.
 const RSP: u64 = 7;
-/// `DW_CFA_GNU_args_size`: landing pads find the stack pointer elsewhere than the call left it.
-const ARGUMENTS_SIZE: u8 = 0x2e;
 
 /// The regions whose stack pointer may differ between their places.
 pub(super) fn uneven(
@@ -26,12 +24,12 @@ pub(super) fn uneven(
     placed: &mut [Placed],
     regions: &[Region],
 ) -> Vec<(Scope, SiteReason)> {
-    let mut rows = Rows { image, known: HashMap::new() };
+    let mut rows = Rows::new(image);
     let mut seen: Vec<Option<Row>> = vec![None; regions.len()];
     let mut faults = Vec::new();
     let mut open = Vec::new();
     for one in placed.iter_mut().filter(|one| one.place.is_mid_body) {
-        let row = rows.row_at(one.at);
+        let row = rows.row_at(one.at).lowered_by(one.place.raised);
         let Some(first) = seen.get_mut(one.region as usize) else { continue };
         let scope = one.place.scope;
         one.place.has_frame = row.has_frame();
@@ -41,20 +39,15 @@ pub(super) fn uneven(
             faults.push((loop_of(scope), SiteReason::StackPointer));
         } else if !is_leaf(body) && !one.place.has_frame && one.place.level > MOST_OPEN_REGIONS_WITHOUT_FRAME {
             faults.push((loop_of(scope), SiteReason::DepthWithoutFrame));
-        } else if first.is_none() && matches!(row, Row::Elsewhere | Row::Unknown) {
-            open.push(scope);
+        } else if let (None, Row::Elsewhere | Row::Unknown, Scope::Loop(number) | Scope::Iteration(number)) = (*first, row, scope) {
+            open.push(number);
         }
         *first = first.or(Some(row));
     }
-    for scope in open {
-        let is_even = match scope {
-            Scope::Loop(number) | Scope::Iteration(number) => {
-                loops.get(number as usize).is_some_and(|one| is_even_in(image, body, cfg, one).is_some())
-            }
-            _ => !rows.has_arguments_size(),
-        };
+    for number in open {
+        let is_even = loops.get(number as usize).is_some_and(|one| is_even_in(&mut rows, body, cfg, one).is_some());
         if !is_even {
-            faults.push((loop_of(scope), SiteReason::StackPointer));
+            faults.push((Scope::Loop(number), SiteReason::StackPointer));
         }
     }
     faults
@@ -62,7 +55,12 @@ pub(super) fn uneven(
 
 /// Whether a function calls nothing.
 pub(super) fn is_leaf(body: &Body) -> bool {
-    !body.instructions.iter().any(|one| matches!(one.flow, Flow::Call { .. } | Flow::IndirectCall))
+    !body.instructions.iter().any(|one| is_call(one.flow))
+}
+
+/// Whether control comes back from where it goes.
+pub(super) const fn is_call(flow: Flow) -> bool {
+    matches!(flow, Flow::Call { .. } | Flow::IndirectCall)
 }
 
 /// An iteration and its loop are refused together.
@@ -74,7 +72,7 @@ pub(super) const fn loop_of(scope: Scope) -> Scope {
 }
 
 /// Unwind rows of a function's parts.
-struct Rows<'a, 'data> {
+pub(super) struct Rows<'a, 'data> {
     image: &'a Image<'data>,
     known: HashMap<u64, CfaRows>,
 }
@@ -93,6 +91,14 @@ enum Row {
 }
 
 impl Row {
+    /// The row where the stack pointer is so many bytes lower.
+    fn lowered_by(self, bytes: u32) -> Self {
+        match self {
+            Self::Above(offset) => Self::Above(offset + i64::from(bytes)),
+            other => other,
+        }
+    }
+
     /// Whether there is more on the stack than the return address.
     const fn has_frame(self) -> bool {
         match self {
@@ -103,11 +109,14 @@ impl Row {
     }
 }
 
-impl Rows<'_, '_> {
+impl<'a, 'data> Rows<'a, 'data> {
+    pub(super) fn new(image: &'a Image<'data>) -> Self {
+        Self { image, known: HashMap::new() }
+    }
+
     fn row_at(&mut self, address: u64) -> Row {
         let Some(fde) = self.image.fde_at(address) else { return Row::Unknown };
-        let rows = self.known.entry(fde.range.start).or_insert_with(|| fde.cfa_rows());
-        match rows.at(address) {
+        match self.of(fde).at(address) {
             Some(Cfa::Register { register: RSP, offset }) => Row::Above(offset),
             Some(Cfa::Expression) if fde.cie_cfi().chain(fde.cfi()).any(|one| uses_stack_pointer(one.bytes)) => Row::Unclear,
             Some(_) => Row::Elsewhere,
@@ -115,9 +124,13 @@ impl Rows<'_, '_> {
         }
     }
 
-    fn has_arguments_size(&self) -> bool {
-        let fdes = self.known.keys().filter_map(|&start| self.image.fde_at(start));
-        { fdes }.any(|fde| fde.cfi().any(|one| one.bytes.first() == Some(&ARGUMENTS_SIZE)))
+    /// Bytes of arguments that are off the stack where an exception out of a call lands; `None` where so many cannot be.
+    pub(super) fn arguments_at(&mut self, call: u64) -> Option<u16> {
+        self.image.fde_at(call).map_or(Some(0), |fde| u16::try_from(self.of(fde).arguments_at(call)).ok())
+    }
+
+    fn of(&mut self, fde: &Fde<'_>) -> &CfaRows {
+        self.known.entry(fde.range.start).or_insert_with(|| fde.cfa_rows())
     }
 }
 
@@ -128,20 +141,27 @@ fn uses_stack_pointer(instruction: &[u8]) -> bool {
 }
 
 /// Follows the stack pointer through a loop; `None` where it may differ at its begins and ends.
-fn is_even_in(image: &Image<'_>, body: &Body, cfg: &Cfg, one: &Loop) -> Option<()> {
+fn is_even_in(rows: &mut Rows<'_, '_>, body: &Body, cfg: &Cfg, one: &Loop) -> Option<()> {
     let header = *one.blocks.first()?;
     let mut distances: HashMap<usize, i64> = HashMap::from([(header, 0)]);
     let mut todo = vec![header];
     while let Some(block) = todo.pop() {
         let own = cfg.blocks.get(block)?;
         let mut distance = *distances.get(&block)?;
+        // Where exceptions out of its calls land.
+        let mut landed = None;
         for instruction in body.instructions.get(own.instructions.clone())? {
-            distance += moved_by(image, instruction.address, instruction.length)?;
+            distance += moved_by(rows.image, instruction.address, instruction.length)?;
+            if !own.landing_pads.is_empty() && is_call(instruction.flow) {
+                let here = distance + i64::from(rows.arguments_at(instruction.address)?);
+                if landed.replace(here).is_some_and(|before| before != here) {
+                    return None;
+                }
+            }
         }
-        if !own.landing_pads.is_empty() && distance != *distances.get(&block)? {
-            return None;
-        }
-        for next in own.next() {
+        let behind = own.successors.iter().map(|&next| (next, Some(distance)));
+        for (next, distance) in behind.chain(own.landing_pads.iter().map(|&pad| (pad, landed))) {
+            let distance = distance?;
             if !one.contains(next) {
                 if distance != 0 {
                     return None;
