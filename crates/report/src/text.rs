@@ -285,8 +285,8 @@ impl Text<'_> {
         let unit = Unit::for_largest(largest);
         let cells = |cell: &dyn Fn(&RegionRow) -> String| shown.iter().map(cell).collect::<Vec<_>>();
         let names = cells(&|row| match &row.place {
-            Some(place) if self.is_full => format!("{}  {place}", row.name),
-            _ => row.name.clone(),
+            Some(place) => format!("{}  {place}", row.name),
+            None => row.name.clone(),
         });
         let names = Column::new(format!("Region, {}", unit.unit.name(glyphs)), Align::Left, 0, names);
         let mut columns = vec![Column::new(self.read_as(), Align::Point, 1, cells(&|row| unit.plain(row.measured_s, glyphs)))];
