@@ -31,6 +31,10 @@ impl Bodies {
     /// Whether control that comes to an address runs what a moved function has left. Not where a part begins that is no entry: compilers
     /// branch to what is behind their own part, where they know that nothing comes, and there stands that of another function.
     pub(super) fn are_run_from(&self, address: u64) -> bool {
+        // Most often it is an entry of the PLT, in front of all of them.
+        if self.ranges.first().is_none_or(|first| address <= first.start) {
+            return false;
+        }
         let behind = self.ranges.partition_point(|range| range.start < address);
         let holder = behind.checked_sub(1).and_then(|last| self.ranges.get(last));
         holder.is_some_and(|range| range.contains(&address)) && !self.entries.contains(&address)
