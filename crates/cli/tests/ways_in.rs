@@ -112,26 +112,43 @@ fn hooks_in_plugins_that_come_and_go_and_in_children_keep_their_names() {
 fn rewritten_plugins_are_measured_by_path_and_by_bare_name_unless_their_host_looks_elsewhere() {
     for (options, words, calls) in [("", "", 100), ("", " bare", 100), (" -Wl,--enable-new-dtags,-rpath,copies", " bare", 0)] {
         let place = Place::new();
-        let copies = place.path().join("copies");
-        fs::create_dir(&copies).expect("a directory");
-        for number in 1..=2 {
-            build(&place, &format!("gcc -O1 -g -fPIC -shared -DNAME=work_{number} -o plugin{number}.so {PROGRAMS}/plugin.c"));
-            let (plugin, copy) = (format!("plugin{number}.so"), copies.join(format!("plugin{number}.so")));
-            let output = place.tare().args(["instrument", &plugin, "-o"]).arg(&copy).output().expect("tare");
-            assert!(output.status.success(), "{}", text(&output.stderr));
-            fs::copy(&copy, place.path().join(plugin)).expect("by path it is the copy as well");
-        }
+        rewritten_plugins(&place);
         build(&place, &format!("gcc -O1 -g{options} -o host {PROGRAMS}/plugin_host.c"));
         let line = format!("LD_LIBRARY_PATH=copies exec ./host{words}");
         let output = place.tare().args(["run", "-o", "run", "--", "sh", "-c", &line]).output().expect("tare");
         assert_eq!(text(&output.stdout), "done\n", "{}", text(&output.stderr));
-        let report = place.report();
-        let of = |name: &str| {
-            let is_of = |node: &&serde_json::Value| report.0["regions"][node["region"].as_u64().expect("an index") as usize]["name"] == name;
-            report.nodes().iter().filter(is_of).map(|node| node["calls"].as_u64().expect("a number")).sum::<u64>()
-        };
-        assert_eq!((of("work_1"), of("work_2")), (calls, calls), "{options}{words}");
+        assert_eq!((calls_of(&place, "work_1"), calls_of(&place, "work_2")), (calls, calls), "{options}{words}");
     }
+}
+
+#[test]
+fn plugins_that_threads_open_and_close_at_once_lose_no_call_wherever_they_come_to_be() {
+    let place = Place::new();
+    rewritten_plugins(&place);
+    build(&place, &format!("gcc -O1 -g -pthread -o host {PROGRAMS}/plugin_storm.c"));
+    let output = place.tare().args(["run", "-o", "run", "--", "./host"]).output().expect("tare");
+    assert_eq!(text(&output.stdout), "done\n", "{}", text(&output.stderr));
+    assert_eq!((calls_of(&place, "work_1"), calls_of(&place, "work_2")), (3000 + 1000, 3000));
+}
+
+/// Two plugins in the place whose copies are instrumented, in their place and in the directory `copies`.
+fn rewritten_plugins(place: &Place) {
+    let copies = place.path().join("copies");
+    fs::create_dir(&copies).expect("a directory");
+    for number in 1..=2 {
+        build(place, &format!("gcc -O1 -g -fPIC -shared -DNAME=work_{number} -o plugin{number}.so {PROGRAMS}/plugin.c"));
+        let (plugin, copy) = (format!("plugin{number}.so"), copies.join(format!("plugin{number}.so")));
+        let output = place.tare().args(["instrument", &plugin, "-o"]).arg(&copy).output().expect("tare");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        fs::copy(&copy, place.path().join(plugin)).expect("by path it is the copy as well");
+    }
+}
+
+/// Calls of a function in all its nodes.
+fn calls_of(place: &Place, name: &str) -> u64 {
+    let report = place.report();
+    let is_of = |node: &&serde_json::Value| report.0["regions"][node["region"].as_u64().expect("an index") as usize]["name"] == name;
+    report.nodes().iter().filter(is_of).map(|node| node["calls"].as_u64().expect("a number")).sum()
 }
 
 /// The blocks of a language in the page on this.

@@ -200,7 +200,7 @@ record! {
         0 id_base: u32,
         /// Regions of the image.
         4 regions: u32,
-        /// Load bias.
+        /// Load bias, where it was loaded first.
         8 bias: u64,
         /// Identity of its description, `<hex>.regions` in the run directory; zeros for the regions of [`crate::names`].
         16 identity: [u8; 16],

@@ -7,6 +7,7 @@
 use crate::arena::{Arena, PAGE};
 use crate::draft::Draft;
 use crate::live::{LiveHeader, LiveImage};
+use crate::loaded;
 use crate::names;
 use crate::once::Once;
 use crate::process::{Mode, now};
@@ -109,13 +110,13 @@ pub(crate) fn count_lost_images(number: u32) {
     }
 }
 
-/// Where the ids of an image begin that has been loaded before, at the same place.
-pub(crate) fn known_image(bias: u64, identity: &[u8; 16]) -> Option<u32> {
+/// Where the ids of an image begin that has been loaded before, at whatever place.
+pub(crate) fn known_image(identity: &[u8; 16]) -> Option<u32> {
     let header = header()?;
     let count = (header.images.load(Ordering::Acquire) as usize).min(IMAGES);
     let is_same = |image: &&LiveImage| {
         let bytes = image.identity.each_ref().map(|byte| byte.load(Ordering::Relaxed));
-        bytes == *identity && image.bias.load(Ordering::Relaxed) == bias
+        bytes == *identity
     };
     let found = (0..count).filter_map(image_record).find(is_same)?;
     Some(found.id_base.load(Ordering::Relaxed))
@@ -132,6 +133,12 @@ fn image_record(index: usize) -> Option<&'static LiveImage> {
 
 /// Enters an image into the header's table. Says whether there was room.
 pub(crate) fn record_image(id_base: u32, regions: u32, bias: u64, identity: &[u8; 16]) -> bool {
+    let _signals = sys::SignalsBlocked::new();
+    // One at a time, whichever threads enter images.
+    loaded::while_images_stay(|| record_alone(id_base, regions, bias, identity)).unwrap_or(false)
+}
+
+fn record_alone(id_base: u32, regions: u32, bias: u64, identity: &[u8; 16]) -> bool {
     let Some(header) = header() else { return false };
     let index = header.images.load(Ordering::Relaxed) as usize;
     if index >= IMAGES {

@@ -1,4 +1,8 @@
 //! Instrumented images in this process: found by their note, given ids, connected to the probe routines.
+//!
+//! An image is connected where its own slots say so: one that is unmapped and mapped again, maybe at the same place, has none that are
+//! filled. Whatever reads or writes images that another thread may close does so while the dynamic linker lists them, which it
+//! does not while it maps or unmaps one.
 
 use crate::graph_file;
 use crate::loaded;
@@ -38,71 +42,66 @@ struct Image {
     is_program: bool,
 }
 
-struct Found {
-    images: [Option<Image>; MOST],
-    count: usize,
+struct Search<'a> {
     listed: usize,
-    /// Images beyond those that are looked at.
-    beyond: u32,
+    work: &'a mut dyn FnMut(&Image),
 }
 
 /// Remembers whether the program is an instrumented image.
 pub(crate) fn look() {
-    find();
+    each(&mut |_| ());
 }
 
-/// Looks for instrumented images among those that are loaded, and remembers whether the program is one.
-fn find() -> Found {
-    let mut found = Found { images: [None; MOST], count: 0, listed: 0, beyond: 0 };
-    // SAFETY: the callback gets the pointer to `found`, which outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast()) };
-    found
+/// Does something with each instrumented image among those that are loaded, which stay so meanwhile, and remembers whether the program
+/// is one. With signals held back where other threads may run.
+fn each(work: &mut dyn FnMut(&Image)) {
+    let mut search = Search { listed: 0, work };
+    // SAFETY: the callback gets the pointer to `search`, which outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
 }
 
-/// Connects each instrumented image to the graph file, which is created for the first one. Says whether there
-/// was any.
+/// Connects each instrumented image that is not connected yet to the graph file, which is created for the first one. Says whether there
+/// is any.
 pub(crate) fn connect() -> bool {
-    let found = find();
-    let images = found.images.iter().flatten();
-    match settings().mode {
-        Mode::Measure => {
-            let connected = images.filter(|image| connect_one(image)).count();
-            if found.beyond > 0 {
-                graph_file::count_lost_images(found.beyond);
-            }
-            connected > 0
-        }
-        Mode::Clock => found.count > 0 && graph_file::header_or_create().is_some(),
-        Mode::None => false,
-    }
-}
-
-/// Connects the instrumented images that have been loaded since the last time.
-pub(crate) fn connect_new() {
     let _signals = sys::SignalsBlocked::new();
-    if !find().images.iter().flatten().all(is_connected) && connect() && pause::is_paused() {
-        silence(true);
-    }
+    let mut any = false;
+    each(&mut |image| {
+        any |= match settings().mode {
+            Mode::Measure => connect_one(image),
+            Mode::Clock => graph_file::header_or_create().is_some(),
+            Mode::None => false,
+        };
+    });
+    any
 }
 
+/// With the image staying.
 fn is_connected(image: &Image) -> bool {
-    let slots = image.at.wrapping_add_signed(image.note.slots as isize);
-    CONNECTED.iter().any(|known| known.slots.load(Ordering::Relaxed) == slots)
+    let entry = core::ptr::with_exposed_provenance::<AtomicU64>(slots_of(image) + slot_offset::ENTER as usize);
+    // SAFETY: within the slots of an image that stays loaded, aligned.
+    unsafe { &*entry }.load(Ordering::Acquire) != 0
+}
+
+fn slots_of(image: &Image) -> usize {
+    image.at.wrapping_add_signed(image.note.slots as isize)
 }
 
 /// Forgets the slots of images that are gone.
 pub(crate) fn forget_gone() {
-    for slots in CONNECTED.iter().map(|known| &known.slots).filter(|slots| slots.load(Ordering::Relaxed) != 0) {
-        if !loaded::is_loaded(slots.load(Ordering::Relaxed) as u64) {
-            slots.store(0, Ordering::Relaxed);
+    let _signals = sys::SignalsBlocked::new();
+    loaded::while_images_stay(|| {
+        for slots in CONNECTED.iter().map(|known| &known.slots).filter(|slots| slots.load(Ordering::Relaxed) != 0) {
+            if !loaded::is_loaded(slots.load(Ordering::Relaxed) as u64) {
+                slots.store(0, Ordering::Relaxed);
+            }
         }
-    }
+    });
 }
 
 /// Called by the dynamic linker for each image; the first one is the program.
-unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> i32 {
-    // SAFETY: `connect` passes a pointer to a `Found` that nobody else uses meanwhile.
-    let found = unsafe { &mut *found.cast::<Found>() };
+unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> i32 {
+    // SAFETY: `each` passes a pointer to a `Search` that nobody else uses meanwhile.
+    let search = unsafe { &mut *search.cast::<Search<'_>>() };
     // SAFETY: the dynamic linker passes a valid record.
     let info = unsafe { &*info };
     // SAFETY: as many program headers as the record says stand at that address.
@@ -114,20 +113,14 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, found: *
         let (offset, note) = find_note(bytes, if header.p_align == 8 { 8 } else { 4 })?;
         let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
         let end = loaded.map(|header| header.p_vaddr + header.p_memsz).max().unwrap_or(0);
-        Some(Image { note, at: start + offset, bias: info.dlpi_addr, end, is_program: found.listed == 0 })
+        Some(Image { note, at: start + offset, bias: info.dlpi_addr, end, is_program: search.listed == 0 })
     });
-    if found.listed == 0 && image.is_some() {
+    if search.listed == 0 && image.is_some() {
         PROGRAM_IS_IMAGE.store(true, Ordering::Relaxed);
     }
-    found.listed += 1;
-    if image.is_some() {
-        match found.images.get_mut(found.count) {
-            Some(slot) => {
-                *slot = image;
-                found.count += 1;
-            }
-            None => found.beyond += 1,
-        }
+    search.listed += 1;
+    if let Some(image) = image {
+        (search.work)(&image);
     }
     0
 }
@@ -171,34 +164,50 @@ fn find_named<'a>(bytes: &'a [u8], alignment: usize, name: &[u8], wanted: u32) -
     }
 }
 
-/// Gives an image its ids, its description to the run directory, and the routines to its slots.
+/// Gives an image its ids, its description to the run directory, and the routines to its slots. With the image staying.
 fn connect_one(image: &Image) -> bool {
     let note = &image.note;
     let start = image.at.wrapping_add_signed(note.description as isize);
     // SAFETY: the note says where its description is mapped, and how long it is.
     let description = unsafe { memory(start, note.description_length as usize) };
-    let slots = image.at.wrapping_add_signed(note.slots as isize);
+    let slots = slots_of(image);
     if is_connected(image) {
         return true;
     }
     let Some(base) = register(description, note.regions, &note.identity, image.bias) else { return false };
+    know(image, slots, description);
     // SAFETY: the note says where its slots are, in a writable segment; they hold no other word there.
     unsafe { fill_slots(slots, base) };
+    if pause::is_paused() {
+        // SAFETY: as above.
+        unsafe { lead_to(slots, probe::no_routines()) };
+    }
+    true
+}
+
+/// Enters an image among those that are connected. One that was where it is now has gone.
+fn know(image: &Image, slots: usize, description: &[u8]) {
+    let overlaps = |known: &&Connected| {
+        let bias = known.bias.load(Ordering::Relaxed);
+        bias < image.bias + image.end && image.bias < bias + known.end.load(Ordering::Relaxed)
+    };
+    for gone in CONNECTED.iter().filter(|known| known.slots.load(Ordering::Relaxed) != 0).filter(overlaps) {
+        gone.slots.store(0, Ordering::Relaxed);
+    }
     if let Some(free) = CONNECTED.iter().find(|known| known.slots.load(Ordering::Relaxed) == 0) {
         free.bias.store(image.bias, Ordering::Relaxed);
         free.end.store(image.end, Ordering::Relaxed);
         free.is_program.store(image.is_program, Ordering::Relaxed);
-        free.description.0.store(start, Ordering::Relaxed);
+        free.description.0.store(description.as_ptr().expose_provenance(), Ordering::Relaxed);
         free.description.1.store(description.len(), Ordering::Relaxed);
         free.slots.store(slots, Ordering::Release);
     }
-    true
 }
 
 /// Enters a description's regions into the graph file. See [`crate::process::register_pseudo_image`].
 pub(crate) fn register(description: &[u8], regions: u32, identity: &[u8; 16], bias: u64) -> Option<IdBase> {
     graph_file::header_or_create()?;
-    if let Some(base) = graph_file::known_image(bias, identity) {
+    if let Some(base) = graph_file::known_image(identity) {
         return Some(IdBase(base));
     }
     let base = graph_file::reserve_regions(regions)?;
@@ -315,11 +324,14 @@ fn connected(address: u64) -> Option<(&'static Connected, u64)> {
 
 /// Lets the probes of all images do nothing, or what they do otherwise.
 pub(crate) fn silence(is_silent: bool) {
+    let _signals = sys::SignalsBlocked::new();
     let routines = if is_silent { probe::no_routines() } else { probe::routines() };
-    for slots in CONNECTED.iter().map(|known| known.slots.load(Ordering::Relaxed)).filter(|&slots| slots != 0) {
-        // SAFETY: the slots of an image that is loaded.
-        unsafe { lead_to(slots, routines) };
-    }
+    each(&mut |image| {
+        if is_connected(image) {
+            // SAFETY: the slots of an image that stays meanwhile.
+            unsafe { lead_to(slots_of(image), routines) };
+        }
+    });
 }
 
 /// Copies a description to the run directory, under its identity, whole or not at all.

@@ -119,7 +119,7 @@ unsafe extern "C" fn open_and_connect(path: *const c_char, flags: c_int, caller:
     // SAFETY: as the caller vouches.
     let handle = unsafe { real(path, flags) };
     if !handle.is_null() {
-        images::connect_new();
+        images::connect();
     }
     handle
 }

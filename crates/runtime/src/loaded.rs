@@ -18,6 +18,33 @@ pub(crate) struct Loaded {
     pub(crate) has_search_path: bool,
 }
 
+/// Does something while no image comes or goes: the dynamic linker neither lists nor unmaps one meanwhile, whatever thread asks it to.
+/// With signals held back. `None` where it lists none.
+pub(crate) fn while_images_stay<R>(work: impl FnOnce() -> R) -> Option<R> {
+    let mut task = Task { work: Some(work), result: None };
+    // SAFETY: the callback gets the pointer to `task`, of this type, which outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(carry_out(&task)), (&raw mut task).cast()) };
+    task.result
+}
+
+struct Task<F, R> {
+    work: Option<F>,
+    result: Option<R>,
+}
+
+type Visit = unsafe extern "C" fn(*mut libc::dl_phdr_info, usize, *mut c_void) -> i32;
+
+/// What the dynamic linker calls to have a task of this type done.
+fn carry_out<F: FnOnce() -> R, R>(_task: &Task<F, R>) -> Visit {
+    unsafe extern "C" fn visit<F: FnOnce() -> R, R>(_info: *mut libc::dl_phdr_info, _size: usize, task: *mut c_void) -> i32 {
+        // SAFETY: `while_images_stay` passes a pointer to such a task, that nobody else uses meanwhile.
+        let task = unsafe { &mut *task.cast::<Task<F, R>>() };
+        task.result = task.work.take().map(|work| work());
+        1
+    }
+    visit::<F, R>
+}
+
 /// Whether an image holds an address.
 pub(crate) fn is_loaded(address: u64) -> bool {
     image_of(address).is_some()

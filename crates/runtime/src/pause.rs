@@ -40,8 +40,9 @@ pub(crate) fn set(is_to_pause: bool, sp: u64) {
         STATE.store(wanted, Relaxed);
         images::silence(true);
     } else {
-        images::silence(false);
+        // Before, so that an image which another thread opens now is not silenced for good.
         STATE.store(wanted, Relaxed);
+        images::silence(false);
         user::end(region, sp);
     }
 }
