@@ -54,3 +54,42 @@ fn recursion_beyond_the_limit_of_paths_counts_no_time_twice() {
         assert!((path.node.exclusive.cast_unsigned()..=passed).contains(&inclusive), "{}: {inclusive} of {passed}", path.path);
     }
 }
+
+#[test]
+fn a_thread_that_finds_no_memory_counts_its_calls_as_lost_and_takes_no_room_from_others() {
+    let program = Program::compile(
+        r#"
+        #include <pthread.h>
+        #include <semaphore.h>
+        #include <stdio.h>
+        #include <sys/resource.h>
+        #include "sites.h"
+        static volatile long sink;
+        static sem_t go[2];
+        long step(long n);
+        long step_body(long n) { sink += n; return n; }
+        REGION(step, 1);
+        static void *early(void *x) { sem_wait(&go[0]); for (int i = 0; i < 100000; i++) step(i); return x; }
+        static void *late(void *x) { sem_wait(&go[1]); for (int i = 0; i < 1000; i++) step(i); return x; }
+        int main(void) {
+            pthread_t threads[2];
+            struct rlimit before, none;
+            step(1);
+            sem_init(&go[0], 0, 0); sem_init(&go[1], 0, 0);
+            pthread_create(&threads[0], 0, early, 0);
+            pthread_create(&threads[1], 0, late, 0);
+            getrlimit(RLIMIT_AS, &before);
+            none = before; none.rlim_cur = 1 << 20;
+            setrlimit(RLIMIT_AS, &none);
+            sem_post(&go[0]); pthread_join(threads[0], 0);
+            setrlimit(RLIMIT_AS, &before);
+            sem_post(&go[1]); pthread_join(threads[1], 0);
+            return 0;
+        }
+        "#,
+        &["step"],
+    );
+    program.run();
+    let graph = program.graph();
+    assert_eq!((graph.calls()["step"], graph.header.lost_threads), (1 + 1000, 100_000));
+}

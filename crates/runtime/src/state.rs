@@ -81,7 +81,9 @@ pub(crate) struct ThreadState {
     pub(crate) overhead_before: AtomicI64,
     /// Since when the thread's probes have cost more than the budget allows; 0 while they have not.
     pub(crate) in_debt_since: AtomicU64,
-    reserved: [AtomicU64; 2],
+    /// Events of the thread that found no room for a graph.
+    pub(crate) refused: AtomicU64,
+    reserved: [AtomicU64; 1],
 }
 
 const _: () = assert!(size_of::<ThreadState>() == 256);
@@ -246,7 +248,7 @@ impl ThreadState {
         self.arena.store(core::ptr::null_mut(), Relaxed);
         self.slow_stack.store(core::ptr::null_mut(), Relaxed);
         self.metrics.store(core::ptr::null_mut(), Relaxed);
-        for word in [&self.last, &self.focus_since, &self.left, &self.counted, &self.asked_at, &self.in_debt_since] {
+        for word in [&self.last, &self.focus_since, &self.left, &self.counted, &self.asked_at, &self.in_debt_since, &self.refused] {
             word.store(0, Relaxed);
         }
         self.overhead.store(0, Relaxed);

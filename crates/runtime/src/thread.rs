@@ -45,8 +45,21 @@ pub(crate) fn make_key() {
 pub(crate) fn ready(state: &'static ThreadState, since: u64) -> Option<Local> {
     match Local::of(state) {
         Some(local) => Some(local),
-        None => process::is_measuring().then(|| set_up(state, since)).flatten(),
+        None => process::is_measuring().then(|| set_up_or_refuse(state, since)).flatten(),
     }
+}
+
+/// Where there is no memory, the thread is not set up at each event, but when twice as many have been refused: asking takes microseconds, and is
+/// in vain most often.
+fn set_up_or_refuse(state: &'static ThreadState, since: u64) -> Option<Local> {
+    let refused = state.refused.load(Relaxed);
+    let is_due = refused == 0 || refused.is_power_of_two();
+    if !is_due {
+        graph_file::count_lost_thread();
+    }
+    let local = is_due.then(|| set_up(state, since)).flatten();
+    state.refused.store(if local.is_some() { 0 } else { refused + 1 }, Relaxed);
+    local
 }
 
 fn set_up(state: &'static ThreadState, since: u64) -> Option<Local> {
