@@ -1,4 +1,4 @@
-/* Plugins that four threads open, call and close at once, and one that is opened each time at another place. */
+/* Plugins that four threads with small stacks open, call and close at once, and one that is opened each time at another place. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { THREADS = 4, ROUNDS = 1500, PLACES = 1000 };
+enum { THREADS = 4, ROUNDS = 1500, PLACES = 1000, STACK = 64 << 10 };
 
 /* Opens a plugin, calls it, closes it, and says where it was. */
 static uintptr_t use(const char *path)
@@ -32,7 +32,10 @@ static void *storm(void *number)
 int main(void)
 {
     pthread_t threads[THREADS];
-    for (intptr_t i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, storm, (void *)i);
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, STACK);
+    for (intptr_t i = 0; i < THREADS; i++) pthread_create(&threads[i], &small, storm, (void *)i);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     for (int i = 0; i < PLACES; i++) {
         uintptr_t page = use("./plugin1.so") & ~(uintptr_t)4095;
