@@ -112,7 +112,9 @@ pub(crate) fn on(by: Arena, region: u32, why: Why) {
     REGIONS_OFF.fetch_sub(1, Ordering::Relaxed);
     for site in sites().iter().filter(|site| site.region.load(Ordering::Relaxed) == region) {
         let address = site.address.swap(0, Ordering::Relaxed);
-        if address != 0 && write(address, CALL) {
+        if address != 0 {
+            // A site that cannot be switched back is one whose image has gone.
+            replace(address, TEST, CALL);
             count_sites(|header| &header.sites_off, 1_u32.wrapping_neg());
         }
     }
@@ -129,7 +131,7 @@ pub(crate) fn switch_site(region: u32, return_address: u64) {
     if first.load(Ordering::Relaxed) != CALL {
         return;
     }
-    if remember(address, region) && write(address, TEST) {
+    if remember(address, region) && replace(address, CALL, TEST) {
         count_sites(|header| &header.sites_off, 1);
         return;
     }
@@ -144,12 +146,16 @@ fn count_sites(counter: impl Fn(&LiveHeader) -> &AtomicU32, amount: u32) {
     }
 }
 
-/// Writes one byte of code, through the kernel, so that no page is ever writable and executable at once.
-fn write(address: u64, byte: u8) -> bool {
-    let Ok(memory) = sys::open(c"/proc/self/mem", libc::O_WRONLY, 0) else { return false };
-    let written = sys::write_at(memory, &[byte], address);
+/// Replaces one byte of code, through the kernel, so that no page is ever writable and executable at once. Does nothing where neither
+/// stands: the image has gone, and something else may be there.
+fn replace(address: u64, old: u8, new: u8) -> bool {
+    let Ok(memory) = sys::open(c"/proc/self/mem", libc::O_RDWR, 0) else { return false };
+    let mut found = [0];
+    // Another thread may have been here before.
+    let is_site = sys::read_at(memory, &mut found, address) == Ok(1) && [[old], [new]].contains(&found);
+    let replaced = is_site && sys::write_at(memory, &[new], address) == Ok(1);
     sys::close(memory);
-    written == Ok(1)
+    replaced
 }
 
 fn sites() -> &'static [Site] {
