@@ -52,6 +52,9 @@ const GRAPH: u64 = 1_000_000;
 const PART_OF_GRAPHS: u64 = 4;
 /// How much dearer than a leaf a path has to be in the middle of others.
 const MIDDLE: u64 = 4;
+/// How many times [`DEBT`] it takes until a path beyond the limit goes whose probes take the whole budget of its own time; for twice the
+/// debt one goes whose probes take half of that, and so on.
+const DEBTS_BEYOND: u64 = 1_000;
 
 /// What a thread's probes have cost and may cost, in ticks.
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +95,13 @@ impl Account {
     fn debt(&self) -> u128 {
         let debt = u128::from(self.credit.min(0).unsigned_abs());
         debt + debt * u128::from(self.lasts) / u128::from(LASTING)
+    }
+
+    /// Whether a path beyond the limit has cost more of its own time than the debt leaves it: of ten thousand regions there that break the
+    /// budget together none takes much of the whole time, and what is lost with one is its own time alone, since its callers are not known.
+    fn asks_too_much(&self, cost: u64, own: u64) -> bool {
+        let asked = u128::from(cost) * u128::from(Budget::WHOLE) * self.debt();
+        asked > u128::from(own) * u128::from(self.budget * DEBT * DEBTS_BEYOND)
     }
 
     /// Whether it allows a batch in focus, where a pair of probes takes so many ticks.
@@ -249,7 +259,11 @@ pub(crate) fn goes_at_hook(local: Local, node: &'static LiveNode) -> bool {
 fn is_on_too_dear(local: Local, node: &LiveNode, ticks: u64, budget: Budget) -> bool {
     let account = Account::of(local, ticks, budget);
     let cost = node.calls.load(Relaxed) * (node.cost.load(Relaxed) / COST_UNIT);
-    is_too_dear(local, node, cost, account.passed, account)
+    let shows_too_little = || {
+        let own = node.exclusive.load(Relaxed).max(0).cast_unsigned();
+        local.is_beyond(node) && !switch::stays_on(node.region.load(Relaxed)) && account.asks_too_much(cost, own)
+    };
+    is_too_dear(local, node, cost, account.passed, account) || shows_too_little()
 }
 
 /// Switches the region of a path off for good, whose last calls came after this time each, in cost units (0: not known).
@@ -300,6 +314,19 @@ mod tests {
             *batch = (ticks, length_of_quiet(batch.1, ticks - batch.0, account.allows_focus(PAIR)));
         }
         (boundaries * BOUNDARY) as f64 / end as f64
+    }
+
+    #[test]
+    fn beyond_the_limit_the_paths_that_show_least_for_their_cost_go_first() {
+        const PAIR: u64 = 100;
+        let account = |debt: u64, lasts: u64| Account { credit: -debt.cast_signed(), lasts, budget: 200, passed: 0 };
+        // Calls of half a pair, of ten, of a thousand: probes of the last one keep to a budget of 2 % by themselves.
+        let gone = |account: Account| [PAIR / 2, 10 * PAIR, 1000 * PAIR].map(|own| account.asks_too_much(64 * PAIR, 64 * own));
+        assert_eq!(gone(account(0, 0)), [false; 3]);
+        assert_eq!(gone(account(DEBT, 0)), [false; 3], "the first calls of a run are a debt");
+        assert_eq!(gone(account(100 * DEBT, 0)), [true, false, false]);
+        assert_eq!(gone(account(100 * DEBT, 2 * LASTING)), [true, true, false]);
+        assert_eq!(gone(account(100 * DEBT, 1000 * LASTING)), [true; 3], "a budget is kept in the end");
     }
 
     #[test]
