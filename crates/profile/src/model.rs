@@ -236,6 +236,8 @@ pub struct Process {
     pub hot_counted: HotCounting,
     /// Threads that found no room.
     pub lost_threads: u64,
+    /// How often an instrumented library found no room when it was opened: none of its calls are here.
+    pub lost_images: u64,
     /// Forked children that found no room for a graph of their own.
     pub lost_children: u64,
     /// Messages whose delay did not arrive with them.

@@ -215,6 +215,16 @@ fn counts_beyond_all_reason_do_not_overflow() {
     assert_eq!(profile.locations[0].events, u64::MAX);
 }
 
+#[test]
+fn images_for_which_there_was_no_room_are_counted() {
+    let mut file = sample();
+    assert_eq!(read(&[("a.graph", &file.0)]).expect("a sound file").processes[0].lost_images, 0);
+    const IMAGES_AT: u64 = 28;
+    file.u32(IMAGES_AT, tare_format::graph::IMAGES as u32 + 3);
+    let profile = read(&[("a.graph", &file.0)]).expect("a sound file");
+    assert_eq!(profile.processes[0].lost_images, 3);
+}
+
 fn support_nodes() -> usize {
     (tare_format::graph::HEADER_AREA + tare_format::graph::NODES) as usize
 }

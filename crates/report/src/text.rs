@@ -466,6 +466,9 @@ fn sentence(doubt: &Doubt, glyphs: &Glyphs) -> String {
             let calls = some(*calls, "call is", "calls are");
             format!("{calls} on call paths beyond the limit, counted by region without their callers")
         }
+        Doubt::Unconnected(times) => {
+            some(*times, "library was opened for which there was no room", "times a library was opened for which there was no room")
+        }
         Doubt::Unmeasured(children) => some(*children, "forked process could write nothing", "forked processes could write nothing"),
         Doubt::Wide(part) => format!("the time is uncertain by {}", share(*part, glyphs)),
         Doubt::Crowded(part, threads, processors) => {
@@ -528,6 +531,7 @@ fn remedy(doubt: &Doubt, trust: &Trust, run: &Run) -> String {
         Doubt::Clocks(_) => "a time service on all machines (chrony, PTP)",
         Doubt::Foreign(_) => "measure it with `tare profile` to have the overhead taken off",
         Doubt::Exported => "the run that it was made from, where it is still there",
+        Doubt::Unconnected(_) => "fewer instrumented libraries: a process has room for some 700",
         Doubt::Unmeasured(_) => "a program that does not leave the directories of its run (chroot, another user)",
         Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_) => "look whether a process was killed or the disk is full",
     };

@@ -91,6 +91,19 @@ fn a_summary_in_plain_ascii() {
 }
 
 #[test]
+fn libraries_without_room_are_a_loss() {
+    let said = |lost: u64| {
+        let mut profile = master_and_worker();
+        profile.processes[1].lost_images = lost;
+        let text = text::summary(&run(), &Results::new(&profile, Mode::Parallel), &page(120));
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(said(0).contains("nothing lost"), "{}", said(0));
+    let two = said(2);
+    assert!(two.contains("2 times a library was opened for which there was no room") && !two.contains("nothing lost"), "{two}");
+}
+
+#[test]
 fn what_a_rank_was_in_that_did_not_come_to_its_end_is_no_work_to_be_moved() {
     let words = |profile: &Profile| {
         let text = text::summary(&run(), &Results::new(profile, Mode::Parallel), &page(120));

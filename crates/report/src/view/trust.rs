@@ -61,6 +61,8 @@ pub(crate) enum Doubt {
     Lost(u64),
     /// Calls on paths beyond the limit: their regions are known, and not their callers.
     Beyond(u64),
+    /// So often an instrumented library found no room when it was opened.
+    Unconnected(u64),
     /// So many forked children found no room for a graph.
     Unmeasured(u64),
     /// The compensated time is uncertain by this part of itself.
@@ -105,6 +107,10 @@ impl Trust {
         let beyond: u64 = profile.locations.iter().map(Location::calls_beyond_limit).sum();
         if beyond > 0 {
             doubts.push(Doubt::Beyond(beyond));
+        }
+        let unconnected: u64 = profile.processes.iter().map(|process| process.lost_images).sum();
+        if unconnected > 0 {
+            doubts.push(Doubt::Unconnected(unconnected));
         }
         let unmeasured: u64 = profile.processes.iter().map(|process| process.lost_children).sum();
         if unmeasured > 0 {
@@ -151,7 +157,8 @@ impl Trust {
     pub(crate) fn is_all_there(&self) -> bool {
         let is_gap = |doubt: &Doubt| {
             let is_elsewhere = matches!(doubt, Doubt::Foreign(_) | Doubt::Exported);
-            is_elsewhere || matches!(doubt, Doubt::Unmeasured(_) | Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_))
+            is_elsewhere
+                || matches!(doubt, Doubt::Unconnected(_) | Doubt::Unmeasured(_) | Doubt::Unreadable(_) | Doubt::MissingRanks(_) | Doubt::Damaged(_))
         };
         self.lost == 0 && !self.doubts.iter().any(is_gap)
     }
