@@ -25,7 +25,7 @@ LIBRARIES := libtare.so libtare_openmpi.so libtare_mpich.so libtare_mpiabi.so li
 
 PACKAGES_FOR_BUILD := gcc libc6-dev
 PACKAGES_FOR_DEMO := $(PACKAGES_FOR_BUILD) openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran g++
-PACKAGES_FOR_TEST := $(PACKAGES_FOR_DEMO) binutils hpcc lammps lammps-examples git perl python3 ripgrep sqlite3 gdb numactl strace time clang lld mold dwz graphviz llvm xz-utils libxml2-utils python3-jsonschema python3-pip chromium-headless-shell valgrind golang-go prometheus zsh fish man-db
+PACKAGES_FOR_TEST := $(PACKAGES_FOR_DEMO) binutils hpcc lammps lammps-examples libomp-dev git perl python3 ripgrep sqlite3 gdb numactl strace time clang lld mold dwz graphviz llvm xz-utils libxml2-utils python3-jsonschema python3-pip chromium-headless-shell valgrind golang-go prometheus zsh fish man-db
 
 PACKAGES_FOR_BENCH := python3 gcc clang libclang-rt-14-dev uftrace
 PACKAGES_FOR_BUDGET := python3 python3.11 g++ sqlite3 libsqlite3-0 openmpi-bin hpcc lammps tachyon-bin-nox libtachyon-openmpi-0 phyml mrbayes-mpi

@@ -8,10 +8,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tare-delay", &["tare-format"]),
     ("tare-runtime", &["tare-format", "tare-delay"]),
     ("tare-mpi", &["tare-runtime", "tare-delay", "tare-format"]),
-    ("tare-preload-runtime", &["tare-runtime"]),
-    ("tare-preload-openmpi", &["tare-runtime", "tare-mpi"]),
-    ("tare-preload-mpich", &["tare-runtime", "tare-mpi"]),
-    ("tare-preload-mpiabi", &["tare-runtime", "tare-mpi"]),
+    ("tare-threads", &["tare-runtime", "tare-delay", "tare-format"]),
+    ("tare-preload-runtime", &["tare-runtime", "tare-threads"]),
+    ("tare-preload-openmpi", &["tare-runtime", "tare-threads", "tare-mpi"]),
+    ("tare-preload-mpich", &["tare-runtime", "tare-threads", "tare-mpi"]),
+    ("tare-preload-mpiabi", &["tare-runtime", "tare-threads", "tare-mpi"]),
     ("tare-tally", &["tare-format"]),
     ("tare-preload-tally", &["tare-tally"]),
     ("tare-api", &[]),
@@ -48,8 +49,14 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that run inside the program under measurement: what they link is in every process that is measured.
-const INSIDE: &[(&str, &[&str])] =
-    &[("tare-format", &[]), ("tare-delay", &[]), ("tare-runtime", &["libc"]), ("tare-mpi", &["libc"]), ("tare-tally", &["libc"])];
+const INSIDE: &[(&str, &[&str])] = &[
+    ("tare-format", &[]),
+    ("tare-delay", &[]),
+    ("tare-runtime", &["libc"]),
+    ("tare-mpi", &["libc"]),
+    ("tare-threads", &["libc"]),
+    ("tare-tally", &["libc"]),
+];
 
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let metadata = cargo_metadata::MetadataCommand::new().no_deps().exec().expect("cargo metadata");

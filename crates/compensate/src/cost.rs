@@ -12,7 +12,7 @@
 use crate::company::{Beside, InCompany};
 use crate::neighbours::Neighbours;
 use tare_delay::cost::{Cost, HotCounting, Kinds, MeasuredMean, Together, estimate, least_of_hooks, prior};
-use tare_profile::{Batches, COST_UNIT, Location, Node, Process, Profile, RegionKind};
+use tare_profile::{Batches, COST_UNIT, Location, Node, Process, Profile};
 
 /// The part of a pair that lies between the two clock readings, where nothing else is known.
 const INNER_PART: f64 = 0.53;
@@ -324,7 +324,7 @@ fn units(ticks: f64) -> u64 {
 
 /// Roots are entered by nobody, and wrappers time themselves.
 fn is_wrapper(profile: &Profile, node: &Node) -> bool {
-    node.parent.is_none() || profile.region_of(node).kind == RegionKind::Mpi
+    node.parent.is_none() || profile.region_of(node).kind.is_wrapped()
 }
 
 fn wrapper() -> ProbeCost {

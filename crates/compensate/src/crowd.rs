@@ -10,7 +10,7 @@
 use crate::share::Share;
 use crate::total::{Overhead, measured_inclusive};
 use std::collections::{BTreeMap, BTreeSet};
-use tare_profile::{Location, Node, Processors, Profile, RegionKind};
+use tare_profile::{Location, Node, Processors, Profile};
 
 /// For how long a location may have queued behind the overhead of others, or waited for it untold, in ticks.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -47,7 +47,7 @@ impl Crowd {
     /// Of a location that queued behind others of whose time this part was overhead.
     fn of(profile: &Profile, location: &Location, part: f64) -> Self {
         let clock = profile.process_of(location).clock;
-        let sum = |kind: bool| location.nodes.iter().filter(|node| is_mpi(profile, node) == kind).map(|node| node.exclusive.max(0) as f64).sum();
+        let sum = |kind: bool| location.nodes.iter().filter(|node| is_wrapped(profile, node) == kind).map(|node| node.exclusive.max(0) as f64).sum();
         let share = |seconds: f64, of: f64| Share::new(clock.ticks(part * seconds.max(0.0)), of);
         let in_mpi = location.queued_in_mpi_s;
         let outside = share(location.queued_s.unwrap_or(in_mpi) - in_mpi, sum(false));
@@ -70,7 +70,7 @@ impl Crowd {
     }
 
     fn share(&self, profile: &Profile, node: &Node) -> Share {
-        if is_mpi(profile, node) { self.in_mpi } else { self.outside }
+        if is_wrapped(profile, node) { self.in_mpi } else { self.outside }
     }
 }
 
@@ -101,8 +101,8 @@ pub(crate) fn untold(node: &Node) -> f64 {
     took.max(0.0) * (unknown / (node.on_calls.max(1) as f64)).min(1.0)
 }
 
-fn is_mpi(profile: &Profile, node: &Node) -> bool {
-    profile.region_of(node).kind == RegionKind::Mpi
+fn is_wrapped(profile: &Profile, node: &Node) -> bool {
+    profile.region_of(node).kind.is_wrapped()
 }
 
 /// What locations took of processors, and their overhead: seconds.

@@ -13,7 +13,7 @@
 //! Everything that moves between parent and child leaves their sum as it was, so the total over a location
 //! depends on the costs alone and not on how they divide.
 
-use tare_profile::{BatchSums, COST_UNIT, Clock, Location, Node, Profile, RegionKind};
+use tare_profile::{BatchSums, COST_UNIT, Clock, Location, Node, Profile};
 
 use crate::Mode;
 use crate::cost::{Basis, PathCosts, ProbeCost};
@@ -100,7 +100,7 @@ pub(crate) fn terms(
             terms[index].above.add_common(crowd.part(profile, node), 0.0);
         }
         terms[index].untimed = if is_sampled { call.off / (call.on + call.off) } else { 0.0 };
-        if profile.region_of(node).kind == RegionKind::Mpi {
+        if profile.region_of(node).kind.is_wrapped() {
             let reach = reach_of_wrappers(clock, node.on_calls as f64, node.off_calls as f64);
             let (below, above) = if mode == Mode::Parallel { doubt.of_delay(node.exchanged().delay_gain as f64) } else { (0.0, 0.0) };
             terms[index].own.add_common(reach + below, reach + above + descheduled.alone(node.tool_ticks as f64));

@@ -4,7 +4,7 @@
 //! the region, the rest to the caller. How it divides is not known, nor what it is where the processor overlaps the probe with the program: the
 //! estimate takes half for either, and the interval reaches from nothing to all of it.
 
-use tare_profile::{Location, Profile, RegionKind};
+use tare_profile::{Location, Profile};
 
 /// A metric of one node, exclusive.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -34,7 +34,7 @@ impl Value {
 #[must_use]
 pub fn of_location(profile: &Profile, location: &Location) -> Vec<Vec<Value>> {
     let mut children = vec![0.0; location.nodes.len()];
-    let is_probe = |node: &tare_profile::Node| node.parent.is_some() && profile.region_of(node).kind != RegionKind::Mpi;
+    let is_probe = |node: &tare_profile::Node| node.parent.is_some() && !profile.region_of(node).kind.is_wrapped();
     for node in location.nodes.iter().filter(|node| is_probe(node)) {
         if let Some(parent) = node.parent {
             children[parent] += node.on_calls as f64;

@@ -7,7 +7,7 @@
 //!
 //! With a budget the others are quiet as well, and a path costs what it does alone.
 
-use tare_profile::{Location, Node, Profile, RegionKind};
+use tare_profile::{Location, Node, Profile};
 
 /// Pairs in a hot loop, in the time of which a processor works ahead.
 const AHEAD: f64 = 4.0;
@@ -34,7 +34,7 @@ impl Neighbours {
         let mut own: Vec<f64> = location.nodes.iter().map(gross).collect();
         let mut stretches = vec![0; location.nodes.len()];
         for (index, node) in location.nodes.iter().enumerate() {
-            let Some(parent) = node.parent.filter(|_| profile.region_of(node).kind != RegionKind::Mpi) else { continue };
+            let Some(parent) = node.parent.filter(|_| !profile.region_of(node).kind.is_wrapped()) else { continue };
             stretches[index] += node.calls();
             stretches[parent] += node.calls();
             if node.on_calls > 0 && !others_are_quiet {

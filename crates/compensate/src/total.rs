@@ -1,6 +1,6 @@
 //! Inclusive times, summed from exclusive ones, and what each location took altogether.
 
-use tare_profile::{Location, Node, Profile, RegionKind, Span};
+use tare_profile::{Location, Node, Profile, Span};
 
 use crate::cost::{Basis, PathCosts};
 use crate::crowd::{self, Crowd};
@@ -78,7 +78,7 @@ impl Overhead {
             if cost.basis == Basis::Wrapper {
                 overhead.descheduled += node.tool_ticks as f64;
             }
-            if profile.region_of(node).kind == RegionKind::Mpi {
+            if profile.region_of(node).kind.is_wrapped() {
                 overhead.wrapper_calls += on;
                 overhead.passed_calls += off;
                 overhead.wrapper_tool += node.tool_ticks as f64;

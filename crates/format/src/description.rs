@@ -59,6 +59,8 @@ pub enum RegionKind {
     Phase = 8,
     /// A stretch in which the program asked for nothing to be recorded.
     Pause = 9,
+    /// An operation by which threads of a process wait for one another.
+    Threads = 10,
 }
 
 impl RegionKind {
@@ -76,8 +78,16 @@ impl RegionKind {
             7 => Some(Self::Parameter),
             8 => Some(Self::Phase),
             9 => Some(Self::Pause),
+            10 => Some(Self::Threads),
             _ => None,
         }
+    }
+
+    /// Whether the region is a function that was called through a wrapper of the tool: it has no probes, and says itself what of its
+    /// time was the tool's.
+    #[must_use]
+    pub const fn is_wrapped(self) -> bool {
+        matches!(self, Self::Mpi | Self::Threads)
     }
 }
 

@@ -3,5 +3,6 @@
 //! Nothing stands here but the choice of the ABI; the crates `tare-runtime` and `tare-mpi` do the work.
 
 extern crate tare_runtime as _;
+extern crate tare_threads as _;
 
 tare_mpi::export!(tare_mpi::openmpi::ABI);

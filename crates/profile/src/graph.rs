@@ -322,7 +322,7 @@ impl Reader<'_, '_> {
     }
 
     fn last_standing(&self, live: &Live, arena: u64, location: &LocationRecord, nodes: &mut [Node], places: &Places) -> Option<Standing> {
-        let is_wrapper = |node: &Node| self.regions.kind(node.region) == RegionKind::Mpi;
+        let is_wrapper = |node: &Node| self.regions.kind(node.region).is_wrapped();
         let (open, last) = last_open_node(self.bytes, arena, location, nodes, |node| places.of(node), is_wrapper)?;
         let (open, since) = (places.of(open)?, live.ticks.saturating_sub(last));
         nodes[open].exclusive = nodes[open].exclusive.saturating_add_unsigned(since);

@@ -59,7 +59,7 @@ impl Meant {
             Kind::Loops => kind(index) == RegionKind::Loop,
             Kind::Calls => is_call(index),
             Kind::Communication => kind(index) == RegionKind::Mpi,
-            Kind::Events => is_call(index) || matches!(kind(index), RegionKind::Mpi | RegionKind::Loop),
+            Kind::Events => is_call(index) || kind(index).is_wrapped() || kind(index) == RegionKind::Loop,
             Kind::Regions => true,
         };
         let is_named = |index: usize| {

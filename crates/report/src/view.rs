@@ -369,6 +369,7 @@ pub(crate) fn kind_name(kind: RegionKind) -> &'static str {
         RegionKind::Parameter => "parameter",
         RegionKind::Phase => "phase",
         RegionKind::Pause => "pause",
+        RegionKind::Threads => "threads",
     }
 }
 

@@ -83,7 +83,8 @@ pub(crate) struct ThreadState {
     pub(crate) in_debt_since: AtomicU64,
     /// Events of the thread that found no room for a graph.
     pub(crate) refused: AtomicU64,
-    reserved: [AtomicU64; 1],
+    /// Delay of the thread besides what its location says: that of who started it, without what earlier threads of the location have left there.
+    pub(crate) inherited: AtomicI64,
 }
 
 const _: () = assert!(size_of::<ThreadState>() == 256);
@@ -252,6 +253,7 @@ impl ThreadState {
             word.store(0, Relaxed);
         }
         self.overhead.store(0, Relaxed);
+        self.inherited.store(0, Relaxed);
         let counts = [&self.nodes_ready, &self.batches_ready, &self.peers_ready];
         for word in counts.into_iter().chain([&self.lost_open, &self.findings, &self.multiple, &self.segments, &self.aside, &self.focus]) {
             word.store(0, Relaxed);

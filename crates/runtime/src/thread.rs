@@ -13,6 +13,7 @@ use crate::queued;
 use crate::settings::settings;
 use crate::state::ThreadState;
 use crate::sys;
+use crate::wrapper;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicI64, Ordering::Relaxed, Ordering::Release};
 
@@ -81,6 +82,7 @@ fn set_up(state: &'static ThreadState, since: u64) -> Option<Local> {
         location.start_ticks.store(ticks, Relaxed);
     }
     local.open_root(ticks);
+    wrapper::inherit_delay(state, state.inherited.load(Relaxed));
     location.state.store(RUNS, Relaxed);
     add(&location.setup_ticks, ticks.saturating_sub(since));
     Some(local)

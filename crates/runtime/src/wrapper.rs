@@ -57,6 +57,13 @@ pub fn thread() -> Option<Thread> {
     thread::ready(state, process::now().0).map(|local| Thread { local })
 }
 
+/// The calling thread's token, if it has been set up.
+#[must_use]
+#[inline]
+pub fn known_thread() -> Option<Thread> {
+    Local::of(ThreadState::current()).map(|local| Thread { local })
+}
+
 /// Whether the program asks in passing, and does not wait for the answer, in the call that comes back to this address; as far as
 /// the instrumented image says it.
 #[must_use]
@@ -88,9 +95,28 @@ pub(crate) fn set_unseen(outside: u64, inside: u64) {
     INSIDE.store(inside, Relaxed);
 }
 
-/// The delay of the calling thread so far; 0 where it is not set up.
-pub(crate) fn current_delay() -> i64 {
-    Local::of(ThreadState::current()).map_or(0, |local| Thread { local }.delay())
+/// The delay of the calling thread so far; where it is not set up, that with which it began.
+#[must_use]
+pub fn current_delay() -> i64 {
+    let state = ThreadState::current();
+    Local::of(state).map_or_else(|| state.inherited.load(Relaxed), |local| Thread { local }.delay())
+}
+
+/// The calling thread, which has just begun, begins with the delay of who started it.
+pub fn begins_with(delay: i64) {
+    inherit_delay(ThreadState::current(), delay);
+}
+
+/// The calling thread, which may not be set up, gains delay that no region shows.
+pub fn gains(delay: i64) {
+    let inherited = &ThreadState::current().inherited;
+    inherited.store(inherited.load(Relaxed) + delay, Relaxed);
+}
+
+/// Lets the delay of a thread be this one now.
+pub(crate) fn inherit_delay(state: &'static ThreadState, delay: i64) {
+    let of_location = Local::of(state).map_or(0, |local| Thread { local }.delay_of_location());
+    state.inherited.store(delay - of_location, Relaxed);
 }
 
 impl Thread {
@@ -146,13 +172,26 @@ impl Thread {
         Ticks(ticks)
     }
 
-    /// Delay of this thread so far in ticks: overhead of probes, the tool's own time, delays gained in waits.
+    /// Delay of this thread so far in ticks: that with which it began, overhead of probes, the tool's own time, delays gained in waits.
     #[must_use]
     #[inline]
     pub fn delay(self) -> i64 {
+        self.local.state.inherited.load(Relaxed) + self.delay_of_location()
+    }
+
+    fn delay_of_location(self) -> i64 {
         let location = self.local.arena.location();
         let tool = location.tool_ticks.load(Relaxed).cast_signed();
         self.probe_overhead() + tool + location.delay_gain.load(Relaxed)
+    }
+
+    /// Counts ticks waited where the thread is, as measured and in virtual time, and delay gained by that; changes the thread's delay.
+    pub fn add_wait_here(self, measured: u64, in_virtual_time: u64, gain: i64) {
+        let cold = self.local.cold_of(self.local.owner());
+        add(&cold.wait_ticks, measured);
+        add(&cold.virtual_wait_ticks, in_virtual_time);
+        add_signed(&cold.delay_gain, gain);
+        add_signed(&self.local.arena.location().delay_gain, gain);
     }
 
     /// Overhead of this thread's probes so far in ticks, without the tool's own time in wrappers.

@@ -120,7 +120,7 @@ impl Search<'_> {
     }
 
     fn is_work(&self, path: usize) -> bool {
-        !matches!(self.profile.regions[self.tree.paths[path].region.0].kind, RegionKind::Mpi | RegionKind::Program)
+        !matches!(self.profile.regions[self.tree.paths[path].region.0].kind, RegionKind::Mpi | RegionKind::Threads | RegionKind::Program)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::whole::waits::open_region;
 pub struct Classes {
     /// Outside of MPI.
     pub useful_s: f64,
-    /// Waiting in MPI for others.
+    /// Waiting for others, in MPI or for threads of the same process.
     pub waiting_s: f64,
     /// In MPI besides waiting: the work of messages and collectives.
     pub messages_s: f64,
@@ -56,6 +56,11 @@ impl Classes {
                             open.filter(|(node, _)| *node == index).map_or(0.0, |(_, seconds)| seconds.clamp(0.0, (exclusive - waiting).max(0.0)));
                         classes.open_s += open;
                         classes.messages_s += exclusive - waiting - open;
+                    }
+                    RegionKind::Threads => {
+                        let waiting = figures.wait_s.clamp(0.0, exclusive.max(0.0));
+                        classes.waiting_s += waiting;
+                        classes.useful_s += exclusive - waiting;
                     }
                     _ => classes.useful_s += exclusive,
                 }

@@ -237,9 +237,20 @@ fn system(xml: &mut String, profile: &Profile) {
 fn paradigm_and_role(region: &Region) -> (&'static str, &'static str) {
     match region.kind {
         RegionKind::Mpi => ("mpi", mpi_role(&region.name)),
+        RegionKind::Threads => threads_paradigm_and_role(&region.name),
         RegionKind::Loop | RegionKind::Iteration => ("user", "loop"),
         RegionKind::Program => ("user", "artificial"),
         _ => ("compiler", "function"),
+    }
+}
+
+fn threads_paradigm_and_role(name: &str) -> (&'static str, &'static str) {
+    match name {
+        "omp parallel" => ("openmp", "parallel"),
+        "omp barrier" => ("openmp", "barrier"),
+        "pthread_join" => ("pthread", "thread_wait"),
+        "pthread_barrier_wait" => ("pthread", "barrier"),
+        _ => ("pthread", "function"),
     }
 }
 

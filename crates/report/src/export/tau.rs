@@ -114,6 +114,7 @@ fn group(region: Option<&Region>) -> &'static str {
     match region.map(|region| region.kind) {
         Some(RegionKind::Program) => "TAU_DEFAULT",
         Some(RegionKind::Mpi) => "MPI",
+        Some(RegionKind::Threads) => "THREADS",
         Some(RegionKind::Loop | RegionKind::Iteration) => "TAU_LOOP",
         _ => "TAU_USER",
     }

@@ -63,8 +63,8 @@ struct SourceText<'a> {
 }
 
 /// Kinds of regions by number.
-const KINDS: usize = 10;
-const KIND_NAMES: [&str; KINDS] = ["program", "function", "mpi", "loop", "iteration", "call site", "user", "parameter", "phase", "pause"];
+const KINDS: usize = 11;
+const KIND_NAMES: [&str; KINDS] = ["program", "function", "mpi", "loop", "iteration", "call site", "user", "parameter", "phase", "pause", "threads"];
 
 /// The document that the page carries.
 pub(super) fn document(parts: &Parts<'_>, sources: &[Source]) -> String {

@@ -1,0 +1,85 @@
+//! Threads of a process that wait for one another carry delays.
+
+mod common;
+
+use common::{Place, Report};
+use serde_json::Value;
+use std::process::Command;
+
+const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/waiting_threads.c");
+
+fn compile(place: &Place, compiler: &str, options: &[&str]) -> String {
+    let program = place.path().join(format!("threads-{compiler}"));
+    let status = Command::new(compiler).args(["-O2", "-g", "-pthread"]).args(options).arg(PROGRAM).arg("-o").arg(&program).status();
+    assert!(status.expect("installed by `make test`").success());
+    program.display().to_string()
+}
+
+/// Measures the program without batches that are off; its output is what it is unmeasured.
+fn measure(compiler: &str, options: &[&str], how: &str) -> Report {
+    let place = Place::new();
+    let line = [compile(&place, compiler, options), how.to_string()];
+    let plain = place.plain(&line);
+    let measured = place.profile(&["--preset", "all", "--exact"], &line);
+    assert_eq!((measured.status.code(), &measured.stdout), (plain.status.code(), &plain.stdout), "{how}");
+    let report = place.report();
+    report.check();
+    report
+}
+
+/// Seconds of a field of each thread.
+fn of_threads(report: &Report, field: &str) -> [f64; 2] {
+    let of = |location: &Value| location[field].as_f64().expect("seconds");
+    let all: Vec<f64> = report.locations().iter().map(of).collect();
+    all.try_into().expect("two threads")
+}
+
+fn calls(report: &Report, name: &str) -> u64 {
+    let is_named = |node: &&Value| report.0["regions"][node["region"].as_u64().expect("an index") as usize]["name"] == name;
+    report.nodes().iter().filter(is_named).map(|node| node["calls"].as_u64().expect("a count")).sum()
+}
+
+const ROUNDS: u64 = 20;
+const STEPS: u64 = ROUNDS * (20_000 + 200);
+
+/// Parts of the overhead of all that a thread which was waited for hands on, however long its machine had it wait for a processor.
+const HANDED_ON: std::ops::Range<f64> = 0.3..1.5;
+
+/// Both threads end about as late, whoever had the probes.
+fn ends_as_late_as_the_other(report: &Report, how: &str) {
+    let (delays, overheads) = (of_threads(report, "delay_s"), of_threads(report, "overhead_s"));
+    let most = overheads[0].max(overheads[1]);
+    assert!(delays.iter().all(|delay| HANDED_ON.contains(&(delay / most))), "{how}: delays {delays:?}, overheads {overheads:?}");
+}
+
+#[test]
+fn who_waits_for_a_thread_has_its_delay() {
+    let operations = [
+        ("join", "pthread_join", 1),
+        ("exit", "pthread_join", 1),
+        ("barrier", "pthread_barrier_wait", 2 * ROUNDS),
+        ("signal", "pthread_cond_wait", 0),
+    ];
+    for (how, operation, number) in operations {
+        let report = measure("gcc", &[], how);
+        assert_eq!(calls(&report, "step"), STEPS, "{how}");
+        let waits = calls(&report, operation);
+        assert!(if number > 0 { waits == number } else { waits > 0 }, "{how}: {waits}");
+        let overheads = of_threads(&report, "overhead_s");
+        assert!(overheads[0] < 0.5 * overheads[1], "{how}: {overheads:?}");
+        ends_as_late_as_the_other(&report, how);
+    }
+}
+
+#[test]
+fn members_of_a_team_wait_for_one_another() {
+    for compiler in ["gcc", "clang"] {
+        let report = measure(compiler, &["-fopenmp"], "openmp");
+        assert_eq!(calls(&report, "step"), 2 * STEPS, "{compiler}");
+        assert_eq!((calls(&report, "omp parallel"), calls(&report, "omp barrier")), (ROUNDS, 2 * ROUNDS), "{compiler}");
+        // Each is the busy one in turn: both have as many probes, and each of them waited for all of the other's.
+        let (delays, overheads) = (of_threads(&report, "delay_s"), of_threads(&report, "overhead_s"));
+        let all = overheads[0] + overheads[1];
+        assert!(delays.iter().all(|delay| HANDED_ON.contains(&(delay / all))), "{compiler}: delays {delays:?}, overheads {overheads:?}");
+    }
+}

@@ -1,0 +1,26 @@
+//! Delays between the threads of a process: functions by which threads start and wait for one another, which stand before those of libc
+//! and of OpenMP's libraries, call them, and let the delay of who is waited for travel to who waits.
+//!
+//! * `start`, `join`: a thread begins with the delay of who starts it, and who joins it waits for its end.
+//! * `condition`, `barrier`: condition variables and barriers of POSIX threads.
+//! * `gomp`, `ompt`: parallel regions and barriers of OpenMP, by the entry points of GCC's library and by the tools interface that LLVM's
+//!   library has; `team`: the threads of such a region.
+//! * `wait`: a wait under way, a region of its own; `operations`: what these regions are called. `phases`, `real`: what all build on.
+//!
+//! What always holds: the program's arguments reach the real function unchanged, but for what a thread or a member of a team starts with, and
+//! its result is returned unchanged; nothing here waits for anything that the program does not wait for; where a process is not measured,
+//! everything is passed on.
+//!
+//! What is absent: mutexes and spinning. Who gets a lock first is a matter of nanoseconds, and what wrapping one takes is more than it does.
+
+mod barrier;
+mod condition;
+mod gomp;
+mod join;
+mod ompt;
+mod operations;
+mod phases;
+mod real;
+mod start;
+mod team;
+mod wait;

@@ -1,0 +1,84 @@
+//! The functions behind ours.
+
+use core::ffi::{CStr, c_void};
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+/// A function of libc's, of type `F`, looked up once.
+pub(crate) struct Real<F> {
+    name: &'static CStr,
+    version: Option<&'static CStr>,
+    found: AtomicPtr<c_void>,
+    kind: PhantomData<F>,
+}
+
+impl<F: Copy> Real<F> {
+    /// # Safety
+    /// `F` must be the type of a pointer to a function, and what libc has under this name must be of it.
+    pub(crate) const unsafe fn new(name: &'static CStr) -> Self {
+        const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+        Self { name, version: None, found: AtomicPtr::new(core::ptr::null_mut()), kind: PhantomData }
+    }
+
+    /// Of several versions this one, if there is one.
+    ///
+    /// # Safety
+    /// As of [`Real::new`].
+    pub(crate) const unsafe fn of_version(name: &'static CStr, version: &'static CStr) -> Self {
+        // SAFETY: as the caller vouches.
+        Self { version: Some(version), ..unsafe { Self::new(name) } }
+    }
+
+    /// The function; `None` where there is none.
+    #[inline]
+    pub(crate) fn get(&self) -> Option<F> {
+        let found = self.found.load(Relaxed);
+        let found = if found.is_null() { self.look_up() } else { found };
+        // SAFETY: a pointer to a function of this type, as `new` asks, or null, which is `None`.
+        (!found.is_null()).then(|| unsafe { core::mem::transmute_copy(&found) })
+    }
+
+    #[cold]
+    fn look_up(&self) -> *mut c_void {
+        let of_version = |version: &CStr| {
+            // SAFETY: a lookup by name and version.
+            unsafe { libc::dlvsym(libc::RTLD_NEXT, self.name.as_ptr(), version.as_ptr()) }
+        };
+        let mut found = self.version.map_or(core::ptr::null_mut(), of_version);
+        if found.is_null() {
+            found = next(self.name);
+        }
+        self.found.store(found, Relaxed);
+        found
+    }
+}
+
+/// The next function of a name in the order of loading; null where there is none.
+pub(crate) fn next(name: &CStr) -> *mut c_void {
+    // SAFETY: a lookup by name.
+    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
+}
+
+/// The function of this name that code at an address would call if we were not there, where it is one of a library that was loaded for itself
+/// (`RTLD_LOCAL`), as interpreters do with their extensions. Null where there is none.
+pub(crate) fn of_caller(name: &CStr, caller: usize) -> *mut c_void {
+    let mut image = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: any address may be asked for, and there is room for the answer.
+    let is_found = unsafe { libc::dladdr(core::ptr::without_provenance(caller), image.as_mut_ptr()) } != 0;
+    // SAFETY: zeros are a value of this type.
+    let path = unsafe { image.assume_init() }.dli_fname;
+    if !is_found || path.is_null() {
+        return core::ptr::null_mut();
+    }
+    // SAFETY: a path, terminated; nothing is loaded that was not.
+    let handle = unsafe { libc::dlopen(path, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    if handle.is_null() {
+        return core::ptr::null_mut();
+    }
+    // SAFETY: a lookup by name behind a handle that is open.
+    let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
+    // SAFETY: the handle was opened above; the image stays, since its code called us.
+    unsafe { libc::dlclose(handle) };
+    found
+}

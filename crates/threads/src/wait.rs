@@ -1,0 +1,94 @@
+//! A wait under way: its region, its clock readings, and what it does to the thread's delay.
+
+use crate::operations::{Operation, region};
+use core::sync::atomic::Ordering::Relaxed;
+use tare_delay::completion::{Arrivals, Moment, complete};
+use tare_format::ids::Ticks;
+use tare_runtime::process::{delay_model, is_measuring, now};
+use tare_runtime::wrapper::{Open, Thread, current_delay, gains, known_thread, outermost};
+
+/// This moment of the calling thread.
+pub(crate) fn moment() -> Moment {
+    Moment { at: now(), delay: current_delay() }
+}
+
+/// What became of what a thread waited for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Awaited {
+    /// It came, or nothing was waited for.
+    Came(Arrivals),
+    /// What was waited for is not known.
+    Unknown,
+}
+
+/// A wait under way: of a thread that nothing was recorded of, only its delay. It has nothing to clean up: the real function may be left by
+/// cancellation.
+#[derive(Debug)]
+pub(crate) struct Wait {
+    region: Option<(Thread, Open)>,
+    begin: Moment,
+}
+
+impl Wait {
+    /// Opens the region. `None` where nothing is measured, and within functions that other wrappers have called, whose time is theirs.
+    pub(crate) fn begin(operation: Operation) -> Option<Self> {
+        if !is_measuring() || is_within_wrapped() {
+            return None;
+        }
+        let region = known_thread().and_then(|thread| Some((thread, thread.enter(region(operation)?))));
+        let at = now();
+        if let Some((_, open)) = &region {
+            open.add_tool(at.0.saturating_sub(open.entered().0));
+        }
+        Some(Self { region, begin: Moment { at, delay: current_delay() } })
+    }
+
+    /// When the real function was called.
+    pub(crate) fn begun(&self) -> Moment {
+        self.begin
+    }
+
+    /// The real function has returned.
+    pub(crate) fn end(self, end: Ticks, awaited: Awaited) {
+        let begin = self.begin;
+        self.end_since(begin, end, awaited);
+    }
+
+    /// The same where the thread has done something else up to a moment.
+    pub(crate) fn end_since(self, begin: Moment, end: Ticks, awaited: Awaited) {
+        let done = match awaited {
+            Awaited::Came(arrivals) => Some(complete(delay_model(), begin, end, &arrivals)),
+            Awaited::Unknown => None,
+        };
+        let Some((thread, open)) = self.region else {
+            gains(done.map_or(0, |done| done.gain()));
+            return;
+        };
+        match done {
+            Some(done) => {
+                open.add_wait(done.wait, done.virtual_wait);
+                open.add_delay_gain(done.gain());
+            }
+            None => open.add_uncovered(1),
+        }
+        thread.exit(open, end);
+    }
+}
+
+/// The thread has waited within the region where it is.
+pub(crate) fn waited_here(begin: Moment, end: Ticks, arrivals: &Arrivals) {
+    if !is_measuring() {
+        return;
+    }
+    let done = complete(delay_model(), begin, end, arrivals);
+    match known_thread() {
+        Some(thread) => thread.add_wait_here(done.wait, done.virtual_wait, done.gain()),
+        None => gains(done.gain()),
+    }
+}
+
+#[inline(never)]
+fn is_within_wrapped() -> bool {
+    let here = 0_u8;
+    (core::ptr::from_ref(&here).addr() as u64) < outermost().load(Relaxed)
+}
