@@ -2,15 +2,14 @@
 
 mod common;
 
-use common::{Place, Report};
+use common::{Place, Report, text};
 use serde_json::Value;
 use std::process::Command;
 
-const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/waiting_threads.c");
-
-fn compile(place: &Place, compiler: &str, options: &[&str]) -> String {
-    let program = place.path().join(format!("threads-{compiler}"));
-    let status = Command::new(compiler).args(["-O2", "-g", "-pthread"]).args(options).arg(PROGRAM).arg("-o").arg(&program).status();
+fn compile(place: &Place, source: &str, compiler: &str, options: &[&str]) -> String {
+    let source = format!("{}/tests/programs/{source}", env!("CARGO_MANIFEST_DIR"));
+    let program = place.path().join("program");
+    let status = Command::new(compiler).args(["-O2", "-g", "-pthread"]).args(options).arg(source).arg("-o").arg(&program).status();
     assert!(status.expect("installed by `make test`").success());
     program.display().to_string()
 }
@@ -18,7 +17,7 @@ fn compile(place: &Place, compiler: &str, options: &[&str]) -> String {
 /// Measures the program without batches that are off; its output is what it is unmeasured.
 fn measure(compiler: &str, options: &[&str], how: &str) -> Report {
     let place = Place::new();
-    let line = [compile(&place, compiler, options), how.to_string()];
+    let line = [compile(&place, "waiting_threads.c", compiler, options), how.to_string()];
     let plain = place.plain(&line);
     let measured = place.profile(&["--preset", "all", "--exact"], &line);
     assert_eq!((measured.status.code(), &measured.stdout), (plain.status.code(), &plain.stdout), "{how}");
@@ -72,6 +71,14 @@ fn who_waits_for_a_thread_has_its_delay() {
 }
 
 #[test]
+fn who_sleeps_while_another_thread_is_late_may_have_waited_for_it() {
+    let report = measure("gcc", &[], "system");
+    let (own, overhead) = (&report.locations()[0], of_threads(&report, "overhead_s")[1]);
+    let seconds = |field: &str| own[field].as_f64().expect("seconds");
+    assert!(seconds("compensated_s") - seconds("low_s") > 0.3 * overhead, "{own}, for {overhead} s");
+}
+
+#[test]
 fn members_of_a_team_wait_for_one_another() {
     for compiler in ["gcc", "clang"] {
         let report = measure(compiler, &["-fopenmp"], "openmp");
@@ -81,5 +88,24 @@ fn members_of_a_team_wait_for_one_another() {
         let (delays, overheads) = (of_threads(&report, "delay_s"), of_threads(&report, "overhead_s"));
         let all = overheads[0] + overheads[1];
         assert!(delays.iter().all(|delay| HANDED_ON.contains(&(delay / all))), "{compiler}: delays {delays:?}, overheads {overheads:?}");
+    }
+}
+
+#[test]
+fn whatever_threads_do_they_do_as_unmeasured() {
+    let programs =
+        [("thread_storm.c", "gcc", None), ("openmp_constructs.c", "gcc", Some("-fopenmp")), ("openmp_constructs.c", "clang", Some("-fopenmp"))];
+    for (source, compiler, option) in programs {
+        let place = Place::new();
+        let line = [compile(&place, source, compiler, option.as_slice())];
+        let plain = place.plain(&line);
+        assert!(plain.status.success(), "{source}: {}", text(&plain.stderr));
+        for options in [&["--exact"][..], &["--budget", "2%"], &["--compensate", "off"], &["--model", "delay"]] {
+            let mut tare = place.tare();
+            tare.args(["profile", "--preset", "all", "-o", "run"]).args(options).env("OMP_CANCELLATION", "true").arg("--").args(&line);
+            let measured = tare.output().expect("tare can be started");
+            let (is, should_be) = (text(&measured.stdout), text(&plain.stdout));
+            assert_eq!((measured.status.code(), is), (Some(0), should_be), "{source}, {compiler}, {options:?}: {}", text(&measured.stderr));
+        }
     }
 }

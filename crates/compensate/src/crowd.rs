@@ -5,12 +5,13 @@
 //! node had a processor. That is an uncertainty of its times, downwards. Where each has a processor of its own, who queues does so for other programs.
 //!
 //! Nor is a delay carried by calls that may wait for others in a way that is not known. Unmeasured, they would have waited for less: at most by
-//! the delay of the location that had the most.
+//! the delay of the location that had the most. Threads of a process wait for one another also where no wrapper is, for locks or by calls of the
+//! system: while a thread sleeps outside of wrapped calls, it may wait for another one of its process that is later than itself.
 
 use crate::share::Share;
 use crate::total::{Overhead, measured_inclusive};
 use std::collections::{BTreeMap, BTreeSet};
-use tare_profile::{Location, Node, Processors, Profile};
+use tare_profile::{Location, Node, Processors, Profile, RegionKind};
 
 /// For how long a location may have queued behind the overhead of others, or waited for it untold, in ticks.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -18,6 +19,7 @@ pub(crate) struct Crowd {
     in_mpi: Share,
     outside: Share,
     untold: Share,
+    asleep: Share,
 }
 
 impl Crowd {
@@ -40,7 +42,12 @@ impl Crowd {
         };
         let crowds: Vec<Self> = profile.locations.iter().zip(&times).map(crowd).collect();
         let delays: Vec<f64> = profile.locations.iter().zip(overheads).map(|(location, overhead)| delay_s(profile, location, overhead)).collect();
-        let untold = |(index, crowd)| Self { untold: untold_share(profile, index, &overheads[index], &delays), ..crowd };
+        let latest = latest_of_processes(profile, &delays);
+        let untold = |(index, crowd): (usize, Self)| {
+            let location = &profile.locations[index];
+            let asleep = asleep_share(profile, location, latest[location.process.0] - delays[index]);
+            Self { untold: untold_share(profile, index, &overheads[index], &delays), asleep, ..crowd }
+        };
         crowds.into_iter().enumerate().map(untold).collect()
     }
 
@@ -51,22 +58,22 @@ impl Crowd {
         let share = |seconds: f64, of: f64| Share::new(clock.ticks(part * seconds.max(0.0)), of);
         let in_mpi = location.queued_in_mpi_s;
         let outside = share(location.queued_s.unwrap_or(in_mpi) - in_mpi, sum(false));
-        Self { in_mpi: share(in_mpi, sum(true)), outside, untold: Share::default() }
+        Self { in_mpi: share(in_mpi, sum(true)), outside, ..Self::default() }
     }
 
     /// In all.
     pub(crate) fn all(&self) -> f64 {
-        self.in_mpi.all() + self.outside.all() + self.untold.all()
+        self.in_mpi.all() + self.outside.all() + self.untold.all() + self.asleep.all()
     }
 
     /// In the region of a node, at the most.
     pub(crate) fn alone(&self, profile: &Profile, node: &Node) -> f64 {
-        self.share(profile, node).alone(node.exclusive.max(0) as f64) + self.untold.alone(untold(node))
+        self.share(profile, node).alone(node.exclusive.max(0) as f64) + self.untold.alone(untold(node)) + self.asleep.alone(unwrapped(profile, node))
     }
 
     /// The node's part of all of it.
     pub(crate) fn part(&self, profile: &Profile, node: &Node) -> f64 {
-        self.share(profile, node).part(node.exclusive.max(0) as f64) + self.untold.part(untold(node))
+        self.share(profile, node).part(node.exclusive.max(0) as f64) + self.untold.part(untold(node)) + self.asleep.part(unwrapped(profile, node))
     }
 
     fn share(&self, profile: &Profile, node: &Node) -> Share {
@@ -77,6 +84,33 @@ impl Crowd {
 /// How late a location was in the end, in seconds.
 fn delay_s(profile: &Profile, location: &Location, overhead: &Overhead) -> f64 {
     profile.process_of(location).clock.seconds(overhead.all() + overhead.gained)
+}
+
+/// The greatest delay of the locations of each process, in seconds.
+fn latest_of_processes(profile: &Profile, delays: &[f64]) -> Vec<f64> {
+    let mut latest = vec![0.0_f64; profile.processes.len()];
+    for (location, delay) in profile.locations.iter().zip(delays) {
+        latest[location.process.0] = latest[location.process.0].max(*delay);
+    }
+    latest
+}
+
+/// What a location may have waited asleep for one of its process that is later by so many seconds.
+fn asleep_share(profile: &Profile, location: &Location, later_s: f64) -> Share {
+    let clock = profile.process_of(location).clock;
+    let Some((ran, queued)) = location.ran_s.zip(location.queued_s).filter(|_| later_s > 0.0 && clock.is_known()) else { return Share::default() };
+    let exclusive = |is_of_threads: bool| {
+        let nodes = location.nodes.iter().filter(|node| (profile.region_of(node).kind == RegionKind::Threads) == is_of_threads);
+        nodes.map(|node| node.exclusive.max(0) as f64).sum::<f64>()
+    };
+    let (waited, rest) = (exclusive(true), exclusive(false));
+    let asleep_s = clock.seconds(waited + rest) - ran - queued - clock.seconds(waited);
+    Share::new(clock.ticks(later_s.min(asleep_s).max(0.0)), rest)
+}
+
+/// Ticks in a node that is not one of waits of threads.
+fn unwrapped(profile: &Profile, node: &Node) -> f64 {
+    if profile.region_of(node).kind == RegionKind::Threads { 0.0 } else { node.exclusive.max(0) as f64 }
 }
 
 /// What a location may have waited untold because of others, whose delays these are.

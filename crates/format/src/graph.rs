@@ -237,7 +237,7 @@ pub const NOT_SAID: i64 = i64::MIN;
 
 record! {
     /// A thread of the process.
-    LocationRecord, 264 {
+    LocationRecord, 280 {
         /// Number of the thread within the process; the main thread is 0.
         0 thread: u32,
         /// Thread id of the kernel, of the last thread if several have shared the location.
@@ -299,6 +299,10 @@ record! {
         248 queued_in_wrappers: u64,
         /// Ticks spent in setting up the threads of the location, which is over when their time begins.
         256 setup_ticks: u64,
+        /// As `queued_base`, of the nanoseconds for which threads had a processor.
+        264 ran_base: i64,
+        /// As `queued_plus_one`.
+        272 ran_plus_one: u64,
     }
 }
 

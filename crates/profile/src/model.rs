@@ -369,7 +369,10 @@ pub struct Location {
     /// Seconds for which it could have run and had no processor, as the kernel counted them from its first event on; `None`
     /// where the kernel does not say. Of a process that was cut off up to its last call of MPI.
     pub queued_s: Option<f64>,
-    /// What of that passed in MPI.
+    /// Seconds for which it had a processor, as the kernel counted them from its first event to its end; `None` where the kernel does not say,
+    /// and of a thread of a few milliseconds.
+    pub ran_s: Option<f64>,
+    /// What of `queued_s` passed in MPI.
     pub queued_in_mpi_s: f64,
     /// Processors on which it was allowed to run; `None` where that is not known.
     pub processors: Option<Processors>,

@@ -129,7 +129,7 @@ impl<'a> RunDocument<'a> {
             compensate: run.compensation(results.shown.mode),
             model: processes.first().map_or("virtual", |process| model_name(process.model)),
             measured_by: run.measured_by.as_deref(),
-            uncovered_calls: undelayed.calls,
+            uncovered_calls: undelayed.calls + undelayed.waits,
             unpaired_messages: undelayed.messages,
             clock_doubt_s: clock_doubt(results.profile),
             contradicted_receives: contradicted.receives,

@@ -504,7 +504,8 @@ fn undelayed(what: &Undelayed, glyphs: &Glyphs) -> Option<String> {
         |number: u64, one: &str, many: &str| (number > 0).then(|| format!("{} {}", count(number, glyphs), if number == 1 { one } else { many }));
     let calls = some(what.calls, "MPI call carried no delay", "MPI calls carried no delay");
     let messages = some(what.messages, "message arrived without its delay", "messages arrived without their delay");
-    let parts: Vec<String> = [calls, messages].into_iter().flatten().collect();
+    let waits = some(what.waits, "wait for a thread carried no delay", "waits for threads carried no delay");
+    let parts: Vec<String> = [calls, messages, waits].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 

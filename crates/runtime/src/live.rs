@@ -142,6 +142,8 @@ live! {
         first_processor: AtomicU32,
         queued_in_wrappers: AtomicU64,
         setup_ticks: AtomicU64,
+        ran_base: AtomicI64,
+        ran_plus_one: AtomicU64,
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) fn begin(local: Local) {
     local.state.ran.store(counted.map_or(0, |counted| counted.ran), Relaxed);
     local.state.queue_read_ns.store(sys::clock_ns(libc::CLOCK_MONOTONIC), Relaxed);
     location.queued_base.store(base.unwrap_or(NOT_SAID), Relaxed);
+    let ran_before = location.ran_plus_one.load(Relaxed).saturating_sub(1).cast_signed();
+    location.ran_base.store(counted.map_or(0, |counted| ran_before - counted.ran.cast_signed()), Relaxed);
     // Threads that share a location are of one kind.
     if location.processors.load(Relaxed) == 0 {
         let (processors, first) = sys::allowed_processors();
@@ -50,8 +52,10 @@ pub(crate) fn leave(local: Local) {
 
 /// The thread of the location ends with the process.
 pub(crate) fn end(location: &LiveLocation) {
-    let sum = counted(location.tid.load(Relaxed)).and_then(|counted| sum(location, counted));
+    let counted = counted(location.tid.load(Relaxed));
+    let sum = counted.and_then(|counted| sum(location, counted));
     location.queued_plus_one.store(sum.map_or(0, |sum| sum + 1), Relaxed);
+    note_ran(location, counted.filter(|_| sum.is_some()));
 }
 
 /// A wrapped call begins at this moment.
@@ -91,10 +95,17 @@ fn note(local: Local, ticks: u64) {
     let Some(counted) = counted(location.tid.load(Relaxed)) else { return };
     let ran = counted.ran.saturating_sub(state.ran.swap(counted.ran, Relaxed));
     let Some(sum) = sum(location, counted) else { return };
+    note_ran(location, Some(counted));
     let queued = (sum + 1).saturating_sub(location.queued_plus_one.swap(sum + 1, Relaxed).max(1));
     let window = ticks.saturating_sub(begun).max(1);
     let wrapped_ns = u128::from(window_ns) * u128::from(wrapped.min(window)) / u128::from(window);
     add(&location.queued_in_wrappers, in_wrapped(window_ns, wrapped_ns as u64, &Counted { ran, queued }));
+}
+
+/// Notes for how long threads of the location have had a processor, if the kernel says it.
+fn note_ran(location: &LiveLocation, counted: Option<Counted>) {
+    let sum = counted.map_or(0, |counted| location.ran_base.load(Relaxed).saturating_add_unsigned(counted.ran).max(0).cast_unsigned() + 1);
+    location.ran_plus_one.store(sum, Relaxed);
 }
 
 /// Nanoseconds queued in wrapped calls, which took `wrapped` of the `window` in which all of this was counted.

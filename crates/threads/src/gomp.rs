@@ -10,10 +10,10 @@ use crate::wait::{Wait, moment};
 use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-/// Words that are passed through: the longest of these functions has ten arguments.
-const ARGUMENTS: usize = 10;
+/// Words that are passed through: the longest of these functions, `GOMP_taskloop`, has eleven arguments.
+const ARGUMENTS: usize = 12;
 type Arguments = [usize; ARGUMENTS];
-type Words = unsafe extern "C-unwind" fn(usize, usize, usize, usize, usize, usize, usize, usize, usize, usize) -> usize;
+type Words = unsafe extern "C-unwind" fn(usize, usize, usize, usize, usize, usize, usize, usize, usize, usize, usize, usize) -> usize;
 
 /// What a function does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,18 +54,20 @@ macro_rules! functions {
                     core::arch::naked_asm!(
                         ".cfi_startproc",
                         "endbr64",
-                        "sub rsp, 88",
-                        ".cfi_adjust_cfa_offset 88",
+                        "sub rsp, 104",
+                        ".cfi_adjust_cfa_offset 104",
                         "mov [rsp], rdi", "mov [rsp + 8], rsi", "mov [rsp + 16], rdx",
                         "mov [rsp + 24], rcx", "mov [rsp + 32], r8", "mov [rsp + 40], r9",
-                        "mov rax, [rsp + 96]", "mov rcx, [rsp + 104]", "mov rdx, [rsp + 112]", "mov rsi, [rsp + 120]",
-                        "mov [rsp + 48], rax", "mov [rsp + 56], rcx", "mov [rsp + 64], rdx", "mov [rsp + 72], rsi",
+                        "mov rax, [rsp + 112]", "mov rcx, [rsp + 120]", "mov rdx, [rsp + 128]",
+                        "mov [rsp + 48], rax", "mov [rsp + 56], rcx", "mov [rsp + 64], rdx",
+                        "mov rax, [rsp + 136]", "mov rcx, [rsp + 144]", "mov rdx, [rsp + 152]",
+                        "mov [rsp + 72], rax", "mov [rsp + 80], rcx", "mov [rsp + 88], rdx",
                         "mov edi, {id}",
                         "mov rsi, rsp",
-                        "mov rdx, [rsp + 88]",
+                        "mov rdx, [rsp + 104]",
                         "call {dispatch}",
-                        "add rsp, 88",
-                        ".cfi_adjust_cfa_offset -88",
+                        "add rsp, 104",
+                        ".cfi_adjust_cfa_offset -104",
                         "ret",
                         ".cfi_endproc",
                         id = const Id::$name as usize, dispatch = sym dispatch,
@@ -118,9 +120,9 @@ impl Real {
     unsafe fn invoke(&self, arguments: &Arguments) -> usize {
         // SAFETY: words beyond a function's own arguments are ignored under the C ABI, whose caller cleans the stack.
         let function = unsafe { core::mem::transmute::<*mut c_void, Words>(self.0) };
-        let [a, b, c, d, e, f, g, h, i, j] = *arguments;
+        let [a, b, c, d, e, f, g, h, i, j, k, l] = *arguments;
         // SAFETY: as the caller's.
-        unsafe { function(a, b, c, d, e, f, g, h, i, j) }
+        unsafe { function(a, b, c, d, e, f, g, h, i, j, k, l) }
     }
 }
 

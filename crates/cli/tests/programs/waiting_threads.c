@@ -2,9 +2,12 @@
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum { ROUNDS = 20, MANY = 20000, FEW = MANY / 100 };
 
@@ -39,6 +42,15 @@ static void *at_barriers(void *sum) {
         *(double *)sum += work(MANY);
         pthread_barrier_wait(&barrier);
     }
+    return 0;
+}
+
+static int is_done;
+
+static void *by_system_calls(void *sum) {
+    all_rounds(sum);
+    __atomic_store_n(&is_done, 1, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, &is_done, FUTEX_WAKE, 1, 0, 0, 0);
     return 0;
 }
 
@@ -78,6 +90,7 @@ int main(int count, char **arguments) {
         void *(*busy)(void *) = strcmp(how, "exit") == 0      ? all_rounds_and_leave
                                 : strcmp(how, "barrier") == 0 ? at_barriers
                                 : strcmp(how, "signal") == 0  ? with_signals
+                                : strcmp(how, "system") == 0  ? by_system_calls
                                                               : all_rounds;
         pthread_t thread;
         pthread_barrier_init(&barrier, 0, 2);
@@ -90,6 +103,7 @@ int main(int count, char **arguments) {
             while (round_of_busy <= round) pthread_cond_wait(&condition, &mutex);
             pthread_mutex_unlock(&mutex);
         }
+        while (busy == by_system_calls && !__atomic_load_n(&is_done, __ATOMIC_SEQ_CST)) syscall(SYS_futex, &is_done, FUTEX_WAIT, 0, 0, 0, 0);
         pthread_join(thread, 0);
         pthread_barrier_destroy(&barrier);
     }

@@ -22,7 +22,7 @@ pub(super) fn rows(parts: &Parts<'_>) -> Option<Vec<ClassRow>> {
 fn meaning(id: &str, knows_waiting: bool) -> &'static str {
     match id {
         "useful" => "in no operation of MPI: the program's own work",
-        "waiting" => "in an operation of MPI until others came, without the waiting that measuring made",
+        "waiting" => "in an operation of MPI, or of threads, until others came, without the waiting that measuring made",
         "messages" if !knows_waiting => "in operations of MPI; what of it is waiting is not known",
         "messages" => "in operations of MPI besides waiting: what messages and collectives take by themselves",
         "open" => "in calls of MPI that have not returned; what of it is waiting is not known",

@@ -2,7 +2,7 @@
 
 use tare_compensate::whole::{Shortage, crowded, shortages};
 use tare_compensate::{CompensatedLocation, Mark, Mode};
-use tare_profile::{Location, MOST_CLOCK_DOUBT_NS, Process, Profile};
+use tare_profile::{Location, MOST_CLOCK_DOUBT_NS, Process, Profile, RegionKind};
 
 use super::{Contradicted, RegionRow, Size, Time};
 use crate::run::{Results, Run};
@@ -32,12 +32,20 @@ pub(crate) struct Undelayed {
     pub(crate) calls: u64,
     /// Messages whose delay did not arrive with them.
     pub(crate) messages: u64,
+    /// Waits for threads of the same process.
+    pub(crate) waits: u64,
 }
 
 impl Undelayed {
     pub(crate) fn of(profile: &Profile) -> Self {
-        let sum = |count: fn(&Process) -> u64| profile.processes.iter().map(count).sum();
-        Self { calls: sum(|process| process.uncovered_calls), messages: sum(|process| process.unpaired_messages) }
+        let sum = |count: fn(&Process) -> u64| profile.processes.iter().map(count).sum::<u64>();
+        let nodes = profile.locations.iter().flat_map(|location| &location.nodes);
+        let waits: u64 =
+            nodes.filter(|node| profile.region_of(node).kind == RegionKind::Threads).map(|node| node.exchanged().messages.unpaired).sum();
+        let all = sum(|process| process.uncovered_calls);
+        // Waits outside of all regions are counted by their process alone.
+        let waits = if profile.processes.iter().any(|process| process.rank.is_some()) { waits.min(all) } else { all };
+        Self { calls: all - waits, messages: sum(|process| process.unpaired_messages), waits }
     }
 
     fn is_none(self) -> bool {
