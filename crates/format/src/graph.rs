@@ -130,12 +130,12 @@ record! {
         104 span_end_delay: i64,
         /// Prior of the cost of a probe pair, measured in a hot loop at start ([`COST_UNIT`]).
         112 hot_pair_cost: u64,
-        /// Core clock: samples of [`CLOCK_ADDITIONS`] dependent additions.
-        120 clock_samples: u64,
-        /// Sum of their ticks.
+        /// Core clock: multiples of [`CLOCK_ADDITIONS`] dependent additions that pass in `clock_ticks` at the mean rate of all samples.
+        120 clock_additions: u64,
+        /// See `clock_additions`.
         128 clock_ticks: u64,
-        /// Sum of the squares of their ticks.
-        136 clock_ticks_squared: u64,
+        /// Samples.
+        136 clock_samples: u64,
         /// Threads that found no arena, nor one whose thread had ended.
         144 lost_threads: u64,
         /// Messages whose delay did not arrive with them.

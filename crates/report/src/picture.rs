@@ -140,7 +140,7 @@ mod tests {
     fn table(ranks: usize) -> Validation {
         let pair = Pair {
             unmeasured: vec![Unmeasured { cycles: 1e9, seconds_per_cycle: 0.25e-9 }; ranks],
-            measured: vec![Measured { uncompensated: 2.3e9, local: 2.3e9, parallel: 1.004e9 }; ranks],
+            measured: vec![Measured { uncompensated: 2.3e9, local: 2.3e9, parallel: 1.004e9, seconds_per_cycle: 0.25e-9 }; ranks],
         };
         Validation::of(&vec![pair; 4]).expect("ranks")
     }

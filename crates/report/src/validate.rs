@@ -1,7 +1,7 @@
 //! Measured and compensated times against the unmeasured truth, as in paper 1's Table 1.
 
 use serde::Serialize;
-use tare_compensate::validation::{Each, FLOOR_S, RankRow, Validation, Verdict};
+use tare_compensate::validation::{ComparedIn, Each, FLOOR_S, RankRow, Validation, Verdict};
 
 use crate::layout::{Align, Column, Page, Writer};
 use crate::number::{Column as Unit, change, share, time_with_unit};
@@ -13,6 +13,7 @@ type Way = fn(&Each) -> f64;
 struct Document {
     schema: u32,
     pairs: usize,
+    compared_in: &'static str,
     ranks: Vec<RankDocument>,
     dilation: f64,
     noise: Option<f64>,
@@ -57,6 +58,7 @@ pub fn json(table: &Validation) -> String {
     crate::json::written(&Document {
         schema: crate::json::SCHEMA,
         pairs: table.pairs,
+        compared_in: compared_in(table),
         ranks: table.ranks.iter().map(RankDocument::of).collect(),
         dilation: table.dilation,
         noise: table.noise,
@@ -97,6 +99,13 @@ fn verdict(table: &Validation, space: &str) -> String {
     format!("{found}; local compensation alone is off by up to {local}")
 }
 
+fn compared_in(table: &Validation) -> &'static str {
+    match table.compared_in {
+        ComparedIn::CoreCycles => "core cycles",
+        ComparedIn::Seconds => "seconds",
+    }
+}
+
 /// The table of paper 1 with the errors, and the verdict.
 #[must_use]
 pub fn text(table: &Validation, page: &Page) -> String {
@@ -124,8 +133,9 @@ pub fn text(table: &Validation, page: &Page) -> String {
     let noise = table.noise.map_or_else(|| "not known below four pairs".to_string(), |noise| share(noise, glyphs));
     let dilation = change(table.dilation, glyphs);
     let pairs = format!(
-        "{} pairs of runs, medians in core cycles; dilation {}; noise between unmeasured runs {noise}.",
+        "{} pairs of runs, medians in {}; dilation {}; noise between unmeasured runs {noise}.",
         table.pairs,
+        compared_in(table),
         dilation.trim_start_matches('+')
     );
     writer.words("  ", 2, &pairs);

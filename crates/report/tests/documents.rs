@@ -203,7 +203,7 @@ fn times_by_a_clock_that_is_not_known_are_null() {
 fn the_validation_has_the_fields_of_its_schema() {
     let pair = Pair {
         unmeasured: vec![Unmeasured { cycles: 1e9, seconds_per_cycle: 0.4e-9 }],
-        measured: vec![Measured { uncompensated: 2e9, local: 1.9e9, parallel: 1.01e9 }],
+        measured: vec![Measured { uncompensated: 2e9, local: 1.9e9, parallel: 1.01e9, seconds_per_cycle: 0.4e-9 }],
     };
     let table = Validation::of(&[pair]).expect("a pair");
     let document = parsed(&tare_report::validate::json(&table));

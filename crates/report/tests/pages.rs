@@ -262,8 +262,8 @@ fn the_table_of_paper_1() {
     let pair = |drift: f64| Pair {
         unmeasured: vec![Unmeasured { cycles: 3e9 * drift, seconds_per_cycle: 0.3e-9 / drift }; 2],
         measured: vec![
-            Measured { uncompensated: 6.9e9 * drift, local: 6.88e9 * drift, parallel: 3.012e9 * drift },
-            Measured { uncompensated: 6.9e9 * drift, local: 3.009e9 * drift, parallel: 3.009e9 * drift },
+            Measured { uncompensated: 6.9e9 * drift, local: 6.88e9 * drift, parallel: 3.012e9 * drift, seconds_per_cycle: 0.3e-9 / drift },
+            Measured { uncompensated: 6.9e9 * drift, local: 3.009e9 * drift, parallel: 3.009e9 * drift, seconds_per_cycle: 0.3e-9 / drift },
         ],
     };
     let pairs: Vec<Pair> = (0..15).map(|index| pair(1.0 + f64::from(index) * 0.001)).collect();

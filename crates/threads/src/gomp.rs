@@ -134,8 +134,10 @@ unsafe extern "C-unwind" fn dispatch(id: usize, arguments: &mut Arguments, calle
     let function = &FUNCTIONS[id];
     let Some(real) = Real::find(function, caller) else {
         if function.meaning == Meaning::Parallel {
-            // SAFETY: a function that takes the data, as the standard lets a team of one thread run it.
-            unsafe { core::mem::transmute::<usize, Body>(arguments[0])(arguments[1]) };
+            // SAFETY: what the library would call with the data …
+            let body = unsafe { core::mem::transmute::<usize, Body>(arguments[0]) };
+            // SAFETY: … as the standard lets a team of one thread run it.
+            unsafe { body(arguments[1]) };
         }
         return 0;
     };

@@ -109,15 +109,19 @@ impl Slot {
     /// # Safety
     /// The slot must be taken and written.
     unsafe fn team(&self) -> &Team {
-        // SAFETY: as the caller vouches.
-        unsafe { &(*self.region.get()).assume_init_ref().0 }
+        // SAFETY: nobody writes to a slot whose region is under way …
+        let region = unsafe { &*self.region.get() };
+        // SAFETY: … which was written when it began.
+        &unsafe { region.assume_init_ref() }.0
     }
 }
 
 /// The region that a library keeps with this, if it is known.
 fn slot_of(data: *mut Data) -> Option<&'static Slot> {
-    // SAFETY: null, or what the library keeps for this tool: null or one of the slots.
-    unsafe { data.as_ref().and_then(|data| data.team.as_ref()) }
+    // SAFETY: null, or what the library keeps for this tool …
+    let team = unsafe { data.as_ref() }?.team;
+    // SAFETY: … which is null or one of the slots.
+    unsafe { team.as_ref() }
 }
 
 /// Parallel regions within one another for which there is room.
@@ -146,8 +150,10 @@ extern "C" fn parallel_begin(_task: *mut Data, _frame: *const c_void, parallel: 
 
 extern "C" fn parallel_end(parallel: *mut Data, _task: *mut Data, _flags: c_int, _code: *const c_void) {
     let Some(slot) = slot_of(parallel) else { return };
-    // SAFETY: written when the region began, and read this once.
-    let (team, wait) = unsafe { (*slot.region.get()).assume_init_read() };
+    // SAFETY: all others have left the region …
+    let region = unsafe { &*slot.region.get() };
+    // SAFETY: … which was written when it began, and is read this once.
+    let (team, wait) = unsafe { region.assume_init_read() };
     joined(&team, wait);
     slot.is_taken.store(false, Release);
 }

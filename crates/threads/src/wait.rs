@@ -4,7 +4,7 @@ use crate::operations::{Operation, region};
 use core::sync::atomic::Ordering::Relaxed;
 use tare_delay::completion::{Arrivals, Moment, complete};
 use tare_format::ids::Ticks;
-use tare_runtime::process::{delay_model, is_measuring, now};
+use tare_runtime::process::{Mode, delay_model, is_measuring, mode, now, refresh_clocks};
 use tare_runtime::wrapper::{Open, Thread, current_delay, gains, known_thread, outermost};
 
 /// This moment of the calling thread.
@@ -32,6 +32,9 @@ pub(crate) struct Wait {
 impl Wait {
     /// Opens the region. `None` where nothing is measured, and within functions that other wrappers have called, whose time is theirs.
     pub(crate) fn begin(operation: Operation) -> Option<Self> {
+        if mode() == Mode::Clock {
+            refresh_clocks();
+        }
         if !is_measuring() || is_within_wrapped() {
             return None;
         }

@@ -222,7 +222,7 @@ Examples:
   tare validate -n 5 --format svg -- mpirun -n 2 ./app > validate.svg
 
 Compared is the time of each rank from MPI_Init to MPI_Finalize (without MPI:
-of the main program), in core cycles, pair by pair. The command must be one
+of the main program), in core cycles (or in seconds, where the core clock jumps), pair by pair. The command must be one
 that can be run again and again.")]
 pub(crate) struct ValidateArguments {
     /// Pairs of an unmeasured and a measured run

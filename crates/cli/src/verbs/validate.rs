@@ -129,11 +129,13 @@ fn measured_ranks(results: &Results) -> Vec<Measured> {
         let is_main = |location: &Location| location.process.0 == process && location.thread == 0;
         let index = results.profile.locations.iter().position(is_main)?;
         let clock = results.profile.processes[process].clock;
-        let cycles = |seconds: f64| seconds / (clock.seconds_per_tick * clock.ticks_per_cycle.unwrap_or(1.0));
+        let seconds_per_cycle = clock.seconds_per_tick * clock.ticks_per_cycle.unwrap_or(1.0);
+        let cycles = |seconds: f64| seconds / seconds_per_cycle;
         Some(Measured {
             uncompensated: cycles(local.locations[index].measured_s),
             local: cycles(local.locations[index].total.value),
             parallel: cycles(parallel.locations[index].total.value),
+            seconds_per_cycle,
         })
     };
     ranks(results).into_values().filter_map(of).collect()

@@ -72,7 +72,7 @@ pub(super) fn clock(header: &Header) -> Clock {
     let ticks = header.last_ticks.saturating_sub(header.start_ticks);
     let nanoseconds = header.last_ns.saturating_sub(header.start_ns);
     let known = ticks > 0 && nanoseconds > 0;
-    let additions = header.clock_samples.saturating_mul(CLOCK_ADDITIONS);
+    let additions = header.clock_additions.saturating_mul(CLOCK_ADDITIONS);
     Clock {
         seconds_per_tick: if known { nanoseconds as f64 * 1e-9 / ticks as f64 } else { 0.0 },
         ticks_per_cycle: (additions > 0 && header.clock_ticks > 0).then(|| header.clock_ticks as f64 / additions as f64),
