@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, Report, text};
+use common::{BOTH, Place, Report, text};
 use serde_json::Value;
 use std::process::Command;
 
@@ -107,5 +107,27 @@ fn whatever_threads_do_they_do_as_unmeasured() {
             let (is, should_be) = (text(&measured.stdout), text(&plain.stdout));
             assert_eq!((measured.status.code(), is), (Some(0), should_be), "{source}, {compiler}, {options:?}: {}", text(&measured.stderr));
         }
+    }
+}
+
+#[test]
+fn the_delay_of_a_thread_goes_on_to_other_ranks() {
+    for mpi in BOTH {
+        let place = Place::new();
+        let program = place.path().join("hybrid");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/hybrid.c");
+        let status = Command::new(format!("mpicc.{}", mpi.name)).args(["-O2", "-g", "-fopenmp", source, "-o"]).arg(&program).status();
+        assert!(status.expect("installed by `make test`").success());
+        let measured = place.profile(&["--preset", "all", "--exact"], &mpi.line(2, &program));
+        assert!(measured.status.success(), "{}", text(&measured.stderr));
+        let report = place.report();
+        report.check();
+        let of = |rank: u64, thread: u64, field: &str| {
+            let is_it = |location: &&Value| location["rank"] == rank && location["thread"] == thread;
+            report.locations().iter().find(is_it).expect("a thread")[field].as_f64().expect("seconds")
+        };
+        let overhead = of(0, 1, "overhead_s");
+        let delays = [of(0, 0, "delay_s"), of(1, 0, "delay_s")];
+        assert!(delays.iter().all(|delay| HANDED_ON.contains(&(delay / overhead))), "{}: delays {delays:?}, overhead {overhead}", mpi.name);
     }
 }
