@@ -41,14 +41,20 @@ fn calls(report: &Report, name: &str) -> u64 {
 const ROUNDS: u64 = 20;
 const STEPS: u64 = ROUNDS * (20_000 + 200);
 
-/// Parts of the overhead of all that a thread which was waited for hands on, however long its machine had it wait for a processor.
-const HANDED_ON: std::ops::Range<f64> = 0.3..1.5;
+/// Runs that are tried where a machine was so busy that a thread which is waited for had a processor before the one that waits.
+const TRIES: usize = 5;
 
-/// Both threads end about as late, whoever had the probes.
-fn ends_as_late_as_the_other(report: &Report, how: &str) {
-    let (delays, overheads) = (of_threads(report, "delay_s"), of_threads(report, "overhead_s"));
-    let most = overheads[0].max(overheads[1]);
-    assert!(delays.iter().all(|delay| HANDED_ON.contains(&(delay / most))), "{how}: delays {delays:?}, overheads {overheads:?}");
+/// Finds delays that are about as large as an overhead in some run of several.
+fn hands_on(run: impl Fn() -> (Vec<f64>, f64), how: &str) {
+    let mut runs = Vec::new();
+    while runs.len() < TRIES {
+        let (delays, overhead) = run();
+        if delays.iter().all(|delay| (0.5..1.5).contains(&(delay / overhead))) {
+            return;
+        }
+        runs.push((delays, overhead));
+    }
+    panic!("{how}: delays and the overhead that was waited for: {runs:?}");
 }
 
 #[test]
@@ -60,13 +66,16 @@ fn who_waits_for_a_thread_has_its_delay() {
         ("signal", "pthread_cond_wait", 0),
     ];
     for (how, operation, number) in operations {
-        let report = measure("gcc", &[], how);
-        assert_eq!(calls(&report, "step"), STEPS, "{how}");
-        let waits = calls(&report, operation);
-        assert!(if number > 0 { waits == number } else { waits > 0 }, "{how}: {waits}");
-        let overheads = of_threads(&report, "overhead_s");
-        assert!(overheads[0] < 0.5 * overheads[1], "{how}: {overheads:?}");
-        ends_as_late_as_the_other(&report, how);
+        let run = || {
+            let report = measure("gcc", &[], how);
+            assert_eq!(calls(&report, "step"), STEPS, "{how}");
+            let waits = calls(&report, operation);
+            assert!(if number > 0 { waits == number } else { waits > 0 }, "{how}: {waits}");
+            let overheads = of_threads(&report, "overhead_s");
+            assert!(overheads[0] < 0.5 * overheads[1], "{how}: {overheads:?}");
+            (of_threads(&report, "delay_s").to_vec(), overheads[1])
+        };
+        hands_on(run, how);
     }
 }
 
@@ -81,13 +90,14 @@ fn who_sleeps_while_another_thread_is_late_may_have_waited_for_it() {
 #[test]
 fn members_of_a_team_wait_for_one_another() {
     for compiler in ["gcc", "clang"] {
-        let report = measure(compiler, &["-fopenmp"], "openmp");
-        assert_eq!(calls(&report, "step"), 2 * STEPS, "{compiler}");
-        assert_eq!((calls(&report, "omp parallel"), calls(&report, "omp barrier")), (ROUNDS, 2 * ROUNDS), "{compiler}");
-        // Each is the busy one in turn: both have as many probes, and each of them waited for all of the other's.
-        let (delays, overheads) = (of_threads(&report, "delay_s"), of_threads(&report, "overhead_s"));
-        let all = overheads[0] + overheads[1];
-        assert!(delays.iter().all(|delay| HANDED_ON.contains(&(delay / all))), "{compiler}: delays {delays:?}, overheads {overheads:?}");
+        let run = || {
+            let report = measure(compiler, &["-fopenmp"], "openmp");
+            assert_eq!(calls(&report, "step"), 2 * STEPS, "{compiler}");
+            assert_eq!((calls(&report, "omp parallel"), calls(&report, "omp barrier")), (ROUNDS, 2 * ROUNDS), "{compiler}");
+            // Each is the busy one in turn: both have as many probes, and each of them waited for all of the other's.
+            (of_threads(&report, "delay_s").to_vec(), of_threads(&report, "overhead_s").iter().sum())
+        };
+        hands_on(run, compiler);
     }
 }
 
@@ -118,16 +128,17 @@ fn the_delay_of_a_thread_goes_on_to_other_ranks() {
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/hybrid.c");
         let status = Command::new(format!("mpicc.{}", mpi.name)).args(["-O2", "-g", "-fopenmp", source, "-o"]).arg(&program).status();
         assert!(status.expect("installed by `make test`").success());
-        let measured = place.profile(&["--preset", "all", "--exact"], &mpi.line(2, &program));
-        assert!(measured.status.success(), "{}", text(&measured.stderr));
-        let report = place.report();
-        report.check();
-        let of = |rank: u64, thread: u64, field: &str| {
-            let is_it = |location: &&Value| location["rank"] == rank && location["thread"] == thread;
-            report.locations().iter().find(is_it).expect("a thread")[field].as_f64().expect("seconds")
+        let run = || {
+            let measured = place.profile(&["--preset", "all", "--exact"], &mpi.line(2, &program));
+            assert!(measured.status.success(), "{}", text(&measured.stderr));
+            let report = place.report();
+            report.check();
+            let of = |rank: u64, thread: u64, field: &str| {
+                let is_it = |location: &&Value| location["rank"] == rank && location["thread"] == thread;
+                report.locations().iter().find(is_it).expect("a thread")[field].as_f64().expect("seconds")
+            };
+            (vec![of(0, 0, "delay_s"), of(1, 0, "delay_s")], of(0, 1, "overhead_s"))
         };
-        let overhead = of(0, 1, "overhead_s");
-        let delays = [of(0, 0, "delay_s"), of(1, 0, "delay_s")];
-        assert!(delays.iter().all(|delay| HANDED_ON.contains(&(delay / overhead))), "{}: delays {delays:?}, overhead {overhead}", mpi.name);
+        hands_on(run, mpi.name);
     }
 }

@@ -25,6 +25,8 @@ struct Awaiting {
 
 /// Condition variables that may be waited for at once: of two that share a place, the second one's signals are not known.
 const PLACES: usize = 1024;
+/// Tries to hold a place, in each of which a processor pauses.
+const TRIES: u32 = 10_000;
 static AWAITING: [Awaiting; PLACES] = [const { Awaiting::none() }; PLACES];
 
 impl Awaiting {
@@ -42,14 +44,20 @@ impl Awaiting {
         &AWAITING[(condition.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % PLACES]
     }
 
-    /// Holds the place for as long as a few words take.
-    fn hold<T>(&self, action: impl FnOnce() -> T) -> T {
+    /// Holds the place for as long as a few words take. `None` where somebody else does for longer: a child of `fork` has its places as they were,
+    /// also those that another thread of its parent held.
+    fn hold<T>(&self, action: impl FnOnce() -> T) -> Option<T> {
+        let mut tries = 0;
         while self.is_held.swap(true, Acquire) {
+            tries += 1;
+            if tries == TRIES {
+                return None;
+            }
             spin_loop();
         }
         let result = action();
         self.is_held.store(false, Release);
-        result
+        Some(result)
     }
 
     /// One more waits for a condition variable; `None` where another one has the place.
@@ -63,11 +71,11 @@ impl Awaiting {
             let is_own = place.condition.load(Relaxed) == condition;
             is_own.then(|| place.waiters.store(place.waiters.load(Relaxed) + 1, Relaxed))?;
             Some(place)
-        })
+        })?
     }
 
-    /// One has ceased to wait: the last signal.
-    fn end(&self) -> Moment {
+    /// One has ceased to wait: the last signal, if it can be told.
+    fn end(&self) -> Option<Moment> {
         self.hold(|| {
             self.waiters.store(self.waiters.load(Relaxed) - 1, Relaxed);
             Moment { at: Ticks(self.at.load(Relaxed)), delay: self.delay.load(Relaxed) }
@@ -115,7 +123,7 @@ fn waited(condition: Condition, real: impl FnOnce() -> c_int) -> c_int {
     let place = Awaiting::begin(condition.addr());
     let result = real();
     let end = now();
-    let signal = place.map(Awaiting::end).filter(|signal| signal.at >= wait.begun().at);
+    let signal = place.and_then(Awaiting::end).filter(|signal| signal.at >= wait.begun().at);
     let awaited = match signal {
         Some(signal) => Awaited::Came(Arrivals::one(signal)),
         // Its time was over.

@@ -5,7 +5,6 @@ use crate::real::Real;
 use crate::wait::{Awaited, Wait, moment};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
-use std::sync::OnceLock;
 use tare_delay::completion::{Arrivals, Moment};
 use tare_format::ids::Ticks;
 use tare_runtime::process::now;
@@ -48,15 +47,26 @@ fn take_end(thread: usize) -> Option<Moment> {
     end.thread.compare_exchange(thread, 0, AcqRel, Relaxed).is_ok().then_some(moment)
 }
 
+/// The key whose destructor takes note of the end of a thread; negative without one.
+static KEY: AtomicI64 = AtomicI64::new(-1);
+
+/// Makes the key, if there is none. Of two threads that do so at once, one's is kept.
+pub(crate) fn make_key() {
+    if KEY.load(Acquire) >= 0 {
+        return;
+    }
+    let mut key: libc::pthread_key_t = 0;
+    // SAFETY: the destructor has the right type and does not unwind.
+    let is_made = unsafe { libc::pthread_key_create(&raw mut key, Some(at_end)) } == 0;
+    if is_made && KEY.compare_exchange(-1, i64::from(key), AcqRel, Acquire).is_err() {
+        // SAFETY: a key that nobody has used.
+        unsafe { libc::pthread_key_delete(key) };
+    }
+}
+
 /// Has the calling thread take note of its end, however that comes.
 pub(crate) fn expect_end() {
-    static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
-    let key = KEY.get_or_init(|| {
-        let mut key: libc::pthread_key_t = 0;
-        // SAFETY: the destructor has the right type and does not unwind.
-        (unsafe { libc::pthread_key_create(&raw mut key, Some(at_end)) } == 0).then_some(key)
-    });
-    if let Some(key) = *key {
+    if let Ok(key) = libc::pthread_key_t::try_from(KEY.load(Acquire)) {
         // SAFETY: the key exists. Any value but null has the destructor called.
         unsafe { libc::pthread_setspecific(key, core::ptr::without_provenance(1)) };
     }

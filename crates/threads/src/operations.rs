@@ -1,6 +1,6 @@
 //! The operations, which are the regions of a pseudo image.
 
-use std::sync::OnceLock;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
 use tare_format::description::{Description, Region, RegionKind};
 use tare_format::ids::RegionId;
 use tare_runtime::process::{IdBase, register_pseudo_image};
@@ -20,14 +20,21 @@ const NAMES: [&str; 5] = ["pthread_join", "pthread_cond_wait", "pthread_barrier_
 /// Changes with the names.
 const IDENTITY: [u8; 16] = *b"tare threads 001";
 
-/// The region of an operation; `None` where nothing is to be recorded.
+/// The region of an operation; `None` where nothing is to be recorded, and while another thread gives them their ids: nobody waits for that.
 pub(crate) fn region(operation: Operation) -> Option<RegionId> {
-    static BASE: OnceLock<Option<IdBase>> = OnceLock::new();
-    let base = BASE.get_or_init(|| {
-        let region = |name: &&str| Region { kind: RegionKind::Threads, name: (*name).to_string(), ..Region::default() };
-        let regions = NAMES.iter().map(region).collect();
-        let description = Description { identity: IDENTITY, path: "threads".to_string(), build_id: String::new(), regions };
-        register_pseudo_image(&description.to_bytes(), NAMES.len() as u32, IDENTITY)
-    });
-    base.map(|base| base.region(operation as u32))
+    /// The base of the ids, plus one; 0 before it is known.
+    static BASE: AtomicU64 = AtomicU64::new(0);
+    static IS_BEGUN: AtomicBool = AtomicBool::new(false);
+    if BASE.load(Acquire) == 0 && !IS_BEGUN.swap(true, AcqRel) {
+        BASE.store(register().map_or(0, |base| u64::from(base.0) + 1), Release);
+    }
+    let base = BASE.load(Acquire).checked_sub(1)?;
+    Some(IdBase(u32::try_from(base).ok()?).region(operation as u32))
+}
+
+fn register() -> Option<IdBase> {
+    let region = |name: &&str| Region { kind: RegionKind::Threads, name: (*name).to_string(), ..Region::default() };
+    let regions = NAMES.iter().map(region).collect();
+    let description = Description { identity: IDENTITY, path: "threads".to_string(), build_id: String::new(), regions };
+    register_pseudo_image(&description.to_bytes(), NAMES.len() as u32, IDENTITY)
 }

@@ -52,6 +52,7 @@ unsafe extern "C" fn pthread_create(thread: *mut libc::pthread_t, attributes: *c
         // SAFETY: the program's arguments.
         return unsafe { create(thread, attributes, routine, argument) };
     };
+    join::make_key();
     // SAFETY: the program's arguments, but for what is started: a routine that takes what a thread begins with.
     let result = unsafe { create(thread, attributes, begin as unsafe extern "C" fn() as usize, core::ptr::from_ref(birth).addr()) };
     if result != 0 {
