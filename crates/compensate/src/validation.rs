@@ -110,6 +110,9 @@ pub const FLOOR_S: f64 = 50e-6;
 /// Noise beyond which a difference says nothing about compensation.
 pub const MOST_NOISE: f64 = 0.05;
 
+/// Noise in core cycles up to which nothing else is asked.
+const STEADY: f64 = 0.01;
+
 /// What the comparison says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
@@ -148,7 +151,8 @@ impl Validation {
     pub fn of(pairs: &[Pair]) -> Option<Self> {
         let in_cycles = Self::compare(pairs, ComparedIn::CoreCycles)?;
         let seconds: Vec<Pair> = pairs.iter().map(Pair::in_seconds).collect();
-        let is_steadier = |in_seconds: &Self| in_seconds.noise.zip(in_cycles.noise).is_some_and(|(seconds, cycles)| seconds < 0.5 * cycles);
+        let is_steadier =
+            |in_seconds: &Self| in_seconds.noise.zip(in_cycles.noise).is_some_and(|(seconds, cycles)| cycles > STEADY && seconds < 0.5 * cycles);
         Some(Self::compare(&seconds, ComparedIn::Seconds).filter(is_steadier).unwrap_or(in_cycles))
     }
 

@@ -14,6 +14,7 @@ mod finding;
 mod queue;
 mod regions;
 mod shortage;
+mod teams;
 mod tree;
 mod waits;
 

@@ -7,7 +7,7 @@ use tare_compensate::whole::{
     Among, CallTree, Certainty, Classes, Efficiency, Finding, FindingKind, OnProcess, exchanges, findings, region_totals, wait_places,
 };
 use tare_compensate::{Figure, Mark, Mode, compensate};
-use tare_profile::{Messages, Node, Peer, Profile, Region, RegionIndex, RegionKind, Standing, State};
+use tare_profile::{Messages, Node, Peer, ProcessIndex, Profile, Region, RegionIndex, RegionKind, Standing, State};
 
 fn all_findings(profile: &Profile) -> Vec<Finding> {
     let compensated = compensate(profile, Mode::Parallel);
@@ -37,6 +37,37 @@ fn a_rank_that_computes_longer_is_the_one_for_which_all_wait_in_a_collective() {
     assert_eq!(found[0].certainty, Certainty::Sure);
     let efficiency = Efficiency::of(&profile, &compensate(&profile, Mode::Parallel)).expect("eight ranks");
     assert!((efficiency.load_balance - 9.0 / 16.0).abs() < 1e-6, "{efficiency:?}");
+}
+
+/// Threads of a process that work and then wait at a barrier, for so many seconds each.
+fn threads_with(of: &[(f64, f64)], operation: &str) -> Profile {
+    let mut profile = ranks_with(of.len() as u32, |rank| (of[rank as usize].0, of[rank as usize].1, None));
+    profile.regions[2] = Region { kind: RegionKind::Threads, name: operation.into(), ..profile.regions[2].clone() };
+    profile.processes.truncate(1);
+    (profile.processes[0].rank, profile.processes[0].world_size) = (None, None);
+    for (thread, location) in profile.locations.iter_mut().enumerate() {
+        (location.process, location.thread) = (ProcessIndex(0), thread as u32);
+    }
+    profile
+}
+
+#[test]
+fn threads_that_wait_at_a_barrier_are_a_finding_and_those_that_wait_for_an_end_are_none() {
+    let found = all_findings(&threads_with(&[(1.0, 1.0), (2.0, 0.0), (1.5, 0.5)], "omp barrier"));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].kind, FindingKind::Threads { threads: 3, processes: 1, awaited: vec![1] });
+    assert_eq!((found[0].region, found[0].caller), (RegionIndex(2), Some(RegionIndex(1))));
+    assert!((found[0].seconds.value - 0.5).abs() < 1e-6, "three threads wait for 1.5 seconds");
+    let found = all_findings(&threads_with(&[(1.0, 1.0), (2.0, 0.0)], "pthread_join"));
+    assert!(found.iter().all(|finding| matches!(finding.kind, FindingKind::HotSpot { .. })), "{found:?}");
+}
+
+#[test]
+fn of_a_program_in_which_nobody_waits_the_region_with_most_of_the_time_is_named() {
+    let found = all_findings(&threads_with(&[(2.0, 0.0)], "omp barrier"));
+    let FindingKind::HotSpot { part, calls, per_call_s } = found[0].kind else { panic!("{found:?}") };
+    assert_eq!((found.len(), found[0].region, calls), (1, RegionIndex(1), 1));
+    assert!((part - 1.0).abs() < 1e-6 && (per_call_s - 2.0).abs() < 1e-6);
 }
 
 #[test]

@@ -190,7 +190,7 @@ impl Text<'_> {
     }
 
     fn findings(&self, writer: &mut Writer<'_>, whole: &Whole, findings: &[FindingText]) {
-        if Size::of(self.results).ranks < 2 {
+        if findings.is_empty() && Size::of(self.results).ranks < 2 {
             return;
         }
         writer.blank();

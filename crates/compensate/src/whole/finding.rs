@@ -9,13 +9,15 @@
 //! much less. What is explained by it is none; that ranks had no processor is then a finding of its own, which stands behind those
 //! about the program, and is said to explain no more than these ranks were without one. Where ranks had too few processors for that to be one, what it may explain is said all the same, as possible.
 
-use tare_profile::{Profile, RegionIndex};
+use tare_profile::{Location, Profile, RegionIndex, RegionKind};
 
 use crate::Compensated;
 use crate::figure::Figure;
 use crate::whole::cause::{Cause, Search};
 use crate::whole::queue::Queue;
+use crate::whole::regions::{RegionTotal, region_totals};
 use crate::whole::shortage::Shortage;
+use crate::whole::teams;
 use crate::whole::tree::CallTree;
 use crate::whole::waits::WaitPlace;
 
@@ -28,6 +30,8 @@ const LEAST_BY_WORK: f64 = 0.05;
 const LEAST_MESSAGES: f64 = 0.05;
 /// That ranks had no processor stands for what may come of it from this part of that on.
 const FAIR_PART: f64 = 0.5;
+/// A region that takes this part of the time of all threads is a finding where there is no other.
+const HOT_PART: f64 = 0.2;
 /// The ranks for which others wait are the fewest that make up this part of the waiting.
 const MOST_OF_IT: f64 = 0.8;
 
@@ -103,6 +107,24 @@ pub enum FindingKind {
         /// Seconds of waiting that this may explain, mean over the ranks.
         explains: f64,
     },
+    /// Threads of processes wait for one another.
+    Threads {
+        /// How many take part.
+        threads: usize,
+        /// In how many processes.
+        processes: usize,
+        /// Those that hardly wait, by number, of each process in its turn.
+        awaited: Vec<u32>,
+    },
+    /// There are no ranks, no threads wait, and much of the time is a single region's.
+    HotSpot {
+        /// Its part of the time of all threads.
+        part: f64,
+        /// Its calls.
+        calls: u64,
+        /// Its seconds a call, exclusive.
+        per_call_s: f64,
+    },
     /// Messages themselves take time, besides waiting.
     Messages {
         /// Calls.
@@ -141,15 +163,16 @@ impl Certainty {
 #[must_use]
 pub fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, places: &[WaitPlace]) -> Vec<Finding> {
     let ranks = Ranks::of(profile);
-    let time = profile.locations.iter().zip(&compensated.locations).filter(|(location, _)| ranks.counts(location.process.0));
-    let time = time.map(|(_, figures)| figures.total.value).fold(0.0, f64::max);
-    if ranks.count < 2 || time <= 0.0 {
+    let counts = |location: &Location| ranks.count == 0 || ranks.counts(location.process.0);
+    let times = profile.locations.iter().zip(&compensated.locations).filter(|(location, _)| counts(location));
+    let time = times.map(|(_, figures)| figures.total.value).fold(0.0, f64::max);
+    if time <= 0.0 {
         return Vec::new();
     }
     let search = Search { profile, compensated, tree, ranks: &ranks };
     let queue = Queue::of(profile, compensated);
-    let (mut found, mut explained) = (Vec::new(), 0.0);
-    for place in places {
+    let (mut found, mut explained) = (teams::findings(profile, compensated, tree, time), 0.0);
+    for place in places.iter().filter(|_| ranks.count > 1) {
         if let Some(waiting) = waiting(&search, place, time, &queue) {
             explained += waiting.explained_s;
             found.push(waiting.finding);
@@ -161,7 +184,7 @@ pub fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, p
     found.sort_by(|one, other| other.seconds.value.total_cmp(&one.seconds.value));
     let (possible, mut findings): (Vec<_>, Vec<_>) = found.into_iter().partition(|finding| finding.certainty == Certainty::Possible);
     let uncertain_s: f64 = possible.iter().map(|finding| finding.seconds.value).sum();
-    match queue.finding(profile, time, explained) {
+    match queue.finding(profile, time, explained).filter(|_| ranks.count > 1) {
         Some((of_processors, explains)) => {
             if explains < FAIR_PART * uncertain_s {
                 findings.extend(possible);
@@ -170,7 +193,26 @@ pub fn findings(profile: &Profile, compensated: &Compensated, tree: &CallTree, p
         }
         None => findings.extend(possible),
     }
+    if findings.is_empty() && ranks.count < 2 {
+        findings.extend(hot_spot(profile, compensated, tree));
+    }
     findings
+}
+
+/// Of a program without ranks the region that takes most of the time of all threads, if that is a good part of it: nothing waits that could be blamed.
+fn hot_spot(profile: &Profile, compensated: &Compensated, tree: &CallTree) -> Option<Finding> {
+    let is_work = |region: RegionIndex| matches!(profile.regions[region.0].kind, RegionKind::Function | RegionKind::Loop | RegionKind::User);
+    let totals = region_totals(profile, compensated, tree);
+    let time: f64 = totals.iter().map(|total| total.exclusive.value.max(0.0)).sum();
+    let first = |one: &&RegionTotal, other: &&RegionTotal| one.exclusive.value.total_cmp(&other.exclusive.value);
+    let hottest = totals.iter().filter(|total| is_work(total.region)).max_by(first)?;
+    let seconds = hottest.exclusive;
+    let certainty =
+        Certainty::of(seconds.value, seconds.value - seconds.low).filter(|_| seconds.mark.is_none() && seconds.value >= HOT_PART * time)?;
+    let per_call_s = seconds.value / hottest.calls.max(1) as f64;
+    let kind = FindingKind::HotSpot { part: seconds.value / time, calls: hottest.calls, per_call_s };
+    let threads = profile.locations.len().max(1) as f64;
+    Some(Finding { kind, region: hottest.region, caller: None, seconds: seconds.divided(threads), certainty, queued_s: None })
 }
 
 /// Processes by rank.
@@ -191,7 +233,7 @@ impl Ranks {
     }
 }
 
-fn figure(value: f64, below: f64, above: f64) -> Figure {
+pub(super) fn figure(value: f64, below: f64, above: f64) -> Figure {
     Figure { value, low: (value - below).max(0.0), high: value + above, mark: None }
 }
 

@@ -118,7 +118,7 @@ fn classes(html: &mut String, rows: &[ClassRow]) {
 }
 
 fn findings(html: &mut String, parts: &Parts<'_>, findings: &[FindingText]) {
-    if Size::of(parts.results).ranks < 2 {
+    if findings.is_empty() && Size::of(parts.results).ranks < 2 {
         return;
     }
     html.push_str("<h3>Findings</h3>");

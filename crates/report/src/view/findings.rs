@@ -65,6 +65,9 @@ const OPEN: &str = "F-open";
 /// Messages of fewer bytes than this cost more by their number than by their size.
 const SMALL_MESSAGE: f64 = 1024.0;
 
+/// A function whose calls take less than this is called too often rather than too slow.
+const SHORT_CALL_S: f64 = 100e-9;
+
 /// A cause that explains less than this part of the waiting is said to be only part of it.
 const MOST: f64 = 0.8;
 
@@ -124,6 +127,8 @@ impl Words<'_> {
                 };
                 ("F-no-processor", format!("{what}{sharing}"), Some(attempt.to_string()))
             }
+            FindingKind::Threads { threads, processes, awaited } => self.threads(self.name(finding.region), *threads, *processes, awaited),
+            FindingKind::HotSpot { part, calls, per_call_s } => self.hot_spot(finding.region, *part, *calls, *per_call_s),
             FindingKind::Messages { calls, messages, bytes } => self.messages(*calls, *messages, *bytes),
         };
         let what = match finding.queued_s {
@@ -148,7 +153,7 @@ impl Words<'_> {
             region: finding.region.0,
             seconds: finding.seconds,
             amount: match finding.certainty {
-                _ if is_unreturned => Amount::None,
+                _ if is_unreturned || matches!(finding.kind, FindingKind::HotSpot { .. }) => Amount::None,
                 _ if self.run.measured_by.is_some() => Amount::Untold(UNTOLD_OF_FILE),
                 Certainty::Open => Amount::Untold(UNTOLD),
                 _ => Amount::Told,
@@ -266,6 +271,33 @@ impl Words<'_> {
             false => String::new(),
         };
         format!("{} {}{in_mpi}{explains}", self.ranks(ranks), had_none(longest, self.profile, " outside MPI", up_to, self.glyphs))
+    }
+
+    fn threads(&self, operation: &str, threads: usize, processes: usize, awaited: &[u32]) -> (&'static str, String, Option<String>) {
+        let what = match (processes, awaited) {
+            (1, [one]) => format!("threads wait until thread {one} arrives"),
+            (1, _) => format!("{threads} threads wait in turn until the last one arrives"),
+            _ => format!("{threads} threads of {processes} processes wait in turn until the last one of each arrives"),
+        };
+        let attempt = if operation.starts_with("omp") {
+            "work that is divided as it comes, by `schedule(dynamic)`, or more evenly"
+        } else {
+            "work that is divided more evenly over the threads"
+        };
+        ("F-wait-threads", what, Some(attempt.to_string()))
+    }
+
+    fn hot_spot(&self, region: RegionIndex, part: f64, calls: u64, per_call_s: f64) -> (&'static str, String, Option<String>) {
+        let each = if calls == 1 { String::new() } else { format!(" of {} each", time_with_unit(per_call_s, self.glyphs)) };
+        let calls = format!("{} {}", count(calls, self.glyphs), if calls == 1 { "call" } else { "calls" });
+        let whose = if self.profile.locations.len() == 1 { "" } else { " of all threads" };
+        let what = format!("{} of the time{whose} is spent in it itself, in {calls}{each}", share(part, self.glyphs));
+        let attempt = match self.profile.regions[region.0].kind {
+            _ if per_call_s < SHORT_CALL_S => "fewer calls that do more each, or a function that is inlined",
+            RegionKind::Function if !self.has_loops() => "`tare profile --levels functions,loops` tells which of its loops it is",
+            _ => "less work there, or faster: nothing waits for anything else",
+        };
+        ("F-hot-spot", what, Some(attempt.to_string()))
     }
 
     fn messages(&self, calls: u64, messages: u64, bytes: u64) -> (&'static str, String, Option<String>) {
