@@ -5,7 +5,7 @@ import { colour, element, sequential } from "./dom.js";
 
 /** Shades of functions; the images that take most time have one each. */
 const SHADES = 3;
-const KINDS = [["program", "program"], ["mpi", "MPI"], ["loop", "loops"], ["iteration", "iterations"], ["callsite", "call sites"], ["folded", "small call paths"]];
+const KINDS = [["program", "program"], ["mpi", "MPI"], ["threads", "waits for threads"], ["loop", "loops"], ["iteration", "iterations"], ["callsite", "call sites"], ["folded", "small call paths"]];
 
 export class Paints {
   constructor(model) {
@@ -38,7 +38,7 @@ export class Paints {
       const region = tree.region[path];
       const kind = this.kindOf(region);
       const fill = kind === "function" ? shades[region === NONE ? 0 : this.shadeOf.get(regions.image[region])] : fills.get(kind);
-      return { fill, ink: kind === "mpi" ? light : ink };
+      return { fill, ink: kind === "mpi" || kind === "threads" ? light : ink };
     };
   }
 

@@ -98,8 +98,9 @@ pub(crate) fn class_rows(classes: &Classes, knows_waiting: bool) -> Vec<ClassRow
     let all = classes.all_s();
     let row =
         |(id, name, seconds): (&'static str, &'static str, f64)| ClassRow { id, name, seconds, share: if all > 0.0 { seconds / all } else { 0.0 } };
+    let is_without_mpi = classes.messages_s == 0.0 && classes.open_s == 0.0 && classes.start_end_s == 0.0;
     let rows = [
-        ("useful", "Outside MPI", classes.useful_s),
+        ("useful", if is_without_mpi { "At work" } else { "Outside MPI" }, classes.useful_s),
         ("waiting", "Waiting", classes.waiting_s),
         ("messages", if knows_waiting { "MPI at work" } else { "MPI with waits" }, classes.messages_s),
         ("open", "MPI, open", classes.open_s),

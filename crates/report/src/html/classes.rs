@@ -21,7 +21,7 @@ pub(super) fn rows(parts: &Parts<'_>) -> Option<Vec<ClassRow>> {
 /// What a class is, in words. Of a file of another tool nothing says who waited.
 fn meaning(id: &str, knows_waiting: bool) -> &'static str {
     match id {
-        "useful" => "in no operation of MPI: the program's own work",
+        "useful" => "in no operation of MPI, and not waiting for threads: the program's own work",
         "waiting" => "in an operation of MPI, or of threads, until others came, without the waiting that measuring made",
         "messages" if !knows_waiting => "in operations of MPI; what of it is waiting is not known",
         "messages" => "in operations of MPI besides waiting: what messages and collectives take by themselves",
