@@ -24,7 +24,7 @@ pub(crate) struct Spent {
     probes_low: f64,
     /// With every probe as dear as in a hot loop.
     probes_high: f64,
-    /// What MPI wrappers took.
+    /// What wrappers took.
     wrappers: f64,
     /// What it took to set threads up.
     set_up: f64,
@@ -72,7 +72,7 @@ impl Spent {
         })
     }
 
-    /// `2 % allowed, probes took 0.5 % (0.2 … 1.1); MPI wrappers took 7.1 % besides`; of a program that is over nearly before
+    /// `2 % allowed, probes took 0.5 % (0.2 … 1.1); wrappers took 7.1 % besides`; of a program that is over nearly before
     /// its probes are set up the times themselves: parts of next to nothing say nothing.
     pub(crate) fn sentence(&self, glyphs: &Glyphs) -> String {
         let shares = [self.allowed, self.probes, self.probes_low, self.probes_high, self.wrappers].map(|part| share(part, glyphs));
@@ -84,7 +84,7 @@ impl Spent {
             return format!("{allowed} allowed; the program itself took {without} alone, and probes {probes} with their set-up");
         }
         let over = if self.probes > self.allowed { format!(", {} more", share(self.probes - self.allowed, glyphs)) } else { String::new() };
-        let besides = if self.wrappers > 0.0 { format!("; MPI wrappers took {wrappers} besides") } else { String::new() };
+        let besides = if self.wrappers > 0.0 { format!("; wrappers took {wrappers} besides") } else { String::new() };
         let set_up = if self.set_up >= TELLING { format!("; setting threads up took {}", share(self.set_up, glyphs)) } else { String::new() };
         let sites = if self.off_high >= TELLING {
             let [low, high] = [self.off_low, self.off_high].map(|part| share(part, glyphs));
@@ -119,7 +119,7 @@ mod tests {
         let sites = Spent { off_low: 0.001, off_high: 0.02, ..spent };
         assert!(said(&sites).ends_with("; what is off still took 0.1 % to 2.0 %, had its calls come as often as before"), "{}", said(&sites));
         let threads = Spent { wrappers: 0.02, set_up: 0.013, ..spent };
-        assert!(said(&threads).ends_with("; MPI wrappers took 2.0 % besides; setting threads up took 1.3 %"), "{}", said(&threads));
+        assert!(said(&threads).ends_with("; wrappers took 2.0 % besides; setting threads up took 1.3 %"), "{}", said(&threads));
         let empty = Spent { probes: 2.5, set_up: 0.5, probes_low: 2.0, probes_high: 4.0, without_s: 20e-6, ..spent };
         assert_eq!(said(&empty), "2.0 % allowed; the program itself took 20.0 us alone, and probes 60.0 us with their set-up");
         let set_up = Spent { probes: 0.05, set_up: 0.85, ..empty };
