@@ -347,6 +347,31 @@ fn a_memory_checker_finds_nothing_to_complain_of() {
 }
 
 #[test]
+fn what_the_program_defines_for_libc_may_have_probes() {
+    let program = same_output(
+        r#"
+        #include <stddef.h>
+        #include <pthread.h>
+        long copied(long n);
+        long copied_body(long n) { return n; }
+        REGION(copied, 1);
+        __attribute__((noinline)) void *memcpy(void *to, const void *from, size_t size) {
+            copied(1);
+            for (size_t i = 0; i < size; i++) ((volatile char *)to)[i] = ((const volatile char *)from)[i];
+            return to;
+        }
+        static void *work(void *x) { return (void *)copied(2); }
+        int main(void) {
+            for (int i = 0; i < 10; i++) { pthread_t t; pthread_create(&t, 0, work, 0); pthread_join(t, 0); }
+            puts("done"); return 0;
+        }
+        "#,
+        &["copied"],
+    );
+    assert!(program.graph().calls()["copied"] >= 10);
+}
+
+#[test]
 fn quiet_batches_go_on_where_a_thread_follows_another() {
     let program = Program::compile(
         r#"

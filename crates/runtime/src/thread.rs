@@ -50,14 +50,22 @@ pub(crate) fn ready(state: &'static ThreadState, since: u64) -> Option<Local> {
     }
 }
 
+/// In [`ThreadState::refused`] while the thread is set up: what that calls of the program's own, such as a `memcpy` that it defines, may have
+/// probes, which find nothing to work on yet.
+const IN_SET_UP: u64 = u64::MAX;
+
 /// Where there is no memory, the thread is not set up at each event, but when twice as many have been refused: asking takes microseconds, and is
 /// in vain most often.
 fn set_up_or_refuse(state: &'static ThreadState, since: u64) -> Option<Local> {
     let refused = state.refused.load(Relaxed);
+    if refused == IN_SET_UP {
+        return None;
+    }
     let is_due = refused == 0 || refused.is_power_of_two();
     if !is_due {
         graph_file::count_lost_thread();
     }
+    state.refused.store(IN_SET_UP, Relaxed);
     let local = is_due.then(|| set_up(state, since)).flatten();
     state.refused.store(if local.is_some() { 0 } else { refused + 1 }, Relaxed);
     local
@@ -82,6 +90,7 @@ fn set_up(state: &'static ThreadState, since: u64) -> Option<Local> {
         location.start_ticks.store(ticks, Relaxed);
     }
     local.open_root(ticks);
+    publish(local);
     wrapper::inherit_delay(state, state.inherited.load(Relaxed));
     location.state.store(RUNS, Relaxed);
     add(&location.setup_ticks, ticks.saturating_sub(since));
@@ -116,18 +125,23 @@ fn beyond_room(state: &'static ThreadState) -> Option<Local> {
     Some(connect(state, arena, kit))
 }
 
-/// Connects a thread with an arena: site cache, table of edges, stack for slow paths.
+/// Connects a thread with an arena: site cache, table of edges, stack for slow paths. Others than its caller come to know the arena by [`publish`].
 pub(crate) fn connect(state: &'static ThreadState, arena: Arena, kit: &Kit) -> Local {
     kit.equip(state);
     state.high.store(arena.high_half(), Relaxed);
-    state.arena.store(arena.start().as_ptr(), Relaxed);
     Local { state, arena }
+}
+
+/// The thread is set up: from here on its arena is found by its state.
+fn publish(local: Local) {
+    local.state.arena.store(local.arena.start().as_ptr(), Relaxed);
 }
 
 /// Connects a thread with a fresh arena, and opens the root.
 pub(crate) fn set_up_on(state: &'static ThreadState, arena: Arena, kit: &Kit) -> Local {
     let local = connect(state, arena, kit);
     local.open_root(now().0);
+    publish(local);
     local
 }
 
