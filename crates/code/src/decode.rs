@@ -40,11 +40,6 @@ pub(crate) fn raw_flow(instruction: &Instruction) -> RawFlow {
     }
 }
 
-/// Whether an instruction begins a hardware transaction. Where that fails control goes on elsewhere, as behind a conditional branch.
-pub(crate) fn is_transaction(instruction: &Instruction) -> bool {
-    instruction.mnemonic() == Mnemonic::Xbegin
-}
-
 /// The same of one after which control may not go on to the next one.
 fn turn(instruction: &Instruction, control: FlowControl) -> RawFlow {
     match control {
@@ -61,7 +56,8 @@ fn turn(instruction: &Instruction, control: FlowControl) -> RawFlow {
             Mnemonic::Int if instruction.immediate8() == 0x29 => RawFlow::Stop,
             _ => RawFlow::Next,
         },
-        FlowControl::XbeginXabortXend if is_transaction(instruction) => RawFlow::Branch(instruction.near_branch_target()),
+        // Where a hardware transaction fails control goes on elsewhere, as behind a conditional branch.
+        FlowControl::XbeginXabortXend if instruction.mnemonic() == Mnemonic::Xbegin => RawFlow::Branch(instruction.near_branch_target()),
         FlowControl::XbeginXabortXend => RawFlow::Next,
         FlowControl::Exception if instruction.code() == Code::INVALID => RawFlow::Invalid,
         FlowControl::Exception => RawFlow::Stop,

@@ -44,7 +44,6 @@ pub(crate) struct Fragment {
 pub(crate) struct Traits {
     pub(crate) is_swept: bool,
     pub(crate) has_indirect_jump: bool,
-    pub(crate) has_transaction: bool,
     /// Enters the kernel by itself.
     pub(crate) has_syscall: bool,
     pub(crate) is_undecodable: bool,

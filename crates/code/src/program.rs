@@ -110,8 +110,6 @@ pub enum Refusal {
     MoreThanRegisters,
     /// Calls into its own body.
     CallIntoBody,
-    /// Begins a hardware transaction.
-    Transaction,
     /// Jumps to one of several pieces of its code, whose sizes must stay as they are.
     CodePieces,
     /// Bytes that do not decode.
@@ -151,7 +149,6 @@ impl Refusal {
             Self::SharedCode => "code shared with another function, which hands over more than registers",
             Self::MoreThanRegisters => "flags, values below the stack pointer, or the return address as a value come with a call, a jump or a return",
             Self::CallIntoBody => "call into its own body",
-            Self::Transaction => "hardware transaction",
             Self::CodePieces => "a jump to pieces of code whose sizes must stay",
             Self::Undecodable => "undecodable",
             Self::OutsideText => "outside of text",

@@ -100,7 +100,7 @@ impl Judge<'_, '_> {
             }),
             (Refusal::IfuncResolver, &|| self.resolvers.binary_search(&function.entry).is_ok()),
         ];
-        let others: [(Refusal, &dyn Fn() -> bool); 14] = [
+        let others: [(Refusal, &dyn Fn() -> bool); 13] = [
             (Refusal::V8Builtin, &|| self.v8_builtins.binary_search(&function.entry).is_ok()),
             (Refusal::Undecodable, &|| has(&|one| one.traits.is_undecodable)),
             (Refusal::Relocated, &|| self.has_relocated_text && has(&|one| !self.image.relocations_in(&one.range).is_empty())),
@@ -113,7 +113,6 @@ impl Judge<'_, '_> {
             (Refusal::CallIntoBody, &|| {
                 has(&|one| one.traits.has_thunk) || has(&|one| one.traits.is_called_inside) && self.calls_itself_inside(&own)
             }),
-            (Refusal::Transaction, &|| has(&|one| one.traits.has_transaction)),
             (Refusal::UnknownJump, &|| jumps.is_some_and(Jumps::has_unknown)),
             (Refusal::HeldElsewhere, &|| has(&|one| self.is_held(one, function) || self.is_kept(one, function, jumps))),
             (Refusal::CodePieces, &|| jumps.is_some_and(Jumps::has_pieces)),

@@ -9,7 +9,7 @@ use tare_image::Image;
 
 use crate::addresses::{added_address, constant_address, indexed_address, loaded_slot, origin, part, stored_address};
 use crate::carried::Carried;
-use crate::decode::{AddressSet, RawFlow, enters_kernel, is_below_stack, is_transaction, raw_flow};
+use crate::decode::{AddressSet, RawFlow, enters_kernel, is_below_stack, raw_flow};
 use crate::direct::{Turn, direct};
 use crate::extent::{Extent, Step};
 use crate::fragments::{Fragment, Fragments, Named, Traits};
@@ -495,7 +495,6 @@ impl<'a> Portion<'a> {
                 return self.references(image, recent, seen);
             }
             RawFlow::Invalid => seen.is_undecodable = true,
-            RawFlow::Branch(_) => seen.has_transaction |= is_transaction(recent.last()),
             RawFlow::IndirectJump => {
                 seen.has_indirect_jump = true;
                 self.references(image, recent, seen);

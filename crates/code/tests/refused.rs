@@ -117,7 +117,7 @@ fn code_that_cannot_be_moved_is_refused_with_its_reason() {
         ("locked", None),
         ("overlapping", Some(Refusal::OverlappingCode)),
         ("inside", Some(Refusal::CallIntoBody)),
-        ("transaction", Some(Refusal::Transaction)),
+        ("transaction", None),
         ("unknown", Some(Refusal::UnknownJump)),
         ("other_frame", Some(Refusal::SpecialUnwinding)),
         ("tail", None),

@@ -283,7 +283,7 @@ fn size(item: &Item, wide: bool, taken: u32) -> u32 {
         Form::Near { condition: Some(_) } | Form::Short { condition: Some(_) } if taken != 0 => {
             over(taken) + u32::from(!is_short(taken)) + taken + JUMP
         }
-        Form::Counter if taken != 0 => length + over(taken) + taken + JUMP,
+        Form::Counter | Form::Transaction if taken != 0 => length + over(taken) + taken + JUMP,
         Form::Short { condition: Some(_) } if wide => JUMP + 1,
         Form::Short { condition: None } if wide => JUMP,
         Form::Counter if wide => length + SHORT + JUMP,
@@ -329,7 +329,7 @@ impl Writer<'_, '_> {
             self.copy_bytes(done, item.at);
             self.ways_to(item);
             self.insert_all(item, Slot::Before, size(item, change.wide, change.inserted.taken));
-            if change.is_copied() || item.form == Form::Counter {
+            if change.is_copied() || matches!(item.form, Form::Counter | Form::Transaction) {
                 self.copy_bytes(item.at, item.end());
             }
             if !change.is_copied() {
@@ -371,12 +371,12 @@ impl Writer<'_, '_> {
                 Form::Plain => {}
                 Form::Memory { field, what } => self.memory(item, end, field, what)?,
                 Form::Call => self.field(end, Target::Code(item.target)),
-                Form::Near { .. } if item.is_exit || !part.range.contains(&item.target) => {
+                Form::Near { .. } | Form::Transaction if item.is_exit || !part.range.contains(&item.target) => {
                     let target = self.branch_target(item)?;
                     self.field(end, target);
                 }
-                Form::Near { .. } | Form::Short { .. } | Form::Counter if level.keeps_distance(part, item) => {}
-                Form::Near { .. } => self.field(end, Target::Label { part: self.number, offset: label(own, offset_of_target(part, item)) }),
+                Form::Near { .. } | Form::Short { .. } | Form::Counter | Form::Transaction if level.keeps_distance(part, item) => {}
+                Form::Near { .. } | Form::Transaction => self.field(end, Target::Label { part: self.number, offset: label(own, offset_of_target(part, item)) }),
                 Form::Short { .. } | Form::Counter => self.short(end, label(own, offset_of_target(part, item)))?,
             }
         }
@@ -444,6 +444,11 @@ impl Writer<'_, '_> {
                 self.skip(taken);
                 self.taken_side(item)?;
             }
+            Form::Transaction if taken != 0 => {
+                self.last_word(over(taken));
+                self.skip(taken);
+                self.taken_side(item)?;
+            }
             Form::Short { condition: Some(code) } => {
                 let target = self.branch_target(item)?;
                 self.written.bytes.extend([0x0f, 0x80 | code, 0, 0, 0, 0]);
@@ -460,7 +465,7 @@ impl Writer<'_, '_> {
                 self.jump(target);
             }
             // Such have no taken side, and are as wide as they get.
-            Form::Plain | Form::Memory { .. } | Form::Call | Form::Near { .. } => return Err(Reason::StrayBranch),
+            Form::Plain | Form::Memory { .. } | Form::Call | Form::Near { .. } | Form::Transaction => return Err(Reason::StrayBranch),
         }
         Ok(())
     }
@@ -507,6 +512,12 @@ impl Writer<'_, '_> {
     fn last_byte(&mut self, value: u8) {
         if let Some(last) = self.written.bytes.last_mut() {
             *last = value;
+        }
+    }
+
+    fn last_word(&mut self, value: u32) {
+        if let Some(last) = self.written.bytes.last_chunk_mut() {
+            *last = value.to_le_bytes();
         }
     }
 

@@ -27,6 +27,8 @@ pub(crate) enum Form {
     Short { condition: Option<u8> },
     /// `loop`, `jrcxz`: 8-bit displacements only.
     Counter,
+    /// `xbegin`, with a 32-bit displacement at its end: where the transaction fails control goes on there.
+    Transaction,
 }
 
 /// What the memory field of an instruction refers to.
@@ -272,7 +274,7 @@ impl<'data> Context<'_, 'data> {
             let stays = !item.is_exit & range.contains(&item.target);
             fields += usize::from(match item.form {
                 Form::Call | Form::Memory { .. } => true,
-                Form::Near { .. } => !stays,
+                Form::Near { .. } | Form::Transaction => !stays,
                 Form::Plain | Form::Short { .. } | Form::Counter => false,
             });
             let places = places.at(one.address);
@@ -387,6 +389,7 @@ fn bare_branch(bytes: &[u8]) -> Option<Form> {
         [0xeb, _] => Form::Short { condition: None },
         [code @ 0x70..=0x7f, _] => Form::Short { condition: Some(code & 0x0f) },
         [0xe0..=0xe3, _] => Form::Counter,
+        [0xc7, 0xf8, _, _, _, _] => Form::Transaction,
         [0xe8, _, _, _, _] => Form::Call,
         [0xe9, _, _, _, _] => Form::Near { condition: None },
         [0x0f, code @ 0x80..=0x8f, _, _, _, _] => Form::Near { condition: Some(code & 0x0f) },

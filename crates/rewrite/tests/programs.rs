@@ -107,6 +107,17 @@ fn subroutines_in_the_middle_of_what_calls_them_are_entries_of_it() {
     assert_eq!((count.entries + count.leaves, count.exits), (4, 4), "{count:?}");
 }
 
+#[test]
+fn hardware_transactions_take_their_probes_along() {
+    for flags in ["-O0", "-O2", "-O2 -no-pie", "-O2 -s", "clang -O2"] {
+        check("transactions.c", flags, Balance::Exact);
+    }
+    check("transactions.c", "-O2 -static", Balance::Static);
+    let bench = Bench::new();
+    let (_, output) = bench.instrument(&bench.build("transactions.c", "-O2", "original"), "copy", Levels::ALL, true);
+    assert_eq!(output.functions.selected, output.functions.instrumented, "{:?}", output.refusals);
+}
+
 /// Where neither a symbol nor an unwind entry says how far a function goes, it goes on behind them as well. A call of what always comes upon
 /// a trap is taken for one that does not come back, and is not closed.
 #[test]

@@ -2,7 +2,7 @@
 
 mod branches;
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
 use tare_code::{ENDBR64, Program, TableForm, Usual, saves_frame, usual};
 use tare_image::Image;
 
@@ -375,6 +375,7 @@ impl<'a, 'data> Place<'a, 'data> {
     fn instruction(&mut self, seen: &mut Seen, at: u64, has_exit: bool) -> Result<(), Fault> {
         match self.decoded.flow_control() {
             FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch | FlowControl::Call => self.changed_branch(seen, at, has_exit),
+            _ if self.decoded.mnemonic() == Mnemonic::Xbegin => self.changed_branch(seen, at, has_exit),
             flow => {
                 let is_exit = flow == FlowControl::Return;
                 let may_be_exit = flow == FlowControl::IndirectBranch;

@@ -1,6 +1,6 @@
 //! Branches and calls of a copy: whether they are the original's and lead where those do.
 
-use iced_x86::{FlowControl, Instruction};
+use iced_x86::{FlowControl, Instruction, Mnemonic};
 use tare_code::{Direct, Turn, direct};
 
 use super::Place;
@@ -37,7 +37,7 @@ impl Place<'_, '_> {
 
     /// Whether the next thing that is inserted is on the taken side of the branch that was just decoded.
     fn has_taken_side(&self) -> bool {
-        // Behind `loop` and `jrcxz` stands a jump over it.
+        // Behind `loop`, `jrcxz` and `xbegin` stands a jump over it.
         let jump = match self.ahead(1) {
             _ if self.decoded.is_jcc_short_or_near() => 0,
             [0xeb] => 2,
@@ -62,10 +62,12 @@ impl Place<'_, '_> {
         let copied = self.decoded.near_branch_target();
         let is_call = self.decoded.flow_control() == FlowControl::Call;
         let leaves = !is_call && !self.walk.is_inside(self.copy, target);
-        let is_conditional = original.flow_control() == FlowControl::ConditionalBranch;
+        let is_transaction = original.mnemonic() == Mnemonic::Xbegin;
+        let is_conditional = is_transaction || original.flow_control() == FlowControl::ConditionalBranch;
         if is_conditional && self.has_taken_side() {
             return self.taken_side(seen, &original, leaves);
         }
+        let is_counter = is_conditional && !is_transaction && !original.is_jcc_short_or_near();
         self.old = original.next_ip();
         let is_same = self.decoded.mnemonic() == original.mnemonic() && self.decoded.op_count() == original.op_count();
         if !is_same {
@@ -77,7 +79,7 @@ impl Place<'_, '_> {
         if is_call {
             return self.landing(seen, at, true, (target, copied));
         }
-        if self.decoded.len() == original.len() && copied == self.new + 2 && !original.is_jcc_short_or_near() && is_conditional {
+        if self.decoded.len() == original.len() && copied == self.new + 2 && is_counter {
             return self.widened_counter(seen, target);
         }
         self.target(seen, at, target, copied)
@@ -95,7 +97,7 @@ impl Place<'_, '_> {
         if self.decoded.is_jmp_near() { self.target(seen, at, target, copied) } else { Err(self.fault("no jump")) }
     }
 
-    /// The opposite condition over what is inserted and a jump; `loop` and `jrcxz` over a jump over that.
+    /// The opposite condition over what is inserted and a jump; `loop`, `jrcxz` and `xbegin` over a jump over that.
     fn taken_side(&mut self, seen: &mut Seen, original: &Instruction, leaves: bool) -> Result<(), Fault> {
         let fault = self.fault("the taken side of a branch is not as it should be");
         let mut over = self.decoded.near_branch_target();
