@@ -116,6 +116,39 @@ fn what_snippets_call_in_a_static_program_is_left_alone_and_named() {
     assert!(!refused("main") && ["printf", "_IO_printf"].into_iter().any(refused), "{}", report["refusals"]);
 }
 
+/// Resolvers of indirect functions run while the program is loaded, and static programs begin, before there are thread-local variables, a
+/// guard of the stack, or an `errno`.
+#[test]
+fn hooks_are_not_called_before_there_are_thread_local_variables() {
+    let place = Place::new();
+    let hooks = "#include <errno.h>\n\
+                 static __thread int depth;\n\
+                 __attribute__((noipa)) static void fill(char *there) { for (int i = 0; i < 16; i++) there[i] = (char)i; }\n\
+                 void __cyg_profile_func_enter(void *own, void *from) { char room[16]; fill(room); depth += room[1]; errno = 0; }\n\
+                 void __cyg_profile_func_exit(void *own, void *from) { char room[16]; fill(room); depth -= room[1]; errno = 0; }\n";
+    let program = "#include <stdio.h>\n\
+                   __attribute__((target_clones(\"avx2\", \"default\"))) double sum(const double *of, int n) {\n\
+                   double all = 0; for (int i = 0; i < n; i++) all += of[i]; return all; }\n\
+                   int main(void) { double of[50]; for (int i = 0; i < 50; i++) of[i] = i; return printf(\"%g\\n\", sum(of, 50)) < 0; }\n";
+    fs::write(place.path().join("hooks.c"), hooks).expect("a writable directory");
+    fs::write(place.path().join("program.c"), program).expect("a writable directory");
+    for flags in [&["-pie"][..], &["-no-pie"], &["-static"], &["-static-pie"]] {
+        let line = ["-O2", "-fstack-protector-strong", "-o", "program", "program.c", "hooks.c"];
+        let built =
+            std::process::Command::new("gcc").current_dir(place.path()).args(line).args(flags).args((flags[0] == "-pie").then_some("-fPIE")).status();
+        assert!(built.expect("gcc").success(), "{flags:?}");
+        let line = ["instrument", "program", "-o", "copy", "--preset", "all", "--adapter", "cyg-profile", "--format", "json"];
+        let output = place.tare().args(line).output().expect("tare can be started");
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
+        let refusals = report["refusals"].as_array().expect("refusals");
+        let reason = |name: &str| refusals.iter().find(|one| one["name"] == name).map(|one| one["reason"].as_str().unwrap_or_default());
+        let early = "runs before thread-local variables are set up, which snippets of the adapter may need";
+        assert_eq!((reason("__cpu_indicator_init"), reason("main")), (Some(early), None), "{flags:?}: {refusals:?}");
+        let run = std::process::Command::new(place.path().join("copy")).output().expect("the copy starts");
+        assert_eq!((run.status.code(), String::from_utf8_lossy(&run.stdout).as_ref()), (Some(0), "1225\n"), "{flags:?}");
+    }
+}
+
 #[test]
 fn functions_that_only_pointers_lead_to_are_told_from_those_that_snippets_call() {
     let place = Place::new();

@@ -21,6 +21,7 @@ mod decode;
 mod direct;
 mod dominators;
 mod draft;
+mod early;
 mod effort;
 mod extent;
 mod fingerprint;

@@ -376,7 +376,9 @@ impl Writer<'_, '_> {
                     self.field(end, target);
                 }
                 Form::Near { .. } | Form::Short { .. } | Form::Counter | Form::Transaction if level.keeps_distance(part, item) => {}
-                Form::Near { .. } | Form::Transaction => self.field(end, Target::Label { part: self.number, offset: label(own, offset_of_target(part, item)) }),
+                Form::Near { .. } | Form::Transaction => {
+                    self.field(end, Target::Label { part: self.number, offset: label(own, offset_of_target(part, item)) })
+                }
                 Form::Short { .. } | Form::Counter => self.short(end, label(own, offset_of_target(part, item)))?,
             }
         }

@@ -45,6 +45,9 @@ pub enum Reason {
     /// What snippets of the adapter call makes calls through pointers, which may lead here.
     #[error("snippets of the adapter may call it: what they call makes calls through pointers, and these may lead here")]
     MayBeCalledBySnippets,
+    /// It runs before the memory of the first thread is set up: snippets would find no thread-local variables, no `errno`, no guard of the stack.
+    #[error("runs before thread-local variables are set up, which snippets of the adapter may need")]
+    BeforeThreadLocals,
     /// A part of more than a GiB.
     #[error("too large")]
     TooLarge,

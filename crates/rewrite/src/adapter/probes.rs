@@ -74,7 +74,7 @@ pub struct Snippets<'a> {
     /// Functions that snippets call and that are seen nowhere.
     unseen: Vec<String>,
     /// By function: why nothing may be inserted in it.
-    called: Vec<Option<Reason>>,
+    left: Vec<Option<Reason>>,
 }
 
 /// What is inserted in a function, by the indices of alternatives.
@@ -111,7 +111,12 @@ impl<'a> Snippets<'a> {
             (None, Some(_)) => Some(Reason::MayBeCalledBySnippets),
             (None, None) => None,
         });
-        let called = called.collect();
+        let mut left: Vec<Option<Reason>> = called.collect();
+        for early in subject.program.early(subject.image) {
+            if let Some(reason) = left.get_mut(early) {
+                reason.get_or_insert(Reason::BeforeThreadLocals);
+            }
+        }
         let of_alternative = adapter.alternatives.iter().zip(&linked.alternatives);
         let layouts: Vec<RecordLayout> =
             of_alternative.map(|(alternative, ready)| RecordLayout::new(alternative, ready.iter().map(|one| &one.checked))).collect();
@@ -121,7 +126,7 @@ impl<'a> Snippets<'a> {
             chosen.insert(one.function, Chosen::new(adapter, subject, one)?);
         }
         let Subject { image, program, .. } = subject;
-        Ok(Self { adapter, image, program, layouts, additions, sites, texts, chosen, unseen, called })
+        Ok(Self { adapter, image, program, layouts, additions, sites, texts, chosen, unseen, left })
     }
 
     /// Functions that snippets call and that neither the program nor a library that is at hand has.
@@ -131,10 +136,10 @@ impl<'a> Snippets<'a> {
     }
 
     /// Why nothing may be inserted in a function of the program: snippets call it, or may by what they call, and it
-    /// would call itself.
+    /// would call itself; or it runs before there is what they may need.
     #[must_use]
     pub fn refusal(&self, function: usize) -> Option<Reason> {
-        self.called.get(function).copied().flatten()
+        self.left.get(function).copied().flatten()
     }
 
     /// Which places of a function are needed.
