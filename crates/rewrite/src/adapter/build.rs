@@ -13,7 +13,7 @@ use crate::elf::hooks::{self, When};
 use crate::insertion::{Additions, Import, Routine};
 use crate::snippet::AdapterError;
 use crate::snippet::check::Checked;
-use crate::snippet::compile::{Callee, Compiled, Entry, Environment, Proof, compile, compile_nested, detour};
+use crate::snippet::compile::{Callee, Compiled, Entry, Environment, Proof, compile, compile_nested, crossing, detour};
 use crate::snippet::inline::Calls;
 
 /// Routines begin at multiples of this.
@@ -134,7 +134,8 @@ impl<'a> Builder<'a> {
             let way = self.variable(&[0; 8]);
             let bytes = self.constant(small.bytes.iter().copied());
             self.checks.push(Check { slot, bytes, length: small.bytes.len() as u32, flag, way });
-            Proof { flag, way, changed: small.changed }
+            let crossing = self.place(crossing(way), &format!("tare_to_{name}"));
+            Proof { flag, way, crossing, changed: small.changed }
         });
         Callee::Imported { slot, proof }
     }

@@ -346,6 +346,12 @@ impl Assembler {
         self.field(4, slot);
     }
 
+    /// Jumps to what a slot leads to.
+    pub(crate) fn jump_through(&mut self, slot: Value) {
+        self.raw(&[0xff, 0x25]);
+        self.field(4, slot);
+    }
+
     /// Calls what a word in memory leads to.
     pub(crate) fn call_at(&mut self, word: Memory) {
         self.with_memory(false, &[0xff], RDX, word, 0);

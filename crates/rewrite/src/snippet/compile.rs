@@ -54,6 +54,8 @@ pub(crate) struct Proof {
     /// Where the address among the shared variables is that leads to the function: until the proof is known to hold, by a
     /// [`detour`].
     pub(crate) way: u32,
+    /// The [`crossing`] of that way.
+    pub(crate) crossing: u32,
     /// Caller-saved general registers that it changes, by number.
     pub(crate) changed: Registers,
 }
@@ -182,6 +184,14 @@ pub(crate) fn compile_nested(checked: &Checked, entry: Entry, nested: Nested, en
         writer.code.bind(skipped);
     });
     writer.finish()
+}
+
+/// What sites call to go a way. A processor may take twice as long for a call through memory as for a call and a jump through memory
+/// (measured: Sapphire Rapids), and so do the calls of compilers go through a linkage table.
+pub(crate) fn crossing(way: u32) -> Compiled {
+    let mut code = Assembler::default();
+    code.jump_through(insertion::Value::SharedVariable(way));
+    Compiled { bytes: code.bytes, fields: code.fields, frame: Vec::new() }
 }
 
 /// The way from a site to a function, by its slot, that a proof does not hold of: its arguments are in their registers, and

@@ -4,7 +4,7 @@
 //! push %rdi; push %rsi                  what the arguments and the functions change
 //! lea <function>, %rdi                  arguments: all are known when the program is instrumented, but where
 //! mov <16>(%rsp), %rsi                  the function returns to
-//! call *<way to the hook>(%rip)
+//! call <crossing>                       jmp *<way to the hook>(%rip)
 //! pop %rsi; pop %rdi
 //! ```
 //!
@@ -32,7 +32,7 @@ pub(crate) struct Calls {
 
 #[derive(Clone, Debug)]
 struct Call {
-    way: u32,
+    crossing: u32,
     arguments: Vec<Argument>,
 }
 
@@ -58,7 +58,7 @@ impl Calls {
             }
             let of_arguments = call.arguments.iter().zip(ARGUMENTS).fold(Registers::default(), |all, (_, register)| all.with(register));
             inline.saved = inline.saved.union(of_arguments).union(proof.changed);
-            inline.calls.push(Call { way: proof.way, arguments: call.arguments.clone() });
+            inline.calls.push(Call { crossing: proof.crossing, arguments: call.arguments.clone() });
         }
         (1..=MOST_CALLS).contains(&inline.calls.len()).then_some(inline)
     }
@@ -77,7 +77,7 @@ impl Calls {
             for (argument, to) in call.arguments.iter().zip(ARGUMENTS) {
                 write(&mut code, (argument, to), depth, known);
             }
-            code.call_through(insertion::Value::SharedVariable(call.way));
+            code.call(insertion::Value::Routine(call.crossing));
         }
         for register in self.saved.iter().rev() {
             code.pop(register);

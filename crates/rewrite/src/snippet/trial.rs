@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::ast::{Context, Integer};
 use super::check::{Checked, Scope, Template, check};
-use super::compile::{Callee, Compiled, Entry, Environment, MAY_STORE, Proof, Registers, compile, detour};
+use super::compile::{Callee, Compiled, Entry, Environment, MAY_STORE, Proof, Registers, compile, crossing, detour};
 use super::inline::{Calls, Known};
 use super::oracle::{FUNCTIONS, Machine, Numbers, VARIABLES, answer, write};
 use super::{Place, parse};
@@ -165,6 +165,8 @@ const VARIABLES_AT: usize = 2 * ROOM;
 const RECORD: usize = 3 * ROOM;
 /// Where the site's code is.
 const SITE: usize = ROOM - 64;
+/// Where the code is that goes the way of a proof.
+const CROSSING: usize = SITE - 32;
 /// Shared variables: eight bytes for each of the adapter's, then slots, then the state's mask, then a proof's byte and way.
 const SLOTS: u32 = 64;
 const MASK: u32 = 128;
@@ -364,7 +366,7 @@ fn a_proven_function_is_called_without_saving_what_it_keeps() {
 
 fn proven(text: &str, visits: i64) {
     let (_, checked) = checked(text);
-    let proof = Proof { flag: FLAG, way: WAY, changed: Registers(1 << 6 | 1 << 7) };
+    let proof = Proof { flag: FLAG, way: WAY, crossing: CROSSING as u32, changed: Registers(1 << 6 | 1 << 7) };
     for entry in [Entry::Edge, Entry::Body] {
         let trial = Trial::new(&checked, entry, Some(proof.clone()));
         let small = SITE - 16;
@@ -412,7 +414,7 @@ impl Known for Region {
 #[test]
 fn calls_at_a_site_keep_every_register_whether_the_proof_holds_or_not() {
     let (_, checked) = checked("f3(@LINE@, @ADDRESS@, 3); f3(1, @CALLER@, 5);");
-    let proof = Proof { flag: FLAG, way: WAY, changed: Registers(1 << 6 | 1 << 7) };
+    let proof = Proof { flag: FLAG, way: WAY, crossing: CROSSING as u32, changed: Registers(1 << 6 | 1 << 7) };
     let functions = BTreeMap::from([("f3".to_owned(), Callee::Imported { slot: SLOTS, proof: Some(proof.clone()) })]);
     let layout = RecordLayout::default();
     let environment = Environment {
@@ -432,12 +434,19 @@ fn calls_at_a_site_keep_every_register_whether_the_proof_holds_or_not() {
     stage.put(SITE + insertion.bytes.len(), &[0xc3]);
     for field in insertion.fields.iter() {
         let target = match field.value {
-            Value::SharedVariable(at) => VARIABLES_AT as i32 + at.cast_signed(),
+            Value::Routine(at) => at.cast_signed(),
             Value::Original(at) => i32::try_from(at).expect("a small number"),
             other => panic!("nothing here refers to {other:?}"),
         };
         let at = SITE + usize::from(field.at);
         stage.put(at, &(target - (at as i32 + i32::from(field.tail))).to_le_bytes());
+    }
+    let crossing = crossing(WAY);
+    stage.put(CROSSING, &crossing.bytes);
+    for &(at, tail, value) in &crossing.fields {
+        assert_eq!(value, Value::SharedVariable(WAY));
+        let at = CROSSING + at as usize;
+        stage.put(at, &((VARIABLES_AT + WAY as usize) as i32 - (at + usize::from(tail)) as i32).to_le_bytes());
     }
     stage.put_state();
     let small = SITE - 16;
