@@ -163,8 +163,38 @@ pub(crate) fn failure(error: &clap::Error) -> Option<Failure> {
     if asks_for_format && ["Usage: tare profile ", "Usage: tare run "].iter().any(|usage| text.contains(usage)) {
         return Some(Failure::new(Code::Usage, what).remedy("tare report DIR --format json, of the run directory that -o DIR names"));
     }
-    let remedy = behind("tip:").or_else(|| behind("Usage:")).unwrap_or_else(help_of_verb);
+    let remedy = behind_dashes(error, &text)
+        .or_else(|| verbs_with(error))
+        .or_else(|| behind("tip:"))
+        .or_else(|| behind("Usage:"))
+        .unwrap_or_else(help_of_verb);
     Some(Failure::new(Code::Usage, what).remedy(remedy))
+}
+
+/// Where a command stands without the two dashes in front of it: with them.
+fn behind_dashes(error: &clap::Error, text: &str) -> Option<String> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument) else {
+        return None;
+    };
+    let verb = std::env::args().nth(1).filter(|_| !word.starts_with('-') && text.contains("-- <CMD>"))?;
+    Some(format!("put two dashes in front of the command: tare {verb} -- {word} …"))
+}
+
+/// Where an option that the verb does not have is one of others: which of them have it.
+fn verbs_with(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument) else {
+        return None;
+    };
+    let has_suggestion = error.get(ContextKind::SuggestedArg).is_some();
+    let name = option.strip_prefix("--").filter(|_| !has_suggestion)?;
+    let command = Arguments::command();
+    let has_it = |verb: &&clap::Command| verb.get_arguments().any(|one| one.get_long() == Some(name));
+    let verbs: Vec<String> = command.get_subcommands().filter(has_it).map(|verb| format!("tare {}", verb.get_name())).collect();
+    match verbs.as_slice() {
+        [] => Some(help_of_verb()),
+        [one] => Some(format!("{one}, which has {option}; or {}", help_of_verb())),
+        [first @ .., last] => Some(format!("{} or {last}, which have {option}; or {}", first.join(", "), help_of_verb())),
+    }
 }
 
 /// How to ask for the help of the verb that was called.
@@ -194,6 +224,13 @@ mod tests {
             let later = said(&format!("tare {verb} --format json -- app"));
             assert!(later.ends_with("try: tare report DIR --format json, of the run directory that -o DIR names"), "{later}");
         }
+        let elsewhere = said("tare profile --poison -- app");
+        assert!(
+            elsewhere.starts_with("unexpected argument '--poison' found\n      try: tare instrument, which has --poison; or tare"),
+            "{elsewhere}"
+        );
+        assert!(said("tare run --preset all -- app").contains("tare profile, tare"), "{}", said("tare run --preset all -- app"));
+        assert!(said("tare profile --budgt 2% -- app").contains("--budget"));
         assert_eq!(said("tare --help"), "");
     }
 

@@ -206,9 +206,10 @@ impl Problem {
             Self::Value { expected, .. } => format!("it may be {expected}"),
             Self::NoAttribute { name, .. } => format!("add {name}=\"…\""),
             Self::StrayText { .. } => "put code into <init>, <enter>, <exit>, <before>, <after> or <finalize>".into(),
+            Self::Twice { what: "elements", .. } => "put what both have into one, and remove the other".into(),
             Self::Twice { .. } => "give one of them another name, or remove it".into(),
             Self::SameName { .. } => "give one of them a name=\"…\" of its own, by which filters choose it, or remove it".into(),
-            Self::Filter { .. } => "write it as a filter file of `tare select --filter`".into(),
+            Self::Filter { .. } => "write it as in a filter file of `tare select --filter` (docs/filters.md)".into(),
             Self::Character(_) => {
                 "the operators are || && | ^ & == != < <= > >= << >> + - * / % ! ~ and `.` between texts; texts stand between double quotes".into()
             }
