@@ -163,11 +163,8 @@ pub(crate) fn failure(error: &clap::Error) -> Option<Failure> {
     if asks_for_format && ["Usage: tare profile ", "Usage: tare run "].iter().any(|usage| text.contains(usage)) {
         return Some(Failure::new(Code::Usage, what).remedy("tare report DIR --format json, of the run directory that -o DIR names"));
     }
-    let remedy = behind_dashes(error, &text)
-        .or_else(|| verbs_with(error))
-        .or_else(|| behind("tip:"))
-        .or_else(|| behind("Usage:"))
-        .unwrap_or_else(help_of_verb);
+    let remedy =
+        behind_dashes(error, text).or_else(|| verbs_with(error)).or_else(|| behind("tip:")).or_else(|| behind("Usage:")).unwrap_or_else(help_of_verb);
     Some(Failure::new(Code::Usage, what).remedy(remedy))
 }
 
