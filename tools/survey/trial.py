@@ -111,6 +111,11 @@ def prepare(subject, place):
         run = place.shell("set -e\n" + script, subject.patience)
         if run.status != 0:
             raise Failed(f"the build fails: {run.errors[-500:]}")
+    # A job without its programs does nothing, and that the same each time.
+    present = "command -v dpkg-query > /dev/null || exit 0; for one in {}; do dpkg-query -W $one > /dev/null; done"
+    run = place.shell(present.format(" ".join(subject.packages)), subject.patience)
+    if run.errors:
+        raise Failed(f"not there: {run.errors.strip()}; packages: {' '.join(subject.packages)}")
     run = place.shell(f"for image in {' '.join(subject.images)}; do realpath -e $image; done", subject.patience)
     if run.errors:
         raise Failed(f"not there: {run.errors.strip()}; packages: {' '.join(subject.packages)}")
