@@ -241,7 +241,7 @@ pub(crate) fn nothing_measured(results: &Results<'_>, run: &Run) -> Option<Strin
 /// What to do where there is nothing to show.
 pub(crate) fn remedy_for_nothing(results: &Results<'_>, run: &Run) -> String {
     if nothing_could_be_written(results, run) {
-        return "room in /dev/shm and in the run directory, or another one: -o DIR".to_string();
+        return "room in /dev/shm and in the run directory, or another one: -o DIR; no limits of memory and files (ulimit -a)".to_string();
     }
     match run.images.first() {
         Some(image) => format!("tare select {}", shell::path(&image.path)),

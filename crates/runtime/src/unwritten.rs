@@ -41,7 +41,9 @@ pub(crate) fn say(whose: Whose, before: Option<&Path>, directory: &Path, why: Er
         b"): ",
         goes_on,
         b" unmeasured\n",
-        b"      try: make room there, or name a place that you may write to with -o DIR\n",
+        b"      try: ",
+        remedy(why),
+        b"\n",
     ]);
 }
 
@@ -62,6 +64,14 @@ fn mark(directory: &Path) -> Marked {
         }
         Err(Errno(libc::EEXIST)) => Marked::Before,
         Err(_) => Marked::Refused,
+    }
+}
+
+fn remedy(why: Errno) -> &'static [u8] {
+    match why.0 {
+        libc::ENOMEM => b"a larger limit of address space (ulimit -v), or none",
+        libc::EFBIG => b"a larger limit of the size of files (ulimit -f), or none",
+        _ => b"make room there, or name a place that you may write to with -o DIR",
     }
 }
 
