@@ -112,13 +112,11 @@ def prepare(subject, place):
         if run.status != 0:
             raise Failed(f"the build fails: {run.errors[-500:]}")
     # A job without its programs does nothing, and that the same each time.
-    present = "command -v dpkg-query > /dev/null || exit 0; for one in {}; do dpkg-query -W $one > /dev/null; done"
-    run = place.shell(present.format(" ".join(subject.packages)), subject.patience)
+    packages = " ".join(subject.packages)
+    installed = f"if command -v dpkg-query > /dev/null; then for one in {packages}; do dpkg-query -W $one > /dev/null; done; fi"
+    run = place.shell(f"{installed}; for image in {' '.join(subject.images)}; do realpath -e $image; done", subject.patience)
     if run.errors:
-        raise Failed(f"not there: {run.errors.strip()}; packages: {' '.join(subject.packages)}")
-    run = place.shell(f"for image in {' '.join(subject.images)}; do realpath -e $image; done", subject.patience)
-    if run.errors:
-        raise Failed(f"not there: {run.errors.strip()}; packages: {' '.join(subject.packages)}")
+        raise Failed(f"not there: {run.errors.strip()}; packages: {packages}")
     return [Path(line) for line in run.output.splitlines()]
 
 

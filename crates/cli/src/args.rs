@@ -163,41 +163,44 @@ pub(crate) fn failure(error: &clap::Error) -> Option<Failure> {
     if asks_for_format && ["Usage: tare profile ", "Usage: tare run "].iter().any(|usage| text.contains(usage)) {
         return Some(Failure::new(Code::Usage, what).remedy("tare report DIR --format json, of the run directory that -o DIR names"));
     }
-    let remedy =
-        behind_dashes(error, text).or_else(|| verbs_with(error)).or_else(|| behind("tip:")).or_else(|| behind("Usage:")).unwrap_or_else(help_of_verb);
+    let remedy = remedy_of_unknown(error, text).or_else(|| behind("tip:")).or_else(|| behind("Usage:")).unwrap_or_else(help_of_verb);
     Some(Failure::new(Code::Usage, what).remedy(remedy))
 }
 
-/// Where a command stands without the two dashes in front of it: with them.
-fn behind_dashes(error: &clap::Error, text: &str) -> Option<String> {
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument) else {
+/// What to do about an argument that the verb does not have: where a command stands without two dashes in front of it, with them; where
+/// it is an option, and is written like none of the verb's, the verbs that have it.
+fn remedy_of_unknown(error: &clap::Error, text: &str) -> Option<String> {
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument) else {
         return None;
     };
-    let verb = std::env::args().nth(1).filter(|_| !word.starts_with('-') && text.contains("-- <CMD>"))?;
-    Some(format!("put two dashes in front of the command: tare {verb} -- {word} …"))
+    let option = argument.strip_prefix("--").filter(|_| error.get(ContextKind::SuggestedArg).is_none());
+    if let Some(name) = option {
+        return Some(verbs_with(name));
+    }
+    let is_command = !argument.starts_with('-') && text.contains("-- <CMD>");
+    is_command.then(called_verb)?.map(|verb| format!("put two dashes in front of the command: tare {verb} -- {argument} …"))
 }
 
-/// Where an option that the verb does not have is one of others: which of them have it.
-fn verbs_with(error: &clap::Error) -> Option<String> {
-    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument) else {
-        return None;
-    };
-    let has_suggestion = error.get(ContextKind::SuggestedArg).is_some();
-    let name = option.strip_prefix("--").filter(|_| !has_suggestion)?;
+/// The verbs that have an option of this name.
+fn verbs_with(name: &str) -> String {
     let command = Arguments::command();
     let has_it = |verb: &&clap::Command| verb.get_arguments().any(|one| one.get_long() == Some(name));
     let verbs: Vec<String> = command.get_subcommands().filter(has_it).map(|verb| format!("tare {}", verb.get_name())).collect();
     match verbs.as_slice() {
-        [] => Some(help_of_verb()),
-        [one] => Some(format!("{one}, which has {option}; or {}", help_of_verb())),
-        [first @ .., last] => Some(format!("{} or {last}, which have {option}; or {}", first.join(", "), help_of_verb())),
+        [] => help_of_verb(),
+        [one] => format!("{one}, which has --{name}; or {}", help_of_verb()),
+        [first @ .., last] => format!("{} or {last}, which have --{name}; or {}", first.join(", "), help_of_verb()),
     }
+}
+
+/// The verb of the command line, where it stands first.
+fn called_verb() -> Option<String> {
+    std::env::args().nth(1).filter(|verb| Arguments::command().find_subcommand(verb).is_some())
 }
 
 /// How to ask for the help of the verb that was called.
 fn help_of_verb() -> String {
-    let verb = std::env::args().nth(1).filter(|verb| Arguments::command().find_subcommand(verb).is_some());
-    verb.map_or_else(|| "tare --help".to_string(), |verb| format!("tare {verb} --help"))
+    called_verb().map_or_else(|| "tare --help".to_string(), |verb| format!("tare {verb} --help"))
 }
 
 #[cfg(test)]

@@ -15,6 +15,15 @@ fn says(place: &Place, program: &str, words: &[&str]) -> String {
     text(&output.stdout)
 }
 
+/// Instruments all of a program with an adapter and answers which functions are refused, with their reasons.
+fn refusals(place: &Place, program: &str, adapter: &str) -> Vec<(String, String)> {
+    let line = ["instrument", program, "-o", "copy", "--adapter", adapter, "--preset", "all", "--format", "json"];
+    let output = place.tare().args(line).output().expect("tare can be started");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let words = |one: &serde_json::Value, key: &str| one[key].as_str().expect("words").to_string();
+    report["refusals"].as_array().expect("refusals").iter().map(|one| (words(one, "name"), words(one, "reason"))).collect()
+}
+
 fn program(place: &Place) -> String {
     compile_c("crates/cli/tests/programs/rounds.c", place.path(), &["-O1", "-g"]).display().to_string()
 }
@@ -103,17 +112,9 @@ fn what_snippets_call_in_a_static_program_is_left_alone_and_named() {
     let program = compile_c("crates/cli/tests/programs/rounds.c", place.path(), &["-O1", "-static"]).display().to_string();
     let said = says(&place, &program, &["--adapter", "counting", "--preset", "all"]);
     assert!(said.contains("entering quick for the 5 time\n") && said.contains("entering main for the 1 time\n"), "{said}");
-    let output = place
-        .tare()
-        .args(["instrument", &program, "-o", "copy", "--adapter", "counting", "--preset", "all", "--format", "json"])
-        .output()
-        .expect("tare can be started");
-    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
-    let refused = |name: &str| {
-        let refusals = report["refusals"].as_array().expect("refusals");
-        refusals.iter().any(|one| one["name"] == name && one["reason"] == "snippets of the adapter call it, or what they call does")
-    };
-    assert!(!refused("main") && ["printf", "_IO_printf"].into_iter().any(refused), "{}", report["refusals"]);
+    let refusals = refusals(&place, &program, "counting");
+    let refused = |name: &str| refusals.iter().any(|one| one.0 == name && one.1 == "snippets of the adapter call it, or what they call does");
+    assert!(!refused("main") && ["printf", "_IO_printf"].into_iter().any(refused), "{refusals:?}");
 }
 
 /// Resolvers of indirect functions run while the program is loaded, and static programs begin, before there are thread-local variables, a
@@ -137,11 +138,8 @@ fn hooks_are_not_called_before_there_are_thread_local_variables() {
         let built =
             std::process::Command::new("gcc").current_dir(place.path()).args(line).args(flags).args((flags[0] == "-pie").then_some("-fPIE")).status();
         assert!(built.expect("gcc").success(), "{flags:?}");
-        let line = ["instrument", "program", "-o", "copy", "--preset", "all", "--adapter", "cyg-profile", "--format", "json"];
-        let output = place.tare().args(line).output().expect("tare can be started");
-        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
-        let refusals = report["refusals"].as_array().expect("refusals");
-        let reason = |name: &str| refusals.iter().find(|one| one["name"] == name).map(|one| one["reason"].as_str().unwrap_or_default());
+        let refusals = refusals(&place, "program", "cyg-profile");
+        let reason = |name: &str| refusals.iter().find(|one| one.0 == name).map(|one| one.1.as_str());
         let early = "runs before thread-local variables are set up, which snippets of the adapter may need";
         assert_eq!((reason("__cpu_indicator_init"), reason("main")), (Some(early), None), "{flags:?}: {refusals:?}");
         let run = std::process::Command::new(place.path().join("copy")).output().expect("the copy starts");
@@ -163,13 +161,8 @@ fn functions_that_only_pointers_lead_to_are_told_from_those_that_snippets_call()
     assert!(built.expect("gcc").success());
     let refused = |called: &str| {
         fs::write(place.path().join("hook.xml"), format!("<adapter><functions><enter>{called}(1);</enter></functions></adapter>")).expect("room");
-        let line = ["instrument", "pointers", "-o", "copy", "--preset", "all", "--adapter", "hook.xml", "--format", "json"];
-        let output = place.tare().args(line).output().expect("tare can be started");
-        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
-        move |name: &str| {
-            let found = report["refusals"].as_array().expect("refusals").iter().find(|one| one["name"] == name);
-            found.map_or(String::new(), |one| one["reason"].as_str().expect("words").to_string())
-        }
+        let refusals = refusals(&place, "pointers", "hook.xml");
+        move |name: &str| refusals.iter().find(|one| one.0 == name).map_or(String::new(), |one| one.1.clone())
     };
     let by_pointers = refused("through");
     assert!(by_pointers("through").starts_with("snippets of the adapter call it"), "{}", by_pointers("through"));

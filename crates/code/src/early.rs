@@ -42,7 +42,7 @@ impl Program {
         let Some(body) = self.functions.get(function).map(|function| self.body(image, function)) else { return Vec::new() };
         let slots = body.tied().filter_map(|one| Some(image.plt_at(called(one)?)?.slot));
         let resolver = |slot: u64| {
-            let relocation = image.relocations().iter().find(|one| one.address == slot && one.kind == RelocationKind::Irelative)?;
+            let relocation = image.relocation_at(slot).filter(|one| one.kind == RelocationKind::Irelative)?;
             self.calls.handed_on(self.function_at(relocation.addend.cast_unsigned())?)
         };
         slots.filter_map(resolver).flat_map(|chosen| chosen.functions).copied().collect()
@@ -77,25 +77,23 @@ impl Program {
         let Some(function) = self.functions.get(function) else { return (Vec::new(), None) };
         let body = self.body(image, function);
         let cfg = self.cfg(function, &body);
-        let (mut called_here, mut last) = (Vec::new(), None);
+        let (mut in_front, mut last) = (Vec::new(), None);
         let mut is_passed = vec![false; cfg.blocks.len()];
         let mut todo = cfg.entries.clone();
-        while let Some(number) = todo.pop() {
+        'blocks: while let Some(number) = todo.pop() {
             let (Some(block), Some(is_passed)) = (cfg.blocks.get(number), is_passed.get_mut(number).filter(|passed| !**passed)) else { continue };
             *is_passed = true;
             let own = body.instructions.get(block.instructions.clone()).unwrap_or_default();
-            let mut callees = own.iter().filter_map(|one| self.function_at(called(one)?));
-            let ended = callees.by_ref().find(|&callee| {
-                let is_last = is_last(callee);
-                called_here.extend((!is_last && self.comes_back(callee)).then_some(callee));
-                is_last
-            });
-            last = last.or(ended);
-            if ended.is_none() {
-                todo.extend(block.next());
+            for callee in own.iter().filter_map(|one| self.function_at(called(one)?)) {
+                if is_last(callee) {
+                    last = last.or(Some(callee));
+                    continue 'blocks;
+                }
+                in_front.extend(self.comes_back(callee).then_some(callee));
             }
+            todo.extend(block.next());
         }
-        (called_here, last)
+        (in_front, last)
     }
 }
 

@@ -441,13 +441,11 @@ impl Writer<'_, '_> {
                 self.skip_conditionally(code ^ 1, taken);
                 self.taken_side(item)?;
             }
-            Form::Counter if taken != 0 => {
-                self.last_byte(over(taken) as u8);
-                self.skip(taken);
-                self.taken_side(item)?;
-            }
-            Form::Transaction if taken != 0 => {
-                self.last_word(over(taken));
+            Form::Counter | Form::Transaction if taken != 0 => {
+                match item.form {
+                    Form::Counter => self.end_with([over(taken) as u8]),
+                    _ => self.end_with(over(taken).to_le_bytes()),
+                }
                 self.skip(taken);
                 self.taken_side(item)?;
             }
@@ -462,7 +460,7 @@ impl Writer<'_, '_> {
             }
             Form::Counter => {
                 let target = self.branch_target(item)?;
-                self.last_byte(SHORT as u8);
+                self.end_with([SHORT as u8]);
                 self.written.bytes.extend([0xeb, JUMP as u8]);
                 self.jump(target);
             }
@@ -511,15 +509,10 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    fn last_byte(&mut self, value: u8) {
-        if let Some(last) = self.written.bytes.last_mut() {
-            *last = value;
-        }
-    }
-
-    fn last_word(&mut self, value: u32) {
+    /// Overwrites the last bytes.
+    fn end_with<const N: usize>(&mut self, bytes: [u8; N]) {
         if let Some(last) = self.written.bytes.last_chunk_mut() {
-            *last = value.to_le_bytes();
+            *last = bytes;
         }
     }
 

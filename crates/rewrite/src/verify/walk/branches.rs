@@ -62,12 +62,10 @@ impl Place<'_, '_> {
         let copied = self.decoded.near_branch_target();
         let is_call = self.decoded.flow_control() == FlowControl::Call;
         let leaves = !is_call && !self.walk.is_inside(self.copy, target);
-        let is_transaction = original.mnemonic() == Mnemonic::Xbegin;
-        let is_conditional = is_transaction || original.flow_control() == FlowControl::ConditionalBranch;
+        let is_conditional = original.flow_control() == FlowControl::ConditionalBranch || original.mnemonic() == Mnemonic::Xbegin;
         if is_conditional && self.has_taken_side() {
             return self.taken_side(seen, &original, leaves);
         }
-        let is_counter = is_conditional && !is_transaction && !original.is_jcc_short_or_near();
         self.old = original.next_ip();
         let is_same = self.decoded.mnemonic() == original.mnemonic() && self.decoded.op_count() == original.op_count();
         if !is_same {
@@ -79,7 +77,8 @@ impl Place<'_, '_> {
         if is_call {
             return self.landing(seen, at, true, (target, copied));
         }
-        if self.decoded.len() == original.len() && copied == self.new + 2 && is_counter {
+        let is_counter = original.is_jcx_short() || original.is_loop() || original.is_loopcc();
+        if is_counter && self.decoded.len() == original.len() && copied == self.new + 2 {
             return self.widened_counter(seen, target);
         }
         self.target(seen, at, target, copied)
