@@ -247,10 +247,10 @@ struct LibraryFiles {
     missing: Option<Vec<String>>,
 }
 
-/// Finds the libraries that the copy will load.
+/// Finds the libraries that the copy will load, in the order in which the loader asks them.
 fn libraries(analysis: &Analysis<'_>, adapter: &Adapter) -> Result<LibraryFiles, Failure> {
     let Some(interpreter) = analysis.image.interpreter() else { return Ok(LibraryFiles { files: Vec::new(), missing: None }) };
-    let mut paths = Vec::new();
+    let (mut paths, mut own) = (Vec::new(), Vec::new());
     let mut missing = Vec::new();
     for library in mpi_library::libraries(Path::new(interpreter), analysis.path())? {
         match library.path {
@@ -260,13 +260,16 @@ fn libraries(analysis: &Analysis<'_>, adapter: &Adapter) -> Result<LibraryFiles,
     }
     for library in &adapter.libraries {
         match find(interpreter, analysis.path(), &library.name) {
-            Ok(path) => paths.push(path),
+            Ok(path) => own.push(path),
             Err(why) => {
                 eprintln!("tare: {} {why}; the copy needs it when it starts", library.name);
                 missing.push(library.name.clone());
             }
         }
     }
+    let is_c_library = |path: &PathBuf| path.file_name().is_some_and(|name| tare_rewrite::is_c_library(&name.to_string_lossy()));
+    let place = paths.iter().position(is_c_library).unwrap_or(paths.len());
+    paths.splice(place..place, own);
     let read = |path: &PathBuf| image_file::read(path);
     Ok(LibraryFiles { files: paths.iter().map(read).collect::<Result<_, _>>()?, missing: Some(missing) })
 }

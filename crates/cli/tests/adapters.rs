@@ -283,6 +283,30 @@ fn a_library_that_is_there_but_cannot_be_loaded_is_told_from_one_that_is_missing
 }
 
 #[test]
+fn what_is_known_of_hooks_is_read_where_the_copy_will_find_them() {
+    let place = Place::new();
+    const MARK: u64 = 0x5eed_5eed_5eed_5eed;
+    let hooks = format!(
+        "long seen;\nvoid __cyg_profile_func_enter(void *own, void *from) {{ seen = {MARK:#x}; }}\nvoid __cyg_profile_func_exit(void *own, void *from) {{ }}\n"
+    );
+    fs::write(place.path().join("own.c"), hooks).expect("a writable directory");
+    fs::write(place.path().join("program.c"), "int main(void) { return 0; }\n").expect("a writable directory");
+    let gcc = |words: &[&str]| {
+        let done = std::process::Command::new("gcc").current_dir(place.path()).args(words).status().expect("gcc starts");
+        assert!(done.success(), "{words:?}");
+    };
+    gcc(&["-O2", "-shared", "-fPIC", "own.c", "-o", "libown.so"]);
+    gcc(&["-O2", "program.c", "-o", "program", "-Wl,-rpath,$ORIGIN"]);
+    let printed = text(&place.tare().args(["instrument", "--print-adapter", "cyg-profile"]).output().expect("tare can be started").stdout);
+    let own = printed.replacen("<filter", "<dependencies><library name=\"libown.so\"/></dependencies><filter", 1);
+    fs::write(place.path().join("own.xml"), own).expect("a writable directory");
+    assert_eq!(says(&place, "program", &["--adapter", "own.xml"]), "");
+    // A copy holds the code of hooks that it knows. Those of the C library, which it does not call, are empty.
+    let copy = fs::read(place.path().join("copy")).expect("the copy");
+    assert!(copy.windows(8).any(|bytes| bytes == MARK.to_le_bytes()));
+}
+
+#[test]
 fn functions_that_must_be_in_a_library_that_is_missing_are_named() {
     let place = Place::new();
     let program = program(&place);

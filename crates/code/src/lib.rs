@@ -2,7 +2,7 @@
 //!
 //! The phases, in order: `fragments` (starts and ranges), `sweep` (every instruction once), `tables` (indirect jumps),
 //! `group` (fragments to functions), `held` (callees in registers), `noreturn`, `refuse`, `calls`; [`Program::body`] then decodes a function again on
-//! request, and `cfg`, `metrics` and `trips` look at what it found.
+//! request, and `cfg`, `metrics`, `trips` and `liveness` look at what it found.
 //!
 //! What is absent: nothing here knows of patches or of MPI, and files are not opened.
 
@@ -37,6 +37,7 @@ mod jumps;
 mod leaders;
 mod leads;
 mod left;
+mod liveness;
 mod lock;
 mod loops;
 mod managed;
@@ -88,6 +89,7 @@ pub use flags::Flags;
 use fragments::Fragments;
 pub use harmless::is_harmless;
 use jumps::Jumps;
+pub use liveness::Liveness;
 pub use loops::{Loop, Loops, Members};
 pub use metrics::{Metrics, Source};
 use noreturn::Never;

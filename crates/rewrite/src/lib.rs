@@ -40,6 +40,7 @@ use tare_image::lines::Location;
 use elf::dynamic::{Paths, relocation_table_size};
 use elf::head::Head;
 use elf::imports::Imports;
+pub use elf::imports::is_c_library;
 use elf::threads::ThreadLocals;
 pub use error::RewriteError;
 use insertion::{Additions, Probes, Scope};

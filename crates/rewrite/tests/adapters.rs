@@ -244,6 +244,21 @@ fn programs_do_not_notice_hooks_that_change_all_that_they_may() {
     }
 }
 
+#[test]
+fn what_callers_keep_in_registers_is_there_behind_hooks_that_sites_call_themselves() {
+    let bench = Bench::new();
+    let library = bench.build("clobber.c", "-O2 -shared -fPIC -DSMALL", "libclobber.so");
+    for flags in ["-O1", "-O2", "-O3 -fno-inline", "-Os -no-pie", "-O2 -s", "clang -O2"] {
+        let original = bench.build("kept.c", &format!("{flags} {LINKED}"), "original");
+        let expected = bench.run(&original);
+        let choice = Choice { libraries: &[&library], poison: true, ..FUNCTIONS };
+        let copy = copy(&original, shipped("cyg-profile"), choice);
+        assert_eq!(bench.run(&copy), expected, "{flags}");
+        let (_, counts) = seen_by_hooks(&bench, &copy);
+        assert!(counts[0] > 1000 && counts[0] == counts[1], "{flags}: {counts:?}");
+    }
+}
+
 /// Runs a program; what it says, and how often its hooks were entered, left, and how deep in frames.
 fn seen_by_hooks(bench: &Bench, program: &Path) -> (String, Vec<u64>) {
     let file = bench.path("seen");

@@ -13,7 +13,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use tare_code::{Edges, Flow, Program};
+use tare_code::{Edges, Flow, Liveness, Program};
 use tare_image::Image;
 use tare_image::lines::Lines;
 
@@ -24,6 +24,7 @@ use crate::adapter::record::{RecordLayout, append};
 use crate::adapter::{Adapter, Alternative, Level, Point};
 use crate::insertion::{self, Additions, Field, Inserted, Insertion, Place, Probes, Scope, Value, VariableField};
 use crate::snippet::ast::Context;
+use crate::snippet::compile::Registers;
 use crate::snippet::{AdapterError, Problem};
 use crate::{Levels, Reason};
 
@@ -75,6 +76,8 @@ pub struct Snippets<'a> {
     unseen: Vec<String>,
     /// By function: why nothing may be inserted in it.
     left: Vec<Option<Reason>>,
+    /// Where sites make calls themselves.
+    liveness: Option<Liveness>,
 }
 
 /// What is inserted in a function, by the indices of alternatives.
@@ -126,7 +129,9 @@ impl<'a> Snippets<'a> {
             chosen.insert(one.function, Chosen::new(adapter, subject, one)?);
         }
         let Subject { image, program, .. } = subject;
-        Ok(Self { adapter, image, program, layouts, additions, sites, texts, chosen, unseen, left })
+        let changed = sites.values().filter_map(|site| if let Site::Inline(calls) = site { Some(calls.changed()) } else { None });
+        let liveness = changed.reduce(Registers::union).map(|changed| program.liveness(image, changed.0));
+        Ok(Self { adapter, image, program, layouts, additions, sites, texts, chosen, unseen, left, liveness })
     }
 
     /// Functions that snippets call and that neither the program nor a library that is at hand has.
@@ -192,12 +197,26 @@ impl<'a> Snippets<'a> {
         match self.sites.get(&(index, point_of(place.point), is_inside)) {
             Some(Site::Inline(calls)) => {
                 let (facts, layout) = (RegionFacts::new(self, chosen, place), self.layouts.get(index));
-                calls.site(&AtSite { facts, layout, texts: &self.texts, record })
+                calls.site(&AtSite { facts, layout, texts: &self.texts, record }, self.needed(chosen.wanted.function, place))
             }
             Some(&Site::Routine(routine)) if is_inside => inside(routine, record.0),
             Some(&Site::Routine(routine)) => at_edge(routine, record.0),
             None => Insertion::default(),
         }
+    }
+}
+
+impl Snippets<'_> {
+    /// Registers that the program may still need at an end of a function.
+    fn needed(&self, function: usize, place: &Place) -> Registers {
+        let own = self.program.functions.get(function);
+        let returns = |own| self.program.instruction_at(self.image, own, place.address).is_some_and(|one| one.flow == Flow::Return);
+        let needed = match (place.point, own, &self.liveness) {
+            (insertion::Point::FunctionEnter, Some(own), Some(liveness)) if place.address == own.entry => liveness.at_entry(function),
+            (insertion::Point::FunctionExit, Some(own), Some(liveness)) if returns(own) => liveness.at_return(function),
+            _ => return Registers::CALLER_SAVED,
+        };
+        Registers(needed)
     }
 }
 

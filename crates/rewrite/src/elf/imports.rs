@@ -178,8 +178,9 @@ pub(crate) fn dynamic_segment<'a>(image: &'a Image<'_>) -> Option<&'a Segment> {
     image.segments().iter().find(|segment| segment.kind == PT_DYNAMIC)
 }
 
-/// Whether a library is the C library.
-fn is_c_library(name: &str) -> bool {
+/// Whether a library is the C library: what an adapter depends on stands in front of it.
+#[must_use]
+pub fn is_c_library(name: &str) -> bool {
     ["libc.so", "libc.musl"].iter().any(|start| name.starts_with(start))
 }
 

@@ -76,6 +76,10 @@ impl Registers {
         Self(self.0 | other.0)
     }
 
+    pub(crate) const fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     pub(crate) fn iter(self) -> impl DoubleEndedIterator<Item = Register> {
         (0..16).filter(move |number| self.0 >> number & 1 != 0).map(Register)
     }

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! A way leads to the hook itself once the proof is known to hold, and to [`super::compile::detour`] until then, which keeps
-//! everything; so a site saves what the proofs say and what it changes itself. Functions that a proof was made for call nothing, read no vector register and need no
+//! everything; so a site saves what the proofs say and what it changes itself, but for registers that hold nothing that is needed there
+//! ([`tare_code::Liveness`]). Functions that a proof was made for call nothing, read no vector register and need no
 //! aligned stack; they are not told of arguments in vector registers either. Flags are dead at these sites.
 
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ const MOST_CALLS: usize = 3;
 /// A snippet that consists of calls with known arguments.
 #[derive(Clone, Debug)]
 pub(crate) struct Calls {
-    saved: Registers,
+    changed: Registers,
     calls: Vec<Call>,
 }
 
@@ -49,7 +50,7 @@ pub(crate) trait Known {
 impl Calls {
     /// `None` where the snippet needs a routine.
     pub(crate) fn new(checked: &Checked, functions: &BTreeMap<String, Callee>) -> Option<Self> {
-        let mut inline = Self { saved: Registers::default(), calls: Vec::new() };
+        let mut inline = Self { changed: Registers::default(), calls: Vec::new() };
         for step in &checked.steps {
             let Step::Call(call) = step else { return None };
             let Some(Callee::Imported { proof: Some(proof), .. }) = functions.get(&call.function) else { return None };
@@ -57,18 +58,24 @@ impl Calls {
                 return None;
             }
             let of_arguments = call.arguments.iter().zip(ARGUMENTS).fold(Registers::default(), |all, (_, register)| all.with(register));
-            inline.saved = inline.saved.union(of_arguments).union(proof.changed);
+            inline.changed = inline.changed.union(of_arguments).union(proof.changed);
             inline.calls.push(Call { crossing: proof.crossing, arguments: call.arguments.clone() });
         }
         (1..=MOST_CALLS).contains(&inline.calls.len()).then_some(inline)
     }
 
-    /// The code for a region.
-    pub(crate) fn site(&self, known: &impl Known) -> Insertion {
+    /// What it changes.
+    pub(crate) const fn changed(&self) -> Registers {
+        self.changed
+    }
+
+    /// The code for a region, where some registers hold what the program may still need.
+    pub(crate) fn site(&self, known: &impl Known, needed: Registers) -> Insertion {
         let mut code = Assembler::default();
         let mut rows = Vec::new();
         let mut depth = 0;
-        for register in self.saved.iter() {
+        let saved = self.changed.intersection(needed);
+        for register in saved.iter() {
             code.push(register);
             depth += 8;
             rows.push((code.position() as u16, depth));
@@ -79,7 +86,7 @@ impl Calls {
             }
             code.call(insertion::Value::Routine(call.crossing));
         }
-        for register in self.saved.iter().rev() {
+        for register in saved.iter().rev() {
             code.pop(register);
             depth -= 8;
             rows.push((code.position() as u16, depth));

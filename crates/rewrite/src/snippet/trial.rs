@@ -427,7 +427,7 @@ fn calls_at_a_site_keep_every_register_whether_the_proof_holds_or_not() {
         errno: None,
     };
     let compiled = detour(SLOTS, &environment);
-    let insertion = Calls::new(&checked, &functions).expect("calls with known arguments").site(&Region);
+    let insertion = Calls::new(&checked, &functions).expect("calls with known arguments").site(&Region, Registers::CALLER_SAVED);
     let stage = Stage::new();
     stage.load(&compiled, Entry::Edge);
     stage.put(SITE, &insertion.bytes);

@@ -1,4 +1,5 @@
-// Hooks that change all that a function may change, and count; built with -DDEPTH, they look at the frames below them.
+// Hooks that change all that a function may change, and count; built with -DDEPTH, they look at the frames below them; built
+// with -DSMALL, they use general registers only.
 #include <errno.h>
 #include <execinfo.h>
 #include <stdatomic.h>
@@ -14,6 +15,12 @@ HOOK static void disturb(void) {
     void *frames[256];
     long depth = backtrace(frames, 256);
     if (depth > deepest) deepest = depth;
+}
+#elif defined SMALL
+HOOK static void disturb(void) {
+    __asm__ volatile("mov $-1, %%rax\n mov %%rax, %%rcx\n mov %%rax, %%rdx\n mov %%rax, %%rsi\n mov %%rax, %%rdi\n"
+                     "mov %%rax, %%r8\n mov %%rax, %%r9\n mov %%rax, %%r10\n mov %%rax, %%r11\n" ::
+                         : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory");
 }
 #else
 HOOK static void disturb(void) {
