@@ -2,6 +2,8 @@
 //!
 //! This crate is the rim: flags, files, processes, exit codes. Each verb is a file in `verbs`.
 
+#![deny(clippy::print_stdout, reason = "what cannot be written is an error: see `stdout`")]
+
 mod adapter;
 mod args;
 mod bisect;
@@ -38,12 +40,14 @@ mod results;
 mod rundir;
 mod source_files;
 mod started;
+mod stdout;
 mod trial;
 mod verbs;
 mod whole_file;
 mod word;
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 use args::{Arguments, Verb};
@@ -72,8 +76,11 @@ fn act() -> Result<ExitCode, Failure> {
             if let Some(failure) = args::failure(&error) {
                 return Err(failure);
             }
-            let _ = error.print();
-            return Ok(if error.use_stderr() { ExitCode::from(Code::Usage as u8) } else { ExitCode::SUCCESS });
+            let printed = error.print().and_then(|()| std::io::stdout().flush());
+            if error.use_stderr() {
+                return Ok(ExitCode::from(Code::Usage as u8));
+            }
+            return printed.map(|()| ExitCode::SUCCESS).map_err(|error| stdout::cannot(&error));
         }
     };
     arguments.color.set();

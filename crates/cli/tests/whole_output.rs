@@ -158,3 +158,27 @@ fn an_interrupt_leaves_the_whole_copy_or_none() {
         }
     }
 }
+
+#[test]
+fn a_stdout_that_takes_nothing_is_an_error_of_every_verb() {
+    let place = Place::new();
+    compile_c("crates/cli/tests/programs/endings.c", place.path(), &[]);
+    let verbs: [&[&str]; 9] = [
+        &["--help"],
+        &["completion", "zsh"],
+        &["manual"],
+        &["inspect", "endings"],
+        &["inspect", "endings", "--format", "dot"],
+        &["select", "endings", "--list"],
+        &["select", "endings", "--format", "json"],
+        &["instrument", "endings", "-o", "copy"],
+        &["doctor"],
+    ];
+    for words in verbs {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("the device");
+        let output = place.tare().args(words).stdout(full).output().expect("tare can be started");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(73), "{words:?}: {said}");
+        assert!(said.contains("cannot write stdout: No space left on device"), "{words:?}: {said}");
+    }
+}

@@ -33,6 +33,7 @@ use crate::measured::{self, Mode, Setting, Target, fresh_id};
 use crate::progress::Step;
 use crate::results::{NewRun, page};
 use crate::rundir::{Exit, RunDirectory};
+use crate::stdout;
 use crate::whole_file::{Access, write_executable};
 
 /// Sets of functions that are searched for, each in the copy without the ones before.
@@ -59,8 +60,8 @@ pub(crate) fn bisect(arguments: &InstrumentArguments, adapter: Option<&Loaded>) 
     let found = Found { left_out, ..search.run(&bytes)? };
     drop(step);
     match arguments.format {
-        Format::Json => println!("{}", tare_report::bisect::json(&found)),
-        Format::Text => print!("{}", tare_report::bisect::text(&found, &page(None))),
+        Format::Json => stdout::write_line(tare_report::bisect::json(&found))?,
+        Format::Text => stdout::write(tare_report::bisect::text(&found, &page(None)))?,
     }
     Ok(if found.is_nothing() { ExitCode::from(Code::NoInput as u8) } else { ExitCode::SUCCESS })
 }

@@ -13,6 +13,7 @@ use crate::image_file;
 use crate::instrumenting::Analysis;
 use crate::progress::Step;
 use crate::results::page;
+use crate::stdout;
 
 /// Says what is right to stdout; what is wrong is an error.
 pub(crate) fn check(arguments: &InstrumentArguments) -> Result<ExitCode, Failure> {
@@ -31,8 +32,8 @@ pub(crate) fn check(arguments: &InstrumentArguments) -> Result<ExitCode, Failure
     let checked = checked.map_err(|error| failure(copy, &original, &error))?;
     let view = view(copy, &original, checked);
     match arguments.format {
-        Format::Json => println!("{}", tare_report::check::json(&view)),
-        Format::Text => print!("{}", tare_report::check::text(&view, &page(None))),
+        Format::Json => stdout::write_line(tare_report::check::json(&view))?,
+        Format::Text => stdout::write(tare_report::check::text(&view, &page(None)))?,
     }
     Ok(ExitCode::SUCCESS)
 }

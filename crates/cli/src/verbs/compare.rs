@@ -8,6 +8,7 @@ use tare_report::compare::{Comparison, Outcome, Side, html, json, text};
 use crate::args::{CompareArguments, SidesFormat};
 use crate::failure::{Code, Failure};
 use crate::results::{Results, page_for};
+use crate::stdout;
 use crate::whole_file;
 
 /// How the command ends where something got slower.
@@ -37,7 +38,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
     match &arguments.output {
         Some(file) => whole_file::write(file, document.as_bytes())
             .map_err(|error| Failure::io(Code::CannotWrite, "write", file, &error).remedy("name another place with -o"))?,
-        None => print!("{document}"),
+        None => stdout::write(document)?,
     }
     Ok(match comparison.outcome() {
         Outcome::NotSlower => ExitCode::SUCCESS,

@@ -7,6 +7,7 @@ use clap_complete::{Shell, generate};
 
 use crate::args::{Arguments, CompletionArguments, ShellName};
 use crate::failure::Failure;
+use crate::stdout;
 
 /// Prints the script of a shell to stdout.
 pub(crate) fn completion(arguments: &CompletionArguments) -> Result<ExitCode, Failure> {
@@ -15,6 +16,8 @@ pub(crate) fn completion(arguments: &CompletionArguments) -> Result<ExitCode, Fa
         ShellName::Zsh => Shell::Zsh,
         ShellName::Fish => Shell::Fish,
     };
-    generate(shell, &mut Arguments::command(), "tare", &mut std::io::stdout());
+    let mut script = Vec::new();
+    generate(shell, &mut Arguments::command(), "tare", &mut script);
+    stdout::write(script)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -23,6 +23,7 @@ use crate::failure::{Code, Failure};
 use crate::naming::name_functions;
 use crate::pattern::Pattern;
 use crate::rundir::{RunDirectory, node_local};
+use crate::stdout;
 
 /// What is asked for a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,8 +65,8 @@ pub(crate) fn ctl(arguments: &CtlArguments) -> Result<ExitCode, Failure> {
     }
     let answers: Vec<Answer> = asked.iter().map(|(graph, switches)| Answer::of(graph, switches)).collect();
     match arguments.format {
-        Format::Text => answers.iter().for_each(Answer::print),
-        Format::Json => println!("{}", serde_json::json!({ "schema": SCHEMA, "processes": answers })),
+        Format::Text => stdout::write(answers.iter().map(Answer::line).collect::<String>())?,
+        Format::Json => stdout::write_line(serde_json::json!({ "schema": SCHEMA, "processes": answers }).to_string())?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -85,10 +86,10 @@ impl Answer {
         Self { process: graph.pid(), off: count(Want::Off), on: count(Want::On), followed: graph.has_followed() }
     }
 
-    fn print(&self) {
+    fn line(&self) -> String {
         let state = if self.followed { "" } else { " (asked; it follows when it next enters a measured region)" };
         let regions = if self.off == 1 { "region" } else { "regions" };
-        println!("process {}: {} {regions} off, {} on{state}", self.process, self.off, self.on);
+        format!("process {}: {} {regions} off, {} on{state}\n", self.process, self.off, self.on)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::installation;
 use crate::mpi_library::Mpi;
 use crate::results::page_for;
 use crate::rundir::node_local;
+use crate::stdout;
 
 /// The state of one thing that was looked at.
 enum Finding {
@@ -44,8 +45,8 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<std::process::ExitCo
     let found: Vec<Found> = findings.into_iter().map(|(what, finding)| finding.of(what)).collect();
     let works = found.iter().all(|found| found.state != "bad");
     match arguments.format {
-        Format::Text => print!("{}", tare_report::doctor::text(&found, &page_for(None, None))),
-        Format::Json => println!("{}", tare_report::doctor::json(&found, works)),
+        Format::Text => stdout::write(tare_report::doctor::text(&found, &page_for(None, None)))?,
+        Format::Json => stdout::write_line(tare_report::doctor::json(&found, works))?,
     }
     Ok(if works { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::from(crate::failure::Code::Unavailable as u8) })
 }

@@ -17,6 +17,7 @@ use crate::image_file;
 use crate::instrumenting::Analysis;
 use crate::pattern::Pattern;
 use crate::results::output_page;
+use crate::stdout;
 use gather::Wanted;
 
 /// Prints the table, or the document that is asked for.
@@ -33,20 +34,20 @@ pub(crate) fn inspect(arguments: &InspectArguments) -> Result<ExitCode, Failure>
     files.say_missing(&arguments.image);
     wanted.say_unmatched(&analysis, &arguments.image);
     if let Some(name) = &arguments.cfg {
-        print!("{}", inspect::dot::control_flow(&flow::flow(&analysis, name)?));
+        stdout::write(inspect::dot::control_flow(&flow::flow(&analysis, name)?))?;
         return Ok(ExitCode::SUCCESS);
     }
     match arguments.format {
         InspectFormat::Dot => graph::print(&graph::graph(&analysis, arguments, &wanted)?, inspect::dot::call_graph)?,
         InspectFormat::Metacg => graph::print(&graph::graph(&analysis, arguments, &wanted)?, inspect::metacg)?,
         InspectFormat::Table => {
-            print!("{}", Listing::new(&inspection(&arguments.image, &analysis, &wanted), rows, order, arguments.top).text(&output_page()))
+            stdout::write(Listing::new(&inspection(&arguments.image, &analysis, &wanted), rows, order, arguments.top).text(&output_page()))?
         }
-        InspectFormat::Csv => print!("{}", Listing::new(&inspection(&arguments.image, &analysis, &wanted), rows, order, arguments.top).csv()),
+        InspectFormat::Csv => stdout::write(Listing::new(&inspection(&arguments.image, &analysis, &wanted), rows, order, arguments.top).csv())?,
         InspectFormat::Json => {
             let mut inspection = inspection(&arguments.image, &analysis, &wanted);
             inspection.arrange(order, arguments.top);
-            println!("{}", inspect::json(&inspection));
+            stdout::write_line(inspect::json(&inspection))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -15,6 +15,7 @@ use crate::failure::{Code, Failure};
 use crate::image_file;
 use crate::instrumenting::{Analysis, Copy};
 use crate::results::page;
+use crate::stdout;
 use crate::verbs::bisect::bisect;
 use crate::verbs::check::check;
 use crate::whole_file::{Access, write_executable};
@@ -22,7 +23,7 @@ use crate::whole_file::{Access, write_executable};
 /// Writes the copy, whole or not at all; the report goes to stdout.
 pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Failure> {
     if let Some(name) = &arguments.print_adapter {
-        print!("{}", adapter::text(name)?);
+        stdout::write(adapter::text(name)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     if arguments.check {
@@ -52,8 +53,8 @@ pub(crate) fn instrument(arguments: &InstrumentArguments) -> Result<ExitCode, Fa
     }
     let view = Instrumented { unmatched: analysis.unmatched(&choice), ..view(output, &copy, |raw| analysis.shown(raw)) };
     match arguments.format {
-        Format::Json => println!("{}", tare_report::instrument::json(&view)),
-        Format::Text => print!("{}", tare_report::instrument::text(&view, &page(None), arguments.timings)),
+        Format::Json => stdout::write_line(tare_report::instrument::json(&view))?,
+        Format::Text => stdout::write(tare_report::instrument::text(&view, &page(None), arguments.timings))?,
     }
     Ok(ExitCode::SUCCESS)
 }

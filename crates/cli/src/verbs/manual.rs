@@ -1,11 +1,10 @@
 //! `tare manual`: the pages of the manual, for `man`.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use crate::args::ManualArguments;
 use crate::failure::{Code, Failure};
-use crate::{manual, whole_file};
+use crate::{manual, stdout, whole_file};
 
 /// Prints the page of a verb, or writes all pages into a directory.
 pub(crate) fn manual(arguments: &ManualArguments) -> Result<ExitCode, Failure> {
@@ -22,6 +21,6 @@ pub(crate) fn manual(arguments: &ManualArguments) -> Result<ExitCode, Failure> {
     let wanted = arguments.verb.as_deref().unwrap_or_default();
     let page = pages.iter().find(|page| page.verb == wanted);
     let page = page.ok_or_else(|| Failure::new(Code::Usage, format!("there is no verb `{wanted}`")).remedy("`tare --help` lists the verbs"))?;
-    std::io::stdout().write_all(&page.text).map_err(|error| cannot("stdout".as_ref(), &error))?;
+    stdout::write(&page.text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -11,6 +11,7 @@ use crate::failure::{Code, Failure};
 use crate::memory;
 use crate::progress::during;
 use crate::results::{Results, output_page};
+use crate::stdout;
 
 /// Answers the question.
 pub(crate) fn query(arguments: &QueryArguments) -> Result<ExitCode, Failure> {
@@ -22,8 +23,8 @@ pub(crate) fn query(arguments: &QueryArguments) -> Result<ExitCode, Failure> {
     let (extent, of_reasons) = (question.extent(), question.extent_of_reasons());
     let results = read(extent)?;
     match answer(&results) {
-        Err(_) if of_reasons != extent => print!("{}", answer(&read(of_reasons)?)?),
-        text => print!("{}", text?),
+        Err(_) if of_reasons != extent => stdout::write(answer(&read(of_reasons)?)?)?,
+        text => stdout::write(text?)?,
     }
     // The process ends: to give memory back page by page would only take time from the program that is asked about.
     std::mem::forget(results);

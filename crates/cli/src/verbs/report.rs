@@ -1,6 +1,6 @@
 //! `tare report DIR`: the results of a run, also of one that was killed or still runs.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ use crate::failure::{Code, Failure};
 use crate::foreign_file::profiles_in;
 use crate::progress::during;
 use crate::results::{self, page_for};
-use crate::{source_files, whole_file};
+use crate::{source_files, stdout, whole_file};
 
 /// Writes the report to stdout, or where it is wanted.
 pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
@@ -132,7 +132,7 @@ fn print(format: ReportFormat, document: &[u8]) -> Result<(), Failure> {
     if is_binary && std::io::stdout().is_terminal() {
         return Err(Failure::new(Code::Usage, "this format is not for terminals").remedy("name a file with -o FILE"));
     }
-    std::io::stdout().write_all(document).map_err(|error| cannot(Path::new("stdout"), &error))
+    stdout::write(document)
 }
 
 fn exported(run: &Run, results: &Results<'_>, format: Format) -> Vec<u8> {

@@ -20,6 +20,7 @@ use crate::instrumenting::{Analysis, UnknownSnippet};
 use crate::pattern::Pattern;
 use crate::progress::Step;
 use crate::results::output_page;
+use crate::stdout;
 
 /// Prints counts and reasons, decisions, names, a list for another tool, or the JSON document.
 pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
@@ -30,7 +31,7 @@ pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
                 format!("tare select --print-preset {name} prints it, tare select {} --preset {name} shows what it lets in", shell::path(image));
             return Err(Failure::new(Code::Usage, what).remedy(remedy));
         }
-        print!("{}", choice::preset(name)?.text());
+        stdout::write(choice::preset(name)?.text())?;
         return Ok(ExitCode::SUCCESS);
     }
     if arguments.table {
@@ -56,7 +57,7 @@ pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
         eprintln!("tare: {unknown} that measures; only an adapter that has it can insert it (tare instrument --adapter)");
     }
     if let Some(format) = list_format(arguments) {
-        print_list(&analysis, &chosen.selection, format);
+        print_list(&analysis, &chosen.selection, format)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut decisions = Selected { unmatched, ..analysis.decisions(&chosen) };
@@ -64,10 +65,10 @@ pub(crate) fn select(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
         keep_named(&mut decisions, pattern, image)?;
     }
     match arguments.format {
-        SelectFormat::Json => println!("{}", tare_report::select::json(&decisions)),
-        SelectFormat::Csv => print!("{}", tare_report::select::explained_csv(&decisions)),
-        _ if pattern.is_some() => print!("{}", tare_report::select::explained(&decisions, &output_page())),
-        _ => print!("{}", tare_report::select::text(&decisions, &output_page())),
+        SelectFormat::Json => stdout::write_line(tare_report::select::json(&decisions))?,
+        SelectFormat::Csv => stdout::write(tare_report::select::explained_csv(&decisions))?,
+        _ if pattern.is_some() => stdout::write(tare_report::select::explained(&decisions, &output_page()))?,
+        _ => stdout::write(tare_report::select::text(&decisions, &output_page()))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -122,7 +123,7 @@ fn list_format(arguments: &SelectArguments) -> Option<ListFormat> {
     }
 }
 
-fn print_list(analysis: &Analysis<'_>, selection: &Selection, format: ListFormat) {
+fn print_list(analysis: &Analysis<'_>, selection: &Selection, format: ListFormat) -> Result<(), Failure> {
     let mut functions = listed(&analysis.program, selection);
     if format == ListFormat::Gcc {
         match analysis.inlines() {
@@ -133,8 +134,8 @@ fn print_list(analysis: &Analysis<'_>, selection: &Selection, format: ListFormat
             ),
         }
     }
-    let Some(written) = format.write(&functions) else { return };
-    print!("{}", written.text);
+    let Some(written) = format.write(&functions) else { return Ok(()) };
+    stdout::write(written.text)?;
     if written.nameless != Nameless::default() {
         let Nameless { selected, rejected } = written.nameless;
         eprintln!(
@@ -147,4 +148,5 @@ fn print_list(analysis: &Analysis<'_>, selection: &Selection, format: ListFormat
         let functions = if written.inexact == 1 { "function that is" } else { "functions that are" };
         eprintln!("tare: {} {functions} not selected cannot be told from selected ones in this format; --list can tell them apart", written.inexact);
     }
+    Ok(())
 }

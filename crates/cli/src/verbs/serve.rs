@@ -2,7 +2,6 @@
 //!
 //! On loopback unless told otherwise, and for those alone who have the token: on a node that many share, loopback is everybody's.
 
-use std::io::Write;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,6 +18,7 @@ use crate::foreign_file;
 use crate::pace;
 use crate::results::Results;
 use crate::rundir::RunDirectory;
+use crate::stdout;
 use crate::verbs::{query, report};
 
 /// Serves the run until it is told to stop.
@@ -35,8 +35,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
     };
     let encoded: String =
         token.bytes().map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect();
-    println!("http://{address}/?token={encoded}");
-    let _ = std::io::stdout().flush();
+    stdout::write_line(format!("http://{address}/?token={encoded}"))?;
     if !address.ip().is_loopback() {
         eprintln!("tare: whoever reaches this machine and has the address can read the run, unencrypted");
     }

@@ -9,6 +9,7 @@ use crate::args::{Format, SimulateArguments};
 use crate::failure::{Code, Failure};
 use crate::progress::Step;
 use crate::results::page;
+use crate::stdout;
 
 /// Prints the errors of the models to stdout.
 pub(crate) fn simulate(arguments: &SimulateArguments) -> Result<ExitCode, Failure> {
@@ -25,8 +26,8 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> Result<ExitCode, Failur
     let simulation = execute(&program).map_err(|failure| refused(&failure))?;
     drop(step);
     match arguments.format {
-        Format::Text => print!("{}", tare_report::simulate::text(&simulation, &page(arguments.top))),
-        Format::Json => println!("{}", tare_report::simulate::json(&simulation)),
+        Format::Text => stdout::write(tare_report::simulate::text(&simulation, &page(arguments.top)))?,
+        Format::Json => stdout::write_line(tare_report::simulate::json(&simulation))?,
     }
     Ok(ExitCode::SUCCESS)
 }

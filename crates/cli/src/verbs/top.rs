@@ -19,6 +19,7 @@ use crate::pace;
 use crate::progress::during;
 use crate::results::{Results, output_columns};
 use crate::started::Started;
+use crate::stdout;
 
 /// Rows of a frame that goes elsewhere than to a terminal.
 const ROWS_ELSEWHERE: u16 = 40;
@@ -148,8 +149,8 @@ fn once(reader: &mut Reader, interval: Duration, format: Format) -> Result<(), F
     }
     let columns = u16::try_from(output_columns()).unwrap_or(80);
     match format {
-        Format::Text => print!("{}", text(&app, columns, ROWS_ELSEWHERE)),
-        Format::Json => println!("{}", json(&app)),
+        Format::Text => stdout::write(text(&app, columns, ROWS_ELSEWHERE))?,
+        Format::Json => stdout::write_line(json(&app))?,
     }
     Ok(())
 }

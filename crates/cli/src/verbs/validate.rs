@@ -17,6 +17,7 @@ use crate::measured::{self, Mode, Setting, Target, fresh_id};
 use crate::progress::Step;
 use crate::results::{NewRun, Results};
 use crate::rundir::{Exit, ImageRecord, Learnt, RunDirectory};
+use crate::stdout;
 
 /// Runs the pairs and prints the table to stdout; fails where a run fails.
 pub(crate) fn validate(arguments: &ValidateArguments) -> Result<ExitCode, Failure> {
@@ -51,9 +52,9 @@ pub(crate) fn validate(arguments: &ValidateArguments) -> Result<ExitCode, Failur
             .remedy(format!("see the output of the runs in {}", run.path.display()))
     })?;
     match arguments.format {
-        ComparisonFormat::Text => print!("{}", tare_report::validate::text(&table, &crate::results::page(None))),
-        ComparisonFormat::Svg => print!("{}", tare_report::picture::validation(&table)),
-        ComparisonFormat::Json => println!("{}", tare_report::validate::json(&table)),
+        ComparisonFormat::Text => stdout::write(tare_report::validate::text(&table, &crate::results::page(None)))?,
+        ComparisonFormat::Svg => stdout::write(tare_report::picture::validation(&table))?,
+        ComparisonFormat::Json => stdout::write_line(tare_report::validate::json(&table))?,
     }
     eprintln!("tare: runs and their output are in {}", run.path.display());
     Ok(ExitCode::SUCCESS)

@@ -10,6 +10,7 @@ use crate::args::ViewArguments;
 use crate::failure::{Code, Failure};
 use crate::progress::during;
 use crate::results::Results;
+use crate::stdout;
 use crate::verbs::report::html;
 use crate::whole_file;
 
@@ -22,7 +23,7 @@ pub(crate) fn view(arguments: &ViewArguments) -> Result<ExitCode, Failure> {
     let cannot = |error: &std::io::Error| Failure::io(Code::CannotWrite, "write", &file, error).remedy("name another place with -o FILE");
     whole_file::write(&file, page.as_bytes()).map_err(|error| cannot(&error))?;
     let file = std::fs::canonicalize(&file).map_err(|error| cannot(&error))?;
-    println!("file://{}", file.display());
+    stdout::write_line(format!("file://{}", file.display()))?;
     if !(has_display() && opens(&file)) {
         eprintln!("tare: no browser was opened; to see the page elsewhere: scp {}:{} .", host(), shell::path(&file));
     }

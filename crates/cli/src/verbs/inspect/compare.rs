@@ -14,6 +14,7 @@ use crate::failure::{Code, Failure};
 use crate::image_file;
 use crate::instrumenting::Analysis;
 use crate::results::output_page;
+use crate::stdout;
 
 /// Prints what the other build changes.
 pub(super) fn compare(arguments: &InspectArguments, other: &Path) -> Result<ExitCode, Failure> {
@@ -23,8 +24,8 @@ pub(super) fn compare(arguments: &InspectArguments, other: &Path) -> Result<Exit
     let wanted = Wanted::of(arguments)?;
     let comparison = Comparison::of(side(arguments, &arguments.image, &wanted)?, side(arguments, other, &wanted)?);
     match arguments.format {
-        InspectFormat::Json => println!("{}", compare::json(&comparison)),
-        _ => print!("{}", compare::text(&comparison, arguments.top, &|raw| tare_image::demangle(raw).into_owned(), &output_page())),
+        InspectFormat::Json => stdout::write_line(compare::json(&comparison))?,
+        _ => stdout::write(compare::text(&comparison, arguments.top, &|raw| tare_image::demangle(raw).into_owned(), &output_page()))?,
     }
     Ok(ExitCode::SUCCESS)
 }

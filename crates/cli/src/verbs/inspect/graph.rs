@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 
 use tare_code::{CallGraph, Callees, Flow};
 use tare_image::lines::Lines;
@@ -11,9 +10,10 @@ use tare_report::inspect::{Body, Graph, Node};
 use super::gather::Wanted;
 use super::named;
 use crate::args::{EdgeChoice, InspectArguments};
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::instrumenting::Analysis;
 use crate::progress::Step;
+use crate::stdout;
 
 /// The part of the call graph that is asked for.
 pub(super) fn graph(analysis: &Analysis<'_>, arguments: &InspectArguments, wanted: &Wanted) -> Result<Graph, Failure> {
@@ -45,7 +45,7 @@ pub(super) fn graph(analysis: &Analysis<'_>, arguments: &InspectArguments, wante
 pub(super) fn print(graph: &Graph, write: fn(&Graph, &mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut output = BufWriter::new(io::stdout().lock());
     let written = write(graph, &mut output).and_then(|()| output.flush());
-    written.map_err(|error| Failure::io(Code::CannotWrite, "write", Path::new("stdout"), &error))
+    written.map_err(|error| stdout::cannot(&error))
 }
 
 /// All functions and what they call, functions of other images and sets of possible targets behind them.

@@ -14,6 +14,7 @@ use crate::image_file;
 use crate::instrumenting::Analysis;
 use crate::progress::Step;
 use crate::results::output_page;
+use crate::stdout;
 
 /// The paper's columns: heading and preset.
 const COLUMNS: [(&str, &str); 4] = [("CC 2+", "cc2"), ("CC 3+", "cc3"), ("LoC 5+", "loc5"), ("MPI path", "mpi-path")];
@@ -40,9 +41,9 @@ pub(crate) fn print(arguments: &SelectArguments) -> Result<ExitCode, Failure> {
         }
     }
     match arguments.format {
-        SelectFormat::Text => print!("{}", tare_report::select::shares(&rows, &output_page())),
-        SelectFormat::Json => println!("{}", tare_report::select::shares_json(&rows)),
-        SelectFormat::Csv => print!("{}", tare_report::select::shares_csv(&rows)),
+        SelectFormat::Text => stdout::write(tare_report::select::shares(&rows, &output_page()))?,
+        SelectFormat::Json => stdout::write_line(tare_report::select::shares_json(&rows))?,
+        SelectFormat::Csv => stdout::write(tare_report::select::shares_csv(&rows))?,
         _ => return Err(Failure::new(Code::Usage, "the table is no list of functions").remedy("--format text, json or csv")),
     }
     Ok(failed.unwrap_or(ExitCode::SUCCESS))
