@@ -52,6 +52,9 @@ pub enum ReadError {
     /// A description of regions that cannot be read.
     #[error("{0}")]
     Description(DescriptionError),
+    /// The description of an image's regions that is missing, or cannot be read.
+    #[error("regions have no names, as it is missing or damaged")]
+    Undescribed,
 }
 
 /// Reads a file into a process and its locations, whose `process` is still to be set.
@@ -135,8 +138,9 @@ struct Image {
 }
 
 impl Image {
-    fn of(record: ImageRecord, regions: &RegionTable<'_>) -> Self {
-        Self { is_named: record.identity == NO_DESCRIPTION, description: regions.description(&record.identity), record }
+    fn of(record: ImageRecord, regions: &mut RegionTable<'_>) -> Self {
+        let is_named = record.identity == NO_DESCRIPTION;
+        Self { is_named, description: if is_named { None } else { regions.description(&record.identity) }, record }
     }
 }
 

@@ -93,12 +93,7 @@ impl Profile {
     pub fn read_live(graphs: &[GraphFile<'_>], descriptions: &[&[u8]], extent: Extent) -> Result<Self, ProfileError> {
         let mut profile = Self::default();
         let mut regions = RegionTable::default();
-        for bytes in descriptions {
-            if let Err(error) = regions.add_description(bytes) {
-                let name = "description".to_string();
-                profile.unreadable.push(Unreadable { name, error: ReadError::Description(error) });
-            }
-        }
+        let damaged: Vec<_> = descriptions.iter().filter_map(|bytes| regions.add_description(bytes).err()).collect();
         let mut parts = Vec::new();
         for file in graphs {
             match graph::read(file, &mut regions, extent) {
@@ -106,6 +101,12 @@ impl Profile {
                 Err(error) => profile.unreadable.push(Unreadable { name: file.name.to_string(), error }),
             }
         }
+        let name = |identity: &[u8; 16]| identity.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + ".regions";
+        let undescribed = regions.undescribed().iter().map(|identity| Unreadable { name: name(identity), error: ReadError::Undescribed });
+        profile.unreadable.extend(undescribed);
+        // Damaged ones that no process needs.
+        let others = damaged.into_iter().skip(regions.undescribed().len());
+        profile.unreadable.extend(others.map(|error| Unreadable { name: "description".to_string(), error: ReadError::Description(error) }));
         if parts.is_empty() && !graphs.is_empty() {
             let first = profile.unreadable.iter().find(|file| graphs.iter().any(|graph| graph.name == file.name));
             if let Some(first) = first.cloned() {
@@ -121,6 +122,12 @@ impl Profile {
         profile.regions = regions.finish();
         profile.borrow_clocks();
         Ok(profile)
+    }
+
+    /// Whether it is known what all regions are: no description is missing.
+    #[must_use]
+    pub fn is_described(&self) -> bool {
+        !self.unreadable.iter().any(|file| file.error == ReadError::Undescribed)
     }
 
     /// The process of a location.
@@ -149,7 +156,7 @@ impl Profile {
             processes: kept.iter().map(process).collect(),
             locations: self.locations.iter().filter_map(location).collect(),
             regions: self.regions.clone(),
-            unreadable: Vec::new(),
+            unreadable: self.unreadable.iter().filter(|file| file.error == ReadError::Undescribed).cloned().collect(),
         }
     }
 

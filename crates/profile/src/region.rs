@@ -1,6 +1,6 @@
 //! Regions over all images: one entry for each image, address and name, however many processes loaded it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use tare_format::description::{DescriptionError, DescriptionView, FLAG_LEAF, RegionKind};
 
@@ -131,6 +131,8 @@ pub(crate) struct RegionTable<'a> {
     descriptions: Vec<Described<'a>>,
     /// Where the description with an identity stands.
     by_identity: HashMap<[u8; 16], DescriptionIndex>,
+    /// Identities that were asked for and have none.
+    undescribed: BTreeSet<[u8; 16]>,
     regions: Vec<Region>,
     known: HashMap<Key, RegionIndex>,
 }
@@ -144,8 +146,17 @@ impl<'a> RegionTable<'a> {
     }
 
     /// The description with this identity.
-    pub(crate) fn description(&self, identity: &[u8; 16]) -> Option<DescriptionIndex> {
-        self.by_identity.get(identity).copied()
+    pub(crate) fn description(&mut self, identity: &[u8; 16]) -> Option<DescriptionIndex> {
+        let found = self.by_identity.get(identity).copied();
+        if found.is_none() {
+            self.undescribed.insert(*identity);
+        }
+        found
+    }
+
+    /// Identities that have no description, of all that were asked for.
+    pub(crate) fn undescribed(&self) -> &BTreeSet<[u8; 16]> {
+        &self.undescribed
     }
 
     /// The region with this number within the image of a description.

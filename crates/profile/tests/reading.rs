@@ -3,7 +3,7 @@
 mod support;
 
 use proptest::prelude::*;
-use support::{GraphFile, descriptions, sample};
+use support::{GraphFile, MPI, descriptions, sample};
 use tare_format::graph::{ARENA, FRAMES, HEADER_AREA, NODES, OLDEST_VERSION, PEER_WITHOUT_SIZES, VERSION};
 use tare_profile::{Extent, GraphFile as Given, Live, LiveThread, MpiLibrary, Profile, ProfileError, ReadError, RegionKind, State, ThreadWords};
 
@@ -39,6 +39,23 @@ fn calls_are_exact_in_the_middle_of_a_batch_that_is_off() {
     let leaf = &profile.locations[0].nodes[3];
     assert_eq!((leaf.on_calls, leaf.off_calls, leaf.calls()), (9_000, 2048 + 1000, 12_048));
     assert_eq!(leaf.batches.as_ref().map(|batches| batches.on.batches), Some(7));
+}
+
+#[test]
+fn descriptions_that_are_missing_or_damaged_are_named() {
+    let whole = descriptions();
+    let file = sample();
+    let read = |descriptions: &[&[u8]]| Profile::read(&[("a.graph", &file.0)], descriptions).expect("a sound file");
+    let unreadable = |profile: &Profile| -> Vec<String> { profile.unreadable.iter().map(|file| format!("{}: {}", file.name, file.error)).collect() };
+    assert!(read(&[&whole[0], &whole[1]]).is_described());
+    let name =
+        |identity: [u8; 16]| identity.map(|byte| format!("{byte:02x}")).concat() + ".regions: regions have no names, as it is missing or damaged";
+    let lacking = read(&[&whole[0]]);
+    assert!(!lacking.is_described() && !lacking.only(|_| true).is_described());
+    assert_eq!(unreadable(&lacking), [name(MPI)]);
+    // What is damaged does not say whose it is.
+    assert_eq!(unreadable(&read(&[&whole[0], &whole[1][..whole[1].len() / 2]])), [name(MPI)]);
+    assert_eq!(read(&[&whole[0], &whole[1], b"something else"]).unreadable[0].name, "description");
 }
 
 /// More regions were switched than there is room to list: any may have been off.

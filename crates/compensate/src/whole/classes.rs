@@ -87,7 +87,7 @@ pub struct Efficiency {
 }
 
 impl Efficiency {
-    /// `None` outside of MPI, with one rank, and where no rank has done anything.
+    /// `None` outside of MPI, with one rank, where no rank has done anything, and where it is not known which regions are MPI's.
     #[must_use]
     pub fn of(profile: &Profile, compensated: &Compensated) -> Option<Self> {
         let (mut sum, mut greatest, mut time, mut ranks) = (0.0_f64, 0.0_f64, 0.0_f64, 0_u32);
@@ -110,7 +110,7 @@ impl Efficiency {
             time = time.max(all);
             ranks += 1;
         }
-        let known = ranks > 1 && greatest > 0.0 && time > 0.0;
+        let known = profile.is_described() && ranks > 1 && greatest > 0.0 && time > 0.0;
         known.then(|| Self { load_balance: sum / f64::from(ranks) / greatest, communication: (greatest / time).min(1.0) })
     }
 

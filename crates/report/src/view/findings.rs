@@ -325,6 +325,9 @@ pub(crate) fn no_finding(run: &Run, results: &Results<'_>, whole: &Whole, glyphs
     if !knows_waiting(run, profile) {
         return "where ranks waited is not known of this file".to_string();
     }
+    if !profile.is_described() {
+        return "where ranks waited is not known, as descriptions of regions are missing or damaged".to_string();
+    }
     let words = Words { profile, run, glyphs };
     let (ranks, time) = (Size::of(results).ranks.max(1) as f64, Time::of(results).map_or(0.0, |time| time.shown.value));
     match whole.places.iter().find(|place| place.wait_s > 0.0 && place.wait_s / ranks >= LEAST_PART * time) {
