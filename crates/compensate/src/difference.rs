@@ -43,7 +43,11 @@ impl Difference {
         let noise = noise(before, after);
         let reach = noise.unwrap_or(0.0);
         let value = other.value - one.value;
-        let change = Figure { value, low: value - below.hypot(reach), high: value + above.hypot(reach), mark: one.mark.or(other.mark) };
+        let (low, high) = (value - below.hypot(reach), value + above.hypot(reach));
+        // An interval that is wide beside one side says enough where the change lies beyond it.
+        let says_enough = low > 0.0 || high < 0.0;
+        let mark = weightiest([one.mark, other.mark]).filter(|mark| !(mark.is_of_width() && says_enough));
+        let change = Figure { value, low, high, mark };
         Some(Self { before: with_noise(one, before), after: with_noise(other, after), change, has_noise: noise.is_some() })
     }
 
@@ -65,10 +69,15 @@ impl Difference {
     }
 }
 
-/// The mean, with the mean interval and the first mark.
+/// The first mark, those that an interval does not say first.
+fn weightiest(marks: impl IntoIterator<Item = Option<Mark>>) -> Option<Mark> {
+    marks.into_iter().flatten().min_by_key(|mark| mark.is_of_width())
+}
+
+/// The mean, with the mean interval and the weightiest mark.
 fn mean(figures: &[Figure]) -> Option<Figure> {
     let mean = |of: fn(&Figure) -> f64| figures.iter().map(of).sum::<f64>() / figures.len() as f64;
-    let mark: Option<Mark> = figures.iter().find_map(|figure| figure.mark);
+    let mark = weightiest(figures.iter().map(|figure| figure.mark));
     (!figures.is_empty()).then(|| Figure {
         value: mean(|figure| figure.value),
         low: mean(|figure| figure.low),
@@ -177,9 +186,22 @@ mod tests {
     }
 
     #[test]
+    fn a_change_beyond_the_uncertainty_of_a_small_time_counts() {
+        let mut before = figures(&[0.001], 0.003);
+        before[0].mark = Some(Mark::UncertaintyExceedsTime);
+        let (much, little) = (figures(&[1.3], 0.01), figures(&[0.003], 0.001));
+        assert_eq!((between(&before, &much).verdict(0.0), between(&much, &before).verdict(0.0)), (Verdict::Slower, Verdict::Faster));
+        assert_eq!(between(&before, &little).verdict(0.0), Verdict::Untrusted);
+        let mut astray = much.clone();
+        astray[0].mark = Some(Mark::DelaysAstray);
+        assert_eq!(between(&before, &astray).change.mark, Some(Mark::DelaysAstray));
+        assert_eq!(between(&before, &astray).verdict(0.0), Verdict::Untrusted);
+    }
+
+    #[test]
     fn what_is_not_to_be_trusted_decides_nothing() {
         let mut after = figures(&[20.0], 0.1);
-        after[0].mark = Some(Mark::OverheadHidesTime);
+        after[0].mark = Some(Mark::TimedCallsExceed);
         assert_eq!(between(&figures(&[10.0], 0.1), &after).verdict(0.0), Verdict::Untrusted);
         assert!(Difference::between(&[], &after).is_none());
     }
