@@ -305,6 +305,19 @@ fn a_call_that_is_open_is_neither_work_nor_waiting_yet() {
 }
 
 /// A rank that works a second longer than seven others, of which it had no processor for so long; as the others for theirs.
+#[test]
+fn where_a_rank_queued_is_not_known_while_it_is_in_mpi() {
+    let known = |standing: Option<Standing>| {
+        let mut profile = ranks_with(2, |_| (0.6, 0.4, None));
+        profile.locations.iter_mut().for_each(|location| (location.queued_s, location.standing) = (Some(0.5), standing));
+        let shortages = tare_compensate::whole::shortages(&profile, &compensate(&profile, Mode::Off));
+        shortages.iter().all(tare_compensate::whole::Shortage::is_split_known)
+    };
+    let (work, mpi) = (1, 2);
+    let since = |node| Some(Standing { node: Some(node), since: 1_000_000_000 });
+    assert_eq!((known(None), known(since(work)), known(since(mpi))), (true, true, false));
+}
+
 fn late_by_a_second(queued_s: f64, others: f64) -> Vec<Finding> {
     let mut profile = ranks_with(8, |rank| if rank == 3 { (2.0, 0.0, None) } else { (1.0, 1.0, None) });
     profile.locations.iter_mut().for_each(|location| location.queued_s = Some(others));

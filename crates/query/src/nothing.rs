@@ -2,7 +2,7 @@
 
 use tare_profile::{Profile, Region, RegionIndex, RegionKind};
 
-use crate::question::{Axis, Kind, Named, Subject, Sums};
+use crate::question::{Axis, Kind, Measure, Named, Subject, Sums};
 use crate::statements::{TailCall, calling_mpi, place, tail_calls};
 use crate::subject::{ends_with, names};
 
@@ -25,6 +25,9 @@ pub enum Nothing {
     /// Of operations of MPI none was called.
     #[error("no operation of MPI was called")]
     NoOperation,
+    /// Of operations of MPI none was called, and threads waited.
+    #[error("no operation of MPI was called; threads waited for each other")]
+    OfThreads,
     /// A statement calls MPI, which is communication.
     #[error("what is called at {place} is communication")]
     Communication {
@@ -60,7 +63,7 @@ impl Nothing {
     pub(crate) fn of(profile: &Profile, question: &Sums) -> Self {
         let by_jump = jumps(profile, question).into_iter().next().map(Self::Jump);
         let found = by_jump.or_else(|| jump_at(profile, &question.subject)).or_else(|| communication(profile, &question.subject));
-        found.or_else(|| no_partner(profile, question)).or_else(|| no_operation(profile, &question.subject)).unwrap_or(Self::There)
+        found.or_else(|| no_partner(profile, question)).or_else(|| no_operation(profile, question)).unwrap_or(Self::There)
     }
 }
 
@@ -110,9 +113,11 @@ fn communication(profile: &Profile, subject: &Subject) -> Option<Nothing> {
 }
 
 /// Nothing waits, sends or receives in a program without MPI.
-fn no_operation(profile: &Profile, subject: &Subject) -> Option<Nothing> {
-    let is_mpi = |region: &Region| region.kind == RegionKind::Mpi;
-    (subject.kind == Kind::Communication && !profile.regions.iter().any(is_mpi)).then_some(Nothing::NoOperation)
+fn no_operation(profile: &Profile, question: &Sums) -> Option<Nothing> {
+    let has = |kind: RegionKind| profile.regions.iter().any(|region| region.kind == kind);
+    let is_of_threads = question.measures.contains(&Measure::Waiting) && has(RegionKind::Threads);
+    let nothing = if is_of_threads { Nothing::OfThreads } else { Nothing::NoOperation };
+    (question.subject.kind == Kind::Communication && !has(RegionKind::Mpi)).then_some(nothing)
 }
 
 fn no_partner(profile: &Profile, question: &Sums) -> Option<Nothing> {

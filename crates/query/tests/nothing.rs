@@ -154,4 +154,11 @@ fn of_a_program_without_mpi_it_is_said_that_no_operation_was_called_and_call_pat
         let answer = answer(&profile, &compensate(&profile, Mode::Off), &sums);
         assert_eq!(answer, Err(Puzzle::Nothing(Nothing::NoOperation)), "{text}");
     }
+    profile.regions.push(region(RegionKind::Threads, "omp parallel", 0));
+    for (text, nothing) in
+        [("waiting by thread", Nothing::OfThreads), ("total waiting", Nothing::OfThreads), ("messages by peer", Nothing::NoOperation)]
+    {
+        let Ok(Question::Sums(sums)) = Question::parse(text) else { panic!("{text}") };
+        assert_eq!(answer(&profile, &compensate(&profile, Mode::Off), &sums), Err(Puzzle::Nothing(nothing)), "{text}");
+    }
 }

@@ -239,13 +239,13 @@ pub(crate) struct TopArguments {
     #[arg(short, long, value_name = "DIR", env = "TARE_OUTPUT")]
     pub(crate) output: Option<PathBuf>,
     /// How often the run is read [default: 1, and as seldom as it takes to need at most 0.5 % of a processor]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", env = "TARE_INTERVAL")]
     pub(crate) interval: Option<f64>,
     /// Print one frame as text
     #[arg(long)]
     pub(crate) once: bool,
     /// How to write it; json is what one frame shows
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, value_enum, env = "TARE_FORMAT", default_value = "text")]
     pub(crate) format: Format,
     /// What is taken off the times
     #[arg(long, value_enum, env = "TARE_COMPENSATE", default_value = "parallel")]

@@ -93,6 +93,7 @@ fn failure(puzzle: &Puzzle) -> Failure {
                 Nothing::Jump(Jump { place: Some(place), .. }) => failure.remedy(format!("`call at {place}` has its time")),
                 Nothing::Jump(Jump { statement, .. }) => failure.remedy(format!("`time of '{statement}'`")),
                 Nothing::NoPartner { .. } => failure.remedy("the question without `by peer`"),
+                Nothing::OfThreads => failure.remedy("`waiting of program by thread`"),
                 Nothing::Communication { place } => failure.remedy(format!("`communication at {place}`")),
                 _ => failure.remedy("`self by region` lists what was measured"),
             }

@@ -5,6 +5,7 @@
 use tare_profile::{Location, Profile, RegionKind};
 
 use crate::whole::starts_or_ends_mpi;
+use crate::whole::waits::open_region;
 use crate::{Compensated, CompensatedLocation};
 
 /// How long a process had no processor, by the thread of it that had none longest: seconds.
@@ -26,7 +27,7 @@ pub struct Shortage {
     pub outside_s: f64,
     /// What may have passed in MPI rather than outside of it, or the other way round: the kernel is asked some 100 times a second, at the begin
     /// and the end of operations of MPI, so that a short operation shares its answer with what was before it, a long one only
-    /// a hundredth of a second.
+    /// a hundredth of a second, and one that has not returned none.
     pub unsure_s: f64,
 }
 
@@ -49,6 +50,9 @@ impl Shortage {
                 working_s += (figures.exclusive.value - figures.wait_s).max(0.0);
             }
         }
+        // Of an operation that has not returned, the kernel has not been asked yet.
+        let open = open_region(profile, location).filter(|&(node, _)| profile.region_of(&location.nodes[node]).kind == RegionKind::Mpi);
+        unsure_s += open.map_or(0.0, |(_, seconds)| seconds);
         let outside_s = outside_s.max(0.0);
         Some(Self {
             process: location.process.0,

@@ -77,7 +77,7 @@ pub(super) fn time(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {
         };
         Some(format!("{}: {said}", letter(index + 1)))
     };
-    let mixed = comparison.is_mixed.then(|| "not compared: ours begins with MPI_Init, another tool's with the process".to_string());
+    let mixed = comparison.is_mixed.then(|| "not compared: another tool's profile begins and ends elsewhere than ours".to_string());
     std::iter::once(times.join(", ")).chain(mixed).chain(comparison.time.changes.iter().enumerate().filter_map(change)).collect()
 }
 
