@@ -16,6 +16,7 @@ mod sheet;
 mod speedscope;
 mod tau;
 
+pub use prometheus::{Counters, Dialect};
 pub use sheet::Sheet;
 
 use crate::run::{Results, Run};
@@ -48,10 +49,10 @@ pub struct TooLarge {
     pub most: u64,
 }
 
-/// What [`Format::Prometheus`] has, as OpenMetrics.
+/// What [`Format::Prometheus`] has, for whoever asks again and again: counters say no less than they have said.
 #[must_use]
-pub fn open_metrics(run: &Run, results: &Results<'_>) -> String {
-    prometheus::write_open(run, results)
+pub fn scraped(run: &Run, results: &Results<'_>, dialect: Dialect, counters: &mut Counters) -> String {
+    prometheus::write(run, results, dialect, counters)
 }
 
 /// The document, and how many times were left out of it as not to be trusted.
@@ -65,7 +66,7 @@ pub fn document(format: Format, run: &Run, results: &Results<'_>) -> (Vec<u8>, u
         Format::Callgrind => callgrind::write(run, results, &sheet).into_bytes(),
         Format::Firefox => firefox::write(run, results, &sheet).into_bytes(),
         Format::Pprof => pprof::write(run, results, &sheet),
-        Format::Prometheus => prometheus::write(run, results).into_bytes(),
+        Format::Prometheus => prometheus::write(run, results, Dialect::Prometheus, &mut Counters::default()).into_bytes(),
         Format::Csv => csv::write(results).into_bytes(),
     };
     // The others have room for what is negative or marked, or begin at 0 on each rank.

@@ -11,7 +11,7 @@ use support::{many, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_profile::{Node, Profile, RegionIndex};
 use tare_report::Results;
-use tare_report::export::{Format, TooLarge, cube, document, tau};
+use tare_report::export::{Counters, Dialect, Format, TooLarge, cube, document, scraped, tau};
 
 /// Nanoseconds of all exclusive times of the example: two ranks, compensated.
 fn all_ns(profile: &Profile) -> u64 {
@@ -120,7 +120,7 @@ fn promtool_finds_nothing_to_say() {
 #[test]
 fn open_metrics_has_families_without_total_and_an_end() {
     let profile = master_and_worker();
-    let open = tare_report::export::open_metrics(&run(), &Results::new(&profile, Mode::Parallel));
+    let open = scraped(&run(), &Results::new(&profile, Mode::Parallel), Dialect::OpenMetrics, &mut Counters::default());
     assert!(open.ends_with("\n# EOF\n") && open.matches("# EOF").count() == 1, "{open}");
     assert!(open.contains("# TYPE tare_region_calls counter\n") && open.contains("\ntare_region_calls_total{"), "{open}");
     let families: Vec<&str> = open.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
@@ -128,6 +128,23 @@ fn open_metrics_has_families_without_total_and_an_end() {
     let text = String::from_utf8(bytes(Format::Prometheus, &profile)).expect("text");
     let samples = |text: &str| text.lines().filter(|line| !line.starts_with('#')).map(String::from).collect::<Vec<_>>();
     assert_eq!(samples(&open), samples(&text));
+}
+
+#[test]
+fn a_counter_that_is_scraped_again_does_not_fall() {
+    let mut profile = master_and_worker();
+    let mut counters = Counters::default();
+    let mut scrape = |profile: &Profile| {
+        let text = scraped(&run(), &Results::new(profile, Mode::Parallel), Dialect::Prometheus, &mut counters);
+        let value = |line: &str| line.rsplit(' ').next().and_then(|value| value.parse::<f64>().ok()).expect("a value");
+        let counters = text.lines().filter(|line| line.starts_with("tare_region_measured_seconds_total{"));
+        counters.map(value).collect::<Vec<f64>>()
+    };
+    let first = scrape(&profile);
+    profile.locations.iter_mut().flat_map(|location| &mut location.nodes).for_each(|node| node.exclusive = node.exclusive * 9 / 10);
+    assert_eq!(scrape(&profile), first);
+    profile.locations.iter_mut().flat_map(|location| &mut location.nodes).for_each(|node| node.exclusive *= 2);
+    assert!(scrape(&profile).iter().zip(&first).all(|(after, before)| after >= before) && scrape(&profile) != first);
 }
 
 #[test]

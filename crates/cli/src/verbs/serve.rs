@@ -6,10 +6,12 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tare_profile::Extent;
-use tare_report::{export, html, json};
+use tare_report::export::{self, Counters, Dialect};
+use tare_report::{html, json};
 use tare_serve::{Reply, Request, serve as answer_requests};
 
 use crate::args::{Carried, ServeArguments, Showing};
@@ -40,8 +42,14 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
         eprintln!("tare: whoever reaches this machine and has the address can read the run, unencrypted");
     }
     eprintln!("tare: Ctrl-C ends it; for Prometheus: /metrics with the token as bearer");
-    let site =
-        Site { run: arguments.run.clone(), program, showing: arguments.showing.clone(), carried: arguments.carried, page_took_ns: AtomicU64::new(0) };
+    let site = Site {
+        run: arguments.run.clone(),
+        program,
+        showing: arguments.showing.clone(),
+        carried: arguments.carried,
+        page_took_ns: AtomicU64::new(0),
+        counters: Mutex::default(),
+    };
     let never = answer_requests(listener, token, move |request| site.reply(request));
     match never {
         Ok(never) => match never {},
@@ -57,6 +65,8 @@ struct Site {
     carried: Carried,
     /// What the last page took of a processor.
     page_took_ns: AtomicU64,
+    /// What whoever scrapes has been told.
+    counters: Mutex<Counters>,
 }
 
 /// A page that is watched is made anew no sooner than this.
@@ -66,6 +76,7 @@ impl Site {
     fn reply(&self, request: &Request) -> Reply {
         const HTML: &str = "text/html; charset=utf-8";
         const JSON: &str = "application/json";
+        const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
         const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
         if request.path == "/" {
             return Reply::Document(HTML, html::live(&self.program).into_bytes());
@@ -95,10 +106,12 @@ impl Site {
                 self.page_took_ns.store(took.as_nanos() as u64, Ordering::Relaxed);
                 Reply::Document(HTML, page)
             }
-            "/metrics" if request.accept.contains("application/openmetrics-text") => {
-                Reply::Document("application/openmetrics-text; version=1.0.0; charset=utf-8", export::open_metrics(&run, &shown).into_bytes())
+            "/metrics" => {
+                let is_open = request.accept.contains("application/openmetrics-text");
+                let (kind, dialect) = if is_open { (OPEN_METRICS, Dialect::OpenMetrics) } else { (PROMETHEUS, Dialect::Prometheus) };
+                let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
+                Reply::Document(kind, export::scraped(&run, &shown, dialect, &mut counters).into_bytes())
             }
-            "/metrics" => Reply::Document(PROMETHEUS, export::document(export::Format::Prometheus, &run, &shown).0),
             _ => Reply::Document(JSON, json::report(&run, &shown).into_bytes()),
         }
     }

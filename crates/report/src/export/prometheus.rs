@@ -3,6 +3,7 @@
 //! The two differ in the names of counters' families, which OpenMetrics has without `_total`, and in its last line.
 //! Compensated times are gauges, because a later message can make one smaller; measured ones are counters.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use tare_compensate::whole::Among;
@@ -14,21 +15,49 @@ use crate::view::{Size, Time, Whole, kind_name, place, rank_rows};
 /// Regions that are written.
 const MOST_REGIONS: usize = 100;
 
-struct Families {
-    text: String,
-    is_open: bool,
+/// What counters have said so far, by series. A later reading may know better and say less, as where a call has become one that waits; a
+/// counter that falls would be taken for one that began anew.
+#[derive(Debug, Default)]
+pub struct Counters(HashMap<String, f64>);
+
+impl Counters {
+    fn at_least(&mut self, series: &str, value: f64) -> f64 {
+        let highest = self.0.entry(series.to_string()).or_insert(value);
+        *highest = highest.max(value);
+        *highest
+    }
 }
 
-impl Families {
+/// How families are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dialect {
+    /// Prometheus' text format.
+    Prometheus,
+    /// OpenMetrics.
+    OpenMetrics,
+}
+
+struct Families<'a> {
+    text: String,
+    dialect: Dialect,
+    counters: &'a mut Counters,
+    /// Those of the present family are counters.
+    are_counters: bool,
+}
+
+impl Families<'_> {
     fn begin(&mut self, name: &str, kind: &str, help: &str) {
-        let family = name.strip_suffix("_total").filter(|_| self.is_open).unwrap_or(name);
+        self.are_counters = kind == "counter";
+        let family = name.strip_suffix("_total").filter(|_| self.dialect == Dialect::OpenMetrics).unwrap_or(name);
         let _ = writeln!(self.text, "# HELP {family} {help}\n# TYPE {family} {kind}");
     }
 
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
         let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
         let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-        let _ = writeln!(self.text, "{name}{labels} {value}");
+        let series = format!("{name}{labels}");
+        let value = if self.are_counters { self.counters.at_least(&series, value) } else { value };
+        let _ = writeln!(self.text, "{series} {value}");
     }
 }
 
@@ -36,17 +65,8 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-pub(super) fn write(run: &Run, results: &Results<'_>) -> String {
-    families(run, results, false)
-}
-
-/// The same as OpenMetrics.
-pub(super) fn write_open(run: &Run, results: &Results<'_>) -> String {
-    families(run, results, true) + "# EOF\n"
-}
-
-fn families(run: &Run, results: &Results<'_>, is_open: bool) -> String {
-    let mut all = Families { text: String::new(), is_open };
+pub(super) fn write(run: &Run, results: &Results<'_>, dialect: Dialect, counters: &mut Counters) -> String {
+    let mut all = Families { text: String::new(), dialect, counters, are_counters: false };
     let (whole, size) = (Whole::of(results), Size::of(results));
     all.begin("tare_run_info", "gauge", "The run.");
     let labels = [("program", run.program.as_str()), ("ranks", &size.ranks.to_string()), ("compensate", run.compensation(results.shown.mode))];
@@ -74,10 +94,10 @@ fn families(run: &Run, results: &Results<'_>, is_open: bool) -> String {
     }
     ranks(&mut all, results);
     regions(&mut all, results, &whole, size.ranks.max(1) as f64);
-    all.text
+    all.text + if dialect == Dialect::OpenMetrics { "# EOF\n" } else { "" }
 }
 
-fn ranks(all: &mut Families, results: &Results<'_>) {
+fn ranks(all: &mut Families<'_>, results: &Results<'_>) {
     let rows = rank_rows(results);
     let locations = &results.profile.locations;
     let main: Vec<usize> = (0..locations.len()).filter(|&index| locations[index].thread == 0).collect();
@@ -93,7 +113,7 @@ fn ranks(all: &mut Families, results: &Results<'_>) {
     }
 }
 
-fn regions(all: &mut Families, results: &Results<'_>, whole: &Whole, ranks: f64) {
+fn regions(all: &mut Families<'_>, results: &Results<'_>, whole: &Whole, ranks: f64) {
     let processes = &results.profile.processes;
     let mut totals: Vec<_> = whole.totals.iter().filter(|total| total.is_seen()).collect();
     totals.sort_by(|one, other| other.exclusive.value.total_cmp(&one.exclusive.value));
