@@ -53,6 +53,14 @@ pub(crate) fn short_name(name: &str, room: usize, page: &Page) -> String {
     }
 }
 
+/// A name among the words of a sentence: as short as the names of a table, and never much of a line.
+pub(crate) fn name_in_words(name: &str, page: &Page) -> String {
+    short_name(name, MOST_IN_WORDS.min(page.width / 2), page)
+}
+
+/// Columns of a name in a sentence.
+const MOST_IN_WORDS: usize = 40;
+
 /// What stands between a name and its place.
 const PLACED: &str = "  ";
 

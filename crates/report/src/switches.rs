@@ -3,11 +3,12 @@
 use serde::Serialize;
 use tare_profile::{Process, Profile, Switch, Why};
 
-use crate::layout::Glyphs;
+use crate::layout::{Glyphs, Page};
 use crate::number::{count, time_with_unit};
+use crate::short::name_in_words;
 
 /// Switches that the text lists; the document has all.
-const LISTED: usize = 6;
+const LISTED: usize = 3;
 
 /// A switch, as the document has it.
 #[derive(Serialize)]
@@ -42,16 +43,17 @@ fn name(why: Why) -> &'static str {
     }
 }
 
-/// What was off, for people; `None` where nothing was.
-pub(crate) fn sentence(profile: &Profile, glyphs: &Glyphs) -> Option<String> {
-    let all: Vec<(&Process, &Switch)> =
+/// What was off, for people, that with most calls first; `None` where nothing was.
+pub(crate) fn sentence(profile: &Profile, page: &Page, glyphs: &Glyphs) -> Option<String> {
+    let mut all: Vec<(&Process, &Switch)> =
         profile.processes.iter().flat_map(|process| process.switches.iter().map(move |switch| (process, switch))).collect();
     let unlisted: u64 = profile.processes.iter().map(|process| process.unlisted_switches).sum();
     if all.is_empty() {
         return None;
     }
+    all.sort_by_key(|(_, switch)| std::cmp::Reverse(switch.calls));
     let several = profile.processes.len() > 1;
-    let mut parts: Vec<String> = all.iter().take(LISTED).map(|(process, switch)| part(profile, process, switch, several, glyphs)).collect();
+    let mut parts: Vec<String> = all.iter().take(LISTED).map(|(process, switch)| part(profile, process, switch, several, page, glyphs)).collect();
     let more = (all.len() - parts.len()) as u64 + unlisted;
     if more > 0 {
         parts.push(format!("and {} more (--format json)", count(more, glyphs)));
@@ -59,8 +61,8 @@ pub(crate) fn sentence(profile: &Profile, glyphs: &Glyphs) -> Option<String> {
     Some(format!("{}. Calls while off are not counted; their time is their callers'", parts.join(", ")))
 }
 
-fn part(profile: &Profile, process: &Process, switch: &Switch, several: bool, glyphs: &Glyphs) -> String {
-    let region = &profile.regions[switch.region.0].name;
+fn part(profile: &Profile, process: &Process, switch: &Switch, several: bool, page: &Page, glyphs: &Glyphs) -> String {
+    let region = name_in_words(&profile.regions[switch.region.0].name, page);
     let way = if switch.off { "" } else { " on again" };
     let why = match switch.why {
         Some(Why::Rule) => format!(" by the throttle after {} calls", count(switch.calls, glyphs)),

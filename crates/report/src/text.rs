@@ -244,7 +244,7 @@ impl Text<'_> {
     fn trust(&self, writer: &mut Writer<'_>, trust: &Trust) {
         let glyphs = writer.glyphs();
         writer.judged("Trust", &trust_words(trust, glyphs), if trust.is_good() { Role::Good } else { Role::Warn });
-        if let Some(switched) = switches::sentence(self.results.profile, glyphs) {
+        if let Some(switched) = switches::sentence(self.results.profile, writer.page(), glyphs) {
             writer.labelled("Off", &switched);
         }
         if let Some(spent) = Spent::of(self.results) {

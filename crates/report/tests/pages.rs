@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use support::{alone_and_lossy, golden, many, master_and_worker, run};
 use tare_compensate::Mode;
 use tare_compensate::validation::{Measured, Pair, Unmeasured, Validation};
-use tare_profile::{Processors, Profile, Standing, State};
+use tare_profile::{Processors, Profile, RegionIndex, Standing, State, Switch, Why};
 use tare_report::{Exit, Page, Results, Run, Selection, text};
 use unicode_width::UnicodeWidthStr;
 
@@ -101,6 +101,28 @@ fn libraries_without_room_are_a_loss() {
     assert!(said(0).contains("nothing lost"), "{}", said(0));
     let two = said(2);
     assert!(two.contains("2 times a library was opened for which there was no room") && !two.contains("nothing lost"), "{two}");
+}
+
+#[test]
+fn what_was_off_is_a_few_short_names_with_most_calls_first() {
+    let mut profile = master_and_worker();
+    let name = |number: usize| format!("std::_Rb_tree<{}>::_M_erase_{number}(std::_Rb_tree_node<int>*)", "std::pair<int const, double>, ".repeat(40));
+    (1..=4).for_each(|number| profile.regions[number].name = name(number).into());
+    let switch = |number: usize| Switch {
+        region: RegionIndex(number),
+        off: true,
+        why: Some(Why::Budget),
+        at_s: 0.5,
+        calls: 1 << (10 + number),
+        period_s: None,
+    };
+    profile.processes[1].switches = (1..=4).map(switch).collect();
+    let text = text::summary(&run(), &Results::new(&profile, Mode::Parallel), &page(80));
+    fits(&text, 80);
+    let (_, entry) = text.split_once("\n  Off          std::_Rb_tree<…>::_M_erase_4 for the budget after 16.4").expect("the one with most calls");
+    let (entry, _) = entry.split_once("\n  Try ").expect("what comes next");
+    assert!(entry.contains(" std::_Rb_tree<…>::_M_erase_2 ") && entry.contains(", and 1 more (--format json)."), "{text}");
+    assert!(!entry.contains("_M_erase_1") && entry.lines().count() <= 6, "{text}");
 }
 
 #[test]

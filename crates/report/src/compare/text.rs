@@ -8,7 +8,7 @@ use super::common::Part;
 use super::{About, Comparison, Line, Of};
 use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
 use crate::number::{Column as Unit, count, exact_count, more, plural, share};
-use crate::short::short_name;
+use crate::short::name_in_words;
 use crate::text::processes_and_threads;
 use crate::view::{kind_name, place};
 
@@ -228,7 +228,7 @@ fn parts(comparison: &Comparison, glyphs: &Glyphs) -> Option<String> {
     if !others.is_empty() {
         let of_sides = (0..comparison.sides.len()).filter_map(|side| {
             let here: Vec<&str> = others.iter().filter(|part| part.sides.contains(&side)).map(|part| part.name.as_str()).collect();
-            let named = here.iter().take(NAMED).map(|name| short_name(name, MOST_OF_A_NAME, &Page::default())).collect::<Vec<_>>().join(", ");
+            let named = here.iter().take(NAMED).map(|name| name_in_words(name, &Page::default())).collect::<Vec<_>>().join(", ");
             let more = if here.len() > NAMED { format!(", {}", glyphs.ellipsis) } else { String::new() };
             (!here.is_empty()).then(|| format!("{} of {} ({named}{more})", exact_count(here.len() as u64, glyphs), letter(side)))
         });
@@ -237,9 +237,6 @@ fn parts(comparison: &Comparison, glyphs: &Glyphs) -> Option<String> {
     }
     (!said.is_empty()).then_some(said)
 }
-
-/// Columns of a name in a sentence.
-const MOST_OF_A_NAME: usize = 40;
 
 /// What the figures mean, said once.
 pub(super) fn notes(comparison: &Comparison, glyphs: &Glyphs) -> Vec<String> {

@@ -9,7 +9,7 @@ use super::markup::{self, escape};
 use super::{classes, costs, ranks, summary};
 use crate::budget::Spent;
 use crate::instrument::{by_reason, named};
-use crate::layout::Glyphs;
+use crate::layout::{Glyphs, Page};
 use crate::metrics;
 use crate::number::{Column, count, exact_count, plural, time_with_unit};
 use crate::run::{Results, Run};
@@ -204,7 +204,7 @@ fn trust(html: &mut String, parts: &Parts<'_>) {
         return;
     };
     let _ = write!(html, "<p>{}</p>", escape(&crate::text::trust_words(trust, GLYPHS)));
-    if let Some(off) = switches::sentence(parts.results.profile, GLYPHS) {
+    if let Some(off) = switches::sentence(parts.results.profile, &Page::default(), GLYPHS) {
         let _ = write!(html, "<p>Switched off: {}.</p>", escape(&off));
     }
     if let Some(spent) = Spent::of(parts.results) {
