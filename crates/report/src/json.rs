@@ -271,7 +271,7 @@ impl WholeDocument {
     fn of(run: &Run, results: &Results<'_>) -> Self {
         let whole = Whole::of(results);
         let trust = Time::of(results).map(|time| Trust::of(run, results, &region_rows(results, &whole), &time));
-        let findings = trust.map(|trust| finding_texts(results.profile, run, &whole.findings, &trust, &Glyphs::ASCII)).unwrap_or_default();
+        let findings = trust.map(|trust| finding_texts(results.profile, run, &whole.findings, &trust, None, &Glyphs::ASCII)).unwrap_or_default();
         Self {
             efficiency: whole.efficiency.map(|efficiency| EfficiencyDocument {
                 parallel: efficiency.parallel(),

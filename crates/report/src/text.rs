@@ -90,7 +90,7 @@ impl Text<'_> {
     }
 
     fn unended(&self, writer: &mut Writer<'_>) {
-        if let Some(words) = view::unended(self.run, self.results, writer.glyphs()) {
+        if let Some(words) = view::unended(self.run, self.results, writer.page(), writer.glyphs()) {
             writer.labelled("Cut off", &words);
         }
     }
@@ -118,7 +118,7 @@ impl Text<'_> {
         if let Some(words) = view::without_processor(self.results, writer.glyphs()) {
             writer.labelled("Processors", &words);
         }
-        let findings = finding_texts(self.results.profile, self.run, &whole.findings, &trust, writer.glyphs());
+        let findings = finding_texts(self.results.profile, self.run, &whole.findings, &trust, Some(writer.page()), writer.glyphs());
         if self.is_full {
             self.findings(writer, &whole, &findings);
         }
@@ -195,7 +195,7 @@ impl Text<'_> {
         }
         writer.blank();
         if findings.is_empty() {
-            let why = no_finding(self.run, self.results, whole, writer.glyphs());
+            let why = no_finding(self.run, self.results, whole, writer.page(), writer.glyphs());
             writer.labelled("Findings", &format!("none: {why}"));
             return;
         }

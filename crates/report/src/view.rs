@@ -25,6 +25,7 @@ use crate::layout::{Glyphs, Page};
 use crate::number::{exact_count, time_with_unit};
 use crate::run::{Exit, Results, Run};
 use crate::shell;
+use crate::short::{name_in_words, short_name};
 
 /// A run as a whole, from which all views are made.
 #[derive(Debug)]
@@ -200,7 +201,7 @@ pub fn open_path(profile: &Profile, path: &[RegionIndex], shown: usize, glyphs: 
     let mut is_placed = false;
     let name = |&index: &RegionIndex| {
         let region = &profile.regions[index.0];
-        let name = crate::short::short_name(&region.name, 40, &Page::default());
+        let name = short_name(&region.name, 40, &Page::default());
         match place(&region.file, region.line).filter(|_| region.line > 0 && !std::mem::replace(&mut is_placed, true)) {
             Some(place) => format!("{name} ({place})"),
             None => name,
@@ -267,7 +268,7 @@ pub(crate) fn goes_on(run: &Run, results: &Results<'_>) -> bool {
 }
 
 /// Which processes of a run that failed did not come to their end, in words: the one that died, and those that a launcher then ended.
-pub(crate) fn unended(run: &Run, results: &Results<'_>, glyphs: &Glyphs) -> Option<String> {
+pub(crate) fn unended(run: &Run, results: &Results<'_>, page: &Page, glyphs: &Glyphs) -> Option<String> {
     // Processes that end by `_exit` say nothing of it, and a run that ended well has lost none.
     if matches!(run.exit, Exit::Unknown | Exit::Status(0)) {
         return None;
@@ -281,11 +282,11 @@ pub(crate) fn unended(run: &Run, results: &Results<'_>, glyphs: &Glyphs) -> Opti
     };
     let end = if open.len() == 1 { "its end" } else { "their end" };
     let first = first_to_end(run, results).map_or_else(String::new, |(process, before)| {
-        let within = stood_in(results, process);
+        let within = stood_in(results, process, page);
         format!("; {} ended first{within}, {} before the next", name(&process), time_with_unit(before, glyphs))
     });
     let within = match open[..] {
-        [alone] if first.is_empty() => stood_in(results, alone),
+        [alone] if first.is_empty() => stood_in(results, alone, page),
         _ => String::new(),
     };
     (!open.is_empty()).then(|| format!("{names} did not come to {end}{within}{first}{signal}"))
@@ -305,14 +306,15 @@ fn listed(processes: &[&Process], glyphs: &Glyphs) -> String {
 }
 
 /// `, in boom (crash.c:5)`: the innermost region that is known to have been open in the main thread of a process that was cut off.
-fn stood_in(results: &Results<'_>, process: &Process) -> String {
+fn stood_in(results: &Results<'_>, process: &Process, page: &Page) -> String {
     let profile = results.profile;
     let main = profile.locations.iter().find(|location| location.thread == 0 && std::ptr::eq(profile.process_of(location), process));
     let node = main.and_then(|location| Some(&location.nodes[location.standing?.node?]));
     let Some(region) = node.map(|node| profile.region_of(node)).filter(|region| region.kind != RegionKind::Program) else { return String::new() };
+    let name = name_in_words(&region.name, page);
     match place(&region.file, region.line) {
-        Some(place) => format!(", in {} ({place})", region.name),
-        None => format!(", in {}", region.name),
+        Some(place) => format!(", in {name} ({place})"),
+        None => format!(", in {name}"),
     }
 }
 

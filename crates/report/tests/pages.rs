@@ -104,6 +104,27 @@ fn libraries_without_room_are_a_loss() {
 }
 
 #[test]
+fn names_in_findings_are_short_in_text_and_on_the_page_and_whole_in_documents() {
+    let mut profile = master_and_worker();
+    let whole = |name: &str| format!("Holder<{}>::{name}(std::map<int, std::pair<int const, double>>&)", "std::pair<int const, double>, ".repeat(40));
+    (profile.regions[1].name, profile.regions[2].name) = (whole("receive_all").into(), whole("grind").into());
+    let results = Results::new(&profile, Mode::Parallel);
+    for width in [40, 80, 120] {
+        let text = text::report(&run(), &results, &page(width));
+        fits(&text, width);
+        let (_, findings) = text.split_once("\n  1  ").expect("a finding");
+        let (first, _) = findings.split_once("\n  2  ").or_else(|| findings.split_once("\n\n")).expect("its end");
+        assert!(first.contains("Holder<…>") && first.contains("ceive_all") && !first.contains("std::pair"), "{first}");
+        assert!(first.lines().count() <= 640 / width, "{first}");
+    }
+    let html = tare_report::html::page(&run(), &results, &[], tare_report::html::MOST_PATHS);
+    let findings = html.split("<ol class=\"findings\">").nth(1).and_then(|rest| rest.split("</ol>").next()).expect("findings");
+    assert!(findings.contains("in Holder&lt;…&gt;::receive_all(std::map&lt;…&gt;&amp;) (pi.c:80)") && !findings.contains("std::pair"), "{findings}");
+    let document = tare_report::json::report(&run(), &results);
+    assert!(document.contains(&format!("MPI_Recv in {} (pi.c:80)", whole("receive_all"))), "{document}");
+}
+
+#[test]
 fn what_was_off_is_a_few_short_names_with_most_calls_first() {
     let mut profile = master_and_worker();
     let name = |number: usize| format!("std::_Rb_tree<{}>::_M_erase_{number}(std::_Rb_tree_node<int>*)", "std::pair<int const, double>, ".repeat(40));

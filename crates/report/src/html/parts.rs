@@ -116,7 +116,7 @@ fn waits(html: &mut String, parts: &Parts<'_>) {
     let rows = wait_rows(parts.results, parts.whole);
     if rows.is_empty() {
         let profile = parts.results.profile;
-        let was_cut_off = unended(parts.run, parts.results, GLYPHS).is_some() || parts.run.stopped_by.is_some();
+        let was_cut_off = unended(parts.run, parts.results, &Page::default(), GLYPHS).is_some() || parts.run.stopped_by.is_some();
         let was_measured = parts.time.is_some();
         html.push_str(match (knows_waiting(parts.run, profile), was_cut_off) {
             _ if !was_measured => "<p>Nothing was measured.</p></section>",

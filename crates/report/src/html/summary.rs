@@ -7,6 +7,7 @@ use tare_compensate::Mode;
 use super::markup::{TABLE_END, escape, name, table, with_code};
 use super::parts::{GLYPHS, Parts};
 use super::ranks;
+use crate::layout::Page;
 use crate::number::{Column, change, count, exact_count, figure_and_time, more, share, time_with_unit};
 use crate::run::Exit;
 use crate::text::{trust_words, what_times_are};
@@ -40,7 +41,7 @@ fn stopped(html: &mut String, parts: &Parts<'_>) {
         let _ =
             write!(html, "<p class=\"note bad\">Stopped by {}, {after} after the command began; all data up to then is here.</p>", escape(signal));
     }
-    if let Some(words) = unended(parts.run, parts.results, GLYPHS) {
+    if let Some(words) = unended(parts.run, parts.results, &Page::default(), GLYPHS) {
         let _ = write!(html, "<p class=\"note bad\">Cut off: {}.</p>", escape(&words));
     }
 }
@@ -83,7 +84,7 @@ fn measured(html: &mut String, parts: &Parts<'_>, time: &Time, trust: &Trust) {
         let _ = write!(html, "<p>Processors: {}</p>", escape(&words));
     }
     classes(html, &class_rows(&parts.whole.classes, knows_waiting(parts.run, parts.results.profile)));
-    findings(html, parts, &finding_texts(parts.results.profile, parts.run, &parts.whole.findings, trust, GLYPHS));
+    findings(html, parts, &finding_texts(parts.results.profile, parts.run, &parts.whole.findings, trust, Some(&Page::default()), GLYPHS));
     regions(html, parts);
     ranks::strip(html, parts);
     foot(html, parts);
@@ -123,7 +124,7 @@ fn findings(html: &mut String, parts: &Parts<'_>, findings: &[FindingText]) {
     }
     html.push_str("<h3>Findings</h3>");
     if findings.is_empty() {
-        let _ = write!(html, "<p>None: {}.</p>", escape(&no_finding(parts.run, parts.results, parts.whole, GLYPHS)));
+        let _ = write!(html, "<p>None: {}.</p>", escape(&no_finding(parts.run, parts.results, parts.whole, &Page::default(), GLYPHS)));
         return;
     }
     html.push_str("<ol class=\"findings\">");

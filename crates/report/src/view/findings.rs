@@ -1,15 +1,18 @@
 //! Findings in words: what, where, how much, how sure, what to try.
 
+use std::borrow::Cow;
+
 use tare_compensate::Figure;
 use tare_compensate::whole::{Cause, Certainty, Finding, FindingKind, LEAST_PART, Shortage};
 use tare_profile::{Profile, RegionIndex, RegionKind};
 
 use super::shortage::had_none;
 use super::{Size, Time, Trust, Whole, place};
-use crate::layout::Glyphs;
+use crate::layout::{Glyphs, Page};
 use crate::number::{byte_size, change, count, share, time_with_unit};
 use crate::run::{Results, Run};
 use crate::shell;
+use crate::short::name_in_words;
 
 /// A finding, ready to be read.
 #[derive(Clone, PartialEq, Debug)]
@@ -79,15 +82,23 @@ const UNTOLD_OF_FILE: &str = "What could be won cannot be told of this file";
 /// What the reader of findings has to know of the lines in them.
 pub(crate) const LINES: &str = "Lines are those where functions begin; --levels functions,callsites finds those of the calls.";
 
-/// All findings in words.
-pub(crate) fn finding_texts(profile: &Profile, run: &Run, findings: &[Finding], trust: &Trust, glyphs: &Glyphs) -> Vec<FindingText> {
-    let words = Words { profile, run, glyphs };
+/// All findings in words. Names are as short as the page wants them; documents, which have no page, have them whole.
+pub(crate) fn finding_texts(
+    profile: &Profile,
+    run: &Run,
+    findings: &[Finding],
+    trust: &Trust,
+    page: Option<&Page>,
+    glyphs: &Glyphs,
+) -> Vec<FindingText> {
+    let words = Words { profile, run, page, glyphs };
     findings.iter().map(|finding| words.finding(finding, trust)).collect()
 }
 
 struct Words<'a> {
     profile: &'a Profile,
     run: &'a Run,
+    page: Option<&'a Page>,
     glyphs: &'a Glyphs,
 }
 
@@ -176,18 +187,24 @@ impl Words<'_> {
         &self.profile.regions[region.0].name
     }
 
+    /// A name as it is told.
+    fn told(&self, region: RegionIndex) -> Cow<'_, str> {
+        let name = self.name(region);
+        self.page.map_or(Cow::Borrowed(name), |page| Cow::Owned(name_in_words(name, page)))
+    }
+
     /// `name (file:line)`.
     fn placed(&self, region: RegionIndex) -> String {
-        let about = &self.profile.regions[region.0];
+        let (name, about) = (self.told(region), &self.profile.regions[region.0]);
         match place(&about.file, about.line) {
-            Some(place) => format!("{} ({place})", about.name),
-            None => about.name.to_string(),
+            Some(place) => format!("{name} ({place})"),
+            None => name.into_owned(),
         }
     }
 
     fn at(&self, region: RegionIndex, caller: Option<RegionIndex>) -> String {
         match caller {
-            Some(caller) => format!("{} in {}", self.name(region), self.placed(caller)),
+            Some(caller) => format!("{} in {}", self.told(region), self.placed(caller)),
             None => self.placed(region),
         }
     }
@@ -217,7 +234,7 @@ impl Words<'_> {
             part if part < 10.0 => format!("{} longer", change(part, self.glyphs).trim_start_matches('+')),
             _ => "far longer".to_string(),
         };
-        let within = cause.within.map(|within| format!(" within {}", self.name(within))).unwrap_or_default();
+        let within = cause.within.map(|within| format!(" within {}", self.told(within))).unwrap_or_default();
         let part = if cause.explains < MOST { format!(", {} of that waiting", share(cause.explains, self.glyphs)) } else { String::new() };
         format!("{who} {spends} {by} in {}{within}{part}", self.placed(cause.region))
     }
@@ -233,7 +250,7 @@ impl Words<'_> {
             Some(cause) if self.name(cause.region) == MAIN && !self.has_loops() => {
                 Some("`tare profile --levels functions,loops` tells which loop of `main` it is".to_string())
             }
-            Some(cause) => Some(format!("move part of `{}` from {} to others", self.name(cause.region), self.ranks(&cause.ranks))),
+            Some(cause) => Some(format!("move part of `{}` from {} to others", self.told(cause.region), self.ranks(&cause.ranks))),
             None => (!self.run.directory.is_empty() && !awaited.is_empty()).then(|| {
                 format!(
                     "`tare view {}` shows what {} {} meanwhile",
@@ -320,7 +337,7 @@ pub(crate) fn knows_waiting(run: &Run, profile: &Profile) -> bool {
 }
 
 /// What is said where there is no finding. A place where ranks wait for a noteworthy part of the time is none where that is too uncertain.
-pub(crate) fn no_finding(run: &Run, results: &Results<'_>, whole: &Whole, glyphs: &Glyphs) -> String {
+pub(crate) fn no_finding(run: &Run, results: &Results<'_>, whole: &Whole, page: &Page, glyphs: &Glyphs) -> String {
     let profile = results.profile;
     if !knows_waiting(run, profile) {
         return "where ranks waited is not known of this file".to_string();
@@ -328,7 +345,7 @@ pub(crate) fn no_finding(run: &Run, results: &Results<'_>, whole: &Whole, glyphs
     if !profile.is_described() {
         return "where ranks waited is not known, as descriptions of regions are missing or damaged".to_string();
     }
-    let words = Words { profile, run, glyphs };
+    let words = Words { profile, run, page: Some(page), glyphs };
     let (ranks, time) = (Size::of(results).ranks.max(1) as f64, Time::of(results).map_or(0.0, |time| time.shown.value));
     match whole.places.iter().find(|place| place.wait_s > 0.0 && place.wait_s / ranks >= LEAST_PART * time) {
         Some(place) => {
@@ -385,7 +402,7 @@ mod tests {
             is_of_wrappers: false,
         };
         let finding = Finding { kind, region: RegionIndex(0), caller: None, seconds: Figure::exact(1.0), certainty, queued_s: None };
-        Words { profile: &profile, run, glyphs: &Glyphs::UNICODE }.finding(&finding, &trust)
+        Words { profile: &profile, run, page: None, glyphs: &Glyphs::UNICODE }.finding(&finding, &trust)
     }
 
     #[test]
@@ -438,7 +455,7 @@ mod tests {
     #[test]
     fn one_rank_alone_does_not_wait_in_turn() {
         let (profile, run) = (Profile::default(), Run::default());
-        let words = Words { profile: &profile, run: &run, glyphs: &Glyphs::UNICODE };
+        let words = Words { profile: &profile, run: &run, page: None, glyphs: &Glyphs::UNICODE };
         assert_eq!(words.in_turn(&[0]), "rank 0 waits until the last of the others arrives");
         assert_eq!(words.in_turn(&[0, 1, 2]), "ranks 0–2 wait in turn until the last one arrives");
     }
