@@ -290,8 +290,13 @@ pub(crate) fn output_columns() -> usize {
     terminal.or_else(columns).unwrap_or(80).clamp(40, WIDEST)
 }
 
-/// The page of tables that are the result of a command: of its terminal; where standard output goes elsewhere as wide as it takes
-/// to show every name whole, or `COLUMNS`.
+/// The page of what is said of a run on standard output.
+pub(crate) fn answer_page() -> Page {
+    page_of(output_columns(), None)
+}
+
+/// The page of tables of functions that are the result of a command: of its terminal; where standard output goes elsewhere as wide
+/// as it takes to show every name whole, or `COLUMNS`.
 pub(crate) fn output_page() -> Page {
     let terminal = terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
     page_of(terminal.or_else(columns).map_or(Page::UNLIMITED, |width| width.clamp(40, WIDEST)), None)

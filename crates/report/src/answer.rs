@@ -8,9 +8,10 @@ use tare_profile::{Location, Profile, RegionIndex, RegionKind};
 use tare_query::{Answer, Axis, Jump, Measure, Place, Reading, Reduction, Row, State, Value, Who};
 
 use crate::json::{SCHEMA, written};
-use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer};
+use crate::layout::{Align, Column, Glyphs, NO_BREAK, Page, Writer, width};
 use crate::number::{self, byte_size, count, exact_count, plural, time_with_unit};
 use crate::run::Run;
+use crate::short::{cut_words, name_in_words};
 use crate::view::{kind_name, open_path, place, process_label, reasons, thread_label};
 
 /// An answer as text.
@@ -21,8 +22,13 @@ pub fn text(run: &Run, profile: &Profile, mode: Mode, answer: &Answer, page: &Pa
     let rows: Vec<&Row> = answer.rows.iter().chain(&answer.sum).collect();
     let names = rows.iter().map(|row| label(profile, answer, row)).collect();
     let names = Column::new(heading(answer.axis), Align::Left, 0, names);
-    let columns = (0..answer.measures.len()).flat_map(|measure| columns(profile, answer, &rows, measure, glyphs)).collect();
-    writer.table(&names, columns);
+    let mut columns: Vec<Column> = (0..answer.measures.len()).flat_map(|measure| columns(profile, answer, &rows, measure, glyphs)).collect();
+    // What was asked for is shown: measures without room have a table of their own.
+    while !columns.is_empty() {
+        writer.blank();
+        columns = writer.table(&names, columns);
+        columns.retain(|column| column.rank < answer.measures.len() as u32);
+    }
     if answer.left_out > 0 {
         let in_sum = if answer.sum.is_some() { "; they are in the sum of all" } else { "" };
         writer.words("  ", 2, &format!("({} more{in_sum})", exact_count(answer.left_out as u64, glyphs)));
@@ -103,7 +109,7 @@ fn columns(profile: &Profile, answer: &Answer, rows: &[&Row], measure: usize, gl
                 if answer.reduction == Reduction::Longest { who } else { format!("{} ({who})", unit.plain(most.value, glyphs)) }
             }
         };
-        columns.push(Column::new("most", Align::Left, rank + 10, values.iter().map(most).collect()));
+        columns.push(Column::new("most", Align::Left, answer.measures.len() as u32, values.iter().map(most).collect()));
     }
     columns
 }
@@ -153,6 +159,7 @@ fn foot(writer: &mut Writer<'_>, run: &Run, profile: &Profile, mode: Mode, answe
     }
     for Jump { by, callee, statement, place } in &answer.jumps {
         let at = place.as_ref().map_or_else(String::new, |place| format!(" ({place})"));
+        let [by, callee, statement] = [by, callee, statement].map(|name| name_in_words(name, writer.page()));
         let words = format!(
             "Not in it: {callee}, the call of which at the end of {by} became a jump (a tail call). It counts below what calls {by}, as {statement}{at}."
         );
@@ -169,6 +176,9 @@ fn in_open_calls(profile: &Profile) -> usize {
     profile.locations.iter().filter(open).count()
 }
 
+/// Regions that are told of those in which a thread is.
+const REGIONS_OPEN: usize = 4;
+
 /// Where the threads of a run stand, as text.
 #[must_use]
 pub fn places_text(profile: &Profile, places: &[Place], page: &Page) -> String {
@@ -180,17 +190,22 @@ pub fn places_text(profile: &Profile, places: &[Place], page: &Page) -> String {
     }
     let cells = |cell: &dyn Fn(&Place) -> String| places.iter().map(cell).collect::<Vec<_>>();
     let names = Column::new("Thread", Align::Left, 0, cells(&|place| thread_label(profile, &profile.locations[place.location])));
-    let open = |place: &Place| open_path(profile, &place.path, 4, glyphs);
+    let since = cells(&|place| place.since_s.map_or_else(|| glyphs.unknown.to_string(), |seconds| time_with_unit(seconds, glyphs)));
+    let since = Column::new("no event for", Align::Right, 2, since);
+    let room = page.width.saturating_sub(names.width() + since.width() + 3 * "  ".len());
+    let open = |begin: &str, place: &Place| {
+        let paths = (1..=REGIONS_OPEN).rev().map(|shown| format!("{begin}{}", open_path(profile, &place.path, shown, glyphs)));
+        let mut paths = paths.skip_while(|path| width(path) > room);
+        paths.next().unwrap_or_else(|| cut_words(&format!("{begin}{}", open_path(profile, &place.path, 1, glyphs)), room, page))
+    };
     let state = |place: &Place| match (place.state, place.path.is_empty()) {
         (State::Ended, _) => "ended".to_string(),
         (State::Unseen, _) => "not seen from here".to_string(),
         (State::Running, true) => "runs; this machine does not let its stack be read".to_string(),
-        (State::CutOff, _) => format!("cut off in {}", open(place)),
-        (State::Running, false) => open(place),
+        (State::CutOff, _) => open("cut off in ", place),
+        (State::Running, false) => open("", place),
     };
-    let since = |place: &Place| place.since_s.map_or_else(|| glyphs.unknown.to_string(), |seconds| time_with_unit(seconds, glyphs));
-    let columns = vec![Column::new("no event for", Align::Right, 2, cells(&since)), Column::new("in", Align::Left, 0, cells(&state))];
-    writer.table(&names, columns);
+    writer.table(&names, vec![since, Column::new("in", Align::Left, 0, cells(&state))]);
     writer.finish()
 }
 

@@ -162,7 +162,7 @@ impl Column {
         Self { head: head.into(), align, rank, cells }
     }
 
-    fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.cells.iter().map(|cell| width(cell)).max().unwrap_or(0).max(width(&self.head))
     }
 }
@@ -285,14 +285,15 @@ impl<'a> Writer<'a> {
         self.text.push('\n');
     }
 
-    /// A table whose first column takes what the others leave; its names are cut in the middle. Tells for how many of the others there was room.
-    pub(crate) fn table(&mut self, names: &Column, others: Vec<Column>) -> usize {
+    /// A table whose first column takes what the others leave; its names are cut in the middle. Returns those for which there was no room.
+    pub(crate) fn table(&mut self, names: &Column, others: Vec<Column>) -> Vec<Column> {
         let mut columns: Vec<Column> = others.into_iter().map(aligned).collect();
+        let mut left_out = Vec::new();
         let wanted = names.width().min(LEAST_NAME);
         let used = |columns: &[Column]| 2 + columns.iter().map(|column| 2 + column.width()).sum::<usize>();
         while used(&columns) + wanted > self.room() && columns.len() > 1 {
             let last = (0..columns.len()).max_by_key(|&index| (columns[index].rank, index)).unwrap_or(0);
-            columns.remove(last);
+            left_out.push(columns.remove(last));
         }
         let room = self.room().saturating_sub(used(&columns)).max(4).min(names.width());
         let padded = if self.page.width < Page::UNLIMITED { room } else { room.min(MOST_PADDED) };
@@ -324,7 +325,8 @@ impl<'a> Writer<'a> {
             }
             self.line(&row);
         }
-        columns.len()
+        left_out.reverse();
+        left_out
     }
 }
 

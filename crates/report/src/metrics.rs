@@ -64,8 +64,7 @@ pub(crate) fn tables(writer: &mut Writer<'_>, profile: &Profile, top: usize) {
         }
         while !columns.is_empty() {
             writer.blank();
-            let shown = writer.table(&names, columns.clone());
-            columns.drain(..shown);
+            columns = writer.table(&names, columns);
         }
         sheet.notes.iter().for_each(|note| writer.words("  ", 2, note));
     }

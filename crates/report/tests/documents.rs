@@ -274,6 +274,27 @@ fn the_documents_of_images_have_the_fields_of_their_schemas() {
 }
 
 #[test]
+fn an_answer_fits_its_page_with_all_that_was_asked_for_and_its_document_has_whole_names() {
+    let mut profile = support::master_and_worker();
+    let whole = format!("void std::vector<{}>::grind_all(std::map<int, double>&)", "std::pair<int const, double>, ".repeat(250));
+    profile.regions[2].name = whole.as_str().into();
+    let results = Results::new(&profile, Mode::Parallel);
+    let words = "self, time, count, measured, correction by region";
+    let Ok(tare_query::Question::Sums(question)) = tare_query::Question::parse(words) else { panic!("it is a question") };
+    let answer = tare_query::answer(&profile, &results.shown, &question).expect("an answer");
+    for width in [40, 80, 120] {
+        let text = tare_report::answer::text(&run(), &profile, Mode::Parallel, &answer, &Page { width, ..Page::default() });
+        assert!(text.lines().all(|line| line.chars().count() <= width) && text.contains("MPI_Recv"), "{text}");
+        assert!(text.contains("vector<…") && !text.contains("std::pair"), "{text}");
+        let heads: Vec<&str> = text.lines().filter(|line| line.starts_with("  Region ")).collect();
+        for head in ["self, s", "time, s", "count", "measured, s", "correction, s"] {
+            assert_eq!(heads.concat().matches(head).count(), 1, "{head} in\n{text}");
+        }
+    }
+    assert!(tare_report::answer::json(&run(), &profile, Mode::Parallel, words, &answer).contains(&whole));
+}
+
+#[test]
 fn rows_of_an_answer_have_a_unit_in_which_they_can_be_told_whatever_their_sum() {
     let profile = support::many(200, 4_000);
     let results = Results::new(&profile, Mode::Off);

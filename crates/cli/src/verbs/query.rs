@@ -10,7 +10,7 @@ use crate::args::{Compensate, Format, QueryArguments};
 use crate::failure::{Code, Failure};
 use crate::memory;
 use crate::progress::during;
-use crate::results::{Results, output_page};
+use crate::results::{Results, answer_page};
 use crate::stdout;
 
 /// Answers the question.
@@ -47,7 +47,7 @@ fn answered(results: &Results, words: &str, question: &Question, compensate: Com
         Question::Where(ranks) => {
             let places = places(profile, ranks.as_deref());
             match format {
-                Format::Text => shown::places_text(profile, &places, &output_page()),
+                Format::Text => shown::places_text(profile, &places, &answer_page()),
                 Format::Json => shown::places_json(profile, words, &places) + "\n",
             }
         }
@@ -60,7 +60,7 @@ fn answered(results: &Results, words: &str, question: &Question, compensate: Com
             let compensated = compensate_wanted(profile, mode, question.wanted());
             let answer = answer(profile, &compensated, question).map_err(|puzzle| failure(&puzzle))?;
             match format {
-                Format::Text => shown::text(&results.about(), profile, mode, &answer, &output_page()),
+                Format::Text => shown::text(&results.about(), profile, mode, &answer, &answer_page()),
                 Format::Json => shown::json(&results.about(), profile, mode, words, &answer) + "\n",
             }
         }
