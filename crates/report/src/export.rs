@@ -4,6 +4,7 @@
 //! Other tools know no intervals and no negative times: exclusive times that are negative, or that the overhead exceeds or
 //! hides, stand as 0 at their place and with their sum in one path `[not to be trusted]`, and are counted in [`Sheet::removed`].
 //! What the values are, measured or compensated, stands in each file where its format has room for a title.
+//! Names stand as they are where a format can write any character (JSON, CSV, Prometheus); elsewhere [`held`] has them.
 
 mod callgrind;
 mod collapsed;
@@ -19,6 +20,7 @@ mod tau;
 pub use prometheus::{Counters, Dialect};
 pub use sheet::Sheet;
 
+use crate::layout::{Page, SUBSTITUTE, plain};
 use crate::run::{Results, Run};
 
 /// A format that is one document.
@@ -110,6 +112,12 @@ pub fn is_own_tau(profile: &[u8]) -> bool {
 /// What files say of how their times were compensated, where their format has room for it: read back, they are not taken for those of
 /// a tool whose overhead is in them.
 const COMPENSATION: &str = "Tareweight compensation";
+
+/// A text for formats that cannot write all characters: those on which a terminal would act, and those which the format takes for
+/// itself, have the substitute that they have in all our texts.
+fn held(text: &str, taken: &[char]) -> String {
+    plain(text, &Page::default()).replace(taken, &SUBSTITUTE.to_string())
+}
 
 /// What the values of a file are.
 fn title(run: &Run, results: &Results<'_>) -> String {

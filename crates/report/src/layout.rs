@@ -126,13 +126,16 @@ pub fn width(text: &str) -> usize {
     if text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) { text.len() } else { text.width() }
 }
 
+/// What stands for a character that cannot be shown.
+pub(crate) const SUBSTITUTE: char = '?';
+
 /// The text without characters that a terminal would act on, and within ASCII where the page asks for it.
 pub(crate) fn plain(text: &str, page: &Page) -> String {
     let shown = |character: char| match character {
-        character if character.is_control() => '?',
-        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '?',
+        character if character.is_control() => SUBSTITUTE,
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => SUBSTITUTE,
         '\u{a0}' => '\u{a0}',
-        character if !page.unicode && !character.is_ascii() => '?',
+        character if !page.unicode && !character.is_ascii() => SUBSTITUTE,
         character => character,
     };
     text.chars().map(shown).collect()

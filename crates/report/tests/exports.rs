@@ -110,6 +110,22 @@ fn pprof_reads_names_lines_and_all_of_the_time() {
 }
 
 #[test]
+fn what_a_format_cannot_write_in_a_name_has_the_same_substitute_in_all_of_them() {
+    let mut profile = master_and_worker();
+    profile.regions[2].name = "new\nline\ttab;\u{202e}\"end\"".into();
+    let held = "new?line?tab;?\"end\"";
+    let said = tool(&["go", "tool", "pprof", "-top", "FILE"], &bytes(Format::Pprof, &profile));
+    assert!(said.lines().any(|line| line.ends_with(&format!("%  {held}"))), "{said}");
+    assert!(text(Format::Callgrind, &profile).contains(&format!("\nfn={held}\n")));
+    let collapsed = text(Format::Collapsed, &profile);
+    assert!(collapsed.lines().any(|line| line.starts_with("program;main;new?line?tab??\"end\" ")), "{collapsed}");
+    let results = Results::new(&profile, Mode::Parallel);
+    let packed = cube(&run(), &results).expect("a file");
+    assert!(String::from_utf8_lossy(&packed).contains("<name>new?line?tab;?&quot;end&quot;</name>"));
+    assert!(tau(&run(), &results)[1].1.contains("\n\"new?line?tab;??end? [{/home/user/pi.c} {12,1}]\" "));
+}
+
+#[test]
 fn promtool_finds_nothing_to_say() {
     let mut profile = master_and_worker();
     profile.regions[2].name = "f(\"x\\y\"\n)".into();

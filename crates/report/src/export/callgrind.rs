@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::sheet::{Path, Sheet};
-use super::title;
+use super::{held, title};
 use crate::run::{Results, Run};
 
 /// Nanoseconds, calls, nanoseconds waited.
@@ -27,8 +27,8 @@ pub(super) fn write(run: &Run, results: &Results<'_>, sheet: &Sheet<'_>) -> Stri
     let mut text = String::from("# callgrind format\nversion: 1\n");
     let totals = sheet.paths.iter().fold([0; 3], |sum, path| added(sum, own(path)));
     let _ = writeln!(text, "creator: tareweight {}", env!("CARGO_PKG_VERSION"));
-    let _ = writeln!(text, "cmd: {}", one_line(&run.program));
-    let _ = writeln!(text, "desc: Trigger: {}", one_line(&title(run, results)));
+    let _ = writeln!(text, "cmd: {}", held(&run.program, &[]));
+    let _ = writeln!(text, "desc: Trigger: {}", held(&title(run, results), &[]));
     let _ = writeln!(text, "positions: line\nevent: ns : Time, nanoseconds\nevent: calls : Calls\nevent: waits : Waiting, nanoseconds");
     let _ = writeln!(text, "events: ns calls waits\nsummary: {}", words(totals));
     let functions = functions(sheet);
@@ -84,14 +84,10 @@ fn words(costs: Costs) -> String {
 }
 
 fn name(path: &Path<'_>) -> String {
-    let name = one_line(path.name());
+    let name = held(path.name(), &[]);
     if path.recursion == 0 { name } else { format!("{name}'{}", path.recursion + 1) }
 }
 
 fn named(text: &str) -> String {
-    if text.is_empty() { "???".to_string() } else { one_line(text) }
-}
-
-fn one_line(text: &str) -> String {
-    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+    if text.is_empty() { "???".to_string() } else { held(text, &[]) }
 }

@@ -1,9 +1,10 @@
 //! Collapsed stacks: `program;main;solve 1234`, with whole nanoseconds of exclusive time.
 
+use super::held;
 use super::sheet::Sheet;
 
 pub(super) fn write(sheet: &Sheet<'_>) -> String {
-    let names: Vec<String> = sheet.paths.iter().map(|path| frame(path.name())).collect();
+    let names: Vec<String> = sheet.paths.iter().map(|path| held(path.name(), &[';'])).collect();
     let mut text = String::new();
     sheet.stacks(|stack, path| {
         if path.exclusive_ns > 0 {
@@ -12,9 +13,4 @@ pub(super) fn write(sheet: &Sheet<'_>) -> String {
         }
     });
     text
-}
-
-/// A name without the characters that the format needs itself.
-fn frame(name: &str) -> String {
-    name.chars().map(|character| if character == ';' || character.is_control() { ':' } else { character }).collect()
 }

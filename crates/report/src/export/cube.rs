@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use tare_compensate::whole::CallTree;
 use tare_profile::{Profile, Region, RegionKind};
 
-use super::{COMPENSATION, TooLarge, title};
+use super::{COMPENSATION, TooLarge, held, title};
 use crate::run::{Results, Run};
 
 /// A metric of the file.
@@ -266,6 +266,5 @@ fn mpi_role(name: &str) -> &'static str {
 }
 
 fn escaped(text: &str) -> String {
-    let plain: String = text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
-    plain.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    held(text, &[]).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::sheet::Sheet;
-use super::title;
+use super::{held, title};
 use crate::run::{Results, Run};
 
 /// A message of a protocol buffer while it is written.
@@ -55,7 +55,7 @@ impl Strings {
         if let Some(&number) = self.known.get(text) {
             return number;
         }
-        self.all.push(text.to_string());
+        self.all.push(held(text, &[]));
         let number = (self.all.len() - 1) as u64;
         self.known.insert(text.to_string(), number);
         number

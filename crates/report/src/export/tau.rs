@@ -8,7 +8,7 @@ use std::fmt::Write;
 use tare_profile::{Region, RegionKind};
 
 use super::sheet::Sheet;
-use super::{COMPENSATION, title};
+use super::{COMPENSATION, held, title};
 use crate::run::{Results, Run};
 
 /// The name of a root.
@@ -105,9 +105,13 @@ fn entries(sheet: &Sheet<'_>) -> BTreeMap<String, Entry> {
 
 /// `solve [{solver.f90} {212,1}]`
 fn name(region: &Region) -> String {
-    let plain: String = region.name.chars().map(|character| if character == '"' || character.is_control() { '\'' } else { character }).collect();
-    let root = if region.kind == RegionKind::Program { ROOT.to_string() } else { plain.trim_end().to_string() };
-    if region.file.is_empty() || region.line == 0 { root } else { format!("{root} [{{{}}} {{{},1}}]", region.file, region.line) }
+    let name = held(&region.name, &['"']);
+    let name = if region.kind == RegionKind::Program { ROOT } else { name.trim_end() };
+    if region.file.is_empty() || region.line == 0 {
+        name.to_string()
+    } else {
+        format!("{name} [{{{}}} {{{},1}}]", held(&region.file, &['"']), region.line)
+    }
 }
 
 fn group(region: Option<&Region>) -> &'static str {
@@ -121,6 +125,5 @@ fn group(region: Option<&Region>) -> &'static str {
 }
 
 fn escaped(text: &str) -> String {
-    let plain: String = text.chars().filter(|character| !character.is_control()).collect();
-    plain.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    held(text, &[]).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
