@@ -225,6 +225,25 @@ fn tau_profiles_are_flat_and_by_path_without_counting_twice() {
 }
 
 #[test]
+fn names_in_profiles_of_tau_have_no_braces_beside_those_of_their_places_and_are_read_back() {
+    let mut profile = master_and_worker();
+    profile.regions[2].name = "solve::{lambda(int)#1}::operator() {\\}%n".into();
+    profile.regions[4].file = "/home/user/{a}.c".into();
+    let files = tau(&run(), &Results::new(&profile, Mode::Parallel));
+    let entry = |line: &&str| line.starts_with('"');
+    for step in files.iter().flat_map(|(_, text)| text.lines().filter(entry)).flat_map(|line| line.split(" => ")) {
+        let of_places = step.matches(" [{").count() * 2;
+        assert_eq!((step.matches('{').count(), step.matches('}').count()), (of_places, of_places), "{step}");
+    }
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(name, text)| (name.as_str(), text.as_bytes())).collect();
+    let read = tare_foreign::tau::read(&files).expect("a profile");
+    let region = |name: &str| read.profile.regions.iter().find(|region| &*region.name == name).unwrap_or_else(|| panic!("no {name}"));
+    let solve = region("solve::?lambda(int)#1?::operator() ?\\?%n");
+    assert_eq!((solve.file.as_str(), solve.line), ("/home/user/pi.c", 12));
+    assert_eq!(region(&profile.regions[4].name).file, "/home/user/?a?.c");
+}
+
+#[test]
 fn cube_holds_as_many_values_as_its_index_says() {
     let profile = master_and_worker();
     let packed = cube(&run(), &Results::new(&profile, Mode::Parallel)).expect("a file");

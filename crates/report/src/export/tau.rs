@@ -1,6 +1,7 @@
 //! TAU's profiles, `profile.N.0.T`: for each thread its functions, flat and by call path, in microseconds.
 //!
-//! Readers expect the metric's name as the first attribute, and the root, in whole microseconds, as the first entry.
+//! Readers expect the metric's name as the first attribute, and the root, in whole microseconds, as the first entry. Quotation marks
+//! are around names, and braces around the file and the line in them: no name has its own.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,6 +11,9 @@ use tare_profile::{Region, RegionKind};
 use super::sheet::Sheet;
 use super::{COMPENSATION, held, title};
 use crate::run::{Results, Run};
+
+/// Characters that the format takes for itself.
+const TAKEN: [char; 3] = ['"', '{', '}'];
 
 /// The name of a root.
 const ROOT: &str = ".TAU application";
@@ -105,12 +109,12 @@ fn entries(sheet: &Sheet<'_>) -> BTreeMap<String, Entry> {
 
 /// `solve [{solver.f90} {212,1}]`
 fn name(region: &Region) -> String {
-    let name = held(&region.name, &['"']);
+    let name = held(&region.name, &TAKEN);
     let name = if region.kind == RegionKind::Program { ROOT } else { name.trim_end() };
     if region.file.is_empty() || region.line == 0 {
         name.to_string()
     } else {
-        format!("{name} [{{{}}} {{{},1}}]", held(&region.file, &['"']), region.line)
+        format!("{name} [{{{}}} {{{},1}}]", held(&region.file, &TAKEN), region.line)
     }
 }
 
