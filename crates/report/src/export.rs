@@ -131,5 +131,9 @@ fn title(run: &Run, results: &Results<'_>) -> String {
     }
 }
 
-/// Processes that are written one by one beside their sum: the first ones.
-const MOST_PROCESSES: usize = 64;
+/// The locations of a process that has several threads, of which each is written beside their sum; none where it has one alone.
+fn threads_of(results: &Results<'_>, process: usize) -> Vec<usize> {
+    let locations = &results.profile.locations;
+    let threads: Vec<usize> = (0..locations.len()).filter(|&index| locations[index].process.0 == process).collect();
+    if threads.len() > 1 { threads } else { Vec::new() }
+}

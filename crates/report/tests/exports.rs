@@ -7,9 +7,9 @@ use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use support::{many, master_and_worker, run};
+use support::{alone_and_lossy, many, master_and_worker, run};
 use tare_compensate::Mode;
-use tare_profile::{Node, Profile, RegionIndex};
+use tare_profile::{Location, Node, Profile, RegionIndex};
 use tare_report::Results;
 use tare_report::export::{Counters, Dialect, Format, TooLarge, cube, document, scraped, tau};
 
@@ -195,6 +195,46 @@ fn the_firefox_profile_has_the_sum_first_and_threads_with_numbers_of_their_own()
     let milliseconds: f64 = threads[0]["samples"]["weight"].as_array().expect("weights").iter().filter_map(Value::as_f64).sum();
     assert!((milliseconds - all_ns(&profile) as f64 / 1e6).abs() < 5.0, "{milliseconds}");
     assert_eq!(file["meta"]["symbolicated"], true);
+}
+
+/// With a second thread in each process that takes half as long.
+fn with_threads(mut profile: Profile) -> Profile {
+    let half = |node: &Node| Node { exclusive: node.exclusive / 2, ..node.clone() };
+    let second = |location: &Location| Location { thread: 1, nodes: location.nodes.iter().map(half).collect(), ..location.clone() };
+    profile.locations = profile.locations.iter().flat_map(|location| [location.clone(), second(location)]).collect();
+    profile
+}
+
+#[test]
+fn threads_stand_one_by_one_below_their_process() {
+    let json = |format: Format, profile: &Profile| serde_json::from_slice::<Value>(&bytes(format, profile)).expect("JSON");
+    let texts = |list: &Value, name: &str| {
+        list.as_array().expect("a list").iter().map(|one| one[name].as_str().unwrap_or_default().to_string()).collect::<Vec<_>>()
+    };
+    let (several, alone) = (with_threads(master_and_worker()), with_threads(alone_and_lossy()));
+
+    let file = json(Format::Speedscope, &several);
+    let ends: Vec<u64> = file["profiles"].as_array().expect("profiles").iter().map(|one| one["endValue"].as_u64().expect("a sum")).collect();
+    let of = |rank: u32| [", all 2 threads (sum)", ", thread 0", ", thread 1"].map(|what| format!("rank {rank}{what}"));
+    assert_eq!(texts(&file["profiles"], "name")[1..], [of(0), of(1)].concat());
+    for (sum, parts) in [(0, [1, 4]), (1, [2, 3]), (4, [5, 6])] {
+        near(ends[sum], parts.iter().map(|&part| ends[part]).sum());
+    }
+    assert_eq!(texts(&json(Format::Speedscope, &alone)["profiles"], "name")[1..], ["process 4710, thread 0", "process 4710, thread 1"]);
+
+    let file = json(Format::Firefox, &several);
+    let sum = "all processes (sum)";
+    assert_eq!(texts(&file["threads"], "name"), [sum, "thread 0", "thread 1", "thread 0", "thread 1"]);
+    let [first, second] = ["rank 00000 on n01", "rank 00001 on n01"];
+    assert_eq!(texts(&file["threads"], "processName"), [sum, first, first, second, second]);
+    let mut numbers = texts(&file["threads"], "tid");
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert_eq!(numbers.len(), 5);
+    let milliseconds =
+        |thread: usize| file["threads"][thread]["samples"]["weight"].as_array().expect("weights").iter().filter_map(Value::as_f64).sum::<f64>();
+    assert!((milliseconds(0) - (1..5).map(milliseconds).sum::<f64>()).abs() < 10.0);
+    assert_eq!(texts(&json(Format::Firefox, &alone)["threads"], "name"), [sum, "thread 0", "thread 1"]);
 }
 
 #[test]

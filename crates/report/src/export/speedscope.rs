@@ -1,4 +1,5 @@
-//! speedscope's file format (<https://www.speedscope.app/file-format-schema.json>): the sum over all ranks, then rank by rank.
+//! speedscope's file format (<https://www.speedscope.app/file-format-schema.json>): the sum over all ranks, then rank by rank, each
+//! with its threads.
 //!
 //! It opens in order of time, of which an aggregate has none: stacks stand depth first, the heaviest first, so that this order
 //! is that of its left-heavy view.
@@ -8,8 +9,14 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::sheet::{Path, Sheet};
-use super::{MOST_PROCESSES, title};
+use super::{threads_of, title};
 use crate::run::{Results, Run};
+use crate::view::process_label;
+
+/// Processes that are written one by one beside their sum: the first ones.
+const MOST_PROCESSES: usize = 64;
+/// Threads of all processes together that are, of each of them as many.
+const MOST_THREADS: usize = 1024;
 
 #[derive(Serialize)]
 struct File {
@@ -85,10 +92,16 @@ pub(super) fn write(run: &Run, results: &Results<'_>, sheet: &Sheet<'_>) -> Stri
     let mut frames = Frames::default();
     let processes = &results.profile.processes;
     let mut profiles = vec![frames.profile(format!("all {} processes (sum, no time axis)", processes.len()), sheet)];
-    if processes.len() > 1 {
-        for (index, process) in processes.iter().enumerate().take(MOST_PROCESSES) {
-            let name = process.rank.map_or_else(|| format!("process {}", process.pid), |rank| format!("rank {rank}"));
-            profiles.push(frames.profile(name, &Sheet::of_process(results, index)));
+    let shown = processes.len().min(MOST_PROCESSES);
+    for (index, process) in processes.iter().enumerate().take(shown) {
+        let (name, threads) = (process_label(process), threads_of(results, index));
+        if processes.len() > 1 {
+            let of_threads = if threads.is_empty() { String::new() } else { format!(", all {} threads (sum)", threads.len()) };
+            profiles.push(frames.profile(format!("{name}{of_threads}"), &Sheet::of_process(results, index)));
+        }
+        for &location in threads.iter().take(MOST_THREADS / shown) {
+            let thread = results.profile.locations[location].thread;
+            profiles.push(frames.profile(format!("{name}, thread {thread}"), &Sheet::of_location(results, location)));
         }
     }
     crate::json::written(&File {
