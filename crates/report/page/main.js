@@ -27,8 +27,7 @@ function controls(model) {
   });
   search.addEventListener("change", () => model.change({ query: search.value.trim() }));
   model.listen((changed) => {
-    // Regions that the ranks shown were never in are no hits.
-    if (!changed.includes("query") && !changed.includes("ranks")) return;
+    if (!changed.includes("query")) return;
     const { query } = model.state;
     if (search.value.trim() !== query) search.value = query;
     complain(search, model.hits.error || (query && !model.hits.number ? "no region matches" : ""));

@@ -195,6 +195,12 @@ export class Model {
     return { value: "", measured: this.header.is_exported ? "" : "measured", difference: "taken off" }[this.state.values];
   }
 
+  /** Whether a region was ever met, on whichever rank: one that the selected ranks were never in has no time, and is still there. */
+  isMet(region) {
+    const { calls, measured } = this.all.regions;
+    return calls[region] > 0 || measured[region] > 0;
+  }
+
   /** Whether a region is among what is searched for; nothing is where nothing is. */
   isHit(region) {
     return Boolean(this.hits.flags && region !== undefined && region !== NONE && this.hits.flags[region]);

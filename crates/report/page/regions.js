@@ -260,11 +260,9 @@ export class Regions {
 
   flat() {
     const { model } = this;
-    const { regions } = model;
     const items = [];
-    for (let region = 0; region < regions.rows; region++) {
-      const isSeen = regions.calls[region] || regions.measured[region];
-      if (isSeen && (!model.hits.flags || model.isHit(region))) items.push({ region });
+    for (let region = 0; region < model.regions.rows; region++) {
+      if (model.hits.flags ? model.isHit(region) : model.isMet(region)) items.push({ region });
     }
     return this.ordered(items);
   }

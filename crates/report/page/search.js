@@ -38,7 +38,7 @@ export function hitsOf(query, model) {
   let number = 0;
   let time = 0;
   for (let region = 0; region < flags.length; region++) {
-    if ((model.regions.calls[region] || model.regions.measured[region]) && search.test(region)) {
+    if (model.isMet(region) && search.test(region)) {
       flags[region] = 1;
       number++;
       time += model.regionExclusive(region);

@@ -45,12 +45,6 @@ fn what_is_wrong_in_a_field_is_seen_beside_it_and_no_field_has_ranks_that_are_no
     assert!(said(&mut browser, "search").starts_with("/[/|true|/[/ is no regular expression"), "{}", said(&mut browser, "search"));
     write(&mut browser, "search", "mpi_");
     assert_eq!(said(&mut browser, "search"), "mpi_|false|");
-    // Rank 0 was never in it.
-    write(&mut browser, "search", "inside");
-    browser.value("tare.model.selectRanks('0')");
-    assert_eq!(said(&mut browser, "search"), "inside|true|no region matches");
-    browser.value("tare.model.selectRanks('')");
-    assert_eq!(said(&mut browser, "search"), "inside|false|");
     // An address may ask for ranks of another run.
     browser.value("location.hash = '#regions?ranks=9'; dispatchEvent(new PopStateEvent('popstate'))");
     assert_eq!(said(&mut browser, "ranks-field"), "|true|there is no 9; shown: all ranks");

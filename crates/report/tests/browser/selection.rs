@@ -445,6 +445,26 @@ fn a_search_says_that_what_is_selected_is_no_hit_and_escape_ends_it() {
 }
 
 #[test]
+fn a_region_that_the_selected_ranks_were_never_in_is_found_without_any_time() {
+    let mut browser = Browser::start();
+    browser.open(&made(&run(), &master_and_worker()));
+    let state = "[document.getElementById('hits').textContent, document.getElementById('search-wrong').textContent, \
+        tare.table.items.filter((item) => tare.table.isHit(item)).length].join('|')";
+    for shape in ["tree", "flat"] {
+        browser.value(&format!("tare.table.setShape('{shape}')"));
+        browser.key("/");
+        "inside".chars().for_each(|key| browser.key(&key.to_string()));
+        browser.key("Enter");
+        assert!(browser.text(state).ends_with("% of the time||1"), "{}", browser.text(state));
+        browser.value("tare.model.selectRanks('0')");
+        browser.value("tare.table.arrange()");
+        assert_eq!(browser.text(state), "1 region matches, 0\u{202f}% of the time||1", "{shape}");
+        browser.value("tare.model.selectRanks(''), tare.model.change({ query: '' })");
+    }
+    is_quiet(&browser);
+}
+
+#[test]
 fn regions_of_the_page_that_a_reader_jumps_to_have_names_of_their_own() {
     let mut browser = Browser::start();
     browser.open(&made(&run(), &master_and_worker()));
