@@ -205,6 +205,20 @@ fn a_narrow_window_shows_times_beside_the_names_and_is_as_wide_as_its_page() {
 }
 
 #[test]
+fn sizes_of_messages_and_long_paths_of_images_are_no_wider_than_the_narrowest_window() {
+    let mut browser = Browser::start();
+    let mut profile = master_and_worker();
+    profile.locations[0].nodes[2].exchanged_mut().peers[0].received_sizes = [0, 0, 0, 600, 400, 0, 0, 0];
+    let mut run = run();
+    run.images[0].path = "/usr/lib/x86_64-linux-gnu/solvers/libsolver.so.0".into();
+    browser.size(320, 700);
+    browser.open(&made(&run, &profile));
+    assert_eq!(browser.value("document.querySelector('#messages .sizes td.size').checkVisibility()"), json!(true));
+    assert_eq!(browser.value(NOTHING_STICKS_OUT), json!(true));
+    is_quiet(&browser);
+}
+
+#[test]
 fn the_dark_page_is_dark() {
     let mut browser = Browser::start();
     browser.call("Emulation.setEmulatedMedia", json!({"features": [{"name": "prefers-color-scheme", "value": "dark"}]}));
