@@ -3,9 +3,8 @@
 use serde::Serialize;
 use tare_profile::{Process, Profile, Switch, Why};
 
-use crate::layout::{Glyphs, Page};
+use crate::layout::Glyphs;
 use crate::number::{count, time_with_unit};
-use crate::short::name_in_words;
 
 /// Switches that the text lists; the document has all.
 const LISTED: usize = 3;
@@ -43,8 +42,9 @@ fn name(why: Why) -> &'static str {
     }
 }
 
-/// What was off, for people, that with most calls first; `None` where nothing was.
-pub(crate) fn sentence(profile: &Profile, page: &Page, glyphs: &Glyphs) -> Option<String> {
+/// What was off, for people, that with most calls first; `None` where nothing was. `written` puts the name of a region and what is
+/// said of it together.
+pub(crate) fn sentence(profile: &Profile, glyphs: &Glyphs, written: impl Fn(&str, &str) -> String) -> Option<String> {
     let mut all: Vec<(&Process, &Switch)> =
         profile.processes.iter().flat_map(|process| process.switches.iter().map(move |switch| (process, switch))).collect();
     let unlisted: u64 = profile.processes.iter().map(|process| process.unlisted_switches).sum();
@@ -53,7 +53,8 @@ pub(crate) fn sentence(profile: &Profile, page: &Page, glyphs: &Glyphs) -> Optio
     }
     all.sort_by_key(|(_, switch)| std::cmp::Reverse(switch.calls));
     let several = profile.processes.len() > 1;
-    let mut parts: Vec<String> = all.iter().take(LISTED).map(|(process, switch)| part(profile, process, switch, several, page, glyphs)).collect();
+    let part = |&(process, switch): &(&Process, &Switch)| written(&profile.regions[switch.region.0].name, &said(process, switch, several, glyphs));
+    let mut parts: Vec<String> = all.iter().take(LISTED).map(part).collect();
     let more = (all.len() - parts.len()) as u64 + unlisted;
     if more > 0 {
         parts.push(format!("and {} more (--format json)", count(more, glyphs)));
@@ -61,8 +62,8 @@ pub(crate) fn sentence(profile: &Profile, page: &Page, glyphs: &Glyphs) -> Optio
     Some(format!("{}. Calls while off are not counted; their time is their callers'", parts.join(", ")))
 }
 
-fn part(profile: &Profile, process: &Process, switch: &Switch, several: bool, page: &Page, glyphs: &Glyphs) -> String {
-    let region = name_in_words(&profile.regions[switch.region.0].name, page);
+/// What is said of a region that was switched.
+fn said(process: &Process, switch: &Switch, several: bool, glyphs: &Glyphs) -> String {
     let way = if switch.off { "" } else { " on again" };
     let why = match switch.why {
         Some(Why::Rule) => format!(" by the throttle after {} calls", count(switch.calls, glyphs)),
@@ -76,5 +77,5 @@ fn part(profile: &Profile, process: &Process, switch: &Switch, several: bool, pa
         None if several => format!(" in process {}", process.pid),
         _ => String::new(),
     };
-    format!("{region}{way}{why}{place} at {}", time_with_unit(switch.at_s, glyphs))
+    format!("{way}{why}{place} at {}", time_with_unit(switch.at_s, glyphs))
 }

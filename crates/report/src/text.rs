@@ -10,6 +10,7 @@ use crate::number::{Column as Unit, change, count, exact_count, figure_and_time,
 use crate::run::{Exit, Results, Run};
 use crate::select::Decision;
 use crate::shell;
+use crate::short::name_in_words;
 use crate::style::Role;
 use crate::switches;
 use crate::view::{
@@ -244,7 +245,8 @@ impl Text<'_> {
     fn trust(&self, writer: &mut Writer<'_>, trust: &Trust) {
         let glyphs = writer.glyphs();
         writer.judged("Trust", &trust_words(trust, glyphs), if trust.is_good() { Role::Good } else { Role::Warn });
-        if let Some(switched) = switches::sentence(self.results.profile, writer.page(), glyphs) {
+        let written = |name: &str, said: &str| name_in_words(name, writer.page()) + said;
+        if let Some(switched) = switches::sentence(self.results.profile, glyphs, written) {
             writer.labelled("Off", &switched);
         }
         if let Some(spent) = Spent::of(self.results) {

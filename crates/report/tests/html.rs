@@ -4,7 +4,7 @@ mod support;
 
 use support::{alone_and_lossy, master_and_worker, run};
 use tare_compensate::Mode;
-use tare_profile::Profile;
+use tare_profile::{Profile, RegionIndex, Switch, Why};
 use tare_report::html::{MOST_PATHS, Source, page, script, wanted_sources};
 use tare_report::{Exit, Results, Run};
 
@@ -49,6 +49,24 @@ fn trust_shows_what_was_taken_off_ranks_and_regions_with_its_interval() {
     assert!(!regions.contains(">program<"), "nothing was taken off it: {regions}");
     let as_measured = page(&run(), &Results::new(&master_and_worker(), Mode::Off), &[], MOST_PATHS);
     assert!(!as_measured.contains("circle class=\"measured\""), "nothing is taken off");
+}
+
+#[test]
+fn trust_names_what_was_switched_off_as_tables_do() {
+    let mut profile = master_and_worker();
+    let name = "void std::vector<std::pair<int, double>, std::allocator<std::pair<int, double>>>::_M_realloc_insert<int&, double&>(int&, double&)";
+    profile.regions[2].name = name.into();
+    let why = Some(Why::Rule);
+    profile.processes[0].switches = vec![Switch { region: RegionIndex(2), off: true, why, at_s: 1e-10, calls: 100_000, period_s: None }];
+    let html = made(&run(), &profile);
+    let (_, off) = still(&html).split_once("<p>Switched off: ").expect("the sentence");
+    let (off, _) = off.split_once("</p>").expect("its end");
+    let title = name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    assert!(
+        off.starts_with(&format!("<span title=\"{title}\">std::vector&lt;…&gt;::_M_realloc_insert&lt;…&gt;</span> by the throttle after")),
+        "{off}"
+    );
+    assert!(!off.contains("at <"), "no figure is markup: {off}");
 }
 
 #[test]

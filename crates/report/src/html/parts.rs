@@ -204,8 +204,9 @@ fn trust(html: &mut String, parts: &Parts<'_>) {
         return;
     };
     let _ = write!(html, "<p>{}</p>", escape(&crate::text::trust_words(trust, GLYPHS)));
-    if let Some(off) = switches::sentence(parts.results.profile, &Page::default(), GLYPHS) {
-        let _ = write!(html, "<p>Switched off: {}.</p>", escape(&off));
+    let written = |name: &str, said: &str| markup::name(name, 48) + &escape(said);
+    if let Some(off) = switches::sentence(parts.results.profile, GLYPHS, written) {
+        let _ = write!(html, "<p>Switched off: {off}.</p>");
     }
     if let Some(spent) = Spent::of(parts.results) {
         let _ = write!(html, "<p>Budget: {}.</p>", escape(&spent.sentence(GLYPHS)));
