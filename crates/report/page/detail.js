@@ -3,7 +3,7 @@
 import { alone, exactCount, share } from "./numbers.js";
 import { NONE } from "./model.js";
 import { exactly } from "./search.js";
-import { questionTo, quoted } from "./question.js";
+import { pattern, questionTo, quoted } from "./question.js";
 import { byId, copyText, element, kept, say } from "./dom.js";
 
 const MOST_RELATIVES = 8;
@@ -11,7 +11,7 @@ const MOST_RELATIVES = 8;
 /** The function that is selected where this region is measured; nothing where no selection decides on it. */
 function functionOf(kind, name) {
   if (kind === "function") return name;
-  const of = { loop: /^loop \d+ of (.+)$/, iteration: /^iteration of loop \d+ of (.+)$/, "call site": /^call \d+ (?:of .+ )?in (.+)$/ }[kind];
+  const of = { loop: /^loop \d+ of (.+)$/s, iteration: /^iteration of loop \d+ of (.+)$/s, "call site": /^call \d+ (?:of .+ )?in (.+)$/s }[kind];
   return of?.exec(name)?.[1];
 }
 
@@ -126,11 +126,11 @@ export class Detail {
     };
     const question = questionTo(model);
     const figures = question ? copied("These figures:", question) : "";
-    const name = functionOf(model.kind(region), model.strings.names[region]);
+    const name = functionOf(model.kind(region), model.fullName(region));
     const image = model.strings.images[model.regions.image[region]];
     // What another tool measured, its selection decided.
     if (!name || !image || model.header.is_foreign) return figures;
-    const line = `tare select ${quoted(image)} --explain=${quoted(name)}`;
+    const line = `tare select ${quoted(image)} --explain=${quoted(pattern(name))}`;
     return element("div", {}, figures, copied("Why is it measured?", line));
   }
 }

@@ -263,6 +263,11 @@ export class Model {
     return region === NONE ? "(small call paths)" : this.strings.names[region];
   }
 
+  /** The name of a region as the commands have it, also where it cannot be shown. */
+  fullName(region) {
+    return this.strings.unshown[region] ?? this.strings.names[region];
+  }
+
   pathName(path) {
     const region = this.tree.region[path];
     return region === NONE ? `(${plural(this.tree.folded[path], "small call path", "small call paths")})` : this.strings.names[region];

@@ -1,5 +1,7 @@
 //! The columns of every view, as the scripts read them.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use tare_compensate::whole::{Among, Exchange, OnProcess, RegionSpread, RegionTotal, exchanges, exchanges_by_region};
 use tare_compensate::{CompensatedLocation, Mark};
@@ -49,6 +51,8 @@ struct Document {
 #[derive(Serialize, Default)]
 struct Strings<'a> {
     names: Vec<String>,
+    /// By region: names that cannot be shown as they are, for the commands that ask for them.
+    unshown: BTreeMap<usize, &'a str>,
     files: Vec<&'a str>,
     images: Vec<&'a str>,
     labels: Vec<String>,
@@ -120,6 +124,8 @@ fn regions<'a>(parts: &Parts<'a>, strings: &mut Strings<'a>) -> Table {
     let totals: &[RegionTotal] = &parts.whole.totals;
     let (mut files, mut images) = (std::collections::HashMap::new(), std::collections::HashMap::new());
     strings.names = profile.regions.iter().map(|region| shown(&region.name)).collect();
+    let is_unshown = |(index, region): &(usize, &Region)| *region.name != *strings.names[*index];
+    strings.unshown = profile.regions.iter().enumerate().filter(is_unshown).map(|(index, region)| (index, &*region.name)).collect();
     let of_file: Vec<u32> = profile.regions.iter().map(|region| index_of(&mut files, &mut strings.files, &region.file)).collect();
     let of_image: Vec<u32> = profile.regions.iter().map(|region| index_of(&mut images, &mut strings.images, &region.image)).collect();
     let kind = |region: &Region| KIND_NAMES.iter().position(|name| *name == kind_name(region.kind)).unwrap_or(0) as u8;

@@ -1,9 +1,12 @@
 //! What is selected, searched and opened, by clicks and by keys.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 
 use serde_json::json;
+use tare_compensate::Mode;
 use tare_profile::{Node, RegionIndex};
+use tare_query::{Question, answer};
 use tare_report::html::{MOST_PATHS, page};
 use tare_report::{Results, Run};
 
@@ -112,6 +115,31 @@ fn keys_copy_questions_turn_pictures_and_lead_back_and_forward() {
     browser.until(&format!("{zoomed} === {}", json!(deep)));
     browser.value("tare.icicle.zoom(0xffffffff)");
     assert_eq!(browser.text(zoomed), all);
+    is_quiet(&browser);
+}
+
+#[test]
+fn commands_that_are_copied_find_regions_of_any_name() {
+    let mut browser = Browser::start();
+    // The third word of a command, as a shell takes it.
+    let third = |line: &str| {
+        let said = Command::new("sh").args(["-c", &format!("tare() {{ printf %s \"$3\"; }}; {line}")]).output().expect("a shell");
+        String::from_utf8(said.stdout).expect("text")
+    };
+    for name in ["f(int)", "it's", "a,b;c \"quoted\" 'x'", "new\nline\ttab", "\u{202e}rtl_override", "größe_\u{1f600}/\\[.]\n'$\""] {
+        let mut profile = master_and_worker();
+        profile.regions[2].name = name.into();
+        browser.open(&made(&run(), &profile));
+        browser.value("tare.model.selectRegion(2)");
+        let [question, selection] = [0, 1].map(|at| browser.text(&format!("document.querySelectorAll('#detail code')[{at}].textContent")));
+        assert!(!question.contains(char::is_control) && !selection.contains(char::is_control), "{question} {selection}");
+        let (question, selection) = (third(&question), third(&selection));
+        let Ok(Question::Sums(sums)) = Question::parse(&question) else { panic!("{question}") };
+        let rows = answer(&profile, &Results::new(&profile, Mode::Parallel).shown, &sums).expect(&question).rows;
+        assert_eq!(rows.iter().map(|row| row.region).collect::<Vec<_>>(), [Some(RegionIndex(2))], "{question}");
+        let pattern = selection.strip_prefix("--explain=").expect("the option");
+        assert!(pattern == name || pattern.starts_with('/') && question.contains(pattern), "{selection}");
+    }
     is_quiet(&browser);
 }
 
