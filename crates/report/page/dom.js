@@ -110,21 +110,21 @@ export function figures(caption, head, rows) {
   return element("table", { class: "figures" }, element("caption", {}, ...caption), element("thead", {}, element("tr", {}, ...headings)), element("tbody", {}, ...rows));
 }
 
-/** The figures of a table for a spreadsheet (RFC 4180): digits without spaces between them. */
-export function csvOf(root) {
-  const cell = ({ textContent: text }) => {
-    const plain = text.replace(/(\d)\u202f(?=\d{3})/g, "$1");
-    return /[",\n]/.test(plain) ? `"${plain.replace(/"/g, '""')}"` : plain;
-  };
-  return [...root.querySelectorAll("tr")].map((row) => [...row.children].map(cell).join(",") + "\r\n").join("");
+/** Rows for a spreadsheet (RFC 4180), the names of their columns first. */
+function csvOf(rows) {
+  const cell = (value) => (/[",\r\n]/.test(value) ? `"${value.replace(/"/g, '""')}"` : String(value));
+  return rows.map((row) => row.map(cell).join(",") + "\r\n").join("");
 }
 
-/** A view with a canvas, and buttons that put a table in its place and save it, called by the title: gives it `frame`, `list` and `asTable`. */
+/**
+ * A view with a canvas, and buttons that put a table in its place and save it, called by the title: gives it `frame`, `list` and `asTable`.
+ * What is saved are the view's `records()`: rows of texts and of numbers in full precision, the names of their columns first.
+ */
 export function pictureOrTable(view, title) {
   view.frame = element("div", { class: "frame" }, view.canvas);
   view.list = element("div", { class: "list", tabindex: 0, role: "region", "aria-label": `${title} as a table`, hidden: true });
   view.turner = element("button", { type: "button", onclick: () => turn(view) }, "as table");
-  view.csv = element("button", { type: "button", title: "saves the table for a spreadsheet", hidden: true, onclick: () => save(`${view.asTable.closest("[id]").id}.csv`, csvOf(view.list)) }, "CSV");
+  view.csv = element("button", { type: "button", title: "saves the table for a spreadsheet", hidden: true, onclick: () => save(`${view.asTable.closest("[id]").id}.csv`, csvOf(view.records())) }, "CSV");
   view.asTable = element("span", {}, view.turner, " ", view.csv);
 }
 

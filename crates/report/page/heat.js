@@ -1,6 +1,6 @@
 // Ranks × regions as a heat map: a row a region, a column a rank or a bin of ranks.
 
-import { alone, columnFor, excess, plain, plural } from "./numbers.js";
+import { alone, columnFor, excess, plain, plural, seconds } from "./numbers.js";
 import { inTurn } from "./columns.js";
 import { NONE } from "./model.js";
 import { byId, choice, colour, diverging, element, figures, numberEvery, pictureOrTable, prepare, sequential, shortName } from "./dom.js";
@@ -317,6 +317,15 @@ export class Heat {
     if (step[1]) this.model.change({ ranks: this.bin(Math.max(0, Math.min(this.bins - 1, column + step[1]))) });
     event.preventDefault();
     event.stopPropagation();
+  }
+
+  /** All columns, also those that the table has no room for. */
+  records() {
+    const { model, bins, perBin, which } = this;
+    const columns = Array.from({ length: this.columns }, (_, column) => column);
+    const named = (column) => this.label(column).replace("–", "-") + (column < bins && perBin > 1 ? ` ${which}` : "");
+    const rows = Array.from({ length: this.shown() }, (_, row) => [model.name(this.regions[row]), ...columns.map((column) => seconds(this.value(row, column)))]);
+    return [["region", ...columns.map((column) => model.inSeconds(named(column)))], ...rows];
   }
 
   drawTable() {

@@ -1,6 +1,6 @@
 // The icicle: call paths from the top, as wide as their inclusive time; with a table in its place on request.
 
-import { alone, exactCount, plain, plural, columnFor, share } from "./numbers.js";
+import { alone, exactCount, plain, plural, columnFor, seconds, share } from "./numbers.js";
 import { NONE, inclusiveOf } from "./model.js";
 import { byId, choice, colour, element, figures, pictureOrTable, prepare, sequential, shortName } from "./dom.js";
 import { icicle, windowOf } from "./icicle-layout.js";
@@ -258,12 +258,22 @@ export class Icicle {
     event.stopPropagation();
   }
 
+  /** What the table lists. */
+  widest() {
+    return [...this.layout.boxes].sort((one, other) => other.width - one.width).slice(0, 100);
+  }
+
+  records() {
+    const { model } = this;
+    const rows = this.widest().map(({ path, level }) => [model.wholePath(path), level, seconds(model.pathInclusive(path)), seconds(model.pathExclusive(path))]);
+    return [["call_path", "depth", model.inSeconds("inclusive"), model.inSeconds("exclusive")], ...rows];
+  }
+
   drawTable() {
     const { model } = this;
     const column = columnFor(model.whole());
-    const widest = [...this.layout.boxes].sort((one, other) => other.width - one.width).slice(0, 100);
-    const rows = widest.map(({ path, level }) =>
-      element("tr", {}, element("th", { scope: "row" }, shortName(model.pathName(path), 64)), ...[String(level), plain(model.pathInclusive(path), column), plain(model.pathExclusive(path), column)].map((text) => element("td", {}, text))),
+    const rows = this.widest().map(({ path, level }) =>
+      element("tr", {}, element("th", { scope: "row", title: model.wholePath(path) }, shortName(model.pathName(path), 64)), ...[String(level), plain(model.pathInclusive(path), column), plain(model.pathExclusive(path), column)].map((text) => element("td", {}, text))),
     );
     const head = ["Call path", "Depth", `Inclusive, ${column.name}`, `Exclusive, ${column.name}`];
     this.list.replaceChildren(figures(["The widest of what is shown"], head, rows));

@@ -190,6 +190,11 @@ export class Model {
     return this.spreads[this.state.values];
   }
 
+  /** What a column of seconds of what is shown is called, as in `tare report --format csv`: `exclusive_s`, `exclusive_measured_s`. */
+  inSeconds(what) {
+    return [what, this.word(), "s"].filter(Boolean).join("_").replaceAll(" ", "_");
+  }
+
   /** What a figure is of which there is a compensated one as well; nothing for that. */
   word() {
     return { value: "", measured: this.header.is_exported ? "" : "measured", difference: "taken off" }[this.state.values];
@@ -281,15 +286,25 @@ export class Model {
     return region === NONE ? "" : this.strings.files[this.regions.file[region]];
   }
 
+  /** 0 where it is not known. */
+  line(region) {
+    return region === NONE ? 0 : this.regions.line[region];
+  }
+
   /** `file:line`, or nothing where that is not known. */
   place(region) {
     const file = this.file(region).split("/").pop();
-    const line = region === NONE ? 0 : this.regions.line[region];
+    const line = this.line(region);
     return file && line ? `${file}:${line}` : file;
   }
 
   mark(number) {
     return number ? this.header.marks[number - 1] : "";
+  }
+
+  /** `main;solve;dot`: the names from a root to this path, as collapsed stacks have them. */
+  wholePath(path) {
+    return this.ancestry(path).map((at) => this.pathName(at).replaceAll(";", ":")).join(";");
   }
 
   /** The paths from a root to this one. */

@@ -51,6 +51,11 @@ function about(text) {
   return text.startsWith("<") ? text : `≈${THIN}${text}`;
 }
 
+/** For who goes on to calculate with it. */
+export function seconds(nanoseconds) {
+  return nanoseconds / 1e9;
+}
+
 /** A figure with its interval, without the unit. */
 export function figure(nanoseconds, below, above, isMarked, column) {
   const value = nanoseconds / column.scale;

@@ -1,6 +1,6 @@
 // The sandwich: all that calls the selected region above it, all that it calls below it, over all its call paths.
 
-import { alone, columnFor, exactCount, plain, plural, share } from "./numbers.js";
+import { alone, columnFor, exactCount, plain, plural, seconds, share } from "./numbers.js";
 import { NONE } from "./model.js";
 import { byId, colour, element, figures, pictureOrTable, prepare, shortName } from "./dom.js";
 import { sandwich } from "./sandwich-layout.js";
@@ -142,14 +142,29 @@ export class Sandwich {
     event.stopPropagation();
   }
 
+  /** What the table lists. */
+  widest() {
+    return [...this.layout.boxes].sort((one, other) => Math.sign(one.level) - Math.sign(other.level) || other.weight - one.weight).slice(0, 200);
+  }
+
+  /** What a box is to the region. */
+  is({ level }) {
+    return level === 0 ? "itself" : level < 0 ? "calls it" : "called by it";
+  }
+
+  records() {
+    const { model } = this;
+    const [whole] = this.layout.boxes;
+    const rows = this.widest().map((box) => [model.name(box.region), this.is(box), Math.abs(box.level), seconds(this.time(box)), box.weight / whole.weight, model.file(box.region), model.line(box.region) || ""]);
+    return [["region", "is", "levels_away", model.state.values === "measured" ? model.inSeconds("time") : "time_s", "part_of_its_time", "file", "line"], ...rows];
+  }
+
   drawTable() {
     const { model, layout } = this;
     const [whole] = layout.boxes;
     const column = columnFor(this.time(whole));
-    const widest = [...layout.boxes].sort((one, other) => Math.sign(one.level) - Math.sign(other.level) || other.weight - one.weight).slice(0, 200);
-    const rows = widest.map((box) => {
-      const where = box.level === 0 ? "itself" : box.level < 0 ? "calls it" : "called by it";
-      const cells = [where, String(Math.abs(box.level)), plain(this.time(box), column), share(box.weight / whole.weight), model.place(box.region)];
+    const rows = this.widest().map((box) => {
+      const cells = [this.is(box), String(Math.abs(box.level)), plain(this.time(box), column), share(box.weight / whole.weight), model.place(box.region)];
       return element("tr", {}, element("th", { scope: "row" }, shortName(model.name(box.region), 64)), ...cells.map((text) => element("td", {}, text)));
     });
     this.list.replaceChildren(figures([`Callers and callees of ${model.name(whole.region)}`], ["Region", "Is", "Levels away", `Time, ${column.name}`, "Of its time", "Place"], rows));

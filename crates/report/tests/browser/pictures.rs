@@ -10,17 +10,34 @@ use crate::{is_quiet, made, with_levels};
 fn the_table_of_a_picture_is_saved_for_spreadsheets_and_rows_of_a_tree_say_their_place() {
     let mut browser = Browser::start();
     browser.open(&made(&run(), &master_and_worker()));
-    let csv = "[...document.querySelectorAll('#ranks .bar button')].find((button) => button.textContent === 'CSV')";
-    assert_eq!(browser.value(&format!("{csv}.hidden")), json!(true), "it is the table's");
-    browser.value("tare.heat.turner.click()");
-    browser.value(&format!(
+    browser.value(
         "URL.createObjectURL = (blob) => (blob.text().then((text) => (window.saved = text)), 'blob:none'), \
-         HTMLAnchorElement.prototype.click = function () {{ window.savedAs = this.download; }}, {csv}.click()"
-    ));
-    browser.until("window.saved !== undefined");
+         HTMLAnchorElement.prototype.click = function () { window.savedAs = this.download; }",
+    );
+    let saved = |browser: &mut Browser, view: &str| {
+        assert_eq!(browser.value(&format!("tare.{view}.csv.hidden")), json!(true), "it is the table's");
+        browser.value(&format!("window.saved = undefined, tare.{view}.turner.click(), tare.{view}.csv.click()"));
+        browser.until("window.saved !== undefined");
+        browser.text("window.saved")
+    };
+    // What is saved has all digits, in seconds, and of a call path all of it.
+    let ranks = saved(&mut browser, "heat");
     assert_eq!(browser.text("window.savedAs"), "ranks.csv");
-    let saved = browser.text("window.saved");
-    assert!(saved.starts_with("\"Region, s\",rank 0,rank 1\r\n") && saved.contains("\r\nMPI_Recv,7.32,0\r\n"), "{saved}");
+    let received = format!("\r\nMPI_Recv,{},0\r\n", browser.number("tare.heat.value(tare.heat.regions.indexOf(3), 0) / 1e9"));
+    assert!(ranks.starts_with("region,rank_0_s,rank_1_s\r\n") && ranks.contains(&received) && received.len() > 24, "{ranks}");
+    let paths = saved(&mut browser, "icicle");
+    let own = browser.number("tare.model.regionExclusive(3) / 1e9");
+    assert!(paths.starts_with("call_path,depth,inclusive_s,exclusive_s\r\n"), "{paths}");
+    assert!(paths.contains(&format!("\r\nprogram;main;MPI_Recv,2,{own},{own}\r\n")), "{paths}");
+    assert_eq!(
+        browser.text("[...document.querySelectorAll('#icicle th[title]')].map((head) => head.title).find((path) => path.endsWith('inside'))"),
+        "program;main;inside"
+    );
+    browser.value("tare.model.selectRegion(3), tare.model.change({ values: 'measured' })");
+    let relatives = saved(&mut browser, "sandwich");
+    let measured = browser.number("tare.model.regionExclusive(3) / 1e9");
+    assert!(relatives.starts_with("region,is,levels_away,time_measured_s,part_of_its_time,file,line\r\n"), "{relatives}");
+    assert!(relatives.contains(&format!("\r\nmain,calls it,1,{measured},1,/home/user/pi.c,80\r\n")), "{relatives}");
     let row = "[...document.querySelectorAll('#regions .vrow')].find((row) => row.textContent.includes('inside'))";
     let place = format!("['level', 'posinset', 'setsize'].map((name) => {row}.getAttribute(`aria-${{name}}`)).join()");
     assert_eq!(browser.text(&place), "3,2,3");
