@@ -425,6 +425,21 @@ fn beside_other_programs_a_late_sender_is_told_by_the_time_that_it_had_a_process
 }
 
 #[test]
+fn a_rank_that_queued_while_it_waited_itself_is_not_late_by_that() {
+    // Ranks 0 and 1 wait for the others, of which rank 3 has waited elsewhere, and looked for its message without a processor.
+    let found_with = |waited: f64| {
+        let mut profile = ranks_with(4, |rank| if rank < 2 { (0.2, 0.8, None) } else { (0.2, 0.0, None) });
+        with_queues(&mut profile, 10, |rank| if rank == 3 { (0.0, 0.8) } else { (0.0, 0.0) });
+        profile.locations[2].nodes[1].exclusive = 1_000_000_000;
+        profile.locations[3].nodes[1].exclusive = ((0.2 + waited) * 1e9) as i64;
+        profile.locations[3].nodes[2].exclusive = ((0.8 - waited) * 1e9) as i64;
+        all_findings(&profile).into_iter().map(|finding| (finding.certainty, finding.queued_s)).next()
+    };
+    assert_eq!(found_with(0.8), Some((Certainty::Sure, None)));
+    assert_ne!(found_with(0.0).map(|found| found.0), Some(Certainty::Sure), "its own operation took so long, which nobody else was late for");
+}
+
+#[test]
 fn waiting_that_may_come_of_a_queue_in_mpi_is_said_to_be_possible_and_that_nobody_queued_outside_is_no_finding() {
     let mut profile = ranks_with(2, |rank| if rank == 0 { (0.2, 0.008, None) } else { (0.2, 0.009, None) });
     with_queues(&mut profile, 100, |_| (0.000_2, 0.012));

@@ -7,6 +7,7 @@ use tare_report::compare::{Comparison, Outcome, Side, html, json, text};
 
 use crate::args::{CompareArguments, SidesFormat};
 use crate::failure::{Code, Failure};
+use crate::progress::during;
 use crate::results::{Results, page_for};
 use crate::stdout;
 use crate::whole_file;
@@ -26,9 +27,10 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
     let read: Vec<Vec<Results>> = of_side.iter().map(|paths| paths.iter().map(|path| results(path)).collect()).collect::<Result<_, Failure>>()?;
     alike(&read)?;
     let compensated = |run| Ok((Results::about_with_probed(run)?, run.compensated(&arguments.showing)));
-    let runs: Vec<Vec<_>> = read.iter().map(|side| side.iter().map(compensated).collect()).collect::<Result<_, Failure>>()?;
+    let all = || read.iter().map(|side| side.iter().map(compensated).collect()).collect::<Result<_, Failure>>();
+    let runs: Vec<Vec<_>> = during("compensating", all)?;
     let sides: Vec<Side<'_>> = runs.iter().map(|runs| Side { runs: runs.iter().map(|(run, results)| (run, results)).collect() }).collect();
-    let comparison = Comparison::of(&sides, arguments.least)
+    let comparison = during("comparing", || Comparison::of(&sides, arguments.least))
         .ok_or_else(|| Failure::new(Code::BadInput, "there is nothing to compare").remedy("`tare report` says what a run has measured"))?;
     let document = match arguments.format {
         SidesFormat::Text => text(&comparison, &page_for(arguments.output.as_deref(), arguments.showing.top)),

@@ -28,7 +28,8 @@ const NEVER: Duration = Duration::from_secs(3600);
 
 /// Shows the run until the reader has seen enough.
 pub(crate) fn top(arguments: &TopArguments) -> Result<ExitCode, Failure> {
-    let has_screen = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let has_screen = std::io::stdout().is_terminal() && std::io::stdin().is_terminal() && !is_dumb;
     let is_once = arguments.once || arguments.format == Format::Json;
     if !is_once && !has_screen {
         arguments.run.as_deref().map_or(Ok(()), |run| read(run).map(drop))?;

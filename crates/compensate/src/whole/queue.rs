@@ -31,8 +31,8 @@ impl Queue {
         Self { shortages }
     }
 
-    /// Seconds by which these ranks may be late because they had none: in MPI, and outside of it beyond what the work that they do
-    /// would have queued for at the others' rate. Where these are none, and so all are late in turn, the longest for which any rank
+    /// Seconds by which these ranks may be late because they had none: in MPI where they did not wait themselves, which would have taken as
+    /// long with one, and outside of it beyond what the work that they do would have queued for at the others' rate. Where these are none, and so all are late in turn, the longest for which any rank
     /// had none.
     pub(super) fn lateness(&self, awaited: &[u32]) -> f64 {
         let all = || self.shortages.iter().map(|(_, shortage)| shortage);
@@ -45,7 +45,7 @@ impl Queue {
         let rate = if worked > 0.0 { others().map(|shortage| shortage.queued_s).sum::<f64>() / worked } else { 0.0 };
         let late = self.shortages.iter().filter(|(rank, _)| is_awaited(rank));
         let excess = |shortage: &Shortage| (shortage.queued_s - rate * shortage.worked_s()).max(0.0);
-        late.map(|(_, shortage)| excess(shortage) + shortage.in_mpi_s).fold(0.0, f64::max)
+        late.map(|(_, shortage)| excess(shortage) + shortage.stalled_s).fold(0.0, f64::max)
     }
 
     /// Seconds for which ranks would have waited at a place also if all had had a processor all the time, of all that did: for as long as

@@ -291,7 +291,11 @@ impl Words<'_> {
     }
 
     fn threads(&self, operation: &str, threads: usize, processes: usize, awaited: &[u32]) -> (&'static str, String, Option<String>) {
+        // At the end of a team none but who began it waits.
+        let is_of_team = operation == "omp parallel";
         let what = match (processes, awaited) {
+            (1, []) if is_of_team => format!("the thread that began it waits until the last of {threads} threads is done"),
+            (_, []) if is_of_team => format!("in {processes} processes the thread that began it waits until the last one of its team is done"),
             (1, [one]) => format!("threads wait until thread {one} arrives"),
             (1, _) => format!("{threads} threads wait in turn until the last one arrives"),
             _ => format!("{threads} threads of {processes} processes wait in turn until the last one of each arrives"),
@@ -450,6 +454,17 @@ mod tests {
         assert_eq!((found.id, found.won("7.90 s").as_str()), (OPEN, ""));
         let what = found.what.replace(Glyphs::UNICODE.thin_space, " ");
         assert_eq!(what, "rank 1 has been in it for 7.90 s; what of that is waiting is known when it returns");
+    }
+
+    #[test]
+    fn at_the_end_of_a_team_none_but_who_began_it_waits() {
+        let (profile, run) = (Profile::default(), Run::default());
+        let words = Words { profile: &profile, run: &run, page: None, glyphs: &Glyphs::UNICODE };
+        let what = |operation: &str, processes: usize, awaited: &[u32]| words.threads(operation, 4, processes, awaited).1;
+        assert_eq!(what("omp parallel", 1, &[]), "the thread that began it waits until the last of 4 threads is done");
+        assert_eq!(what("omp parallel", 2, &[]), "in 2 processes the thread that began it waits until the last one of its team is done");
+        assert_eq!(what("omp barrier", 1, &[]), "4 threads wait in turn until the last one arrives");
+        assert_eq!(what("omp barrier", 1, &[3]), "threads wait until thread 3 arrives");
     }
 
     #[test]
