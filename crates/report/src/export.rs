@@ -4,7 +4,7 @@
 //! Other tools know no intervals and no negative times: exclusive times that are negative, or that the overhead exceeds or
 //! hides, stand as 0 at their place and with their sum in one path `[not to be trusted]`, and are counted in [`Sheet::removed`].
 //! What the values are, measured or compensated, stands in each file where its format has room for a title.
-//! Names stand as they are where a format can write any character (JSON, CSV, Prometheus); elsewhere [`held`] has them.
+//! Names stand as they are where a format can write any character (JSON, CSV, Prometheus); elsewhere `held` has them.
 
 mod callgrind;
 mod collapsed;
