@@ -89,7 +89,7 @@ pub use flags::Flags;
 use fragments::Fragments;
 pub use harmless::is_harmless;
 use jumps::Jumps;
-pub use liveness::Liveness;
+pub use liveness::{CALLER_SAVED, Liveness};
 pub use loops::{Loop, Loops, Members};
 pub use metrics::{Metrics, Source};
 use noreturn::Never;

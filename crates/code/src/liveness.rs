@@ -22,8 +22,10 @@ use crate::{Callee, Cfg, Program, names};
 /// A set of general registers: bit `n` is the register that instructions call `n`.
 type Registers = u16;
 
-/// Those that a called function may change.
-const ALL: Registers = 0b1111_1100_0111;
+/// General registers that a called function may change, by the platform's convention: bit `n` for number `n`.
+pub const CALLER_SAVED: u16 = 0b1111_1100_0111;
+
+const ALL: Registers = CALLER_SAVED;
 
 /// Which registers are needed at the ends of functions.
 #[derive(Clone, PartialEq, Eq, Debug)]

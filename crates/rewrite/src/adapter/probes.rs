@@ -204,9 +204,7 @@ impl<'a> Snippets<'a> {
             None => Insertion::default(),
         }
     }
-}
 
-impl Snippets<'_> {
     /// Registers that the program may still need at an end of a function.
     fn needed(&self, function: usize, place: &Place) -> Registers {
         let own = self.program.functions.get(function);

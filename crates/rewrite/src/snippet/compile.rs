@@ -66,7 +66,7 @@ pub(crate) struct Registers(pub(crate) u16);
 
 impl Registers {
     /// Those that a called function may change.
-    pub(crate) const CALLER_SAVED: Self = Self(0b1111_1100_0111);
+    pub(crate) const CALLER_SAVED: Self = Self(tare_code::CALLER_SAVED);
 
     pub(crate) const fn with(self, register: Register) -> Self {
         Self(self.0 | 1 << register.0)
