@@ -17,6 +17,18 @@ const SOURCE: &str = "crates/cli/tests/programs/levels.c";
 const ROWS: NonZero<u16> = NonZero::new(30).expect("not zero");
 const COLUMNS: NonZero<u16> = NonZero::new(110).expect("not zero");
 
+/// Where a frame begins and ends that is to be shown at once.
+const BEGIN: &[u8] = b"\x1b[?2026h";
+const END: &[u8] = b"\x1b[?2026l";
+
+/// How many of these bytes a terminal shows that shows a frame once all of it is there.
+fn whole(received: &[u8]) -> usize {
+    let last = |mark: &[u8]| received.windows(mark.len()).rposition(|window| window == mark);
+    let begun = last(BEGIN).filter(|&begin| last(END).is_none_or(|end| end < begin));
+    let begins = (1..BEGIN.len()).rev().find(|&length| received.ends_with(&BEGIN[..length])).map(|length| received.len() - length);
+    begun.or(begins).unwrap_or(received.len())
+}
+
 /// A program on a terminal in memory.
 struct Terminal {
     child: Child,
@@ -56,10 +68,12 @@ impl Terminal {
         let screen = Arc::new(Mutex::new(vt100::Parser::new(ROWS, COLUMNS, 0)));
         let (mut output, shown) = (keys.try_clone().expect("a descriptor"), Arc::clone(&screen));
         std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
+            let (mut bytes, mut received) = ([0; 4096], Vec::new());
             // The terminal of a program that has ended cannot be read.
             while let Ok(read @ 1..) = output.read(&mut bytes) {
-                shown.lock().expect("the screen").process(&bytes[..read]);
+                received.extend_from_slice(&bytes[..read]);
+                let whole = received.drain(..whole(&received)).collect::<Vec<u8>>();
+                shown.lock().expect("the screen").process(&whole);
             }
         });
         Self { child, keys, screen }

@@ -1,6 +1,6 @@
 //! `tare top DIR`, `tare top -- CMD`: a run as it goes, in the terminal.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use ratatui::DefaultTerminal;
 use ratatui::backend::Backend;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
+use ratatui::crossterm::{ExecutableCommand, QueueableCommand};
 use tare_profile::Extent;
 use tare_report::shell;
 use tare_top::{About, App, Key, Outcome, Snapshot, draw, json, text};
@@ -167,7 +169,7 @@ fn watch(reader: &mut Reader, interval: &mut Interval) -> Result<(), Failure> {
     outcome
 }
 
-fn no_screen(error: &std::io::Error) -> Failure {
+fn no_screen(error: &io::Error) -> Failure {
     Failure::new(Code::Unavailable, format!("the terminal cannot be drawn on: {error}"))
 }
 
@@ -176,7 +178,7 @@ fn follow(reader: &mut Reader, interval: &mut Interval, app: &mut App, terminal:
     let (mut read_at, mut before) = (Instant::now(), pace::taken());
     let mut due = read_at + interval.after(Duration::ZERO);
     loop {
-        terminal.draw(|frame| draw(frame, app)).map_err(|error| no_screen(&error))?;
+        show(app, terminal).map_err(|error| no_screen(&error))?;
         let wait = if is_over { NEVER } else { due.saturating_duration_since(Instant::now()) };
         if event::poll(wait).map_err(|error| no_screen(&error))? {
             let pressed = event::read().map_err(|error| no_screen(&error))?;
@@ -210,6 +212,14 @@ fn follow(reader: &mut Reader, interval: &mut Interval, app: &mut App, terminal:
             before = taken;
         }
     }
+}
+
+/// The frame, at once: a terminal that can (mode 2026) shows none that is half drawn.
+fn show(app: &mut App, terminal: &mut DefaultTerminal) -> io::Result<()> {
+    terminal.backend_mut().queue(BeginSynchronizedUpdate)?;
+    terminal.draw(|frame| draw(frame, app))?;
+    terminal.backend_mut().execute(EndSynchronizedUpdate)?;
+    Ok(())
 }
 
 fn key(pressed: &KeyEvent) -> Option<Key> {
